@@ -1,0 +1,200 @@
+# SPDX-License-Identifier: LGPL-2.1-or-later
+"""The command line of the lab."""
+
+import argparse
+import os
+import signal
+import sys
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from types import FrameType
+
+from lab import cephconf, daemons, releases, rootfs, sandbox, state
+from lab.api import Lab, end
+from lab.errors import LabError
+from lab.progress import ConsoleProgress
+
+_EPILOG = """\
+commands:
+  up        start a lab (its options: up --help)
+  status    the labs of this user, their daemons and ranks
+  ceph      run ceph in the lab, with everything that follows
+  exec      run a program in the lab: exec -- CMD...
+  shell     a shell in the lab
+  logs      the last lines of all daemons' logs, or of one: logs [DAEMON] [-f]
+  kill      send a signal to a daemon: kill DAEMON [--signal KILL]
+  start     start a daemon that is not running: start DAEMON
+  quota     CPU quota of every MDS in percent of a core: quota PCT|none
+  down      end the lab, or all of this user: down [--all]
+  prune     remove the cached root file systems
+"""
+
+
+class _Interrupted(BaseException):
+    """A signal that asks for the end, as an exception so that everything is cleaned up."""
+
+    def __init__(self, signum: int) -> None:
+        super().__init__(signum)
+        self.signum = signum
+
+
+def main(argv: Sequence[str]) -> int:
+    """Run one command; the exit status."""
+    for signum in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
+        signal.signal(signum, _interrupt)
+    try:
+        args = _parser().parse_args(argv)
+        return _COMMANDS[args.command](args.name, args.rest)
+    except LabError as e:
+        print(f"lab: {e}", file=sys.stderr)
+        return 1
+    except _Interrupted as e:
+        print("lab: interrupted", file=sys.stderr)
+        return 128 + e.signum
+
+
+def _interrupt(signum: int, frame: FrameType | None) -> None:
+    # One is enough: a second must not interrupt the cleaning up.
+    for each in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
+        signal.signal(each, signal.SIG_IGN)
+    raise _Interrupted(signum)
+
+
+def _parser() -> argparse.ArgumentParser:
+    parser = argparse.ArgumentParser(
+        prog="lab", description="A disposable real CephFS on this machine.", epilog=_EPILOG,
+        formatter_class=argparse.RawDescriptionHelpFormatter, allow_abbrev=False,
+    )  # fmt: skip
+    parser.add_argument("--name", default="default", help="which lab (default: %(default)s)")
+    parser.add_argument("command", choices=sorted(_COMMANDS), metavar="COMMAND")
+    parser.add_argument("rest", nargs=argparse.REMAINDER, metavar="...")
+    return parser
+
+
+def _sub(command: str, description: str) -> argparse.ArgumentParser:
+    return argparse.ArgumentParser(prog=f"lab {command}", description=description, allow_abbrev=False)
+
+
+def _up(name: str, rest: list[str]) -> int:
+    parser = _sub("up", "Start a lab and wait until it is healthy.")
+    parser.add_argument("--name", default=name)
+    parser.add_argument("--release", choices=sorted(releases.RELEASES), default=releases.DEFAULT)
+    parser.add_argument("--mds", type=int, default=4, metavar="N", help="active ranks (default: %(default)s)")
+    parser.add_argument("--standby", type=int, default=0, metavar="K", help="standby MDSs (default: %(default)s)")
+    parser.add_argument("--mgr", type=int, default=2, metavar="N", help="managers (default: %(default)s)")
+    parser.add_argument("--mds-cpu", type=int, metavar="PCT", help="CPU quota of each MDS, percent of a core")
+    parser.add_argument("--mds-binary", type=Path, metavar="PATH", help="a ceph-mds in place of the packaged one")
+    parser.add_argument("--conf", action="append", default=[], metavar="KEY=VALUE", help="an option for ceph.conf")
+    args = parser.parse_args(rest)
+    lab = Lab.up(
+        name=args.name, release=args.release, mds=args.mds, standby=args.standby, mgr=args.mgr, mds_cpu=args.mds_cpu,
+        mds_binary=args.mds_binary, conf=dict(cephconf.parse_option(o) for o in args.conf), keep=True,
+        progress=ConsoleProgress(),
+    )  # fmt: skip
+    print(f"lab {lab.name!r} is up: python3 -m lab --name {lab.name} ceph status")
+    return 0
+
+
+def _ceph(name: str, rest: list[str]) -> int:
+    return _replace(name, ["ceph", *rest])
+
+
+def _exec(name: str, rest: list[str]) -> int:
+    argv = rest[1:] if rest[:1] == ["--"] else rest
+    if not argv:
+        raise LabError("nothing to run: exec -- CMD...")
+    return _replace(name, argv)
+
+
+def _shell(name: str, rest: list[str]) -> int:
+    _sub("shell", "A shell in the lab.").parse_args(rest)
+    return _replace(name, ["/bin/bash", "-l"])
+
+
+def _replace(name: str, argv: list[str]) -> int:
+    """Become the command: its exit status, terminal and signals are then its own."""
+    inside = sandbox.Sandbox(state.load(name).sandbox_pid)
+    command = inside.command(argv)
+    os.execve(command[0], command, sandbox.environment())
+
+
+def _logs(name: str, rest: list[str]) -> int:
+    parser = _sub("logs", "The last lines of the daemons' logs.")
+    parser.add_argument("daemon", nargs="?", metavar="DAEMON")
+    parser.add_argument("-f", "--follow", action="store_true")
+    parser.add_argument("-n", "--lines", type=int, default=30, metavar="N")
+    args = parser.parse_args(rest)
+    current = state.load(name)
+    if args.daemon is not None:
+        daemons.check_known(current, args.daemon)
+    chosen = [args.daemon] if args.daemon else current.daemons
+    paths = [str(p) for d in chosen if (p := daemons.log_path(name, d)).exists()]
+    if not paths:
+        raise LabError(f"no log yet of {', '.join(chosen)}")
+    os.execvp("tail", ["tail", "-n", str(args.lines), *(["-F"] if args.follow else []), "--", *paths])
+
+
+def _kill(name: str, rest: list[str]) -> int:
+    parser = _sub("kill", "Send a signal to a daemon.")
+    parser.add_argument("daemon", metavar="DAEMON")
+    parser.add_argument("--signal", default="KILL", help="name or number (default: %(default)s)")
+    args = parser.parse_args(rest)
+    daemons.kill(state.load(name), args.daemon, _signal_number(args.signal))
+    return 0
+
+
+def _signal_number(text: str) -> int:
+    try:
+        return int(signal.Signals(int(text)) if text.isdigit() else signal.Signals[f"SIG{text.removeprefix('SIG')}"])
+    except (KeyError, ValueError):
+        raise LabError(f"no signal {text!r}: use a name such as KILL or TERM, or a number") from None
+
+
+def _start(name: str, rest: list[str]) -> int:
+    parser = _sub("start", "Start a daemon that is not running.")
+    parser.add_argument("daemon", metavar="DAEMON")
+    Lab(name).start(parser.parse_args(rest).daemon)
+    return 0
+
+
+def _quota(name: str, rest: list[str]) -> int:
+    parser = _sub("quota", "Set the CPU quota of every MDS.")
+    parser.add_argument("percent", metavar="PCT|none")
+    text = parser.parse_args(rest).percent
+    if text != "none" and not text.isdigit():
+        raise LabError(f"bad quota {text!r}: a whole number of percent of one core, or none")
+    Lab(name).set_mds_cpu(None if text == "none" else int(text))
+    return 0
+
+
+def _status(name: str, rest: list[str]) -> int:
+    _sub("status", "The labs of this user.").parse_args(rest)
+    from lab import report
+
+    report.show()
+    return 0
+
+
+def _down(name: str, rest: list[str]) -> int:
+    parser = _sub("down", "End the lab.")
+    parser.add_argument("--name", default=name)
+    parser.add_argument("--all", action="store_true", help="every lab of this user")
+    args = parser.parse_args(rest)
+    ended = [each for each in (state.names() if args.all else [args.name]) if end(each)]
+    print(f"ended: {', '.join(ended)}" if ended else "no lab was running")
+    return 0
+
+
+def _prune(name: str, rest: list[str]) -> int:
+    _sub("prune", "Remove the cached root file systems.").parse_args(rest)
+    removed, kept = rootfs.prune()
+    print(f"removed: {', '.join(removed) or 'nothing'}")
+    if kept:
+        raise LabError(f"kept, for a lab uses it: {', '.join(kept)}; end it with `down` first")
+    return 0
+
+
+_COMMANDS: dict[str, Callable[[str, list[str]], int]] = {
+    "up": _up, "status": _status, "ceph": _ceph, "exec": _exec, "shell": _shell, "logs": _logs, "kill": _kill,
+    "start": _start, "quota": _quota, "down": _down, "prune": _prune,
+}  # fmt: skip

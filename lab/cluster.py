@@ -1,0 +1,157 @@
+# SPDX-License-Identifier: LGPL-2.1-or-later
+"""Brings up Ceph in a sandbox: monitor, managers, OSD, MDSs, one file system, until it is healthy."""
+
+import time
+import uuid
+from collections.abc import Callable, Mapping
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from lab import cephconf, daemons, state
+from lab.errors import LabError
+from lab.monitor import CommandFailed, Monitor
+from lab.progress import Progress
+from lab.sandbox import Sandbox
+from lab.state import LabState
+
+FS_NAME = "cephfs"
+_POLL_S = 0.2
+_WAIT_S = 180
+
+
+@dataclass(frozen=True)
+class Shape:
+    """How many of what."""
+
+    mds: int = 4
+    """Active ranks."""
+    standby: int = 0
+    mgr: int = 2
+
+
+class Bringup:
+    """One bring-up of one lab."""
+
+    def __init__(self, lab: LabState, shape: Shape, progress: Progress) -> None:
+        self._lab = lab
+        self._shape = shape
+        self._progress = progress
+        self._sandbox = Sandbox(lab.sandbox_pid)
+        self._mgrs = [f"mgr.{n}" for n in cephconf.mgr_names(shape.mgr)]
+        self._mdss = [f"mds.{n}" for n in cephconf.mds_names(shape.mds + shape.standby)]
+
+    def run(self) -> None:
+        """Do all of it; LabError says what stopped it."""
+        with self._progress.step("monitor"):
+            self._start_mon()
+        monitor = Monitor(self._sandbox)
+        try:
+            with self._progress.step("managers, OSD, MDSs"):
+                self._start_others(monitor)
+            with self._progress.step("file system"):
+                self._make_fs(monitor)
+            with self._progress.step("all ranks active, healthy"):
+                self._wait_healthy(monitor)
+        finally:
+            monitor.close()
+
+    def _start_mon(self) -> None:
+        homes = [f"/var/lib/ceph/{kind}/ceph-{ident}" for kind, ident in map(daemons.split, self._lab.daemons)]
+        self._sandbox.run(["mkdir", "-p", *homes])
+        done = self._sandbox.run(
+            ["ceph-mon", "--mkfs", "-i", "a", "--keyring", "/etc/ceph/bootstrap.keyring"], timeout=60
+        )
+        if done.returncode:
+            raise LabError(f"the monitor's store could not be made: {done.stderr.strip()}")
+        self._start("mon.a")
+
+    def _start_others(self, monitor: Monitor) -> None:
+        with ThreadPoolExecutor() as pool:
+            jobs = [pool.submit(self._start, daemon) for daemon in self._mgrs]
+            jobs.append(pool.submit(self._start_osd, monitor))
+            jobs += [pool.submit(self._start, daemon) for daemon in self._mdss]
+            for job in jobs:
+                job.result()
+
+    def _start_osd(self, monitor: Monitor) -> None:
+        osd_uuid = str(uuid.uuid4())
+        monitor.command("osd new", uuid=osd_uuid)
+        done = self._sandbox.run(["ceph-osd", "-i", "0", "--mkfs", "--osd-uuid", osd_uuid], timeout=60)
+        if done.returncode:
+            raise LabError(f"the OSD's store could not be made: {done.stderr.strip()}")
+        self._start("osd.0")
+
+    def _start(self, daemon: str) -> None:
+        daemons.start(self._lab, daemon)
+        self._progress.detail(f"{daemon} started")
+
+    def _make_fs(self, monitor: Monitor) -> None:
+        for pool in ("meta", "data"):
+            monitor.command("osd pool create", pool=f"{FS_NAME}_{pool}", pg_num=8)
+        monitor.command("fs new", fs_name=FS_NAME, metadata=f"{FS_NAME}_meta", data=f"{FS_NAME}_data")
+        self._fs_set(monitor, "max_mds", self._shape.mds)
+        self._fs_set(monitor, "standby_count_wanted", min(1, self._shape.standby))
+
+    def _fs_set(self, monitor: Monitor, name: str, value: int) -> None:
+        monitor.command("fs set", fs_name=FS_NAME, var=name, val=str(value))
+
+    def _wait_healthy(self, monitor: Monitor) -> None:
+        self._wait(lambda: self._ranks_missing(monitor), "mds.a")
+        self._wait(lambda: self._managers_missing(monitor), self._mgrs[0])
+        self._wait(lambda: _health_missing(monitor), "mon.a")
+
+    def _ranks_missing(self, monitor: Monitor) -> str:
+        mdsmap = monitor.json("fs get", fs_name=FS_NAME)["mdsmap"]
+        states = [info["state"] for info in mdsmap["info"].values()]
+        active = states.count("up:active")
+        return "" if active == self._shape.mds else f"{active} of {self._shape.mds} ranks active"
+
+    def _managers_missing(self, monitor: Monitor) -> str:
+        dump = monitor.json("mgr dump")
+        standbys = len(dump["standbys"])
+        if dump["available"] and standbys == self._shape.mgr - 1:
+            return ""
+        return f"manager {'available' if dump['available'] else 'not available yet'}, {standbys} in standby"
+
+    def _wait(self, missing: Callable[[], str], culprit: str) -> None:
+        """Poll until nothing is missing."""
+        deadline = time.monotonic() + _WAIT_S
+        while text := missing():
+            self._progress.detail(text)
+            if time.monotonic() > deadline:
+                tail = daemons.log_tail(self._lab.name, culprit)
+                raise LabError(f"after {_WAIT_S} s still: {text}; the end of the log of {culprit}:\n{tail}")
+            time.sleep(_POLL_S)
+
+
+def _health_missing(monitor: Monitor) -> str:
+    try:
+        health: dict[str, Any] = monitor.json("health", detail="detail")
+    except CommandFailed as e:
+        return str(e)
+    if health["status"] == "HEALTH_OK":
+        return ""
+    checks = (check["summary"]["message"] for check in health["checks"].values())
+    return "; ".join(checks)
+
+
+def write_configuration(name: str, cipher: str, shape: Shape, extra: Mapping[str, str]) -> list[str]:
+    """Write ceph.conf and every keyring into the lab's directory; the names of its daemons."""
+    etc = state.lab_dir(name) / "etc"
+    names = ["mon.a", *(f"mgr.{n}" for n in cephconf.mgr_names(shape.mgr)), "osd.0",
+             *(f"mds.{n}" for n in cephconf.mds_names(shape.mds + shape.standby))]  # fmt: skip
+    keys = {entity: cephconf.make_key(cipher) for entity in (*names[1:], "client.admin", "client.load")}
+    keys["mon."] = cephconf.make_key(cipher)
+    _write_secret(etc / "bootstrap.keyring", cephconf.keyring(keys))
+    for entity, key in keys.items():
+        if entity != "mon.":
+            _write_secret(etc / f"ceph.{entity}.keyring", cephconf.keyring({entity: key}))
+    (etc / "ceph.conf").write_text(cephconf.ceph_conf(str(uuid.uuid4()), extra))
+    return names
+
+
+def _write_secret(path: Path, text: str) -> None:
+    path.touch(mode=0o600)
+    path.write_text(text)

@@ -1,0 +1,55 @@
+# SPDX-License-Identifier: LGPL-2.1-or-later
+"""Answers cluster commands on standard input, one JSON line each: no interpreter start and no connection a command.
+
+Request: {"target": ["mon"] | ["mgr"] | ["mds", NAME] | ..., "command": {...}, "timeout": seconds}
+Answer: {"status": errno as Ceph gives it, "output": text, "message": text}
+"""
+
+import json
+import sys
+import time
+from typing import Any
+
+import rados
+
+
+def _ask(cluster: Any, request: dict[str, Any]) -> dict[str, Any]:
+    command = json.dumps(request["command"])
+    timeout = request["timeout"]
+    if request["target"] == "mgr":
+        status, output, message = cluster.mgr_command(command, b"", timeout)
+    else:
+        status, output, message = cluster.mon_command(command, b"", timeout)
+    return {"status": status, "output": output.decode(errors="replace"), "message": message}
+
+
+def _connect(patience: float) -> Any:
+    """Connect within patience seconds: a monitor that has just started knows no keys yet and refuses."""
+    deadline = time.monotonic() + patience
+    while True:
+        cluster = rados.Rados(conffile="/etc/ceph/ceph.conf", name="client.admin")
+        try:
+            cluster.connect(timeout=max(1, int(deadline - time.monotonic())))
+            return cluster
+        except rados.Error:
+            cluster.shutdown()
+            if time.monotonic() > deadline:
+                raise
+            time.sleep(0.1)
+
+
+def main() -> None:
+    """Serve until standard input ends."""
+    cluster = _connect(float(sys.argv[1]))
+    print(json.dumps({"status": 0}), flush=True)
+    for line in sys.stdin:
+        try:
+            answer = _ask(cluster, json.loads(line))
+        except rados.Error as e:
+            answer = {"status": -abs(e.errno or 5), "output": "", "message": str(e)}
+        print(json.dumps(answer), flush=True)
+    cluster.shutdown()
+
+
+if __name__ == "__main__":
+    main()

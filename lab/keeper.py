@@ -1,0 +1,159 @@
+# SPDX-License-Identifier: LGPL-2.1-or-later
+"""The background process that owns a lab, and the janitor that cleans up after it.
+
+The keeper starts bubblewrap with --die-with-parent: whatever ends the keeper, kill -9 included, ends everything in
+the sandbox. The janitor does nothing but wait for the keeper's end and then remove cgroups and directory. Both hold
+the lab's lock, so the name is free exactly when nothing is left.
+
+Standard input is the leash: until it says "keep", its end (the starter died or gave up) ends the lab.
+"""
+
+import json
+import os
+import select
+import signal
+import subprocess
+import sys
+from pathlib import Path
+from types import FrameType
+from typing import IO, Any
+
+from lab import cgroups, state
+from lab.child import last_line
+from lab.errors import LabError
+from lab.sandbox import Plan, bwrap_command
+
+
+class _Ended(Exception):
+    """A signal asked the keeper to end."""
+
+
+def start(name: str, plan: Plan, cgroup: Path | None, locks: list[int]) -> "subprocess.Popen[str]":
+    """Start the keeper of a lab; it inherits the locks and answers on its standard output."""
+    order = {
+        "name": name,
+        "cgroup": None if cgroup is None else str(cgroup),
+        "command": bwrap_command(plan),
+    }
+    env = {**os.environ, "PYTHONPATH": str(Path(__file__).resolve().parent.parent)}
+    return subprocess.Popen(
+        [sys.executable, "-m", "lab.keeper", json.dumps(order)],
+        stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True,
+        cwd="/", env=env, pass_fds=locks, start_new_session=True,
+    )  # fmt: skip
+
+
+def await_ready(process: "subprocess.Popen[str]") -> int:
+    """The host's process id of the sandbox's PID 1, once the sandbox is complete."""
+    assert process.stdout is not None and process.stderr is not None
+    line = process.stdout.readline()
+    if not line:
+        raise LabError(f"the sandbox could not be made: {last_line(process.stderr.read())}")
+    return int(json.loads(line)["sandbox_pid"])
+
+
+def start_time(pid: int) -> int | None:
+    """When a process started, in clock ticks since boot; None if there is none."""
+    try:
+        stat = Path(f"/proc/{pid}/stat").read_text()
+    except (FileNotFoundError, ProcessLookupError):
+        return None
+    # The second field is the name in parentheses, which may itself hold anything.
+    return int(stat.rpartition(")")[2].split()[19])
+
+
+def clean_up(name: str, cgroup: str | None) -> None:
+    """Remove what is left of a lab whose processes are gone."""
+    if cgroup is not None:
+        cgroups.remove(Path(cgroup))
+    state.remove_dir(name)
+
+
+def main(argument: str) -> int:
+    """Run as the keeper."""
+    order = json.loads(argument)
+    for signum in (signal.SIGTERM, signal.SIGINT, signal.SIGHUP):
+        signal.signal(signum, _end)
+    _start_janitor(order["name"], order["cgroup"])
+    sandbox = None
+    try:
+        sandbox = _start_sandbox(order["command"])
+        _hold(sandbox)
+    except _Ended:
+        pass
+    finally:
+        if sandbox is not None:
+            sandbox.kill()
+            sandbox.wait()
+    return 0
+
+
+def _end(signum: int, frame: FrameType | None) -> None:
+    raise _Ended
+
+
+def _start_janitor(name: str, cgroup: str | None) -> None:
+    alive, keeper_end = os.pipe()
+    if os.fork():
+        os.close(alive)
+        return
+    # A session of its own: a signal for the keeper's group is not for the janitor.
+    os.setsid()
+    for signum in (signal.SIGTERM, signal.SIGINT, signal.SIGHUP):
+        signal.signal(signum, signal.SIG_IGN)
+    os.close(keeper_end)
+    null = os.open(os.devnull, os.O_RDWR)
+    for fd in (0, 1, 2):
+        os.dup2(null, fd)
+    os.read(alive, 1)
+    clean_up(name, cgroup)
+    os._exit(0)
+
+
+def _start_sandbox(command: list[str]) -> "subprocess.Popen[str]":
+    info_read, info_write = os.pipe()
+    with os.fdopen(info_read) as info:
+        try:
+            bwrap = [command[0], "--info-fd", str(info_write), *command[1:]]
+            sandbox = subprocess.Popen(
+                bwrap, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, text=True, pass_fds=[info_write]
+            )
+        finally:
+            os.close(info_write)
+        pid = _child_pid(info)
+    assert sandbox.stdout is not None
+    if sandbox.stdout.readline().strip() != "ready":
+        sandbox.kill()
+        sandbox.wait()
+        # bubblewrap has said why on the standard error that it shares with us.
+        sys.exit(1)
+    print(json.dumps({"sandbox_pid": pid}), flush=True)
+    return sandbox
+
+
+def _child_pid(info: IO[str]) -> int:
+    text = info.read()
+    answer: dict[str, Any] = json.loads(text) if text.strip() else {}
+    return int(answer.get("child-pid", 0))
+
+
+def _hold(sandbox: "subprocess.Popen[str]") -> None:
+    """Return when the leash or the sandbox ends."""
+    exit_of_sandbox = os.pidfd_open(sandbox.pid)
+    leash = sys.stdin.fileno()
+    watched = [leash, exit_of_sandbox]
+    while True:
+        readable, _, _ = select.select(watched, [], [])
+        if exit_of_sandbox in readable:
+            return
+        if os.read(leash, 16).strip() != b"keep":
+            return
+        watched.remove(leash)
+        # Nothing of the starter's may stay open, or a pipeline around `up` would never end.
+        null = os.open(os.devnull, os.O_RDWR)
+        for fd in (0, 1, 2):
+            os.dup2(null, fd)
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1]))

@@ -1,0 +1,77 @@
+# SPDX-License-Identifier: LGPL-2.1-or-later
+"""Quick commands to a lab's monitors and managers, through one connection held open in the sandbox."""
+
+import json
+import subprocess
+import threading
+from typing import Any
+
+from lab import child
+from lab.errors import LabError
+from lab.sandbox import CODE, Sandbox, environment, kill_group
+
+_CONNECT_S = 30
+
+
+class CommandFailed(LabError):
+    """The cluster refused a command."""
+
+    def __init__(self, command: dict[str, Any], status: int, message: str) -> None:
+        super().__init__(f"`{command['prefix']}` failed with {status}: {message.strip() or 'no reason given'}")
+        self.status = status
+
+
+class Monitor:
+    """A connection to the cluster; close it when done."""
+
+    def __init__(self, sandbox: Sandbox) -> None:
+        argv = ["/usr/bin/python3", "-m", "lab.inside.agent", str(_CONNECT_S)]
+        self._process = subprocess.Popen(
+            sandbox.command(argv), stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True,
+            env=environment({"PYTHONPATH": CODE}), process_group=0,
+        )  # fmt: skip
+        self._lock = threading.Lock()
+        try:
+            self._answer()
+        except BaseException:
+            self.close()
+            raise
+
+    def command(self, prefix: str, *, target: str = "mon", timeout: int = 30, **args: Any) -> str:
+        """Run a command of the monitors (or target="mgr") and return its output; timeout in seconds."""
+        command = {"prefix": prefix, **args}
+        with self._lock:
+            assert self._process.stdin is not None
+            try:
+                print(json.dumps({"target": target, "command": command, "timeout": timeout}),
+                      file=self._process.stdin, flush=True)  # fmt: skip
+            except BrokenPipeError:
+                raise LabError("the connection to the cluster ended") from None
+            answer = self._answer()
+        if answer["status"] != 0:
+            raise CommandFailed(command, answer["status"], answer["message"])
+        return str(answer["output"])
+
+    def json(self, prefix: str, **args: Any) -> Any:
+        """Run a command and parse its JSON output."""
+        return json.loads(self.command(prefix, format="json", **args))
+
+    def close(self) -> None:
+        """End the connection."""
+        if self._process.stdin is not None:
+            self._process.stdin.close()
+        try:
+            self._process.wait(3)
+        except subprocess.TimeoutExpired:
+            kill_group(self._process)
+        for stream in (self._process.stdout, self._process.stderr):
+            if stream is not None:
+                stream.close()
+
+    def _answer(self) -> dict[str, Any]:
+        assert self._process.stdout is not None and self._process.stderr is not None
+        line = self._process.stdout.readline()
+        if not line:
+            raise LabError(f"cannot talk to the cluster: {child.last_line(self._process.stderr.read())}")
+        answer: dict[str, Any] = json.loads(line)
+        return answer
