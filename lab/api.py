@@ -10,12 +10,14 @@ import os
 import signal
 import subprocess
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from types import TracebackType
 from typing import Any, Self
 
 from lab import cgroups, child, cluster, daemons, keeper, releases, requirements, rootfs, sandbox, state
+from lab.clients.run import ClientRun, Line
+from lab.clients.spec import LoadSpec
 from lab.cluster import Shape
 from lab.errors import LabError
 from lab.monitor import Monitor
@@ -165,6 +167,34 @@ class Lab:
         for daemon in current.daemons:
             if daemon.startswith("mds."):
                 cgroups.set_quota(cgroups.member(Path(current.cgroup), daemon), percent)
+
+    def make_subvolumes(self, names: Sequence[str], group: str | None = None, fs: str = cluster.FS_NAME) -> dict[str, str]:
+        """Create subvolumes, and their group; their paths by name."""
+        where = {"vol_name": fs} if group is None else {"vol_name": fs, "group_name": group}
+        if group is not None:
+            self._volumes("fs subvolumegroup create", where)
+        for name in names:
+            self._volumes("fs subvolume create", {**where, "sub_name": name})
+        return {name: self._volumes("fs subvolume getpath", {**where, "sub_name": name}).strip() for name in names}
+
+    def _volumes(self, prefix: str, args: dict[str, str]) -> str:
+        return self.monitor.command(prefix, target="mgr", **args)
+
+    def prepare(self, load: LoadSpec, timeout: float = 600) -> None:
+        """Make the directories and files that the clients of a load use; timeout in seconds."""
+        with ClientRun(self.sandbox, load, prepare=True) as run:
+            run.wait(timeout)
+
+    def clients(
+        self,
+        load: LoadSpec,
+        *,
+        seconds: float | None = None,
+        log: Path | None = None,
+        on_line: Callable[[Line], None] | None = None,
+    ) -> ClientRun:
+        """Start the clients of a load; they work for so many seconds, or until stopped."""
+        return ClientRun(self.sandbox, load, seconds=seconds, log=log, on_line=on_line)
 
     def down(self) -> None:
         """End the lab and return when nothing of it is left; ending an ended lab is fine."""

@@ -1,0 +1,131 @@
+# SPDX-License-Identifier: LGPL-2.1-or-later
+"""What a set of clients does, as JSON; shared by the host and the sandbox.
+
+To weigh on an MDS a request must get past the client's own cache. `cache` says how many dentries a client keeps:
+what it stats or opens beyond them is a request, and the capabilities it holds stay about that many. By default that
+is a quarter of its working set. create, unlink and readdir of a directory that others change always are requests.
+"""
+
+import json
+import math
+import zlib
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass, field, fields
+from typing import Any, Self
+
+from lab.errors import LabError
+
+OPS = ("create", "stat", "open", "readdir", "unlink")
+
+
+@dataclass(frozen=True)
+class ClientSpec:
+    """One client: a process with a mount of its own."""
+
+    name: str
+    path: str
+    """What it mounts: a subvolume's path, as Manila and CSI do."""
+    mix: Mapping[str, float] = field(default_factory=lambda: {"create": 1.0, "stat": 6.0, "open": 2.0, "unlink": 1.0})
+    """Weights of create, stat, open, readdir and unlink; unlink removes what create made."""
+    workers: int = 4
+    """Threads, each with one operation under way."""
+    dirs: int = 10
+    files: int = 100
+    """Files in each directory."""
+    size: int = 0
+    """Bytes in each prepared file."""
+    working_set: int | None = None
+    """How many of all the files are used; None is all."""
+    zipf: float = 0.0
+    """Exponent of the files' popularity; 0 is uniform."""
+    rate: float | None = None
+    """Operations per second at most; None is as fast as they are answered."""
+    cache: int | None = None
+    """Dentries the client caches; None is a quarter of the working set."""
+    seed: int | None = None
+    """None derives one from the set's seed and the name."""
+
+    def __post_init__(self) -> None:
+        """Refuse what cannot be run."""
+        self._check_mix()
+        total = self.dirs * self.files
+        _check(self, bool(self.name), "name", "not empty")
+        _check(self, self.path.startswith("/"), "path", "absolute")
+        _check(self, 1 <= self.workers <= 256, "workers", "1 to 256")
+        _check(self, self.dirs >= 1, "dirs", "1 or more")
+        _check(self, self.files >= 1, "files", "1 or more")
+        _check(self, self.size >= 0, "size", "0 or more bytes")
+        _check(self, 0 <= self.zipf < math.inf, "zipf", "0 or more")
+        _check(self, self.rate is None or 0 < self.rate < math.inf, "rate", "more than 0 operations per second")
+        _check(self, self.cache is None or self.cache >= 1, "cache", "1 or more dentries")
+        _check(self, self.working_set is None or 1 <= self.working_set <= total, "working_set", f"1 to {total} files")
+
+    def _check_mix(self) -> None:
+        unknown = sorted(set(self.mix) - set(OPS))
+        if unknown:
+            raise LabError(f"client {self.name!r}: unknown operation {unknown[0]!r} in mix: use {', '.join(OPS)}")
+        weights = self.mix.values()
+        _check(self, all(0 <= w < math.inf for w in weights) and sum(weights) > 0, "mix", "weights of 0 or more, one above")
+
+    @property
+    def used_files(self) -> int:
+        """Size of the working set in files."""
+        return self.working_set or self.dirs * self.files
+
+    @property
+    def cached(self) -> int:
+        """Dentries the client caches."""
+        return self.cache or max(1, self.used_files // 4)
+
+    def seed_in(self, base: int) -> int:
+        """This client's seed in a set with that seed."""
+        return self.seed if self.seed is not None else zlib.crc32(self.name.encode(), base & 0xFFFFFFFF)
+
+
+@dataclass(frozen=True)
+class LoadSpec:
+    """A set of clients of one file system."""
+
+    clients: tuple[ClientSpec, ...]
+    fs: str = "cephfs"
+    seed: int = 1
+
+    def __post_init__(self) -> None:
+        """Refuse an empty set and ambiguous names."""
+        names = [client.name for client in self.clients]
+        if not names:
+            raise LabError("a load needs at least one client")
+        if len(set(names)) != len(names):
+            raise LabError("two clients of a load have the same name")
+
+    def to_json(self) -> str:
+        """One line of JSON."""
+        return json.dumps(asdict(self))
+
+    @classmethod
+    def from_json(cls, text: str) -> Self:
+        """The set a text describes; LabError names what is wrong in it."""
+        try:
+            data = json.loads(text)
+        except ValueError as e:
+            raise LabError(f"the load is not JSON: {e}") from None
+        if not isinstance(data, dict) or not isinstance(data.get("clients"), list):
+            raise LabError('a load must look like {"clients": [{"name": ..., "path": ...}, ...]}')
+        clients = tuple(_build(ClientSpec, client) for client in data.pop("clients"))
+        return _build(cls, {**data, "clients": clients})
+
+
+def _build(kind: type[Any], data: Any) -> Any:
+    known = {f.name for f in fields(kind)}
+    if not isinstance(data, dict) or set(data) - known:
+        unknown = sorted(set(data) - known)[0] if isinstance(data, dict) else data
+        raise LabError(f"unknown field {unknown!r} in a load: known are {', '.join(sorted(known))}")
+    try:
+        return kind(**data)
+    except TypeError as e:
+        raise LabError(f"a load has a field that is missing or of the wrong type: {e}") from None
+
+
+def _check(client: ClientSpec, fine: bool, name: str, allowed: str) -> None:
+    if not fine:
+        raise LabError(f"client {client.name!r}: {name} is {getattr(client, name)!r}, but must be {allowed}")
