@@ -17,7 +17,11 @@ def pick_mirror(lines: list[str]) -> list[str]:
         site, _, rest = line.partition(" ")
         origin, _, codename = rest.rpartition(" ")
         # The security archive has other packages, and forky's is empty.
-        if origin == "Debian" and not codename.endswith("-security") and site.startswith(("http://", "https://")):
+        if (
+            origin == "Debian"
+            and not codename.endswith("-security")
+            and site.startswith(("http://", "https://"))
+        ):
             return [site.rstrip("/")]
     return []
 
@@ -33,11 +37,13 @@ def proxies() -> dict[str, str]:
 
 
 def proxy_options() -> list[str]:
-    """The same, as options of the apt that mmdebstrap runs, which does not read the machine's configuration."""
+    """The same as options for the apt that mmdebstrap runs, which does not read the machine's."""
     return [f'Acquire::{scheme}::Proxy "{url}"' for scheme, url in proxies().items()]
 
 
 def _run(*command: str) -> str:
     if shutil.which(command[0]) is None:
         return ""
-    return subprocess.run(command, stdin=subprocess.DEVNULL, capture_output=True, text=True, check=False).stdout
+    return subprocess.run(
+        command, stdin=subprocess.DEVNULL, capture_output=True, text=True, check=False
+    ).stdout

@@ -1,14 +1,12 @@
 # SPDX-License-Identifier: LGPL-2.1-or-later
 """CPU quotas by cgroup, version 1 or 2.
 
-A lab has one parent group with a child per MDS. Where the parent is says mountinfo; whether the rights suffice
-is found out by doing it.
+A lab has one parent group with a child per MDS. Whether the rights suffice is found out by doing it.
 """
 
 import contextlib
 import os
 import time
-from dataclasses import dataclass
 from pathlib import Path
 
 from lab.errors import LabError
@@ -19,14 +17,6 @@ PERIOD_US = 20_000
 _LEAST_QUOTA_US = 1_000
 
 
-@dataclass(frozen=True)
-class Hierarchy:
-    """Where a new group can be made."""
-
-    version: int
-    parent: Path
-
-
 def quota_us(percent: int) -> tuple[int, int]:
     """Quota and period in microseconds for a percentage of one core."""
     quota = PERIOD_US * percent // 100
@@ -35,19 +25,19 @@ def quota_us(percent: int) -> tuple[int, int]:
     return _LEAST_QUOTA_US, _LEAST_QUOTA_US * 100 // percent
 
 
-def find(mountinfo: str, membership: str) -> Hierarchy | None:
-    """The hierarchy with the cpu controller, from the texts of /proc/self/mountinfo and /proc/self/cgroup."""
+def find(mountinfo: str, membership: str) -> Path | None:
+    """Where the cpu controller's groups go, from the texts of /proc/self/mountinfo and /proc/self/cgroup."""
     unified = None
     for line in mountinfo.splitlines():
         fields, _, rest = line.partition(" - ")
         fstype, _, options = rest.partition(" ")
         root, mount_point = fields.split()[3:5]
         if fstype == "cgroup" and "cpu" in options.split()[-1].split(","):
-            return Hierarchy(1, _own_group(Path(mount_point), root, _member_of(membership, "cpu")))
+            return _own_group(Path(mount_point), root, _member_of(membership, "cpu"))
         if fstype == "cgroup2":
             unified = Path(mount_point)
     # Version 2 allows no processes beside child groups, so ours starts from the top of what is visible.
-    return None if unified is None else Hierarchy(2, unified)
+    return unified
 
 
 def _member_of(membership: str, controller: str) -> str:
@@ -67,31 +57,29 @@ def _own_group(mount_point: Path, root: str, path: str) -> Path:
     return mount_point
 
 
-def create(lab: str) -> Path:
-    """Make the lab's parent group; LabError says what the machine does not allow."""
-    hierarchy = find(Path("/proc/self/mountinfo").read_text(), Path("/proc/self/cgroup").read_text())
-    if hierarchy is None:
+def group_of(lab: str) -> Path | None:
+    """The parent group of a lab, which need not exist; None where there are no cgroups."""
+    parent = find(Path("/proc/self/mountinfo").read_text(), Path("/proc/self/cgroup").read_text())
+    return None if parent is None else parent / f"mds-partitioner-{os.getuid()}-{lab}"
+
+
+def create(group: Path | None) -> None:
+    """Make a lab's parent group; LabError says what the machine does not allow."""
+    if group is None:
         raise LabError("this machine has no cgroup file system with a cpu controller")
-    return create_in(hierarchy, lab)
-
-
-def create_in(hierarchy: Hierarchy, lab: str) -> Path:
-    """Make the lab's parent group in a hierarchy."""
-    group = hierarchy.parent / f"mds-partitioner-{os.getuid()}-{lab}"
     try:
-        if hierarchy.version == 2:
-            _delegate_cpu(hierarchy.parent)
+        _delegate_cpu(group.parent)
         group.mkdir(exist_ok=True)
-        if hierarchy.version == 2:
-            _delegate_cpu(group)
+        _delegate_cpu(group)
     except OSError as e:
-        raise LabError(f"CPU quotas need the right to make cgroups below {hierarchy.parent} ({e.strerror})") from None
-    return group
+        where = group.parent
+        raise LabError(f"CPU quotas need the right to make cgroups below {where} ({e.strerror})") from None
 
 
 def _delegate_cpu(group: Path) -> None:
+    """Version 2 hands a controller down level by level; version 1 has no such file."""
     control = group / "cgroup.subtree_control"
-    if "cpu" not in control.read_text().split():
+    if control.exists() and "cpu" not in control.read_text().split():
         control.write_text("+cpu")
 
 

@@ -2,7 +2,6 @@
 """Child processes that never outlive an interrupt."""
 
 import contextlib
-import ctypes
 import os
 import signal
 import subprocess
@@ -12,13 +11,8 @@ from collections.abc import Callable, Mapping
 
 from lab.errors import LabError
 
-_PR_SET_PDEATHSIG = 1
-_libc = ctypes.CDLL(None, use_errno=True)
-
-
-def die_with_parent(signum: int = signal.SIGKILL) -> None:
-    """Ask the kernel for a signal when the parent dies, so that kill -9 of it leaves no child."""
-    _libc.prctl(_PR_SET_PDEATHSIG, signum, 0, 0, 0)
+# The kernel kills the child when this process dies, so that kill -9 of it leaves none.
+_DIE_WITH_PARENT = ("setpriv", "--pdeathsig", "KILL", "--")
 
 
 def last_line(text: str) -> str:
@@ -34,13 +28,25 @@ def pipeline(
     tail: deque[str] = deque(maxlen=200)
     # Their own process group, so that Ctrl-C reaches them only through _end, in the right order.
     with subprocess.Popen(
-        producer, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.PIPE, env=env,
-        text=True, errors="replace", process_group=0, preexec_fn=die_with_parent,
-    ) as source:  # fmt: skip
+        [*_DIE_WITH_PARENT, *producer],
+        stdin=subprocess.DEVNULL,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        env=env,
+        text=True,
+        errors="replace",
+        process_group=0,
+    ) as source:
         try:
             assert source.stdout is not None and source.stderr is not None
-            with subprocess.Popen(consumer, stdin=source.stdout, stderr=subprocess.PIPE, text=True,
-                                  errors="replace", process_group=0, preexec_fn=die_with_parent) as sink:  # fmt: skip
+            with subprocess.Popen(
+                [*_DIE_WITH_PARENT, *consumer],
+                stdin=source.stdout,
+                stderr=subprocess.PIPE,
+                text=True,
+                errors="replace",
+                process_group=0,
+            ) as sink:
                 try:
                     source.stdout.close()
                     sink_tail = _collect(sink)

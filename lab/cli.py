@@ -2,6 +2,7 @@
 """The command line of the lab."""
 
 import argparse
+import json
 import os
 import signal
 import sys
@@ -10,8 +11,11 @@ from pathlib import Path
 from types import FrameType
 
 from lab import cephconf, daemons, releases, rootfs, sandbox, state
-from lab.api import Lab, end
+from lab.api import Lab
+from lab.clients.run import ClientRun
+from lab.clients.spec import LoadSpec
 from lab.errors import LabError
+from lab.lifecycle import end
 from lab.progress import ConsoleProgress
 
 _EPILOG = """\
@@ -24,13 +28,14 @@ commands:
   logs      the last lines of all daemons' logs, or of one: logs [DAEMON] [-f]
   kill      send a signal to a daemon: kill DAEMON [--signal KILL]
   start     start a daemon that is not running: start DAEMON
+  clients   load on the file system: clients LOAD.json [--prepare] [--seconds S]
   quota     CPU quota of every MDS in percent of a core: quota PCT|none
   down      end the lab, or all of this user: down [--all]
   prune     remove the cached root file systems
 """
 
 
-class _Interrupted(BaseException):
+class _InterruptedError(BaseException):
     """A signal that asks for the end, as an exception so that everything is cleaned up."""
 
     def __init__(self, signum: int) -> None:
@@ -48,7 +53,7 @@ def main(argv: Sequence[str]) -> int:
     except LabError as e:
         print(f"lab: {e}", file=sys.stderr)
         return 1
-    except _Interrupted as e:
+    except _InterruptedError as e:
         print("lab: interrupted", file=sys.stderr)
         return 128 + e.signum
 
@@ -57,14 +62,17 @@ def _interrupt(signum: int, frame: FrameType | None) -> None:
     # One is enough: a second must not interrupt the cleaning up.
     for each in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
         signal.signal(each, signal.SIG_IGN)
-    raise _Interrupted(signum)
+    raise _InterruptedError(signum)
 
 
 def _parser() -> argparse.ArgumentParser:
     parser = argparse.ArgumentParser(
-        prog="lab", description="A disposable real CephFS on this machine.", epilog=_EPILOG,
-        formatter_class=argparse.RawDescriptionHelpFormatter, allow_abbrev=False,
-    )  # fmt: skip
+        prog="lab",
+        description="A disposable real CephFS on this machine.",
+        epilog=_EPILOG,
+        formatter_class=argparse.RawDescriptionHelpFormatter,
+        allow_abbrev=False,
+    )
     parser.add_argument("--name", default="default", help="which lab (default: %(default)s)")
     parser.add_argument("command", choices=sorted(_COMMANDS), metavar="COMMAND")
     parser.add_argument("rest", nargs=argparse.REMAINDER, metavar="...")
@@ -80,17 +88,30 @@ def _up(name: str, rest: list[str]) -> int:
     parser.add_argument("--name", default=name)
     parser.add_argument("--release", choices=sorted(releases.RELEASES), default=releases.DEFAULT)
     parser.add_argument("--mds", type=int, default=4, metavar="N", help="active ranks (default: %(default)s)")
-    parser.add_argument("--standby", type=int, default=0, metavar="K", help="standby MDSs (default: %(default)s)")
+    parser.add_argument(
+        "--standby", type=int, default=0, metavar="K", help="standby MDSs (default: %(default)s)"
+    )
     parser.add_argument("--mgr", type=int, default=2, metavar="N", help="managers (default: %(default)s)")
     parser.add_argument("--mds-cpu", type=int, metavar="PCT", help="CPU quota of each MDS, percent of a core")
-    parser.add_argument("--mds-binary", type=Path, metavar="PATH", help="a ceph-mds in place of the packaged one")
-    parser.add_argument("--conf", action="append", default=[], metavar="KEY=VALUE", help="an option for ceph.conf")
+    parser.add_argument(
+        "--mds-binary", type=Path, metavar="PATH", help="a ceph-mds in place of the packaged one"
+    )
+    parser.add_argument(
+        "--conf", action="append", default=[], metavar="KEY=VALUE", help="an option for ceph.conf"
+    )
     args = parser.parse_args(rest)
     lab = Lab.up(
-        name=args.name, release=args.release, mds=args.mds, standby=args.standby, mgr=args.mgr, mds_cpu=args.mds_cpu,
-        mds_binary=args.mds_binary, conf=dict(cephconf.parse_option(o) for o in args.conf), keep=True,
+        name=args.name,
+        release=args.release,
+        mds=args.mds,
+        standby=args.standby,
+        mgr=args.mgr,
+        mds_cpu=args.mds_cpu,
+        mds_binary=args.mds_binary,
+        conf=dict(cephconf.parse_option(o) for o in args.conf),
+        keep=True,
         progress=ConsoleProgress(),
-    )  # fmt: skip
+    )
     print(f"lab {lab.name!r} is up: python3 -m lab --name {lab.name} ceph status")
     return 0
 
@@ -145,7 +166,9 @@ def _kill(name: str, rest: list[str]) -> int:
 
 def _signal_number(text: str) -> int:
     try:
-        return int(signal.Signals(int(text)) if text.isdigit() else signal.Signals[f"SIG{text.removeprefix('SIG')}"])
+        return int(
+            signal.Signals(int(text)) if text.isdigit() else signal.Signals[f"SIG{text.removeprefix('SIG')}"]
+        )
     except (KeyError, ValueError):
         raise LabError(f"no signal {text!r}: use a name such as KILL or TERM, or a number") from None
 
@@ -164,6 +187,32 @@ def _quota(name: str, rest: list[str]) -> int:
     if text != "none" and not text.isdigit():
         raise LabError(f"bad quota {text!r}: a whole number of percent of one core, or none")
     Lab(name).set_mds_cpu(None if text == "none" else int(text))
+    return 0
+
+
+def _clients(name: str, rest: list[str]) -> int:
+    parser = _sub("clients", "Run the clients of a load until the time is over or until interrupted.")
+    parser.add_argument("load", type=Path, metavar="LOAD.json", help="what they do: see lab/clients/spec.py")
+    parser.add_argument("--prepare", action="store_true", help="make their directories and files, and end")
+    parser.add_argument("--seconds", type=float, metavar="S")
+    args = parser.parse_args(rest)
+    try:
+        load = LoadSpec.from_json(args.load.read_text())
+    except OSError as e:
+        raise LabError(f"cannot read the load {args.load}: {e.strerror}") from None
+    inside = sandbox.Sandbox(state.load(name).sandbox_pid)
+    run = ClientRun(
+        inside,
+        load,
+        seconds=args.seconds,
+        prepare=args.prepare,
+        on_line=lambda line: print(json.dumps(line), flush=True),
+    )
+    try:
+        run.wait()
+    except _InterruptedError:
+        run.stop()
+        raise
     return 0
 
 
@@ -195,6 +244,16 @@ def _prune(name: str, rest: list[str]) -> int:
 
 
 _COMMANDS: dict[str, Callable[[str, list[str]], int]] = {
-    "up": _up, "status": _status, "ceph": _ceph, "exec": _exec, "shell": _shell, "logs": _logs, "kill": _kill,
-    "start": _start, "quota": _quota, "down": _down, "prune": _prune,
-}  # fmt: skip
+    "up": _up,
+    "status": _status,
+    "ceph": _ceph,
+    "exec": _exec,
+    "shell": _shell,
+    "logs": _logs,
+    "kill": _kill,
+    "start": _start,
+    "clients": _clients,
+    "quota": _quota,
+    "down": _down,
+    "prune": _prune,
+}

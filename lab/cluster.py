@@ -11,7 +11,7 @@ from typing import Any
 
 from lab import cephconf, daemons, state
 from lab.errors import LabError
-from lab.monitor import CommandFailed, Monitor
+from lab.monitor import CommandError, Monitor
 from lab.progress import Progress
 from lab.sandbox import Sandbox
 from lab.state import LabState
@@ -58,7 +58,9 @@ class Bringup:
             monitor.close()
 
     def _start_mon(self) -> None:
-        homes = [f"/var/lib/ceph/{kind}/ceph-{ident}" for kind, ident in map(daemons.split, self._lab.daemons)]
+        homes = [
+            f"/var/lib/ceph/{kind}/ceph-{ident}" for kind, ident in map(daemons.split, self._lab.daemons)
+        ]
         self._sandbox.run(["mkdir", "-p", *homes])
         done = self._sandbox.run(
             ["ceph-mon", "--mkfs", "-i", "a", "--keyring", "/etc/ceph/bootstrap.keyring"], timeout=60
@@ -101,6 +103,8 @@ class Bringup:
         self._wait(lambda: self._ranks_missing(monitor), "mds.a")
         self._wait(lambda: self._managers_missing(monitor), self._mgrs[0])
         self._wait(lambda: _health_missing(monitor), "mon.a")
+        self._wait(lambda: _pgs_missing(monitor), "osd.0")
+        self._wait(lambda: _volumes_missing(monitor), self._mgrs[0])
 
     def _ranks_missing(self, monitor: Monitor) -> str:
         mdsmap = monitor.json("fs get", fs_name=FS_NAME)["mdsmap"]
@@ -129,7 +133,7 @@ class Bringup:
 def _health_missing(monitor: Monitor) -> str:
     try:
         health: dict[str, Any] = monitor.json("health", detail="detail")
-    except CommandFailed as e:
+    except CommandError as e:
         return str(e)
     if health["status"] == "HEALTH_OK":
         return ""
@@ -137,11 +141,34 @@ def _health_missing(monitor: Monitor) -> str:
     return "; ".join(checks)
 
 
+def _pgs_missing(monitor: Monitor) -> str:
+    try:
+        summary = monitor.json("pg stat")["pg_summary"]
+    except CommandError as e:
+        # The monitors do not know the manager's commands before its first report.
+        return str(e)
+    unclean = [s["name"] for s in summary["num_pg_by_state"] if s["name"] != "active+clean"]
+    return f"placement groups {', '.join(unclean)}" if unclean or not summary["num_pgs"] else ""
+
+
+def _volumes_missing(monitor: Monitor) -> str:
+    """The manager's modules come up after the manager: ask one that everybody needs."""
+    try:
+        monitor.json("fs volume ls", target="mgr")
+    except CommandError as e:
+        return str(e)
+    return ""
+
+
 def write_configuration(name: str, cipher: str, shape: Shape, extra: Mapping[str, str]) -> list[str]:
     """Write ceph.conf and every keyring into the lab's directory; the names of its daemons."""
     etc = state.lab_dir(name) / "etc"
-    names = ["mon.a", *(f"mgr.{n}" for n in cephconf.mgr_names(shape.mgr)), "osd.0",
-             *(f"mds.{n}" for n in cephconf.mds_names(shape.mds + shape.standby))]  # fmt: skip
+    names = [
+        "mon.a",
+        *(f"mgr.{n}" for n in cephconf.mgr_names(shape.mgr)),
+        "osd.0",
+        *(f"mds.{n}" for n in cephconf.mds_names(shape.mds + shape.standby)),
+    ]
     keys = {entity: cephconf.make_key(cipher) for entity in (*names[1:], "client.admin", "client.load")}
     keys["mon."] = cephconf.make_key(cipher)
     _write_secret(etc / "bootstrap.keyring", cephconf.keyring(keys))

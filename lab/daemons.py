@@ -37,9 +37,13 @@ def start(lab: LabState, daemon: str) -> None:
     kind, ident = split(daemon)
     if pids(lab, daemon):
         raise LabError(f"{daemon} is already running")
-    done = Sandbox(lab.sandbox_pid).run([f"ceph-{kind}", "-i", ident], timeout=_START_S, cgroup=_cgroup(lab, daemon))
+    done = Sandbox(lab.sandbox_pid).run(
+        [f"ceph-{kind}", "-i", ident], timeout=_START_S, cgroup=_cgroup(lab, daemon)
+    )
     if done.returncode:
-        raise LabError(f"{daemon} did not start: {(done.stderr or done.stdout).strip()}\n{log_tail(lab.name, daemon)}")
+        raise LabError(
+            f"{daemon} did not start: {(done.stderr or done.stdout).strip()}\n{log_tail(lab.name, daemon)}"
+        )
 
 
 def _cgroup(lab: LabState, daemon: str) -> Path | None:

@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: LGPL-2.1-or-later
 """The background process that owns a lab, and the janitor that cleans up after it.
 
-The keeper starts bubblewrap with --die-with-parent: whatever ends the keeper, kill -9 included, ends everything in
-the sandbox. The janitor does nothing but wait for the keeper's end and then remove cgroups and directory. Both hold
-the lab's lock, so the name is free exactly when nothing is left.
+The keeper starts bubblewrap with --die-with-parent: whatever ends the keeper, kill -9 included, ends
+everything in the sandbox. The janitor does nothing but wait for the keeper's end and then remove cgroups and
+directory. Both hold the lab's lock, so the name is free exactly when nothing is left.
 
 Standard input is the leash: until it says "keep", its end (the starter died or gave up) ends the lab.
 """
@@ -21,35 +21,45 @@ from typing import IO, Any
 from lab import cgroups, state
 from lab.child import last_line
 from lab.errors import LabError
-from lab.sandbox import Plan, bwrap_command
 
 
-class _Ended(Exception):
+class _EndedError(Exception):
     """A signal asked the keeper to end."""
 
 
-def start(name: str, plan: Plan, cgroup: Path | None, locks: list[int]) -> "subprocess.Popen[str]":
-    """Start the keeper of a lab; it inherits the locks and answers on its standard output."""
-    order = {
-        "name": name,
-        "cgroup": None if cgroup is None else str(cgroup),
-        "command": bwrap_command(plan),
-    }
+def start(name: str, cgroup: Path | None, locks: list[int]) -> "subprocess.Popen[str]":
+    """Start the keeper of a lab. It inherits the locks and says a line when its janitor watches."""
     env = {**os.environ, "PYTHONPATH": str(Path(__file__).resolve().parent.parent)}
     return subprocess.Popen(
-        [sys.executable, "-m", "lab.keeper", json.dumps(order)],
-        stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True,
-        cwd="/", env=env, pass_fds=locks, start_new_session=True,
-    )  # fmt: skip
+        [sys.executable, "-m", "lab.keeper", name, *([] if cgroup is None else [str(cgroup)])],
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+        cwd="/",
+        env=env,
+        pass_fds=locks,
+        start_new_session=True,
+    )
 
 
-def await_ready(process: "subprocess.Popen[str]") -> int:
-    """The host's process id of the sandbox's PID 1, once the sandbox is complete."""
+def await_line(process: "subprocess.Popen[str]") -> str:
+    """The keeper's next answer."""
     assert process.stdout is not None and process.stderr is not None
     line = process.stdout.readline()
     if not line:
         raise LabError(f"the sandbox could not be made: {last_line(process.stderr.read())}")
-    return int(json.loads(line)["sandbox_pid"])
+    return line.strip()
+
+
+def tell(process: "subprocess.Popen[str]", line: str) -> None:
+    """Give the keeper its next order: bubblewrap's command as JSON, and later "keep"."""
+    assert process.stdin is not None
+    try:
+        process.stdin.write(line + "\n")
+        process.stdin.flush()
+    except BrokenPipeError:
+        raise LabError("the lab was ended while it was being started") from None
 
 
 def start_time(pid: int) -> int | None:
@@ -62,37 +72,35 @@ def start_time(pid: int) -> int | None:
     return int(stat.rpartition(")")[2].split()[19])
 
 
-def clean_up(name: str, cgroup: str | None) -> None:
+def clean_up(name: str, cgroup: Path | None) -> None:
     """Remove what is left of a lab whose processes are gone."""
     if cgroup is not None:
-        cgroups.remove(Path(cgroup))
+        cgroups.remove(cgroup)
     state.remove_dir(name)
 
 
-def main(argument: str) -> int:
+def main(name: str, cgroup: Path | None) -> int:
     """Run as the keeper."""
-    order = json.loads(argument)
     for signum in (signal.SIGTERM, signal.SIGINT, signal.SIGHUP):
         signal.signal(signum, _end)
-    _start_janitor(order["name"], order["cgroup"])
-    sandbox = None
     try:
-        sandbox = _start_sandbox(order["command"])
-        _hold(sandbox)
-    except _Ended:
+        _start_janitor(name, cgroup)
+        print("watched", flush=True)
+        # Unbuffered, so that nothing of the leash is read ahead.
+        with os.fdopen(0, "rb", buffering=0, closefd=False) as leash:
+            if command := leash.readline():
+                _keep_sandbox(json.loads(command))
+    except _EndedError:
         pass
-    finally:
-        if sandbox is not None:
-            sandbox.kill()
-            sandbox.wait()
+    # With this process ends the sandbox (--die-with-parent), however far it has come.
     return 0
 
 
 def _end(signum: int, frame: FrameType | None) -> None:
-    raise _Ended
+    raise _EndedError
 
 
-def _start_janitor(name: str, cgroup: str | None) -> None:
+def _start_janitor(name: str, cgroup: Path | None) -> None:
     alive, keeper_end = os.pipe()
     if os.fork():
         os.close(alive)
@@ -110,7 +118,18 @@ def _start_janitor(name: str, cgroup: str | None) -> None:
     os._exit(0)
 
 
-def _start_sandbox(command: list[str]) -> "subprocess.Popen[str]":
+def _keep_sandbox(command: list[str]) -> None:
+    sandbox, pid = _start_sandbox(command)
+    try:
+        print(pid, flush=True)
+        _hold(sandbox)
+    finally:
+        sandbox.kill()
+        sandbox.wait()
+
+
+def _start_sandbox(command: list[str]) -> tuple["subprocess.Popen[str]", int]:
+    """bubblewrap's process, and the host's process id of the sandbox's PID 1."""
     info_read, info_write = os.pipe()
     with os.fdopen(info_read) as info:
         try:
@@ -127,8 +146,7 @@ def _start_sandbox(command: list[str]) -> "subprocess.Popen[str]":
         sandbox.wait()
         # bubblewrap has said why on the standard error that it shares with us.
         sys.exit(1)
-    print(json.dumps({"sandbox_pid": pid}), flush=True)
-    return sandbox
+    return sandbox, pid
 
 
 def _child_pid(info: IO[str]) -> int:
@@ -156,4 +174,4 @@ def _hold(sandbox: "subprocess.Popen[str]") -> None:
 
 
 if __name__ == "__main__":
-    sys.exit(main(sys.argv[1]))
+    sys.exit(main(sys.argv[1], Path(sys.argv[2]) if len(sys.argv) > 2 else None))

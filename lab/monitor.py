@@ -13,11 +13,13 @@ from lab.sandbox import CODE, Sandbox, environment, kill_group
 _CONNECT_S = 30
 
 
-class CommandFailed(LabError):
+class CommandError(LabError):
     """The cluster refused a command."""
 
     def __init__(self, command: dict[str, Any], status: int, message: str) -> None:
-        super().__init__(f"`{command['prefix']}` failed with {status}: {message.strip() or 'no reason given'}")
+        super().__init__(
+            f"`{command['prefix']}` failed with {status}: {message.strip() or 'no reason given'}"
+        )
         self.status = status
 
 
@@ -27,9 +29,14 @@ class Monitor:
     def __init__(self, sandbox: Sandbox) -> None:
         argv = ["/usr/bin/python3", "-m", "lab.inside.agent", str(_CONNECT_S)]
         self._process = subprocess.Popen(
-            sandbox.command(argv), stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True,
-            env=environment({"PYTHONPATH": CODE}), process_group=0,
-        )  # fmt: skip
+            sandbox.command(argv),
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.PIPE,
+            text=True,
+            env=environment({"PYTHONPATH": CODE}),
+            process_group=0,
+        )
         self._lock = threading.Lock()
         try:
             self._answer()
@@ -43,13 +50,16 @@ class Monitor:
         with self._lock:
             assert self._process.stdin is not None
             try:
-                print(json.dumps({"target": target, "command": command, "timeout": timeout}),
-                      file=self._process.stdin, flush=True)  # fmt: skip
+                print(
+                    json.dumps({"target": target, "command": command, "timeout": timeout}),
+                    file=self._process.stdin,
+                    flush=True,
+                )
             except BrokenPipeError:
                 raise LabError("the connection to the cluster ended") from None
             answer = self._answer()
         if answer["status"] != 0:
-            raise CommandFailed(command, answer["status"], answer["message"])
+            raise CommandError(command, answer["status"], answer["message"])
         return str(answer["output"])
 
     def json(self, prefix: str, **args: Any) -> Any:

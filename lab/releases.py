@@ -9,8 +9,15 @@ DEFAULT = "tentacle"
 
 _CEPH = ("ceph-mon", "ceph-mgr", "ceph-osd", "ceph-mds", "ceph-common", "python3-cephfs", "python3-rados")
 # What the engine computes with, and what the mgr's own modules import but only recommend.
-_PYTHON = ("python3-numpy", "python3-scipy", "python3-sklearn", "python3-prettytable", "python3-yaml",
-           "python3-dateutil", "python3-cffi")  # fmt: skip
+_PYTHON = (
+    "python3-numpy",
+    "python3-scipy",
+    "python3-sklearn",
+    "python3-prettytable",
+    "python3-yaml",
+    "python3-dateutil",
+    "python3-cffi",
+)
 
 
 @dataclass(frozen=True)

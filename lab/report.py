@@ -24,22 +24,23 @@ def show() -> None:
             console.print(f"{name}: dead, `down` removes what it left", markup=False)
             continue
         try:
-            console.print(_table(state.load(name)))
+            _show_lab(console, state.load(name))
         except LabError as e:
             console.print(f"{name}: {e}", markup=False)
 
 
-def _table(lab: LabState) -> Table:
+def _show_lab(console: Console, lab: LabState) -> None:
     quota = "no CPU quota" if lab.mds_cpu is None else f"{lab.mds_cpu} % of a core per MDS"
     ranks, health = _cluster(lab)
-    table = Table(title=f"lab {lab.name}: {lab.release}, {quota}, {health}", title_justify="left")
+    console.print(f"lab {lab.name}: {lab.release}, {quota}, {health}", markup=False, highlight=False)
+    table = Table()
     for column in ("daemon", "pid", "role"):
         table.add_column(column)
     alive = daemons.running(lab)
     for daemon in lab.daemons:
         pids = ", ".join(map(str, alive.get(daemon, []))) or "dead"
         table.add_row(daemon, pids, ranks.get(daemon, ""))
-    return table
+    console.print(table)
 
 
 def _cluster(lab: LabState) -> tuple[dict[str, str], str]:

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: LGPL-2.1-or-later
 """Root file systems with Ceph in them: built once with mmdebstrap, cached for all labs and checkouts.
 
-A root file system is keyed by its recipe, so a changed recipe is simply another key. Everyone who uses one holds
-a shared lock; building and pruning need the exclusive one.
+A root file system is keyed by its recipe, so a changed recipe is simply another key. Whoever uses one holds a
+shared lock; building and pruning need the exclusive one.
 """
 
 import fcntl
@@ -27,9 +27,23 @@ from lab.releases import Release
 MODULE_MOUNT = "usr/share/ceph/mgr/mds_partitioner"
 CODE_MOUNT = "opt/mds-partitioner"
 # The root is mounted read-only: bubblewrap cannot make these later.
-_MOUNT_POINTS = (MODULE_MOUNT, f"{CODE_MOUNT}/mgr", f"{CODE_MOUNT}/lab", "etc/ceph", "var/lib/ceph", "var/log/ceph")
-_KEY_FILES = ("usr/bin/ceph-mon", "usr/bin/ceph-mgr", "usr/bin/ceph-osd", "usr/bin/ceph-mds", "usr/bin/ceph",
-              "usr/share/ceph/mgr/volumes/module.py", "usr/lib/python3/dist-packages/sklearn/__init__.py")  # fmt: skip
+_MOUNT_POINTS = (
+    MODULE_MOUNT,
+    f"{CODE_MOUNT}/mgr",
+    f"{CODE_MOUNT}/lab",
+    "etc/ceph",
+    "var/lib/ceph",
+    "var/log/ceph",
+)
+_KEY_FILES = (
+    "usr/bin/ceph-mon",
+    "usr/bin/ceph-mgr",
+    "usr/bin/ceph-osd",
+    "usr/bin/ceph-mds",
+    "usr/bin/ceph",
+    "usr/share/ceph/mgr/volumes/module.py",
+    "usr/lib/python3/dist-packages/sklearn/__init__.py",
+)
 _IMPORTS = "import bcrypt, cephfs, rados, numpy, scipy, sklearn, prettytable, yaml, dateutil"
 _RECIPE_VERSION = 1
 
@@ -40,9 +54,17 @@ printf '#!/bin/sh\nexit 101\n' > "$1/usr/sbin/policy-rc.d"
 printf '#!/bin/sh\nexit 0\n' > "$1/usr/local/bin/systemctl"
 chmod +x "$1/usr/sbin/policy-rc.d" "$1/usr/local/bin/systemctl"
 """
-_APT_OPTIONS = ('Acquire::Check-Valid-Until "false"', 'APT::Install-Recommends "false"', 'Acquire::Retries "3"')
-_DPKG_OPTIONS = ("path-exclude=/usr/share/doc/*", "path-include=/usr/share/doc/*/copyright",
-                 "path-exclude=/usr/share/man/*", "path-exclude=/usr/share/locale/*")  # fmt: skip
+_APT_OPTIONS = (
+    'Acquire::Check-Valid-Until "false"',
+    'APT::Install-Recommends "false"',
+    'Acquire::Retries "3"',
+)
+_DPKG_OPTIONS = (
+    "path-exclude=/usr/share/doc/*",
+    "path-include=/usr/share/doc/*/copyright",
+    "path-exclude=/usr/share/man/*",
+    "path-exclude=/usr/share/locale/*",
+)
 
 
 @dataclass(frozen=True)
@@ -66,8 +88,15 @@ def cache_dir() -> Path:
 def key(release: Release) -> str:
     """Name of the release's root file system: changes whenever the way it is built does."""
     recipe = [
-        _RECIPE_VERSION, release.suite, release.packages, release.wheels, _MOUNT_POINTS, _HOOK, _APT_OPTIONS, _DPKG_OPTIONS
-    ]  # fmt: skip
+        _RECIPE_VERSION,
+        release.suite,
+        release.packages,
+        release.wheels,
+        _MOUNT_POINTS,
+        _HOOK,
+        _APT_OPTIONS,
+        _DPKG_OPTIONS,
+    ]
     digest = hashlib.sha256(json.dumps(recipe).encode()).hexdigest()
     return f"{release.name}-{digest[:12]}"
 
@@ -189,11 +218,17 @@ def _bootstrap(release: Release, work: Path, root: Path, progress: Progress) -> 
     temp.mkdir(mode=0o1777)
     temp.chmod(0o1777)
     command = [
-        "mmdebstrap", "--variant=minbase", f"--include={','.join(release.packages)}", f"--essential-hook={hook}",
+        "mmdebstrap",
+        "--variant=minbase",
+        f"--include={','.join(release.packages)}",
+        f"--essential-hook={hook}",
         *(f"--aptopt={o}" for o in (*_APT_OPTIONS, *aptconf.proxy_options())),
         *(f"--dpkgopt={o}" for o in _DPKG_OPTIONS),
-        "--format=tar", release.suite, "-", *aptconf.mirrors(),
-    ]  # fmt: skip
+        "--format=tar",
+        release.suite,
+        "-",
+        *aptconf.mirrors(),
+    ]
     if os.geteuid() == 0:
         # An interrupt takes the mount namespace with it, and so every mount made in it.
         command = ["unshare", "--mount", "--pid", "--fork", "--kill-child", "--mount-proc", *command]
@@ -211,14 +246,37 @@ def _replace_by_wheel(release: Release, wheel: str, work: Path, root: Path, prog
     requirement = work / "requirements.txt"
     requirement.write_text(wheel + "\n")
     done = subprocess.run(
-        [sys.executable, "-m", "pip", "download", "--disable-pip-version-check", "--quiet", "--only-binary=:all:",
-         "--no-deps", "--require-hashes", "--platform", f"manylinux_2_17_{os.uname().machine}", "--implementation", "cp",
-         "--abi", "abi3", "--python-version", release.python, "--dest", str(wheels), "-r", str(requirement)],
-        stdin=subprocess.DEVNULL, capture_output=True, text=True, check=False,
-    )  # fmt: skip
+        [
+            sys.executable,
+            "-m",
+            "pip",
+            "download",
+            "--disable-pip-version-check",
+            "--quiet",
+            "--only-binary=:all:",
+            "--no-deps",
+            "--require-hashes",
+            "--platform",
+            f"manylinux_2_17_{os.uname().machine}",
+            "--implementation",
+            "cp",
+            "--abi",
+            "abi3",
+            "--python-version",
+            release.python,
+            "--dest",
+            str(wheels),
+            "-r",
+            str(requirement),
+        ],
+        stdin=subprocess.DEVNULL,
+        capture_output=True,
+        text=True,
+        check=False,
+    )
     files = list(wheels.glob("*.whl"))
     if done.returncode or len(files) != 1:
-        raise LabError(f"pip could not fetch {wheel.split()[0]}: {child.last_line(done.stderr)}")
+        raise LabError(f"pip could not fetch {wheel.split(maxsplit=1)[0]}: {child.last_line(done.stderr)}")
     packages = root / "usr/lib/python3/dist-packages"
     name = wheel.split("==", maxsplit=1)[0]
     for old in (packages / name, *packages.glob(f"{name}-*.dist-info")):
@@ -230,8 +288,25 @@ def _replace_by_wheel(release: Release, wheel: str, work: Path, root: Path, prog
 
 
 def _check_imports(root: Path) -> None:
-    command = ["bwrap", "--unshare-all", "--die-with-parent", "--ro-bind", str(root), "/", "--dev", "/dev", "--proc",
-               "/proc", "--tmpfs", "/tmp", "--", "/usr/bin/python3", "-B", "-c", _IMPORTS]  # fmt: skip
+    command = [
+        "bwrap",
+        "--unshare-all",
+        "--die-with-parent",
+        "--ro-bind",
+        str(root),
+        "/",
+        "--dev",
+        "/dev",
+        "--proc",
+        "/proc",
+        "--tmpfs",
+        "/tmp",
+        "--",
+        "/usr/bin/python3",
+        "-B",
+        "-c",
+        _IMPORTS,
+    ]
     done = subprocess.run(command, stdin=subprocess.DEVNULL, capture_output=True, text=True, check=False)
     if done.returncode:
         raise LabError(f"the new root file system is of no use: {child.last_line(done.stderr)}")

@@ -43,8 +43,16 @@ class Plan:
 def bwrap_command(plan: Plan) -> list[str]:
     """The command that makes the sandbox, says "ready" on standard output and stays."""
     source = checkout()
-    command = ["bwrap", "--die-with-parent", "--unshare-pid", "--unshare-net", "--unshare-ipc", "--unshare-uts",
-               "--hostname", plan.hostname]  # fmt: skip
+    command = [
+        "bwrap",
+        "--die-with-parent",
+        "--unshare-pid",
+        "--unshare-net",
+        "--unshare-ipc",
+        "--unshare-uts",
+        "--hostname",
+        plan.hostname,
+    ]
     if os.geteuid() != 0:
         command += ["--unshare-user", "--uid", "0", "--gid", "0"]
     command += ["--ro-bind", str(plan.root), "/", "--dev", "/dev", "--proc", "/proc"]
@@ -52,8 +60,22 @@ def bwrap_command(plan: Plan) -> list[str]:
     for path in ("/run", "/tmp", "/var/lib/ceph"):
         command += ["--tmpfs", path]
     command += ["--dir", "/run/ceph"]
-    command += ["--bind", str(plan.lab_dir / "etc"), "/etc/ceph", "--bind", str(plan.lab_dir / "log"), "/var/log/ceph"]
-    command += ["--ro-bind", str(source / "mgr"), f"{CODE}/mgr", "--ro-bind", str(source / "lab"), f"{CODE}/lab"]
+    command += [
+        "--bind",
+        str(plan.lab_dir / "etc"),
+        "/etc/ceph",
+        "--bind",
+        str(plan.lab_dir / "log"),
+        "/var/log/ceph",
+    ]
+    command += [
+        "--ro-bind",
+        str(source / "mgr"),
+        f"{CODE}/mgr",
+        "--ro-bind",
+        str(source / "lab"),
+        f"{CODE}/lab",
+    ]
     command += ["--ro-bind", str(source / "mgr/mds_partitioner"), f"/{rootfs.MODULE_MOUNT}"]
     if plan.mds_binary is not None:
         command += ["--ro-bind", str(plan.mds_binary), "/usr/bin/ceph-mds"]
@@ -96,9 +118,13 @@ class Sandbox:
         with subprocess.Popen(
             self.command(argv, cgroup),
             stdin=subprocess.DEVNULL if stdin is None else subprocess.PIPE,
-            stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, errors="replace",
-            env=environment(), process_group=0,
-        ) as process:  # fmt: skip
+            stdout=subprocess.PIPE,
+            stderr=subprocess.PIPE,
+            text=True,
+            errors="replace",
+            env=environment(),
+            process_group=0,
+        ) as process:
             try:
                 out, err = process.communicate(stdin, timeout)
             except BaseException as e:

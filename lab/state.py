@@ -55,7 +55,9 @@ def base_dir() -> Path:
 def check_name(name: str) -> str:
     """The name itself when it may be a lab's."""
     if not _NAME.fullmatch(name):
-        raise LabError(f"bad lab name {name!r}: up to 32 of a-z, 0-9, '-' and '_', starting with a letter or digit")
+        raise LabError(
+            f"bad lab name {name!r}: up to 32 of a-z, 0-9, '-' and '_', starting with a letter or digit"
+        )
     return name
 
 
@@ -107,6 +109,14 @@ def load(name: str) -> LabState:
         raise LabError(f"lab {name!r} is just starting or ending: try again in a moment") from None
     except (ValueError, TypeError) as e:
         raise LabError(f"the state of lab {name!r} cannot be read ({e}): end it with `down`") from None
+
+
+def peek(name: str) -> LabState | None:
+    """The state as far as there is one, alive or not."""
+    try:
+        return LabState(**json.loads((lab_dir(name) / "state.json").read_text()))
+    except (OSError, ValueError, TypeError):
+        return None
 
 
 def remove_dir(name: str) -> None:

@@ -52,6 +52,9 @@ class Recorder:
         return {
             "ops": len(everything),
             "errors": sum(errors.values()),
-            "latency_ms": {"all": summary(everything), **{op: summary(v) for op, v in sorted(latencies.items())}},
+            "latency_ms": {
+                "all": summary(everything),
+                **{op: summary(v) for op, v in sorted(latencies.items())},
+            },
             **({"why": errors} if errors else {}),
         }

@@ -15,15 +15,15 @@ from typing import Any
 
 from lab.clients.spec import LoadSpec
 
-Client = "subprocess.Popen[str]"
-
 
 def _start(order: dict[str, Any], load: LoadSpec) -> list["subprocess.Popen[str]"]:
     common = {"fs": load.fs, "seed": load.seed, "seconds": order["seconds"], "prepare": order["prepare"]}
     started = []
     for client in load.clients:
         # The clients write to our standard output themselves.
-        process = subprocess.Popen([sys.executable, "-m", "lab.clients.worker"], stdin=subprocess.PIPE, text=True)
+        process = subprocess.Popen(
+            [sys.executable, "-m", "lab.clients.worker"], stdin=subprocess.PIPE, text=True
+        )
         assert process.stdin is not None
         process.stdin.write(json.dumps({**common, "client": asdict(client)}) + "\n")
         process.stdin.flush()
@@ -42,19 +42,20 @@ def _wait(processes: list["subprocess.Popen[str]"], wake: int) -> None:
 
 
 def main() -> int:
-    """Run the set; 1 if any client failed."""
+    """Run the set; 0 if every client ended well."""
     wake, alarm = os.pipe()
     os.set_blocking(alarm, False)
     for signum in (signal.SIGTERM, signal.SIGINT):
         signal.signal(signum, lambda *_: os.write(alarm, b"."))
     # Unbuffered, so that nothing of the leash is read ahead.
-    order = json.loads(open(0, "rb", buffering=0, closefd=False).readline())
+    with os.fdopen(0, "rb", buffering=0, closefd=False) as leash:
+        order = json.loads(leash.readline())
     processes = _start(order, LoadSpec.from_json(json.dumps(order["load"])))
     _wait(processes, wake)
     for process in processes:
         assert process.stdin is not None
         process.stdin.close()
-    return 1 if any([process.wait() for process in processes]) else 0
+    return max(map(abs, [process.wait() for process in processes]))
 
 
 if __name__ == "__main__":

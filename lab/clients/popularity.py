@@ -10,9 +10,11 @@ class Popularity:
     """Draws from a working set: a fixed random sample of all files, uniform or by Zipf's law."""
 
     def __init__(self, total: int, used: int, zipf: float, seed: int) -> None:
-        """Choose used of total files; a file's popularity falls with the power zipf of its place among them."""
+        """Choose used of total files; popularity falls with the power zipf of a file's place among them."""
         self.working_set = random.Random(seed).sample(range(total), used)
-        self._cumulative = [] if zipf == 0 else list(itertools.accumulate((i + 1) ** -zipf for i in range(used)))
+        self._cumulative = (
+            [] if zipf == 0 else list(itertools.accumulate((i + 1) ** -zipf for i in range(used)))
+        )
 
     def draw(self, rng: random.Random) -> int:
         """The next file's number."""

@@ -31,15 +31,20 @@ class ClientRun:
         log: Path | None = None,
         on_line: Callable[[Line], None] | None = None,
     ) -> None:
-        """Start them. Every line of theirs goes to lines, to the file log, and to on_line (from another thread)."""
+        """Start them. Each of their lines goes to lines, to the file log, and, from a thread, to on_line."""
         self.lines: list[Line] = []
         self._on_line = on_line
         self._log = log.open("w") if log else None
         self._process = subprocess.Popen(
             sandbox.command(["/usr/bin/python3", "-m", "lab.clients.launcher"]),
-            stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, errors="replace",
-            env=environment({"PYTHONPATH": CODE}), process_group=0,
-        )  # fmt: skip
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.PIPE,
+            text=True,
+            errors="replace",
+            env=environment({"PYTHONPATH": CODE}),
+            process_group=0,
+        )
         self._errors: list[str] = []
         self._threads = [threading.Thread(target=t, daemon=True) for t in (self._read, self._read_errors)]
         for thread in self._threads:
@@ -97,8 +102,11 @@ class ClientRun:
         self._finish()
 
     def _why(self) -> str:
-        failures = [str(line.get("failed") or line.get("errors")) for line in self.lines
-                    if "failed" in line or ("prepared" in line and "errors" in line)]  # fmt: skip
+        failures = [
+            str(line.get("failed") or line.get("errors"))
+            for line in self.lines
+            if "failed" in line or ("prepared" in line and "errors" in line)
+        ]
         return failures[0] if failures else child.last_line("".join(self._errors))
 
     def _finish(self) -> None:

@@ -1,9 +1,10 @@
 # SPDX-License-Identifier: LGPL-2.1-or-later
 """What a set of clients does, as JSON; shared by the host and the sandbox.
 
-To weigh on an MDS a request must get past the client's own cache. `cache` says how many dentries a client keeps:
-what it stats or opens beyond them is a request, and the capabilities it holds stay about that many. By default that
-is a quarter of its working set. create, unlink and readdir of a directory that others change always are requests.
+To weigh on an MDS, an operation must get past the client's own cache. `cache` says how many dentries a
+client keeps: a stat or open of anything else is a request, and the client holds about as many capabilities.
+By default that is a quarter of its working set, so most operations reach the MDS and yet capabilities grow
+with the working set. create and unlink always are requests; readdir is one unless all of it is cached.
 """
 
 import json
@@ -25,7 +26,9 @@ class ClientSpec:
     name: str
     path: str
     """What it mounts: a subvolume's path, as Manila and CSI do."""
-    mix: Mapping[str, float] = field(default_factory=lambda: {"create": 1.0, "stat": 6.0, "open": 2.0, "unlink": 1.0})
+    mix: Mapping[str, float] = field(
+        default_factory=lambda: {"create": 1.0, "stat": 6.0, "open": 2.0, "unlink": 1.0}
+    )
     """Weights of create, stat, open, readdir and unlink; unlink removes what create made."""
     workers: int = 4
     """Threads, each with one operation under way."""
@@ -56,16 +59,30 @@ class ClientSpec:
         _check(self, self.files >= 1, "files", "1 or more")
         _check(self, self.size >= 0, "size", "0 or more bytes")
         _check(self, 0 <= self.zipf < math.inf, "zipf", "0 or more")
-        _check(self, self.rate is None or 0 < self.rate < math.inf, "rate", "more than 0 operations per second")
+        _check(
+            self, self.rate is None or 0 < self.rate < math.inf, "rate", "more than 0 operations per second"
+        )
         _check(self, self.cache is None or self.cache >= 1, "cache", "1 or more dentries")
-        _check(self, self.working_set is None or 1 <= self.working_set <= total, "working_set", f"1 to {total} files")
+        _check(
+            self,
+            self.working_set is None or 1 <= self.working_set <= total,
+            "working_set",
+            f"1 to {total} files",
+        )
 
     def _check_mix(self) -> None:
         unknown = sorted(set(self.mix) - set(OPS))
         if unknown:
-            raise LabError(f"client {self.name!r}: unknown operation {unknown[0]!r} in mix: use {', '.join(OPS)}")
+            raise LabError(
+                f"client {self.name!r}: unknown operation {unknown[0]!r} in mix: use {', '.join(OPS)}"
+            )
         weights = self.mix.values()
-        _check(self, all(0 <= w < math.inf for w in weights) and sum(weights) > 0, "mix", "weights of 0 or more, one above")
+        _check(
+            self,
+            all(0 <= w < math.inf for w in weights) and sum(weights) > 0,
+            "mix",
+            "weights of 0 or more, one above",
+        )
 
     @property
     def used_files(self) -> int:
@@ -112,7 +129,8 @@ class LoadSpec:
         if not isinstance(data, dict) or not isinstance(data.get("clients"), list):
             raise LabError('a load must look like {"clients": [{"name": ..., "path": ...}, ...]}')
         clients = tuple(_build(ClientSpec, client) for client in data.pop("clients"))
-        return _build(cls, {**data, "clients": clients})
+        load: Self = _build(cls, {**data, "clients": clients})
+        return load
 
 
 def _build(kind: type[Any], data: Any) -> Any:

@@ -17,7 +17,7 @@ from collections import deque
 from collections.abc import Callable
 from typing import Any
 
-import cephfs
+import cephfs  # type: ignore[import-not-found,unused-ignore]
 
 from lab.clients.latency import Recorder
 from lab.clients.popularity import Popularity
@@ -58,13 +58,19 @@ class Prepare:
         for number in range(self._client.dirs):
             with contextlib.suppress(cephfs.ObjectExists):
                 self._fs.mkdir(directory(number), 0o755)
-        threads = [threading.Thread(target=self._fill, args=(start,), daemon=True) for start in range(_PREPARERS)]
+        threads = [
+            threading.Thread(target=self._fill, args=(start,), daemon=True) for start in range(_PREPARERS)
+        ]
         for thread in threads:
             thread.start()
         for thread in threads:
             thread.join()
         total = self._client.dirs * self._client.files
-        line = {"client": self._client.name, "prepared": total, "seconds": round(time.monotonic() - started, 3)}
+        line = {
+            "client": self._client.name,
+            "prepared": total,
+            "seconds": round(time.monotonic() - started, 3),
+        }
         _say({**line, "errors": self._failures} if self._failures else line)
         return not self._failures and not self._stop.is_set()
 
@@ -97,13 +103,18 @@ class Run:
         self._recorder = Recorder()
         self._popularity = Popularity(client.dirs * client.files, client.used_files, client.zipf, seed)
         self._ops: dict[str, Callable[[random.Random, deque[str], str], None]] = {
-            "create": self._create, "stat": self._stat, "open": self._open, "readdir": self._readdir,
+            "create": self._create,
+            "stat": self._stat,
+            "open": self._open,
+            "readdir": self._readdir,
             "unlink": self._unlink,
-        }  # fmt: skip
+        }
 
     def run(self, seconds: float | None) -> bool:
         """Work until stopped or the time is over; False if a worker would not end."""
-        threads = [threading.Thread(target=self._work, args=(k,), daemon=True) for k in range(self._client.workers)]
+        threads = [
+            threading.Thread(target=self._work, args=(k,), daemon=True) for k in range(self._client.workers)
+        ]
         for thread in threads:
             thread.start()
         self._report(seconds)
@@ -122,8 +133,14 @@ class Run:
             due = started + tick if end is None else min(started + tick, end)
             self._stop.wait(max(0.0, due - time.monotonic()))
             now = time.monotonic()
-            _say({"client": self._client.name, "t": round(time.time(), 3), "seconds": round(now - last, 3),
-                  **self._recorder.take()})  # fmt: skip
+            _say(
+                {
+                    "client": self._client.name,
+                    "t": round(time.time(), 3),
+                    "seconds": round(now - last, 3),
+                    **self._recorder.take(),
+                }
+            )
             last = now
 
     def _work(self, number: int) -> None:

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: LGPL-2.1-or-later
-"""Answers cluster commands on standard input, one JSON line each: no interpreter start and no connection a command.
+"""Answers cluster commands on standard input, a JSON line each: no new interpreter or connection a command.
 
-Request: {"target": ["mon"] | ["mgr"] | ["mds", NAME] | ..., "command": {...}, "timeout": seconds}
+Request: {"target": "mon" | "mgr", "command": {...}, "timeout": seconds}
 Answer: {"status": errno as Ceph gives it, "output": text, "message": text}
 """
 
@@ -10,7 +10,7 @@ import sys
 import time
 from typing import Any
 
-import rados
+import rados  # type: ignore[import-not-found,unused-ignore]
 
 
 def _ask(cluster: Any, request: dict[str, Any]) -> dict[str, Any]:

@@ -1,0 +1,199 @@
+# SPDX-License-Identifier: LGPL-2.1-or-later
+"""The life of a lab: claimed, started, let go or kept, ended."""
+
+import contextlib
+import json
+import os
+import signal
+import subprocess
+import time
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from lab import cgroups, cluster, keeper, releases, requirements, rootfs, sandbox, state
+from lab.cluster import Shape
+from lab.errors import LabError
+from lab.progress import Progress
+from lab.state import LabState
+
+_END_S = 30
+
+
+@dataclass(frozen=True)
+class Order:
+    """The lab that is wanted."""
+
+    name: str
+    release: releases.Release
+    shape: Shape
+    mds_cpu: int | None = None
+    """Percent of one core for each MDS; None is no limit."""
+    mds_binary: Path | None = None
+    """A ceph-mds in place of the packaged one."""
+    conf: Mapping[str, str] = field(default_factory=dict)
+    """Options for ceph.conf."""
+
+    def __post_init__(self) -> None:
+        """Refuse what cannot be."""
+        state.check_name(self.name)
+        for what, value, least, most in (
+            ("--mds", self.shape.mds, 1, 256),
+            ("--standby", self.shape.standby, 0, 64),
+            ("--mgr", self.shape.mgr, 1, 8),
+        ):
+            if not least <= value <= most:
+                raise LabError(f"{what} {value} is out of range: {least} to {most}")
+        check_percent(self.mds_cpu)
+        if self.mds_binary is not None and not os.access(self.mds_binary, os.X_OK):
+            raise LabError(f"--mds-binary {self.mds_binary} is not a program")
+
+
+def check_percent(percent: int | None) -> None:
+    """Refuse a CPU quota that no MDS could use."""
+    most = 100 * (os.cpu_count() or 1)
+    if percent is not None and not 1 <= percent <= most:
+        raise LabError(f"a CPU quota of {percent} % is out of range: 1 to {most}")
+
+
+class Leash:
+    """A lab on a leash: until kept, it ends when this process lets go of it or dies."""
+
+    def __init__(self, order: Order) -> None:
+        self._order = order
+        self._keeper: subprocess.Popen[str] | None = None
+
+    def start(self, progress: Progress) -> None:
+        """Start the lab and return when its cluster is healthy; on any failure nothing is left of it."""
+        with progress.step("check the machine"):
+            requirements.check(self._order.release, state.base_dir())
+        try:
+            with contextlib.ExitStack() as stack:
+                lock = _claim(self._order.name)
+                stack.callback(os.close, lock)
+                root = rootfs.acquire(self._order.release, progress)
+                stack.callback(root.release)
+                # Before the first thing is made there is someone to remove it.
+                cgroup = cgroups.group_of(self._order.name)
+                self._keeper = keeper.start(self._order.name, cgroup, [lock, root.lock_fd])
+                with progress.step("sandbox"):
+                    lab = self._make_sandbox(self._keeper, root.path, cgroup, progress)
+            cluster.Bringup(lab, self._order.shape, progress).run()
+            lab.ready = True
+            state.save(lab)
+        except BaseException:
+            self.let_go()
+            raise
+
+    def _make_sandbox(
+        self, process: "subprocess.Popen[str]", root: Path, cgroup: Path | None, progress: Progress
+    ) -> LabState:
+        order = self._order
+        keeper.await_line(process)
+        directory = state.lab_dir(order.name)
+        for sub in ("etc", "log"):
+            (directory / sub).mkdir(parents=True)
+        lab = LabState(name=order.name, release=order.release.name, mds_cpu=order.mds_cpu)
+        lab.keeper_pid, lab.keeper_start = process.pid, keeper.start_time(process.pid) or 0
+        state.save(lab)
+        self._make_cgroup(lab, cgroup, progress)
+        lab.daemons = cluster.write_configuration(order.name, order.release.cipher, order.shape, order.conf)
+        plan = sandbox.Plan(root, directory, f"lab-{order.name}", order.mds_binary)
+        keeper.tell(process, json.dumps(sandbox.bwrap_command(plan)))
+        lab.sandbox_pid = int(keeper.await_line(process))
+        state.save(lab)
+        return lab
+
+    def _make_cgroup(self, lab: LabState, cgroup: Path | None, progress: Progress) -> None:
+        try:
+            cgroups.create(cgroup)
+        except LabError as e:
+            if lab.mds_cpu is not None:
+                progress.note(f"{e}: the MDSs run without a CPU quota")
+            lab.mds_cpu = None
+        else:
+            lab.cgroup = str(cgroup)
+
+    def keep(self) -> None:
+        """Let the lab outlive this process."""
+        if self._keeper is not None:
+            keeper.tell(self._keeper, "keep")
+            # Nobody's child once this process is gone, so not waited for.
+            self._keeper.returncode = 0
+            self._keeper = None
+
+    def let_go(self) -> None:
+        """End the lab; nothing of it is left on return."""
+        if self._keeper is None:
+            return
+        assert self._keeper.stdin is not None
+        with contextlib.suppress(BrokenPipeError):
+            self._keeper.stdin.close()
+        try:
+            self._keeper.wait(_END_S)
+        except subprocess.TimeoutExpired:
+            self._keeper.kill()
+            self._keeper.wait()
+        for stream in (self._keeper.stdout, self._keeper.stderr):
+            if stream is not None:
+                stream.close()
+        self._keeper = None
+        if not _wait_free(self._order.name):
+            raise LabError(f"lab {self._order.name!r} has not ended within {_END_S} s")
+
+
+def end(name: str) -> bool:
+    """End a lab, or remove what a dead one left; False if there was none."""
+    lock = state.try_lock(name)
+    if lock is not None:
+        try:
+            return _remove_leftovers(name)
+        finally:
+            os.close(lock)
+    for signum in (signal.SIGTERM, signal.SIGKILL):
+        lab = state.peek(name)
+        if lab is None:
+            break
+        _signal_keeper(lab, signum)
+        if _wait_free(name):
+            return True
+    if state.is_alive(name):
+        raise LabError(f"lab {name!r} is being started and has nothing to end yet: interrupt its `up`")
+    return True
+
+
+def _claim(name: str) -> int:
+    """The lock of a name that no lab has; what a dead one left is removed."""
+    lock = state.try_lock(name)
+    if lock is None:
+        raise LabError(f"a lab {name!r} is already running: end it with `down`, or choose another --name")
+    try:
+        _remove_leftovers(name)
+    except BaseException:
+        os.close(lock)
+        raise
+    return lock
+
+
+def _remove_leftovers(name: str) -> bool:
+    """Under the lock: clean up after a keeper and a janitor that were both killed, or a reboot."""
+    left = state.lab_dir(name).exists()
+    group = cgroups.group_of(name)
+    left = left or (group is not None and group.exists())
+    keeper.clean_up(name, group)
+    return left
+
+
+def _signal_keeper(lab: LabState, signum: int) -> None:
+    if lab.keeper_pid and keeper.start_time(lab.keeper_pid) == lab.keeper_start:
+        with contextlib.suppress(ProcessLookupError):
+            os.kill(lab.keeper_pid, signum)
+
+
+def _wait_free(name: str) -> bool:
+    deadline = time.monotonic() + _END_S
+    while state.is_alive(name):
+        if time.monotonic() > deadline:
+            return False
+        time.sleep(0.02)
+    return True
