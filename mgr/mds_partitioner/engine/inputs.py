@@ -1,0 +1,146 @@
+# SPDX-License-Identifier: LGPL-2.1-or-later
+"""Reading a request's arguments: each getter returns a checked value or raises BadInputError."""
+
+from collections.abc import Collection, Mapping, Sequence
+from itertools import chain
+from typing import TypeAlias
+
+import numpy as np
+
+from .arrays import Floats
+from .errors import BadInputError
+
+Json: TypeAlias = object
+Args: TypeAlias = Mapping[str, Json]
+
+
+def shown(value: Json) -> str:
+    """The value as an error message quotes it, cut short."""
+    text = repr(value)
+    return text if len(text) <= 60 else text[:57] + "..."
+
+
+def check_names(args: Args, allowed: Collection[str]) -> None:
+    """Refuse arguments nobody reads: a misspelt one would otherwise be ignored in silence."""
+    unknown = sorted(set(args) - set(allowed))
+    if unknown:
+        raise BadInputError(f"unknown argument {shown(unknown[0])}; allowed: {', '.join(sorted(allowed))}")
+
+
+def required(args: Args, name: str) -> Json:
+    if name not in args:
+        raise BadInputError(f"{name} is missing")
+    return args[name]
+
+
+def is_number(value: Json) -> bool:
+    return isinstance(value, (int, float)) and not isinstance(value, bool) and bool(np.isfinite(value))
+
+
+def number(args: Args, name: str, low: float = 0.0, above: bool = False) -> float:
+    """A finite number >= low (> low when above)."""
+    value = required(args, name)
+    if isinstance(value, (int, float)) and is_number(value) and (value > low if above else value >= low):
+        return float(value)
+    raise BadInputError(f"{name} is {shown(value)}; allowed: a number {'above' if above else 'from'} {low:g}")
+
+
+def number_or_none(args: Args, name: str, above: bool = True) -> float | None:
+    """null or a finite number > 0 (>= 0 unless above)."""
+    return None if required(args, name) is None else number(args, name, 0.0, above)
+
+
+def choice(args: Args, name: str, allowed: Sequence[str]) -> str:
+    value = required(args, name)
+    if isinstance(value, str) and value in allowed:
+        return value
+    raise BadInputError(f"{name} is {shown(value)}; allowed: {', '.join(allowed)}")
+
+
+def mapping(args: Args, name: str) -> Args:
+    value = required(args, name)
+    if isinstance(value, dict):
+        return value
+    raise BadInputError(f"{name} is {shown(value)}; allowed: an object")
+
+
+def array(value: Json, name: str) -> list[Json]:
+    if isinstance(value, list):
+        return value
+    raise BadInputError(f"{name} is {shown(value)}; allowed: a list")
+
+
+def rank_list(value: Json, name: str) -> list[int]:
+    """Distinct ranks: whole numbers from 0."""
+    ranks = array(value, name)
+    good = [r for r in ranks if isinstance(r, int) and not isinstance(r, bool) and r >= 0]
+    if len(good) != len(ranks) or len(set(good)) != len(good):
+        raise BadInputError(f"{name} is {shown(value)}; allowed: distinct ranks, whole numbers from 0")
+    return good
+
+
+def some_ranks(args: Args, name: str) -> list[int]:
+    ranks = rank_list(required(args, name), name)
+    if not ranks:
+        raise BadInputError(f"{name} is []; allowed: at least one rank")
+    return ranks
+
+
+def ranks_or_none(args: Args, name: str) -> list[int] | None:
+    value = required(args, name)
+    return None if value is None else rank_list(value, name)
+
+
+def amounts(value: Json, name: str) -> Floats:
+    """A vector of finite numbers from 0; the message of a bad one names its position."""
+    items = array(value, name)
+    try:
+        vector = np.asarray(items) if items else np.zeros(0)
+    except ValueError:
+        vector = np.asarray(["ragged"])
+    if vector.ndim == 1 and vector.dtype.kind in "iuf":
+        vector = vector.astype(np.float64)
+        bad = np.flatnonzero(~np.isfinite(vector) | (vector < 0))
+        if not bad.size:
+            return vector
+        at = int(bad[0])
+    else:
+        at = next((i for i, item in enumerate(items) if not is_number(item)), 0)
+    raise BadInputError(f"{name}[{at}] is {shown(items[at])}; allowed: a finite number from 0")
+
+
+def series(value: Json, name: str, rows: int) -> Floats:
+    """A table (rows, epochs) of finite numbers from 0, at least one epoch, the rows of one length."""
+    table = array(value, name)
+    if len(table) != rows:
+        raise BadInputError(f"{name} has {len(table)} rows; allowed: one a rank, {rows}")
+    vectors = [amounts(row, f"{name}[{i}]") for i, row in enumerate(table)]
+    lengths = {v.size for v in vectors}
+    if len(lengths) != 1 or lengths == {0}:
+        raise BadInputError(
+            f"{name} has rows of {shown(sorted(lengths))} epochs; allowed: one length, at least 1"
+        )
+    return np.vstack(vectors)
+
+
+def rank_sets(value: Json, name: str, rows: int) -> list[list[int]]:
+    """One list of ranks a row (rows of them), possibly empty."""
+    sets = array(value, name)
+    if len(sets) != rows:
+        raise BadInputError(f"{name} has {len(sets)} rows; allowed: one a subvolume, {rows}")
+    lists = [s for s in sets if isinstance(s, list)]
+    if len(lists) == rows and set(map(type, chain.from_iterable(lists))) <= {int}:
+        return lists
+    at = next(i for i, s in enumerate(sets) if not isinstance(s, list) or not set(map(type, s)) <= {int})
+    raise BadInputError(f"{name}[{at}] is {shown(sets[at])}; allowed: a list of ranks")
+
+
+def columns(table: Args, names: Sequence[str], where: str) -> list[Floats]:
+    """The named vectors of a columnar table, all of the first one's length."""
+    vectors = [amounts(required(table, name), f"{where}.{name}") for name in names]
+    for name, vector in zip(names, vectors, strict=True):
+        if vector.size != vectors[0].size:
+            raise BadInputError(
+                f"{where}.{name} has {vector.size} values; allowed: {vectors[0].size}, as {where}.{names[0]}"
+            )
+    return vectors

@@ -1,0 +1,110 @@
+# SPDX-License-Identifier: LGPL-2.1-or-later
+"""The `judge` call: how uneven the ranks are, and who should hand how much to whom."""
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from .arrays import Bools, Floats
+from .capacity import Capacity, choose_capacity
+from .errors import BadInputError
+from .forecast import forecast
+from .imbalance import imbalance
+from .inputs import (
+    Args,
+    Json,
+    check_names,
+    number,
+    number_or_none,
+    ranks_or_none,
+    required,
+    series,
+    some_ranks,
+)
+from .roles import roles
+from .saturation import saturated_epochs, saturated_ranks
+
+NAMES = (
+    *("ranks", "loads", "latency", "queue", "capacity", "learned_capacity", "smoothness", "threshold"),
+    *("role_threshold", "epoch_capacity", "mask"),
+)
+
+
+@dataclass(frozen=True)
+class Window:
+    """What was seen of the ranks: loads (req/s), latency (s), queue (requests), (ranks, epochs) each."""
+
+    ranks: tuple[int, ...]
+    loads: Floats
+    saturated: Bools
+    capacity: Capacity
+    smoothness: float
+    threshold: float
+    role_threshold: float
+    epoch_capacity: float
+    mask: tuple[int, ...] | None
+
+    @property
+    def usable(self) -> Bools:
+        """(ranks,): within the mask, or all without one."""
+        return np.array([self.mask is None or r in self.mask for r in self.ranks])
+
+
+def read_window(args: Args) -> Window:
+    """The arguments of `judge`, checked."""
+    ranks = some_ranks(args, "ranks")
+    loads, latency, queue = (series(required(args, n), n, len(ranks)) for n in ("loads", "latency", "queue"))
+    for name, table in (("latency", latency), ("queue", queue)):
+        if table.shape != loads.shape:
+            raise BadInputError(f"{name} has {table.shape[1]} epochs; allowed: {loads.shape[1]}, as loads")
+    mask = ranks_or_none(args, "mask")
+    if mask is not None and not set(mask) & set(ranks):
+        raise BadInputError(f"mask is {mask}; allowed: null or a list with at least one of the ranks")
+    saturated = saturated_epochs(loads, latency, queue)
+    option, earlier = number(args, "capacity"), number_or_none(args, "learned_capacity")
+    limit = number_or_none(args, "epoch_capacity")
+    return Window(
+        ranks=tuple(ranks),
+        loads=loads,
+        saturated=saturated,
+        capacity=choose_capacity(loads, saturated, option, earlier),
+        smoothness=number(args, "smoothness", above=True),
+        threshold=number(args, "threshold"),
+        role_threshold=number(args, "role_threshold"),
+        epoch_capacity=math.inf if limit is None else limit,
+        mask=None if mask is None else tuple(mask),
+    )
+
+
+def named(ranks: Sequence[int], rows: Sequence[int]) -> list[int]:
+    return [ranks[row] for row in rows]
+
+
+def judge_loads(window: Window, loads: Floats) -> dict[str, Json]:
+    """The answer of `judge` for these loads: (ranks,), req/s."""
+    uneven = imbalance(loads, window.capacity.value, window.smoothness)
+    predicted = forecast(window.loads)
+    parts = roles(loads, predicted, window.role_threshold, window.epoch_capacity, window.usable)
+    return {
+        "imbalance_factor": uneven.factor,
+        "cov": uneven.cov,
+        "urgency": uneven.urgency,
+        "mean": float(loads.mean()),
+        "loads": loads.tolist(),
+        "forecast": predicted.tolist(),
+        "matrix": parts.matrix.tolist(),
+        "exporters": named(window.ranks, parts.exporters.tolist()),
+        "importers": named(window.ranks, parts.importers.tolist()),
+        "triggered": uneven.factor > window.threshold,
+        "capacity": {"value": window.capacity.value, "source": window.capacity.source},
+        "saturated": named(window.ranks, np.flatnonzero(saturated_ranks(window.saturated)).tolist()),
+    }
+
+
+def judge(args: Args) -> dict[str, Json]:
+    """Judge the last epoch. Roles and amounts are given whether or not the threshold is passed."""
+    check_names(args, NAMES)
+    window = read_window(args)
+    return judge_loads(window, window.loads[:, -1])

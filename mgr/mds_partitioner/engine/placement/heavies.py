@@ -1,0 +1,172 @@
+# SPDX-License-Identifier: LGPL-2.1-or-later
+"""How many ranks, and which, the heavy subvolumes get."""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+
+import numpy as np
+
+from ..arrays import Floats
+from .evict import Crowd
+from .instance import TOLERANCE
+from .lpt import lumpy_level
+
+TIE = 0.001
+MOST_TRIED = 64
+Ranks = tuple[tuple[int, ...], ...]
+
+
+@dataclass(frozen=True)
+class Stage:
+    """What the heavies' ranks are chosen by.
+
+    w (points), s (inodes), homes (usable ranks each is on), most (ranks it can be split over): one a heavy,
+    the heaviest first; base_w, base_s: (ranks,), what is there whatever is chosen; crowd: the other items
+    where they are; largest, rest: the other items' workload, the largest descending and the sum of the
+    rest; lower: the lower bound, points; room: inodes a rank; mask: the usable ranks of the current mask.
+    """
+
+    w: tuple[float, ...]
+    s: tuple[float, ...]
+    homes: Ranks
+    most: tuple[int, ...]
+    base_w: Floats
+    base_s: Floats
+    crowd: Crowd
+    largest: Floats
+    rest: float
+    lower: float
+    room: float
+    mask: tuple[int, ...]
+
+
+@dataclass(frozen=True)
+class Choice:
+    """ranks: one tuple a heavy; level: workload points the fullest rank is expected to reach."""
+
+    ranks: Ranks
+    level: float
+
+
+def emptiest(
+    stage: Stage, load: Floats, *, piece: float, target: float, favour: Floats, count: int
+) -> tuple[int, ...]:
+    """count ranks for a piece each: least above the target, most favoured, fewest items to leave, lowest."""
+    over = np.maximum(load + piece - target, 0.0)
+    over[over <= TOLERANCE * target] = 0.0
+    leavers = stage.crowd.leavers(np.maximum(target * (1.0 + TOLERANCE) - load - piece, 0.0))
+    order = np.lexsort((leavers, -favour, over))
+    return tuple(sorted(order[:count].tolist()))
+
+
+def expected(stage: Stage, ranks: Ranks) -> float:
+    """Workload points of the fullest rank with these ranks; a cache filled over its room weighs in
+    proportion."""
+    load, inodes = stage.base_w.copy(), stage.base_s.copy()
+    for points, size, own in zip(stage.w, stage.s, ranks, strict=True):
+        load[list(own)] += points / len(own)
+        inodes[list(own)] += size / len(own)
+    crammed = stage.lower * float(inodes.max()) / stage.room
+    return max(lumpy_level(load, stage.largest, stage.rest), crammed if crammed > stage.lower else 0.0)
+
+
+def best(
+    stage: Stage, tried: list[tuple[int, float, Callable[[], Ranks]]], current: Callable[[], Ranks] | None
+) -> Choice:
+    """The choice with the lowest expected level, on fewest ranks among equals; the current one if it is as
+    good.
+
+    tried: (pieces, level that it cannot beat, how to make it), in any order.
+    """
+    found: list[tuple[int, Choice]] = []
+    lowest = np.inf
+    for pieces, floor, make in sorted(tried, key=lambda t: (t[1], t[0]))[:MOST_TRIED]:
+        if floor > lowest * (1.0 + TIE):
+            break
+        ranks = make()
+        level = expected(stage, ranks)
+        found.append((pieces, Choice(ranks, level)))
+        lowest = min(lowest, level)
+        if lowest <= stage.lower * (1.0 + TIE):
+            break
+    if current is not None:
+        ranks = current()
+        level = expected(stage, ranks)
+        if level <= lowest * (1.0 + TOLERANCE):
+            return Choice(ranks, level)
+    return min((f for f in found if f[1].level <= lowest * (1.0 + TIE)), key=lambda f: f[0])[1]
+
+
+def floor_level(stage: Stage, pieces: Floats, inodes: Floats) -> float:
+    """What no placement with these pieces on a rank can beat."""
+    return max(stage.lower, float(pieces.max()), stage.lower * float(inodes.max()) / stage.room)
+
+
+def choose_pool(stage: Stage) -> Choice:
+    """Mode MASK: one pool of k ranks for all heavies, each rank bearing a k-th of them all.
+
+    bal_rank_mask is one mask a file system. Tried: every k near the one at which the pool's ranks reach the
+    mean, and the current mask.
+    """
+    ranks = stage.base_w.size
+    work, inodes = sum(stage.w), sum(stage.s)
+    favour = np.zeros(ranks)
+    for points, own in zip(stage.w, stage.homes, strict=True):
+        favour[list(own)] += points
+    favour[list(stage.mask)] += 2.0 * work
+
+    def pool(k: int) -> Callable[[], Ranks]:
+        target = floor_level(stage, np.array([work / k]), np.array([inodes / k]))
+        return lambda: (
+            (emptiest(stage, stage.base_w, piece=work / k, target=target, favour=favour, count=k),)
+            * len(stage.w)
+        )
+
+    even = int(np.ceil(max(work / stage.lower, inodes / stage.room)))
+    near = range(max(1, even - 8), min(ranks, even + 24) + 1)
+    far = (min(ranks, even * factor) for factor in (2, 3, 4, ranks))
+    tried = [
+        (k, floor_level(stage, np.array([work / k]), np.array([inodes / k])), pool(k))
+        for k in {*near, *far}
+        if k >= 1
+    ]
+    current = (lambda: (stage.mask,) * len(stage.w)) if stage.mask else None
+    return best(stage, tried, current)
+
+
+def choose_fanout(stage: Stage) -> Choice:
+    """Mode FANOUT: each heavy gets ranks of its own number, and bears a k-th of itself on each of its k.
+
+    Tried: k = ceil(w / T) for targets T from a quarter of the lower bound up over the values at which some k
+    changes; and as many ranks as each has now.
+    """
+    ranks = stage.base_w.size
+    w, most = np.array(stage.w), np.minimum(np.array(stage.most), ranks)
+    steps = np.unique(np.concatenate([p / np.arange(1, min(ranks, 4 * ranks) + 1) for p in stage.w]))
+    steps = steps[steps >= stage.lower][:24]
+    targets = [stage.lower / 4, stage.lower / 3, stage.lower / 2, stage.lower, *steps.tolist()]
+    splits = {tuple(np.clip(np.ceil(w / t - 1e-9).astype(int), 1, most).tolist()) for t in targets}
+    now = tuple(min(len(own), limit) for own, limit in zip(stage.homes, most.tolist(), strict=True))
+
+    def fan(split: tuple[int, ...]) -> Callable[[], Ranks]:
+        return lambda: fan_out(stage, split)
+
+    tried = [
+        (sum(split), floor_level(stage, w / np.array(split), np.array(stage.s) / np.array(split)), fan(split))
+        for split in splits
+    ]
+    return best(stage, tried, fan(now) if all(now) else None)
+
+
+def fan_out(stage: Stage, split: tuple[int, ...]) -> Ranks:
+    """Ranks for each heavy's pieces, the largest pieces first, on the ranks it has as far as they fit."""
+    pieces = np.array(stage.w) / np.array(split)
+    target = floor_level(stage, pieces, np.array(stage.s) / np.array(split))
+    load = stage.base_w.copy()
+    given: dict[int, tuple[int, ...]] = {}
+    for h in np.argsort(-pieces, kind="stable").tolist():
+        favour = np.zeros(load.size)
+        favour[list(stage.homes[h])] = 1.0
+        given[h] = emptiest(stage, load, piece=float(pieces[h]), target=target, favour=favour, count=split[h])
+        load[list(given[h])] += pieces[h]
+    return tuple(given[h] for h in range(len(split)))

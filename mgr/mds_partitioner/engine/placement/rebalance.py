@@ -1,0 +1,95 @@
+# SPDX-License-Identifier: LGPL-2.1-or-later
+"""The plan that balances: ranks for the heavies, then the rest around them."""
+
+import numpy as np
+
+from ..arrays import Bools, Floats, Ints
+from .bounds import fixed_part, lower_bound, room_a_rank
+from .evict import movers
+from .fill import fill
+from .heavies import Choice, Stage, choose_fanout, choose_pool, expected
+from .instance import MASK, SEVERAL, TOLERANCE, Instance, Placement
+from .task import Task, totals
+
+SMALL = 0.001
+LARGEST = 64
+
+
+def homes(instance: Instance) -> Ints:
+    """(subvolumes,): the usable rank each is on (of several the lowest), or -1."""
+    single = instance.current.single
+    home = np.where((single >= 0) & (single < instance.usable), single, -1)
+    for i, own in instance.current.several.items():
+        home[i] = min(instance.usable_part(own), default=-1)
+    return home
+
+
+def too_small(instance: Instance, home: Ints) -> Bools:
+    """(subvolumes,): not worth moving: the smallest on a rank, each below 0.1 %, together 0.5 % of the fair
+    share.
+
+    Leaving these where they are cannot make any rank fuller by more than the tolerance.
+    """
+    fair = float(instance.w.sum()) / instance.usable
+    settled = (instance.current.single == home) & ~instance.fixed & ~instance.heavy
+    index = np.flatnonzero(settled & (instance.w <= SMALL * fair))
+    order = index[np.lexsort((instance.w[index], home[index]))]
+    sums = np.cumsum(instance.w[order])
+    starts = np.searchsorted(home[order], np.arange(instance.usable))
+    before = np.concatenate(([0.0], sums))[starts]
+    few = sums - before[home[order]] <= TOLERANCE * fair
+    small = np.zeros_like(instance.fixed)
+    small[order[few]] = True
+    return small
+
+
+def stage(instance: Instance, home: Ints, free: Bools, base_w: Floats, base_s: Floats) -> Stage:
+    """The heavies' side of the problem. free: the items that get one rank and may move."""
+    points = -np.sort(-instance.w[free])
+    largest = points[: 4 * instance.usable + LARGEST]
+    heavies = instance.heavies
+    return Stage(
+        w=tuple(instance.w[heavies].tolist()),
+        s=tuple(instance.s[heavies].tolist()),
+        homes=tuple(instance.usable_part(instance.current.several[h]) for h in heavies),
+        most=tuple(max(1, instance.children.get(h, instance.usable)) for h in heavies),
+        base_w=base_w,
+        base_s=base_s,
+        crowd=movers(np.where(free, home, -1), instance.w, instance.usable),
+        largest=largest,
+        rest=float(points[largest.size :].sum()),
+        lower=lower_bound(instance),
+        room=room_a_rank(instance),
+        mask=instance.usable_part(instance.mask or ()),
+    )
+
+
+def choose(instance: Instance, problem: Stage) -> Choice:
+    if not problem.w:
+        return Choice((), expected(problem, ()))
+    return choose_pool(problem) if instance.mode == MASK else choose_fanout(problem)
+
+
+def rebalance(instance: Instance) -> Placement:
+    """Ranks for every subvolume: heavies several, fixed ones what they have, the others exactly one."""
+    n = instance.usable
+    home = homes(instance)
+    small = too_small(instance, home)
+    free = ~instance.fixed & ~instance.heavy & ~small
+    staying = np.where(small, home, -1)
+    base_w = totals(fixed_part(instance, instance.w), instance.w, staying)
+    base_s = totals(fixed_part(instance, instance.s), instance.s, staying)
+    problem = stage(instance, home, free, base_w, base_s)
+    chosen = choose(instance, problem)
+    for points, size, own in zip(problem.w, problem.s, chosen.ranks, strict=True):
+        base_w[list(own)] += points / len(own)
+        base_s[list(own)] += size / len(own)
+    items = np.flatnonzero(free)
+    task = Task(instance.w[items], instance.s[items], home[items], base_w[:n], base_s[:n], problem.room)
+    rank = fill(task, max(chosen.level, problem.lower) * (1.0 + TOLERANCE), problem.lower * (1.0 + TOLERANCE))
+    single = np.where(small, home, instance.current.single)
+    single[items] = rank
+    several = {i: own for i, own in instance.current.several.items() if instance.fixed[i]}
+    several |= dict(zip(instance.heavies, chosen.ranks, strict=True))
+    single[list(several)] = SEVERAL
+    return Placement(single, several)

@@ -1,0 +1,61 @@
+# SPDX-License-Identifier: LGPL-2.1-or-later
+"""Who exports how much to whom (Lunule, section 3.2, Algorithm 1)."""
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from .arrays import Bools, Floats, Ints
+
+
+@dataclass(frozen=True)
+class Roles:
+    """matrix: (ranks, ranks), req/s to move from row to column; exporters, importers: row numbers,
+    ascending."""
+
+    matrix: Floats
+    exporters: Ints
+    importers: Ints
+
+
+def demands(current: Floats, predicted: Floats, threshold: float, limit: float) -> tuple[Floats, Floats]:
+    """Lines 1 to 12: export and import demand of each rank, (ranks,) each, req/s.
+
+    threshold: the paper's L, on (|load - mean| / mean) squared. limit: its Cap, the most one rank may send or
+    take in one epoch, req/s (infinite: no limit). A rank below the mean imports only the part of its gap that
+    its own forecast growth does not fill.
+    """
+    mean = float(current.mean())
+    if mean == 0.0:
+        return np.zeros_like(current), np.zeros_like(current)
+    gap = np.abs(current - mean)
+    uneven = (gap / mean) ** 2 > threshold
+    exports = np.where(uneven & (current > mean), np.minimum(limit, gap), 0.0)
+    left = gap - (predicted - current)
+    imports = np.where(uneven & (current < mean) & (left > 0.0), np.minimum(limit, left), 0.0)
+    return exports, imports
+
+
+def pair(exports: Floats, imports: Floats) -> Floats:
+    """Lines 13 to 18: pair exporters with importers in rank order; returns (ranks, ranks), req/s."""
+    matrix = np.zeros((exports.size, exports.size))
+    to_send, to_take = exports.copy(), imports.copy()
+    takers = [int(j) for j in np.flatnonzero(imports)]
+    at = 0
+    for i in np.flatnonzero(exports):
+        while to_send[i] > 0.0 and at < len(takers):
+            j = takers[at]
+            amount = min(to_send[i], to_take[j])
+            matrix[i, j] = amount
+            to_send[i] -= amount
+            to_take[j] -= amount
+            if to_take[j] <= 0.0:
+                at += 1
+    return matrix
+
+
+def roles(current: Floats, predicted: Floats, threshold: float, limit: float, allowed: Bools) -> Roles:
+    """Algorithm 1. current, predicted: (ranks,), req/s; allowed: (ranks,), ranks outside it never import."""
+    exports, imports = demands(current, predicted, threshold, limit)
+    imports = np.where(allowed, imports, 0.0)
+    return Roles(pair(exports, imports), np.flatnonzero(exports > 0.0), np.flatnonzero(imports > 0.0))
