@@ -51,6 +51,8 @@ _OPTIONS = {
     "mon_mgr_beacon_grace": "6",
     "mds_beacon_interval": "2",
     "mds_beacon_grace": "12",
+    # A rank that comes back waits this long for clients that died with the manager, say.
+    "mds_reconnect_timeout": "12",
 }
 _OPTION_NAME = re.compile(r"[a-z][a-z0-9_ ]*")
 

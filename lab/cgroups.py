@@ -7,6 +7,7 @@ A lab has one parent group with a child per MDS. Whether the rights suffice is f
 import contextlib
 import os
 import time
+import zlib
 from pathlib import Path
 
 from lab.errors import LabError
@@ -57,10 +58,13 @@ def _own_group(mount_point: Path, root: str, path: str) -> Path:
     return mount_point
 
 
-def group_of(lab: str) -> Path | None:
+def group_of(lab_dir: Path) -> Path | None:
     """The parent group of a lab, which need not exist; None where there are no cgroups."""
     parent = find(Path("/proc/self/mountinfo").read_text(), Path("/proc/self/cgroup").read_text())
-    return None if parent is None else parent / f"mds-partitioner-{os.getuid()}-{lab}"
+    if parent is None:
+        return None
+    # Another user, or another TMPDIR, may have a lab of the same name.
+    return parent / f"mds-partitioner-{lab_dir.name}-{zlib.crc32(os.fsencode(lab_dir)):08x}"
 
 
 def create(group: Path | None) -> None:

@@ -18,6 +18,7 @@ from lab.errors import LabError
 from lab.lifecycle import end
 from lab.progress import ConsoleProgress
 
+_END_SIGNALS = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
 _EPILOG = """\
 commands:
   up        start a lab (its options: up --help)
@@ -45,8 +46,7 @@ class _InterruptedError(BaseException):
 
 def main(argv: Sequence[str]) -> int:
     """Run one command; the exit status."""
-    for signum in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
-        signal.signal(signum, _interrupt)
+    previous = {signum: signal.signal(signum, _interrupt) for signum in _END_SIGNALS}
     try:
         args = _parser().parse_args(argv)
         return _COMMANDS[args.command](args.name, args.rest)
@@ -56,11 +56,14 @@ def main(argv: Sequence[str]) -> int:
     except _InterruptedError as e:
         print("lab: interrupted", file=sys.stderr)
         return 128 + e.signum
+    finally:
+        for signum, handler in previous.items():
+            signal.signal(signum, handler)
 
 
 def _interrupt(signum: int, frame: FrameType | None) -> None:
     # One is enough: a second must not interrupt the cleaning up.
-    for each in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
+    for each in _END_SIGNALS:
         signal.signal(each, signal.SIG_IGN)
     raise _InterruptedError(signum)
 
@@ -160,11 +163,11 @@ def _kill(name: str, rest: list[str]) -> int:
     parser.add_argument("daemon", metavar="DAEMON")
     parser.add_argument("--signal", default="KILL", help="name or number (default: %(default)s)")
     args = parser.parse_args(rest)
-    daemons.kill(state.load(name), args.daemon, _signal_number(args.signal))
+    daemons.kill(state.load(name), args.daemon, signal_number(args.signal))
     return 0
 
 
-def _signal_number(text: str) -> int:
+def signal_number(text: str) -> int:
     try:
         return int(
             signal.Signals(int(text)) if text.isdigit() else signal.Signals[f"SIG{text.removeprefix('SIG')}"]

@@ -103,14 +103,16 @@ class Bringup:
         self._wait(lambda: self._ranks_missing(monitor), "mds.a")
         self._wait(lambda: self._managers_missing(monitor), self._mgrs[0])
         self._wait(lambda: _health_missing(monitor), "mon.a")
-        self._wait(lambda: _pgs_missing(monitor), "osd.0")
         self._wait(lambda: _volumes_missing(monitor), self._mgrs[0])
+        self._wait(lambda: _pgs_missing(monitor), "osd.0")
 
     def _ranks_missing(self, monitor: Monitor) -> str:
-        mdsmap = monitor.json("fs get", fs_name=FS_NAME)["mdsmap"]
-        states = [info["state"] for info in mdsmap["info"].values()]
-        active = states.count("up:active")
-        return "" if active == self._shape.mds else f"{active} of {self._shape.mds} ranks active"
+        dump = monitor.json("fs dump")
+        states = [info["state"] for fs in dump["filesystems"] for info in fs["mdsmap"]["info"].values()]
+        active, standby = states.count("up:active"), len(dump["standbys"])
+        if (active, standby) == (self._shape.mds, self._shape.standby):
+            return ""
+        return f"{active} of {self._shape.mds} ranks active, {standby} of {self._shape.standby} in standby"
 
     def _managers_missing(self, monitor: Monitor) -> str:
         dump = monitor.json("mgr dump")
@@ -142,6 +144,8 @@ def _health_missing(monitor: Monitor) -> str:
 
 
 def _pgs_missing(monitor: Monitor) -> str:
+    if ".mgr" not in (pool["poolname"] for pool in monitor.json("osd lspools")):
+        return "the managers' pool is not there yet"
     try:
         summary = monitor.json("pg stat")["pg_summary"]
     except CommandError as e:

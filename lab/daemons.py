@@ -71,15 +71,15 @@ def running(lab: LabState) -> dict[str, list[int]]:
             continue
         with contextlib.suppress(OSError):
             if (entry / "ns/pid").readlink() == namespace:
-                daemon = _daemon_of((entry / "cmdline").read_bytes())
+                daemon = daemon_of((entry / "cmdline").read_bytes())
                 if daemon is not None:
                     found.setdefault(daemon, []).append(int(entry.name))
     return found
 
 
-def _daemon_of(cmdline: bytes) -> str | None:
+def daemon_of(cmdline: bytes) -> str | None:
     """The daemon's name by its command line; None for other processes and for zombies, which have none."""
-    argv = cmdline.decode(errors="replace").split("\0")
+    argv = cmdline.decode(errors="replace").rstrip("\0").split("\0")
     program = Path(argv[0]).name
     kind = program.removeprefix("ceph-")
     if program == kind or kind not in KINDS or "-i" not in argv[:-1]:

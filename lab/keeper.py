@@ -83,6 +83,7 @@ def main(name: str, cgroup: Path | None) -> int:
     """Run as the keeper."""
     for signum in (signal.SIGTERM, signal.SIGINT, signal.SIGHUP):
         signal.signal(signum, _end)
+    _be_called("lab-keeper")
     try:
         _start_janitor(name, cgroup)
         print("watched", flush=True)
@@ -96,6 +97,11 @@ def main(name: str, cgroup: Path | None) -> int:
     return 0
 
 
+def _be_called(name: str) -> None:
+    """Show up in ps and top under a name that tells what this is."""
+    Path("/proc/self/comm").write_text(name)
+
+
 def _end(signum: int, frame: FrameType | None) -> None:
     raise _EndedError
 
@@ -107,6 +113,7 @@ def _start_janitor(name: str, cgroup: Path | None) -> None:
         return
     # A session of its own: a signal for the keeper's group is not for the janitor.
     os.setsid()
+    _be_called("lab-janitor")
     for signum in (signal.SIGTERM, signal.SIGINT, signal.SIGHUP):
         signal.signal(signum, signal.SIG_IGN)
     os.close(keeper_end)

@@ -74,7 +74,7 @@ class Leash:
                 root = rootfs.acquire(self._order.release, progress)
                 stack.callback(root.release)
                 # Before the first thing is made there is someone to remove it.
-                cgroup = cgroups.group_of(self._order.name)
+                cgroup = cgroups.group_of(state.lab_dir(self._order.name))
                 self._keeper = keeper.start(self._order.name, cgroup, [lock, root.lock_fd])
                 with progress.step("sandbox"):
                     lab = self._make_sandbox(self._keeper, root.path, cgroup, progress)
@@ -140,26 +140,33 @@ class Leash:
         self._keeper = None
         if not _wait_free(self._order.name):
             raise LabError(f"lab {self._order.name!r} has not ended within {_END_S} s")
+        end(self._order.name)
 
 
 def end(name: str) -> bool:
     """End a lab, or remove what a dead one left; False if there was none."""
+    was_alive = state.is_alive(name)
+    if was_alive:
+        _end_keeper(name)
     lock = state.try_lock(name)
-    if lock is not None:
-        try:
-            return _remove_leftovers(name)
-        finally:
-            os.close(lock)
+    if lock is None:
+        raise LabError(f"lab {name!r} is just being started: interrupt its `up`, or try again in a moment")
+    try:
+        # The janitor has done this, unless someone killed it too.
+        return _remove_leftovers(name) or was_alive
+    finally:
+        os.close(lock)
+
+
+def _end_keeper(name: str) -> None:
     for signum in (signal.SIGTERM, signal.SIGKILL):
         lab = state.peek(name)
         if lab is None:
-            break
+            # Either it is over already, or `up` has not come to the keeper yet.
+            return
         _signal_keeper(lab, signum)
         if _wait_free(name):
-            return True
-    if state.is_alive(name):
-        raise LabError(f"lab {name!r} is being started and has nothing to end yet: interrupt its `up`")
-    return True
+            return
 
 
 def _claim(name: str) -> int:
@@ -178,7 +185,7 @@ def _claim(name: str) -> int:
 def _remove_leftovers(name: str) -> bool:
     """Under the lock: clean up after a keeper and a janitor that were both killed, or a reboot."""
     left = state.lab_dir(name).exists()
-    group = cgroups.group_of(name)
+    group = cgroups.group_of(state.lab_dir(name))
     left = left or (group is not None and group.exists())
     keeper.clean_up(name, group)
     return left

@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: LGPL-2.1-or-later
 """Quick commands to a lab's monitors and managers, through one connection held open in the sandbox."""
 
+import contextlib
 import json
 import subprocess
 import threading
@@ -68,7 +69,8 @@ class Monitor:
 
     def close(self) -> None:
         """End the connection."""
-        if self._process.stdin is not None:
+        assert self._process.stdin is not None
+        with contextlib.suppress(BrokenPipeError):
             self._process.stdin.close()
         try:
             self._process.wait(3)

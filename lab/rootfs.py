@@ -35,7 +35,7 @@ _MOUNT_POINTS = (
     "var/lib/ceph",
     "var/log/ceph",
 )
-_KEY_FILES = (
+KEY_FILES = (
     "usr/bin/ceph-mon",
     "usr/bin/ceph-mgr",
     "usr/bin/ceph-osd",
@@ -104,7 +104,7 @@ def key(release: Release) -> str:
 def is_ready(release: Release) -> bool:
     """Whether the cached root file system is complete."""
     home = cache_dir() / key(release)
-    return (home / "built.json").is_file() and all((home / "root" / name).exists() for name in _KEY_FILES)
+    return (home / "built.json").is_file() and all((home / "root" / name).exists() for name in KEY_FILES)
 
 
 def acquire(release: Release, progress: Progress) -> RootFS:

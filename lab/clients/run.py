@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: LGPL-2.1-or-later
 """The host's side of a set of clients: start it, read its log, stop it."""
 
+import contextlib
 import json
 import subprocess
 import threading
@@ -83,8 +84,7 @@ class ClientRun:
 
     def stop(self) -> list[Line]:
         """Have the clients unmount and end; LabError if any failed."""
-        if self._process.stdin is not None and not self._process.stdin.closed:
-            self._process.stdin.close()
+        self._order_stop()
         try:
             return self.wait(_STOP_S)
         except LabError:
@@ -93,13 +93,17 @@ class ClientRun:
 
     def abandon(self) -> None:
         """End the clients without waiting for their unmount."""
-        if self._process.stdin is not None and not self._process.stdin.closed:
-            self._process.stdin.close()
+        self._order_stop()
         try:
             self._process.wait(5)
         except subprocess.TimeoutExpired:
             kill_group(self._process)
         self._finish()
+
+    def _order_stop(self) -> None:
+        assert self._process.stdin is not None
+        with contextlib.suppress(BrokenPipeError):
+            self._process.stdin.close()
 
     def _why(self) -> str:
         failures = [
