@@ -7,7 +7,7 @@ import numpy as np
 from ..arrays import Floats, Ints
 from .task import Task, totals
 
-LARGEST_STEP = 400_000  # pairs of items and places that one step compares
+LARGEST_STEP = 200_000  # pairs of items and places that one step compares
 MOST_PAIRS = 4_000_000
 MOST_STEPS = 400
 

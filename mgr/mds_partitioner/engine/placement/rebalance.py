@@ -31,7 +31,7 @@ def too_small(instance: Instance, home: Ints) -> Bools:
     Leaving these where they are cannot make any rank fuller by more than the tolerance.
     """
     fair = float(instance.w.sum()) / instance.usable
-    settled = (instance.current.single == home) & ~instance.fixed & ~instance.heavy
+    settled = (home >= 0) & (instance.current.single == home) & ~instance.fixed & ~instance.heavy
     index = np.flatnonzero(settled & (instance.w <= SMALL * fair))
     order = index[np.lexsort((instance.w[index], home[index]))]
     sums = np.cumsum(instance.w[order])

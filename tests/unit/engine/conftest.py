@@ -1,0 +1,12 @@
+# SPDX-License-Identifier: LGPL-2.1-or-later
+"""The engine is its own top-level package, as in its process (`python3 -m engine`)."""
+
+import sys
+from pathlib import Path
+
+from hypothesis import settings
+
+sys.path.insert(0, str(Path(__file__).resolve().parents[3] / "mgr" / "mds_partitioner"))
+
+settings.register_profile("engine", deadline=None)  # the first forecast imports scikit-learn
+settings.load_profile("engine")

@@ -1,0 +1,41 @@
+# SPDX-License-Identifier: LGPL-2.1-or-later
+"""Next epoch's load by linear regression (Lunule, section 3.2)."""
+
+import numpy as np
+import pytest
+from engine.forecast import forecast
+from hypothesis import given
+from hypothesis import strategies as st
+
+LINES = st.lists(st.tuples(st.floats(0, 1e5), st.floats(-100, 100)), min_size=1, max_size=8)
+
+
+@given(LINES, st.integers(2, 20))
+def test_a_straight_line_is_continued_exactly_and_never_below_0(
+    lines: list[tuple[float, float]], epochs: int
+) -> None:
+    times = np.arange(epochs + 1)
+    loads = np.array([start + slope * times for start, slope in lines])
+    expected = np.maximum(loads[:, -1], 0.0)
+    assert forecast(loads[:, :-1]) == pytest.approx(expected, abs=1e-5)
+
+
+@given(st.lists(st.floats(0, 1e6), min_size=1, max_size=20))
+def test_with_one_epoch_the_forecast_is_that_epoch(loads: list[float]) -> None:
+    assert forecast(np.array(loads).reshape(-1, 1)).tolist() == loads
+
+
+@given(
+    st.integers(2, 12).flatmap(
+        lambda n: st.lists(st.lists(st.floats(0, 1e5), min_size=n, max_size=n), min_size=2, max_size=5)
+    )
+)
+def test_a_ranks_forecast_is_its_own_least_squares_line(loads: list[list[float]]) -> None:
+    epochs = len(loads[0])
+    for row, predicted in zip(loads, forecast(np.array(loads)), strict=True):
+        slope, start = np.polyfit(np.arange(epochs), row, 1)
+        assert predicted == pytest.approx(max(0.0, start + slope * epochs), abs=1e-4)
+
+
+def test_a_falling_rank_is_not_forecast_below_0() -> None:
+    assert forecast(np.array([[300.0, 200.0, 100.0, 0.0]])).tolist() == [0.0]

@@ -1,0 +1,124 @@
+# SPDX-License-Identifier: LGPL-2.1-or-later
+"""The calls `judge` and `analyze`."""
+
+from typing import Any
+
+import pytest
+from engine.analyze import analyze
+from engine.errors import BadInputError
+from engine.judge import judge
+
+
+def arguments(**changes: Any) -> dict[str, Any]:
+    usual: dict[str, Any] = {
+        "ranks": [0, 1, 2],
+        "loads": [[100, 200, 300], [10, 10, 10], [10, 10, 10]],
+        "latency": [[0.001] * 3] * 3,
+        "queue": [[0] * 3] * 3,
+        "capacity": 0,
+        "learned_capacity": 400,
+        "smoothness": 0.2,
+        "threshold": 0.075,
+        "role_threshold": 0.01,
+        "epoch_capacity": None,
+        "mask": None,
+    }
+    return usual | changes
+
+
+SUBVOLUMES = {
+    "subvolumes": {"wss": [10, 1, 0], "reqs": [90, 5, 0], "rentries": [100, 10, 0]},
+    "cache_limit_bytes": 4e9,
+    "bytes_per_inode": 3000,
+}
+
+
+def test_judge_looks_at_the_last_epoch_and_forecasts_the_next() -> None:
+    result: Any = judge(arguments())
+    assert result["loads"] == [300, 10, 10]
+    assert result["forecast"] == pytest.approx([400, 10, 10])
+    assert result["mean"] == pytest.approx(320 / 3)
+    assert result["triggered"] is True
+    assert result["exporters"] == [0]
+    assert result["importers"] == [1, 2]
+    assert result["capacity"] == {"value": 400, "source": "learned earlier"}
+    assert result["saturated"] == []
+
+
+def test_roles_name_ranks_not_rows() -> None:
+    result: Any = judge(arguments(ranks=[7, 3, 5]))
+    assert result["exporters"] == [7]
+    assert result["importers"] == [3, 5]
+
+
+def test_a_rank_outside_the_mask_does_not_import() -> None:
+    assert judge(arguments(mask=[0, 2]))["importers"] == [2]
+
+
+def test_a_queueing_rank_is_named_and_teaches_the_capacity() -> None:
+    result: Any = judge(arguments(queue=[[2, 3, 4], [0] * 3, [0] * 3]))
+    assert result["saturated"] == [0]
+    assert result["capacity"] == {"value": 200, "source": "learned at saturation"}
+
+
+def test_analyze_judges_the_mean_of_the_window() -> None:
+    result: Any = analyze(arguments() | SUBVOLUMES)
+    assert result["loads"] == pytest.approx([200, 10, 10])
+    assert result["forecast"] == pytest.approx([400, 10, 10])
+    assert result["class"] == ["heavy", "moderate", "light"]
+    assert result["fair_share"] == pytest.approx(500 / 3)
+    assert result["share"]["wss"] == pytest.approx([10 / 11, 1 / 11, 0])
+    assert result["recommended"]["ranks"] == 1
+    assert result["recommended"]["lower_bound"] is False
+
+
+def test_the_fair_share_is_of_the_ranks_in_the_mask() -> None:
+    assert analyze(arguments(mask=[1]) | SUBVOLUMES)["fair_share"] == pytest.approx(500)
+
+
+def test_a_saturated_rank_makes_the_recommendation_a_lower_bound() -> None:
+    result: Any = analyze(arguments(queue=[[2, 3, 4], [0] * 3, [0] * 3]) | SUBVOLUMES)
+    assert result["recommended"]["lower_bound"] is True
+    assert result["recommended"]["by_load"] == 2
+
+
+@pytest.mark.parametrize(
+    ("changes", "named"),
+    [
+        ({"ranks": []}, "ranks"),
+        ({"ranks": [0, 0, 1]}, "ranks"),
+        ({"ranks": [0, -1, 2]}, "ranks"),
+        ({"loads": [[1], [2]]}, "loads"),
+        ({"loads": [[1, 2], [1], [1]]}, "loads"),
+        ({"loads": [[], [], []]}, "loads"),
+        ({"loads": [[1, 2, float("nan")], [1] * 3, [1] * 3]}, r"loads\[0\]\[2\]"),
+        ({"loads": [[1, 2, 3], [1, -4, 1], [1] * 3]}, r"loads\[1\]\[1\]"),
+        ({"latency": [[0.1, "fast", 0.1]] * 3}, r"latency\[0\]\[1\]"),
+        ({"latency": [[0.1]] * 3}, "latency"),
+        ({"queue": None}, "queue"),
+        ({"capacity": -1}, "capacity"),
+        ({"capacity": True}, "capacity"),
+        ({"learned_capacity": 0}, "learned_capacity"),
+        ({"smoothness": 0}, "smoothness"),
+        ({"threshold": "low"}, "threshold"),
+        ({"mask": [9]}, "mask"),
+        ({"epoch_capacity": float("inf")}, "epoch_capacity"),
+        ({"treshold": 1}, "treshold"),
+    ],
+)
+def test_bad_input_is_refused_by_name_with_what_is_allowed(changes: dict[str, Any], named: str) -> None:
+    with pytest.raises(BadInputError, match=f"{named}.*allowed"):
+        judge(arguments(**changes))
+
+
+def test_a_missing_argument_is_named() -> None:
+    args = arguments()
+    del args["queue"]
+    with pytest.raises(BadInputError, match="queue is missing"):
+        judge(args)
+
+
+def test_columns_of_different_length_are_refused() -> None:
+    table = {"wss": [1, 2], "reqs": [1], "rentries": [1, 2]}
+    with pytest.raises(BadInputError, match=r"subvolumes\.reqs has 1 values; allowed: 2"):
+        analyze(arguments() | SUBVOLUMES | {"subvolumes": table})

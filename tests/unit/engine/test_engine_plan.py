@@ -1,0 +1,285 @@
+# SPDX-License-Identifier: LGPL-2.1-or-later
+"""What every plan keeps to, whatever the cluster looks like."""
+
+from itertools import product
+from typing import Any
+
+import pytest
+from engine_plans import LINE, again, answer, arguments, requests
+from hypothesis import assume, given
+from hypothesis import strategies as st
+
+
+def rows(args: dict[str, Any], result: dict[str, Any]) -> list[tuple[list[int], list[int], str | None, str]]:
+    """(current, new, fixed code, class) of each subvolume."""
+    table = args["subvolumes"]
+    return list(zip(table["current"], result["new"], table["fixed"], result["class"], strict=True))
+
+
+@given(requests())
+def test_every_subvolume_has_a_rank_and_only_usable_ones(args: dict[str, Any]) -> None:
+    for _, new, fixed, _ in rows(args, answer(args)):
+        if fixed is None:
+            assert new
+            assert set(new) <= set(args["ranks"])
+
+
+@given(requests())
+def test_what_is_fixed_stays_and_says_why(args: dict[str, Any]) -> None:
+    result = answer(args)
+    for (current, new, fixed, _), reason in zip(rows(args, result), result["reason"], strict=True):
+        if fixed is not None:
+            assert new == current
+            assert reason == fixed
+
+
+@given(requests())
+def test_what_moves_and_is_not_heavy_gets_one_rank_or_keeps_those_it_may(args: dict[str, Any]) -> None:
+    for current, new, fixed, name in rows(args, answer(args)):
+        if fixed is None and name != "heavy" and len(new) != 1:
+            assert set(new) == set(current) & set(args["ranks"])
+
+
+@given(requests())
+def test_planning_again_after_the_plan_proposes_nothing(args: dict[str, Any]) -> None:
+    result = answer(args)
+    second = again(args, result)
+    assert second["worthwhile"] is False
+    assert second["new"] == result["new"]
+
+
+@given(requests())
+def test_a_plan_that_is_not_worthwhile_changes_nothing(args: dict[str, Any]) -> None:
+    result = answer(args)
+    assert result["worthwhile"] == (result["new"] != args["subvolumes"]["current"])
+    if not result["worthwhile"]:
+        assert result["inodes_to_move"] == 0
+        assert result["rank_workload_after"] == result["rank_workload_before"]
+
+
+@given(requests(outsiders=False).map(lambda args: args | {"cache_inodes": 1e9}))
+def test_where_nothing_must_move_a_plan_gains_at_least_the_least_gain(args: dict[str, Any]) -> None:
+    result = answer(args)
+    before, after = result["fullest_before"]["value"], result["fullest_after"]["value"]
+    if result["worthwhile"]:
+        assert before > after * (1 + args["min_gain"])
+    else:
+        assert after == before
+
+
+@given(requests())
+def test_no_placement_beats_the_lower_bound(args: dict[str, Any]) -> None:
+    result = answer(args)
+    assume(all(len(new) == 1 for _, new, fixed, name in rows(args, result) if not fixed and name != "heavy"))
+    order = sorted(args["all_ranks"])
+    fullest = max(result["rank_workload_after"][order.index(r)] for r in args["ranks"])
+    assert fullest >= result["lower_bound"] * (1 - 1e-9)
+
+
+@given(requests())
+def test_workload_and_requests_are_all_accounted_for(args: dict[str, Any]) -> None:
+    result = answer(args)
+    table = args["subvolumes"]
+    assume(
+        all(
+            set(c) <= set(args["all_ranks"]) and c
+            for c, f in zip(table["current"], table["fixed"], strict=True)
+            if f
+        )
+    )
+    assert sum(result["rank_workload_after"]) == pytest.approx(sum(result["workload"]))
+    assert sum(result["load_after"]) == pytest.approx(sum(table["reqs"]))
+
+
+@given(requests())
+def test_each_subvolume_has_a_reason(args: dict[str, Any]) -> None:
+    result = answer(args)
+    moving = {"heavy", "rebalance", "rank-gone", "rank-not-allowed", "unplaced"}
+    staying = {"already-there", "gain-too-small", "too-small", "too-large-for-a-rank"}
+    for (current, new, fixed, _), reason in zip(rows(args, result), result["reason"], strict=True):
+        if fixed is None:
+            assert reason in (moving if set(new) != set(current) else staying)
+
+
+@given(requests().map(lambda args: args | {"heavy_mode": "mask"}))
+def test_heavies_that_move_share_one_mask(args: dict[str, Any]) -> None:
+    result = answer(args)
+    moved = [
+        set(new)
+        for current, new, fixed, name in rows(args, result)
+        if name == "heavy" and fixed is None and set(new) != set(current)
+    ]
+    if result["heavy_ranks"] and args["current_mask"] != result["heavy_ranks"]:
+        assert all(new <= set(args["ranks"]) for new in moved)
+
+
+@given(
+    st.lists(st.integers(1, 30), min_size=5, max_size=8).flatmap(
+        lambda sizes: st.tuples(st.just(sizes), st.lists(st.integers(0, 2), min_size=8, max_size=8))
+    )
+)
+def test_a_small_plan_is_close_to_the_best_there_is(case: tuple[list[int], list[int]]) -> None:
+    """Compared with every placement there is, for subvolumes of which none is heavy."""
+    sizes, where = case
+    current = [[r] for r in where[: len(sizes)]]
+    result = answer(arguments(current, wss=sizes, reqs=sizes, rentries=sizes))
+    assume("heavy" not in result["class"])
+    points = result["workload"]
+    best = min(
+        max(sum(p for p, r in zip(points, ranks, strict=True) if r == rank) for rank in range(3))
+        for ranks in product(range(3), repeat=len(points))
+    )
+    assert result["fullest_after"]["value"] <= best * 1.05 * 1.05
+
+
+@pytest.mark.parametrize("mode", ["mask", "fanout"])
+@pytest.mark.parametrize("current", [[[0]] * 4, [[0], [1], [2], [2]]])
+def test_lines_example_comes_out_as_line_has_it(mode: str, current: list[list[int]]) -> None:
+    result = answer(arguments(current, heavy_mode=mode))
+    assert [round(p) for p in result["workload"]] == [339, 137, 21, 3]
+    assert result["class"] == ["heavy", "moderate", "moderate", "light"]
+    assert result["new"] == [[0, 1], [2], [2], [2]]
+    assert result["heavy_ranks"] == [0, 1]
+    assert result["worthwhile"] is True
+
+
+def test_lines_example_says_why() -> None:
+    result = answer(arguments([[0], [1], [2], [2]]))
+    assert result["reason"] == ["heavy", "rebalance", "already-there", "already-there"]
+    assert result["inodes_to_move"] == 1_000_000 / 2 + 700_000
+    assert result["fullest_before"] == {"rank": 0, "value": pytest.approx(339.3, abs=0.1)}
+    assert result["load_before"] == [1_203_030, 500_000, 25_000]
+    assert result["load_after"] == [601_515, 601_515, 525_000]
+
+
+def test_a_subvolume_on_a_rank_that_is_gone_moves_and_the_rest_stays() -> None:
+    args = arguments([[0], [1], [2], [9]], wss=[1] * 4, reqs=[1] * 4, rentries=[1] * 4)
+    result = answer(args | {"ranks": [0, 1, 2, 3], "all_ranks": [0, 1, 2, 3]})
+    assert result["new"] == [[0], [1], [2], [3]]
+    assert result["reason"] == ["already-there"] * 3 + ["rank-gone"]
+
+
+def test_a_subvolume_on_a_rank_that_may_not_be_used_moves() -> None:
+    args = arguments([[0], [1], [2], [2]], wss=[1] * 4, reqs=[1] * 4, rentries=[1] * 4, ranks=[0, 1])
+    result = answer(args)
+    assert sorted(result["new"]) == [[0], [0], [1], [1]]
+    assert result["reason"] == ["already-there"] * 2 + ["rank-not-allowed"] * 2
+
+
+def test_a_small_gain_is_not_worth_a_move() -> None:
+    args = arguments([[0]] * 26 + [[1]] * 25, wss=[1] * 51, reqs=[1] * 51, rentries=[1] * 51, ranks=[0, 1])
+    result = answer(args | {"all_ranks": [0, 1]})
+    assert result["worthwhile"] is False
+    uneven = arguments([[0]] * 29 + [[1]] * 22, wss=[1] * 51, reqs=[1] * 51, rentries=[1] * 51, ranks=[0, 1])
+    assert answer(uneven | {"all_ranks": [0, 1]})["worthwhile"] is True
+    strict = answer(uneven | {"all_ranks": [0, 1], "min_gain": 0.2})
+    assert strict["worthwhile"] is False
+    assert set(strict["reason"]) == {"already-there", "gain-too-small"}
+
+
+def test_no_more_moves_than_needed() -> None:
+    args = arguments([[0]] * 12 + [[1]] * 4 + [[2]] * 8, wss=[1] * 24, reqs=[1] * 24, rentries=[1] * 24)
+    result = answer(args)
+    assert sum(old != new for old, new, *_ in rows(args, result)) == 4
+    assert result["rank_workload_after"] == pytest.approx([500 / 3] * 3)
+
+
+def test_idle_subvolumes_stay_where_they_are() -> None:
+    args = arguments(
+        [[0]] * 6, wss=[90, 90, 90, 0, 0, 0], reqs=[9, 9, 9, 0, 0, 0], rentries=[9, 9, 9, 0, 0, 0]
+    )
+    result = answer(args)
+    assert result["new"][3:] == [[0]] * 3
+    assert result["reason"][3:] == ["too-small"] * 3
+
+
+def test_many_tiny_subvolumes_that_matter_together_are_not_too_small_to_move() -> None:
+    count = 5_000
+    ones = [1] * count
+    result = answer(arguments([[0]] * count, wss=ones, reqs=ones, rentries=ones))
+    assert result["fullest_after"]["value"] <= result["lower_bound"] * 1.01
+
+
+def test_the_working_sets_of_a_rank_fit_its_cache() -> None:
+    wss = [60, 60, 10, 10, 40, 40]
+    args = arguments(
+        [[0], [0], [1], [1], [2], [2]], wss=wss, reqs=[10] * 6, rentries=[10] * 6, cache_inodes=100
+    )
+    result = answer(args)
+    sums = [sum(w for w, new in zip(wss, result["new"], strict=True) if new == [r]) for r in range(3)]
+    assert result["worthwhile"] is True
+    assert max(sums) <= 100
+
+
+def test_a_working_set_larger_than_a_cache_is_named() -> None:
+    args = arguments(
+        [[0], [1], [2], [2]], wss=[50, 50, 50, 50], reqs=[1] * 4, rentries=[1] * 4, cache_inodes=45
+    )
+    assert "too-large-for-a-rank" in answer(args)["reason"]
+
+
+def test_pinned_subvolumes_count_as_load_and_are_planned_around() -> None:
+    args = arguments([[0], [0], [0], [0]], wss=[1] * 4, reqs=[1] * 4, rentries=[1] * 4)
+    args["subvolumes"]["fixed"] = ["pinned-by-operator", "resting", None, None]
+    result = answer(args)
+    assert result["new"] == [[0], [0], [1], [2]]
+    assert result["reason"] == ["pinned-by-operator", "resting", "rebalance", "rebalance"]
+
+
+@pytest.mark.parametrize("spread", [[[0]], [[1]], [[0, 1]]])
+def test_a_heavy_within_the_current_mask_is_in_place(spread: list[list[int]]) -> None:
+    result = answer(arguments([*spread, [2], [2], [2]], current_mask=[0, 1]))
+    assert result["worthwhile"] is False
+    assert result["new"] == [*spread, [2], [2], [2]]
+    assert result["heavy_ranks"] == [0, 1]
+
+
+def test_a_mask_that_is_as_good_as_any_is_kept() -> None:
+    result = answer(arguments([[0], [0], [0], [0]], current_mask=[1, 2]))
+    assert result["heavy_ranks"] == [1, 2]
+    assert result["new"] == [[1, 2], [0], [0], [0]]
+
+
+def test_light_subvolumes_share_ranks_with_heavy_ones_where_that_lowers_the_fullest() -> None:
+    sizes = [60] + [4] * 10
+    args = arguments([[0]] * 11, wss=sizes, reqs=sizes, rentries=sizes, ranks=[0, 1], all_ranks=[0, 1])
+    result = answer(args)
+    assert result["fullest_after"]["value"] == pytest.approx(250)
+
+
+def test_the_children_of_a_fanned_out_heavy_go_to_its_ranks_and_stay_there() -> None:
+    children = {"0": {"rentries": [9] * 10, "current": [None] * 9 + [1]}}
+    args = arguments([[0], [2], [2], [2]], heavy_mode="fanout", children=children)
+    result = answer(args)
+    given = result["children_ranks"]["0"]
+    assert result["new"][0] == [0, 1]
+    assert sorted(given) == [0] * 5 + [1] * 5
+    assert given[9] == 1
+    children["0"]["current"] = given
+    assert again(args, result)["children_ranks"]["0"] == given
+
+
+def test_a_heavy_is_not_fanned_out_over_more_ranks_than_it_has_children() -> None:
+    children = {"0": {"rentries": [9], "current": [None]}}
+    args = arguments([[0], [1], [2], [2]], heavy_mode="fanout", children=children)
+    assert answer(args)["new"][0] == [0]
+
+
+def test_nothing_to_plan_is_no_error() -> None:
+    result = answer(arguments([], wss=[], reqs=[], rentries=[]))
+    assert result["worthwhile"] is False
+    assert result["new"] == []
+
+
+def test_the_predicted_imbalance_is_that_of_the_planned_loads() -> None:
+    result = answer(arguments([[0]] * 4, capacity=1_000_000))
+    assert result["imbalance_before"] == pytest.approx(1.0, abs=0.01)
+    assert result["triggered_before"] is True
+    assert result["imbalance_after"] < 0.075
+    assert result["triggered_after"] is False
+
+
+def test_lines_table_is_what_the_tests_use() -> None:
+    assert sum(LINE["wss"]) == 1_803_000
+    assert sum(LINE["reqs"]) == 1_728_030
+    assert sum(LINE["rentries"]) == 56_070_000
