@@ -1,0 +1,56 @@
+# SPDX-License-Identifier: LGPL-2.1-or-later
+"""The differences between Ceph releases, and nowhere else.
+
+Reef (18.2) registers commands with module-level decorators and reads perf counters with ``get_counter``;
+Tentacle (20.2) gives every module a command registry of its own and renamed the call to
+``get_unlabeled_counter`` (Ceph's src/pybind/mgr/mgr_module.py of both releases).
+"""
+
+import json
+import threading
+from typing import Any
+
+import mgr_module
+from mgr_module import CommandResult, MgrModule
+
+from .errors import CephError, Unavailable
+
+if hasattr(mgr_module, "CLICommandBase"):
+    Commands: Any = mgr_module.CLICommandBase.make_registry_subtype("MdsPartitionerCLICommand")
+    read_command: Any = Commands.Read
+    write_command: Any = Commands.Write
+else:
+    Commands = mgr_module.CLICommand
+    read_command = mgr_module.CLIReadCommand
+    write_command = mgr_module.CLIWriteCommand
+
+Point = tuple[float, ...]  # (seconds since the epoch, value) or, for averages, (seconds, sum, count)
+
+
+def counter(module: MgrModule, mds: str, path: str) -> list[Point]:
+    """The manager's recent points of one perf counter of an MDS, oldest first; empty when it has none."""
+    if hasattr(module, "get_unlabeled_counter"):
+        points = module.get_unlabeled_counter("mds", mds, path)
+    else:
+        points = module.get_counter("mds", mds, path)
+    return [tuple(point) for point in points.get(path, [])]
+
+
+def tell_mds(module: MgrModule, mds: str, command: dict[str, Any], timeout: float) -> str:
+    """Send a ``ceph tell mds.NAME`` command and wait for its output.
+
+    mgr_module's own ``tell_command`` waits for ever, which a dead MDS would turn into a stuck manager thread.
+
+    :param timeout: seconds
+    :raises Unavailable: no answer in time
+    :raises CephError: the MDS refused the command
+    """
+    result = CommandResult()
+    module.send_command(result, "mds", mds, json.dumps(command), "")
+    event: threading.Event = result.ev
+    if not event.wait(timeout):
+        raise Unavailable(f"mds.{mds} did not answer '{command['prefix']}' within {timeout:g} s")
+    code, out, message = result.wait()
+    if code:
+        raise CephError(f"mds.{mds}: {command['prefix']}: {message or out or code}", abs(code))
+    return out

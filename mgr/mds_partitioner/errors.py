@@ -1,0 +1,60 @@
+# SPDX-License-Identifier: LGPL-2.1-or-later
+"""Errors that reach the operator: an errno for the command's exit code and one sentence."""
+
+import errno
+
+
+class PartitionerError(Exception):
+    """A command failed; nothing was changed by it.
+
+    :ivar code: positive errno, returned negated to the ``ceph`` command.
+    """
+
+    code = errno.EINVAL
+
+    def __init__(self, message: str, code: int | None = None) -> None:
+        super().__init__(message)
+        if code is not None:
+            self.code = code
+
+
+class BadInput(PartitionerError):
+    """A value the operator gave is not allowed; the message names it and what is."""
+
+    code = errno.EINVAL
+
+
+class NotFound(PartitionerError):
+    """The named file system, plan or directory does not exist."""
+
+    code = errno.ENOENT
+
+
+class Busy(PartitionerError):
+    """Something of the kind is under way already."""
+
+    code = errno.EBUSY
+
+
+class NotPermitted(PartitionerError):
+    """An operator's setting stands in the way; ``--force`` overrides it."""
+
+    code = errno.EPERM
+
+
+class Unavailable(PartitionerError):
+    """A daemon or the engine did not answer; trying again may help."""
+
+    code = errno.EAGAIN
+
+
+class CephError(PartitionerError):
+    """A Ceph command or a libcephfs call failed with ``code``."""
+
+    code = errno.EIO
+
+
+class JournalError(PartitionerError):
+    """The mon's key/value store did not take a journal record: nothing may be changed."""
+
+    code = errno.EIO

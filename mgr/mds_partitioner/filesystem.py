@@ -1,0 +1,79 @@
+# SPDX-License-Identifier: LGPL-2.1-or-later
+"""The few libcephfs calls the module makes, with errors an operator can read."""
+
+import errno
+import os
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import Any
+
+import cephfs
+
+from .errors import CephError, NotFound
+from .model import NO_PIN
+
+PIN = "ceph.dir.pin"
+RENTRIES = "ceph.dir.rentries"
+
+
+@contextmanager
+def _readable_errors(what: str, path: str) -> Iterator[None]:
+    try:
+        yield
+    except cephfs.Error as e:
+        code = abs(int(e.args[0])) if e.args and isinstance(e.args[0], int) else errno.EIO
+        kind = NotFound if code in (errno.ENOENT, errno.ENOTDIR) else CephError
+        raise kind(f"cannot {what} {path!r}: {os.strerror(code)}", code) from e
+
+
+class FileSystem:
+    """A mounted file system. Paths are absolute; bytes that are not UTF-8 travel as surrogates."""
+
+    def __init__(self, handle: Any) -> None:
+        self._handle = handle
+
+    def client_id(self) -> int:
+        """The id under which this mount appears in ``session ls``."""
+        return int(self._handle.get_instance_id())
+
+    def ino(self, path: str) -> int:
+        """Inode number of a directory. :raises NotFound: no such directory."""
+        with _readable_errors("stat", path):
+            return int(self._handle.stat(os.fsencode(path)).st_ino)
+
+    def get(self, path: str, attribute: str) -> str:
+        """A virtual extended attribute as text."""
+        with _readable_errors(f"read {attribute} of", path):
+            return str(self._handle.getxattr(os.fsencode(path), attribute).decode())
+
+    def set(self, path: str, attribute: str, value: str) -> None:
+        """Set a virtual extended attribute."""
+        with _readable_errors(f"set {attribute} of", path):
+            self._handle.setxattr(os.fsencode(path), attribute, value.encode(), 0)
+
+    def pin(self, path: str) -> int:
+        """``ceph.dir.pin`` of the directory itself; -1 when it follows its parent."""
+        try:
+            return int(self.get(path, PIN))
+        except CephError as e:
+            if e.code == errno.ENODATA:
+                return NO_PIN
+            raise
+
+    def rentries(self, path: str) -> int:
+        """Files and directories below the directory (recursive statistics)."""
+        return int(self.get(path, RENTRIES))
+
+    def subdirectories(self, path: str) -> list[tuple[str, int]]:
+        """Names and inode numbers of the directories right below, by name."""
+        found = []
+        with _readable_errors("list", path):
+            handle = self._handle.opendir(os.fsencode(path))
+            try:
+                while entry := self._handle.readdir(handle):
+                    name = os.fsdecode(entry.d_name)
+                    if entry.is_dir() and name not in (".", ".."):
+                        found.append((name, int(entry.d_ino)))
+            finally:
+                self._handle.closedir(handle)
+        return sorted(found)

@@ -1,0 +1,117 @@
+# SPDX-License-Identifier: LGPL-2.1-or-later
+"""The values that flow between the stages. All frozen; units are in the field comments."""
+
+from dataclasses import dataclass, field
+
+NO_PIN = -1  # ceph.dir.pin of a directory that follows its parent
+
+
+@dataclass(frozen=True)
+class MdsInfo:
+    """One MDS that holds a rank, from the FSMap."""
+
+    rank: int
+    name: str
+    gid: int
+    state: str  # "up:active", "up:replay", ...
+
+
+@dataclass(frozen=True)
+class FsState:
+    """What the FSMap says of one file system (``ceph fs get``)."""
+
+    name: str
+    fscid: int
+    max_mds: int
+    ranks_in: tuple[int, ...]
+    mds: tuple[MdsInfo, ...]
+    failed: tuple[int, ...]
+    damaged: tuple[int, ...]
+    balance_automate: bool
+    balancer: str  # name of the Mantle object, "" for the built-in balancer
+    bal_rank_mask: str  # as the mon prints it: "-1", "0x0", "0x3"
+
+    def active(self) -> tuple[MdsInfo, ...]:
+        """The MDSs in state up:active, by rank."""
+        return tuple(sorted((m for m in self.mds if m.state == "up:active"), key=lambda m: m.rank))
+
+
+@dataclass(frozen=True)
+class RankSample:
+    """One rank in one epoch."""
+
+    rank: int
+    name: str
+    requests: float  # req/s
+    latency: float  # mean reply latency, s
+    queue: int | None  # messages waiting in the dispatch queue; None: the MDS did not answer
+    inodes: int
+    caps: int
+    sessions: int
+    exported: float  # inodes/s
+    imported: float  # inodes/s
+    subtrees: int
+    rss: int  # bytes
+
+
+@dataclass(frozen=True)
+class Session:
+    """A client session on one rank (``session ls``)."""
+
+    rank: int
+    client: int
+    root: str  # the directory the client mounted
+    caps: int
+    load: float  # request_load_avg: decayed requests with a half-life of 60 s
+
+
+@dataclass(frozen=True)
+class Subtree:
+    """A subtree root and the rank with authority over it (``get subtrees``)."""
+
+    path: str
+    rank: int
+    pin: int
+    ephemeral: bool  # held in place by ceph.dir.pin.distributed or .random
+
+
+@dataclass(frozen=True)
+class Directory:
+    """A directory the module balances: a subvolume, or one that the operator named."""
+
+    path: str
+    name: str  # "group/subvolume", or the path of a named directory
+    ino: int
+
+
+@dataclass(frozen=True)
+class DirectoryFacts:
+    """What libcephfs tells of a directory, refreshed in rotation."""
+
+    directory: Directory
+    rentries: int  # files and directories below it
+    pin: int
+
+
+@dataclass(frozen=True)
+class SubtreeSample:
+    """One directory in one epoch."""
+
+    directory: Directory
+    wss: float  # capabilities held below it, an estimate of its working set in inodes
+    requests: float  # req/s
+    sessions: int
+    ranks: tuple[int, ...]
+    ephemeral: bool
+    shared: bool  # part of it was shared out by heat from sessions mounted above it
+
+
+@dataclass(frozen=True)
+class Snapshot:
+    """One epoch's observation of one file system."""
+
+    fs: str
+    time: float  # seconds since the Unix epoch
+    ranks: tuple[RankSample, ...]
+    directories: tuple[SubtreeSample, ...]
+    missing: tuple[int, ...] = field(default=())  # ranks whose sessions could not be read
