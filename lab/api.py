@@ -13,7 +13,7 @@ from pathlib import Path
 from types import TracebackType
 from typing import Any, Self
 
-from lab import cgroups, child, cluster, daemons, lifecycle, releases, sandbox, state
+from lab import child, cluster, daemons, lifecycle, releases, sandbox, state
 from lab.clients.run import ClientRun, Line
 from lab.clients.spec import LoadSpec
 from lab.cluster import Shape
@@ -146,11 +146,8 @@ class Lab:
         current = self.state
         if current.cgroup is None:
             raise LabError(f"lab {self.name!r} runs without cgroups, so it has no CPU quota to set")
-        current.mds_cpu = percent
+        daemons.set_quota(current, percent)
         state.save(current)
-        for daemon in current.daemons:
-            if daemon.startswith("mds."):
-                cgroups.set_quota(cgroups.member(Path(current.cgroup), daemon), percent)
 
     def make_subvolumes(
         self, names: Sequence[str], group: str | None = None, fs: str = cluster.FS_NAME

@@ -59,9 +59,16 @@ def pipeline(
         finally:
             _end(source)
     if status[0]:
-        raise LabError(f"{producer[0]} failed: {explain(tail)}")
+        raise LabError(f"{_program(producer)} failed: {explain(tail)}")
     if status[1]:
         raise LabError(f"{consumer[0]} failed: {last_line(''.join(sink_tail))}")
+
+
+def _program(command: list[str]) -> str:
+    """The program that a chain of wrappers, each ended by --, runs at last."""
+    while "--" in command:
+        command = command[command.index("--") + 1 :]
+    return command[0]
 
 
 def explain(lines: "deque[str]") -> str:

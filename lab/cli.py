@@ -53,6 +53,9 @@ def main(argv: Sequence[str]) -> int:
     except LabError as e:
         print(f"lab: {e}", file=sys.stderr)
         return 1
+    except ModuleNotFoundError as e:
+        print(f"lab: the Python package {e.name} is missing: pip install {e.name}", file=sys.stderr)
+        return 1
     except _InterruptedError as e:
         print("lab: interrupted", file=sys.stderr)
         return 128 + e.signum

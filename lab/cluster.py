@@ -102,7 +102,7 @@ class Bringup:
     def _wait_healthy(self, monitor: Monitor) -> None:
         self._wait(lambda: self._ranks_missing(monitor), "mds.a")
         self._wait(lambda: self._managers_missing(monitor), self._mgrs[0])
-        self._wait(lambda: _health_missing(monitor), "mon.a")
+        self._wait(lambda: _health_missing(monitor))
         self._wait(lambda: _volumes_missing(monitor), self._mgrs[0])
         self._wait(lambda: _pgs_missing(monitor), "osd.0")
 
@@ -121,14 +121,24 @@ class Bringup:
             return ""
         return f"manager {'available' if dump['available'] else 'not available yet'}, {standbys} in standby"
 
-    def _wait(self, missing: Callable[[], str], culprit: str) -> None:
-        """Poll until nothing is missing."""
+    def _check_alive(self) -> None:
+        alive = daemons.running(self._lab)
+        for daemon in self._lab.daemons:
+            if daemon not in alive:
+                raise LabError(f"{daemon} has died; its log ends:\n{self._tail(daemon)}")
+
+    def _tail(self, daemon: str) -> str:
+        return daemons.log_tail(self._lab.name, daemon)
+
+    def _wait(self, missing: Callable[[], str], culprit: str | None = None) -> None:
+        """Poll until nothing is missing; the culprit's log explains what stays missing."""
         deadline = time.monotonic() + _WAIT_S
         while text := missing():
             self._progress.detail(text)
+            self._check_alive()
             if time.monotonic() > deadline:
-                tail = daemons.log_tail(self._lab.name, culprit)
-                raise LabError(f"after {_WAIT_S} s still: {text}; the end of the log of {culprit}:\n{tail}")
+                why = f"; the log of {culprit} ends:\n{self._tail(culprit)}" if culprit else ""
+                raise LabError(f"after {_WAIT_S} s still: {text}{why}")
             time.sleep(_POLL_S)
 
 

@@ -46,6 +46,13 @@ def start(lab: LabState, daemon: str) -> None:
         )
 
 
+def set_quota(lab: LabState, percent: int | None) -> None:
+    """Give every MDS of the lab that CPU quota, now and when it is started again."""
+    lab.mds_cpu = percent
+    for daemon in lab.daemons:
+        _cgroup(lab, daemon)
+
+
 def _cgroup(lab: LabState, daemon: str) -> Path | None:
     if lab.cgroup is None or not daemon.startswith("mds."):
         return None

@@ -11,7 +11,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from lab import cgroups, cluster, keeper, releases, requirements, rootfs, sandbox, state
+from lab import cgroups, cluster, daemons, keeper, releases, requirements, rootfs, sandbox, state
 from lab.cluster import Shape
 from lab.errors import LabError
 from lab.progress import Progress
@@ -79,6 +79,8 @@ class Leash:
                 with progress.step("sandbox"):
                     lab = self._make_sandbox(self._keeper, root.path, cgroup, progress)
             cluster.Bringup(lab, self._order.shape, progress).run()
+            # Only now, so that a small quota does not make the start slow.
+            daemons.set_quota(lab, self._order.mds_cpu if lab.cgroup else None)
             lab.ready = True
             state.save(lab)
         except BaseException:
@@ -93,7 +95,7 @@ class Leash:
         directory = state.lab_dir(order.name)
         for sub in ("etc", "log"):
             (directory / sub).mkdir(parents=True)
-        lab = LabState(name=order.name, release=order.release.name, mds_cpu=order.mds_cpu)
+        lab = LabState(name=order.name, release=order.release.name)
         lab.keeper_pid, lab.keeper_start = process.pid, keeper.start_time(process.pid) or 0
         state.save(lab)
         self._make_cgroup(lab, cgroup, progress)
@@ -108,9 +110,8 @@ class Leash:
         try:
             cgroups.create(cgroup)
         except LabError as e:
-            if lab.mds_cpu is not None:
+            if self._order.mds_cpu is not None:
                 progress.note(f"{e}: the MDSs run without a CPU quota")
-            lab.mds_cpu = None
         else:
             lab.cgroup = str(cgroup)
 

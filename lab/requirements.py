@@ -14,6 +14,13 @@ from lab.errors import LabError
 from lab.releases import Release
 from lab.sandbox import checkout
 
+_PACKAGES = {
+    "bwrap": "bubblewrap",
+    "newuidmap": "uidmap",
+    "nsenter": "util-linux",
+    "setpriv": "util-linux",
+    "unshare": "util-linux",
+}
 _GIB = 1 << 30
 _BUILD_DISK = 3 * _GIB
 _LAB_DISK = _GIB // 2
@@ -37,7 +44,12 @@ def check(release: Release, lab_parent: Path) -> None:
 
 
 def _check_programs(names: list[str]) -> None:
-    packages = {"bwrap": "bubblewrap", "nsenter": "util-linux", "unshare": "util-linux"}
+    packages = {
+        "bwrap": "bubblewrap",
+        "nsenter": "util-linux",
+        "unshare": "util-linux",
+        "newuidmap": "uidmap",
+    }
     missing = sorted({packages.get(name, name) for name in names if shutil.which(name) is None})
     if missing:
         raise LabError(f"this machine lacks {' and '.join(missing)}: apt-get install {' '.join(missing)}")
@@ -74,15 +86,24 @@ def _check_disk(path: Path, need: int) -> None:
 
 
 def _check_build(release: Release) -> None:
-    _check_programs(["mmdebstrap", "tar", "unshare"])
+    _check_programs(["mmdebstrap", "setpriv", "tar", "unshare"])
     if not Path("/usr/share/keyrings/debian-archive-keyring.gpg").exists():
         raise LabError("this machine lacks Debian's archive keys: apt-get install debian-archive-keyring")
     if os.geteuid() != 0:
-        _check_programs(["newuidmap"])
+        _check_subordinates()
     if release.wheels:
         _check_pip()
     _check_disk(rootfs.cache_dir(), _BUILD_DISK)
     _check_mirror(release)
+
+
+def _check_subordinates() -> None:
+    _check_programs(["newuidmap"])
+    probe = [*rootfs.as_root(), "true"]
+    done = subprocess.run(probe, stdin=subprocess.DEVNULL, capture_output=True, text=True, check=False)
+    if done.returncode:
+        reason = child.last_line(done.stderr)
+        raise LabError(f"an ordinary user needs a range in /etc/subuid and /etc/subgid: {reason}")
 
 
 def _check_pip() -> None:

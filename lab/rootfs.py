@@ -9,7 +9,6 @@ import fcntl
 import hashlib
 import json
 import os
-import shutil
 import subprocess
 import sys
 import tempfile
@@ -168,10 +167,21 @@ def _sweep(name: str) -> None:
 
 
 def remove_tree(path: Path) -> None:
-    """Remove a tree whose directories may be read-only."""
-    for folder, _, _ in os.walk(path):
-        Path(folder).chmod(0o700)
-    shutil.rmtree(path)
+    """Remove a tree, whoever of our subordinate users owns parts of it, and however it is protected."""
+    done = subprocess.run(
+        [*as_root(), "rm", "-rf", "--one-file-system", "--", str(path)],
+        stdin=subprocess.DEVNULL,
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    if done.returncode:
+        raise LabError(f"{path} cannot be removed: {child.last_line(done.stderr)}")
+
+
+def as_root() -> list[str]:
+    """What an ordinary user puts before a command to be root over his subordinate users; nothing for root."""
+    return [] if os.geteuid() == 0 else ["unshare", "--user", "--map-root-user", "--map-auto", "--"]
 
 
 def _build(release: Release, progress: Progress) -> None:
@@ -219,6 +229,7 @@ def _bootstrap(release: Release, work: Path, root: Path, progress: Progress) -> 
     temp.chmod(0o1777)
     command = [
         "mmdebstrap",
+        "--mode=root",
         "--variant=minbase",
         f"--include={','.join(release.packages)}",
         f"--essential-hook={hook}",
@@ -229,12 +240,16 @@ def _bootstrap(release: Release, work: Path, root: Path, progress: Progress) -> 
         "-",
         *aptconf.mirrors(),
     ]
-    if os.geteuid() == 0:
-        # An interrupt takes the mount namespace with it, and so every mount made in it.
-        command = ["unshare", "--mount", "--pid", "--fork", "--kill-child", "--mount-proc", *command]
+    # An interrupt takes the name spaces with it, and so every process and mount in them.
+    contain = ["unshare", "--mount", "--pid", "--fork", "--kill-child", "--mount-proc", "--"]
     # Device nodes cannot be made by an ordinary user, and the sandbox has its own.
     unpack = ["tar", "-x", "-C", str(root), "--no-same-owner", "-p", "--exclude=./dev/*"]
-    child.pipeline(command, unpack, env={**os.environ, "TMPDIR": str(temp)}, on_line=progress.detail)
+    child.pipeline(
+        [*as_root(), *contain, *command],
+        unpack,
+        env={**os.environ, "TMPDIR": str(temp)},
+        on_line=progress.detail,
+    )
     remove_tree(temp)
     hook.unlink()
 

@@ -68,7 +68,7 @@ def lab_dir(name: str) -> Path:
 
 def try_lock(name: str) -> int | None:
     """The lab's lock as an open file descriptor, or None while a lab of that name lives."""
-    fd = os.open(base_dir() / f"{check_name(name)}.lock", os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
+    fd = os.open(_lock_path(name), os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
     try:
         fcntl.flock(fd, fcntl.LOCK_EX | fcntl.LOCK_NB)
     except BlockingIOError:
@@ -79,11 +79,17 @@ def try_lock(name: str) -> int | None:
 
 def is_alive(name: str) -> bool:
     """Whether a keeper or its janitor still holds the lab."""
+    if not _lock_path(name).exists():
+        return False
     fd = try_lock(name)
     if fd is None:
         return True
     os.close(fd)
     return False
+
+
+def _lock_path(name: str) -> Path:
+    return base_dir() / f"{check_name(name)}.lock"
 
 
 def names() -> list[str]:
