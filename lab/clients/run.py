@@ -79,7 +79,7 @@ class ClientRun:
             raise LabError(f"the clients have not ended within {timeout:g} s") from None
         self._finish()
         if status:
-            raise LabError(f"a client failed: {self._why()}")
+            raise LabError(f"a client failed: {self._why(status)}")
         return self.lines
 
     def stop(self) -> list[Line]:
@@ -105,13 +105,15 @@ class ClientRun:
         with contextlib.suppress(BrokenPipeError):
             self._process.stdin.close()
 
-    def _why(self) -> str:
+    def _why(self, status: int) -> str:
         failures = [
             str(line.get("failed") or line.get("errors"))
             for line in self.lines
             if "failed" in line or ("prepared" in line and "errors" in line)
         ]
-        return failures[0] if failures else child.last_line("".join(self._errors))
+        if failures:
+            return failures[0]
+        return child.last_line("".join(self._errors)) if self._errors else f"its launcher ended with {status}"
 
     def _finish(self) -> None:
         for thread in self._threads:

@@ -7,6 +7,7 @@ Standard output: a JSON line a second (a run) or one (a preparation).
 
 import contextlib
 import json
+import math
 import os
 import random
 import signal
@@ -25,6 +26,8 @@ from lab.clients.spec import OPS, ClientSpec
 
 _PREPARERS = 8
 _STOP_S = 30.0
+_UNMOUNT_S = 20.0
+_WORKER = "worker-"
 _AFTER_ERROR_S = 0.05
 
 
@@ -40,7 +43,38 @@ def path_of(client: ClientSpec, number: int) -> str:
 
 def _say(line: dict[str, Any]) -> None:
     # One write a line: all clients of a set share the pipe, and short writes do not mix.
-    os.write(1, json.dumps(line).encode() + b"\n")
+    # When nobody reads any more, there is still an unmount to come to.
+    with contextlib.suppress(BrokenPipeError):
+        os.write(1, json.dumps(line).encode() + b"\n")
+
+
+def _reason(error: Any) -> str:
+    """Why an operation failed, without its path: reasons are counted."""
+    number = getattr(error, "errno", None)
+    return os.strerror(abs(number)) if number else type(error).__name__
+
+
+def _start(work: Callable[[int], None], count: int) -> list[threading.Thread]:
+    """Start workers, each with its number."""
+    threads = [
+        threading.Thread(target=work, args=(k,), name=f"{_WORKER}{k}", daemon=True) for k in range(count)
+    ]
+    for thread in threads:
+        thread.start()
+    return threads
+
+
+def _join(threads: list[threading.Thread], stop: threading.Event) -> bool:
+    """Wait for workers, but not for ever once they were told to stop; False if one is stuck."""
+    deadline = math.inf
+    for thread in threads:
+        while thread.is_alive():
+            if stop.is_set():
+                deadline = min(deadline, time.monotonic() + _STOP_S)
+            if time.monotonic() > deadline:
+                return False
+            thread.join(0.1)
+    return True
 
 
 class Prepare:
@@ -58,13 +92,7 @@ class Prepare:
         for number in range(self._client.dirs):
             with contextlib.suppress(cephfs.ObjectExists):
                 self._fs.mkdir(directory(number), 0o755)
-        threads = [
-            threading.Thread(target=self._fill, args=(start,), daemon=True) for start in range(_PREPARERS)
-        ]
-        for thread in threads:
-            thread.start()
-        for thread in threads:
-            thread.join()
+        complete = _join(_start(self._fill, _PREPARERS), self._stop)
         total = self._client.dirs * self._client.files
         line = {
             "client": self._client.name,
@@ -72,7 +100,7 @@ class Prepare:
             "seconds": round(time.monotonic() - started, 3),
         }
         _say({**line, "errors": self._failures} if self._failures else line)
-        return not self._failures and not self._stop.is_set()
+        return complete and not self._failures and not self._stop.is_set()
 
     def _fill(self, start: int) -> None:
         content = self._content()
@@ -112,17 +140,10 @@ class Run:
 
     def run(self, seconds: float | None) -> bool:
         """Work until stopped or the time is over; False if a worker would not end."""
-        threads = [
-            threading.Thread(target=self._work, args=(k,), daemon=True) for k in range(self._client.workers)
-        ]
-        for thread in threads:
-            thread.start()
+        threads = _start(self._work, self._client.workers)
         self._report(seconds)
         self._stop.set()
-        deadline = time.monotonic() + _STOP_S
-        for thread in threads:
-            thread.join(max(0.0, deadline - time.monotonic()))
-        return not any(thread.is_alive() for thread in threads)
+        return _join(threads, self._stop)
 
     def _report(self, seconds: float | None) -> None:
         started = last = time.monotonic()
@@ -164,7 +185,7 @@ class Run:
         try:
             self._ops[op](rng, made, prefix)
         except cephfs.Error as e:
-            self._recorder.failed(op, str(e))
+            self._recorder.failed(op, _reason(e))
             self._stop.wait(_AFTER_ERROR_S)
         else:
             self._recorder.done(op, time.monotonic() - started)
@@ -225,6 +246,16 @@ def _mount(order: dict[str, Any], client: ClientSpec) -> Any:
     return fs
 
 
+def _unmount(fs: Any) -> bool:
+    """Unmount, unless an MDS that does not answer makes that impossible."""
+    if any(thread.name.startswith(_WORKER) and thread.is_alive() for thread in threading.enumerate()):
+        return False
+    unmount = threading.Thread(target=fs.shutdown, daemon=True)
+    unmount.start()
+    unmount.join(_UNMOUNT_S)
+    return not unmount.is_alive()
+
+
 def _watch_input(stop: threading.Event) -> None:
     sys.stdin.read()
     stop.set()
@@ -251,12 +282,10 @@ def main() -> int:
             fine = Run(fs, client, client.seed_in(order["seed"]), stop).run(order["seconds"])
     except cephfs.Error as e:
         _say({"client": client.name, "failed": str(e)})
-    finally:
-        if not fine and any(t.name != "MainThread" and t.is_alive() for t in threading.enumerate()):
-            _say({"client": client.name, "failed": "an operation is still unanswered"})
-            fs.abort_conn()
-        fs.unmount()
-        fs.shutdown()
+    if not _unmount(fs):
+        _say({"client": client.name, "failed": "the file system does not answer, so it is not unmounted"})
+        # Threads are stuck in the library: an orderly exit would wait for them.
+        os._exit(1)
     return 0 if fine else 1
 
 
