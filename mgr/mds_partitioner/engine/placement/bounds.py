@@ -1,14 +1,12 @@
 # SPDX-License-Identifier: LGPL-2.1-or-later
 """What no placement can beat, and how a placement is measured."""
 
-from dataclasses import dataclass
-
 import numpy as np
 
 from ..arrays import Floats
 from .instance import Instance, Placement, rank_loads
 
-CACHE_SLACK = 1.1
+CACHE_SLACK = 1.25
 
 
 def water_level(base: Floats, volume: float) -> float:
@@ -39,29 +37,25 @@ def room_a_rank(instance: Instance) -> float:
     return max(instance.cache, CACHE_SLACK * even)
 
 
-@dataclass(frozen=True)
-class Score:
-    """fullest: workload points on the fullest usable rank; overflow: inodes above the room, over usable
-    ranks."""
+def badness(instance: Instance, placement: Placement) -> float:
+    """What a plan is to lower: the fullest usable rank's workload, as a multiple of the lower bound, plus
+    the part by which the working sets on some usable rank exceed its room.
 
-    fullest: float
-    overflow: float
-
-
-def score(instance: Instance, placement: Placement) -> Score:
-    loads = rank_loads(placement, instance.w, instance.ranks)[: instance.usable]
-    inodes = rank_loads(placement, instance.s, instance.ranks)[: instance.usable]
-    overflow = np.maximum(inodes - room_a_rank(instance), 0.0).sum()
-    return Score(float(loads.max()), float(overflow))
-
-
-def worth(old: Score, new: Score, instance: Instance) -> bool:
-    """Whether going from old to new gains enough: fitting the caches first, then the fullest rank.
-
-    No chain of worthwhile steps comes back to where it began, so planning again cannot play ping-pong.
+    A subvolume too large for any rank counts as filling one: nothing can be done about the rest of it.
     """
+    split = instance.heavy | instance.fixed
     room = room_a_rank(instance)
-    if new.overflow < old.overflow - instance.min_gain * room:
-        return True
-    fits_as_well = new.overflow <= old.overflow + 1e-9 * room
-    return fits_as_well and old.fullest > new.fullest * (1.0 + instance.min_gain) + 1e-9
+    sizes = np.where(split, instance.s, np.minimum(instance.s, room))
+    loads = rank_loads(placement, instance.w, instance.ranks)[: instance.usable]
+    inodes = rank_loads(placement, sizes, instance.ranks)[: instance.usable]
+    crammed = max(0.0, float(inodes.max()) / room - 1.0)
+    return float(loads.max()) / max(lower_bound(instance), 1e-300) + crammed
+
+
+def worth(old: float, new: float, instance: Instance) -> bool:
+    """Whether going from one badness to another gains enough.
+
+    Each worthwhile step lowers the badness by the least gain, so no chain of them comes back to where it
+    began: planning again cannot play ping-pong.
+    """
+    return old > new * (1.0 + instance.min_gain) + 1e-9

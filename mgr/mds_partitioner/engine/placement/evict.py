@@ -37,13 +37,14 @@ def evict_one(
     return result
 
 
-def evict(task: Task, rank: Ints, target: float, largest: float = np.inf) -> Ints:
+def evict(task: Task, rank: Ints, target: float, largest: tuple[float, float] = (np.inf, np.inf)) -> Ints:
     """(items,): a copy of rank, with -1 for what must leave: too much workload, then too large working sets.
 
-    target: workload points a rank may keep; largest: no item with more workload points leaves for the target.
+    target: workload points a rank may keep; largest: no item of more points leaves for the target, none of
+    more inodes for the room.
     """
-    kept = evict_one(task, rank, values=task.w, base=task.base_w, limit=target, largest=largest)
-    return evict_one(task, kept, values=task.s, base=task.base_s, limit=task.room)
+    kept = evict_one(task, rank, values=task.w, base=task.base_w, limit=target, largest=largest[0])
+    return evict_one(task, kept, values=task.s, base=task.base_s, limit=task.room, largest=largest[1])
 
 
 def movers(cur: Ints, w: Floats, ranks: int) -> "Crowd":

@@ -6,13 +6,16 @@ import numpy as np
 
 from ..arrays import Ints
 from .evict import evict
+from .exchange import exchange
 from .instance import TOLERANCE
 from .localsearch import improve
-from .lpt import place
+from .lpt import place, resettle
 from .relabel import relabel
 from .task import Task, fullest, moves, overflow, totals
 
 MOST_ROUNDS = 20
+LARGE = 0.1  # of a rank
+WORTH = 0.05  # of a rank: what moving all items instead of none must gain
 
 
 def fill(task: Task, target: float, enough: float) -> Ints:
@@ -20,46 +23,64 @@ def fill(task: Task, target: float, enough: float) -> Ints:
 
     target: workload points to bring the ranks down to; enough: where looking for something better ends. Items
     stay where they are unless their rank is above the target or its cache is too small. Where that does not
-    get the fullest rank down to enough, a placement from scratch is compared: it wins only by fitting the
-    caches better or by a fullest rank more than the tolerance lower, else the one that moves less wins.
+    get the fullest rank down to enough, the large items are placed anew, and then all of them: which moves
+    more, and is taken when it is better by a part of a rank.
     """
-    little = polish(task, relieve(task, target), enough)
-    if fits(task, little, enough):
-        return little
-    scratch = place(task, np.full_like(task.cur, -1))
-    scratch = relabel(task, scratch, max(fullest(task, scratch), enough))
-    scratch = polish(task, scratch, enough)
-    return scratch if better(task, scratch, little) else little
+    plan = polish(task, relieve(task, task.cur, target), enough)
+    for attempt in (anew_large, anew):
+        if fits(task, plan, enough):
+            break
+        other = polish(task, attempt(task, target, enough), enough)
+        plan = min(plan, other, key=lambda rank: cost(task, rank, enough))
+    return plan
 
 
-def relieve(task: Task, target: float) -> Ints:
+def anew_large(task: Task, target: float, enough: float) -> Ints:
+    """The large items placed anew, and smaller ones moved out of their way."""
+    large = LARGE * target
+    return relieve(task, resettle(task, target, large), target, (large, np.inf))
+
+
+def anew(task: Task, target: float, enough: float) -> Ints:
+    """All items placed anew, each group of a rank on the rank where most of it is."""
+    scratch = exchange(task, place(task, np.full_like(task.cur, -1)), target)
+    return relabel(task, scratch, max(fullest(task, scratch), enough))
+
+
+def relieve(task: Task, start: Ints, target: float, largest: tuple[float, float] = (np.inf, np.inf)) -> Ints:
     """Take from the ranks above the target what they hold too much, and place it; in rounds.
 
-    The first round moves the largest items. Where one of these overfills its new rank a little, the next
-    rounds move items small enough for the room that is left elsewhere, until the target is met or a round
-    gains nothing.
+    The first round moves the largest items (up to the largest: points, inodes). Where one of these
+    overfills its new rank a little, the next rounds move items small enough for the room that is left
+    elsewhere, until the target is met or a round gains nothing. At the end items are exchanged for somewhat
+    smaller ones.
     """
-    rank = place(task, evict(task, task.cur, target))
+    rank = place(task, evict(task, start, target, largest))
     for _ in range(MOST_ROUNDS):
         if fits(task, rank, target):
             break
-        widest = target - float(totals(task.base_w, task.w, rank).min())
-        again = place(task, evict(task, rank, target, largest=widest / 2.0))
+        again = place(task, evict(task, rank, target, gaps(task, rank, target)))
         if excess(task, again, target) >= excess(task, rank, target):
             break
         rank = again
-    return rank
+    return exchange(task, rank, target)
 
 
-def excess(task: Task, rank: Ints, target: float) -> tuple[float, float]:
-    """What a round is to lower: inodes without room, then workload points above the target, over all
-    ranks."""
+def gaps(task: Task, rank: Ints, target: float) -> tuple[float, float]:
+    """Half of the widest room left on a rank, in workload points and in inodes."""
+    widest = target - float(totals(task.base_w, task.w, rank).min())
+    roomiest = task.room - float(totals(task.base_s, task.s, rank).min())
+    return widest / 2.0, roomiest / 2.0
+
+
+def excess(task: Task, rank: Ints, target: float) -> float:
+    """What a round is to lower: what is above the target and beyond the caches, in ranks."""
     above = np.maximum(totals(task.base_w, task.w, rank) - target, 0.0)
-    return overflow(task, rank), float(above.sum())
+    return overflow(task, rank) / task.room + float(above.sum()) / max(target, 1e-300)
 
 
 def fits(task: Task, rank: Ints, enough: float) -> bool:
-    return fullest(task, rank) <= enough and overflow(task, rank) == 0.0
+    return fullest(task, rank) <= enough and overflow(task, rank) <= TOLERANCE * task.room
 
 
 def polish(task: Task, rank: Ints, enough: float) -> Ints:
@@ -88,13 +109,13 @@ def put_back(task: Task, rank: Ints, limit: float) -> Ints:
     return result
 
 
-def better(task: Task, new: Ints, old: Ints) -> bool:
-    """Fits the caches better, or else a fullest rank lower by more than the tolerance, or else fewer
-    moves."""
-    over_new, over_old = overflow(task, new), overflow(task, old)
-    if abs(over_new - over_old) > TOLERANCE * task.room:
-        return over_new < over_old
-    full_new, full_old = fullest(task, new), fullest(task, old)
-    if max(full_new, full_old) > min(full_new, full_old) * (1.0 + TOLERANCE):
-        return full_new < full_old
-    return moves(task, new) < moves(task, old)
+def cost(task: Task, rank: Ints, enough: float) -> float:
+    """What a placement is chosen by: its height, and its moves, all items moving being as bad as a part of
+    a rank."""
+    return height(task, rank, enough) + WORTH * moves(task, rank) / task.w.size
+
+
+def height(task: Task, rank: Ints, enough: float) -> float:
+    """The fullest rank as a multiple of enough, at least 1, plus what exceeds the room on the worst rank."""
+    crammed = float(totals(task.base_s, task.s, rank).max()) / task.room - 1.0
+    return max(1.0, fullest(task, rank) / max(enough, 1e-300)) + max(0.0, crammed)

@@ -8,61 +8,91 @@ import numpy as np
 from ..arrays import Floats, Ints
 from .task import Task, totals
 
+FEWEST_PASSED = 8
+MOST_PASSED = 100_000
 Entry = tuple[float, int, int]
 
 
 def place(task: Task, rank: Ints) -> Ints:
-    """Give each item at -1 the least loaded rank whose cache has room for it; (items,) in and out.
+    """Give each item at -1 the emptiest rank whose cache has room for it; (items,) in and out.
 
-    Largest first, an item being as large as its workload or its working set makes it, whichever takes the
-    larger part of a rank. Among equally loaded ranks the one with fewest new items, then the lowest. Where
-    no cache has room, the rank with the most room left.
+    An item is as large as its workload or its working set makes it, whichever takes the larger part of a rank
+    (of the mean workload, of the room): the largest item goes first. Among equally full ranks
+    the one with fewest new items, then the lowest. Where none of the emptiest has room, the one with the
+    most room of these: what then does not fit is for the caller to move on.
     """
     waiting = np.flatnonzero(rank < 0)
     if not waiting.size:
         return rank
     scale = max(float(task.base_w.sum() + task.w.sum()) / task.ranks, 1e-300)
-    size = np.maximum(task.w[waiting] / scale, task.s[waiting] / task.room)
-    waiting = waiting[np.argsort(-size, kind="stable")]
-    inodes = task.s[waiting]
-    smallest_left = np.minimum.accumulate(inodes[::-1])[::-1].tolist()
-    room = (task.room * (1.0 + 1e-9) - totals(task.base_s, task.s, rank)).tolist()
-    load = totals(task.base_w, task.w, rank).tolist()
-    heap: list[Entry] = [(points, 0, r) for r, points in enumerate(load)]
-    heapify(heap)
-    given = []
-    for points, need, smallest in zip(task.w[waiting].tolist(), inodes.tolist(), smallest_left, strict=True):
-        r = take(heap, room, points, need, smallest)
-        room[r] -= need
-        given.append(r)
+    work, inodes = task.w / scale, task.s / task.room
+    waiting = waiting[np.argsort(-np.maximum(work[waiting], inodes[waiting]), kind="stable")]
+    given = pack(
+        work[waiting].tolist(),
+        inodes[waiting].tolist(),
+        totals(task.base_w / scale, work, rank).tolist(),
+        totals(task.base_s / task.room, inodes, rank).tolist(),
+    )
     result = rank.copy()
     result[waiting] = given
     return result
 
 
-def take(heap: list[Entry], room: list[float], points: float, need: float, smallest: float) -> int:
-    """The rank for one item; its entry in the heap (least loaded first) grows by points.
+def pack(work: list[float], inodes: list[float], load: list[float], used: list[float]) -> list[int]:
+    """A rank for each item in the order given.
 
-    Ranks without room for the smallest item left are dropped from the heap.
+    work, inodes: of the items, load, used: of the ranks, as parts of a rank; the ranks' lists are added to.
     """
-    if heap and room[heap[0][2]] >= need:
-        load, count, r = heap[0]
-        heapreplace(heap, (load + points, count + 1, r))
-        return r
+    heap: list[Entry] = [(load[r], 0, r) for r in range(len(load))]
+    heapify(heap)
+    given = []
+    passes = max(FEWEST_PASSED, MOST_PASSED // len(work))
+    for points, need in zip(work, inodes, strict=True):
+        most = 1.0 + 1e-9 - need
+        _, count, r = heappop(heap) if used[heap[0][2]] <= most else take(heap, used, most, passes)
+        load[r] += points
+        used[r] += need
+        heappush(heap, (load[r], count + 1, r))
+        given.append(r)
+    return given
+
+
+def take(heap: list[Entry], used: list[float], most: float, passes: int) -> Entry:
+    """Take off the heap the emptiest rank that uses at most this, or of the first few the one that uses
+    least."""
     passed: list[Entry] = []
-    while heap and room[heap[0][2]] < need:
-        entry = heappop(heap)
-        if room[entry[2]] >= smallest:
-            passed.append(entry)
-    if heap:
-        load, count, r = heap[0]
-        heapreplace(heap, (load + points, count + 1, r))
+    while heap and len(passed) < passes and used[heap[0][2]] > most:
+        passed.append(heappop(heap))
+    if heap and used[heap[0][2]] <= most:
+        chosen = heappop(heap)
     else:
-        r = max(range(len(room)), key=room.__getitem__)
-        passed = [(load + points * (own == r), count + (own == r), own) for load, count, own in passed]
+        chosen = min(passed, key=lambda entry: used[entry[2]])
+        passed.remove(chosen)
     for entry in passed:
         heappush(heap, entry)
-    return r
+    return chosen
+
+
+def resettle(task: Task, target: float, smallest: float) -> Ints:
+    """Place the items of at least the smallest size anew, largest first; the others are where they are.
+
+    Each stays on its rank if that is within target and room by the items placed so far, else it goes to the
+    emptiest rank: so an item too large for the rest of its rank gets one that smaller items then make way
+    for.
+    """
+    load, used = task.base_w.tolist(), task.base_s.tolist()
+    big = np.flatnonzero(task.w >= smallest)
+    big = big[np.argsort(-task.w[big], kind="stable")]
+    result = task.cur.copy()
+    for i, points, need, home in zip(
+        big.tolist(), task.w[big].tolist(), task.s[big].tolist(), task.cur[big].tolist(), strict=True
+    ):
+        stays = home >= 0 and load[home] + points <= target and used[home] + need <= task.room
+        r = home if stays else min(range(len(load)), key=load.__getitem__)
+        load[r] += points
+        used[r] += need
+        result[i] = r
+    return result
 
 
 def lumpy_level(base: Floats, largest: Floats, rest: float) -> float:

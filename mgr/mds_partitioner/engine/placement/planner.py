@@ -5,7 +5,7 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from .bounds import lower_bound, score, worth
+from .bounds import badness, worth
 from .instance import MASK, Instance, Placement, changed, spread_over_mask
 from .keep import keep
 from .rebalance import rebalance
@@ -49,15 +49,14 @@ def propose(instance: Instance) -> Proposal:
     before = spread_over_mask(instance)
     kept, ideal = keep(instance), rebalance(instance)
     plan = (ideal, pool_of(instance, ideal))
-    if kept is not None and not worth(score(instance, kept), score(instance, ideal), instance):
+    if kept is not None and not worth(badness(instance, kept), badness(instance, ideal), instance):
         plan = (kept, settled_mask(instance))
-    floor = lower_bound(instance) * (1.0 + instance.min_gain)
-    now = score(instance, plan[0])
-    while now.fullest > floor or now.overflow > 0.0:
+    now = badness(instance, plan[0])
+    while now > 1.0 + instance.min_gain:
         again = rebalance(after_plan(instance, plan))
-        if not worth(now, score(instance, again), instance):
+        if not worth(now, badness(instance, again), instance):
             break
         plan = (again, pool_of(instance, again))
-        now = score(instance, again)
+        now = badness(instance, again)
     worthwhile = bool(np.any(changed(before, plan[0])))
     return Proposal(before, plan[0], ideal, plan[1], worthwhile)

@@ -12,6 +12,7 @@ from .instance import MASK, SEVERAL, TOLERANCE, Instance, Placement
 from .task import Task, totals
 
 SMALL = 0.001
+GOAL = 0.01
 LARGEST = 64
 
 
@@ -72,7 +73,6 @@ def choose(instance: Instance, problem: Stage) -> Choice:
 
 def rebalance(instance: Instance) -> Placement:
     """Ranks for every subvolume: heavies several, fixed ones what they have, the others exactly one."""
-    n = instance.usable
     home = homes(instance)
     small = too_small(instance, home)
     free = ~instance.fixed & ~instance.heavy & ~small
@@ -85,8 +85,16 @@ def rebalance(instance: Instance) -> Placement:
         base_w[list(own)] += points / len(own)
         base_s[list(own)] += size / len(own)
     items = np.flatnonzero(free)
-    task = Task(instance.w[items], instance.s[items], home[items], base_w[:n], base_s[:n], problem.room)
-    rank = fill(task, max(chosen.level, problem.lower) * (1.0 + TOLERANCE), problem.lower * (1.0 + TOLERANCE))
+    task = Task(
+        w=instance.w[items],
+        s=np.minimum(instance.s[items], problem.room),
+        cur=home[items],
+        base_w=base_w,
+        base_s=np.minimum(base_s, problem.room),
+        room=problem.room,
+    )
+    target = max(chosen.level, problem.lower) * (1.0 + TOLERANCE)
+    rank = fill(task, target, problem.lower * (1.0 + GOAL))
     single = np.where(small, home, instance.current.single)
     single[items] = rank
     several = {i: own for i, own in instance.current.several.items() if instance.fixed[i]}

@@ -40,7 +40,6 @@ def overflow(task: Task, rank: Ints) -> float:
     return float(np.maximum(totals(task.base_s, task.s, rank) - task.room, 0.0).sum())
 
 
-def moves(task: Task, rank: Ints) -> tuple[int, float]:
-    """How many items are not where they were, and their inodes."""
-    moved = (rank != task.cur) & (task.cur >= 0)
-    return int(moved.sum()), float(task.s[moved].sum())
+def moves(task: Task, rank: Ints) -> int:
+    """How many items are not where they were."""
+    return int(((rank != task.cur) & (task.cur >= 0)).sum())
