@@ -60,6 +60,16 @@ class FileSystem:
                 return NO_PIN
             raise
 
+    def load_and_pin(self, path: str, rank: int) -> None:
+        """Make the MDS read the directory, then set its pin: an empty cache has nothing to export."""
+        with _readable_errors("list", path):
+            handle = self._handle.opendir(os.fsencode(path))
+            try:
+                self._handle.readdir(handle)
+            finally:
+                self._handle.closedir(handle)
+        self.set(path, PIN, str(rank))
+
     def rentries(self, path: str) -> int:
         """Files and directories below the directory (recursive statistics)."""
         return int(self.get(path, RENTRIES))

@@ -26,6 +26,8 @@ def fill(task: Task, target: float, enough: float) -> Ints:
     get the fullest rank down to enough, the large items are placed anew, and then all of them: which moves
     more, and is taken when it is better by a part of a rank.
     """
+    if not task.w.size:
+        return task.cur
     plan = polish(task, relieve(task, task.cur, target), enough)
     for attempt in (anew_large, anew):
         if fits(task, plan, enough):

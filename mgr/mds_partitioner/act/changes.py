@@ -1,0 +1,96 @@
+# SPDX-License-Identifier: LGPL-2.1-or-later
+"""The two kinds of change: how to read the present value, how to set one, whether it has taken effect."""
+
+from dataclasses import dataclass
+from typing import Protocol
+
+from ..errors import NotFound
+from ..host import Host
+from ..model import NO_PIN, FsState
+from ..plan.plan import PIN_STEP, Step
+from ..plan.ranks import DEFAULT_MASKS
+
+
+class Gone(NotFound):
+    """The directory was deleted, or another one has its name."""
+
+
+class Change(Protocol):
+    """A step bound to the file system as it is now."""
+
+    def read(self) -> str: ...
+    def write(self, value: str) -> None: ...
+    def arrived(self, value: str) -> bool: ...
+
+
+class Whereabouts(Protocol):
+    """What the verify stage knows of the MDSs."""
+
+    def there(self, fs: FsState, path: str, rank: int) -> bool: ...
+    def path_of(self, fs: FsState, ino: int) -> str | None: ...
+
+
+@dataclass(frozen=True)
+class PinChange:
+    """``ceph.dir.pin`` of a directory, found by inode so that a rename does not lose it."""
+
+    host: Host
+    where: Whereabouts
+    fs: FsState
+    path: str
+
+    def read(self) -> str:
+        """The pin as the client library prints it."""
+        return str(self.host.on_fs(self.fs.name, lambda mount: mount.pin(self.path)))
+
+    def write(self, value: str) -> None:
+        """Set the pin. The directory is listed first: an MDS exports only what it has in cache."""
+        self.host.on_fs(self.fs.name, lambda mount: mount.load_and_pin(self.path, int(value)))
+
+    def arrived(self, value: str) -> bool:
+        """Has the pinned rank taken over? Without a pin there is nothing to wait for."""
+        return int(value) == NO_PIN or self.where.there(self.fs, self.path, int(value))
+
+
+@dataclass(frozen=True)
+class SettingChange:
+    """A setting of the file system (``ceph fs set``)."""
+
+    host: Host
+    fs: FsState
+    name: str
+
+    def read(self) -> str:
+        """The value, in the form that ``fs set`` takes."""
+        value = getattr(self.host.fs(self.fs.name), self.name)
+        if isinstance(value, bool):
+            return str(value).lower()
+        return str(value)
+
+    def write(self, value: str) -> None:
+        """Set it through the mon."""
+        self.host.mon("fs set", fs_name=self.fs.name, var=self.name, val=value)
+
+    def arrived(self, value: str) -> bool:
+        """Is it in the FSMap? The mon writes "every rank" in more than one way."""
+        now = self.read()
+        return now == value or (self.name == "bal_rank_mask" and {now, value} <= set(DEFAULT_MASKS))
+
+
+def bind(step: Step, host: Host, where: Whereabouts, fs: FsState) -> Change:
+    """The change a step stands for. :raises Gone: its directory does not exist any more."""
+    if step.kind == PIN_STEP:
+        return PinChange(host, where, fs, _locate(step, host, where, fs))
+    return SettingChange(host, fs, step.target)
+
+
+def _locate(step: Step, host: Host, where: Whereabouts, fs: FsState) -> str:
+    try:
+        if host.on_fs(fs.name, lambda mount: mount.ino(step.target)) == step.ino:
+            return step.target
+    except NotFound:
+        pass
+    path = where.path_of(fs, step.ino)
+    if path is None:
+        raise Gone(f"{step.target!r} was deleted or replaced")
+    return path

@@ -1,0 +1,149 @@
+# SPDX-License-Identifier: LGPL-2.1-or-later
+"""The engine as a child process: started on demand, restarted after a failure, never waited for without end."""
+
+import itertools
+import json
+import logging
+import os
+import selectors
+import subprocess
+import threading
+import time
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+from .errors import BadInput, PartitionerError, Unavailable
+from .options import Settings
+
+HOME = Path(__file__).parent
+CHUNK = 1 << 16
+TAIL = 5  # lines of the engine's standard error that an error message may quote the last of
+
+
+class EngineClient:
+    """One engine process; one request at a time."""
+
+    def __init__(self, settings: Callable[[], Settings], log: logging.Logger) -> None:
+        self._settings = settings
+        self._log = log
+        self._lock = threading.Lock()
+        self._process: subprocess.Popen[bytes] | None = None
+        self._ids = itertools.count(1)
+        self._complaints: list[str] = []
+
+    def call(self, name: str, arguments: dict[str, Any]) -> dict[str, Any]:
+        """Ask the engine.
+
+        :raises BadInput: the engine refused the arguments
+        :raises Unavailable: it died, hung past its deadline or answered nonsense; the next call gets a new one
+        """
+        with self._lock:
+            number = next(self._ids)
+            request = json.dumps({"id": number, "call": name, "args": arguments}).encode() + b"\n"
+            try:
+                line = self._exchange(request, time.monotonic() + self._settings().engine_deadline)
+                return _result(line, number)
+            except _EngineFailure as e:
+                self._end()
+                raise Unavailable(f"the engine failed at '{name}': {e}; it will be started again") from e
+
+    def shutdown(self) -> None:
+        """End the process if there is one."""
+        with self._lock:
+            self._end()
+
+    def _exchange(self, request: bytes, deadline: float) -> bytes:
+        process = self._running()
+        assert process.stdin is not None and process.stdout is not None
+        sender = threading.Thread(target=self._send, args=(process, request), daemon=True)
+        sender.start()
+        answer = bytearray()
+        with selectors.DefaultSelector() as selector:
+            selector.register(process.stdout, selectors.EVENT_READ)
+            while not answer.endswith(b"\n"):
+                left = deadline - time.monotonic()
+                if left <= 0 or not selector.select(left):
+                    raise _EngineFailure(f"no answer within {self._settings().engine_deadline} s")
+                chunk = os.read(process.stdout.fileno(), CHUNK)
+                if not chunk:
+                    raise _EngineFailure(f"it ended ({self._last_words(process)})")
+                answer += chunk
+        return bytes(answer)
+
+    def _send(self, process: "subprocess.Popen[bytes]", request: bytes) -> None:
+        # A dead engine shows as end of file on the reading side, which is where it is reported.
+        try:
+            assert process.stdin is not None
+            process.stdin.write(request)
+            process.stdin.flush()
+        except (OSError, ValueError) as e:
+            self._log.debug("engine: cannot send: %s", e)
+
+    def _running(self) -> "subprocess.Popen[bytes]":
+        if self._process is not None and self._process.poll() is None:
+            return self._process
+        self._end()
+        s = self._settings()
+        argv = [s.engine_python, "-m", "engine", "--nice", str(s.engine_nice)]
+        argv += ["--memory-limit", str(s.engine_memory)]
+        environment = {"PATH": os.environ.get("PATH", "/usr/bin:/bin"), "PYTHONPATH": str(HOME)}
+        pipe = subprocess.PIPE
+        try:
+            process = subprocess.Popen(argv, stdin=pipe, stdout=pipe, stderr=pipe, cwd="/", env=environment)
+        except OSError as e:
+            raise _EngineFailure(f"cannot run '{s.engine_python}' (option engine_python): {e}") from e
+        self._process = process
+        self._complaints = []
+        threading.Thread(target=self._listen, args=(process, self._complaints), daemon=True).start()
+        return process
+
+    def _listen(self, process: "subprocess.Popen[bytes]", complaints: list[str]) -> None:
+        assert process.stderr is not None
+        for line in process.stderr:
+            text = line.decode(errors="replace").rstrip()
+            self._log.warning("engine: %s", text)
+            complaints.append(text)
+            del complaints[:-TAIL]
+
+    def _last_words(self, process: "subprocess.Popen[bytes]") -> str:
+        try:
+            process.wait(1)
+        except subprocess.TimeoutExpired:
+            return "its output was closed"
+        return self._complaints[-1] if self._complaints else f"exit code {process.returncode}"
+
+    def _end(self) -> None:
+        process, self._process = self._process, None
+        if process is None:
+            return
+        process.kill()
+        process.wait()
+        for stream in (process.stdin, process.stdout):
+            if stream is not None:
+                try:
+                    stream.close()
+                except OSError as e:
+                    self._log.debug("engine: %s", e)
+
+
+class _EngineFailure(Exception):
+    """The process is of no more use."""
+
+
+def _result(line: bytes, number: int) -> dict[str, Any]:
+    try:
+        answer = json.loads(line)
+        if answer["id"] != number:
+            raise _EngineFailure(f"it answered request {answer['id']}, not {number}")
+        if answer["ok"]:
+            return dict(answer["result"])
+        error = answer["error"]
+        kind, message = error["kind"], str(error["message"])
+    except (ValueError, KeyError, TypeError) as e:
+        raise _EngineFailure(f"it answered nonsense: {line[:80]!r}") from e
+    if kind == "bad_input":
+        raise BadInput(message)
+    raise PartitionerError(
+        f"the engine could not finish ({kind}): {message}", code=12 if kind == "no_memory" else 5
+    )

@@ -1,0 +1,78 @@
+# SPDX-License-Identifier: LGPL-2.1-or-later
+"""Whose requests and capabilities are these: from sessions to directories.
+
+A session mounted at or below a directory is wholly that directory's. One mounted above is shared out over the
+directories below its mount root by their heat on that rank. A rank's measured req/s is shared out over its
+sessions by their decayed request counts, so that the sum agrees with the rank's own counter.
+"""
+
+from collections.abc import Collection, Iterable, Mapping
+from dataclasses import dataclass
+
+from ..model import Session
+from .subtrees import ancestors
+
+
+@dataclass(frozen=True)
+class Share:
+    """What one directory gets of one epoch."""
+
+    caps: float = 0.0
+    requests: float = 0.0  # req/s
+    clients: frozenset[int] = frozenset()
+    shared: bool = False  # some of it came by heat
+
+    def plus(self, caps: float, requests: float, client: int, shared: bool) -> "Share":
+        """With a session's part added."""
+        return Share(
+            self.caps + caps, self.requests + requests, self.clients | {client}, self.shared or shared
+        )
+
+
+def owner(root: str, directories: Collection[str]) -> str | None:
+    """The nearest of ``directories`` at or above a mount root."""
+    return next((path for path in ancestors(root) if path in directories), None)
+
+
+def needs_heat(sessions: Iterable[Session], directories: Collection[str]) -> bool:
+    """Is more than 1 % of the sessions' load, or of their capabilities, mounted above the directories?"""
+    above_load = above_caps = load = caps = 0.0
+    for s in sessions:
+        load, caps = load + s.load, caps + s.caps
+        if owner(s.root, directories) is None:
+            above_load, above_caps = above_load + s.load, above_caps + s.caps
+    return above_load > 0.01 * load or above_caps > 0.01 * caps
+
+
+def _heat_parts(root: str, heat: Mapping[str, float]) -> dict[str, float]:
+    prefix = root.rstrip("/") + "/"
+    below = {path: value for path, value in heat.items() if path.startswith(prefix) and value > 0}
+    total = sum(below.values())
+    return {path: value / total for path, value in below.items()}
+
+
+def attribute(
+    sessions: Iterable[Session],
+    rates: Mapping[int, float],
+    heat: Mapping[int, Mapping[str, float]],
+    directories: Collection[str],
+) -> dict[str, Share]:
+    """One share a directory that any session touches.
+
+    :param rates: req/s a rank
+    :param heat: heat a directory, a rank; may be empty for ranks that were not asked
+    """
+    known = list(sessions)
+    totals: dict[int, float] = {}
+    for s in known:
+        totals[s.rank] = totals.get(s.rank, 0.0) + s.load
+    shares: dict[str, Share] = {}
+    for s in known:
+        total = totals[s.rank]
+        requests = rates.get(s.rank, 0.0) * s.load / total if total > 0 else 0.0
+        own = owner(s.root, directories)
+        parts = {own: 1.0} if own is not None else _heat_parts(s.root, heat.get(s.rank, {}))
+        for path, part in parts.items():
+            share = shares.get(path, Share())
+            shares[path] = share.plus(s.caps * part, requests * part, s.client, own is None)
+    return shares

@@ -1,0 +1,41 @@
+# SPDX-License-Identifier: LGPL-2.1-or-later
+"""Rates and levels from the points of a perf counter that the manager keeps (one in 5 s)."""
+
+from collections.abc import Sequence
+
+Point = tuple[float, ...]
+NANOSECONDS = 1e9  # time counters are sent in nanoseconds
+
+
+def _span(points: Sequence[Point], window: float) -> tuple[Point, Point] | None:
+    """The newest point and the oldest one at most ``window`` seconds before it (or the one before it)."""
+    if len(points) < 2:
+        return None
+    last = points[-1]
+    inside = [p for p in points[:-1] if last[0] - p[0] <= window]
+    first = inside[0] if inside else points[-2]
+    return (first, last) if last[0] > first[0] else None
+
+
+def rate(points: Sequence[Point], window: float) -> float:
+    """Increase per second over the last ``window`` seconds; 0 with fewer than two points or after a restart."""
+    span = _span(points, window)
+    if span is None:
+        return 0.0
+    first, last = span
+    return max(0.0, (last[1] - first[1]) / (last[0] - first[0]))
+
+
+def mean_time(points: Sequence[Point], window: float) -> float:
+    """Mean of a time average (seconds) over the last ``window`` seconds; 0 when nothing was counted."""
+    span = _span(points, window)
+    if span is None or len(span[1]) < 3:
+        return 0.0
+    first, last = span
+    count = last[2] - first[2]
+    return max(0.0, (last[1] - first[1]) / count / NANOSECONDS) if count > 0 else 0.0
+
+
+def level(points: Sequence[Point]) -> int:
+    """The newest value of a gauge; 0 when there is none."""
+    return int(points[-1][1]) if points else 0

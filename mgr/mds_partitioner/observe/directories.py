@@ -1,0 +1,81 @@
+# SPDX-License-Identifier: LGPL-2.1-or-later
+"""Which directories there are, and their recursive statistics, read a few at a time."""
+
+from collections.abc import Sequence
+
+from ..errors import CephError, NotFound
+from ..filesystem import FileSystem
+from ..model import Directory, DirectoryFacts
+
+VOLUMES = "/volumes"  # where the volumes module keeps subvolumes: /volumes/GROUP/SUBVOLUME
+NO_GROUP = "_nogroup"
+
+
+def subvolumes(fs: FileSystem) -> list[Directory]:
+    """Every subvolume of every group; directories of the volumes module's own (_deleting, ...) are left out."""
+    try:
+        groups = fs.subdirectories(VOLUMES)
+    except NotFound:
+        return []
+    found = []
+    for group, _ in groups:
+        if group.startswith("_") and group != NO_GROUP:
+            continue
+        label = "" if group == NO_GROUP else f"{group}/"
+        for name, ino in fs.subdirectories(f"{VOLUMES}/{group}"):
+            found.append(Directory(f"{VOLUMES}/{group}/{name}", label + name, ino))
+    return found
+
+
+def named(fs: FileSystem, paths: Sequence[str]) -> list[Directory]:
+    """The directories an operator named. :raises NotFound: one of them does not exist."""
+    clean = ["/" + path.strip("/") for path in paths]
+    return [Directory(path, path, fs.ino(path)) for path in clean]
+
+
+def facts(fs: FileSystem, directory: Directory) -> DirectoryFacts | None:
+    """Recursive statistics and pin of one directory; None once it is gone or another has its name."""
+    try:
+        if fs.ino(directory.path) != directory.ino:
+            return None
+        return DirectoryFacts(directory, fs.rentries(directory.path), fs.pin(directory.path))
+    except (NotFound, CephError):
+        return None
+
+
+class Rotation:
+    """The directories of a file system and their facts, refreshed ``limit`` at a time, oldest first."""
+
+    def __init__(self, extra: Sequence[str]) -> None:
+        """``extra``: paths the operator named beside the subvolumes."""
+        self._extra = tuple(extra)
+        self._order: list[Directory] = []
+        self._facts: dict[str, DirectoryFacts] = {}
+
+    def refresh(self, fs: FileSystem, limit: int) -> None:
+        """Look for new directories, then re-read the facts of at most ``limit`` of them."""
+        if self._extra:
+            wanted = {d.path: d for d in named(fs, self._extra)}
+        else:
+            wanted = {d.path: d for d in subvolumes(fs)}
+        kept = [d for d in self._order if wanted.get(d.path) == d]
+        known = {d.path for d in kept}
+        # New ones go first: a directory without facts cannot be judged.
+        self._order = [d for path, d in wanted.items() if path not in known] + kept
+        for directory in self._order[:limit]:
+            found = facts(fs, directory)
+            if found is None:
+                self._facts.pop(directory.path, None)
+            else:
+                self._facts[directory.path] = found
+        self._order = self._order[limit:] + self._order[:limit]
+        present = {d.path for d in self._order}
+        self._facts = {path: fact for path, fact in self._facts.items() if path in present}
+
+    def directories(self) -> tuple[Directory, ...]:
+        """Every directory, by path."""
+        return tuple(sorted(self._order, key=lambda d: d.path))
+
+    def facts(self) -> dict[str, DirectoryFacts]:
+        """The facts read so far, by path."""
+        return dict(self._facts)

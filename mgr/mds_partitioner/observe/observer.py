@@ -1,0 +1,103 @@
+# SPDX-License-Identifier: LGPL-2.1-or-later
+"""One epoch's observation of one file system."""
+
+import time
+from collections.abc import Collection, Sequence
+from typing import Any
+
+from ..errors import PartitionerError
+from ..host import Host
+from ..model import Directory, DirectoryFacts, FsState, MdsInfo, RankSample, Session, Snapshot, SubtreeSample
+from ..options import Settings
+from .attribution import Share, attribute, needs_heat
+from .directories import Rotation
+from .heat import parse_heat
+from .ranks import observe_ranks
+from .sessions import parse_sessions
+from .subtrees import SubtreeMap, ancestors, parse_subtrees
+
+
+class Observer:
+    """Observes one file system; keeps what is refreshed in rotation between epochs."""
+
+    def __init__(self, host: Host, fs: str, extra: Sequence[str]) -> None:
+        """``extra``: directories that the operator named in place of the subvolumes."""
+        self._host = host
+        self._fs = fs
+        self._rotation = Rotation(extra)
+        self._sessions: dict[int, list[Session]] = {}
+        self._turn: list[int] = []
+
+    def observe(self, settings: Settings) -> Snapshot:
+        """Take a snapshot. :raises PartitionerError: the file system is gone or does not answer."""
+        fs = self._host.fs(self._fs)
+        own = self._host.on_fs(self._fs, lambda mount: self._refresh(mount, settings.rentries_per_epoch))
+        directories = self._rotation.directories()
+        paths = {d.path for d in directories}
+        samples = observe_ranks(self._host, fs, settings.epoch)
+        missing = self._read_sessions(fs, settings.ranks_per_epoch)
+        sessions = [s for of_rank in self._sessions.values() for s in of_rank if s.client != own]
+        heat = self._heat(fs, paths) if needs_heat(sessions, paths) else {}
+        shares = attribute(sessions, {r.rank: r.requests for r in samples}, heat, paths)
+        where = self._subtrees(fs, paths)
+        return Snapshot(
+            fs=self._fs,
+            time=time.time(),
+            ranks=_by_rank(samples),
+            directories=tuple(_directory_sample(d, shares.get(d.path, Share()), where) for d in directories),
+            missing=missing,
+        )
+
+    def facts(self) -> dict[str, DirectoryFacts]:
+        """rentries and pins as last read, by path."""
+        return self._rotation.facts()
+
+    def _refresh(self, mount: Any, limit: int) -> int:
+        self._rotation.refresh(mount, limit)
+        return int(mount.client_id())
+
+    def _read_sessions(self, fs: FsState, limit: int) -> tuple[int, ...]:
+        """Refresh the sessions of the ranks whose turn it is; the ranks that did not answer."""
+        active = {m.rank: m for m in fs.active()}
+        self._sessions = {rank: s for rank, s in self._sessions.items() if rank in active}
+        self._turn = [r for r in self._turn if r in active] + [r for r in active if r not in self._turn]
+        now, self._turn = self._turn[:limit], self._turn[limit:] + self._turn[:limit]
+        answers = self._host.tell_each([active[r].name for r in now], "session ls")
+        missing = []
+        for rank in now:
+            answer = answers[active[rank].name]
+            if isinstance(answer, PartitionerError):
+                missing.append(rank)
+            else:
+                self._sessions[rank] = parse_sessions(rank, answer)
+        return tuple(missing)
+
+    def _heat(self, fs: FsState, paths: Collection[str]) -> dict[int, dict[str, float]]:
+        depth = max((len(list(ancestors(path))) - 1 for path in paths), default=0)
+        answers = self._answers(fs.active(), "dump loads", depth=depth)
+        return {rank: parse_heat(answer, paths) for rank, answer in answers.items()}
+
+    def _subtrees(self, fs: FsState, paths: Collection[str]) -> SubtreeMap:
+        answers = self._answers(fs.active(), "get subtrees")
+        found = [s for rank, answer in answers.items() for s in parse_subtrees(rank, answer)]
+        return SubtreeMap(found, paths)
+
+    def _answers(self, active: Sequence[MdsInfo], prefix: str, **arguments: Any) -> dict[int, Any]:
+        answers = self._host.tell_each([m.name for m in active], prefix, **arguments)
+        return {m.rank: a for m in active if not isinstance(a := answers[m.name], PartitionerError)}
+
+
+def _by_rank(samples: Sequence[RankSample]) -> tuple[RankSample, ...]:
+    return tuple(sorted(samples, key=lambda s: s.rank))
+
+
+def _directory_sample(directory: Directory, share: Share, where: SubtreeMap) -> SubtreeSample:
+    return SubtreeSample(
+        directory=directory,
+        wss=share.caps,
+        requests=share.requests,
+        sessions=len(share.clients),
+        ranks=where.ranks(directory.path),
+        ephemeral=where.ephemeral(directory.path),
+        shared=share.shared,
+    )

@@ -1,0 +1,45 @@
+# SPDX-License-Identifier: LGPL-2.1-or-later
+"""Each rank's load, from the perf counters that the MDSs report to the manager anyway."""
+
+from typing import Any
+
+from ..host import Host
+from ..model import FsState, MdsInfo, RankSample
+from .counters import level, mean_time, rate
+
+KILOBYTE = 1024  # mds_mem.rss is in KiB
+
+
+def _queue(answer: Any) -> int | None:
+    """``mds.q`` has too low a priority to be reported to the manager, so the MDS is asked for it."""
+    try:
+        return int(answer["mds"]["q"])
+    except (KeyError, TypeError, ValueError):
+        return None
+
+
+def _sample(host: Host, mds: MdsInfo, window: float, queue: int | None) -> RankSample:
+    def points(path: str) -> list[tuple[float, ...]]:
+        return host.counter(mds.name, path)
+
+    return RankSample(
+        rank=mds.rank,
+        name=mds.name,
+        requests=rate(points("mds_server.handle_client_request"), window),
+        latency=mean_time(points("mds.reply_latency"), window),
+        queue=queue,
+        inodes=level(points("mds_mem.ino")),
+        caps=level(points("mds.caps")),
+        sessions=level(points("mds_sessions.session_count")),
+        exported=rate(points("mds.exported_inodes"), window),
+        imported=rate(points("mds.imported_inodes"), window),
+        subtrees=level(points("mds.subtrees")),
+        rss=level(points("mds_mem.rss")) * KILOBYTE,
+    )
+
+
+def observe_ranks(host: Host, fs: FsState, window: float) -> tuple[RankSample, ...]:
+    """A sample of every active rank, rates over the last ``window`` seconds."""
+    active = fs.active()
+    answers = host.tell_each([m.name for m in active], "perf dump", logger="mds", counter="q")
+    return tuple(_sample(host, mds, window, _queue(answers[mds.name])) for mds in active)

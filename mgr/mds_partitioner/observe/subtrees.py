@@ -1,0 +1,54 @@
+# SPDX-License-Identifier: LGPL-2.1-or-later
+"""Which ranks have authority over a directory and what lies below it (``get subtrees``)."""
+
+from collections.abc import Iterable, Iterator, Mapping
+from typing import Any
+
+from ..model import Subtree
+
+
+def ancestors(path: str) -> Iterator[str]:
+    """The path itself, its parent, and so on up to ``/``."""
+    while True:
+        yield path or "/"
+        if path in ("", "/"):
+            return
+        path = path.rpartition("/")[0]
+
+
+def parse_subtrees(rank: int, answer: Iterable[Mapping[str, Any]]) -> list[Subtree]:
+    """The subtrees of which ``rank`` is the authority; the MDSs' own directories (~mds0) are left out."""
+    found = []
+    for entry in answer:
+        path = str(entry["dir"]["path"])
+        if path.startswith("~") or not entry["is_auth"] or int(entry["auth_first"]) != rank:
+            continue
+        ephemeral = bool(entry["distributed_ephemeral_pin"] or entry["random_ephemeral_pin"])
+        found.append(Subtree(path or "/", rank, int(entry["export_pin"]), ephemeral))
+    return found
+
+
+class SubtreeMap:
+    """Answers, for a directory, which ranks serve it."""
+
+    def __init__(self, subtrees: Iterable[Subtree], directories: Iterable[str]) -> None:
+        """``directories``: the paths that will be asked for."""
+        self._at: dict[str, set[int]] = {}
+        self._ephemeral: set[str] = set()
+        self._below: dict[str, set[int]] = {path: set() for path in directories}
+        for subtree in subtrees:
+            self._at.setdefault(subtree.path, set()).add(subtree.rank)
+            if subtree.ephemeral:
+                self._ephemeral.add(subtree.path)
+            for path in ancestors(subtree.path):
+                if path in self._below:
+                    self._below[path].add(subtree.rank)
+
+    def ranks(self, directory: str) -> tuple[int, ...]:
+        """Ranks of the directory itself and of the subtrees below it, ascending."""
+        own = next((self._at[path] for path in ancestors(directory) if path in self._at), set())
+        return tuple(sorted(own | self._below.get(directory, set())))
+
+    def ephemeral(self, directory: str) -> bool:
+        """Is the directory itself held by an ephemeral pin?"""
+        return directory in self._ephemeral

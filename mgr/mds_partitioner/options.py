@@ -1,0 +1,75 @@
+# SPDX-License-Identifier: LGPL-2.1-or-later
+"""The module's options (``ceph config set mgr mgr/mds_partitioner/NAME VALUE``) and their values in force."""
+
+from dataclasses import dataclass, fields
+from typing import Any, Self
+
+from mgr_module import MgrModule, Option, OptionLevel
+
+
+def _option(name: str, kind: str, default: Any, desc: str, low: Any = None, high: Any = None) -> Option:
+    return Option(
+        name=name,
+        level=OptionLevel.ADVANCED,
+        type=kind,
+        default=default,
+        desc=desc,
+        min=low,
+        max=high,
+        runtime=True,
+    )
+
+
+MODULE_OPTIONS = [
+    _option("epoch", "secs", 10, "time between two observations of a file system", 1),
+    _option("analyze_duration", "secs", 600, "how long 'analyze start' samples unless told otherwise", 1),
+    _option(
+        "rank_capacity", "float", 0.0, "most req/s that a rank can serve; 0 learns it from saturated ranks", 0
+    ),
+    _option("imbalance_threshold", "float", 0.075, "imbalance factor above which a file system is uneven", 0),
+    _option("smoothness", "float", 0.2, "S of the urgency's logistic curve (Lunule, equation 2)", 0.01, 1),
+    _option("role_threshold", "float", 0.01, "L of Lunule's Algorithm 1: squared relative distance", 0),
+    _option("min_gain", "float", 0.05, "a plan that empties the fullest rank by less is not proposed", 0, 1),
+    _option("max_moves", "uint", 4, "subtrees that may be moving at the same time", 1),
+    _option("rest_period", "secs", 600, "how long a moved subvolume is left alone", 0),
+    _option("arrival_timeout", "secs", 300, "how long a move is waited for before the plan goes on", 1),
+    _option("rentries_per_epoch", "uint", 200, "directories whose rentries and pin are read in an epoch", 1),
+    _option("ranks_per_epoch", "uint", 8, "ranks whose sessions are listed in an epoch", 1),
+    _option("tell_concurrency", "uint", 8, "commands to MDSs under way at once", 1, 64),
+    _option(
+        "bytes_per_inode", "uint", 3072, "MDS memory a cached inode takes with its dentry and capability", 1
+    ),
+    _option("engine_python", "str", "python3", "the interpreter that runs the engine"),
+    _option("engine_deadline", "secs", 60, "how long the engine may take for an answer", 1),
+    _option("engine_memory", "size", 2 << 30, "memory limit of the engine", 256 << 20),
+    _option("engine_nice", "uint", 10, "niceness of the engine", 0, 19),
+]
+
+
+@dataclass(frozen=True)
+class Settings:
+    """The options' values at one moment; names and units as in MODULE_OPTIONS."""
+
+    epoch: int
+    analyze_duration: int
+    rank_capacity: float
+    imbalance_threshold: float
+    smoothness: float
+    role_threshold: float
+    min_gain: float
+    max_moves: int
+    rest_period: int
+    arrival_timeout: int
+    rentries_per_epoch: int
+    ranks_per_epoch: int
+    tell_concurrency: int
+    bytes_per_inode: int
+    engine_python: str
+    engine_deadline: int
+    engine_memory: int
+    engine_nice: int
+
+    @classmethod
+    def read(cls, module: MgrModule) -> Self:
+        """What the operator has configured."""
+        return cls(**{f.name: module.get_module_option(f.name) for f in fields(cls)})

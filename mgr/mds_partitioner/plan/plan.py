@@ -1,0 +1,113 @@
+# SPDX-License-Identifier: LGPL-2.1-or-later
+"""A plan is a value: it can be saved, printed, executed, stopped and undone."""
+
+import json
+import shlex
+from dataclasses import asdict, dataclass
+from typing import Any, Self
+
+from ..filesystem import PIN
+
+PIN_STEP, FS_STEP = "pin", "fs"
+
+# Reason codes beside the engine's own (engine/reasons.py).
+PINNED_BY_OPERATOR = "pinned-by-operator"
+EPHEMERAL_PIN = "ephemeral-pin"
+RESTING = "resting"
+
+
+@dataclass(frozen=True)
+class Row:
+    """One directory in a plan."""
+
+    name: str
+    path: str
+    ino: int
+    wss: float  # inodes
+    reqs: float  # req/s
+    rentries: int
+    workload: float  # LINE's points
+    klass: str
+    current: tuple[int, ...]
+    new: tuple[int, ...]
+    reason: str
+
+
+@dataclass(frozen=True)
+class Step:
+    """One change: a pin, or a setting of the file system.
+
+    :ivar phase: steps of a phase begin when all of the phase before have ended
+    :ivar row: index of the row it belongs to, -1 for a setting
+    :ivar expected: the value the planner saw; another one found at execution was set by an operator since
+    :ivar home: the rank the directory was on, to go back to; -1 when it was on several
+    """
+
+    phase: int
+    kind: str
+    row: int
+    target: str  # path of a directory, or name of a setting
+    ino: int
+    value: str
+    expected: str
+    home: int = -1
+
+    def command(self, fs: str) -> str:
+        """The command an operator would type."""
+        if self.kind == PIN_STEP:
+            return f"setfattr -n {PIN} -v {self.value} {shlex.quote('<mount>' + self.target)}"
+        return f"ceph fs set {shlex.quote(fs)} {self.target} {self.value}"
+
+
+@dataclass(frozen=True)
+class Prediction:
+    """Before and after, as the planner sees it. Loads in req/s by rank; fullest in workload points."""
+
+    imbalance_before: float
+    imbalance_after: float
+    fullest_rank_before: int
+    fullest_before: float
+    fullest_rank_after: int
+    fullest_after: float
+    lower_bound: float
+    load_before: dict[str, float]
+    load_after: dict[str, float]
+    inodes_to_move: float
+
+
+@dataclass(frozen=True)
+class Plan:
+    """What to change, and why."""
+
+    name: str
+    fs: str
+    fscid: int
+    created: float  # seconds since the Unix epoch
+    heavy_mode: str  # mask or fanout
+    heavy_ranks: tuple[int, ...]
+    force: bool
+    estimate: str  # how working sets and requests were found
+    rows: tuple[Row, ...]
+    steps: tuple[Step, ...]
+    prediction: Prediction
+
+    def to_json(self) -> str:
+        """For the journal and ``--format json``."""
+        return json.dumps(asdict(self), sort_keys=True)
+
+    @classmethod
+    def from_json(cls, text: str) -> Self:
+        """What ``to_json`` wrote."""
+        data: dict[str, Any] = json.loads(text)
+        rows = (
+            Row(**{**r, "current": tuple(r["current"]), "new": tuple(r["new"])}) for r in data.pop("rows")
+        )
+        steps = (Step(**s) for s in data.pop("steps"))
+        data["heavy_ranks"] = tuple(data["heavy_ranks"])
+        data["prediction"] = Prediction(**data["prediction"])
+        return cls(rows=tuple(rows), steps=tuple(steps), **data)
+
+    def ranks_used(self) -> set[int]:
+        """Ranks that must exist for the plan to be executed."""
+        pins = {int(s.value) for s in self.steps if s.kind == PIN_STEP and int(s.value) >= 0}
+        return pins | set(self.heavy_ranks)

@@ -1,0 +1,256 @@
+# SPDX-License-Identifier: LGPL-2.1-or-later
+"""From a judgement to a plan: what may move, where the engine puts it, and the steps that take it there."""
+
+import time
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from ..errors import BadInput, NotPermitted
+from ..judge.judgement import Engine, Judged, Judgement
+from ..model import NO_PIN, FsState
+from ..options import Settings
+from .plan import EPHEMERAL_PIN, FS_STEP, PIN_STEP, PINNED_BY_OPERATOR, RESTING, Plan, Prediction, Row, Step
+from .ranks import DEFAULT_MASKS, format_ranks, mask_ranks, ranks_mask
+
+MASK, FANOUT = "mask", "fanout"
+PINS, SETTINGS = 0, 1  # phases
+CACHE_RESERVATION = 0.95  # mds_cache_reservation keeps 5 % of the cache free
+
+
+@dataclass(frozen=True)
+class Child:
+    """A directory right below a heavy one, for ``--heavy fanout``."""
+
+    path: str
+    ino: int
+    rentries: int
+    pin: int
+    ranks: tuple[int, ...]
+
+
+@dataclass(frozen=True)
+class Circumstances:
+    """What the planner must know beside the judgement.
+
+    :ivar owned: pins that this module set and nobody changed since, by inode number
+    :ivar moved_at: when a directory was last moved (seconds since the Unix epoch), by inode number
+    :ivar owns_settings: the file system's mask and balancer are as this module set them
+    """
+
+    fs: FsState
+    ranks: tuple[int, ...]
+    heavy_mode: str
+    force: bool
+    owned: Mapping[int, int]
+    moved_at: Mapping[int, float]
+    owns_settings: bool
+
+
+def check_ranks(fs: FsState, wanted: Sequence[int] | None) -> tuple[int, ...]:
+    """The ranks a plan may use. :raises BadInput: one of them does not exist."""
+    if wanted is None:
+        return fs.ranks_in
+    gone = sorted(set(wanted) - set(fs.ranks_in))
+    if gone:
+        raise BadInput(
+            f"file system '{fs.name}' has no rank {format_ranks(gone)} (it has {format_ranks(fs.ranks_in)})"
+        )
+    return tuple(sorted(set(wanted)))
+
+
+def fixed_reason(row: Judged, c: Circumstances, now: float, rest: int) -> str | None:
+    """Why a directory must stay where it is; None when it may move."""
+    pin, ino = row.seen.pin, row.seen.directory.ino
+    if row.seen.ephemeral:
+        return EPHEMERAL_PIN
+    if pin != NO_PIN and c.owned.get(ino) != pin and not c.force:
+        return PINNED_BY_OPERATOR
+    if now - c.moved_at.get(ino, 0.0) < rest:
+        return RESTING
+    return None
+
+
+def make_plan(
+    name: str,
+    judgement: Judgement,
+    c: Circumstances,
+    settings: Settings,
+    engine: Engine,
+    children_of: Callable[[str], list[Child]],
+) -> Plan:
+    """Plan. ``children_of`` lists a heavy directory's children (only asked in mode fanout).
+
+    :raises NotPermitted: the plan needs the mask or balancer that an operator has set
+    """
+    now = time.time()
+    rows = judgement.directories
+    fixed = [fixed_reason(row, c, now, settings.rest_period) for row in rows]
+    children = {
+        i: children_of(row.seen.directory.path)
+        for i, row in enumerate(rows)
+        if c.heavy_mode == FANOUT and row.klass == "heavy" and fixed[i] is None
+    }
+    answer = engine("plan", _arguments(judgement, c, settings, fixed, children))
+    table = tuple(
+        _row(row, new, reason) for row, new, reason in zip(rows, answer["new"], answer["reason"], strict=True)
+    )
+    heavy_ranks = tuple(answer["heavy_ranks"])
+    steps = _steps(rows, table, heavy_ranks, answer, c, children)
+    return Plan(
+        name=name,
+        fs=c.fs.name,
+        fscid=c.fs.fscid,
+        created=now,
+        heavy_mode=c.heavy_mode,
+        heavy_ranks=heavy_ranks,
+        force=c.force,
+        estimate=estimate(rows),
+        rows=table,
+        steps=steps,
+        prediction=_prediction(answer, c.fs),
+    )
+
+
+def estimate(rows: Sequence[Judged]) -> str:
+    """One sentence on how working sets and requests were found."""
+    text = (
+        "wss: capabilities of the sessions at or below each directory, at their highest; "
+        "reqs: each rank's measured rate, shared by its sessions' request counts"
+    )
+    shared = sum(row.seen.shared for row in rows)
+    if shared:
+        text += f"; {shared} directories partly by heat, for sessions mounted above them"
+    return text
+
+
+def _arguments(
+    judgement: Judgement,
+    c: Circumstances,
+    settings: Settings,
+    fixed: list[str | None],
+    children: Mapping[int, list[Child]],
+) -> dict[str, Any]:
+    rows = judgement.directories
+    masked = c.fs.balance_automate and c.fs.bal_rank_mask not in DEFAULT_MASKS
+    return {
+        "ranks": list(c.ranks),
+        "all_ranks": list(c.fs.ranks_in),
+        "cache_inodes": judgement.cache_limit * CACHE_RESERVATION / settings.bytes_per_inode,
+        "subvolumes": {
+            "wss": [r.seen.wss for r in rows],
+            "reqs": [r.seen.requests for r in rows],
+            "rentries": [r.seen.rentries for r in rows],
+            "current": [list(r.seen.ranks) for r in rows],
+            "fixed": fixed,
+        },
+        "heavy_mode": c.heavy_mode,
+        "children": {
+            str(i): {
+                "rentries": [child.rentries for child in listed],
+                "current": [child.ranks[0] if len(child.ranks) == 1 else None for child in listed],
+            }
+            for i, listed in children.items()
+        },
+        "current_mask": list(mask_ranks(c.fs.bal_rank_mask)) if masked else None,
+        "smoothness": settings.smoothness,
+        "capacity": judgement.capacity,
+        "threshold": settings.imbalance_threshold,
+        "min_gain": settings.min_gain,
+    }
+
+
+def _row(row: Judged, new: Sequence[int], reason: str) -> Row:
+    seen = row.seen
+    return Row(
+        name=seen.directory.name,
+        path=seen.directory.path,
+        ino=seen.directory.ino,
+        wss=seen.wss,
+        reqs=seen.requests,
+        rentries=seen.rentries,
+        workload=row.workload,
+        klass=row.klass,
+        current=seen.ranks,
+        new=tuple(sorted(new)),
+        reason=reason,
+    )
+
+
+def _prediction(answer: Mapping[str, Any], fs: FsState) -> Prediction:
+    def by_rank(values: Sequence[float]) -> dict[str, float]:
+        return {str(rank): float(v) for rank, v in zip(fs.ranks_in, values, strict=True)}
+
+    return Prediction(
+        imbalance_before=float(answer["imbalance_before"]),
+        imbalance_after=float(answer["imbalance_after"]),
+        fullest_rank_before=int(answer["fullest_before"]["rank"]),
+        fullest_before=float(answer["fullest_before"]["value"]),
+        fullest_rank_after=int(answer["fullest_after"]["rank"]),
+        fullest_after=float(answer["fullest_after"]["value"]),
+        lower_bound=float(answer["lower_bound"]),
+        load_before=by_rank(answer["load_before"]),
+        load_after=by_rank(answer["load_after"]),
+        inodes_to_move=float(answer["inodes_to_move"]),
+    )
+
+
+def _home(row: Row) -> int:
+    return row.current[0] if len(row.current) == 1 else -1
+
+
+def _pin_step(index: int, row: Row, seen_pin: int, rank: int) -> Step:
+    return Step(PINS, PIN_STEP, index, row.path, row.ino, str(rank), str(seen_pin), _home(row))
+
+
+def _steps(
+    judged: Sequence[Judged],
+    rows: Sequence[Row],
+    heavy_ranks: tuple[int, ...],
+    answer: Mapping[str, Any],
+    c: Circumstances,
+    children: Mapping[int, list[Child]],
+) -> tuple[Step, ...]:
+    if not answer["worthwhile"]:
+        return ()
+    dynamic = c.heavy_mode == MASK and len(heavy_ranks) > 1
+    steps: list[Step] = []
+    for i, (seen, row) in enumerate(zip(judged, rows, strict=True)):
+        pin = seen.seen.pin
+        if row.reason in (PINNED_BY_OPERATOR, EPHEMERAL_PIN):
+            continue
+        if len(row.new) == 1:
+            # With the balancer on, a directory without a pin would be the balancer's to move.
+            if pin != row.new[0] and (row.new != row.current or dynamic or pin != NO_PIN):
+                steps.append(_pin_step(i, row, pin, row.new[0]))
+        elif dynamic and row.klass == "heavy":
+            if pin != NO_PIN:
+                steps.append(_pin_step(i, row, pin, NO_PIN))
+        elif i in children and len(row.new) > 1:
+            steps += _fanout(i, row, pin, answer["children_ranks"][str(i)], children[i])
+    return (*steps, *(_mask_steps(heavy_ranks, c) if dynamic else ()))
+
+
+def _fanout(index: int, row: Row, pin: int, ranks: Sequence[int], listed: Sequence[Child]) -> list[Step]:
+    steps = [] if pin == row.new[0] else [_pin_step(index, row, pin, row.new[0])]
+    for child, rank in zip(listed, ranks, strict=True):
+        if child.pin != rank:
+            home = child.ranks[0] if len(child.ranks) == 1 else -1
+            steps.append(Step(PINS, PIN_STEP, index, child.path, child.ino, str(rank), str(child.pin), home))
+    return steps
+
+
+def _mask_steps(heavy_ranks: tuple[int, ...], c: Circumstances) -> list[Step]:
+    fs, mask = c.fs, ranks_mask(heavy_ranks)
+    taken = fs.bal_rank_mask not in DEFAULT_MASKS or fs.balance_automate
+    if taken and not c.owns_settings and not c.force:
+        raise NotPermitted(
+            f"an operator has set bal_rank_mask {fs.bal_rank_mask} or balance_automate on '{fs.name}', and "
+            f"its heavy subvolumes need both; use --force, or --heavy fanout, which needs neither"
+        )
+    steps = []
+    if fs.bal_rank_mask != mask:
+        steps.append(Step(SETTINGS, FS_STEP, -1, "bal_rank_mask", 0, mask, fs.bal_rank_mask))
+    if not fs.balance_automate:
+        steps.append(Step(SETTINGS, FS_STEP, -1, "balance_automate", 0, "true", "false"))
+    return steps

@@ -1,0 +1,136 @@
+# SPDX-License-Identifier: LGPL-2.1-or-later
+"""What ``analyze status`` and ``imbalance`` show."""
+
+from dataclasses import asdict
+from typing import Any
+
+from ..judge.analysis import Analysis
+from ..judge.judgement import Judgement, RankJudgement
+from ..plan.planner import estimate
+from ..plan.ranks import format_ranks
+from .text import count, table
+
+
+def analysis_value(analysis: Analysis) -> dict[str, Any]:
+    """The analysis as plain data."""
+    value: dict[str, Any] = {
+        "fs": analysis.fs,
+        "state": analysis.state,
+        "progress": round(analysis.progress(), 3),
+        "epochs": analysis.epochs,
+        "duration": analysis.duration,
+        "problem": analysis.problem,
+    }
+    if analysis.judgement is not None:
+        value["result"] = judgement_value(analysis.judgement)
+    return value
+
+
+def judgement_value(judgement: Judgement) -> dict[str, Any]:
+    """A judgement as plain data, subvolumes by workload."""
+    value = asdict(judgement)
+    ordered = sorted(judgement.directories, key=lambda d: -d.workload)
+    value["directories"] = [
+        {
+            "name": d.seen.directory.name,
+            "path": d.seen.directory.path,
+            "wss": round(d.seen.wss),
+            "reqs": round(d.seen.requests, 2),
+            "rentries": d.seen.rentries,
+            "workload": round(d.workload, 2),
+            "class": d.klass,
+            "ranks": list(d.seen.ranks),
+            "pin": d.seen.pin,
+            "sessions": d.seen.sessions,
+            "by_heat": d.seen.shared,
+        }
+        for d in ordered
+    ]
+    value["estimate"] = estimate(judgement.directories)
+    return value
+
+
+def analysis_text(analysis: Analysis) -> str:
+    """For people."""
+    head = (
+        f"analysis of '{analysis.fs}': {analysis.state}, {analysis.progress():.0%} of "
+        f"{analysis.duration} s, {analysis.epochs} epochs"
+    )
+    if analysis.problem:
+        head += f"\nlast epoch failed: {analysis.problem}"
+    if analysis.judgement is None:
+        return head
+    return f"{head}\n\n{judgement_text(analysis.judgement)}"
+
+
+def judgement_text(judgement: Judgement) -> str:
+    """Subvolumes by workload, ranks, imbalance, and the recommended number of MDSs."""
+    return "\n\n".join(
+        [_directories(judgement), rank_table(judgement.ranks), imbalance_line(judgement), _advice(judgement)]
+    )
+
+
+def _directories(judgement: Judgement) -> str:
+    ordered = sorted(judgement.directories, key=lambda d: -d.workload)
+    rows = [
+        (
+            d.seen.directory.name,
+            count(d.seen.wss),
+            count(d.seen.requests),
+            count(d.seen.rentries),
+            count(d.workload),
+            d.klass,
+            format_ranks(d.seen.ranks),
+            "-" if d.seen.pin < 0 else d.seen.pin,
+            d.seen.sessions,
+        )
+        for d in ordered
+    ]
+    columns = ("Name", "wss", "reqs", "rentries", "workload", "Class", "Ranks", "Pin", "Sessions")
+    return table(columns, rows, left=("Name", "Class", "Ranks"))
+
+
+def rank_table(ranks: tuple[RankJudgement, ...]) -> str:
+    """One row a rank; loads in req/s."""
+    rows = [
+        (
+            r.rank,
+            count(r.load),
+            count(r.forecast),
+            f"{r.latency * 1000:.1f} ms",
+            "-" if r.queue is None else r.queue,
+            count(r.inodes),
+            count(r.caps),
+            r.sessions,
+            r.subtrees,
+            "yes" if r.saturated else "no",
+        )
+        for r in ranks
+    ]
+    columns = (
+        *("Rank", "reqs/s", "Forecast", "Latency", "Queue", "Inodes", "Caps", "Sessions", "Subtrees"),
+        "Saturated",
+    )
+    return table(columns, rows, left=())
+
+
+def imbalance_line(judgement: Judgement) -> str:
+    """IF and what it is made of."""
+    verdict = "uneven enough to act" if judgement.triggered else "no need to act"
+    return (
+        f"imbalance factor {judgement.imbalance_factor:.3f} (CoV {judgement.cov:.2f}, "
+        f"urgency {judgement.urgency:.2f}): {verdict}\n"
+        f"capacity of a rank: {judgement.capacity:.0f} req/s ({judgement.capacity_source})"
+    )
+
+
+def _advice(judgement: Judgement) -> str:
+    lines = [
+        f"recommended number of active MDSs: {judgement.recommended} ({judgement.recommended_reason})",
+        f"estimates: {estimate(judgement.directories)}",
+    ]
+    if judgement.unread:
+        lines.append(f"{judgement.unread} directories were not read in time: analyze for longer")
+    if judgement.missing:
+        lines.append(f"{judgement.missing} times a rank did not list its sessions in time")
+    return "\n".join(lines)

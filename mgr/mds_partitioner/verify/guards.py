@@ -1,0 +1,43 @@
+# SPDX-License-Identifier: LGPL-2.1-or-later
+"""Is the cluster well enough to change it? (DESIGN.md, section 6)"""
+
+from collections.abc import Mapping
+
+from ..model import FsState
+from ..plan.ranks import format_ranks
+
+# Health checks that mean: the MDSs have enough to do as it is.
+STOP_CHECKS = (
+    "FS_DEGRADED",
+    "FS_WITH_FAILED_MDS",
+    "MDS_ALL_DOWN",
+    "MDS_DAMAGE",
+    "MDS_HEALTH_READ_ONLY",
+    "MDS_SLOW_METADATA_IO",
+    "MDS_SLOW_REQUEST",
+    "MDS_CACHE_OVERSIZED",
+)
+
+
+def why_wait(fs: FsState, health: Mapping[str, str]) -> str | None:
+    """One sentence that says why nothing should be changed now and what to do; None when all is well."""
+    if fs.damaged:
+        return f"rank {format_ranks(fs.damaged)} is damaged: repair it, the plan then goes on"
+    if fs.failed:
+        return f"rank {format_ranks(fs.failed)} has failed: start its MDS or a standby, the plan then goes on"
+    waiting = [m for m in fs.mds if m.state != "up:active"]
+    if waiting:
+        who = ", ".join(f"rank {m.rank} (mds.{m.name}) is {m.state}" for m in waiting)
+        return f"{who}: the plan goes on when it is active"
+    absent = sorted(set(fs.ranks_in) - {m.rank for m in fs.mds})
+    if absent:
+        return f"rank {format_ranks(absent)} has no MDS: the plan goes on when it has"
+    if len(fs.ranks_in) != fs.max_mds:
+        return (
+            f"'{fs.name}' is being resized from {len(fs.ranks_in)} to {fs.max_mds} ranks: "
+            "the plan goes on when that is done"
+        )
+    for code in STOP_CHECKS:
+        if code in health:
+            return f"{code}: {health[code]}: the plan goes on when it is gone (ceph health detail)"
+    return None
