@@ -1,6 +1,8 @@
 # SPDX-License-Identifier: LGPL-2.1-or-later
 """What one rank can serve: when it counts as saturated, what that teaches, how many ranks it asks for."""
 
+from functools import partial
+
 import numpy as np
 import pytest
 from engine.capacity import DEFAULT_CAPACITY, Capacity, choose_capacity
@@ -36,7 +38,7 @@ def test_a_queue_that_lasts_is_saturation_and_one_that_passes_is_not() -> None:
 
 
 def test_a_rank_four_times_slower_than_the_fastest_is_saturated() -> None:
-    idle = [[0, 0]] * 2
+    idle = [[0.0, 0.0]] * 2
     assert epochs([[100, 100], [90, 90]], [[0.004, 0.003], [0.001, 0.001]], idle) == [
         [True, False],
         [False, False],
@@ -74,10 +76,10 @@ def test_capacity_is_the_median_rate_of_a_rank_that_was_saturated_often() -> Non
 
 
 def test_ranks_are_recommended_by_the_larger_of_load_and_working_set() -> None:
-    few = {"capacity": 1000.0, "bytes_per_inode": 1000.0, "cache_limit": 1e9, "saturated": False}
-    by_load = recommend(load=3001.0, wss=10.0, **few)
+    advise = partial(recommend, capacity=1000.0, bytes_per_inode=1000.0, cache_limit=1e9, saturated=False)
+    by_load = advise(load=3001.0, wss=10.0)
     assert (by_load.ranks, by_load.by_load, by_load.by_wss) == (5, 5, 1)
-    by_wss = recommend(load=10.0, wss=2_400_001.0, **few)
+    by_wss = advise(load=10.0, wss=2_400_001.0)
     assert (by_wss.ranks, by_wss.by_load, by_wss.by_wss) == (4, 1, 4)
     assert "4 for a working set" in by_wss.reason
 
