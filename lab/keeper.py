@@ -122,6 +122,7 @@ def _start_janitor(name: str, cgroup: Path | None) -> None:
         os.dup2(null, fd)
     os.read(alive, 1)
     clean_up(name, cgroup)
+    state.forget_lock(name)
     os._exit(0)
 
 

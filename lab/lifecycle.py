@@ -18,6 +18,8 @@ from lab.progress import Progress
 from lab.state import LabState
 
 _END_S = 30
+# A `status` at the same time holds the lock for a moment, just to see whether anyone does.
+_PROBE_S = 0.3
 
 
 @dataclass(frozen=True)
@@ -70,7 +72,7 @@ class Leash:
         try:
             with contextlib.ExitStack() as stack:
                 lock = _claim(self._order.name)
-                stack.callback(os.close, lock)
+                stack.callback(self._give_back, lock)
                 root = rootfs.acquire(self._order.release, progress)
                 stack.callback(root.release)
                 # Before the first thing is made there is someone to remove it.
@@ -86,6 +88,13 @@ class Leash:
         except BaseException:
             self.let_go()
             raise
+
+    def _give_back(self, lock: int) -> None:
+        if self._keeper is None:
+            state.drop_lock(self._order.name, lock)
+        else:
+            # The keeper and its janitor hold it now.
+            os.close(lock)
 
     def _make_sandbox(
         self, process: "subprocess.Popen[str]", root: Path, cgroup: Path | None, progress: Progress
@@ -156,7 +165,7 @@ def end(name: str) -> bool:
         # The janitor has done this, unless someone killed it too.
         return _remove_leftovers(name) or was_alive
     finally:
-        os.close(lock)
+        state.drop_lock(name, lock)
 
 
 def _end_keeper(name: str) -> None:
@@ -172,9 +181,11 @@ def _end_keeper(name: str) -> None:
 
 def _claim(name: str) -> int:
     """The lock of a name that no lab has; what a dead one left is removed."""
-    lock = state.try_lock(name)
-    if lock is None:
-        raise LabError(f"a lab {name!r} is already running: end it with `down`, or choose another --name")
+    deadline = time.monotonic() + _PROBE_S
+    while (lock := state.try_lock(name)) is None:
+        if time.monotonic() > deadline:
+            raise LabError(f"a lab {name!r} is already running: end it with `down`, or choose another --name")
+        time.sleep(0.02)
     try:
         _remove_leftovers(name)
     except BaseException:

@@ -68,13 +68,29 @@ def lab_dir(name: str) -> Path:
 
 def try_lock(name: str) -> int | None:
     """The lab's lock as an open file descriptor, or None while a lab of that name lives."""
-    fd = os.open(_lock_path(name), os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
-    try:
-        fcntl.flock(fd, fcntl.LOCK_EX | fcntl.LOCK_NB)
-    except BlockingIOError:
+    path = _lock_path(name)
+    while True:
+        fd = os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
+        try:
+            fcntl.flock(fd, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError:
+            os.close(fd)
+            return None
+        # Whoever held it may have removed the file meanwhile: then this is a lock on nothing.
+        if path.exists() and os.path.samestat(os.fstat(fd), path.stat()):
+            return fd
         os.close(fd)
-        return None
-    return fd
+
+
+def drop_lock(name: str, fd: int) -> None:
+    """Give a lock back that no lab has inherited."""
+    forget_lock(name)
+    os.close(fd)
+
+
+def forget_lock(name: str) -> None:
+    """Remove the file of a lock; only for its holder, and last of all."""
+    _lock_path(name).unlink(missing_ok=True)
 
 
 def is_alive(name: str) -> bool:
