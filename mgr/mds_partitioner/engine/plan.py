@@ -124,8 +124,8 @@ def heavy_ranks(request: PlanRequest, proposal: Proposal) -> list[int]:
 def plan(args: Args) -> dict[str, Json]:
     """Plan. Vectors over ranks are over all_ranks in ascending order; loads in req/s, workload in points.
 
-    With "worthwhile" false nothing is to be done and every subvolume keeps its current ranks. In mode mask the
-    heavies' new mask, "heavy_ranks", may be all there is to do.
+    With "worthwhile" false nothing is to be done and every subvolume keeps its current ranks. In mode mask
+    the heavies' new mask, "heavy_ranks", may be all there is to do.
     """
     request = read_plan(args)
     instance = request.instance

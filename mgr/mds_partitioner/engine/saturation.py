@@ -7,15 +7,17 @@ from .arrays import Bools, Floats
 
 LATENCY_FACTOR = 4.0
 REAL_LOAD = 0.1
+CONCURRENCY = 8.0
 RECENT_EPOCHS = 3
 
 
 def saturated_epochs(rate: Floats, latency: Floats, queue: Floats) -> Bools:
-    """(ranks, epochs): under real load, and either queueing in two epochs running or slow.
+    """(ranks, epochs): under real load, and either queueing in two epochs running, slow, or crowded.
 
     rate: req/s; latency: mean reply latency, s; queue: requests waiting; (ranks, epochs) each. Real load: at
     least a tenth of the highest rate in the window. Slow: at least four times the lowest latency that any
-    rank had under real load.
+    rank had under real load. Crowded: by Little's law (rate x latency) at least eight requests are in the
+    rank on average, which a server that keeps up does not reach: M/M/1 has eight at a utilisation of 0.89.
     """
     busy = (rate >= REAL_LOAD * rate.max(initial=0.0)) & (rate > 0.0)
     waiting = queue > 0.0
@@ -27,7 +29,8 @@ def saturated_epochs(rate: Floats, latency: Floats, queue: Floats) -> Bools:
     slow = np.zeros_like(waiting)
     if measured.any():
         slow = measured & (latency >= LATENCY_FACTOR * latency[measured].min())
-    return np.asarray(busy & (persistent | slow))
+    crowded = rate * latency >= CONCURRENCY
+    return np.asarray(busy & (persistent | slow | crowded))
 
 
 def saturated_ranks(epochs: Bools) -> Bools:
