@@ -10,6 +10,7 @@ import json
 import threading
 from typing import Any
 
+import cephfs
 import mgr_module
 from mgr_module import CommandResult, MgrModule
 
@@ -24,6 +25,7 @@ else:
     read_command = mgr_module.CLIReadCommand
     write_command = mgr_module.CLIWriteCommand
 
+_connecting = threading.Lock()
 Point = tuple[float, ...]  # (seconds since the epoch, value) or, for averages, (seconds, sum, count)
 
 
@@ -46,7 +48,14 @@ def tell_mds(module: MgrModule, mds: str, command: dict[str, Any], timeout: floa
     :raises CephError: the MDS refused the command
     """
     result = CommandResult()
-    module.send_command(result, "mds", mds, json.dumps(command), "")
+    try:
+        if hasattr(type(module), "cephfs"):
+            # Tentacle opens the connection for commands on first use, and not safely from several threads.
+            with _connecting:
+                _ = module.cephfs
+        module.send_command(result, "mds", mds, json.dumps(command), "")
+    except cephfs.Error as e:
+        raise Unavailable(f"mds.{mds} cannot be asked: {e}") from e
     event: threading.Event = result.ev
     if not event.wait(timeout):
         raise Unavailable(f"mds.{mds} did not answer '{command['prefix']}' within {timeout:g} s")

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: LGPL-2.1-or-later
-"""The engine as a child process: started on demand, restarted after a failure, never waited for without end."""
+"""The engine as a child process: started on demand, restarted after a failure, never waited for endlessly."""
 
 import itertools
 import json
@@ -36,7 +36,7 @@ class EngineClient:
         """Ask the engine.
 
         :raises BadInput: the engine refused the arguments
-        :raises Unavailable: it died, hung past its deadline or answered nonsense; the next call gets a new one
+        :raises Unavailable: it died, hung or answered nonsense; the next call gets a new one
         """
         with self._lock:
             number = next(self._ids)

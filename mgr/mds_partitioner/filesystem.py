@@ -32,10 +32,6 @@ class FileSystem:
     def __init__(self, handle: Any) -> None:
         self._handle = handle
 
-    def client_id(self) -> int:
-        """The id under which this mount appears in ``session ls``."""
-        return int(self._handle.get_instance_id())
-
     def ino(self, path: str) -> int:
         """Inode number of a directory. :raises NotFound: no such directory."""
         with _readable_errors("stat", path):

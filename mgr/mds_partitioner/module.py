@@ -8,7 +8,7 @@ import importlib.util
 import shutil
 import threading
 from collections.abc import Callable
-from typing import Any
+from typing import Any, ClassVar
 
 from mgr_module import HandleCommandResult, MgrModule, MgrStandbyModule, NotifyType
 
@@ -32,7 +32,7 @@ class Module(MgrModule):
 
     CLICommand = Commands
     MODULE_OPTIONS = MODULE_OPTIONS
-    NOTIFY_TYPES = [NotifyType.fs_map]
+    NOTIFY_TYPES: ClassVar = [NotifyType.fs_map]
 
     def __init__(self, *args: Any, **kwargs: Any) -> None:
         super().__init__(*args, **kwargs)
@@ -47,7 +47,7 @@ class Module(MgrModule):
 
     @staticmethod
     def can_run() -> tuple[bool, str]:
-        """What is missing on this manager's host, if anything. Nothing is imported: numpy may not load here."""
+        """What is missing on this host, if anything. Nothing is imported: numpy may not load here."""
         missing = [
             package
             for name, package in {**NEEDED, **ENGINE_NEEDS}.items()

@@ -86,9 +86,9 @@ class Executor:
 
     def _may_go(self, run: Run, fs: FsState) -> bool:
         head = run.head
-        if head.state == PAUSED and head.by_operator:
-            if head.until is None or time.time() < head.until:
-                return False
+        held = head.until is None or time.time() < head.until
+        if head.state == PAUSED and head.by_operator and held:
+            return False
         why = self._guard(fs)
         if why is not None:
             self._wait(run, why)

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: LGPL-2.1-or-later
-"""What a window of snapshots amounts to. Sums are kept, not snapshots: 3,000 subvolumes x 60 epochs is small."""
+"""What a window of snapshots amounts to. Sums are kept, not snapshots: 3,000 subvolumes stay small."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field

@@ -18,7 +18,7 @@ def _span(points: Sequence[Point], window: float) -> tuple[Point, Point] | None:
 
 
 def rate(points: Sequence[Point], window: float) -> float:
-    """Increase per second over the last ``window`` seconds; 0 with fewer than two points or after a restart."""
+    """Increase per second over the last ``window`` seconds; 0 with one point or after a restart."""
     span = _span(points, window)
     if span is None:
         return 0.0

@@ -12,7 +12,7 @@ NO_GROUP = "_nogroup"
 
 
 def subvolumes(fs: FileSystem) -> list[Directory]:
-    """Every subvolume of every group; directories of the volumes module's own (_deleting, ...) are left out."""
+    """Every subvolume of every group, without the volumes module's own directories (_deleting, ...)."""
     try:
         groups = fs.subdirectories(VOLUMES)
     except NotFound:

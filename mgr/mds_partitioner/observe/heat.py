@@ -15,7 +15,7 @@ def meta_load(counters: Mapping[str, Any]) -> float:
 
 
 def parse_heat(answer: Mapping[str, Any], directories: Collection[str]) -> dict[str, float]:
-    """Heat, on this rank, of each of ``directories`` that it has in cache; the fragments of one are summed."""
+    """Heat, on this rank, of those of ``directories`` it has in cache; fragments of one are summed."""
     heat: dict[str, float] = {}
     for dirfrag in answer["dirfrags"]:
         path = str(dirfrag["path"])

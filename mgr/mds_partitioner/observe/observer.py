@@ -31,12 +31,13 @@ class Observer:
     def observe(self, settings: Settings) -> Snapshot:
         """Take a snapshot. :raises PartitionerError: the file system is gone or does not answer."""
         fs = self._host.fs(self._fs)
-        own = self._host.on_fs(self._fs, lambda mount: self._refresh(mount, settings.rentries_per_epoch))
+        limit = settings.rentries_per_epoch
+        self._host.on_fs(self._fs, lambda mount: self._rotation.refresh(mount, limit))
         directories = self._rotation.directories()
         paths = {d.path for d in directories}
         samples = observe_ranks(self._host, fs, settings.epoch)
         missing = self._read_sessions(fs, settings.ranks_per_epoch)
-        sessions = [s for of_rank in self._sessions.values() for s in of_rank if s.client != own]
+        sessions = [s for of_rank in self._sessions.values() for s in of_rank]
         heat = self._heat(fs, paths) if needs_heat(sessions, paths) else {}
         shares = attribute(sessions, {r.rank: r.requests for r in samples}, heat, paths)
         where = self._subtrees(fs, paths)
@@ -51,10 +52,6 @@ class Observer:
     def facts(self) -> dict[str, DirectoryFacts]:
         """rentries and pins as last read, by path."""
         return self._rotation.facts()
-
-    def _refresh(self, mount: Any, limit: int) -> int:
-        self._rotation.refresh(mount, limit)
-        return int(mount.client_id())
 
     def _read_sessions(self, fs: FsState, limit: int) -> tuple[int, ...]:
         """Refresh the sessions of the ranks whose turn it is; the ranks that did not answer."""

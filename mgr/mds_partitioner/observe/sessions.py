@@ -8,7 +8,10 @@ from ..model import Session
 
 
 def parse_sessions(rank: int, answer: Iterable[Mapping[str, Any]]) -> list[Session]:
-    """One rank's sessions. A client that does not say what it mounted is taken to have mounted ``/``."""
+    """One rank's clients. One that does not say what it mounted is taken to have mounted ``/``.
+
+    The managers' own mounts (this module's, the volumes module's) are no workload and are left out.
+    """
     return [
         Session(
             rank=rank,
@@ -18,4 +21,5 @@ def parse_sessions(rank: int, answer: Iterable[Mapping[str, Any]]) -> list[Sessi
             load=float(entry["request_load_avg"]),
         )
         for entry in answer
+        if entry.get("auth_name", {}).get("type_str") != "mgr"
     ]

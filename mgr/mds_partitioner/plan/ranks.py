@@ -18,8 +18,7 @@ def parse_ranks(text: str) -> tuple[int, ...]:
     if text.lower().startswith("0x"):
         return mask_ranks(text)
     ranks = set()
-    for part in text.split(","):
-        part = part.strip()
+    for part in map(str.strip, text.split(",")):
         if not (part.isascii() and part.isdigit()) or int(part) >= MAX_RANKS:
             raise BadInput(
                 f"'{part}' in '{text}' is not a rank: give ranks as a list of numbers "

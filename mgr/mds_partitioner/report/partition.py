@@ -5,7 +5,18 @@ from collections.abc import Mapping, Sequence
 from dataclasses import asdict
 from typing import Any
 
-from ..act.journal import APPLIED, INTENT, READY, SKIPPED, UNDOING, UNDONE, Run
+from ..act.journal import (
+    APPLIED,
+    KEPT,
+    PAUSED,
+    READY,
+    ROLLED_BACK,
+    ROLLING_BACK,
+    SKIPPED,
+    UNDOING,
+    UNDONE,
+    Run,
+)
 from ..plan.plan import Plan
 from ..plan.ranks import format_ranks, ranks_mask
 from .text import count, printable, table
@@ -135,12 +146,21 @@ def run_text(run: Run, current: Mapping[int, Sequence[int]]) -> str:
     return "\n\n".join([head, table(COLUMNS, rows, LEFT), *(["\n".join(problems)] if problems else [])])
 
 
+FORWARD, BACKWARD = (APPLIED, SKIPPED), (UNDONE, KEPT)
+
+
+def _goals(run: Run) -> tuple[str, ...]:
+    """The states of a step that has nothing left to do, in the direction that the plan goes."""
+    paused_back = run.head.state == PAUSED and run.head.resume_to == ROLLING_BACK
+    back = paused_back or run.head.state in (ROLLING_BACK, ROLLED_BACK)
+    return (*BACKWARD, SKIPPED) if back else FORWARD
+
+
 def progress(run: Run) -> float:
-    """Part of the steps that have ended, 0 to 1; backwards, the part that is undone."""
-    if not run.plan.steps:
-        return 1.0
-    ended = sum(r.state not in (INTENT, UNDOING) for r in run.records.values())
-    return ended / len(run.plan.steps)
+    """Part of the steps that have ended, 0 to 1; while rolling back, of those that were made."""
+    goals = _goals(run)
+    total = len(run.records) if goals != FORWARD else len(run.plan.steps)
+    return sum(r.state in goals for r in run.records.values()) / total if total else 1.0
 
 
 def _records(run: Run, row: int) -> list[str]:
@@ -154,7 +174,7 @@ def _records(run: Run, row: int) -> list[str]:
 def row_progress(run: Run, row: int) -> float:
     """Part of a row's steps that have ended; 1 when it has none."""
     states = _records(run, row)
-    return sum(s in (APPLIED, UNDONE, SKIPPED) for s in states) / len(states) if states else 1.0
+    return sum(s in _goals(run) for s in states) / len(states) if states else 1.0
 
 
 def row_status(run: Run, row: int) -> str:
@@ -168,7 +188,7 @@ def row_status(run: Run, row: int) -> str:
         return "Done"
     if states <= {UNDONE, SKIPPED} and UNDONE in states:
         return "Rolled back"
-    if UNDOING in states or UNDONE in states:
+    if run.head.state == ROLLING_BACK or UNDOING in states or UNDONE in states:
         return "Rolling back"
     if states <= {APPLIED, SKIPPED}:
         return "Skipped" if states == {SKIPPED} else "Done in part"

@@ -22,7 +22,7 @@ def printable(text: str) -> str:
 
 
 def table(columns: Sequence[str], rows: Sequence[Sequence[Any]], left: Sequence[str] = ("Name",)) -> str:
-    """A table in the style of ``ceph fs status``: numbers to the right, the columns in ``left`` to the left."""
+    """A table like ``ceph fs status``: numbers to the right, the columns in ``left`` to the left."""
     drawn = PrettyTable(list(columns), border=False)
     drawn.left_padding_width, drawn.right_padding_width = 0, 2
     for column in columns:
