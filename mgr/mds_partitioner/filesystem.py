@@ -48,7 +48,12 @@ class FileSystem:
             self._handle.setxattr(os.fsencode(path), attribute, value.encode(), 0)
 
     def pin(self, path: str) -> int:
-        """``ceph.dir.pin`` of the directory itself; -1 when it follows its parent."""
+        """``ceph.dir.pin`` of the directory itself; -1 when it follows its parent.
+
+        The client library answers from its cache, which another mount's change does not reach; recursive
+        statistics are always asked of the MDS, and the answer brings the pin along.
+        """
+        self.rentries(path)
         try:
             return int(self.get(path, PIN))
         except CephError as e:

@@ -18,7 +18,7 @@ from ..host import Host
 from ..model import NO_PIN, FsState
 from ..options import Settings
 from ..plan.plan import PIN_STEP, Step
-from .changes import Change, Gone, Whereabouts, bind
+from .changes import Gone, Whereabouts, bind
 from .journal import (
     APPLIED,
     DONE,
@@ -151,12 +151,13 @@ class Executor:
         except Gone as e:
             self._skip(run, i, str(e))
             return True
-        if not _holds(change, step.value):
-            if change.read() != record.old:
-                self._skip(run, i, "an operator changed it while it was under way")
-                return True
+        now = change.read()
+        if now == record.old != step.value:
             change.write(step.value)
             return False
+        if now != step.value:
+            self._skip(run, i, f"an operator changed it to {now} while it was under way")
+            return True
         if change.arrived(step.value):
             self._journal.record(run, i, Record(APPLIED, record.old, time.time()))
             return True
@@ -198,13 +199,9 @@ class Executor:
         waited = time.time() - record.time > settings.arrival_timeout
         if via is not None and now == via and not (change.arrived(via) or waited):
             return
-        if not _holds(change, record.old):
+        if now != record.old:
             change.write(record.old)
         self._journal.record(run, i, Record(UNDONE, record.old, time.time()))
-
-
-def _holds(change: Change, value: str) -> bool:
-    return change.read() == value
 
 
 def _way_back(step: Step, record: Record, fs: FsState) -> str | None:
