@@ -5,12 +5,15 @@ import contextlib
 import os
 import signal
 import subprocess
-import threading
+import tempfile
 from collections import deque
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
+from typing import IO
 
 from lab.errors import LabError
 
+_Stream = int | IO[str] | None
 # The kernel kills the child when this process dies, so that kill -9 of it leaves none.
 _DIE_WITH_PARENT = ("setpriv", "--pdeathsig", "KILL", "--")
 
@@ -26,42 +29,49 @@ def pipeline(
 ) -> None:
     """Run producer | consumer; on_line gets each line of the producer's standard error."""
     tail: deque[str] = deque(maxlen=200)
-    # Their own process group, so that Ctrl-C reaches them only through _end, in the right order.
+    with (
+        tempfile.TemporaryFile("w+", errors="replace") as said,
+        _started(producer, env, subprocess.DEVNULL, subprocess.PIPE, subprocess.PIPE) as source,
+        _started(consumer, env, source.stdout, None, said) as sink,
+    ):
+        assert source.stdout is not None and source.stderr is not None
+        # Else the producer would not notice the consumer's end.
+        source.stdout.close()
+        for line in source.stderr:
+            tail.append(line)
+            on_line(line.strip())
+        status = (source.wait(), sink.wait())
+        said.seek(0)
+        _blame((producer, status[0], explain(tail)), (consumer, status[1], last_line(said.read())))
+
+
+@contextmanager
+def _started(
+    command: list[str], env: Mapping[str, str], stdin: _Stream, stdout: _Stream, stderr: _Stream
+) -> "Iterator[subprocess.Popen[str]]":
+    """A child in its own process group, so that Ctrl-C reaches it only through _end, in the right order."""
     with subprocess.Popen(
-        [*_DIE_WITH_PARENT, *producer],
-        stdin=subprocess.DEVNULL,
-        stdout=subprocess.PIPE,
-        stderr=subprocess.PIPE,
+        [*_DIE_WITH_PARENT, *command],
+        stdin=stdin,
+        stdout=stdout,
+        stderr=stderr,
         env=env,
         text=True,
         errors="replace",
         process_group=0,
-    ) as source:
+    ) as process:
         try:
-            assert source.stdout is not None and source.stderr is not None
-            with subprocess.Popen(
-                [*_DIE_WITH_PARENT, *consumer],
-                stdin=source.stdout,
-                stderr=subprocess.PIPE,
-                text=True,
-                errors="replace",
-                process_group=0,
-            ) as sink:
-                try:
-                    source.stdout.close()
-                    sink_tail = _collect(sink)
-                    for line in source.stderr:
-                        tail.append(line)
-                        on_line(line.strip())
-                    status = (source.wait(), sink.wait())
-                finally:
-                    _end(sink)
+            yield process
         finally:
-            _end(source)
-    if status[0]:
-        raise LabError(f"{_program(producer)} failed: {explain(tail)}")
-    if status[1]:
-        raise LabError(f"{consumer[0]} failed: {last_line(''.join(sink_tail))}")
+            _end(process)
+
+
+def _blame(*ends: tuple[list[str], int, str]) -> None:
+    """Raise LabError if any end failed; one that only lost its reader is not to blame."""
+    fine = (0, -signal.SIGPIPE)
+    failed = [f"{_program(command)} failed: {why}" for command, status, why in ends if status not in fine]
+    if failed:
+        raise LabError("; ".join(failed))
 
 
 def _program(command: list[str]) -> str:
@@ -77,15 +87,6 @@ def explain(lines: "deque[str]") -> str:
         if line.startswith(("E: ", "Err:", "W: Failed")) and "apt-get" not in line:
             return line.strip()
     return last_line("".join(lines))
-
-
-def _collect(process: "subprocess.Popen[str]") -> list[str]:
-    """Read a child's standard error in the background, so that it never blocks on a full pipe."""
-    lines: list[str] = []
-    stream = process.stderr
-    assert stream is not None
-    threading.Thread(target=lambda: lines.extend(stream), daemon=True).start()
-    return lines
 
 
 def _end(process: "subprocess.Popen[str]") -> None:

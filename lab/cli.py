@@ -12,7 +12,7 @@ from types import FrameType
 
 from lab import cephconf, daemons, releases, rootfs, sandbox, state
 from lab.api import Lab
-from lab.clients.run import ClientRun
+from lab.clients.run import ClientRun, Line
 from lab.clients.spec import LoadSpec
 from lab.errors import LabError
 from lab.lifecycle import end
@@ -53,6 +53,10 @@ def main(argv: Sequence[str]) -> int:
     except LabError as e:
         print(f"lab: {e}", file=sys.stderr)
         return 1
+    except BrokenPipeError:
+        # What is still buffered has nowhere to go.
+        os.dup2(os.open(os.devnull, os.O_WRONLY), 1)
+        return 128 + signal.SIGPIPE
     except ModuleNotFoundError as e:
         print(f"lab: the Python package {e.name} is missing: pip install {e.name}", file=sys.stderr)
         return 1
@@ -135,7 +139,7 @@ def _exec(name: str, rest: list[str]) -> int:
 
 def _shell(name: str, rest: list[str]) -> int:
     _sub("shell", "A shell in the lab.").parse_args(rest)
-    return _replace(name, ["/bin/bash", "-l"])
+    return _replace(name, ["/bin/bash"])
 
 
 def _replace(name: str, argv: list[str]) -> int:
@@ -207,19 +211,22 @@ def _clients(name: str, rest: list[str]) -> int:
     except OSError as e:
         raise LabError(f"cannot read the load {args.load}: {e.strerror}") from None
     inside = sandbox.Sandbox(state.load(name).sandbox_pid)
-    run = ClientRun(
-        inside,
-        load,
-        seconds=args.seconds,
-        prepare=args.prepare,
-        on_line=lambda line: print(json.dumps(line), flush=True),
-    )
+    run = ClientRun(inside, load, seconds=args.seconds, prepare=args.prepare, on_line=_print_line)
     try:
         run.wait()
     except _InterruptedError:
         run.stop()
         raise
     return 0
+
+
+def _print_line(line: Line) -> None:
+    try:
+        print(json.dumps(line), flush=True)
+    except BrokenPipeError:
+        # Nobody reads any more, as with `| head`: that ends the clients, and they unmount.
+        os.kill(os.getpid(), signal.SIGTERM)
+        raise
 
 
 def _status(name: str, rest: list[str]) -> int:

@@ -47,6 +47,7 @@ class ClientRun:
             process_group=0,
         )
         self._errors: list[str] = []
+        self._callback_error: Exception | None = None
         self._threads = [threading.Thread(target=t, daemon=True) for t in (self._read, self._read_errors)]
         for thread in self._threads:
             thread.start()
@@ -78,6 +79,8 @@ class ClientRun:
         except subprocess.TimeoutExpired:
             raise LabError(f"the clients have not ended within {timeout:g} s") from None
         self._finish()
+        if self._callback_error:
+            raise self._callback_error
         if status:
             raise LabError(f"a client failed: {self._why(status)}")
         return self.lines
@@ -134,8 +137,17 @@ class ClientRun:
             if self._log:
                 self._log.write(text)
                 self._log.flush()
-            if self._on_line:
-                self._on_line(line)
+            self._pass_on(line)
+
+    def _pass_on(self, line: Line) -> None:
+        """A callback that fails must not stop the reading: the clients would block on a full pipe."""
+        if self._on_line is None:
+            return
+        try:
+            self._on_line(line)
+        except Exception as e:
+            self._callback_error = e
+            self._on_line = None
 
     def _read_errors(self) -> None:
         assert self._process.stderr is not None

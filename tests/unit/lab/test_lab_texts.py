@@ -4,6 +4,7 @@
 import base64
 import dataclasses
 import fcntl
+import os
 import struct
 from collections import deque
 from pathlib import Path
@@ -172,6 +173,47 @@ def test_the_callers_environment_stays_outside(monkeypatch: pytest.MonkeyPatch) 
     monkeypatch.setenv("TERM", "xterm")
     env = sandbox.environment({"PYTHONPATH": "/x"})
     assert "CEPH_ARGS" not in env and env["TERM"] == "xterm" and env["PYTHONPATH"] == "/x"
+
+
+def test_a_pipeline_hands_on_data_and_shows_lines(tmp_path: Path) -> None:
+    lines: list[str] = []
+    out = tmp_path / "out"
+    producer = ["sh", "-c", "echo data; echo step 1 >&2; echo step 2 >&2"]
+    child.pipeline(producer, ["sh", "-c", f"cat > {out}"], os.environ, lines.append)
+    assert out.read_text() == "data\n"
+    assert lines == ["step 1", "step 2"]
+
+
+@pytest.mark.parametrize(
+    ("producer", "consumer", "says"),
+    [
+        (
+            ["env", "--", "sh", "-c", "echo 'E: no such package' >&2; exit 3"],
+            ["cat"],
+            "sh failed: E: no such package",
+        ),
+        (["yes"], ["sh", "-c", "echo full >&2; exit 1"], "^sh failed: full$"),
+        (["sh", "-c", "exit 1"], ["false"], "^sh failed: it said nothing; false failed: it said nothing$"),
+    ],
+)
+def test_a_broken_pipeline_says_which_end_and_why(
+    producer: list[str], consumer: list[str], says: str
+) -> None:
+    with pytest.raises(LabError, match=says):
+        child.pipeline(producer, consumer, os.environ, lambda line: None)
+
+
+def test_an_interrupted_pipeline_leaves_no_process(tmp_path: Path) -> None:
+    pid_file = tmp_path / "pid"
+
+    def interrupt(line: str) -> None:
+        raise KeyboardInterrupt
+
+    with pytest.raises(KeyboardInterrupt):
+        child.pipeline(
+            ["sh", "-c", f"echo $$ > {pid_file}; echo >&2; sleep 60"], ["cat"], os.environ, interrupt
+        )
+    assert not Path(f"/proc/{pid_file.read_text().strip()}").exists()
 
 
 def test_the_cause_of_a_failed_bootstrap_is_its_first_error() -> None:
