@@ -26,7 +26,6 @@ _BUILD_DISK = 3 * _GIB
 _LAB_DISK = _GIB // 2
 _MEMORY = 2 * _GIB
 _REACH_S = 15
-_DEFAULT_MIRROR = "http://deb.debian.org/debian"
 
 
 def check(release: Release, lab_parent: Path) -> None:
@@ -113,9 +112,12 @@ def _check_pip() -> None:
 
 
 def _check_mirror(release: Release) -> None:
-    mirror = (aptconf.mirrors() or [_DEFAULT_MIRROR])[0]
+    mirrors = aptconf.mirrors()
+    if not mirrors:
+        # mmdebstrap has its own default, and says itself when that is out of reach.
+        return
     opener = urllib.request.build_opener(urllib.request.ProxyHandler(aptconf.proxies() or None))
-    url = f"{mirror}/dists/{release.suite}/Release"
+    url = f"{mirrors[0]}/dists/{release.suite}/Release"
     try:
         with opener.open(urllib.request.Request(url, method="HEAD"), timeout=_REACH_S):
             pass
