@@ -2,13 +2,14 @@
 """The manager module: options, commands and the loop. It wires and delegates.
 
 In ceph-mgr the parameters' names and types and the docstrings *are* the command line and its help.
+Reef reads the types in the form of ``typing.Optional`` only.
 """
 
 import importlib.util
 import shutil
 import threading
 from collections.abc import Callable
-from typing import Any, ClassVar
+from typing import Any, ClassVar, Optional
 
 from mgr_module import HandleCommandResult, MgrModule, MgrStandbyModule, NotifyType
 
@@ -146,38 +147,38 @@ class Module(MgrModule):
         return self._answer(lambda: commands.status(self, format))
 
     @read_command("mds_partitioner imbalance")
-    def cmd_imbalance(self, fs: str | None = None, format: str = "table") -> HandleCommandResult:
+    def cmd_imbalance(self, fs: Optional[str] = None, format: str = "table") -> HandleCommandResult:
         """Show the imbalance factor of this moment, each rank's load, and what Lunule would move"""
         return self._answer(lambda: commands.imbalance(self, fs, format))
 
     @write_command("mds_partitioner analyze start")
     def cmd_analyze_start(
         self,
-        fs: str | None = None,
-        duration: int | None = None,
-        directories: str | None = None,
+        fs: Optional[str] = None,
+        duration: Optional[int] = None,
+        directories: Optional[str] = None,
         format: str = "table",
     ) -> HandleCommandResult:
         """Sample the load of subvolumes, or of a JSON list of directories, for a number of seconds"""
         return self._answer(lambda: commands.analyze_start(self, fs, duration, directories, format))
 
     @read_command("mds_partitioner analyze status")
-    def cmd_analyze_status(self, fs: str | None = None, format: str = "table") -> HandleCommandResult:
+    def cmd_analyze_status(self, fs: Optional[str] = None, format: str = "table") -> HandleCommandResult:
         """Show the analysis: subvolumes by workload, ranks, imbalance, recommended number of MDSs"""
         return self._answer(lambda: commands.analyze_status(self, fs, format))
 
     @write_command("mds_partitioner analyze stop")
-    def cmd_analyze_stop(self, fs: str | None = None, format: str = "table") -> HandleCommandResult:
+    def cmd_analyze_stop(self, fs: Optional[str] = None, format: str = "table") -> HandleCommandResult:
         """End an analysis early and judge what was sampled"""
         return self._answer(lambda: commands.analyze_stop(self, fs, format))
 
     @write_command("mds_partitioner partition plan")
     def cmd_partition_plan(
         self,
-        fs: str | None = None,
-        name: str | None = None,
+        fs: Optional[str] = None,
+        name: Optional[str] = None,
         heavy: str = "mask",
-        ranks: str | None = None,
+        ranks: Optional[str] = None,
         force: bool = False,
         format: str = "table",
     ) -> HandleCommandResult:
@@ -187,8 +188,8 @@ class Module(MgrModule):
     @write_command("mds_partitioner partition start")
     def cmd_partition_start(
         self,
-        fs: str | None = None,
-        plan: str | None = None,
+        fs: Optional[str] = None,
+        plan: Optional[str] = None,
         heavy: str = "mask",
         dry_run: bool = False,
         force: bool = False,
@@ -199,42 +200,42 @@ class Module(MgrModule):
 
     @read_command("mds_partitioner partition status")
     def cmd_partition_status(
-        self, fs: str | None = None, plan: str | None = None, format: str = "table"
+        self, fs: Optional[str] = None, plan: Optional[str] = None, format: str = "table"
     ) -> HandleCommandResult:
         """Show a plan's execution, one row a subvolume"""
         return self._answer(lambda: commands.partition_status(self, fs, plan, format))
 
     @read_command("mds_partitioner partition ls")
-    def cmd_partition_ls(self, fs: str | None = None, format: str = "table") -> HandleCommandResult:
+    def cmd_partition_ls(self, fs: Optional[str] = None, format: str = "table") -> HandleCommandResult:
         """List the plans of a file system"""
         return self._answer(lambda: commands.partition_ls(self, fs, format))
 
     @write_command("mds_partitioner partition pause")
     def cmd_partition_pause(
-        self, fs: str | None = None, duration: int | None = None, format: str = "table"
+        self, fs: Optional[str] = None, duration: Optional[int] = None, format: str = "table"
     ) -> HandleCommandResult:
         """Begin no further step, for a number of seconds or until resumed"""
         return self._answer(lambda: commands.partition_pause(self, fs, duration, format))
 
     @write_command("mds_partitioner partition resume")
-    def cmd_partition_resume(self, fs: str | None = None, format: str = "table") -> HandleCommandResult:
+    def cmd_partition_resume(self, fs: Optional[str] = None, format: str = "table") -> HandleCommandResult:
         """Go on with a paused plan"""
         return self._answer(lambda: commands.partition_resume(self, fs, format))
 
     @write_command("mds_partitioner partition stop")
-    def cmd_partition_stop(self, fs: str | None = None, format: str = "table") -> HandleCommandResult:
+    def cmd_partition_stop(self, fs: Optional[str] = None, format: str = "table") -> HandleCommandResult:
         """End the execution of a plan where it is"""
         return self._answer(lambda: commands.partition_stop(self, fs, format))
 
     @write_command("mds_partitioner partition rollback")
     def cmd_partition_rollback(
-        self, fs: str | None = None, plan: str | None = None, format: str = "table"
+        self, fs: Optional[str] = None, plan: Optional[str] = None, format: str = "table"
     ) -> HandleCommandResult:
         """Put back every pin, mask and balancer setting that a plan replaced"""
         return self._answer(lambda: commands.partition_rollback(self, fs, plan, format))
 
     @write_command("mds_partitioner partition rm")
-    def cmd_partition_rm(self, plan: str, fs: str | None = None) -> HandleCommandResult:
+    def cmd_partition_rm(self, plan: str, fs: Optional[str] = None) -> HandleCommandResult:
         """Forget a plan that is not being executed; the pins it set become yours"""
         return self._answer(lambda: commands.partition_rm(self, fs, plan))
 
