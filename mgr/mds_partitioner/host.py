@@ -13,7 +13,7 @@ from mgr_util import CephfsClient, CephfsConnectionException, open_filesystem
 from . import ceph_compat
 from .errors import BadInput, CephError, JournalError, NotFound, PartitionerError, Unavailable
 from .filesystem import FileSystem
-from .model import FsState, MdsInfo
+from .model import Address, FsState, MdsInfo
 
 T = TypeVar("T")
 FS_TIMEOUT = 60.0  # s: a libcephfs call waits for the MDS for ever, the operator does not
@@ -115,6 +115,15 @@ class Host:
         raw = self._module.get("health")
         checks = json.loads(raw["json"]).get("checks", {})
         return {code: str(check["summary"]["message"]) for code, check in checks.items()}
+
+    def manager_addresses(self) -> frozenset[Address]:
+        """Where the managers' own clients (this module's mount among them) come from, from the MgrMap."""
+        clients = self._module.get("mgr_map").get("active_clients", [])
+        return frozenset(
+            (str(address["addr"]), int(address["nonce"]))
+            for client in clients
+            for address in client["addrvec"]
+        )
 
     def mon(self, prefix: str, **arguments: str) -> str:
         """Run a mon command. :raises CephError: with the mon's own words."""

@@ -3,6 +3,7 @@
 
 from dataclasses import dataclass, field
 
+Address = tuple[str, int]  # "ip:port" and nonce of a client
 NO_PIN = -1  # ceph.dir.pin of a directory that follows its parent
 
 

@@ -137,7 +137,7 @@ class Module(MgrModule):
         try:
             return HandleCommandResult(0, operation(), "")
         except PartitionerError as e:
-            return HandleCommandResult(-e.code, "", f"Error: {e}")
+            return HandleCommandResult(-e.code, "", str(e))
         finally:
             self._wake.set()
 

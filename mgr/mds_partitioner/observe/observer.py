@@ -60,13 +60,14 @@ class Observer:
         self._turn = [r for r in self._turn if r in active] + [r for r in active if r not in self._turn]
         now, self._turn = self._turn[:limit], self._turn[limit:] + self._turn[:limit]
         answers = self._host.tell_each([active[r].name for r in now], "session ls")
+        managers = self._host.manager_addresses()
         missing = []
         for rank in now:
             answer = answers[active[rank].name]
             if isinstance(answer, PartitionerError):
                 missing.append(rank)
             else:
-                self._sessions[rank] = parse_sessions(rank, answer)
+                self._sessions[rank] = parse_sessions(rank, answer, managers)
         return tuple(missing)
 
     def _heat(self, fs: FsState, paths: Collection[str]) -> dict[int, dict[str, float]]:

@@ -1,13 +1,21 @@
 # SPDX-License-Identifier: LGPL-2.1-or-later
 """The client sessions of a rank (``session ls``)."""
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Collection, Iterable, Mapping
 from typing import Any
 
-from ..model import Session
+from ..model import Address, Session
 
 
-def parse_sessions(rank: int, answer: Iterable[Mapping[str, Any]]) -> list[Session]:
+def address(entry: Mapping[str, Any]) -> Address:
+    """Where a session comes from."""
+    where = entry["entity"]["addr"]
+    return str(where["addr"]), int(where["nonce"])
+
+
+def parse_sessions(
+    rank: int, answer: Iterable[Mapping[str, Any]], managers: Collection[Address]
+) -> list[Session]:
     """One rank's clients. One that does not say what it mounted is taken to have mounted ``/``.
 
     The managers' own mounts (this module's, the volumes module's) are no workload and are left out.
@@ -21,5 +29,5 @@ def parse_sessions(rank: int, answer: Iterable[Mapping[str, Any]]) -> list[Sessi
             load=float(entry["request_load_avg"]),
         )
         for entry in answer
-        if entry.get("auth_name", {}).get("type_str") != "mgr"
+        if address(entry) not in managers
     ]
