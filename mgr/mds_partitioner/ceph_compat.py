@@ -8,7 +8,8 @@ Tentacle (20.2) gives every module a command registry of its own and renamed the
 
 import json
 import threading
-from typing import Any
+from collections.abc import Callable
+from typing import Any, TypeVar
 
 import cephfs
 import mgr_module
@@ -18,15 +19,26 @@ from .errors import CephError, Unavailable
 
 if hasattr(mgr_module, "CLICommandBase"):
     Commands: Any = mgr_module.CLICommandBase.make_registry_subtype("MdsPartitionerCLICommand")
-    read_command: Any = Commands.Read
-    write_command: Any = Commands.Write
+    _read, _write = Commands.Read, Commands.Write
 else:
     Commands = mgr_module.CLICommand
-    read_command = mgr_module.CLIReadCommand
-    write_command = mgr_module.CLIWriteCommand
+    _read, _write = mgr_module.CLIReadCommand, mgr_module.CLIWriteCommand
 
+F = TypeVar("F", bound=Callable[..., Any])
 _connecting = threading.Lock()
 Point = tuple[float, ...]  # (seconds since the epoch, value) or, for averages, (seconds, sum, count)
+
+
+def read_command(prefix: str) -> Callable[[F], F]:
+    """Register a method as a command that changes nothing."""
+    decorator: Callable[[F], F] = _read(prefix)
+    return decorator
+
+
+def write_command(prefix: str) -> Callable[[F], F]:
+    """Register a method as a command that may change something."""
+    decorator: Callable[[F], F] = _write(prefix)
+    return decorator
 
 
 def counter(module: MgrModule, mds: str, path: str) -> list[Point]:

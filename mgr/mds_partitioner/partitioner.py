@@ -188,9 +188,9 @@ class Partitioner:
         :raises Busy: a newer plan is in force and must be rolled back first
         """
         forced = [run for run, _, _ in in_force(self._known(), fs.fscid)]
-        run = self._find(fs, name) if name else (forced or [None])[-1]
-        if run is None:
+        if not name and not forced:
             raise NotFound(f"no plan of '{fs.name}' is in force: there is nothing to roll back")
+        run = self._find(fs, name) if name else forced[-1]
         if run.head.state in (ROLLED_BACK, ROLLING_BACK):
             return run
         newer = [r.plan.name for r in forced if r.plan.created > run.plan.created]

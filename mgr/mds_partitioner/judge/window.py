@@ -60,15 +60,15 @@ class Window:
             self._series = {rank: [] for rank in ranks}
         for rank, sample in ranks.items():
             self._series[rank].append(sample)
-        for sample in snapshot.directories:
-            total = self._sums.get(sample.directory.path)
-            if total is None or total.last.directory != sample.directory:
-                total = self._sums[sample.directory.path] = _Sum(sample)
-            total.last = sample
-            total.wss = max(total.wss, sample.wss)
-            total.requests += sample.requests
+        for seen in snapshot.directories:
+            total = self._sums.get(seen.directory.path)
+            if total is None or total.last.directory != seen.directory:
+                total = self._sums[seen.directory.path] = _Sum(seen)
+            total.last = seen
+            total.wss = max(total.wss, seen.wss)
+            total.requests += seen.requests
             total.epochs += 1
-            total.shared = total.shared or sample.shared
+            total.shared = total.shared or seen.shared
         present = {s.directory.path for s in snapshot.directories}
         self._sums = {path: total for path, total in self._sums.items() if path in present}
         self._missing += len(snapshot.missing)

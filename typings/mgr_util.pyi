@@ -1,0 +1,20 @@
+# SPDX-License-Identifier: LGPL-2.1-or-later
+# What the module uses of Ceph's src/pybind/mgr/mgr_util.py.
+from contextlib import AbstractContextManager
+from typing import Any
+
+from mgr_module import MgrModule
+
+class CephfsConnectionException(Exception):
+    errno: int
+    error_str: str
+
+class CephfsConnectionPool:
+    def del_connections(self, fs_name: str, wait: bool = ...) -> None: ...
+
+class CephfsClient:
+    connection_pool: CephfsConnectionPool
+    def __init__(self, mgr: MgrModule) -> None: ...
+    def shutdown(self) -> None: ...
+
+def open_filesystem(fsc: CephfsClient, fs_name: str) -> AbstractContextManager[Any]: ...
