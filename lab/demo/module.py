@@ -1,0 +1,65 @@
+# SPDX-License-Identifier: LGPL-2.1-or-later
+"""The module's commands, as the demo uses them."""
+
+import json
+import time
+from collections.abc import Mapping
+from typing import Any
+
+from lab.api import Lab
+from lab.errors import LabError
+from lab.monitor import CommandError
+
+NAME = "mds_partitioner"
+_ENABLE_S = 60
+
+
+def enable(lab: Lab, options: Mapping[str, str]) -> None:
+    """Enable the module, set its options, and return when it answers."""
+    for name, value in options.items():
+        set_option(lab, name, value)
+    lab.monitor.command("mgr module enable", module=NAME)
+    wait(lab)
+
+
+def disable(lab: Lab) -> None:
+    """Disable the module; the manager restarts."""
+    lab.monitor.command("mgr module disable", module=NAME)
+
+
+def set_option(lab: Lab, name: str, value: str) -> None:
+    """Set one of the module's options."""
+    lab.monitor.command("config set", who="mgr", name=f"mgr/{NAME}/{name}", value=value)
+
+
+def wait(lab: Lab) -> None:
+    """Return when the module answers: enabling one restarts the manager."""
+    deadline = time.monotonic() + _ENABLE_S
+    while True:
+        try:
+            ask(lab, "status")
+            ask(lab, "imbalance")
+            return
+        except LabError as e:
+            if time.monotonic() > deadline:
+                raise LabError(f"{NAME} does not answer {_ENABLE_S} s after it was enabled: {e}") from None
+        time.sleep(0.3)
+
+
+def text(lab: Lab, command: str, **args: Any) -> str:
+    """The answer to a command, for people."""
+    return lab.monitor.command(f"{NAME} {command}", target="mgr", timeout=60, **args)
+
+
+def ask(lab: Lab, command: str, **args: Any) -> dict[str, Any]:
+    """The answer to a command as plain data (a list under "rows")."""
+    value = json.loads(text(lab, command, format="json", **args))
+    return value if isinstance(value, dict) else {"rows": value}
+
+
+def ask_or_none(lab: Lab, command: str, **args: Any) -> dict[str, Any] | None:
+    """The same, but None when a busy MDS or manager did not answer this time."""
+    try:
+        return ask(lab, command, **args)
+    except CommandError:
+        return None
