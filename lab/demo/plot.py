@@ -1,12 +1,13 @@
 # SPDX-License-Identifier: LGPL-2.1-or-later
 """The picture: op/s, load a rank and IF over time."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
 from lab.demo.factor import THRESHOLD
 
+_SMOOTH_S = 5
 _COLOURS = ("#0072b2", "#e69f00", "#009e73", "#cc79a7", "#56b4e9", "#d55e00")
 
 
@@ -31,7 +32,7 @@ def draw(run: Mapping[str, Any], path: Path) -> None:
             axes.spines[["top", "right"]].set_visible(False)
             axes.set_ylim(bottom=0)
         factor.set_xlabel("seconds")
-        factor.set_xlim(left=0)
+        factor.set_xlim(0, series["ops"][-1][0])
         figure.suptitle(
             f"{len(series['loads'][0][1])} MDS ranks at {run['cpu_percent']} % of a core each, "
             f"{run['subvolumes']} subvolumes, Ceph {run['release']}",
@@ -44,9 +45,18 @@ def draw(run: Mapping[str, Any], path: Path) -> None:
 
 def _ops(axes: Any, run: Mapping[str, Any]) -> None:
     times, values = zip(*run["series"]["ops"], strict=True)
-    axes.plot(times, values, color="#444444", linewidth=1.2)
+    axes.plot(times, values, color="#bbbbbb", linewidth=1, label="each second")
+    axes.plot(times, _smooth(values), color="#222222", linewidth=1.8, label=f"mean of {_SMOOTH_S} s")
+    axes.legend(loc="lower right", frameon=True, framealpha=0.9, ncols=2, fontsize=8)
     axes.set_ylabel("clients, op/s")
     axes.margins(y=0.25)
+
+
+def _smooth(values: Sequence[float]) -> list[float]:
+    """Centred moving mean, of what there is at the ends."""
+    reach = _SMOOTH_S // 2
+    windows = (values[max(0, i - reach) : i + reach + 1] for i in range(len(values)))
+    return [sum(window) / len(window) for window in windows]
 
 
 def _load(axes: Any, series: Mapping[str, Any]) -> None:
