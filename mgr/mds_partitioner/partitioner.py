@@ -33,6 +33,7 @@ from .errors import BadInput, Busy, NotFound, PartitionerError, Unavailable
 from .host import Host
 from .model import FsState
 from .observe.children import children
+from .observe.ranks import silence
 from .observe.subtrees import SubtreeMap, parse_subtrees
 from .options import Settings
 from .plan.plan import Plan
@@ -230,7 +231,7 @@ class Partitioner:
         return {i: where.ranks(row.path) or row.current for i, row in enumerate(run.plan.rows)}
 
     def _why_wait(self, fs: FsState) -> str | None:
-        return why_wait(fs, self._host.health())
+        return why_wait(fs, self._host.health(), silence(self._host, fs))
 
     def _known(self) -> list[Run]:
         if self._runs is None:

@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: LGPL-2.1-or-later
 """Each rank's load, from the perf counters that the MDSs report to the manager anyway."""
 
+import time
 from typing import Any
 
 from ..host import Host
@@ -43,3 +44,10 @@ def observe_ranks(host: Host, fs: FsState, window: float) -> tuple[RankSample, .
     active = fs.active()
     answers = host.tell_each([m.name for m in active], "perf dump", logger="mds", counter="q")
     return tuple(_sample(host, mds, window, _queue(answers[mds.name])) for mds in active)
+
+
+def silence(host: Host, fs: FsState) -> dict[int, float]:
+    """Seconds since each active rank's last report to this manager; ranks it has not heard of are left out."""
+    now = time.time()
+    last = {m.rank: host.counter(m.name, "mds.inodes") for m in fs.active()}
+    return {rank: now - points[-1][0] for rank, points in last.items() if points}

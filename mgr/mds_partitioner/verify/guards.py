@@ -19,8 +19,16 @@ STOP_CHECKS = (
 )
 
 
-def why_wait(fs: FsState, health: Mapping[str, str]) -> str | None:
-    """One sentence that says why nothing should be changed now and what to do; None when all is well."""
+# The MDSs report to the manager every 5 s (mgr_stats_period). Without a standby to replace it, a dead MDS stays
+# up:active in the FSMap, so silence is the only sign of it.
+SILENT_AFTER = 20.0  # s
+
+
+def why_wait(fs: FsState, health: Mapping[str, str], silence: Mapping[int, float]) -> str | None:
+    """One sentence that says why nothing should be changed now and what to do; None when all is well.
+
+    :param silence: seconds since each rank last reported to the manager; ranks that never did are left out
+    """
     if fs.damaged:
         return f"rank {format_ranks(fs.damaged)} is damaged: repair it, the plan then goes on"
     if fs.failed:
@@ -37,6 +45,12 @@ def why_wait(fs: FsState, health: Mapping[str, str]) -> str | None:
             f"'{fs.name}' is being resized from {len(fs.ranks_in)} to {fs.max_mds} ranks: "
             "the plan goes on when that is done"
         )
+    for m in fs.mds:
+        if silence.get(m.rank, 0.0) > SILENT_AFTER:
+            return (
+                f"rank {m.rank} (mds.{m.name}) has said nothing for {silence[m.rank]:.0f} s: "
+                "the plan goes on when it or a standby answers"
+            )
     for code in STOP_CHECKS:
         if code in health:
             return f"{code}: {health[code]}: the plan goes on when it is gone (ceph health detail)"
