@@ -47,7 +47,7 @@ def observe_ranks(host: Host, fs: FsState, window: float) -> tuple[RankSample, .
 
 
 def silence(host: Host, fs: FsState) -> dict[int, float]:
-    """Seconds since each active rank's last report to this manager; ranks it has not heard of are left out."""
+    """Seconds since each active rank's last report to this manager; without those it never heard of."""
     now = time.time()
     last = {m.rank: host.counter(m.name, "mds.inodes") for m in fs.active()}
     return {rank: now - points[-1][0] for rank, points in last.items() if points}

@@ -19,7 +19,7 @@ STOP_CHECKS = (
 )
 
 
-# The MDSs report to the manager every 5 s (mgr_stats_period). Without a standby to replace it, a dead MDS stays
+# The MDSs report to the manager every 5 s (mgr_stats_period). Without a standby, a dead MDS stays
 # up:active in the FSMap, so silence is the only sign of it.
 SILENT_AFTER = 20.0  # s
 
