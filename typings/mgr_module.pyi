@@ -5,7 +5,7 @@ import threading
 from enum import Enum, IntEnum
 from typing import Any, NamedTuple
 
-class NotifyType(str, Enum):
+class NotifyType(Enum):
     fs_map = "fs_map"
 
 class OptionLevel(IntEnum):
