@@ -1,0 +1,254 @@
+# SPDX-License-Identifier: LGPL-2.1-or-later
+"""What the tests ask of a lab: the module's commands, the file system as clients see it, and waiting."""
+
+import json
+import time
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, TypeVar
+
+from lab.api import Lab
+from lab.clients.run import ClientRun
+from lab.clients.spec import ClientSpec, LoadSpec
+from lab.errors import LabError
+from lab.monitor import CommandError
+
+T = TypeVar("T")
+FS = "cephfs"
+NOGROUP = "/volumes/_nogroup"
+POLL = 0.3  # s
+PATIENCE = 120.0  # s: the machine may be busy with other labs
+INSIDE = Path(__file__).with_name("inside.py").read_text()
+OPTIONS = {"epoch": 2, "rest_period": 0, "arrival_timeout": 60, "max_moves": 16}
+SETTINGS = ("bal_rank_mask", "balancer", "flags_state", "flags", "max_mds")
+
+
+@dataclass(frozen=True)
+class Answer:
+    """What a command said."""
+
+    code: int
+    out: str
+    err: str
+
+
+def wait_for(what: str, condition: Callable[[], T], seconds: float = PATIENCE) -> T:
+    """Poll until the condition is true; its value. AssertionError when it takes too long."""
+    deadline = time.monotonic() + seconds
+    while True:
+        value = condition()
+        if value:
+            return value
+        assert time.monotonic() < deadline, f"not within {seconds:g} s: {what}; last: {value!r}"
+        time.sleep(POLL)
+
+
+class Cluster:
+    """One lab with the module enabled."""
+
+    def __init__(self, lab: Lab) -> None:
+        self.lab = lab
+        self.analyzed: tuple[str, ...] = ()
+
+    def cli(self, *args: str) -> Answer:
+        """``ceph ARGS`` as an operator types it."""
+        done = self.lab.exec(["ceph", *args], timeout=PATIENCE, check=False)
+        return Answer(done.returncode, done.stdout, _words(done.stderr))
+
+    def partitioner(self, *args: str) -> str:
+        """``ceph mds_partitioner ARGS``, which must succeed; its output."""
+        answer = self.cli("mds_partitioner", *args)
+        assert answer.code == 0, f"{args}: {answer.err}"
+        return answer.out
+
+    def json(self, *args: str) -> Any:
+        """The same, with ``--format json``."""
+        return json.loads(self.partitioner(*args, "--format", "json"))
+
+    def mon(self, prefix: str, **args: Any) -> Any:
+        """A monitor's answer."""
+        return self.lab.monitor.json(prefix, **args)
+
+    def set(self, **options: object) -> None:
+        """Options of the module."""
+        for name, value in options.items():
+            self.lab.monitor.command(
+                "config set", who="mgr", name=f"mgr/mds_partitioner/{name}", value=str(value)
+            )
+
+    def inside(self, command: str, argument: Any) -> Any:
+        """Run a command of inside.py in the lab."""
+        argv = ["python3", "-", command, json.dumps(argument)]
+        return json.loads(self.lab.exec(argv, stdin=INSIDE, timeout=300).stdout)
+
+    # The file system.
+
+    def fs_settings(self) -> dict[str, Any]:
+        """The part of ``fs get`` that an operator sets."""
+        mdsmap = self.mon("fs get", fs_name=FS)["mdsmap"]
+        return {name: mdsmap[name] for name in SETTINGS}
+
+    def fs_set(self, name: str, value: str) -> None:
+        self.lab.monitor.command("fs set", fs_name=FS, var=name, val=value)
+
+    def mds_of(self, rank: int) -> str:
+        """The name of the daemon that holds a rank."""
+        for info in self.mon("fs get", fs_name=FS)["mdsmap"]["info"].values():
+            if info["rank"] == rank:
+                return str(info["name"])
+        raise AssertionError(f"nobody holds rank {rank}")
+
+    def tell(self, rank: int, *command: str) -> Any:
+        done = self.lab.exec(["ceph", "tell", f"mds.{self.mds_of(rank)}", *command], timeout=60)
+        return json.loads(done.stdout)
+
+    def authority(self) -> dict[str, int]:
+        """The rank that serves each subtree root, by path: what the MDSs say in ``get subtrees``."""
+        found = {}
+        for rank in range(4):
+            for subtree in self.tell(rank, "get", "subtrees"):
+                if subtree["is_auth"] and subtree["auth_first"] == rank:
+                    found[subtree["dir"]["path"]] = rank
+        return found
+
+    def pins(self, root: str = "/volumes") -> dict[str, int]:
+        """The pin of every directory."""
+        found: dict[str, int] = self.inside("pins", root)
+        return found
+
+    def setxattrs(self) -> int:
+        """How many extended attributes the MDSs were asked to set since they started."""
+        counters = (self.tell(r, "perf", "dump", "mds_server")["mds_server"] for r in range(4))
+        return sum(c["req_setxattr_latency"]["avgcount"] for c in counters)
+
+    def health(self) -> dict[str, Any]:
+        checks: dict[str, Any] = self.mon("health", detail="detail")["checks"]
+        return checks
+
+    # Managers.
+
+    def active_mgr(self) -> str:
+        return str(self.mon("mgr dump")["active_name"])
+
+    def mgr_pids(self) -> dict[str, list[int]]:
+        return {name: pids for name, pids in self.lab.daemons().items() if name.startswith("mgr.")}
+
+    def module_answers(self) -> bool:
+        """Is the module of the active manager there and past its beginning?"""
+        try:
+            self.lab.monitor.command("mds_partitioner partition ls", target="mgr", fs=FS)
+        except (CommandError, LabError):
+            return False
+        return True
+
+    # Plans.
+
+    def status(self, plan: str | None = None) -> dict[str, Any]:
+        """``partition status`` as data."""
+        name = [] if plan is None else [plan]
+        value: dict[str, Any] = self.json("partition", "status", FS, *name)
+        return value
+
+    def plans(self) -> list[dict[str, Any]]:
+        value: list[dict[str, Any]] = self.json("partition", "ls", FS)
+        return value
+
+    def wait_state(self, *states: str, seconds: float = PATIENCE) -> dict[str, Any]:
+        """Wait until the plan is in one of these states."""
+        last: dict[str, Any] = {}
+
+        def there() -> bool:
+            last.update(self.status())
+            return last["state"] in states
+
+        wait_for(f"plan {' or '.join(states)}", there, seconds)
+        return last
+
+    def analyze(self, seconds: int = 6, directories: Sequence[str] = ()) -> dict[str, Any]:
+        """Analyze, wait for the end, and return what was found."""
+        self.analyzed = ()
+        extra = ["--directories", json.dumps(list(directories))] if directories else []
+        self.partitioner("analyze", "start", FS, f"--duration={seconds}", *extra)
+        value: dict[str, Any] = {}
+
+        def over() -> bool:
+            value.update(self.json("analyze", "status", FS))
+            return value["state"] != "running"
+
+        wait_for("analysis over", over)
+        assert "result" in value, f"the analysis has no result: {value}"
+        result: dict[str, Any] = value["result"]
+        return result
+
+    def plan(self, *args: str) -> dict[str, Any]:
+        value: dict[str, Any] = self.json("partition", "plan", FS, *args)
+        return value
+
+    def reset(self) -> None:
+        """Back to a file system on rank 0 without plans, pins, masks, and to the tests' options."""
+        for plan in self.plans():
+            if plan["state"] in ("running", "paused", "rolling-back"):
+                self.cli("mds_partitioner", "partition", "stop", FS)
+        for plan in reversed(self.plans()):
+            self.partitioner("partition", "rm", str(plan["name"]), FS)
+        self.set(**OPTIONS)
+        self.fs_set("balance_automate", "false")
+        self.fs_set("bal_rank_mask", "-1")
+        pinned = self.inside("unpin", "/volumes")
+        if pinned:
+            wait_for("all at home on rank 0", lambda: set(self.authority_below("/volumes").values()) <= {0})
+            self.inside("pin", dict.fromkeys(pinned, -1))
+
+    def authority_below(self, root: str) -> dict[str, int]:
+        return {path: rank for path, rank in self.authority().items() if path.startswith(root)}
+
+
+def _words(stderr: str) -> str:
+    """Standard error without the client library's own remarks."""
+    return "\n".join(line for line in stderr.splitlines() if "ms_handle_reset" not in line)
+
+
+def client(name: str, path: str, *, rate: float, dirs: int = 4, files: int = 25) -> ClientSpec:
+    """A client that does only what an MDS must be asked for."""
+    mix = {"stat": 8.0, "create": 1.0, "unlink": 1.0}
+    return ClientSpec(name, path, rate=rate, dirs=dirs, files=files, workers=4, cache=1, mix=mix)
+
+
+HEAVY, LIGHT = ("h0", "h1"), ("l0", "l1", "l2", "l3", "l4", "l5")
+
+
+def skewed(paths: Mapping[str, str], factor: float = 1.0) -> LoadSpec:
+    """Two heavy subvolumes and six light ones."""
+    heavy = [client(n, paths[n], rate=90 * factor, dirs=8, files=50) for n in HEAVY]
+    light = [client(n, paths[n], rate=12 * factor) for n in LIGHT]
+    return LoadSpec((*heavy, *light))
+
+
+def rate_of(load: LoadSpec) -> float:
+    return sum(c.rate or 0.0 for c in load.clients)
+
+
+def ops_per_second(lines: Iterable[Mapping[str, Any]]) -> dict[str, float]:
+    """What the clients say they got done, by client, from their logs."""
+    done: dict[str, float] = {}
+    seconds: dict[str, float] = {}
+    for line in lines:
+        if "ops" not in line:
+            continue
+        name = str(line["client"])
+        done[name] = done.get(name, 0.0) + line["ops"]
+        seconds[name] = seconds.get(name, 0.0) + line["seconds"]
+    return {name: done[name] / seconds[name] for name in done}
+
+
+@contextmanager
+def at_work(cluster: Cluster, load: LoadSpec) -> Iterator[ClientRun]:
+    """Clients that have all begun."""
+    with cluster.lab.clients(load) as run:
+        wanted = {c.name for c in load.clients}
+        wait_for(
+            "every client works", lambda: wanted <= {str(line.get("client")) for line in list(run.lines)}
+        )
+        yield run

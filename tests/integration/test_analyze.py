@@ -1,0 +1,67 @@
+# SPDX-License-Identifier: LGPL-2.1-or-later
+"""An analysis says what the clients did."""
+
+import pytest
+from support import FS, HEAVY, LIGHT, Cluster, at_work, ops_per_second
+
+from lab.clients.spec import LoadSpec
+
+
+@pytest.fixture
+def found(cluster: Cluster, load: LoadSpec) -> tuple[dict, dict]:  # type: ignore[type-arg]
+    """The analysis of a load, and what its clients say they did meanwhile."""
+    with at_work(cluster, load) as run:
+        before = len(run.lines)
+        result = cluster.analyze(12)
+        lines = run.lines[before:]
+    cluster.analyzed = (*HEAVY, *LIGHT)
+    return result, ops_per_second(lines)
+
+
+def test_an_analysis_agrees_with_the_clients_and_names_the_heavy(
+    found: tuple[dict, dict],
+    cluster: Cluster,  # type: ignore[type-arg]
+) -> None:
+    result, ops = found
+    rows = {row["name"]: row for row in result["directories"]}
+    assert set(rows) == {*HEAVY, *LIGHT}
+    # Workloads add up to LINE's 500 points, the heaviest first.
+    assert sum(row["workload"] for row in rows.values()) == pytest.approx(500, rel=0.01)
+    assert {row["name"] for row in result["directories"][:2]} == set(HEAVY)
+    assert {name for name, row in rows.items() if row["class"] == "heavy"} == set(HEAVY)
+    assert {row["class"] for row in rows.values()} <= {"light", "moderate", "heavy"}
+    # The clients' rate is what they log; an operation is about one request.
+    measured, told = sum(row["reqs"] for row in rows.values()), sum(ops.values())
+    assert measured == pytest.approx(told, rel=0.3), f"the analysis says {measured}/s, the clients {told}/s"
+    for name in (*HEAVY, *LIGHT):
+        assert rows[name]["ranks"] == [0]
+        assert rows[name]["sessions"] == 1
+        assert rows[name]["pin"] == -1
+    # Files and directories that were prepared, and what the load has at work at the moment.
+    assert rows["h0"]["rentries"] >= 8 * 50 + 8
+    # Ranks: all of it is on rank 0.
+    assert [rank["rank"] for rank in result["ranks"]] == [0, 1, 2, 3]
+    assert result["ranks"][0]["load"] > 10 * sum(rank["load"] for rank in result["ranks"][1:])
+    assert 1 <= result["recommended"] <= 4
+    assert result["recommended_reason"]
+    assert "wss" in result["estimate"] and "reqs" in result["estimate"]
+    text = cluster.partitioner("analyze", "status", FS)
+    assert "recommended number of active MDSs" in text and "imbalance factor" in text
+
+
+def test_an_idle_file_system_is_balanced(cluster: Cluster, load: LoadSpec) -> None:
+    result = cluster.analyze(4)
+    assert not result["triggered"]
+    assert result["imbalance_factor"] < 0.05
+
+
+def test_an_analysis_can_be_stopped_and_is_then_judged(cluster: Cluster, load: LoadSpec) -> None:
+    cluster.analyzed = ()
+    cluster.partitioner("analyze", "start", FS, "--duration=600")
+    again = cluster.cli("mds_partitioner", "analyze", "start", FS)
+    assert again.code == 16 and FS in again.err
+    busy = cluster.cli("mds_partitioner", "partition", "plan", FS)
+    assert busy.code == 16 and "analysis" in busy.err
+    value = cluster.json("analyze", "stop", FS)
+    assert value["state"] == "stopped"
+    assert cluster.json("analyze", "stop", FS)["state"] == "stopped"

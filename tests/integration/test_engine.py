@@ -1,0 +1,75 @@
+# SPDX-License-Identifier: LGPL-2.1-or-later
+"""The engine dies or hangs: a command fails and says so, the next one works, the manager does not notice."""
+
+import os
+import signal
+from pathlib import Path
+
+import pytest
+from support import FS, Cluster
+
+
+def engine_pids(cluster: Cluster) -> list[int]:
+    """The host's process ids of the engine in this lab."""
+    namespace = Path(f"/proc/{cluster.lab.state.sandbox_pid}/ns/pid").readlink()
+    found = []
+    for entry in Path("/proc").iterdir():
+        if not entry.name.isdigit():
+            continue
+        try:
+            if (entry / "ns/pid").readlink() == namespace:
+                argv = (entry / "cmdline").read_bytes().split(b"\0")
+                if b"engine" in argv and b"-m" in argv:
+                    found.append(int(entry.name))
+        except OSError:
+            continue
+    return found
+
+
+@pytest.fixture
+def engine(cluster: Cluster) -> int:
+    cluster.partitioner("imbalance", FS)
+    (pid,) = engine_pids(cluster)
+    return pid
+
+
+def test_a_killed_engine_is_started_again(cluster: Cluster, engine: int) -> None:
+    managers = cluster.mgr_pids()
+    os.kill(engine, signal.SIGKILL)
+    answers = [cluster.cli("mds_partitioner", "imbalance", FS) for _ in range(2)]
+    assert answers[0].code == 0 or (answers[0].code == 11 and "engine" in answers[0].err)
+    assert answers[1].code == 0
+    (new,) = engine_pids(cluster)
+    assert new != engine
+    assert cluster.mgr_pids() == managers
+
+
+def test_a_hung_engine_fails_the_command_within_the_deadline_and_is_replaced(
+    cluster: Cluster, engine: int
+) -> None:
+    managers = cluster.mgr_pids()
+    cluster.set(engine_deadline=3)
+    try:
+        os.kill(engine, signal.SIGSTOP)
+        answer = cluster.cli("mds_partitioner", "imbalance", FS)
+        assert answer.code == 11, answer
+        assert "no answer within 3 s" in answer.err
+        cluster.set(engine_deadline=60)
+        assert cluster.cli("mds_partitioner", "imbalance", FS).code == 0
+    finally:
+        cluster.set(engine_deadline=60)
+    assert engine not in engine_pids(cluster)
+    assert cluster.mgr_pids() == managers
+
+
+def test_an_engine_that_cannot_start_is_named(cluster: Cluster, engine: int) -> None:
+    os.kill(engine, signal.SIGKILL)
+    try:
+        cluster.set(engine_python="/nowhere/python3")
+        answer = cluster.cli("mds_partitioner", "imbalance", FS)
+        assert answer.code == 11 and "/nowhere/python3" in answer.err
+        cluster.set(engine_python="/bin/false")
+        assert cluster.cli("mds_partitioner", "imbalance", FS).code == 11
+    finally:
+        cluster.set(engine_python="python3")
+    assert cluster.cli("mds_partitioner", "imbalance", FS).code == 0

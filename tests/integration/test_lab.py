@@ -1,0 +1,70 @@
+# SPDX-License-Identifier: LGPL-2.1-or-later
+"""A lab that has ended, however it ended, has left nothing."""
+
+import os
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import pytest
+from support import wait_for
+
+from lab import state
+
+ROOT = Path(__file__).resolve().parents[2]
+
+
+def traces(name: str) -> list[str]:
+    """Processes, mounts, control groups and files that belong to the lab of that name."""
+    found = []
+    home = str(state.lab_dir(name))
+    for entry in Path("/proc").iterdir():
+        if not entry.name.isdigit() or int(entry.name) == os.getpid():
+            continue
+        try:
+            command = (entry / "cmdline").read_bytes().replace(b"\0", b" ").decode(errors="replace")
+            mounts = (entry / "mountinfo").read_text()
+        except OSError:
+            continue
+        # pytest's own command line does not hold a lab's name.
+        if name in command or home in mounts:
+            found.append(f"process {entry.name}: {command}")
+    for group in Path("/sys/fs/cgroup").glob("**/"):
+        if name in group.name:
+            found.append(f"cgroup {group}")
+    found += [f"mount {line}" for line in Path("/proc/self/mounts").read_text().splitlines() if name in line]
+    found += [f"file {path}" for path in state.base_dir().iterdir() if path.name.startswith(name)]
+    return found
+
+
+def lab_command(*args: str) -> list[str]:
+    return [sys.executable, "-m", "lab", *args]
+
+
+def test_down_leaves_nothing(release: str) -> None:
+    name = f"it-down-{os.getpid()}"
+    up = ["up", "--name", name, "--release", release, "--mds", "1", "--mgr", "1", "--mds-cpu", "50"]
+    subprocess.run(lab_command(*up), cwd=ROOT, check=True, timeout=300, capture_output=True)
+    assert traces(name), "a running lab has traces, or this test sees nothing"
+    subprocess.run(lab_command("down", "--name", name), cwd=ROOT, check=True, timeout=120)
+    assert traces(name) == []
+
+
+@pytest.mark.parametrize("after", [0.3, 1.5, 4.0])
+def test_an_interrupted_up_leaves_nothing(release: str, after: float) -> None:
+    name = f"it-int-{os.getpid()}"
+    up = ["up", "--name", name, "--release", release, "--mds", "2", "--mgr", "1"]
+    with subprocess.Popen(
+        lab_command(*up), cwd=ROOT, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True
+    ) as process:
+        # The moment is what is tested: wherever the bring-up is by then.
+        time.sleep(after)
+        process.send_signal(signal.SIGINT)
+        said, _ = process.communicate(timeout=120)
+    if process.returncode == 0:
+        subprocess.run(lab_command("down", "--name", name), cwd=ROOT, check=True, timeout=120)
+        pytest.fail(f"the lab was up within {after} s: interrupt earlier")
+    assert process.returncode == 128 + signal.SIGINT, said
+    wait_for("nothing is left", lambda: not traces(name), 30)

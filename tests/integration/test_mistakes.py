@@ -1,0 +1,111 @@
+# SPDX-License-Identifier: LGPL-2.1-or-later
+"""What an operator gets wrong is answered with the bad value and what is allowed; nothing is changed."""
+
+import errno
+from typing import Any
+
+import pytest
+from support import FS, Cluster, wait_for
+
+from lab.monitor import CommandError
+
+EINVAL, ENOENT = errno.EINVAL, errno.ENOENT
+
+MISTAKES = [
+    (["analyze", "start", "nofs"], ENOENT, ["nofs", FS]),
+    (["analyze", "status", "nofs"], ENOENT, ["nofs", FS]),
+    (["partition", "plan", "nofs"], ENOENT, ["nofs", FS]),
+    (["partition", "start", "nofs"], ENOENT, ["nofs", FS]),
+    (["partition", "rollback", "nofs"], ENOENT, ["nofs", FS]),
+    (["imbalance", "nofs"], ENOENT, ["nofs", FS]),
+    (["analyze", "start", FS, "--duration=-1"], EINVAL, ["-1", "604800"]),
+    (["analyze", "start", FS, "--duration", "-1"], EINVAL, ["-1", "604800"]),
+    (["analyze", "start", FS, "--duration=0"], EINVAL, ["0", "604800"]),
+    (["analyze", "start", FS, "--duration=99999999"], EINVAL, ["99999999", "604800"]),
+    (["analyze", "start", FS, "--directories", "not/absolute"], EINVAL, ["not/absolute"]),
+    (["analyze", "start", FS, "--directories", '["/no/such"]'], ENOENT, ["/no/such"]),
+    (["partition", "plan", FS, "--heavy", "sideways"], EINVAL, ["sideways", "mask", "fanout"]),
+    (["partition", "plan", FS, "--ranks", "0,9"], EINVAL, ["9", "0,1,2,3"]),
+    (["partition", "plan", FS, "--ranks", "0,x"], EINVAL, ["x"]),
+    (["partition", "plan", FS, "--name", "../etc"], EINVAL, ["../etc"]),
+    (["partition", "start", FS, "no-such-plan"], ENOENT, ["no-such-plan"]),
+    (["partition", "status", FS, "no-such-plan"], ENOENT, ["no-such-plan"]),
+    (["partition", "rm", "no-such-plan", FS], ENOENT, ["no-such-plan"]),
+    (["partition", "pause", FS], ENOENT, [FS]),
+    (["partition", "resume", FS], ENOENT, [FS]),
+    (["partition", "stop", FS], ENOENT, [FS]),
+    (["partition", "rollback", FS], ENOENT, [FS]),
+]
+
+
+def everything(cluster: Cluster) -> tuple[Any, ...]:
+    """What a refused command must not have changed."""
+    asked = [
+        cluster.lab.monitor.command(f"mds_partitioner {what}", target="mgr", fs=FS, format="json")
+        for what in ("analyze status", "partition ls")
+    ]
+    return (*asked, cluster.fs_settings())
+
+
+@pytest.mark.parametrize(("command", "code", "words"), MISTAKES, ids=[" ".join(m[0]) for m in MISTAKES])
+def test_a_mistake_is_named_and_changes_nothing(
+    untouched: Cluster, command: list[str], code: int, words: list[str]
+) -> None:
+    before = everything(untouched)
+    answer = untouched.cli("mds_partitioner", *command)
+    assert answer.code == code, answer
+    assert all(word in answer.err for word in words), answer.err
+    assert "Traceback" not in answer.err
+    assert answer.out.strip() == ""
+    assert everything(untouched) == before
+
+
+@pytest.mark.parametrize(
+    "command",
+    [
+        "status",
+        "imbalance",
+        "analyze start",
+        "analyze status",
+        "analyze stop",
+        "partition plan",
+        "partition start",
+        "partition status",
+        "partition ls",
+        "partition pause",
+        "partition rollback",
+    ],
+)
+def test_an_unknown_format_is_named_and_changes_nothing(untouched: Cluster, command: str) -> None:
+    before = everything(untouched)
+    fs = {} if command == "status" else {"fs": FS}
+    with pytest.raises(CommandError) as refused:
+        # The ceph program itself knows its formats: this is what the module says to other clients.
+        untouched.lab.monitor.command(f"mds_partitioner {command}", target="mgr", format="pigeon", **fs)
+    assert abs(refused.value.status) == EINVAL
+    assert "pigeon" in str(refused.value)
+    assert everything(untouched) == before
+
+
+def test_a_pause_of_no_time_is_refused_and_the_plan_goes_on(analyzed: Cluster) -> None:
+    analyzed.set(max_moves=1)
+    analyzed.plan("--heavy", "fanout")
+    analyzed.partitioner("partition", "start", FS)
+    answer = analyzed.cli("mds_partitioner", "partition", "pause", FS, "--duration=-1")
+    assert answer.code == EINVAL and "-1" in answer.err
+    assert analyzed.status()["state"] == "running"
+    removed = analyzed.cli("mds_partitioner", "partition", "rm", str(analyzed.status()["plan"]), FS)
+    assert removed.code == errno.EBUSY
+
+
+def test_a_plan_before_any_analysis_says_what_to_run(cluster: Cluster) -> None:
+    cluster.analyzed = ()
+    cluster.lab.monitor.command("mgr fail", who=cluster.active_mgr())
+    wait_for("the module answers", cluster.module_answers)
+    wait_for(
+        "a new manager without an analysis",
+        lambda: "not analyzed" in cluster.cli("mds_partitioner", "analyze", "status", FS).err,
+    )
+    answer = cluster.cli("mds_partitioner", "partition", "plan", FS)
+    assert answer.code == ENOENT and "analyze start" in answer.err
+    wait_for("two managers", lambda: len(cluster.mon("mgr dump")["standbys"]) == 1)

@@ -1,0 +1,56 @@
+# SPDX-License-Identifier: LGPL-2.1-or-later
+"""The module in the manager: it loads, tests itself, and stays out of the way of others."""
+
+from support import Cluster, wait_for
+
+MODULE_TROUBLE = {"MGR_MODULE_ERROR", "MGR_MODULE_DEPENDENCY"}
+
+
+def test_it_loads_and_no_manager_module_is_in_error(cluster: Cluster) -> None:
+    modules = cluster.mon("mgr module ls")
+    assert "mds_partitioner" in modules["enabled_modules"]
+    assert not MODULE_TROUBLE & set(cluster.health())
+
+
+def test_every_manager_says_that_it_can_run(cluster: Cluster) -> None:
+    dump = cluster.mon("mgr dump")
+    hosts = {"active": dump["available_modules"]}
+    hosts |= {standby["name"]: standby["available_modules"] for standby in dump["standbys"]}
+    assert len(hosts) == 2
+    for name, modules in hosts.items():
+        ours = next(m for m in modules if m["name"] == "mds_partitioner")
+        assert ours["can_run"], f"manager {name}: {ours['error_string']}"
+
+
+def test_the_self_test_passes(cluster: Cluster) -> None:
+    cluster.lab.monitor.command("mgr module enable", module="selftest")
+    try:
+        wait_for(
+            "the self-test command",
+            lambda: "can_run" not in cluster.cli("mgr", "self-test", "python-version").err,
+        )
+        answer = wait_for(
+            "the self-test passes",
+            lambda: (a := cluster.cli("mgr", "self-test", "module", "mds_partitioner")).code == 0 and a,
+            60,
+        )
+        assert "succe" in (answer.out + answer.err).lower() or answer.code == 0
+    finally:
+        cluster.lab.monitor.command("mgr module disable", module="selftest")
+        wait_for("the module answers", cluster.module_answers)
+
+
+def test_options_are_described_and_typed(cluster: Cluster) -> None:
+    dump = cluster.mon("mgr dump")
+    ours = next(m for m in dump["available_modules"] if m["name"] == "mds_partitioner")
+    options = ours["module_options"]
+    named = {"epoch", "max_moves", "rest_period", "engine_deadline"}
+    assert named <= set(options)
+    assert all(options[name]["desc"] for name in named)
+    refused = cluster.cli("config", "set", "mgr", "mgr/mds_partitioner/max_moves", "many")
+    assert refused.code == 22
+
+
+def test_status_names_the_file_system(cluster: Cluster) -> None:
+    (row,) = cluster.json("status")
+    assert (row["fs"], row["ranks"]) == ("cephfs", 4)

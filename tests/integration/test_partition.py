@@ -1,0 +1,219 @@
+# SPDX-License-Identifier: LGPL-2.1-or-later
+"""A plan is executed as printed, seen in the cluster, and undone bit for bit."""
+
+import pytest
+from support import FS, HEAVY, LIGHT, NOGROUP, Cluster, at_work, wait_for
+
+from lab.clients.spec import LoadSpec
+
+PIN = "setfattr -n ceph.dir.pin"
+
+
+def pinned_by(plan: dict) -> dict[str, int]:  # type: ignore[type-arg]
+    """The pins that a plan sets, by path."""
+    return {s["target"]: int(s["value"]) for s in plan["steps"] if s["kind"] == "pin"}
+
+
+def settled(cluster: Cluster, pins: dict[str, int]) -> bool:
+    authority = cluster.authority()
+    return all(authority.get(path, 0) == rank for path, rank in pins.items())
+
+
+def test_fanout_pins_appear_in_get_subtrees_and_are_rolled_back(analyzed: Cluster) -> None:
+    before, settings = analyzed.pins(), analyzed.fs_settings()
+    plan = analyzed.plan("--heavy", "fanout")
+    pins = pinned_by(plan)
+    assert len(set(pins.values())) == 4, f"a skewed load is spread over all ranks: {pins}"
+    assert any(path.count("/") > 4 for path in pins), "the heavy ones are pinned by child directory"
+    assert analyzed.pins() == before, "a plan changes nothing"
+    analyzed.partitioner("partition", "start", FS)
+    done = analyzed.wait_state("done")
+    assert {step["state"] for step in done["steps"]} == {"done"}
+    assert not [step["why"] for step in done["steps"] if step["why"]]
+    now = analyzed.pins()
+    assert {path: now[path] for path in pins} == pins
+    assert {p: r for p, r in now.items() if p not in pins} == {
+        p: r for p, r in before.items() if p not in pins
+    }
+    assert settled(analyzed, pins), f"{pins} is not what the MDSs serve: {analyzed.authority()}"
+    assert analyzed.fs_settings() == settings, "fan-out needs no setting of the file system"
+    analyzed.partitioner("partition", "rollback", FS)
+    analyzed.wait_state("rolled-back")
+    assert analyzed.pins() == before
+    assert analyzed.fs_settings() == settings
+    at_home = dict.fromkeys(pins, 0)
+    wait_for("the directories are home", lambda: settled(analyzed, at_home))
+
+
+def test_a_mask_appears_in_fs_get_and_is_rolled_back(analyzed: Cluster) -> None:
+    before, settings = analyzed.pins(), analyzed.fs_settings()
+    plan = analyzed.plan("--heavy", "mask")
+    pins = pinned_by(plan)
+    ranks = plan["heavy_ranks"]
+    assert 2 <= len(ranks) < 4
+    analyzed.partitioner("partition", "start", FS)
+    analyzed.wait_state("done")
+    now = analyzed.fs_settings()
+    assert now["bal_rank_mask"] == plan["heavy_mask"] == hex(sum(1 << rank for rank in ranks))
+    assert now["flags_state"]["balance_automate"] is True
+    pinned = analyzed.pins()
+    assert {path: pinned[path] for path in pins} == pins
+    for name in LIGHT:
+        assert pinned[f"{NOGROUP}/{name}"] >= 0, f"{name} would be the balancer's to move"
+    for name in HEAVY:
+        assert pinned[f"{NOGROUP}/{name}"] == -1, f"{name} is to be balanced by the mask"
+    analyzed.partitioner("partition", "rollback", FS)
+    analyzed.wait_state("rolled-back")
+    assert analyzed.fs_settings() == settings
+    assert analyzed.pins() == before
+
+
+def test_the_operators_mask_and_pins_come_back_after_force(analyzed: Cluster) -> None:
+    cluster = analyzed
+    own = f"{NOGROUP}/l0"
+    cluster.inside("pin", {own: 2})
+    wait_for("the operator's pin", lambda: cluster.authority().get(own) == 2)
+    cluster.fs_set("bal_rank_mask", "0x5")
+    cluster.lab.monitor.command("fs set", fs_name=FS, var="balancer", val="mine.lua")
+    try:
+        before, settings = cluster.pins(), cluster.fs_settings()
+        cluster.analyze(4)
+        refused = cluster.cli("mds_partitioner", "partition", "plan", FS, "--heavy", "mask")
+        if refused.code:
+            assert refused.code == 1 and "0x5" in refused.err and "--force" in refused.err
+        _load_and_analyze(cluster)
+        refused = cluster.cli("mds_partitioner", "partition", "plan", FS, "--heavy", "mask")
+        assert refused.code == 1 and "0x5" in refused.err and "--force" in refused.err
+        assert (cluster.pins(), cluster.fs_settings()) == (before, settings)
+        plan = cluster.plan("--heavy", "mask", "--force")
+        cluster.partitioner("partition", "start", FS)
+        cluster.wait_state("done")
+        assert cluster.fs_settings()["bal_rank_mask"] == plan["heavy_mask"]
+        cluster.partitioner("partition", "rollback", FS)
+        cluster.wait_state("rolled-back")
+        assert cluster.fs_settings() == settings
+        assert cluster.pins() == before
+    finally:
+        cluster.lab.monitor.command("fs set", fs_name=FS, var="balancer", val="")
+
+
+def _load_and_analyze(cluster: Cluster) -> None:
+    from support import skewed
+
+    paths = {
+        name: cluster.lab.ceph("fs", "subvolume", "getpath", FS, name).strip() for name in (*HEAVY, *LIGHT)
+    }
+    with at_work(cluster, skewed(paths)):
+        cluster.analyze()
+
+
+def test_an_operators_pin_is_left_alone_without_force(cluster: Cluster, load: LoadSpec) -> None:
+    own = f"{NOGROUP}/{LIGHT[1]}"
+    cluster.inside("pin", {own: 0})
+    with at_work(cluster, load):
+        cluster.analyze()
+    plan = cluster.plan("--heavy", "fanout")
+    row = next(r for r in plan["rows"] if r["path"] == own)
+    assert row["reason"] == "pinned-by-operator"
+    assert own not in pinned_by(plan)
+    cluster.partitioner("partition", "start", FS)
+    cluster.wait_state("done")
+    assert cluster.pins()[own] == 0
+
+
+def test_a_pin_set_after_planning_is_the_operators(analyzed: Cluster) -> None:
+    plan = analyzed.plan("--heavy", "fanout")
+    path, rank = next((p, r) for p, r in pinned_by(plan).items() if r != 3)
+    analyzed.inside("pin", {path: 3})
+    analyzed.partitioner("partition", "start", FS)
+    done = analyzed.wait_state("done")
+    skipped = [step for step in done["steps"] if step["state"] == "skipped"]
+    assert len(skipped) == 1 and "operator" in skipped[0]["why"]
+    assert analyzed.pins()[path] == 3 != rank
+    analyzed.partitioner("partition", "rollback", FS)
+    analyzed.wait_state("rolled-back")
+    assert analyzed.pins()[path] == 3
+
+
+def test_a_dry_run_changes_nothing(analyzed: Cluster) -> None:
+    before, settings = analyzed.pins(), analyzed.fs_settings()
+    printed = analyzed.partitioner("partition", "start", FS, "--heavy", "fanout", "--dry-run")
+    assert PIN in printed and "predicted imbalance factor" in printed
+    assert analyzed.plans() == []
+    plan = analyzed.plan("--heavy", "fanout")
+    again = analyzed.partitioner("partition", "start", FS, "--dry-run")
+    assert all(command in again for command in plan["commands"])
+    assert [p["state"] for p in analyzed.plans()] == ["ready"]
+    assert (analyzed.pins(), analyzed.fs_settings()) == (before, settings)
+
+
+def test_a_plan_pauses_resumes_and_stops(analyzed: Cluster) -> None:
+    analyzed.set(max_moves=1)
+    plan = analyzed.plan("--heavy", "fanout")
+    analyzed.partitioner("partition", "start", FS)
+    assert analyzed.json("partition", "pause", FS)["state"] == "paused"
+    held = analyzed.status()
+    assert held["state"] == "paused" and held["progress"] < 1
+    before = analyzed.pins()
+    pauses = analyzed.json("partition", "pause", FS, "4")
+    assert pauses["until"] is not None
+    # The pause ends by itself, or by command.
+    wait_for("the pause is over", lambda: analyzed.status()["state"] == "running", 30)
+    analyzed.partitioner("partition", "pause", FS)
+    assert analyzed.json("partition", "resume", FS)["state"] == "running"
+    assert len([r for r in before.values() if r >= 0]) < len(plan["steps"])
+    assert analyzed.json("partition", "stop", FS)["state"] == "stopped"
+    after = analyzed.status()
+    done = [s for s in after["steps"] if s["state"] in ("done", "intent")]
+    assert len(done) < len(plan["steps"])
+    # A stopped plan can be gone on with, to its end.
+    analyzed.set(max_moves=16)
+    analyzed.partitioner("partition", "start", FS, str(plan["name"]))
+    ended = analyzed.wait_state("done")
+    assert {s["state"] for s in ended["steps"]} == {"done"}
+
+
+def test_planning_again_after_a_finished_plan_proposes_nothing(analyzed: Cluster, load: LoadSpec) -> None:
+    analyzed.plan("--heavy", "fanout")
+    analyzed.partitioner("partition", "start", FS)
+    analyzed.wait_state("done")
+    with at_work(analyzed, load):
+        analyzed.analyze()
+        # With no rest period: only the gain is in the way of another move.
+        fresh = analyzed.plan("--heavy", "fanout")
+        assert fresh["steps"] == [], fresh["commands"]
+    analyzed.set(rest_period=600)
+    resting = analyzed.plan("--heavy", "fanout")
+    assert resting["steps"] == []
+
+
+def test_a_second_start_is_refused_while_one_runs(analyzed: Cluster) -> None:
+    analyzed.set(max_moves=1)
+    plan = analyzed.plan("--heavy", "fanout")
+    other = analyzed.plan("--heavy", "mask", "--name", "other")
+    analyzed.partitioner("partition", "start", FS, str(plan["name"]))
+    for refused in (
+        analyzed.cli("mds_partitioner", "partition", "start", FS, str(plan["name"])),
+        analyzed.cli("mds_partitioner", "partition", "start", FS, str(other["name"])),
+        analyzed.cli("mds_partitioner", "partition", "plan", FS),
+    ):
+        assert refused.code == 16, refused
+        assert str(plan["name"]) in refused.err
+    analyzed.set(max_moves=16)
+    analyzed.wait_state("done")
+    assert next(p for p in analyzed.plans() if p["name"] == "other")["state"] == "ready"
+
+
+@pytest.mark.parametrize("heavy", ["fanout", "mask"])
+def test_a_plan_prints_the_commands_it_stands_for(analyzed: Cluster, heavy: str) -> None:
+    plan = analyzed.plan("--heavy", heavy)
+    assert len(plan["commands"]) == len(plan["steps"]) > 0
+    text = analyzed.partitioner("partition", "start", FS, str(plan["name"]), "--dry-run")
+    for command in plan["commands"]:
+        assert command in text
+    if heavy == "mask":
+        assert f"ceph fs set {FS} bal_rank_mask {plan['heavy_mask']}" in text
+        assert f"ceph fs set {FS} balance_automate true" in text
+    prediction = plan["prediction"]
+    assert prediction["imbalance_after"] < prediction["imbalance_before"]
+    assert prediction["fullest_after"] < prediction["fullest_before"]
