@@ -1,0 +1,247 @@
+# SPDX-License-Identifier: LGPL-2.1-or-later
+"""Executing a plan: the journal first, each step once, everything undone by a rollback."""
+
+from dataclasses import replace
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from mds_partitioner.act.journal import (
+    APPLIED,
+    DONE,
+    KEPT,
+    PAUSED,
+    ROLLED_BACK,
+    ROLLING_BACK,
+    RUNNING,
+    SKIPPED,
+    UNDONE,
+    Run,
+)
+from world import Crash, Manager, World, plan
+
+MOVES = {100: 1, 101: 2, 102: 3}
+
+
+def started(world: World, manager: Manager, moves: dict[int, int], mask: str | None = None) -> Run:
+    run = manager.journal.create(plan(world, moves, mask), [])
+    manager.journal.head(run, state=RUNNING)
+    return run
+
+
+def until(manager: Manager, run: Run, state: str) -> None:
+    for _ in range(60):
+        if run.head.state == state:
+            return
+        manager.tick(run)
+    raise AssertionError(f"{run.head} did not become {state}: {run.records}")
+
+
+def test_every_directory_arrives_where_the_plan_says() -> None:
+    world = World()
+    manager = Manager(world)
+    until(manager, run := started(world, manager, MOVES, "0x3"), DONE)
+    assert {ino: world.directories[ino].rank for ino in MOVES} == MOVES
+    assert (world.state.bal_rank_mask, world.state.balance_automate) == ("0x3", True)
+    assert {r.state for r in run.records.values()} == {APPLIED}
+
+
+def test_the_old_value_is_in_the_journal_before_the_change() -> None:
+    world = World()
+    manager = Manager(world)
+    until(manager, started(world, manager, MOVES, "0x3"), DONE)
+    for i, change in enumerate(["pin /volumes/_nogroup/s0 1", "pin /volumes/_nogroup/s1 2"]):
+        assert world.events.index(f"put plan/p/step/{i:06d}") < world.events.index(change)
+    assert world.events.index("put plan/p/step/000003") < world.events.index("set bal_rank_mask 0x3")
+
+
+def test_settings_wait_until_every_pin_has_arrived() -> None:
+    world = World(lag=5)
+    manager = Manager(world)
+    run = started(world, manager, MOVES, "0x3")
+    while run.head.state == RUNNING:
+        if world.under_way():
+            assert world.state.bal_rank_mask == "-1"
+        manager.tick(run)
+    assert world.state.bal_rank_mask == "0x3"
+
+
+def test_no_more_than_max_moves_are_under_way() -> None:
+    world = World(directories=9, lag=3)
+    manager = Manager(world)
+    run = started(world, manager, {100 + i: 1 for i in range(9)})
+    while run.head.state == RUNNING:
+        manager.tick(run)
+        assert world.under_way() <= 2
+
+
+def test_a_refused_journal_record_means_no_change() -> None:
+    world = World()
+    manager = Manager(world)
+    run = started(world, manager, MOVES)
+    before = world.snapshot()
+    world.store.fail = True
+    for _ in range(3):
+        manager.tick(run)
+    assert world.snapshot() == before
+    world.store.fail = False
+    until(manager, run, DONE)
+
+
+def test_a_deleted_directory_is_skipped_and_the_rest_goes_on() -> None:
+    world = World()
+    manager = Manager(world)
+    run = started(world, manager, MOVES)
+    del world.directories[101]
+    until(manager, run, DONE)
+    assert run.records[1].state == SKIPPED and "deleted" in run.records[1].why
+    assert world.directories[102].rank == 3
+
+
+def test_a_renamed_directory_is_followed() -> None:
+    world = World()
+    manager = Manager(world)
+    run = started(world, manager, MOVES)
+    world.directories[101].path = "/volumes/_nogroup/other name"
+    until(manager, run, DONE)
+    assert world.directories[101].rank == 2
+
+
+def test_a_pin_that_an_operator_set_since_is_left_alone() -> None:
+    world = World()
+    manager = Manager(world)
+    run = started(world, manager, MOVES)
+    world.directories[101].pin = 0
+    until(manager, run, DONE)
+    assert run.records[1].state == SKIPPED and "operator" in run.records[1].why
+    assert world.directories[101].pin == 0
+
+
+def test_rollback_keeps_what_an_operator_changed_since() -> None:
+    world = World()
+    manager = Manager(world)
+    until(manager, run := started(world, manager, MOVES), DONE)
+    world.directories[101].pin = 3
+    manager.journal.head(run, state=ROLLING_BACK)
+    until(manager, run, ROLLED_BACK)
+    assert world.directories[101].pin == 3 and run.records[1].state == KEPT
+    assert run.records[0].state == UNDONE
+
+
+def test_rollback_puts_back_an_operators_pin_that_the_plan_replaced() -> None:
+    world = World()
+    world.directories[100].pin = world.directories[100].rank = 2
+    before = world.snapshot()
+    manager = Manager(world)
+    until(manager, run := started(world, manager, MOVES, "0x3"), DONE)
+    manager.journal.head(run, state=ROLLING_BACK)
+    for _ in range(30):
+        manager.tick(run)
+    assert run.head.state == ROLLED_BACK
+    assert world.snapshot() == before
+
+
+def test_a_guard_pauses_with_its_reason_and_the_plan_goes_on_without_it() -> None:
+    world = World()
+    manager = Manager(world)
+    run = started(world, manager, MOVES)
+    world.why = "rank 2 has failed"
+    before = world.snapshot()
+    manager.tick(run)
+    assert (run.head.state, run.head.why) == (PAUSED, "rank 2 has failed")
+    assert world.snapshot() == before
+    world.why = None
+    until(manager, run, DONE)
+
+
+def test_an_operators_pause_ends_at_its_time_only() -> None:
+    world = World()
+    manager = Manager(world)
+    run = started(world, manager, MOVES)
+    manager.journal.head(run, state=PAUSED, by_operator=True, until=None, resume_to=RUNNING)
+    manager.tick(run)
+    assert run.head.state == PAUSED and not run.records
+    manager.journal.head(run, until=1.0)
+    until(manager, run, DONE)
+
+
+def test_a_rank_that_is_gone_is_not_pinned_to() -> None:
+    world = World()
+    manager = Manager(world)
+    run = started(world, manager, MOVES)
+    world.state = replace(world.state, ranks_in=(0, 1, 2))
+    until(manager, run, DONE)
+    assert run.records[2].state == SKIPPED and "rank 3" in run.records[2].why
+
+
+@settings(max_examples=200, deadline=None)
+@given(
+    crashes=st.lists(st.integers(0, 40), max_size=6),
+    lag=st.integers(0, 3),
+    moves=st.dictionaries(st.sampled_from([100, 101, 102, 103]), st.integers(0, 3), min_size=1),
+    mask=st.sampled_from([None, "0x3"]),
+)
+def test_whenever_managers_die_nothing_is_lost_and_rollback_restores_everything(
+    crashes: list[int], lag: int, moves: dict[int, int], mask: str | None
+) -> None:
+    world = World(lag=lag)
+    before = world.snapshot()
+    started(world, Manager(world), moves, mask)
+    points = iter(crashes)
+
+    def drive(state: str) -> Run:
+        for _ in range(200):
+            manager = Manager(world)
+            (run,) = manager.runs
+            jump = next(points, None)
+            world.crash_at = None if jump is None else len(world.events) + jump
+            try:
+                for _ in range(60):
+                    if run.head.state == state:
+                        return run
+                    manager.tick(run)
+            except Crash:
+                continue
+        raise AssertionError("it never ended")
+
+    drive(DONE)
+    assert {ino: world.directories[ino].rank for ino in moves} == moves
+    pins = [event for event in world.events if event.startswith("pin ")]
+    assert len(pins) == len(set(pins)), "a step was made twice"
+    manager = Manager(world)
+    world.crash_at = None
+    manager.journal.head(manager.runs[0], state=ROLLING_BACK, resume_to=RUNNING)
+    drive(ROLLED_BACK)
+    assert world.snapshot() == before
+
+
+def test_ticks_after_the_end_change_nothing() -> None:
+    world = World()
+    manager = Manager(world)
+    until(manager, run := started(world, manager, MOVES), DONE)
+    events = list(world.events)
+    manager.tick(run)
+    assert world.events == events
+
+
+def test_another_file_system_of_the_same_name_is_not_touched() -> None:
+    world = World()
+    manager = Manager(world)
+    run = started(world, manager, MOVES)
+    world.state = replace(world.state, fscid=2)
+    before = world.snapshot()
+    manager.tick(run)
+    assert run.head.state == PAUSED and "another file system" in run.head.why
+    assert world.snapshot() == before
+
+
+@pytest.mark.parametrize("state", [DONE, ROLLED_BACK])
+def test_a_new_manager_reads_an_ended_plan_as_ended(state: str) -> None:
+    world = World()
+    manager = Manager(world)
+    until(manager, run := started(world, manager, MOVES), DONE)
+    if state == ROLLED_BACK:
+        manager.journal.head(run, state=ROLLING_BACK)
+        until(manager, run, ROLLED_BACK)
+    (again,) = Manager(world).runs
+    assert (again.head, again.records, again.plan) == (run.head, run.records, run.plan)

@@ -1,0 +1,209 @@
+# SPDX-License-Identifier: LGPL-2.1-or-later
+"""A cluster in memory: pins that move directories after a while, a key/value store that can fail."""
+
+import logging
+from collections.abc import Callable
+from dataclasses import dataclass, field, replace
+from typing import Any
+
+from mds_partitioner.act.executor import Executor
+from mds_partitioner.act.journal import Journal, Run
+from mds_partitioner.errors import JournalError, NotFound
+from mds_partitioner.model import FsState, MdsInfo
+from mds_partitioner.options import Settings
+from mds_partitioner.plan.plan import FS_STEP, PIN_STEP, Plan, Prediction, Row, Step
+
+LOG = logging.getLogger("test")
+SETTINGS = Settings(
+    epoch=10,
+    analyze_duration=600,
+    rank_capacity=0.0,
+    imbalance_threshold=0.075,
+    smoothness=0.2,
+    role_threshold=0.01,
+    min_gain=0.05,
+    max_moves=2,
+    rest_period=600,
+    arrival_timeout=300,
+    rentries_per_epoch=200,
+    ranks_per_epoch=8,
+    tell_concurrency=8,
+    bytes_per_inode=3072,
+    engine_python="python3",
+    engine_deadline=60,
+    engine_memory=2 << 30,
+    engine_nice=10,
+)
+
+
+class Crash(BaseException):
+    """The manager dies here."""
+
+
+@dataclass
+class Store:
+    """The mon's key/value store. ``fail``: refuse writes. ``crash_at``: die at the n-th event of the world."""
+
+    world: "World"
+    data: dict[str, str] = field(default_factory=dict)
+    fail: bool = False
+
+    def put(self, key: str, value: str) -> None:
+        """Store, unless told to fail."""
+        if self.fail:
+            raise JournalError("the mon refused 'config-key set'")
+        assert len(value.encode()) <= 64 * 1024, "the mon takes 64 KiB a key"
+        self.world.event(f"put {key}")
+        self.data[key] = value
+
+    def delete(self, key: str) -> None:
+        """Remove a key."""
+        self.data.pop(key, None)
+
+    def items(self, prefix: str) -> dict[str, str]:
+        """Keys with a prefix."""
+        return {key: value for key, value in self.data.items() if key.startswith(prefix)}
+
+
+@dataclass
+class Directory:
+    """A directory of the fake file system."""
+
+    path: str
+    pin: int = -1
+    rank: int = 0
+
+
+class Mount:
+    """What the module does on a mount."""
+
+    def __init__(self, world: "World") -> None:
+        self._world = world
+
+    def ino(self, path: str) -> int:
+        """Inode number by path."""
+        for ino, directory in self._world.directories.items():
+            if directory.path == path:
+                return ino
+        raise NotFound(f"cannot stat {path!r}")
+
+    def pin(self, path: str) -> int:
+        """ceph.dir.pin."""
+        return self._world.directories[self.ino(path)].pin
+
+    def load_and_pin(self, path: str, rank: int) -> None:
+        """Set ceph.dir.pin."""
+        self._world.event(f"pin {path} {rank}")
+        self._world.directories[self.ino(path)].pin = rank
+
+
+class World:
+    """Stands for Host, and for what the MDSs say (Whereabouts)."""
+
+    def __init__(self, directories: int = 4, ranks: int = 4, lag: int = 1) -> None:
+        self.directories = {100 + i: Directory(f"/volumes/_nogroup/s{i}") for i in range(directories)}
+        self.state = FsState(
+            name="cephfs",
+            fscid=1,
+            max_mds=ranks,
+            ranks_in=tuple(range(ranks)),
+            mds=tuple(MdsInfo(r, f"m{r}", 1000 + r, "up:active") for r in range(ranks)),
+            failed=(),
+            damaged=(),
+            balance_automate=False,
+            balancer="",
+            bal_rank_mask="-1",
+        )
+        self.store = Store(self)
+        self.why: str | None = None
+        self.events: list[str] = []
+        self.crash_at: int | None = None
+        self.lag = lag
+        self._moving: dict[int, int] = {}
+
+    def event(self, text: str) -> None:
+        """Something durable happens now; a crash may come instead."""
+        if self.crash_at is not None and len(self.events) >= self.crash_at:
+            self.crash_at = None
+            raise Crash
+        self.events.append(text)
+
+    def fs(self, name: str | None) -> FsState:
+        """Host.fs."""
+        return self.state
+
+    def on_fs(self, fs: str, call: Callable[[Any], Any]) -> Any:
+        """Host.on_fs."""
+        return call(Mount(self))
+
+    def mon(self, prefix: str, **arguments: str) -> str:
+        """Host.mon: only fs set."""
+        assert prefix == "fs set", prefix
+        name, value = arguments["var"], arguments["val"]
+        self.event(f"set {name} {value}")
+        self.state = replace(self.state, **{name: value == "true" if name == "balance_automate" else value})
+        return ""
+
+    def there(self, fs: FsState, path: str, rank: int) -> bool:
+        """Whereabouts.there."""
+        return self.directories[Mount(self).ino(path)].rank == rank
+
+    def path_of(self, fs: FsState, ino: int) -> str | None:
+        """Whereabouts.path_of."""
+        directory = self.directories.get(ino)
+        return directory.path if directory else None
+
+    def under_way(self) -> int:
+        """Directories that are not on the rank of their pin."""
+        return sum(d.pin not in (-1, d.rank) for d in self.directories.values())
+
+    def pass_time(self) -> None:
+        """The MDSs move what is pinned elsewhere, ``lag`` ticks after the pin was set."""
+        for ino, directory in self.directories.items():
+            if directory.pin in (-1, directory.rank):
+                self._moving.pop(ino, None)
+                continue
+            self._moving[ino] = self._moving.get(ino, 0) + 1
+            if self._moving[ino] > self.lag:
+                directory.rank = directory.pin
+
+    def snapshot(self) -> tuple[Any, ...]:
+        """Everything an operator could have set, and where directories are."""
+        placed = tuple((ino, d.path, d.pin, d.rank) for ino, d in sorted(self.directories.items()))
+        return placed, self.state.bal_rank_mask, self.state.balance_automate
+
+
+class Manager:
+    """One manager's memory: lost when it dies."""
+
+    def __init__(self, world: World) -> None:
+        self.world = world
+        self.journal = Journal(world.store)
+        self.runs = self.journal.load()
+        self.executor = Executor(world, self.journal, world, lambda fs: world.why, LOG)  # type: ignore[arg-type]
+
+    def tick(self, run: Run) -> None:
+        """One tick of the mover, then of the MDSs."""
+        self.executor.tick(run, SETTINGS)
+        self.world.pass_time()
+
+
+def row(world: World, ino: int, new: int) -> Row:
+    """A light subvolume that is to move."""
+    path, rank = world.directories[ino].path, world.directories[ino].rank
+    return Row(path.rpartition("/")[2], path, ino, 10.0, 1.0, 10, 5.0, "light", (rank,), (new,), "rebalance")
+
+
+def plan(world: World, moves: dict[int, int], mask: str | None = None, *, name: str = "p") -> Plan:
+    """A plan that pins directories (by inode) to ranks and, with a mask, switches the balancer on."""
+    rows = tuple(row(world, ino, rank) for ino, rank in moves.items())
+    steps = [
+        Step(0, PIN_STEP, i, r.path, r.ino, str(r.new[0]), str(world.directories[r.ino].pin), r.current[0])
+        for i, r in enumerate(rows)
+    ]
+    if mask is not None:
+        old = world.state
+        steps.append(Step(1, FS_STEP, -1, "bal_rank_mask", 0, mask, old.bal_rank_mask))
+        steps.append(Step(1, FS_STEP, -1, "balance_automate", 0, "true", str(old.balance_automate).lower()))
+    nothing = Prediction(0.0, 0.0, 0, 0.0, 0, 0.0, 0.0, {}, {}, 0.0)
+    return Plan(name, "cephfs", 1, 1.0, "mask", (), False, "", rows, tuple(steps), nothing)
