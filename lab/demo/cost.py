@@ -98,6 +98,8 @@ def _measure(lab: Lab, seconds: float) -> dict[str, float]:
 
 
 def _disabled(lab: Lab, seconds: float) -> None:
+    # An analysis that runs would begin anew when the module is enabled again.
+    module.ask_or_none(lab, "analyze stop")
     module.disable(lab)
 
 
