@@ -6,7 +6,7 @@ from contextlib import contextmanager
 from typing import Any
 
 
-class CephfsConnectionException(Exception):  # noqa: N818 - Ceph's name
+class CephfsConnectionException(Exception):
     """As in Ceph."""
 
 

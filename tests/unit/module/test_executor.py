@@ -6,6 +6,8 @@ from dataclasses import replace
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from world import Crash, Manager, World, plan
+
 from mds_partitioner.act.journal import (
     APPLIED,
     DONE,
@@ -18,7 +20,6 @@ from mds_partitioner.act.journal import (
     UNDONE,
     Run,
 )
-from world import Crash, Manager, World, plan
 
 MOVES = {100: 1, 101: 2, 102: 3}
 

@@ -2,6 +2,7 @@
 """A cluster in memory: pins that move directories after a while, a key/value store that can fail."""
 
 import logging
+import sys
 from collections.abc import Callable
 from dataclasses import dataclass, field, replace
 from typing import Any
@@ -29,7 +30,7 @@ SETTINGS = Settings(
     ranks_per_epoch=8,
     tell_concurrency=8,
     bytes_per_inode=3072,
-    engine_python="python3",
+    engine_python=sys.executable,
     engine_deadline=60,
     engine_memory=2 << 30,
     engine_nice=10,
@@ -42,7 +43,7 @@ class Crash(BaseException):
 
 @dataclass
 class Store:
-    """The mon's key/value store. ``fail``: refuse writes. ``crash_at``: die at the n-th event of the world."""
+    """The mon's key/value store. ``fail``: refuse writes. See World.crash_at."""
 
     world: "World"
     data: dict[str, str] = field(default_factory=dict)

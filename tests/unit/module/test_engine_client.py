@@ -1,0 +1,93 @@
+# SPDX-License-Identifier: LGPL-2.1-or-later
+"""The engine may die, hang or lie; the caller gets a sentence, and the next call a new engine."""
+
+import logging
+import os
+import signal
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+from world import SETTINGS
+
+from mds_partitioner.engine_client import EngineClient
+from mds_partitioner.errors import BadInput, Unavailable
+
+
+def client(**changes: object) -> EngineClient:
+    settings = replace(SETTINGS, **changes)  # type: ignore[arg-type]
+    return EngineClient(lambda: settings, logging.getLogger("engine"))
+
+
+def program(tmp_path: Path, text: str) -> str:
+    """An interpreter that runs ``text`` in the engine's place."""
+    path = tmp_path / "python"
+    path.write_text(f"#!/bin/sh\n{text}\n")
+    path.chmod(0o755)
+    return str(path)
+
+
+def test_one_process_answers_many_calls() -> None:
+    engine = client()
+    try:
+        assert engine.call("ping", {})["pid"] == engine.call("ping", {})["pid"]
+    finally:
+        engine.shutdown()
+
+
+def test_a_killed_engine_is_replaced() -> None:
+    engine = client()
+    try:
+        pid = engine.call("ping", {})["pid"]
+        os.kill(pid, signal.SIGKILL)
+        try:
+            again = engine.call("ping", {})
+        except Unavailable:
+            again = engine.call("ping", {})
+        assert again["pid"] != pid
+    finally:
+        engine.shutdown()
+
+
+def test_a_hung_engine_is_given_up_at_the_deadline_and_replaced() -> None:
+    engine = client(engine_deadline=2)
+    try:
+        pid = engine.call("ping", {})["pid"]
+        os.kill(pid, signal.SIGSTOP)
+        with pytest.raises(Unavailable, match="no answer within 2 s"):
+            engine.call("ping", {})
+        with pytest.raises(ProcessLookupError):
+            os.kill(pid, 0)
+    finally:
+        engine.shutdown()
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "read line; echo nonsense; cat",
+        'read line; echo "{}"; cat',
+        'read line; echo \'{"id": 99, "ok": true, "result": {}}\'; cat',
+        "exit 3",
+        "echo 'no module named numpy' >&2; exit 1",
+    ],
+)
+def test_an_engine_that_answers_nonsense_or_ends_fails_the_call(tmp_path: Path, text: str) -> None:
+    engine = client(engine_python=program(tmp_path, text))
+    with pytest.raises(Unavailable, match="the engine failed at 'ping'"):
+        engine.call("ping", {})
+    engine.shutdown()
+
+
+def test_an_interpreter_that_is_not_there_is_named() -> None:
+    with pytest.raises(Unavailable, match="engine_python"):
+        client(engine_python="/no/such/python").call("ping", {})
+
+
+def test_what_the_engine_refuses_is_the_callers_bad_input() -> None:
+    engine = client()
+    try:
+        with pytest.raises(BadInput, match="loads"):
+            engine.call("judge", {"ranks": [0], "loads": "x"})
+    finally:
+        engine.shutdown()

@@ -1,0 +1,198 @@
+# SPDX-License-Identifier: LGPL-2.1-or-later
+"""From the daemons' answers to samples."""
+
+from dataclasses import replace
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from world import World
+
+from mds_partitioner.errors import BadInput
+from mds_partitioner.judge.window import Window
+from mds_partitioner.model import (
+    Directory,
+    DirectoryFacts,
+    RankSample,
+    Session,
+    Snapshot,
+    Subtree,
+    SubtreeSample,
+)
+from mds_partitioner.observe.attribution import attribute, needs_heat, owner
+from mds_partitioner.observe.counters import level, mean_time, rate
+from mds_partitioner.observe.heat import parse_heat
+from mds_partitioner.observe.sessions import parse_sessions
+from mds_partitioner.observe.subtrees import SubtreeMap, ancestors, parse_subtrees
+from mds_partitioner.report.text import printable, render, table
+from mds_partitioner.verify.guards import why_wait
+
+A, B = "/volumes/_nogroup/a", "/volumes/_nogroup/b"
+
+
+def test_a_rate_is_the_increase_over_the_window() -> None:
+    assert rate([(0, 0), (5, 50), (10, 150), (15, 250)], 10) == 20.0
+
+
+def test_a_counter_that_restarted_has_no_negative_rate() -> None:
+    assert rate([(0, 100), (5, 3)], 10) == 0.0
+
+
+@pytest.mark.parametrize("points", [[], [(1.0, 5.0)], [(1.0, 5.0), (1.0, 6.0)]])
+def test_too_few_points_make_no_rate(points: list[tuple[float, ...]]) -> None:
+    assert rate(points, 10) == 0.0
+
+
+def test_a_mean_time_is_in_seconds() -> None:
+    assert mean_time([(0, 0, 0), (5, 4e9, 100)], 10) == pytest.approx(0.04)
+    assert level([(0, 1), (5, 7)]) == 7
+
+
+def test_ancestors_go_up_to_the_root() -> None:
+    assert list(ancestors("/a/b")) == ["/a/b", "/a", "/"]
+    assert list(ancestors("/")) == ["/"]
+
+
+def test_a_directory_has_the_rank_of_its_nearest_subtree_and_those_below() -> None:
+    found = [Subtree("/", 0, -1, False), Subtree(A, 2, 2, False), Subtree(A + "/x/y", 3, 3, False)]
+    where = SubtreeMap(found, [A, B])
+    assert where.ranks(A) == (2, 3)
+    assert where.ranks(B) == (0,)
+
+
+def test_a_name_that_begins_alike_is_another_directory() -> None:
+    where = SubtreeMap([Subtree("/", 0, -1, False), Subtree(A + "bc", 1, 1, False)], [A])
+    assert where.ranks(A) == (0,)
+
+
+def subtree(path: str, rank: int, *, auth: bool = True) -> dict[str, object]:
+    return {
+        "dir": {"path": path},
+        "is_auth": auth,
+        "auth_first": rank,
+        "export_pin": -1,
+        "distributed_ephemeral_pin": False,
+        "random_ephemeral_pin": False,
+    }
+
+
+def test_only_the_authority_counts_and_the_mdss_own_directories_do_not() -> None:
+    answer = [subtree("", 0), subtree("~mds0", 0), subtree(A, 1), subtree(B, 0, auth=False)]
+    assert [s.path for s in parse_subtrees(0, answer)] == ["/"]
+
+
+def test_the_managers_own_mounts_are_no_workload() -> None:
+    def session(number: int, nonce: int) -> dict[str, object]:
+        return {
+            "id": number,
+            "entity": {"addr": {"addr": "1.2.3.4:0", "nonce": nonce}},
+            "num_caps": 3,
+            "request_load_avg": 7,
+            "client_metadata": {"root": A},
+        }
+
+    found = parse_sessions(0, [session(1, 10), session(2, 20)], {("1.2.3.4:0", 20)})
+    assert found == [Session(0, 1, A, 3, 7.0)]
+
+
+def test_heat_weighs_as_the_mds_does() -> None:
+    counters = {"Decay Counters": [{"value": v} for v in (1.0, 2.0, 3.0, 4.0, 5.0)]}
+    answer = {"dirfrags": [{"path": A, "pop_auth_subtree": counters}] * 2}
+    assert parse_heat(answer, {A}) == {A: 2 * (1 + 4 + 3 + 8 + 20)}
+
+
+def test_a_session_belongs_to_the_nearest_directory_at_or_above_its_mount() -> None:
+    assert owner(A + "/uuid", {A, "/volumes"}) == A
+    assert owner("/volumes", {A}) is None
+
+
+def test_a_session_above_is_shared_out_by_heat() -> None:
+    shares = attribute([Session(0, 1, "/", 100, 10.0)], {0: 50.0}, {0: {A: 3.0, B: 1.0}}, {A, B})
+    assert (shares[A].caps, shares[A].requests, shares[A].shared) == (75.0, 37.5, True)
+    assert needs_heat([Session(0, 1, "/", 100, 10.0)], {A})
+    assert not needs_heat([Session(0, 1, A, 100, 10.0)], {A})
+
+
+sessions = st.lists(
+    st.builds(
+        Session,
+        rank=st.integers(0, 3),
+        client=st.integers(1, 9),
+        root=st.sampled_from([A, B, A + "/uuid"]),
+        caps=st.integers(0, 1000),
+        load=st.floats(0.1, 1e6),
+    ),
+    min_size=1,
+)
+
+
+@given(sessions, st.lists(st.floats(0, 1e5), min_size=4, max_size=4))
+def test_shares_add_up_to_what_the_ranks_measured(found: list[Session], rates: list[float]) -> None:
+    shares = attribute(found, dict(enumerate(rates)), {}, {A, B})
+    busy = {s.rank for s in found}
+    assert sum(s.requests for s in shares.values()) == pytest.approx(sum(rates[r] for r in busy))
+    assert sum(s.caps for s in shares.values()) == pytest.approx(sum(s.caps for s in found))
+
+
+def rank_sample(rank: int, requests: float) -> RankSample:
+    return RankSample(rank, f"m{rank}", requests, 0.001, 0, 10, 5, 1, 0.0, 0.0, 1, 1000)
+
+
+def snapshot(wss: float, requests: float, ranks: int = 2) -> Snapshot:
+    sample = SubtreeSample(Directory(A, "a", 7), wss, requests, 1, (0,), False, False)
+    return Snapshot("cephfs", 0.0, tuple(rank_sample(r, requests) for r in range(ranks)), (sample,))
+
+
+def test_a_window_keeps_the_highest_working_set_and_the_mean_rate() -> None:
+    window = Window("cephfs")
+    for wss, requests in ((10, 1.0), (30, 2.0), (20, 3.0)):
+        window.add(snapshot(wss, requests))
+    facts = {A: DirectoryFacts(Directory(A, "a", 7), 99, -1)}
+    (row,) = window.summary(facts).directories
+    assert (row.wss, row.requests, row.rentries) == (30, 2.0, 99)
+    assert window.summary({}).unread == 1
+
+
+def test_a_change_of_ranks_begins_their_series_anew() -> None:
+    window = Window("cephfs")
+    window.add(snapshot(1, 1.0, ranks=2))
+    window.add(snapshot(1, 1.0, ranks=3))
+    assert {rank: len(row) for rank, row in window.summary({}).series.items()} == {0: 1, 1: 1, 2: 1}
+
+
+def test_a_well_cluster_needs_no_wait() -> None:
+    assert why_wait(World().state, {}, {0: 3.0}) is None
+
+
+@pytest.mark.parametrize(
+    ("change", "health", "silence", "word"),
+    [
+        ({"failed": (2,)}, {}, {}, "rank 2 has failed"),
+        ({"damaged": (1,)}, {}, {}, "damaged"),
+        ({"max_mds": 3}, {}, {}, "resized from 4 to 3"),
+        ({}, {"MDS_SLOW_REQUEST": "2 MDSs report slow requests"}, {}, "MDS_SLOW_REQUEST"),
+        ({}, {}, {3: 40.0}, "rank 3 (mds.m3) has said nothing for 40 s"),
+        ({"ranks_in": (0, 1, 2, 3, 4), "max_mds": 5}, {}, {}, "rank 4 has no MDS"),
+    ],
+)
+def test_a_cluster_that_is_not_well_says_what_is_waited_for(
+    change: dict[str, object], health: dict[str, str], silence: dict[int, float], word: str
+) -> None:
+    why = why_wait(replace(World().state, **change), health, silence)  # type: ignore[arg-type]
+    assert why is not None and word in why
+
+
+@given(st.text())
+def test_whatever_the_name_it_is_one_line_of_utf8(name: str) -> None:
+    shown = printable(name)
+    shown.encode()
+    assert len(shown.splitlines()) <= 1
+
+
+def test_a_table_is_one_line_a_row_whatever_the_name() -> None:
+    assert len(table(("Name",), [("a\nb",), ("c\x1b[1m",)]).splitlines()) == 3
+
+
+def test_an_unknown_format_is_named() -> None:
+    with pytest.raises(BadInput, match="xml"):
+        render("xml", {}, "")

@@ -1,0 +1,219 @@
+# SPDX-License-Identifier: LGPL-2.1-or-later
+"""Plans, made by the real engine process."""
+
+import logging
+from collections.abc import Iterator
+from dataclasses import replace
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from world import SETTINGS, World
+from world import plan as simple_plan
+
+from mds_partitioner.act.journal import PART, Journal, check_name, moved_at, owned_pins
+from mds_partitioner.engine_client import EngineClient
+from mds_partitioner.errors import BadInput, JournalError, NotPermitted
+from mds_partitioner.judge.judgement import Judged, Judgement
+from mds_partitioner.judge.window import Observed
+from mds_partitioner.model import Directory
+from mds_partitioner.plan.plan import FS_STEP, PIN_STEP, Plan
+from mds_partitioner.plan.planner import Child, Circumstances, check_ranks, make_plan
+from mds_partitioner.plan.ranks import format_ranks, mask_ranks, parse_ranks, ranks_mask
+
+LINE = {  # DESIGN.md, section 4: wss, reqs, rentries, LINE's workload
+    "Subvol1": (1_000_000, 1_203_030, 50_000_000, 339),
+    "Subvol2": (700_000, 500_000, 1_000_000, 137),
+    "subvol3": (100_000, 5_000, 5_000_000, 21),
+    "subvol4": (3_000, 20_000, 70_000, 3),
+}
+
+
+@pytest.fixture(scope="module")
+def engine() -> Iterator[EngineClient]:
+    client = EngineClient(lambda: SETTINGS, logging.getLogger("engine"))
+    yield client
+    client.shutdown()
+
+
+def judgement(ranks: dict[str, tuple[int, ...]], pins: dict[str, int] | None = None) -> Judgement:
+    """LINE's subvolumes on the given ranks."""
+    rows = []
+    for i, (name, (wss, reqs, rentries, work)) in enumerate(LINE.items()):
+        directory = Directory(f"/volumes/_nogroup/{name}", name, 100 + i)
+        pin = (pins or {}).get(name, -1)
+        seen = Observed(directory, wss, reqs, rentries, 1, ranks[name], pin, False, False)
+        klass = "heavy" if name == "Subvol1" else "moderate" if name != "subvol4" else "light"
+        rows.append(Judged(seen, float(work), klass))
+    return Judgement(
+        fs="cephfs",
+        epochs=6,
+        imbalance_factor=0.9,
+        cov=1.0,
+        urgency=0.99,
+        triggered=True,
+        capacity=1000.0,
+        capacity_source="learned at saturation",
+        ranks=(),
+        directories=tuple(rows),
+        recommended=3,
+        recommended_reason="",
+        cache_limit=16 << 30,
+        unread=0,
+        missing=0,
+    )
+
+
+def circumstances(heavy: str = "mask", *, force: bool = False, world: World | None = None) -> Circumstances:
+    fs = (world or World(ranks=3)).state
+    return Circumstances(fs, fs.ranks_in, heavy, force, owned={}, moved_at={}, owns_settings=False)
+
+
+ALL_ON_0 = dict.fromkeys(LINE, (0,))
+AS_IN_LINE = {"Subvol1": (0,), "Subvol2": (1,), "subvol3": (2,), "subvol4": (2,)}
+
+
+def made(found: Judgement, c: Circumstances, engine: EngineClient, children: int = 4) -> Plan:
+    def children_of(path: str) -> list[Child]:
+        return [Child(f"{path}/uuid/d{i}", 500 + i, 100, -1, (0,)) for i in range(children)]
+
+    return make_plan("p", found, c, SETTINGS, engine.call, children_of)
+
+
+@pytest.mark.parametrize("current", [ALL_ON_0, AS_IN_LINE])
+def test_lines_example_gets_lines_ranks(current: dict[str, tuple[int, ...]], engine: EngineClient) -> None:
+    plan = made(judgement(current), circumstances(), engine)
+    ranks = {row.name: row.new for row in plan.rows}
+    assert ranks == {"Subvol1": (0, 1), "Subvol2": (2,), "subvol3": (2,), "subvol4": (2,)}
+
+
+def test_with_the_mask_everything_that_is_not_heavy_is_pinned_before_the_balancer_starts(
+    engine: EngineClient,
+) -> None:
+    plan = made(judgement(AS_IN_LINE), circumstances("mask"), engine)
+    pins = {step.target.rpartition("/")[2]: step.value for step in plan.steps if step.kind == PIN_STEP}
+    assert pins == {"Subvol2": "2", "subvol3": "2", "subvol4": "2"}
+    settings = [(s.target, s.value) for s in plan.steps if s.kind == FS_STEP]
+    assert settings == [("bal_rank_mask", "0x3"), ("balance_automate", "true")]
+    assert max(s.phase for s in plan.steps if s.kind == PIN_STEP) < min(
+        s.phase for s in plan.steps if s.kind == FS_STEP
+    )
+
+
+def test_fanout_pins_children_over_the_heavy_ranks_and_leaves_the_balancer_alone(
+    engine: EngineClient,
+) -> None:
+    plan = made(judgement(ALL_ON_0), circumstances("fanout"), engine)
+    children = [int(s.value) for s in plan.steps if "/uuid/" in s.target]
+    assert sorted(children) == [0, 0, 1, 1]
+    assert all(s.kind == PIN_STEP for s in plan.steps)
+
+
+def test_an_operators_pin_stays_without_force(engine: EngineClient) -> None:
+    found = judgement(ALL_ON_0, pins={"Subvol2": 0})
+    kept = made(found, circumstances("fanout"), engine)
+    (row,) = [r for r in kept.rows if r.name == "Subvol2"]
+    assert (row.reason, row.new) == ("pinned-by-operator", (0,))
+    assert not any(s.target == row.path for s in kept.steps)
+    forced = made(found, circumstances("fanout", force=True), engine)
+    assert any(s.target == row.path and s.expected == "0" for s in forced.steps)
+
+
+def test_a_pin_of_ours_is_not_an_operators(engine: EngineClient) -> None:
+    ours = replace(circumstances("fanout"), owned={101: 0})
+    plan = made(judgement(ALL_ON_0, pins={"Subvol2": 0}), ours, engine)
+    assert [r.new for r in plan.rows if r.name == "Subvol2"] == [(2,)]
+
+
+def test_what_moved_lately_rests(engine: EngineClient) -> None:
+    resting = replace(circumstances("fanout"), moved_at={101: 1e12})
+    plan = made(judgement(ALL_ON_0), resting, engine)
+    assert [r.reason for r in plan.rows if r.name == "Subvol2"] == ["resting"]
+
+
+def test_planning_again_after_a_finished_plan_proposes_nothing(engine: EngineClient) -> None:
+    first = made(judgement(ALL_ON_0), circumstances("fanout"), engine)
+    ranks = {row.name: row.new for row in first.rows}
+    pins = {row.name: row.new[0] for row in first.rows}
+    done = replace(circumstances("fanout"), owned={row.ino: row.new[0] for row in first.rows})
+    assert made(judgement(ranks, pins), done, engine).steps == ()
+
+
+def test_an_operators_mask_is_not_overwritten_without_force(engine: EngineClient) -> None:
+    world = World(ranks=3)
+    world.state = replace(world.state, bal_rank_mask="0x4", balance_automate=True)
+    with pytest.raises(NotPermitted, match="0x4"):
+        made(judgement(ALL_ON_0), circumstances(world=world), engine)
+    forced = made(judgement(ALL_ON_0), circumstances(world=world, force=True), engine)
+    assert [(s.value, s.expected) for s in forced.steps if s.target == "bal_rank_mask"] == [("0x3", "0x4")]
+
+
+def test_a_rank_that_does_not_exist_is_named() -> None:
+    with pytest.raises(BadInput, match=r"no rank 7 \(it has 0,1,2\)"):
+        check_ranks(World(ranks=3).state, [0, 7])
+
+
+@given(st.sets(st.integers(0, 255), min_size=1))
+def test_ranks_survive_both_notations(ranks: set[int]) -> None:
+    assert parse_ranks(format_ranks(ranks)) == parse_ranks(ranks_mask(ranks)) == tuple(sorted(ranks))
+
+
+@pytest.mark.parametrize("text", ["", "a", "0,,1", "-1", "0x", "0x0", "256", "1;2", "0xg", "²"])
+def test_what_is_no_rank_list_is_refused(text: str) -> None:
+    with pytest.raises(BadInput):
+        parse_ranks(text)
+
+
+def test_a_mask_wider_than_there_can_be_ranks_is_refused() -> None:
+    with pytest.raises(BadInput):
+        mask_ranks(hex(1 << 256))
+
+
+ODD = ["/a b", "/quo'te\"", "/new\nline", "/grüße/日本", "/bad\udcff", "/$(x)`y`"]
+
+
+@pytest.mark.parametrize("path", ODD)
+def test_a_plan_survives_the_journal_whatever_the_path(path: str) -> None:
+    world = World()
+    world.directories[100].path = path
+    journal = Journal(world.store)
+    run = journal.create(simple_plan(world, {100: 1}), [])
+    (again,) = journal.load()
+    assert again.plan == run.plan
+    assert again.plan.rows[0].path == path
+
+
+def test_a_large_plan_is_kept_in_parts_the_mon_takes() -> None:
+    world = World(directories=1000)
+    journal = Journal(world.store)
+    run = journal.create(simple_plan(world, dict.fromkeys(world.directories, 1)), [])
+    assert len(run.plan.to_json()) > 3 * PART
+    assert journal.load()[0].plan == run.plan
+
+
+def test_a_plan_whose_saving_was_interrupted_does_not_exist() -> None:
+    world = World()
+    journal = Journal(world.store)
+    journal.create(simple_plan(world, {100: 1}), [])
+    del world.store.data["plan/p/head"]
+    assert journal.load() == []
+
+
+def test_a_journal_that_cannot_be_read_says_which_plan() -> None:
+    world = World()
+    Journal(world.store).create(simple_plan(world, {100: 1}), [])
+    world.store.data["plan/p/body/0000"] = "{"
+    with pytest.raises(JournalError, match="'p'"):
+        Journal(world.store).load()
+
+
+def test_a_plan_without_records_owns_nothing() -> None:
+    world = World()
+    run = Journal(world.store).create(simple_plan(world, {100: 1}), [])
+    assert owned_pins([run], 1) == {} and moved_at([run], 1) == {}
+
+
+@pytest.mark.parametrize("name", ["", "a/b", "-x", "x" * 65, "a b", "ä"])
+def test_a_bad_plan_name_is_refused(name: str) -> None:
+    with pytest.raises(BadInput):
+        check_name(name)
