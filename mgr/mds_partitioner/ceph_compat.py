@@ -66,7 +66,7 @@ def tell_mds(module: MgrModule, mds: str, command: dict[str, Any], timeout: floa
             with _connecting:
                 _ = module.cephfs
         module.send_command(result, "mds", mds, json.dumps(command), "")
-    except cephfs.Error as e:
+    except (cephfs.Error, RuntimeError) as e:  # Tentacle raises the first, Reef the second
         raise Unavailable(f"mds.{mds} cannot be asked: {e}") from e
     event: threading.Event = result.ev
     if not event.wait(timeout):
