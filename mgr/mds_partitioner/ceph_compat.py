@@ -65,7 +65,7 @@ def tell_mds(module: MgrModule, mds: str, command: dict[str, Any], timeout: floa
             # Tentacle opens the connection for commands on first use, and not safely from several threads.
             with _connecting:
                 _ = module.cephfs
-        module.send_command(result, "mds", mds, json.dumps(command), "")
+        module.send_command(result, "mds", mds, _command_text(command), "")
     except (cephfs.Error, RuntimeError) as e:  # Tentacle raises the first, Reef the second
         raise Unavailable(f"mds.{mds} cannot be asked: {e}") from e
     event: threading.Event = result.ev
@@ -75,3 +75,13 @@ def tell_mds(module: MgrModule, mds: str, command: dict[str, Any], timeout: floa
     if code:
         raise CephError(f"mds.{mds}: {command['prefix']}: {message or out or code}", abs(code))
     return out
+
+
+def _command_text(command: dict[str, Any]) -> str:
+    r"""JSON as Ceph reads it: it takes the two halves of a character above U+FFFF (\ud83d\udc0d) for two."""
+    text = json.dumps(command, ensure_ascii=False)
+    try:
+        text.encode()
+    except UnicodeEncodeError:
+        return json.dumps(command)  # a path that is not UTF-8 cannot be sent at all: no MDS will find it
+    return text
