@@ -32,7 +32,9 @@ def lab(release: str) -> Iterator[Lab]:
 @pytest.fixture(scope="session")
 def running(lab: Lab) -> Cluster:
     """The lab with the module enabled and the tests' options."""
-    lab.monitor.command("mgr module enable", module="mds_partitioner")
+    # Both now: a manager begins anew with every module that is enabled or disabled.
+    for module in ("selftest", "mds_partitioner"):
+        lab.monitor.command("mgr module enable", module=module)
     cluster = Cluster(lab)
     wait_for("the module answers", cluster.module_answers)
     cluster.set(**OPTIONS)

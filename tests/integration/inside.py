@@ -4,20 +4,23 @@
 python3 - COMMAND < this file; then one JSON value with the arguments; the answer is JSON on standard output
 """
 
+import errno
 import hashlib
 import json
 import os
 import stat
 import sys
+from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
+from typing import Any
 
-import cephfs  # type: ignore[import-not-found,unused-ignore]
+import cephfs
 
 PIN = "ceph.dir.pin"
 THREADS = 6
 
 
-def children(fs, path):
+def children(fs: Any, path: bytes) -> Iterator[tuple[bytes, bool]]:
     handle = fs.opendir(path)
     try:
         while entry := fs.readdir(handle):
@@ -27,7 +30,7 @@ def children(fs, path):
         fs.closedir(handle)
 
 
-def directories(fs, path):
+def directories(fs: Any, path: bytes) -> Iterator[bytes]:
     """Every directory from path down."""
     yield path
     for name, is_dir in list(children(fs, path)):
@@ -35,21 +38,23 @@ def directories(fs, path):
             yield from directories(fs, path.rstrip(b"/") + b"/" + name)
 
 
-def read_pin(fs, path):
+def read_pin(fs: Any, path: bytes) -> int:
     # Recursive statistics are always asked of the MDS; the answer brings the pin along.
     fs.getxattr(path, "ceph.dir.rentries")
     try:
         return int(fs.getxattr(path, PIN))
-    except cephfs.NoData:
+    except cephfs.Error as e:
+        if getattr(e, "errno", None) not in (errno.ENODATA, -errno.ENODATA):
+            raise
         return -1
 
 
-def pins(fs, root):
+def pins(fs: Any, root: str) -> dict[str, int]:
     """The pin of every directory from root down, by path."""
     return {os.fsdecode(path): read_pin(fs, path) for path in directories(fs, os.fsencode(root))}
 
 
-def pin(fs, paths):
+def pin(fs: Any, paths: dict[str, int]) -> None:
     """Pin directories: {path: rank}."""
     for path, rank in paths.items():
         raw = os.fsencode(path)
@@ -57,23 +62,23 @@ def pin(fs, paths):
         fs.setxattr(raw, PIN, str(rank).encode(), 0)
 
 
-def unpin(fs, root):
+def unpin(fs: Any, root: str) -> list[str]:
     """Bring everything below root home to rank 0: what is pinned is pinned to 0; how many there were."""
     found = [path for path, rank in pins(fs, root).items() if rank != -1]
     pin(fs, dict.fromkeys(found, 0))
     return found
 
 
-def mkdirs(fs, paths):
+def mkdirs(fs: Any, paths: list[str]) -> None:
     for path in paths:
         fs.mkdirs(os.fsencode(path), 0o755)
 
 
-def rename(fs, names):
+def rename(fs: Any, names: list[str]) -> None:
     fs.rename(os.fsencode(names[0]), os.fsencode(names[1]))
 
 
-def rmtree(fs, path):
+def rmtree(fs: Any, path: str) -> None:
     raw = os.fsencode(path)
     for name, is_dir in list(children(fs, raw)):
         child = raw + b"/" + name
@@ -84,12 +89,12 @@ def rmtree(fs, path):
     fs.rmdir(raw)
 
 
-def content(path):
+def content(path: bytes) -> bytes:
     """What a file of the tree holds: its own name, hashed, so that no two files are alike."""
     return hashlib.sha256(path).digest()
 
 
-def _build_dir(fs, path, files):
+def _build_dir(fs: Any, path: bytes, files: int) -> None:
     fs.mkdirs(path, 0o755)
     for i in range(files):
         name = path + b"/f%05d" % i
@@ -98,7 +103,7 @@ def _build_dir(fs, path, files):
         fs.close(fd)
 
 
-def build(fs, tree):
+def build(fs: Any, tree: dict[str, Any]) -> None:
     """Make {"paths": [directory, ...], "files": N in each}."""
     with ThreadPoolExecutor(THREADS) as pool:
         jobs = [pool.submit(_build_dir, fs, os.fsencode(p), tree["files"]) for p in tree["paths"]]
@@ -106,7 +111,7 @@ def build(fs, tree):
             job.result()
 
 
-def _digest_dir(fs, path):
+def _digest_dir(fs: Any, path: bytes) -> tuple[int, str]:
     """One line a file: name, mode, owner, times, size, hash of the content."""
     lines = []
     for name, is_dir in list(children(fs, path)):
@@ -127,17 +132,19 @@ def _digest_dir(fs, path):
     return len(lines), hashlib.sha256("\n".join([f"{mode:o}", *sorted(lines)]).encode()).hexdigest()
 
 
-def checksums(fs, paths):
+def checksums(fs: Any, paths: list[str]) -> dict[str, tuple[int, str]]:
     """Number of files and checksum of each directory, by path."""
     with ThreadPoolExecutor(THREADS) as pool:
         jobs = {p: pool.submit(_digest_dir, fs, os.fsencode(p)) for p in paths}
         return {p: job.result() for p, job in jobs.items()}
 
 
-COMMANDS = {f.__name__: f for f in (pins, pin, unpin, mkdirs, rename, rmtree, build, checksums)}
+COMMANDS: dict[str, Any] = {
+    f.__name__: f for f in (pins, pin, unpin, mkdirs, rename, rmtree, build, checksums)
+}
 
 
-def main():
+def main() -> None:
     fs = cephfs.LibCephFS(auth_id="admin", conffile="/etc/ceph/ceph.conf")
     fs.mount()
     try:

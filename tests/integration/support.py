@@ -161,7 +161,7 @@ class Cluster:
 
         def there() -> bool:
             last.update(self.status())
-            return last["state"] in states
+            return bool(last["state"] in states)
 
         wait_for(f"plan {' or '.join(states)}", there, seconds)
         return last
@@ -175,7 +175,7 @@ class Cluster:
 
         def over() -> bool:
             value.update(self.json("analyze", "status", FS))
-            return value["state"] != "running"
+            return bool(value["state"] != "running")
 
         wait_for("analysis over", over)
         assert "result" in value, f"the analysis has no result: {value}"
@@ -213,7 +213,8 @@ def _words(stderr: str) -> str:
 def client(name: str, path: str, *, rate: float, dirs: int = 4, files: int = 25) -> ClientSpec:
     """A client that does only what an MDS must be asked for."""
     mix = {"stat": 8.0, "create": 1.0, "unlink": 1.0}
-    return ClientSpec(name, path, rate=rate, dirs=dirs, files=files, workers=4, cache=1, mix=mix)
+    # Its directories stay in the client's cache, and hardly a file does.
+    return ClientSpec(name, path, rate=rate, dirs=dirs, files=files, workers=4, cache=2 * dirs + 4, mix=mix)
 
 
 HEAVY, LIGHT = ("h0", "h1"), ("l0", "l1", "l2", "l3", "l4", "l5")

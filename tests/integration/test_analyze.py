@@ -1,14 +1,16 @@
 # SPDX-License-Identifier: LGPL-2.1-or-later
 """An analysis says what the clients did."""
 
+from typing import Any
+
 import pytest
-from support import FS, HEAVY, LIGHT, Cluster, at_work, ops_per_second
+from support import FS, HEAVY, LIGHT, Cluster, at_work, ops_per_second, wait_for
 
 from lab.clients.spec import LoadSpec
 
 
 @pytest.fixture
-def found(cluster: Cluster, load: LoadSpec) -> tuple[dict, dict]:  # type: ignore[type-arg]
+def found(cluster: Cluster, load: LoadSpec) -> tuple[dict[str, Any], dict[str, float]]:
     """The analysis of a load, and what its clients say they did meanwhile."""
     with at_work(cluster, load) as run:
         before = len(run.lines)
@@ -19,8 +21,8 @@ def found(cluster: Cluster, load: LoadSpec) -> tuple[dict, dict]:  # type: ignor
 
 
 def test_an_analysis_agrees_with_the_clients_and_names_the_heavy(
-    found: tuple[dict, dict],
-    cluster: Cluster,  # type: ignore[type-arg]
+    found: tuple[dict[str, Any], dict[str, float]],
+    cluster: Cluster,
 ) -> None:
     result, ops = found
     rows = {row["name"]: row for row in result["directories"]}
@@ -50,6 +52,7 @@ def test_an_analysis_agrees_with_the_clients_and_names_the_heavy(
 
 
 def test_an_idle_file_system_is_balanced(cluster: Cluster, load: LoadSpec) -> None:
+    wait_for("no load", lambda: sum(rank["requests"] for rank in cluster.json("imbalance", FS)["ranks"]) < 20)
     result = cluster.analyze(4)
     assert not result["triggered"]
     assert result["imbalance_factor"] < 0.05

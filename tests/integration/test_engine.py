@@ -53,7 +53,7 @@ def test_a_hung_engine_fails_the_command_within_the_deadline_and_is_replaced(
         os.kill(engine, signal.SIGSTOP)
         answer = cluster.cli("mds_partitioner", "imbalance", FS)
         assert answer.code == 11, answer
-        assert "no answer within 3 s" in answer.err
+        assert "no answer within 3" in answer.err
         cluster.set(engine_deadline=60)
         assert cluster.cli("mds_partitioner", "imbalance", FS).code == 0
     finally:

@@ -9,12 +9,17 @@ from support import FS, Cluster, wait_for
 
 
 @pytest.fixture
-def half_done(analyzed: Cluster) -> Iterator[Cluster]:
+def asked(analyzed: Cluster) -> int:
+    """How many attributes the MDSs had been asked to set before the plan."""
+    return analyzed.setxattrs()
+
+
+@pytest.fixture
+def half_done(analyzed: Cluster, asked: int) -> Iterator[Cluster]:
     """A plan of many steps, one at a time, in its middle."""
     analyzed.set(max_moves=1)
-    plan = analyzed.plan("--heavy", "fanout", "--name", "half")
+    plan = analyzed.plan("half", "--heavy", "fanout")
     assert len(plan["steps"]) >= 8, plan["commands"]
-    analyzed.setxattrs_before = analyzed.setxattrs()  # type: ignore[attr-defined]
     analyzed.partitioner("partition", "start", FS)
     wait_for("two steps are done", lambda: len(done_steps(analyzed.status())) >= 2)
     yield analyzed
@@ -29,9 +34,10 @@ def done_steps(status: dict[str, Any]) -> dict[str, float]:
     return {step["command"]: step["time"] for step in status["steps"] if step["state"] == "done"}
 
 
-def test_a_killed_manager_is_succeeded_by_the_other_which_finishes_the_plan(half_done: Cluster) -> None:
+def test_a_killed_manager_is_succeeded_by_the_other_which_finishes_the_plan(
+    half_done: Cluster, asked: int
+) -> None:
     cluster = half_done
-    before: int = cluster.setxattrs_before  # type: ignore[attr-defined]
     plan = cluster.status()
     assert plan["state"] == "running"
     dead = cluster.active_mgr()
@@ -47,10 +53,8 @@ def test_a_killed_manager_is_succeeded_by_the_other_which_finishes_the_plan(half
     # None twice: what was finished before was not touched, and the MDSs were asked once for each step.
     finished = done_steps(plan)
     assert {c: t for c, t in done_steps(ended).items() if c in finished} == finished
-    assert cluster.setxattrs() - before == len(ended["steps"])
+    assert cluster.setxattrs() - asked == len(ended["steps"])
     pins = cluster.pins()
-    for step, planned in zip(ended["steps"], plan["steps"], strict=True):
-        assert step["command"] == planned["command"]
     assert sum(rank >= 0 for rank in pins.values()) == len(ended["steps"])
     # And what the dead one journaled can be undone by its successor.
     cluster.partitioner("partition", "rollback", FS)
@@ -66,6 +70,7 @@ def test_a_killed_mds_pauses_the_plan_until_its_rank_is_back(half_done: Cluster)
     assert "rank 2" in paused["why"], paused["why"]
     assert not paused["by_operator"]
     check = wait_for("the health check", lambda: cluster.health().get("MDS_PARTITIONER_PAUSED"), 60)
+    assert check is not None
     assert "half" in str(check["detail"]) and "rank 2" in str(check["detail"])
     count = len(done_steps(paused))
     cluster.lab.start(f"mds.{victim}")

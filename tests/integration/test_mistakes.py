@@ -27,7 +27,7 @@ MISTAKES = [
     (["partition", "plan", FS, "--heavy", "sideways"], EINVAL, ["sideways", "mask", "fanout"]),
     (["partition", "plan", FS, "--ranks", "0,9"], EINVAL, ["9", "0,1,2,3"]),
     (["partition", "plan", FS, "--ranks", "0,x"], EINVAL, ["x"]),
-    (["partition", "plan", FS, "--name", "../etc"], EINVAL, ["../etc"]),
+    (["partition", "plan", FS, "../etc"], EINVAL, ["../etc"]),
     (["partition", "start", FS, "no-such-plan"], ENOENT, ["no-such-plan"]),
     (["partition", "status", FS, "no-such-plan"], ENOENT, ["no-such-plan"]),
     (["partition", "rm", "no-such-plan", FS], ENOENT, ["no-such-plan"]),
@@ -78,7 +78,7 @@ def test_a_mistake_is_named_and_changes_nothing(
 )
 def test_an_unknown_format_is_named_and_changes_nothing(untouched: Cluster, command: str) -> None:
     before = everything(untouched)
-    fs = {} if command == "status" else {"fs": FS}
+    fs: dict[str, Any] = {} if command == "status" else {"fs": FS}
     with pytest.raises(CommandError) as refused:
         # The ceph program itself knows its formats: this is what the module says to other clients.
         untouched.lab.monitor.command(f"mds_partitioner {command}", target="mgr", format="pigeon", **fs)

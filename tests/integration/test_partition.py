@@ -1,6 +1,8 @@
 # SPDX-License-Identifier: LGPL-2.1-or-later
 """A plan is executed as printed, seen in the cluster, and undone bit for bit."""
 
+from typing import Any
+
 import pytest
 from support import FS, HEAVY, LIGHT, NOGROUP, Cluster, at_work, wait_for
 
@@ -9,7 +11,7 @@ from lab.clients.spec import LoadSpec
 PIN = "setfattr -n ceph.dir.pin"
 
 
-def pinned_by(plan: dict) -> dict[str, int]:  # type: ignore[type-arg]
+def pinned_by(plan: dict[str, Any]) -> dict[str, int]:
     """The pins that a plan sets, by path."""
     return {s["target"]: int(s["value"]) for s in plan["steps"] if s["kind"] == "pin"}
 
@@ -68,8 +70,7 @@ def test_a_mask_appears_in_fs_get_and_is_rolled_back(analyzed: Cluster) -> None:
     assert analyzed.pins() == before
 
 
-def test_the_operators_mask_and_pins_come_back_after_force(analyzed: Cluster) -> None:
-    cluster = analyzed
+def test_the_operators_mask_and_pins_come_back_after_force(cluster: Cluster, load: LoadSpec) -> None:
     own = f"{NOGROUP}/l0"
     cluster.inside("pin", {own: 2})
     wait_for("the operator's pin", lambda: cluster.authority().get(own) == 2)
@@ -77,11 +78,8 @@ def test_the_operators_mask_and_pins_come_back_after_force(analyzed: Cluster) ->
     cluster.lab.monitor.command("fs set", fs_name=FS, var="balancer", val="mine.lua")
     try:
         before, settings = cluster.pins(), cluster.fs_settings()
-        cluster.analyze(4)
-        refused = cluster.cli("mds_partitioner", "partition", "plan", FS, "--heavy", "mask")
-        if refused.code:
-            assert refused.code == 1 and "0x5" in refused.err and "--force" in refused.err
-        _load_and_analyze(cluster)
+        with at_work(cluster, load):
+            cluster.analyze()
         refused = cluster.cli("mds_partitioner", "partition", "plan", FS, "--heavy", "mask")
         assert refused.code == 1 and "0x5" in refused.err and "--force" in refused.err
         assert (cluster.pins(), cluster.fs_settings()) == (before, settings)
@@ -95,16 +93,6 @@ def test_the_operators_mask_and_pins_come_back_after_force(analyzed: Cluster) ->
         assert cluster.pins() == before
     finally:
         cluster.lab.monitor.command("fs set", fs_name=FS, var="balancer", val="")
-
-
-def _load_and_analyze(cluster: Cluster) -> None:
-    from support import skewed
-
-    paths = {
-        name: cluster.lab.ceph("fs", "subvolume", "getpath", FS, name).strip() for name in (*HEAVY, *LIGHT)
-    }
-    with at_work(cluster, skewed(paths)):
-        cluster.analyze()
 
 
 def test_an_operators_pin_is_left_alone_without_force(cluster: Cluster, load: LoadSpec) -> None:
@@ -190,7 +178,7 @@ def test_planning_again_after_a_finished_plan_proposes_nothing(analyzed: Cluster
 def test_a_second_start_is_refused_while_one_runs(analyzed: Cluster) -> None:
     analyzed.set(max_moves=1)
     plan = analyzed.plan("--heavy", "fanout")
-    other = analyzed.plan("--heavy", "mask", "--name", "other")
+    other = analyzed.plan("other", "--heavy", "mask")
     analyzed.partitioner("partition", "start", FS, str(plan["name"]))
     for refused in (
         analyzed.cli("mds_partitioner", "partition", "start", FS, str(plan["name"])),

@@ -13,7 +13,7 @@ def ranks(cluster: Cluster) -> list[int]:
 
 
 def test_a_plan_for_ranks_that_no_longer_exist_is_refused(analyzed: Cluster) -> None:
-    plan = analyzed.plan("--heavy", "fanout", "--name", "too-wide")
+    plan = analyzed.plan("too-wide", "--heavy", "fanout")
     assert {3} <= {int(step["value"]) for step in plan["steps"]}
     before = analyzed.pins()
     analyzed.fs_set("max_mds", "3")
