@@ -4,15 +4,22 @@
 from typing import Any
 
 import pytest
-from support import FS, HEAVY, LIGHT, Cluster, at_work, ops_per_second, wait_for
+from support import FS, HEAVY, LIGHT, Cluster, at_work, ops_per_second, rate_of, wait_for
 
 from lab.clients.spec import LoadSpec
+
+
+def seen(cluster: Cluster) -> float:
+    """Requests per second of all ranks, as the managers see them at this moment."""
+    return float(sum(rank["requests"] for rank in cluster.json("imbalance", FS)["ranks"]))
 
 
 @pytest.fixture
 def found(cluster: Cluster, load: LoadSpec) -> tuple[dict[str, Any], dict[str, float]]:
     """The analysis of a load, and what its clients say they did meanwhile."""
     with at_work(cluster, load) as run:
+        # The managers' counters are some seconds old: the making of the files must be over in them too.
+        wait_for("only the load is seen", lambda: 0.7 < seen(cluster) / rate_of(load) < 1.5)
         before = len(run.lines)
         result = cluster.analyze(12)
         lines = run.lines[before:]
