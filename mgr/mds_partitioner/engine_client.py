@@ -64,7 +64,7 @@ class EngineClient:
             while not answer.endswith(b"\n"):
                 left = deadline - time.monotonic()
                 if left <= 0 or not selector.select(left):
-                    raise _EngineFailure(f"no answer within {self._settings().engine_deadline} s")
+                    raise _EngineFailure(f"no answer within {self._settings().engine_deadline:g} s")
                 chunk = os.read(process.stdout.fileno(), CHUNK)
                 if not chunk:
                     raise _EngineFailure(f"it ended ({self._last_words(process)})")

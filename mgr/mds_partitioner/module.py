@@ -176,14 +176,14 @@ class Module(MgrModule):
     def cmd_partition_plan(
         self,
         fs: Optional[str] = None,
-        name: Optional[str] = None,
+        plan: Optional[str] = None,
         heavy: str = "mask",
         ranks: Optional[str] = None,
         force: bool = False,
         format: str = "table",
     ) -> HandleCommandResult:
         """Make a plan from the newest analysis and save it; nothing is changed"""
-        return self._answer(lambda: commands.partition_plan(self, fs, name, heavy, ranks, force, format))
+        return self._answer(lambda: commands.partition_plan(self, fs, plan, heavy, ranks, force, format))
 
     @write_command("mds_partitioner partition start")
     def cmd_partition_start(
