@@ -144,7 +144,7 @@ def _partition(
 ) -> tuple[dict[str, Any], dict[str, Any]]:
     telling.heading(f"4. ceph mds_partitioner partition plan --heavy {heavy}")
     with telling.step("plan"):
-        plan = module.ask(lab, "partition plan", heavy=heavy, name="demo")
+        plan = module.ask(lab, "partition plan", heavy=heavy, plan="demo")
         text = module.text(lab, "partition start", plan="demo", dry_run=True)
     telling.say(text)
     telling.heading("5. ceph mds_partitioner partition start")
