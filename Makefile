@@ -24,7 +24,7 @@ bench-cost: deps
 	$(RUN) -m lab.demo.cost
 
 deps: $(VENV)/ready
-	@for tool in mmdebstrap bwrap; do command -v $$tool >/dev/null || missing=1; done; \
+	@missing=; for tool in mmdebstrap bwrap; do command -v $$tool >/dev/null || missing=1; done; \
 	if [ -n "$$missing" ]; then \
 	  if [ "$$(id -u)" != 0 ]; then echo "mmdebstrap and bubblewrap are missing: apt-get install mmdebstrap bubblewrap uidmap" >&2; exit 1; fi; \
 	  apt-get update -q && DEBIAN_FRONTEND=noninteractive apt-get install -qy --no-install-recommends mmdebstrap bubblewrap uidmap; \

@@ -188,6 +188,8 @@ def row_status(run: Run, row: int) -> str:
         return "Done"
     if states <= {UNDONE, SKIPPED} and UNDONE in states:
         return "Rolled back"
+    if states <= {UNDONE, KEPT, SKIPPED} and KEPT in states:
+        return "Kept" if UNDONE not in states else "Kept in part"
     if run.head.state == ROLLING_BACK or UNDOING in states or UNDONE in states:
         return "Rolling back"
     if states <= {APPLIED, SKIPPED}:
