@@ -48,8 +48,8 @@ class KeyValue:
     ``MgrModule.set_store`` only logs a failed write; a journal must know, so this sends the commands itself.
     """
 
-    def __init__(self, module: MgrModule) -> None:
-        self._module = module
+    def __init__(self, module: MgrModule, mon_calls: ThreadPoolExecutor) -> None:
+        self._module, self._mon_calls = module, mon_calls
         self._prefix = f"mgr/{module.module_name}/"
 
     def put(self, key: str, value: str) -> None:
@@ -67,7 +67,7 @@ class KeyValue:
         return {key.removeprefix(self._prefix): str(value) for key, value in found.items()}
 
     def _command(self, command: dict[str, str]) -> str:
-        code, out, message = self._module.mon_command(command)
+        code, out, message = self._mon_calls.submit(self._module.mon_command, command).result()
         if code:
             raise JournalError(f"the mon refused '{command['prefix']}': {message}", abs(code))
         return str(out)
@@ -81,13 +81,17 @@ class Host:
         self._client = CephfsClient(module)
         self._tells = ThreadPoolExecutor(concurrency, thread_name_prefix="tell")
         self._fs_calls = ThreadPoolExecutor(4, thread_name_prefix="libcephfs")
-        self.store = KeyValue(module)
+        # Reef's manager keeps the Python state of the thread that asks the mon until after it has the answer.
+        # A command's own thread ends with the command: the manager then dies. These threads stay.
+        self._mon_calls = ThreadPoolExecutor(2, thread_name_prefix="mon")
+        self.store = KeyValue(module, self._mon_calls)
 
     def shutdown(self) -> None:
         """Unmount and let the worker threads go."""
         self._tells.shutdown(wait=False, cancel_futures=True)
         self._fs_calls.shutdown(wait=False, cancel_futures=True)
         self._client.shutdown()
+        self._mon_calls.shutdown(wait=False)
 
     def file_systems(self) -> list[FsState]:
         """Every file system in the FSMap."""
@@ -127,7 +131,8 @@ class Host:
 
     def mon(self, prefix: str, **arguments: str) -> str:
         """Run a mon command. :raises CephError: with the mon's own words."""
-        code, out, message = self._module.mon_command({"prefix": prefix, **arguments})
+        command = {"prefix": prefix, **arguments}
+        code, out, message = self._mon_calls.submit(self._module.mon_command, command).result()
         if code:
             raise CephError(f"'{prefix}' failed: {message}", abs(code))
         return str(out)
