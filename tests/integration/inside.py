@@ -95,7 +95,6 @@ def content(path: bytes) -> bytes:
 
 
 def _build_dir(fs: Any, path: bytes, files: int) -> None:
-    fs.mkdirs(path, 0o755)
     for i in range(files):
         name = path + b"/f%05d" % i
         fd = fs.open(name, os.O_CREAT | os.O_WRONLY, 0o600 | (i % 64))
@@ -105,6 +104,7 @@ def _build_dir(fs: Any, path: bytes, files: int) -> None:
 
 def build(fs: Any, tree: dict[str, Any]) -> None:
     """Make {"paths": [directory, ...], "files": N in each}."""
+    mkdirs(fs, tree["paths"])  # one after the other: two that make the same parent are in each other's way
     with ThreadPoolExecutor(THREADS) as pool:
         jobs = [pool.submit(_build_dir, fs, os.fsencode(p), tree["files"]) for p in tree["paths"]]
         for job in jobs:
