@@ -62,7 +62,10 @@ class FileSystem:
             raise
 
     def load_and_pin(self, path: str, rank: int) -> None:
-        """Make the MDS read the directory, then set its pin: an empty cache has nothing to export."""
+        """Make the MDS read the directory, then set its pin: an empty cache has nothing to export.
+
+        An MDS answers before its journal is written, and shows the old pin until then; so this waits for it.
+        """
         with _readable_errors("list", path):
             handle = self._handle.opendir(os.fsencode(path))
             try:
@@ -70,6 +73,8 @@ class FileSystem:
             finally:
                 self._handle.closedir(handle)
         self.set(path, PIN, str(rank))
+        with _readable_errors("sync", path):
+            self._handle.sync_fs()
 
     def rentries(self, path: str) -> int:
         """Files and directories below the directory (recursive statistics)."""
