@@ -212,13 +212,14 @@ class Partitioner:
             self._known().remove(run)
 
     def newest(self, fs: FsState, name: str | None) -> Run:
-        """The named plan, else the active one, else the newest. :raises NotFound: there is none."""
+        """The named plan, else the active one, else the last made or run. :raises NotFound: none."""
         if name:
             return self._find(fs, name)
         runs = self.all(fs)
         if not runs:
             raise NotFound(f"'{fs.name}' has no plan: run 'ceph mds_partitioner partition plan {fs.name}'")
-        return next((run for run in runs if run.head.state in ACTIVE), runs[-1])
+        last = max(runs, key=lambda run: max(run.plan.created, run.head.started or 0, run.head.finished or 0))
+        return next((run for run in runs if run.head.state in ACTIVE), last)
 
     def startable(self, fs: FsState) -> Run | None:
         """The newest plan, when it was not executed yet or was stopped."""
