@@ -50,8 +50,8 @@ def test_a_killed_manager_is_succeeded_by_the_other_which_finishes_the_plan(
     assert [s["command"] for s in ended["steps"]] == [s["command"] for s in plan["steps"]]
     assert {s["state"] for s in ended["steps"]} == {"done"}
     assert ended["started"] == plan["started"]
-    # None twice: what was finished before was not touched, and the MDSs were asked once for each step. The one
-    # that was under way may have been asked for again: a dead manager cannot say whether it had been.
+    # None twice: what was finished before was not touched, and the MDSs were asked once for each step.
+    # The one under way may have been asked for again: a dead manager cannot say whether it had been.
     finished = done_steps(plan)
     assert {c: t for c, t in done_steps(ended).items() if c in finished} == finished
     assert len(ended["steps"]) <= cluster.setxattrs() - asked <= len(ended["steps"]) + 1
