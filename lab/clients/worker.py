@@ -18,7 +18,7 @@ from collections import deque
 from collections.abc import Callable
 from typing import Any
 
-import cephfs  # type: ignore[import-not-found,unused-ignore]
+import cephfs
 
 from lab.clients.latency import Recorder
 from lab.clients.popularity import Popularity
