@@ -19,6 +19,11 @@ def _queue(answer: Any) -> int | None:
         return None
 
 
+def served(received: float, forwarded: float) -> float:
+    """Requests a rank answered itself, req/s: the MDS counts one that it hands on to another rank, too."""
+    return max(0.0, received - forwarded)
+
+
 def _sample(host: Host, mds: MdsInfo, window: float, queue: int | None) -> RankSample:
     def points(path: str) -> list[tuple[float, ...]]:
         return host.counter(mds.name, path)
@@ -26,7 +31,9 @@ def _sample(host: Host, mds: MdsInfo, window: float, queue: int | None) -> RankS
     return RankSample(
         rank=mds.rank,
         name=mds.name,
-        requests=rate(points("mds_server.handle_client_request"), window),
+        requests=served(
+            rate(points("mds_server.handle_client_request"), window), rate(points("mds.forward"), window)
+        ),
         latency=mean_time(points("mds.reply_latency"), window),
         queue=queue,
         inodes=level(points("mds_mem.ino")),

@@ -22,6 +22,7 @@ from mds_partitioner.model import (
 from mds_partitioner.observe.attribution import attribute, needs_heat, owner
 from mds_partitioner.observe.counters import level, mean_time, rate
 from mds_partitioner.observe.heat import parse_heat
+from mds_partitioner.observe.ranks import served
 from mds_partitioner.observe.sessions import parse_sessions
 from mds_partitioner.observe.subtrees import SubtreeMap, ancestors, parse_subtrees
 from mds_partitioner.report.text import printable, render, table
@@ -196,3 +197,9 @@ def test_a_table_is_one_line_a_row_whatever_the_name() -> None:
 def test_an_unknown_format_is_named() -> None:
     with pytest.raises(BadInput, match="xml"):
         render("xml", {}, "")
+
+
+def test_a_rank_that_only_hands_requests_on_serves_none() -> None:
+    assert served(received=120.0, forwarded=120.0) == 0.0
+    assert served(received=120.0, forwarded=20.0) == 100.0
+    assert served(received=0.0, forwarded=3.0) == 0.0
