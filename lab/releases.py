@@ -18,6 +18,16 @@ _PYTHON = (
     "python3-dateutil",
     "python3-cffi",
 )
+_KEY_FILES = (
+    "usr/bin/ceph-mon",
+    "usr/bin/ceph-mgr",
+    "usr/bin/ceph-osd",
+    "usr/bin/ceph-mds",
+    "usr/bin/ceph",
+    "usr/share/ceph/mgr/volumes/module.py",
+    "usr/lib/python3/dist-packages/sklearn/__init__.py",
+)
+_IMPORTS = "import bcrypt, cephfs, rados, numpy, scipy, sklearn, prettytable, yaml, dateutil"
 
 
 @dataclass(frozen=True)
@@ -33,6 +43,10 @@ class Release:
     wheels: tuple[str, ...] = ()
     """Pinned requirements (with hashes) that replace Debian's packages of the same name."""
     packages: tuple[str, ...] = _CEPH + _PYTHON
+    key_files: tuple[str, ...] = _KEY_FILES
+    """A root file system without one of these is broken."""
+    imports: str = _IMPORTS
+    """What its Python must be able to run."""
 
 
 # Reef's mgr_util imports bcrypt in every sub-interpreter; Debian's, which is PyO3, refuses that.
