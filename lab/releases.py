@@ -31,7 +31,7 @@ class Release:
     python: str
     """Version of the suite's Python, for wheels."""
     wheels: tuple[str, ...] = ()
-    """Pinned requirements (with hashes) that Debian has not, or that replace its packages of the same name."""
+    """Pinned requirements (with hashes) that Debian has not, or that replace its packages."""
     packages: tuple[str, ...] = _CEPH + _PYTHON
 
 

@@ -15,6 +15,7 @@ from mgr_module import HandleCommandResult, MgrModule, MgrStandbyModule, NotifyT
 
 from . import commands
 from .analyzer import Analyzer
+from .balancer import Balancer
 from .ceph_compat import Commands, read_command, write_command
 from .engine_client import EngineClient
 from .errors import PartitionerError
@@ -25,6 +26,7 @@ from .partitioner import Partitioner, paused_by_guard
 NEEDED = {"cephfs": "python3-cephfs", "yaml": "python3-yaml", "prettytable": "python3-prettytable"}
 ENGINE_NEEDS = {"numpy": "python3-numpy", "scipy": "python3-scipy", "sklearn": "python3-sklearn"}
 PAUSED_CHECK = "MDS_PARTITIONER_PAUSED"
+FALLBACK_CHECK = "MDS_PARTITIONER_FALLBACK"
 BUSY_TICK, IDLE_TICK = 1.0, 10.0  # s
 
 
@@ -44,6 +46,9 @@ class Module(MgrModule):
         self.analyzer = Analyzer(self.host, self.engine, self.settings, self.log)
         self.partitioner = Partitioner(
             self.host, self.engine, self.analyzer, self.settings, self._progress, self.log
+        )
+        self.balancer = Balancer(
+            self.host, self.engine, self.analyzer, self.settings, self.partitioner.executing, self.log
         )
 
     @staticmethod
@@ -70,16 +75,21 @@ class Module(MgrModule):
         while not self._ended:
             try:
                 self.partitioner.tick()
+                self.balancer.tick()
                 self._health()
             except Exception:  # the mover must outlive what it did not expect, and say so
                 self.log.exception("the mover failed; it tries again")
-            self._wake.wait(BUSY_TICK if self.partitioner.active() else IDLE_TICK)
+            self._wake.wait(BUSY_TICK if self._busy() else IDLE_TICK)
             self._wake.clear()
+
+    def _busy(self) -> bool:
+        return bool(self.partitioner.active()) or self.balancer.active()
 
     def _begin(self) -> None:
         while not self._ended:
             try:
                 self.partitioner.begin()
+                self.balancer.begin()
                 self.analyzer.begin()
                 return
             except PartitionerError as e:
@@ -118,20 +128,24 @@ class Module(MgrModule):
             self.log.debug("no progress module: %s", e)
 
     def _health(self) -> None:
+        checks = {}
         waiting = [run for run in self.partitioner.active() if paused_by_guard(run.head)]
-        if not waiting:
-            self.set_health_checks({})
-            return
-        self.set_health_checks(
-            {
-                PAUSED_CHECK: {
-                    "severity": "warning",
-                    "summary": f"{len(waiting)} plan(s) of mds_partitioner wait for the file system",
-                    "count": len(waiting),
-                    "detail": [f"plan '{r.plan.name}' on '{r.plan.fs}': {r.head.why}" for r in waiting],
-                }
-            }
-        )
+        if waiting:
+            checks[PAUSED_CHECK] = _warning(
+                f"{len(waiting)} plan(s) of mds_partitioner wait for the file system",
+                [f"plan '{r.plan.name}' on '{r.plan.fs}': {r.head.why}" for r in waiting],
+            )
+        fallen = self.balancer.fallen_back()
+        if fallen:
+            checks[FALLBACK_CHECK] = _warning(
+                "MDSs balance by heat in place of the policy of mds_partitioner",
+                [
+                    f"'{fs}': {who}; see 'ceph mds_partitioner balance status {fs}', or switch it off"
+                    for fs, mdss in fallen.items()
+                    for who in mdss
+                ],
+            )
+        self.set_health_checks(checks)
 
     def _answer(self, operation: Callable[[], str]) -> HandleCommandResult:
         try:
@@ -238,6 +252,32 @@ class Module(MgrModule):
     def cmd_partition_rm(self, plan: str, fs: Optional[str] = None) -> HandleCommandResult:
         """Forget a plan that is not being executed; the pins it set become yours"""
         return self._answer(lambda: commands.partition_rm(self, fs, plan))
+
+    @write_command("mds_partitioner balance on")
+    def cmd_balance_on(
+        self,
+        fs: Optional[str] = None,
+        policy: str = "lunule",
+        force: bool = False,
+        format: str = "table",
+        inbuf: Optional[str] = None,
+    ) -> HandleCommandResult:
+        """Let the MDSs balance by a Mantle policy: lunule, greedyspill, or your own (-i FILE)"""
+        return self._answer(lambda: commands.balance_on(self, fs, policy, inbuf, force, format))
+
+    @write_command("mds_partitioner balance off")
+    def cmd_balance_off(self, fs: Optional[str] = None, format: str = "table") -> HandleCommandResult:
+        """Put back the balancer that 'balance on' replaced, and remove its policy"""
+        return self._answer(lambda: commands.balance_off(self, fs, format))
+
+    @read_command("mds_partitioner balance status")
+    def cmd_balance_status(self, fs: Optional[str] = None, format: str = "table") -> HandleCommandResult:
+        """Show the policy, and what each rank decided lately and why"""
+        return self._answer(lambda: commands.balance_status(self, fs, format))
+
+
+def _warning(summary: str, detail: list[str]) -> dict[str, Any]:
+    return {"severity": "warning", "summary": summary, "count": len(detail), "detail": detail}
 
 
 class StandbyModule(MgrStandbyModule):

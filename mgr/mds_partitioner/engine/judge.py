@@ -83,7 +83,7 @@ def named(ranks: Sequence[int], rows: Sequence[int]) -> list[int]:
 
 
 def judge_loads(window: Window, loads: Floats) -> dict[str, Json]:
-    """The answer of `judge` for these loads: (ranks,), req/s. IF, mean and roles are those of the mask's ranks."""
+    """The answer of `judge` for these loads: (ranks,), req/s. IF, mean and roles are of the mask's ranks."""
     among = loads[window.usable]
     uneven = imbalance(among, window.capacity.value, window.smoothness)
     predicted = forecast(window.loads)

@@ -1,8 +1,9 @@
 # SPDX-License-Identifier: LGPL-2.1-or-later
 """The `policy` call: what a Mantle policy decides, in a sandbox that offers what Mantle offers.
 
-The rules for a well-formed answer are those of Ceph's src/mds/Mantle.cc and MDBalancer::mantle_prep_rebalance: a table
-with one number for each rank, keyed by rank from 0. An MDS that gets anything else falls back to its own balancer.
+The rules for a well-formed answer are those of Ceph's src/mds/Mantle.cc and mantle_prep_rebalance of
+src/mds/MDBalancer.cc: a table with one number for each rank, keyed by rank from 0. Given anything else, an
+MDS falls back to its own balancer.
 """
 
 import math
@@ -19,8 +20,8 @@ MEMORY = 64 << 20  # bytes
 ABSENT = ("io", "os", "debug", "package", "require", "dofile", "loadfile", "python")
 METRICS = ("auth.meta_load", "all.meta_load", "req_rate", "queue_len", "cpu_load_avg")
 
-# Once over the limit the hook raises at every instruction, so that no pcall of the policy outlives it. A coroutine has no
-# hook: one that never ends meets the engine's deadline.
+# Once over the limit the hook raises at every instruction, so that no pcall of the policy outlives it. A
+# coroutine has no hook: one that never ends meets the engine's deadline.
 _SETUP = """
 local sethook, limit, absent = debug.sethook, ...
 for name in absent:gmatch("%a+") do _G[name] = nil end
@@ -46,10 +47,10 @@ class Sandbox:
             lua53 = import_module("lupa.lua53")
         except ImportError as e:
             raise BadInputError(
-                f"the engine has no Lua 5.3 to try a policy in ({e}): install lupa for the interpreter of the "
-                "option engine_python on the hosts of the managers"
+                f"the engine has no Lua 5.3 to try a policy in ({e}): install lupa for the interpreter of "
+                "the option engine_python on the hosts of the managers"
             ) from None
-        self._errors: tuple[type[Exception], ...] = (lua53.LuaError,)
+        self._errors: tuple[type[Exception], ...] = (lua53.LuaError, MemoryError)
         self._lua: Any = lua53.LuaRuntime(
             register_eval=False, register_builtins=False, unpack_returned_tuples=True, max_memory=MEMORY
         )
@@ -75,7 +76,7 @@ class Sandbox:
         who = f"the policy on rank {whoami} of {len(metrics)}"
         try:
             ok, *answer = self._guarded(self._chunk)
-        except (*self._errors, MemoryError) as e:
+        except self._errors as e:
             raise BadInputError(f"{who} fails: {e}") from None
         if not ok:
             raise BadInputError(f"{who} fails: {answer[0] if answer else 'no reason given'}")
@@ -111,15 +112,17 @@ def _metrics(value: Json, name: str) -> list[dict[str, float]]:
                 raise BadInputError(
                     f"{name}[{rank}].{key} is {shown(number)}; allowed: numbers named {', '.join(METRICS)}"
                 )
-        rows.append({key: float(number) for key, number in values.items() if isinstance(number, (int, float))})
+        rows.append(
+            {key: float(number) for key, number in values.items() if isinstance(number, (int, float))}
+        )
     return rows
 
 
 def policy(args: Args) -> dict[str, Json]:
     """Run a policy as every rank, on each of the cases.
 
-    args: {"source": Lua, "cases": [[{metric: value} a rank] ...]}. Returns {"answers": [[{"rank", "targets": (ranks,)
-    popularity to send, "log": [[level, line] ...]} a rank] a case]}.
+    args: {"source": Lua, "cases": [[{metric: value} a rank] ...]}. Returns {"answers": [[{"rank", "targets":
+    (ranks,) popularity to send, "log": [[level, line] ...]} a rank] a case]}.
     """
     check_names(args, ("source", "cases"))
     source = required(args, "source")
