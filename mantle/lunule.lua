@@ -95,14 +95,14 @@ end
 
 -- What the load of a rank is expected to grow by within the next beat, req/s. The module saw `seen` and predicts `by`;
 -- it counts as long as the load is still on that way. A forecast whose time is over counts as none: the module takes it
--- back, and an MDS that tells the time of its beats (`epoch`) lets the policy see for itself.
+-- back, and where an MDS tells the time (`now`, Unix s) the policy sees for itself.
 local function growth(rank, load)
   local forecasts = type(hints) == "table" and hints.growth
   local forecast = type(forecasts) == "table" and forecasts[rank]
   if type(forecast) ~= "table" or not finite(forecast.by) or not finite(forecast.seen) then
     return 0
   end
-  if math.type(epoch) and math.type(hints.expires) and epoch > hints.expires then
+  if math.type(now) and math.type(hints.expires) and now > hints.expires then
     return 0
   end
   return math.abs(load - forecast.seen) <= math.abs(forecast.by) and forecast.by or 0
@@ -189,7 +189,8 @@ local function decide(n)
   local ranks = participants(n)
   local factor, mean = imbalance(loads, ranks)
   local seen = string.format("IF %.3f, load %.0f req/s, mean %.0f", factor, loads[whoami], mean)
-  if not (factor > hint("threshold")) then -- a NaN moves nothing
+  local harmful = factor > hint("threshold") -- of a NaN, too, this is false
+  if not harmful then
     return targets, 2, seen .. ": balanced"
   end
   local exports, imports = demands(loads, ranks, mean)

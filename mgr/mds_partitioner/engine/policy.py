@@ -75,9 +75,10 @@ class Sandbox:
         self._table["mds"] = mds
         who = f"the policy on rank {whoami} of {len(metrics)}"
         try:
-            ok, *answer = self._guarded(self._chunk)
+            found = self._guarded(self._chunk)
         except self._errors as e:
             raise BadInputError(f"{who} fails: {e}") from None
+        ok, *answer = found if isinstance(found, tuple) else (found,)
         if not ok:
             raise BadInputError(f"{who} fails: {answer[0] if answer else 'no reason given'}")
         return _targets(answer[0] if answer else None, len(metrics), who, self._lua)
