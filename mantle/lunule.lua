@@ -7,7 +7,11 @@
 -- manager module mds_partitioner writes above this file. Without hints the defaults below hold.
 --
 -- Loads and amounts are in req/s (mds[i]["req_rate"]) until the last step: MDBalancer::find_exports compares the
--- answer with the popularity of subtrees, so the row is scaled by this rank's auth.meta_load / req_rate.
+-- answer with the popularity of subtrees, so the row is scaled by this rank's popularity a request.
+--
+-- req_rate is the mean over the last beat: it shows what a rank served before the migrations that ended meanwhile. The
+-- popularity of a subtree goes with it at once. So a rank hands over, or takes, only as much as both call for; by
+-- req_rate alone, the beat after a migration orders the same amount once more.
 
 local DEFAULTS = {
   capacity = 10000,      -- C: the most one rank can serve, req/s
@@ -60,6 +64,23 @@ local function read_loads(n)
   return loads
 end
 
+-- The same total in proportion to the ranks' popularity, req/s by rank; the loads themselves when that is unknown.
+local function fresh_loads(loads, ranks)
+  local total, popular = 0, 0
+  for _, rank in ipairs(ranks) do
+    local popularity = mds[rank]["auth.meta_load"]
+    if not finite(popularity) or popularity < 0 then
+      return loads
+    end
+    total, popular = total + loads[rank], popular + popularity
+  end
+  local fresh = {}
+  for _, rank in ipairs(ranks) do
+    fresh[rank] = popular > 0 and mds[rank]["auth.meta_load"] / popular * total or loads[rank]
+  end
+  return fresh
+end
+
 -- The ranks that balance among themselves: those of the mask, or all.
 local function participants(n)
   local mask, ranks = rank_set("mask"), {}
@@ -108,19 +129,18 @@ local function growth(rank, load)
   return math.abs(load - forecast.seen) <= math.abs(forecast.by) and forecast.by or 0
 end
 
--- Algorithm 1, lines 1 to 12: export and import demand by rank, req/s.
-local function demands(loads, ranks, mean)
+-- Algorithm 1, lines 1 to 12: export and import demand by rank, req/s, as far as the fresh loads agree.
+local function demands(loads, fresh, ranks, mean)
   local exports, imports = {}, {}
   local limit, resting = hint("limit"), rank_set("resting") or {}
   for _, rank in ipairs(ranks) do
     local load = loads[rank]
     local gap = math.abs(load - mean)
     if mean > 0 and (gap / mean) ^ 2 > hint("role_threshold") and not resting[rank] then
-      local left = gap - growth(rank, load)
       if load > mean then
-        exports[rank] = math.min(limit, gap)
-      elseif left > 0 then
-        imports[rank] = math.min(limit, left)
+        exports[rank] = math.max(0, math.min(limit, gap, fresh[rank] - mean))
+      else
+        imports[rank] = math.max(0, math.min(limit, gap - growth(rank, load), mean - fresh[rank]))
       end
     end
   end
@@ -151,8 +171,8 @@ local function my_row(me, exports, imports, ranks)
 end
 
 -- Popularity (meta_load) for each req/s of this rank; 0 when it cannot be known.
-local function popularity_per_request(me)
-  local popularity, load = mds[me]["auth.meta_load"], mds[me]["req_rate"]
+local function popularity_per_request(me, load)
+  local popularity = mds[me]["auth.meta_load"]
   if not finite(popularity) or popularity <= 0 or load <= 0 then
     return 0
   end
@@ -170,7 +190,7 @@ local function listed(row, n)
 end
 
 local function role(me, exports, imports)
-  return exports[me] and "exporter" or imports[me] and "importer" or "neither"
+  return (exports[me] or 0) > 0 and "exporter" or (imports[me] or 0) > 0 and "importer" or "neither"
 end
 
 -- The row in popularity, for every rank, and what to log.
@@ -193,10 +213,11 @@ local function decide(n)
   if not harmful then
     return targets, 2, seen .. ": balanced"
   end
-  local exports, imports = demands(loads, ranks, mean)
+  local fresh = fresh_loads(loads, ranks)
+  local exports, imports = demands(loads, fresh, ranks, mean)
   local what = role(whoami, exports, imports)
   local row = my_row(whoami, exports, imports, ranks)
-  local scale = popularity_per_request(whoami)
+  local scale = popularity_per_request(whoami, math.min(loads[whoami], fresh[whoami] or 0))
   for rank, amount in pairs(row) do
     targets[rank] = amount * scale
   end

@@ -157,6 +157,29 @@ def test_no_rank_sends_or_takes_more_than_the_limit() -> None:
     assert found[0] == [0, pytest.approx(60), 0, 0]
 
 
+def test_what_came_within_the_last_beat_is_not_ordered_again() -> None:
+    seen = metrics([416, 24, 0, 0])
+    seen[1]["auth.meta_load"] = 416 * 7 / 3  # two of eight directories came with their popularity
+    seen[0]["auth.meta_load"] = 416 * 7
+    targets, _ = decide("lunule", seen, hints={"capacity": 420})
+    assert targets[1] == 0
+    assert targets[2] == pytest.approx(targets[3])
+    assert targets[2] == pytest.approx(416 * 7 / 3)
+
+
+@settings(deadline=None)
+@given(LOADS, st.lists(st.floats(0, 1e6), min_size=12, max_size=12))
+def test_whatever_the_popularity_no_demand_is_exceeded(loads: list[float], popularity: list[float]) -> None:
+    seen = metrics(loads)
+    for rank, mine in enumerate(seen):
+        mine["auth.meta_load"] = popularity[rank]
+    exports, _ = demands(np.array(loads), np.array(loads), 0.01, math.inf)
+    for rank in range(len(loads)):
+        targets, _ = decide("lunule", seen, whoami=rank, hints=hints())
+        assert sum(targets) <= popularity[rank] * (1 + 1e-9)
+        assert exports[rank] > 0 or not any(targets)
+
+
 def test_one_rank_and_an_idle_cluster_have_nothing_to_do() -> None:
     assert decide("lunule", metrics([400]), hints=hints())[0] == [0]
     assert decide("lunule", metrics([0, 0, 0]), hints=hints())[0] == [0, 0, 0]
