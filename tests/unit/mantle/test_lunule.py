@@ -9,10 +9,10 @@ import pytest
 from engine.imbalance import imbalance
 from engine.policy import Sandbox
 from engine.roles import demands, roles
-from hypothesis import given, settings
+from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 
-from tests.unit.mantle.support import decide, lua, matrix, metrics, source
+from tests.unit.mantle.support import Metrics, decide, lua, matrix, metrics, source
 
 LOADS = st.lists(st.floats(0, 1e5), min_size=1, max_size=12)
 ODD = st.one_of(
@@ -167,6 +167,20 @@ def test_what_came_within_the_last_beat_is_not_ordered_again() -> None:
     assert targets[2] == pytest.approx(416 * 7 / 3)
 
 
+def first_beat(popularity: list[float]) -> Metrics:
+    return [seen | {"req_rate": 0.0} for seen in metrics(popularity, popularity=1.0)]
+
+
+def test_the_first_beat_has_no_rates_and_popularity_stands_in() -> None:
+    targets, line = decide("lunule", first_beat([6000, 0, 0]), hints={"capacity": 400})
+    assert targets == pytest.approx([0, 2000, 2000])
+    assert "load 416 req/s" in line
+
+
+def test_in_the_first_beat_the_load_is_rather_underestimated() -> None:
+    assert decide("lunule", first_beat([1500, 0, 0]), hints={"capacity": 400})[0] == [0, 0, 0]
+
+
 @settings(deadline=None)
 @given(LOADS, st.lists(st.floats(0, 1e6), min_size=12, max_size=12))
 def test_whatever_the_popularity_no_demand_is_exceeded(loads: list[float], popularity: list[float]) -> None:
@@ -174,6 +188,7 @@ def test_whatever_the_popularity_no_demand_is_exceeded(loads: list[float], popul
     for rank, mine in enumerate(seen):
         mine["auth.meta_load"] = popularity[rank]
     exports, _ = demands(np.array(loads), np.array(loads), 0.01, math.inf)
+    assume(any(loads))
     for rank in range(len(loads)):
         targets, _ = decide("lunule", seen, whoami=rank, hints=hints())
         assert sum(targets) <= popularity[rank] * (1 + 1e-9)
