@@ -35,7 +35,7 @@ section { background: var(--card); border: 1px solid var(--rule); border-radius:
 .head { display: flex; flex-wrap: wrap; gap: .25rem .75rem; align-items: baseline; }
 .badge { border: 1px solid currentColor; border-radius: 1rem; padding: 0 .6rem; font-size: .85rem; }
 .good { color: var(--good); } .bad { color: var(--hot); }
-dl { display: grid; grid-template-columns: repeat(auto-fit, minmax(8.5rem, 1fr)); gap: .75rem 1rem;
+dl { display: grid; grid-template-columns: repeat(auto-fill, minmax(8.5rem, 1fr)); gap: .75rem 1rem;
   margin: 1rem 0 0; }
 dt { color: var(--dim); font-size: .85rem; } dd { margin: 0; font-size: 1.35rem;
   font-variant-numeric: tabular-nums; }
@@ -45,7 +45,7 @@ table { border-collapse: collapse; width: 100%; font-variant-numeric: tabular-nu
 th, td { text-align: right; padding: .3rem .6rem; border-bottom: 1px solid var(--rule); white-space: nowrap; }
 th { color: var(--dim); font-weight: 500; font-size: .85rem; }
 th:first-child, td:first-child, th.left, td.left { text-align: left; }
-td.name { white-space: normal; overflow-wrap: anywhere; min-width: 8rem; }
+td.name { white-space: normal; overflow-wrap: anywhere; min-width: 10rem; }
 td.wide { width: 40%; min-width: 7rem; }
 .legend { color: var(--dim); font-size: .8rem; margin: .4rem 0 0; }
 .key { display: inline-block; width: .8rem; height: .55rem; margin: 0 .3rem 0 .8rem; }
@@ -53,14 +53,17 @@ td.wide { width: 40%; min-width: 7rem; }
 .key.load { background: var(--load); } .key.hot { background: var(--hot); }
 .key.forecast { width: 2px; height: .8rem; background: var(--ink); vertical-align: middle; }
 .key.limit { width: 2px; height: .8rem; background: var(--limit); vertical-align: middle; }
-svg { display: block; } .chart { width: 100%; height: auto; max-height: 16rem; }
-.chart text { fill: var(--dim); font-size: 11px; }
-.grid { stroke: var(--rule); } .line { fill: none; stroke: var(--load); stroke-width: 1.8; }
-.dot { fill: var(--load); } .limit { stroke: var(--limit); stroke-width: 1; }
-.chart .limit { stroke-dasharray: 4 3; }
-.bar { width: 100%; height: .9rem; } .track { fill: var(--track); } rect.load { fill: var(--load); }
-rect.hot { fill: var(--hot); } .forecast { stroke: var(--ink); stroke-width: .7; }
-.bar .limit { stroke-width: .7; }
+svg { display: block; width: 100%; overflow: visible; }
+line, polyline { vector-effect: non-scaling-stroke; }
+.chart { display: grid; grid-template-columns: auto 1fr; gap: .3rem .5rem; color: var(--dim);
+  font-size: .8rem; padding-top: .5rem; }
+.chart svg { height: 9rem; }
+.ys, .xs { display: flex; justify-content: space-between; line-height: 1; }
+.ys { flex-direction: column; margin: -.4rem 0; text-align: right; } .xs { grid-column: 2; }
+.grid { stroke: var(--rule); } .line { fill: none; stroke: var(--load); stroke-width: 2; }
+.limit { stroke: var(--limit); stroke-width: 1.5; } .chart .limit { stroke-dasharray: 5 4; }
+.bar { height: .9rem; } .track { fill: var(--track); } rect.load { fill: var(--load); }
+rect.hot { fill: var(--hot); } .forecast { stroke: var(--ink); stroke-width: 2; }
 progress { width: 100%; height: .8rem; accent-color: var(--load); }
 a { color: var(--load); }
 """
@@ -189,7 +192,7 @@ def _ranks(sample: FsSample) -> Element:
     full = capacity if capacity is not None and most <= capacity <= 8 * most else most * 1.05
     columns = (
         *(("Rank", ""), ("Load", "left"), ("req/s", ""), ("Forecast", ""), ("Latency", ""), ("Queue", "")),
-        *(("Inodes", ""), ("Role", "left")),
+        *(("Inodes", ""), ("Would move", "left")),
     )
     return _table(columns, [_rank(r, sample, capacity, full) for r in sample.ranks])
 
