@@ -68,7 +68,6 @@ RANKS: tuple[tuple[str, str, Callable[[RankState], float | None]], ...] = (
         lambda r: r.forecast,
     ),
     ("rank_latency_seconds", "Mean reply latency in the last epoch", lambda r: r.latency),
-    ("rank_queue_requests", "Messages waiting in the dispatch queue", lambda r: r.queue),
     ("rank_cache_inodes", "Inodes in the rank's cache", lambda r: r.inodes),
     ("rank_saturated", "1 if the rank has more to do than it can", lambda r: float(r.saturated)),
 )

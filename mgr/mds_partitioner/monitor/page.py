@@ -191,7 +191,7 @@ def _ranks(sample: FsSample) -> Element:
     # The capacity sets the scale, unless it is so far off that every bar would be a dot.
     full = capacity if capacity is not None and most <= capacity <= 8 * most else most * 1.05
     columns = (
-        *(("Rank", ""), ("Load", "left"), ("req/s", ""), ("Forecast", ""), ("Latency", ""), ("Queue", "")),
+        *(("Rank", ""), ("Load", "left"), ("req/s", ""), ("Forecast", ""), ("Latency", "")),
         *(("Inodes", ""), ("Would move", "left")),
     )
     return _table(columns, [_rank(r, sample, capacity, full) for r in sample.ranks])
@@ -206,7 +206,6 @@ def _rank(rank: RankState, sample: FsSample, capacity: float | None, full: float
         el("td", count(rank.load)),
         el("td", "-" if rank.forecast is None else count(rank.forecast)),
         el("td", f"{rank.latency * 1000:.1f} ms"),
-        el("td", "-" if rank.queue is None else count(rank.queue)),
         el("td", count(rank.inodes)),
         el("td", _role(rank, sample), class_="left"),
     )

@@ -14,7 +14,7 @@ from ..judge.analysis import Analysis
 from ..judge.judgement import Engine, Judgement, rank_arguments
 from ..model import FsState, RankSample
 from ..observe.counters import level
-from ..observe.ranks import observe_ranks
+from ..observe.ranks import reported_ranks
 from ..options import Settings
 from ..partitioner import paused_by_guard
 from ..report.partition import progress
@@ -70,7 +70,7 @@ class Memory:
 
 def observe(host: Host, fs: FsState, settings: Settings, memory: Memory, fallbacks: Fallbacks) -> FsSample:
     """The ranks' own counters. :raises PartitionerError: the managers cannot be asked."""
-    samples = observe_ranks(host, fs, settings.epoch)
+    samples = reported_ranks(host, fs, settings.epoch)
     memory.add(samples)
     left = fallbacks(fs)
     ranks = tuple(_rank(host, s, left) for s in samples)
@@ -83,7 +83,6 @@ def _rank(host: Host, sample: RankSample, fallbacks: Mapping[int, int]) -> RankS
         daemon=f"mds.{sample.name}",
         load=sample.requests,
         latency=sample.latency,
-        queue=sample.queue,
         inodes=sample.inodes,
         exported=level(host.counter(sample.name, "mds.exported_inodes")),
         imported=level(host.counter(sample.name, "mds.imported_inodes")),

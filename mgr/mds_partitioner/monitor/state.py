@@ -15,7 +15,6 @@ class RankState:
     daemon: str  # "mds.NAME", the ceph_daemon label of ceph_mds_metadata
     load: float  # req/s
     latency: float  # s
-    queue: int | None  # messages waiting; None: the MDS did not answer
     inodes: int
     exported: int  # inodes since the MDS started
     imported: int  # likewise

@@ -33,13 +33,12 @@ HOSTILE = (
 
 
 def rank(number: int, load: float, role: str = IMPORTER) -> RankState:
-    """A rank; rank 3 did not say how long its queue is."""
+    """A rank; only rank 1 is watched for fallbacks."""
     return RankState(
         rank=number,
         daemon=f"mds.{'abcd'[number]}",
         load=load,
         latency=0.004,
-        queue=None if number == 3 else 2,
         inodes=1000,
         exported=50 * number,
         imported=7,

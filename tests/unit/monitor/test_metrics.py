@@ -12,7 +12,7 @@ from snapshots import HOSTILE, broken, snapshot, subvolume, uneven
 from mds_partitioner.monitor.metrics import PREFIX, active_metric, exposition, families, label
 from mds_partitioner.monitor.state import Snapshot
 
-UNITS = ("ratio", "seconds", "requests_per_second", "requests", "inodes", "points", "ranks", "epochs")
+UNITS = ("ratio", "seconds", "requests_per_second", "inodes", "points", "ranks", "epochs")
 # Counts of things and yes/no, which have no unit.
 UNITLESS = (
     *("active", "engine_up", "errors", "policy_fallbacks", "rank_saturated", "rank_role", "plan_state"),
@@ -81,8 +81,6 @@ def test_judgement_plan_and_the_module_itself_are_told() -> None:
 
 def test_what_is_not_known_is_not_told() -> None:
     names = {(name, dict(labels).get("rank")) for name, labels in scraped(snapshot())}
-    assert (f"{PREFIX}_rank_queue_requests", "0") in names
-    assert (f"{PREFIX}_rank_queue_requests", "3") not in names
     assert (f"{PREFIX}_policy_fallbacks_total", "1") in names
     assert (f"{PREFIX}_policy_fallbacks_total", "0") not in names
     blind = {name for name, _ in scraped(broken())}
