@@ -4,13 +4,16 @@
 from pathlib import Path
 
 from .alerts import rules
+from .dashboards import dashboards
 
 HERE = Path(__file__).parent
 
 
 def main() -> None:
-    """Write the rules."""
+    """Write the rules and the dashboards."""
     (HERE / "prometheus_alerts.yml").write_text(rules())
+    for name, text in dashboards().items():
+        (HERE / "grafana" / name).write_text(text)
 
 
 main()

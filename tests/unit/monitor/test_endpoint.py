@@ -11,7 +11,7 @@ from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
 
 import pytest
-from snapshots import snapshot
+from monitor_snapshots import snapshot
 
 from mds_partitioner.monitor.app import STALE, Once, active_app, standby_app
 from mds_partitioner.monitor.options import Address

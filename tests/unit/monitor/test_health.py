@@ -3,7 +3,7 @@
 
 from dataclasses import replace
 
-from snapshots import broken, judged, plan, snapshot, uneven
+from monitor_snapshots import broken, judged, plan, snapshot, uneven
 
 from mds_partitioner.monitor.health import ENGINE_DOWN, IMBALANCE, Check, collect, engine_down, imbalanced
 from mds_partitioner.monitor.state import Snapshot

@@ -6,8 +6,8 @@ from dataclasses import replace
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from monitor_snapshots import HOSTILE, broken, snapshot, subvolume, uneven
 from prometheus_client.parser import text_string_to_metric_families
-from snapshots import HOSTILE, broken, snapshot, subvolume, uneven
 
 from mds_partitioner.monitor.metrics import PREFIX, active_metric, exposition, families, label
 from mds_partitioner.monitor.state import Snapshot
