@@ -247,7 +247,7 @@ def _subvolumes(analysis: AnalysisState | None, fs: str) -> list[Node]:
         return [el("h3", "Subvolumes"), el("p", hint, class_="dim")]
     columns = (
         *(("Name", ""), ("Class", "left"), ("Workload", ""), ("req/s", ""), ("Working set", "")),
-        ("Ranks", "left"),
+        ("Ranks then", "left"),
     )
     rows = [
         el(
