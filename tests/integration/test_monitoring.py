@@ -2,7 +2,9 @@
 """What operators watch, on a real cluster: the endpoint, health checks, a real Prometheus with our rules."""
 
 import json
+import os
 import re
+import signal
 import time
 from collections.abc import Iterator
 from pathlib import Path
@@ -10,6 +12,7 @@ from pathlib import Path
 import pytest
 import yaml
 from support import FS, OPTIONS, Cluster, at_work, wait_for
+from test_engine import engine_pids
 
 from lab.clients.spec import LoadSpec
 from lab.errors import LabError
@@ -115,13 +118,13 @@ def test_the_endpoint_can_be_switched_off(watched: Cluster) -> None:
 def test_a_dead_engine_is_a_health_check_that_clears_itself(cluster: Cluster, watched: Cluster) -> None:
     wait_for("no check", lambda: ENGINE_DOWN not in cluster.health())
     cluster.set(engine_python="no-such-python")
-    for entry in cluster.lab.exec(["pgrep", "-f", "m engine"], check=False).stdout.split():
-        cluster.lab.exec(["kill", "-9", entry], check=False)
+    for pid in engine_pids(cluster):
+        os.kill(pid, signal.SIGKILL)
     check = wait_for("the check is raised", lambda: cluster.health().get(ENGINE_DOWN))
     assert "no-such-python" in check["detail"][0]["message"]
     assert "engine_python" in check["detail"][0]["message"]
     assert "ceph_mds_partitioner_engine_up 0.0" in metrics(cluster, cluster.active_mgr())
-    cluster.lab.monitor.command("config rm", who="mgr", name="mgr/mds_partitioner/engine_python")
+    cluster.set(engine_python="python3")
     wait_for("the check is gone", lambda: ENGINE_DOWN not in cluster.health())
 
 
@@ -171,12 +174,10 @@ def test_imbalance_alerts_and_resolves_and_every_panel_has_data(
         ]
         assert not empty, f"panels without data: {empty}"
     finally:
-        for option in ("rank_capacity", "imbalance_epochs"):
-            cluster.lab.monitor.command("config rm", who="mgr", name=f"mgr/mds_partitioner/{option}")
+        cluster.set(rank_capacity=0, imbalance_epochs=30)
 
 
 def test_no_alert_fires_on_a_healthy_idle_cluster(cluster: Cluster, prometheus: Prometheus) -> None:
-    """But the one for an older rollback: its plan is still the newest."""
     cluster.set(**OPTIONS)
     wait_for("the factor is low", lambda: _factor(prometheus) < 0.05)
     time.sleep(15)
