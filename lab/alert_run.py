@@ -36,7 +36,7 @@ STEP_S = 5.0
 PATIENCE_S = 900.0
 ANALYZE_S = 40
 # Of each heavy client, op/s: too much for one rank, and not for four.
-HEAVY_RATE = 300.0
+HEAVY_RATE = 130.0
 SHOWN = {
     "imbalance_factor": "max(ceph_mds_partitioner_imbalance_factor_ratio)",
     "imbalanced_epochs": "max(ceph_mds_partitioner_imbalanced_epochs)",

@@ -7,11 +7,12 @@ import re
 import signal
 import time
 from collections.abc import Iterator
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
 import yaml
-from support import FS, OPTIONS, Cluster, at_work, wait_for
+from support import FS, LIGHT, OPTIONS, Cluster, at_work, rate_of, wait_for
 from test_engine import engine_pids
 
 from lab.clients.spec import LoadSpec
@@ -182,6 +183,27 @@ def test_no_alert_fires_on_a_healthy_idle_cluster(cluster: Cluster, prometheus: 
     wait_for("the factor is low", lambda: _factor(prometheus) < 0.05)
     time.sleep(15)
     assert {name for name, state in prometheus.alerts().items() if state == "firing"} == set()
+
+
+def test_a_light_load_on_one_rank_alone_is_benign(
+    cluster: Cluster, load: LoadSpec, prometheus: Prometheus
+) -> None:
+    light = replace(load, clients=tuple(c for c in load.clients if c.name in LIGHT))
+    with at_work(cluster, light):
+        share = "max(ceph_mds_partitioner_rank_load_requests_per_second)"
+        wait_for("the load is seen", lambda: _number(prometheus, share) > rate_of(light) / 2)
+        started = time.time()
+        time.sleep(30)
+        factor, threshold = (
+            f"ceph_mds_partitioner_imbalance_{name}_ratio" for name in ("factor", "threshold")
+        )
+        seen = prometheus.query_range(f"{factor} > {threshold}", started, time.time(), INTERVAL)
+    assert seen == [], "a rank that has next to nothing to do is no reason to act"
+
+
+def _number(prometheus: Prometheus, expr: str) -> float:
+    found = prometheus.query(expr)
+    return float(found[0]["value"][1]) if found else 0.0
 
 
 def _factor(prometheus: Prometheus) -> float:
