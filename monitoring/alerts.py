@@ -113,7 +113,7 @@ ALERTS = (
     ),
     Alert(
         name="CephFilesystemBalancerPolicyFallback",
-        expr=f"{metric('policy_fallbacks_total', _RANK, 'increase({}[15m])')} > 0",
+        expr=f"{metric('policy_fallback', _RANK, 'max_over_time({}[5m])')} > 0",
         wait="0m",
         summary=f"MDS {RANK} of {{{{ $labels.fs }}}} left the balancer policy on {CLUSTER}",
         description=f"{FS}: {RANK} could not run the policy that mds_partitioner installed and used the "

@@ -16,10 +16,12 @@ from mgr_util import build_url
 
 from . import commands
 from .analyzer import Analyzer
+from .balancer import Balancer
 from .ceph_compat import Commands, read_command, write_command
 from .engine_client import EngineClient
 from .errors import PartitionerError
 from .host import Host
+from .model import FsState
 from .monitor import health
 from .monitor.app import active_app, standby_app
 from .monitor.options import MONITOR_OPTIONS, Address, MonitorSettings
@@ -53,16 +55,21 @@ class Module(MgrModule):
         self.partitioner = Partitioner(
             self.host, self.engine, self.analyzer, self.settings, self._progress, self.log
         )
+        self.balancer = Balancer(
+            self.host, self.engine, self.analyzer, self.settings, self.partitioner.executing, self.log
+        )
         self.monitor = Monitor(
             *(self.host, self.engine, self.analyzer, self.partitioner),
             lambda: (self.settings(), MonitorSettings.read(self)),
             self._publish,
             self.log,
         )
+        self.monitor.fallen_back = self._fallen_back
         app = active_app(lambda: self.monitor.snapshot, lambda: self.settings().epoch)
         self.endpoint = Endpoint(app, self.log)
         self.health_sources: list[health.Source] = [
             lambda: health.paused([run for run in self.partitioner.active() if paused_by_guard(run.head)]),
+            lambda: health.fallen_back(self.balancer.fallen_back()),
             lambda: health.imbalanced(self.monitor.snapshot, MonitorSettings.read(self).imbalance_epochs),
             lambda: health.engine_down(self.monitor.snapshot),
         ]
@@ -92,17 +99,22 @@ class Module(MgrModule):
         while not self._ended:
             try:
                 self.partitioner.tick()
+                self.balancer.tick()
                 self._health()
             except Exception:  # the mover must outlive what it did not expect, and say so
                 self.monitor.count_error(MOVE)
                 self.log.exception("the mover failed; it tries again")
-            self._wake.wait(BUSY_TICK if self.partitioner.active() else IDLE_TICK)
+            self._wake.wait(BUSY_TICK if self._busy() else IDLE_TICK)
             self._wake.clear()
+
+    def _busy(self) -> bool:
+        return bool(self.partitioner.active()) or self.balancer.active()
 
     def _begin(self) -> None:
         while not self._ended:
             try:
                 self.partitioner.begin()
+                self.balancer.begin()
                 self.analyzer.begin()
                 return
             except PartitionerError as e:
@@ -144,6 +156,13 @@ class Module(MgrModule):
 
     def _health(self) -> None:
         self.set_health_checks(health.collect(self.health_sources))
+
+    def _fallen_back(self, fs: FsState) -> frozenset[str] | None:
+        """The daemons that left our policy; None while none of ours is in force."""
+        if self.balancer.get(fs) is None:
+            return None
+        told = self.balancer.fallen_back().get(fs.name, [])
+        return frozenset(who.partition(": ")[0] for who in told)
 
     def _publish(self) -> None:
         """After each epoch: listen where the options say, and show where that is in `ceph mgr services`."""
@@ -261,6 +280,28 @@ class Module(MgrModule):
     def cmd_partition_rm(self, plan: str, fs: Optional[str] = None) -> HandleCommandResult:
         """Forget a plan that is not being executed; the pins it set become yours"""
         return self._answer(lambda: commands.partition_rm(self, fs, plan))
+
+    @write_command("mds_partitioner balance on")
+    def cmd_balance_on(
+        self,
+        fs: Optional[str] = None,
+        policy: str = "lunule",
+        force: bool = False,
+        format: str = "table",
+        inbuf: Optional[str] = None,
+    ) -> HandleCommandResult:
+        """Let the MDSs balance by a Mantle policy: lunule, greedyspill, or your own (-i FILE)"""
+        return self._answer(lambda: commands.balance_on(self, fs, policy, inbuf, force, format))
+
+    @write_command("mds_partitioner balance off")
+    def cmd_balance_off(self, fs: Optional[str] = None, format: str = "table") -> HandleCommandResult:
+        """Put back the balancer that 'balance on' replaced, and remove its policy"""
+        return self._answer(lambda: commands.balance_off(self, fs, format))
+
+    @read_command("mds_partitioner balance status")
+    def cmd_balance_status(self, fs: Optional[str] = None, format: str = "table") -> HandleCommandResult:
+        """Show the policy, and what each rank decided lately and why"""
+        return self._answer(lambda: commands.balance_status(self, fs, format))
 
 
 class StandbyModule(MgrStandbyModule):

@@ -42,7 +42,7 @@ def rank(number: int, load: float, role: str = IMPORTER) -> RankState:
         inodes=1000,
         exported=50 * number,
         imported=7,
-        fallbacks=1 if number == 1 else None,
+        fell_back=True if number == 1 else None,
         forecast=load * 1.1,
         saturated=number == 0,
         role=role,

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: LGPL-2.1-or-later
 """The module's health checks. A check is raised as long as its reason lasts, and clears itself."""
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -9,6 +9,7 @@ from ..act.journal import ACTIVE, Run
 from .state import FsSample, Snapshot
 
 PAUSED = "MDS_PARTITIONER_PAUSED"
+FALLBACK = "MDS_PARTITIONER_FALLBACK"
 IMBALANCE = "MDS_PARTITIONER_IMBALANCE"
 ENGINE_DOWN = "MDS_PARTITIONER_ENGINE_DOWN"
 
@@ -44,6 +45,17 @@ def paused(waiting: Sequence[Run]) -> list[Check]:
     detail = tuple(f"plan '{r.plan.name}' on '{r.plan.fs}': {r.head.why}" for r in waiting)
     summary = f"{len(waiting)} plan(s) of mds_partitioner wait for the file system"
     return [Check(PAUSED, summary, detail)] if detail else []
+
+
+def fallen_back(daemons: Mapping[str, Sequence[str]]) -> list[Check]:
+    """MDSs that use the built-in balancer in place of our policy: "mds.NAME: reason", by file system."""
+    detail = tuple(
+        f"'{fs}': {who}; see 'ceph mds_partitioner balance status {fs}', or switch it off"
+        for fs, told in daemons.items()
+        for who in told
+    )
+    summary = "MDSs balance by heat in place of the policy of mds_partitioner"
+    return [Check(FALLBACK, summary, detail)] if detail else []
 
 
 def imbalanced(snapshot: Snapshot, epochs: int) -> list[Check]:

@@ -69,16 +69,16 @@ RANKS: tuple[tuple[str, str, Callable[[RankState], float | None]], ...] = (
     ),
     ("rank_latency_seconds", "Mean reply latency in the last epoch", lambda r: r.latency),
     ("rank_cache_inodes", "Inodes in the rank's cache", lambda r: r.inodes),
+    (
+        "policy_fallback",
+        "1 if the rank used the built-in balancer in place of the module's policy in the last epochs",
+        lambda r: None if r.fell_back is None else float(r.fell_back),
+    ),
     ("rank_saturated", "1 if the rank has more to do than it can", lambda r: float(r.saturated)),
 )
 RANK_TOTALS: tuple[tuple[str, str, Callable[[RankState], float | None]], ...] = (
     ("rank_exported_inodes", "Inodes whose authority the rank gave away", lambda r: r.exported),
     ("rank_imported_inodes", "Inodes whose authority the rank took over", lambda r: r.imported),
-    (
-        "policy_fallbacks",
-        "Times the MDS left the module's balancer policy for its own balancer",
-        lambda r: r.fallbacks,
-    ),
 )
 ANALYSIS: tuple[tuple[str, str, Callable[[AnalysisState], float]], ...] = (
     ("analysis_end_timestamp_seconds", "End of the newest analysis", lambda a: a.ended),

@@ -3,7 +3,7 @@
 
 import time
 from collections import deque
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
 
@@ -13,7 +13,6 @@ from ..host import Host
 from ..judge.analysis import Analysis
 from ..judge.judgement import Engine, Judgement, rank_arguments
 from ..model import FsState, RankSample
-from ..observe.counters import level
 from ..observe.ranks import reported_ranks
 from ..options import Settings
 from ..partitioner import paused_by_guard
@@ -34,12 +33,12 @@ from .state import (
 FORECAST_EPOCHS = 12  # how far back the forecast and the search for saturated ranks look
 HISTORY = 3600.0  # s, of the status page's chart
 
-Fallbacks = Callable[[FsState], Mapping[int, int]]  # by rank: times it left our policy for its own balancer
+# Daemons that lately used the built-in balancer in place of our policy; None: no policy of ours is in force.
+FallenBack = Callable[[FsState], Collection[str] | None]
 
 
-def nothing_to_fall_back_from(fs: FsState) -> Mapping[int, int]:
-    """While no policy of ours is installed."""
-    return {}
+def no_policy(fs: FsState) -> None:
+    """There is nothing to fall back from."""
 
 
 @dataclass
@@ -68,35 +67,41 @@ class Memory:
             self.history.popleft()
 
 
-def observe(host: Host, fs: FsState, settings: Settings, memory: Memory, fallbacks: Fallbacks) -> FsSample:
+def observe(host: Host, fs: FsState, settings: Settings, memory: Memory, fallen_back: FallenBack) -> FsSample:
     """The ranks' own counters. :raises PartitionerError: the managers cannot be asked."""
     samples = reported_ranks(host, fs, settings.epoch)
     memory.add(samples)
-    left = fallbacks(fs)
-    ranks = tuple(_rank(host, s, left) for s in samples)
+    left = fallen_back(fs)
+    ranks = tuple(_rank(s, left) for s in samples)
     return FsSample(fs.name, time.time(), ranks, None)
 
 
-def _rank(host: Host, sample: RankSample, fallbacks: Mapping[int, int]) -> RankState:
+def _rank(sample: RankSample, left: Collection[str] | None) -> RankState:
+    daemon = f"mds.{sample.name}"
     return RankState(
         rank=sample.rank,
-        daemon=f"mds.{sample.name}",
+        daemon=daemon,
         load=sample.requests,
         latency=sample.latency,
         inodes=sample.inodes,
-        exported=level(host.counter(sample.name, "mds.exported_inodes")),
-        imported=level(host.counter(sample.name, "mds.imported_inodes")),
-        fallbacks=fallbacks.get(sample.rank),
+        exported=sample.exported_total,
+        imported=sample.imported_total,
+        fell_back=None if left is None else daemon in left,
     )
 
 
 def judge(
-    sample: FsSample, memory: Memory, settings: Settings, learned: float | None, engine: Engine
+    sample: FsSample,
+    memory: Memory,
+    settings: Settings,
+    learned: float | None,
+    mask: Sequence[int] | None,
+    engine: Engine,
 ) -> FsSample:
     """The sample with the engine's judgement. :raises PartitionerError: the engine failed."""
     if not sample.ranks:
         return sample
-    answer = engine("judge", rank_arguments(memory.by_rank(), settings, learned))
+    answer = engine("judge", rank_arguments(memory.by_rank(), settings, learned, mask))
     memory.judge(sample.time, float(answer["imbalance_factor"]), settings.imbalance_threshold)
     ranks = tuple(
         replace(

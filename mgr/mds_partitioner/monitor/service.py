@@ -14,14 +14,15 @@ from ..host import Host
 from ..model import FsState
 from ..options import Settings
 from ..partitioner import Partitioner
+from ..plan.hints import mask_of
 from .options import MonitorSettings
 from .sampler import (
-    Fallbacks,
+    FallenBack,
     Memory,
     analysis_state,
     failed,
     judge,
-    nothing_to_fall_back_from,
+    no_policy,
     observe,
     plan_state,
 )
@@ -53,7 +54,7 @@ class Monitor:
         self._ended = threading.Event()
         self._thread = threading.Thread(target=self._run, name="mds_partitioner-monitor", daemon=True)
         self.snapshot = Snapshot()
-        self.policy_fallbacks: Fallbacks = nothing_to_fall_back_from
+        self.fallen_back: FallenBack = no_policy
 
     def begin(self) -> None:
         """Start the thread."""
@@ -99,7 +100,7 @@ class Monitor:
     def _sample(self, fs: FsState, settings: Settings, ours: MonitorSettings) -> FsSample:
         memory = self._memories[fs.fscid]
         try:
-            sample = observe(self._host, fs, settings, memory, self.policy_fallbacks)
+            sample = observe(self._host, fs, settings, memory, self.fallen_back)
             sample = self._judge(fs, sample, memory, settings)
         except PartitionerError as e:
             self._log.warning("monitoring of %s: %s", fs.name, e)
@@ -116,7 +117,7 @@ class Monitor:
         learned = self._analyzer.learned(fs.fscid)
         started = time.monotonic()
         try:
-            judged = judge(sample, memory, settings, learned, self._engine.call)
+            judged = judge(sample, memory, settings, learned, mask_of(fs), self._engine.call)
         except PartitionerError as e:
             self._log.warning("monitoring of %s: %s", fs.name, e)
             self.count_error(JUDGE)

@@ -18,7 +18,7 @@ class RankState:
     inodes: int
     exported: int  # inodes since the MDS started
     imported: int  # likewise
-    fallbacks: int | None  # times it left our Mantle policy for its own balancer; None: not watched
+    fell_back: bool | None  # lately used the built-in balancer for our policy; None: no policy of ours
     forecast: float | None = None  # req/s in the next epoch; None: not judged
     saturated: bool = False
     role: str = ""  # EXPORTER, IMPORTER or neither

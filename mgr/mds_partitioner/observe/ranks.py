@@ -43,6 +43,8 @@ def _sample(host: Host, mds: MdsInfo, window: float, queue: int | None) -> RankS
         imported=rate(points("mds.imported_inodes"), window),
         subtrees=level(points("mds.subtrees")),
         rss=level(points("mds_mem.rss")) * KILOBYTE,
+        exported_total=level(points("mds.exported_inodes")),
+        imported_total=level(points("mds.imported_inodes")),
     )
 
 

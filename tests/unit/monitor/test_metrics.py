@@ -15,7 +15,7 @@ from mds_partitioner.monitor.state import Snapshot
 UNITS = ("ratio", "seconds", "requests_per_second", "inodes", "points", "ranks", "epochs")
 # Counts of things and yes/no, which have no unit.
 UNITLESS = (
-    *("active", "engine_up", "errors", "policy_fallbacks", "rank_saturated", "rank_role", "plan_state"),
+    *("active", "engine_up", "errors", "policy_fallback", "rank_saturated", "rank_role", "plan_state"),
     *("plan_waiting", "analysis_subvolumes"),
 )
 LABELS = {
@@ -81,8 +81,8 @@ def test_judgement_plan_and_the_module_itself_are_told() -> None:
 
 def test_what_is_not_known_is_not_told() -> None:
     names = {(name, dict(labels).get("rank")) for name, labels in scraped(snapshot())}
-    assert (f"{PREFIX}_policy_fallbacks_total", "1") in names
-    assert (f"{PREFIX}_policy_fallbacks_total", "0") not in names
+    assert (f"{PREFIX}_policy_fallback", "1") in names
+    assert (f"{PREFIX}_policy_fallback", "0") not in names
     blind = {name for name, _ in scraped(broken())}
     assert f"{PREFIX}_imbalance_factor_ratio" not in blind
     assert value(broken(), "engine_up") == 0
