@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: LGPL-2.1-or-later
 """What the real Ceph Dashboard shows of the module: `python3 -m lab.dashboard_run`.
 
-A Tentacle lab with the dashboard's package added (Reef's in Debian is stopped by PyO3). A health check of ours
-is raised, and the dashboard's own REST API is asked what it carries: checks, the module, its options.
+A Tentacle lab with the dashboard's package added (Reef's in Debian is stopped by PyO3). A health check of
+ours is raised, and the dashboard's own REST API is asked what it carries: checks, the module, its options.
 """
 
 import argparse
