@@ -21,6 +21,9 @@ local DEFAULTS = {
   limit = math.huge,     -- Cap: the most one rank hands over or takes in one beat, req/s
 }
 
+-- Popularity that one write a second keeps up: 2 for each (mdstypes.h), halved every 5 s. Twice that of a read.
+local POPULARITY_OF_A_WRITE = 2 * 5 / math.log(2)
+
 local function finite(x)
   return math.type(x) ~= nil and x == x and x ~= math.huge and x ~= -math.huge
 end
@@ -51,6 +54,21 @@ local function cluster_size()
   return n
 end
 
+-- The first beat has no req_rate yet, as it is a difference between two beats. So that an overloaded rank need not wait
+-- for the second, its popularity tells how many requests it served, at the least.
+local function first_loads(loads, n)
+  for rank = 0, n - 1 do
+    local popularity = mds[rank]["auth.meta_load"]
+    if loads[rank] > 0 or not finite(popularity) or popularity < 0 then
+      return loads
+    end
+  end
+  for rank = 0, n - 1 do
+    loads[rank] = mds[rank]["auth.meta_load"] / POPULARITY_OF_A_WRITE
+  end
+  return loads
+end
+
 -- req/s by rank, or nil and the reason.
 local function read_loads(n)
   local loads = {}
@@ -61,7 +79,7 @@ local function read_loads(n)
     end
     loads[rank] = load
   end
-  return loads
+  return first_loads(loads, n)
 end
 
 -- The same total in proportion to the ranks' popularity, req/s by rank; the loads themselves when that is unknown.

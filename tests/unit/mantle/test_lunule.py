@@ -9,10 +9,10 @@ import pytest
 from engine.imbalance import imbalance
 from engine.policy import Sandbox
 from engine.roles import demands, roles
-from hypothesis import given, settings
+from hypothesis import assume, given
 from hypothesis import strategies as st
 
-from tests.unit.mantle.support import decide, lua, matrix, metrics, source
+from tests.unit.mantle.support import Metrics, decide, lua, matrix, metrics, source
 
 LOADS = st.lists(st.floats(0, 1e5), min_size=1, max_size=12)
 ODD = st.one_of(
@@ -33,7 +33,6 @@ def python_matrix(loads: list[float], mask: list[int] | None = None, limit: floa
     return roles(current, current, 0.01, limit, allowed).matrix
 
 
-@settings(deadline=None)
 @given(LOADS, st.one_of(st.just(math.inf), st.floats(1, 1e5)))
 def test_all_ranks_together_send_the_engines_matrix(loads: list[float], limit: float) -> None:
     expected = python_matrix(loads, limit=limit)
@@ -41,7 +40,6 @@ def test_all_ranks_together_send_the_engines_matrix(loads: list[float], limit: f
     assert found == pytest.approx(expected, rel=1e-9, abs=1e-9 * (1 + max(loads)))
 
 
-@settings(deadline=None)
 @given(LOADS, st.sets(st.integers(0, 11), min_size=1))
 def test_a_mask_is_the_engines_mask(loads: list[float], mask: set[int]) -> None:
     expected = python_matrix(loads, mask=sorted(mask))
@@ -53,7 +51,6 @@ def test_a_mask_is_the_engines_mask(loads: list[float], mask: set[int]) -> None:
             assert not found[:, rank].any()
 
 
-@settings(deadline=None)
 @given(LOADS)
 def test_nobody_sends_or_takes_more_than_its_demand_and_nobody_does_both(loads: list[float]) -> None:
     exports, imports = demands(np.array(loads), np.array(loads), 0.01, math.inf)
@@ -167,13 +164,27 @@ def test_what_came_within_the_last_beat_is_not_ordered_again() -> None:
     assert targets[2] == pytest.approx(416 * 7 / 3)
 
 
-@settings(deadline=None)
+def first_beat(popularity: list[float]) -> Metrics:
+    return [seen | {"req_rate": 0.0} for seen in metrics(popularity, popularity=1.0)]
+
+
+def test_the_first_beat_has_no_rates_and_popularity_stands_in() -> None:
+    targets, line = decide("lunule", first_beat([6000, 0, 0]), hints={"capacity": 400})
+    assert targets == pytest.approx([0, 2000, 2000])
+    assert "load 416 req/s" in line
+
+
+def test_in_the_first_beat_the_load_is_rather_underestimated() -> None:
+    assert decide("lunule", first_beat([1300, 0, 0]), hints={"capacity": 400})[0] == [0, 0, 0]
+
+
 @given(LOADS, st.lists(st.floats(0, 1e6), min_size=12, max_size=12))
 def test_whatever_the_popularity_no_demand_is_exceeded(loads: list[float], popularity: list[float]) -> None:
     seen = metrics(loads)
     for rank, mine in enumerate(seen):
         mine["auth.meta_load"] = popularity[rank]
     exports, _ = demands(np.array(loads), np.array(loads), 0.01, math.inf)
+    assume(any(loads))
     for rank in range(len(loads)):
         targets, _ = decide("lunule", seen, whoami=rank, hints=hints())
         assert sum(targets) <= popularity[rank] * (1 + 1e-9)
