@@ -2,8 +2,9 @@
 PYTHON ?= python3
 VENV := .venv
 RUN := $(VENV)/bin/python
+PACKAGES := mmdebstrap bubblewrap uidmap prometheus prometheus-alertmanager chromium fonts-dejavu-core
 
-.PHONY: demo test lint unit integration bench-planner bench-cost deps clean
+.PHONY: demo test lint unit monitoring integration bench-planner bench-cost deps clean
 
 demo: deps
 	$(RUN) -m lab.demo
@@ -11,7 +12,7 @@ demo: deps
 test: deps
 	$(VENV)/bin/tox run
 
-lint unit: deps
+lint unit monitoring: deps
 	$(VENV)/bin/tox run -e $@
 
 integration: deps
@@ -24,10 +25,10 @@ bench-cost: deps
 	$(RUN) -m lab.demo.cost
 
 deps: $(VENV)/ready
-	@missing=; for tool in mmdebstrap bwrap; do command -v $$tool >/dev/null || missing=1; done; \
+	@missing=; for tool in mmdebstrap bwrap promtool prometheus-alertmanager chromium; do command -v $$tool >/dev/null || missing=1; done; \
 	if [ -n "$$missing" ]; then \
-	  if [ "$$(id -u)" != 0 ]; then echo "mmdebstrap and bubblewrap are missing: apt-get install mmdebstrap bubblewrap uidmap" >&2; exit 1; fi; \
-	  apt-get update -q && DEBIAN_FRONTEND=noninteractive apt-get install -qy --no-install-recommends mmdebstrap bubblewrap uidmap; \
+	  if [ "$$(id -u)" != 0 ]; then echo "something is missing: apt-get install $(PACKAGES)" >&2; exit 1; fi; \
+	  apt-get update -q && DEBIAN_FRONTEND=noninteractive apt-get install -qy --no-install-recommends $(PACKAGES); \
 	fi
 
 $(VENV)/ready: requirements-dev.txt

@@ -17,6 +17,8 @@ _PYTHON = (
     "python3-yaml",
     "python3-dateutil",
     "python3-cffi",
+    "python3-prometheus-client",
+    "python3-cheroot",
 )
 
 

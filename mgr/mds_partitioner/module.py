@@ -12,6 +12,7 @@ from collections.abc import Callable
 from typing import Any, ClassVar, Optional
 
 from mgr_module import HandleCommandResult, MgrModule, MgrStandbyModule, NotifyType
+from mgr_util import build_url
 
 from . import commands
 from .analyzer import Analyzer
@@ -20,21 +21,28 @@ from .ceph_compat import Commands, read_command, write_command
 from .engine_client import EngineClient
 from .errors import PartitionerError
 from .host import Host
+from .model import FsState
+from .monitor import health
+from .monitor.app import active_app, standby_app
+from .monitor.options import MONITOR_OPTIONS, Address, MonitorSettings
+from .monitor.server import Endpoint
+from .monitor.service import MOVE, Monitor
 from .options import MODULE_OPTIONS, Settings
 from .partitioner import Partitioner, paused_by_guard
 
 NEEDED = {"cephfs": "python3-cephfs", "yaml": "python3-yaml", "prettytable": "python3-prettytable"}
+NEEDED |= {"cheroot": "python3-cheroot", "prometheus_client": "python3-prometheus-client"}
 ENGINE_NEEDS = {"numpy": "python3-numpy", "scipy": "python3-scipy", "sklearn": "python3-sklearn"}
-PAUSED_CHECK = "MDS_PARTITIONER_PAUSED"
-FALLBACK_CHECK = "MDS_PARTITIONER_FALLBACK"
 BUSY_TICK, IDLE_TICK = 1.0, 10.0  # s
+STANDBY_TICK = 10.0  # s between two looks at the options
+ALL_OPTIONS = [*MODULE_OPTIONS, *MONITOR_OPTIONS]
 
 
 class Module(MgrModule):
     """Keeps the metadata load of file systems even over their active MDS ranks."""
 
     CLICommand = Commands
-    MODULE_OPTIONS = MODULE_OPTIONS
+    MODULE_OPTIONS = ALL_OPTIONS
     NOTIFY_TYPES: ClassVar = [NotifyType.fs_map]
 
     def __init__(self, *args: Any, **kwargs: Any) -> None:
@@ -50,6 +58,21 @@ class Module(MgrModule):
         self.balancer = Balancer(
             self.host, self.engine, self.analyzer, self.settings, self.partitioner.executing, self.log
         )
+        self.monitor = Monitor(
+            *(self.host, self.engine, self.analyzer, self.partitioner),
+            lambda: (self.settings(), MonitorSettings.read(self)),
+            self._publish,
+            self.log,
+        )
+        self.monitor.fallen_back = self._fallen_back
+        app = active_app(lambda: self.monitor.snapshot, lambda: self.settings().epoch)
+        self.endpoint = Endpoint(app, self.log)
+        self.health_sources: list[health.Source] = [
+            lambda: health.paused([run for run in self.partitioner.active() if paused_by_guard(run.head)]),
+            lambda: health.fallen_back(self.balancer.fallen_back()),
+            lambda: health.imbalanced(self.monitor.snapshot, MonitorSettings.read(self).imbalance_epochs),
+            lambda: health.engine_down(self.monitor.snapshot),
+        ]
 
     @staticmethod
     def can_run() -> tuple[bool, str]:
@@ -72,12 +95,14 @@ class Module(MgrModule):
     def serve(self) -> None:
         """Go on with what the journal holds, then wait for work."""
         self._begin()
+        self.monitor.begin()
         while not self._ended:
             try:
                 self.partitioner.tick()
                 self.balancer.tick()
                 self._health()
             except Exception:  # the mover must outlive what it did not expect, and say so
+                self.monitor.count_error(MOVE)
                 self.log.exception("the mover failed; it tries again")
             self._wake.wait(BUSY_TICK if self._busy() else IDLE_TICK)
             self._wake.clear()
@@ -105,6 +130,8 @@ class Module(MgrModule):
         """End threads, the engine and the mounts."""
         self._ended = True
         self._wake.set()
+        self.monitor.shutdown()
+        self.endpoint.shutdown()
         self.analyzer.shutdown()
         self.engine.shutdown()
         self.host.shutdown()
@@ -128,24 +155,25 @@ class Module(MgrModule):
             self.log.debug("no progress module: %s", e)
 
     def _health(self) -> None:
-        checks = {}
-        waiting = [run for run in self.partitioner.active() if paused_by_guard(run.head)]
-        if waiting:
-            checks[PAUSED_CHECK] = _warning(
-                f"{len(waiting)} plan(s) of mds_partitioner wait for the file system",
-                [f"plan '{r.plan.name}' on '{r.plan.fs}': {r.head.why}" for r in waiting],
-            )
-        fallen = self.balancer.fallen_back()
-        if fallen:
-            checks[FALLBACK_CHECK] = _warning(
-                "MDSs balance by heat in place of the policy of mds_partitioner",
-                [
-                    f"'{fs}': {who}; see 'ceph mds_partitioner balance status {fs}', or switch it off"
-                    for fs, mdss in fallen.items()
-                    for who in mdss
-                ],
-            )
-        self.set_health_checks(checks)
+        self.set_health_checks(health.collect(self.health_sources))
+
+    def _fallen_back(self, fs: FsState) -> frozenset[str] | None:
+        """The daemons that left our policy; None while none of ours is in force."""
+        if self.balancer.get(fs) is None:
+            return None
+        told = self.balancer.fallen_back().get(fs.name, [])
+        return frozenset(who.partition(": ")[0] for who in told)
+
+    def _publish(self) -> None:
+        """After each epoch: listen where the options say, and show where that is in `ceph mgr services`."""
+        if self.endpoint.apply(Address.read(self)):
+            self.set_uri(self._uri(self.endpoint.address))
+
+    def _uri(self, at: Address | None) -> str:
+        if at is None:
+            return ""
+        host = self.get_mgr_ip() if at.host in ("::", "0.0.0.0") else at.host
+        return build_url(scheme="http", host=host, port=at.port, path="/")
 
     def _answer(self, operation: Callable[[], str]) -> HandleCommandResult:
         try:
@@ -276,21 +304,23 @@ class Module(MgrModule):
         return self._answer(lambda: commands.balance_status(self, fs, format))
 
 
-def _warning(summary: str, detail: list[str]) -> dict[str, Any]:
-    return {"severity": "warning", "summary": summary, "count": len(detail), "detail": detail}
-
-
 class StandbyModule(MgrStandbyModule):
-    """A standby manager has nothing to do: the active one journals, and the next one reads the journal."""
+    """A standby manager tells where the active one is; it reads the journal when it takes over."""
+
+    MODULE_OPTIONS = ALL_OPTIONS
 
     def __init__(self, *args: Any, **kwargs: Any) -> None:
         super().__init__(*args, **kwargs)
         self._ended = threading.Event()
+        self.endpoint = Endpoint(standby_app(self.get_active_uri), self.log)
 
     def serve(self) -> None:
-        """Wait to become active."""
-        self._ended.wait()
+        """Answer until this manager becomes active."""
+        while not self._ended.is_set():
+            self.endpoint.apply(Address.read(self))
+            self._ended.wait(STANDBY_TICK)
 
     def shutdown(self) -> None:
         """End."""
         self._ended.set()
+        self.endpoint.shutdown()

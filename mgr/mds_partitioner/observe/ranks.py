@@ -55,6 +55,11 @@ def observe_ranks(host: Host, fs: FsState, window: float) -> tuple[RankSample, .
     return tuple(_sample(host, mds, window, _queue(answers[mds.name])) for mds in active)
 
 
+def reported_ranks(host: Host, fs: FsState, window: float) -> tuple[RankSample, ...]:
+    """The same but for the queues: no MDS is asked, so none is waited for."""
+    return tuple(_sample(host, mds, window, None) for mds in fs.active())
+
+
 def silence(host: Host, fs: FsState) -> dict[int, float]:
     """Seconds since each active rank's last report to this manager; without those it never heard of."""
     now = time.time()
