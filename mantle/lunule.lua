@@ -4,7 +4,7 @@
 --
 -- Every rank runs this once a beat (mds_bal_interval) on the same loads, so all come to the same matrix; each returns
 -- its own row. Mantle forgets the Lua state between beats: what needs memory arrives in `hints`, a global that the
--- manager module mds_partitioner writes above this file. Without hints the defaults below hold.
+-- manager module mds_partitioner writes before the first line. Without hints the defaults below hold.
 --
 -- Loads and amounts are in req/s (mds[i]["req_rate"]) until the last step: MDBalancer::find_exports compares the
 -- answer with the popularity of subtrees, so the row is scaled by this rank's popularity a request.

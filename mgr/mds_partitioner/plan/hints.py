@@ -83,7 +83,7 @@ def _list(ranks: Sequence[int]) -> str:
 
 
 def lua(hints: Hints) -> str:
-    """The header that defines ``hints``, in Lua."""
+    """What defines ``hints``, in Lua, on one line and without its end: errors then name a policy's own lines."""
     fields = {
         "capacity": repr(hints.capacity),
         "smoothness": repr(hints.smoothness),
@@ -97,8 +97,8 @@ def lua(hints: Hints) -> str:
         else None,
         "expires": str(hints.expires) if hints.growth else None,
     }
-    lines = [f"  {name} = {value}," for name, value in fields.items() if value is not None]
-    return "\n".join(["-- Written by mds_partitioner.", "hints = {", *lines, "}", ""])
+    pairs = ", ".join(f"{name} = {value}" for name, value in fields.items() if value is not None)
+    return f"--[[ written by mds_partitioner ]] hints = {{{pairs}}} "
 
 
 def _growth(rank: int, growth: Growth) -> str:
