@@ -209,9 +209,11 @@ class Balancer:
         return self._apply(replace(switch, hints=hints), name, content)
 
     def _apply(self, switch: Switch, name: str, content: str) -> Switch:
-        switch = switching.apply(self._host, self._host.store, switch, name, content, time.time())
-        self._known()[switch.fscid] = switch
-        return switch
+        intended = switching.intend(self._host.store, switch, name, time.time())
+        self._known()[switch.fscid] = intended
+        done = switching.put_in_force(self._host, self._host.store, intended, content)
+        self._known()[switch.fscid] = done
+        return done
 
     def _vet(self, fs: FsState, content: str) -> None:
         """Try a policy before an MDS has to. :raises BadInput: it fails, or its answer is malformed."""

@@ -63,20 +63,25 @@ def save(store: Store, switch: Switch) -> None:
     store.put(f"balance/{switch.fscid}", json.dumps(asdict(switch)))
 
 
-def apply(host: Host, store: Store, switch: Switch, name: str, text: str, now: float) -> Switch:
-    """Put an object in force: journal, object, ``fs set``, and the objects that nobody reads any more go."""
+def intend(store: Store, switch: Switch, name: str, now: float) -> Switch:
+    """Write down that an object is about to be put in force; ``put_in_force`` comes next, also after a crash."""
     ours = (*(o for o in switch.objects if o != name), name)
-    switch = replace(switch, objects=ours, object=name, pushed=now)
+    switch = replace(switch, objects=ours, object=name, pushed=now, state=TURNING_ON)
     save(store, switch)
+    return switch
+
+
+def put_in_force(host: Host, store: Store, switch: Switch, text: str) -> Switch:
+    """The object, ``fs set``, and the objects that nobody reads any more go."""
     fs = host.fs(switch.fs)
-    host.write_object(fs.metadata_pool, name, text)
-    if fs.balancer != name:
-        host.mon("fs set", fs_name=fs.name, var="balancer", val=name)
+    host.write_object(fs.metadata_pool, switch.object, text)
+    if fs.balancer != switch.object:
+        host.mon("fs set", fs_name=fs.name, var="balancer", val=switch.object)
     if not fs.balance_automate:
         host.mon("fs set", fs_name=fs.name, var="balance_automate", val="true")
-    for old in ours[:-KEPT_OBJECTS]:
+    for old in switch.objects[:-KEPT_OBJECTS]:
         host.remove_object(fs.metadata_pool, old)
-    switch = replace(switch, objects=ours[-KEPT_OBJECTS:], state=ON)
+    switch = replace(switch, objects=switch.objects[-KEPT_OBJECTS:], state=ON)
     save(store, switch)
     return switch
 
@@ -87,9 +92,10 @@ def restore(host: Host, store: Store, switch: Switch) -> list[str]:
     fs = host.fs(switch.fs)
     kept = []
     if fs.balancer in switch.objects:
-        host.mon("fs set", fs_name=fs.name, var="balancer", val=switch.old_balancer)
+        # The flag first: after a crash in between, the balancer's name still tells that it was us.
         if fs.balance_automate and not switch.old_automate:
             host.mon("fs set", fs_name=fs.name, var="balance_automate", val="false")
+        host.mon("fs set", fs_name=fs.name, var="balancer", val=switch.old_balancer)
     elif (fs.balancer, fs.balance_automate) != (switch.old_balancer, switch.old_automate):
         kept.append(
             f"balancer is '{fs.balancer}' and balance_automate {str(fs.balance_automate).lower()}, "
