@@ -64,7 +64,7 @@ def save(store: Store, switch: Switch) -> None:
 
 
 def intend(store: Store, switch: Switch, name: str, now: float) -> Switch:
-    """Write down that an object is about to be put in force; ``put_in_force`` comes next, also after a crash."""
+    """Journal that an object is about to be put in force; ``put_in_force`` comes next, also after a crash."""
     ours = (*(o for o in switch.objects if o != name), name)
     switch = replace(switch, objects=ours, object=name, pushed=now, state=TURNING_ON)
     save(store, switch)

@@ -83,7 +83,7 @@ def _list(ranks: Sequence[int]) -> str:
 
 
 def lua(hints: Hints) -> str:
-    """What defines ``hints``, in Lua, on one line and without its end: errors then name a policy's own lines."""
+    """What defines ``hints``, in Lua, on one line with no end: errors then name a policy's own lines."""
     fields = {
         "capacity": repr(hints.capacity),
         "smoothness": repr(hints.smoothness),

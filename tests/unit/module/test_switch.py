@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: LGPL-2.1-or-later
-"""Balancing by a policy, on and off: journaled first, resumed by the next manager, undone to the last setting."""
+"""A policy on and off: journaled first, finished by the next manager, undone to the last setting."""
 
 from dataclasses import replace
 
