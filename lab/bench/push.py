@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: LGPL-2.1-or-later
 """What a push of new hints costs the monitor and the MDSs: `python3 -m lab.bench.push`.
 
-A push is an object in the metadata pool and one `fs set balancer`: a new FSMap for every daemon and client that
-subscribed, and one read by each MDS in its next beat. Windows with a push every two seconds alternate with
+A push is an object in the metadata pool and one `fs set balancer`: a new FSMap for every daemon and client
+that subscribed, and one read by each MDS in its next beat. Windows with a push every two seconds alternate with
 windows without, under a light load whose latency is compared too.
 """
 
@@ -42,7 +42,7 @@ def push(lab: Lab, number: int) -> None:
     """What act/switch.py does, with hints that differ every time."""
     name = f"push.{number}"
     text = f"hints = {{capacity = {100_000 + number}}} {POLICY.read_text()}"
-    lab.exec(["rados", "-p", f"cephfs.{FS}.meta", "put", name, "-"], stdin=text)
+    lab.exec(["rados", "-p", f"{FS}_meta", "put", name, "-"], stdin=text)
     lab.monitor.command("fs set", fs_name=FS, var="balancer", val=name)
 
 

@@ -5,7 +5,7 @@ import time
 from dataclasses import asdict
 from typing import Any
 
-from ..act.switch import Switch
+from ..act.switch import Switch, in_force
 from ..model import FsState
 from ..plan.hints import Hints
 from ..plan.ranks import format_ranks
@@ -28,7 +28,7 @@ def value(fs: FsState, switch: Switch | None, watch: Watch) -> dict[str, Any]:
     return base | {
         "policy": switch.policy,
         "object": switch.object,
-        "in_force": _in_force(fs, switch),
+        "in_force": in_force(fs, switch),
         "hints": asdict(switch.hints),
         "replaced": {"balancer": switch.old_balancer, "balance_automate": switch.old_automate},
         "imbalance_factor": watch.judged.get("imbalance_factor"),
@@ -38,10 +38,6 @@ def value(fs: FsState, switch: Switch | None, watch: Watch) -> dict[str, Any]:
         "problem": watch.problem,
         "ranks": [_rank_value(fs, watch, rank) for rank in fs.ranks_in],
     }
-
-
-def _in_force(fs: FsState, switch: Switch) -> bool:
-    return fs.balance_automate and fs.balancer == switch.object
 
 
 def _role(watch: Watch, rank: int) -> str:
@@ -125,7 +121,7 @@ def _table(fs: FsState, watch: Watch) -> str:
 
 def _tail(fs: FsState, switch: Switch, watch: Watch) -> list[str]:
     lines = []
-    if not _in_force(fs, switch):
+    if not in_force(fs, switch):
         lines.append(
             f"not in force: balancer is '{fs.balancer}' and balance_automate "
             f"{str(fs.balance_automate).lower()}, as an operator set them since"
