@@ -2,8 +2,8 @@
 """What a push of new hints costs the monitor and the MDSs: `python3 -m lab.bench.push`.
 
 A push is an object in the metadata pool and one `fs set balancer`: a new FSMap for every daemon and client
-that subscribed, and one read by each MDS in its next beat. Windows with a push every two seconds alternate with
-windows without, under a light load whose latency is compared too.
+that subscribed, and one read by each MDS in its next beat. Windows with a push every two seconds alternate
+with windows without, under a light load whose latency is compared too.
 """
 
 import argparse
