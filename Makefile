@@ -7,7 +7,7 @@ LAB_PACKAGES := mmdebstrap bubblewrap uidmap
 TEST_TOOLS := luacheck promtool prometheus-alertmanager chromium
 TEST_PACKAGES := lua-check prometheus prometheus-alertmanager chromium fonts-dejavu-core
 
-.PHONY: demo test lint unit monitoring integration bench bench-quick bench-planner bench-cost deps test-deps clean
+.PHONY: demo test lint unit monitoring integration bench bench-quick bench-planner bench-observe bench-cost deps test-deps clean
 
 # Installs Debian packages $(2) unless every tool of $(1) is there.
 define need
@@ -38,6 +38,9 @@ bench-quick: deps
 
 bench-planner: deps
 	$(RUN) -m lab.bench_planner --out docs/results/planner.json
+
+bench-observe: deps
+	PYTHONPATH=mgr:tests/fakes $(RUN) tests/bench/observe.py
 
 bench-cost: deps
 	$(RUN) -m lab.demo.cost
