@@ -7,7 +7,7 @@ LAB_PACKAGES := mmdebstrap bubblewrap uidmap
 TEST_TOOLS := luacheck promtool prometheus-alertmanager chromium
 TEST_PACKAGES := lua-check prometheus prometheus-alertmanager chromium fonts-dejavu-core
 
-.PHONY: demo test lint unit monitoring integration bench bench-quick bench-planner bench-observe bench-cost deps test-deps clean
+.PHONY: demo test lint unit monitoring integration bench bench-quick bench-planner bench-observe bench-policy bench-push bench-cost deps test-deps clean
 
 # Installs Debian packages $(2) unless every tool of $(1) is there.
 define need
@@ -41,6 +41,12 @@ bench-planner: deps
 
 bench-observe: deps
 	PYTHONPATH=mgr:tests/fakes $(RUN) tests/bench/observe.py
+
+bench-policy: deps
+	$(RUN) tests/bench/policy.py
+
+bench-push: deps
+	$(RUN) -m lab.bench.push
 
 bench-cost: deps
 	$(RUN) -m lab.demo.cost

@@ -165,20 +165,22 @@ local function demands(loads, fresh, ranks, mean)
   return exports, imports
 end
 
--- Algorithm 1, lines 13 to 18: the row of `me`, req/s by importer.
+-- Algorithm 1, lines 13 to 18: the row of `me`, req/s by importer. Exporters and importers are matched in the order of
+-- their ranks, so whoever is served is not looked at again.
 local function my_row(me, exports, imports, ranks)
-  local row = {}
+  local row, next_importer = {}, 1
   for _, exporter in ipairs(ranks) do
     local send = exports[exporter] or 0
-    for _, importer in ipairs(ranks) do
+    while send > 0 and next_importer <= #ranks do
+      local importer = ranks[next_importer]
       local take = imports[importer] or 0
       local amount = math.min(send, take)
-      if amount > 0 then
-        send = send - amount
-        imports[importer] = take - amount
-        if exporter == me then
-          row[importer] = amount
-        end
+      if exporter == me and amount > 0 then
+        row[importer] = amount
+      end
+      send, imports[importer] = send - amount, take - amount
+      if imports[importer] <= 0 then
+        next_importer = next_importer + 1
       end
     end
     if exporter == me then
