@@ -7,9 +7,7 @@ Prometheus' own API tells; pictures of the status page are taken before, during 
 """
 
 import argparse
-import json
 import os
-import shlex
 import shutil
 import subprocess
 import sys
@@ -25,6 +23,7 @@ from lab.api import Lab
 from lab.clients.spec import LoadSpec
 from lab.demo import module, scene
 from lab.errors import LabError
+from lab.measurement import about, exit_status, save
 from lab.prometheus import Prometheus
 from lab.sandbox import checkout
 
@@ -175,26 +174,23 @@ def main(argv: Sequence[str]) -> int:
     parser.add_argument("--release", choices=sorted(releases.RELEASES), default=releases.DEFAULT)
     parser.add_argument("--out", type=Path, default=OUT)
     args = parser.parse_args(argv)
+    return exit_status("alert_run", lambda: _report(args, argv))
+
+
+def _report(args: argparse.Namespace, argv: Sequence[str]) -> None:
     args.out.mkdir(parents=True, exist_ok=True)
-    about = {
-        "command": shlex.join(["python3", "-m", "lab.alert_run", *argv]),
-        "date": datetime.now(UTC).isoformat(timespec="seconds"),
-        "cpus": os.cpu_count(),
-        "load_average_at_start": [round(x, 2) for x in os.getloadavg()],
-        "mds_cpu_percent": scene.CPU_PERCENT,
-        "heavy_clients_rate": HEAVY_RATE,
-        "epoch_s": scene.EPOCH_S,
-        "scrape_and_rule_interval_s": STEP_S,
-    }
-    try:
-        found = run(args.release, args.out)
-    except LabError as e:
-        print(f"alert_run: {e}", file=sys.stderr)
-        return 1
+    head = about(
+        "lab.alert_run",
+        argv,
+        mds_cpu_percent=scene.CPU_PERCENT,
+        heavy_clients_rate=HEAVY_RATE,
+        epoch_s=scene.EPOCH_S,
+        scrape_and_rule_interval_s=STEP_S,
+    )
+    found = run(args.release, args.out)
     path = args.out / f"monitoring-alert-{args.release}.json"
-    path.write_text(json.dumps({**about, **found}, indent=1) + "\n")
+    save(path, {**head, **found})
     say(f"{found['events']}; {path}")
-    return 0
 
 
 if __name__ == "__main__":

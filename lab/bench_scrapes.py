@@ -9,21 +9,19 @@ drip, say nothing, send a megabyte of header, or ask for unknown paths and with 
 import argparse
 import json
 import os
-import platform
-import shlex
 import subprocess
 import sys
 import time
 from collections.abc import Sequence
 from dataclasses import dataclass
-from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
-from lab import releases, state
+from lab import releases
 from lab.api import Lab
 from lab.demo import module, scene
 from lab.errors import LabError
+from lab.measurement import about, exit_status, save
 from lab.sandbox import CODE
 
 OUT = Path("docs/results")
@@ -116,28 +114,17 @@ def main(argv: Sequence[str]) -> int:
     parser.add_argument("--seconds", type=float, default=60.0, help="of each phase")
     parser.add_argument("--out", type=Path, default=OUT)
     args = parser.parse_args(argv)
-    about = {
-        "command": shlex.join(["python3", "-m", "lab.bench_scrapes", *argv]),
-        "date": datetime.now(UTC).isoformat(timespec="seconds"),
-        "release": args.release,
-        "cpus": os.cpu_count(),
-        "kernel": platform.release(),
-        "load_average_at_start": [round(x, 2) for x in os.getloadavg()],
-        "other_labs_at_start": sum(state.is_alive(name) for name in state.names()),
-        "seconds": args.seconds,
-    }
-    try:
-        found = measure(args.release, args.seconds)
-    except LabError as e:
-        print(f"bench_scrapes: {e}", file=sys.stderr)
-        return 1
+    return exit_status("bench_scrapes", lambda: _report(args, argv))
+
+
+def _report(args: argparse.Namespace, argv: Sequence[str]) -> None:
+    head = about("lab.bench_scrapes", argv, release=args.release, seconds=args.seconds)
+    found = measure(args.release, args.seconds)
     quiet = found["phases"][0]["command_ms"]
     ratios = {p["phase"]: round(p["command_ms"]["p99"] / quiet["p99"], 2) for p in found["phases"][1:]}
-    args.out.mkdir(parents=True, exist_ok=True)
     path = args.out / f"monitoring-scrapes-{args.release}.json"
-    path.write_text(json.dumps({**about, **found, "p99_ratio_to_quiet": ratios}, indent=1) + "\n")
+    save(path, {**head, **found, "p99_ratio_to_quiet": ratios})
     print(f"p99 of the command over quiet: {ratios}; {path}")
-    return 0
 
 
 if __name__ == "__main__":

@@ -8,7 +8,6 @@ ours is raised, and the dashboard's own REST API is asked what it carries: check
 import argparse
 import json
 import os
-import shlex
 import sys
 import time
 from collections.abc import Callable, Sequence
@@ -21,6 +20,7 @@ from lab import releases
 from lab.api import Lab
 from lab.demo import module
 from lab.errors import LabError
+from lab.measurement import about, exit_status, save
 from lab.monitor import CommandError
 
 OUT = Path("docs/results/monitoring-dashboard.json")
@@ -105,19 +105,13 @@ def main(argv: Sequence[str]) -> int:
     args = parser.parse_args(argv)
     base = releases.get(RELEASE)
     releases.RELEASES[RELEASE] = replace(base, packages=(*base.packages, PACKAGE))
-    about = {
-        "command": shlex.join(["python3", "-m", "lab.dashboard_run", *argv]),
-        "date": datetime.now(UTC).isoformat(timespec="seconds"),
-    }
-    try:
-        found = run()
-    except LabError as e:
-        print(f"dashboard_run: {e}", file=sys.stderr)
-        return 1
-    args.out.parent.mkdir(parents=True, exist_ok=True)
-    args.out.write_text(json.dumps({**about, **found}, indent=1) + "\n")
+    return exit_status("dashboard_run", lambda: _report(args, argv))
+
+
+def _report(args: argparse.Namespace, argv: Sequence[str]) -> None:
+    head = about("lab.dashboard_run", argv)
+    save(args.out, {**head, **run()})
     say(str(args.out))
-    return 0
 
 
 if __name__ == "__main__":

@@ -15,8 +15,7 @@ from lab.bench import plot, summary
 from lab.bench.balancers import BALANCERS
 from lab.bench.cell import Order, measure
 from lab.bench.workloads import WORKLOADS
-from lab.demo.ending import EndedError, signals_raise
-from lab.errors import LabError
+from lab.measurement import exit_status
 from lab.progress import ConsoleProgress
 
 OUT = Path("docs/results/bench")
@@ -39,17 +38,12 @@ def main(argv: Sequence[str]) -> int:
         for workload in args.workloads
         for balancer in args.balancers
     ]
-    try:
-        with signals_raise():
-            _run(orders, args.out)
-            _report(orders, args.out)
-    except LabError as e:
-        print(f"bench: {e}", file=sys.stderr)
-        return 1
-    except EndedError as e:
-        print("bench: interrupted; finished cells are kept, and not run again", file=sys.stderr)
-        return 128 + e.signum
-    return 0
+
+    def work() -> None:
+        _run(orders, args.out)
+        _report(orders, args.out)
+
+    return exit_status("bench", work, "finished cells are kept, and not run again")
 
 
 def _arguments(argv: Sequence[str]) -> argparse.Namespace:

@@ -7,14 +7,11 @@ with windows without, under a light load whose latency is compared too.
 """
 
 import argparse
-import json
 import os
-import shlex
 import statistics
 import sys
 import time
 from collections.abc import Sequence
-from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
@@ -25,8 +22,7 @@ from lab.clients.run import Line
 from lab.clients.spec import ClientSpec, LoadSpec
 from lab.demo import module
 from lab.demo.cost import cpu_ticks
-from lab.demo.ending import EndedError, signals_raise
-from lab.errors import LabError
+from lab.measurement import about, exit_status, save
 from lab.progress import ConsoleProgress
 
 OUT = Path("docs/results/push-cost.json")
@@ -133,28 +129,15 @@ def main(argv: Sequence[str]) -> int:
     parser.add_argument("--seconds", type=float, default=20.0, help="of each window")
     parser.add_argument("--out", type=Path, default=OUT)
     args = parser.parse_args(argv)
-    about = {
-        "command": shlex.join(["python3", "-m", "lab.bench.push", *argv]),
-        "date": datetime.now(UTC).isoformat(timespec="seconds"),
-        "release": args.release,
-        "ranks": RANKS,
-        "clients": CLIENTS,
-        "load_average_at_start": [round(x, 2) for x in os.getloadavg()],
-    }
-    try:
-        with signals_raise():
-            rounds = measure(args.release, args.rounds, args.seconds)
-    except LabError as e:
-        print(f"push: {e}", file=sys.stderr)
-        return 1
-    except EndedError as e:
-        print("push: interrupted; the lab is gone", file=sys.stderr)
-        return 128 + e.signum
-    value = {**about, "rounds": rounds, "medians": summary(rounds)}
-    args.out.parent.mkdir(parents=True, exist_ok=True)
-    args.out.write_text(json.dumps(value, indent=1) + "\n")
+    return exit_status("push", lambda: _report(args, argv))
+
+
+def _report(args: argparse.Namespace, argv: Sequence[str]) -> None:
+    head = about("lab.bench.push", argv, release=args.release, ranks=RANKS, clients=CLIENTS)
+    rounds = measure(args.release, args.rounds, args.seconds)
+    value = {**head, "rounds": rounds, "medians": summary(rounds)}
+    save(args.out, value)
     print(f"medians: {value['medians']}\nnumbers: {args.out}")
-    return 0
 
 
 if __name__ == "__main__":
