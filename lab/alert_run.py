@@ -151,10 +151,10 @@ def _held(prometheus: Prometheus) -> set[str]:
     return {alert["labels"]["alertname"] for alert in prometheus.alertmanager()}
 
 
-def _values(result: list[dict[str, Any]], started: float) -> list[tuple[float, float]]:
-    """Seconds since the load began, and the value."""
+def _values(result: list[dict[str, Any]], started: float) -> list[tuple[float, float | None]]:
+    """Seconds since the load began, and the value; None for Prometheus' NaN, which JSON does not have."""
     return [
-        (round(float(at) - started, 1), round(float(value), 4))
+        (round(float(at) - started, 1), None if value == "NaN" else round(float(value), 4))
         for series in result
         for at, value in series["values"]
     ]
