@@ -9,9 +9,12 @@
 -- Loads and amounts are in req/s (mds[i]["req_rate"]) until the last step: MDBalancer::find_exports compares the
 -- answer with the popularity of subtrees, so the row is scaled by this rank's popularity a request.
 --
--- req_rate is the mean over the last beat: it shows what a rank served before the migrations that ended meanwhile. The
--- popularity of a subtree goes with it at once. So a rank hands over, or takes, only as much as both call for; by
--- req_rate alone, the beat after a migration orders the same amount once more.
+-- Two other signals must agree before anything moves, and the smallest amount of the three is what moves:
+-- * popularity. req_rate is the mean over the last beat: it shows what a rank served before the migrations that ended
+--   meanwhile. The popularity of a subtree goes with it at once. By req_rate alone, the beat after a migration orders
+--   the same amount once more.
+-- * the MDS's own CPU time. A rank that answers less than others, and works as hard, is not idle but slow (large
+--   fragments, a cold cache, journaling), and slower with more. By req_rate alone it would be an importer.
 
 local DEFAULTS = {
   capacity = 10000,      -- C: the most one rank can serve, req/s
@@ -82,21 +85,23 @@ local function read_loads(n)
   return first_loads(loads, n)
 end
 
--- The same total in proportion to the ranks' popularity, req/s by rank; the loads themselves when that is unknown.
-local function fresh_loads(loads, ranks)
-  local total, popular = 0, 0
+-- The same total in proportion to another metric, req/s by rank; nil when that is unknown or zero everywhere.
+local function loads_by(metric, loads, ranks)
+  local total, sum, estimate = 0, 0, {}
   for _, rank in ipairs(ranks) do
-    local popularity = mds[rank]["auth.meta_load"]
-    if not finite(popularity) or popularity < 0 then
-      return loads
+    local value = mds[rank][metric]
+    if not finite(value) or value < 0 then
+      return nil
     end
-    total, popular = total + loads[rank], popular + popularity
+    total, sum, estimate[rank] = total + loads[rank], sum + value, value
   end
-  local fresh = {}
+  if sum <= 0 then
+    return nil
+  end
   for _, rank in ipairs(ranks) do
-    fresh[rank] = popular > 0 and mds[rank]["auth.meta_load"] / popular * total or loads[rank]
+    estimate[rank] = estimate[rank] / sum * total
   end
-  return fresh
+  return estimate
 end
 
 -- The ranks that balance among themselves: those of the mask, or all.
@@ -147,19 +152,20 @@ local function growth(rank, load)
   return math.abs(load - forecast.seen) <= math.abs(forecast.by) and forecast.by or 0
 end
 
--- Algorithm 1, lines 1 to 12: export and import demand by rank, req/s, as far as the fresh loads agree.
-local function demands(loads, fresh, ranks, mean)
+-- Algorithm 1, lines 1 to 12: export and import demand by rank, req/s, as far as the other estimates agree.
+local function demands(loads, estimates, ranks, mean)
   local exports, imports = {}, {}
   local limit, resting = hint("limit"), rank_set("resting") or {}
   for _, rank in ipairs(ranks) do
     local load = loads[rank]
     local gap = math.abs(load - mean)
     if mean > 0 and (gap / mean) ^ 2 > hint("role_threshold") and not resting[rank] then
-      if load > mean then
-        exports[rank] = math.max(0, math.min(limit, gap, fresh[rank] - mean))
-      else
-        imports[rank] = math.max(0, math.min(limit, gap - growth(rank, load), mean - fresh[rank]))
+      local side = load > mean and 1 or -1
+      local amount = math.min(limit, side > 0 and gap or gap - growth(rank, load))
+      for _, estimate in pairs(estimates) do
+        amount = math.min(amount, side * (estimate[rank] - mean))
       end
+      (side > 0 and exports or imports)[rank] = math.max(0, amount)
     end
   end
   return exports, imports
@@ -233,11 +239,11 @@ local function decide(n)
   if not harmful then
     return targets, 2, seen .. ": balanced"
   end
-  local fresh = fresh_loads(loads, ranks)
-  local exports, imports = demands(loads, fresh, ranks, mean)
+  local fresh = loads_by("auth.meta_load", loads, ranks)
+  local exports, imports = demands(loads, { fresh = fresh, cpu = loads_by("cpu_load_avg", loads, ranks) }, ranks, mean)
   local what = role(whoami, exports, imports)
   local row = my_row(whoami, exports, imports, ranks)
-  local scale = popularity_per_request(whoami, math.min(loads[whoami], fresh[whoami] or 0))
+  local scale = popularity_per_request(whoami, math.min(loads[whoami], fresh and fresh[whoami] or loads[whoami]))
   for rank, amount in pairs(row) do
     targets[rank] = amount * scale
   end

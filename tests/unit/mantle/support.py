@@ -22,7 +22,7 @@ def metrics(loads: Sequence[Any], popularity: float = POPULARITY) -> Metrics:
             "all.meta_load": popularity * load,
             "req_rate": load,
             "queue_len": 0.0,
-            "cpu_load_avg": 10.0,
+            "cpu_load_avg": load / 10,
         }
         for load in loads
     ]

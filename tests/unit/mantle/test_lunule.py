@@ -164,6 +164,21 @@ def test_what_came_within_the_last_beat_is_not_ordered_again() -> None:
     assert targets[2] == pytest.approx(416 * 7 / 3)
 
 
+def test_a_rank_that_works_as_hard_as_the_others_is_slow_and_takes_nothing() -> None:
+    seen = metrics([424, 741, 386, 513])  # while directories were split, on Tentacle
+    assert any(decide("lunule", seen, rank, {"capacity": 400})[0] != [0.0] * 4 for rank in range(4))
+    for mine in seen:
+        mine["cpu_load_avg"] = 14.0
+    assert all(decide("lunule", seen, rank, {"capacity": 400})[0] == [0.0] * 4 for rank in range(4))
+
+
+def test_without_any_cpu_time_the_other_signals_decide() -> None:
+    seen = metrics([400, 0, 0, 0])
+    for mine in seen:
+        mine["cpu_load_avg"] = 0.0
+    assert sum(decide("lunule", seen, 0, {"capacity": 400})[0]) > 0
+
+
 def first_beat(popularity: list[float]) -> Metrics:
     return [seen | {"req_rate": 0.0} for seen in metrics(popularity, popularity=1.0)]
 
