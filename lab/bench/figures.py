@@ -61,6 +61,11 @@ def reached(cell: Cell, span: Sequence[float], rate: float) -> float | None:
     return next((t - span[0] for t, ops in moving(cell, span) if ops >= rate), None)
 
 
+def balanced(series: Sequence[tuple[float, float]], span: Sequence[float], threshold: float) -> float | None:
+    """Seconds until IF was first at or below a threshold within a span; None: never."""
+    return next((t - span[0] for t, value in series if span[0] < t <= span[1] and value <= threshold), None)
+
+
 def total(cell: Cell, counter: str, span: Sequence[float] | None = None) -> int:
     """Increase of a counter, over all ranks, in a span or from the first sample to the last."""
     start, end = span or (0.0, float("inf"))

@@ -7,6 +7,7 @@ from typing import Any
 
 from lab.bench import figures
 from lab.bench.figures import Cell
+from lab.demo.factor import THRESHOLD
 
 Number = float | None
 
@@ -30,6 +31,7 @@ def _row(cell: Cell, capacity: float, best: dict[str, float]) -> dict[str, Any]:
         row |= {
             f"{phase}: op/s": figures.throughput(cell, span),
             f"{phase}: mean IF": statistics.fmean(inside) if inside else None,
+            f"{phase}: s to balance (IF at most {THRESHOLD:g})": figures.balanced(factor, span, THRESHOLD),
             f"{phase}: s to 90 % of the best": figures.reached(cell, span, 0.9 * best[phase]),
             f"{phase}: s to 90 % of its own best": figures.reached(cell, span, 0.9 * own),
             f"{phase}: inodes migrated": figures.total(cell, "exported_inodes", span),
