@@ -2,33 +2,60 @@
 PYTHON ?= python3
 VENV := .venv
 RUN := $(VENV)/bin/python
+LAB_TOOLS := mmdebstrap bwrap
+LAB_PACKAGES := mmdebstrap bubblewrap uidmap
+TEST_TOOLS := luacheck promtool prometheus-alertmanager chromium
+TEST_PACKAGES := lua-check prometheus prometheus-alertmanager chromium fonts-dejavu-core
 
-.PHONY: demo test lint unit integration bench-planner bench-cost deps clean
+.PHONY: demo test lint unit monitoring integration bench bench-quick bench-planner bench-observe bench-policy bench-push bench-cost deps test-deps clean
+
+# Installs Debian packages $(2) unless every tool of $(1) is there.
+define need
+	@missing=; for tool in $(1); do command -v $$tool >/dev/null || missing=1; done; \
+	if [ -n "$$missing" ]; then \
+	  if [ "$$(id -u)" != 0 ]; then echo "something is missing: apt-get install $(2)" >&2; exit 1; fi; \
+	  apt-get update -q && DEBIAN_FRONTEND=noninteractive apt-get install -qy --no-install-recommends $(2); \
+	fi
+endef
 
 demo: deps
 	$(RUN) -m lab.demo
 
-test: deps
+test: test-deps
 	$(VENV)/bin/tox run
 
-lint unit: deps
+lint unit monitoring: test-deps
 	$(VENV)/bin/tox run -e $@
 
-integration: deps
+integration: test-deps
 	$(VENV)/bin/tox run -e integration-tentacle,integration-reef
+
+bench: deps
+	$(RUN) -m lab bench --out docs/results/bench
+
+bench-quick: deps
+	$(RUN) -m lab bench --balancers builtin lunule --runs 1 --seconds 30 --out out/bench-quick
 
 bench-planner: deps
 	$(RUN) -m lab.bench_planner --out docs/results/planner.json
+
+bench-observe: deps
+	PYTHONPATH=mgr:tests/fakes $(RUN) tests/bench/observe.py
+
+bench-policy: deps
+	$(RUN) tests/bench/policy.py
+
+bench-push: deps
+	$(RUN) -m lab.bench.push
 
 bench-cost: deps
 	$(RUN) -m lab.demo.cost
 
 deps: $(VENV)/ready
-	@missing=; for tool in mmdebstrap bwrap; do command -v $$tool >/dev/null || missing=1; done; \
-	if [ -n "$$missing" ]; then \
-	  if [ "$$(id -u)" != 0 ]; then echo "mmdebstrap and bubblewrap are missing: apt-get install mmdebstrap bubblewrap uidmap" >&2; exit 1; fi; \
-	  apt-get update -q && DEBIAN_FRONTEND=noninteractive apt-get install -qy --no-install-recommends mmdebstrap bubblewrap uidmap; \
-	fi
+	$(call need,$(LAB_TOOLS),$(LAB_PACKAGES))
+
+test-deps: deps
+	$(call need,$(TEST_TOOLS),$(TEST_PACKAGES))
 
 $(VENV)/ready: requirements-dev.txt
 	$(PYTHON) -m venv $(VENV)

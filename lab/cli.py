@@ -8,17 +8,16 @@ import signal
 import sys
 from collections.abc import Callable, Sequence
 from pathlib import Path
-from types import FrameType
 
 from lab import cephconf, daemons, releases, rootfs, sandbox, state
 from lab.api import Lab
 from lab.clients.run import ClientRun, Line
 from lab.clients.spec import LoadSpec
+from lab.ending import EndedError, signals_raise
 from lab.errors import LabError
 from lab.lifecycle import end
 from lab.progress import ConsoleProgress
 
-_END_SIGNALS = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
 _EPILOG = """\
 commands:
   up        start a lab (its options: up --help)
@@ -31,25 +30,18 @@ commands:
   start     start a daemon that is not running: start DAEMON
   clients   load on the file system: clients LOAD.json [--prepare] [--seconds S]
   quota     CPU quota of every MDS in percent of a core: quota PCT|none
+  bench     balancers against each other, on labs of their own (its options: bench --help)
   down      end the lab, or all of this user: down [--all]
   prune     remove the cached root file systems
 """
 
 
-class _InterruptedError(BaseException):
-    """A signal that asks for the end, as an exception so that everything is cleaned up."""
-
-    def __init__(self, signum: int) -> None:
-        super().__init__(signum)
-        self.signum = signum
-
-
 def main(argv: Sequence[str]) -> int:
     """Run one command; the exit status."""
-    previous = {signum: signal.signal(signum, _interrupt) for signum in _END_SIGNALS}
     try:
-        args = _parser().parse_args(argv)
-        return _COMMANDS[args.command](args.name, args.rest)
+        with signals_raise():
+            args = _parser().parse_args(argv)
+            return _COMMANDS[args.command](args.name, args.rest)
     except LabError as e:
         print(f"lab: {e}", file=sys.stderr)
         return 1
@@ -60,19 +52,9 @@ def main(argv: Sequence[str]) -> int:
     except ModuleNotFoundError as e:
         print(f"lab: the Python package {e.name} is missing: pip install {e.name}", file=sys.stderr)
         return 1
-    except _InterruptedError as e:
+    except EndedError as e:
         print("lab: interrupted", file=sys.stderr)
         return 128 + e.signum
-    finally:
-        for signum, handler in previous.items():
-            signal.signal(signum, handler)
-
-
-def _interrupt(signum: int, frame: FrameType | None) -> None:
-    # One is enough: a second must not interrupt the cleaning up.
-    for each in _END_SIGNALS:
-        signal.signal(each, signal.SIG_IGN)
-    raise _InterruptedError(signum)
 
 
 def _parser() -> argparse.ArgumentParser:
@@ -214,7 +196,7 @@ def _clients(name: str, rest: list[str]) -> int:
     run = ClientRun(inside, load, seconds=args.seconds, prepare=args.prepare, on_line=_print_line)
     try:
         run.wait()
-    except _InterruptedError:
+    except EndedError:
         run.stop()
         raise
     return 0
@@ -227,6 +209,12 @@ def _print_line(line: Line) -> None:
         # Nobody reads any more, as with `| head`: that ends the clients, and they unmount.
         os.kill(os.getpid(), signal.SIGTERM)
         raise
+
+
+def _bench(name: str, rest: list[str]) -> int:
+    from lab.bench.__main__ import main as bench
+
+    return bench(rest)
 
 
 def _status(name: str, rest: list[str]) -> int:
@@ -267,6 +255,7 @@ _COMMANDS: dict[str, Callable[[str, list[str]], int]] = {
     "start": _start,
     "clients": _clients,
     "quota": _quota,
+    "bench": _bench,
     "down": _down,
     "prune": _prune,
 }

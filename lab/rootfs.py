@@ -24,10 +24,12 @@ from lab.progress import Progress
 from lab.releases import Release
 
 MODULE_MOUNT = "usr/share/ceph/mgr/mds_partitioner"
+POLICIES_MOUNT = "usr/share/ceph/mantle"
 CODE_MOUNT = "opt/mds-partitioner"
 # The root is mounted read-only: bubblewrap cannot make these later.
 _MOUNT_POINTS = (
     MODULE_MOUNT,
+    POLICIES_MOUNT,
     f"{CODE_MOUNT}/mgr",
     f"{CODE_MOUNT}/lab",
     "etc/ceph",
@@ -188,7 +190,7 @@ def _build(release: Release, progress: Progress) -> None:
             _bootstrap(release, work, root, progress)
         with progress.step("finish the root file system"):
             for wheel in release.wheels:
-                _replace_by_wheel(release, wheel, work, root, progress)
+                _install_wheel(release, wheel, work, root, progress)
             for mount_point in _MOUNT_POINTS:
                 (root / mount_point).mkdir(parents=True, exist_ok=True)
             progress.detail("checking its Python packages")
@@ -244,8 +246,8 @@ def _bootstrap(release: Release, work: Path, root: Path, progress: Progress) -> 
     hook.unlink()
 
 
-def _replace_by_wheel(release: Release, wheel: str, work: Path, root: Path, progress: Progress) -> None:
-    """Put a pinned wheel in place of Debian's package of the same name."""
+def _install_wheel(release: Release, wheel: str, work: Path, root: Path, progress: Progress) -> None:
+    """Put a pinned wheel among Debian's packages, in place of the one of the same name."""
     progress.detail(f"fetching {wheel}")
     wheels = work / "wheels"
     requirement = work / "requirements.txt"
@@ -267,6 +269,8 @@ def _replace_by_wheel(release: Release, wheel: str, work: Path, root: Path, prog
             "cp",
             "--abi",
             "abi3",
+            "--abi",
+            f"cp{release.python.replace('.', '')}",
             "--python-version",
             release.python,
             "--dest",

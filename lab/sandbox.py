@@ -77,6 +77,7 @@ def bwrap_command(plan: Plan) -> list[str]:
         f"{CODE}/lab",
     ]
     command += ["--ro-bind", str(source / "mgr/mds_partitioner"), f"/{rootfs.MODULE_MOUNT}"]
+    command += ["--ro-bind", str(source / "mantle"), f"/{rootfs.POLICIES_MOUNT}"]
     if plan.mds_binary is not None:
         command += ["--ro-bind", str(plan.mds_binary), "/usr/bin/ceph-mds"]
     return [*command, "--", "/bin/sh", "-c", "echo ready; exec sleep infinity >/dev/null 2>&1"]

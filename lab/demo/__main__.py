@@ -15,10 +15,9 @@ from typing import Any
 
 from lab import releases, state
 from lab.demo import plot, scene, story, summary
-from lab.demo.ending import EndedError, signals_raise
 from lab.demo.record import Record
 from lab.demo.telling import Telling
-from lab.errors import LabError
+from lab.measurement import exit_status
 
 OUT = Path("out")
 
@@ -38,16 +37,7 @@ def main(argv: Sequence[str]) -> int:
     )
     args = parser.parse_args(argv)
     command = shlex.join(["python3", "-m", "lab.demo", *argv])
-    try:
-        with signals_raise():
-            _run(args.release, args.heavy, args.out, command)
-    except LabError as e:
-        print(f"demo: {e}", file=sys.stderr)
-        return 1
-    except EndedError as e:
-        print("demo: interrupted; the lab is gone", file=sys.stderr)
-        return 128 + e.signum
-    return 0
+    return exit_status("demo", lambda: _run(args.release, args.heavy, args.out, command))
 
 
 def _run(release: str, heavy: str, out: Path, command: str) -> None:

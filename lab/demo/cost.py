@@ -6,24 +6,21 @@ time is that of the manager's process and of the engine, its child, as the kerne
 """
 
 import argparse
-import json
 import os
 import platform
-import shlex
 import statistics
 import sys
 import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from datetime import UTC, datetime
 from pathlib import Path
 
-from lab import releases, state
+from lab import releases
 from lab.api import Lab
 from lab.demo import module, scene
-from lab.demo.ending import EndedError, signals_raise
 from lab.demo.telling import Telling
 from lab.errors import LabError
+from lab.measurement import about, exit_status, save
 
 OUT = Path("docs/results/module-cost.json")
 GOAL_PERCENT = 2.0
@@ -150,40 +147,29 @@ def main(argv: Sequence[str]) -> int:
     parser.add_argument("--seconds", type=float, default=60.0, help="of each measurement")
     parser.add_argument("--out", type=Path, default=OUT)
     args = parser.parse_args(argv)
-    about = {
-        "command": shlex.join(["python3", "-m", "lab.demo.cost", *argv]),
-        "date": datetime.now(UTC).isoformat(timespec="seconds"),
-        "release": args.release,
-        "cpus": os.cpu_count(),
-        "load_average_at_start": [round(x, 2) for x in os.getloadavg()],
-        "other_labs_at_start": sum(state.is_alive(name) for name in state.names()),
-        "python": platform.python_version(),
-        "kernel": platform.release(),
-        "ranks": scene.RANKS,
-        "subvolumes": len(scene.subvolumes()),
-        "seconds": args.seconds,
-        "unit": "percent of a core; total = the manager's process + its children (the engine)",
-    }
+    return exit_status("cost", lambda: _report(args, argv))
+
+
+def _report(args: argparse.Namespace, argv: Sequence[str]) -> None:
+    head = about(
+        "lab.demo.cost",
+        argv,
+        release=args.release,
+        python=platform.python_version(),
+        ranks=scene.RANKS,
+        subvolumes=len(scene.subvolumes()),
+        seconds=args.seconds,
+        unit="percent of a core; total = the manager's process + its children (the engine)",
+    )
     telling = Telling()
-    try:
-        with signals_raise():
-            found = measure(args.release, args.rounds, args.seconds, telling)
-    except LabError as e:
-        print(f"cost: {e}", file=sys.stderr)
-        return 1
-    except EndedError as e:
-        print("cost: interrupted; the lab is gone", file=sys.stderr)
-        return 128 + e.signum
+    found = measure(args.release, args.rounds, args.seconds, telling)
     medians = {name: statistics.median(x["total"] for x in rows) for name, rows in found.items()}
     added = {name: round(medians[name] - medians["disabled"], 3) for name in ("idle", "analyzing")}
-    value = {**about, "rounds": found, "medians": medians, "added": added, "goal": GOAL_PERCENT}
-    args.out.parent.mkdir(parents=True, exist_ok=True)
-    args.out.write_text(json.dumps(value, indent=1) + "\n")
+    save(args.out, {**head, "rounds": found, "medians": medians, "added": added, "goal": GOAL_PERCENT})
     telling.say(
         f"percent of a core, medians: {medians}; the module adds {added} (goal: under {GOAL_PERCENT:.0f})"
     )
     telling.say(f"numbers: {args.out}")
-    return 0
 
 
 if __name__ == "__main__":

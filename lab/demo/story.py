@@ -19,7 +19,7 @@ from lab.errors import LabError
 START_S = 8.0
 BEFORE_S = 30.0
 ANALYZE_S = 40
-PATIENCE_S = 100.0
+PATIENCE_S = 130.0
 AFTER_S = 45.0
 # The built-in balancer, which spreads heavy subvolumes under a mask, beats every 10 s.
 SETTLE_S = {"fanout": 10.0, "mask": 35.0}

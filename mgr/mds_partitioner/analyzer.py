@@ -19,6 +19,7 @@ from .observe.directories import named
 from .observe.observer import Observer
 from .observe.ranks import observe_ranks
 from .options import Settings
+from .plan.hints import mask_of
 
 LONGEST = 7 * 24 * 3600  # s
 
@@ -105,7 +106,9 @@ class Analyzer:
         """The engine's judgement of this moment, and the ranks' samples."""
         settings = self._settings()
         samples = observe_ranks(self._host, fs, settings.epoch)
-        arguments = rank_arguments({s.rank: (s,) for s in samples}, settings, self._learned(fs.fscid))
+        arguments = rank_arguments(
+            {s.rank: (s,) for s in samples}, settings, self.learned(fs.fscid), mask_of(fs)
+        )
         return self._engine.call("judge", arguments), samples
 
     def _start(self, fs: FsState, duration: int, directories: Sequence[str]) -> Analysis:
@@ -122,12 +125,17 @@ class Analyzer:
 
     def _judge(self, fs: FsState, window: WindowSummary, settings: Settings) -> Judgement:
         limit = int(self._host.config("mds_cache_memory_limit"))
-        found = judge(window, settings, limit, self._learned(fs.fscid), self._engine.call)
+        found = judge(window, settings, limit, self.learned(fs.fscid), self._engine.call)
         if found.learned_capacity is not None:
-            self._host.store.put(f"capacity/{fs.fscid}", str(found.learned_capacity))
+            self.learn(fs.fscid, found.learned_capacity)
         return found
 
-    def _learned(self, fscid: int) -> float | None:
+    def learn(self, fscid: int, capacity: float) -> None:
+        """Remember the capacity of a file system's ranks, req/s."""
+        self._host.store.put(f"capacity/{fscid}", str(capacity))
+
+    def learned(self, fscid: int) -> float | None:
+        """The capacity that saturated ranks taught, req/s."""
         value = self._host.store.items(f"capacity/{fscid}").get(f"capacity/{fscid}")
         return None if value is None else float(value)
 

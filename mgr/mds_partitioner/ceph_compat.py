@@ -77,6 +77,12 @@ def tell_mds(module: MgrModule, mds: str, command: dict[str, Any], timeout: floa
     return out
 
 
+def rados_of(module: MgrModule) -> Any:
+    """The module's librados handle, opened on first use, and not safely from several threads."""
+    with _connecting:
+        return module.rados
+
+
 def _command_text(command: dict[str, Any]) -> str:
     r"""JSON as Ceph reads it: it takes the two halves of a character above U+FFFF (\ud83d\udc0d) for two."""
     text = json.dumps(command, ensure_ascii=False)

@@ -6,6 +6,7 @@ from typing import Any, Protocol
 
 from .act.journal import Run
 from .analyzer import Analyzer
+from .balancer import Balancer
 from .engine_client import EngineClient
 from .errors import BadInput, NotFound
 from .host import Host
@@ -13,6 +14,7 @@ from .model import FsState
 from .partitioner import Partitioner
 from .plan.ranks import parse_ranks
 from .report import analysis as analysis_report
+from .report import balance as balance_report
 from .report import imbalance as imbalance_report
 from .report import partition as partition_report
 from .report.text import FORMATS, render, table
@@ -25,6 +27,7 @@ class Services(Protocol):
     engine: EngineClient
     analyzer: Analyzer
     partitioner: Partitioner
+    balancer: Balancer
 
 
 def _check_format(format_: str) -> None:
@@ -43,10 +46,24 @@ def status(s: Services, format_: str) -> str:
             analyzed = "none"
         runs = s.partitioner.all(fs)
         newest = f"{runs[-1].plan.name}: {runs[-1].head.state}" if runs else "none"
-        rows.append({"fs": fs.name, "ranks": len(fs.ranks_in), "analysis": analyzed, "plan": newest})
+        switch = s.balancer.get(fs)
+        balance = f"{switch.policy}: {switch.state}" if switch else "off"
+        rows.append(
+            {
+                "fs": fs.name,
+                "ranks": len(fs.ranks_in),
+                "analysis": analyzed,
+                "plan": newest,
+                "balance": balance,
+            }
+        )
     cells = [tuple(row.values()) for row in rows]
     return render(
-        format_, rows, table(("Name", "Ranks", "Analysis", "Plan"), cells, ("Name", "Analysis", "Plan"))
+        format_,
+        rows,
+        table(
+            ("Name", "Ranks", "Analysis", "Plan", "Balance"), cells, ("Name", "Analysis", "Plan", "Balance")
+        ),
     )
 
 
@@ -188,6 +205,38 @@ def partition_rollback(s: Services, fs_name: str | None, name: str | None, forma
 def partition_rm(s: Services, fs_name: str | None, name: str) -> str:
     s.partitioner.remove(s.host.fs(fs_name), name)
     return f"plan '{name}' is forgotten"
+
+
+def balance_on(
+    s: Services, fs_name: str | None, policy: str, given: str | None, force: bool, format_: str
+) -> str:
+    _check_format(format_)
+    fs = s.host.fs(fs_name)
+    switch = s.balancer.on(fs, policy, given, force)
+    fs = s.host.fs(fs.name)
+    return render(
+        format_,
+        balance_report.value(fs, switch, s.balancer.watch(fs)),
+        f"'{fs.name}' is balanced by the policy {switch.policy}; see 'ceph mds_partitioner balance status'",
+    )
+
+
+def balance_off(s: Services, fs_name: str | None, format_: str) -> str:
+    _check_format(format_)
+    fs = s.host.fs(fs_name)
+    kept = s.balancer.off(fs)
+    said = [f"'{fs.name}': no policy of mds_partitioner balances it", *kept]
+    fs = s.host.fs(fs.name)
+    return render(
+        format_, balance_report.value(fs, None, s.balancer.watch(fs)) | {"kept": kept}, "\n".join(said)
+    )
+
+
+def balance_status(s: Services, fs_name: str | None, format_: str) -> str:
+    _check_format(format_)
+    fs = s.host.fs(fs_name)
+    switch, watch = s.balancer.get(fs), s.balancer.watch(fs)
+    return render(format_, balance_report.value(fs, switch, watch), balance_report.text(fs, switch, watch))
 
 
 def _shown(s: Services, fs: FsState, run: Run, format_: str) -> str:

@@ -1,12 +1,14 @@
 # SPDX-License-Identifier: LGPL-2.1-or-later
 """Everything the module asks of Ceph, through the manager it lives in."""
 
+import errno
 import json
 from collections.abc import Callable, Mapping
 from concurrent.futures import Future, ThreadPoolExecutor
 from concurrent.futures import TimeoutError as FutureTimeout
 from typing import Any, TypeVar
 
+import rados
 from mgr_module import MgrModule
 from mgr_util import CephfsClient, CephfsConnectionException, open_filesystem
 
@@ -39,6 +41,7 @@ def fs_state(entry: Mapping[str, Any]) -> FsState:
         balance_automate=bool(m["flags_state"]["balance_automate"]),
         balancer=str(m["balancer"]),
         bal_rank_mask=str(m["bal_rank_mask"]),
+        metadata_pool=int(m["metadata_pool"]),
     )
 
 
@@ -129,7 +132,28 @@ class Host:
             for address in client["addrvec"]
         )
 
-    def mon(self, prefix: str, **arguments: str) -> str:
+    def write_object(self, pool: int, name: str, text: str) -> None:
+        """Write a RADOS object whole. :raises CephError: the OSDs did not take it."""
+        self._mon_calls.submit(self._write_object, pool, name, text.encode()).result()
+
+    def remove_object(self, pool: int, name: str) -> None:
+        """Remove a RADOS object; one that is not there is no error. :raises CephError: the OSDs did not."""
+        self._mon_calls.submit(self._write_object, pool, name, None).result()
+
+    def _write_object(self, pool: int, name: str, content: bytes | None) -> None:
+        try:
+            with ceph_compat.rados_of(self._module).open_ioctx2(pool) as objects:
+                if content is None:
+                    objects.remove_object(name)
+                else:
+                    objects.write_full(name, content)
+        except rados.ObjectNotFound:
+            if content is not None:
+                raise CephError(f"pool {pool} does not exist", errno.ENOENT) from None
+        except rados.Error as e:
+            raise CephError(f"object '{name}' in pool {pool}: {e}") from e
+
+    def mon(self, prefix: str, **arguments: Any) -> str:
         """Run a mon command. :raises CephError: with the mon's own words."""
         command = {"prefix": prefix, **arguments}
         code, out, message = self._mon_calls.submit(self._module.mon_command, command).result()

@@ -31,6 +31,7 @@ class FsState:
     balance_automate: bool
     balancer: str  # name of the Mantle object, "" for the built-in balancer
     bal_rank_mask: str  # as the mon prints it: "-1", "0x0", "0x3"
+    metadata_pool: int = -1
 
     def active(self) -> tuple[MdsInfo, ...]:
         """The MDSs in state up:active, by rank."""
@@ -53,6 +54,8 @@ class RankSample:
     imported: float  # inodes/s
     subtrees: int
     rss: int  # bytes
+    exported_total: int = 0  # inodes since the MDS started
+    imported_total: int = 0
 
 
 @dataclass(frozen=True)

@@ -12,27 +12,37 @@ from collections.abc import Callable
 from typing import Any, ClassVar, Optional
 
 from mgr_module import HandleCommandResult, MgrModule, MgrStandbyModule, NotifyType
+from mgr_util import build_url
 
 from . import commands
 from .analyzer import Analyzer
+from .balancer import Balancer
 from .ceph_compat import Commands, read_command, write_command
 from .engine_client import EngineClient
 from .errors import PartitionerError
 from .host import Host
+from .model import FsState
+from .monitor import health
+from .monitor.app import active_app, standby_app
+from .monitor.options import MONITOR_OPTIONS, Address, MonitorSettings
+from .monitor.server import Endpoint
+from .monitor.service import MOVE, Monitor
 from .options import MODULE_OPTIONS, Settings
 from .partitioner import Partitioner, paused_by_guard
 
 NEEDED = {"cephfs": "python3-cephfs", "yaml": "python3-yaml", "prettytable": "python3-prettytable"}
+NEEDED |= {"cheroot": "python3-cheroot", "prometheus_client": "python3-prometheus-client"}
 ENGINE_NEEDS = {"numpy": "python3-numpy", "scipy": "python3-scipy", "sklearn": "python3-sklearn"}
-PAUSED_CHECK = "MDS_PARTITIONER_PAUSED"
 BUSY_TICK, IDLE_TICK = 1.0, 10.0  # s
+STANDBY_TICK = 10.0  # s between two looks at the options
+ALL_OPTIONS = [*MODULE_OPTIONS, *MONITOR_OPTIONS]
 
 
 class Module(MgrModule):
     """Keeps the metadata load of file systems even over their active MDS ranks."""
 
     CLICommand = Commands
-    MODULE_OPTIONS = MODULE_OPTIONS
+    MODULE_OPTIONS = ALL_OPTIONS
     NOTIFY_TYPES: ClassVar = [NotifyType.fs_map]
 
     def __init__(self, *args: Any, **kwargs: Any) -> None:
@@ -45,6 +55,24 @@ class Module(MgrModule):
         self.partitioner = Partitioner(
             self.host, self.engine, self.analyzer, self.settings, self._progress, self.log
         )
+        self.balancer = Balancer(
+            self.host, self.engine, self.analyzer, self.settings, self.partitioner.executing, self.log
+        )
+        self.monitor = Monitor(
+            *(self.host, self.engine, self.analyzer, self.partitioner),
+            lambda: (self.settings(), MonitorSettings.read(self)),
+            self._publish,
+            self.log,
+        )
+        self.monitor.fallen_back = self._fallen_back
+        app = active_app(lambda: self.monitor.snapshot, lambda: self.settings().epoch)
+        self.endpoint = Endpoint(app, self.log)
+        self.health_sources: list[health.Source] = [
+            lambda: health.paused([run for run in self.partitioner.active() if paused_by_guard(run.head)]),
+            lambda: health.fallen_back(self.balancer.fallen_back()),
+            lambda: health.imbalanced(self.monitor.snapshot, MonitorSettings.read(self).imbalance_epochs),
+            lambda: health.engine_down(self.monitor.snapshot),
+        ]
 
     @staticmethod
     def can_run() -> tuple[bool, str]:
@@ -67,19 +95,26 @@ class Module(MgrModule):
     def serve(self) -> None:
         """Go on with what the journal holds, then wait for work."""
         self._begin()
+        self.monitor.begin()
         while not self._ended:
             try:
                 self.partitioner.tick()
+                self.balancer.tick()
                 self._health()
             except Exception:  # the mover must outlive what it did not expect, and say so
+                self.monitor.count_error(MOVE)
                 self.log.exception("the mover failed; it tries again")
-            self._wake.wait(BUSY_TICK if self.partitioner.active() else IDLE_TICK)
+            self._wake.wait(BUSY_TICK if self._busy() else IDLE_TICK)
             self._wake.clear()
+
+    def _busy(self) -> bool:
+        return bool(self.partitioner.active()) or self.balancer.active()
 
     def _begin(self) -> None:
         while not self._ended:
             try:
                 self.partitioner.begin()
+                self.balancer.begin()
                 self.analyzer.begin()
                 return
             except PartitionerError as e:
@@ -95,6 +130,8 @@ class Module(MgrModule):
         """End threads, the engine and the mounts."""
         self._ended = True
         self._wake.set()
+        self.monitor.shutdown()
+        self.endpoint.shutdown()
         self.analyzer.shutdown()
         self.engine.shutdown()
         self.host.shutdown()
@@ -118,20 +155,25 @@ class Module(MgrModule):
             self.log.debug("no progress module: %s", e)
 
     def _health(self) -> None:
-        waiting = [run for run in self.partitioner.active() if paused_by_guard(run.head)]
-        if not waiting:
-            self.set_health_checks({})
-            return
-        self.set_health_checks(
-            {
-                PAUSED_CHECK: {
-                    "severity": "warning",
-                    "summary": f"{len(waiting)} plan(s) of mds_partitioner wait for the file system",
-                    "count": len(waiting),
-                    "detail": [f"plan '{r.plan.name}' on '{r.plan.fs}': {r.head.why}" for r in waiting],
-                }
-            }
-        )
+        self.set_health_checks(health.collect(self.health_sources))
+
+    def _fallen_back(self, fs: FsState) -> frozenset[str] | None:
+        """The daemons that left our policy; None while none of ours is in force."""
+        if self.balancer.get(fs) is None:
+            return None
+        told = self.balancer.fallen_back().get(fs.name, [])
+        return frozenset(who.partition(": ")[0] for who in told)
+
+    def _publish(self) -> None:
+        """After each epoch: listen where the options say, and show where that is in `ceph mgr services`."""
+        if self.endpoint.apply(Address.read(self)):
+            self.set_uri(self._uri(self.endpoint.address))
+
+    def _uri(self, at: Address | None) -> str:
+        if at is None:
+            return ""
+        host = self.get_mgr_ip() if at.host in ("::", "0.0.0.0") else at.host
+        return build_url(scheme="http", host=host, port=at.port, path="/")
 
     def _answer(self, operation: Callable[[], str]) -> HandleCommandResult:
         try:
@@ -239,18 +281,46 @@ class Module(MgrModule):
         """Forget a plan that is not being executed; the pins it set become yours"""
         return self._answer(lambda: commands.partition_rm(self, fs, plan))
 
+    @write_command("mds_partitioner balance on")
+    def cmd_balance_on(
+        self,
+        fs: Optional[str] = None,
+        policy: str = "lunule",
+        force: bool = False,
+        format: str = "table",
+        inbuf: Optional[str] = None,
+    ) -> HandleCommandResult:
+        """Let the MDSs balance by a Mantle policy: lunule, greedyspill, or your own (-i FILE)"""
+        return self._answer(lambda: commands.balance_on(self, fs, policy, inbuf, force, format))
+
+    @write_command("mds_partitioner balance off")
+    def cmd_balance_off(self, fs: Optional[str] = None, format: str = "table") -> HandleCommandResult:
+        """Put back the balancer that 'balance on' replaced, and remove its policy"""
+        return self._answer(lambda: commands.balance_off(self, fs, format))
+
+    @read_command("mds_partitioner balance status")
+    def cmd_balance_status(self, fs: Optional[str] = None, format: str = "table") -> HandleCommandResult:
+        """Show the policy, and what each rank decided lately and why"""
+        return self._answer(lambda: commands.balance_status(self, fs, format))
+
 
 class StandbyModule(MgrStandbyModule):
-    """A standby manager has nothing to do: the active one journals, and the next one reads the journal."""
+    """A standby manager tells where the active one is; it reads the journal when it takes over."""
+
+    MODULE_OPTIONS = ALL_OPTIONS
 
     def __init__(self, *args: Any, **kwargs: Any) -> None:
         super().__init__(*args, **kwargs)
         self._ended = threading.Event()
+        self.endpoint = Endpoint(standby_app(self.get_active_uri), self.log)
 
     def serve(self) -> None:
-        """Wait to become active."""
-        self._ended.wait()
+        """Answer until this manager becomes active."""
+        while not self._ended.is_set():
+            self.endpoint.apply(Address.read(self))
+            self._ended.wait(STANDBY_TICK)
 
     def shutdown(self) -> None:
         """End."""
         self._ended.set()
+        self.endpoint.shutdown()

@@ -33,6 +33,17 @@ MODULE_OPTIONS = [
     _option("max_moves", "uint", 4, "subtrees that may be moving at the same time", 1),
     _option("rest_period", "secs", 600, "how long a moved subvolume is left alone", 0),
     _option("arrival_timeout", "secs", 300, "how long a move is waited for before the plan goes on", 1),
+    _option(
+        "epoch_capacity",
+        "float",
+        0.0,
+        "Cap of Algorithm 1: most req/s a rank hands over a beat; 0: no limit",
+        0,
+    ),
+    _option("hint_interval", "secs", 60, "least time between two pushes of a policy's hints (new FSMaps)", 1),
+    _option(
+        "hint_dead_band", "float", 0.1, "relative change of capacity or forecast that is worth a push", 0, 1
+    ),
     _option("rentries_per_epoch", "uint", 200, "directories whose rentries and pin are read in an epoch", 1),
     _option("ranks_per_epoch", "uint", 8, "ranks whose sessions are listed in an epoch", 1),
     _option("tell_concurrency", "uint", 8, "commands to MDSs under way at once", 1, 64),
@@ -60,6 +71,9 @@ class Settings:
     max_moves: int
     rest_period: int
     arrival_timeout: int
+    epoch_capacity: float
+    hint_interval: int
+    hint_dead_band: float
     rentries_per_epoch: int
     ranks_per_epoch: int
     tell_concurrency: int

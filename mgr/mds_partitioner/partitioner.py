@@ -75,6 +75,10 @@ class Partitioner:
         """Plans that are being executed, paused or rolled back."""
         return [run for run in self._runs or [] if run.head.state in ACTIVE]
 
+    def executing(self, fs: FsState) -> str | None:
+        """Name of the plan that is being executed on a file system, if any."""
+        return next((run.plan.name for run in self.active() if run.plan.fscid == fs.fscid), None)
+
     def tick(self) -> None:
         """Take every active plan one step further."""
         for run in self.active():

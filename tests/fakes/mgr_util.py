@@ -22,3 +22,13 @@ def open_filesystem(fsc: CephfsClient, fs_name: str) -> Iterator[Any]:
     """There is no file system outside a cluster."""
     raise CephfsConnectionException(fs_name)
     yield
+
+
+def get_default_addr() -> str:
+    """As in Ceph."""
+    return "::"
+
+
+def build_url(host: str | None, scheme: str | None = None, port: int | None = None, path: str = "") -> str:
+    """As in Ceph, for what the module asks of it."""
+    return f"{scheme}://{host}:{port}{path}"

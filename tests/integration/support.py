@@ -187,7 +187,8 @@ class Cluster:
         return value
 
     def reset(self) -> None:
-        """Back to a file system on rank 0 without plans, pins, masks, and to the tests' options."""
+        """Back to a file system on rank 0 without plans, pins, masks, policies, and to the tests' options."""
+        self.partitioner("balance", "off", FS)
         for plan in self.plans():
             if plan["state"] in ("running", "paused", "rolling-back"):
                 self.cli("mds_partitioner", "partition", "stop", FS)

@@ -37,10 +37,12 @@ def main() -> None:
     from .judge import judge
     from .ping import ping
     from .plan import plan
+    from .policy import policy
     from .protocol import serve
 
+    calls = {"ping": ping, "judge": judge, "analyze": analyze, "plan": plan, "policy": policy}
     try:
-        serve(sys.stdin.buffer, sink, {"ping": ping, "judge": judge, "analyze": analyze, "plan": plan})
+        serve(sys.stdin.buffer, sink, calls)
     except BrokenPipeError:
         os._exit(0)  # nobody reads the answers any more
 

@@ -83,15 +83,16 @@ def named(ranks: Sequence[int], rows: Sequence[int]) -> list[int]:
 
 
 def judge_loads(window: Window, loads: Floats) -> dict[str, Json]:
-    """The answer of `judge` for these loads: (ranks,), req/s."""
-    uneven = imbalance(loads, window.capacity.value, window.smoothness)
+    """The answer of `judge` for these loads: (ranks,), req/s. IF, mean and roles are of the mask's ranks."""
+    among = loads[window.usable]
+    uneven = imbalance(among, window.capacity.value, window.smoothness)
     predicted = forecast(window.loads)
     parts = roles(loads, predicted, window.role_threshold, window.epoch_capacity, window.usable)
     return {
         "imbalance_factor": uneven.factor,
         "cov": uneven.cov,
         "urgency": uneven.urgency,
-        "mean": float(loads.mean()),
+        "mean": float(among.mean()),
         "loads": loads.tolist(),
         "forecast": predicted.tolist(),
         "matrix": parts.matrix.tolist(),

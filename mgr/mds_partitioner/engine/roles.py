@@ -55,7 +55,11 @@ def pair(exports: Floats, imports: Floats) -> Floats:
 
 
 def roles(current: Floats, predicted: Floats, threshold: float, limit: float, allowed: Bools) -> Roles:
-    """Algorithm 1. current, predicted: (ranks,), req/s; allowed: (ranks,), ranks outside it never import."""
-    exports, imports = demands(current, predicted, threshold, limit)
-    imports = np.where(allowed, imports, 0.0)
+    """Algorithm 1 among the ranks of a mask; the others take no part.
+
+    current, predicted: (ranks,), req/s; allowed: (ranks,), the mask.
+    """
+    exports, imports = np.zeros_like(current), np.zeros_like(current)
+    if allowed.any():
+        exports[allowed], imports[allowed] = demands(current[allowed], predicted[allowed], threshold, limit)
     return Roles(pair(exports, imports), np.flatnonzero(exports > 0.0), np.flatnonzero(imports > 0.0))

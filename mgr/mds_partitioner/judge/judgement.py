@@ -64,9 +64,12 @@ class Judgement:
 
 
 def rank_arguments(
-    series: Mapping[int, Sequence[RankSample]], settings: Settings, learned: float | None
+    series: Mapping[int, Sequence[RankSample]],
+    settings: Settings,
+    learned: float | None,
+    mask: Sequence[int] | None = None,
 ) -> dict[str, Any]:
-    """The engine's arguments about ranks (call ``judge``)."""
+    """The engine's arguments about ranks (call ``judge``); ``mask``: ranks that take part, None for all."""
     return {
         "ranks": list(series),
         "loads": [[s.requests for s in row] for row in series.values()],
@@ -77,8 +80,8 @@ def rank_arguments(
         "smoothness": settings.smoothness,
         "threshold": settings.imbalance_threshold,
         "role_threshold": settings.role_threshold,
-        "epoch_capacity": None,
-        "mask": None,
+        "epoch_capacity": settings.epoch_capacity or None,
+        "mask": None if mask is None else list(mask),
     }
 
 

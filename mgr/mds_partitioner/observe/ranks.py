@@ -43,6 +43,8 @@ def _sample(host: Host, mds: MdsInfo, window: float, queue: int | None) -> RankS
         imported=rate(points("mds.imported_inodes"), window),
         subtrees=level(points("mds.subtrees")),
         rss=level(points("mds_mem.rss")) * KILOBYTE,
+        exported_total=level(points("mds.exported_inodes")),
+        imported_total=level(points("mds.imported_inodes")),
     )
 
 
@@ -51,6 +53,11 @@ def observe_ranks(host: Host, fs: FsState, window: float) -> tuple[RankSample, .
     active = fs.active()
     answers = host.tell_each([m.name for m in active], "perf dump", logger="mds", counter="q")
     return tuple(_sample(host, mds, window, _queue(answers[mds.name])) for mds in active)
+
+
+def reported_ranks(host: Host, fs: FsState, window: float) -> tuple[RankSample, ...]:
+    """The same but for the queues: no MDS is asked, so none is waited for."""
+    return tuple(_sample(host, mds, window, None) for mds in fs.active())
 
 
 def silence(host: Host, fs: FsState) -> dict[int, float]:

@@ -39,10 +39,15 @@ def test_a_queue_that_lasts_is_saturation_and_one_that_passes_is_not() -> None:
 
 def test_a_rank_four_times_slower_than_the_fastest_is_saturated() -> None:
     idle = [[0.0, 0.0]] * 2
-    assert epochs([[100, 100], [90, 90]], [[0.004, 0.003], [0.001, 0.001]], idle) == [
+    assert epochs([[1000, 1000], [900, 900]], [[0.004, 0.003], [0.001, 0.001]], idle) == [
         [True, False],
         [False, False],
     ]
+
+
+def test_a_slow_answer_under_a_light_load_is_no_saturation() -> None:
+    idle = [[0.0, 0.0]] * 2
+    assert not np.any(epochs([[100, 100], [90, 90]], [[0.016, 0.003], [0.001, 0.001]], idle))
 
 
 def test_a_slow_rank_that_hardly_works_is_not_saturated() -> None:

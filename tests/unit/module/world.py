@@ -24,6 +24,9 @@ SETTINGS = Settings(
     role_threshold=0.01,
     min_gain=0.05,
     max_moves=2,
+    epoch_capacity=100.0,
+    hint_interval=60,
+    hint_dead_band=0.1,
     rest_period=600,
     arrival_timeout=300,
     rentries_per_epoch=200,
@@ -116,6 +119,7 @@ class World:
             bal_rank_mask="-1",
         )
         self.store = Store(self)
+        self.objects: dict[str, str] = {}
         self.why: str | None = None
         self.events: list[str] = []
         self.crash_at: int | None = None
@@ -145,6 +149,16 @@ class World:
         self.state = replace(self.state, **{name: value == "true" if name == "balance_automate" else value})
         return ""
 
+    def write_object(self, pool: int, name: str, text: str) -> None:
+        """Host.write_object."""
+        self.event(f"write {name}")
+        self.objects[name] = text
+
+    def remove_object(self, pool: int, name: str) -> None:
+        """Host.remove_object."""
+        self.event(f"remove {name}")
+        self.objects.pop(name, None)
+
     def there(self, fs: FsState, path: str, rank: int) -> bool:
         """Whereabouts.there."""
         return self.directories[Mount(self).ino(path)].rank == rank
@@ -171,7 +185,8 @@ class World:
     def snapshot(self) -> tuple[Any, ...]:
         """Everything an operator could have set, and where directories are."""
         placed = tuple((ino, d.path, d.pin, d.rank) for ino, d in sorted(self.directories.items()))
-        return placed, self.state.bal_rank_mask, self.state.balance_automate
+        state = self.state
+        return placed, state.bal_rank_mask, state.balance_automate, state.balancer, tuple(self.objects)
 
 
 class Manager:

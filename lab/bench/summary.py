@@ -1,0 +1,71 @@
+# SPDX-License-Identifier: LGPL-2.1-or-later
+"""Cells to tables: medians and spreads over runs, in Markdown."""
+
+import statistics
+from collections.abc import Sequence
+from typing import Any
+
+from lab.bench import figures
+from lab.bench.figures import Cell
+from lab.demo.factor import THRESHOLD
+
+Number = float | None
+
+
+def rows(cells: Sequence[Cell]) -> list[dict[str, Any]]:
+    """The figures of each cell. IF with one C for all: the median of what they measured at saturation."""
+    capacity = statistics.median(cell["capacity"] for cell in cells)
+    best = {
+        phase: max((ops for c in cells for _, ops in figures.moving(c, c["spans"][phase])), default=0.0)
+        for phase in cells[0]["spans"]
+    }
+    return [_row(cell, capacity, best) for cell in cells]
+
+
+def _row(cell: Cell, capacity: float, best: dict[str, float]) -> dict[str, Any]:
+    factor = figures.imbalance(cell, capacity)
+    row: dict[str, Any] = {"balancer": cell["balancer"], "run": cell["run"], "C": cell["capacity"]}
+    for phase, span in cell["spans"].items():
+        own = max((ops for _, ops in figures.moving(cell, span)), default=0.0)
+        inside = figures.within(factor, span)
+        row |= {
+            f"{phase}: op/s": figures.throughput(cell, span),
+            f"{phase}: mean IF": statistics.fmean(inside) if inside else None,
+            f"{phase}: s to balance (IF at most {THRESHOLD:g})": figures.balanced(factor, span, THRESHOLD),
+            f"{phase}: s to 90 % of the best": figures.reached(cell, span, 0.9 * best[phase]),
+            f"{phase}: s to 90 % of its own best": figures.reached(cell, span, 0.9 * own),
+            f"{phase}: inodes migrated": figures.total(cell, "exported_inodes", span),
+        }
+    return row | {
+        "inodes migrated": figures.total(cell, "exported_inodes"),
+        "subtree moves": figures.migrations(cell),
+        "ping-pongs": figures.ping_pongs(cell),
+        "forwards": figures.total(cell, "forwards"),
+    }
+
+
+def table(cells: Sequence[Cell]) -> str:
+    """A row a figure, a column a balancer: median (lowest to highest) over the runs."""
+    found = rows(cells)
+    names = list(dict.fromkeys(row["balancer"] for row in found))
+    keys = [key for key in found[0] if key not in ("balancer", "run")]
+    lines = ["| | " + " | ".join(names) + " |", "|---|" + "---:|" * len(names)]
+    for key in keys:
+        of = [[row[key] for row in found if row["balancer"] == name] for name in names]
+        lines.append(f"| {key} | " + " | ".join(map(_cell, of)) + " |")
+    return "\n".join(lines)
+
+
+def _cell(values: Sequence[Number]) -> str:
+    known = [v for v in values if v is not None]
+    if not known:
+        return "never"
+    middle = _shown(statistics.median(known))
+    never = f", never in {len(values) - len(known)}" if len(known) < len(values) else ""
+    if len(known) == 1:
+        return middle + never
+    return f"{middle} ({_shown(min(known))} to {_shown(max(known))}{never})"
+
+
+def _shown(value: float) -> str:
+    return f"{value:.3f}" if 0 < abs(value) < 2 else f"{value:,.0f}"

@@ -1,0 +1,258 @@
+-- SPDX-License-Identifier: LGPL-2.1-or-later
+--
+-- Lunule's load balancing as a Mantle policy for stock MDSs ("Lunule-Light": Wang et al., SC '21, section 3.2).
+--
+-- Every rank runs this once a beat (mds_bal_interval) on the same loads, so all come to the same matrix; each returns
+-- its own row. Mantle forgets the Lua state between beats: what needs memory arrives in `hints`, a global that the
+-- manager module mds_partitioner writes before the first line. Without hints the defaults below hold.
+--
+-- Loads and amounts are in req/s (mds[i]["req_rate"]) until the last step: MDBalancer::find_exports compares the
+-- answer with the popularity of subtrees, so the row is scaled by this rank's popularity a request.
+--
+-- Two other signals must agree before anything moves, and the smallest amount of the three is what moves:
+-- * popularity. req_rate is the mean over the last beat: it shows what a rank served before the migrations that ended
+--   meanwhile. The popularity of a subtree goes with it at once. By req_rate alone, the beat after a migration orders
+--   the same amount once more.
+-- * the MDS's own CPU time. A rank that answers less than others, and works as hard, is not idle but slow (large
+--   fragments, a cold cache, journaling), and slower with more. By req_rate alone it would be an importer.
+
+local DEFAULTS = {
+  capacity = 10000,      -- C: the most one rank can serve, req/s
+  smoothness = 0.2,      -- S of the urgency
+  threshold = 0.075,     -- nothing moves while IF is not above it
+  role_threshold = 0.01, -- L: squared relative distance from the mean that makes a rank an exporter or importer
+  limit = math.huge,     -- Cap: the most one rank hands over or takes in one beat, req/s
+}
+
+-- Popularity that one write a second keeps up: 2 for each (mdstypes.h), halved every 5 s. Twice that of a read.
+local POPULARITY_OF_A_WRITE = 2 * 5 / math.log(2)
+
+local function finite(x)
+  return math.type(x) ~= nil and x == x and x ~= math.huge and x ~= -math.huge
+end
+
+local function hint(name)
+  local value = type(hints) == "table" and hints[name]
+  return math.type(value) and value >= 0 and value or DEFAULTS[name]
+end
+
+-- A list of ranks as a set; nil without one.
+local function rank_set(name)
+  local list = type(hints) == "table" and hints[name]
+  if type(list) ~= "table" then
+    return nil
+  end
+  local set = {}
+  for _, rank in ipairs(list) do
+    set[rank] = true
+  end
+  return set
+end
+
+local function cluster_size()
+  local n = 0
+  while type(mds) == "table" and type(mds[n]) == "table" do
+    n = n + 1
+  end
+  return n
+end
+
+-- The first beat has no req_rate yet, as it is a difference between two beats. So that an overloaded rank need not wait
+-- for the second, its popularity tells how many requests it served, at the least.
+local function first_loads(loads, n)
+  for rank = 0, n - 1 do
+    local popularity = mds[rank]["auth.meta_load"]
+    if loads[rank] > 0 or not finite(popularity) or popularity < 0 then
+      return loads
+    end
+  end
+  for rank = 0, n - 1 do
+    loads[rank] = mds[rank]["auth.meta_load"] / POPULARITY_OF_A_WRITE
+  end
+  return loads
+end
+
+-- req/s by rank, or nil and the reason.
+local function read_loads(n)
+  local loads = {}
+  for rank = 0, n - 1 do
+    local load = mds[rank]["req_rate"]
+    if not finite(load) or load < 0 then
+      return nil, string.format("req_rate of rank %d is %s", rank, tostring(load))
+    end
+    loads[rank] = load
+  end
+  return first_loads(loads, n)
+end
+
+-- The same total in proportion to another metric, req/s by rank; nil when that is unknown or zero everywhere.
+local function loads_by(metric, loads, ranks)
+  local total, sum, estimate = 0, 0, {}
+  for _, rank in ipairs(ranks) do
+    local value = mds[rank][metric]
+    if not finite(value) or value < 0 then
+      return nil
+    end
+    total, sum, estimate[rank] = total + loads[rank], sum + value, value
+  end
+  if sum <= 0 then
+    return nil
+  end
+  for _, rank in ipairs(ranks) do
+    estimate[rank] = estimate[rank] / sum * total
+  end
+  return estimate
+end
+
+-- The ranks that balance among themselves: those of the mask, or all.
+local function participants(n)
+  local mask, ranks = rank_set("mask"), {}
+  for rank = 0, n - 1 do
+    if mask == nil or mask[rank] then
+      ranks[#ranks + 1] = rank
+    end
+  end
+  return ranks
+end
+
+-- Equations 1 to 3; also the mean load, req/s.
+local function imbalance(loads, ranks)
+  local n, peak = #ranks, 0
+  for _, rank in ipairs(ranks) do
+    peak = math.max(peak, loads[rank])
+  end
+  if n < 2 or peak == 0 then
+    return 0, peak
+  end
+  local sum, squares = 0, 0
+  for _, rank in ipairs(ranks) do
+    sum = sum + loads[rank] / peak
+  end
+  local mean = sum / n
+  for _, rank in ipairs(ranks) do
+    squares = squares + (loads[rank] / peak - mean) ^ 2
+  end
+  local cov = math.min(math.sqrt(squares / (n - 1)) / mean, math.sqrt(n))
+  local urgency = 1 / (1 + math.exp((1 - 2 * peak / hint("capacity")) / hint("smoothness")))
+  return math.min(cov / math.sqrt(n) * urgency, 1), mean * peak
+end
+
+-- What the load of a rank is expected to grow by within the next beat, req/s. The module saw `seen` and predicts `by`;
+-- it counts as long as the load is still on that way. A forecast whose time is over counts as none: the module takes it
+-- back, and where an MDS tells the time (`now`, Unix s) the policy sees for itself.
+local function growth(rank, load)
+  local forecasts = type(hints) == "table" and hints.growth
+  local forecast = type(forecasts) == "table" and forecasts[rank]
+  if type(forecast) ~= "table" or not finite(forecast.by) or not finite(forecast.seen) then
+    return 0
+  end
+  if math.type(now) and math.type(hints.expires) and now > hints.expires then
+    return 0
+  end
+  return math.abs(load - forecast.seen) <= math.abs(forecast.by) and forecast.by or 0
+end
+
+-- Algorithm 1, lines 1 to 12: export and import demand by rank, req/s, as far as the other estimates agree.
+local function demands(loads, estimates, ranks, mean)
+  local exports, imports = {}, {}
+  local limit, resting = hint("limit"), rank_set("resting") or {}
+  for _, rank in ipairs(ranks) do
+    local load = loads[rank]
+    local gap = math.abs(load - mean)
+    if mean > 0 and (gap / mean) ^ 2 > hint("role_threshold") and not resting[rank] then
+      local side = load > mean and 1 or -1
+      local amount = math.min(limit, side > 0 and gap or gap - growth(rank, load))
+      for _, estimate in pairs(estimates) do
+        amount = math.min(amount, side * (estimate[rank] - mean))
+      end
+      (side > 0 and exports or imports)[rank] = math.max(0, amount)
+    end
+  end
+  return exports, imports
+end
+
+-- Algorithm 1, lines 13 to 18: the row of `me`, req/s by importer. Exporters and importers are matched in the order of
+-- their ranks, so whoever is served is not looked at again.
+local function my_row(me, exports, imports, ranks)
+  local row, next_importer = {}, 1
+  for _, exporter in ipairs(ranks) do
+    local send = exports[exporter] or 0
+    while send > 0 and next_importer <= #ranks do
+      local importer = ranks[next_importer]
+      local take = imports[importer] or 0
+      local amount = math.min(send, take)
+      if exporter == me and amount > 0 then
+        row[importer] = amount
+      end
+      send, imports[importer] = send - amount, take - amount
+      if imports[importer] <= 0 then
+        next_importer = next_importer + 1
+      end
+    end
+    if exporter == me then
+      break
+    end
+  end
+  return row
+end
+
+-- Popularity (meta_load) for each req/s of this rank; 0 when it cannot be known.
+local function popularity_per_request(me, load)
+  local popularity = mds[me]["auth.meta_load"]
+  if not finite(popularity) or popularity <= 0 or load <= 0 then
+    return 0
+  end
+  return popularity / load
+end
+
+local function listed(row, n)
+  local parts = {}
+  for rank = 0, n - 1 do
+    if row[rank] then
+      parts[#parts + 1] = string.format("%.0f to %d", row[rank], rank)
+    end
+  end
+  return table.concat(parts, ", ")
+end
+
+local function role(me, exports, imports)
+  return (exports[me] or 0) > 0 and "exporter" or (imports[me] or 0) > 0 and "importer" or "neither"
+end
+
+-- The row in popularity, for every rank, and what to log.
+local function decide(n)
+  local targets = {}
+  for rank = 0, n - 1 do
+    targets[rank] = 0
+  end
+  local loads, why = read_loads(n)
+  if not loads then
+    return targets, 0, "no migration: " .. why
+  end
+  if math.type(whoami) ~= "integer" or not loads[whoami] then
+    return targets, 0, "no migration: whoami is " .. tostring(whoami)
+  end
+  local ranks = participants(n)
+  local factor, mean = imbalance(loads, ranks)
+  local seen = string.format("IF %.3f, load %.0f req/s, mean %.0f", factor, loads[whoami], mean)
+  local harmful = factor > hint("threshold") -- of a NaN, too, this is false
+  if not harmful then
+    return targets, 2, seen .. ": balanced"
+  end
+  local fresh = loads_by("auth.meta_load", loads, ranks)
+  local exports, imports = demands(loads, { fresh = fresh, cpu = loads_by("cpu_load_avg", loads, ranks) }, ranks, mean)
+  local what = role(whoami, exports, imports)
+  local row = my_row(whoami, exports, imports, ranks)
+  local scale = popularity_per_request(whoami, math.min(loads[whoami], fresh and fresh[whoami] or loads[whoami]))
+  for rank, amount in pairs(row) do
+    targets[rank] = amount * scale
+  end
+  if next(row) == nil then
+    return targets, 2, seen .. ": " .. what
+  end
+  return targets, 1, string.format("%s: exporter, req/s: %s (x %.2f in popularity)", seen, listed(row, n), scale)
+end
+
+local targets, level, line = decide(cluster_size())
+BAL_LOG(level, "lunule: " .. line)
+return targets

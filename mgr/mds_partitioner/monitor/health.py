@@ -1,0 +1,92 @@
+# SPDX-License-Identifier: LGPL-2.1-or-later
+"""The module's health checks. A check is raised as long as its reason lasts, and clears itself."""
+
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from ..act.journal import ACTIVE, Run
+from .state import FsSample, Snapshot
+
+PAUSED = "MDS_PARTITIONER_PAUSED"
+FALLBACK = "MDS_PARTITIONER_FALLBACK"
+IMBALANCE = "MDS_PARTITIONER_IMBALANCE"
+ENGINE_DOWN = "MDS_PARTITIONER_ENGINE_DOWN"
+
+
+@dataclass(frozen=True)
+class Check:
+    """One health check: a code, one line for ``ceph health``, one a case for ``ceph health detail``."""
+
+    code: str
+    summary: str
+    detail: tuple[str, ...]
+
+
+Source = Callable[[], Sequence[Check]]
+
+
+def collect(sources: Iterable[Source]) -> dict[str, dict[str, Any]]:
+    """What ``set_health_checks`` takes. All are warnings: nothing of this module's stops a file system."""
+    return {
+        check.code: {
+            "severity": "warning",
+            "summary": check.summary,
+            "count": len(check.detail),
+            "detail": list(check.detail),
+        }
+        for source in sources
+        for check in source()
+    }
+
+
+def paused(waiting: Sequence[Run]) -> list[Check]:
+    """Plans that wait for the cluster, not for the operator."""
+    detail = tuple(f"plan '{r.plan.name}' on '{r.plan.fs}': {r.head.why}" for r in waiting)
+    summary = f"{len(waiting)} plan(s) of mds_partitioner wait for the file system"
+    return [Check(PAUSED, summary, detail)] if detail else []
+
+
+def fallen_back(daemons: Mapping[str, Sequence[str]]) -> list[Check]:
+    """MDSs that use the built-in balancer in place of our policy: "mds.NAME: reason", by file system."""
+    detail = tuple(
+        f"'{fs}': {who}; see 'ceph mds_partitioner balance status {fs}', or switch it off"
+        for fs, told in daemons.items()
+        for who in told
+    )
+    summary = "MDSs balance by heat in place of the policy of mds_partitioner"
+    return [Check(FALLBACK, summary, detail)] if detail else []
+
+
+def imbalanced(snapshot: Snapshot, epochs: int) -> list[Check]:
+    """File systems that were too uneven for ``epochs`` epochs in a row."""
+    uneven = [s for s in snapshot.filesystems if s.judged is not None and s.judged.uneven_epochs >= epochs]
+    summary = f"{len(uneven)} file system(s) have unevenly loaded MDS ranks"
+    return [Check(IMBALANCE, summary, tuple(map(_advice, uneven)))] if uneven else []
+
+
+def _advice(sample: FsSample) -> str:
+    assert sample.judged is not None
+    fullest = max(sample.ranks, key=lambda rank: rank.load)
+    part = fullest.load / sample.load if sample.load else 0.0
+    plan = sample.plan
+    if plan is not None and plan.state in ACTIVE:
+        do = f"plan '{plan.name}' is {plan.state}: see 'ceph mds_partitioner partition status {sample.fs}'"
+    elif sample.analysis is None:
+        do = f"run 'ceph mds_partitioner analyze start {sample.fs}', then 'partition plan'"
+    else:
+        do = f"run 'ceph mds_partitioner partition plan {sample.fs}', read it, then 'partition start'"
+    return (
+        f"'{sample.fs}': imbalance factor {sample.judged.factor:.3f}, above {sample.judged.threshold:g} "
+        f"for {sample.judged.uneven_epochs} epochs; rank {fullest.rank} serves {part:.0%} of "
+        f"{sample.load:.0f} req/s: {do}"
+    )
+
+
+def engine_down(snapshot: Snapshot) -> list[Check]:
+    """The engine gave no judgement in the last epoch."""
+    if not snapshot.engine_problem:
+        return []
+    options = "engine_python, engine_memory and engine_deadline"
+    detail = f"{snapshot.engine_problem}: see the manager's log, and the options {options}"
+    return [Check(ENGINE_DOWN, "the engine of mds_partitioner does not work: nothing is judged", (detail,))]

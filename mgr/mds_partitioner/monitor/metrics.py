@@ -1,0 +1,257 @@
+# SPDX-License-Identifier: LGPL-2.1-or-later
+"""The snapshot as Prometheus metrics.
+
+``ceph_daemon`` is the label of ``ceph_mds_metadata``, so that rank metrics join with it. Every family is
+listed even when it has no sample, so that a scrape documents what there is.
+"""
+
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+
+from prometheus_client import CollectorRegistry, generate_latest
+from prometheus_client.core import CounterMetricFamily, GaugeMetricFamily, Metric, SummaryMetricFamily
+from prometheus_client.registry import Collector
+
+from ..act.journal import DONE, PAUSED, READY, ROLLED_BACK, ROLLING_BACK, RUNNING, STOPPED
+from ..report.text import printable
+from .state import (
+    EXPORTER,
+    IMPORTER,
+    AnalysisState,
+    FsSample,
+    Judged,
+    PlanState,
+    RankState,
+    Snapshot,
+    SubvolumeState,
+)
+
+CONTENT_TYPE = "text/plain; version=0.0.4; charset=utf-8"
+PREFIX = "ceph_mds_partitioner"
+FS = ("fs",)
+RANK = ("fs", "rank", "ceph_daemon")
+SUBVOLUME = ("fs", "subvolume")
+PLAN = ("fs", "plan")
+PLAN_STATES = (READY, RUNNING, PAUSED, STOPPED, DONE, ROLLING_BACK, ROLLED_BACK)
+REQUESTS = "requests a second"
+
+
+def label(text: str) -> str:
+    """A name as a label value: valid UTF-8 on one line, and still different for different names."""
+    return printable(text.replace("\\", "\\\\"))
+
+
+def _gauge(name: str, help_: str, labels: Sequence[str]) -> GaugeMetricFamily:
+    return GaugeMetricFamily(f"{PREFIX}_{name}", help_, labels=labels)
+
+
+def _counter(name: str, help_: str, labels: Sequence[str]) -> CounterMetricFamily:
+    return CounterMetricFamily(f"{PREFIX}_{name}", help_, labels=labels)
+
+
+JUDGED: tuple[tuple[str, str, Callable[[Judged], float]], ...] = (
+    ("imbalance_factor_ratio", "Imbalance factor (Lunule): 0 is even or idle, 1 worst", lambda j: j.factor),
+    ("imbalance_threshold_ratio", "Imbalance factor above which to act", lambda j: j.threshold),
+    ("urgency_ratio", "Urgency: how much an imbalance hurts, 0 to 1", lambda j: j.urgency),
+    ("load_variation_ratio", "Coefficient of variation of the ranks' loads", lambda j: j.variation),
+    ("imbalanced_epochs", "Epochs in a row above the threshold, up to now", lambda j: j.uneven_epochs),
+    (
+        "rank_capacity_requests_per_second",
+        f"Most {REQUESTS} that one rank can serve, as configured, learned or assumed",
+        lambda j: j.capacity,
+    ),
+)
+RANKS: tuple[tuple[str, str, Callable[[RankState], float | None]], ...] = (
+    ("rank_load_requests_per_second", f"Client {REQUESTS} that the rank served", lambda r: r.load),
+    (
+        "rank_forecast_requests_per_second",
+        f"Client {REQUESTS} expected in the next epoch",
+        lambda r: r.forecast,
+    ),
+    ("rank_latency_seconds", "Mean reply latency in the last epoch", lambda r: r.latency),
+    ("rank_cache_inodes", "Inodes in the rank's cache", lambda r: r.inodes),
+    (
+        "policy_fallback",
+        "1 if the rank used the built-in balancer in place of the module's policy in the last epochs",
+        lambda r: None if r.fell_back is None else float(r.fell_back),
+    ),
+    ("rank_saturated", "1 if the rank has more to do than it can", lambda r: float(r.saturated)),
+)
+RANK_TOTALS: tuple[tuple[str, str, Callable[[RankState], float | None]], ...] = (
+    ("rank_exported_inodes", "Inodes whose authority the rank gave away", lambda r: r.exported),
+    ("rank_imported_inodes", "Inodes whose authority the rank took over", lambda r: r.imported),
+)
+ANALYSIS: tuple[tuple[str, str, Callable[[AnalysisState], float]], ...] = (
+    ("analysis_end_timestamp_seconds", "End of the newest analysis", lambda a: a.ended),
+    ("analysis_subvolumes", "Subvolumes in the newest analysis", lambda a: a.total),
+    ("recommended_ranks", "Active ranks that the newest analysis recommends", lambda a: a.recommended),
+)
+SUBVOLUMES: tuple[tuple[str, str, Callable[[SubvolumeState], float]], ...] = (
+    (
+        "subvolume_workload_points",
+        "Workload of the heaviest subvolumes; all together have 500 points",
+        lambda s: s.workload,
+    ),
+    (
+        "subvolume_requests_per_second",
+        f"Client {REQUESTS} of the heaviest subvolumes in the newest analysis",
+        lambda s: s.requests,
+    ),
+    (
+        "subvolume_working_set_inodes",
+        "Working set of the heaviest subvolumes in the newest analysis",
+        lambda s: s.wss,
+    ),
+)
+PLANS: tuple[tuple[str, str, Callable[[PlanState], float | None]], ...] = (
+    ("plan_progress_ratio", "Part of the newest plan's steps that have ended", lambda p: p.progress),
+    ("plan_waiting", "1 if the plan waits for the file system to recover", lambda p: float(p.waiting)),
+    ("plan_inodes", "Inodes that the plan is expected to move", lambda p: p.inodes),
+    ("plan_start_timestamp_seconds", "When the plan was last started", lambda p: p.started),
+    ("plan_end_timestamp_seconds", "When the plan came to an end", lambda p: p.finished),
+)
+
+
+def _of_filesystems(snapshot: Snapshot) -> Iterator[Metric]:
+    samples = snapshot.filesystems
+    active = _gauge("active_ranks", "Active ranks of the file system", FS)
+    for s in samples:
+        active.add_metric([label(s.fs)], len(s.ranks))
+    yield active
+    for name, help_, value in JUDGED:
+        family = _gauge(name, help_, FS)
+        for s in samples:
+            if s.judged is not None:
+                family.add_metric([label(s.fs)], value(s.judged))
+        yield family
+    for name, help_, of in ANALYSIS:
+        family = _gauge(name, help_, FS)
+        for s in samples:
+            if s.analysis is not None:
+                family.add_metric([label(s.fs)], of(s.analysis))
+        yield family
+
+
+def _rank_labels(sample: FsSample, rank: RankState) -> list[str]:
+    return [label(sample.fs), str(rank.rank), label(rank.daemon)]
+
+
+def _of_ranks(snapshot: Snapshot) -> Iterator[Metric]:
+    for make, table in ((_gauge, RANKS), (_counter, RANK_TOTALS)):
+        for name, help_, value in table:
+            family = make(name, help_, RANK)
+            for s in snapshot.filesystems:
+                for rank in s.ranks:
+                    number = value(rank)
+                    if number is not None:
+                        family.add_metric(_rank_labels(s, rank), number)
+            yield family
+    role = _gauge("rank_role", "1 for the role that Algorithm 1 gives the rank", (*RANK, "role"))
+    for s in snapshot.filesystems:
+        for rank in s.ranks:
+            for name in (EXPORTER, IMPORTER):
+                role.add_metric([*_rank_labels(s, rank), name], float(rank.role == name))
+    yield role
+
+
+def _of_moves(snapshot: Snapshot) -> Iterator[Metric]:
+    moves = _gauge(
+        "move_requests_per_second",
+        f"{REQUESTS.capitalize()} that Algorithm 1 would move between two ranks",
+        ("fs", "source_rank", "target_rank"),
+    )
+    exports = _gauge(
+        "rank_export_requests_per_second", f"{REQUESTS.capitalize()} that the rank should give away", RANK
+    )
+    imports = _gauge(
+        "rank_import_requests_per_second", f"{REQUESTS.capitalize()} that the rank should take over", RANK
+    )
+    for s in snapshot.filesystems:
+        if s.judged is None:
+            continue
+        for move in s.judged.moves:
+            moves.add_metric([label(s.fs), str(move.source), str(move.target)], move.amount)
+        for rank in s.ranks:
+            out = sum(m.amount for m in s.judged.moves if m.source == rank.rank)
+            in_ = sum(m.amount for m in s.judged.moves if m.target == rank.rank)
+            exports.add_metric(_rank_labels(s, rank), out)
+            imports.add_metric(_rank_labels(s, rank), in_)
+    yield from (moves, exports, imports)
+
+
+def _of_subvolumes(snapshot: Snapshot) -> Iterator[Metric]:
+    for name, help_, value in SUBVOLUMES:
+        family = _gauge(name, help_, SUBVOLUME)
+        for s in snapshot.filesystems:
+            for row in s.analysis.top if s.analysis else ():
+                family.add_metric([label(s.fs), label(row.name)], value(row))
+        yield family
+
+
+def _of_plans(snapshot: Snapshot) -> Iterator[Metric]:
+    plans = [(label(s.fs), s.plan) for s in snapshot.filesystems if s.plan is not None]
+    for name, help_, value in PLANS:
+        family = _gauge(name, help_, PLAN)
+        for fs, plan in plans:
+            number = value(plan)
+            if number is not None:
+                family.add_metric([fs, label(plan.name)], number)
+        yield family
+    state = _gauge("plan_state", "1 for the state that the newest plan is in", (*PLAN, "state"))
+    for fs, plan in plans:
+        for name in PLAN_STATES:
+            state.add_metric([fs, label(plan.name), name], float(plan.state == name))
+    yield state
+
+
+def _of_the_module(snapshot: Snapshot) -> Iterator[Metric]:
+    yield active_metric(True)
+    engine = _gauge("engine_up", "1 if the numeric engine answered in the last epoch", ())
+    end = _gauge("epoch_end_timestamp_seconds", "When the last epoch ended", ())
+    if snapshot.time:
+        engine.add_metric([], float(not snapshot.engine_problem))
+        end.add_metric([], snapshot.time)
+    yield from (engine, end)
+    for name, help_, timing in (
+        ("epoch_duration_seconds", "Time that observing and judging took, an epoch", snapshot.epochs),
+        ("engine_duration_seconds", "Time that the engine took for a judgement", snapshot.judgements),
+    ):
+        family = SummaryMetricFamily(f"{PREFIX}_{name}", help_)
+        family.add_metric([], timing.count, timing.seconds)
+        yield family
+    errors = _counter("errors", "What failed and was tried again, by stage", ("stage",))
+    for stage, count in snapshot.errors.items():
+        errors.add_metric([stage], count)
+    yield errors
+
+
+def active_metric(active: bool) -> Metric:
+    """Tells the active manager's answer from a standby's."""
+    family = _gauge("active", "1 on the active manager, 0 on a standby", ())
+    family.add_metric([], float(active))
+    return family
+
+
+def families(snapshot: Snapshot) -> Iterator[Metric]:
+    """Every metric of a snapshot."""
+    for part in (_of_the_module, _of_filesystems, _of_ranks, _of_moves, _of_subvolumes, _of_plans):
+        yield from part(snapshot)
+
+
+class _Fixed(Collector):
+    def __init__(self, metrics: Iterable[Metric]) -> None:
+        self._metrics = tuple(metrics)
+
+    def collect(self) -> Iterable[Metric]:
+        return self._metrics
+
+
+def exposition(metrics: Iterable[Metric]) -> bytes:
+    """Prometheus' text format, 0.0.4."""
+    registry = CollectorRegistry(auto_describe=False)
+    registry.register(_Fixed(metrics))
+    return bytes(generate_latest(registry))
+
+
+def names(metrics: Iterable[Metric]) -> Mapping[str, Metric]:
+    """Families by name."""
+    return {metric.name: metric for metric in metrics}

@@ -1,0 +1,90 @@
+# SPDX-License-Identifier: LGPL-2.1-or-later
+"""The options of monitoring, and their values in force."""
+
+from dataclasses import dataclass
+from typing import Self
+
+from mgr_module import MgrModule, MgrStandbyModule, Option, OptionLevel
+from mgr_util import get_default_addr
+
+# Beside ceph-exporter's 9926 and the prometheus module's 9283.
+DEFAULT_PORT = 9927
+
+MONITOR_OPTIONS = [
+    Option(
+        name="metrics",
+        level=OptionLevel.ADVANCED,
+        type="bool",
+        default=True,
+        desc="serve metrics and the status page over HTTP",
+        runtime=True,
+    ),
+    Option(
+        name="server_addr",
+        level=OptionLevel.ADVANCED,
+        type="str",
+        default="",
+        desc="address to listen on; empty: every address of the host",
+        runtime=True,
+    ),
+    Option(
+        name="server_port",
+        level=OptionLevel.ADVANCED,
+        type="uint",
+        default=DEFAULT_PORT,
+        desc="TCP port to listen on",
+        min=1,
+        max=65535,
+        runtime=True,
+    ),
+    Option(
+        name="top_subvolumes",
+        level=OptionLevel.ADVANCED,
+        type="uint",
+        default=20,
+        desc="subvolumes of a file system that metrics and the status page name: those with most workload",
+        max=1000,
+        runtime=True,
+    ),
+    Option(
+        name="imbalance_epochs",
+        level=OptionLevel.ADVANCED,
+        type="uint",
+        default=30,
+        desc="epochs in a row above imbalance_threshold that raise MDS_PARTITIONER_IMBALANCE",
+        min=1,
+        runtime=True,
+    ),
+]
+
+
+@dataclass(frozen=True)
+class Address:
+    """Where the endpoint listens; None as a whole means nowhere."""
+
+    host: str
+    port: int
+
+    @classmethod
+    def read(cls, module: MgrModule | MgrStandbyModule) -> Self | None:
+        """What is configured for this manager: a value for it alone goes over the one for all."""
+        if not module.get_module_option("metrics"):
+            return None
+        host = module.get_localized_module_option("server_addr", "") or get_default_addr()
+        return cls(str(host), int(module.get_localized_module_option("server_port", DEFAULT_PORT)))
+
+
+@dataclass(frozen=True)
+class MonitorSettings:
+    """Values in force; names as in MONITOR_OPTIONS."""
+
+    top_subvolumes: int
+    imbalance_epochs: int
+
+    @classmethod
+    def read(cls, module: MgrModule) -> Self:
+        """What the operator has configured."""
+        return cls(
+            top_subvolumes=int(module.get_module_option("top_subvolumes")),
+            imbalance_epochs=int(module.get_module_option("imbalance_epochs")),
+        )

@@ -1,0 +1,265 @@
+# SPDX-License-Identifier: LGPL-2.1-or-later
+"""The status page: for those without Grafana, and for those who do not trust a graph without its numbers.
+
+No script, no outside resource; it reloads itself once an epoch.
+"""
+
+from collections.abc import Iterable, Sequence
+from datetime import UTC, datetime
+from xml.etree.ElementTree import Element
+
+from ..plan.ranks import format_ranks
+from ..report.text import count
+from .charts import bar, factor_chart
+from .markup import Node, document, el, style
+from .state import AnalysisState, FsSample, Judged, PlanState, RankState, Snapshot
+
+SOONEST_RELOAD = 5  # s
+NEAR = 0.9  # of its capacity: a rank that is shown as full
+
+STYLE = """
+:root { color-scheme: light dark; --bg: #f6f7f9; --card: #ffffff; --ink: #1b2430; --dim: #5b6675;
+  --rule: #dfe3e8; --load: #3569c8; --hot: #c2410c; --limit: #b91c1c; --good: #18794e; --track: #e8ebf0; }
+@media (prefers-color-scheme: dark) { :root { --bg: #12161c; --card: #1b2129; --ink: #e6eaf0; --dim: #9aa6b5;
+  --rule: #303844; --load: #6d9df2; --hot: #fb923c; --limit: #f87171; --good: #4ade80; --track: #2a323d; } }
+* { box-sizing: border-box; }
+body { margin: 0; background: var(--bg); color: var(--ink);
+  font: 15px/1.45 system-ui, "Segoe UI", Roboto, "DejaVu Sans", sans-serif; }
+main, header { max-width: 68rem; margin: 0 auto; padding: 0 1rem; }
+header { display: flex; flex-wrap: wrap; gap: .25rem 1rem; align-items: baseline; padding-top: 1rem; }
+h1 { font-size: 1.15rem; margin: 0; } h2 { font-size: 1.3rem; margin: 0; overflow-wrap: anywhere; }
+h3 { font-size: .95rem; margin: 1.5rem 0 .4rem; }
+.dim, header p { color: var(--dim); margin: 0; font-size: .9rem; }
+section { background: var(--card); border: 1px solid var(--rule); border-radius: .5rem; margin: 1rem 0;
+  padding: 1rem 1.25rem 1.25rem; }
+.head { display: flex; flex-wrap: wrap; gap: .25rem .75rem; align-items: baseline; }
+.badge { border: 1px solid currentColor; border-radius: 1rem; padding: 0 .6rem; font-size: .85rem; }
+.good { color: var(--good); } .bad { color: var(--hot); }
+dl { display: grid; grid-template-columns: repeat(auto-fill, minmax(8.5rem, 1fr)); gap: .75rem 1rem;
+  margin: 1rem 0 0; }
+dt { color: var(--dim); font-size: .85rem; } dd { margin: 0; font-size: 1.35rem;
+  font-variant-numeric: tabular-nums; }
+dd small { display: block; font-size: .8rem; color: var(--dim); }
+.scroll { overflow-x: auto; }
+table { border-collapse: collapse; width: 100%; font-variant-numeric: tabular-nums; }
+th, td { text-align: right; padding: .3rem .6rem; border-bottom: 1px solid var(--rule); white-space: nowrap; }
+th { color: var(--dim); font-weight: 500; font-size: .85rem; }
+th:first-child, td:first-child, th.left, td.left { text-align: left; }
+td.name { white-space: normal; overflow-wrap: anywhere; min-width: 10rem; }
+td.wide { width: 40%; min-width: 7rem; }
+.legend { color: var(--dim); font-size: .8rem; margin: .4rem 0 0; }
+.key { display: inline-block; width: .8rem; height: .55rem; margin: 0 .3rem 0 .8rem; }
+.key:first-child { margin-left: 0; }
+.key.load { background: var(--load); } .key.hot { background: var(--hot); }
+.key.forecast { width: 2px; height: .8rem; background: var(--ink); vertical-align: middle; }
+.key.limit { width: 2px; height: .8rem; background: var(--limit); vertical-align: middle; }
+svg { display: block; width: 100%; overflow: visible; }
+line, polyline { vector-effect: non-scaling-stroke; }
+.chart { display: grid; grid-template-columns: auto 1fr; gap: .3rem .5rem; color: var(--dim);
+  font-size: .8rem; padding-top: .5rem; }
+.chart svg { height: 9rem; }
+.ys, .xs { display: flex; justify-content: space-between; line-height: 1; }
+.ys { flex-direction: column; margin: -.4rem 0; text-align: right; } .xs { grid-column: 2; }
+.grid { stroke: var(--rule); } .line { fill: none; stroke: var(--load); stroke-width: 2; }
+.limit { stroke: var(--limit); stroke-width: 1.5; } .chart .limit { stroke-dasharray: 5 4; }
+.bar { height: .9rem; } .track { fill: var(--track); } rect.load { fill: var(--load); }
+rect.hot { fill: var(--hot); } .forecast { stroke: var(--ink); stroke-width: 2; }
+progress { width: 100%; height: .8rem; accent-color: var(--load); }
+a { color: var(--load); }
+"""
+
+
+def _shell(*body: Node, reload: int | None = None) -> str:
+    again = [] if reload is None else [el("meta", http_equiv="refresh", content=str(reload))]
+    head = el(
+        "head",
+        el("meta", charset="utf-8"),
+        el("meta", name="viewport", content="width=device-width, initial-scale=1"),
+        *again,
+        el("title", "mds_partitioner"),
+        style(STYLE),
+    )
+    return document(el("html", head, el("body", *body), lang="en"))
+
+
+def page(snapshot: Snapshot, epoch: float) -> str:
+    """The active manager's page. ``epoch`` in seconds."""
+    seen = f"as of {_clock(snapshot.time)}, every {epoch:g} s" if snapshot.time else "no epoch has ended yet"
+    problem = (
+        [el("section", el("p", snapshot.engine_problem, class_="bad"), id="engine-problem")]
+        if snapshot.engine_problem
+        else []
+    )
+    sections = [_file_system(sample) for sample in snapshot.filesystems]
+    return _shell(
+        el(
+            "header",
+            el("h1", "mds_partitioner"),
+            el("p", seen),
+            el("p", el("a", "metrics", href="/metrics")),
+        ),
+        el("main", *problem, *(sections or [el("p", "There is no file system.", class_="dim")])),
+        reload=max(SOONEST_RELOAD, round(epoch)),
+    )
+
+
+def standby_page(active_uri: str) -> str:
+    """A standby's page."""
+    where = el("a", active_uri, href=active_uri) if active_uri else "not known"
+    text = el("p", "This manager is a standby. The active one answers at ", where, ".")
+    return _shell(el("header", el("h1", "mds_partitioner")), el("main", el("section", text)))
+
+
+def _clock(time: float) -> str:
+    return datetime.fromtimestamp(time, UTC).strftime("%Y-%m-%d %H:%M:%S UTC")
+
+
+def _file_system(sample: FsSample) -> Element:
+    parts: list[Node] = [el("div", el("h2", sample.fs), *_verdict(sample), class_="head")]
+    if sample.problem:
+        parts.append(el("p", sample.problem, class_="bad"))
+    parts.append(_figures(sample))
+    if sample.judged is not None:
+        chart = factor_chart(sample.history, sample.judged.threshold, sample.time)
+        parts += [el("h3", "Imbalance factor over the last hour"), chart, _chart_legend(sample.judged)]
+    if sample.ranks:
+        parts += [el("h3", "Ranks"), _ranks(sample), _bar_legend()]
+    parts += _plan(sample.plan)
+    parts += _subvolumes(sample.analysis, sample.fs)
+    return el("section", *parts)
+
+
+def _verdict(sample: FsSample) -> list[Node]:
+    if sample.judged is None:
+        return [el("span", "not judged", class_="badge dim")]
+    if sample.judged.uneven_epochs:
+        return [el("span", f"uneven for {_epochs(sample.judged.uneven_epochs)}", class_="badge bad")]
+    return [el("span", "no need to act", class_="badge good")]
+
+
+def _epochs(number: int) -> str:
+    return "1 epoch" if number == 1 else f"{number:,} epochs"
+
+
+def _figure(name: str, value: str, note: str = "") -> Element:
+    small = [el("small", note)] if note else []
+    return el("div", el("dt", name), el("dd", value, *small))
+
+
+def _figures(sample: FsSample) -> Element:
+    figures = []
+    j = sample.judged
+    if j is not None:
+        figures.append(_figure("Imbalance factor", f"{j.factor:.3f}", f"act above {j.threshold:g}"))
+        figures.append(_figure("Urgency", f"{j.urgency:.2f}", f"variation {j.variation:.2f}"))
+    figures.append(_figure("Load", f"{count(sample.load)}/s", "requests, all ranks"))
+    if j is not None:
+        figures.append(_figure("Capacity of a rank", f"{count(j.capacity)}/s", j.capacity_source))
+    advice = f"recommended: {sample.analysis.recommended}" if sample.analysis else ""
+    figures.append(_figure("Active ranks", str(len(sample.ranks)), advice))
+    return el("dl", *figures)
+
+
+def _chart_legend(judged: Judged) -> Element:
+    return el("p", el("span", class_="key limit"), f"threshold {judged.threshold:g}", class_="legend")
+
+
+def _bar_legend() -> Element:
+    return el(
+        "p",
+        el("span", class_="key load"),
+        "load",
+        el("span", class_="key hot"),
+        f"load above {NEAR:.0%} of capacity, or saturated",
+        el("span", class_="key forecast"),
+        "forecast",
+        el("span", class_="key limit"),
+        "capacity",
+        class_="legend",
+    )
+
+
+def _table(columns: Sequence[tuple[str, str]], rows: Iterable[Element]) -> Element:
+    """Columns are titles with a class, or ""."""
+    head = el("tr", *(el("th", title, class_=kind) if kind else el("th", title) for title, kind in columns))
+    return el("div", el("table", el("thead", head), el("tbody", *rows)), class_="scroll")
+
+
+def _ranks(sample: FsSample) -> Element:
+    capacity = sample.judged.capacity if sample.judged else None
+    most = max((max(r.load, r.forecast or 0.0) for r in sample.ranks), default=0.0)
+    # The capacity sets the scale, unless it is so far off that every bar would be a dot.
+    full = capacity if capacity is not None and most <= capacity <= 8 * most else most * 1.05
+    columns = (
+        *(("Rank", ""), ("Load", "left"), ("req/s", ""), ("Forecast", ""), ("Latency", "")),
+        *(("Inodes", ""), ("Would move", "left")),
+    )
+    return _table(columns, [_rank(r, sample, capacity, full) for r in sample.ranks])
+
+
+def _rank(rank: RankState, sample: FsSample, capacity: float | None, full: float) -> Element:
+    hot = rank.saturated or (capacity is not None and rank.load > NEAR * capacity)
+    return el(
+        "tr",
+        el("td", f"{rank.rank} ", el("span", rank.daemon, class_="dim")),
+        el("td", bar(rank.load, rank.forecast, capacity, full, hot), class_="wide"),
+        el("td", count(rank.load)),
+        el("td", "-" if rank.forecast is None else count(rank.forecast)),
+        el("td", f"{rank.latency * 1000:.1f} ms"),
+        el("td", count(rank.inodes)),
+        el("td", _role(rank, sample), class_="left"),
+    )
+
+
+def _role(rank: RankState, sample: FsSample) -> str:
+    moves = sample.judged.moves if sample.judged else ()
+    given = [f"{count(m.amount)} to {m.target}" for m in moves if m.source == rank.rank]
+    taken = [f"{count(m.amount)} from {m.source}" for m in moves if m.target == rank.rank]
+    return "; ".join(([", ".join(given)] if given else []) + ([", ".join(taken)] if taken else []))
+
+
+def _plan(plan: PlanState | None) -> list[Node]:
+    if plan is None:
+        return []
+    state = el("span", plan.state, class_="badge bad" if plan.waiting else "badge dim")
+    parts: list[Node] = [
+        el("h3", f"Plan {plan.name} ", state),
+        el("progress", value=plan.progress, max=1, aria_label="progress of the plan"),
+        el("p", _plan_facts(plan), class_="dim"),
+    ]
+    if plan.why:
+        parts.append(el("p", plan.why, class_="bad" if plan.waiting else "dim"))
+    return parts
+
+
+def _plan_facts(plan: PlanState) -> str:
+    facts = [f"{plan.progress:.0%} of its steps have ended", f"about {count(plan.inodes)} inodes to move"]
+    if plan.started is not None:
+        facts.append(f"started {_clock(plan.started)}")
+    if plan.finished is not None:
+        facts.append(f"ended {_clock(plan.finished)}")
+    return ", ".join(facts)
+
+
+def _subvolumes(analysis: AnalysisState | None, fs: str) -> list[Node]:
+    if analysis is None:
+        hint = f"Not analyzed yet: ceph mds_partitioner analyze start {fs}"
+        return [el("h3", "Subvolumes"), el("p", hint, class_="dim")]
+    columns = (
+        *(("Name", ""), ("Class", "left"), ("Workload", ""), ("req/s", ""), ("Working set", "")),
+        ("Ranks then", "left"),
+    )
+    rows = [
+        el(
+            "tr",
+            el("td", s.name, class_="name"),
+            el("td", s.klass, class_="left"),
+            el("td", count(s.workload)),
+            el("td", count(s.requests)),
+            el("td", count(s.wss)),
+            el("td", format_ranks(s.ranks), class_="left"),
+        )
+        for s in analysis.top
+    ]
+    told = f"The {len(rows):,} heaviest of {analysis.total:,}, analyzed until {_clock(analysis.ended)}."
+    return [el("h3", "Subvolumes"), _table(columns, rows), el("p", told, class_="legend")]

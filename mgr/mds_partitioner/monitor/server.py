@@ -1,0 +1,139 @@
+# SPDX-License-Identifier: LGPL-2.1-or-later
+"""The HTTP server: cheroot, which ceph-mgr's own web modules run on, with bounds for a manager's sake.
+
+A worker thread reads a request for at most 2 s and writes an answer for at most 10 s in all, however the
+client drips; 16 workers, requests of at most 8 KiB, one request a connection.
+"""
+
+import logging
+import socket
+import threading
+import time
+from collections.abc import Callable, Iterable
+from typing import Any
+
+from cheroot.makefile import MakeFile
+from cheroot.server import HTTPConnection
+from cheroot.wsgi import Server as WsgiServer
+
+from .options import Address
+
+THREADS = 16
+BACKLOG = 128
+LARGEST_HEADER = 8 * 1024  # bytes, request line included
+LARGEST_BODY = 1  # byte: 0 would mean no limit
+READ_TIME, WRITE_TIME = 2.0, 10.0  # s
+
+Wsgi = Callable[[dict[str, Any], Callable[..., Any]], Iterable[bytes]]
+
+
+class _Deadline:
+    """A socket whose calls together take so long at most, from the first one on."""
+
+    def __init__(self, sock: socket.socket, seconds: float) -> None:
+        self._sock, self._seconds = sock, seconds
+        self._end: float | None = None
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self._sock, name)
+
+    def _arm(self) -> None:
+        now = time.monotonic()
+        if self._end is None:
+            self._end = now + self._seconds
+        if now >= self._end:
+            raise TimeoutError("timed out")  # the words by which cheroot knows it
+        self._sock.settimeout(self._end - now)
+
+    def recv_into(self, buffer: Any, *args: Any) -> int:
+        self._arm()
+        return self._sock.recv_into(buffer, *args)
+
+    def send(self, data: bytes, *args: Any) -> int:
+        self._arm()
+        return self._sock.send(data, *args)
+
+
+def _bounded_file(sock: socket.socket, mode: str, size: int) -> Any:
+    return MakeFile(_Deadline(sock, READ_TIME if "r" in mode else WRITE_TIME), mode, size)
+
+
+class _Connection(HTTPConnection):
+    def __init__(self, server: Any, sock: socket.socket, makefile: Any = None) -> None:
+        super().__init__(server, sock, _bounded_file)
+
+
+class _Server(WsgiServer):
+    ConnectionClass = _Connection
+    max_request_header_size = LARGEST_HEADER
+    max_request_body_size = LARGEST_BODY
+    keep_alive_conn_limit = 0
+
+    def __init__(self, at: Address, app: Wsgi, log: logging.Logger) -> None:
+        self._log = log
+        super().__init__(
+            (at.host, at.port),
+            app,
+            numthreads=THREADS,
+            server_name="ceph-mds-partitioner",
+            request_queue_size=BACKLOG,
+            timeout=int(READ_TIME),
+            shutdown_timeout=1,
+        )
+
+    def error_log(self, msg: str = "", level: int = logging.INFO, traceback: bool = False) -> None:
+        """What clients do wrong is no news for the manager's log."""
+        self._log.debug("http: %s", msg, exc_info=traceback)
+
+
+class Endpoint:
+    """Listens where it is told to, or nowhere. Called from one thread."""
+
+    def __init__(self, app: Wsgi, log: logging.Logger) -> None:
+        self._app, self._log = app, log
+        self._server: Any = None
+        self._wanted: Address | None = None
+        self._problem = ""
+        self._gate = threading.Lock()
+        self._ended = False
+
+    @property
+    def address(self) -> Address | None:
+        """Where it listens now."""
+        return self._wanted if self._server is not None else None
+
+    def apply(self, wanted: Address | None) -> bool:
+        """Listen there; has anything changed? A port in use is tried again with the next call."""
+        with self._gate:
+            if self._ended or wanted == self.address:
+                return False
+            self._stop()
+            self._wanted = wanted
+            if wanted is not None:
+                self._start(wanted)
+            return True
+
+    def shutdown(self) -> None:
+        """Stop listening for good."""
+        with self._gate:
+            self._ended = True
+            self._stop()
+
+    def _start(self, at: Address) -> None:
+        server = _Server(at, self._app, self._log)
+        try:
+            server.prepare()
+        except OSError as e:
+            if str(e) != self._problem:
+                self._log.error("cannot serve metrics on %s port %d: %s", at.host, at.port, e)
+            self._problem = str(e)
+            return
+        self._problem = ""
+        self._server = server
+        threading.Thread(target=server.serve, name="mds_partitioner-http", daemon=True).start()
+        self._log.info("serving metrics on %s port %d", at.host, at.port)
+
+    def _stop(self) -> None:
+        server, self._server = self._server, None
+        if server is not None:
+            server.stop()

@@ -1,0 +1,139 @@
+# SPDX-License-Identifier: LGPL-2.1-or-later
+"""Takes a snapshot once an epoch. Scrapes and pages read the newest one and never wait for the cluster."""
+
+import logging
+import threading
+import time
+from collections.abc import Callable
+from dataclasses import replace
+
+from ..analyzer import Analyzer
+from ..engine_client import EngineClient
+from ..errors import NotFound, PartitionerError
+from ..host import Host
+from ..model import FsState
+from ..options import Settings
+from ..partitioner import Partitioner
+from ..plan.hints import mask_of
+from .options import MonitorSettings
+from .sampler import (
+    FallenBack,
+    Memory,
+    analysis_state,
+    failed,
+    judge,
+    no_policy,
+    observe,
+    plan_state,
+)
+from .state import AnalysisState, FsSample, PlanState, Snapshot, Timing
+
+OBSERVE, JUDGE, MOVE = "observe", "judge", "move"  # stages whose errors are counted
+
+
+class Monitor:
+    """The newest snapshot, and the thread that takes it."""
+
+    def __init__(
+        self,
+        host: Host,
+        engine: EngineClient,
+        analyzer: Analyzer,
+        partitioner: Partitioner,
+        settings: Callable[[], tuple[Settings, MonitorSettings]],
+        after_epoch: Callable[[], None],
+        log: logging.Logger,
+    ) -> None:
+        """``after_epoch`` is called after each snapshot."""
+        self._host, self._engine, self._analyzer, self._partitioner = host, engine, analyzer, partitioner
+        self._settings, self._after_epoch, self._log = settings, after_epoch, log
+        self._memories: dict[int, Memory] = {}
+        self._errors = dict.fromkeys((OBSERVE, JUDGE, MOVE), 0)
+        self._judgements = Timing()
+        self._engine_problem = ""
+        self._ended = threading.Event()
+        self._thread = threading.Thread(target=self._run, name="mds_partitioner-monitor", daemon=True)
+        self.snapshot = Snapshot()
+        self.fallen_back: FallenBack = no_policy
+
+    def begin(self) -> None:
+        """Start the thread."""
+        self._thread.start()
+
+    def shutdown(self) -> None:
+        """End the thread after the epoch it is in."""
+        self._ended.set()
+
+    def count_error(self, stage: str) -> None:
+        """Something failed and is tried again."""
+        self._errors[stage] += 1
+
+    def _run(self) -> None:
+        while not self._ended.is_set():
+            started = time.monotonic()
+            try:
+                self.epoch()
+                self._after_epoch()
+            except Exception:  # monitoring must outlive whatever a release's answer looks like
+                self._log.exception("monitoring failed; it tries again")
+                self.count_error(OBSERVE)
+            left = self._settings()[0].epoch - (time.monotonic() - started)
+            self._ended.wait(max(0.1, left))
+
+    def epoch(self) -> None:
+        """Take a snapshot."""
+        started = time.monotonic()
+        settings, ours = self._settings()
+        known = self._host.file_systems()
+        self._memories = {fs.fscid: self._memories.get(fs.fscid, Memory()) for fs in known}
+        self._engine_problem = ""
+        samples = tuple(self._sample(fs, settings, ours) for fs in known)
+        self.snapshot = Snapshot(
+            time=time.time(),
+            filesystems=samples,
+            engine_problem=self._engine_problem,
+            epochs=self.snapshot.epochs.plus(time.monotonic() - started),
+            judgements=self._judgements,
+            errors=dict(self._errors),
+        )
+
+    def _sample(self, fs: FsState, settings: Settings, ours: MonitorSettings) -> FsSample:
+        memory = self._memories[fs.fscid]
+        try:
+            sample = observe(self._host, fs, settings, memory, self.fallen_back)
+            sample = self._judge(fs, sample, memory, settings)
+        except PartitionerError as e:
+            self._log.warning("monitoring of %s: %s", fs.name, e)
+            self.count_error(OBSERVE)
+            sample = failed(fs, e)
+        return replace(
+            sample,
+            plan=self._plan(fs),
+            analysis=self._analysis(fs, ours.top_subvolumes),
+            history=tuple(memory.history),
+        )
+
+    def _judge(self, fs: FsState, sample: FsSample, memory: Memory, settings: Settings) -> FsSample:
+        learned = self._analyzer.learned(fs.fscid)
+        started = time.monotonic()
+        try:
+            judged = judge(sample, memory, settings, learned, mask_of(fs), self._engine.call)
+        except PartitionerError as e:
+            self._log.warning("monitoring of %s: %s", fs.name, e)
+            self.count_error(JUDGE)
+            self._engine_problem = str(e)
+            return replace(sample, problem=str(e))
+        self._judgements = self._judgements.plus(time.monotonic() - started)
+        return judged
+
+    def _plan(self, fs: FsState) -> PlanState | None:
+        try:
+            return plan_state(self._partitioner.newest(fs, None))
+        except PartitionerError:  # none, or the journal was not read yet
+            return None
+
+    def _analysis(self, fs: FsState, top: int) -> AnalysisState | None:
+        try:
+            return analysis_state(self._analyzer.get(fs), top)
+        except NotFound:
+            return None

@@ -1,0 +1,135 @@
+# SPDX-License-Identifier: LGPL-2.1-or-later
+"""What is known at the end of an epoch. Frozen: readers share it without a lock."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+
+EXPORTER, IMPORTER = "exporter", "importer"  # roles of Lunule's Algorithm 1
+
+
+@dataclass(frozen=True)
+class RankState:
+    """One rank in the last epoch."""
+
+    rank: int
+    daemon: str  # "mds.NAME", the ceph_daemon label of ceph_mds_metadata
+    load: float  # req/s
+    latency: float  # s
+    inodes: int
+    exported: int  # inodes since the MDS started
+    imported: int  # likewise
+    fell_back: bool | None  # lately used the built-in balancer for our policy; None: no policy of ours
+    forecast: float | None = None  # req/s in the next epoch; None: not judged
+    saturated: bool = False
+    role: str = ""  # EXPORTER, IMPORTER or neither
+
+
+@dataclass(frozen=True)
+class Move:
+    """Load that Algorithm 1 would move between two ranks, req/s."""
+
+    source: int
+    target: int
+    amount: float
+
+
+@dataclass(frozen=True)
+class Judged:
+    """The engine's judgement of one file system. Numbers without unit but the capacity, req/s a rank."""
+
+    factor: float
+    threshold: float
+    urgency: float
+    variation: float
+    capacity: float
+    capacity_source: str
+    moves: tuple[Move, ...]
+    uneven_epochs: int  # how many epochs in a row, up to now, were above the threshold
+
+
+@dataclass(frozen=True)
+class SubvolumeState:
+    """One subvolume (or named directory) of the newest analysis."""
+
+    name: str
+    klass: str
+    workload: float  # LINE's points
+    requests: float  # req/s
+    wss: float  # inodes
+    ranks: tuple[int, ...]
+
+
+@dataclass(frozen=True)
+class AnalysisState:
+    """The newest analysis that came to a judgement."""
+
+    ended: float  # seconds since the Unix epoch
+    recommended: int
+    reason: str
+    total: int  # subvolumes in all
+    top: tuple[SubvolumeState, ...]
+
+
+@dataclass(frozen=True)
+class PlanState:
+    """The plan that is executed, else the last made or run. Times in seconds since the Unix epoch."""
+
+    name: str
+    state: str
+    why: str
+    waiting: bool  # paused by a guard, not by the operator
+    progress: float  # 0 to 1
+    inodes: float  # the planner's estimate of what is to move
+    started: float | None
+    finished: float | None
+
+
+@dataclass(frozen=True)
+class Point:
+    """One epoch of the page's chart."""
+
+    time: float  # seconds since the Unix epoch
+    factor: float
+
+
+@dataclass(frozen=True)
+class FsSample:
+    """One file system at the end of an epoch."""
+
+    fs: str
+    time: float  # seconds since the Unix epoch
+    ranks: tuple[RankState, ...]
+    judged: Judged | None
+    plan: PlanState | None = None
+    analysis: AnalysisState | None = None
+    history: tuple[Point, ...] = ()
+    problem: str = ""
+
+    @property
+    def load(self) -> float:
+        """req/s of all ranks."""
+        return sum(r.load for r in self.ranks)
+
+
+@dataclass(frozen=True)
+class Timing:
+    """How often something was done, and how long that took in all, s."""
+
+    count: int = 0
+    seconds: float = 0.0
+
+    def plus(self, seconds: float) -> "Timing":
+        """One more."""
+        return Timing(self.count + 1, self.seconds + seconds)
+
+
+@dataclass(frozen=True)
+class Snapshot:
+    """Everything the endpoint shows."""
+
+    time: float = 0.0  # end of the epoch, seconds since the Unix epoch; 0: none has ended yet
+    filesystems: tuple[FsSample, ...] = ()
+    engine_problem: str = ""  # why the engine gave no judgement in this epoch
+    epochs: Timing = Timing()
+    judgements: Timing = Timing()
+    errors: Mapping[str, int] = field(default_factory=dict)  # by stage

@@ -1,0 +1,112 @@
+# SPDX-License-Identifier: LGPL-2.1-or-later
+"""What a Mantle policy is told from outside, as Mantle forgets everything between beats."""
+
+import hashlib
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+
+from ..model import FsState
+from ..options import Settings
+from .ranks import DEFAULT_MASKS, mask_ranks
+
+PREFIX = "mds_partitioner."  # of every object that the module writes into a metadata pool
+
+
+@dataclass(frozen=True)
+class Growth:
+    """``seen``: a rank's load when it was forecast; ``by``: what it grows by in one epoch; req/s."""
+
+    seen: float
+    by: float
+
+
+@dataclass(frozen=True)
+class Hints:
+    """The values of mantle/lunule.lua's ``hints``; units as there."""
+
+    capacity: float
+    smoothness: float
+    threshold: float
+    role_threshold: float
+    limit: float | None = None
+    mask: tuple[int, ...] | None = None  # None: every rank
+    resting: tuple[int, ...] = ()
+    growth: Mapping[int, Growth] = field(default_factory=dict)
+    expires: int = 0  # Unix time in s, of the growth
+
+
+def mask_of(fs: FsState) -> tuple[int, ...] | None:
+    """The ranks of ``bal_rank_mask``; None when it names every rank."""
+    if fs.bal_rank_mask in DEFAULT_MASKS:
+        return None
+    ranks = mask_ranks(fs.bal_rank_mask)
+    return None if set(fs.ranks_in) <= set(ranks) else ranks
+
+
+def growth(loads: Sequence[float], forecast: Sequence[float], dead_band: float) -> dict[int, Growth]:
+    """Forecast growths worth telling: above ``dead_band`` times the mean load. (ranks,) each, req/s."""
+    least = dead_band * sum(loads) / len(loads) if loads else 0.0
+    return {
+        rank: Growth(round(load, 1), round(next_load - load, 1))
+        for rank, (load, next_load) in enumerate(zip(loads, forecast, strict=True))
+        if abs(next_load - load) > least
+    }
+
+
+def differ(old: Hints, new: Hints, dead_band: float) -> bool:
+    """Do they differ by more than a dead band? Any other setting, mask or resting rank counts."""
+    fixed = ("smoothness", "threshold", "role_threshold", "limit", "mask", "resting")
+    if any(getattr(old, name) != getattr(new, name) for name in fixed):
+        return True
+    if abs(new.capacity - old.capacity) > dead_band * old.capacity:
+        return True
+    if set(old.growth) != set(new.growth):
+        return True
+    return any(abs(g.by - old.growth[rank].by) > dead_band * abs(g.seen) for rank, g in new.growth.items())
+
+
+def make_hints(fs: FsState, settings: Settings, capacity: float, resting: Sequence[int]) -> Hints:
+    """Hints without a forecast."""
+    return Hints(
+        capacity=round(capacity, 1),
+        smoothness=settings.smoothness,
+        threshold=settings.imbalance_threshold,
+        role_threshold=settings.role_threshold,
+        limit=settings.epoch_capacity or None,
+        mask=mask_of(fs),
+        resting=tuple(resting),
+    )
+
+
+def _list(ranks: Sequence[int]) -> str:
+    return "{" + ", ".join(str(rank) for rank in ranks) + "}"
+
+
+def lua(hints: Hints) -> str:
+    """What defines ``hints``, in Lua, on one line with no end: errors then name a policy's own lines."""
+    fields = {
+        "capacity": repr(hints.capacity),
+        "smoothness": repr(hints.smoothness),
+        "threshold": repr(hints.threshold),
+        "role_threshold": repr(hints.role_threshold),
+        "limit": None if hints.limit is None else repr(hints.limit),
+        "mask": None if hints.mask is None else _list(hints.mask),
+        "resting": _list(hints.resting) if hints.resting else None,
+        "growth": ("{" + ", ".join(_growth(*item) for item in sorted(hints.growth.items())) + "}")
+        if hints.growth
+        else None,
+        "expires": str(hints.expires) if hints.growth else None,
+    }
+    pairs = ", ".join(f"{name} = {value}" for name, value in fields.items() if value is not None)
+    return f"--[[ written by mds_partitioner ]] hints = {{{pairs}}} "
+
+
+def _growth(rank: int, growth: Growth) -> str:
+    return f"[{rank}] = {{seen = {growth.seen!r}, by = {growth.by!r}}}"
+
+
+def policy_object(policy: str, hints: Hints, source: str) -> tuple[str, str]:
+    """Name and text of the RADOS object: the name follows the content, as MDSs read a policy again only when
+    its name changes."""
+    text = lua(hints) + source
+    return f"{PREFIX}{policy}.{hashlib.sha256(text.encode()).hexdigest()[:16]}", text

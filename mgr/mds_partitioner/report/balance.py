@@ -1,0 +1,132 @@
+# SPDX-License-Identifier: LGPL-2.1-or-later
+"""What ``balance status`` shows: the policy, and what each rank decided lately and why."""
+
+import time
+from dataclasses import asdict
+from typing import Any
+
+from ..act.switch import Switch, in_force
+from ..model import FsState
+from ..plan.hints import Hints
+from ..plan.ranks import format_ranks
+from ..verify.decisions import Decision, Watch
+from .text import count, table
+
+OFF = "off"
+
+
+def value(fs: FsState, switch: Switch | None, watch: Watch) -> dict[str, Any]:
+    """As plain data; loads in req/s, targets in popularity, moved in inodes."""
+    base: dict[str, Any] = {
+        "fs": fs.name,
+        "state": switch.state if switch else OFF,
+        "balancer": fs.balancer,
+        "balance_automate": fs.balance_automate,
+    }
+    if switch is None:
+        return base
+    return base | {
+        "policy": switch.policy,
+        "object": switch.object,
+        "in_force": in_force(fs, switch),
+        "hints": asdict(switch.hints),
+        "replaced": {"balancer": switch.old_balancer, "balance_automate": switch.old_automate},
+        "imbalance_factor": watch.judged.get("imbalance_factor"),
+        "threshold": switch.hints.threshold,
+        "capacity": watch.judged.get("capacity"),
+        "fallbacks": watch.fallbacks,
+        "problem": watch.problem,
+        "ranks": [_rank_value(fs, watch, rank) for rank in fs.ranks_in],
+    }
+
+
+def _role(watch: Watch, rank: int) -> str:
+    if rank in watch.judged.get("exporters", ()):
+        return "exporter"
+    return "importer" if rank in watch.judged.get("importers", ()) else "-"
+
+
+def _moved(watch: Watch, rank: int) -> tuple[int, int]:
+    """Inodes exported and imported since this manager began to watch."""
+    if not watch.samples or rank not in watch.moved:
+        return 0, 0
+    before = watch.moved[rank]
+    now = next(((s.exported_total, s.imported_total) for s in watch.samples[-1] if s.rank == rank), before)
+    return max(0, now[0] - before[0]), max(0, now[1] - before[1])
+
+
+def _rank_value(fs: FsState, watch: Watch, rank: int) -> dict[str, Any]:
+    exported, imported = _moved(watch, rank)
+    loads = {s.rank: s.requests for s in watch.samples[-1]} if watch.samples else {}
+    return {
+        "rank": rank,
+        "requests": round(loads.get(rank, 0.0), 2),
+        "role": _role(watch, rank),
+        "exported_inodes": exported,
+        "imported_inodes": imported,
+        "decisions": [asdict(decision) for decision in watch.decisions.get(rank, ())],
+    }
+
+
+def text(fs: FsState, switch: Switch | None, watch: Watch) -> str:
+    """For people: one row a rank."""
+    if switch is None:
+        how = f"the balancer '{fs.balancer}'" if fs.balancer else "the built-in balancer"
+        return f"'{fs.name}': no policy of mds_partitioner; " + (
+            f"{how} is on" if fs.balance_automate else "balance_automate is off"
+        )
+    return "\n".join([*_head(fs, switch, watch), "", _table(fs, watch), *_tail(fs, switch, watch)])
+
+
+def _head(fs: FsState, switch: Switch, watch: Watch) -> list[str]:
+    lines = [f"'{fs.name}': {switch.state}, policy {switch.policy} ({switch.object})", _hints(switch.hints)]
+    if watch.judged:
+        factor, capacity = watch.judged["imbalance_factor"], watch.judged["capacity"]
+        over = "above" if factor > switch.hints.threshold else "not above"
+        lines.append(
+            f"imbalance factor {factor:.3f}, {over} {switch.hints.threshold:g}; "
+            f"capacity of a rank {capacity['value']:.0f} req/s ({capacity['source']})"
+        )
+    return lines
+
+
+def _hints(hints: Hints) -> str:
+    mask = "every rank" if hints.mask is None else format_ranks(hints.mask)
+    parts = [f"hints: ranks {mask}", f"C {hints.capacity:g} req/s"]
+    if hints.resting:
+        parts.append(f"resting {format_ranks(hints.resting)}")
+    parts += [f"rank {rank} grows by {g.by:g} req/s" for rank, g in sorted(hints.growth.items())]
+    return ", ".join(parts)
+
+
+def _table(fs: FsState, watch: Watch) -> str:
+    rows = []
+    for rank in fs.ranks_in:
+        row = _rank_value(fs, watch, rank)
+        last: Decision | None = next(iter(reversed(watch.decisions.get(rank, ()))), None)
+        rows.append(
+            (
+                rank,
+                count(row["requests"]),
+                row["role"],
+                count(row["exported_inodes"]),
+                count(row["imported_inodes"]),
+                "-" if last is None else f"{time.time() - last.time:.0f} s ago",
+                "-" if last is None else last.line,
+            )
+        )
+    columns = ("Rank", "reqs/s", "Role", "Exported", "Imported", "Decided", "Decision")
+    return table(columns, rows, left=("Role", "Decision"))
+
+
+def _tail(fs: FsState, switch: Switch, watch: Watch) -> list[str]:
+    lines = []
+    if not in_force(fs, switch):
+        lines.append(
+            f"not in force: balancer is '{fs.balancer}' and balance_automate "
+            f"{str(fs.balance_automate).lower()}, as an operator set them since"
+        )
+    lines += [f"FELL BACK to the built-in balancer: {who}" for who in watch.fallbacks]
+    if watch.problem:
+        lines.append(f"problem: {watch.problem}")
+    return ["", *lines] if lines else []

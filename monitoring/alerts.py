@@ -1,0 +1,149 @@
+# SPDX-License-Identifier: LGPL-2.1-or-later
+"""The alerts, in ceph-mixin's manner: names, labels and annotations as there, a cluster label on everything.
+
+Every metric is aggregated by the labels that matter, so that a fail-over of the managers, after which another
+instance is scraped, neither doubles a series nor starts an alert's waiting anew.
+"""
+
+from dataclasses import dataclass
+from typing import Any
+
+import yaml
+
+GROUP = "mds_partitioner"
+RUNBOOKS = "docs/runbooks"
+CLUSTER = "cluster {{ $labels.cluster }}"
+FS = "File system {{ $labels.fs }}"
+RANK = "rank {{ $labels.rank }} ({{ $labels.ceph_daemon }})"
+PLAN = "plan {{ $labels.plan }}"
+
+_FS, _RANK, _PLAN = "cluster, fs", "cluster, fs, rank, ceph_daemon", "cluster, fs, plan"
+
+
+def metric(name: str, by: str, over: str = "{}", matching: str = "") -> str:
+    """A metric of ours, one series for each value of ``by``; ``over`` goes around each instance's."""
+    return f"max by ({by}) ({over.format(f'ceph_mds_partitioner_{name}{matching}')})"
+
+
+_UNDER_WAY, _ROLLED_BACK = '{state=~"running|rolling-back"}', '{state="rolled-back"}'
+FACTOR, THRESHOLD = metric("imbalance_factor_ratio", _FS), metric("imbalance_threshold_ratio", _FS)
+CAPACITY = metric("rank_capacity_requests_per_second", _FS)
+LOAD = metric("rank_load_requests_per_second", _RANK, "avg_over_time({}[5m])")
+UTILISATION = f"{LOAD} / on (cluster, fs) group_left () {CAPACITY}"
+
+
+@dataclass(frozen=True)
+class Alert:
+    """One rule. ``wait`` is how long the expression must hold."""
+
+    name: str
+    expr: str
+    wait: str
+    summary: str
+    description: str
+
+    def rule(self) -> dict[str, Any]:
+        """As Prometheus reads it."""
+        return {
+            "alert": self.name,
+            "annotations": {
+                "description": self.description,
+                "documentation": f"{RUNBOOKS}/{self.name}.md",
+                "summary": self.summary,
+            },
+            "expr": self.expr,
+            "for": self.wait,
+            "labels": {"severity": "warning", "type": "ceph_default"},
+        }
+
+
+ALERTS = (
+    Alert(
+        name="CephFilesystemMetadataImbalance",
+        expr=f"{FACTOR} > on ({_FS}) {THRESHOLD}",
+        wait="5m",
+        summary=f"MDS ranks of {{{{ $labels.fs }}}} are unevenly loaded on {CLUSTER}",
+        description=f"{FS} has had an imbalance factor above its threshold for 5 minutes: some ranks are "
+        "near what they can serve while others are not. 'ceph mds_partitioner imbalance' shows the ranks; "
+        "'partition plan' proposes what to move.",
+    ),
+    Alert(
+        name="CephFilesystemRankNearCapacity",
+        expr=f"{UTILISATION} > 0.9",
+        wait="10m",
+        summary=f"MDS {RANK} of {{{{ $labels.fs }}}} is near its capacity on {CLUSTER}",
+        description=f"{FS}: {RANK} has served more than 90 % of what a rank can serve for 10 minutes. "
+        "Its clients wait.",
+    ),
+    Alert(
+        name="CephFilesystemRankForecastAboveCapacity",
+        expr=f"({metric('rank_load_requests_per_second', _RANK, 'predict_linear({}[30m], 3600)')} / "
+        f"on (cluster, fs) group_left () {CAPACITY} > 1) and on ({_RANK}) ({UTILISATION} > 0.5)",
+        wait="15m",
+        summary=f"MDS {RANK} of {{{{ $labels.fs }}}} will exceed its capacity on {CLUSTER}",
+        description=f"{FS}: if the load of {RANK} goes on growing as in the last 30 minutes, it exceeds what "
+        "a rank can serve within the hour.",
+    ),
+    Alert(
+        name="CephFilesystemMetadataOverload",
+        expr=f"sum by ({_FS}) ({LOAD}) / ({metric('active_ranks', _FS)} * {CAPACITY}) > 0.85",
+        wait="15m",
+        summary=f"All MDS ranks of {{{{ $labels.fs }}}} together are overloaded on {CLUSTER}",
+        description=f"{FS}: the mean load of its ranks has been above 85 % of what a rank can serve for 15 "
+        "minutes. Moving metadata cannot cure that: it needs more active MDSs, or less load.",
+    ),
+    Alert(
+        name="CephFilesystemPartitionPlanStalled",
+        expr=f"({metric('plan_state', _PLAN, matching=_UNDER_WAY)} == 1 and "
+        f"on ({_PLAN}) {metric('plan_progress_ratio', _PLAN, 'changes({}[15m])')} == 0) or "
+        f"{metric('plan_waiting', _PLAN)} == 1",
+        wait="10m",
+        summary=f"Partition {PLAN} of {{{{ $labels.fs }}}} does not advance on {CLUSTER}",
+        description=f"{FS}: {PLAN} is under way, but for 10 minutes it has waited for the file system to "
+        "recover, or no step of it has ended. 'ceph mds_partitioner partition status' says why.",
+    ),
+    Alert(
+        name="CephFilesystemPartitionPlanRolledBack",
+        expr=f"{metric('plan_state', _PLAN, matching=_ROLLED_BACK)} == 1 and on ({_PLAN}) "
+        f"time() - {metric('plan_end_timestamp_seconds', _PLAN)} < 3600",
+        wait="1m",
+        summary=f"Partition {PLAN} of {{{{ $labels.fs }}}} was rolled back on {CLUSTER}",
+        description=f"{FS}: {PLAN} was rolled back within the last hour: the imbalance that it was made for "
+        "is likely to be back.",
+    ),
+    Alert(
+        name="CephFilesystemBalancerPolicyFallback",
+        expr=f"{metric('policy_fallback', _RANK, 'max_over_time({}[5m])')} > 0",
+        wait="0m",
+        summary=f"MDS {RANK} of {{{{ $labels.fs }}}} left the balancer policy on {CLUSTER}",
+        description=f"{FS}: {RANK} could not run the policy that mds_partitioner installed and used the "
+        "built-in balancer in its place: the two move subtrees back and forth.",
+    ),
+    Alert(
+        name="CephFilesystemPartitionerDown",
+        expr=f'{metric("active", "cluster")} == 0 or max by (cluster) (up{{job="mds_partitioner"}}) == 0 or '
+        '(max by (cluster) (ceph_mgr_module_status{name="mds_partitioner"}) > 0 unless on (cluster) '
+        f"{metric('active', 'cluster')}) or "
+        f"time() - {metric('epoch_end_timestamp_seconds', 'cluster')} > 300",
+        wait="5m",
+        summary=f"The mds_partitioner module does not work on {CLUSTER}",
+        description="No manager has answered for mds_partitioner with fresh numbers for 5 minutes: imbalance "
+        "goes unnoticed, and plans do not advance.",
+    ),
+    Alert(
+        name="CephFilesystemPartitionerEngineDown",
+        expr=f"{metric('engine_up', 'cluster')} == 0",
+        wait="5m",
+        summary=f"The engine of mds_partitioner does not work on {CLUSTER}",
+        description="The numeric process of mds_partitioner has not answered for 5 minutes: nothing is "
+        "judged, and no plan can be made. 'ceph health detail' has its last words.",
+    ),
+)
+
+HEADER = "# Made by `python3 -m monitoring` from monitoring/alerts.py: edit that.\n"
+
+
+def rules() -> str:
+    """The text of prometheus_alerts.yml."""
+    group = {"groups": [{"name": GROUP, "rules": [alert.rule() for alert in ALERTS]}]}
+    return HEADER + str(yaml.safe_dump(group, sort_keys=False, width=1000))

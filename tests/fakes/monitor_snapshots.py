@@ -1,0 +1,88 @@
+# SPDX-License-Identifier: LGPL-2.1-or-later
+"""Snapshots to show: an uneven file system and one that does not answer."""
+
+import math
+from dataclasses import replace
+
+from mds_partitioner.monitor.state import (
+    EXPORTER,
+    IMPORTER,
+    AnalysisState,
+    FsSample,
+    Judged,
+    Move,
+    PlanState,
+    Point,
+    RankState,
+    Snapshot,
+    SubvolumeState,
+    Timing,
+)
+
+NOW = 1_795_000_000.0
+HOSTILE = (
+    "<script>document.title='owned'</script>",
+    '"><img src=x onerror=alert(1)>',
+    "a\nb",
+    "a\\nb",
+    "not utf-8: \udcff",
+    'quote" and \\ and {brace="1"} 1',
+    "%s %n {0}",
+    "x" * 255,
+)
+
+
+def rank(number: int, load: float, role: str = IMPORTER) -> RankState:
+    """A rank; only rank 1 is watched for fallbacks."""
+    return RankState(
+        rank=number,
+        daemon=f"mds.{'abcd'[number]}",
+        load=load,
+        latency=0.004,
+        inodes=1000,
+        exported=50 * number,
+        imported=7,
+        fell_back=True if number == 1 else None,
+        forecast=load * 1.1,
+        saturated=number == 0,
+        role=role,
+    )
+
+
+def judged(factor: float = 0.83, uneven_epochs: int = 12) -> Judged:
+    """A judgement with all load on rank 0."""
+    moves = (Move(0, 1, 120.0), Move(0, 2, 150.0), Move(0, 3, 163.0))
+    return Judged(factor, 0.075, 0.97, 1.7, 640.0, "learned at saturation", moves, uneven_epochs)
+
+
+def subvolume(name: str, workload: float = 10.0) -> SubvolumeState:
+    """A row of the table."""
+    return SubvolumeState(name, "light", workload, 3.0, 40.0, (0, 1))
+
+
+def plan(state: str = "running", progress: float = 0.42) -> PlanState:
+    """A plan under way."""
+    return PlanState("plan-1", state, "", False, progress, 12_000.0, NOW - 60, None)
+
+
+def uneven(names: tuple[str, ...] = ("heavy-1", "heavy-2")) -> FsSample:
+    """One file system, uneven, analyzed, with a plan."""
+    ranks = (rank(0, 612.0, EXPORTER), rank(1, 31.0), rank(2, 12.0), rank(3, 0.0, ""))
+    history = tuple(Point(NOW - 10 * i, 0.5 + 0.4 * math.sin(i / 20)) for i in range(300, -1, -1))
+    top = tuple(subvolume(name, 100.0 - i) for i, name in enumerate(names))
+    analysis = AnalysisState(NOW - 300, 3, "for the load", 24, top)
+    return FsSample("cephfs", NOW, ranks, judged(), plan(), analysis, history)
+
+
+def snapshot(sample: FsSample | None = None) -> Snapshot:
+    """That, and a file system that does not answer."""
+    silent = FsSample("silent", NOW, (), None, problem="file system 'silent' does not answer")
+    return Snapshot(
+        NOW, (sample or uneven(), silent), "", Timing(10, 3.2), Timing(9, 0.45), {"observe": 0, "judge": 2}
+    )
+
+
+def broken() -> Snapshot:
+    """The engine gave no judgement."""
+    blind = replace(uneven(), judged=None)
+    return replace(snapshot(blind), engine_problem="the engine failed at 'judge': no answer within 60 s")

@@ -1,0 +1,274 @@
+# SPDX-License-Identifier: LGPL-2.1-or-later
+"""The MDSs themselves balance by a policy of ours, on stock Ceph."""
+
+import time
+from collections.abc import Callable, Iterator
+
+import pytest
+from support import FS, NOGROUP, Answer, Cluster, at_work, client, wait_for
+
+from lab.clients.spec import LoadSpec
+
+NAMES = tuple(f"b{i}" for i in range(8))
+RATE = 30.0  # req/s a client, of operations; some take more than one request
+CAPACITY = 400  # C that makes all of it on one rank harmful
+BEAT_S = 5  # the tests' mds_bal_interval
+BEATS = 18  # what three minutes have at Ceph's default of 10 s
+FALLBACK = "MDS_PARTITIONER_FALLBACK"
+PREFIX = "mds_partitioner."
+
+
+@pytest.fixture(scope="module")
+def even(running: Cluster) -> Iterator[LoadSpec]:
+    """Eight subvolumes with the same load each."""
+    running.lab.monitor.command("config set", who="mds", name="mds_bal_interval", value=str(BEAT_S))
+    paths = running.lab.make_subvolumes(NAMES)
+    load = LoadSpec(tuple(client(name, paths[name], rate=RATE) for name in NAMES))
+    running.lab.prepare(load)
+    yield load
+    running.lab.monitor.command("config rm", who="mds", name="mds_bal_interval")
+
+
+@pytest.fixture
+def balanced(cluster: Cluster) -> Iterator[Cluster]:
+    """A cluster on whose rank 0 everything is; without a policy again at the end."""
+    cluster.set(rank_capacity=CAPACITY, hint_interval=2)
+    go_home(cluster)
+    yield cluster
+    cluster.partitioner("balance", "off", FS)
+    cluster.set(rank_capacity=0, hint_interval=60)
+    go_home(cluster)
+
+
+def go_home(cluster: Cluster) -> None:
+    """Everything without a pin back to rank 0."""
+    place(cluster, dict.fromkeys(NAMES, 0))
+
+
+def place(cluster: Cluster, ranks: dict[str, int]) -> None:
+    """Hand directories over by hand, as ``export dir`` does, without a pin."""
+    wanted = {f"{NOGROUP}/{name}": rank for name, rank in ranks.items()}
+    if set(ranks.values()) == {0}:
+        wanted = {p: 0 for p in cluster.authority() if not p.startswith("~")} | wanted
+
+    def there() -> bool:
+        authority = cluster.authority()
+        found = {path: owner(authority, path) for path in wanted}
+        wrong = {path: rank for path, rank in found.items() if rank != wanted[path]}
+        for path, rank in wrong.items():
+            cluster.tell(rank, "export", "dir", path or "/", str(wanted[path]))
+        return not wrong
+
+    wait_for(f"placed as {ranks}", there)
+
+
+def owner(authority: dict[str, int], path: str) -> int:
+    """The rank of the nearest subtree at or above a path."""
+    while path not in authority and path:
+        path = path.rpartition("/")[0]
+    return authority.get(path, 0)
+
+
+def shares(cluster: Cluster) -> list[float]:
+    """Each rank's part of all requests."""
+    ranks = cluster.json("imbalance", FS)["ranks"]
+    total = sum(r["requests"] for r in ranks)
+    return [r["requests"] / total if total else 0.0 for r in ranks]
+
+
+def exported(cluster: Cluster) -> list[int]:
+    """Inodes exported by each rank since its MDS started."""
+    return [cluster.tell(rank, "perf", "dump", "mds")["mds"]["exported_inodes"] for rank in range(4)]
+
+
+def imported(cluster: Cluster) -> list[int]:
+    return [cluster.tell(rank, "perf", "dump", "mds")["mds"]["imported_inodes"] for rank in range(4)]
+
+
+def objects(cluster: Cluster) -> list[str]:
+    """Our objects in the metadata pool."""
+    pool = cluster.mon("fs get", fs_name=FS)["mdsmap"]["metadata_pool"]
+    listed = cluster.lab.exec(["rados", "-p", pool_name(cluster, pool), "ls"]).stdout.split()
+    return sorted(name for name in listed if name.startswith(PREFIX))
+
+
+def pool_name(cluster: Cluster, number: int) -> str:
+    return next(p["poolname"] for p in cluster.mon("osd lspools") if p["poolnum"] == number)
+
+
+def old_balancer_lines(cluster: Cluster) -> int:
+    lines = cluster.lab.ceph("log", "last", "1000", "warn", "cluster")
+    return str(lines).count("using old balancer")
+
+
+def give(cluster: Cluster, policy: str, *args: str) -> Answer:
+    """``balance on -i FILE``."""
+    cluster.lab.exec(["sh", "-c", "cat > /tmp/policy.lua"], stdin=policy)
+    return cluster.cli("mds_partitioner", "balance", "on", FS, "-i", "/tmp/policy.lua", *args)
+
+
+def decided(cluster: Cluster, count: int = 1) -> Callable[[], bool]:
+    """Has every rank decided so often?"""
+
+    def enough() -> bool:
+        ranks = cluster.json("balance", "status", FS)["ranks"]
+        return all(len(rank["decisions"]) >= count for rank in ranks)
+
+    return enough
+
+
+def test_one_hot_rank_is_spread_and_off_restores_everything(balanced: Cluster, even: LoadSpec) -> None:
+    settings, complaints = balanced.fs_settings(), old_balancer_lines(balanced)
+    with at_work(balanced, even):
+        balanced.partitioner("balance", "on", FS, "--policy", "lunule")
+        wait_for("no rank has more than 45 % of the load", lambda: 0 < max(shares(balanced)) < 0.45)
+        wait_for("every rank has decided", decided(balanced))
+        status = balanced.json("balance", "status", FS)
+        assert status["in_force"]
+        assert status["policy"] == "lunule"
+        assert "IF 0." in status["ranks"][0]["decisions"][-1]["line"]
+        assert status["ranks"][0]["exported_inodes"] > 0
+        assert sum(r["imported_inodes"] for r in status["ranks"][1:]) > 0
+        text = balanced.partitioner("balance", "status", FS)
+        assert "policy lunule" in text
+        assert "FELL BACK" not in text
+        now = balanced.fs_settings()
+        assert now["balancer"] == status["object"]
+        assert now["flags_state"]["balance_automate"] is True
+        assert status["object"] in objects(balanced)
+    assert old_balancer_lines(balanced) == complaints, "no MDS used the built-in balancer"
+    assert FALLBACK not in balanced.health()
+    balanced.partitioner("balance", "off", FS)
+    assert balanced.fs_settings() == settings
+    assert objects(balanced) == []
+    assert "no policy" in balanced.partitioner("balance", "off", FS), "off twice is fine"
+
+
+def test_even_load_is_left_alone(balanced: Cluster, even: LoadSpec) -> None:
+    place(balanced, {name: i // 2 for i, name in enumerate(NAMES)})
+    with at_work(balanced, even):
+        balanced.partitioner("balance", "on", FS)
+        wait_for("every rank has decided", decided(balanced, 2))
+        before = exported(balanced)
+        time.sleep(BEATS * BEAT_S)
+        assert exported(balanced) == before
+
+
+def test_harmless_imbalance_is_left_alone_until_it_does_harm(balanced: Cluster, even: LoadSpec) -> None:
+    balanced.set(rank_capacity=100_000)
+    with at_work(balanced, even):
+        balanced.partitioner("balance", "on", FS)
+        wait_for("every rank has decided", decided(balanced, 2))
+        before = exported(balanced)
+        first = balanced.json("balance", "status", FS)["object"]
+        time.sleep(6 * BEAT_S)
+        assert exported(balanced) == before
+        assert balanced.json("balance", "status", FS)["object"] == first, "nothing to push"
+        balanced.set(rank_capacity=CAPACITY)
+        wait_for("new hints are pushed", lambda: balanced.json("balance", "status", FS)["object"] != first)
+        wait_for("the load is spread", lambda: 0 < max(shares(balanced)) < 0.6)
+        assert len(objects(balanced)) <= 2, "objects that nobody reads any more are removed"
+
+
+def test_ranks_outside_the_mask_receive_nothing(balanced: Cluster, even: LoadSpec) -> None:
+    balanced.fs_set("bal_rank_mask", "0x3")
+    before = imported(balanced)
+    with at_work(balanced, even):
+        balanced.partitioner("balance", "on", FS)
+        assert balanced.json("balance", "status", FS)["hints"]["mask"] == [0, 1]
+        wait_for("ranks 0 and 1 share the load", lambda: 0.3 < shares(balanced)[1] < 0.7)
+    now = imported(balanced)
+    assert now[1] > before[1]
+    assert now[2:] == before[2:]
+
+
+@pytest.mark.parametrize(
+    ("policy", "why"),
+    [
+        ("return {[0] = 0,, }", "not Lua 5.3: policy:1: unexpected symbol near ','"),
+        ("while true do end", "it runs for too long"),
+        ("return {1}", "returns the key 1"),
+        ("return io.open('/etc/passwd')", "global 'io'"),
+        ("-- " + "x" * 50_000, "at most 49152 are allowed"),
+    ],
+)
+def test_a_policy_that_would_fail_goes_near_no_mds(balanced: Cluster, policy: str, why: str) -> None:
+    settings = balanced.fs_settings()
+    answer = give(balanced, policy)
+    assert answer.code == 22
+    assert why in answer.err
+    assert balanced.fs_settings() == settings
+    assert objects(balanced) == []
+
+
+def test_an_unknown_policy_is_named_with_those_there_are(balanced: Cluster) -> None:
+    answer = balanced.cli("mds_partitioner", "balance", "on", FS, "--policy", "heat")
+    assert answer.code == 22
+    assert "'heat' is not a policy: use lunule or greedyspill" in answer.err
+
+
+def test_the_operators_own_policy_is_put_in_force(balanced: Cluster) -> None:
+    own = "local t = {} for i = 0, #mds do t[i] = 0 end BAL_LOG(2, 'at rest') return t"
+    assert give(balanced, own).code == 0
+    status = balanced.json("balance", "status", FS)
+    assert status["policy"] == "custom"
+    wait_for("every rank has decided", decided(balanced))
+    assert balanced.json("balance", "status", FS)["ranks"][3]["decisions"][-1]["line"] == "at rest"
+
+
+def test_an_mds_that_falls_back_is_a_health_warning_until_it_does_not(balanced: Cluster) -> None:
+    # In the sandbox BAL_LOG is Python's: the one thing that it cannot offer as Mantle does.
+    treacherous = """
+    if type(BAL_LOG) == "function" then error("only on an MDS") end
+    local t = {} for i = 0, #mds do t[i] = 0 end return t
+    """
+    assert give(balanced, treacherous).code == 0
+    check = wait_for("the health check", lambda: balanced.health().get(FALLBACK))
+    assert "balance status" in check["detail"][0]["message"]
+    assert "FELL BACK" in balanced.partitioner("balance", "status", FS)
+    balanced.partitioner("balance", "on", FS, "--policy", "lunule")
+    wait_for("the health check clears", lambda: FALLBACK not in balanced.health())
+
+
+def test_an_operators_balancer_is_replaced_by_force_only_and_comes_back(balanced: Cluster) -> None:
+    balanced.fs_set("balancer", "mine.lua")
+    try:
+        answer = balanced.cli("mds_partitioner", "balance", "on", FS)
+        assert answer.code == 1
+        assert "mine.lua" in answer.err
+        assert balanced.fs_settings()["balancer"] == "mine.lua"
+        balanced.partitioner("balance", "on", FS, "--force")
+        assert balanced.fs_settings()["balancer"].startswith(PREFIX)
+        balanced.partitioner("balance", "off", FS)
+        assert balanced.fs_settings()["balancer"] == "mine.lua"
+    finally:
+        balanced.fs_set("balancer", "")
+
+
+def test_what_an_operator_changes_meanwhile_is_left_to_him(balanced: Cluster) -> None:
+    balanced.partitioner("balance", "on", FS)
+    balanced.fs_set("balancer", "mine.lua")
+    try:
+        assert "not in force" in balanced.partitioner("balance", "status", FS)
+        assert "mine.lua" in balanced.partitioner("balance", "off", FS)
+        assert balanced.fs_settings()["balancer"] == "mine.lua"
+        assert objects(balanced) == []
+    finally:
+        balanced.fs_set("balancer", "")
+        balanced.fs_set("balance_automate", "false")
+
+
+def test_the_next_manager_goes_on_where_the_last_one_died(balanced: Cluster) -> None:
+    settings = balanced.fs_settings()
+    balanced.partitioner("balance", "on", FS)
+    name = balanced.active_mgr()
+    balanced.lab.kill(f"mgr.{name}")
+    try:
+        wait_for("another manager", lambda: balanced.active_mgr() not in ("", name))
+        wait_for("the module answers", balanced.module_answers)
+        assert balanced.json("balance", "status", FS)["state"] == "on"
+        balanced.partitioner("balance", "off", FS)
+        assert balanced.fs_settings() == settings
+        assert objects(balanced) == []
+    finally:
+        balanced.lab.start(f"mgr.{name}")

@@ -1,0 +1,235 @@
+# SPDX-License-Identifier: LGPL-2.1-or-later
+"""Each alert fires when it should, and not when it should not: Prometheus' own rule tests."""
+
+import re
+import subprocess
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+
+import pytest
+import yaml
+
+from monitoring.alerts import ALERTS, RUNBOOKS, Alert, rules
+
+ROOT = Path(__file__).parents[2]
+CHECKED_IN = ROOT / "monitoring/prometheus_alerts.yml"
+P = "ceph_mds_partitioner_"
+FS = {"fs": "a"}
+RANK0 = {"fs": "a", "rank": "0", "ceph_daemon": "mds.x"}
+RANK1 = {"fs": "a", "rank": "1", "ceph_daemon": "mds.y"}
+PLAN = {"fs": "a", "plan": "p"}
+CAPACITY = "rank_capacity_requests_per_second"
+LOAD = "rank_load_requests_per_second"
+
+
+def series(name: str, values: str, /, **labels: str) -> dict[str, str]:
+    """An input series, one value a minute."""
+    full = name if name in ("up", "ceph_mgr_module_status") else P + name
+    text = ", ".join(f'{k}="{v}"' for k, v in {"cluster": "c", "instance": "i", **labels}.items())
+    return {"series": f"{full}{{{text}}}", "values": values}
+
+
+@dataclass(frozen=True)
+class Case:
+    """What Prometheus sees, and which labels, beside the cluster, an alert has after so many minutes."""
+
+    what: str
+    alert: str
+    seen: tuple[dict[str, str], ...]
+    minutes: int
+    labels: Mapping[str, str] | None  # None: it does not fire
+
+
+def uneven(factor: str) -> tuple[dict[str, str], ...]:
+    return (
+        series("imbalance_factor_ratio", factor, **FS),
+        series("imbalance_threshold_ratio", "0.075x40", **FS),
+    )
+
+
+def loads(*values: str, capacity: str = "100x90") -> tuple[dict[str, str], ...]:
+    ranks = (RANK0, RANK1)
+    return (
+        *(series(LOAD, v, **labels) for v, labels in zip(values, ranks, strict=False)),
+        series(CAPACITY, capacity, **FS),
+        series("active_ranks", f"{len(values)}x90", **FS),
+    )
+
+
+IMBALANCE, NEAR = "CephFilesystemMetadataImbalance", "CephFilesystemRankNearCapacity"
+FORECAST, OVERLOAD = "CephFilesystemRankForecastAboveCapacity", "CephFilesystemMetadataOverload"
+STALLED, ROLLED = "CephFilesystemPartitionPlanStalled", "CephFilesystemPartitionPlanRolledBack"
+FALLBACK, DOWN = "CephFilesystemBalancerPolicyFallback", "CephFilesystemPartitionerDown"
+ENGINE = "CephFilesystemPartitionerEngineDown"
+RUNNING = series("plan_state", "1x40", **PLAN, state="running")
+ENABLED = series("ceph_mgr_module_status", "1x40", name="mds_partitioner")
+
+CASES = (
+    Case("imbalance that lasts", IMBALANCE, uneven("0.5x40"), 6, FS),
+    Case("imbalance not yet lasting", IMBALANCE, uneven("0.5x40"), 4, None),
+    Case("imbalance that ended", IMBALANCE, uneven("0.5x10 0.01x20"), 15, None),
+    Case("benign imbalance, below the threshold", IMBALANCE, uneven("0.07x40"), 30, None),
+    Case("a short spike", IMBALANCE, uneven("0.01x5 0.9x3 0.01x20"), 9, None),
+    Case(
+        "imbalance across a fail-over",
+        IMBALANCE,
+        (
+            series("imbalance_factor_ratio", "0.5x3 stale", **FS),
+            series("imbalance_threshold_ratio", "0.075x3 stale", **FS),
+            {**series("imbalance_factor_ratio", "_x3 0.5x20", **FS, instance="j")},
+            {**series("imbalance_threshold_ratio", "_x3 0.075x20", **FS, instance="j")},
+        ),
+        7,
+        FS,
+    ),
+    Case("a full rank", NEAR, loads("95x40", "10x40"), 16, RANK0),
+    Case("a busy rank", NEAR, loads("80x40", "10x40"), 30, None),
+    Case("a full rank for a moment", NEAR, loads("10x10 100x4 10x30", "10x40"), 16, None),
+    Case("growth beyond capacity", FORECAST, loads("40+1x60", "10x60"), 46, RANK0),
+    Case("growth from little", FORECAST, loads("0+0.9x50", "10x60"), 46, None),
+    Case("much load that does not grow", FORECAST, loads("80x60", "10x60"), 46, None),
+    Case("every rank full", OVERLOAD, loads("95x40", "90x40"), 22, FS),
+    Case("one of two ranks full", OVERLOAD, loads("95x40", "10x40"), 30, None),
+    Case(
+        "a plan without progress",
+        STALLED,
+        (RUNNING, series("plan_progress_ratio", "0.3x40", **PLAN)),
+        26,
+        PLAN,
+    ),
+    Case(
+        "a plan with progress",
+        STALLED,
+        (RUNNING, series("plan_progress_ratio", "0+0.01x40", **PLAN)),
+        35,
+        None,
+    ),
+    Case("a plan that waits for the cluster", STALLED, (series("plan_waiting", "1x40", **PLAN),), 11, PLAN),
+    Case(
+        "a plan that is done",
+        STALLED,
+        (
+            series("plan_state", "0x40", **PLAN, state="running"),
+            series("plan_state", "1x40", **PLAN, state="done"),
+            series("plan_progress_ratio", "1x40", **PLAN),
+            series("plan_waiting", "0x40", **PLAN),
+        ),
+        35,
+        None,
+    ),
+    Case(
+        "a plan just rolled back",
+        ROLLED,
+        (
+            series("plan_state", "0x5 1x100", **PLAN, state="rolled-back"),
+            series("plan_end_timestamp_seconds", "_x5 300x100", **PLAN),
+        ),
+        10,
+        PLAN,
+    ),
+    Case(
+        "a plan rolled back long ago",
+        ROLLED,
+        (
+            series("plan_state", "0x5 1x100", **PLAN, state="rolled-back"),
+            series("plan_end_timestamp_seconds", "_x5 300x100", **PLAN),
+        ),
+        70,
+        None,
+    ),
+    Case("a fallback", FALLBACK, (series("policy_fallback", "0x5 1 0x20", **RANK0),), 9, RANK0),
+    Case("a fallback of long ago", FALLBACK, (series("policy_fallback", "0x5 1 0x40", **RANK0),), 30, None),
+    Case("only standbys answer", DOWN, (series("active", "0x40"),), 6, {}),
+    Case("nobody answers", DOWN, (series("up", "0x40", job="mds_partitioner"),), 6, {}),
+    Case("the module is enabled and nothing is scraped", DOWN, (ENABLED,), 6, {}),
+    Case(
+        "the epochs stand still",
+        DOWN,
+        (series("active", "1x40"), series("epoch_end_timestamp_seconds", "0x40")),
+        12,
+        {},
+    ),
+    Case(
+        "all is well",
+        DOWN,
+        (
+            ENABLED,
+            series("up", "1x40", job="mds_partitioner"),
+            series("up", "0x40", job="mds_partitioner", instance="standby"),
+            series("active", "1x40"),
+            series("active", "0x40", instance="standby"),
+            series("epoch_end_timestamp_seconds", "0+60x40"),
+        ),
+        30,
+        None,
+    ),
+    Case("the engine is dead", ENGINE, (series("engine_up", "0x40"),), 6, {}),
+    Case("the engine was restarted", ENGINE, (series("engine_up", "1x5 0x2 1x30"),), 10, None),
+)
+
+
+def rendered(text: str, labels: Mapping[str, str]) -> str:
+    return re.sub(r"{{ \$labels\.(\w+) }}", lambda m: labels.get(m[1], ""), text)
+
+
+def expected(alert: Alert, labels: Mapping[str, str]) -> dict[str, dict[str, str]]:
+    rule = alert.rule()
+    own = {"cluster": "c", **labels}
+    return {
+        "exp_labels": {**rule["labels"], **own},
+        "exp_annotations": {k: rendered(v, own) for k, v in rule["annotations"].items()},
+    }
+
+
+@pytest.mark.parametrize("case", CASES, ids=lambda case: f"{case.alert}: {case.what}")
+def test_alert(case: Case, promtool: str, tmp_path: Path) -> None:
+    alert = next(a for a in ALERTS if a.name == case.alert)
+    fires = [] if case.labels is None else [expected(alert, case.labels)]
+    test = {
+        "rule_files": [str(CHECKED_IN)],
+        "evaluation_interval": "1m",
+        "tests": [
+            {
+                "interval": "1m",
+                "input_series": list(case.seen),
+                "alert_rule_test": [
+                    {"eval_time": f"{case.minutes}m", "alertname": case.alert, "exp_alerts": fires}
+                ],
+            }
+        ],
+    }
+    file = tmp_path / "test.yml"
+    file.write_text(yaml.safe_dump(test))
+    done = subprocess.run([promtool, "test", "rules", str(file)], capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stdout + done.stderr
+
+
+def test_every_alert_is_tested_firing_and_not_firing() -> None:
+    for alert in ALERTS:
+        outcomes = {case.labels is None for case in CASES if case.alert == alert.name}
+        assert outcomes == {True, False}, f"{alert.name}: {outcomes}"
+
+
+def test_the_rules_that_are_checked_in_are_those_of_the_source() -> None:
+    assert CHECKED_IN.read_text() == rules(), "run python3 -m monitoring"
+
+
+def test_prometheus_accepts_the_rules(promtool: str) -> None:
+    done = subprocess.run(
+        [promtool, "check", "rules", str(CHECKED_IN)], capture_output=True, text=True, check=False
+    )
+    assert done.returncode == 0 and f"{len(ALERTS)} rules found" in done.stdout, done.stdout + done.stderr
+
+
+@pytest.mark.parametrize("alert", ALERTS, ids=lambda alert: alert.name)
+def test_an_alert_follows_ceph_mixins_conventions_and_has_a_runbook(alert: Alert) -> None:
+    assert alert.name.startswith("CephFilesystem")
+    rule = alert.rule()
+    assert set(rule["labels"]) == {"severity", "type"} and rule["labels"]["severity"] == "warning"
+    assert set(rule["annotations"]) == {"description", "documentation", "summary"}
+    assert "{{ $labels.cluster }}" in rule["annotations"]["summary"]
+    runbook = (ROOT / RUNBOOKS / f"{alert.name}.md").read_text()
+    for part in ("## What it means", "## Diagnosis", "## Mitigation"):
+        assert part in runbook
+    assert "    ceph " in runbook, "a runbook has commands"

@@ -1,0 +1,12 @@
+# SPDX-License-Identifier: LGPL-2.1-or-later
+"""The policies run in the engine's own sandbox: Lua 5.3, with what Mantle offers."""
+
+import sys
+from pathlib import Path
+
+from hypothesis import settings
+
+sys.path.insert(0, str(Path(__file__).resolve().parents[3] / "mgr" / "mds_partitioner"))
+
+settings.register_profile("mantle", deadline=None)  # a Lua state takes its time on a busy machine
+settings.load_profile("mantle")

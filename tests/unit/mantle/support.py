@@ -1,0 +1,67 @@
+# SPDX-License-Identifier: LGPL-2.1-or-later
+"""Runs the files of mantle/ as Mantle would."""
+
+import math
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+from engine.policy import Sandbox
+
+MANTLE = Path(__file__).resolve().parents[3] / "mantle"
+POPULARITY = 7.0  # for each req/s
+
+Metrics = list[dict[str, Any]]
+
+
+def metrics(loads: Sequence[Any], popularity: float = POPULARITY) -> Metrics:
+    """What Mantle shows of ranks with these loads, req/s."""
+    return [
+        {
+            "auth.meta_load": popularity * load,
+            "all.meta_load": popularity * load,
+            "req_rate": load,
+            "queue_len": 0.0,
+            "cpu_load_avg": load / 10,
+        }
+        for load in loads
+    ]
+
+
+def lua(value: Any) -> str:
+    """A value in Lua; ranks as keys."""
+    if isinstance(value, Mapping):
+        parts = (f"[{k}] = {lua(v)}" if isinstance(k, int) else f"{k} = {lua(v)}" for k, v in value.items())
+        return "{" + ", ".join(parts) + "}"
+    if isinstance(value, (list, tuple)):
+        return "{" + ", ".join(map(lua, value)) + "}"
+    if isinstance(value, float) and not math.isfinite(value):
+        return {math.inf: "math.huge", -math.inf: "-math.huge"}.get(value, "(0/0)")
+    return repr(value)
+
+
+def source(policy: str, hints: Mapping[str, Any] | None = None) -> str:
+    """The shipped file, with the module's header above it."""
+    header = "" if hints is None else f"hints = {lua(hints)}\n"
+    return header + (MANTLE / f"{policy}.lua").read_text()
+
+
+def decide(
+    policy: str, seen: Metrics, whoami: int = 0, hints: Mapping[str, Any] | None = None
+) -> tuple[list[float], str]:
+    """One rank's answer, in popularity, and what it logged."""
+    sandbox = Sandbox(source(policy, hints))
+    targets = sandbox.decide(whoami, seen)
+    assert len(sandbox.log) == 1, "every decision is one line"
+    return targets, str(sandbox.log[0][1])
+
+
+def matrix(seen: Metrics, hints: Mapping[str, Any] | None = None) -> list[list[float]]:
+    """What all ranks of a cluster would send by lunule.lua, req/s: (ranks, ranks)."""
+    text = source("lunule", hints)
+    rows = []
+    for rank, mine in enumerate(seen):
+        row = Sandbox(text).decide(rank, seen)
+        scale = mine["auth.meta_load"] / mine["req_rate"] if mine["req_rate"] else 1.0
+        rows.append([amount / scale for amount in row])
+    return rows

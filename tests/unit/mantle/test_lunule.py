@@ -1,0 +1,219 @@
+# SPDX-License-Identifier: LGPL-2.1-or-later
+"""mantle/lunule.lua, in real Lua 5.3, against the engine's Algorithm 1."""
+
+import math
+from typing import Any
+
+import numpy as np
+import pytest
+from engine.imbalance import imbalance
+from engine.policy import Sandbox
+from engine.roles import demands, roles
+from hypothesis import assume, given
+from hypothesis import strategies as st
+
+from tests.unit.mantle.support import Metrics, decide, lua, matrix, metrics, source
+
+LOADS = st.lists(st.floats(0, 1e5), min_size=1, max_size=12)
+ODD = st.one_of(
+    st.none(), st.just(math.nan), st.just(math.inf), st.just(-1.0), st.just("much"), st.just(True)
+)
+CAPACITY = 1000.0
+
+
+def hints(**more: Any) -> dict[str, Any]:
+    return {"capacity": CAPACITY, "threshold": 0.0, "role_threshold": 0.01, **more}
+
+
+def python_matrix(loads: list[float], mask: list[int] | None = None, limit: float = math.inf) -> np.ndarray:
+    current = np.array(loads)
+    allowed = np.array([mask is None or rank in mask for rank in range(len(loads))])
+    if not imbalance(current[allowed], CAPACITY, 0.2).factor > 0.0:
+        return np.zeros((len(loads), len(loads)))
+    return roles(current, current, 0.01, limit, allowed).matrix
+
+
+@given(LOADS, st.one_of(st.just(math.inf), st.floats(1, 1e5)))
+def test_all_ranks_together_send_the_engines_matrix(loads: list[float], limit: float) -> None:
+    expected = python_matrix(loads, limit=limit)
+    found = np.array(matrix(metrics(loads), hints(limit=limit)))
+    assert found == pytest.approx(expected, rel=1e-9, abs=1e-9 * (1 + max(loads)))
+
+
+@given(LOADS, st.sets(st.integers(0, 11), min_size=1))
+def test_a_mask_is_the_engines_mask(loads: list[float], mask: set[int]) -> None:
+    expected = python_matrix(loads, mask=sorted(mask))
+    found = np.array(matrix(metrics(loads), hints(mask=sorted(mask))))
+    assert found == pytest.approx(expected, rel=1e-9, abs=1e-9 * (1 + max(loads)))
+    for rank in range(len(loads)):
+        if rank not in mask:
+            assert not found[rank].any()
+            assert not found[:, rank].any()
+
+
+@given(LOADS)
+def test_nobody_sends_or_takes_more_than_its_demand_and_nobody_does_both(loads: list[float]) -> None:
+    exports, imports = demands(np.array(loads), np.array(loads), 0.01, math.inf)
+    found = np.array(matrix(metrics(loads), hints()))
+    slack = 1e-9 * (1 + sum(loads))
+    assert (found.sum(axis=1) <= exports + slack).all()
+    assert (found.sum(axis=0) <= imports + slack).all()
+    assert not ((found.sum(axis=1) > 0) & (found.sum(axis=0) > 0)).any()
+
+
+@given(LOADS, st.integers(0, 11), st.sampled_from(["req_rate", "auth.meta_load"]), ODD)
+def test_a_bad_metric_moves_nothing_and_the_answer_is_well_formed(
+    loads: list[float], rank: int, name: str, value: Any
+) -> None:
+    seen = metrics(loads)
+    victim = rank % len(loads)
+    if value is None:
+        del seen[victim][name]
+    else:
+        seen[victim][name] = value
+    targets, line = decide("lunule", seen, whoami=victim, hints=hints())
+    assert targets == [0.0] * len(loads)
+    if name == "req_rate":
+        assert f"no migration: req_rate of rank {victim} is" in line
+
+
+@given(LOADS, st.dictionaries(st.sampled_from(["capacity", "mask", "growth", "limit", "resting"]), ODD))
+def test_bad_hints_count_as_none(loads: list[float], bad: dict[str, Any]) -> None:
+    # Only that the answer is well formed: the sandbox refuses any other.
+    decide("lunule", metrics(loads), hints={k: v for k, v in bad.items() if v is not None and v is not True})
+
+
+def test_nothing_moves_while_the_imbalance_is_not_harmful() -> None:
+    targets, line = decide("lunule", metrics([50, 0, 0, 0]), hints={"capacity": 1000})
+    assert targets == [0, 0, 0, 0]
+    assert "balanced" in line
+
+
+def test_nothing_moves_at_the_threshold_itself() -> None:
+    loads = [700.0, 300.0, 500.0, 450.0]
+    factor = imbalance(np.array(loads), CAPACITY, 0.2).factor
+    at = {"capacity": CAPACITY, "threshold": factor}
+    assert decide("lunule", metrics(loads), hints=at)[0] == [0, 0, 0, 0]
+    below = {"capacity": CAPACITY, "threshold": factor * 0.999}
+    assert sum(decide("lunule", metrics(loads), hints=below)[0]) > 0
+
+
+def test_the_papers_case_that_the_built_in_balancer_takes_for_balanced_is_acted_on() -> None:
+    loads = [13530.0, 14567.0, 15625.0, 11610.0, 2692.0]
+    found = matrix(metrics(loads), {"capacity": 16000})
+    mean = sum(loads) / 5
+    assert [row[4] for row in found] == pytest.approx([x - mean for x in loads[:3]] + [0, 0])
+
+
+def test_amounts_are_in_the_unit_of_find_exports() -> None:
+    targets, line = decide("lunule", metrics([400, 0, 0, 0], popularity=9.0), hints={"capacity": 400})
+    assert targets == [0, 900, 900, 900]
+    assert line == (
+        "lunule: IF 0.993, load 400 req/s, mean 100: exporter, req/s: 100 to 1, 100 to 2, 100 to 3 "
+        "(x 9.00 in popularity)"
+    )
+
+
+def test_only_this_ranks_row_is_returned() -> None:
+    seen = metrics([400, 400, 0, 0])
+    assert decide("lunule", seen, 0, {"capacity": 400})[0] == [0, 0, 1400, 0]
+    assert decide("lunule", seen, 1, {"capacity": 400})[0] == [0, 0, 0, 1400]
+    assert decide("lunule", seen, 2, {"capacity": 400})[0] == [0, 0, 0, 0]
+
+
+def test_a_rank_that_is_growing_imports_only_what_its_growth_leaves() -> None:
+    growing = {"capacity": 400, "growth": {1: {"seen": 90, "by": 40}}}
+    targets, _ = decide("lunule", metrics([310, 90]), hints=growing)
+    assert targets[1] == pytest.approx((110 - 40) * 7)
+
+
+def test_a_growth_that_came_to_its_end_counts_as_none() -> None:
+    over = {"capacity": 400, "growth": {1: {"seen": 20, "by": 40}}}
+    assert decide("lunule", metrics([310, 90]), hints=over)[0][1] == pytest.approx(110 * 7)
+
+
+def test_where_the_mds_tells_the_time_an_expired_growth_counts_as_none() -> None:
+    growing = {"capacity": 400, "growth": {1: {"seen": 90, "by": 40}}, "expires": 1000}
+    for now, amount in ((1000, 70), (1001, 110)):
+        text = f"now = {now}\nhints = {lua(growing)}\n" + source("lunule")
+        assert Sandbox(text).decide(0, metrics([310, 90]))[1] == pytest.approx(amount * 7)
+
+
+def test_a_resting_rank_neither_sends_nor_takes() -> None:
+    at_rest = {"capacity": 400, "resting": [0, 3]}
+    assert matrix(metrics([400, 300, 0, 0]), at_rest) == [
+        [0, 0, 0, 0],
+        [0, 0, pytest.approx(125), 0],
+        [0, 0, 0, 0],
+        [0, 0, 0, 0],
+    ]
+
+
+def test_no_rank_sends_or_takes_more_than_the_limit() -> None:
+    found = matrix(metrics([400, 0, 0, 0]), {"capacity": 400, "limit": 60})
+    assert found[0] == [0, pytest.approx(60), 0, 0]
+
+
+def test_what_came_within_the_last_beat_is_not_ordered_again() -> None:
+    seen = metrics([416, 24, 0, 0])
+    seen[1]["auth.meta_load"] = 416 * 7 / 3  # two of eight directories came with their popularity
+    seen[0]["auth.meta_load"] = 416 * 7
+    targets, _ = decide("lunule", seen, hints={"capacity": 420})
+    assert targets[1] == 0
+    assert targets[2] == pytest.approx(targets[3])
+    assert targets[2] == pytest.approx(416 * 7 / 3)
+
+
+def test_a_rank_that_works_as_hard_as_the_others_is_slow_and_takes_nothing() -> None:
+    seen = metrics([424, 741, 386, 513])  # while directories were split, on Tentacle
+    assert any(decide("lunule", seen, rank, {"capacity": 400})[0] != [0.0] * 4 for rank in range(4))
+    for mine in seen:
+        mine["cpu_load_avg"] = 14.0
+    assert all(decide("lunule", seen, rank, {"capacity": 400})[0] == [0.0] * 4 for rank in range(4))
+
+
+def test_without_any_cpu_time_the_other_signals_decide() -> None:
+    seen = metrics([400, 0, 0, 0])
+    for mine in seen:
+        mine["cpu_load_avg"] = 0.0
+    assert sum(decide("lunule", seen, 0, {"capacity": 400})[0]) > 0
+
+
+def first_beat(popularity: list[float]) -> Metrics:
+    return [seen | {"req_rate": 0.0} for seen in metrics(popularity, popularity=1.0)]
+
+
+def test_the_first_beat_has_no_rates_and_popularity_stands_in() -> None:
+    targets, line = decide("lunule", first_beat([6000, 0, 0]), hints={"capacity": 400})
+    assert targets == pytest.approx([0, 2000, 2000])
+    assert "load 416 req/s" in line
+
+
+def test_in_the_first_beat_the_load_is_rather_underestimated() -> None:
+    assert decide("lunule", first_beat([1300, 0, 0]), hints={"capacity": 400})[0] == [0, 0, 0]
+
+
+@given(LOADS, st.lists(st.floats(0, 1e6), min_size=12, max_size=12))
+def test_whatever_the_popularity_no_demand_is_exceeded(loads: list[float], popularity: list[float]) -> None:
+    seen = metrics(loads)
+    for rank, mine in enumerate(seen):
+        mine["auth.meta_load"] = popularity[rank]
+    exports, _ = demands(np.array(loads), np.array(loads), 0.01, math.inf)
+    assume(any(loads))
+    for rank in range(len(loads)):
+        targets, _ = decide("lunule", seen, whoami=rank, hints=hints())
+        assert sum(targets) <= popularity[rank] * (1 + 1e-9)
+        assert exports[rank] > 0 or not any(targets)
+
+
+def test_one_rank_and_an_idle_cluster_have_nothing_to_do() -> None:
+    assert decide("lunule", metrics([400]), hints=hints())[0] == [0]
+    assert decide("lunule", metrics([0, 0, 0]), hints=hints())[0] == [0, 0, 0]
+    assert decide("lunule", [], hints=hints())[0] == []
+
+
+def test_256_ranks_decide() -> None:
+    loads = [float(50 * (rank % 17)) for rank in range(256)]
+    targets, _ = decide("lunule", metrics(loads), whoami=16, hints=hints())
+    assert len(targets) == 256
+    assert sum(targets) > 0

@@ -1,0 +1,107 @@
+# SPDX-License-Identifier: LGPL-2.1-or-later
+"""What an operator reads in `balance status`."""
+
+import time
+from collections import deque
+from dataclasses import replace
+
+from world import World
+
+from mds_partitioner.act.switch import ON, Switch
+from mds_partitioner.model import FsState, RankSample
+from mds_partitioner.plan.hints import Growth, Hints
+from mds_partitioner.report import balance
+from mds_partitioner.verify.decisions import Decision, Watch
+
+NAME = "mds_partitioner.lunule.1"
+LINE = "lunule: IF 0.900, load 400 req/s, mean 100: exporter, req/s: 100 to 1 (x 7.20 in popularity)"
+
+
+def sample(rank: int, requests: float, exported: int, imported: int) -> RankSample:
+    return RankSample(
+        rank,
+        f"m{rank}",
+        requests,
+        0.0,
+        0,
+        0,
+        0,
+        0,
+        0.0,
+        0.0,
+        1,
+        0,
+        exported_total=exported,
+        imported_total=imported,
+    )
+
+
+HINTS = Hints(1000.0, 0.2, 0.075, 0.01)
+
+
+def switch(hints: Hints = HINTS) -> Switch:
+    return Switch("cephfs", 1, ON, "lunule", "", "mine.lua", False, 1.0, hints, NAME, (NAME,))
+
+
+def on() -> FsState:
+    return replace(World(ranks=2).state, balancer=NAME, balance_automate=True)
+
+
+def watched() -> Watch:
+    watch = Watch()
+    watch.samples.append((sample(0, 400.0, 150, 0), sample(1, 0.0, 0, 130)))
+    watch.moved = {0: (50, 0), 1: (0, 30)}
+    watch.judged = {
+        "imbalance_factor": 0.9,
+        "capacity": {"value": 500.0, "source": "option"},
+        "exporters": [0],
+        "importers": [1],
+    }
+    watch.decisions = {0: deque([Decision(0, time.time() - 4, (0.0, 720.0), LINE)])}
+    return watch
+
+
+def test_a_row_a_rank_says_what_it_decided_and_what_moved_since() -> None:
+    text = balance.text(on(), switch(), watched())
+    row = next(line for line in text.splitlines() if line.lstrip().startswith("0 "))
+    assert row.split()[:5] == ["0", "400", "exporter", "100", "0"]
+    assert row.endswith(LINE)
+    assert "policy lunule" in text
+    assert "imbalance factor 0.900, above 0.075" in text
+
+
+def test_plain_data_has_the_same() -> None:
+    value = balance.value(on(), switch(), watched())
+    assert value["in_force"]
+    assert value["replaced"] == {"balancer": "mine.lua", "balance_automate": False}
+    assert [(r["exported_inodes"], r["imported_inodes"]) for r in value["ranks"]] == [(100, 0), (0, 100)]
+    assert value["ranks"][0]["decisions"][0]["targets"] == (0.0, 720.0)
+
+
+def test_hints_are_told_in_words() -> None:
+    hints = replace(HINTS, mask=(0, 2), resting=(2,), growth={1: Growth(10.0, 5.0)})
+    text = balance.text(on(), switch(hints), Watch())
+    assert "hints: ranks 0,2, C 1000 req/s, resting 2, rank 1 grows by 5 req/s" in text
+
+
+def test_an_mds_that_fell_back_and_a_problem_are_told() -> None:
+    watch = watched()
+    watch.fallbacks, watch.problem = ["mds.a: boom"], "the engine failed"
+    text = balance.text(on(), switch(), watch)
+    assert "FELL BACK to the built-in balancer: mds.a: boom" in text
+    assert "problem: the engine failed" in text
+
+
+def test_a_balancer_that_an_operator_set_since_is_told() -> None:
+    fs = replace(on(), balancer="mine.lua")
+    assert "not in force: balancer is 'mine.lua'" in balance.text(fs, switch(), watched())
+    assert not balance.value(fs, switch(), watched())["in_force"]
+
+
+def test_without_a_policy_of_ours_it_says_who_balances() -> None:
+    state = World().state
+    assert "balance_automate is off" in balance.text(state, None, Watch())
+    assert "built-in balancer is on" in balance.text(replace(state, balance_automate=True), None, Watch())
+    theirs = replace(state, balance_automate=True, balancer="mine.lua")
+    assert "the balancer 'mine.lua' is on" in balance.text(theirs, None, Watch())
+    assert balance.value(state, None, Watch())["state"] == "off"

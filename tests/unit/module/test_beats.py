@@ -1,0 +1,61 @@
+# SPDX-License-Identifier: LGPL-2.1-or-later
+"""The last beat as an MDS tells it, and MDSs that fell back to the built-in balancer."""
+
+from typing import Any
+
+import pytest
+
+from mds_partitioner.observe.beats import FELL_BACK, parse_beat, parse_fallbacks
+
+OURS = frozenset({"mds_partitioner.lunule.1"})
+STAMP = "2026-11-21T10:00:00.000000+0000"
+AT = 1795255200.0  # the same, Unix s
+
+
+def load(rate: float) -> dict[str, Any]:
+    """As in src/mds/mdstypes.cc, mds_load_t::dump."""
+    dirfrags = {"Decay Counters": [{"value": 1.0, "halflife": 5.0}] * 5}
+    return {
+        "request_rate": rate,
+        "cache_hit_rate": 0.0,
+        "queue_length": 3.0,
+        "cpu_load": 1.5,
+        "mds_load": 0.0,
+        "auth_dirfrags": dirfrags,
+        "all_dirfrags": dirfrags,
+    }
+
+
+def line(balancer: str, stamp: str = STAMP, name: str = "mds.a", reason: str = "boom") -> dict[str, str]:
+    return {"name": name, "stamp": stamp, "message": f"{FELL_BACK} balancer={balancer} : {reason}"}
+
+
+def test_a_beat_has_every_rank_in_order() -> None:
+    beat = parse_beat({"mds_load": {"mds.1": load(20.0), "mds.0": load(10.0)}}, 2)
+    assert beat is not None
+    assert [m["req_rate"] for m in beat.metrics] == [10.0, 20.0]
+    assert beat.metrics[0]["queue_len"] == 3.0
+    assert beat.metrics[0]["auth.meta_load"] == 1 + 2 + 1 + 2 + 4
+
+
+@pytest.mark.parametrize("loads", [{}, {"mds.0": load(1.0)}, {"mds.0": load(1.0), "mds.2": load(1.0)}])
+def test_a_beat_that_lacks_a_rank_is_none(loads: dict[str, Any]) -> None:
+    assert parse_beat({"mds_load": loads}, 2) is None
+
+
+def test_an_mds_that_fell_back_from_our_policy_is_named_with_its_newest_reason() -> None:
+    lines = [line("mds_partitioner.lunule.1", reason="old"), line("mds_partitioner.lunule.1", reason="new")]
+    assert parse_fallbacks(lines, OURS, AT - 1) == ["mds.a: new"]
+
+
+@pytest.mark.parametrize(
+    ("entry", "since"),
+    [
+        (line("mine.lua"), AT - 1),
+        (line("mds_partitioner.lunule.1"), AT + 1),
+        ({"name": "mds.a", "stamp": STAMP, "message": "something else"}, AT - 1),
+    ],
+    ids=["another balancer", "long ago", "another message"],
+)
+def test_what_is_not_about_us_or_over_is_not_told(entry: dict[str, str], since: float) -> None:
+    assert parse_fallbacks([entry], OURS, since) == []

@@ -1,0 +1,100 @@
+# SPDX-License-Identifier: LGPL-2.1-or-later
+"""What a policy is told, and when telling it again is worth a new FSMap."""
+
+from dataclasses import replace
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from lupa import lua53  # type: ignore[import-untyped]
+from world import SETTINGS, World
+
+from mds_partitioner.plan.hints import Growth, Hints, differ, growth, lua, make_hints, mask_of, policy_object
+
+HINTS = Hints(1000.0, 0.2, 0.075, 0.01)
+BAND = 0.1
+
+
+def read(hints: Hints) -> dict[str, object]:
+    """The table as Lua reads it."""
+    table = lua53.LuaRuntime().execute(lua(hints) + "return hints")
+    return {key: list(v.values()) if key in ("mask", "resting") else v for key, v in table.items()}
+
+
+@given(
+    st.floats(1e-3, 1e6),
+    st.one_of(st.none(), st.floats(1e-3, 1e6)),
+    st.one_of(st.none(), st.lists(st.integers(0, 255), min_size=1, unique=True).map(tuple)),
+    st.dictionaries(
+        st.integers(0, 255), st.builds(Growth, st.floats(0, 1e6), st.floats(-1e6, 1e6)), max_size=4
+    ),
+)
+def test_lua_reads_what_was_meant(
+    capacity: float, limit: float | None, mask: tuple[int, ...] | None, by_rank: dict[int, Growth]
+) -> None:
+    hints = replace(HINTS, capacity=capacity, limit=limit, mask=mask, growth=by_rank, expires=7)
+    found = read(hints)
+    assert found["capacity"] == capacity
+    assert found.get("limit") == limit
+    assert found.get("mask") == (None if mask is None else list(mask))
+    told = {rank: (g.seen, g.by) for rank, g in dict(found.get("growth") or {}).items()}  # type: ignore[call-overload]
+    assert told == {rank: (g.seen, g.by) for rank, g in by_rank.items()}
+    assert ("expires" in found) == bool(by_rank), "without a forecast nothing expires"
+
+
+def test_hints_stand_on_the_policys_first_line_so_that_errors_name_its_own() -> None:
+    _, text = policy_object("custom", HINTS, "-- mine\nerror('here')")
+    assert "\n" not in lua(HINTS)
+    with pytest.raises(lua53.LuaError, match=":2: here"):
+        lua53.LuaRuntime().execute(text)
+
+
+def test_a_name_follows_the_content() -> None:
+    names = [policy_object("lunule", h, "return {}")[0] for h in (HINTS, HINTS, replace(HINTS, capacity=1.0))]
+    assert names[0] == names[1] != names[2]
+    assert all(name.startswith("mds_partitioner.lunule.") for name in names)
+
+
+@pytest.mark.parametrize(
+    ("mask", "ranks"), [("-1", None), ("0x0", None), ("0xf", None), ("0x3", (0, 1)), ("0x8", (3,))]
+)
+def test_the_mask_is_that_of_the_file_system(mask: str, ranks: tuple[int, ...] | None) -> None:
+    assert mask_of(replace(World(ranks=4).state, bal_rank_mask=mask)) == ranks
+
+
+def test_settings_become_hints() -> None:
+    fs = World().state
+    assert make_hints(fs, SETTINGS, 123.456, [2]) == Hints(
+        123.5, SETTINGS.smoothness, SETTINGS.imbalance_threshold, SETTINGS.role_threshold, 100.0, None, (2,)
+    )
+    assert make_hints(fs, replace(SETTINGS, epoch_capacity=0.0), 1.0, []).limit is None
+
+
+def test_only_growth_that_matters_is_told() -> None:
+    told = growth([100.0, 100.0, 100.0], [105.0, 130.0, 60.0], BAND)
+    assert told == {1: Growth(100.0, 30.0), 2: Growth(100.0, -40.0)}
+    assert growth([], [], BAND) == {}
+
+
+@pytest.mark.parametrize(
+    ("new", "worth"),
+    [
+        (HINTS, False),
+        (replace(HINTS, capacity=1090.0), False),
+        (replace(HINTS, capacity=1110.0), True),
+        (replace(HINTS, mask=(0, 1)), True),
+        (replace(HINTS, resting=(1,)), True),
+        (replace(HINTS, limit=5.0), True),
+        (replace(HINTS, threshold=0.1), True),
+        (replace(HINTS, growth={0: Growth(100.0, 50.0)}), True),
+        (replace(HINTS, expires=99), False),
+    ],
+)
+def test_a_push_needs_more_than_a_dead_band(new: Hints, worth: bool) -> None:
+    assert differ(HINTS, new, BAND) == worth
+
+
+@pytest.mark.parametrize(("by", "worth"), [(55.0, False), (65.0, True)])
+def test_a_forecast_is_told_again_when_it_changed(by: float, worth: bool) -> None:
+    old = replace(HINTS, growth={0: Growth(100.0, 50.0)})
+    assert differ(old, replace(HINTS, growth={0: Growth(100.0, by)}), BAND) == worth

@@ -1,0 +1,207 @@
+# SPDX-License-Identifier: LGPL-2.1-or-later
+"""The endpoint answers GET and HEAD of three paths, quickly, and nothing else, whatever is sent to it."""
+
+import http.client
+import logging
+import socket
+import threading
+import time
+from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import replace
+
+import pytest
+from monitor_snapshots import snapshot
+
+from mds_partitioner.monitor.app import STALE, Once, active_app, standby_app
+from mds_partitioner.monitor.options import Address
+from mds_partitioner.monitor.server import LARGEST_HEADER, READ_TIME, THREADS, Endpoint
+from mds_partitioner.monitor.state import Snapshot
+
+EPOCH = 10.0
+LOG = logging.getLogger("test")
+
+
+def free_port() -> int:
+    with socket.create_server(("127.0.0.1", 0)) as probe:
+        return int(probe.getsockname()[1])
+
+
+class Holder:
+    """The newest snapshot."""
+
+    def __init__(self) -> None:
+        self.newest = replace(snapshot(), time=time.time())
+
+    def __call__(self) -> Snapshot:
+        return self.newest
+
+
+@pytest.fixture
+def holder() -> Holder:
+    return Holder()
+
+
+@pytest.fixture
+def port(holder: Holder) -> Iterator[int]:
+    endpoint = Endpoint(active_app(holder, lambda: EPOCH), LOG)
+    number = free_port()
+    endpoint.apply(Address("127.0.0.1", number))
+    yield number
+    endpoint.shutdown()
+
+
+def ask(port: int, method: str, path: str, **more: object) -> tuple[int, dict[str, str], bytes]:
+    connection = http.client.HTTPConnection("127.0.0.1", port, timeout=10)
+    try:
+        connection.request(method, path, **more)  # type: ignore[arg-type]
+        answer = connection.getresponse()
+        return answer.status, {k.lower(): v for k, v in answer.getheaders()}, answer.read()
+    finally:
+        connection.close()
+
+
+def raw(port: int, data: bytes, seconds: float = 10.0) -> bytes:
+    """What comes back for these bytes until the server closes."""
+    with socket.create_connection(("127.0.0.1", port), timeout=seconds) as sock:
+        sock.sendall(data)
+        parts = []
+        while part := sock.recv(65536):
+            parts.append(part)
+        return b"".join(parts)
+
+
+def test_the_three_paths_answer_get_and_head(port: int) -> None:
+    for path, kind in (("/", "text/html"), ("/metrics", "text/plain"), ("/healthz", "text/plain")):
+        status, headers, body = ask(port, "GET", path)
+        assert (status, headers["content-type"].split(";")[0]) == (200, kind)
+        assert len(body) == int(headers["content-length"]) > 0
+        status, head, nothing = ask(port, "HEAD", path)
+        assert (status, nothing, head["content-length"]) == (200, b"", headers["content-length"])
+
+
+@pytest.mark.parametrize("method", ["POST", "PUT", "DELETE", "PATCH", "OPTIONS", "TRACE", "CONNECT", "FOO"])
+@pytest.mark.parametrize("path", ["/", "/metrics", "/healthz", "/nothing"])
+def test_no_other_method_is_answered(port: int, method: str, path: str) -> None:
+    answer = raw(port, f"{method} {path} HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n".encode())
+    assert answer.split(b" ")[1] in (b"405", b"400"), answer[:200]
+
+
+@pytest.mark.parametrize("path", ["/x", "/metrics/", "/../etc/passwd", "/%2e%2e/etc/passwd", "/metrics%00"])
+def test_no_other_path_is_answered(port: int, path: str) -> None:
+    assert ask(port, "GET", path)[0] in (400, 404)
+
+
+def test_what_is_too_large_is_refused(port: int) -> None:
+    assert ask(port, "GET", "/metrics", headers={"X": "a" * 2 * LARGEST_HEADER})[0] == 413
+    assert ask(port, "GET", "/" + "a" * 2 * LARGEST_HEADER)[0] in (413, 414)
+    assert ask(port, "GET", "/metrics", body=b"a" * 100_000)[0] == 413
+    chunked = (
+        b"GET /metrics HTTP/1.1\r\nHost: x\r\nTransfer-Encoding: chunked\r\n\r\n" + b"5\r\naaaaa\r\n" * 100
+    )
+    assert b" 413 " in raw(port, chunked).split(b"\r\n")[0]
+
+
+@pytest.mark.parametrize(
+    "garbage",
+    [b"\x00" * 100 + b"\r\n\r\n", b"GET\r\n\r\n", b"GET / HTTP/9.9\r\n\r\n", b"\x16\x03\x01\x02\x00\r\n\r\n"],
+)
+def test_what_is_not_http_gets_an_error_and_the_next_client_its_answer(port: int, garbage: bytes) -> None:
+    answer = raw(port, garbage)
+    assert not answer.startswith(b"HTTP/1.1 200")
+    assert ask(port, "GET", "/metrics")[0] == 200
+
+
+def test_a_client_that_drips_is_cut_off(port: int) -> None:
+    started = time.monotonic()
+    with socket.create_connection(("127.0.0.1", port), timeout=10) as sock:
+        sock.sendall(b"GET / HTTP/1.1\r\n")
+        closed = threading.Event()
+
+        def drip() -> None:
+            while not closed.wait(0.2):
+                try:
+                    sock.sendall(b"X")
+                except OSError:
+                    return
+
+        thread = threading.Thread(target=drip)
+        thread.start()
+        answer = sock.recv(65536)
+        closed.set()
+        thread.join()
+    assert time.monotonic() - started < READ_TIME + 2
+    assert b" 200 " not in answer[:20]
+
+
+def test_slow_clients_do_not_keep_a_scrape_waiting_for_long(port: int) -> None:
+    silent = [socket.create_connection(("127.0.0.1", port)) for _ in range(2 * THREADS)]
+    try:
+        started = time.monotonic()
+        assert ask(port, "GET", "/metrics")[0] == 200
+        assert time.monotonic() - started < 3 * READ_TIME
+    finally:
+        for sock in silent:
+            sock.close()
+
+
+def test_many_scrapes_at_once_get_the_same_answer(port: int) -> None:
+    with ThreadPoolExecutor(50) as pool:
+        answers = list(pool.map(lambda _: ask(port, "GET", "/metrics"), range(200)))
+    assert {status for status, _, _ in answers} == {200}
+    assert len({body for _, _, body in answers}) == 1
+
+
+def test_a_snapshot_is_rendered_once(holder: Holder) -> None:
+    rendered: list[Snapshot] = []
+
+    def render(one: Snapshot) -> bytes:
+        rendered.append(one)
+        return b"x"
+
+    once = Once(holder, render)
+    once(), once()
+    assert len(rendered) == 1
+    holder.newest = replace(holder.newest, time=1.0)
+    once()
+    assert len(rendered) == 2
+
+
+def test_every_answer_forbids_scripts_and_outside_resources(port: int) -> None:
+    for path in ("/", "/metrics", "/healthz", "/nothing"):
+        _, headers, _ = ask(port, "GET", path)
+        assert headers["content-security-policy"].startswith("default-src 'none'; style-src 'sha256-")
+        assert "unsafe" not in headers["content-security-policy"]
+        assert headers["x-content-type-options"] == "nosniff"
+
+
+def test_health_tells_when_the_snapshots_stop(port: int, holder: Holder) -> None:
+    assert ask(port, "GET", "/healthz")[0] == 200
+    holder.newest = replace(holder.newest, time=time.time() - STALE - 3 * EPOCH - 1)
+    assert ask(port, "GET", "/healthz")[0] == 503
+
+
+def test_the_endpoint_moves_and_stops_with_the_options() -> None:
+    endpoint = Endpoint(standby_app(lambda: "http://active:9927/"), LOG)
+    first, second = Address("127.0.0.1", free_port()), Address("127.0.0.1", free_port())
+    assert endpoint.apply(first) and not endpoint.apply(first)
+    assert ask(first.port, "GET", "/healthz")[2] == b"standby\n"
+    assert endpoint.apply(second)
+    assert b"http://active:9927/" in ask(second.port, "GET", "/")[2]
+    with pytest.raises(OSError):
+        ask(first.port, "GET", "/")
+    assert endpoint.apply(None) and endpoint.address is None
+    with pytest.raises(OSError):
+        ask(second.port, "GET", "/")
+    endpoint.shutdown()
+    assert not endpoint.apply(first)
+
+
+def test_a_port_in_use_is_tried_again() -> None:
+    endpoint = Endpoint(standby_app(lambda: ""), LOG)
+    with socket.create_server(("127.0.0.1", 0)) as other:
+        wanted = Address("127.0.0.1", int(other.getsockname()[1]))
+        endpoint.apply(wanted)
+        assert endpoint.address is None
+    assert endpoint.apply(wanted) and endpoint.address == wanted
+    endpoint.shutdown()

@@ -1,0 +1,47 @@
+# SPDX-License-Identifier: LGPL-2.1-or-later
+"""Health checks: raised when an operator must act, saying what to do, gone when it is over."""
+
+from dataclasses import replace
+
+from monitor_snapshots import broken, judged, plan, snapshot, uneven
+
+from mds_partitioner.monitor.health import ENGINE_DOWN, IMBALANCE, Check, collect, engine_down, imbalanced
+from mds_partitioner.monitor.state import Snapshot
+
+
+def advice(sample: Snapshot) -> str:
+    (check,) = imbalanced(sample, 12)
+    (line,) = check.detail
+    return line
+
+
+def test_imbalance_is_raised_only_when_it_lasts() -> None:
+    assert [check.code for check in imbalanced(snapshot(), 12)] == [IMBALANCE]
+    assert imbalanced(snapshot(), 13) == []
+    assert imbalanced(snapshot(replace(uneven(), judged=judged(0.01, 0))), 1) == []
+
+
+def test_imbalance_says_what_to_do_next() -> None:
+    idle = replace(uneven(), plan=None)
+    assert "rank 0 serves 93% of 655 req/s" in advice(snapshot(idle))
+    assert "partition plan cephfs" in advice(snapshot(idle))
+    assert "analyze start cephfs" in advice(snapshot(replace(idle, analysis=None)))
+    assert "partition status cephfs" in advice(snapshot(replace(idle, plan=plan())))
+    assert "partition plan cephfs" in advice(snapshot(replace(idle, plan=plan("done", 1.0))))
+
+
+def test_a_dead_engine_is_told_with_its_last_words() -> None:
+    (check,) = engine_down(broken())
+    assert check.code == ENGINE_DOWN
+    assert "no answer within 60 s" in check.detail[0] and "engine_deadline" in check.detail[0]
+    assert engine_down(snapshot()) == []
+
+
+def test_checks_of_all_sources_are_raised_together() -> None:
+    one, other = Check("A", "a", ("x",)), Check("B", "b", ("y", "z"))
+    raised = collect([lambda: [one], lambda: [], lambda: [other]])
+    assert raised == {
+        "A": {"severity": "warning", "summary": "a", "count": 1, "detail": ["x"]},
+        "B": {"severity": "warning", "summary": "b", "count": 2, "detail": ["y", "z"]},
+    }
+    assert collect([]) == {}

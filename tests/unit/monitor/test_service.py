@@ -1,0 +1,172 @@
+# SPDX-License-Identifier: LGPL-2.1-or-later
+"""A snapshot an epoch: from counters and the engine's judgement, whatever of these fails."""
+
+import logging
+import time
+from collections.abc import Callable
+from dataclasses import replace
+from typing import Any
+
+import pytest
+
+from mds_partitioner.engine.judge import judge as engine_judge
+from mds_partitioner.errors import NotFound, PartitionerError, Unavailable
+from mds_partitioner.model import FsState, MdsInfo
+from mds_partitioner.monitor.options import MonitorSettings
+from mds_partitioner.monitor.sampler import FORECAST_EPOCHS, HISTORY, Memory
+from mds_partitioner.monitor.service import JUDGE, OBSERVE, Monitor
+from mds_partitioner.monitor.state import EXPORTER, IMPORTER, FsSample
+
+FS = FsState(
+    name="cephfs",
+    fscid=1,
+    max_mds=3,
+    ranks_in=(0, 1, 2),
+    mds=tuple(MdsInfo(r, f"m{r}", 100 + r, "up:active") for r in range(3)),
+    failed=(),
+    damaged=(),
+    balance_automate=False,
+    balancer="",
+    bal_rank_mask="-1",
+)
+
+
+class Options:
+    """The options that an epoch reads."""
+
+    epoch = 10
+    rank_capacity = 1000.0
+    smoothness = 0.2
+    imbalance_threshold = 0.075
+    role_threshold = 0.01
+    epoch_capacity = 0.0
+
+
+class Cluster:
+    """Stands for Host, Analyzer and Partitioner: rank 0 serves 900 req/s, the others 10."""
+
+    def __init__(self) -> None:
+        self.state = FS
+        self.problem: PartitionerError | None = None
+        self.rates = {"m0": 900.0, "m1": 10.0, "m2": 10.0, "other": 900.0}
+
+    def file_systems(self) -> list[FsState]:
+        return [self.state]
+
+    def counter(self, mds: str, path: str) -> list[tuple[float, ...]]:
+        if self.problem is not None:
+            raise self.problem
+        rate = self.rates[mds] if path == "mds_server.handle_client_request" else 0.0
+        return [(0.0, 0.0), (10.0, 10 * rate)]
+
+    def learned(self, fscid: int) -> float | None:
+        return None
+
+    def get(self, fs: FsState) -> Any:
+        raise NotFound("not analyzed")
+
+    def newest(self, fs: FsState, name: str | None) -> Any:
+        raise NotFound("no plan")
+
+
+class Engine:
+    """The engine, in this process; it can be told to fail."""
+
+    def __init__(self) -> None:
+        self.problem: PartitionerError | None = None
+
+    def call(self, name: str, arguments: dict[str, Any]) -> dict[str, Any]:
+        assert name == "judge"
+        if self.problem is not None:
+            raise self.problem
+        return engine_judge(arguments)
+
+
+@pytest.fixture
+def cluster() -> Cluster:
+    return Cluster()
+
+
+@pytest.fixture
+def engine() -> Engine:
+    return Engine()
+
+
+@pytest.fixture
+def monitor(cluster: Cluster, engine: Engine) -> Monitor:
+    parts: Any = (cluster, engine, cluster, cluster)
+    settings: Callable[[], Any] = lambda: (Options, MonitorSettings(20, 3))  # noqa: E731
+    return Monitor(*parts, settings, lambda: None, logging.getLogger("test"))
+
+
+def sampled(monitor: Monitor) -> FsSample:
+    monitor.epoch()
+    (sample,) = monitor.snapshot.filesystems
+    return sample
+
+
+def test_an_epoch_judges_the_ranks_loads(monitor: Monitor) -> None:
+    sample = sampled(monitor)
+    assert [rank.load for rank in sample.ranks] == [900, 10, 10]
+    assert [rank.role for rank in sample.ranks] == [EXPORTER, IMPORTER, IMPORTER]
+    assert sample.judged is not None and sample.judged.factor > 0.8
+    assert {move.source for move in sample.judged.moves} == {0}
+    assert sum(move.amount for move in sample.judged.moves) == pytest.approx(593.3, abs=0.1)
+    assert monitor.snapshot.epochs.count == monitor.snapshot.judgements.count == 1
+
+
+def test_epochs_above_the_threshold_are_counted_in_a_row(monitor: Monitor, cluster: Cluster) -> None:
+    counts = []
+    for rate in (900.0, 900.0, 10.0, 900.0):
+        cluster.rates["m0"] = rate
+        judged = sampled(monitor).judged
+        assert judged is not None
+        counts.append(judged.uneven_epochs)
+    assert counts == [1, 2, 0, 1]
+
+
+def test_without_the_engine_loads_are_shown_and_nothing_is_judged(monitor: Monitor, engine: Engine) -> None:
+    engine.problem = Unavailable("no answer within 60 s")
+    sample = sampled(monitor)
+    assert sample.judged is None and [rank.load for rank in sample.ranks] == [900, 10, 10]
+    assert monitor.snapshot.engine_problem == "no answer within 60 s"
+    assert monitor.snapshot.errors[JUDGE] == 1
+    engine.problem = None
+    assert sampled(monitor).judged is not None
+    assert monitor.snapshot.engine_problem == ""
+
+
+def test_a_manager_that_cannot_be_asked_is_a_problem_of_that_epoch(
+    monitor: Monitor, cluster: Cluster
+) -> None:
+    cluster.problem = Unavailable("no mon")
+    sample = sampled(monitor)
+    assert (sample.ranks, sample.problem) == ((), "no mon")
+    assert monitor.snapshot.errors[OBSERVE] == 1 and monitor.snapshot.engine_problem == ""
+    cluster.problem = None
+    assert sampled(monitor).problem == ""
+
+
+def test_another_daemon_on_a_rank_begins_the_forecast_anew(monitor: Monitor, cluster: Cluster) -> None:
+    for rate in (100.0, 400.0, 700.0):
+        cluster.rates["m0"] = rate
+        growing = sampled(monitor)
+    assert growing.ranks[0].forecast == pytest.approx(1000)
+    cluster.state = replace(FS, mds=(MdsInfo(0, "other", 200, "up:active"), *FS.mds[1:]))
+    assert sampled(monitor).ranks[0].forecast == pytest.approx(900)
+
+
+def test_fallbacks_are_told_only_while_a_policy_of_ours_is_in_force(monitor: Monitor) -> None:
+    assert [rank.fell_back for rank in sampled(monitor).ranks] == [None] * 3
+    monitor.fallen_back = lambda fs: {"mds.m1"}
+    assert [rank.fell_back for rank in sampled(monitor).ranks] == [False, True, False]
+
+
+def test_the_past_is_forgotten() -> None:
+    memory, now = Memory(), time.time()
+    for second in range(0, 3 * int(HISTORY), 10):
+        memory.judge(now + second, 0.5, 0.075)
+    assert memory.history[-1].time - memory.history[0].time <= HISTORY
+    for _ in range(3 * FORECAST_EPOCHS):
+        memory.add(())
+    assert len(memory.series) == FORECAST_EPOCHS
