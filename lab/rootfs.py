@@ -95,7 +95,8 @@ def key(release: Release) -> str:
 def is_ready(release: Release) -> bool:
     """Whether the cached root file system is complete."""
     home = cache_dir() / key(release)
-    return (home / "built.json").is_file() and all((home / "root" / name).exists() for name in release.key_files)
+    key_files = (home / "root" / name for name in release.key_files)
+    return (home / "built.json").is_file() and all(file.exists() for file in key_files)
 
 
 def acquire(release: Release, progress: Progress) -> RootFS:

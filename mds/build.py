@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: LGPL-2.1-or-later
 """Builds ceph-mds with the hook: python3 -m mds.build [--release tentacle].
 
-Everything is kept in the user's cache folder: a root file system with the suite's compiler and libraries, Ceph's
-source as the suite has it, and ccache's store. The program's path is printed, on its own, on standard output.
+Everything is kept in the user's cache folder: a root file system with the suite's compiler and libraries,
+Ceph's source as the suite has it, and ccache's store. The program's path is printed, on its own, on standard output.
 """
 
 import argparse
@@ -44,9 +44,20 @@ _PACKAGES = {
 }
 # Bundled third-party code that no unit of ceph-mds reads; two thirds of the source.
 _UNUSED = (
-    "arrow boost c-ares googletest isa-l jaegertracing nvmeof pmdk pybind qatlib rapidjson rocksdb s3select"
-    " seastar spdk test zstd"
-).split()
+    *(
+        "arrow",
+        "boost",
+        "c-ares",
+        "googletest",
+        "isa-l",
+        "jaegertracing",
+        "nvmeof",
+        "pmdk",
+        "pybind",
+        "qatlib",
+    ),
+    *("rapidjson", "rocksdb", "s3select", "seastar", "spdk", "test", "zstd"),
+)
 _GIB_PER_JOB = 3
 """Memory that MDCache.cc takes to compile with -O1."""
 

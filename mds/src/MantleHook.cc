@@ -13,6 +13,8 @@
 
 #include <cmath>
 
+#include "common/Clock.h"
+
 namespace {
 
 constexpr int HOOK_VERSION = 1;
@@ -37,6 +39,8 @@ void Mantle::set_context(int epoch, const std::vector<mds_rank_t>& rank_mask)
   lua_setglobal(L, "hook");
   lua_pushinteger(L, epoch);
   lua_setglobal(L, "epoch");
+  lua_pushnumber(L, double(ceph_clock_now()));
+  lua_setglobal(L, "now");
   lua_newtable(L);
   for (size_t i = 0; i < rank_mask.size(); i++) {
     lua_pushinteger(L, rank_mask[i]);
