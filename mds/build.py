@@ -2,7 +2,8 @@
 """Builds ceph-mds with the hook: python3 -m mds.build [--release tentacle].
 
 Everything is kept in the user's cache folder: a root file system with the suite's compiler and libraries,
-Ceph's source as the suite has it, and ccache's store. The program's path is printed, on its own, on standard output.
+Ceph's source as the suite has it, and ccache's store. The program's path is printed, on its own, on
+standard output.
 """
 
 import argparse
