@@ -61,6 +61,16 @@ def reached(cell: Cell, span: Sequence[float], rate: float) -> float | None:
     return next((t - span[0] for t, ops in moving(cell, span) if ops >= rate), None)
 
 
+def first_migration(cell: Cell, span: Sequence[float]) -> float | None:
+    """Seconds until the first inodes came to another rank within a span; None: none did."""
+    totals = [
+        (s["t"], sum(rank["exported_inodes"] for rank in s["ranks"].values()))
+        for s in cell["samples"]
+        if span[0] <= s["t"] <= span[1]
+    ]
+    return next((t - span[0] for t, value in totals if value > totals[0][1]), None)
+
+
 def balanced(series: Sequence[tuple[float, float]], span: Sequence[float], threshold: float) -> float | None:
     """Seconds until IF was first at or below a threshold within a span; None: never."""
     return next((t - span[0] for t, value in series if span[0] < t <= span[1] and value <= threshold), None)

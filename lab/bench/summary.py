@@ -26,12 +26,16 @@ def _row(cell: Cell, capacity: float, best: dict[str, float]) -> dict[str, Any]:
     factor = figures.imbalance(cell, capacity)
     row: dict[str, Any] = {"balancer": cell["balancer"], "run": cell["run"], "C": cell["capacity"]}
     for phase, span in cell["spans"].items():
+        balanced, moved = figures.balanced(factor, span, THRESHOLD), figures.first_migration(cell, span)
         own = max((ops for _, ops in figures.moving(cell, span)), default=0.0)
         inside = figures.within(factor, span)
         row |= {
             f"{phase}: op/s": figures.throughput(cell, span),
             f"{phase}: mean IF": statistics.fmean(inside) if inside else None,
-            f"{phase}: s to balance (IF at most {THRESHOLD:g})": figures.balanced(factor, span, THRESHOLD),
+            f"{phase}: s to balance (IF at most {THRESHOLD:g})": balanced,
+            f"{phase}: s of that after the first migration": None
+            if balanced is None or moved is None or moved > balanced
+            else balanced - moved,
             f"{phase}: s to 90 % of the best": figures.reached(cell, span, 0.9 * best[phase]),
             f"{phase}: s to 90 % of its own best": figures.reached(cell, span, 0.9 * own),
             f"{phase}: inodes migrated": figures.total(cell, "exported_inodes", span),

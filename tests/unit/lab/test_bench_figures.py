@@ -64,6 +64,15 @@ def test_the_factor_falls_with_the_skew_and_balance_has_a_time() -> None:
     assert figures.balanced(series, (100.0, 110.0), 0.075) is None
 
 
+def test_the_first_migration_has_a_time() -> None:
+    one = cell()
+    assert figures.first_migration(one, SPAN) == 1.0
+    for line in one["samples"][:20]:
+        line["ranks"]["0"]["exported_inodes"] = line["ranks"]["1"]["exported_inodes"] = 0
+    assert figures.first_migration(one, SPAN) == 20.0
+    assert figures.first_migration(one, (100.0, 110.0)) is None
+
+
 def test_a_rate_is_reached_by_its_mean_of_ten_seconds() -> None:
     assert figures.throughput(cell(), SPAN) == pytest.approx(150.0)
     assert figures.reached(cell(), SPAN, 200.0) == pytest.approx(40.0)
