@@ -85,7 +85,7 @@ _COMPILE = """set -e
 cmake -G Ninja -S /tmp/hook/build -B build -DCEPH_SRC="$PWD/tree" -DCMAKE_BUILD_TYPE=None \\
   -DCMAKE_C_COMPILER_LAUNCHER=ccache -DCMAKE_CXX_COMPILER_LAUNCHER=ccache \\
   -DCMAKE_CXX_FLAGS="$1" -DCMAKE_C_FLAGS="$1" >&2
-nice -n 19 ninja -C build -j"$2"
+nice -n 19 ninja -k 0 -C build -j"$2"
 """
 
 

@@ -42,6 +42,7 @@ def _row(cell: Cell, capacity: float, best: dict[str, float]) -> dict[str, Any]:
         }
     return row | {
         "inodes migrated": figures.total(cell, "exported_inodes"),
+        "part of them never visited after": figures.never_visited(cell),
         "subtree moves": figures.migrations(cell),
         "ping-pongs": figures.ping_pongs(cell),
         "forwards": figures.total(cell, "forwards"),

@@ -12,6 +12,7 @@
 #include "CDentry.h"
 #include "CDir.h"
 #include "CInode.h"
+#include "MDBalancer.h"
 #include "MDCache.h"
 #include "MDSRank.h"
 
@@ -367,7 +368,8 @@ std::map<CDir*, std::vector<CDir*>> SubtreeStats::children() const
 }
 
 /// depth: levels of directories below path; negative is all of them
-int SubtreeStats::dump(ceph::Formatter *f, std::string_view path, int64_t depth)
+int SubtreeStats::dump(ceph::Formatter *f, std::string_view path, int64_t depth,
+		       const std::function<double(CDir*)>& heat)
 {
   ask();
   CInode *in = mds->mdcache->cache_traverse(filepath(std::string(path).c_str()));
@@ -385,11 +387,13 @@ int SubtreeStats::dump(ceph::Formatter *f, std::string_view path, int64_t depth)
   for (; !todo.empty(); todo.pop_front()) {
     auto [dir, level] = todo.front();
     f->open_object_section("dirfrag");
-    f->dump_string("path", dir->get_path());
+    std::string full;
+    dir->get_inode()->make_path_string(full);
+    f->dump_string("path", full);
     f->dump_stream("dirfrag") << dir->dirfrag();
     f->dump_bool("is_auth", dir->is_auth());
     f->dump_bool("is_subtree_root", dir->is_subtree_root());
-    f->dump_float("heat", dir->pop_auth_subtree.meta_load());
+    f->dump_float("heat", heat(dir));
     const Summary none, *sum = get(dir);
     (sum ? *sum : none).dump(f);
     f->close_section();
@@ -400,4 +404,9 @@ int SubtreeStats::dump(ceph::Formatter *f, std::string_view path, int64_t depth)
   f->close_section();
   f->close_section();
   return 0;
+}
+
+int MDBalancer::dump_mindex(Formatter *f, std::string_view path, int64_t depth)
+{
+  return stats.dump(f, path, depth, [](CDir *dir) { return dir->pop_auth_subtree.meta_load(); });
 }

@@ -14,6 +14,7 @@
 #define CEPH_MDS_SUBTREESTATS_H
 
 #include <array>
+#include <functional>
 #include <map>
 #include <string>
 #include <string_view>
@@ -70,7 +71,9 @@ public:
   const Summary *get(const CDir *dir) const;
   /// dirfrags with statistics that hang directly below each dirfrag
   std::map<CDir*, std::vector<CDir*>> children() const;
-  int dump(ceph::Formatter *f, std::string_view path, int64_t depth);
+  /// heat: of a dirfrag, which only the balancer may look at
+  int dump(ceph::Formatter *f, std::string_view path, int64_t depth,
+	   const std::function<double(CDir*)>& heat);
 
 private:
   /// a dirfrag; its numbers without what is below
@@ -112,7 +115,7 @@ private:
   std::vector<Frag> frags;
   std::vector<uint32_t> unused;
   std::unordered_map<dirfrag_t, uint32_t> ids;
-  boost::unordered_flat_map<inodeno_t, Visited> inodes;
+  boost::unordered_flat_map<inodeno_t, Visited, std::hash<inodeno_t>> inodes;
 };
 
 #endif
