@@ -73,7 +73,9 @@ bool MDBalancer::export_by_score(balance_state_t& state)
   handle_bal_masks();
   stats.ask();
   Candidates all;
-  if (!score_all(all))
+  if (std::none_of(state.targets.begin(), state.targets.end(),
+		   [](const auto& to) { return to.second >= LEAST; }) ||
+      !score_all(all))
     return false;
   double heat = 0;
   for (CDir *dir : all.top)
