@@ -102,7 +102,7 @@ void SubtreeStats::record(CInode *in, CDir *dir)
   if (!dir->is_auth() || in->last != CEPH_NOSNAP || dir->get_inode()->is_stray())
     return;
   uint32_t id = id_of(dir->dirfrag());
-  if (id >= (1u << 24))
+  if (id >= MAX_FRAGS)
     return;
   auto& seen = inodes[in->ino()];
   auto& frag = frags[id];
@@ -188,11 +188,16 @@ void SubtreeStats::move_visits(uint32_t from, const frag_vec_t& to)
 
 void SubtreeStats::count_inodes()
 {
+  // looked up once a dirfrag: there are many more inodes
+  std::vector<CInode*> refragmented(frags.size());
+  for (uint32_t id = 0; id < refragmented.size(); id++) {
+    CInode *diri = frags[id].used ? mds->mdcache->get_inode(frags[id].df.ino) : nullptr;
+    if (diri && !diri->dirfragtree.is_leaf(frags[id].df.frag))
+      refragmented[id] = diri;
+  }
   for (auto& [ino, seen] : inodes) {
-    const dirfrag_t df = frags[seen.frag].df;
-    CInode *diri = mds->mdcache->get_inode(df.ino);
-    if (diri && !diri->dirfragtree.is_leaf(df.frag))
-      seen.frag = id_of(dirfrag_t(df.ino, diri->dirfragtree[seen.hash]));
+    if (CInode *diri = refragmented[seen.frag])
+      seen.frag = id_of(dirfrag_t(diri->ino(), diri->dirfragtree[seen.hash]));
     auto& frag = frags[seen.frag];
     frag.visited++;
     if (std::popcount(uint32_t(seen.windows)) > 1)

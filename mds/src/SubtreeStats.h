@@ -68,6 +68,10 @@ public:
   /// a window ends
   void end_window();
 
+  /// what goes along with a dirfrag that is exported (SubtreeStatsExport.cc)
+  void encode_visits(CDir *dir, ceph::bufferlist& bl) const;
+  void decode_visits(const CDir *dir, ceph::bufferlist::const_iterator& p);
+
   const Summary *get(const CDir *dir) const;
   /// dirfrags with statistics that hang directly below each dirfrag
   std::map<CDir*, std::vector<CDir*>> children() const;
@@ -76,6 +80,9 @@ public:
 	   const std::function<double(CDir*)>& heat);
 
 private:
+  /// as many as Visited::frag can tell apart
+  static constexpr uint32_t MAX_FRAGS = 1 << 24;
+
   /// a dirfrag; its numbers without what is below
   struct Frag {
     dirfrag_t df;
