@@ -51,6 +51,8 @@ def counters(dump: dict[str, Any]) -> dict[str, float]:
         "exported_inodes": mds["exported_inodes"],
         "imported_inodes": mds["imported_inodes"],
         "exports": mds["exported"],
+        "splits": mds["dir_split"],
+        "merges": mds["dir_merge"],
         "slow": mds.get("slow_reply", 0),
     }
 

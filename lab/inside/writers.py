@@ -22,6 +22,8 @@ import cephfs
 ROOT = "/stress"
 DIRS = 6  # directories a writer
 MOST = 400  # files a directory: several times what a fragment is split at
+RANKS = 4
+MASK = "ceph.dir.bal.mask"
 SHOWN = 20  # paths named a kind of difference
 
 Files = dict[str, str]
@@ -46,6 +48,7 @@ class Writer:
         self.top = f"{ROOT}/w{number}"
         self.files: Files = {}
         self.operations = 0
+        self.masks = 0
         self._made = 0
         self.dirs = [f"{self.top}/d{i}" for i in range(DIRS)]
         for path in self.dirs:
@@ -55,8 +58,8 @@ class Writer:
         """One operation; many files while there are few, and the other way round."""
         self.operations += 1
         growing = (self.operations // (MOST * DIRS)) % 2 == 0
-        names = ("create", "overwrite", "rename", "remove", "rename_directory", "look")
-        weights = (60, 10, 8, 5 if growing else 70, 0.05, 15)
+        names = ("create", "overwrite", "rename", "remove", "rename_directory", "look", "mask")
+        weights = (60, 10, 8, 5 if growing else 70, 0.05, 15, 0.05)
         getattr(self, f"_{self.rng.choices(names, weights)[0]}")()
 
     def _write(self, path: str) -> None:
@@ -109,6 +112,14 @@ class Writer:
         if path := self._any():
             self.fs.stat(path)
 
+    def _mask(self) -> None:
+        ranks = self.rng.sample(range(RANKS), self.rng.randint(1, RANKS))
+        try:
+            self.fs.setxattr(self.top, MASK, ",".join(map(str, ranks)).encode(), 0)
+            self.masks += 1
+        except cephfs.OperationNotSupported:
+            pass  # an MDS without the hook
+
     def end(self) -> None:
         """Everything acknowledged is on disk, or in a journal, afterwards."""
         self.fs.sync_fs()
@@ -123,9 +134,15 @@ def work(number: int, stop: Event, pipe: Any) -> None:
         while not stop.is_set():
             writer.step()
         writer.end()
-        pipe.send({"files": writer.files, "operations": writer.operations})
+        pipe.send({"files": writer.files, "operations": writer.operations, "masks": writer.masks})
     except Exception as e:
         pipe.send({"error": f"writer {number}: {type(e).__name__}: {e}"})
+
+
+def until_told(stop: Event) -> None:
+    """Standard input's end is the writers'."""
+    sys.stdin.read()
+    stop.set()
 
 
 def write(writers: int) -> int:
@@ -139,7 +156,7 @@ def write(writers: int) -> int:
         theirs.close()
         pipes.append(ours)
         processes.append(process)
-    threading.Thread(target=lambda: (sys.stdin.read(), stop.set()), daemon=True).start()
+    threading.Thread(target=until_told, args=(stop,), daemon=True).start()
     told = [_told(number, pipe) for number, pipe in enumerate(pipes)]
     for process in processes:
         process.join()
@@ -147,8 +164,8 @@ def write(writers: int) -> int:
     for each in told:
         files |= each.get("files", {})
     errors = [each["error"] for each in told if "error" in each]
-    operations = sum(each.get("operations", 0) for each in told)
-    json.dump({"files": files, "operations": operations, "errors": errors}, sys.stdout)
+    done = {name: sum(each.get(name, 0) for each in told) for name in ("operations", "masks")}
+    json.dump({"files": files, **done, "errors": errors}, sys.stdout)
     return 1 if errors else 0
 
 
