@@ -8,8 +8,6 @@
 
 #include "SubtreeStats.h"
 
-#include <algorithm>
-
 #include "CDentry.h"
 #include "CDir.h"
 #include "CInode.h"
@@ -49,7 +47,7 @@ void SubtreeStats::encode_visits(CDir *dir, ceph::bufferlist& bl) const
 
 /**
  * A dirfrag that comes back within the windows finds what it left here. That is
- * in what is sent, too, so the higher number holds, not the sum.
+ * in what is sent, too, so the latter takes its place.
  */
 void SubtreeStats::decode_visits(const CDir *dir, ceph::bufferlist::const_iterator& p)
 {
@@ -61,17 +59,16 @@ void SubtreeStats::decode_visits(const CDir *dir, ceph::bufferlist::const_iterat
   std::vector<uint32_t> visits(windows);
   for (auto& n : visits)
     decode(n, p);
+  visits.resize(WINDOWS);
   uint32_t firsts, count;
   decode(firsts, p);
   decode(count, p);
   const uint32_t id = recording() ? id_of(dir->dirfrag()) : MAX_FRAGS;
   if (id < MAX_FRAGS) {
     auto& frag = frags[id];
-    for (uint32_t age = 0; age < std::min<uint32_t>(windows, WINDOWS); age++) {
-      auto& own = frag.visits[(epoch - age) % WINDOWS];
-      own = std::max(own, visits[age]);
-    }
-    frag.firsts = std::max(frag.firsts, firsts);
+    for (unsigned age = 0; age < WINDOWS; age++)
+      frag.visits[(epoch - age) % WINDOWS] = visits[age];
+    frag.firsts = firsts;
   }
   for (uint32_t i = 0; i < count; i++) {
     inodeno_t ino;
@@ -84,7 +81,7 @@ void SubtreeStats::decode_visits(const CDir *dir, ceph::bufferlist::const_iterat
       continue;
     auto& own = inodes[ino];
     own.frag = id;
-    own.windows |= seen;
+    own.windows = seen;
     own.hash = hash;
   }
 }
