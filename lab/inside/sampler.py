@@ -84,7 +84,7 @@ def sample(with_subtrees: bool, with_visits: bool) -> dict[str, Any]:
                 continue
             ranks[str(status["whoami"])] = counters(ask(path, prefix="perf dump", logger="mds"))
             if with_visits:
-                visited = ask(path, prefix="dump mindex", path="/", depth=0)["inodes"]
+                visited = ask(path, prefix="dump mindex", path="/", depth=0)["inodes_visited_here"]
                 ranks[str(status["whoami"])]["visited"] = visited
             if with_subtrees:
                 subtrees |= authority(ask(path, prefix="get subtrees"))

@@ -25,8 +25,8 @@
 
 namespace {
 
-/// draws of a sibling in a window, at most; each stands for its part of the first visits
-constexpr uint64_t MAX_DRAWS = 16;
+/// draws of a sibling in a window for a dirfrag, at most; each stands for its part of the first visits
+constexpr uint64_t MAX_DRAWS = 1024;
 /// dentries looked through for siblings, at most
 constexpr unsigned MAX_SIBLINGS = 4096;
 
@@ -111,6 +111,7 @@ void SubtreeStats::record(CInode *in, CDir *dir)
     frag.firsts++;
   seen.frag = id;
   seen.windows |= 1;
+  seen.here = 1;
   seen.hash = in->get_parent_dn()->get_hash();
   dout(20) << "visit " << in->ino() << " in " << dir->dirfrag() << dendl;
 }
@@ -384,6 +385,8 @@ int SubtreeStats::dump(ceph::Formatter *f, std::string_view path, int64_t depth,
   f->dump_unsigned("epoch", epoch);
   f->dump_unsigned("windows", WINDOWS);
   f->dump_unsigned("inodes", inodes.size());
+  f->dump_unsigned("inodes_visited_here",
+		   std::count_if(inodes.begin(), inodes.end(), [](const auto& i) { return i.second.here; }));
   f->open_array_section("dirfrags");
   auto below = children();
   std::deque<std::pair<CDir*, int64_t>> todo;

@@ -81,7 +81,7 @@ public:
 
 private:
   /// as many as Visited::frag can tell apart
-  static constexpr uint32_t MAX_FRAGS = 1 << 24;
+  static constexpr uint32_t MAX_FRAGS = 1 << 23;
 
   /// a dirfrag; its numbers without what is below
   struct Frag {
@@ -96,7 +96,8 @@ private:
   };
   /// a visited inode: 16 bytes with its number
   struct Visited {
-    uint32_t frag : 24;
+    uint32_t frag : 23;
+    uint32_t here : 1;          ///< since it was imported, if it was
     uint32_t windows : 8;       ///< bit 0 is the current one
     uint32_t hash;              ///< of its dentry's name: finds the frag after a split
   };

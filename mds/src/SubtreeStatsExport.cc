@@ -82,6 +82,7 @@ void SubtreeStats::decode_visits(const CDir *dir, ceph::bufferlist::const_iterat
     auto& own = inodes[ino];
     own.frag = id;
     own.windows = seen;
+    own.here = 0;
     own.hash = hash;
   }
 }
