@@ -70,7 +70,7 @@ WORKLOADS: Mapping[str, Workload] = {
                 Phase("reread", {"stat": 3.0, "open": 1.0}, workers=4, cache=10),
             ),
         ),
-        # As training of a CNN reads its images: directories side by side, each file once, so that what was hot
+        # As training of a CNN reads its images: directories side by side, each file once: what was hot
         # never is again.
         Workload(
             "scan",
