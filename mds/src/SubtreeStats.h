@@ -55,8 +55,14 @@ public:
   explicit SubtreeStats(MDSRank *m) : mds(m) {}
 
   /// somebody wants them: record, and go on for KEEP windows
-  void ask() { wanted = KEEP; }
+  void ask() {
+    if (!recording())
+      began = epoch;
+    wanted = KEEP;
+  }
   bool recording() const { return wanted > 0; }
+  /// has a window ended since?
+  bool ready() const { return recording() && epoch > began; }
   uint64_t get_epoch() const { return epoch; }
 
   /// in, of the dirfrag dir, was visited
@@ -120,6 +126,7 @@ private:
   MDSRank *mds;
   unsigned wanted = 0;          ///< windows left to record
   uint64_t epoch = 0;
+  uint64_t began = 0;           ///< epoch in which recording did
   std::vector<Frag> frags;
   std::vector<uint32_t> unused;
   std::unordered_map<dirfrag_t, uint32_t> ids;
