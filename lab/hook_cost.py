@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: LGPL-2.1-or-later
 """What the hook costs an MDS: `python3 -m lab.hook_cost`.
 
-Stock source built with the same flags, the hook idle, and the hook recording, in turns on one cluster with one
+Stock source built with the same flags, the hook idle, and the hook recording, in turns on a cluster with one
 rank: op/s with the rank saturated at a CPU quota, then resident memory with 200,000 inodes in its cache, each
 visited within the windows. Medians over the rounds; the order within a round changes.
 """
