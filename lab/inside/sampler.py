@@ -3,7 +3,7 @@
 
 Standard output: a JSON line a second {"t": Unix s, "ranks": {rank: counters}, "subtrees": {path: rank}}.
 Counters are totals since the MDS started; subtrees are null but in every fifth line. With the argument
-"mindex" (MDSs with the hook), every fifth line has "visited" a rank: distinct inodes in the last eight beats.
+"mindex" (MDSs with the hook), every fifth line has "visited" a rank: inodes that were visited there.
 Ends with its input.
 """
 

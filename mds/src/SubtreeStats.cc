@@ -111,7 +111,10 @@ void SubtreeStats::record(CInode *in, CDir *dir)
     frag.firsts++;
   seen.frag = id;
   seen.windows |= 1;
-  seen.here = 1;
+  if (!seen.here) {
+    seen.here = 1;
+    visited_here++;
+  }
   seen.hash = in->get_parent_dn()->get_hash();
   dout(20) << "visit " << in->ino() << " in " << dir->dirfrag() << dendl;
 }
@@ -150,6 +153,7 @@ void SubtreeStats::clear()
   unused.clear();
   ids.clear();
   inodes = {};
+  visited_here = 0;
 }
 
 /// Give the visits of dirfrags that have split or merged to those that there are now.
@@ -385,8 +389,7 @@ int SubtreeStats::dump(ceph::Formatter *f, std::string_view path, int64_t depth,
   f->dump_unsigned("epoch", epoch);
   f->dump_unsigned("windows", WINDOWS);
   f->dump_unsigned("inodes", inodes.size());
-  f->dump_unsigned("inodes_visited_here",
-		   std::count_if(inodes.begin(), inodes.end(), [](const auto& i) { return i.second.here; }));
+  f->dump_unsigned("inodes_visited_here", visited_here);
   f->open_array_section("dirfrags");
   auto below = children();
   std::deque<std::pair<CDir*, int64_t>> todo;

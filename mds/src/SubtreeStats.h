@@ -127,6 +127,7 @@ private:
   unsigned wanted = 0;          ///< windows left to record
   uint64_t epoch = 0;
   uint64_t began = 0;           ///< epoch in which recording did
+  uint64_t visited_here = 0;    ///< inodes since then, wherever they have been visited before
   std::vector<Frag> frags;
   std::vector<uint32_t> unused;
   std::unordered_map<dirfrag_t, uint32_t> ids;
