@@ -29,9 +29,10 @@ class Workload:
     dirs: int
     files: int  # in each directory
     phases: Sequence[Phase]
+    together: bool = False  # all clients' directories are side by side in one; else each has a subvolume
 
     def names(self) -> list[str]:
-        """The clients, and the subvolumes they mount."""
+        """The clients, and their subvolumes."""
         return [f"c{number}" for number in range(self.clients)]
 
     def load(self, phase: Phase, paths: Mapping[str, str]) -> LoadSpec:
@@ -40,15 +41,16 @@ class Workload:
             tuple(
                 ClientSpec(
                     name=name,
-                    path=paths[name],
+                    path=paths[self.names()[0] if self.together else name],
                     mix=phase.mix,
                     workers=phase.workers,
                     dirs=self.dirs,
+                    first_dir=number * self.dirs if self.together else 0,
                     files=self.files,
                     cache=phase.cache,
                     zipf=phase.zipf,
                 )
-                for name in self.names()
+                for number, name in enumerate(self.names())
             ),
             seed=SEED,
         )
@@ -68,13 +70,15 @@ WORKLOADS: Mapping[str, Workload] = {
                 Phase("reread", {"stat": 3.0, "open": 1.0}, workers=4, cache=10),
             ),
         ),
-        # As CNN training reads its images: each file once, so what was hot never is again.
+        # As training of a CNN reads its images: directories side by side, each file once: what was hot
+        # never is again.
         Workload(
             "scan",
             clients=8,
             dirs=100,
             files=200,
             phases=(Phase("scan", {"scan": 1.0}, workers=4, cache=10),),
+            together=True,
         ),
         Workload(
             "zipf",

@@ -32,14 +32,14 @@ _WORKER = "worker-"
 _AFTER_ERROR_S = 0.05
 
 
-def directory(number: int) -> str:
+def directory(client: ClientSpec, number: int) -> str:
     """Path of a prepared directory below the mount."""
-    return f"/d{number:04d}"
+    return f"/d{client.first_dir + number:04d}"
 
 
 def path_of(client: ClientSpec, number: int) -> str:
     """Path of a prepared file below the mount: neighbours by number are in different directories."""
-    return f"{directory(number % client.dirs)}/f{number // client.dirs:05d}"
+    return f"{directory(client, number % client.dirs)}/f{number // client.dirs:05d}"
 
 
 def path_in_scan(client: ClientSpec, turn: int) -> str:
@@ -97,7 +97,7 @@ class Prepare:
         started = time.monotonic()
         for number in range(self._client.dirs):
             with contextlib.suppress(cephfs.ObjectExists):
-                self._fs.mkdir(directory(number), 0o755)
+                self._fs.mkdir(directory(self._client, number), 0o755)
         complete = _join(_start(self._fill, _PREPARERS), self._stop)
         total = self._client.dirs * self._client.files
         line = {
@@ -209,7 +209,9 @@ class Run:
         return path_of(self._client, self._popularity.draw(rng))
 
     def _create(self, rng: random.Random, made: deque[str], prefix: str) -> None:
-        path = f"{directory(rng.randrange(self._client.dirs))}/{prefix}-{rng.getrandbits(48):012x}"
+        path = (
+            f"{directory(self._client, rng.randrange(self._client.dirs))}/{prefix}-{rng.getrandbits(48):012x}"
+        )
         self._fs.close(self._fs.open(path, os.O_CREAT | os.O_EXCL | os.O_WRONLY, 0o644))
         made.append(path)
 
