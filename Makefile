@@ -7,7 +7,7 @@ LAB_PACKAGES := mmdebstrap bubblewrap uidmap
 TEST_TOOLS := luacheck promtool prometheus-alertmanager chromium
 TEST_PACKAGES := lua-check prometheus prometheus-alertmanager chromium fonts-dejavu-core
 
-.PHONY: demo test lint unit monitoring integration bench bench-quick bench-planner bench-observe bench-policy bench-push bench-cost deps test-deps clean
+.PHONY: demo test lint unit monitoring hook integration mds bench bench-quick bench-planner bench-observe bench-policy bench-push bench-cost deps test-deps clean
 
 # Installs Debian packages $(2) unless every tool of $(1) is there.
 define need
@@ -24,11 +24,14 @@ demo: deps
 test: test-deps
 	$(VENV)/bin/tox run
 
-lint unit monitoring: test-deps
+lint unit monitoring hook: test-deps
 	$(VENV)/bin/tox run -e $@
 
 integration: test-deps
 	$(VENV)/bin/tox run -e integration-tentacle,integration-reef
+
+mds: deps
+	$(RUN) -m mds.build
 
 bench: deps
 	$(RUN) -m lab bench --out docs/results/bench

@@ -20,6 +20,16 @@ _PYTHON = (
     "python3-prometheus-client",
     "python3-cheroot",
 )
+_KEY_FILES = (
+    "usr/bin/ceph-mon",
+    "usr/bin/ceph-mgr",
+    "usr/bin/ceph-osd",
+    "usr/bin/ceph-mds",
+    "usr/bin/ceph",
+    "usr/share/ceph/mgr/volumes/module.py",
+    "usr/lib/python3/dist-packages/sklearn/__init__.py",
+)
+_IMPORTS = "import bcrypt, cephfs, rados, numpy, scipy, sklearn, prettytable, yaml, dateutil, lupa.lua53"
 
 
 @dataclass(frozen=True)
@@ -35,6 +45,10 @@ class Release:
     wheels: tuple[str, ...] = ()
     """Pinned requirements (with hashes) that Debian has not, or that replace its packages."""
     packages: tuple[str, ...] = _CEPH + _PYTHON
+    key_files: tuple[str, ...] = _KEY_FILES
+    """A root file system without one of these is broken."""
+    imports: str = _IMPORTS
+    """What its Python must be able to run."""
 
 
 # Reef's mgr_util imports bcrypt in every sub-interpreter; Debian's, which is PyO3, refuses that.

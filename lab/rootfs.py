@@ -36,16 +36,6 @@ _MOUNT_POINTS = (
     "var/lib/ceph",
     "var/log/ceph",
 )
-KEY_FILES = (
-    "usr/bin/ceph-mon",
-    "usr/bin/ceph-mgr",
-    "usr/bin/ceph-osd",
-    "usr/bin/ceph-mds",
-    "usr/bin/ceph",
-    "usr/share/ceph/mgr/volumes/module.py",
-    "usr/lib/python3/dist-packages/sklearn/__init__.py",
-)
-_IMPORTS = "import bcrypt, cephfs, rados, numpy, scipy, sklearn, prettytable, yaml, dateutil, lupa.lua53"
 _RECIPE_VERSION = 1
 
 # No service is started in a chroot, and Ceph's postinsts call systemctl without looking for it.
@@ -105,7 +95,8 @@ def key(release: Release) -> str:
 def is_ready(release: Release) -> bool:
     """Whether the cached root file system is complete."""
     home = cache_dir() / key(release)
-    return (home / "built.json").is_file() and all((home / "root" / name).exists() for name in KEY_FILES)
+    key_files = (home / "root" / name for name in release.key_files)
+    return (home / "built.json").is_file() and all(file.exists() for file in key_files)
 
 
 def acquire(release: Release, progress: Progress) -> RootFS:
@@ -204,7 +195,7 @@ def _build(release: Release, progress: Progress) -> None:
             for mount_point in _MOUNT_POINTS:
                 (root / mount_point).mkdir(parents=True, exist_ok=True)
             progress.detail("checking its Python packages")
-            _check_imports(root)
+            _check_imports(root, release.imports)
         (work / "built.json").write_text(json.dumps({"release": release.name, "recipe": name}))
         work.rename(home)
 
@@ -306,7 +297,7 @@ def _install_wheel(release: Release, wheel: str, work: Path, root: Path, progres
     requirement.unlink()
 
 
-def _check_imports(root: Path) -> None:
+def _check_imports(root: Path, imports: str) -> None:
     command = [
         "bwrap",
         "--unshare-all",
@@ -324,7 +315,7 @@ def _check_imports(root: Path) -> None:
         "/usr/bin/python3",
         "-B",
         "-c",
-        _IMPORTS,
+        imports,
     ]
     done = subprocess.run(command, stdin=subprocess.DEVNULL, capture_output=True, text=True, check=False)
     if done.returncode:

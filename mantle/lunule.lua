@@ -6,6 +6,9 @@
 -- its own row. Mantle forgets the Lua state between beats: what needs memory arrives in `hints`, a global that the
 -- manager module mds_partitioner writes before the first line. Without hints the defaults below hold.
 --
+-- An MDS with our hook takes a second answer: what to choose subtrees by. "mindex" (section 3.3) is what the paper
+-- does; an MDS without it moves what is hot, as ever, and does not look at a second answer.
+--
 -- Loads and amounts are in req/s (mds[i]["req_rate"]) until the last step: MDBalancer::find_exports compares the
 -- answer with the popularity of subtrees, so the row is scaled by this rank's popularity a request.
 --
@@ -255,4 +258,4 @@ end
 
 local targets, level, line = decide(cluster_size())
 BAL_LOG(level, "lunule: " .. line)
-return targets
+return targets, hook and (type(hints) == "table" and hints.selection or "mindex") or nil

@@ -21,6 +21,7 @@ class Option(dict[str, Any]):
         default: Any = ...,
         type: str = ...,
         desc: str | None = ...,
+        enum_allowed: list[str] | None = ...,
         min: Any = ...,
         max: Any = ...,
         runtime: bool = ...,

@@ -33,6 +33,7 @@ def main(argv: Sequence[str]) -> int:
             ranks=args.ranks,
             mds_cpu=args.mds_cpu,
             seconds=args.seconds,
+            hook=args.hook,
         )
         for run in range(1, args.runs + 1)
         for workload in args.workloads
@@ -54,6 +55,7 @@ def _arguments(argv: Sequence[str]) -> argparse.Namespace:
             f"--{option}", nargs="+", choices=known, default=known, help="default: all of them"
         )
     parser.add_argument("--release", choices=sorted(releases.RELEASES), default=releases.DEFAULT)
+    parser.add_argument("--hook", action="store_true", help="MDSs with the hook (make mds)")
     parser.add_argument("--ranks", type=int, default=4)
     parser.add_argument("--mds-cpu", type=int, default=15, metavar="PERCENT", help="of a core, each MDS")
     parser.add_argument("--runs", type=int, default=3)
@@ -93,8 +95,9 @@ def _report(orders: Sequence[Order], out: Path) -> None:
         mine = [order for order in orders if order.workload.name == workload]
         cells = [json.loads(gzip.decompress(_path(out, order).read_bytes())) for order in mine]
         first = mine[0]
-        title = f"{workload}: {first.ranks} ranks at {first.mds_cpu} % of a core each, Ceph {first.release}"
-        name = f"{workload}-{first.release}"
+        mds = f"{first.release}{' with the hook' if first.hook else ''}"
+        title = f"{workload}: {first.ranks} ranks at {first.mds_cpu} % of a core each, Ceph {mds}"
+        name = f"{workload}-{first.release}{'-hook' if first.hook else ''}"
         text = f"{title}; median (lowest to highest) of the runs\n\n{summary.table(cells)}\n"
         (out / f"{name}.md").write_text(text)
         plot.draw(cells, title, out / f"{name}.png")

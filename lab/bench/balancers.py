@@ -31,8 +31,9 @@ def _builtin(lab: Lab, setting: Setting) -> None:
     lab.monitor.command("fs set", fs_name=FS, var="balance_automate", val="true")
 
 
-def _policy(name: str) -> SwitchOn:
+def _policy(name: str, selection: str = "mindex") -> SwitchOn:
     def switch_on(lab: Lab, setting: Setting) -> None:
+        module.set_option(lab, "selection", selection)
         # As an analysis would have told: every balancer is judged with the same C.
         module.set_option(lab, "rank_capacity", f"{setting.capacity:.0f}")
         module.text(lab, "balance on", fs=FS, policy=name)
@@ -45,4 +46,7 @@ BALANCERS: Mapping[str, SwitchOn] = {
     "builtin": _builtin,
     "greedyspill": _policy("greedyspill"),
     "lunule": _policy("lunule"),
+    # These two differ on MDSs with the hook only.
+    "lunule-heat": _policy("lunule", "heat"),
+    "lunule-mindex": _policy("lunule", "mindex"),
 }

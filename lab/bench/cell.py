@@ -16,6 +16,7 @@ from lab.clients.run import Line
 from lab.demo import module
 from lab.errors import LabError
 from lab.progress import Progress
+from mds.build import built
 
 WARM_UP_S = 15.0  # all on rank 0, nobody balances: what C is measured in
 UNSETTLED_S = 5.0  # of the warm-up, not counted
@@ -31,19 +32,26 @@ class Order:
     release: str = "tentacle"
     ranks: int = 4
     mds_cpu: int = 15  # % of a core, each MDS
-    seconds: float = 75.0  # each phase
+    seconds: float = 75.0  # each phase, at most
+    hook: bool = False  # MDSs built from mds/
 
     @property
     def key(self) -> str:
         """File name of its result."""
-        return f"{self.workload.name}-{self.release}-{self.ranks}x{self.mds_cpu}-{self.balancer}-{self.run}"
+        mds = f"{self.release}-hook" if self.hook else self.release
+        return f"{self.workload.name}-{mds}-{self.ranks}x{self.mds_cpu}-{self.balancer}-{self.run}"
 
 
 def measure(order: Order, progress: Progress) -> dict[str, Any]:
     """Run a cell; nothing of its lab is left when this returns or raises."""
     workload = order.workload
     with Lab.up(
-        name=f"bench-{os.getpid()}", release=order.release, mds=order.ranks, mgr=1, progress=progress
+        name=f"bench-{os.getpid()}",
+        release=order.release,
+        mds=order.ranks,
+        mgr=1,
+        mds_binary=built(order.release) if order.hook else None,
+        progress=progress,
     ) as lab:
         module.enable(lab, {})
         paths = lab.make_subvolumes(workload.names())
@@ -52,7 +60,7 @@ def measure(order: Order, progress: Progress) -> dict[str, Any]:
         lab.set_mds_cpu(order.mds_cpu)
         began = os.getloadavg()
         lines: list[Line] = []
-        with Sampling(lab.sandbox) as sampling:
+        with Sampling(lab.sandbox, mindex=order.hook) as sampling:
             spans, capacity = _phases(lab, order, paths, lines, sampling, progress)
     return {
         "key": order.key,
@@ -60,6 +68,7 @@ def measure(order: Order, progress: Progress) -> dict[str, Any]:
         "balancer": order.balancer,
         "run": order.run,
         "release": order.release,
+        "hook": order.hook,
         "ranks": order.ranks,
         "mds_cpu": order.mds_cpu,
         "date": datetime.now(UTC).isoformat(timespec="seconds"),
@@ -93,7 +102,8 @@ def _phases(
                 BALANCERS[order.balancer](lab, Setting(paths, order.ranks, capacity))
             start = time.time()
             with progress.step(f"{phase.name}, {order.balancer}, run {order.run}"):
-                time.sleep(order.seconds)
+                while clients.running and time.time() < start + order.seconds:
+                    time.sleep(0.2)
             spans[phase.name] = (start, time.time())
             clients.stop()
     return spans, capacity

@@ -89,6 +89,21 @@ def total(cell: Cell, counter: str, span: Sequence[float] | None = None) -> int:
     return sum(grown(rank) for rank in ranks)
 
 
+def never_visited(cell: Cell) -> float | None:
+    """Part of the inodes that other ranks imported and that nobody visited there since.
+
+    None: none were imported, or the MDSs do not record visits. An MDS remembers eight beats: longer runs have
+    too large a part.
+    """
+    seen = [s for s in cell["samples"] if any("visited" in rank for rank in s["ranks"].values())]
+    if not seen:
+        return None
+    others = [counters for rank, counters in seen[-1]["ranks"].items() if rank != "0"]
+    imported = sum(counters["imported_inodes"] for counters in others)
+    visited = sum(counters.get("visited", 0) for counters in others)
+    return max(0.0, 1 - visited / imported) if imported else None
+
+
 def owner(subtrees: Mapping[str, int], path: str) -> int:
     """The rank of a path: that of the nearest subtree at or above it."""
     plain = path.partition("#")[0]

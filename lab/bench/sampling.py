@@ -13,10 +13,13 @@ from lab.sandbox import CODE, Sandbox, environment, kill_group
 class Sampling:
     """Samples while its block runs; ``lines`` as ``lab.inside.sampler`` prints them."""
 
-    def __init__(self, sandbox: Sandbox) -> None:
+    def __init__(self, sandbox: Sandbox, *, mindex: bool = False) -> None:
+        """mindex: the MDSs have the hook, so visits can be sampled."""
         self.lines: list[dict[str, Any]] = []
         self._process = subprocess.Popen(
-            sandbox.command(["/usr/bin/python3", "-m", "lab.inside.sampler"]),
+            sandbox.command(
+                ["/usr/bin/python3", "-m", "lab.inside.sampler", *(["mindex"] if mindex else [])]
+            ),
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
             text=True,

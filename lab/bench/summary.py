@@ -42,6 +42,7 @@ def _row(cell: Cell, capacity: float, best: dict[str, float]) -> dict[str, Any]:
         }
     return row | {
         "inodes migrated": figures.total(cell, "exported_inodes"),
+        "part of them never visited after": figures.never_visited(cell),
         "subtree moves": figures.migrations(cell),
         "ping-pongs": figures.ping_pongs(cell),
         "forwards": figures.total(cell, "forwards"),
@@ -56,16 +57,18 @@ def table(cells: Sequence[Cell]) -> str:
     lines = ["| | " + " | ".join(names) + " |", "|---|" + "---:|" * len(names)]
     for key in keys:
         of = [[row[key] for row in found if row["balancer"] == name] for name in names]
-        lines.append(f"| {key} | " + " | ".join(map(_cell, of)) + " |")
+        none = "never" if ": s " in key else "-"
+        lines.append(f"| {key} | " + " | ".join(_cell(values, none) for values in of) + " |")
     return "\n".join(lines)
 
 
-def _cell(values: Sequence[Number]) -> str:
+def _cell(values: Sequence[Number], none: str) -> str:
+    """Median (lowest to highest); ``none`` stands for values that there are not."""
     known = [v for v in values if v is not None]
     if not known:
-        return "never"
+        return none
     middle = _shown(statistics.median(known))
-    never = f", never in {len(values) - len(known)}" if len(known) < len(values) else ""
+    never = f", {none} in {len(values) - len(known)}" if len(known) < len(values) else ""
     if len(known) == 1:
         return middle + never
     return f"{middle} ({_shown(min(known))} to {_shown(max(known))}{never})"

@@ -17,6 +17,7 @@ class Phase:
     mix: Mapping[str, float]
     workers: int
     cache: int | None = None  # dentries a client caches; None: a quarter of its working set
+    zipf: float = 0.0  # exponent of the files' popularity
 
 
 @dataclass(frozen=True)
@@ -45,6 +46,7 @@ class Workload:
                     dirs=self.dirs,
                     files=self.files,
                     cache=phase.cache,
+                    zipf=phase.zipf,
                 )
                 for name in self.names()
             ),
@@ -65,6 +67,21 @@ WORKLOADS: Mapping[str, Workload] = {
                 # Hardly a cache, as the paper mounts its clients: every access is asked of an MDS.
                 Phase("reread", {"stat": 3.0, "open": 1.0}, workers=4, cache=10),
             ),
+        ),
+        # As CNN training reads its images: each file once, so what was hot never is again.
+        Workload(
+            "scan",
+            clients=8,
+            dirs=100,
+            files=200,
+            phases=(Phase("scan", {"scan": 1.0}, workers=4, cache=10),),
+        ),
+        Workload(
+            "zipf",
+            clients=8,
+            dirs=1,
+            files=10_000,
+            phases=(Phase("zipf", {"stat": 3.0, "open": 1.0}, workers=4, cache=10, zipf=1.0),),
         ),
     )
 }

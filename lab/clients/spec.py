@@ -16,7 +16,7 @@ from typing import Any, Self
 
 from lab.errors import LabError
 
-OPS = ("create", "stat", "open", "readdir", "unlink")
+OPS = ("create", "stat", "open", "readdir", "unlink", "scan")
 
 
 @dataclass(frozen=True)
@@ -29,7 +29,8 @@ class ClientSpec:
     mix: Mapping[str, float] = field(
         default_factory=lambda: {"create": 1.0, "stat": 6.0, "open": 2.0, "unlink": 1.0}
     )
-    """Weights of create, stat, open, readdir and unlink; unlink removes what create made."""
+    """Weights of create, stat, open, readdir and unlink; unlink removes what create made. Or scan, alone:
+    every file is opened once, directory by directory, and the client ends with the last."""
     workers: int = 4
     """Threads, each with one operation under way."""
     dirs: int = 10
@@ -76,6 +77,8 @@ class ClientSpec:
             raise LabError(
                 f"client {self.name!r}: unknown operation {unknown[0]!r} in mix: use {', '.join(OPS)}"
             )
+        if "scan" in self.mix and len(self.mix) > 1:
+            raise LabError(f"client {self.name!r}: scan goes with no other operation in mix")
         weights = self.mix.values()
         _check(
             self,

@@ -6,6 +6,7 @@ Standard output: a JSON line a second (a run) or one (a preparation).
 """
 
 import contextlib
+import itertools
 import json
 import math
 import os
@@ -39,6 +40,11 @@ def directory(number: int) -> str:
 def path_of(client: ClientSpec, number: int) -> str:
     """Path of a prepared file below the mount: neighbours by number are in different directories."""
     return f"{directory(number % client.dirs)}/f{number // client.dirs:05d}"
+
+
+def path_in_scan(client: ClientSpec, turn: int) -> str:
+    """Path of the file whose turn it is when one directory is read after the other."""
+    return path_of(client, turn % client.files * client.dirs + turn // client.files)
 
 
 def _say(line: dict[str, Any]) -> None:
@@ -120,6 +126,10 @@ class Prepare:
         return random.Random(self._client.name).randbytes(self._client.size)
 
 
+class _ScannedError(Exception):
+    """Every file has been read."""
+
+
 class Run:
     """The load: closed-loop workers."""
 
@@ -130,26 +140,28 @@ class Run:
         self._stop = stop
         self._recorder = Recorder()
         self._popularity = Popularity(client.dirs * client.files, client.used_files, client.zipf, seed)
+        self._turns = itertools.count()
         self._ops: dict[str, Callable[[random.Random, deque[str], str], None]] = {
             "create": self._create,
             "stat": self._stat,
             "open": self._open,
             "readdir": self._readdir,
             "unlink": self._unlink,
+            "scan": self._scan,
         }
 
     def run(self, seconds: float | None) -> bool:
         """Work until stopped or the time is over; False if a worker would not end."""
         threads = _start(self._work, self._client.workers)
-        self._report(seconds)
+        self._report(seconds, threads)
         self._stop.set()
         return _join(threads, self._stop)
 
-    def _report(self, seconds: float | None) -> None:
+    def _report(self, seconds: float | None, threads: list[threading.Thread]) -> None:
         started = last = time.monotonic()
         end = None if seconds is None else started + seconds
         tick = 0
-        while not self._stop.is_set() and (end is None or last < end):
+        while not self._stop.is_set() and (end is None or last < end) and any(t.is_alive() for t in threads):
             tick += 1
             due = started + tick if end is None else min(started + tick, end)
             self._stop.wait(max(0.0, due - time.monotonic()))
@@ -178,7 +190,10 @@ class Run:
                 if "create" not in names:
                     return
                 op = "create"
-            self._one(op, rng, made, prefix)
+            try:
+                self._one(op, rng, made, prefix)
+            except _ScannedError:
+                return
 
     def _one(self, op: str, rng: random.Random, made: deque[str], prefix: str) -> None:
         started = time.monotonic()
@@ -203,6 +218,12 @@ class Run:
 
     def _open(self, rng: random.Random, made: deque[str], prefix: str) -> None:
         self._fs.close(self._fs.open(self._pick(rng), os.O_RDONLY, 0o644))
+
+    def _scan(self, rng: random.Random, made: deque[str], prefix: str) -> None:
+        turn = next(self._turns)
+        if turn >= self._client.dirs * self._client.files:
+            raise _ScannedError
+        self._fs.close(self._fs.open(path_in_scan(self._client, turn), os.O_RDONLY, 0o644))
 
     def _readdir(self, rng: random.Random, made: deque[str], prefix: str) -> None:
         handle = self._fs.opendir(self._pick(rng).rpartition("/")[0])
@@ -289,7 +310,7 @@ def main() -> int:
     return 0 if fine else 1
 
 
-assert set(OPS) == {"create", "stat", "open", "readdir", "unlink"}
+assert set(OPS) == {"create", "stat", "open", "readdir", "unlink", "scan"}
 
 if __name__ == "__main__":
     sys.exit(main())

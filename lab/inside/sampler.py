@@ -2,7 +2,9 @@
 """Samples every MDS once a second through its admin socket, inside the sandbox.
 
 Standard output: a JSON line a second {"t": Unix s, "ranks": {rank: counters}, "subtrees": {path: rank}}.
-Counters are totals since the MDS started; subtrees are null but in every fifth line. Ends with its input.
+Counters are totals since the MDS started; subtrees are null but in every fifth line. With the argument
+"mindex" (MDSs with the hook), every fifth line has "visited" a rank: distinct inodes in the last eight beats.
+Ends with its input.
 """
 
 import json
@@ -19,7 +21,7 @@ SUBTREES_EVERY = 5  # s
 _TIMEOUT_S = 5.0
 
 
-def ask(path: Path, **command: str) -> Any:
+def ask(path: Path, /, **command: str | int) -> Any:
     """One command to an admin socket (src/common/admin_socket.cc): JSON, NUL; a length, the answer."""
     with socket.socket(socket.AF_UNIX, socket.SOCK_STREAM) as s:
         s.settimeout(_TIMEOUT_S)
@@ -69,7 +71,7 @@ def _path(subtree: dict[str, Any]) -> str:
     return f"{path}#{fragment}" if fragment else path
 
 
-def sample(with_subtrees: bool) -> dict[str, Any]:
+def sample(with_subtrees: bool, with_visits: bool) -> dict[str, Any]:
     """One line; a rank that does not answer is left out."""
     ranks: dict[str, Any] = {}
     subtrees: dict[str, int] = {}
@@ -79,6 +81,9 @@ def sample(with_subtrees: bool) -> dict[str, Any]:
             if status.get("state") != "up:active":
                 continue
             ranks[str(status["whoami"])] = counters(ask(path, prefix="perf dump", logger="mds"))
+            if with_visits:
+                visited = ask(path, prefix="dump mindex", path="/", depth=0)["inodes"]
+                ranks[str(status["whoami"])]["visited"] = visited
             if with_subtrees:
                 subtrees |= authority(ask(path, prefix="get subtrees"))
         except (OSError, ValueError, KeyError):
@@ -91,7 +96,9 @@ def main() -> None:
     due = time.monotonic()
     tick = 0
     while True:
-        print(json.dumps(sample(tick % SUBTREES_EVERY == 0), separators=(",", ":")), flush=True)
+        fifth = tick % SUBTREES_EVERY == 0
+        line = sample(fifth, fifth and "mindex" in sys.argv[1:])
+        print(json.dumps(line, separators=(",", ":")), flush=True)
         tick += 1
         due = max(due + 1.0, time.monotonic())
         if select.select([0], [], [], max(0.0, due - time.monotonic()))[0] and not sys.stdin.read(1):

@@ -44,6 +44,15 @@ MODULE_OPTIONS = [
     _option(
         "hint_dead_band", "float", 0.1, "relative change of capacity or forecast that is worth a push", 0, 1
     ),
+    Option(
+        name="selection",
+        level=OptionLevel.ADVANCED,
+        type="str",
+        default="mindex",
+        enum_allowed=["mindex", "heat"],
+        desc="what an MDS with our hook chooses subtrees by; others know heat only",
+        runtime=True,
+    ),
     _option("rentries_per_epoch", "uint", 200, "directories whose rentries and pin are read in an epoch", 1),
     _option("ranks_per_epoch", "uint", 8, "ranks whose sessions are listed in an epoch", 1),
     _option("tell_concurrency", "uint", 8, "commands to MDSs under way at once", 1, 64),
@@ -74,6 +83,7 @@ class Settings:
     epoch_capacity: float
     hint_interval: int
     hint_dead_band: float
+    selection: str
     rentries_per_epoch: int
     ranks_per_epoch: int
     tell_concurrency: int

@@ -32,7 +32,7 @@ LATENCY_S = 0.002  # of an answer
 SETTINGS = Settings(
     epoch=10, analyze_duration=600, rank_capacity=0.0, imbalance_threshold=0.075, smoothness=0.2,
     role_threshold=0.01, min_gain=0.05, max_moves=4, epoch_capacity=0.0, hint_interval=60,
-    hint_dead_band=0.1,
+    hint_dead_band=0.1, selection="mindex",
     rest_period=600, arrival_timeout=300, rentries_per_epoch=200, ranks_per_epoch=8,
     tell_concurrency=8, bytes_per_inode=3072, engine_python=sys.executable, engine_deadline=60,
     engine_memory=2 << 30, engine_nice=10,

@@ -33,6 +33,7 @@ class Hints:
     resting: tuple[int, ...] = ()
     growth: Mapping[int, Growth] = field(default_factory=dict)
     expires: int = 0  # Unix time in s, of the growth
+    selection: str = "mindex"  # for MDSs with our hook
 
 
 def mask_of(fs: FsState) -> tuple[int, ...] | None:
@@ -55,7 +56,7 @@ def growth(loads: Sequence[float], forecast: Sequence[float], dead_band: float) 
 
 def differ(old: Hints, new: Hints, dead_band: float) -> bool:
     """Do they differ by more than a dead band? Any other setting, mask or resting rank counts."""
-    fixed = ("smoothness", "threshold", "role_threshold", "limit", "mask", "resting")
+    fixed = ("smoothness", "threshold", "role_threshold", "limit", "mask", "resting", "selection")
     if any(getattr(old, name) != getattr(new, name) for name in fixed):
         return True
     if abs(new.capacity - old.capacity) > dead_band * old.capacity:
@@ -75,6 +76,7 @@ def make_hints(fs: FsState, settings: Settings, capacity: float, resting: Sequen
         limit=settings.epoch_capacity or None,
         mask=mask_of(fs),
         resting=tuple(resting),
+        selection=settings.selection,
     )
 
 
@@ -96,6 +98,7 @@ def lua(hints: Hints) -> str:
         if hints.growth
         else None,
         "expires": str(hints.expires) if hints.growth else None,
+        "selection": None if hints.selection == "mindex" else f'"{hints.selection}"',
     }
     pairs = ", ".join(f"{name} = {value}" for name, value in fields.items() if value is not None)
     return f"--[[ written by mds_partitioner ]] hints = {{{pairs}}} "

@@ -76,7 +76,7 @@ def test_a_root_is_ready_only_with_marker_and_programs(
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path))
     release = releases.get("tentacle")
     root = rootfs.cache_dir() / rootfs.key(release) / "root"
-    for name in rootfs.KEY_FILES:
+    for name in releases.get("tentacle").key_files:
         (root / name).parent.mkdir(parents=True, exist_ok=True)
         (root / name).touch()
     assert not rootfs.is_ready(release)

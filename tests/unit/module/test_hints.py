@@ -49,6 +49,11 @@ def test_hints_stand_on_the_policys_first_line_so_that_errors_name_its_own() -> 
         lua53.LuaRuntime().execute(text)
 
 
+def test_the_selection_is_told_when_it_is_not_the_policys_own() -> None:
+    assert "selection" not in read(HINTS)
+    assert read(replace(HINTS, selection="heat"))["selection"] == "heat"
+
+
 def test_a_name_follows_the_content() -> None:
     names = [policy_object("lunule", h, "return {}")[0] for h in (HINTS, HINTS, replace(HINTS, capacity=1.0))]
     assert names[0] == names[1] != names[2]
@@ -86,6 +91,7 @@ def test_only_growth_that_matters_is_told() -> None:
         (replace(HINTS, resting=(1,)), True),
         (replace(HINTS, limit=5.0), True),
         (replace(HINTS, threshold=0.1), True),
+        (replace(HINTS, selection="heat"), True),
         (replace(HINTS, growth={0: Growth(100.0, 50.0)}), True),
         (replace(HINTS, expires=99), False),
     ],

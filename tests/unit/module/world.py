@@ -27,6 +27,7 @@ SETTINGS = Settings(
     epoch_capacity=100.0,
     hint_interval=60,
     hint_dead_band=0.1,
+    selection="mindex",
     rest_period=600,
     arrival_timeout=300,
     rentries_per_epoch=200,

@@ -1,0 +1,218 @@
+// -*- mode:C++; tab-width:8; c-basic-offset:2; indent-tabs-mode:t -*-
+// vim: ts=8 sw=2 smarttab
+// SPDX-License-Identifier: LGPL-2.1-or-later
+/*
+ * Which subtrees go, when a policy wants them chosen by something other than
+ * heat: the searches of Wang et al., "Lunule", SC '21, section 3.3.
+ */
+
+#include <algorithm>
+#include <numeric>
+#include <set>
+
+#include "CDir.h"
+#include "CInode.h"
+#include "MDBalancer.h"
+#include "MDCache.h"
+#include "MDSMap.h"
+#include "MDSRank.h"
+#include "Mantle.h"
+#include "Migrator.h"
+
+#include "common/debug.h"
+
+#define dout_context g_ceph_context
+#define dout_subsys ceph_subsys_mds_balancer
+#undef dout_prefix
+#define dout_prefix *_dout << "mds." << mds->get_nodeid() << ".bal " << __func__ << " "
+
+namespace {
+
+/// a subtree or a set matches an amount within this part of it
+constexpr double MATCH = 0.1;
+/// s from the beat on, as in find_exports
+constexpr double TIME_LIMIT = 0.1;
+/// meta_load below which nothing is moved, as MIN_OFFLOAD
+constexpr double LEAST = 10;
+
+} // anonymous namespace
+
+MDBalancer::~MDBalancer() = default;
+
+/// Every dirfrag with statistics, its score, and what hangs below it.
+struct MDBalancer::Candidates {
+  std::map<CDir*, std::vector<CDir*>> children;
+  std::map<CDir*, double> scores;
+  std::vector<CDir*> top;
+
+  double score(CDir *dir) const {
+    auto it = scores.find(dir);
+    return it == scores.end() ? 0 : it->second;
+  }
+  double total(const std::vector<CDir*>& dirs) const {
+    return std::accumulate(dirs.begin(), dirs.end(), 0.0,
+			   [this](double sum, CDir *dir) { return sum + score(dir); });
+  }
+};
+
+std::vector<mds_rank_t> MDBalancer::ranks_in_mask() const
+{
+  std::vector<mds_rank_t> ranks;
+  const auto& mask = mds->mdsmap->get_bal_rank_mask_bitset();
+  for (unsigned rank = 0; rank < mds->get_mds_map()->get_num_in_mds(); rank++)
+    if (mask.test(rank))
+      ranks.push_back(mds_rank_t(rank));
+  return ranks;
+}
+
+/// Export what the policy's score says; false: by heat, as ever.
+bool MDBalancer::export_by_score(balance_state_t& state)
+{
+  if (mantle->get_selection() == Mantle::Selection::HEAT || g_conf()->mds_thrash_exports)
+    return false;
+  handle_bal_masks();
+  stats.ask();
+  Candidates all;
+  if (std::none_of(state.targets.begin(), state.targets.end(),
+		   [](const auto& to) { return to.second >= LEAST; }) ||
+      !score_all(all))
+    return false;
+  double heat = 0;
+  for (CDir *dir : all.top)
+    heat += dir->pop_auth_subtree.meta_load();
+  const double scored = all.total(all.top);
+  if (heat <= 0 || scored <= 0) {
+    dout(5) << "nothing has a score: heat" << dendl;
+    return false;
+  }
+  std::vector<CDir*> chosen;
+  for (auto [target, amount] : state.targets) {
+    if (amount < LEAST || target == mds->get_nodeid())
+      continue;
+    const size_t before = chosen.size();
+    choose(all, all.top, target, amount * scored / heat, chosen);
+    dout(5) << "mds." << target << " gets " << chosen.size() - before << " subtrees for "
+	    << amount << " of " << heat << ", " << amount * scored / heat << " of " << scored << dendl;
+    for (size_t i = before; i < chosen.size(); i++)
+      mds->mdcache->migrator->export_dir_nicely(chosen[i], target);
+  }
+  return true;
+}
+
+/// My subtrees that may go; of one that may not, as it holds the root, what is below.
+std::vector<CDir*> MDBalancer::exportable_roots()
+{
+  std::vector<CDir*> roots;
+  for (CDir *dir : mds->mdcache->get_fullauth_subtrees()) {
+    CInode *diri = dir->get_inode();
+    if (diri->is_mdsdir() || diri->is_stray() || diri->get_export_pin(false) != MDS_RANK_NONE ||
+	dir->is_freezing() || dir->is_frozen())
+      continue;
+    roots.push_back(dir);
+  }
+  return roots;
+}
+
+/// Fill in all of it; false: by heat.
+bool MDBalancer::score_all(Candidates& all)
+{
+  const auto below = stats.children();
+  std::string error;
+  std::vector<CDir*> todo = exportable_roots();
+  for (CDir *dir : todo)
+    if (!dir->get_inode()->is_base())
+      all.top.push_back(dir);
+  while (!todo.empty()) {
+    if (std::chrono::duration<double>(clock::now() - rebalance_time).count() > TIME_LIMIT) {
+      dout(0) << "scores take too long: heat" << dendl;
+      return false;
+    }
+    CDir *dir = todo.back();
+    todo.pop_back();
+    all.scores[dir] = score(dir, &error);
+    if (!error.empty()) {
+      dout(0) << "no score of " << dir->dirfrag() << " (" << error << "): heat" << dendl;
+      return false;
+    }
+    auto it = below.find(dir);
+    if (it == below.end())
+      continue;
+    for (CDir *child : it->second) {
+      if (!child->is_auth() || child->is_subtree_root() || child->is_freezing() || child->is_frozen())
+	continue;
+      all.children[dir].push_back(child);
+      todo.push_back(child);
+      if (dir->get_inode()->is_base())
+	all.top.push_back(child);
+    }
+  }
+  return true;
+}
+
+double MDBalancer::score(CDir *dir, std::string *error)
+{
+  static const SubtreeStats::Summary none;
+  const auto *sum = stats.get(dir);
+  if (!sum)
+    sum = &none;
+  if (mantle->get_selection() == Mantle::Selection::MINDEX)
+    return sum->mindex;
+  auto table = sum->table();
+  table["heat"] = dir->pop_auth_subtree.meta_load();
+  table["size"] = dir->get_frag_size();
+  table["rank"] = mds->get_nodeid();
+  return mantle->score(table, error);
+}
+
+/**
+ * The three searches: one subtree that matches the need; else a part of the
+ * least of those that are larger; else the fewest that make up the need.
+ * need is in units of the score.
+ */
+void MDBalancer::choose(const Candidates& all, const std::vector<CDir*>& from, mds_rank_t target,
+			double need, std::vector<CDir*>& chosen)
+{
+  std::vector<CDir*> left;
+  for (CDir *dir : from)
+    if (all.score(dir) > 0 && may_export(dir, target) &&
+	std::find(chosen.begin(), chosen.end(), dir) == chosen.end())
+      left.push_back(dir);
+  auto is_whole = [&](CDir *dir) {
+    return std::none_of(chosen.begin(), chosen.end(), [&](CDir *other) { return dir->contains(other); });
+  };
+  std::sort(left.begin(), left.end(), [&](CDir *a, CDir *b) {
+    return std::make_pair(all.score(b), a->dirfrag()) < std::make_pair(all.score(a), b->dirfrag());
+  });
+  // largest first
+  CDir *match = nullptr, *larger = nullptr;
+  for (CDir *dir : left) {
+    const double off = std::abs(all.score(dir) - need);
+    if (off <= MATCH * need && is_whole(dir) && (!match || off < std::abs(all.score(match) - need)))
+      match = dir;
+    if (all.score(dir) > need)
+      larger = dir;
+  }
+  if (match) {
+    chosen.push_back(match);
+    return;
+  }
+  if (larger) {
+    auto it = all.children.find(larger);
+    if (it != all.children.end()) {
+      // the parts may be worth more than the whole, as beta is a ratio: take the same share
+      const double parts = all.total(it->second);
+      const size_t before = chosen.size();
+      choose(all, it->second, target, need * std::max(1.0, parts / all.score(larger)), chosen);
+      if (chosen.size() > before)
+	return;
+    }
+  }
+  for (CDir *dir : left) {
+    if (all.score(dir) > need * (1 + MATCH) || !is_whole(dir))
+      continue;
+    chosen.push_back(dir);
+    need -= all.score(dir);
+    if (need <= 0)
+      return;
+  }
+}

@@ -1,0 +1,32 @@
+# SPDX-License-Identifier: LGPL-2.1-or-later
+"""One lab whose MDSs all have the hook, for all tests of a run; it must have been built: `make mds`."""
+
+import os
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+sys.path.insert(0, str(Path(__file__).resolve().parents[1] / "integration"))
+
+from support import Cluster
+
+from lab.api import Lab
+from mds.build import built
+
+RELEASE = "tentacle"
+BEAT_S = 5  # mds_bal_interval; a window is as long
+
+
+@pytest.fixture(scope="session")
+def program() -> Path:
+    return built(RELEASE)
+
+
+@pytest.fixture(scope="session")
+def cluster(program: Path) -> Iterator[Cluster]:
+    conf = {"mds_bal_interval": str(BEAT_S)}
+    name = f"hook-{os.getpid()}"
+    with Lab.up(name=name, release=RELEASE, mds=4, mgr=1, mds_binary=program, conf=conf) as lab:
+        yield Cluster(lab)

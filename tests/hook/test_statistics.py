@@ -1,0 +1,142 @@
+# SPDX-License-Identifier: LGPL-2.1-or-later
+"""Visits, alpha, beta, l_t, l_s and mIndex of a patched MDS against a plain Python model."""
+
+import random
+import re
+from collections.abc import Iterator
+from dataclasses import asdict
+from typing import Any
+
+import pytest
+from hooked import epoch, inside, log_of, mindex
+from reference import Reference, Summary
+from support import Cluster, wait_for
+
+TOP = "/statistics/tree"
+TREE = {
+    "/statistics": 0,
+    TOP: 3,
+    **{f"{TOP}/d{i}": 12 for i in range(6)},
+    **{f"{TOP}/d0/e{i}": 8 for i in range(3)},
+    f"{TOP}/d0/e0/deep": 5,
+}
+PHASES = 14  # more than the windows that are remembered
+SEED = 2021
+VISIT = re.compile(r"\.stats visit 0x([0-9a-f]+) in 0x([0-9a-f]+)$")
+END = re.compile(r"\.stats window (\d+) ends")
+
+
+@pytest.fixture(scope="module")
+def inodes(cluster: Cluster) -> Iterator[dict[str, int]]:
+    """Inode numbers of the tree's directories; the MDS logs every visit meanwhile."""
+    made: dict[str, int] = inside(cluster, "make", TREE)
+    wait_for(
+        "statistics of the tree are up to date", lambda: inside(cluster, "rentries", TOP) == 1 + below(TOP)
+    )
+    cluster.lab.monitor.command("config set", who="mds", name="debug_mds_balancer", value="20/20")
+    yield made
+    cluster.lab.monitor.command("config rm", who="mds", name="debug_mds_balancer")
+
+
+def below(path: str) -> int:
+    """Files and directories below a directory of the tree."""
+    return sum(files + (each != path) for each, files in TREE.items() if (each + "/").startswith(path + "/"))
+
+
+def files() -> list[str]:
+    return [f"{path}/f{n:04d}" for path, count in TREE.items() for n in range(count)]
+
+
+def reference(inodes: dict[str, int]) -> Reference:
+    parents = {ino: inodes.get(path.rpartition("/")[0]) for path, ino in inodes.items()}
+    return Reference(parents, {ino: below(path) for path, ino in inodes.items()})
+
+
+def replay(cluster: Cluster, inodes: dict[str, int], last: int) -> dict[int, Summary]:
+    """What the model makes of the visits that the MDS has logged, up to the end of a window."""
+    model = reference(inodes)
+    for line in log_of(cluster, 0):
+        if visit := VISIT.search(line):
+            model.visit(int(visit[1], 16), int(visit[2], 16))
+        elif end := END.search(line):
+            found = model.end_window(int(end[1]))
+            if int(end[1]) == last:
+                return found
+    raise AssertionError(f"window {last} is not in the log")
+
+
+def fields(dirfrag: dict[str, Any]) -> dict[str, float]:
+    return {name: dirfrag[name] for name in Summary.__dataclass_fields__}
+
+
+def test_every_figure_is_that_of_the_reference(cluster: Cluster, inodes: dict[str, int]) -> None:
+    chosen, everything = random.Random(SEED), files()
+    seen_by_us: set[str] = set()
+    for phase in range(PHASES):
+        before = epoch(cluster)
+        wait_for("the next window", lambda before=before: epoch(cluster) > before)  # type: ignore[misc]
+        # A scan of one directory, and files that are visited again and again.
+        again = chosen.sample(everything[:30], 10)
+        scan = [f for f in everything if f.startswith(f"{TOP}/d{phase % 6}/f")]
+        inside(cluster, "visit", again + scan)
+        seen_by_us |= {*again, *scan}
+    before = epoch(cluster)
+    wait_for("the window ends", lambda: epoch(cluster) > before)
+    dump = mindex(cluster, TOP)
+    expected = replay(cluster, inodes, dump["epoch"] - 1)
+    dumped = {f["path"]: fields(f) for f in dump["dirfrags"]}
+    assert set(dumped) <= set(inodes)
+    assert {f"{TOP}/d{i}" for i in range(6)} <= set(dumped)
+    for path, figures in dumped.items():
+        assert figures == pytest.approx(asdict(expected[inodes[path]]), abs=1e-9), path
+    assert dumped[TOP]["revisited"] > 0 < dumped[TOP]["l_s"]
+    recorded = {int(v[1], 16) for line in log_of(cluster, 0) if (v := VISIT.search(line))}
+    assert len(recorded) >= len(seen_by_us), "every file that was looked at was recorded"
+
+
+def test_statistics_survive_a_split_and_a_merge(cluster: Cluster, inodes: dict[str, int]) -> None:
+    path = f"{TOP}/d1"
+    everything = [f for f in files() if f.startswith(path)]
+    epoch(cluster)
+    inside(cluster, "visit", everything)
+    before = epoch(cluster)
+    wait_for("the window ends", lambda: epoch(cluster) > before)
+
+    def sums() -> tuple[float, float]:
+        frags = [f for f in mindex(cluster, TOP)["dirfrags"] if f["path"] == path]
+        return sum(f["visits"] for f in frags), sum(f["visited"] for f in frags)
+
+    visits, visited = sums()
+    assert visited >= len(everything)
+    cluster.tell(0, "dirfrag", "split", path, "0/0", "1")
+    after = epoch(cluster)
+    wait_for("two windows end", lambda: epoch(cluster) > after + 1)
+    halves = [f for f in mindex(cluster, TOP)["dirfrags"] if f["path"] == path]
+    assert len(halves) == 2
+    assert sums() == (visits, visited), "the halves have what the whole had"
+    cluster.tell(0, "dirfrag", "merge", path, "0/0")
+    after = epoch(cluster)
+    wait_for("two windows end", lambda: epoch(cluster) > after + 1)
+    assert sums()[1] == visited
+
+
+def test_a_trimmed_cache_forgets_no_visit(cluster: Cluster, inodes: dict[str, int]) -> None:
+    inside(cluster, "visit", files())
+    before = epoch(cluster)
+    wait_for("the window ends", lambda: epoch(cluster) > before)
+    visited = mindex(cluster, TOP)["inodes"]
+    assert visited >= len(files())
+    cluster.tell(0, "cache", "drop", "20")
+    assert mindex(cluster, "/")["inodes"] >= visited
+
+
+def test_an_idle_mds_records_nothing(cluster: Cluster) -> None:
+    idle = cluster.tell(3, "dump", "mindex")
+    assert idle["inodes"] == 0
+
+
+def test_a_path_that_is_not_there_is_said_so(cluster: Cluster) -> None:
+    answer = cluster.lab.exec(
+        ["ceph", "tell", f"mds.{cluster.mds_of(0)}", "dump", "mindex", "/nowhere"], check=False
+    )
+    assert answer.returncode == 2
