@@ -12,12 +12,13 @@
 -- Loads and amounts are in req/s (mds[i]["req_rate"]) until the last step: MDBalancer::find_exports compares the
 -- answer with the popularity of subtrees, so the row is scaled by this rank's popularity a request.
 --
--- Two other signals must agree before anything moves, and the smallest amount of the three is what moves:
+-- Two other signals must agree before anything moves:
 -- * popularity. req_rate is the mean over the last beat: it shows what a rank served before the migrations that ended
 --   meanwhile. The popularity of a subtree goes with it at once. By req_rate alone, the beat after a migration orders
---   the same amount once more.
+--   the same amount once more. So the smaller of the two amounts is moved.
 -- * the MDS's own CPU time. A rank that answers less than others, and works as hard, is not idle but slow (large
---   fragments, a cold cache, journaling), and slower with more. By req_rate alone it would be an importer.
+--   fragments, a cold cache, journaling), and slower with more. By req_rate alone it would be an importer. So a role is
+--   for ranks only whose CPU time is as clearly on that side of the mean. How far is not asked: an idle MDS uses some.
 
 local DEFAULTS = {
   capacity = 10000,      -- C: the most one rank can serve, req/s
@@ -155,18 +156,22 @@ local function growth(rank, load)
   return math.abs(load - forecast.seen) <= math.abs(forecast.by) and forecast.by or 0
 end
 
--- Algorithm 1, lines 1 to 12: export and import demand by rank, req/s, as far as the other estimates agree.
-local function demands(loads, estimates, ranks, mean)
+-- Algorithm 1, lines 1 to 12: export and import demand by rank, req/s, as far as the other signals agree.
+local function demands(loads, fresh, cpu, ranks, mean)
   local exports, imports = {}, {}
   local limit, resting = hint("limit"), rank_set("resting") or {}
+  local clearly = math.sqrt(hint("role_threshold")) * mean
   for _, rank in ipairs(ranks) do
     local load = loads[rank]
     local gap = math.abs(load - mean)
     if mean > 0 and (gap / mean) ^ 2 > hint("role_threshold") and not resting[rank] then
       local side = load > mean and 1 or -1
       local amount = math.min(limit, side > 0 and gap or gap - growth(rank, load))
-      for _, estimate in pairs(estimates) do
-        amount = math.min(amount, side * (estimate[rank] - mean))
+      if fresh then
+        amount = math.min(amount, side * (fresh[rank] - mean))
+      end
+      if cpu and side * (cpu[rank] - mean) <= clearly then
+        amount = 0
       end
       (side > 0 and exports or imports)[rank] = math.max(0, amount)
     end
@@ -243,7 +248,7 @@ local function decide(n)
     return targets, 2, seen .. ": balanced"
   end
   local fresh = loads_by("auth.meta_load", loads, ranks)
-  local exports, imports = demands(loads, { fresh = fresh, cpu = loads_by("cpu_load_avg", loads, ranks) }, ranks, mean)
+  local exports, imports = demands(loads, fresh, loads_by("cpu_load_avg", loads, ranks), ranks, mean)
   local what = role(whoami, exports, imports)
   local row = my_row(whoami, exports, imports, ranks)
   local scale = popularity_per_request(whoami, math.min(loads[whoami], fresh and fresh[whoami] or loads[whoami]))

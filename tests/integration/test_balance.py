@@ -167,7 +167,7 @@ def test_harmless_imbalance_is_left_alone_until_it_does_harm(balanced: Cluster, 
         balanced.set(rank_capacity=CAPACITY)
         wait_for("new hints are pushed", lambda: balanced.json("balance", "status", FS)["object"] != first)
         wait_for("the load is spread", lambda: 0 < max(shares(balanced)) < 0.6)
-        assert len(objects(balanced)) <= 2, "objects that nobody reads any more are removed"
+        wait_for("objects that nobody reads any more are removed", lambda: len(objects(balanced)) <= 2)
 
 
 def test_ranks_outside_the_mask_receive_nothing(balanced: Cluster, even: LoadSpec) -> None:

@@ -172,6 +172,13 @@ def test_a_rank_that_works_as_hard_as_the_others_is_slow_and_takes_nothing() -> 
     assert all(decide("lunule", seen, rank, {"capacity": 400})[0] == [0.0] * 4 for rank in range(4))
 
 
+def test_what_an_idle_mds_burns_does_not_make_it_busy() -> None:
+    seen = metrics([240, 0, 0, 0])
+    for mine in seen:
+        mine["cpu_load_avg"] = 1.0 + mine["req_rate"] / 60
+    assert sum(decide("lunule", seen, 0, {"capacity": 240})[0]) == pytest.approx(180 * 7)
+
+
 def test_without_any_cpu_time_the_other_signals_decide() -> None:
     seen = metrics([400, 0, 0, 0])
     for mine in seen:
