@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from lab.api import Lab
 from lab.bench import line, oracle
 from lab.bench.setting import FS, Setting
-from lab.bench.subtrees import DISTRIBUTED, PIN, Pin, put, settled
+from lab.bench.subtrees import DISTRIBUTED, PIN, Pin, path_of, put, settled
 from lab.demo import module
 from lab.errors import LabError
 
@@ -57,7 +57,7 @@ def _oracle(setting: Setting) -> list[Pin]:
     where = oracle.spread(setting.demand, setting.ranks)
     pins = [Pin(path, PIN, str(rank)) for path, rank in sorted(where.items())]
     put(setting.lab, pins)
-    found = settled(setting.lab)
+    found = {path_of(key): rank for key, rank in settled(setting.lab).items()}
     # A pin to rank 0 need not show: what is above may be there already.
     missing = [path for path, rank in where.items() if rank and found.get(path) != rank]
     if missing:

@@ -3,7 +3,7 @@
 
 import os
 import time
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from datetime import UTC, datetime
 from typing import Any
 
@@ -30,18 +30,23 @@ class ResetError(LabError):
         self.cell = cell
 
 
-def measure(stage: Stage, order: Order) -> dict[str, Any]:
-    """Run a cell, and bring the cluster back; ResetError, with the cell, if that does not succeed."""
+Phases = Callable[[Stage, list[Line]], dict[str, tuple[float, float]]]
+"""Runs the clients, adds their lines; when each phase began and ended (Unix, s)."""
+
+
+def measure(stage: Stage, order: Order, phases: Phases | None = None) -> dict[str, Any]:
+    """Run a cell, and bring the cluster back; ResetError, with the cell, if that does not succeed.
+
+    phases: what the clients do instead of the workload's own phases.
+    """
     began_load = os.getloadavg()
     pins, took = _switch_on(stage, order)
-    spans: dict[str, tuple[float, float]] = {}
     lines: list[Line] = []
     with (
         CpuSampling(stage.lab) as cpu,
         Sampling(stage.lab.sandbox, mindex=stage.cluster.hook) as sampling,
     ):
-        for phase in stage.cluster.workload.phases:
-            spans[phase] = _phase(stage, order, phase, lines)
+        spans = (phases or _own_phases(order))(stage, lines)
     cell = _cell(order, stage, spans, lines) | {
         "load_average_at_start": [round(x, 2) for x in began_load],
         "pins": len(pins),
@@ -54,6 +59,13 @@ def measure(stage: Stage, order: Order) -> dict[str, Any]:
     except LabError as e:
         raise ResetError(cell, e) from None
     return cell
+
+
+def _own_phases(order: Order) -> Phases:
+    def phases(stage: Stage, lines: list[Line]) -> dict[str, tuple[float, float]]:
+        return {phase: _phase(stage, order, phase, lines) for phase in stage.cluster.workload.phases}
+
+    return phases
 
 
 def _switch_on(stage: Stage, order: Order) -> tuple[list[Pin], float]:
@@ -100,9 +112,10 @@ def _cell(
         "run": order.run,
         "release": order.cluster.release,
         "hook": order.cluster.hook,
-        "ranks": order.cluster.ranks,
+        "ranks": order.cluster.ranks + order.cluster.standby,
         "mds_cpu": order.cluster.mds_cpu,
         "limit": order.limit,
+        "paths": stage.paths,
         "date": datetime.now(UTC).isoformat(timespec="seconds"),
         "capacity": round(stage.capacity, 1),
         "spans": {name: [round(t, 2) for t in span] for name, span in spans.items()},

@@ -3,7 +3,7 @@
 
 from dataclasses import dataclass
 
-from lab.bench.workloads import Workload
+from lab.bench.workloads.base import Workload
 
 
 @dataclass(frozen=True)
@@ -15,6 +15,7 @@ class Cluster:
     ranks: int
     mds_cpu: int  # % of a core, each MDS
     hook: bool = False  # MDSs built from mds/
+    standby: int = 0  # MDSs that become ranks during the run
 
     @property
     def name(self) -> str:

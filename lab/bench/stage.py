@@ -42,6 +42,7 @@ class Stage:
             name=f"bench-{os.getpid()}",
             release=cluster.release,
             mds=cluster.ranks,
+            standby=cluster.standby,
             mgr=1,
             mds_binary=built(cluster.release) if cluster.hook else None,
             progress=progress,

@@ -44,6 +44,11 @@ def authorities(lab: Lab) -> dict[str, int]:
     return found
 
 
+def path_of(key: str) -> str:
+    """The directory that a subtree, or a fragment of one ("/a#01*"), is of."""
+    return key.partition("#")[0]
+
+
 def _inside(lab: Lab, program: str, *args: str, stdin: str | None = None) -> str:
     argv = ["/usr/bin/env", f"PYTHONPATH={CODE}", "/usr/bin/python3", "-m", program, *args]
     return lab.exec(argv, stdin=stdin, timeout=120).stdout
@@ -64,8 +69,9 @@ def settled(lab: Lab, patience: float = 120.0) -> dict[str, int]:
 
 
 def bring_home(lab: Lab, top: str, pins: Sequence[Pin], patience: float = 120.0) -> float:
-    """Take pins away, and bring all below a directory to rank 0; the seconds that it took."""
+    """Take pins away, bring all below a directory to rank 0, whole again; the seconds that it took."""
     began = time.monotonic()
+    fragmented = sorted({path_of(key) for key in authorities(lab) if "#" in key})
     put(lab, [pin.off for pin in pins])
     put(lab, [Pin(top, PIN, "0")])
     try:
@@ -75,4 +81,6 @@ def bring_home(lab: Lab, top: str, pins: Sequence[Pin], patience: float = 120.0)
             time.sleep(_POLL_S)
     finally:
         put(lab, [Pin(top, PIN, "0").off])
+    if fragmented:
+        _inside(lab, "lab.inside.merge_fragments", stdin=json.dumps(fragmented))
     return time.monotonic() - began

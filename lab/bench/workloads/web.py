@@ -17,7 +17,6 @@ ALPHA = 0.8
 SOURCE = "/tmp/access.log"
 
 
-
 @functools.cache
 def log(requests: int) -> str:
     """The log's text."""

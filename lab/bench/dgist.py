@@ -1,0 +1,174 @@
+# SPDX-License-Identifier: LGPL-2.1-or-later
+"""DGIST's two findings about one MDS that no migration cures: `python3 -m lab.bench.dgist`.
+
+stat: clients that look at files, all in one directory or each in its own, with an ordinary client's cache.
+create: clients that create, while the OSD's answers come late. The delay is Ceph's own (ms_inject_delay:
+uniform between nothing and a maximum), because the kernel of a small virtual machine often has no
+`tc netem`; what the MDS saw of it is told by the latency of its journal.
+"""
+
+import argparse
+import json
+import os
+import statistics
+import sys
+import time
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+from lab import releases
+from lab.api import Lab
+from lab.clients.run import Line
+from lab.clients.spec import ClientSpec, LoadSpec
+from lab.measurement import about, exit_status, save
+from lab.progress import ConsoleProgress
+
+OUT = Path("docs/results/bench/dgist.json")
+CLIENTS = (1, 2, 4, 7)  # as DGIST
+FILES = 1000
+CACHE = 16_384  # client_cache_size's default
+DELAYS_MS = (0.0, 1.0, 4.0, 16.0)  # highest; the mean is half
+CREATORS = 7
+_SETTLE_S = 4.0
+_DELAY = {"ms_inject_delay_type": "osd", "ms_inject_delay_probability": "1", "ms_inject_delay_max": "0"}
+
+
+def _counters(lab: Lab) -> dict[str, Any]:
+    answer: dict[str, Any] = json.loads(lab.exec(["ceph", "daemon", "mds.a", "perf", "dump"]).stdout)
+    return answer
+
+
+def _window(lab: Lab, load: LoadSpec, seconds: float) -> dict[str, float]:
+    """What a load gets from one MDS."""
+    lines: list[Line] = []
+    with lab.clients(load, on_line=lines.append) as clients:
+        time.sleep(_SETTLE_S)
+        before, began = _counters(lab), time.time()
+        time.sleep(seconds)
+        after, ended = _counters(lab), time.time()
+        clients.stop()
+    ops = sum(line["ops"] for line in lines if "ops" in line and began < line["t"] <= ended)
+    journal = [dump["mds_log"]["jlat"] for dump in (before, after)]
+    writes = journal[1]["avgcount"] - journal[0]["avgcount"]
+    return {
+        "ops": round(ops / (ended - began), 1),
+        "requests": round((after["mds"]["request"] - before["mds"]["request"]) / (ended - began), 1),
+        "revocations": round(
+            (after["mds"]["ceph_cap_op_revoke"] - before["mds"]["ceph_cap_op_revoke"]) / (ended - began), 1
+        ),
+        "journal_ms": round(1000 * (journal[1]["sum"] - journal[0]["sum"]) / writes, 3) if writes else 0.0,
+    }
+
+
+def _stat(lab: Lab, paths: dict[str, str], names: Sequence[str], shared: bool) -> LoadSpec:
+    return LoadSpec(
+        tuple(
+            ClientSpec(
+                name=name,
+                path=paths["shared" if shared else name],
+                # One file in twenty looks is made anew, as by somebody who uses what he looks at.
+                mix={"stat": 19.0, "create": 0.5, "unlink": 0.5},
+                workers=2,
+                dirs=1,
+                files=FILES,
+                cache=CACHE,
+            )
+            for name in names
+        )
+    )
+
+
+def _create(paths: dict[str, str], names: Sequence[str]) -> LoadSpec:
+    return LoadSpec(
+        tuple(
+            ClientSpec(
+                name=name, path=paths[name], mix={"create": 1.0, "unlink": 1.0}, workers=2, dirs=1, files=1
+            )
+            for name in names
+        )
+    )
+
+
+def measure(release: str, mds_cpu: int, seconds: float, runs: int) -> dict[str, list[dict[str, Any]]]:
+    """Both, on one cluster of one rank."""
+    progress = ConsoleProgress()
+    found: dict[str, list[dict[str, Any]]] = {"stat": [], "create": []}
+    names = [f"p{k}" for k in range(max(*CLIENTS, CREATORS))]
+    with Lab.up(
+        name=f"dgist-{os.getpid()}", release=release, mds=1, mgr=1, conf=_DELAY, progress=progress
+    ) as lab:
+        paths = lab.make_subvolumes([*names, "shared"])
+        lab.prepare(_stat(lab, paths, names, shared=False))
+        lab.prepare(_stat(lab, paths, names[:1], shared=True))
+        lab.set_mds_cpu(mds_cpu)
+        for run in range(1, runs + 1):
+            for clients in CLIENTS:
+                for shared in (False, True):
+                    with progress.step(f"stat, {clients} clients, {'shared' if shared else 'private'}"):
+                        result = _window(lab, _stat(lab, paths, names[:clients], shared), seconds)
+                    found["stat"].append({"run": run, "clients": clients, "shared": shared, **result})
+            for delay in DELAYS_MS:
+                value = f"{delay / 1000:g}"
+                lab.monitor.command("config set", who="mds", name="ms_inject_delay_max", value=value)
+                with progress.step(f"create, answers of the OSD up to {delay:g} ms late"):
+                    result = _window(lab, _create(paths, names[:CREATORS]), seconds)
+                found["create"].append({"run": run, "delay_ms": delay, **result})
+            lab.monitor.command("config rm", who="mds", name="ms_inject_delay_max")
+    return found
+
+
+def tables(found: dict[str, list[dict[str, Any]]]) -> str:
+    """Medians over the runs, in Markdown."""
+    lines = [
+        "| stat, clients | private, op/s | shared, op/s | shared / private | revocations/s, shared |",
+        "|---|---:|---:|---:|---:|",
+    ]
+    for clients in CLIENTS:
+        rows = [row for row in found["stat"] if row["clients"] == clients]
+        private = statistics.median(row["ops"] for row in rows if not row["shared"])
+        shared = statistics.median(row["ops"] for row in rows if row["shared"])
+        revoked = statistics.median(row["revocations"] for row in rows if row["shared"])
+        lines.append(
+            f"| {clients} | {private:,.0f} | {shared:,.0f} | {shared / private:.2f} | {revoked:,.0f} |"
+        )
+    lines += [
+        "",
+        "| create, OSD late by up to, ms | journal write, ms | op/s | part of the first |",
+        "|---|---:|---:|---:|",
+    ]
+    first = None
+    for delay in DELAYS_MS:
+        rows = [row for row in found["create"] if row["delay_ms"] == delay]
+        ops = statistics.median(row["ops"] for row in rows)
+        first = first or ops
+        journal = statistics.median(row["journal_ms"] for row in rows)
+        lines.append(f"| {delay:g} | {journal:.1f} | {ops:,.0f} | {ops / first:.2f} |")
+    return "\n".join(lines)
+
+
+def main(argv: Sequence[str]) -> int:
+    """Measure; the exit status."""
+    parser = argparse.ArgumentParser(
+        prog="python3 -m lab.bench.dgist", description=(__doc__ or "").partition("\n")[0], allow_abbrev=False
+    )
+    parser.add_argument("--release", choices=sorted(releases.RELEASES), default=releases.DEFAULT)
+    parser.add_argument("--mds-cpu", type=int, default=30, metavar="PERCENT", help="of a core")
+    parser.add_argument("--runs", type=int, default=3)
+    parser.add_argument("--seconds", type=float, default=8.0, help="of each measurement")
+    parser.add_argument("--out", type=Path, default=OUT)
+    args = parser.parse_args(argv)
+
+    def work() -> None:
+        head = about("lab.bench.dgist", argv, release=args.release, mds_cpu=args.mds_cpu)
+        found = measure(args.release, args.mds_cpu, args.seconds, args.runs)
+        save(args.out, {**head, **found})
+        text = tables(found)
+        args.out.with_suffix(".md").write_text(text + "\n")
+        print(text)
+
+    return exit_status("dgist", work)
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]))
