@@ -1,13 +1,15 @@
 # SPDX-License-Identifier: LGPL-2.1-or-later
 """DGIST's two findings about one MDS that no migration cures: `python3 -m lab.bench.dgist`.
 
-stat: clients that look at files, all in one directory or each in its own, with an ordinary client's cache.
+stat: clients that look at files, all in one directory or each in its own, with an ordinary client's cache; also
+with a change of the directory now and then, which takes everybody's cached view of it away.
 create: clients that create, while the OSD's answers come late. The delay is Ceph's own (ms_inject_delay:
 uniform between nothing and a maximum), because the kernel of a small virtual machine often has no
 `tc netem`; what the MDS saw of it is told by the latency of its journal.
 """
 
 import argparse
+import itertools
 import json
 import os
 import statistics
@@ -61,14 +63,13 @@ def _window(lab: Lab, load: LoadSpec, seconds: float) -> dict[str, float]:
     }
 
 
-def _stat(lab: Lab, paths: dict[str, str], names: Sequence[str], shared: bool) -> LoadSpec:
+def _stat(paths: dict[str, str], names: Sequence[str], shared: bool, changes: bool) -> LoadSpec:
     return LoadSpec(
         tuple(
             ClientSpec(
                 name=name,
                 path=paths["shared" if shared else name],
-                # One file in twenty looks is made anew, as by somebody who uses what he looks at.
-                mix={"stat": 19.0, "create": 0.5, "unlink": 0.5},
+                mix={"stat": 19.0, "create": 0.5, "unlink": 0.5} if changes else {"stat": 1.0},
                 workers=2,
                 dirs=1,
                 files=FILES,
@@ -99,15 +100,16 @@ def measure(release: str, mds_cpu: int, seconds: float, runs: int) -> dict[str, 
         name=f"dgist-{os.getpid()}", release=release, mds=1, mgr=1, conf=_DELAY, progress=progress
     ) as lab:
         paths = lab.make_subvolumes([*names, "shared"])
-        lab.prepare(_stat(lab, paths, names, shared=False))
-        lab.prepare(_stat(lab, paths, names[:1], shared=True))
+        lab.prepare(_stat(paths, names, shared=False, changes=False))
+        lab.prepare(_stat(paths, names[:1], shared=True, changes=False))
         lab.set_mds_cpu(mds_cpu)
         for run in range(1, runs + 1):
-            for clients in CLIENTS:
-                for shared in (False, True):
-                    with progress.step(f"stat, {clients} clients, {'shared' if shared else 'private'}"):
-                        result = _window(lab, _stat(lab, paths, names[:clients], shared), seconds)
-                    found["stat"].append({"run": run, "clients": clients, "shared": shared, **result})
+            for changes, clients, shared in itertools.product((False, True), CLIENTS, (False, True)):
+                where = "one directory" if shared else "private directories"
+                with progress.step(f"stat{' and changes' if changes else ''}, {clients} clients, {where}"):
+                    result = _window(lab, _stat(paths, names[:clients], shared, changes), seconds)
+                key = {"run": run, "changes": changes, "clients": clients, "shared": shared}
+                found["stat"].append({**key, **result})
             for delay in DELAYS_MS:
                 value = f"{delay / 1000:g}"
                 lab.monitor.command("config set", who="mds", name="ms_inject_delay_max", value=value)
@@ -124,13 +126,13 @@ def tables(found: dict[str, list[dict[str, Any]]]) -> str:
         "| stat, clients | private, op/s | shared, op/s | shared / private | revocations/s, shared |",
         "|---|---:|---:|---:|---:|",
     ]
-    for clients in CLIENTS:
-        rows = [row for row in found["stat"] if row["clients"] == clients]
+    for changes, clients in itertools.product((False, True), CLIENTS):
+        rows = [r for r in found["stat"] if (r["changes"], r["clients"]) == (changes, clients)]
         private = statistics.median(row["ops"] for row in rows if not row["shared"])
         shared = statistics.median(row["ops"] for row in rows if row["shared"])
         revoked = statistics.median(row["revocations"] for row in rows if row["shared"])
         lines.append(
-            f"| {clients} | {private:,.0f} | {shared:,.0f} | {shared / private:.2f} | {revoked:,.0f} |"
+            f"| {clients}{', with changes' if changes else ''} | {private:,.0f} | {shared:,.0f} | {shared / private:.2f} | {revoked:,.0f} |"
         )
     lines += [
         "",
