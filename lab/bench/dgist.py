@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: LGPL-2.1-or-later
 """DGIST's two findings about one MDS that no migration cures: `python3 -m lab.bench.dgist`.
 
-stat: clients that look at files, all in one directory or each in its own, with an ordinary client's cache; also
-with a change of the directory now and then, which takes everybody's cached view of it away.
+stat: clients that look at files, all in one directory or each in its own, with an ordinary client's cache;
+also with a change of the directory now and then, which takes everybody's cached view of it away.
 create: clients that create, while the OSD's answers come late. The delay is Ceph's own (ms_inject_delay:
 uniform between nothing and a maximum), because the kernel of a small virtual machine often has no
 `tc netem`; what the MDS saw of it is told by the latency of its journal.
@@ -131,9 +131,8 @@ def tables(found: dict[str, list[dict[str, Any]]]) -> str:
         private = statistics.median(row["ops"] for row in rows if not row["shared"])
         shared = statistics.median(row["ops"] for row in rows if row["shared"])
         revoked = statistics.median(row["revocations"] for row in rows if row["shared"])
-        lines.append(
-            f"| {clients}{', with changes' if changes else ''} | {private:,.0f} | {shared:,.0f} | {shared / private:.2f} | {revoked:,.0f} |"
-        )
+        who = f"{clients}, with changes" if changes else f"{clients}"
+        lines.append(f"| {who} | {private:,.0f} | {shared:,.0f} | {shared / private:.2f} | {revoked:,.0f} |")
     lines += [
         "",
         "| create, OSD late by up to, ms | journal write, ms | op/s | part of the first |",
