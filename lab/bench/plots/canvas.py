@@ -35,6 +35,7 @@ def canvas(rows: int, columns: int, title: str, path: Path, **more: Any) -> Iter
         yield axes
         for one in axes.flat:
             one.grid(alpha=0.25)
+            one.set_axisbelow(True)
             one.spines[["top", "right"]].set_visible(False)
         figure.suptitle(title)
         figure.savefig(path, dpi=110)

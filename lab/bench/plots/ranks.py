@@ -8,11 +8,16 @@ from lab.bench import figures
 from lab.bench.figures import Cell
 from lab.bench.plots.canvas import RANK_COLOURS, canvas
 
+_COLUMNS = 4
+
 
 def draw(cells: Sequence[Cell], title: str, path: Path, marks: Sequence[float] = ()) -> None:
     """marks: seconds since the beginning at which something was changed."""
-    with canvas(1, len(cells), title, path, sharey=True) as axes:
-        for panel, cell in zip(axes[0], cells, strict=True):
+    columns = min(_COLUMNS, len(cells))
+    with canvas(-(-len(cells) // columns), columns, title, path, sharey=True) as axes:
+        for panel in list(axes.flat)[len(cells) :]:
+            panel.set_axis_off()
+        for panel, cell in zip(axes.flat, cells, strict=False):
             start, end = next(iter(cell["spans"].values()))[0], list(cell["spans"].values())[-1][1]
             rows = [(t - start, loads) for t, loads in figures.known_loads(cell) if start < t <= end]
             ranks = range(cell["ranks"])
