@@ -115,8 +115,8 @@ def total(cell: Cell, counter: str, span: Sequence[float] | None = None) -> int:
 def never_visited(cell: Cell) -> float | None:
     """Part of the inodes that other ranks imported and that nobody visited there since.
 
-    None: none were imported, or the MDSs do not record visits. An MDS remembers eight beats: longer runs have
-    too large a part.
+    None: none were imported, or the MDSs do not record visits. An MDS forgets an inode after eight beats: one
+    that is visited again later counts twice.
     """
     seen = [s for s in cell["samples"] if any("visited" in rank for rank in s["ranks"].values())]
     if not seen:

@@ -35,6 +35,8 @@ class ClientSpec:
     workers: int = 4
     """Threads, each with one operation under way."""
     dirs: int = 10
+    first_dir: int = 0
+    """Number of the first of them: clients of one path can have directories of their own."""
     files: int = 100
     """Files in each directory."""
     size: int = 0
@@ -74,6 +76,7 @@ class ClientSpec:
         _check(self, self.path.startswith("/"), "path", "absolute")
         _check(self, 1 <= self.workers <= 256, "workers", "1 to 256")
         _check(self, self.dirs >= 1, "dirs", "1 or more")
+        _check(self, self.first_dir >= 0, "first_dir", "0 or more")
         _check(self, self.files >= 1, "files", "1 or more")
         _check(self, self.size >= 0, "size", "0 or more bytes")
         _check(self, 0 <= self.zipf < math.inf, "zipf", "0 or more")

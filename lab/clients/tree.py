@@ -6,7 +6,7 @@ from lab.clients.spec import ClientSpec
 
 def directory(client: ClientSpec, number: int) -> str:
     """Path of a prepared directory."""
-    return f"{client.home}/d{number:04d}"
+    return f"{client.home}/d{client.first_dir + number:04d}"
 
 
 def path_of(client: ClientSpec, number: int) -> str:

@@ -3,7 +3,7 @@
 
 Standard output: a JSON line a second {"t": Unix s, "ranks": {rank: counters}, "subtrees": {path: rank}}.
 Counters are totals since the MDS started; subtrees are null but in every fifth line. With the argument
-"mindex" (MDSs with the hook), every fifth line has "visited" a rank: distinct inodes in the last eight beats.
+"mindex" (MDSs with the hook), every fifth line has "visited" a rank: inodes that were visited there.
 Ends with its input; with "once", after one line.
 """
 
@@ -51,6 +51,8 @@ def counters(dump: dict[str, Any]) -> dict[str, float]:
         "exported_inodes": mds["exported_inodes"],
         "imported_inodes": mds["imported_inodes"],
         "exports": mds["exported"],
+        "splits": mds["dir_split"],
+        "merges": mds["dir_merge"],
         "slow": mds.get("slow_reply", 0),
     }
 
@@ -82,7 +84,7 @@ def sample(with_subtrees: bool, with_visits: bool) -> dict[str, Any]:
                 continue
             ranks[str(status["whoami"])] = counters(ask(path, prefix="perf dump", logger="mds"))
             if with_visits:
-                visited = ask(path, prefix="dump mindex", path="/", depth=0)["inodes"]
+                visited = ask(path, prefix="dump mindex", path="/", depth=0)["inodes_visited_here"]
                 ranks[str(status["whoami"])]["visited"] = visited
             if with_subtrees:
                 subtrees |= authority(ask(path, prefix="get subtrees"))

@@ -44,6 +44,19 @@ struct MDBalancer::Candidates {
   std::map<CDir*, std::vector<CDir*>> children;
   std::map<CDir*, double> scores;
   std::vector<CDir*> top;
+  std::vector<CDir*> chosen;
+  std::set<CDir*> taken;	// what is chosen
+  std::set<CDir*> broken;	// what something was chosen from
+
+  bool is_whole(CDir *dir) const {
+    return !broken.count(dir);
+  }
+  void take(CDir *dir) {
+    chosen.push_back(dir);
+    taken.insert(dir);
+    for (CDir *above = dir; above && broken.insert(above).second; )
+      above = above->get_inode()->get_parent_dir();
+  }
 
   double score(CDir *dir) const {
     auto it = scores.find(dir);
@@ -72,10 +85,15 @@ bool MDBalancer::export_by_score(balance_state_t& state)
     return false;
   handle_bal_masks();
   stats.ask();
-  Candidates all;
   if (std::none_of(state.targets.begin(), state.targets.end(),
-		   [](const auto& to) { return to.second >= LEAST; }) ||
-      !score_all(all))
+		   [](const auto& to) { return to.second >= LEAST; }))
+    return false;
+  if (!stats.ready()) {
+    dout(5) << "recording begins: nothing moves in this beat" << dendl;
+    return true;
+  }
+  Candidates all;
+  if (!score_all(all))
     return false;
   double heat = 0;
   for (CDir *dir : all.top)
@@ -85,16 +103,15 @@ bool MDBalancer::export_by_score(balance_state_t& state)
     dout(5) << "nothing has a score: heat" << dendl;
     return false;
   }
-  std::vector<CDir*> chosen;
   for (auto [target, amount] : state.targets) {
     if (amount < LEAST || target == mds->get_nodeid())
       continue;
-    const size_t before = chosen.size();
-    choose(all, all.top, target, amount * scored / heat, chosen);
-    dout(5) << "mds." << target << " gets " << chosen.size() - before << " subtrees for "
+    const size_t before = all.chosen.size();
+    choose(all, all.top, target, amount * scored / heat);
+    dout(5) << "mds." << target << " gets " << all.chosen.size() - before << " subtrees for "
 	    << amount << " of " << heat << ", " << amount * scored / heat << " of " << scored << dendl;
-    for (size_t i = before; i < chosen.size(); i++)
-      mds->mdcache->migrator->export_dir_nicely(chosen[i], target);
+    for (size_t i = before; i < all.chosen.size(); i++)
+      mds->mdcache->migrator->export_dir_nicely(all.chosen[i], target);
   }
   return true;
 }
@@ -169,17 +186,12 @@ double MDBalancer::score(CDir *dir, std::string *error)
  * least of those that are larger; else the fewest that make up the need.
  * need is in units of the score.
  */
-void MDBalancer::choose(const Candidates& all, const std::vector<CDir*>& from, mds_rank_t target,
-			double need, std::vector<CDir*>& chosen)
+void MDBalancer::choose(Candidates& all, const std::vector<CDir*>& from, mds_rank_t target, double need)
 {
   std::vector<CDir*> left;
   for (CDir *dir : from)
-    if (all.score(dir) > 0 && may_export(dir, target) &&
-	std::find(chosen.begin(), chosen.end(), dir) == chosen.end())
+    if (all.score(dir) > 0 && !all.taken.count(dir) && may_export(dir, target))
       left.push_back(dir);
-  auto is_whole = [&](CDir *dir) {
-    return std::none_of(chosen.begin(), chosen.end(), [&](CDir *other) { return dir->contains(other); });
-  };
   std::sort(left.begin(), left.end(), [&](CDir *a, CDir *b) {
     return std::make_pair(all.score(b), a->dirfrag()) < std::make_pair(all.score(a), b->dirfrag());
   });
@@ -187,13 +199,13 @@ void MDBalancer::choose(const Candidates& all, const std::vector<CDir*>& from, m
   CDir *match = nullptr, *larger = nullptr;
   for (CDir *dir : left) {
     const double off = std::abs(all.score(dir) - need);
-    if (off <= MATCH * need && is_whole(dir) && (!match || off < std::abs(all.score(match) - need)))
+    if (off <= MATCH * need && all.is_whole(dir) && (!match || off < std::abs(all.score(match) - need)))
       match = dir;
     if (all.score(dir) > need)
       larger = dir;
   }
   if (match) {
-    chosen.push_back(match);
+    all.take(match);
     return;
   }
   if (larger) {
@@ -201,16 +213,16 @@ void MDBalancer::choose(const Candidates& all, const std::vector<CDir*>& from, m
     if (it != all.children.end()) {
       // the parts may be worth more than the whole, as beta is a ratio: take the same share
       const double parts = all.total(it->second);
-      const size_t before = chosen.size();
-      choose(all, it->second, target, need * std::max(1.0, parts / all.score(larger)), chosen);
-      if (chosen.size() > before)
+      const size_t before = all.chosen.size();
+      choose(all, it->second, target, need * std::max(1.0, parts / all.score(larger)));
+      if (all.chosen.size() > before)
 	return;
     }
   }
   for (CDir *dir : left) {
-    if (all.score(dir) > need * (1 + MATCH) || !is_whole(dir))
+    if (all.score(dir) > need * (1 + MATCH) || !all.is_whole(dir))
       continue;
-    chosen.push_back(dir);
+    all.take(dir);
     need -= all.score(dir);
     if (need <= 0)
       return;

@@ -25,8 +25,8 @@
 
 namespace {
 
-/// draws of a sibling in a window, at most; each stands for its part of the first visits
-constexpr uint64_t MAX_DRAWS = 16;
+/// draws of a sibling in a window for a dirfrag, at most; each stands for its part of the first visits
+constexpr uint64_t MAX_DRAWS = 1024;
 /// dentries looked through for siblings, at most
 constexpr unsigned MAX_SIBLINGS = 4096;
 
@@ -102,7 +102,7 @@ void SubtreeStats::record(CInode *in, CDir *dir)
   if (!dir->is_auth() || in->last != CEPH_NOSNAP || dir->get_inode()->is_stray())
     return;
   uint32_t id = id_of(dir->dirfrag());
-  if (id >= (1u << 24))
+  if (id >= MAX_FRAGS)
     return;
   auto& seen = inodes[in->ino()];
   auto& frag = frags[id];
@@ -111,6 +111,10 @@ void SubtreeStats::record(CInode *in, CDir *dir)
     frag.firsts++;
   seen.frag = id;
   seen.windows |= 1;
+  if (!seen.here) {
+    seen.here = 1;
+    visited_here++;
+  }
   seen.hash = in->get_parent_dn()->get_hash();
   dout(20) << "visit " << in->ino() << " in " << dir->dirfrag() << dendl;
 }
@@ -149,6 +153,7 @@ void SubtreeStats::clear()
   unused.clear();
   ids.clear();
   inodes = {};
+  visited_here = 0;
 }
 
 /// Give the visits of dirfrags that have split or merged to those that there are now.
@@ -188,11 +193,16 @@ void SubtreeStats::move_visits(uint32_t from, const frag_vec_t& to)
 
 void SubtreeStats::count_inodes()
 {
+  // looked up once a dirfrag: there are many more inodes
+  std::vector<CInode*> refragmented(frags.size());
+  for (uint32_t id = 0; id < refragmented.size(); id++) {
+    CInode *diri = frags[id].used ? mds->mdcache->get_inode(frags[id].df.ino) : nullptr;
+    if (diri && !diri->dirfragtree.is_leaf(frags[id].df.frag))
+      refragmented[id] = diri;
+  }
   for (auto& [ino, seen] : inodes) {
-    const dirfrag_t df = frags[seen.frag].df;
-    CInode *diri = mds->mdcache->get_inode(df.ino);
-    if (diri && !diri->dirfragtree.is_leaf(df.frag))
-      seen.frag = id_of(dirfrag_t(df.ino, diri->dirfragtree[seen.hash]));
+    if (CInode *diri = refragmented[seen.frag])
+      seen.frag = id_of(dirfrag_t(diri->ino(), diri->dirfragtree[seen.hash]));
     auto& frag = frags[seen.frag];
     frag.visited++;
     if (std::popcount(uint32_t(seen.windows)) > 1)
@@ -379,6 +389,7 @@ int SubtreeStats::dump(ceph::Formatter *f, std::string_view path, int64_t depth,
   f->dump_unsigned("epoch", epoch);
   f->dump_unsigned("windows", WINDOWS);
   f->dump_unsigned("inodes", inodes.size());
+  f->dump_unsigned("inodes_visited_here", visited_here);
   f->open_array_section("dirfrags");
   auto below = children();
   std::deque<std::pair<CDir*, int64_t>> todo;

@@ -55,8 +55,14 @@ public:
   explicit SubtreeStats(MDSRank *m) : mds(m) {}
 
   /// somebody wants them: record, and go on for KEEP windows
-  void ask() { wanted = KEEP; }
+  void ask() {
+    if (!recording())
+      began = epoch;
+    wanted = KEEP;
+  }
   bool recording() const { return wanted > 0; }
+  /// has a window ended since?
+  bool ready() const { return recording() && epoch > began; }
   uint64_t get_epoch() const { return epoch; }
 
   /// in, of the dirfrag dir, was visited
@@ -68,6 +74,10 @@ public:
   /// a window ends
   void end_window();
 
+  /// what goes along with a dirfrag that is exported (SubtreeStatsExport.cc)
+  void encode_visits(CDir *dir, ceph::bufferlist& bl) const;
+  void decode_visits(const CDir *dir, ceph::bufferlist::const_iterator& p);
+
   const Summary *get(const CDir *dir) const;
   /// dirfrags with statistics that hang directly below each dirfrag
   std::map<CDir*, std::vector<CDir*>> children() const;
@@ -76,6 +86,9 @@ public:
 	   const std::function<double(CDir*)>& heat);
 
 private:
+  /// as many as Visited::frag can tell apart
+  static constexpr uint32_t MAX_FRAGS = 1 << 23;
+
   /// a dirfrag; its numbers without what is below
   struct Frag {
     dirfrag_t df;
@@ -89,7 +102,8 @@ private:
   };
   /// a visited inode: 16 bytes with its number
   struct Visited {
-    uint32_t frag : 24;
+    uint32_t frag : 23;
+    uint32_t here : 1;          ///< since it was imported, if it was
     uint32_t windows : 8;       ///< bit 0 is the current one
     uint32_t hash;              ///< of its dentry's name: finds the frag after a split
   };
@@ -112,6 +126,8 @@ private:
   MDSRank *mds;
   unsigned wanted = 0;          ///< windows left to record
   uint64_t epoch = 0;
+  uint64_t began = 0;           ///< epoch in which recording did
+  uint64_t visited_here = 0;    ///< inodes since then, wherever they have been visited before
   std::vector<Frag> frags;
   std::vector<uint32_t> unused;
   std::unordered_map<dirfrag_t, uint32_t> ids;

@@ -102,13 +102,19 @@ class Analyzer:
             raise NotFound(f"the analysis of '{fs.name}' {analysis.state}: {analysis.problem or 'no epoch'}")
         return analysis.judgement
 
-    def imbalance(self, fs: FsState) -> tuple[dict[str, Any], tuple[RankSample, ...]]:
-        """The engine's judgement of this moment, and the ranks' samples."""
+    def imbalance(
+        self, fs: FsState, before: Sequence[tuple[RankSample, ...]] = ()
+    ) -> tuple[dict[str, Any], tuple[RankSample, ...]]:
+        """The engine's judgement of this moment, and the ranks' samples.
+
+        :param before: samples of earlier epochs, oldest first, which the forecast needs
+        """
         settings = self._settings()
         samples = observe_ranks(self._host, fs, settings.epoch)
-        arguments = rank_arguments(
-            {s.rank: (s,) for s in samples}, settings, self.learned(fs.fscid), mask_of(fs)
-        )
+        names = [s.name for s in samples]
+        epochs = [*(epoch for epoch in before if [s.name for s in epoch] == names), samples]
+        series = {row[-1].rank: row for row in zip(*epochs, strict=True)}
+        arguments = rank_arguments(series, settings, self.learned(fs.fscid), mask_of(fs))
         return self._engine.call("judge", arguments), samples
 
     def _start(self, fs: FsState, duration: int, directories: Sequence[str]) -> Analysis:

@@ -4,6 +4,9 @@
 Reef (18.2) registers commands with module-level decorators and reads perf counters with ``get_counter``;
 Tentacle (20.2) gives every module a command registry of its own and renamed the call to
 ``get_unlabeled_counter`` (Ceph's src/pybind/mgr/mgr_module.py of both releases).
+
+An MDS with our hook (mds/ of this project) counts working sets and knows ``ceph.dir.bal.mask``; it answers
+``dump mindex``, which any other MDS refuses.
 """
 
 import json
@@ -26,6 +29,7 @@ else:
 
 F = TypeVar("F", bound=Callable[..., Any])
 _connecting = threading.Lock()
+HOOK_COMMAND = "dump mindex"  # SubtreeStats::dump, mds/src/SubtreeStats.cc
 Point = tuple[float, ...]  # (seconds since the epoch, value) or, for averages, (seconds, sum, count)
 
 

@@ -11,6 +11,7 @@ from .engine_client import EngineClient
 from .errors import BadInput, NotFound
 from .host import Host
 from .model import FsState
+from .monitor.service import Monitor
 from .partitioner import Partitioner
 from .plan.ranks import parse_ranks
 from .report import analysis as analysis_report
@@ -28,6 +29,7 @@ class Services(Protocol):
     analyzer: Analyzer
     partitioner: Partitioner
     balancer: Balancer
+    monitor: Monitor
 
 
 def _check_format(format_: str) -> None:
@@ -69,7 +71,8 @@ def status(s: Services, format_: str) -> str:
 
 def imbalance(s: Services, fs_name: str | None, format_: str) -> str:
     _check_format(format_)
-    judged, samples = s.analyzer.imbalance(s.host.fs(fs_name))
+    fs = s.host.fs(fs_name)
+    judged, samples = s.analyzer.imbalance(fs, s.monitor.recent(fs))
     value = imbalance_report.value(judged, samples)
     return render(format_, value, imbalance_report.text(judged, samples))
 

@@ -14,6 +14,8 @@ from .model import NO_PIN
 
 PIN = "ceph.dir.pin"
 RENTRIES = "ceph.dir.rentries"
+MASK = "ceph.dir.bal.mask"  # an MDS without our hook does not take it
+NO_MASK = "-1"
 
 
 @contextmanager
@@ -61,10 +63,23 @@ class FileSystem:
                 return NO_PIN
             raise
 
-    def load_and_pin(self, path: str, rank: int) -> None:
-        """Make the MDS read the directory, then set its pin: an empty cache has nothing to export.
+    def mask(self, path: str) -> str:
+        """``ceph.dir.bal.mask`` of the directory itself, ranks as a list; "-1" when it follows its parent."""
+        try:
+            return self.get(path, MASK)
+        except CephError as e:
+            if e.code == errno.ENODATA:
+                return NO_MASK
+            raise
 
-        An MDS answers before its journal is written, and shows the old pin until then; so this waits for it.
+    def load_and_pin(self, path: str, rank: int) -> None:
+        """Set the directory's pin, as ``load_and_set``."""
+        self.load_and_set(path, PIN, str(rank))
+
+    def load_and_set(self, path: str, attribute: str, value: str) -> None:
+        """Make the MDS read the directory, then set what moves it: an empty cache has nothing to export.
+
+        An MDS answers before its journal is written and shows the old value until then; so this waits for it.
         """
         with _readable_errors("list", path):
             handle = self._handle.opendir(os.fsencode(path))
@@ -72,7 +87,7 @@ class FileSystem:
                 self._handle.readdir(handle)
             finally:
                 self._handle.closedir(handle)
-        self.set(path, PIN, str(rank))
+        self.set(path, attribute, value)
         with _readable_errors("sync", path):
             self._handle.sync_fs()
 

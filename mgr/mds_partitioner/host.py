@@ -187,6 +187,11 @@ class Host:
         futures = {name: self._tells.submit(self.tell, name, prefix, **arguments) for name in names}
         return {name: _outcome(future) for name, future in futures.items()}
 
+    def has_hook(self, fs: FsState) -> bool:
+        """Do all active MDSs have our hook? One that does not answer in time is taken for one without."""
+        answers = self.tell_each([m.name for m in fs.active()], ceph_compat.HOOK_COMMAND, path="/", depth=0)
+        return bool(answers) and not any(isinstance(a, PartitionerError) for a in answers.values())
+
     def on_fs(self, fs: str, call: Callable[[FileSystem], T]) -> T:
         """Run ``call`` on the mounted file system, in a thread that may be abandoned.
 

@@ -102,12 +102,13 @@ class SubtreeSample:
     """One directory in one epoch."""
 
     directory: Directory
-    wss: float  # capabilities held below it, an estimate of its working set in inodes
+    wss: float  # working set, inodes: counted by the MDSs, or estimated as the capabilities held below it
     requests: float  # req/s
     sessions: int
     ranks: tuple[int, ...]
     ephemeral: bool
     shared: bool  # part of it was shared out by heat from sessions mounted above it
+    counted: bool = False  # wss is what MDSs with our hook counted
 
 
 @dataclass(frozen=True)

@@ -24,6 +24,7 @@ from .act.journal import (
     find,
     in_force,
     moved_at,
+    owned_masks,
     owned_pins,
     owned_settings,
 )
@@ -31,6 +32,7 @@ from .analyzer import Analyzer
 from .engine_client import EngineClient
 from .errors import BadInput, Busy, NotFound, PartitionerError, Unavailable
 from .host import Host
+from .judge.judgement import Judgement
 from .model import FsState
 from .observe.children import children
 from .observe.ranks import silence
@@ -115,6 +117,7 @@ class Partitioner:
         self._refuse_active(fs)
         runs = self._known()
         settings_set = owned_settings(runs, fs.fscid)
+        hooked = heavy == MASK and self._host.has_hook(fs)
         circumstances = Circumstances(
             fs=fs,
             ranks=usable,
@@ -123,6 +126,8 @@ class Partitioner:
             owned=owned_pins(runs, fs.fscid),
             moved_at=moved_at(runs, fs.fscid),
             owns_settings=settings_set.get("bal_rank_mask") == fs.bal_rank_mask,
+            masks=self._masks(fs, judgement) if hooked else None,
+            owned_masks=owned_masks(runs, fs.fscid),
         )
         made = make_plan(
             name or self._free_name(runs),
@@ -263,6 +268,11 @@ class Partitioner:
     def _free_name(self, runs: Sequence[Run]) -> str:
         taken = {run.plan.name for run in runs}
         return next(f"plan-{i}" for i in range(1, len(taken) + 2) if f"plan-{i}" not in taken)
+
+    def _masks(self, fs: FsState, judgement: Judgement) -> dict[int, str]:
+        """``ceph.dir.bal.mask`` of the heavy directories, by inode number."""
+        heavy = [row.seen.directory for row in judgement.directories if row.klass == "heavy"]
+        return self._host.on_fs(fs.name, lambda mount: {d.ino: mount.mask(d.path) for d in heavy})
 
     def _children(self, fs: FsState, path: str) -> list[Child]:
         """What ``--heavy fanout`` spreads over ranks."""

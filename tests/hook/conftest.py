@@ -26,7 +26,8 @@ def program() -> Path:
 
 @pytest.fixture(scope="session")
 def cluster(program: Path) -> Iterator[Cluster]:
-    conf = {"mds_bal_interval": str(BEAT_S)}
+    # What a test splits is not to be merged behind its back.
+    conf = {"mds_bal_interval": str(BEAT_S), "mds_bal_merge_size": "0"}
     name = f"hook-{os.getpid()}"
     with Lab.up(name=name, release=RELEASE, mds=4, mgr=1, mds_binary=program, conf=conf) as lab:
         yield Cluster(lab)

@@ -9,7 +9,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 
 WINDOWS = 8
-MAX_DRAWS = 16
+MAX_DRAWS = 1024
 _MASK = (1 << 64) - 1
 
 

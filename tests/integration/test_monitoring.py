@@ -219,7 +219,11 @@ def test_after_a_fail_over_the_next_manager_answers(watched: Cluster) -> None:
     wait_for("it answers as the active one", lambda: is_active(watched, other))
     wait_for("the other one as a standby", lambda: is_standby(watched, before))
     wait_for("the module answers", watched.module_answers)
-    assert services(watched)["mds_partitioner"].endswith(f":{PORTS[other]}/")
+    # The monitor learns it with the manager's next beacon.
+    wait_for(
+        "`mgr services` names the other one",
+        lambda: services(watched).get("mds_partitioner", "").endswith(f":{PORTS[other]}/"),
+    )
 
 
 def test_nothing_but_get_and_head_is_answered(watched: Cluster) -> None:

@@ -10,8 +10,11 @@ from lab.bench.workloads.dbench import DBENCH
 from lab.bench.workloads.md import MD
 from lab.bench.workloads.mix import MIX
 from lab.bench.workloads.nlp import NLP
+from lab.bench.workloads.scan_apart import SCAN_APART
 from lab.bench.workloads.web import WEB
 from lab.bench.workloads.zipf import ZIPF
 
 MATRIX = ("cnn", "nlp", "web", "zipf", "md", "mix", "dbench")
-WORKLOADS: Mapping[str, Workload] = {w.name: w for w in (CNN, NLP, WEB, ZIPF, MD, MIX, DBENCH, CREATE_REREAD)}
+WORKLOADS: Mapping[str, Workload] = {
+    w.name: w for w in (CNN, NLP, WEB, ZIPF, MD, MIX, DBENCH, SCAN_APART, CREATE_REREAD)
+}

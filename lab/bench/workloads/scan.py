@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: LGPL-2.1-or-later
-"""Clients that read a whole shared data set, each file once, then write a record file.
+"""Clients that read a data set, or each a part of its own, each file once, then write a record file.
 
-The paper's clients drift apart in hours; in a run of a minute they would walk in a convoy, all in the same
-directory. So they begin spread over the data set, as jobs that were started at different times.
+All of it: the paper's clients drift apart in hours; in a run of a minute they would walk in a convoy, all in
+the same directory. So they begin spread over the data set, as jobs that were started at different times.
 """
 
 from collections.abc import Mapping
@@ -15,17 +15,18 @@ from lab.clients.tree import directory
 
 @dataclass(frozen=True)
 class Scan(Workload):
-    """One shared tree."""
+    """Directories side by side in one subvolume."""
 
     kind: str
     dirs: int
     files: int
     touch: str
     clients: int = CLIENTS
+    apart: bool = False  # each client has so many directories of its own
 
     @property
     def name(self) -> str:
-        """cnn or nlp."""
+        """Of the kind."""
         return self.kind
 
     @property
@@ -34,8 +35,9 @@ class Scan(Workload):
         return (self.kind,)
 
     def data(self, paths: Mapping[str, str]) -> LoadSpec:
-        """One client fills it."""
-        return LoadSpec((self._client(paths, 0, ""),), seed=SEED)
+        """One client makes all, or each its own."""
+        makers = range(self.clients if self.apart else 1)
+        return LoadSpec(tuple(self._client(paths, k, "") for k in makers), seed=SEED)
 
     def load(self, phase: str, paths: Mapping[str, str], tag: str) -> LoadSpec:
         """All clients scan."""
@@ -49,15 +51,20 @@ class Scan(Workload):
             job="scan",
             touch=self.touch,
             dirs=self.dirs,
+            first_dir=number * self.dirs if self.apart else 0,
             files=self.files,
             workers=WORKERS,
             cache=UNCACHED,
-            start=number / self.clients,
+            start=0.0 if self.apart else number / self.clients,
             record=f"/records/{tag}-{name}",
         )
 
     def demand(self, paths: Mapping[str, str]) -> dict[str, float]:
         """The same for all directories."""
-        client = self._client(paths, 0, "")
-        each = float(self.clients * (self.files + 1))
-        return {paths[self.kind] + directory(client, k): each for k in range(self.dirs)}
+        owners = range(self.clients if self.apart else 1)
+        readers = 1 if self.apart else self.clients
+        return {
+            paths[self.kind] + directory(self._client(paths, owner, ""), k): float(readers * (self.files + 1))
+            for owner in owners
+            for k in range(self.dirs)
+        }

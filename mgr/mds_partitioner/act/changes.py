@@ -1,14 +1,16 @@
 # SPDX-License-Identifier: LGPL-2.1-or-later
-"""The two kinds of change: how to read the present value, how to set one, whether it has taken effect."""
+"""The kinds of change: how to read the present value, how to set one, whether it has taken effect."""
 
+from collections.abc import Collection
 from dataclasses import dataclass
 from typing import Protocol
 
 from ..errors import NotFound
+from ..filesystem import MASK, NO_MASK
 from ..host import Host
 from ..model import NO_PIN, FsState
-from ..plan.plan import PIN_STEP, Step
-from ..plan.ranks import DEFAULT_MASKS
+from ..plan.plan import MASK_STEP, PIN_STEP, Step
+from ..plan.ranks import DEFAULT_MASKS, parse_ranks
 
 
 class Gone(NotFound):
@@ -27,6 +29,7 @@ class Whereabouts(Protocol):
     """What the verify stage knows of the MDSs."""
 
     def there(self, fs: FsState, path: str, rank: int) -> bool: ...
+    def within(self, fs: FsState, path: str, ranks: Collection[int]) -> bool: ...
     def path_of(self, fs: FsState, ino: int) -> str | None: ...
 
 
@@ -50,6 +53,28 @@ class PinChange:
     def arrived(self, value: str) -> bool:
         """Has the pinned rank taken over? Without a pin there is nothing to wait for."""
         return int(value) == NO_PIN or self.where.there(self.fs, self.path, int(value))
+
+
+@dataclass(frozen=True)
+class MaskChange:
+    """``ceph.dir.bal.mask`` of a directory, on MDSs with our hook."""
+
+    host: Host
+    where: Whereabouts
+    fs: FsState
+    path: str
+
+    def read(self) -> str:
+        """The mask as a list of ranks, or "-1"."""
+        return str(self.host.on_fs(self.fs.name, lambda mount: mount.mask(self.path)))
+
+    def write(self, value: str) -> None:
+        """Set the mask."""
+        self.host.on_fs(self.fs.name, lambda mount: mount.load_and_set(self.path, MASK, value))
+
+    def arrived(self, value: str) -> bool:
+        """Is all of it on the mask's ranks? Without a mask there is nothing to wait for."""
+        return value == NO_MASK or self.where.within(self.fs, self.path, parse_ranks(value))
 
 
 @dataclass(frozen=True)
@@ -81,6 +106,8 @@ def bind(step: Step, host: Host, where: Whereabouts, fs: FsState) -> Change:
     """The change a step stands for. :raises Gone: its directory does not exist any more."""
     if step.kind == PIN_STEP:
         return PinChange(host, where, fs, _locate(step, host, where, fs))
+    if step.kind == MASK_STEP:
+        return MaskChange(host, where, fs, _locate(step, host, where, fs))
     return SettingChange(host, fs, step.target)
 
 

@@ -14,7 +14,7 @@ from dataclasses import asdict, dataclass, field, replace
 from typing import Any, Protocol
 
 from ..errors import BadInput, Busy, JournalError, NotFound
-from ..plan.plan import PIN_STEP, Plan
+from ..plan.plan import FS_STEP, MASK_STEP, PIN_STEP, Plan
 
 PART = 48 * 1024  # characters; ASCII, so bytes
 NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9_.-]{0,63}")
@@ -168,12 +168,18 @@ def owned_pins(runs: Iterable[Run], fscid: int) -> dict[int, int]:
     return owned
 
 
+def owned_masks(runs: Iterable[Run], fscid: int) -> dict[int, str]:
+    """The ``ceph.dir.bal.mask`` that this module last set, by inode number."""
+    steps = [run.plan.steps[i] for run, i, _ in in_force(runs, fscid)]
+    return {step.ino: step.value for step in steps if step.kind == MASK_STEP}
+
+
 def owned_settings(runs: Iterable[Run], fscid: int) -> dict[str, str]:
     """The settings of the file system that this module last made, by name."""
     return {
         run.plan.steps[i].target: run.plan.steps[i].value
         for run, i, _ in in_force(runs, fscid)
-        if run.plan.steps[i].kind != PIN_STEP
+        if run.plan.steps[i].kind == FS_STEP
     }
 
 

@@ -12,7 +12,7 @@ class Observed:
     """One directory over the window."""
 
     directory: Directory
-    wss: float  # inodes: capabilities held, at their highest
+    wss: float  # inodes, at its highest: counted by the MDSs, or else capabilities held
     requests: float  # req/s, mean
     rentries: int
     sessions: int
@@ -20,6 +20,7 @@ class Observed:
     pin: int
     ephemeral: bool
     shared: bool  # partly estimated from heat
+    counted: bool = False  # wss is not an estimate
 
 
 @dataclass(frozen=True)
@@ -41,6 +42,14 @@ class _Sum:
     requests: float = 0.0
     epochs: int = 0
     shared: bool = False
+    counted: bool = False
+
+    def add_wss(self, seen: SubtreeSample) -> None:
+        """Keep the highest; one that was counted replaces all estimates."""
+        if seen.counted == self.counted:
+            self.wss = max(self.wss, seen.wss)
+        elif seen.counted:
+            self.wss, self.counted = seen.wss, True
 
 
 @dataclass
@@ -65,7 +74,7 @@ class Window:
             if total is None or total.last.directory != seen.directory:
                 total = self._sums[seen.directory.path] = _Sum(seen)
             total.last = seen
-            total.wss = max(total.wss, seen.wss)
+            total.add_wss(seen)
             total.requests += seen.requests
             total.epochs += 1
             total.shared = total.shared or seen.shared
@@ -98,4 +107,5 @@ def _observed(total: _Sum, facts: DirectoryFacts) -> Observed:
         pin=facts.pin,
         ephemeral=total.last.ephemeral,
         shared=total.shared,
+        counted=total.counted,
     )

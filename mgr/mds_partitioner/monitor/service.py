@@ -11,7 +11,7 @@ from ..analyzer import Analyzer
 from ..engine_client import EngineClient
 from ..errors import NotFound, PartitionerError
 from ..host import Host
-from ..model import FsState
+from ..model import FsState, RankSample
 from ..options import Settings
 from ..partitioner import Partitioner
 from ..plan.hints import mask_of
@@ -63,6 +63,12 @@ class Monitor:
     def shutdown(self) -> None:
         """End the thread after the epoch it is in."""
         self._ended.set()
+
+    def recent(self, fs: FsState) -> tuple[tuple[RankSample, ...], ...]:
+        """The samples of the last epochs, oldest first."""
+        memory = self._memories.get(fs.fscid)
+        # The monitor's thread may add one meanwhile.
+        return tuple(memory.series.copy()) if memory else ()
 
     def count_error(self, stage: str) -> None:
         """Something failed and is tried again."""

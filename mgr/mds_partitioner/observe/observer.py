@@ -2,9 +2,10 @@
 """One epoch's observation of one file system."""
 
 import time
-from collections.abc import Collection, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from typing import Any
 
+from ..ceph_compat import HOOK_COMMAND
 from ..errors import PartitionerError
 from ..host import Host
 from ..model import Directory, DirectoryFacts, FsState, MdsInfo, RankSample, Session, Snapshot, SubtreeSample
@@ -15,6 +16,7 @@ from .heat import parse_heat
 from .ranks import observe_ranks
 from .sessions import parse_sessions
 from .subtrees import SubtreeMap, ancestors, parse_subtrees
+from .working_sets import parse_working_sets
 
 
 class Observer:
@@ -41,11 +43,14 @@ class Observer:
         heat = self._heat(fs, paths) if needs_heat(sessions, paths) else {}
         shares = attribute(sessions, {r.rank: r.requests for r in samples}, heat, paths)
         where = self._subtrees(fs, paths)
+        counted = self._working_sets(fs, paths)
         return Snapshot(
             fs=self._fs,
             time=time.time(),
             ranks=_by_rank(samples),
-            directories=tuple(_directory_sample(d, shares.get(d.path, Share()), where) for d in directories),
+            directories=tuple(
+                _directory_sample(d, shares.get(d.path, Share()), where, counted) for d in directories
+            ),
             missing=missing,
         )
 
@@ -71,9 +76,13 @@ class Observer:
         return tuple(missing)
 
     def _heat(self, fs: FsState, paths: Collection[str]) -> dict[int, dict[str, float]]:
-        depth = max((len(list(ancestors(path))) - 1 for path in paths), default=0)
-        answers = self._answers(fs.active(), "dump loads", depth=depth)
+        answers = self._answers(fs.active(), "dump loads", depth=_depth(paths))
         return {rank: parse_heat(answer, paths) for rank, answer in answers.items()}
+
+    def _working_sets(self, fs: FsState, paths: Collection[str]) -> dict[str, float] | None:
+        """As the MDSs counted them; None unless all of them do."""
+        answers = self._answers(fs.active(), HOOK_COMMAND, path="/", depth=_depth(paths))
+        return parse_working_sets([answers.get(m.rank) for m in fs.active()], paths)
 
     def _subtrees(self, fs: FsState, paths: Collection[str]) -> SubtreeMap:
         answers = self._answers(fs.active(), "get subtrees")
@@ -85,17 +94,25 @@ class Observer:
         return {m.rank: a for m in active if not isinstance(a := answers[m.name], PartitionerError)}
 
 
+def _depth(paths: Collection[str]) -> int:
+    """Levels of directories from the root down to the lowest of them."""
+    return max((len(list(ancestors(path))) - 1 for path in paths), default=0)
+
+
 def _by_rank(samples: Sequence[RankSample]) -> tuple[RankSample, ...]:
     return tuple(sorted(samples, key=lambda s: s.rank))
 
 
-def _directory_sample(directory: Directory, share: Share, where: SubtreeMap) -> SubtreeSample:
+def _directory_sample(
+    directory: Directory, share: Share, where: SubtreeMap, counted: Mapping[str, float] | None
+) -> SubtreeSample:
     return SubtreeSample(
         directory=directory,
-        wss=share.caps,
+        wss=share.caps if counted is None else counted.get(directory.path, 0.0),
         requests=share.requests,
         sessions=len(share.clients),
         ranks=where.ranks(directory.path),
         ephemeral=where.ephemeral(directory.path),
         shared=share.shared,
+        counted=counted is not None,
     )

@@ -6,12 +6,13 @@ import shlex
 from dataclasses import asdict, dataclass
 from typing import Any, Self
 
-from ..filesystem import PIN
+from ..filesystem import MASK, PIN
 
-PIN_STEP, FS_STEP = "pin", "fs"
+PIN_STEP, MASK_STEP, FS_STEP = "pin", "mask", "fs"
 
 # Reason codes beside the engine's own (engine/reasons.py).
 PINNED_BY_OPERATOR = "pinned-by-operator"
+MASKED_BY_OPERATOR = "masked-by-operator"
 EPHEMERAL_PIN = "ephemeral-pin"
 RESTING = "resting"
 
@@ -35,7 +36,7 @@ class Row:
 
 @dataclass(frozen=True)
 class Step:
-    """One change: a pin, or a setting of the file system.
+    """One change: a directory's pin or mask, or a setting of the file system.
 
     :ivar phase: steps of a phase begin when all of the phase before have ended
     :ivar row: index of the row it belongs to, -1 for a setting
@@ -54,8 +55,9 @@ class Step:
 
     def command(self, fs: str) -> str:
         """The command an operator would type."""
-        if self.kind == PIN_STEP:
-            return f"setfattr -n {PIN} -v {self.value} {shlex.quote('<mount>' + self.target)}"
+        if self.kind in (PIN_STEP, MASK_STEP):
+            attribute = PIN if self.kind == PIN_STEP else MASK
+            return f"setfattr -n {attribute} -v {self.value} {shlex.quote('<mount>' + self.target)}"
         return f"ceph fs set {shlex.quote(fs)} {self.target} {self.value}"
 
 

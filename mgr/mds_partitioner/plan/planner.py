@@ -3,15 +3,28 @@
 
 import time
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
 from ..errors import BadInput, NotPermitted
+from ..filesystem import NO_MASK
 from ..judge.judgement import Engine, Judged, Judgement
 from ..model import NO_PIN, FsState
 from ..options import Settings
-from .plan import EPHEMERAL_PIN, FS_STEP, PIN_STEP, PINNED_BY_OPERATOR, RESTING, Plan, Prediction, Row, Step
-from .ranks import DEFAULT_MASKS, format_ranks, mask_ranks, ranks_mask
+from .plan import (
+    EPHEMERAL_PIN,
+    FS_STEP,
+    MASK_STEP,
+    MASKED_BY_OPERATOR,
+    PIN_STEP,
+    PINNED_BY_OPERATOR,
+    RESTING,
+    Plan,
+    Prediction,
+    Row,
+    Step,
+)
+from .ranks import DEFAULT_MASKS, format_ranks, mask_ranks, parse_ranks, ranks_mask
 
 MASK, FANOUT = "mask", "fanout"
 PINS, SETTINGS = 0, 1  # phases
@@ -36,6 +49,8 @@ class Circumstances:
     :ivar owned: pins that this module set and nobody changed since, by inode number
     :ivar moved_at: when a directory was last moved (seconds since the Unix epoch), by inode number
     :ivar owns_settings: the file system's mask and balancer are as this module set them
+    :ivar masks: ``ceph.dir.bal.mask`` of the heavy directories, by inode number; None: MDSs without our hook
+    :ivar owned_masks: masks that this module set, by inode number
     """
 
     fs: FsState
@@ -45,6 +60,12 @@ class Circumstances:
     owned: Mapping[int, int]
     moved_at: Mapping[int, float]
     owns_settings: bool
+    masks: Mapping[int, str] | None = None
+    owned_masks: Mapping[int, str] = field(default_factory=dict)
+
+    def mask_of(self, ino: int) -> str:
+        """A directory's own mask; "-1" for none."""
+        return (self.masks or {}).get(ino, NO_MASK)
 
 
 def check_ranks(fs: FsState, wanted: Sequence[int] | None) -> tuple[int, ...]:
@@ -66,6 +87,8 @@ def fixed_reason(row: Judged, c: Circumstances, now: float, rest: int) -> str | 
         return EPHEMERAL_PIN
     if pin != NO_PIN and c.owned.get(ino) != pin and not c.force:
         return PINNED_BY_OPERATOR
+    if c.mask_of(ino) not in (NO_MASK, c.owned_masks.get(ino)) and not c.force:
+        return MASKED_BY_OPERATOR
     if now - c.moved_at.get(ino, 0.0) < rest:
         return RESTING
     return None
@@ -114,10 +137,13 @@ def make_plan(
 
 def estimate(rows: Sequence[Judged]) -> str:
     """One sentence on how working sets and requests were found."""
-    text = (
-        "wss: capabilities of the sessions at or below each directory, at their highest; "
-        "reqs: each rank's measured rate, shared by its sessions' request counts"
+    counted = bool(rows) and all(row.seen.counted for row in rows)
+    text = "wss: " + (
+        "inodes visited in the MDSs' last windows, counted by them, at their highest; "
+        if counted
+        else "capabilities of the sessions at or below each directory, at their highest; "
     )
+    text += "reqs: each rank's measured rate, shared by its sessions' request counts"
     shared = sum(row.seen.shared for row in rows)
     if shared:
         text += f"; {shared} directories partly by heat, for sessions mounted above them"
@@ -132,7 +158,6 @@ def _arguments(
     children: Mapping[int, list[Child]],
 ) -> dict[str, Any]:
     rows = judgement.directories
-    masked = c.fs.balance_automate and c.fs.bal_rank_mask not in DEFAULT_MASKS
     return {
         "ranks": list(c.ranks),
         "all_ranks": list(c.fs.ranks_in),
@@ -152,12 +177,22 @@ def _arguments(
             }
             for i, listed in children.items()
         },
-        "current_mask": list(mask_ranks(c.fs.bal_rank_mask)) if masked else None,
+        "current_mask": _current_mask(rows, c),
         "smoothness": settings.smoothness,
         "capacity": judgement.capacity,
         "threshold": settings.imbalance_threshold,
         "min_gain": settings.min_gain,
     }
+
+
+def _current_mask(rows: Sequence[Judged], c: Circumstances) -> list[int] | None:
+    """The ranks that the heavy directories share now; None when nothing confines them to the same ones."""
+    if not c.fs.balance_automate:
+        return None
+    if c.fs.bal_rank_mask not in DEFAULT_MASKS:
+        return list(mask_ranks(c.fs.bal_rank_mask))
+    masks = {c.mask_of(row.seen.directory.ino) for row in rows if row.klass == "heavy"}
+    return list(parse_ranks(masks.pop())) if len(masks) == 1 and NO_MASK not in masks else None
 
 
 def _row(row: Judged, new: Sequence[int], reason: str) -> Row:
@@ -217,7 +252,7 @@ def _steps(
     steps: list[Step] = []
     for i, (seen, row) in enumerate(zip(judged, rows, strict=True)):
         pin = seen.seen.pin
-        if row.reason in (PINNED_BY_OPERATOR, EPHEMERAL_PIN):
+        if row.reason in (PINNED_BY_OPERATOR, EPHEMERAL_PIN, MASKED_BY_OPERATOR):
             continue
         if len(row.new) == 1:
             # With the balancer on, a directory without a pin would be the balancer's to move.
@@ -226,6 +261,9 @@ def _steps(
         elif dynamic and row.klass == "heavy":
             if pin != NO_PIN:
                 steps.append(_pin_step(i, row, pin, NO_PIN))
+            old, new = c.mask_of(row.ino), format_ranks(heavy_ranks)
+            if c.masks is not None and set(row.new) == set(heavy_ranks) and old != new:
+                steps.append(Step(PINS, MASK_STEP, i, row.path, row.ino, new, old))
         elif i in children and len(row.new) > 1:
             steps += _fanout(i, row, pin, answer["children_ranks"][str(i)], children[i])
     return (*steps, *(_mask_steps(heavy_ranks, c) if dynamic else ()))
@@ -241,15 +279,16 @@ def _fanout(index: int, row: Row, pin: int, ranks: Sequence[int], listed: Sequen
 
 
 def _mask_steps(heavy_ranks: tuple[int, ...], c: Circumstances) -> list[Step]:
-    fs, mask = c.fs, ranks_mask(heavy_ranks)
-    taken = fs.bal_rank_mask not in DEFAULT_MASKS or fs.balance_automate
+    """The balancer, and what confines it: with our hook, masks of the directories do."""
+    fs, mask = c.fs, ranks_mask(heavy_ranks) if c.masks is None else DEFAULT_MASKS[0]
+    taken = fs.bal_rank_mask not in DEFAULT_MASKS or (fs.balance_automate and c.masks is None)
     if taken and not c.owns_settings and not c.force:
         raise NotPermitted(
             f"an operator has set bal_rank_mask {fs.bal_rank_mask} or balance_automate on '{fs.name}', and "
             f"its heavy subvolumes need both; use --force, or --heavy fanout, which needs neither"
         )
     steps = []
-    if fs.bal_rank_mask != mask:
+    if fs.bal_rank_mask != mask and not {fs.bal_rank_mask, mask} <= set(DEFAULT_MASKS):
         steps.append(Step(SETTINGS, FS_STEP, -1, "bal_rank_mask", 0, mask, fs.bal_rank_mask))
     if not fs.balance_automate:
         steps.append(Step(SETTINGS, FS_STEP, -1, "balance_automate", 0, "true", "false"))

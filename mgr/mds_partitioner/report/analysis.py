@@ -35,6 +35,7 @@ def judgement_value(judgement: Judgement) -> dict[str, Any]:
             "name": d.seen.directory.name,
             "path": d.seen.directory.path,
             "wss": round(d.seen.wss),
+            "wss_counted": d.seen.counted,
             "reqs": round(d.seen.requests, 2),
             "rentries": d.seen.rentries,
             "workload": round(d.workload, 2),

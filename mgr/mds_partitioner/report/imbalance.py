@@ -16,6 +16,7 @@ def value(judged: Mapping[str, Any], samples: Sequence[RankSample]) -> dict[str,
             {
                 "rank": s.rank,
                 "requests": round(s.requests, 2),
+                "forecast": round(forecast, 2),
                 "latency": round(s.latency, 6),
                 "queue": s.queue,
                 "inodes": s.inodes,
@@ -23,7 +24,7 @@ def value(judged: Mapping[str, Any], samples: Sequence[RankSample]) -> dict[str,
                 "exported": round(s.exported, 2),
                 "imported": round(s.imported, 2),
             }
-            for s in samples
+            for s, forecast in zip(samples, judged["forecast"], strict=True)
         ],
     }
 
@@ -35,14 +36,15 @@ def text(judged: Mapping[str, Any], samples: Sequence[RankSample]) -> str:
         (
             s.rank,
             count(s.requests),
+            count(forecast),
             f"{s.latency * 1000:.1f} ms",
             "-" if s.queue is None else s.queue,
             count(s.inodes),
             *(count(amount) if amount else "-" for amount in row),
         )
-        for s, row in zip(samples, judged["matrix"], strict=True)
+        for s, forecast, row in zip(samples, judged["forecast"], judged["matrix"], strict=True)
     ]
-    columns = ("Rank", "reqs/s", "Latency", "Queue", "Inodes", *(f"to {rank}" for rank in ranks))
+    columns = ("Rank", "reqs/s", "Forecast", "Latency", "Queue", "Inodes", *(f"to {rank}" for rank in ranks))
     verdict = "uneven enough to act" if judged["triggered"] else "no need to act"
     capacity = judged["capacity"]
     return (

@@ -1,11 +1,13 @@
 # SPDX-License-Identifier: LGPL-2.1-or-later
 """Has a directory arrived on a rank? The MDSs are asked, never the plan."""
 
+from collections.abc import Collection
 from enum import Enum
 
 from ..errors import PartitionerError
 from ..host import Host
 from ..model import FsState
+from ..observe.subtrees import SubtreeMap, parse_subtrees
 
 
 class Arrival(Enum):
@@ -44,6 +46,16 @@ def path_of(host: Host, fs: FsState, ino: int) -> str | None:
     return None
 
 
+def within(host: Host, fs: FsState, path: str, ranks: Collection[int]) -> bool:
+    """Are a directory and all below it on some of these ranks? Not as long as an MDS does not answer."""
+    active = fs.active()
+    answers = host.tell_each([m.name for m in active], "get subtrees")
+    if any(isinstance(answer, PartitionerError) for answer in answers.values()):
+        return False
+    found = [subtree for m in active for subtree in parse_subtrees(m.rank, answers[m.name])]
+    return set(SubtreeMap(found, [path]).ranks(path)) <= set(ranks)
+
+
 class MdsWhereabouts:
     """The verify stage as the act stage asks it."""
 
@@ -53,6 +65,10 @@ class MdsWhereabouts:
     def there(self, fs: FsState, path: str, rank: int) -> bool:
         """Has the rank authority over the directory?"""
         return arrival(self._host, fs, path, rank) is Arrival.THERE
+
+    def within(self, fs: FsState, path: str, ranks: Collection[int]) -> bool:
+        """See ``within``."""
+        return within(self._host, fs, path, ranks)
 
     def path_of(self, fs: FsState, ino: int) -> str | None:
         """See ``path_of``."""

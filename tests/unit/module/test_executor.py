@@ -19,6 +19,7 @@ from mds_partitioner.act.journal import (
     SKIPPED,
     UNDONE,
     Run,
+    owned_masks,
 )
 
 MOVES = {100: 1, 101: 2, 102: 3}
@@ -45,6 +46,37 @@ def test_every_directory_arrives_where_the_plan_says() -> None:
     assert {ino: world.directories[ino].rank for ino in MOVES} == MOVES
     assert (world.state.bal_rank_mask, world.state.balance_automate) == ("0x3", True)
     assert {r.state for r in run.records.values()} == {APPLIED}
+
+
+def test_a_masked_directory_is_waited_for_and_rolled_back() -> None:
+    world = World(lag=3)
+    world.directories[103].mask = "0,2"
+    before = world.snapshot()
+    manager = Manager(world)
+    run = manager.journal.create(plan(world, {}, masks={103: "1,2"}), [])
+    manager.journal.head(run, state=RUNNING)
+    manager.tick(run)
+    assert (world.directories[103].mask, run.head.state) == ("1,2", RUNNING), "it has not arrived"
+    until(manager, run, DONE)
+    assert world.directories[103].rank == 1
+    assert owned_masks([run], 1) == {103: "1,2"}
+    manager.journal.head(run, state=ROLLING_BACK)
+    until(manager, run, ROLLED_BACK)
+    for _ in range(5):
+        world.pass_time()
+    assert world.snapshot() == before
+    assert owned_masks([run], 1) == {}
+
+
+def test_a_mask_that_an_operator_changed_since_is_kept() -> None:
+    world = World()
+    manager = Manager(world)
+    run = manager.journal.create(plan(world, {}, masks={103: "1,2"}), [])
+    world.directories[103].mask = "3"
+    manager.journal.head(run, state=RUNNING)
+    until(manager, run, DONE)
+    assert world.directories[103].mask == "3"
+    assert run.records[0].state == SKIPPED
 
 
 def test_the_old_value_is_in_the_journal_before_the_change() -> None:

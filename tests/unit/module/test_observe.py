@@ -25,6 +25,7 @@ from mds_partitioner.observe.heat import parse_heat
 from mds_partitioner.observe.ranks import served
 from mds_partitioner.observe.sessions import parse_sessions
 from mds_partitioner.observe.subtrees import SubtreeMap, ancestors, parse_subtrees
+from mds_partitioner.observe.working_sets import parse_working_sets
 from mds_partitioner.report.text import printable, render, table
 from mds_partitioner.verify.guards import why_wait
 
@@ -152,6 +153,29 @@ def test_a_window_keeps_the_highest_working_set_and_the_mean_rate() -> None:
     (row,) = window.summary(facts).directories
     assert (row.wss, row.requests, row.rentries) == (30, 2.0, 99)
     assert window.summary({}).unread == 1
+
+
+def test_a_counted_working_set_replaces_estimates() -> None:
+    window = Window("cephfs")
+    for wss, counted in ((90, False), (30, True), (20, True), (70, False)):
+        seen = snapshot(wss, 1.0)
+        window.add(replace(seen, directories=(replace(seen.directories[0], counted=counted),)))
+    (row,) = window.summary({A: DirectoryFacts(Directory(A, "a", 7), 99, -1)}).directories
+    assert (row.wss, row.counted) == (30, True)
+
+
+def mindex_dump(epoch: int, *rows: tuple[str, int]) -> dict[str, object]:
+    return {"epoch": epoch, "dirfrags": [{"path": path, "working_set": n} for path, n in rows]}
+
+
+def test_a_working_set_is_the_sum_over_fragments_and_ranks() -> None:
+    answers = [mindex_dump(3, ("", 9), (A, 4), (A, 2), (A + "/x", 6)), mindex_dump(1, ("", 3), (A, 3))]
+    assert parse_working_sets(answers, {A, B}) == {A: 9.0}
+
+
+@pytest.mark.parametrize("other", [None, mindex_dump(0, ("", 5))])
+def test_working_sets_count_only_when_every_mds_counts(other: dict[str, object] | None) -> None:
+    assert parse_working_sets([mindex_dump(3, (A, 4)), other], {A}) is None
 
 
 def test_a_change_of_ranks_begins_their_series_anew() -> None:

@@ -17,7 +17,7 @@ from mds_partitioner.errors import BadInput, JournalError, NotPermitted
 from mds_partitioner.judge.judgement import Judged, Judgement
 from mds_partitioner.judge.window import Observed
 from mds_partitioner.model import Directory
-from mds_partitioner.plan.plan import FS_STEP, PIN_STEP, Plan
+from mds_partitioner.plan.plan import FS_STEP, MASK_STEP, PIN_STEP, Plan
 from mds_partitioner.plan.planner import Child, Circumstances, check_ranks, make_plan
 from mds_partitioner.plan.ranks import format_ranks, mask_ranks, parse_ranks, ranks_mask
 
@@ -98,6 +98,42 @@ def test_with_the_mask_everything_that_is_not_heavy_is_pinned_before_the_balance
     assert max(s.phase for s in plan.steps if s.kind == PIN_STEP) < min(
         s.phase for s in plan.steps if s.kind == FS_STEP
     )
+
+
+def hooked(found: Circumstances, masks: dict[int, str], owned: dict[int, str] | None = None) -> Circumstances:
+    return replace(found, masks=masks, owned_masks=owned or {})
+
+
+def test_mdss_with_the_hook_confine_the_heavy_one_and_need_no_mask_of_the_file_system(
+    engine: EngineClient,
+) -> None:
+    plan = made(judgement(AS_IN_LINE), hooked(circumstances("mask"), {100: "-1"}), engine)
+    (mask,) = [s for s in plan.steps if s.kind == MASK_STEP]
+    assert (mask.target, mask.value, mask.expected) == ("/volumes/_nogroup/Subvol1", "0,1", "-1")
+    assert mask.command("cephfs") == "setfattr -n ceph.dir.bal.mask -v 0,1 '<mount>/volumes/_nogroup/Subvol1'"
+    pins = {step.target.rpartition("/")[2]: step.value for step in plan.steps if step.kind == PIN_STEP}
+    assert pins == {"Subvol2": "2", "subvol3": "2", "subvol4": "2"}
+    assert [(s.target, s.value) for s in plan.steps if s.kind == FS_STEP] == [("balance_automate", "true")]
+
+
+def test_with_the_hook_planning_again_proposes_nothing(engine: EngineClient) -> None:
+    first = made(judgement(ALL_ON_0), hooked(circumstances("mask"), {100: "-1"}), engine)
+    ranks = {row.name: row.new for row in first.rows}
+    pins = {row.name: row.new[0] for row in first.rows if row.klass != "heavy"}
+    world = World(ranks=3)
+    world.state = replace(world.state, balance_automate=True)
+    done = replace(circumstances("mask", world=world), owned={r.ino: r.new[0] for r in first.rows})
+    again = made(judgement(ranks, pins), hooked(done, {100: "0,1"}, {100: "0,1"}), engine)
+    assert again.steps == ()
+
+
+def test_an_operators_directory_mask_stays_without_force(engine: EngineClient) -> None:
+    kept = made(judgement(ALL_ON_0), hooked(circumstances("mask"), {100: "2"}), engine)
+    (row,) = [r for r in kept.rows if r.ino == 100]
+    assert row.reason == "masked-by-operator"
+    assert not any(s.ino == 100 for s in kept.steps)
+    forced = made(judgement(ALL_ON_0), hooked(circumstances("mask", force=True), {100: "2"}), engine)
+    assert [(s.expected, s.value) for s in forced.steps if s.kind == MASK_STEP] == [("2", "0,1")]
 
 
 def test_fanout_pins_children_over_the_heavy_ranks_and_leaves_the_balancer_alone(

@@ -3,7 +3,7 @@
 
 import logging
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Collection
 from dataclasses import dataclass, field, replace
 from typing import Any
 
@@ -12,7 +12,8 @@ from mds_partitioner.act.journal import Journal, Run
 from mds_partitioner.errors import JournalError, NotFound
 from mds_partitioner.model import FsState, MdsInfo
 from mds_partitioner.options import Settings
-from mds_partitioner.plan.plan import FS_STEP, PIN_STEP, Plan, Prediction, Row, Step
+from mds_partitioner.plan.plan import FS_STEP, MASK_STEP, PIN_STEP, Plan, Prediction, Row, Step
+from mds_partitioner.plan.ranks import parse_ranks
 
 LOG = logging.getLogger("test")
 SETTINGS = Settings(
@@ -77,6 +78,7 @@ class Directory:
     path: str
     pin: int = -1
     rank: int = 0
+    mask: str = "-1"
 
 
 class Mount:
@@ -100,6 +102,16 @@ class Mount:
         """Set ceph.dir.pin."""
         self._world.event(f"pin {path} {rank}")
         self._world.directories[self.ino(path)].pin = rank
+
+    def mask(self, path: str) -> str:
+        """ceph.dir.bal.mask."""
+        return self._world.directories[self.ino(path)].mask
+
+    def load_and_set(self, path: str, attribute: str, value: str) -> None:
+        """Set ceph.dir.bal.mask."""
+        assert attribute == "ceph.dir.bal.mask"
+        self._world.event(f"mask {path} {value}")
+        self._world.directories[self.ino(path)].mask = value
 
 
 class World:
@@ -164,30 +176,42 @@ class World:
         """Whereabouts.there."""
         return self.directories[Mount(self).ino(path)].rank == rank
 
+    def within(self, fs: FsState, path: str, ranks: Collection[int]) -> bool:
+        """Whereabouts.within."""
+        return self.directories[Mount(self).ino(path)].rank in ranks
+
     def path_of(self, fs: FsState, ino: int) -> str | None:
         """Whereabouts.path_of."""
         directory = self.directories.get(ino)
         return directory.path if directory else None
 
     def under_way(self) -> int:
-        """Directories that are not on the rank of their pin."""
-        return sum(d.pin not in (-1, d.rank) for d in self.directories.values())
+        """Directories that are not on the rank of their pin, or not in their mask."""
+        return sum(d.rank != _wanted(d) for d in self.directories.values())
 
     def pass_time(self) -> None:
         """The MDSs move what is pinned elsewhere, ``lag`` ticks after the pin was set."""
         for ino, directory in self.directories.items():
-            if directory.pin in (-1, directory.rank):
+            if directory.rank == _wanted(directory):
                 self._moving.pop(ino, None)
                 continue
             self._moving[ino] = self._moving.get(ino, 0) + 1
             if self._moving[ino] > self.lag:
-                directory.rank = directory.pin
+                directory.rank = _wanted(directory)
 
     def snapshot(self) -> tuple[Any, ...]:
         """Everything an operator could have set, and where directories are."""
-        placed = tuple((ino, d.path, d.pin, d.rank) for ino, d in sorted(self.directories.items()))
+        placed = tuple((ino, d.path, d.pin, d.mask, d.rank) for ino, d in sorted(self.directories.items()))
         state = self.state
         return placed, state.bal_rank_mask, state.balance_automate, state.balancer, tuple(self.objects)
+
+
+def _wanted(directory: Directory) -> int:
+    """The rank that the MDSs will have a directory on."""
+    if directory.pin >= 0:
+        return directory.pin
+    ranks = (directory.rank,) if directory.mask == "-1" else parse_ranks(directory.mask)
+    return directory.rank if directory.rank in ranks else ranks[0]
 
 
 class Manager:
@@ -211,13 +235,23 @@ def row(world: World, ino: int, new: int) -> Row:
     return Row(path.rpartition("/")[2], path, ino, 10.0, 1.0, 10, 5.0, "light", (rank,), (new,), "rebalance")
 
 
-def plan(world: World, moves: dict[int, int], mask: str | None = None, *, name: str = "p") -> Plan:
-    """A plan that pins directories (by inode) to ranks and, with a mask, switches the balancer on."""
+def plan(
+    world: World,
+    moves: dict[int, int],
+    mask: str | None = None,
+    *,
+    name: str = "p",
+    masks: dict[int, str] | None = None,
+) -> Plan:
+    """A plan that pins directories (by inode), or masks them, and, with a mask, switches the balancer on."""
     rows = tuple(row(world, ino, rank) for ino, rank in moves.items())
     steps = [
         Step(0, PIN_STEP, i, r.path, r.ino, str(r.new[0]), str(world.directories[r.ino].pin), r.current[0])
         for i, r in enumerate(rows)
     ]
+    for ino, value in (masks or {}).items():
+        directory = world.directories[ino]
+        steps.append(Step(0, MASK_STEP, -1, directory.path, ino, value, directory.mask, directory.rank))
     if mask is not None:
         old = world.state
         steps.append(Step(1, FS_STEP, -1, "bal_rank_mask", 0, mask, old.bal_rank_mask))

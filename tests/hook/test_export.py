@@ -1,0 +1,46 @@
+# SPDX-License-Identifier: LGPL-2.1-or-later
+"""Visits travel with a directory that is exported, and back."""
+
+from typing import Any
+
+from hooked import epoch, inside, mindex
+from support import Cluster, wait_for
+
+TOP = "/export/d"
+FILES = [f"{TOP}/f{n:04d}" for n in range(60)]
+
+
+def next_windows(cluster: Cluster) -> None:
+    """On both ranks a window ends."""
+    before = epoch(cluster, 0), epoch(cluster, 1)
+    wait_for("a window ends on rank 0", lambda: epoch(cluster, 0) > before[0])
+    wait_for("a window ends on rank 1", lambda: epoch(cluster, 1) > before[1])
+
+
+def counted(cluster: Cluster, rank: int) -> dict[str, Any]:
+    """What a rank says of the directory."""
+    (dirfrag,) = [f for f in mindex(cluster, "/export", rank)["dirfrags"] if f["path"] == TOP]
+    assert dirfrag["is_auth"]
+    return {name: dirfrag[name] for name in ("visits", "visited", "working_set", "unvisited")}
+
+
+def export(cluster: Cluster, source: int, target: int) -> None:
+    name = f"mds.{cluster.mds_of(source)}"
+    cluster.lab.exec(["ceph", "tell", name, "export", "dir", TOP, str(target)])
+    wait_for("it has arrived", lambda: cluster.authority().get(TOP, 0) == target)
+
+
+def test_visits_go_with_an_exported_directory_and_come_back(cluster: Cluster) -> None:
+    inside(cluster, "make", {"/export": 0, TOP: len(FILES)})
+    next_windows(cluster)
+    inside(cluster, "visit", FILES)
+    next_windows(cluster)
+    there = counted(cluster, 0)
+    # A new client asks any rank at first, and one that has a replica answers by itself.
+    assert there["visited"] > len(FILES) / 2
+    export(cluster, 0, 1)
+    next_windows(cluster)
+    assert counted(cluster, 1) == there
+    export(cluster, 1, 0)
+    next_windows(cluster)
+    assert counted(cluster, 0) == there, "what was left behind is not counted twice"

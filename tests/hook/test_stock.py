@@ -1,0 +1,79 @@
+# SPDX-License-Identifier: LGPL-2.1-or-later
+"""MDSs without the hook beside patched ones, and on a file system with masks in it."""
+
+from collections.abc import Collection, Iterator
+
+import pytest
+from hooked import inside, mask, set_mask
+from support import FS, Cluster, wait_for
+from test_mask import ranks_of
+
+from lab.hook_stress import STOCK, scrub, stock_program
+
+EINVAL = 22
+TOP = "/stock"
+DIRS = [f"{TOP}/d{i}" for i in range(4)]
+RANKS = range(4)
+
+
+@pytest.fixture(scope="module")
+def names(cluster: Cluster) -> Iterator[list[str]]:
+    """The MDSs, by rank at first; all are patched afterwards."""
+    stock_program(cluster.lab, cluster.lab.state.release)
+    found = [cluster.mds_of(rank) for rank in RANKS]
+    yield found
+    run(cluster, found, stock=())
+
+
+def run(cluster: Cluster, names: Collection[str], stock: Collection[str]) -> None:
+    """Restart the MDSs, those of ``stock`` as the distribution's program."""
+    for name in names:
+        cluster.lab.kill(f"mds.{name}")
+    for name in names:
+        if name in stock:
+            cluster.lab.exec([STOCK, "-i", name], timeout=60)
+        else:
+            cluster.lab.start(f"mds.{name}")
+
+    def all_active() -> bool:
+        info = cluster.mon("fs get", fs_name=FS)["mdsmap"]["info"].values()
+        return sorted(i["rank"] for i in info if i["state"] == "up:active") == list(RANKS)
+
+    wait_for("every rank is active", all_active)
+
+
+def has_hook(cluster: Cluster, rank: int) -> bool:
+    argv = ["ceph", "tell", f"mds.{cluster.mds_of(rank)}", "dump", "mindex"]
+    return cluster.lab.exec(argv, check=False).returncode == 0
+
+
+def test_a_stock_mds_keeps_a_mask_and_does_not_mind_it(cluster: Cluster, names: list[str]) -> None:
+    inside(cluster, "make", {TOP: 3, **dict.fromkeys(DIRS, 20)})
+    assert set_mask(cluster, TOP, "1,2") == 0
+    wait_for("it is in its mask", lambda: ranks_of(cluster, TOP) <= {1, 2})
+
+    holder = cluster.mds_of(next(iter(ranks_of(cluster, TOP))))
+    run(cluster, names, stock=[name for name in names if name != holder][:2])
+    assert sorted(has_hook(cluster, rank) for rank in RANKS) == [False, False, True, True]
+    assert mask(cluster, TOP) == "1,2"
+    inside(cluster, "make", {f"{TOP}/mixed": 20})
+
+    run(cluster, names, stock=names)
+    assert not any(has_hook(cluster, rank) for rank in RANKS)
+    assert mask(cluster, TOP) == "1,2", "it is in the inode"
+    assert set_mask(cluster, TOP, "3") == EINVAL
+    inside(cluster, "make", {f"{TOP}/only-stock": 20})
+    (owner,) = {cluster.authority().get(TOP, 0)}
+    target = 3 if owner != 3 else 0
+    cluster.lab.exec(["ceph", "tell", f"mds.{cluster.mds_of(owner)}", "export", "dir", TOP, str(target)])
+    wait_for("a stock MDS exports it anywhere", lambda: cluster.authority().get(TOP, 0) == target)
+    assert scrub(cluster.lab) == {"return_code": 0, "damage": {}}
+
+    run(cluster, names, stock=())
+    assert mask(cluster, TOP) == "1,2"
+    inside(cluster, "visit", [TOP, *DIRS])
+    wait_for("it is in its mask again", lambda: ranks_of(cluster, TOP) <= {1, 2})
+    wait_for(
+        "nothing is lost",
+        lambda: inside(cluster, "rentries", TOP) == 1 + 3 + len(DIRS) * 21 + 2 * 21,
+    )

@@ -1,0 +1,57 @@
+# SPDX-License-Identifier: LGPL-2.1-or-later
+"""Which policy was asked for."""
+
+from pathlib import Path
+
+import pytest
+
+from mds_partitioner import policies
+from mds_partitioner.errors import BadInput, Unavailable
+
+OWN = "return {[0] = 0}"
+
+
+@pytest.mark.parametrize("name", policies.SHIPPED)
+def test_a_shipped_policy_is_read_when_it_is_rendered(name: str) -> None:
+    assert policies.choose(name, None) == (name, "")
+    assert "BAL_LOG" in policies.source_of(name)
+
+
+def test_an_operators_own_is_given_or_read_from_a_file(tmp_path: Path) -> None:
+    file = tmp_path / "own.lua"
+    file.write_text(OWN)
+    assert policies.choose("lunule", OWN) == policies.choose(str(file), None) == ("custom", OWN)
+
+
+@pytest.mark.parametrize(
+    ("policy", "given", "why"),
+    [
+        ("heat", None, "'heat' is not a policy: use lunule or greedyspill"),
+        ("own.lua", None, "'own.lua' is not a policy"),
+        ("/nowhere/own.lua", None, "No such file"),
+        ("lunule", "  \n", "is empty"),
+        ("lunule", "-" * (policies.LARGEST + 1), "at most 49152 are allowed"),
+    ],
+)
+def test_anything_else_is_refused_with_what_is_allowed(policy: str, given: str | None, why: str) -> None:
+    with pytest.raises(BadInput, match=why):
+        policies.choose(policy, given)
+
+
+def test_a_file_that_is_too_large_is_not_read_to_its_end(tmp_path: Path) -> None:
+    file = tmp_path / "own.lua"
+    file.write_text("-" * 10 * policies.LARGEST)
+    with pytest.raises(BadInput, match="at most 49152"):
+        policies.choose(str(file), None)
+
+
+def test_a_policy_that_is_not_installed_says_where_it_should_be(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(policies, "HOME", Path("/nowhere/mantle"))
+    with pytest.raises(Unavailable, match="install the folder 'mantle' there"):
+        policies.source_of("lunule")
+
+
+def test_recorded_loads_have_every_metric_of_mantle() -> None:
+    for case in policies.recorded_cases():
+        for rank in case:
+            assert set(rank) == {"auth.meta_load", "all.meta_load", "req_rate", "queue_len", "cpu_load_avg"}
