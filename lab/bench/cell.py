@@ -117,7 +117,10 @@ def _cell(
         "capacity": round(stage.capacity, 1),
         "spans": {name: [round(t, 2) for t in span] for name, span in spans.items()},
         "clients": seconds(lines),
-        "done": {line["client"]: [line["began"], line["ended"], line["done"], line["why"]] for line in whole},
+        "done": {
+            line["client"]: [line["began"], line["ended"], line["done"], line.get("why", {})]
+            for line in whole
+        },
         "histogram": {str(k): v for k, v in sorted(merged(line["histogram"] for line in whole).items())},
     }
 

@@ -73,6 +73,6 @@ class Recorder:
         with self._lock:
             return {
                 "done": dict(sorted(self._done.items())),
-                "why": dict(self._failed),
                 "histogram": dict(sorted(self._histogram.items())),
+                **({"why": dict(self._failed)} if self._failed else {}),
             }
