@@ -33,12 +33,20 @@ CACHE = 16_384  # client_cache_size's default
 DELAYS_MS = (0.0, 1.0, 4.0, 16.0)  # highest; the mean is half
 CREATORS = 7
 _SETTLE_S = 4.0
-_DELAY = {"ms_inject_delay_type": "osd", "ms_inject_delay_probability": "1", "ms_inject_delay_max": "0"}
+# Whose messages come late is settled when a connection is made; how late, at any time.
+_LATE = {"ms_inject_delay_type": "osd"}
 
 
 def _counters(lab: Lab) -> dict[str, Any]:
     answer: dict[str, Any] = json.loads(lab.exec(["ceph", "daemon", "mds.a", "perf", "dump"]).stdout)
     return answer
+
+
+def _delay(lab: Lab, most_ms: float) -> None:
+    """How late an MDS sees what the OSD sends."""
+    values = {"max": f"{most_ms / 1000:g}", "probability": "1" if most_ms else "0"}
+    for name, value in values.items():
+        lab.monitor.command("config set", who="mds", name=f"ms_inject_delay_{name}", value=value)
 
 
 def _window(lab: Lab, load: LoadSpec, seconds: float) -> dict[str, float]:
@@ -97,7 +105,7 @@ def measure(release: str, mds_cpu: int, seconds: float, runs: int) -> dict[str, 
     found: dict[str, list[dict[str, Any]]] = {"stat": [], "create": []}
     names = [f"p{k}" for k in range(max(*CLIENTS, CREATORS))]
     with Lab.up(
-        name=f"dgist-{os.getpid()}", release=release, mds=1, mgr=1, conf=_DELAY, progress=progress
+        name=f"dgist-{os.getpid()}", release=release, mds=1, mgr=1, conf=_LATE, progress=progress
     ) as lab:
         paths = lab.make_subvolumes([*names, "shared"])
         lab.prepare(_stat(paths, names, shared=False, changes=False))
@@ -111,12 +119,11 @@ def measure(release: str, mds_cpu: int, seconds: float, runs: int) -> dict[str, 
                 key = {"run": run, "changes": changes, "clients": clients, "shared": shared}
                 found["stat"].append({**key, **result})
             for delay in DELAYS_MS:
-                value = f"{delay / 1000:g}"
-                lab.monitor.command("config set", who="mds", name="ms_inject_delay_max", value=value)
+                _delay(lab, delay)
                 with progress.step(f"create, answers of the OSD up to {delay:g} ms late"):
                     result = _window(lab, _create(paths, names[:CREATORS]), seconds)
                 found["create"].append({"run": run, "delay_ms": delay, **result})
-            lab.monitor.command("config rm", who="mds", name="ms_inject_delay_max")
+            _delay(lab, 0.0)
     return found
 
 

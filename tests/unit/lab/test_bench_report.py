@@ -2,12 +2,13 @@
 """From cells of runs that end to ratios, tables and pictures."""
 
 import csv
+from itertools import product
 from pathlib import Path
 from typing import Any
 
 import pytest
 
-from lab.bench import compare, cpu, report, run_figures, scale, store
+from lab.bench import compare, cpu, dgist, figures, report, run_figures, scale, store
 from lab.clients.latency_histogram import bucket
 
 
@@ -137,3 +138,26 @@ def test_scale_is_a_ratio_to_linear() -> None:
     peaks = {1: [100.0], 2: [190.0], 4: [320.0], 8: [400.0]}
     assert scale.ratio_to_linear(peaks, 4) == pytest.approx(0.8)
     assert "400 (0.50)" in scale.table({"lunule": peaks})
+
+
+def test_dgist_tables_are_of_medians() -> None:
+    stat = [
+        {"run": run, "changes": changes, "clients": clients, "shared": shared, "revocations": 3.0,
+         "ops": (100.0 if shared else 200.0) * run}
+        for run, changes, clients, shared in product((1, 2, 3), (False, True), dgist.CLIENTS, (False, True))
+    ]  # fmt: skip
+    create = [{"delay_ms": d, "ops": 400.0 / (1 + d), "journal_ms": 1.0 + d / 2} for d in dgist.DELAYS_MS]
+    text = dgist.tables({"stat": stat, "create": create})
+    assert "| 2, with changes | 400 | 200 | 0.50 | 3 |" in text
+    assert "| 1 | 1.5 | 200 | 0.50 |" in text
+
+
+def test_a_rank_that_comes_later_serves_nothing_before() -> None:
+    one = cell("oracle")
+    for sample in one["samples"][:20]:
+        del sample["ranks"]["1"]
+    loads = dict(figures.known_loads(one))
+    assert loads[115.0][1] == 0.0 and loads[140.0] == [50.0, 50.0]
+    factor = dict(figures.known_imbalance(one, 100.0))
+    assert factor[115.0] == 0.0, "one rank alone is even"
+    assert factor[140.0] == pytest.approx(0.0)
