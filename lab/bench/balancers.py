@@ -6,6 +6,7 @@ from dataclasses import dataclass
 
 from lab.api import Lab
 from lab.bench import line, oracle
+from lab.bench.figures import owner
 from lab.bench.setting import FS, Setting
 from lab.bench.subtrees import DISTRIBUTED, PIN, Pin, path_of, put, settled
 from lab.demo import module
@@ -58,8 +59,7 @@ def _oracle(setting: Setting) -> list[Pin]:
     pins = [Pin(path, PIN, str(rank)) for path, rank in sorted(where.items())]
     put(setting.lab, pins)
     found = {path_of(key): rank for key, rank in settled(setting.lab).items()}
-    # A pin to rank 0 need not show: what is above may be there already.
-    missing = [path for path, rank in where.items() if rank and found.get(path) != rank]
+    missing = [path for path, rank in where.items() if owner(found, path) != rank]
     if missing:
         raise LabError(f"{len(missing)} of the oracle's pins did nothing, {missing[0]} for one")
     return pins
