@@ -146,10 +146,13 @@ def test_dgist_tables_are_of_medians() -> None:
          "ops": (100.0 if shared else 200.0) * run}
         for run, changes, clients, shared in product((1, 2, 3), (False, True), dgist.CLIENTS, (False, True))
     ]  # fmt: skip
-    create = [{"delay_ms": d, "ops": 400.0 / (1 + d), "journal_ms": 1.0 + d / 2} for d in dgist.DELAYS_MS]
+    create = [
+        {"delay_ms": d, "ops": 400.0 / (1 + d), "idle_journal_ms": 1.0 + d / 2, "journal_ms": 9.0}
+        for d in dgist.DELAYS_MS
+    ]
     text = dgist.tables({"stat": stat, "create": create})
     assert "| 2, with changes | 400 | 200 | 0.50 | 3 |" in text
-    assert "| 1 | 1.5 | 200 | 0.50 |" in text
+    assert "| 1 | 1.5 | 9.0 | 200 | 0.50 |" in text
 
 
 def test_a_rank_that_comes_later_serves_nothing_before() -> None:
