@@ -81,4 +81,4 @@ def _cell(values: Sequence[Number], none: str) -> str:
 
 
 def _shown(value: float) -> str:
-    return f"{value:.3f}" if 0 < abs(value) < 2 else f"{value:,.0f}"
+    return f"{value:.3f}" if abs(value) < 2 and value != int(value) else f"{value:,.0f}"
