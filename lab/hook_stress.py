@@ -45,7 +45,7 @@ CONF = {
     "mds_reconnect_timeout": "60",
 }
 COUNTERS = ("exports", "exported_inodes", "imported_inodes", "splits", "merges", "replies")
-FATAL = re.compile(r"ceph_assert|FAILED assert|Caught signal|damage")
+FATAL = re.compile(r"ceph_assert|FAILED assert|Caught signal")
 POLICY = "stress"
 STOCK = "/var/log/ceph/stock/ceph-mds"  # in the lab; its name is what the lab knows an MDS by
 # Half of everything to the next rank: every other beat by mIndex, else by a score, which sometimes fails.

@@ -121,9 +121,16 @@ def never_visited(cell: Cell) -> float | None:
     seen = [s for s in cell["samples"] if any("visited" in rank for rank in s["ranks"].values())]
     if not seen:
         return None
-    others = [counters for rank, counters in seen[-1]["ranks"].items() if rank != "0"]
-    imported = sum(counters["imported_inodes"] for counters in others)
-    visited = sum(counters.get("visited", 0) for counters in others)
+    # The cluster may have had other cells before.
+    others = [rank for rank in seen[-1]["ranks"] if rank != "0" and rank in seen[0]["ranks"]]
+
+    def grown(counter: str) -> float:
+        return sum(
+            seen[-1]["ranks"][rank].get(counter, 0) - seen[0]["ranks"][rank].get(counter, 0)
+            for rank in others
+        )
+
+    imported, visited = grown("imported_inodes"), grown("visited")
     return max(0.0, 1 - visited / imported) if imported else None
 
 

@@ -30,12 +30,18 @@ def _about(cell: Cell) -> str:
     return f"{cell['ranks']} ranks at {cell['mds_cpu']} % of a core each, Ceph {cell['release']}"
 
 
+def _hooked(cells: Sequence[Cell]) -> bool:
+    return all(cell.get("hook") for cell in cells)
+
+
 def _workload(cells: list[dict[str, Any]], out: Path) -> None:
     first = cells[0]
-    title = f"{first['workload']}: {_about(first)}"
-    hook = "-hook" if all(cell.get("hook") for cell in cells) else ""
+    title = f"{first['workload']}: {_about(first)}{' with the hook' if _hooked(cells) else ''}"
+    hook = "-hook" if _hooked(cells) else ""
     name = f"{first['workload']}-{first['release']}{hook}"
     text = f"{title}; median (lowest to highest) of the runs\n\n{summary.table(cells)}\n"
+    if len({cell.get("protocol", 1) for cell in cells}) > 1:
+        text += "\nNot comparable: some balancers were on before the clients began, some not.\n"
     (out / f"{name}.md").write_text(text)
     plot.draw(cells, title, out / f"{name}.png")
     print(f"\n{text}\npicture: {out / name}.png")

@@ -27,6 +27,8 @@ def even(running: Cluster) -> Iterator[LoadSpec]:
     running.lab.prepare(load)
     yield load
     running.lab.monitor.command("config rm", who="mds", name="mds_bal_interval")
+    for name in NAMES:  # other tests' plans are not about them
+        running.lab.monitor.command("fs subvolume rm", target="mgr", vol_name=FS, sub_name=name)
 
 
 @pytest.fixture
