@@ -124,11 +124,9 @@ def never_visited(cell: Cell) -> float | None:
     # The cluster may have had other cells before.
     others = [rank for rank in seen[-1]["ranks"] if rank != "0" and rank in seen[0]["ranks"]]
 
-    def grown(counter: str) -> float:
-        return sum(
-            seen[-1]["ranks"][rank].get(counter, 0) - seen[0]["ranks"][rank].get(counter, 0)
-            for rank in others
-        )
+    def grown(counter: str) -> int:
+        first, last = seen[0]["ranks"], seen[-1]["ranks"]
+        return sum(int(last[rank].get(counter, 0)) - int(first[rank].get(counter, 0)) for rank in others)
 
     imported, visited = grown("imported_inodes"), grown("visited")
     return max(0.0, 1 - visited / imported) if imported else None
