@@ -34,8 +34,8 @@ mds: deps
 	$(RUN) -m mds.build
 
 bench-hook: mds
-	$(RUN) -m lab bench --hook --workloads scan --balancers builtin lunule-heat lunule-mindex --seconds 170 --out docs/results/hook
-	$(RUN) -m lab bench --hook --workloads zipf --balancers builtin lunule-heat lunule-mindex --seconds 60 --out docs/results/hook
+	$(RUN) -m lab bench --hook --ranks 4 --mds-cpu 15 --workloads scan --balancers builtin lunule-heat lunule-mindex --seconds 170 --out docs/results/hook
+	$(RUN) -m lab bench --hook --ranks 4 --mds-cpu 15 --workloads zipf --balancers builtin lunule-heat lunule-mindex --seconds 60 --out docs/results/hook
 
 hook-stress: mds
 	$(RUN) -m lab.hook_stress
@@ -44,11 +44,17 @@ hook-cost: mds
 	$(RUN) -m mds.build --stock
 	$(RUN) -m lab.hook_cost
 
+# One run of every cell, then two more of those that matter; what is finished is not run again.
 bench: deps
-	$(RUN) -m lab bench --out docs/results/bench
+	$(RUN) -m lab bench --runs 1
+	$(RUN) -m lab bench --runs 3 --balancers builtin line lunule lunule-mindex oracle
+	$(RUN) -m lab.bench.dynamic
+	$(RUN) -m lab.bench.scale
+	$(RUN) -m lab.bench.dgist
+	$(RUN) -m lab bench --runs 3 --report-only
 
 bench-quick: deps
-	$(RUN) -m lab bench --balancers builtin lunule --runs 1 --seconds 30 --out out/bench-quick
+	$(RUN) -m lab bench --workloads cnn md --balancers builtin lunule --runs 1 --seconds 15 --out out/bench-quick
 
 bench-planner: deps
 	$(RUN) -m lab.bench_planner --out docs/results/planner.json

@@ -37,7 +37,6 @@ SETTLE_S = 8.0
 DIRS, FILES = 100, 2000  # 200,000 inodes
 BEAT_S = 60  # mds_bal_interval while memory is measured: all visits within the windows
 CONF = {"mds_cache_memory_limit": str(8 << 30)}
-SCAN = {"scan": 1.0}
 
 
 class Bed:
@@ -106,7 +105,7 @@ def throughput(bed: Bed, work: LoadSpec, seconds: float) -> float:
 
 def memory(bed: Bed, path: str, variant: str) -> dict[str, float]:
     """Resident memory after every file was opened once."""
-    spec = ClientSpec("scan", path, mix=SCAN, workers=16, dirs=DIRS, files=FILES, cache=1000)
+    spec = ClientSpec("scan", path, job="scan", workers=16, dirs=DIRS, files=FILES, cache=1000)
     with bed.lab.clients(LoadSpec((spec,))) as clients:
         clients.wait(600)
     cached = bed.tell("perf", "dump", "mds_mem")["mds_mem"]["ino"]

@@ -1,52 +1,90 @@
 # SPDX-License-Identifier: LGPL-2.1-or-later
-"""The balancers that an operator can choose between: how each is switched on."""
+"""The balancers that an operator can choose between: how each is switched on, and all are switched off."""
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 
-from lab import cluster
 from lab.api import Lab
+from lab.bench import line, oracle
+from lab.bench.figures import owner
+from lab.bench.setting import FS, Setting
+from lab.bench.subtrees import DISTRIBUTED, PIN, Pin, path_of, put, settled
 from lab.demo import module
-
-FS = cluster.FS_NAME
+from lab.errors import LabError
 
 
 @dataclass(frozen=True)
-class Setting:
-    """What a balancer is given: the clients' directories by client, and the ranks there are."""
+class Balancer:
+    """One of them."""
 
-    paths: Mapping[str, str]
-    ranks: int
-    capacity: float  # C, req/s a rank, as measured while rank 0 was saturated
+    name: str
+    switch_on: Callable[[Setting], list[Pin]]
+    """Returns the pins that it made; static ones are in place on return."""
+    hook: bool = False
+    """Whether it needs MDSs with the hook."""
 
 
-SwitchOn = Callable[[Lab, Setting], None]
-
-
-def _none(lab: Lab, setting: Setting) -> None:
+def _none(setting: Setting) -> list[Pin]:
     """All load stays on rank 0."""
+    return []
 
 
-def _builtin(lab: Lab, setting: Setting) -> None:
-    lab.monitor.command("fs set", fs_name=FS, var="balance_automate", val="true")
+def _builtin(setting: Setting) -> list[Pin]:
+    setting.lab.monitor.command("fs set", fs_name=FS, var="balance_automate", val="true")
+    return []
 
 
-def _policy(name: str, selection: str = "mindex") -> SwitchOn:
-    def switch_on(lab: Lab, setting: Setting) -> None:
-        module.set_option(lab, "selection", selection)
+def _policy(name: str, selection: str = "mindex") -> Callable[[Setting], list[Pin]]:
+    def switch_on(setting: Setting) -> list[Pin]:
+        module.set_option(setting.lab, "selection", selection)
         # As an analysis would have told: every balancer is judged with the same C.
-        module.set_option(lab, "rank_capacity", f"{setting.capacity:.0f}")
-        module.text(lab, "balance on", fs=FS, policy=name)
+        module.set_option(setting.lab, "rank_capacity", f"{setting.capacity:.0f}")
+        module.text(setting.lab, "balance on", fs=FS, policy=name)
+        return []
 
     return switch_on
 
 
-BALANCERS: Mapping[str, SwitchOn] = {
-    "none": _none,
-    "builtin": _builtin,
-    "greedyspill": _policy("greedyspill"),
-    "lunule": _policy("lunule"),
-    # These two differ on MDSs with the hook only.
-    "lunule-heat": _policy("lunule", "heat"),
-    "lunule-mindex": _policy("lunule", "mindex"),
+def _dir_hash(setting: Setting) -> list[Pin]:
+    """Every directory that has directories in it hands them out by the hash of their inode numbers."""
+    parents = {path.rpartition("/")[0] for path in setting.demand}
+    pins = [Pin(path, DISTRIBUTED, "1") for path in sorted(parents)]
+    put(setting.lab, pins)
+    settled(setting.lab)
+    return pins
+
+
+def _oracle(setting: Setting) -> list[Pin]:
+    where = oracle.spread(setting.demand, setting.ranks)
+    pins = [Pin(path, PIN, str(rank)) for path, rank in sorted(where.items())]
+    put(setting.lab, pins)
+    found = {path_of(key): rank for key, rank in settled(setting.lab).items()}
+    missing = [path for path, rank in where.items() if owner(found, path) != rank]
+    if missing:
+        raise LabError(f"{len(missing)} of the oracle's pins did nothing, {missing[0]} for one")
+    return pins
+
+
+MATRIX = ("none", "builtin", "greedyspill", "dir-hash", "line", "lunule", "lunule-mindex", "oracle")
+BALANCERS: Mapping[str, Balancer] = {
+    balancer.name: balancer
+    for balancer in (
+        Balancer("none", _none),
+        Balancer("builtin", _builtin),
+        Balancer("greedyspill", _policy("greedyspill")),
+        Balancer("dir-hash", _dir_hash),
+        Balancer("line", line.partition),
+        Balancer("lunule", _policy("lunule", "heat")),
+        # The same policy on MDSs with the hook: chosen by heat, as without it, or by the migration index.
+        Balancer("lunule-heat", _policy("lunule", "heat"), hook=True),
+        Balancer("lunule-mindex", _policy("lunule", "mindex"), hook=True),
+        Balancer("oracle", _oracle),
+    )
 }
+
+
+def switch_off(lab: Lab) -> None:
+    """Whatever was on; pins are taken away elsewhere."""
+    module.text(lab, "balance off", fs=FS)
+    lab.monitor.command("fs set", fs_name=FS, var="balance_automate", val="false")
+    line.forget(lab)

@@ -1,134 +1,131 @@
 # SPDX-License-Identifier: LGPL-2.1-or-later
-"""One cell of the matrix: a fresh cluster, a workload, a balancer; what was measured, as plain data."""
+"""One cell of the matrix: a workload under a balancer; what was measured, as plain data."""
 
 import os
 import time
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Sequence
 from datetime import UTC, datetime
 from typing import Any
 
-from lab.api import Lab
-from lab.bench.balancers import BALANCERS, Setting
+from lab.bench.balancers import BALANCERS
+from lab.bench.cpu import CpuSampling
+from lab.bench.order import Order
 from lab.bench.sampling import Sampling
-from lab.bench.workloads import Workload
+from lab.bench.stage import Stage, until_working
+from lab.bench.subtrees import Pin
+from lab.clients.latency_histogram import merged
 from lab.clients.run import Line
-from lab.demo import module
 from lab.errors import LabError
-from lab.progress import Progress
-from mds.build import built
 
-WARM_UP_S = 15.0  # all on rank 0, nobody balances: what C is measured in
-UNSETTLED_S = 5.0  # of the warm-up, not counted
-
-
-@dataclass(frozen=True)
-class Order:
-    """What to measure."""
-
-    workload: Workload
-    balancer: str
-    run: int
-    release: str = "tentacle"
-    ranks: int = 4
-    mds_cpu: int = 15  # % of a core, each MDS
-    seconds: float = 75.0  # each phase, at most
-    hook: bool = False  # MDSs built from mds/
-
-    @property
-    def key(self) -> str:
-        """File name of its result."""
-        mds = f"{self.release}-hook" if self.hook else self.release
-        return f"{self.workload.name}-{mds}-{self.ranks}x{self.mds_cpu}-{self.balancer}-{self.run}"
+# 1: the balancer was switched on while clients worked; 2: before they begin.
+PROTOCOL = 2
+_POLL_S = 0.2
 
 
-def measure(order: Order, progress: Progress) -> dict[str, Any]:
-    """Run a cell; nothing of its lab is left when this returns or raises."""
-    workload = order.workload
-    with Lab.up(
-        name=f"bench-{os.getpid()}",
-        release=order.release,
-        mds=order.ranks,
-        mgr=1,
-        mds_binary=built(order.release) if order.hook else None,
-        progress=progress,
-    ) as lab:
-        module.enable(lab, {})
-        paths = lab.make_subvolumes(workload.names())
-        with progress.step(f"prepare {workload.name}"):
-            lab.prepare(workload.load(workload.phases[0], paths))
-        lab.set_mds_cpu(order.mds_cpu)
-        began = os.getloadavg()
-        lines: list[Line] = []
-        with Sampling(lab.sandbox, mindex=order.hook) as sampling:
-            spans, capacity = _phases(lab, order, paths, lines, sampling, progress)
+class ResetError(LabError):
+    """The cell is fine, but the cluster is of no use for another."""
+
+    def __init__(self, cell: dict[str, Any], why: LabError) -> None:
+        super().__init__(str(why))
+        self.cell = cell
+
+
+Phases = Callable[[Stage, list[Line]], dict[str, tuple[float, float]]]
+"""Runs the clients, adds their lines; when each phase began and ended (Unix, s)."""
+
+
+def measure(stage: Stage, order: Order, phases: Phases | None = None) -> dict[str, Any]:
+    """Run a cell, and bring the cluster back; ResetError, with the cell, if that does not succeed.
+
+    phases: what the clients do instead of the workload's own phases.
+    """
+    began_load = os.getloadavg()
+    pins, took = _switch_on(stage, order)
+    lines: list[Line] = []
+    with (
+        CpuSampling(stage.lab) as cpu,
+        Sampling(stage.lab.sandbox, mindex=stage.cluster.hook) as sampling,
+    ):
+        spans = (phases or _own_phases(order))(stage, lines)
+    cell = _cell(order, stage, spans, lines) | {
+        "load_average_at_start": [round(x, 2) for x in began_load],
+        "pins": len(pins),
+        "seconds": stage.seconds | {"switch_on": took},
+        "cpu": cpu.lines,
+        "samples": compact(sampling.lines),
+    }
+    try:
+        cell["seconds"]["reset"] = stage.reset(pins)
+    except LabError as e:
+        raise ResetError(cell, e) from None
+    return cell
+
+
+def _own_phases(order: Order) -> Phases:
+    def phases(stage: Stage, lines: list[Line]) -> dict[str, tuple[float, float]]:
+        return {phase: _phase(stage, order, phase, lines) for phase in stage.cluster.workload.phases}
+
+    return phases
+
+
+def _switch_on(stage: Stage, order: Order) -> tuple[list[Pin], float]:
+    began = time.monotonic()
+    with stage.progress.step(f"switch on {order.balancer}"):
+        # Pins that are made in advance are not part of the run: no quota slows them.
+        stage.lab.set_mds_cpu(None)
+        pins = BALANCERS[order.balancer].switch_on(stage.setting)
+        stage.lab.set_mds_cpu(order.cluster.mds_cpu)
+    return pins, round(time.monotonic() - began, 1)
+
+
+def _phase(stage: Stage, order: Order, phase: str, lines: list[Line]) -> tuple[float, float]:
+    """Run a phase; from when the first client began to when the last one ended or was stopped (Unix, s)."""
+    load = order.cluster.workload.load(phase, stage.paths, f"{order.balancer}-{order.run}")
+    mine: list[Line] = []
+    with stage.lab.clients(load, on_line=mine.append) as clients:
+        until_working(mine, {client.name for client in load.clients})
+        with stage.progress.step(f"{phase} of {order.key}"):
+            start = time.time()
+            # A client that fails ends, too: stopping the others says why.
+            while time.time() < start + order.limit and clients.running:
+                time.sleep(_POLL_S)
+        stopped = time.time()
+        clients.stop()
+    lines += mine
+    whole = [line for line in mine if "began" in line]
+    began = start if not order.cluster.workload.ends else min(line["began"] for line in whole)
+    return began, max(line["ended"] or stopped for line in whole)
+
+
+def _cell(
+    order: Order, stage: Stage, spans: dict[str, tuple[float, float]], lines: Sequence[Line]
+) -> dict[str, Any]:
+    whole = [line for line in lines if "began" in line]
     return {
         "key": order.key,
-        "workload": workload.name,
+        "protocol": PROTOCOL,
+        "workload": order.cluster.workload.name,
         "balancer": order.balancer,
         "run": order.run,
-        "release": order.release,
-        "hook": order.hook,
-        "ranks": order.ranks,
-        "mds_cpu": order.mds_cpu,
+        "release": order.cluster.release,
+        "hook": order.cluster.hook,
+        "ranks": order.cluster.ranks + order.cluster.standby,
+        "mds_cpu": order.cluster.mds_cpu,
+        "limit": order.limit,
+        "paths": stage.paths,
         "date": datetime.now(UTC).isoformat(timespec="seconds"),
-        "load_average_at_start": [round(x, 2) for x in began],
-        "capacity": round(capacity, 1),
+        "capacity": round(stage.capacity, 1),
         "spans": {name: [round(t, 2) for t in span] for name, span in spans.items()},
-        "clients": _seconds(lines),
-        "samples": sampling.lines,
+        "clients": seconds(lines),
+        "done": {
+            line["client"]: [line["began"], line["ended"], line["done"], line.get("why", {})]
+            for line in whole
+        },
+        "histogram": {str(k): v for k, v in sorted(merged(line["histogram"] for line in whole).items())},
     }
 
 
-def _phases(
-    lab: Lab,
-    order: Order,
-    paths: dict[str, str],
-    lines: list[Line],
-    sampling: Sampling,
-    progress: Progress,
-) -> tuple[dict[str, tuple[float, float]], float]:
-    """Run all phases. When each began and ended (Unix, s), and C (req/s)."""
-    spans: dict[str, tuple[float, float]] = {}
-    capacity = 0.0
-    for number, phase in enumerate(order.workload.phases):
-        with lab.clients(order.workload.load(phase, paths), on_line=lines.append) as clients:
-            _until_working(lines, order.workload.clients)
-            if number == 0:
-                with progress.step("warm up on rank 0"):
-                    warm = time.time()
-                    time.sleep(WARM_UP_S)
-                capacity = _rate(sampling.lines, warm + UNSETTLED_S)
-                BALANCERS[order.balancer](lab, Setting(paths, order.ranks, capacity))
-            start = time.time()
-            with progress.step(f"{phase.name}, {order.balancer}, run {order.run}"):
-                while clients.running and time.time() < start + order.seconds:
-                    time.sleep(0.2)
-            spans[phase.name] = (start, time.time())
-            clients.stop()
-    return spans, capacity
-
-
-def _until_working(lines: Sequence[Line], clients: int) -> None:
-    began = len(lines)
-    deadline = time.monotonic() + 60
-    while len({line["client"] for line in lines[began:] if "ops" in line}) < clients:
-        if time.monotonic() > deadline:
-            raise LabError("the clients do not get going")
-        time.sleep(0.2)
-
-
-def _rate(samples: Sequence[dict[str, Any]], since: float) -> float:
-    """Requests that rank 0 served a second since a time."""
-    seen = [s for s in samples if s["t"] >= since and "0" in s["ranks"]]
-    if len(seen) < 2:
-        raise LabError("rank 0 was not sampled")
-    first, last = seen[0], seen[-1]
-    served = [s["ranks"]["0"]["requests"] - s["ranks"]["0"]["forwards"] for s in (first, last)]
-    return float(served[1] - served[0]) / float(last["t"] - first["t"])
-
-
-def _seconds(lines: Sequence[Line]) -> list[list[float]]:
+def seconds(lines: Sequence[Line]) -> list[list[float]]:
     """[Unix second, op/s of all clients, p95 in ms (weighted by operations), errors] a second."""
     found: dict[int, list[float]] = {}
     for line in lines:
@@ -142,3 +139,13 @@ def _seconds(lines: Sequence[Line]) -> list[list[float]]:
         [t, ops, round(weighted / ops, 2) if ops else 0.0, errors]
         for t, (ops, weighted, errors) in sorted(found.items())
     ]
+
+
+def compact(samples: Sequence[dict[str, Any]]) -> list[dict[str, Any]]:
+    """Samples with the map of subtrees only where it is another one than before."""
+    kept, last = [], None
+    for sample in samples:
+        changed = sample["subtrees"] is not None and sample["subtrees"] != last
+        last = sample["subtrees"] if changed else last
+        kept.append(sample | {"subtrees": sample["subtrees"] if changed else None})
+    return kept

@@ -24,6 +24,20 @@ def loads(cell: Cell, step: int = WINDOW_S) -> list[tuple[float, list[float]]]:
     return found
 
 
+def known_loads(cell: Cell, step: int = WINDOW_S) -> list[tuple[float, list[float]]]:
+    """The same where ranks come later: one that is not there yet serves nothing."""
+    found = []
+    for first, last in zip(cell["samples"], cell["samples"][step:], strict=False):
+        elapsed = last["t"] - first["t"]
+        loads = []
+        for rank in map(str, range(cell["ranks"])):
+            known = rank in last["ranks"]
+            before = _served(first, rank) if rank in first["ranks"] else 0.0
+            loads.append((_served(last, rank) - before) / elapsed if known else 0.0)
+        found.append((last["t"], loads))
+    return found
+
+
 def _served(sample: Sample, rank: str) -> float:
     counters = sample["ranks"][rank]
     return float(counters["requests"] - counters["forwards"])
@@ -34,6 +48,15 @@ def imbalance(cell: Cell, capacity: float) -> list[tuple[float, float]]:
     rows = loads(cell)
     values = factors([[max(0.0, x) for x in row] for _, row in rows], capacity)
     return [(t, value) for (t, _), value in zip(rows, values, strict=True)]
+
+
+def known_imbalance(cell: Cell, capacity: float) -> list[tuple[float, float]]:
+    """IF over time of the ranks that there are at the time."""
+    found = []
+    for (t, row), sample in zip(known_loads(cell), cell["samples"][WINDOW_S:], strict=False):
+        loads = [max(0.0, row[int(rank)]) for rank in sample["ranks"]]
+        found.append((t, factors([loads], capacity)[0]))
+    return found
 
 
 def within(series: Sequence[tuple[float, Any]], span: Sequence[float]) -> list[Any]:
@@ -98,9 +121,14 @@ def never_visited(cell: Cell) -> float | None:
     seen = [s for s in cell["samples"] if any("visited" in rank for rank in s["ranks"].values())]
     if not seen:
         return None
-    others = [counters for rank, counters in seen[-1]["ranks"].items() if rank != "0"]
-    imported = sum(counters["imported_inodes"] for counters in others)
-    visited = sum(counters.get("visited", 0) for counters in others)
+    # The cluster may have had other cells before.
+    others = [rank for rank in seen[-1]["ranks"] if rank != "0" and rank in seen[0]["ranks"]]
+
+    def grown(counter: str) -> int:
+        first, last = seen[0]["ranks"], seen[-1]["ranks"]
+        return sum(int(last[rank].get(counter, 0)) - int(first[rank].get(counter, 0)) for rank in others)
+
+    imported, visited = grown("imported_inodes"), grown("visited")
     return max(0.0, 1 - visited / imported) if imported else None
 
 

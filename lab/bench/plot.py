@@ -8,9 +8,9 @@ from typing import Any
 
 from lab.bench import figures
 from lab.bench.figures import Cell
+from lab.bench.plots.canvas import COLOURS
 from lab.demo.factor import THRESHOLD
 
-COLOURS = ("#0072b2", "#e69f00", "#009e73", "#cc79a7", "#56b4e9", "#d55e00", "#999999")
 STEP_S = 1.0
 
 
@@ -35,7 +35,8 @@ def draw(cells: Sequence[Cell], title: str, path: Path) -> None:
     )
     try:
         for column, phase in enumerate(phases):
-            for name, colour in zip(names, COLOURS, strict=False):
+            for name in names:
+                colour = COLOURS[name]
                 runs = [cell for cell in cells if cell["balancer"] == name]
                 _band(axes[0][column], [_ops(c, phase) for c in runs], name, colour)
                 _band(axes[1][column], [_factor(c, phase, capacity) for c in runs], name, colour)

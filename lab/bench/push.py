@@ -17,7 +17,7 @@ from typing import Any
 
 from lab import releases
 from lab.api import Lab
-from lab.bench.balancers import FS
+from lab.bench.setting import FS
 from lab.clients.run import Line
 from lab.clients.spec import ClientSpec, LoadSpec
 from lab.demo import module

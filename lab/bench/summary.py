@@ -5,7 +5,7 @@ import statistics
 from collections.abc import Sequence
 from typing import Any
 
-from lab.bench import figures
+from lab.bench import figures, run_figures
 from lab.bench.figures import Cell
 from lab.demo.factor import THRESHOLD
 
@@ -26,27 +26,33 @@ def _row(cell: Cell, capacity: float, best: dict[str, float]) -> dict[str, Any]:
     factor = figures.imbalance(cell, capacity)
     row: dict[str, Any] = {"balancer": cell["balancer"], "run": cell["run"], "C": cell["capacity"]}
     for phase, span in cell["spans"].items():
+        of = "" if phase == "run" else f"{phase}: "
         balanced, moved = figures.balanced(factor, span, THRESHOLD), figures.first_migration(cell, span)
         own = max((ops for _, ops in figures.moving(cell, span)), default=0.0)
         inside = figures.within(factor, span)
         row |= {
-            f"{phase}: op/s": figures.throughput(cell, span),
-            f"{phase}: mean IF": statistics.fmean(inside) if inside else None,
-            f"{phase}: s to balance (IF at most {THRESHOLD:g})": balanced,
-            f"{phase}: s of that after the first migration": None
+            f"{of}op/s": figures.throughput(cell, span),
+            f"{of}op/s, best ten seconds": own,
+            f"{of}mean IF": statistics.fmean(inside) if inside else None,
+            f"{of}s to balance (IF at most {THRESHOLD:g})": balanced,
+            f"{of}s of that after the first migration": None
             if balanced is None or moved is None or moved > balanced
             else balanced - moved,
-            f"{phase}: s to 90 % of the best": figures.reached(cell, span, 0.9 * best[phase]),
-            f"{phase}: s to 90 % of its own best": figures.reached(cell, span, 0.9 * own),
-            f"{phase}: inodes migrated": figures.total(cell, "exported_inodes", span),
+            f"{of}s to 90 % of the best": figures.reached(cell, span, 0.9 * best[phase]),
+            f"{of}s to 90 % of its own best": figures.reached(cell, span, 0.9 * own),
+            f"{of}inodes migrated": figures.total(cell, "exported_inodes", span),
         }
-    return row | {
-        "inodes migrated": figures.total(cell, "exported_inodes"),
-        "part of them never visited after": figures.never_visited(cell),
-        "subtree moves": figures.migrations(cell),
-        "ping-pongs": figures.ping_pongs(cell),
-        "forwards": figures.total(cell, "forwards"),
-    }
+    return (
+        row
+        | {
+            "inodes migrated": figures.total(cell, "exported_inodes"),
+            "part of them never visited after": figures.never_visited(cell),
+            "subtree moves": figures.migrations(cell),
+            "ping-pongs": figures.ping_pongs(cell),
+            "forwards": figures.total(cell, "forwards"),
+        }
+        | (run_figures.row(cell) if "done" in cell else {})
+    )
 
 
 def table(cells: Sequence[Cell]) -> str:
@@ -57,7 +63,7 @@ def table(cells: Sequence[Cell]) -> str:
     lines = ["| | " + " | ".join(names) + " |", "|---|" + "---:|" * len(names)]
     for key in keys:
         of = [[row[key] for row in found if row["balancer"] == name] for name in names]
-        none = "never" if ": s " in key else "-"
+        none = "never" if ": s " in key or key.startswith(("s ", "completion")) else "-"
         lines.append(f"| {key} | " + " | ".join(_cell(values, none) for values in of) + " |")
     return "\n".join(lines)
 
@@ -75,4 +81,4 @@ def _cell(values: Sequence[Number], none: str) -> str:
 
 
 def _shown(value: float) -> str:
-    return f"{value:.3f}" if 0 < abs(value) < 2 else f"{value:,.0f}"
+    return f"{value:.3f}" if abs(value) < 2 and value != int(value) else f"{value:,.0f}"

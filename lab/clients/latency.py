@@ -3,7 +3,10 @@
 
 import math
 import threading
+from collections import Counter
 from collections.abc import Sequence
+
+from lab.clients.latency_histogram import bucket
 
 _PERCENTILES = (50, 95, 99)
 
@@ -31,17 +34,23 @@ class Recorder:
         self._lock = threading.Lock()
         self._latencies: dict[str, list[float]] = {}
         self._errors: dict[str, int] = {}
+        self._histogram: Counter[int] = Counter()
+        self._done: Counter[str] = Counter()
+        self._failed: Counter[str] = Counter()
 
     def done(self, op: str, seconds: float) -> None:
         """Count an operation that took so many seconds."""
         with self._lock:
             self._latencies.setdefault(op, []).append(seconds)
+            self._histogram[bucket(seconds)] += 1
+            self._done[op] += 1
 
     def failed(self, op: str, why: str) -> None:
         """Count an operation that failed."""
         with self._lock:
             text = f"{op}: {why}"
             self._errors[text] = self._errors.get(text, 0) + 1
+            self._failed[text] += 1
 
     def take(self) -> dict[str, object]:
         """What was recorded since the last time."""
@@ -58,3 +67,12 @@ class Recorder:
             },
             **({"why": errors} if errors else {}),
         }
+
+    def total(self) -> dict[str, object]:
+        """All that was recorded: operations done, reasons of failures, latencies by bucket."""
+        with self._lock:
+            return {
+                "done": dict(sorted(self._done.items())),
+                "histogram": dict(sorted(self._histogram.items())),
+                **({"why": dict(self._failed)} if self._failed else {}),
+            }

@@ -16,7 +16,9 @@ from typing import Any, Self
 
 from lab.errors import LabError
 
-OPS = ("create", "stat", "open", "readdir", "unlink", "scan")
+OPS = ("create", "stat", "open", "readdir", "unlink")
+JOBS = ("mix", "scan", "weblog", "dbench")
+TOUCHES = ("stat", "open")
 
 
 @dataclass(frozen=True)
@@ -29,8 +31,7 @@ class ClientSpec:
     mix: Mapping[str, float] = field(
         default_factory=lambda: {"create": 1.0, "stat": 6.0, "open": 2.0, "unlink": 1.0}
     )
-    """Weights of create, stat, open, readdir and unlink; unlink removes what create made. Or scan, alone:
-    every file is opened once, directory by directory, and the client ends with the last."""
+    """Weights of create, stat, open, readdir and unlink; unlink removes what create made."""
     workers: int = 4
     """Threads, each with one operation under way."""
     dirs: int = 10
@@ -50,6 +51,22 @@ class ClientSpec:
     """Dentries the client caches; None is a quarter of the working set."""
     seed: int | None = None
     """None derives one from the set's seed and the name."""
+    job: str = "mix"
+    """mix: operations drawn from mix. scan: every directory is listed and every file touched once, in order.
+    weblog: source, an Apache access log, is read in order. dbench: source, a dbench load file, is replayed by
+    each worker in a directory of its own. All but mix end by themselves."""
+    operations: int | None = None
+    """The client ends after so many; None: mix goes on until stopped, the others do all there is."""
+    home: str = ""
+    """Directory below the mount that holds the prepared tree, or what dbench makes."""
+    touch: str = "open"
+    """What scan and weblog do with a file: stat or open."""
+    start: float = 0.0
+    """Part of the files, 0 to 1, that a scan leaves for its end."""
+    record: str | None = None
+    """A file that scan writes when all files are read: the list of them."""
+    source: str | None = None
+    """Path in the sandbox of what weblog and dbench replay."""
 
     def __post_init__(self) -> None:
         """Refuse what cannot be run."""
@@ -73,6 +90,7 @@ class ClientSpec:
             "working_set",
             f"1 to {total} files",
         )
+        self._check_job()
 
     def _check_mix(self) -> None:
         unknown = sorted(set(self.mix) - set(OPS))
@@ -80,8 +98,6 @@ class ClientSpec:
             raise LabError(
                 f"client {self.name!r}: unknown operation {unknown[0]!r} in mix: use {', '.join(OPS)}"
             )
-        if "scan" in self.mix and len(self.mix) > 1:
-            raise LabError(f"client {self.name!r}: scan goes with no other operation in mix")
         weights = self.mix.values()
         _check(
             self,
@@ -89,6 +105,16 @@ class ClientSpec:
             "mix",
             "weights of 0 or more, one above",
         )
+
+    def _check_job(self) -> None:
+        replays = self.job in ("weblog", "dbench")
+        _check(self, self.job in JOBS, "job", f"one of {', '.join(JOBS)}")
+        _check(self, self.touch in TOUCHES, "touch", f"one of {', '.join(TOUCHES)}")
+        _check(self, self.operations is None or self.operations >= 1, "operations", "1 or more")
+        _check(self, not self.home or self.home.startswith("/"), "home", "absolute, or nothing")
+        _check(self, 0 <= self.start < 1, "start", "0 or more, and less than 1")
+        _check(self, self.record is None or self.record.startswith("/"), "record", "absolute")
+        _check(self, replays == (self.source is not None), "source", "there for weblog and dbench only")
 
     @property
     def used_files(self) -> int:

@@ -4,7 +4,7 @@
 Standard output: a JSON line a second {"t": Unix s, "ranks": {rank: counters}, "subtrees": {path: rank}}.
 Counters are totals since the MDS started; subtrees are null but in every fifth line. With the argument
 "mindex" (MDSs with the hook), every fifth line has "visited" a rank: inodes that were visited there.
-Ends with its input.
+Ends with its input; with "once", after one line.
 """
 
 import json
@@ -95,6 +95,9 @@ def sample(with_subtrees: bool, with_visits: bool) -> dict[str, Any]:
 
 def main() -> None:
     """Sample until the input ends."""
+    if "once" in sys.argv[1:]:
+        print(json.dumps(sample(True, False)))
+        return
     due = time.monotonic()
     tick = 0
     while True:

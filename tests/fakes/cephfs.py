@@ -8,3 +8,7 @@ class Error(Exception):
 
 class ObjectNotFound(Error):
     """ENOENT."""
+
+
+class ObjectExists(Error):
+    """EEXIST."""

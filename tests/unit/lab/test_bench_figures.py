@@ -109,3 +109,16 @@ def test_a_table_has_medians_and_what_never_happened() -> None:
     assert rows["only: op/s"] == "150 (75 to 150)"
     assert rows["only: s to 90 % of the best"].endswith("never in 1)")
     assert rows["ping-pongs"] == "0 (0 to 0)"
+
+
+def test_inodes_that_nobody_visited_are_those_of_this_cell_alone() -> None:
+    one = cell()
+    assert figures.never_visited(one) is None
+    for second, line in enumerate(one["samples"]):
+        for rank in line["ranks"].values():
+            # 5,000 came and 4,000 were visited in the cell before.
+            rank["imported_inodes"] = 5000 + 10 * second
+        if second % 5 == 0:
+            line["ranks"]["0"]["visited"] = 0
+            line["ranks"]["1"]["visited"] = 4000 + 4 * second
+    assert figures.never_visited(one) == pytest.approx(0.6)

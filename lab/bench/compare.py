@@ -1,0 +1,143 @@
+# SPDX-License-Identifier: LGPL-2.1-or-later
+"""The answer in numbers: balancers against the built-in one, the oracle, and the paper's figures."""
+
+import csv
+import io
+import statistics
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from lab.bench import paper, summary
+from lab.bench.figures import Cell
+
+Rows = Mapping[str, Sequence[Mapping[str, Any]]]
+"""By workload: a row a cell."""
+BASE, LIMIT = "builtin", "oracle"
+_OWN = ("lunule-mindex", "lunule", "line")
+
+
+def rows(cells: Sequence[Cell]) -> dict[str, list[dict[str, Any]]]:
+    """The figures of each cell, by workload."""
+    names = dict.fromkeys(cell["workload"] for cell in cells)
+    return {name: summary.rows([c for c in cells if c["workload"] == name]) for name in names}
+
+
+def as_csv(found: Rows) -> str:
+    """A line a cell; what is not known is empty."""
+    columns = list(dict.fromkeys(key for part in found.values() for row in part for key in row))
+    text = io.StringIO()
+    writer = csv.DictWriter(text, ["workload", *columns], restval="", lineterminator="\n")
+    writer.writeheader()
+    for workload, part in found.items():
+        for row in part:
+            shown = {k: f"{v:.5g}" if isinstance(v, float) else v for k, v in row.items()}
+            writer.writerow({"workload": workload, **shown})
+    return text.getvalue()
+
+
+def values(found: Rows, workload: str, balancer: str, what: str) -> list[float]:
+    """One figure of all runs that have it."""
+    mine = [row for row in found.get(workload, ()) if row["balancer"] == balancer]
+    return [float(row[what]) for row in mine if row.get(what) is not None]
+
+
+def ratio(found: Rows, workload: str, what: str, of: str, against: str) -> tuple[float, float, float] | None:
+    """Median against median; lowest and highest are the worst and the best pair of runs.
+
+    None: no runs, or one of them without the figure: clients that were stopped have no completion time.
+    """
+    runs = [row for row in found.get(workload, ()) if row["balancer"] in (of, against)]
+    ours, theirs = values(found, workload, of, what), values(found, workload, against, what)
+    if not ours or not theirs or len(ours) + len(theirs) < len(runs) or min(theirs) <= 0:
+        return None
+    return (
+        statistics.median(ours) / statistics.median(theirs),
+        min(ours) / max(theirs),
+        max(ours) / min(theirs),
+    )
+
+
+def _shown(found: tuple[float, float, float] | None) -> str:
+    if found is None:
+        return "-"
+    middle, low, high = found
+    return f"{middle:.2f}" if low == high else f"{middle:.2f} ({low:.2f} to {high:.2f})"
+
+
+def _table(head: Sequence[str], lines: Sequence[Sequence[str]]) -> str:
+    out = ["| " + " | ".join(head) + " |", "|---|" + "---:|" * (len(head) - 1)]
+    return "\n".join([*out, *("| " + " | ".join(line) + " |" for line in lines)])
+
+
+def against_all(found: Rows, what: str, against: str) -> str:
+    """A row a workload, a column a balancer: its ratio."""
+    names = dict.fromkeys(row["balancer"] for part in found.values() for row in part)
+    balancers = [name for name in names if name != against]
+    lines = [
+        [workload, *(_shown(ratio(found, workload, what, name, against)) for name in balancers)]
+        for workload in found
+    ]
+    return _table(["", *balancers], lines)
+
+
+def beside_the_paper(found: Rows) -> str:
+    """Each of the paper's figures, and ours."""
+    lines = [
+        [
+            f"{claim.workload}: {claim.of} / {claim.against}, {claim.what}",
+            f"{claim.ratio:.2f}",
+            f"{claim.figure} ({claim.where})",
+            _shown(ratio(found, claim.workload, claim.what, claim.of, claim.against)),
+            claim.differs,
+        ]
+        for claim in paper.CLAIMS
+    ]
+    return _table(["", "paper", "its figure", "here", "why they may differ"], lines)
+
+
+def best_of_ours(found: Rows) -> str:
+    """Our policy with the most op/s in each workload, against the built-in balancer and the oracle."""
+    lines = []
+    for workload in found:
+        known = {name: values(found, workload, name, paper.OPS) for name in _OWN}
+        known = {name: runs for name, runs in known.items() if runs}
+        if not known:
+            continue
+        best = max(known, key=lambda name: statistics.median(known[name]))
+        lines.append(
+            [
+                workload,
+                best,
+                _shown(ratio(found, workload, paper.OPS, best, BASE)),
+                _shown(ratio(found, workload, paper.OPS, best, LIMIT)),
+                _shown(ratio(found, workload, paper.P99, best, BASE)),
+                _shown(ratio(found, workload, paper.MEAN_IF, best, BASE)),
+            ]
+        )
+    head = [
+        "",
+        "our best",
+        "op/s / built-in",
+        "op/s / oracle",
+        "p99 completion / built-in",
+        "mean IF / built-in",
+    ]
+    return _table(head, lines)
+
+
+def text(found: Rows) -> str:
+    """All of it, in Markdown."""
+    low, high = (100 * paper.IF_LOWER[key] for key in ("least", "most"))
+    parts = [
+        ("Our best policy", best_of_ours(found)),
+        ("op/s against the built-in balancer", against_all(found, paper.OPS, BASE)),
+        (f"op/s against the oracle (the goal: {paper.ORACLE_GOAL:g})", against_all(found, paper.OPS, LIMIT)),
+        ("p99 of completion times against the built-in balancer", against_all(found, paper.P99, BASE)),
+        (
+            f"Mean IF against the built-in balancer (the paper: {low:.1f} to {high:.1f} % lower)",
+            against_all(found, paper.MEAN_IF, BASE),
+        ),
+        ("Beside the paper's figures", beside_the_paper(found)),
+    ]
+    note = "Ratios of medians (worst to best pair of runs). -: not measured, or clients stopped at the limit."
+    return f"{note}\n\n" + "\n\n".join(f"## {title}\n\n{table}" for title, table in parts) + "\n"

@@ -1,0 +1,85 @@
+# SPDX-License-Identifier: LGPL-2.1-or-later
+"""Pins by somebody who knows the run: directories over ranks so that each has the same number of operations.
+
+A directory goes to a rank with all that is below it; the heaviest are taken apart only as long as the fullest
+rank is above the mean. Longest processing time first (Graham 1969) puts what is left on the emptiest rank.
+"""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from pathlib import PurePosixPath
+
+_GOOD_ENOUGH = 1.02  # fullest rank / mean
+
+
+@dataclass
+class _Directory:
+    path: str
+    own: float = 0.0
+    below: dict[str, "_Directory"] = field(default_factory=dict)
+
+    @property
+    def total(self) -> float:
+        return self.own + sum(child.total for child in self.below.values())
+
+
+def _tree(demand: Mapping[str, float]) -> _Directory:
+    root = _Directory("/")
+    for path, operations in demand.items():
+        at = root
+        for name in PurePosixPath(path).parts[1:]:
+            at = at.below.setdefault(name, _Directory(f"{at.path.rstrip('/')}/{name}"))
+        at.own += operations
+    return root
+
+
+@dataclass(frozen=True)
+class _Item:
+    directory: _Directory
+    whole: bool  # with all that is below it; else its own files alone
+
+    @property
+    def weight(self) -> float:
+        return self.directory.total if self.whole else self.directory.own
+
+
+def _assign(items: list[_Item], ranks: int) -> tuple[dict[str, int], list[float]]:
+    loads = [0.0] * ranks
+    where = {}
+    for item in sorted(items, key=lambda item: -item.weight):
+        rank = loads.index(min(loads))
+        where[item.directory.path] = rank
+        loads[rank] += item.weight
+    return where, loads
+
+
+def spread(demand: Mapping[str, float], ranks: int) -> dict[str, int]:
+    """The rank of each directory that gets a pin."""
+    items = [_Item(_tree(demand), whole=True)]
+    while True:
+        where, loads = _assign(items, ranks)
+        if max(loads) <= _GOOD_ENOUGH * sum(loads) / ranks:
+            break
+        fullest = loads.index(max(loads))
+        divisible = [
+            item
+            for item in items
+            if item.whole and item.directory.below and where[item.directory.path] == fullest
+        ]
+        if not divisible:
+            break
+        heaviest = max(divisible, key=lambda item: item.weight)
+        items.remove(heaviest)
+        if heaviest.directory.own:
+            items.append(_Item(heaviest.directory, whole=False))
+        items += [_Item(child, whole=True) for child in heaviest.directory.below.values()]
+    return {path: rank for path, rank in where.items() if path != "/"}
+
+
+def fullest(demand: Mapping[str, float], pins: Mapping[str, int], ranks: int) -> float:
+    """The fullest rank's operations over the mean: 1 is perfect. What no pin covers is on rank 0."""
+    loads = [0.0] * ranks
+    for path, operations in demand.items():
+        above = [path, *(str(parent) for parent in PurePosixPath(path).parents)]
+        loads[next((pins[place] for place in above if place in pins), 0)] += operations
+    return max(loads) * ranks / sum(loads)

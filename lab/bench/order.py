@@ -1,0 +1,44 @@
+# SPDX-License-Identifier: LGPL-2.1-or-later
+"""What to measure."""
+
+from dataclasses import dataclass
+
+from lab.bench.workloads.base import Workload
+
+
+@dataclass(frozen=True)
+class Cluster:
+    """What cells that share a cluster have in common."""
+
+    workload: Workload
+    release: str
+    ranks: int
+    mds_cpu: int  # % of a core, each MDS
+    hook: bool = False  # MDSs built from mds/
+    standby: int = 0  # MDSs that become ranks during the run
+
+    @property
+    def name(self) -> str:
+        """Beginning of the cells' file names."""
+        mds = f"{self.release}-hook" if self.hook else self.release
+        return f"{self.workload.name}-{mds}-{self.ranks}x{self.mds_cpu}"
+
+
+@dataclass(frozen=True)
+class Order:
+    """One cell."""
+
+    cluster: Cluster
+    balancer: str
+    run: int
+    seconds: float = 75.0  # a phase, of clients that do not end; those that do may take twice as long
+
+    @property
+    def key(self) -> str:
+        """File name of its result."""
+        return f"{self.cluster.name}-{self.balancer}-{self.run}"
+
+    @property
+    def limit(self) -> float:
+        """Seconds after which the clients are stopped."""
+        return 2 * self.seconds if self.cluster.workload.ends else self.seconds

@@ -1,0 +1,43 @@
+# SPDX-License-Identifier: LGPL-2.1-or-later
+"""What all pictures have in common."""
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+# Okabe and Ito's colours, which colour-blind readers can tell apart; a balancer always has the same one.
+COLOURS = {
+    "none": "#999999",
+    "builtin": "#d55e00",
+    "greedyspill": "#cc79a7",
+    "dir-hash": "#f0e442",
+    "line": "#56b4e9",
+    "lunule": "#0072b2",
+    "lunule-heat": "#7f7fff",
+    "lunule-mindex": "#009e73",
+    "oracle": "#000000",
+}
+RANK_COLOURS = ("#0072b2", "#e69f00", "#009e73", "#cc79a7", "#56b4e9", "#d55e00", "#999999", "#000000")
+
+
+@contextmanager
+def canvas(rows: int, columns: int, title: str, path: Path, **more: Any) -> Iterator[Any]:
+    """Axes to draw on; the picture is written at the end of the block."""
+    import matplotlib
+
+    matplotlib.use("Agg")
+    from matplotlib import pyplot
+
+    size = (4.2 * columns + 1.0, 3.2 * rows + 0.6)
+    figure, axes = pyplot.subplots(rows, columns, squeeze=False, figsize=size, layout="constrained", **more)
+    try:
+        yield axes
+        for one in axes.flat:
+            one.grid(alpha=0.25)
+            one.set_axisbelow(True)
+            one.spines[["top", "right"]].set_visible(False)
+        figure.suptitle(title)
+        figure.savefig(path, dpi=110)
+    finally:
+        pyplot.close(figure)

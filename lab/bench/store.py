@@ -1,0 +1,28 @@
+# SPDX-License-Identifier: LGPL-2.1-or-later
+"""Cells as files: compact JSON, gzipped, written whole or not at all: one that is there is finished."""
+
+import gzip
+import json
+from pathlib import Path
+from typing import Any
+
+
+def path_of(out: Path, key: str) -> Path:
+    """The file of a cell."""
+    return out / f"{key}.json.gz"
+
+
+def save(out: Path, cell: dict[str, Any]) -> None:
+    """Write a cell under its key."""
+    path = path_of(out, cell["key"])
+    path.parent.mkdir(parents=True, exist_ok=True)
+    part = path.with_suffix(".part")
+    # No time stamp in it, so that the same result is the same file.
+    part.write_bytes(gzip.compress(json.dumps(cell, separators=(",", ":")).encode(), mtime=0))
+    part.rename(path)
+
+
+def load(out: Path, key: str) -> dict[str, Any]:
+    """Read a cell."""
+    cell: dict[str, Any] = json.loads(gzip.decompress(path_of(out, key).read_bytes()))
+    return cell
