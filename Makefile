@@ -22,7 +22,7 @@ demo: deps
 	$(RUN) -m lab.demo
 
 test: test-deps
-	$(VENV)/bin/tox run
+	$(VENV)/bin/tox run-parallel --parallel 2 --parallel-no-spinner
 
 lint unit monitoring hook: test-deps
 	$(VENV)/bin/tox run -e $@

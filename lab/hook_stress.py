@@ -71,6 +71,12 @@ def wait(what: str, condition: Callable[[], bool], seconds: float) -> None:
         time.sleep(1)
 
 
+def all_active(lab: Lab, ranks: int) -> bool:
+    """Does every one of so many ranks serve?"""
+    info = lab.monitor.json("fs get", fs_name=cluster.FS_NAME)["mdsmap"]["info"].values()
+    return sorted(i["rank"] for i in info if i["state"] == "up:active") == list(range(ranks))
+
+
 def totals(lines: Iterable[Mapping[str, Any]]) -> dict[str, float]:
     """Sums over all ranks of counters that begin anew with every restart of an MDS."""
     found, last = dict.fromkeys(COUNTERS, 0.0), dict[str, Mapping[str, float]]()
@@ -129,8 +135,7 @@ class Course:
 
     def all_active(self) -> bool:
         """Does every rank serve?"""
-        info = self.lab.monitor.json("fs get", fs_name=cluster.FS_NAME)["mdsmap"]["info"].values()
-        return sorted(i["rank"] for i in info if i["state"] == "up:active") == list(range(RANKS))
+        return all_active(self.lab, RANKS)
 
     def _set(self, name: str, value: str) -> None:
         self.lab.monitor.command("fs set", fs_name=cluster.FS_NAME, var=name, val=value)

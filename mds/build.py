@@ -77,7 +77,7 @@ tar -xf "$tarball" -C unpacking --strip-components=1 --no-same-owner --wildcards
 mv unpacking pristine
 """
 _PATCH = """set -e
-rm -rf tree; cp -a pristine tree
+rm -rf tree; cp -r pristine tree  # with new times: what an older patch changed is compiled again
 if [ $# -gt 0 ]; then cp /tmp/hook/src/* tree/src/mds/; fi
 for patch in "$@"; do patch -d tree -p1 --no-backup-if-mismatch -s < "/tmp/hook/$patch"; done
 """
@@ -108,6 +108,11 @@ class Recipe:
         """The ceph-mds that comes out."""
         return self.home / "build/ceph-mds"
 
+    @property
+    def built(self) -> Path:
+        """The digest of what the program was built of."""
+        return self.home / "built"
+
     def series(self) -> list[str]:
         """The patches, in order, as paths below mds/."""
         folder = _HERE / "patches" / self.release.name
@@ -123,11 +128,18 @@ class Recipe:
 
 
 def built(release: str) -> Path:
-    """The patched ceph-mds of a release, which must have been built."""
-    program = Recipe(releases.get(release)).program
-    if not program.exists():
-        raise LabError(f"no ceph-mds with the hook for {release}: build it with `make mds RELEASE={release}`")
-    return program
+    """The patched ceph-mds of a release, which must have been built of these patches."""
+    recipe = Recipe(releases.get(release))
+    build_it = f"build it with `python3 -m mds.build --release {release}`"
+    if not recipe.program.exists():
+        raise LabError(f"no ceph-mds with the hook for {release}: {build_it}")
+    if not _says(recipe.built, recipe.digest()):
+        raise LabError(f"{recipe.program} is of other patches than these: {build_it}")
+    return recipe.program
+
+
+def _says(stamp: Path, digest: str) -> bool:
+    return stamp.exists() and stamp.read_text() == digest
 
 
 def build_root(release: Release) -> Release:
@@ -166,13 +178,15 @@ def _make(recipe: Recipe, root: Path, jobs: int, progress: Progress) -> None:
             assert tarball is not None
             _run(recipe, root, _UNPACK, [tarball.name, *exclude], progress)
     stamp = home / "applied"
-    if not stamp.exists() or stamp.read_text() != recipe.digest():
+    if not _says(stamp, recipe.digest()):
         with progress.step(f"apply {len(recipe.series())} patches"):
             stamp.unlink(missing_ok=True)
             _run(recipe, root, _PATCH, recipe.series(), progress)
             stamp.write_text(recipe.digest())
     with progress.step("compile"):
+        recipe.built.unlink(missing_ok=True)
         _run(recipe, root, _COMPILE, [recipe.flags, str(jobs)], progress)
+        recipe.built.write_text(recipe.digest())
 
 
 def _tarball(recipe: Recipe) -> Path | None:

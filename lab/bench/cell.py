@@ -73,6 +73,7 @@ def _switch_on(stage: Stage, order: Order) -> tuple[list[Pin], float]:
     with stage.progress.step(f"switch on {order.balancer}"):
         # Pins that are made in advance are not part of the run: no quota slows them.
         stage.lab.set_mds_cpu(None)
+        stage.forget_visits()
         pins = BALANCERS[order.balancer].switch_on(stage.setting)
         stage.lab.set_mds_cpu(order.cluster.mds_cpu)
     return pins, round(time.monotonic() - began, 1)

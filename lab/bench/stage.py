@@ -17,6 +17,7 @@ from lab.bench.order import Cluster
 from lab.bench.sampling import Sampling
 from lab.bench.setting import Setting
 from lab.bench.subtrees import Pin, bring_home
+from lab.bench.visits import forget
 from lab.clients.run import Line
 from lab.demo import module
 from lab.errors import LabError
@@ -108,6 +109,12 @@ class Stage:
             clients.stop()
         self.seconds["calibration"] = round(time.monotonic() - began, 1)
         return _rate([s for s in sampling.lines if since <= s["t"] <= since + _CALIBRATION_S])
+
+    def forget_visits(self) -> None:
+        """MDSs with the hook begin without what they saw in the calibration, or in the cell before."""
+        if self.cluster.hook:
+            with self.progress.step("visits are forgotten"):
+                forget(self.lab, self.cluster.ranks)
 
     def reset(self, pins: list[Pin]) -> float:
         """Everything back to rank 0, nobody balances; the seconds that it took."""

@@ -13,21 +13,30 @@ sys.path.insert(0, str(Path(__file__).resolve().parents[1] / "integration"))
 from support import Cluster
 
 from lab.api import Lab
+from lab.releases import DEFAULT, RELEASES
 from mds.build import built
 
-RELEASE = "tentacle"
 BEAT_S = 5  # mds_bal_interval; a window is as long
 
 
-@pytest.fixture(scope="session")
-def program() -> Path:
-    return built(RELEASE)
+def pytest_addoption(parser: pytest.Parser) -> None:
+    parser.addoption("--release", choices=sorted(RELEASES), default=DEFAULT, help="Ceph release to test on")
 
 
 @pytest.fixture(scope="session")
-def cluster(program: Path) -> Iterator[Cluster]:
+def release(pytestconfig: pytest.Config) -> str:
+    return str(pytestconfig.getoption("--release"))
+
+
+@pytest.fixture(scope="session")
+def program(release: str) -> Path:
+    return built(release)
+
+
+@pytest.fixture(scope="session")
+def cluster(program: Path, release: str) -> Iterator[Cluster]:
     # What a test splits is not to be merged behind its back.
     conf = {"mds_bal_interval": str(BEAT_S), "mds_bal_merge_size": "0"}
     name = f"hook-{os.getpid()}"
-    with Lab.up(name=name, release=RELEASE, mds=4, mgr=1, mds_binary=program, conf=conf) as lab:
+    with Lab.up(name=name, release=release, mds=4, mgr=1, mds_binary=program, conf=conf) as lab:
         yield Cluster(lab)

@@ -12,6 +12,8 @@ from hooked import epoch, inside, log_of, mindex
 from reference import Reference, Summary
 from support import Cluster, wait_for
 
+from lab.bench.visits import forget
+
 TOP = "/statistics/tree"
 DIRS = 10
 TREE = {
@@ -21,6 +23,7 @@ TREE = {
     **{f"{TOP}/d0/e{i}": 8 for i in range(3)},
     f"{TOP}/d0/e0/deep": 5,
 }
+RANKS = 4
 PHASES = 13  # more than the windows that are remembered
 SEED = 2021
 VISIT = re.compile(r"\.stats visit 0x([0-9a-f]+) in 0x([0-9a-f]+)$")
@@ -34,6 +37,7 @@ def inodes(cluster: Cluster) -> Iterator[dict[str, int]]:
     wait_for(
         "statistics of the tree are up to date", lambda: inside(cluster, "rentries", TOP) == 1 + below(TOP)
     )
+    forget(cluster.lab, RANKS)  # what made them
     cluster.lab.monitor.command("config set", who="mds", name="debug_mds_balancer", value="20/20")
     yield made
     cluster.lab.monitor.command("config rm", who="mds", name="debug_mds_balancer")
