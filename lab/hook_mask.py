@@ -23,7 +23,7 @@ from lab.bench.setting import Setting
 from lab.bench.subtrees import Pin, authorities, path_of, put
 from lab.clients.spec import ClientSpec, LoadSpec
 from lab.demo import module
-from lab.hook_stress import all_active, wait
+from lab.hook_stress import active, wait
 from lab.measurement import about, exit_status, save
 from lab.progress import ConsoleProgress
 from mds.build import built
@@ -102,9 +102,18 @@ class Course:
         time.sleep(METRICS_S)
         for letter in "abcd"[:RANKS]:
             with self._progress.step(f"restart mds.{letter}"):
-                self.lab.kill(f"mds.{letter}")
-                self.lab.start(f"mds.{letter}")
-                wait("every rank is active", lambda: all_active(self.lab, RANKS), PATIENCE_S)
+                self._replace(f"mds.{letter}")
+
+    def _replace(self, daemon: str) -> None:
+        before = set(active(self.lab).values())
+        self.lab.kill(daemon)
+        self.lab.start(daemon)
+
+        def replaced() -> bool:
+            now = set(active(self.lab).values())
+            return len(now) == RANKS and now != before
+
+        wait(f"the rank of {daemon} has another MDS", replaced, PATIENCE_S)
 
 
 def held(

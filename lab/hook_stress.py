@@ -73,8 +73,13 @@ def wait(what: str, condition: Callable[[], bool], seconds: float) -> None:
 
 def all_active(lab: Lab, ranks: int) -> bool:
     """Does every one of so many ranks serve?"""
+    return sorted(active(lab)) == list(range(ranks))
+
+
+def active(lab: Lab) -> dict[int, int]:
+    """The ranks that serve, and the gid of each one's MDS: a restarted one has another."""
     info = lab.monitor.json("fs get", fs_name=cluster.FS_NAME)["mdsmap"]["info"].values()
-    return sorted(i["rank"] for i in info if i["state"] == "up:active") == list(range(ranks))
+    return {i["rank"]: i["gid"] for i in info if i["state"] == "up:active"}
 
 
 def totals(lines: Iterable[Mapping[str, Any]]) -> dict[str, float]:

@@ -1,0 +1,45 @@
+# SPDX-License-Identifier: LGPL-2.1-or-later
+"""A ceph-mds is used only if it was built of the patches that are here."""
+
+from pathlib import Path
+
+import pytest
+
+from lab import releases
+from lab.errors import LabError
+from mds.build import Recipe, built
+
+
+@pytest.fixture
+def recipe(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Recipe:
+    """Of an empty cache folder."""
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path))
+    return Recipe(releases.get("tentacle"))
+
+
+def put_program(recipe: Recipe, digest: str) -> None:
+    recipe.program.parent.mkdir(parents=True)
+    recipe.program.touch()
+    recipe.built.write_text(digest)
+
+
+def test_a_program_that_was_not_built_is_asked_for(recipe: Recipe) -> None:
+    with pytest.raises(LabError, match="no ceph-mds with the hook for tentacle: build it with"):
+        built("tentacle")
+
+
+def test_a_program_of_other_patches_is_refused(recipe: Recipe) -> None:
+    put_program(recipe, "of yesterday")
+    with pytest.raises(LabError, match="is of other patches than these: build it with"):
+        built("tentacle")
+
+
+def test_a_program_of_these_patches_is_used(recipe: Recipe) -> None:
+    put_program(recipe, recipe.digest())
+    assert built("tentacle") == recipe.program
+
+
+def test_the_stock_program_has_a_place_of_its_own_and_no_patches(recipe: Recipe) -> None:
+    stock = Recipe(recipe.release, stock=True)
+    assert stock.program != recipe.program
+    assert stock.series() == [] != recipe.series()
