@@ -7,7 +7,7 @@ LAB_PACKAGES := mmdebstrap bubblewrap uidmap
 TEST_TOOLS := luacheck promtool prometheus-alertmanager chromium
 TEST_PACKAGES := lua-check prometheus prometheus-alertmanager chromium fonts-dejavu-core
 
-.PHONY: demo test lint unit monitoring hook integration mds bench-hook hook-stress hook-cost bench bench-quick bench-planner bench-observe bench-policy bench-push bench-cost deps test-deps clean
+.PHONY: demo test lint unit monitoring hook integration mds bench-hook hook-mask hook-stress hook-cost bench bench-quick bench-planner bench-observe bench-policy bench-push bench-cost deps test-deps clean
 
 # Installs Debian packages $(2) unless every tool of $(1) is there.
 define need
@@ -36,6 +36,9 @@ mds: deps
 bench-hook: mds
 	$(RUN) -m lab bench --hook --ranks 4 --mds-cpu 15 --workloads scan --balancers builtin lunule-heat lunule-mindex --seconds 170 --out docs/results/hook
 	$(RUN) -m lab bench --hook --ranks 4 --mds-cpu 15 --workloads zipf --balancers builtin lunule-heat lunule-mindex --seconds 60 --out docs/results/hook
+
+hook-mask: mds
+	$(RUN) -m lab.hook_mask
 
 hook-stress: mds
 	$(RUN) -m lab.hook_stress

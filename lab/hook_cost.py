@@ -1,46 +1,54 @@
 # SPDX-License-Identifier: LGPL-2.1-or-later
 """What the hook costs an MDS: `python3 -m lab.hook_cost`.
 
-Stock source built with the same flags, the hook idle, and the hook recording, in turns on a cluster with one
-rank: op/s with the rank saturated at a CPU quota, then resident memory with 200,000 inodes in its cache, each
-visited within the windows. Medians over the rounds; the order within a round changes.
+Stock source built with the same flags, the hook idle, and the hook recording, in turns on one cluster: op/s
+with rank 0 saturated at a CPU quota; memory with 200,000 inodes in its cache, each visited within the
+windows, and with many directories; what two ranks send a beat while nobody works. Medians over the rounds;
+the order within a round changes.
 """
 
 import argparse
 import json
 import os
 import random
+import re
 import shutil
 import statistics
 import sys
 import tempfile
 import time
-from collections.abc import Sequence
+from collections.abc import Callable, Mapping, Sequence
+from functools import partial
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 
 from lab import cluster, releases
 from lab.api import Lab
 from lab.bench.sampling import Sampling
 from lab.clients.spec import ClientSpec, LoadSpec
 from lab.errors import LabError
-from lab.hook_stress import wait
+from lab.hook_stress import active, wait
 from lab.measurement import about, exit_status, save
 from lab.progress import ConsoleProgress
 from mds.build import Recipe, built
 
+T = TypeVar("T")
 OUT = Path("docs/results/hook-cost.json")
 STOCK, IDLE, RECORDING = VARIANTS = ("stock", "idle", "recording")
-MDS_CPU = 40  # %: one rank, so that the clients are never what is slow
+MDS_CPU = 40  # %: rank 0 does all the work, so that the clients are never what is slow
 CLIENTS = 8
 SETTLE_S = 8.0
-DIRS, FILES = 100, 2000  # 200,000 inodes
-BEAT_S = 60  # mds_bal_interval while memory is measured: all visits within the windows
+RANKS = 2  # the other one is there for the beats
+# Directories and files in each: 200,000 inodes; and 10,000 dirfrags.
+TREES = {"large": (100, 2000), "wide": (10_000, 2)}
+LONG_BEAT_S = 60  # mds_bal_interval while memory is measured: all visits within the windows
+BEAT_S, BEATS = 5, 8  # while messages are counted
+IN_USE = re.compile(r"([0-9]+) \(.*Bytes in use by application")  # of tcmalloc
 CONF = {"mds_cache_memory_limit": str(8 << 30)}
 
 
 class Bed:
-    """A cluster with one rank, whose program can be changed."""
+    """A cluster whose MDSs' program can be changed."""
 
     def __init__(self, lab: Lab, program: Path, release: str) -> None:
         self.lab, self._program = lab, program
@@ -51,29 +59,54 @@ class Bed:
         }
 
     def run(self, variant: str) -> None:
-        """Restart the MDS as another program: the file that is bound into the lab is overwritten."""
-        self.lab.kill("mds.a")
+        """Restart the MDSs as another program: the file that is bound into the lab is overwritten."""
+        before = set(active(self.lab).values())
+        for daemon in self._mds():
+            self.lab.kill(daemon)
         shutil.copyfile(self._programs[variant], self._program)
-        self.lab.start("mds.a")
-        wait("rank 0 is active", self._active, 60)
+        for daemon in self._mds():
+            self.lab.start(daemon)
+
+        def replaced() -> bool:
+            now = set(active(self.lab).values())
+            return len(now) == RANKS and not now & before
+
+        wait("every rank has another MDS", replaced, 120)
         if variant == RECORDING:
-            self.lab.exec(["ceph", "tell", "mds.a", "dump", "mindex", "/", "0"])
+            for rank in range(RANKS):
+                self.tell("dump", "mindex", "/", "0", rank=rank)
 
-    def _active(self) -> bool:
-        info = self.lab.monitor.json("fs get", fs_name=cluster.FS_NAME)["mdsmap"]["info"].values()
-        return [i["state"] for i in info if i["rank"] == 0] == ["up:active"]
+    def _mds(self) -> list[str]:
+        return [name for name in self.lab.daemons() if name.startswith("mds.")]
 
-    def tell(self, *command: str) -> Any:
-        """A command to the MDS."""
-        return json.loads(self.lab.exec(["ceph", "tell", "mds.a", *command], timeout=60).stdout)
+    def tell(self, *command: str, rank: int = 0) -> Any:
+        """A command to a rank."""
+        return json.loads(self._tell(*command, rank=rank))
 
-    def rss(self) -> int:
-        """Resident memory of the MDS, bytes."""
-        (pid,) = self.lab.daemons()["mds.a"]
-        for line in Path(f"/proc/{pid}/status").read_text().splitlines():
-            if line.startswith("VmRSS:"):
-                return int(line.split()[1]) * 1024
-        raise LabError("the MDS has no VmRSS")
+    def _tell(self, *command: str, rank: int = 0) -> str:
+        done = self.lab.exec(["ceph", "tell", f"mds.{cluster.FS_NAME}:{rank}", *command], timeout=60)
+        return done.stdout or done.stderr
+
+    def memory(self) -> dict[str, int]:
+        """Of rank 0's MDS, bytes: resident, and what it has allocated and not freed."""
+        gid = active(self.lab)[0]
+        info = self.lab.monitor.json("fs get", fs_name=cluster.FS_NAME)["mdsmap"]["info"]
+        (pid,) = self.lab.daemons()[f"mds.{info[f'gid_{gid}']['name']}"]
+        status = Path(f"/proc/{pid}/status").read_text()
+        resident, in_use = re.search(r"VmRSS:\s+([0-9]+)", status), IN_USE.search(self._tell("heap", "stats"))
+        if not resident or not in_use:
+            raise LabError("the memory of the MDS is not known")
+        return {"rss": int(resident[1]) * 1024, "in_use": int(in_use[1])}
+
+    def sent(self) -> int:
+        """Bytes that the MDSs sent since they started."""
+        dumps = [self.tell("perf", "dump", rank=rank) for rank in range(RANKS)]
+        return sum(
+            int(part["msgr_send_bytes"])
+            for dump in dumps
+            for name, part in dump.items()
+            if name.startswith("AsyncMessenger::Worker")
+        )
 
 
 def order(rng: random.Random) -> list[str]:
@@ -103,78 +136,127 @@ def throughput(bed: Bed, work: LoadSpec, seconds: float) -> float:
     return float(replies / (last["t"] - first["t"]))
 
 
-def memory(bed: Bed, path: str, variant: str) -> dict[str, float]:
-    """Resident memory after every file was opened once."""
-    spec = ClientSpec("scan", path, job="scan", workers=16, dirs=DIRS, files=FILES, cache=1000)
+def memory(bed: Bed, tree: str, path: str, variant: str) -> dict[str, float]:
+    """Memory of rank 0 after every file of a tree was opened once."""
+    dirs, files = TREES[tree]
+    spec = ClientSpec("scan", path, job="scan", workers=16, dirs=dirs, files=files, cache=1000)
     with bed.lab.clients(LoadSpec((spec,))) as clients:
         clients.wait(600)
-    cached = bed.tell("perf", "dump", "mds_mem")["mds_mem"]["ino"]
-    found: dict[str, float] = {"cached_inodes": cached, "rss": bed.rss()}
+    found: dict[str, float] = {"cached_inodes": bed.tell("perf", "dump", "mds_mem")["mds_mem"]["ino"]}
     if variant == RECORDING:
         found["recorded_inodes"] = bed.tell("dump", "mindex", "/", "0")["inodes"]
-    return found
+    return found | bed.memory()
+
+
+def wire(bed: Bed) -> float:
+    """Bytes that all ranks send in a beat while no client is there."""
+    time.sleep(SETTLE_S)
+    first = bed.sent()
+    time.sleep(BEAT_S * BEATS)
+    return (bed.sent() - first) / BEATS
+
+
+class Course:
+    """What is measured of each variant, round by round."""
+
+    def __init__(self, bed: Bed, args: argparse.Namespace, progress: ConsoleProgress) -> None:
+        self._bed, self._args, self._progress = bed, args, progress
+        self._rng = random.Random(5)
+
+    def rates(self) -> dict[str, list[float]]:
+        """Replies a second of rank 0, saturated."""
+        paths = self._bed.lab.make_subvolumes([f"c{i}" for i in range(CLIENTS)])
+        work = load(paths)
+        self._bed.lab.prepare(work)
+        self._bed.lab.set_mds_cpu(MDS_CPU)
+        found = self._rounds(
+            "op/s", self._args.rounds, lambda _: throughput(self._bed, work, self._args.seconds)
+        )
+        self._bed.lab.set_mds_cpu(None)
+        return found
+
+    def memories(self) -> dict[str, dict[str, list[dict[str, float]]]]:
+        """Memory by tree."""
+        self._beat(LONG_BEAT_S)
+        found = {}
+        for tree, (dirs, files) in TREES.items():
+            (path,) = self._bed.lab.make_subvolumes([tree]).values()
+            self._bed.lab.prepare(LoadSpec((ClientSpec(tree, path, dirs=dirs, files=files),)), timeout=900)
+            found[tree] = self._rounds(
+                f"memory, {tree}", self._args.memory_rounds, partial(memory, self._bed, tree, path)
+            )
+        return found
+
+    def wires(self) -> dict[str, list[float]]:
+        """Bytes a beat."""
+        self._beat(BEAT_S)
+        self._bed.lab.monitor.command("fs set", fs_name=cluster.FS_NAME, var="balance_automate", val="true")
+        return self._rounds("bytes a beat", self._args.memory_rounds, lambda _: wire(self._bed))
+
+    def _beat(self, seconds: int) -> None:
+        self._bed.lab.monitor.command("config set", who="mds", name="mds_bal_interval", value=str(seconds))
+
+    def _rounds(self, what: str, rounds: int, one: Callable[[str], T]) -> dict[str, list[T]]:
+        found: dict[str, list[T]] = {variant: [] for variant in VARIANTS}
+        for number in range(rounds):
+            for variant in order(self._rng):
+                self._bed.run(variant)
+                found[variant].append(one(variant))
+                self._progress.note(f"{what}, round {number + 1}, {variant}: {found[variant][-1]}")
+        return found
 
 
 def measure(args: argparse.Namespace, program: Path) -> dict[str, Any]:
-    """Both parts, on one cluster."""
-    progress, rng = ConsoleProgress(), random.Random(5)
-    rates: dict[str, list[float]] = {v: [] for v in VARIANTS}
-    memories: dict[str, list[dict[str, float]]] = {v: [] for v in VARIANTS}
+    """All of it, on one cluster."""
+    progress = ConsoleProgress()
     shutil.copy2(built(args.release), program)
     with Lab.up(
         name=f"mds-cost-{os.getpid()}",
         release=args.release,
-        mds=1,
+        mds=RANKS,
         mgr=1,
         mds_binary=program,
         conf=CONF,
         progress=progress,
     ) as lab:
-        bed = Bed(lab, program, args.release)
-        paths = lab.make_subvolumes([f"c{i}" for i in range(CLIENTS)])
-        work = load(paths)
-        lab.prepare(work)
-        lab.set_mds_cpu(MDS_CPU)
-        for number in range(args.rounds):
-            for variant in order(rng):
-                bed.run(variant)
-                rates[variant].append(throughput(bed, work, args.seconds))
-                progress.note(f"round {number + 1}: {variant}: {rates[variant][-1]:.1f} op/s")
-        lab.set_mds_cpu(None)
-        lab.monitor.command("config set", who="mds", name="mds_bal_interval", value=str(BEAT_S))
-        (large,) = lab.make_subvolumes(["large"]).values()
-        lab.prepare(LoadSpec((ClientSpec("large", large, dirs=DIRS, files=FILES),)), timeout=900)
-        for number in range(args.memory_rounds):
-            for variant in order(rng):
-                bed.run(variant)
-                memories[variant].append(memory(bed, large, variant))
-                progress.note(f"round {number + 1}: {variant}: {memories[variant][-1]}")
-    return {"op_s": rates, "memory": memories, **_summary(rates, memories)}
+        course = Course(Bed(lab, program, args.release), args, progress)
+        rates, memories, wires = course.rates(), course.memories(), course.wires()
+    found = {"op_s": rates, "memory": memories, "bytes_a_beat": wires}
+    return found | {"summary": summary(rates, memories, wires)}
 
 
-def _summary(
-    rates: dict[str, list[float]], memories: dict[str, list[dict[str, float]]]
-) -> dict[str, dict[str, float]]:
-    """Medians, and how the others differ from the stock program, round by round."""
+def summary(
+    rates: Mapping[str, Sequence[float]],
+    memories: Mapping[str, Mapping[str, Sequence[Mapping[str, float]]]],
+    wires: Mapping[str, Sequence[float]],
+) -> dict[str, Any]:
+    """Medians, and how the others differ from the stock program, op/s round by round."""
 
     def paired(variant: str) -> float:
         return statistics.median(b / a - 1 for a, b in zip(rates[STOCK], rates[variant], strict=True))
 
-    rss = {v: statistics.median(m["rss"] for m in found) for v, found in memories.items() if found}
-    inodes = [m["recorded_inodes"] for m in memories[RECORDING]]
-    summary = {
-        "median_op_s": {v: round(statistics.median(x), 1) for v, x in rates.items()},
-        "op_s_against_stock_percent": {v: round(100 * paired(v), 2) for v in (IDLE, RECORDING)},
+    def median(tree: str, variant: str, what: str) -> float:
+        return statistics.median(m[what] for m in memories[tree][variant])
+
+    def grown(tree: str) -> float:
+        return median(tree, RECORDING, "in_use") - median(tree, IDLE, "in_use")
+
+    others = (IDLE, RECORDING)
+    an_inode = grown("large") / median("large", RECORDING, "recorded_inodes")
+    of_inodes = an_inode * median("wide", RECORDING, "recorded_inodes")
+    rss = {variant: median("large", variant, "rss") for variant in VARIANTS}
+    return {
+        "op_s": {v: round(statistics.median(x), 1) for v, x in rates.items()},
+        "op_s_against_stock_percent": {v: round(100 * paired(v), 2) for v in others},
+        "rss": rss,
+        "rss_against_stock_percent": {v: round(100 * (rss[v] / rss[STOCK] - 1), 2) for v in others},
+        "in_use_idle_against_stock_percent": round(
+            100 * (median("large", IDLE, "in_use") / median("large", STOCK, "in_use") - 1), 2
+        ),
+        "bytes_a_recorded_inode": round(an_inode, 1),
+        "bytes_a_recorded_dirfrag": round((grown("wide") - of_inodes) / TREES["wide"][0], 1),
+        "bytes_a_beat": {v: round(statistics.median(x)) for v, x in wires.items()},
     }
-    if rss:
-        summary["median_rss"] = rss
-        summary["rss_against_stock_percent"] = {
-            v: round(100 * (rss[v] / rss[STOCK] - 1), 2) for v in (IDLE, RECORDING)
-        }
-        summary["bytes_a_recorded_inode"] = {
-            RECORDING: round((rss[RECORDING] - rss[IDLE]) / statistics.median(inodes), 1)
-        }
-    return summary
 
 
 def main(argv: Sequence[str]) -> int:
@@ -183,7 +265,7 @@ def main(argv: Sequence[str]) -> int:
     parser.add_argument("--release", choices=sorted(releases.RELEASES), default=releases.DEFAULT)
     parser.add_argument("--rounds", type=int, default=7)
     parser.add_argument("--seconds", type=float, default=20.0, help="of each measurement of op/s")
-    parser.add_argument("--memory-rounds", type=int, default=3)
+    parser.add_argument("--memory-rounds", type=int, default=3, help="and of messages")
     parser.add_argument("--out", type=Path, default=OUT)
     args = parser.parse_args(argv)
 
@@ -192,7 +274,7 @@ def main(argv: Sequence[str]) -> int:
         with tempfile.TemporaryDirectory() as folder:
             found = measure(args, Path(folder) / "ceph-mds")
         save(args.out, {**head, **found})
-        print(json.dumps({k: v for k, v in found.items() if k not in ("op_s", "memory")}, indent=1))
+        print(json.dumps(found["summary"], indent=1))
 
     return exit_status("hook_cost", work)
 
