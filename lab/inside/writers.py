@@ -149,6 +149,7 @@ def until_told(stop: Event) -> None:
 
 def write(writers: int) -> int:
     multiprocessing.set_start_method("spawn")
+    make_root()  # mkdirs of two clients at once can fail with EEXIST
     stop = multiprocessing.Event()
     pipes, processes = [], []
     for number in range(writers):
@@ -169,6 +170,15 @@ def write(writers: int) -> int:
     done = {name: sum(each.get(name, 0) for each in told) for name in DONE}
     json.dump({"files": files, **done, "errors": errors}, sys.stdout)
     return 1 if errors else 0
+
+
+def make_root() -> None:
+    fs = mount()
+    try:
+        fs.mkdirs(ROOT, 0o755)
+    finally:
+        fs.unmount()
+        fs.shutdown()
 
 
 def _told(number: int, pipe: Any) -> dict[str, Any]:
