@@ -8,6 +8,7 @@ the order within a round changes.
 """
 
 import argparse
+import errno
 import json
 import os
 import random
@@ -63,7 +64,7 @@ class Bed:
         before = set(active(self.lab).values())
         for daemon in self._mds():
             self.lab.kill(daemon)
-        shutil.copyfile(self._programs[variant], self._program)
+        wait("no thread of theirs is left", lambda: self._replace(self._programs[variant]), 60)
         for daemon in self._mds():
             self.lab.start(daemon)
 
@@ -75,6 +76,15 @@ class Bed:
         if variant == RECORDING:
             for rank in range(RANKS):
                 self.tell("dump", "mindex", "/", "0", rank=rank)
+
+    def _replace(self, program: Path) -> bool:
+        try:
+            shutil.copyfile(program, self._program)
+        except OSError as e:
+            if e.errno != errno.ETXTBSY:
+                raise
+            return False
+        return True
 
     def _mds(self) -> list[str]:
         return [name for name in self.lab.daemons() if name.startswith("mds.")]
@@ -190,8 +200,15 @@ class Course:
     def wires(self) -> dict[str, list[float]]:
         """Bytes a beat."""
         self._beat(BEAT_S)
-        self._bed.lab.monitor.command("fs set", fs_name=cluster.FS_NAME, var="balance_automate", val="true")
-        return self._rounds("bytes a beat", self._args.memory_rounds, lambda _: wire(self._bed))
+        self._balance(True)
+        found = self._rounds("bytes a beat", self._args.memory_rounds, lambda _: wire(self._bed))
+        self._balance(False)
+        return found
+
+    def _balance(self, on: bool) -> None:
+        self._bed.lab.monitor.command(
+            "fs set", fs_name=cluster.FS_NAME, var="balance_automate", val=str(on).lower()
+        )
 
     def _beat(self, seconds: int) -> None:
         self._bed.lab.monitor.command("config set", who="mds", name="mds_bal_interval", value=str(seconds))
@@ -220,7 +237,7 @@ def measure(args: argparse.Namespace, program: Path) -> dict[str, Any]:
         progress=progress,
     ) as lab:
         course = Course(Bed(lab, program, args.release), args, progress)
-        rates, memories, wires = course.rates(), course.memories(), course.wires()
+        memories, wires, rates = course.memories(), course.wires(), course.rates()
     found = {"op_s": rates, "memory": memories, "bytes_a_beat": wires}
     return found | {"summary": summary(rates, memories, wires)}
 

@@ -8,7 +8,7 @@ from hooked import inside, mask, set_mask
 from support import FS, Cluster, wait_for
 from test_mask import ranks_of
 
-from lab.hook_stress import STOCK, scrub, stock_program
+from lab.hook_stress import STOCK, fatal_lines, scrub, stock_program
 
 EINVAL = 22
 TOP = "/stock"
@@ -36,6 +36,8 @@ def run(cluster: Cluster, names: Collection[str], stock: Collection[str]) -> Non
             cluster.lab.start(f"mds.{name}")
 
     def all_active() -> bool:
+        died = fatal_lines(cluster.lab.log_dir)
+        assert not died, died
         info = cluster.mon("fs get", fs_name=FS)["mdsmap"]["info"].values()
         return sorted(i["rank"] for i in info if i["state"] == "up:active") == list(RANKS)
 
