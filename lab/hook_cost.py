@@ -2,9 +2,9 @@
 """What the hook costs an MDS: `python3 -m lab.hook_cost`.
 
 Stock source built with the same flags, the hook idle, and the hook recording, in turns on one cluster: op/s
-with rank 0 saturated at a CPU quota; memory with 200,000 inodes in its cache, each visited within the
-windows, and with many directories; what two ranks send a beat while nobody works. Medians over the rounds;
-the order within a round changes.
+with rank 0 saturated at a CPU quota; its CPU time a reply, at a load that it serves with ease; memory with
+200,000 inodes in its cache, each visited within the windows, and with many directories; what two ranks send a
+beat while nobody works. Medians over the rounds; the order within a round changes.
 """
 
 import argparse
@@ -25,7 +25,7 @@ from typing import Any, TypeVar
 
 from lab import cluster, releases
 from lab.api import Lab
-from lab.bench.sampling import Sampling
+from lab.bench.subtrees import sample
 from lab.clients.spec import ClientSpec, LoadSpec
 from lab.errors import LabError
 from lab.hook_stress import active, wait
@@ -36,6 +36,7 @@ from mds.build import Recipe, built
 T = TypeVar("T")
 OUT = Path("docs/results/hook-cost.json")
 STOCK, IDLE, RECORDING = VARIANTS = ("stock", "idle", "recording")
+RATE = 200.0  # op/s of each client while CPU time is measured
 MDS_CPU = 40  # %: rank 0 does all the work, so that the clients are never what is slow
 CLIENTS = 8
 SETTLE_S = 8.0
@@ -97,12 +98,26 @@ class Bed:
         done = self.lab.exec(["ceph", "tell", f"mds.{cluster.FS_NAME}:{rank}", *command], timeout=60)
         return done.stdout or done.stderr
 
-    def memory(self) -> dict[str, int]:
-        """Of rank 0's MDS, bytes: resident, and what it has allocated and not freed."""
+    def _proc(self, name: str) -> str:
+        """What /proc says of rank 0's MDS."""
         gid = active(self.lab)[0]
         info = self.lab.monitor.json("fs get", fs_name=cluster.FS_NAME)["mdsmap"]["info"]
         (pid,) = self.lab.daemons()[f"mds.{info[f'gid_{gid}']['name']}"]
-        status = Path(f"/proc/{pid}/status").read_text()
+        return Path(f"/proc/{pid}/{name}").read_text()
+
+    def replies(self) -> tuple[float, float]:
+        """Of rank 0 since it started; and when that was (Unix, s)."""
+        found = sample(self.lab)
+        return found["ranks"]["0"]["replies"], found["t"]
+
+    def cpu_time(self) -> float:
+        """Of rank 0's MDS since it started, in all modes, s."""
+        fields = self._proc("stat").rpartition(")")[2].split()
+        return sum(map(int, fields[11:13])) / os.sysconf("SC_CLK_TCK")
+
+    def memory(self) -> dict[str, int]:
+        """Of rank 0's MDS, bytes: resident, and what it has allocated and not freed."""
+        status = self._proc("status")
         resident, in_use = re.search(r"VmRSS:\s+([0-9]+)", status), IN_USE.search(self._tell("heap", "stats"))
         if not resident or not in_use:
             raise LabError("the memory of the MDS is not known")
@@ -137,13 +152,22 @@ def load(paths: dict[str, str], rate: float | None = None) -> LoadSpec:
 
 def throughput(bed: Bed, work: LoadSpec, seconds: float) -> float:
     """Replies a second of the saturated rank."""
-    with bed.lab.clients(work), Sampling(bed.lab.sandbox) as sampling:
-        time.sleep(SETTLE_S + seconds)
-        seen = [s for s in sampling.lines if "0" in s["ranks"]]
-    last = seen[-1]
-    first = next(s for s in seen if s["t"] >= last["t"] - seconds)
-    replies = last["ranks"]["0"]["replies"] - first["ranks"]["0"]["replies"]
-    return float(replies / (last["t"] - first["t"]))
+    with bed.lab.clients(work):
+        time.sleep(SETTLE_S)
+        replies, began = bed.replies()
+        time.sleep(seconds)
+        last, ended = bed.replies()
+        return (last - replies) / (ended - began)
+
+
+def cpu(bed: Bed, work: LoadSpec, seconds: float) -> float:
+    """CPU time of rank 0's MDS for each reply, microseconds."""
+    with bed.lab.clients(work):
+        time.sleep(SETTLE_S)
+        used, (replies, _) = bed.cpu_time(), bed.replies()
+        time.sleep(seconds)
+        more, (last, _) = bed.cpu_time(), bed.replies()
+        return 1e6 * (more - used) / (last - replies)
 
 
 def memory(bed: Bed, tree: str, path: str, variant: str) -> dict[str, float]:
@@ -173,17 +197,17 @@ class Course:
         self._bed, self._args, self._progress = bed, args, progress
         self._rng = random.Random(5)
 
-    def rates(self) -> dict[str, list[float]]:
-        """Replies a second of rank 0, saturated."""
-        paths = self._bed.lab.make_subvolumes([f"c{i}" for i in range(CLIENTS)])
-        work = load(paths)
-        self._bed.lab.prepare(work)
-        self._bed.lab.set_mds_cpu(MDS_CPU)
-        found = self._rounds(
-            "op/s", self._args.rounds, lambda _: throughput(self._bed, work, self._args.seconds)
-        )
-        self._bed.lab.set_mds_cpu(None)
-        return found
+    def rates(self) -> tuple[dict[str, list[float]], dict[str, list[float]]]:
+        """Replies a second of rank 0, saturated; and its CPU time a reply."""
+        bed, seconds, rounds = self._bed, self._args.seconds, self._args.rounds
+        paths = bed.lab.make_subvolumes([f"c{i}" for i in range(CLIENTS)])
+        full, easy = load(paths), load(paths, RATE)
+        bed.lab.prepare(full)
+        times = self._rounds("CPU us a reply", rounds, lambda _: cpu(bed, easy, seconds))
+        bed.lab.set_mds_cpu(MDS_CPU)
+        found = self._rounds("op/s", rounds, lambda _: throughput(bed, full, seconds))
+        bed.lab.set_mds_cpu(None)
+        return found, times
 
     def memories(self) -> dict[str, dict[str, list[dict[str, float]]]]:
         """Memory by tree."""
@@ -237,20 +261,24 @@ def measure(args: argparse.Namespace, program: Path) -> dict[str, Any]:
         progress=progress,
     ) as lab:
         course = Course(Bed(lab, program, args.release), args, progress)
-        memories, wires, rates = course.memories(), course.wires(), course.rates()
-    found = {"op_s": rates, "memory": memories, "bytes_a_beat": wires}
-    return found | {"summary": summary(rates, memories, wires)}
+        memories, wires, (rates, times) = course.memories(), course.wires(), course.rates()
+    found = {"op_s": rates, "cpu_us_a_reply": times, "memory": memories, "bytes_a_beat": wires}
+    return found | {"summary": summary(rates, times, memories, wires)}
 
 
 def summary(
     rates: Mapping[str, Sequence[float]],
+    times: Mapping[str, Sequence[float]],
     memories: Mapping[str, Mapping[str, Sequence[Mapping[str, float]]]],
     wires: Mapping[str, Sequence[float]],
 ) -> dict[str, Any]:
-    """Medians, and how the others differ from the stock program, op/s round by round."""
+    """Medians, and how the others differ from the stock program, op/s and CPU time round by round."""
 
-    def paired(variant: str) -> float:
-        return statistics.median(b / a - 1 for a, b in zip(rates[STOCK], rates[variant], strict=True))
+    def paired(figures: Mapping[str, Sequence[float]]) -> dict[str, float]:
+        def ratios(variant: str) -> list[float]:
+            return [b / a - 1 for a, b in zip(figures[STOCK], figures[variant], strict=True)]
+
+        return {v: round(100 * statistics.median(ratios(v)), 2) for v in others}
 
     def median(tree: str, variant: str, what: str) -> float:
         return statistics.median(m[what] for m in memories[tree][variant])
@@ -264,7 +292,9 @@ def summary(
     rss = {variant: median("large", variant, "rss") for variant in VARIANTS}
     return {
         "op_s": {v: round(statistics.median(x), 1) for v, x in rates.items()},
-        "op_s_against_stock_percent": {v: round(100 * paired(v), 2) for v in others},
+        "op_s_against_stock_percent": paired(rates),
+        "cpu_us_a_reply": {v: round(statistics.median(x), 1) for v, x in times.items()},
+        "cpu_against_stock_percent": paired(times),
         "rss": rss,
         "rss_against_stock_percent": {v: round(100 * (rss[v] / rss[STOCK] - 1), 2) for v in others},
         "in_use_idle_against_stock_percent": round(

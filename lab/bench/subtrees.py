@@ -5,6 +5,7 @@ import json
 import time
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import Any
 
 from lab.api import Lab
 from lab.errors import LabError
@@ -39,8 +40,13 @@ def put(lab: Lab, pins: Sequence[Pin]) -> None:
 
 def authorities(lab: Lab) -> dict[str, int]:
     """The rank of each subtree, asked of all ranks."""
-    sample = json.loads(_inside(lab, "lab.inside.sampler", "once"))
-    found: dict[str, int] = sample["subtrees"]
+    found: dict[str, int] = sample(lab)["subtrees"]
+    return found
+
+
+def sample(lab: Lab) -> dict[str, Any]:
+    """All ranks' counters and subtrees, as ``lab.inside.sampler`` prints them."""
+    found: dict[str, Any] = json.loads(_inside(lab, "lab.inside.sampler", "once"))
     return found
 
 

@@ -24,11 +24,13 @@ def found(recording_large: float = 80 * MIB, recording_wide: float = 80 * MIB) -
         },
     }
     rates = {STOCK: [100.0, 200.0, 400.0], IDLE: [101.0, 202.0, 404.0], RECORDING: [98.0, 190.0, 396.0]}
-    return summary(rates, memories, {v: [10.0, 30.0, 20.0] for v in (STOCK, IDLE, RECORDING)})
+    times = {STOCK: [50.0, 60.0, 70.0], IDLE: [50.0, 60.0, 70.0], RECORDING: [55.0, 63.0, 71.0]}
+    return summary(rates, times, memories, {v: [10.0, 30.0, 20.0] for v in (STOCK, IDLE, RECORDING)})
 
 
-def test_op_s_are_compared_round_by_round() -> None:
+def test_op_s_and_cpu_time_are_compared_round_by_round() -> None:
     assert found()["op_s_against_stock_percent"] == {IDLE: 1.0, RECORDING: -2.0}
+    assert found()["cpu_against_stock_percent"] == {IDLE: 0.0, RECORDING: 5.0}
 
 
 def test_memory_that_grew_is_that_of_inodes_and_of_dirfrags() -> None:
