@@ -89,7 +89,7 @@ bool MDBalancer::export_by_score(balance_state_t& state)
 		   [](const auto& to) { return to.second >= LEAST; }))
     return false;
   if (!stats.ready()) {
-    dout(5) << "recording begins: nothing moves in this beat" << dendl;
+    dout(5) << "no visit is known yet: nothing moves in this beat" << dendl;
     return true;
   }
   Candidates all;
@@ -100,8 +100,8 @@ bool MDBalancer::export_by_score(balance_state_t& state)
     heat += dir->pop_auth_subtree.meta_load();
   const double scored = all.total(all.top);
   if (heat <= 0 || scored <= 0) {
-    dout(5) << "nothing has a score: heat" << dendl;
-    return false;
+    dout(5) << "nothing has a score: nothing moves" << dendl;
+    return true;
   }
   for (auto [target, amount] : state.targets) {
     if (amount < LEAST || target == mds->get_nodeid())
@@ -183,7 +183,8 @@ double MDBalancer::score(CDir *dir, std::string *error)
 
 /**
  * The three searches: one subtree that matches the need; else a part of the
- * least of those that are larger; else the fewest that make up the need.
+ * least of those that are larger; else the fewest that make up the need, within
+ * a tenth, and without those that are worth less than a tenth of the best.
  * need is in units of the score.
  */
 void MDBalancer::choose(Candidates& all, const std::vector<CDir*>& from, mds_rank_t target, double need)
@@ -219,12 +220,16 @@ void MDBalancer::choose(Candidates& all, const std::vector<CDir*>& from, mds_ran
 	return;
     }
   }
+  // What is left is not made up of many that are worth little: all would move for nothing.
+  const double enough = MATCH * need;
+  double least = 0;
   for (CDir *dir : left) {
+    if (need <= enough || all.score(dir) < least)
+      return;
     if (all.score(dir) > need * (1 + MATCH) || !all.is_whole(dir))
       continue;
     all.take(dir);
     need -= all.score(dir);
-    if (need <= 0)
-      return;
+    least = std::max(least, MATCH * all.score(dir));
   }
 }

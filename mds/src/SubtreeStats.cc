@@ -153,6 +153,7 @@ void SubtreeStats::clear()
   unused.clear();
   ids.clear();
   inodes = {};
+  known = false;
   visited_here = 0;
 }
 
@@ -337,6 +338,7 @@ std::vector<CDir*> SubtreeStats::siblings_of(CDir *pdir)
 void SubtreeStats::next_window()
 {
   epoch++;
+  known = !inodes.empty();
   for (auto it = inodes.begin(); it != inodes.end(); ) {
     it->second.windows <<= 1;
     if (it->second.windows)

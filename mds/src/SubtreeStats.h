@@ -55,14 +55,10 @@ public:
   explicit SubtreeStats(MDSRank *m) : mds(m) {}
 
   /// somebody wants them: record, and go on for KEEP windows
-  void ask() {
-    if (!recording())
-      began = epoch;
-    wanted = KEEP;
-  }
+  void ask() { wanted = KEEP; }
   bool recording() const { return wanted > 0; }
-  /// has a window ended since?
-  bool ready() const { return recording() && epoch > began; }
+  /// are there visits in the windows that have ended?
+  bool ready() const { return recording() && known; }
   uint64_t get_epoch() const { return epoch; }
 
   /// in, of the dirfrag dir, was visited
@@ -126,7 +122,7 @@ private:
   MDSRank *mds;
   unsigned wanted = 0;          ///< windows left to record
   uint64_t epoch = 0;
-  uint64_t began = 0;           ///< epoch in which recording did
+  bool known = false;           ///< as ready()
   uint64_t visited_here = 0;    ///< inodes since then, wherever they have been visited before
   std::vector<Frag> frags;
   std::vector<uint32_t> unused;
