@@ -27,10 +27,11 @@ from lab import cluster, releases
 from lab.api import Lab
 from lab.bench.subtrees import sample
 from lab.clients.spec import ClientSpec, LoadSpec
+from lab.demo.cost import cpu_ticks
 from lab.errors import LabError
-from lab.hook_stress import active, wait
 from lab.measurement import about, exit_status, save
 from lab.progress import ConsoleProgress
+from lab.ranks import active, wait
 from mds.build import Recipe, built
 
 T = TypeVar("T")
@@ -112,8 +113,7 @@ class Bed:
 
     def cpu_time(self) -> float:
         """Of rank 0's MDS since it started, in all modes, s."""
-        fields = self._proc("stat").rpartition(")")[2].split()
-        return sum(map(int, fields[11:13])) / os.sysconf("SC_CLK_TCK")
+        return cpu_ticks(self._proc("stat")) / os.sysconf("SC_CLK_TCK")
 
     def memory(self) -> dict[str, int]:
         """Of rank 0's MDS, bytes: resident, and what it has allocated and not freed."""

@@ -23,9 +23,9 @@ from lab.bench.setting import Setting
 from lab.bench.subtrees import Pin, authorities, path_of, put
 from lab.clients.spec import ClientSpec, LoadSpec
 from lab.demo import module
-from lab.hook_stress import active, wait
 from lab.measurement import about, exit_status, save
 from lab.progress import ConsoleProgress
+from lab.ranks import active, wait
 from mds.build import built
 
 OUT = Path("docs/results/hook-mask.json")

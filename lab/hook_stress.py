@@ -17,7 +17,7 @@ import shutil
 import subprocess
 import sys
 import time
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -28,6 +28,7 @@ from lab.bench.sampling import Sampling
 from lab.errors import LabError
 from lab.measurement import about, exit_status, save
 from lab.progress import ConsoleProgress
+from lab.ranks import all_active, wait
 from lab.sandbox import CODE, environment, kill_group
 from mds.build import built
 
@@ -60,26 +61,6 @@ return targets, function(candidate)
   return candidate.visited + candidate.unvisited / 2
 end
 """
-
-
-def wait(what: str, condition: Callable[[], bool], seconds: float) -> None:
-    """Poll. :raises LabError: not within so many seconds"""
-    deadline = time.monotonic() + seconds
-    while not condition():
-        if time.monotonic() > deadline:
-            raise LabError(f"not within {seconds:g} s: {what}")
-        time.sleep(1)
-
-
-def all_active(lab: Lab, ranks: int) -> bool:
-    """Does every one of so many ranks serve?"""
-    return sorted(active(lab)) == list(range(ranks))
-
-
-def active(lab: Lab) -> dict[int, int]:
-    """The ranks that serve, and the gid of each one's MDS: a restarted one has another."""
-    info = lab.monitor.json("fs get", fs_name=cluster.FS_NAME)["mdsmap"]["info"].values()
-    return {i["rank"]: i["gid"] for i in info if i["state"] == "up:active"}
 
 
 def totals(lines: Iterable[Mapping[str, Any]]) -> dict[str, float]:

@@ -29,6 +29,7 @@ from lab.clients.spec import LoadSpec
 from lab.errors import LabError
 from lab.measurement import exit_status
 from lab.progress import ConsoleProgress
+from lab.ranks import active
 
 OUT = Path("docs/results/bench")
 _ENDLESS = 1_000_000_000  # operations
@@ -48,16 +49,10 @@ def _set_ranks(stage: Stage, wanted: int) -> None:
     """Return when the rank is active."""
     stage.lab.monitor.command("fs set", fs_name=FS, var="max_mds", val=str(wanted))
     deadline = time.monotonic() + _ACTIVE_S
-    while _active(stage) < wanted:
+    while len(active(stage.lab)) < wanted:
         if time.monotonic() > deadline:
             raise LabError(f"rank {wanted - 1} is not active after {_ACTIVE_S:.0f} s")
         time.sleep(0.2)
-
-
-def _active(stage: Stage) -> int:
-    maps = stage.lab.monitor.json("fs dump")["filesystems"]
-    states = [info["state"] for fs in maps for info in fs["mdsmap"]["info"].values()]
-    return states.count("up:active")
 
 
 def ranks_added(seconds: float) -> Phases:

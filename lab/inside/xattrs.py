@@ -6,20 +6,11 @@ only what it has in cache. Returns when the MDSs have it in their journals.
 """
 
 import json
-import os
 import sys
-from typing import Any
 
 import cephfs
 
-
-def _list(fs: Any, path: bytes) -> None:
-    handle = fs.opendir(path)
-    try:
-        while fs.readdir(handle) is not None:
-            pass
-    finally:
-        fs.closedir(handle)
+from lab.clients.jobs.files import readdir
 
 
 def main() -> None:
@@ -28,9 +19,8 @@ def main() -> None:
     fs.mount(mount_root=b"/", filesystem_name=b"cephfs")
     try:
         for path, name, value in json.load(sys.stdin):
-            raw = os.fsencode(path)
-            _list(fs, raw)
-            fs.setxattr(raw, name, value.encode(), 0)
+            readdir(fs, path)
+            fs.setxattr(path, name, value.encode(), 0)
         fs.sync_fs()
     finally:
         fs.shutdown()

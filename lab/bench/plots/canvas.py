@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: LGPL-2.1-or-later
 """What all pictures have in common."""
 
+import textwrap
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -20,6 +21,8 @@ COLOURS = {
 }
 RANK_COLOURS = ("#0072b2", "#e69f00", "#009e73", "#cc79a7", "#56b4e9", "#d55e00", "#999999", "#000000")
 
+_TITLE = 45  # letters over each column
+
 
 @contextmanager
 def canvas(rows: int, columns: int, title: str, path: Path, **more: Any) -> Iterator[Any]:
@@ -37,7 +40,7 @@ def canvas(rows: int, columns: int, title: str, path: Path, **more: Any) -> Iter
             one.grid(alpha=0.25)
             one.set_axisbelow(True)
             one.spines[["top", "right"]].set_visible(False)
-        figure.suptitle(title)
+        figure.suptitle(textwrap.fill(title, _TITLE * columns))
         figure.savefig(path, dpi=110)
     finally:
         pyplot.close(figure)

@@ -2,7 +2,8 @@
 """What every job has."""
 
 import contextlib
-from collections.abc import Callable, Iterator
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Iterable, Iterator
 from typing import Any
 
 import cephfs
@@ -17,7 +18,7 @@ class UnexpectedError(cephfs.Error):
     """An operation had another result than the recorded one."""
 
 
-class Job:
+class Job(ABC):
     """One client's job, shared by its workers."""
 
     def __init__(self, fs: Any, client: ClientSpec, seed: int) -> None:
@@ -26,11 +27,17 @@ class Job:
         self.seed = seed
 
     def begin(self) -> None:
-        """Before the clock starts: make the directories that belong to this run alone."""
+        """Before the clock starts."""
+        for path in self.directories():
+            self.make_directories(path)
 
+    def directories(self) -> Iterable[str]:
+        """Those that belong to this run alone, and so are not prepared."""
+        return ()
+
+    @abstractmethod
     def steps(self, worker: int) -> Iterator[Step]:
         """What a worker does until it has done its part; each step is done before the next is asked for."""
-        raise NotImplementedError
 
     def last(self) -> Iterator[Step]:
         """What is done once when all workers have done their part."""

@@ -8,7 +8,7 @@ become locks of the file, libcephfs has no others. Results that differ from the 
 import fcntl
 import itertools
 import os
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -36,10 +36,9 @@ class Dbench(Job):
         with Path(client.source).open() as lines:
             self._operations = list(itertools.islice(loadfile.operations(lines), each))
 
-    def begin(self) -> None:
-        """Each worker's directory."""
-        for worker in range(self.client.workers):
-            self.make_directories(self._home(worker))
+    def directories(self) -> Iterable[str]:
+        """Each worker's."""
+        return map(self._home, range(self.client.workers))
 
     def steps(self, worker: int) -> Iterator[Step]:
         """Replay all of it."""

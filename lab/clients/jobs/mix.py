@@ -5,7 +5,7 @@ import itertools
 import os
 import random
 from collections import deque
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from functools import partial
 from typing import Any
 
@@ -35,11 +35,11 @@ class Mix(Job):
             "unlink": self._unlink,
         }
 
-    def begin(self) -> None:
-        """Directories to create in: those of a run alone are not prepared."""
-        if self.client.mix.get("create") and self.client.home:
-            for number in range(self.client.dirs):
-                self.make_directories(directory(self.client, number))
+    def directories(self) -> Iterable[str]:
+        """Those to create in."""
+        if not self.client.mix.get("create") or not self.client.home:
+            return ()
+        return (directory(self.client, number) for number in range(self.client.dirs))
 
     def steps(self, worker: int) -> Iterator[Step]:
         """Draw the operations."""
