@@ -4,7 +4,8 @@
 Stock source built with the same flags, the hook idle, and the hook recording, in turns on one cluster: op/s
 with rank 0 saturated at a CPU quota; its CPU time a reply, at a load that it serves with ease; memory with
 200,000 inodes in its cache, each visited within the windows, and with many directories; what two ranks send a
-beat while nobody works. Medians over the rounds; the order within a round changes.
+beat while nobody works. Medians over the rounds; the order within a round changes. What is not measured anew
+stays in the result.
 """
 
 import argparse
@@ -31,11 +32,12 @@ from lab.demo.cost import cpu_ticks
 from lab.errors import LabError
 from lab.measurement import about, exit_status, save
 from lab.progress import ConsoleProgress
-from lab.ranks import active, wait
+from lab.ranks import active, all_active, wait
 from mds.build import Recipe, built
 
 T = TypeVar("T")
 OUT = Path("docs/results/hook-cost.json")
+MEMORY, WIRE, RATES = PARTS = ("memory", "wire", "rates")
 STOCK, IDLE, RECORDING = VARIANTS = ("stock", "idle", "recording")
 RATE = 200.0  # op/s of each client while CPU time is measured
 MDS_CPU = 40  # %: rank 0 does all the work, so that the clients are never what is slow
@@ -63,18 +65,13 @@ class Bed:
 
     def run(self, variant: str) -> None:
         """Restart the MDSs as another program: the file that is bound into the lab is overwritten."""
-        before = set(active(self.lab).values())
+        before = active(self.lab).values()
         for daemon in self._mds():
             self.lab.kill(daemon)
         wait("no thread of theirs is left", lambda: self._replace(self._programs[variant]), 60)
         for daemon in self._mds():
             self.lab.start(daemon)
-
-        def replaced() -> bool:
-            now = set(active(self.lab).values())
-            return len(now) == RANKS and not now & before
-
-        wait("every rank has another MDS", replaced, 120)
+        wait("every rank has another MDS", lambda: all_active(self.lab, RANKS, without=before), 120)
         if variant == RECORDING:
             for rank in range(RANKS):
                 self.tell("dump", "mindex", "/", "0", rank=rank)
@@ -197,7 +194,16 @@ class Course:
         self._bed, self._args, self._progress = bed, args, progress
         self._rng = random.Random(5)
 
-    def rates(self) -> tuple[dict[str, list[float]], dict[str, list[float]]]:
+    def part(self, name: str) -> Mapping[str, Any]:
+        """Measure one of PARTS."""
+        ways: dict[str, Callable[[], Mapping[str, Any]]] = {
+            MEMORY: self.memories,
+            WIRE: self.wires,
+            RATES: self.rates,
+        }
+        return ways[name]()
+
+    def rates(self) -> dict[str, dict[str, list[float]]]:
         """Replies a second of rank 0, saturated; and its CPU time a reply."""
         bed, seconds, rounds = self._bed, self._args.seconds, self._args.rounds
         paths = bed.lab.make_subvolumes([f"c{i}" for i in range(CLIENTS)])
@@ -207,7 +213,7 @@ class Course:
         bed.lab.set_mds_cpu(MDS_CPU)
         found = self._rounds("op/s", rounds, lambda _: throughput(bed, full, seconds))
         bed.lab.set_mds_cpu(None)
-        return found, times
+        return {"op_s": found, "cpu_us_a_reply": times}
 
     def memories(self) -> dict[str, dict[str, list[dict[str, float]]]]:
         """Memory by tree."""
@@ -221,13 +227,13 @@ class Course:
             )
         return found
 
-    def wires(self) -> dict[str, list[float]]:
+    def wires(self) -> dict[str, dict[str, list[float]]]:
         """Bytes a beat."""
         self._beat(BEAT_S)
         self._balance(True)
         found = self._rounds("bytes a beat", self._args.memory_rounds, lambda _: wire(self._bed))
         self._balance(False)
-        return found
+        return {"bytes_a_beat": found}
 
     def _balance(self, on: bool) -> None:
         self._bed.lab.monitor.command(
@@ -261,18 +267,13 @@ def measure(args: argparse.Namespace, program: Path) -> dict[str, Any]:
         progress=progress,
     ) as lab:
         course = Course(Bed(lab, program, args.release), args, progress)
-        memories, wires, (rates, times) = course.memories(), course.wires(), course.rates()
-    found = {"op_s": rates, "cpu_us_a_reply": times, "memory": memories, "bytes_a_beat": wires}
-    return found | {"summary": summary(rates, times, memories, wires)}
+        return {part: course.part(part) for part in PARTS if part in args.parts}
 
 
-def summary(
-    rates: Mapping[str, Sequence[float]],
-    times: Mapping[str, Sequence[float]],
-    memories: Mapping[str, Mapping[str, Sequence[Mapping[str, float]]]],
-    wires: Mapping[str, Sequence[float]],
-) -> dict[str, Any]:
+def summary(found: Mapping[str, Any]) -> dict[str, Any]:
     """Medians, and how the others differ from the stock program, op/s and CPU time round by round."""
+    rates, times = found[RATES]["op_s"], found[RATES]["cpu_us_a_reply"]
+    memories, wires = found[MEMORY], found[WIRE]["bytes_a_beat"]
 
     def paired(figures: Mapping[str, Sequence[float]]) -> dict[str, float]:
         def ratios(variant: str) -> list[float]:
@@ -281,7 +282,7 @@ def summary(
         return {v: round(100 * statistics.median(ratios(v)), 2) for v in others}
 
     def median(tree: str, variant: str, what: str) -> float:
-        return statistics.median(m[what] for m in memories[tree][variant])
+        return float(statistics.median(m[what] for m in memories[tree][variant]))
 
     def grown(tree: str) -> float:
         return median(tree, RECORDING, "in_use") - median(tree, IDLE, "in_use")
@@ -306,10 +307,20 @@ def summary(
     }
 
 
+def earlier(args: argparse.Namespace) -> dict[str, Any]:
+    """What was measured before of parts that are not measured now. :raises LabError: nothing was"""
+    kept = json.loads(args.out.read_text()) if args.out.exists() else {}
+    for part in PARTS:
+        if part not in args.parts and part not in kept:
+            raise LabError(f"{args.out} has no earlier result of {part}: measure that, too")
+    return {part: kept[part] for part in PARTS if part not in args.parts}
+
+
 def main(argv: Sequence[str]) -> int:
     """Measure; the exit status."""
     parser = argparse.ArgumentParser(prog="python3 -m lab.hook_cost", allow_abbrev=False)
     parser.add_argument("--release", choices=sorted(releases.RELEASES), default=releases.DEFAULT)
+    parser.add_argument("--parts", nargs="+", choices=PARTS, default=PARTS, help="what to measure")
     parser.add_argument("--rounds", type=int, default=7)
     parser.add_argument("--seconds", type=float, default=20.0, help="of each measurement of op/s")
     parser.add_argument("--memory-rounds", type=int, default=3, help="and of messages")
@@ -317,10 +328,13 @@ def main(argv: Sequence[str]) -> int:
     args = parser.parse_args(argv)
 
     def work() -> None:
+        found = earlier(args)
         head = about("lab.hook_cost", argv, release=args.release, mds_cpu=MDS_CPU)
         with tempfile.TemporaryDirectory() as folder:
-            found = measure(args, Path(folder) / "ceph-mds")
-        save(args.out, {**head, **found})
+            for part, result in measure(args, Path(folder) / "ceph-mds").items():
+                found[part] = {**head, **result}
+        found["summary"] = summary(found)
+        save(args.out, found)
         print(json.dumps(found["summary"], indent=1))
 
     return exit_status("hook_cost", work)

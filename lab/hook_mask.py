@@ -25,7 +25,7 @@ from lab.clients.spec import ClientSpec, LoadSpec
 from lab.demo import module
 from lab.measurement import about, exit_status, save
 from lab.progress import ConsoleProgress
-from lab.ranks import active, wait
+from lab.ranks import all_active, gid, wait
 from mds.build import built
 
 OUT = Path("docs/results/hook-mask.json")
@@ -105,15 +105,14 @@ class Course:
                 self._replace(f"mds.{letter}")
 
     def _replace(self, daemon: str) -> None:
-        before = set(active(self.lab).values())
+        gone = gid(self.lab, daemon)
         self.lab.kill(daemon)
         self.lab.start(daemon)
-
-        def replaced() -> bool:
-            now = set(active(self.lab).values())
-            return len(now) == RANKS and now != before
-
-        wait(f"the rank of {daemon} has another MDS", replaced, PATIENCE_S)
+        wait(
+            f"the rank of {daemon} has another MDS",
+            lambda: all_active(self.lab, RANKS, without=[gone]),
+            PATIENCE_S,
+        )
 
 
 def held(

@@ -2,7 +2,8 @@
 """Which ranks of a lab's file system serve, and waiting for them."""
 
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Collection
+from typing import Any
 
 from lab import cluster
 from lab.api import Lab
@@ -18,12 +19,28 @@ def wait(what: str, condition: Callable[[], bool], seconds: float) -> None:
         time.sleep(1)
 
 
-def all_active(lab: Lab, ranks: int) -> bool:
-    """Does every one of so many ranks serve?"""
-    return sorted(active(lab)) == list(range(ranks))
+def all_active(lab: Lab, ranks: int, without: Collection[int] = ()) -> bool:
+    """Does every one of so many ranks serve, by an MDS that is none of these gids?
+
+    The mon takes a killed MDS for active until its beacons have been missed for a while; its gid tells.
+    """
+    found = active(lab)
+    return sorted(found) == list(range(ranks)) and not set(found.values()) & set(without)
+
+
+def gid(lab: Lab, daemon: str) -> int:
+    """Of an MDS ("mds.a") that the mon knows. :raises LabError: it does not"""
+    known = {f"mds.{mds['name']}": int(mds["gid"]) for mds in _mdss(lab)}
+    if daemon not in known:
+        raise LabError(f"the mon knows no {daemon}: {', '.join(known)}")
+    return known[daemon]
 
 
 def active(lab: Lab) -> dict[int, int]:
     """The ranks that serve, and the gid of each one's MDS: a restarted one has another."""
-    info = lab.monitor.json("fs get", fs_name=cluster.FS_NAME)["mdsmap"]["info"].values()
-    return {i["rank"]: i["gid"] for i in info if i["state"] == "up:active"}
+    return {mds["rank"]: mds["gid"] for mds in _mdss(lab) if mds["state"] == "up:active"}
+
+
+def _mdss(lab: Lab) -> list[dict[str, Any]]:
+    """What the mon says of each MDS that has a rank."""
+    return list(lab.monitor.json("fs get", fs_name=cluster.FS_NAME)["mdsmap"]["info"].values())

@@ -6,8 +6,9 @@
 -- its own row. Mantle forgets the Lua state between beats: what needs memory arrives in `hints`, a global that the
 -- manager module mds_partitioner writes before the first line. Without hints the defaults below hold.
 --
--- An MDS with our hook takes a second answer: what to choose subtrees by. "mindex" (section 3.3) is what the paper
--- does; an MDS without it moves what is hot, as ever, and does not look at a second answer.
+-- An MDS with our hook takes a second answer: what to choose subtrees by. That is the migration index (section 3.3),
+-- and the files that are being made, which it does not count. An MDS without the hook moves what is hot, as ever, and
+-- does not look at a second answer.
 --
 -- Loads and amounts are in req/s (mds[i]["req_rate"]) until the last step: MDBalancer::find_exports compares the
 -- answer with the popularity of subtrees, so the row is scaled by this rank's popularity a request.
@@ -19,6 +20,9 @@
 -- * the MDS's own CPU time. A rank that answers less than others, and works as hard, is not idle but slow (large
 --   fragments, a cold cache, journaling), and slower with more. By req_rate alone it would be an importer. So a role is
 --   for ranks only whose CPU time is as clearly on that side of the mean. How far is not asked: an idle MDS uses some.
+--
+-- While directories move their clients wait, and whoever keeps his seems to be the only one with work. Where the MDS
+-- remembers (our hook), what went missing since the order of the last beat counts as load of those who get them.
 
 local DEFAULTS = {
   capacity = 10000,      -- C: the most one rank can serve, req/s
@@ -108,6 +112,31 @@ local function loads_by(metric, loads, ranks)
   return estimate
 end
 
+-- What each importer of the last beat's order will have, req/s, of the load that went missing since.
+local function on_the_way(loads, ranks)
+  local last = type(history) == "table" and history.ordered
+  if type(last) ~= "table" or not math.type(epoch) or epoch ~= last.epoch + 1 then
+    return {}, 0
+  end
+  local total, found = 0, {}
+  for _, rank in ipairs(ranks) do
+    total = total + loads[rank]
+  end
+  local missing = math.max(0, math.min(last.total - total, last.amount))
+  for rank, amount in pairs(last.imports) do
+    found[rank] = missing * amount / last.amount
+  end
+  return found, missing
+end
+
+local function sum_of(a, b, ranks)
+  local sum = {}
+  for _, rank in ipairs(ranks) do
+    sum[rank] = a[rank] + (b[rank] or 0)
+  end
+  return sum
+end
+
 -- The ranks that balance among themselves: those of the mask, or all.
 local function participants(n)
   local mask, ranks = rank_set("mask"), {}
@@ -179,17 +208,17 @@ local function demands(loads, fresh, cpu, ranks, mean)
   return exports, imports
 end
 
--- Algorithm 1, lines 13 to 18: the row of `me`, req/s by importer. Exporters and importers are matched in the order of
+-- Algorithm 1, lines 13 to 18: rows of the matrix, req/s by exporter and importer. Both are matched in the order of
 -- their ranks, so whoever is served is not looked at again.
-local function my_row(me, exports, imports, ranks)
-  local row, next_importer = {}, 1
+local function match(exports, imports, ranks)
+  local rows, next_importer = {}, 1
   for _, exporter in ipairs(ranks) do
-    local send = exports[exporter] or 0
+    local send, row = exports[exporter] or 0, {}
     while send > 0 and next_importer <= #ranks do
       local importer = ranks[next_importer]
       local take = imports[importer] or 0
       local amount = math.min(send, take)
-      if exporter == me and amount > 0 then
+      if amount > 0 then
         row[importer] = amount
       end
       send, imports[importer] = send - amount, take - amount
@@ -197,11 +226,25 @@ local function my_row(me, exports, imports, ranks)
         next_importer = next_importer + 1
       end
     end
-    if exporter == me then
-      break
+    rows[exporter] = row
+  end
+  return rows
+end
+
+-- Every rank remembers what all were to do, as all come to the same matrix.
+local function remember(rows, loads, ranks)
+  if type(history) ~= "table" or not math.type(epoch) then
+    return
+  end
+  local order = { epoch = epoch, total = 0, amount = 0, imports = {} }
+  for _, rank in ipairs(ranks) do
+    order.total = order.total + loads[rank]
+    for importer, amount in pairs(rows[rank]) do
+      order.amount = order.amount + amount
+      order.imports[importer] = (order.imports[importer] or 0) + amount
     end
   end
-  return row
+  history.ordered = order.amount > 0 and order or nil
 end
 
 -- Popularity (meta_load) for each req/s of this rank; 0 when it cannot be known.
@@ -241,16 +284,24 @@ local function decide(n)
     return targets, 0, "no migration: whoami is " .. tostring(whoami)
   end
   local ranks = participants(n)
-  local factor, mean = imbalance(loads, ranks)
+  local moving, missing = on_the_way(loads, ranks)
+  local expected = sum_of(loads, moving, ranks)
+  local factor, mean = imbalance(expected, ranks)
   local seen = string.format("IF %.3f, load %.0f req/s, mean %.0f", factor, loads[whoami], mean)
+  if missing > 0 then
+    seen = string.format("%s, on the way %.0f", seen, missing)
+  end
   local harmful = factor > hint("threshold") -- of a NaN, too, this is false
   if not harmful then
     return targets, 2, seen .. ": balanced"
   end
   local fresh = loads_by("auth.meta_load", loads, ranks)
-  local exports, imports = demands(loads, fresh, loads_by("cpu_load_avg", loads, ranks), ranks, mean)
+  local cpu = loads_by("cpu_load_avg", expected, ranks)
+  local exports, imports = demands(expected, fresh and sum_of(fresh, moving, ranks), cpu, ranks, mean)
   local what = role(whoami, exports, imports)
-  local row = my_row(whoami, exports, imports, ranks)
+  local rows = match(exports, imports, ranks)
+  remember(rows, loads, ranks)
+  local row = rows[whoami] or {}
   local scale = popularity_per_request(whoami, math.min(loads[whoami], fresh and fresh[whoami] or loads[whoami]))
   for rank, amount in pairs(row) do
     targets[rank] = amount * scale
@@ -261,6 +312,16 @@ local function decide(n)
   return targets, 1, string.format("%s: exporter, req/s: %s (x %.2f in popularity)", seen, listed(row, n), scale)
 end
 
+-- What is expected of a subtree: its migration index, but no more first visits than inodes that nobody visited. beta
+-- divides by the visits, so a subtree that hardly anybody visited yet would be worth more than all busy ones beside it
+-- together, and these would go with it as its small change. And where more inodes were visited for the first time than
+-- are left to visit, files are being made, and as many will be again.
+local function worth(subtree)
+  local visits_again = subtree.alpha * subtree.l_t
+  local first_visits = math.min(subtree.beta * subtree.l_s, subtree.unvisited)
+  return visits_again + first_visits + math.max(0, subtree.first_visits - subtree.unvisited)
+end
+
 local targets, level, line = decide(cluster_size())
 BAL_LOG(level, "lunule: " .. line)
-return targets, hook and (type(hints) == "table" and hints.selection or "mindex") or nil
+return targets, hook and (type(hints) == "table" and hints.selection or worth) or nil

@@ -60,7 +60,7 @@ _UNUSED = (
     *("rapidjson", "rocksdb", "s3select", "seastar", "spdk", "test", "zstd"),
 )
 _GIB_PER_JOB = 3
-"""Memory that MDCache.cc takes to compile with -O1."""
+"""Memory that MDCache.cc takes to compile."""
 
 _FETCH = """set -e
 mkdir -p apt/lists/partial apt/cache/archives/partial
@@ -89,6 +89,10 @@ nice -n 19 ninja -k 0 -C build -j"$2"
 """
 
 
+QUICK, OPTIMIZED = "-O1", "-O2"
+"""The compiler's flags: what tests use, and what Debian's own program has, to be compared with it."""
+
+
 @dataclass(frozen=True)
 class Recipe:
     """One program to build."""
@@ -96,12 +100,13 @@ class Recipe:
     release: Release
     stock: bool = False
     """Without the patches, to compare with."""
-    flags: str = "-O1"
+    flags: str = QUICK
 
     @property
     def home(self) -> Path:
         """Where it is built."""
-        return rootfs.cache_dir() / "mds" / (self.release.name + ("-stock" if self.stock else ""))
+        kind = ("-stock" if self.stock else "") + ("" if self.flags == QUICK else self.flags)
+        return rootfs.cache_dir() / "mds" / (self.release.name + kind)
 
     @property
     def program(self) -> Path:
@@ -127,10 +132,10 @@ class Recipe:
         return hasher.hexdigest()
 
 
-def built(release: str) -> Path:
+def built(release: str, flags: str = QUICK) -> Path:
     """The patched ceph-mds of a release, which must have been built of these patches."""
-    recipe = Recipe(releases.get(release))
-    build_it = f"build it with `python3 -m mds.build --release {release}`"
+    recipe = Recipe(releases.get(release), flags=flags)
+    build_it = f"build it with `python3 -m mds.build --release {release} --flags={flags}`"
     if not recipe.program.exists():
         raise LabError(f"no ceph-mds with the hook for {release}: {build_it}")
     if not _says(recipe.built, recipe.digest()):
@@ -270,7 +275,7 @@ def main(argv: Sequence[str] | None = None) -> int:
     parser = argparse.ArgumentParser(prog="mds.build", description=__doc__)
     parser.add_argument("--release", default=releases.DEFAULT, choices=sorted(_PACKAGES))
     parser.add_argument("--stock", action="store_true", help="without the patches, to compare with")
-    parser.add_argument("--flags", default="-O1", help="for the compiler (default: %(default)s)")
+    parser.add_argument("--flags", choices=(QUICK, OPTIMIZED), default=QUICK, help="default: %(default)s")
     parser.add_argument("--jobs", type=int, default=default_jobs(), metavar="N")
     args = parser.parse_args(argv)
     if shutil.which("bwrap") is None:

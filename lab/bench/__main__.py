@@ -4,20 +4,17 @@
 import argparse
 import sys
 from collections.abc import Sequence
-from pathlib import Path
 
-from lab import releases
 from lab.bench import report, runner
 from lab.bench.balancers import BALANCERS
 from lab.bench.balancers import MATRIX as MATRIX_BALANCERS
+from lab.bench.options import add_names, add_options
 from lab.bench.order import Cluster, Order
 from lab.bench.workloads import MATRIX as MATRIX_WORKLOADS
 from lab.bench.workloads import WORKLOADS
 from lab.errors import LabError
 from lab.measurement import exit_status
-from mds.build import built
-
-OUT = Path("docs/results/bench")
+from mds.build import OPTIMIZED, built
 
 
 def main(argv: Sequence[str]) -> int:
@@ -36,24 +33,10 @@ def main(argv: Sequence[str]) -> int:
 
 def _arguments(argv: Sequence[str]) -> argparse.Namespace:
     parser = argparse.ArgumentParser(prog="python3 -m lab bench", description=__doc__, allow_abbrev=False)
-    names = {
-        "workloads": (list(WORKLOADS), list(MATRIX_WORKLOADS)),
-        "balancers": (list(BALANCERS), list(MATRIX_BALANCERS)),
-    }
-    for option, (known, default) in names.items():
-        parser.add_argument(
-            f"--{option}",
-            nargs="+",
-            choices=known,
-            default=default,
-            metavar="NAME",
-            help=f"of {', '.join(known)}; default: {' '.join(default)}",
-        )
-    parser.add_argument("--release", choices=sorted(releases.RELEASES), default=releases.DEFAULT)
+    add_names(parser, "workloads", list(WORKLOADS), MATRIX_WORKLOADS)
+    add_options(parser, MATRIX_BALANCERS, mds_cpu=12, runs=3)
     parser.add_argument("--hook", action="store_true", help="MDSs with the hook for all balancers (make mds)")
     parser.add_argument("--ranks", type=int, default=5)
-    parser.add_argument("--mds-cpu", type=int, default=12, metavar="PERCENT", help="of a core, each MDS")
-    parser.add_argument("--runs", type=int, default=3)
     parser.add_argument(
         "--seconds",
         type=float,
@@ -61,7 +44,6 @@ def _arguments(argv: Sequence[str]) -> argparse.Namespace:
         help="of a phase; clients that end by themselves may take twice as long (default: %(default)s)",
     )
     parser.add_argument("--report-only", action="store_true", help="measure nothing, report what there is")
-    parser.add_argument("--out", type=Path, default=OUT, metavar="DIR", help="default: %(default)s")
     return parser.parse_args(argv)
 
 
@@ -70,7 +52,7 @@ def _orders(args: argparse.Namespace) -> list[Order]:
     balancers = args.balancers
     if any(BALANCERS[name].hook for name in balancers) and not args.report_only:
         try:
-            built(args.release)
+            built(args.release, OPTIMIZED)
         except LabError as e:
             print(f"left out: {', '.join(n for n in balancers if BALANCERS[n].hook)}: {e}", flush=True)
             balancers = [name for name in balancers if not BALANCERS[name].hook]

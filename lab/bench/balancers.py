@@ -54,7 +54,12 @@ def _dir_hash(setting: Setting) -> list[Pin]:
     return pins
 
 
+# Clients that know of no replicas ask the lowest rank that they have a capability of the directory from.
+_NO_REPLICAS = "mds_forward_all_requests_to_auth"
+
+
 def _oracle(setting: Setting) -> list[Pin]:
+    setting.lab.monitor.command("config set", who="mds", name=_NO_REPLICAS, value="true")
     where = oracle.spread(setting.demand, setting.ranks)
     pins = [Pin(path, PIN, str(rank)) for path, rank in sorted(where.items())]
     put(setting.lab, pins)
@@ -87,4 +92,5 @@ def switch_off(lab: Lab) -> None:
     """Whatever was on; pins are taken away elsewhere."""
     module.text(lab, "balance off", fs=FS)
     lab.monitor.command("fs set", fs_name=FS, var="balance_automate", val="false")
+    lab.monitor.command("config rm", who="mds", name=_NO_REPLICAS)
     line.forget(lab)

@@ -65,32 +65,37 @@ def _shown(found: tuple[float, float, float] | None) -> str:
 
 
 def _table(head: Sequence[str], lines: Sequence[Sequence[str]]) -> str:
+    """Markdown; nothing without a line."""
+    if not lines:
+        return ""
     out = ["| " + " | ".join(head) + " |", "|---|" + "---:|" * (len(head) - 1)]
     return "\n".join([*out, *("| " + " | ".join(line) + " |" for line in lines)])
 
 
 def against_all(found: Rows, what: str, against: str) -> str:
-    """A row a workload, a column a balancer: its ratio."""
+    """A row a workload that has a ratio, a column a balancer."""
     names = dict.fromkeys(row["balancer"] for part in found.values() for row in part)
     balancers = [name for name in names if name != against]
     lines = [
         [workload, *(_shown(ratio(found, workload, what, name, against)) for name in balancers)]
         for workload in found
     ]
-    return _table(["", *balancers], lines)
+    return _table(["", *balancers], [line for line in lines if any(cell != "-" for cell in line[1:])])
 
 
 def beside_the_paper(found: Rows) -> str:
-    """Each of the paper's figures, and ours."""
+    """Each of the paper's figures that there is one of ours for."""
+    ours = [(c, ratio(found, c.workload, c.what, c.of, c.against)) for c in paper.CLAIMS]
     lines = [
         [
             f"{claim.workload}: {claim.of} / {claim.against}, {claim.what}",
             f"{claim.ratio:.2f}",
             f"{claim.figure} ({claim.where})",
-            _shown(ratio(found, claim.workload, claim.what, claim.of, claim.against)),
+            _shown(here),
             claim.differs,
         ]
-        for claim in paper.CLAIMS
+        for claim, here in ours
+        if here
     ]
     return _table(["", "paper", "its figure", "here", "why they may differ"], lines)
 
@@ -102,6 +107,8 @@ def best_of_ours(found: Rows) -> str:
         known = {name: values(found, workload, name, paper.OPS) for name in _OWN}
         known = {name: runs for name, runs in known.items() if runs}
         if not known:
+            continue
+        if not values(found, workload, BASE, paper.OPS) and not values(found, workload, LIMIT, paper.OPS):
             continue
         best = max(known, key=lambda name: statistics.median(known[name]))
         lines.append(
@@ -131,6 +138,11 @@ def text(found: Rows) -> str:
     parts = [
         ("Our best policy", best_of_ours(found)),
         ("op/s against the built-in balancer", against_all(found, paper.OPS, BASE)),
+        ("op/s, best ten seconds, against the built-in balancer", against_all(found, paper.PEAK, BASE)),
+        (
+            "op/s / C, each with the C of its own cluster, against the built-in balancer",
+            against_all(found, paper.RANKS_WORTH, BASE),
+        ),
         (f"op/s against the oracle (the goal: {paper.ORACLE_GOAL:g})", against_all(found, paper.OPS, LIMIT)),
         ("p99 of completion times against the built-in balancer", against_all(found, paper.P99, BASE)),
         (
@@ -140,4 +152,4 @@ def text(found: Rows) -> str:
         ("Beside the paper's figures", beside_the_paper(found)),
     ]
     note = "Ratios of medians (worst to best pair of runs). -: not measured, or clients stopped at the limit."
-    return f"{note}\n\n" + "\n\n".join(f"## {title}\n\n{table}" for title, table in parts) + "\n"
+    return "\n\n".join([note, *(f"## {title}\n\n{table}" for title, table in parts if table)]) + "\n"

@@ -11,13 +11,12 @@ import time
 from collections.abc import Sequence
 from contextlib import ExitStack
 from dataclasses import replace
-from pathlib import Path
 from typing import Any
 
-from lab import releases
 from lab.bench import figures, store
 from lab.bench.balancers import BALANCERS
 from lab.bench.cell import Phases, ResetError, measure
+from lab.bench.options import add_options
 from lab.bench.order import Cluster, Order
 from lab.bench.plots import ranks as ranks_plot
 from lab.bench.setting import FS
@@ -26,12 +25,10 @@ from lab.bench.workloads.base import Workload
 from lab.bench.workloads.zipf import ZIPF
 from lab.clients.run import Line
 from lab.clients.spec import LoadSpec
-from lab.errors import LabError
 from lab.measurement import exit_status
 from lab.progress import ConsoleProgress
-from lab.ranks import active
+from lab.ranks import active, wait
 
-OUT = Path("docs/results/bench")
 _ENDLESS = 1_000_000_000  # operations
 _ACTIVE_S = 30.0
 RANKS = replace(ZIPF, kind="ranks", operations=_ENDLESS)
@@ -48,11 +45,7 @@ def _load(stage: Stage, first: int, count: int) -> LoadSpec:
 def _set_ranks(stage: Stage, wanted: int) -> None:
     """Return when the rank is active."""
     stage.lab.monitor.command("fs set", fs_name=FS, var="max_mds", val=str(wanted))
-    deadline = time.monotonic() + _ACTIVE_S
-    while len(active(stage.lab)) < wanted:
-        if time.monotonic() > deadline:
-            raise LabError(f"rank {wanted - 1} is not active after {_ACTIVE_S:.0f} s")
-        time.sleep(0.2)
+    wait(f"rank {wanted - 1} is active", lambda: len(active(stage.lab)) >= wanted, _ACTIVE_S)
 
 
 def ranks_added(seconds: float) -> Phases:
@@ -107,14 +100,8 @@ def main(argv: Sequence[str]) -> int:
         allow_abbrev=False,
     )
     parser.add_argument("--tests", nargs="+", choices=list(TESTS), default=list(TESTS))
-    parser.add_argument(
-        "--balancers", nargs="+", choices=list(BALANCERS), default=["builtin", "lunule"], metavar="NAME"
-    )
-    parser.add_argument("--release", choices=sorted(releases.RELEASES), default=releases.DEFAULT)
-    parser.add_argument("--mds-cpu", type=int, default=12, metavar="PERCENT", help="of a core, each MDS")
-    parser.add_argument("--runs", type=int, default=1)
+    add_options(parser, ["builtin", "lunule-mindex"], mds_cpu=12, runs=1)
     parser.add_argument("--seconds", type=float, default=50.0, help="of each step")
-    parser.add_argument("--out", type=Path, default=OUT, metavar="DIR")
     args = parser.parse_args(argv)
 
     def work() -> None:

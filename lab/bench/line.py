@@ -32,7 +32,7 @@ def analyzed(lab: Lab, patience: float = 60.0) -> None:
 def partition(setting: Setting) -> list[Pin]:
     """Plan and execute; the pins made."""
     lab = setting.lab
-    plan = module.ask(lab, "partition plan", fs=FS, heavy="fanout")
+    plan = module.ask(lab, "partition plan", fs=FS, heavy="fanout", to_auth=True)
     pins = [Pin(step["target"], PIN, step["value"]) for step in plan["steps"] if step["kind"] == "pin"]
     if not pins:
         return []

@@ -3,6 +3,10 @@
 
 A directory goes to a rank with all that is below it; the heaviest are taken apart only as long as the fullest
 rank is above the mean. Longest processing time first (Graham 1969) puts what is left on the emptiest rank.
+
+A pinned directory's own inode stays on its parent's rank, and clients that are told of no replicas look names
+up at the lowest rank that gave them a capability for the directory (docs/benchmarking.md, "Forwards"). So the
+parents are on the highest rank: then the lowest is the one that has the entries.
 """
 
 from collections.abc import Mapping
@@ -73,7 +77,9 @@ def spread(demand: Mapping[str, float], ranks: int) -> dict[str, int]:
         if heaviest.directory.own:
             items.append(_Item(heaviest.directory, whole=False))
         items += [_Item(child, whole=True) for child in heaviest.directory.below.values()]
-    return {path: rank for path, rank in where.items() if path != "/"}
+    parents = {str(PurePosixPath(item.directory.path).parent) for item in items if item.directory.own}
+    pins = dict.fromkeys(parents, ranks - 1) | where
+    return {path: rank for path, rank in pins.items() if path != "/"}
 
 
 def fullest(demand: Mapping[str, float], pins: Mapping[str, int], ranks: int) -> float:

@@ -51,7 +51,9 @@ def _matrix(cells: list[dict[str, Any]], out: Path) -> None:
     found = compare.rows(cells)
     (out / "cells.csv").write_text(compare.as_csv(found))
     text = compare.text(found)
-    (out / "matrix.md").write_text(f"# {_about(cells[0])}\n\n{text}")
+    hooked = ", ".join(dict.fromkeys(cell["balancer"] for cell in cells if cell.get("hook")))
+    which = f"With the hook: {hooked or 'none'}; the others are Debian's own MDSs."
+    (out / "matrix.md").write_text(f"# {_about(cells[0])}\n\n{which}\n\n{text}")
     print(text)
     about = _about(cells[0])
     over_time.draw(

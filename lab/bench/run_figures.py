@@ -3,6 +3,7 @@
 
 import math
 from collections.abc import Mapping
+from pathlib import PurePosixPath
 from typing import Any
 
 from lab.bench import figures
@@ -71,13 +72,21 @@ def requests(cell: Cell) -> list[float]:
 
 
 def placed(cell: Cell, weights: Mapping[str, float]) -> list[float]:
-    """Weights of directories by the rank that had them at the end; fragments share a directory's evenly."""
+    """Weights of directories by the rank that had them at the end.
+
+    Which fragment of its parent a directory is in cannot be told from its path: what is at or below a
+    fragmented directory counts for all its fragments alike.
+    """
     maps = [sample["subtrees"] for sample in cell["samples"] if sample["subtrees"]]
+    ranks_at: dict[str, list[int]] = {}
+    for key, rank in maps[-1].items():
+        ranks_at.setdefault(key.partition("#")[0], []).append(rank)
     loads = [0.0] * cell["ranks"]
     for path, weight in weights.items():
-        fragments = [rank for key, rank in maps[-1].items() if key.startswith(f"{path}#")]
-        for rank in fragments or [figures.owner(maps[-1], path)]:
-            loads[rank] += weight / len(fragments or [rank])
+        above = (str(place) for place in (PurePosixPath(path), *PurePosixPath(path).parents))
+        found = next((ranks_at[place] for place in above if place in ranks_at), [0])
+        for rank in found:
+            loads[rank] += weight / len(found)
     return loads
 
 

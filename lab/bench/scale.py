@@ -11,16 +11,15 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 
-from lab import releases
 from lab.bench import figures, runner, store
 from lab.bench.balancers import BALANCERS
+from lab.bench.options import add_options
 from lab.bench.order import Cluster, Order
 from lab.bench.plots.canvas import COLOURS, canvas
 from lab.bench.workloads.md import MD
 from lab.errors import LabError
 from lab.measurement import exit_status
 
-OUT = Path("docs/results/bench")
 WORKLOAD = replace(MD, kind="scale", operations=1_000_000_000, clients=16)
 RANKS = (1, 2, 4, 8)
 Peaks = Mapping[str, Mapping[int, Sequence[float]]]
@@ -60,17 +59,16 @@ def main(argv: Sequence[str]) -> int:
     parser = argparse.ArgumentParser(
         prog="python3 -m lab.bench.scale", description=(__doc__ or "").partition("\n")[0], allow_abbrev=False
     )
-    parser.add_argument(
-        "--balancers", nargs="+", choices=list(BALANCERS), default=["lunule", "oracle"], metavar="NAME"
-    )
-    parser.add_argument("--release", choices=sorted(releases.RELEASES), default=releases.DEFAULT)
-    parser.add_argument("--mds-cpu", type=int, default=6, metavar="PERCENT", help="of a core, each MDS")
-    parser.add_argument("--runs", type=int, default=1)
+    add_options(parser, ["lunule-mindex", "oracle"], mds_cpu=6, runs=1)
     parser.add_argument("--seconds", type=float, default=40.0, help="half of a cell's")
-    parser.add_argument("--out", type=Path, default=OUT, metavar="DIR")
     args = parser.parse_args(argv)
     orders = [
-        Order(Cluster(WORKLOAD, args.release, ranks, args.mds_cpu), balancer, run, args.seconds)
+        Order(
+            Cluster(WORKLOAD, args.release, ranks, args.mds_cpu, BALANCERS[balancer].hook),
+            balancer,
+            run,
+            args.seconds,
+        )
         for run in range(1, args.runs + 1)
         for ranks in RANKS
         for balancer in args.balancers

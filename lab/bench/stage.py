@@ -22,7 +22,7 @@ from lab.clients.run import Line
 from lab.demo import module
 from lab.errors import LabError
 from lab.progress import Progress
-from mds.build import built
+from mds.build import OPTIMIZED, built
 
 TOP = "/volumes"
 WORKING_S = 90.0
@@ -45,7 +45,7 @@ class Stage:
             mds=cluster.ranks,
             standby=cluster.standby,
             mgr=1,
-            mds_binary=built(cluster.release) if cluster.hook else None,
+            mds_binary=built(cluster.release, OPTIMIZED) if cluster.hook else None,
             progress=progress,
         )
         try:

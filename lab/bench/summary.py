@@ -32,6 +32,7 @@ def _row(cell: Cell, capacity: float, best: dict[str, float]) -> dict[str, Any]:
         inside = figures.within(factor, span)
         row |= {
             f"{of}op/s": figures.throughput(cell, span),
+            f"{of}op/s / C": figures.throughput(cell, span) / cell["capacity"],
             f"{of}op/s, best ten seconds": own,
             f"{of}mean IF": statistics.fmean(inside) if inside else None,
             f"{of}s to balance (IF at most {THRESHOLD:g})": balanced,

@@ -30,10 +30,12 @@ namespace {
 
 /// a subtree or a set matches an amount within this part of it
 constexpr double MATCH = 0.1;
-/// s from the beat on, as in find_exports
+/// s for all scores, as find_exports has
 constexpr double TIME_LIMIT = 0.1;
 /// meta_load below which nothing is moved, as MIN_OFFLOAD
 constexpr double LEAST = 10;
+/// as long as a decision by score holds for clients' lookups (DistSpec.cc)
+constexpr int BEATS = 3;
 
 } // anonymous namespace
 
@@ -81,13 +83,22 @@ std::vector<mds_rank_t> MDBalancer::ranks_in_mask() const
 /// Export what the policy's score says; false: by heat, as ever.
 bool MDBalancer::export_by_score(balance_state_t& state)
 {
-  if (mantle->get_selection() == Mantle::Selection::HEAT || g_conf()->mds_thrash_exports)
+  if (mantle->get_selection() == Mantle::Selection::HEAT || g_conf()->mds_thrash_exports) {
+    by_score_until = clock::zero();
     return false;
+  }
+  by_score_until = clock::now() + std::chrono::seconds(BEATS * g_conf().get_val<int64_t>("mds_bal_interval"));
   handle_bal_masks();
   stats.ask();
+  // a beat is decided with what was seen up to it
+  end_window(0.5);
   if (std::none_of(state.targets.begin(), state.targets.end(),
 		   [](const auto& to) { return to.second >= LEAST; }))
     return false;
+  // The monitors learn of targets at the next tick: of all at once, as exports wait for it one after the other.
+  for (auto [target, amount] : state.targets)
+    if (amount >= LEAST)
+      mds->hit_export_target(target);
   if (!stats.ready()) {
     dout(5) << "no visit is known yet: nothing moves in this beat" << dendl;
     return true;
@@ -103,6 +114,7 @@ bool MDBalancer::export_by_score(balance_state_t& state)
     dout(5) << "nothing has a score: nothing moves" << dendl;
     return true;
   }
+  std::vector<std::pair<mds_rank_t, std::vector<CDir*>>> sets;
   for (auto [target, amount] : state.targets) {
     if (amount < LEAST || target == mds->get_nodeid())
       continue;
@@ -110,9 +122,15 @@ bool MDBalancer::export_by_score(balance_state_t& state)
     choose(all, all.top, target, amount * scored / heat);
     dout(5) << "mds." << target << " gets " << all.chosen.size() - before << " subtrees for "
 	    << amount << " of " << heat << ", " << amount * scored / heat << " of " << scored << dendl;
-    for (size_t i = before; i < all.chosen.size(); i++)
-      mds->mdcache->migrator->export_dir_nicely(all.chosen[i], target);
+    sets.emplace_back(target, std::vector<CDir*>(all.chosen.begin() + before, all.chosen.end()));
   }
+  // Few are handed over at a time: every importer gets one before any gets its second.
+  for (size_t nth = 0, left = all.chosen.size(); left > 0; nth++)
+    for (const auto& [target, dirs] : sets)
+      if (nth < dirs.size()) {
+	mds->mdcache->migrator->export_dir_nicely(dirs[nth], target);
+	left--;
+      }
   return true;
 }
 
@@ -133,6 +151,7 @@ std::vector<CDir*> MDBalancer::exportable_roots()
 /// Fill in all of it; false: by heat.
 bool MDBalancer::score_all(Candidates& all)
 {
+  const auto began = clock::now();
   const auto below = stats.children();
   std::string error;
   std::vector<CDir*> todo = exportable_roots();
@@ -140,7 +159,7 @@ bool MDBalancer::score_all(Candidates& all)
     if (!dir->get_inode()->is_base())
       all.top.push_back(dir);
   while (!todo.empty()) {
-    if (std::chrono::duration<double>(clock::now() - rebalance_time).count() > TIME_LIMIT) {
+    if (std::chrono::duration<double>(clock::now() - began).count() > TIME_LIMIT) {
       dout(0) << "scores take too long: heat" << dendl;
       return false;
     }
@@ -184,7 +203,8 @@ double MDBalancer::score(CDir *dir, std::string *error)
 /**
  * The three searches: one subtree that matches the need; else a part of the
  * least of those that are larger; else the fewest that make up the need, within
- * a tenth, and without those that are worth less than a tenth of the best.
+ * a tenth where there are such, and without those that are worth less than a
+ * tenth of the best.
  * need is in units of the score.
  */
 void MDBalancer::choose(Candidates& all, const std::vector<CDir*>& from, mds_rank_t target, double need)
@@ -225,11 +245,18 @@ void MDBalancer::choose(Candidates& all, const std::vector<CDir*>& from, mds_ran
   double least = 0;
   for (CDir *dir : left) {
     if (need <= enough || all.score(dir) < least)
-      return;
+      break;
     if (all.score(dir) > need * (1 + MATCH) || !all.is_whole(dir))
       continue;
     all.take(dir);
     need -= all.score(dir);
     least = std::max(least, MATCH * all.score(dir));
   }
+  // nearer to it with the least of those that are too large than without
+  for (auto it = left.rbegin(); it != left.rend() && need > enough; ++it)
+    if (all.score(*it) > need && all.is_whole(*it)) {
+      if (all.score(*it) < 2 * need)
+	all.take(*it);
+      return;
+    }
 }

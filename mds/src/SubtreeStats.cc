@@ -138,8 +138,10 @@ void SubtreeStats::end_window()
   for (uint32_t id = 0; id < recorded; id++)
     if (frags[id].used)
       sum_up(id);
+  count_nested();
   count_unvisited();
   credit_siblings();
+  nested.clear();
   for (auto& frag : frags)
     frag.sum.score();
   dout(10) << "window " << epoch << " ends: " << inodes.size() << " inodes in " << ids.size()
@@ -264,7 +266,29 @@ uint64_t SubtreeStats::unvisited(const CDir *dir) const
   auto it = ids.find(dir->dirfrag());
   uint64_t visited = it == ids.end() ? 0 : frags[it->second].sum.visited;
   uint64_t all = inodes_below(dir);
+  if (auto n = nested.find(dir); n != nested.end())
+    visited += n->second;	// no business of this subtree
   return all > visited ? all - visited : 0;
+}
+
+/// Recursive statistics do not stop where another subtree begins: how much of them is of such.
+void SubtreeStats::count_nested()
+{
+  for (CDir *root : mds->mdcache->get_auth_subtrees()) {
+    std::set<CDir*> bounds;
+    mds->mdcache->get_subtree_bounds(root, bounds);
+    for (CDir *bound : bounds) {
+      CInode *diri = bound->get_inode();
+      const auto& rstat = diri->get_inode()->rstat;
+      // a directory counts itself; of its fragments each has its share
+      const auto below = std::max<int64_t>(0, rstat.rfiles + rstat.rsubdirs - 1) >> bound->get_frag().bits();
+      for (CDir *dir = diri->get_parent_dir(); dir; dir = dir->get_inode()->get_parent_dir()) {
+	nested[dir] += below;
+	if (dir == root)
+	  break;
+      }
+    }
+  }
 }
 
 void SubtreeStats::count_unvisited()
@@ -417,6 +441,17 @@ int SubtreeStats::dump(ceph::Formatter *f, std::string_view path, int64_t depth,
   f->close_section();
   f->close_section();
   return 0;
+}
+
+/// A window ends, if it has been as long as this part of mds_bal_interval.
+void MDBalancer::end_window(double part)
+{
+  const auto interval = g_conf().get_val<int64_t>("mds_bal_interval");
+  const auto now = clock::now();
+  if (std::chrono::duration<double>(now - last_window).count() < part * (interval > 0 ? interval : 10))
+    return;
+  last_window = now;
+  stats.end_window();
 }
 
 int MDBalancer::dump_mindex(Formatter *f, std::string_view path, int64_t depth)

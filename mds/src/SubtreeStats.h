@@ -5,10 +5,11 @@
  * What was visited where: the statistics behind a subtree's migration index
  * (mIndex), after Wang et al., "Lunule", SC '21, sections 3.3 and 4.1.
  *
- * Time is cut into windows of mds_bal_interval. All numbers are about the last
- * WINDOWS of them and change only when a window ends. They live beside the
- * cache, not in CInode and CDir: an inode costs memory only while it is in a
- * window, and trimming, splitting and merging lose nothing.
+ * Time is cut into windows of mds_bal_interval, at the beats where a policy
+ * selects by them. All numbers are about the last WINDOWS of them and change
+ * only when a window ends. They live beside the cache, not in CInode and CDir:
+ * an inode costs memory only while it is in a window, and trimming, splitting
+ * and merging lose nothing.
  */
 #ifndef CEPH_MDS_SUBTREESTATS_H
 #define CEPH_MDS_SUBTREESTATS_H
@@ -41,7 +42,7 @@ public:
     uint64_t first_visits = 0;  ///< in the newest window, of inodes not visited in the others
     uint64_t visited = 0;       ///< distinct inodes
     uint64_t revisited = 0;     ///< those of them seen in more than one window
-    uint64_t unvisited = 0;     ///< inodes that nobody visited
+    uint64_t unvisited = 0;     ///< inodes of this subtree that nobody visited
     uint64_t working_set = 0;   ///< distinct inodes on this rank, nested subtrees included
     double sibling_visits = 0;  ///< first visits of siblings, credited by chance
     double alpha = 0, beta = 0, mindex = 0;
@@ -112,6 +113,7 @@ private:
   void count_inodes();
   void sum_up(uint32_t id);
   std::vector<dirfrag_t> path_of(dirfrag_t df);
+  void count_nested();
   void count_unvisited();
   void credit_siblings();
   void credit(uint32_t id, const std::vector<CDir*>& siblings);
@@ -128,6 +130,7 @@ private:
   std::vector<uint32_t> unused;
   std::unordered_map<dirfrag_t, uint32_t> ids;
   boost::unordered_flat_map<inodeno_t, Visited, std::hash<inodeno_t>> inodes;
+  std::map<const CDir*, uint64_t> nested;  ///< inodes in other subtrees below, while a window ends
 };
 
 #endif

@@ -127,12 +127,15 @@ def partition_plan(
     name: str | None,
     heavy: str,
     ranks: str | None,
+    to_auth: bool,
     force: bool,
     format_: str,
 ) -> str:
     _check_format(format_)
     usable = None if ranks is None else parse_ranks(ranks)
-    plan = s.partitioner.plan(s.host.fs(fs_name), name=name, heavy=heavy, ranks=usable, force=force)
+    plan = s.partitioner.plan(
+        s.host.fs(fs_name), name=name, heavy=heavy, ranks=usable, to_auth=to_auth, force=force
+    )
     return render(format_, partition_report.plan_value(plan), partition_report.plan_text(plan))
 
 
@@ -141,6 +144,7 @@ def partition_start(
     fs_name: str | None,
     name: str | None,
     heavy: str,
+    to_auth: bool,
     dry_run: bool,
     force: bool,
     format_: str,
@@ -151,7 +155,9 @@ def partition_start(
     if run is not None:
         plan = run.plan
     else:
-        plan = s.partitioner.plan(fs, name=None, heavy=heavy, ranks=None, force=force, save=not dry_run)
+        plan = s.partitioner.plan(
+            fs, name=None, heavy=heavy, ranks=None, to_auth=to_auth, force=force, save=not dry_run
+        )
     if dry_run:
         return render(format_, partition_report.plan_value(plan), partition_report.plan_text(plan))
     return _shown(s, fs, s.partitioner.start(fs, plan.name), format_)

@@ -165,6 +165,19 @@ class Host:
         """A configuration value as the MDSs see it (``ceph config get mds OPTION``)."""
         return json.loads(self.mon("config get", who="mds", key=option, format="json"))
 
+    def mds_option(self, option: str) -> str:
+        """What an operator has set an option to for all MDSs; "" for nothing."""
+        entries = json.loads(self.mon("config dump", format="json"))
+        ours = (e for e in entries if (e["section"], e["mask"], e["name"]) == ("mds", "", option))
+        return next((str(e["value"]) for e in ours), "")
+
+    def set_mds_option(self, option: str, value: str) -> None:
+        """Set an option for all MDSs; "" takes it away."""
+        if value:
+            self.mon("config set", who="mds", name=option, value=value)
+        else:
+            self.mon("config rm", who="mds", name=option)
+
     def counter(self, mds: str, path: str) -> list[ceph_compat.Point]:
         """Points of a perf counter that the MDS reported to the manager, oldest first."""
         return ceph_compat.counter(self._module, mds, path)

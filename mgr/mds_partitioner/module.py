@@ -221,11 +221,14 @@ class Module(MgrModule):
         plan: Optional[str] = None,
         heavy: str = "mask",
         ranks: Optional[str] = None,
+        to_auth: bool = False,
         force: bool = False,
         format: str = "table",
     ) -> HandleCommandResult:
         """Make a plan from the newest analysis and save it; nothing is changed"""
-        return self._answer(lambda: commands.partition_plan(self, fs, plan, heavy, ranks, force, format))
+        return self._answer(
+            lambda: commands.partition_plan(self, fs, plan, heavy, ranks, to_auth, force, format)
+        )
 
     @write_command("mds_partitioner partition start")
     def cmd_partition_start(
@@ -233,12 +236,15 @@ class Module(MgrModule):
         fs: Optional[str] = None,
         plan: Optional[str] = None,
         heavy: str = "mask",
+        to_auth: bool = False,
         dry_run: bool = False,
         force: bool = False,
         format: str = "table",
     ) -> HandleCommandResult:
         """Execute a plan: the named one, else the newest, else a new one; --dry-run prints it only"""
-        return self._answer(lambda: commands.partition_start(self, fs, plan, heavy, dry_run, force, format))
+        return self._answer(
+            lambda: commands.partition_start(self, fs, plan, heavy, to_auth, dry_run, force, format)
+        )
 
     @read_command("mds_partitioner partition status")
     def cmd_partition_status(

@@ -39,7 +39,7 @@ from .observe.ranks import silence
 from .observe.subtrees import SubtreeMap, parse_subtrees
 from .options import Settings
 from .plan.plan import Plan
-from .plan.planner import FANOUT, MASK, Child, Circumstances, check_ranks, make_plan
+from .plan.planner import FANOUT, MASK, TO_AUTH, Child, Circumstances, check_ranks, make_plan
 from .plan.ranks import format_ranks
 from .report.partition import progress
 from .verify.arrival import MdsWhereabouts
@@ -99,6 +99,7 @@ class Partitioner:
         heavy: str,
         ranks: Sequence[int] | None,
         force: bool,
+        to_auth: bool = False,
         save: bool = True,
     ) -> Plan:
         """Make a plan from the newest analysis, and save it.
@@ -128,6 +129,7 @@ class Partitioner:
             owns_settings=settings_set.get("bal_rank_mask") == fs.bal_rank_mask,
             masks=self._masks(fs, judgement) if hooked else None,
             owned_masks=owned_masks(runs, fs.fscid),
+            to_auth=self._host.mds_option(TO_AUTH) if to_auth else None,
         )
         made = make_plan(
             name or self._free_name(runs),

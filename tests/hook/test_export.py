@@ -17,9 +17,9 @@ def next_windows(cluster: Cluster) -> None:
     wait_for("a window ends on rank 1", lambda: epoch(cluster, 1) > before[1])
 
 
-def counted(cluster: Cluster, rank: int) -> dict[str, Any]:
-    """What a rank says of the directory."""
-    (dirfrag,) = [f for f in mindex(cluster, "/export", rank)["dirfrags"] if f["path"] == TOP]
+def counted(cluster: Cluster, rank: int, path: str = TOP) -> dict[str, Any]:
+    """What a rank says of a directory."""
+    (dirfrag,) = [f for f in mindex(cluster, "/export", rank)["dirfrags"] if f["path"] == path]
     assert dirfrag["is_auth"]
     return {name: dirfrag[name] for name in ("visits", "visited", "working_set", "unvisited")}
 
@@ -44,3 +44,16 @@ def test_visits_go_with_an_exported_directory_and_come_back(cluster: Cluster) ->
     export(cluster, 1, 0)
     next_windows(cluster)
     assert counted(cluster, 0) == there, "what was left behind is not counted twice"
+
+
+def test_what_is_in_another_subtree_is_not_unvisited_here(cluster: Cluster) -> None:
+    inside(cluster, "make", {"/export": 0, TOP: len(FILES)})
+    below = len(FILES) + 1  # the directory itself
+    wait_for("statistics are up to date", lambda: inside(cluster, "rentries", "/export") == below + 1)
+    next_windows(cluster)
+    before = counted(cluster, 0, "/export")
+    assert before["visited"] + before["unvisited"] == below
+    export(cluster, 0, 1)
+    next_windows(cluster)
+    assert counted(cluster, 0, "/export")["unvisited"] <= 1
+    export(cluster, 1, 0)

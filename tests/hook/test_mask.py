@@ -6,9 +6,10 @@ from collections.abc import Iterator
 
 import pytest
 from hooked import inside, log_of, mask, set_mask
-from support import FS, NOGROUP, Cluster, at_work, client, wait_for
+from support import NOGROUP, Cluster, at_work, client, wait_for
 
 from lab.clients.spec import LoadSpec
+from lab.ranks import all_active, gid
 
 EINVAL = 22
 NAMES = tuple(f"m{i}" for i in range(6))
@@ -121,14 +122,10 @@ def test_a_masked_directory_stays_on_its_ranks_while_others_move_and_after_resta
 
 
 def restart(cluster: Cluster, name: str) -> None:
+    gone = gid(cluster.lab, f"mds.{name}")
     cluster.lab.kill(f"mds.{name}")
     cluster.lab.start(f"mds.{name}")
-
-    def all_active() -> bool:
-        info = cluster.mon("fs get", fs_name=FS)["mdsmap"]["info"].values()
-        return sorted(i["rank"] for i in info if i["state"] == "up:active") == [0, 1, 2, 3]
-
-    wait_for("every rank is active", all_active)
+    wait_for("every rank is active", lambda: all_active(cluster.lab, 4, without=[gone]))
 
 
 def test_an_inherited_mask_is_that_of_the_nearest_directory(cluster: Cluster, directory: str) -> None:

@@ -5,10 +5,11 @@ from collections.abc import Collection, Iterator
 
 import pytest
 from hooked import inside, mask, set_mask
-from support import FS, Cluster, wait_for
+from support import Cluster, wait_for
 from test_mask import ranks_of
 
 from lab.hook_stress import STOCK, fatal_lines, scrub, stock_program
+from lab.ranks import active, all_active
 
 EINVAL = 22
 TOP = "/stock"
@@ -27,6 +28,7 @@ def names(cluster: Cluster) -> Iterator[list[str]]:
 
 def run(cluster: Cluster, names: Collection[str], stock: Collection[str]) -> None:
     """Restart the MDSs, those of ``stock`` as the distribution's program."""
+    gone = active(cluster.lab).values()
     for name in names:
         cluster.lab.kill(f"mds.{name}")
     for name in names:
@@ -35,13 +37,12 @@ def run(cluster: Cluster, names: Collection[str], stock: Collection[str]) -> Non
         else:
             cluster.lab.start(f"mds.{name}")
 
-    def all_active() -> bool:
+    def replaced() -> bool:
         died = fatal_lines(cluster.lab.log_dir)
         assert not died, died
-        info = cluster.mon("fs get", fs_name=FS)["mdsmap"]["info"].values()
-        return sorted(i["rank"] for i in info if i["state"] == "up:active") == list(RANKS)
+        return all_active(cluster.lab, len(RANKS), without=gone)
 
-    wait_for("every rank is active", all_active)
+    wait_for("every rank is active", replaced)
 
 
 def has_hook(cluster: Cluster, rank: int) -> bool:

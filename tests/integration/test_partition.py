@@ -135,6 +135,27 @@ def test_a_dry_run_changes_nothing(analyzed: Cluster) -> None:
     assert (analyzed.pins(), analyzed.fs_settings()) == (before, settings)
 
 
+def test_replicas_are_named_no_more_when_asked_for_and_again_after_a_rollback(analyzed: Cluster) -> None:
+    option = "mds_forward_all_requests_to_auth"
+
+    def in_force() -> list[str]:
+        return [analyzed.tell(rank, "config", "get", option)[option] for rank in range(4)]
+
+    def configured() -> list[str]:
+        return [entry["name"] for entry in analyzed.mon("config dump") if entry["name"] == option]
+
+    plan = analyzed.plan("--heavy", "fanout", "--to-auth")
+    assert plan["commands"][-1] == f"ceph config set mds {option} true"
+    assert configured() == [], "a plan changes nothing"
+    analyzed.partitioner("partition", "start", FS)
+    analyzed.wait_state("done")
+    wait_for("the MDSs know it", lambda: in_force() == ["true"] * 4)
+    analyzed.partitioner("partition", "rollback", FS)
+    analyzed.wait_state("rolled-back")
+    assert configured() == []
+    wait_for("the MDSs know it", lambda: in_force() == ["false"] * 4)
+
+
 def test_a_plan_pauses_resumes_and_stops(analyzed: Cluster) -> None:
     analyzed.set(max_moves=1)
     plan = analyzed.plan("--heavy", "fanout")

@@ -27,7 +27,10 @@ def throughputs(found: Mapping[str, Sequence[float]], title: str, path: Path) ->
 
 def hashed(cell: Cell, files: Mapping[str, float], title: str, path: Path) -> None:
     """Where directory hashing put the files, and where the requests went."""
-    panels = (("files", run_figures.placed(cell, files)), ("requests", run_figures.requests(cell)))
+    panels = (
+        ("files (of split directories: shared alike)", run_figures.placed(cell, files)),
+        ("requests", run_figures.requests(cell)),
+    )
     with canvas(1, 2, title, path) as axes:
         for panel, (label, values) in zip(axes[0], panels, strict=True):
             shares = [100 * value / sum(values) for value in values]

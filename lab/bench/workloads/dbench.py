@@ -71,6 +71,11 @@ class Dbench(Workload):
         return "dbench"
 
     @property
+    def fresh(self) -> bool:
+        """What was made would move with the directories of the next cell."""
+        return True
+
+    @property
     def subvolumes(self) -> tuple[str, ...]:
         """One a client."""
         return tuple(f"dbench{k}" for k in range(self.clients))

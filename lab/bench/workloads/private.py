@@ -25,6 +25,11 @@ class Private(Workload):
         return self.kind
 
     @property
+    def fresh(self) -> bool:
+        """What was created would move with the directories of the next cell."""
+        return self.op == "create"
+
+    @property
     def subvolumes(self) -> tuple[str, ...]:
         """One a client."""
         return tuple(f"{self.kind}{k}" for k in range(self.clients))

@@ -9,7 +9,7 @@ from ..errors import NotFound
 from ..filesystem import MASK, NO_MASK
 from ..host import Host
 from ..model import NO_PIN, FsState
-from ..plan.plan import MASK_STEP, PIN_STEP, Step
+from ..plan.plan import CONFIG_STEP, MASK_STEP, PIN_STEP, Step
 from ..plan.ranks import DEFAULT_MASKS, parse_ranks
 
 
@@ -102,12 +102,34 @@ class SettingChange:
         return now == value or (self.name == "bal_rank_mask" and {now, value} <= set(DEFAULT_MASKS))
 
 
+@dataclass(frozen=True)
+class ConfigChange:
+    """An option of all MDSs of the cluster (``ceph config set mds``)."""
+
+    host: Host
+    name: str
+
+    def read(self) -> str:
+        """The value, or "" when none is set."""
+        return self.host.mds_option(self.name)
+
+    def write(self, value: str) -> None:
+        """Set it, or take it away with ""."""
+        self.host.set_mds_option(self.name, value)
+
+    def arrived(self, value: str) -> bool:
+        """Has the mon taken it? It tells the MDSs at once."""
+        return self.read() == value
+
+
 def bind(step: Step, host: Host, where: Whereabouts, fs: FsState) -> Change:
     """The change a step stands for. :raises Gone: its directory does not exist any more."""
     if step.kind == PIN_STEP:
         return PinChange(host, where, fs, _locate(step, host, where, fs))
     if step.kind == MASK_STEP:
         return MaskChange(host, where, fs, _locate(step, host, where, fs))
+    if step.kind == CONFIG_STEP:
+        return ConfigChange(host, step.target)
     return SettingChange(host, fs, step.target)
 
 

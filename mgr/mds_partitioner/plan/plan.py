@@ -8,7 +8,7 @@ from typing import Any, Self
 
 from ..filesystem import MASK, PIN
 
-PIN_STEP, MASK_STEP, FS_STEP = "pin", "mask", "fs"
+PIN_STEP, MASK_STEP, FS_STEP, CONFIG_STEP = "pin", "mask", "fs", "config"
 
 # Reason codes beside the engine's own (engine/reasons.py).
 PINNED_BY_OPERATOR = "pinned-by-operator"
@@ -36,10 +36,10 @@ class Row:
 
 @dataclass(frozen=True)
 class Step:
-    """One change: a directory's pin or mask, or a setting of the file system.
+    """One change: a directory's pin or mask, a setting of the file system, or an option of all MDSs.
 
     :ivar phase: steps of a phase begin when all of the phase before have ended
-    :ivar row: index of the row it belongs to, -1 for a setting
+    :ivar row: index of the row it belongs to, -1 for a setting or an option
     :ivar expected: the value the planner saw; another one found at execution was set by an operator since
     :ivar home: the rank the directory was on, to go back to; -1 when it was on several
     """
@@ -47,7 +47,7 @@ class Step:
     phase: int
     kind: str
     row: int
-    target: str  # path of a directory, or name of a setting
+    target: str  # path of a directory, or name of a setting or an option
     ino: int
     value: str
     expected: str
@@ -58,6 +58,8 @@ class Step:
         if self.kind in (PIN_STEP, MASK_STEP):
             attribute = PIN if self.kind == PIN_STEP else MASK
             return f"setfattr -n {attribute} -v {self.value} {shlex.quote('<mount>' + self.target)}"
+        if self.kind == CONFIG_STEP:
+            return f"ceph config set mds {self.target} {self.value}"
         return f"ceph fs set {shlex.quote(fs)} {self.target} {self.value}"
 
 

@@ -12,6 +12,7 @@ from ..judge.judgement import Engine, Judged, Judgement
 from ..model import NO_PIN, FsState
 from ..options import Settings
 from .plan import (
+    CONFIG_STEP,
     EPHEMERAL_PIN,
     FS_STEP,
     MASK_STEP,
@@ -28,6 +29,7 @@ from .ranks import DEFAULT_MASKS, format_ranks, mask_ranks, parse_ranks, ranks_m
 
 MASK, FANOUT = "mask", "fanout"
 PINS, SETTINGS = 0, 1  # phases
+TO_AUTH = "mds_forward_all_requests_to_auth"
 CACHE_RESERVATION = 0.95  # mds_cache_reservation keeps 5 % of the cache free
 
 
@@ -51,6 +53,8 @@ class Circumstances:
     :ivar owns_settings: the file system's mask and balancer are as this module set them
     :ivar masks: ``ceph.dir.bal.mask`` of the heavy directories, by inode number; None: MDSs without our hook
     :ivar owned_masks: masks that this module set, by inode number
+    :ivar to_auth: ``mds_forward_all_requests_to_auth`` as it is set for all MDSs, "" for not at all; None:
+        leave it alone
     """
 
     fs: FsState
@@ -62,6 +66,7 @@ class Circumstances:
     owns_settings: bool
     masks: Mapping[int, str] | None = None
     owned_masks: Mapping[int, str] = field(default_factory=dict)
+    to_auth: str | None = None
 
     def mask_of(self, ino: int) -> str:
         """A directory's own mask; "-1" for none."""
@@ -266,11 +271,19 @@ def _steps(
                 steps.append(Step(PINS, MASK_STEP, i, row.path, row.ino, new, old))
         elif i in children and len(row.new) > 1:
             steps += _fanout(i, row, pin, answer["children_ranks"][str(i)], children[i])
-    return (*steps, *(_mask_steps(heavy_ranks, c) if dynamic else ()))
+    return (*steps, *(_mask_steps(heavy_ranks, c) if dynamic else ()), *_to_auth_steps(c))
+
+
+def _to_auth_steps(c: Circumstances) -> list[Step]:
+    if c.to_auth is None or c.to_auth == "true":
+        return []
+    return [Step(SETTINGS, CONFIG_STEP, -1, TO_AUTH, 0, "true", c.to_auth)]
 
 
 def _fanout(index: int, row: Row, pin: int, ranks: Sequence[int], listed: Sequence[Child]) -> list[Step]:
-    steps = [] if pin == row.new[0] else [_pin_step(index, row, pin, row.new[0])]
+    # Clients ask the lowest rank they know a directory from; a child's inode stays with its parent.
+    parent = max(row.new)
+    steps = [] if pin == parent else [_pin_step(index, row, pin, parent)]
     for child, rank in zip(listed, ranks, strict=True):
         if child.pin != rank:
             home = child.ranks[0] if len(child.ranks) == 1 else -1

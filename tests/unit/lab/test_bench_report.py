@@ -110,6 +110,13 @@ def test_ratios_are_of_medians_with_the_worst_and_the_best_pair() -> None:
     assert compare.ratio(found, "nlp", "op/s", "lunule", "builtin") is None
 
 
+def test_what_has_no_ratio_has_no_table() -> None:
+    text = compare.text(compare.rows([cell("builtin"), cell("lunule")]))
+    assert "## op/s against the built-in balancer" in text
+    assert "oracle (the goal" not in text
+    assert "cnn" not in text
+
+
 def test_a_ratio_with_clients_that_were_stopped_is_not_known() -> None:
     found = compare.rows([cell("builtin"), cell("builtin", run=2, ready=3), cell("lunule")])
     assert compare.ratio(found, "web", "completion p99, s", "lunule", "builtin") is None

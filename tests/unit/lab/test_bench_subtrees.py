@@ -22,7 +22,15 @@ class FakeLab:
         self.where = {"/": 0, **away}
         self.calls: list[tuple[str, Any]] = []
         self.stuck = stuck
+        self.settings: list[dict[str, str]] = []
         self._orders: list[list[str]] = []
+
+    @property
+    def monitor(self) -> "FakeLab":
+        return self
+
+    def command(self, prefix: str, **arguments: str) -> None:
+        self.settings.append({"prefix": prefix, **arguments})
 
     def exec(self, argv: list[str], *, stdin: str | None, timeout: float) -> Any:
         program = argv[argv.index("-m") + 1].rpartition(".")[2]
@@ -34,7 +42,8 @@ class FakeLab:
             assert stdin is not None
             self.calls.append((program, json.loads(stdin)))
             if program == "xattrs":
-                self._orders += [order for order in json.loads(stdin) if order[2] not in ("-1", "0")]
+                taken_away = {PIN: "-1", DISTRIBUTED: "0"}
+                self._orders += [order for order in json.loads(stdin) if order[2] != taken_away[order[1]]]
                 self._home = any(order == ["/volumes", PIN, "0"] for order in json.loads(stdin))
                 if self._home and not self.stuck:
                     self.where = dict.fromkeys(self.where, 0)
@@ -85,7 +94,12 @@ DEMAND = {"/volumes/g/a/x": 2.0, "/volumes/g/a/y": 1.0, "/volumes/g/b": 3.0}
 def test_the_oracle_pins_and_makes_sure() -> None:
     lab: Any = FakeLab({})
     pins = BALANCERS["oracle"].switch_on(Setting(lab, 2, 100.0, DEMAND))
-    assert {pin.path: pin.value for pin in pins} == {"/volumes/g/a": "0", "/volumes/g/b": "1"}
+    assert {pin.path: pin.value for pin in pins} == {
+        "/volumes/g": "1",
+        "/volumes/g/a": "0",
+        "/volumes/g/b": "1",
+    }
+    assert [setting["name"] for setting in lab.settings] == ["mds_forward_all_requests_to_auth"]
     stuck: Any = FakeLab({}, stuck=True)
     with pytest.raises(LabError, match="did nothing"):
         BALANCERS["oracle"].switch_on(Setting(stuck, 2, 100.0, DEMAND))

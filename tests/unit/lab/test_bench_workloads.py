@@ -106,6 +106,13 @@ def test_the_oracle_takes_a_directory_apart_only_if_it_must() -> None:
     assert {"/v/a/x", "/v/a/y"} <= set(pins)
 
 
+def test_the_oracle_has_the_parents_of_pinned_directories_on_the_highest_rank() -> None:
+    flat = {f"/v/{k}": 1.0 for k in range(10)}
+    pins = oracle.spread(flat, 5)
+    assert pins.pop("/v") == 4
+    assert sorted(pins.values()) == sorted([*range(5), *range(5)])
+
+
 def orders(tmp_path: Path, *extra: str) -> list[Order]:
     return _orders(_arguments(["--out", str(tmp_path), "--report-only", *extra]))
 

@@ -186,6 +186,80 @@ def test_without_any_cpu_time_the_other_signals_decide() -> None:
     assert sum(decide("lunule", seen, 0, {"capacity": 400})[0]) > 0
 
 
+def beats(*cases: tuple[int, Metrics]) -> list[tuple[list[float], str]]:
+    """Rank 0's answers on an MDS with the hook, which remembers: (number of the beat, metrics) each."""
+    mds = f"history = history or {{}}\nat = (at or 0) + 1\nepoch = ({lua([beat for beat, _ in cases])})[at]\n"
+    sandbox = Sandbox(mds + source("lunule", {"capacity": 1300}))
+    return [(sandbox.decide(0, seen), str(sandbox.log[-1][1])) for _, seen in cases]
+
+
+SATURATED = metrics([1300, 0, 0, 0])
+MOVING = metrics([407, 94, 9, 3])  # six of ten equal directories are on the way, as was seen on Tentacle
+
+
+def test_load_that_went_missing_after_an_order_is_that_of_the_importers() -> None:
+    (ordered, _), (more, line) = beats((7, SATURATED), (8, MOVING))
+    assert sum(ordered) == pytest.approx(975 * 7)
+    assert more == [0, 0, 0, 0]
+    assert line == "lunule: IF 0.014, load 407 req/s, mean 325, on the way 787: balanced"
+
+
+def test_an_order_is_remembered_for_one_beat() -> None:
+    *_, (late, line) = beats((7, SATURATED), (9, MOVING))
+    assert late == decide("lunule", MOVING, hints={"capacity": 1300})[0]
+    assert sum(late) > 0
+    assert "on the way" not in line
+
+
+def test_load_that_went_missing_without_an_order_is_nobodys() -> None:
+    balanced = metrics([1300, 1300, 1300, 1300])
+    *_, (targets, line) = beats((7, balanced), (8, MOVING))
+    assert sum(targets) > 0
+    assert "on the way" not in line
+
+
+def test_no_more_is_expected_than_was_ordered() -> None:
+    busy = metrics([1300, 700, 700, 700])  # 450 are ordered; then most clients end
+    *_, (_, line) = beats((7, busy), (8, metrics([1100, 0, 0, 0])))
+    assert "on the way 450" in line
+
+
+def worth(**subtree: float) -> float:
+    """Of a subtree with these statistics, on an MDS with the hook."""
+    text = (
+        f"hook = 1\nlocal function policy()\n{source('lunule')}\nend\n"
+        f"local targets, score = policy()\nBAL_LOG(2, tostring(score({lua(subtree)})))\nreturn targets\n"
+    )
+    sandbox = Sandbox(text)
+    sandbox.decide(0, SATURATED)
+    return float(sandbox.log[-1][1])
+
+
+def subtree(
+    visits: float, first_visits: float, unvisited: float, *, siblings: float = 0, alpha: float = 0
+) -> float:
+    """What one is worth; siblings: first visits credited for those of siblings."""
+    beta = unvisited / max(1, visits)
+    spatial = {"first_visits": first_visits, "unvisited": unvisited, "l_s": first_visits + siblings}
+    return worth(alpha=alpha, l_t=visits, beta=beta, **spatial)
+
+
+def test_a_subtree_is_worth_its_migration_index() -> None:
+    assert subtree(visits=400, first_visits=100, unvisited=200) == 200 / 400 * 100, "a scan"
+    assert subtree(visits=400, first_visits=0, unvisited=200, alpha=0.75) == 0.75 * 400, "hot files"
+
+
+def test_no_more_first_visits_are_expected_than_there_are_inodes_without_one() -> None:
+    unvisited_yet = subtree(visits=0, first_visits=0, unvisited=850, siblings=107)
+    in_use = subtree(visits=300, first_visits=300, unvisited=550, siblings=107)
+    assert (unvisited_yet, in_use) == (850, 550), "by their index alone, 90,950 and 746"
+
+
+def test_files_that_are_being_made_count_until_their_making_ends() -> None:
+    assert subtree(visits=1200, first_visits=1200, unvisited=1) == pytest.approx(1200)
+    assert subtree(visits=1200, first_visits=0, unvisited=0) == 0
+
+
 def first_beat(popularity: list[float]) -> Metrics:
     return [seen | {"req_rate": 0.0} for seen in metrics(popularity, popularity=1.0)]
 

@@ -7,7 +7,7 @@ import pytest
 
 from lab import releases
 from lab.errors import LabError
-from mds.build import Recipe, built
+from mds.build import OPTIMIZED, Recipe, built
 
 
 @pytest.fixture
@@ -43,3 +43,12 @@ def test_the_stock_program_has_a_place_of_its_own_and_no_patches(recipe: Recipe)
     stock = Recipe(recipe.release, stock=True)
     assert stock.program != recipe.program
     assert stock.series() == [] != recipe.series()
+
+
+def test_the_optimized_program_is_another_one(recipe: Recipe) -> None:
+    put_program(recipe, recipe.digest())
+    with pytest.raises(LabError, match="--flags=-O2"):
+        built("tentacle", OPTIMIZED)
+    optimized = Recipe(recipe.release, flags=OPTIMIZED)
+    put_program(optimized, optimized.digest())
+    assert built("tentacle", OPTIMIZED) == optimized.program != recipe.program

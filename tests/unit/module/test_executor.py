@@ -68,6 +68,39 @@ def test_a_masked_directory_is_waited_for_and_rolled_back() -> None:
     assert owned_masks([run], 1) == {}
 
 
+@pytest.mark.parametrize("old", ["", "false"])
+def test_an_option_of_the_mdss_is_set_after_the_pins_and_is_put_back(old: str) -> None:
+    world = World(lag=3)
+    if old:
+        world.options["some_option"] = old
+    before = world.snapshot()
+    manager = Manager(world)
+    run = manager.journal.create(plan(world, {100: 1}, option="some_option"), [])
+    manager.journal.head(run, state=RUNNING)
+    while world.under_way() or world.directories[100].pin < 0:
+        assert world.mds_option("some_option") == old
+        manager.tick(run)
+    until(manager, run, DONE)
+    assert world.mds_option("some_option") == "true"
+    assert world.events.index("put plan/p/step/000001") < world.events.index("option some_option true")
+    manager.journal.head(run, state=ROLLING_BACK)
+    until(manager, run, ROLLED_BACK)
+    for _ in range(5):
+        world.pass_time()
+    assert world.snapshot() == before
+
+
+def test_an_option_that_an_operator_changed_since_is_kept() -> None:
+    world = World()
+    manager = Manager(world)
+    run = manager.journal.create(plan(world, {}, option="some_option"), [])
+    world.options["some_option"] = "false"
+    manager.journal.head(run, state=RUNNING)
+    until(manager, run, DONE)
+    assert world.options["some_option"] == "false"
+    assert run.records[0].state == SKIPPED
+
+
 def test_a_mask_that_an_operator_changed_since_is_kept() -> None:
     world = World()
     manager = Manager(world)

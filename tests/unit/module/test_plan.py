@@ -17,7 +17,7 @@ from mds_partitioner.errors import BadInput, JournalError, NotPermitted
 from mds_partitioner.judge.judgement import Judged, Judgement
 from mds_partitioner.judge.window import Observed
 from mds_partitioner.model import Directory
-from mds_partitioner.plan.plan import FS_STEP, MASK_STEP, PIN_STEP, Plan
+from mds_partitioner.plan.plan import CONFIG_STEP, FS_STEP, MASK_STEP, PIN_STEP, Plan
 from mds_partitioner.plan.planner import Child, Circumstances, check_ranks, make_plan
 from mds_partitioner.plan.ranks import format_ranks, mask_ranks, parse_ranks, ranks_mask
 
@@ -145,6 +145,25 @@ def test_fanout_pins_children_over_the_heavy_ranks_and_leaves_the_balancer_alone
     assert all(s.kind == PIN_STEP for s in plan.steps)
 
 
+def test_in_a_fanout_the_parent_is_on_the_highest_of_its_ranks(engine: EngineClient) -> None:
+    """Clients ask the lowest rank they know a directory from; the children's inodes are their parent's."""
+    plan = made(judgement(ALL_ON_0), circumstances("fanout"), engine)
+    assert [s.value for s in plan.steps if s.target == "/volumes/_nogroup/Subvol1"] == ["1"]
+
+
+@pytest.mark.parametrize(("now", "steps"), [(None, []), ("", ["true"]), ("false", ["true"]), ("true", [])])
+def test_forwarding_to_the_authority_is_a_step_when_asked_for_and_not_set(
+    now: str | None, steps: list[str], engine: EngineClient
+) -> None:
+    plan = made(judgement(ALL_ON_0), replace(circumstances("fanout"), to_auth=now), engine)
+    found = [s for s in plan.steps if s.kind == CONFIG_STEP]
+    assert [s.value for s in found] == steps
+    assert [s.expected for s in found] == [now] * len(steps)
+    assert all(s.phase > max(p.phase for p in plan.steps if p.kind == PIN_STEP) for s in found)
+    for step in found:
+        assert step.command("cephfs") == "ceph config set mds mds_forward_all_requests_to_auth true"
+
+
 def test_an_operators_pin_stays_without_force(engine: EngineClient) -> None:
     found = judgement(ALL_ON_0, pins={"Subvol2": 0})
     kept = made(found, circumstances("fanout"), engine)
@@ -170,8 +189,8 @@ def test_what_moved_lately_rests(engine: EngineClient) -> None:
 def test_planning_again_after_a_finished_plan_proposes_nothing(engine: EngineClient) -> None:
     first = made(judgement(ALL_ON_0), circumstances("fanout"), engine)
     ranks = {row.name: row.new for row in first.rows}
-    pins = {row.name: row.new[0] for row in first.rows}
-    done = replace(circumstances("fanout"), owned={row.ino: row.new[0] for row in first.rows})
+    pins = {row.name: max(row.new) for row in first.rows}
+    done = replace(circumstances("fanout"), owned={row.ino: max(row.new) for row in first.rows})
     assert made(judgement(ranks, pins), done, engine).steps == ()
 
 

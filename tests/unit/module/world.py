@@ -12,7 +12,7 @@ from mds_partitioner.act.journal import Journal, Run
 from mds_partitioner.errors import JournalError, NotFound
 from mds_partitioner.model import FsState, MdsInfo
 from mds_partitioner.options import Settings
-from mds_partitioner.plan.plan import FS_STEP, MASK_STEP, PIN_STEP, Plan, Prediction, Row, Step
+from mds_partitioner.plan.plan import CONFIG_STEP, FS_STEP, MASK_STEP, PIN_STEP, Plan, Prediction, Row, Step
 from mds_partitioner.plan.ranks import parse_ranks
 
 LOG = logging.getLogger("test")
@@ -133,6 +133,7 @@ class World:
         )
         self.store = Store(self)
         self.objects: dict[str, str] = {}
+        self.options: dict[str, str] = {}
         self.why: str | None = None
         self.events: list[str] = []
         self.crash_at: int | None = None
@@ -161,6 +162,15 @@ class World:
         self.event(f"set {name} {value}")
         self.state = replace(self.state, **{name: value == "true" if name == "balance_automate" else value})
         return ""
+
+    def mds_option(self, option: str) -> str:
+        """Host.mds_option."""
+        return self.options.get(option, "")
+
+    def set_mds_option(self, option: str, value: str) -> None:
+        """Host.set_mds_option."""
+        self.event(f"option {option} {value}")
+        self.options[option] = value
 
     def write_object(self, pool: int, name: str, text: str) -> None:
         """Host.write_object."""
@@ -203,7 +213,15 @@ class World:
         """Everything an operator could have set, and where directories are."""
         placed = tuple((ino, d.path, d.pin, d.mask, d.rank) for ino, d in sorted(self.directories.items()))
         state = self.state
-        return placed, state.bal_rank_mask, state.balance_automate, state.balancer, tuple(self.objects)
+        options = {name: value for name, value in self.options.items() if value}
+        return (
+            placed,
+            state.bal_rank_mask,
+            state.balance_automate,
+            state.balancer,
+            tuple(self.objects),
+            options,
+        )
 
 
 def _wanted(directory: Directory) -> int:
@@ -242,8 +260,9 @@ def plan(
     *,
     name: str = "p",
     masks: dict[int, str] | None = None,
+    option: str | None = None,
 ) -> Plan:
-    """A plan that pins directories (by inode), or masks them, and, with a mask, switches the balancer on."""
+    """Pins directories (by inode), or masks them; with a mask, switches the balancer on; sets an option."""
     rows = tuple(row(world, ino, rank) for ino, rank in moves.items())
     steps = [
         Step(0, PIN_STEP, i, r.path, r.ino, str(r.new[0]), str(world.directories[r.ino].pin), r.current[0])
@@ -256,5 +275,7 @@ def plan(
         old = world.state
         steps.append(Step(1, FS_STEP, -1, "bal_rank_mask", 0, mask, old.bal_rank_mask))
         steps.append(Step(1, FS_STEP, -1, "balance_automate", 0, "true", str(old.balance_automate).lower()))
+    if option is not None:
+        steps.append(Step(1, CONFIG_STEP, -1, option, 0, "true", world.mds_option(option)))
     nothing = Prediction(0.0, 0.0, 0, 0.0, 0, 0.0, 0.0, {}, {}, 0.0)
     return Plan(name, "cephfs", 1, 1.0, "mask", (), False, "", rows, tuple(steps), nothing)

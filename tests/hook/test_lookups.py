@@ -1,0 +1,49 @@
+# SPDX-License-Identifier: LGPL-2.1-or-later
+"""Clients look names up at the rank that has them while a policy chooses subtrees by score, and only then."""
+
+from collections.abc import Iterator
+
+import pytest
+from hooked import epoch, inside
+from support import FS, Cluster, wait_for
+
+TOP = "/lookups/d"
+FILES = [f"{TOP}/f{n:04d}" for n in range(200)]
+FEW = len(FILES) / 20
+# A stock MDS has some looked up where the directory was: 59 of 200, once.
+BY_SCORE = 'local t = {} for rank = 0, 3 do t[rank] = 0 end return t, "mindex"'
+
+
+def forwards(cluster: Cluster) -> int:
+    """Requests that rank 0 passed on since its MDS started."""
+    return int(cluster.tell(0, "perf", "dump", "mds")["mds"]["forward"])
+
+
+def forwarded(cluster: Cluster) -> int:
+    """Of a new client's lookups in the directory."""
+    before = forwards(cluster)
+    inside(cluster, "visit", FILES)
+    return forwards(cluster) - before
+
+
+@pytest.fixture
+def away(cluster: Cluster) -> Iterator[Cluster]:
+    """Rank 1 has the directory, rank 0 what is above it; no policy, before and after."""
+    inside(cluster, "make", {"/lookups": 0, TOP: len(FILES)})
+    cluster.tell(0, "export", "dir", TOP, "1")
+    wait_for("it has arrived", lambda: cluster.authority().get(TOP, 0) == 1)
+    cluster.fs_set("balance_automate", "true")
+    yield cluster
+    cluster.fs_set("balancer", "")
+    cluster.fs_set("balance_automate", "false")
+
+
+def test_a_directory_is_not_asked_for_where_it_was_while_a_policy_chooses_by_score(away: Cluster) -> None:
+    away.lab.exec(["rados", "-p", f"{FS}_meta", "put", "by_score.lua", "/dev/stdin"], stdin=BY_SCORE)
+    epoch(away, 1)
+    assert forwarded(away) > FEW, "to record visits changes nothing"
+    away.fs_set("balancer", "by_score.lua")
+    wait_for("nearly none is passed on", lambda: forwarded(away) < FEW)
+    assert away.authority()[TOP] == 1, "the policy has moved nothing"
+    away.fs_set("balancer", "")
+    wait_for("all is as it was", lambda: forwarded(away) > FEW)

@@ -1,0 +1,44 @@
+# SPDX-License-Identifier: LGPL-2.1-or-later
+"""Which MDSs serve, as the mon tells it."""
+
+from types import SimpleNamespace
+from typing import Any, cast
+
+import pytest
+
+from lab.api import Lab
+from lab.errors import LabError
+from lab.ranks import all_active, gid
+
+
+def lab(*mdss: tuple[str, int, int, str]) -> Lab:
+    """Of (name, gid, rank, state)."""
+    info = {
+        f"gid_{number}": {"name": name, "gid": number, "rank": rank, "state": state}
+        for name, number, rank, state in mdss
+    }
+
+    def answer(command: str, **arguments: str) -> dict[str, Any]:
+        assert command == "fs get"
+        return {"mdsmap": {"info": info}}
+
+    return cast(Lab, SimpleNamespace(monitor=SimpleNamespace(json=answer)))
+
+
+BOTH = lab(("a", 11, 0, "up:active"), ("b", 12, 1, "up:active"))
+
+
+def test_all_ranks_serve_when_each_has_an_active_mds() -> None:
+    assert all_active(BOTH, 2)
+    assert not all_active(BOTH, 3)
+    assert not all_active(lab(("a", 11, 0, "up:active"), ("b", 12, 1, "up:replay")), 2)
+
+
+def test_a_killed_mds_that_the_mon_still_shows_does_not_serve() -> None:
+    assert not all_active(BOTH, 2, without=[gid(BOTH, "mds.b")])
+    assert all_active(lab(("a", 11, 0, "up:active"), ("b", 13, 1, "up:active")), 2, without=[12])
+
+
+def test_an_mds_that_the_mon_does_not_know_is_named() -> None:
+    with pytest.raises(LabError, match=r"no mds\.c: mds\.a, mds\.b"):
+        gid(BOTH, "mds.c")
