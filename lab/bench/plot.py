@@ -50,7 +50,8 @@ def draw(cells: Sequence[Cell], title: str, path: Path) -> None:
             one.grid(alpha=0.25)
             one.spines[["top", "right"]].set_visible(False)
             one.set_ylim(bottom=0)
-        axes[0][0].legend(frameon=False)
+        handles, labels = axes[0][0].get_legend_handles_labels()
+        figure.legend(handles, labels, loc="outside lower center", ncols=4, frameon=False)
         figure.suptitle(title)
         figure.savefig(path, dpi=110)
     finally:

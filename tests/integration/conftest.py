@@ -23,8 +23,8 @@ def release(pytestconfig: pytest.Config) -> str:
 
 @pytest.fixture(scope="session")
 def lab(release: str) -> Iterator[Lab]:
-    # A dead manager is to be missed after 8 s, not 30.
-    conf = {"mon_mgr_beacon_grace": "8"}
+    # A dead manager is to be missed after 15 s, not 30; a living one may be held up for 8 by a busy machine.
+    conf = {"mon_mgr_beacon_grace": "15"}
     with Lab.up(name=f"it-{release}-{os.getpid()}", release=release, mds=4, mgr=2, conf=conf) as lab:
         yield lab
 

@@ -3,6 +3,7 @@
 
 import time
 from collections.abc import Callable, Iterator
+from typing import Any
 
 import pytest
 from support import FS, NOGROUP, Answer, Cluster, at_work, client, wait_for
@@ -38,7 +39,7 @@ def balanced(cluster: Cluster) -> Iterator[Cluster]:
     go_home(cluster)
     yield cluster
     cluster.partitioner("balance", "off", FS)
-    cluster.set(rank_capacity=0, hint_interval=60, hint_dead_band=0.1)
+    cluster.set(rank_capacity=0, hint_interval=60)
     go_home(cluster)
 
 
@@ -98,9 +99,13 @@ def pool_name(cluster: Cluster, number: int) -> str:
     return next(p["poolname"] for p in cluster.mon("osd lspools") if p["poolnum"] == number)
 
 
-def old_balancer_lines(cluster: Cluster) -> int:
-    lines = cluster.lab.ceph("log", "last", "1000", "warn", "cluster")
-    return str(lines).count("using old balancer")
+def old_balancer_lines(cluster: Cluster) -> list[str]:
+    """What MDSs said of using the built-in balancer, but for an OSD of a busy machine that was late.
+
+    An MDS gives the pool half a beat to read the policy, and the tests' beat is half of Ceph's.
+    """
+    lines = str(cluster.lab.ceph("log", "last", "1000", "warn", "cluster")).splitlines()
+    return [line for line in lines if "using old balancer" in line and "timed out" not in line]
 
 
 def give(cluster: Cluster, policy: str, *args: str) -> Answer:
@@ -121,6 +126,12 @@ def decided(cluster: Cluster, count: int = 1) -> Callable[[], bool]:
 
 def last_decision(cluster: Cluster, rank: int) -> str:
     return str(cluster.json("balance", "status", FS)["ranks"][rank]["decisions"][-1]["line"])
+
+
+def settled_hints(cluster: Cluster) -> dict[str, Any]:
+    """What the policy was told, without the forecast: on a busy machine the load itself comes and goes."""
+    hints = cluster.json("balance", "status", FS)["hints"]
+    return {name: value for name, value in hints.items() if name not in ("growth", "expires")}
 
 
 def in_place(cluster: Cluster) -> Callable[[], bool]:
@@ -172,18 +183,17 @@ def test_even_load_is_left_alone(balanced: Cluster, even: LoadSpec) -> None:
 
 
 def test_harmless_imbalance_is_left_alone_until_it_does_harm(balanced: Cluster, even: LoadSpec) -> None:
-    # On a busy machine the load itself comes and goes by more than the default's tenth.
-    balanced.set(rank_capacity=100_000, hint_dead_band=0.9)
+    balanced.set(rank_capacity=100_000)
     with at_work(balanced, even):
         balanced.partitioner("balance", "on", FS)
         wait_for("every rank has decided", decided(balanced, 2))
         before = exported(balanced)
-        first = balanced.json("balance", "status", FS)["object"]
+        first = settled_hints(balanced)
         time.sleep(6 * BEAT_S)
         assert exported(balanced) == before
-        assert balanced.json("balance", "status", FS)["object"] == first, "nothing to push"
+        assert settled_hints(balanced) == first
         balanced.set(rank_capacity=CAPACITY)
-        wait_for("new hints are pushed", lambda: balanced.json("balance", "status", FS)["object"] != first)
+        wait_for("new hints are pushed", lambda: settled_hints(balanced)["capacity"] == CAPACITY)
         wait_for("the load is spread", lambda: 0 < max(shares(balanced)) < 0.6)
         wait_for("objects that nobody reads any more are removed", lambda: len(objects(balanced)) <= 2)
 
