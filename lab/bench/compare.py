@@ -13,7 +13,7 @@ from lab.bench.figures import Cell
 Rows = Mapping[str, Sequence[Mapping[str, Any]]]
 """By workload: a row a cell."""
 BASE, LIMIT = "builtin", "oracle"
-_OWN = ("lunule-mindex", "lunule", "line")
+_OWN = ("line", "lunule-mindex", "lunule")
 
 
 def rows(cells: Sequence[Cell]) -> dict[str, list[dict[str, Any]]]:
@@ -132,11 +132,34 @@ def best_of_ours(found: Rows) -> str:
     return _table(head, lines)
 
 
+def of_one(found: Rows, balancer: str) -> str:
+    """One balancer's ratios to the built-in one and to the oracle, a row a workload."""
+    columns = {
+        "op/s / built-in": (paper.OPS, BASE),
+        "op/s / C / built-in": (paper.RANKS_WORTH, BASE),
+        "best ten seconds / built-in": (paper.PEAK, BASE),
+        "op/s / oracle": (paper.OPS, LIMIT),
+        "op/s / C / oracle": (paper.RANKS_WORTH, LIMIT),
+        "p99 completion / built-in": (paper.P99, BASE),
+        "mean IF / built-in": (paper.MEAN_IF, BASE),
+    }
+    lines = [
+        [
+            workload,
+            *(_shown(ratio(found, workload, what, balancer, against)) for what, against in columns.values()),
+        ]
+        for workload in found
+        if values(found, workload, balancer, paper.OPS)
+    ]
+    return _table(["", *columns], lines)
+
+
 def text(found: Rows) -> str:
     """All of it, in Markdown."""
     low, high = (100 * paper.IF_LOWER[key] for key in ("least", "most"))
     parts = [
         ("Our best policy", best_of_ours(found)),
+        *((name, of_one(found, name)) for name in _OWN),
         ("op/s against the built-in balancer", against_all(found, paper.OPS, BASE)),
         ("op/s, best ten seconds, against the built-in balancer", against_all(found, paper.PEAK, BASE)),
         (

@@ -110,6 +110,16 @@ def test_ratios_are_of_medians_with_the_worst_and_the_best_pair() -> None:
     assert compare.ratio(found, "nlp", "op/s", "lunule", "builtin") is None
 
 
+def test_each_of_our_policies_is_told_beside_the_built_in_one_and_the_oracle() -> None:
+    cells = [cell("builtin"), cell("line", 300.0), cell("lunule", 150.0), cell("oracle", 200.0)]
+    text = compare.text(compare.rows(cells))
+    assert "## line\n" in text
+    assert "## lunule\n" in text
+    assert "## lunule-mindex\n" not in text, "it has no cell"
+    row = next(line for line in compare.of_one(compare.rows(cells), "line").splitlines() if "web" in line)
+    assert row.split(" | ")[1:6] == ["3.00", "3.00", "3.00", "1.50", "1.50"]
+
+
 def test_what_has_no_ratio_has_no_table() -> None:
     text = compare.text(compare.rows([cell("builtin"), cell("lunule")]))
     assert "## op/s against the built-in balancer" in text
