@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: LGPL-2.1-or-later
-"""Quick commands to a lab's monitors and managers, through one connection held open in the sandbox."""
+"""Quick commands to a lab's monitors, managers and MDSs, through one connection held open in the sandbox."""
 
 import contextlib
 import json
@@ -46,7 +46,7 @@ class Monitor:
             raise
 
     def command(self, prefix: str, *, target: str = "mon", timeout: int = 30, **args: Any) -> str:
-        """Run a command of the monitors (or target="mgr") and return its output; timeout in seconds."""
+        """Run a command of the monitors (or of "mgr", or "mds.NAME") and return its output; timeout in s."""
         command = {"prefix": prefix, **args}
         with self._lock:
             assert self._process.stdin is not None

@@ -71,6 +71,15 @@ class Cluster:
         """A monitor's answer."""
         return self.lab.monitor.json(prefix, **args)
 
+    def module(self, command: str, **args: Any) -> str:
+        """The output of ``ceph mds_partitioner COMMAND``, without the tool: for what is asked often."""
+        command = f"mds_partitioner {command}"
+        return self.lab.monitor.command(command, target="mgr", timeout=int(PATIENCE), fs=FS, **args)
+
+    def module_json(self, command: str, **args: Any) -> Any:
+        """The same, as data."""
+        return json.loads(self.module(command, format="json", **args))
+
     def set(self, **options: object) -> None:
         """Options of the module."""
         for name, value in options.items():
@@ -104,11 +113,15 @@ class Cluster:
         done = self.lab.exec(["ceph", "tell", f"mds.{self.mds_of(rank)}", *command], timeout=60)
         return json.loads(done.stdout)
 
+    def ask(self, rank: int, prefix: str, **args: Any) -> Any:
+        """The same at the MDS's admin socket, for what is asked often."""
+        return self.lab.monitor.json(prefix, target=f"mds.{self.mds_of(rank)}", **args)
+
     def authority(self) -> dict[str, int]:
         """The rank that serves each subtree root, by path: what the MDSs say in ``get subtrees``."""
         found = {}
         for rank in range(4):
-            for subtree in self.tell(rank, "get", "subtrees"):
+            for subtree in self.ask(rank, "get subtrees"):
                 if subtree["is_auth"] and subtree["auth_first"] == rank:
                     found[subtree["dir"]["path"]] = rank
         return found
@@ -120,7 +133,7 @@ class Cluster:
 
     def setxattrs(self) -> int:
         """How many extended attributes the MDSs were asked to set since they started."""
-        counters = (self.tell(r, "perf", "dump", "mds_server")["mds_server"] for r in range(4))
+        counters = (self.ask(r, "perf dump", logger="mds_server")["mds_server"] for r in range(4))
         return sum(c["req_setxattr_latency"]["avgcount"] for c in counters)
 
     def health(self) -> dict[str, Any]:
@@ -138,7 +151,7 @@ class Cluster:
     def module_answers(self) -> bool:
         """Is the module of the active manager there and past its beginning?"""
         try:
-            self.lab.monitor.command("mds_partitioner partition ls", target="mgr", fs=FS)
+            self.module("partition ls")
         except (CommandError, LabError):
             return False
         return True
@@ -147,12 +160,12 @@ class Cluster:
 
     def status(self, plan: str | None = None) -> dict[str, Any]:
         """``partition status`` as data."""
-        name = [] if plan is None else [plan]
-        value: dict[str, Any] = self.json("partition", "status", FS, *name)
+        name = {} if plan is None else {"plan": plan}
+        value: dict[str, Any] = self.module_json("partition status", **name)
         return value
 
     def plans(self) -> list[dict[str, Any]]:
-        value: list[dict[str, Any]] = self.json("partition", "ls", FS)
+        value: list[dict[str, Any]] = self.module_json("partition ls")
         return value
 
     def wait_state(self, *states: str, seconds: float = PATIENCE) -> dict[str, Any]:
@@ -174,7 +187,7 @@ class Cluster:
         value: dict[str, Any] = {}
 
         def over() -> bool:
-            value.update(self.json("analyze", "status", FS))
+            value.update(self.module_json("analyze status"))
             return bool(value["state"] != "running")
 
         wait_for("analysis over", over)
@@ -188,12 +201,12 @@ class Cluster:
 
     def reset(self) -> None:
         """Back to a file system on rank 0 without plans, pins, masks, policies, and to the tests' options."""
-        self.partitioner("balance", "off", FS)
+        self.module("balance off")
         for plan in self.plans():
             if plan["state"] in ("running", "paused", "rolling-back"):
                 self.cli("mds_partitioner", "partition", "stop", FS)
         for plan in reversed(self.plans()):
-            self.partitioner("partition", "rm", str(plan["name"]), FS)
+            self.module("partition rm", plan=str(plan["name"]))
         self.set(**OPTIONS)
         self.fs_set("balance_automate", "false")
         self.fs_set("bal_rank_mask", "-1")

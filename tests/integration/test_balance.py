@@ -74,18 +74,18 @@ def owner(authority: dict[str, int], path: str) -> int:
 
 def shares(cluster: Cluster) -> list[float]:
     """Each rank's part of all requests."""
-    ranks = cluster.json("imbalance", FS)["ranks"]
+    ranks = cluster.module_json("imbalance")["ranks"]
     total = sum(r["requests"] for r in ranks)
     return [r["requests"] / total if total else 0.0 for r in ranks]
 
 
 def exported(cluster: Cluster) -> list[int]:
     """Inodes exported by each rank since its MDS started."""
-    return [cluster.tell(rank, "perf", "dump", "mds")["mds"]["exported_inodes"] for rank in range(4)]
+    return [cluster.ask(rank, "perf dump", logger="mds")["mds"]["exported_inodes"] for rank in range(4)]
 
 
 def imported(cluster: Cluster) -> list[int]:
-    return [cluster.tell(rank, "perf", "dump", "mds")["mds"]["imported_inodes"] for rank in range(4)]
+    return [cluster.ask(rank, "perf dump", logger="mds")["mds"]["imported_inodes"] for rank in range(4)]
 
 
 def objects(cluster: Cluster) -> list[str]:
@@ -118,19 +118,19 @@ def decided(cluster: Cluster, count: int = 1) -> Callable[[], bool]:
     """Has every rank decided so often?"""
 
     def enough() -> bool:
-        ranks = cluster.json("balance", "status", FS)["ranks"]
+        ranks = cluster.module_json("balance status")["ranks"]
         return all(len(rank["decisions"]) >= count for rank in ranks)
 
     return enough
 
 
 def last_decision(cluster: Cluster, rank: int) -> str:
-    return str(cluster.json("balance", "status", FS)["ranks"][rank]["decisions"][-1]["line"])
+    return str(cluster.module_json("balance status")["ranks"][rank]["decisions"][-1]["line"])
 
 
 def settled_hints(cluster: Cluster) -> dict[str, Any]:
     """What the policy was told, without the forecast: on a busy machine the load itself comes and goes."""
-    hints = cluster.json("balance", "status", FS)["hints"]
+    hints = cluster.module_json("balance status")["hints"]
     return {name: value for name, value in hints.items() if name not in ("growth", "expires")}
 
 
@@ -138,7 +138,7 @@ def in_place(cluster: Cluster) -> Callable[[], bool]:
     """Is the reported object the file system's policy? Between two readings new hints may be pushed."""
 
     def same() -> bool:
-        name = cluster.json("balance", "status", FS)["object"]
+        name = cluster.module_json("balance status")["object"]
         return bool(cluster.fs_settings()["balancer"] == name and name in objects(cluster))
 
     return same
