@@ -48,9 +48,11 @@ class _Item:
 
 
 def _assign(items: list[_Item], ranks: int) -> tuple[dict[str, int], list[float]]:
+    apart = [item for item in items if not item.whole]  # parents of what else is pinned
+    where = {item.directory.path: ranks - 1 for item in apart}
     loads = [0.0] * ranks
-    where = {}
-    for item in sorted(items, key=lambda item: -item.weight):
+    loads[-1] = sum(item.weight for item in apart)
+    for item in sorted((item for item in items if item.whole), key=lambda item: -item.weight):
         rank = loads.index(min(loads))
         where[item.directory.path] = rank
         loads[rank] += item.weight
@@ -60,8 +62,11 @@ def _assign(items: list[_Item], ranks: int) -> tuple[dict[str, int], list[float]
 def spread(demand: Mapping[str, float], ranks: int) -> dict[str, int]:
     """The rank of each directory that gets a pin."""
     items = [_Item(_tree(demand), whole=True)]
+    best, least = items, float("inf")
     while True:
         where, loads = _assign(items, ranks)
+        if max(loads) < least:
+            best, least = list(items), max(loads)
         if max(loads) <= _GOOD_ENOUGH * sum(loads) / ranks:
             break
         fullest = loads.index(max(loads))
@@ -77,7 +82,8 @@ def spread(demand: Mapping[str, float], ranks: int) -> dict[str, int]:
         if heaviest.directory.own:
             items.append(_Item(heaviest.directory, whole=False))
         items += [_Item(child, whole=True) for child in heaviest.directory.below.values()]
-    parents = {str(PurePosixPath(item.directory.path).parent) for item in items if item.directory.own}
+    where, _ = _assign(best, ranks)
+    parents = {str(PurePosixPath(item.directory.path).parent) for item in best if item.directory.own}
     pins = dict.fromkeys(parents, ranks - 1) | where
     return {path: rank for path, rank in pins.items() if path != "/"}
 

@@ -63,10 +63,13 @@ class Web(Workload):
         )
 
     def demand(self, paths: Mapping[str, str]) -> dict[str, float]:
-        """Requests for files in each directory."""
-        asked = Counter(
-            request.path.rpartition("/")[0] for request in weblog.requests(log(self.requests).splitlines())
-        )
+        """Requests for files in each directory, and for the names of directories, which clients forget."""
+        asked: Counter[str] = Counter()
+        for request in weblog.requests(log(self.requests).splitlines()):
+            place = request.path
+            while place:
+                place = place.rpartition("/")[0]
+                asked[place] += 1
         return {paths["web"] + place: float(count * self.clients) for place, count in asked.items()}
 
 

@@ -113,6 +113,19 @@ def test_the_oracle_has_the_parents_of_pinned_directories_on_the_highest_rank() 
     assert sorted(pins.values()) == sorted([*range(5), *range(5)])
 
 
+def test_the_oracle_keeps_what_it_takes_apart_on_the_highest_rank() -> None:
+    demand = {"/v/w": 3.0} | {f"/v/w/{k}": 2.0 for k in range(6)}
+    pins = oracle.spread(demand, 3)
+    assert pins["/v/w"] == pins["/v"] == 2
+    assert sorted(pins[f"/v/w/{k}"] for k in range(6)) == [0, 0, 0, 1, 1, 2]
+
+
+def test_web_tells_the_oracle_of_the_names_on_the_way_to_a_file() -> None:
+    demand = WORKLOADS["web"].demand(paths_of("web"))
+    root = paths_of("web")["web"]
+    assert demand[root] == max(demand.values()) == 120_000, "every request passes through it"
+
+
 def orders(tmp_path: Path, *extra: str) -> list[Order]:
     return _orders(_arguments(["--out", str(tmp_path), "--report-only", *extra]))
 
