@@ -142,9 +142,9 @@ def _capacity(analysis: dict[str, Any]) -> Capacity:
 def _partition(
     lab: Lab, heavy: str, telling: Telling, watch: Watch, record: Record
 ) -> tuple[dict[str, Any], dict[str, Any]]:
-    telling.heading(f"4. ceph mds_partitioner partition plan --heavy {heavy} --to-auth")
+    telling.heading(f"4. ceph mds_partitioner partition plan --heavy {heavy}")
     with telling.step("plan"):
-        plan = module.ask(lab, "partition plan", heavy=heavy, to_auth=True, plan="demo")
+        plan = module.ask(lab, "partition plan", heavy=heavy, plan="demo")
         text = module.text(lab, "partition start", plan="demo", dry_run=True)
     telling.say(text)
     telling.heading("5. ceph mds_partitioner partition start")
