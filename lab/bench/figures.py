@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: LGPL-2.1-or-later
 """Figures from a cell's raw result: pure functions of what was sampled."""
 
+import math
 from collections.abc import Mapping, Sequence
 from itertools import pairwise
 from typing import Any
@@ -68,6 +69,12 @@ def throughput(cell: Cell, span: Sequence[float]) -> float:
     """Mean op/s of all clients in a span."""
     done: float = sum(row[1] for row in cell["clients"] if span[0] < row[0] <= span[1])
     return done / (span[1] - span[0])
+
+
+def by_second(series: Sequence[tuple[float, float]]) -> dict[int, float]:
+    """A series of (s, value) by whole seconds, so that runs can be laid beside each other."""
+    # Not round(), whose halves go to the even second: a run that began at a half would have only those.
+    return {math.floor(t + 0.5): value for t, value in series}
 
 
 def moving(cell: Cell, span: Sequence[float]) -> list[tuple[float, float]]:

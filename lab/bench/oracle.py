@@ -62,11 +62,11 @@ def _assign(items: list[_Item], ranks: int) -> tuple[dict[str, int], list[float]
 def spread(demand: Mapping[str, float], ranks: int) -> dict[str, int]:
     """The rank of each directory that gets a pin."""
     items = [_Item(_tree(demand), whole=True)]
-    best, least = items, float("inf")
+    best, placed, least = items, dict[str, int](), float("inf")
     while True:
         where, loads = _assign(items, ranks)
         if max(loads) < least:
-            best, least = list(items), max(loads)
+            best, placed, least = list(items), where, max(loads)
         if max(loads) <= _GOOD_ENOUGH * sum(loads) / ranks:
             break
         fullest = loads.index(max(loads))
@@ -82,9 +82,8 @@ def spread(demand: Mapping[str, float], ranks: int) -> dict[str, int]:
         if heaviest.directory.own:
             items.append(_Item(heaviest.directory, whole=False))
         items += [_Item(child, whole=True) for child in heaviest.directory.below.values()]
-    where, _ = _assign(best, ranks)
     parents = {str(PurePosixPath(item.directory.path).parent) for item in best if item.directory.own}
-    pins = dict.fromkeys(parents, ranks - 1) | where
+    pins = dict.fromkeys(parents, ranks - 1) | placed
     return {path: rank for path, rank in pins.items() if path != "/"}
 
 

@@ -11,8 +11,6 @@ from lab.bench.figures import Cell
 from lab.bench.plots.canvas import COLOURS
 from lab.demo.factor import THRESHOLD
 
-STEP_S = 1.0
-
 
 def draw(cells: Sequence[Cell], title: str, path: Path) -> None:
     """One line a balancer: the median over its runs; a band from the lowest to the highest."""
@@ -80,7 +78,7 @@ def _migrated(cell: Cell, phase: str) -> Series:
 
 def _band(axes: Any, runs: Sequence[Series], label: str, colour: str) -> None:
     """Runs are brought to whole seconds; only seconds that all of them have are drawn."""
-    by_second = [{round(t / STEP_S): value for t, value in run} for run in runs]
+    by_second = [figures.by_second(run) for run in runs]
     seconds = sorted(set.intersection(*(set(run) for run in by_second))) if by_second else []
     columns = [[run[second] for run in by_second] for second in seconds]
     axes.plot(seconds, [statistics.median(c) for c in columns], color=colour, linewidth=1.8, label=label)

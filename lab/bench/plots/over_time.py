@@ -1,7 +1,6 @@
 # SPDX-License-Identifier: LGPL-2.1-or-later
 """Figures 6, 7 and 9: a panel a workload, a line a balancer: the median of its runs, and a band of all."""
 
-import math
 import statistics
 from collections.abc import Callable, Sequence
 from pathlib import Path
@@ -30,8 +29,7 @@ def throughput(cell: Cell, capacity: float) -> Series:
 
 def band(axes: Any, runs: Sequence[Series], label: str, colour: str) -> None:
     """Runs end at different times: each second has the median of those that still are."""
-    # Not round(), whose halves go to the even second: a run that began at a half has only those.
-    by_second = [{math.floor(t + 0.5): value for t, value in run} for run in runs]
+    by_second = [figures.by_second(run) for run in runs]
     seconds = sorted(set().union(*by_second))
     columns = [[run[second] for run in by_second if second in run] for second in seconds]
     axes.plot(seconds, [statistics.median(c) for c in columns], color=colour, linewidth=1.6, label=label)
