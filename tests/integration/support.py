@@ -45,6 +45,13 @@ def wait_for(what: str, condition: Callable[[], T], seconds: float = PATIENCE) -
         time.sleep(POLL)
 
 
+def owner(authority: dict[str, int], path: str) -> int:
+    """The rank of the nearest subtree at or above a path."""
+    while path not in authority and path:
+        path = path.rpartition("/")[0]
+    return authority.get(path, 0)
+
+
 class Cluster:
     """One lab with the module enabled."""
 

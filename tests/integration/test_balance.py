@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterator
 from typing import Any
 
 import pytest
-from support import FS, NOGROUP, Answer, Cluster, at_work, client, wait_for
+from support import FS, NOGROUP, Answer, Cluster, at_work, client, owner, wait_for
 
 from lab.clients.spec import LoadSpec
 
@@ -63,13 +63,6 @@ def place(cluster: Cluster, ranks: dict[str, int]) -> None:
         return not wrong
 
     wait_for(f"placed as {ranks}", there)
-
-
-def owner(authority: dict[str, int], path: str) -> int:
-    """The rank of the nearest subtree at or above a path."""
-    while path not in authority and path:
-        path = path.rpartition("/")[0]
-    return authority.get(path, 0)
 
 
 def shares(cluster: Cluster) -> list[float]:

@@ -4,7 +4,7 @@
 from typing import Any
 
 import pytest
-from support import FS, HEAVY, LIGHT, NOGROUP, Cluster, at_work, wait_for
+from support import FS, HEAVY, LIGHT, NOGROUP, Cluster, at_work, owner, wait_for
 
 from lab.clients.spec import LoadSpec
 
@@ -18,7 +18,7 @@ def pinned_by(plan: dict[str, Any]) -> dict[str, int]:
 
 def settled(cluster: Cluster, pins: dict[str, int]) -> bool:
     authority = cluster.authority()
-    return all(authority.get(path, 0) == rank for path, rank in pins.items())
+    return all(owner(authority, path) == rank for path, rank in pins.items())
 
 
 def test_fanout_pins_appear_in_get_subtrees_and_are_rolled_back(analyzed: Cluster) -> None:

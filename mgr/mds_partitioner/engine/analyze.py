@@ -37,7 +37,7 @@ def analyze(args: Args) -> dict[str, Json]:
     return judge_loads(window, loads) | {
         "workload": work.points.tolist(),
         "share": {"wss": work.wss.tolist(), "reqs": work.reqs.tolist(), "rentries": work.rentries.tolist()},
-        "class": classes(work.points, fair),
+        "class": classes(work, fair),
         "fair_share": fair,
         "recommended": asdict(advice),
     }

@@ -1,9 +1,14 @@
 # SPDX-License-Identifier: LGPL-2.1-or-later
-"""Heavy, moderate and light subvolumes (LINE, "Our Idea: Combine Two Approaches"; DESIGN.md section 4)."""
+"""Heavy, moderate and light subvolumes (LINE, "Our Idea: Combine Two Approaches"; DESIGN.md section 4).
+
+Beyond LINE, requests alone can make a subvolume heavy: three fifths of its points are of inodes, and a rank that
+has room for all inodes of a small, busy subvolume may yet not have the time for its requests.
+"""
 
 import numpy as np
 
 from .arrays import Bools, Floats
+from .workload import Workload
 
 HEAVY, MODERATE, LIGHT = "heavy", "moderate", "light"
 MODERATE_SHARE = 0.1
@@ -14,16 +19,18 @@ def fair_share(points: Floats, ranks: int) -> float:
     return float(points.sum()) / ranks
 
 
-def is_heavy(points: Floats, fair: float) -> Bools:
+def weight(work: Workload) -> Floats:
+    """(subvolumes,): workload points, or what they were by requests alone, whichever is more."""
+    return np.maximum(work.points, work.by_requests)
+
+
+def is_heavy(work: Workload, fair: float) -> Bools:
     """More than one rank's fair share; the margin keeps rounding from making a lone subvolume heavy."""
-    return np.asarray(points > fair * (1.0 + 1e-9))
+    return np.asarray(weight(work) > fair * (1.0 + 1e-9))
 
 
-def classes(points: Floats, fair: float) -> list[str]:
-    """The class of each subvolume: heavy above the fair share, moderate from a tenth of it, else light.
-
-    points: (subvolumes,), workload points.
-    """
-    moderate = (points >= MODERATE_SHARE * fair) & (points > 0.0)
-    names: list[str] = np.where(is_heavy(points, fair), HEAVY, np.where(moderate, MODERATE, LIGHT)).tolist()
+def classes(work: Workload, fair: float) -> list[str]:
+    """The class of each subvolume: heavy above the fair share, moderate from a tenth of it, else light."""
+    moderate = (weight(work) >= MODERATE_SHARE * fair) & (weight(work) > 0.0)
+    names: list[str] = np.where(is_heavy(work, fair), HEAVY, np.where(moderate, MODERATE, LIGHT)).tolist()
     return names

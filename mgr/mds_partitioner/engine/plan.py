@@ -136,7 +136,7 @@ def plan(args: Args) -> dict[str, Json]:
     uneven = [imbalance(values, request.capacity, request.smoothness).factor for values in load]
     return {
         "workload": request.work.points.tolist(),
-        "class": classes(request.work.points, request.fair),
+        "class": classes(request.work, request.fair),
         "fair_share": request.fair,
         "new": new_ranks(request, proposal.after, moved),
         "reason": reason_codes(request, proposal, moved),

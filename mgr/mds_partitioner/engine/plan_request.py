@@ -133,13 +133,14 @@ def read_plan(args: Args) -> PlanRequest:
     work = workload(wss, reqs, rentries)
     fair = fair_share(work.points, len(usable))
     stays = np.array([code is not None for code in fixed], dtype=np.bool_).reshape(-1)
-    heavy = is_heavy(work.points, fair) & ~stays
+    heavy = is_heavy(work, fair) & ~stays
     children = read_children(mapping(args, "children"), wss.size, number_of)
     mask = ranks_or_none(args, "current_mask")
     instance = Instance(
         usable=len(usable),
         ranks=len(ranks),
         w=work.points,
+        q=work.by_requests,
         s=wss,
         fixed=stays,
         heavy=heavy,

@@ -18,6 +18,11 @@ class Workload:
     reqs: Floats
     rentries: Floats
 
+    @property
+    def by_requests(self) -> Floats:
+        """(subvolumes,): the points, were requests all that counts; their sum is that of the points."""
+        return np.asarray(self.reqs * self.points.sum())
+
 
 def share(values: Floats) -> Floats:
     """Each value over their sum; zeros when the sum is 0."""

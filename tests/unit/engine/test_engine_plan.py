@@ -64,12 +64,27 @@ def test_a_plan_that_is_not_worthwhile_changes_nothing(args: dict[str, Any]) -> 
         assert result["rank_workload_after"] == result["rank_workload_before"]
 
 
-@given(requests(outsiders=False).map(lambda args: args | {"cache_inodes": 1e9}))
+def hottest(args: dict[str, Any], result: dict[str, Any], placement: list[list[int]]) -> float:
+    """The most requests of heavies on one rank, of all requests."""
+    asked = args["subvolumes"]["reqs"]
+    hot = dict.fromkeys(args["ranks"], 0.0)
+    for own, name, fixed, reqs in zip(
+        placement, result["class"], args["subvolumes"]["fixed"], asked, strict=True
+    ):
+        for rank in own if name == "heavy" and fixed is None else ():
+            hot[rank] += reqs / len(own)
+    return max(hot.values()) / max(sum(asked), 1)
+
+
+@given(requests(outsiders=False).map(lambda args: args | {"cache_inodes": 1e9, "current_mask": None}))
 def test_where_nothing_must_move_a_plan_gains_at_least_the_least_gain(args: dict[str, Any]) -> None:
     result = answer(args)
     before, after = result["fullest_before"]["value"], result["fullest_after"]["value"]
+    points, bound = sum(result["workload"]), result["lower_bound"]
+    placements = args["subvolumes"]["current"], result["new"]
+    hot = [max(0.0, hottest(args, result, own) * points - bound) for own in placements]
     if result["worthwhile"]:
-        assert before > after * (1 + args["min_gain"])
+        assert before + hot[0] > (after + hot[1]) * (1 + args["min_gain"])
     else:
         assert after == before
 
@@ -253,6 +268,41 @@ def test_light_subvolumes_share_ranks_with_heavy_ones_where_that_lowers_the_full
     args = arguments([[0]] * 11, wss=sizes, reqs=sizes, rentries=sizes, ranks=[0, 1], all_ranks=[0, 1])
     result = answer(args)
     assert result["fullest_after"]["value"] == pytest.approx(250)
+
+
+@pytest.mark.parametrize("mode", ["mask", "fanout"])
+def test_a_small_busy_subvolume_does_not_stay_on_one_rank(mode: str) -> None:
+    """As the web server's files in a mix of workloads: a quarter of the requests, hardly an inode."""
+    args = arguments(
+        [[0]] * 4,
+        wss=[1_000] * 3 + [10],
+        reqs=[25] * 4,
+        rentries=[1_000] * 3 + [10],
+        ranks=[0, 1, 2, 3, 4],
+        all_ranks=[0, 1, 2, 3, 4],
+        heavy_mode=mode,
+    )
+    result = answer(args)
+    assert result["class"] == ["heavy"] * 4
+    assert len(result["new"][3]) > 1
+    assert hottest(args, result, result["new"]) <= 0.2 * 1.01
+    assert again(args, result)["worthwhile"] is False
+
+
+def test_balanced_points_are_not_enough_where_one_rank_has_all_the_requests() -> None:
+    ranks = [0, 1, 2, 3]
+    args = arguments(
+        [[0], [1], [2], [3]],
+        wss=[1, 33, 33, 33],
+        reqs=[97, 1, 1, 1],
+        rentries=[1, 33, 33, 33],
+        ranks=ranks,
+        all_ranks=ranks,
+        heavy_mode="fanout",
+    )
+    result = answer(args)
+    assert result["worthwhile"] is True
+    assert hottest(args, result, result["new"]) <= 0.25 * 1.01
 
 
 def test_the_children_of_a_fanned_out_heavy_go_to_its_ranks_and_stay_there() -> None:

@@ -4,7 +4,7 @@
 import numpy as np
 import pytest
 from engine.classes import HEAVY, LIGHT, MODERATE, classes, fair_share
-from engine.workload import workload
+from engine.workload import Workload, workload
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -13,9 +13,13 @@ TABLE = st.lists(
 )
 
 
-def points(rows: list[tuple[int, int, int]]) -> list[float]:
+def work(rows: list[tuple[int, int, int]]) -> Workload:
     wss, reqs, rentries = (np.array(column, dtype=float) for column in zip(*rows, strict=True))
-    values: list[float] = workload(wss, reqs, rentries).points.tolist()
+    return workload(wss, reqs, rentries)
+
+
+def points(rows: list[tuple[int, int, int]]) -> list[float]:
+    values: list[float] = work(rows).points.tolist()
     return values
 
 
@@ -51,20 +55,35 @@ def test_idle_subvolumes_have_no_workload(count: int) -> None:
 
 @given(TABLE, st.integers(1, 50))
 def test_only_more_than_a_fair_share_is_heavy(rows: list[tuple[int, int, int]], ranks: int) -> None:
-    values = np.array(points(rows))
-    fair = fair_share(values, ranks)
-    for value, name in zip(values, classes(values, fair), strict=True):
+    values = work(rows)
+    fair = fair_share(values.points, ranks)
+    larger = np.maximum(values.points, values.by_requests)
+    for value, name in zip(larger, classes(values, fair), strict=True):
         assert (name == HEAVY) <= (value > fair)
         assert (name == LIGHT) <= (value < 0.1 * fair or value == 0)
-    assert classes(values, fair).count(HEAVY) < max(ranks, 2)
+    assert classes(values, fair).count(HEAVY) < max(2 * ranks, 2)
 
 
 def test_a_tenth_of_the_fair_share_is_moderate() -> None:
-    values = np.array([200.0, 100.0, 10.0, 9.9])
+    values = Workload(np.array([200.0, 100.0, 10.0, 9.9]), *[np.zeros(4)] * 3)
     assert classes(values, 100.0) == [HEAVY, MODERATE, MODERATE, LIGHT]
+
+
+def test_more_than_a_fair_share_of_the_requests_is_heavy_however_few_the_inodes() -> None:
+    rows = [(1_000, 25, 1_000)] * 3 + [(10, 25, 10)]
+    values = work(rows)
+    assert values.points[3] < fair_share(values.points, 5)
+    assert classes(values, fair_share(values.points, 5)) == [HEAVY] * 4
+
+
+@given(TABLE)
+def test_the_points_by_requests_alone_are_as_many_as_the_points(rows: list[tuple[int, int, int]]) -> None:
+    values = work(rows)
+    asked = sum(reqs for _, reqs, _ in rows) > 0
+    assert sum(values.by_requests) == pytest.approx(sum(values.points) * asked)
 
 
 @given(TABLE)
 def test_with_one_rank_nothing_is_heavy(rows: list[tuple[int, int, int]]) -> None:
-    values = np.array(points(rows))
-    assert HEAVY not in classes(values, fair_share(values, 1))
+    values = work(rows)
+    assert HEAVY not in classes(values, fair_share(values.points, 1))

@@ -39,7 +39,8 @@ def room_a_rank(instance: Instance) -> float:
 
 def badness(instance: Instance, placement: Placement) -> float:
     """What a plan is to lower: the fullest usable rank's workload, as a multiple of the lower bound, plus
-    the part by which the working sets on some usable rank exceed its room.
+    the parts by which the working sets on some usable rank exceed its room, and the heavies' requests on one
+    its bound.
 
     A subvolume too large for any rank counts as filling one: nothing can be done about the rest of it.
     """
@@ -48,8 +49,10 @@ def badness(instance: Instance, placement: Placement) -> float:
     sizes = np.where(split, instance.s, np.minimum(instance.s, room))
     loads = rank_loads(placement, instance.w, instance.ranks)[: instance.usable]
     inodes = rank_loads(placement, sizes, instance.ranks)[: instance.usable]
+    hot = rank_loads(placement, instance.q * instance.heavy, instance.ranks)[: instance.usable]
     crammed = max(0.0, float(inodes.max()) / room - 1.0)
-    return float(loads.max()) / max(lower_bound(instance), 1e-300) + crammed
+    lower = max(lower_bound(instance), 1e-300)
+    return float(loads.max()) / lower + crammed + max(0.0, float(hot.max()) / lower - 1.0)
 
 
 def worth(old: float, new: float, instance: Instance) -> bool:

@@ -20,13 +20,15 @@ Ranks = tuple[tuple[int, ...], ...]
 class Stage:
     """What the heavies' ranks are chosen by.
 
-    w (points), s (inodes), homes (usable ranks each is on), most (ranks it can be split over): one a heavy,
-    the heaviest first; base_w, base_s: (ranks,), what is there whatever is chosen; crowd: the other items
-    where they are; largest, rest: the other items' workload, the largest descending and the sum of the
-    rest; lower: the lower bound, points; room: inodes a rank; mask: the usable ranks of the current mask.
+    w (points), q (points by requests alone), s (inodes), homes (usable ranks each is on), most (ranks it can
+    be split over): one a heavy, the heaviest first; base_w, base_s: (ranks,), what is there whatever is
+    chosen; crowd: the other items where they are; largest, rest: the other items' workload, the largest
+    descending and the sum of the rest; lower: the lower bound, points; room: inodes a rank; mask: the usable
+    ranks of the current mask.
     """
 
     w: tuple[float, ...]
+    q: tuple[float, ...]
     s: tuple[float, ...]
     homes: Ranks
     most: tuple[int, ...]
@@ -42,21 +44,29 @@ class Stage:
 
 @dataclass(frozen=True)
 class Choice:
-    """ranks: one tuple a heavy; level: workload points the fullest rank is expected to reach."""
+    """ranks: one tuple a heavy; level: workload points the fullest rank is expected to reach; cost: level, or
+    the heavies' requests on one rank in points where these are more."""
 
     ranks: Ranks
     level: float
+    cost: float
 
 
-def emptiest(
-    stage: Stage, load: Floats, *, piece: float, target: float, favour: Floats, count: int
-) -> tuple[int, ...]:
-    """count ranks for a piece each: least above the target, most favoured, fewest items to leave, lowest."""
-    over = np.maximum(load + piece - target, 0.0)
+def excess(load: Floats, target: float) -> Floats:
+    """(ranks,): what each is above the target by, 0 within the tolerance."""
+    over = np.maximum(load - target, 0.0)
     over[over <= TOLERANCE * target] = 0.0
-    leavers = stage.crowd.leavers(np.maximum(target * (1.0 + TOLERANCE) - load - piece, 0.0))
-    order = np.lexsort((leavers, -favour, over))
-    return tuple(sorted(order[:count].tolist()))
+    return over
+
+
+def emptiest(stage: Stage, load: Floats, over: Floats, target: float, favour: Floats) -> list[int]:
+    """The ranks, those first that are over the least, most favoured, with fewest items to leave, lowest.
+
+    load (points), over, favour: (ranks,); load and over are with the piece that is to be placed.
+    """
+    leavers = stage.crowd.leavers(np.maximum(target * (1.0 + TOLERANCE) - load, 0.0))
+    order: list[int] = np.lexsort((leavers, -favour, over)).tolist()
+    return order
 
 
 def expected(stage: Stage, ranks: Ranks) -> float:
@@ -70,31 +80,40 @@ def expected(stage: Stage, ranks: Ranks) -> float:
     return max(lumpy_level(load, stage.largest, stage.rest), crammed if crammed > stage.lower else 0.0)
 
 
+def hottest(stage: Stage, ranks: Ranks) -> float:
+    """The most requests of heavies on one rank, in points."""
+    hot = np.zeros(stage.base_w.size)
+    for points, own in zip(stage.q, ranks, strict=True):
+        hot[list(own)] += points / len(own)
+    return float(hot.max())
+
+
+def choice(stage: Stage, ranks: Ranks) -> Choice:
+    level = expected(stage, ranks)
+    return Choice(ranks, level, max(level, hottest(stage, ranks)))
+
+
 def best(
     stage: Stage, tried: list[tuple[int, float, Callable[[], Ranks]]], current: Callable[[], Ranks] | None
 ) -> Choice:
-    """The choice with the lowest expected level, on fewest ranks among equals; the current one if it is as
-    good.
+    """The choice with the lowest cost, on fewest ranks among equals; the current one if it is as good.
 
-    tried: (pieces, level that it cannot beat, how to make it), in any order.
+    tried: (pieces, cost that it cannot beat, how to make it), in any order.
     """
     found: list[tuple[int, Choice]] = []
     lowest = np.inf
     for pieces, floor, make in sorted(tried, key=lambda t: (t[1], t[0]))[:MOST_TRIED]:
         if floor > lowest * (1.0 + TIE):
             break
-        ranks = make()
-        level = expected(stage, ranks)
-        found.append((pieces, Choice(ranks, level)))
-        lowest = min(lowest, level)
+        found.append((pieces, choice(stage, make())))
+        lowest = min(lowest, found[-1][1].cost)
         if lowest <= stage.lower * (1.0 + TIE):
             break
     if current is not None:
-        ranks = current()
-        level = expected(stage, ranks)
-        if level <= lowest * (1.0 + TOLERANCE):
-            return Choice(ranks, level)
-    return min((f for f in found if f[1].level <= lowest * (1.0 + TIE)), key=lambda f: f[0])[1]
+        now = choice(stage, current())
+        if now.cost <= lowest * (1.0 + TOLERANCE):
+            return now
+    return min((f for f in found if f[1].cost <= lowest * (1.0 + TIE)), key=lambda f: f[0])[1]
 
 
 def floor_level(stage: Stage, pieces: Floats, inodes: Floats) -> float:
@@ -109,64 +128,70 @@ def choose_pool(stage: Stage) -> Choice:
     mean, and the current mask.
     """
     ranks = stage.base_w.size
-    work, inodes = sum(stage.w), sum(stage.s)
+    work, requests, inodes = sum(stage.w), sum(stage.q), sum(stage.s)
     favour = np.zeros(ranks)
     for points, own in zip(stage.w, stage.homes, strict=True):
         favour[list(own)] += points
     favour[list(stage.mask)] += 2.0 * work
 
-    def pool(k: int) -> Callable[[], Ranks]:
-        target = floor_level(stage, np.array([work / k]), np.array([inodes / k]))
-        return lambda: (
-            (emptiest(stage, stage.base_w, piece=work / k, target=target, favour=favour, count=k),)
-            * len(stage.w)
-        )
+    def level(k: int) -> float:
+        return floor_level(stage, np.array([work / k]), np.array([inodes / k]))
 
-    even = int(np.ceil(max(work / stage.lower, inodes / stage.room)))
+    def pool(k: int) -> Callable[[], Ranks]:
+        load, target = stage.base_w + work / k, level(k)
+        over = excess(load, target)
+        return lambda: (tuple(sorted(emptiest(stage, load, over, target, favour)[:k])),) * len(stage.w)
+
+    even = int(np.ceil(max(work / stage.lower, requests / stage.lower, inodes / stage.room)))
     near = range(max(1, even - 8), min(ranks, even + 24) + 1)
     far = (min(ranks, even * factor) for factor in (2, 3, 4, ranks))
-    tried = [
-        (k, floor_level(stage, np.array([work / k]), np.array([inodes / k])), pool(k))
-        for k in {*near, *far}
-        if k >= 1
-    ]
+    tried = [(k, max(level(k), requests / k), pool(k)) for k in {*near, *far} if k >= 1]
     current = (lambda: (stage.mask,) * len(stage.w)) if stage.mask else None
     return best(stage, tried, current)
+
+
+def larger(stage: Stage) -> Floats:
+    """(heavies,): points, or those by requests alone."""
+    return np.maximum(np.array(stage.w), np.array(stage.q))
 
 
 def choose_fanout(stage: Stage) -> Choice:
     """Mode FANOUT: each heavy gets ranks of its own number, and bears a k-th of itself on each of its k.
 
-    Tried: k = ceil(w / T) for targets T from a quarter of the lower bound up over the values at which some k
-    changes; and as many ranks as each has now.
+    Tried: k = ceil(max(w, q) / T) for targets T from a quarter of the lower bound up over the values at which
+    some k changes; and as many ranks as each has now.
     """
     ranks = stage.base_w.size
-    w, most = np.array(stage.w), np.minimum(np.array(stage.most), ranks)
-    steps = np.unique(np.concatenate([p / np.arange(1, min(ranks, 4 * ranks) + 1) for p in stage.w]))
+    large, most = larger(stage), np.minimum(np.array(stage.most), ranks)
+    steps = np.unique(np.concatenate([p / np.arange(1, ranks + 1) for p in large.tolist()]))
     steps = steps[steps >= stage.lower][:24]
     targets = [stage.lower / 4, stage.lower / 3, stage.lower / 2, stage.lower, *steps.tolist()]
-    splits = {tuple(np.clip(np.ceil(w / t - 1e-9).astype(int), 1, most).tolist()) for t in targets}
+    splits = {tuple(np.clip(np.ceil(large / t - 1e-9).astype(int), 1, most).tolist()) for t in targets}
     now = tuple(min(len(own), limit) for own, limit in zip(stage.homes, most.tolist(), strict=True))
+
+    def floor(split: tuple[int, ...]) -> float:
+        return floor_level(stage, large / np.array(split), np.array(stage.s) / np.array(split))
 
     def fan(split: tuple[int, ...]) -> Callable[[], Ranks]:
         return lambda: fan_out(stage, split)
 
-    tried = [
-        (sum(split), floor_level(stage, w / np.array(split), np.array(stage.s) / np.array(split)), fan(split))
-        for split in splits
-    ]
+    tried = [(sum(split), floor(split), fan(split)) for split in splits]
     return best(stage, tried, fan(now) if all(now) else None)
 
 
 def fan_out(stage: Stage, split: tuple[int, ...]) -> Ranks:
     """Ranks for each heavy's pieces, the largest pieces first, on the ranks it has as far as they fit."""
-    pieces = np.array(stage.w) / np.array(split)
+    pieces, requests = np.array(stage.w) / np.array(split), np.array(stage.q) / np.array(split)
     target = floor_level(stage, pieces, np.array(stage.s) / np.array(split))
-    load = stage.base_w.copy()
+    most = max(target, float(requests.max()))
+    load, hot = stage.base_w.copy(), np.zeros(stage.base_w.size)
     given: dict[int, tuple[int, ...]] = {}
-    for h in np.argsort(-pieces, kind="stable").tolist():
+    for h in np.argsort(-larger(stage) / np.array(split), kind="stable").tolist():
         favour = np.zeros(load.size)
         favour[list(stage.homes[h])] = 1.0
-        given[h] = emptiest(stage, load, piece=float(pieces[h]), target=target, favour=favour, count=split[h])
+        over = np.maximum(excess(load + pieces[h], target), excess(hot + requests[h], most))
+        order = emptiest(stage, load + pieces[h], over, target, favour)
+        given[h] = tuple(sorted(order[: split[h]]))
         load[list(given[h])] += pieces[h]
+        hot[list(given[h])] += requests[h]
     return tuple(given[h] for h in range(len(split)))

@@ -27,8 +27,9 @@ class Placement:
 class Instance:
     """A planning problem.
 
-    usable: ranks that may be given out; ranks: ranks that exist; w: workload points, s: working set in
-    inodes, fixed: stays where it is, heavy: gets several ranks, (subvolumes,) each (never both); current:
+    usable: ranks that may be given out; ranks: ranks that exist; w: workload points, q: the same by
+    requests alone, s: working set in inodes, fixed: stays where it is, heavy: gets several ranks,
+    (subvolumes,) each (never both); current:
     heavies are in its `several`; mask: the ranks that the heavies share now (mode MASK), or None; children:
     how many pieces a heavy has, where known (mode FANOUT); cache: inodes a rank holds.
     """
@@ -36,6 +37,7 @@ class Instance:
     usable: int
     ranks: int
     w: Floats
+    q: Floats
     s: Floats
     fixed: Bools
     heavy: Bools

@@ -7,7 +7,7 @@ from ..arrays import Bools, Floats, Ints
 from .bounds import fixed_part, lower_bound, room_a_rank
 from .evict import movers
 from .fill import fill
-from .heavies import Choice, Stage, choose_fanout, choose_pool, expected
+from .heavies import Choice, Stage, choice, choose_fanout, choose_pool
 from .instance import MASK, SEVERAL, TOLERANCE, Instance, Placement
 from .task import Task, totals
 
@@ -51,6 +51,7 @@ def stage(instance: Instance, home: Ints, free: Bools, base_w: Floats, base_s: F
     heavies = instance.heavies
     return Stage(
         w=tuple(instance.w[heavies].tolist()),
+        q=tuple(instance.q[heavies].tolist()),
         s=tuple(instance.s[heavies].tolist()),
         homes=tuple(instance.usable_part(instance.current.several[h]) for h in heavies),
         most=tuple(max(1, instance.children.get(h, instance.usable)) for h in heavies),
@@ -67,7 +68,7 @@ def stage(instance: Instance, home: Ints, free: Bools, base_w: Floats, base_s: F
 
 def choose(instance: Instance, problem: Stage) -> Choice:
     if not problem.w:
-        return Choice((), expected(problem, ()))
+        return choice(problem, ())
     return choose_pool(problem) if instance.mode == MASK else choose_fanout(problem)
 
 
