@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: LGPL-2.1-or-later
 """Heavy, moderate and light subvolumes (LINE, "Our Idea: Combine Two Approaches"; DESIGN.md section 4).
 
-Beyond LINE, requests alone can make a subvolume heavy: three fifths of its points are of inodes, and a rank that
-has room for all inodes of a small, busy subvolume may yet not have the time for its requests.
+Beyond LINE, requests alone can make a subvolume heavy: three fifths of its points are of inodes, and a rank
+that has room for all inodes of a small, busy subvolume may yet not have the time for its requests.
 """
 
 import numpy as np
@@ -21,7 +21,7 @@ def fair_share(points: Floats, ranks: int) -> float:
 
 def weight(work: Workload) -> Floats:
     """(subvolumes,): workload points, or what they were by requests alone, whichever is more."""
-    return np.maximum(work.points, work.by_requests)
+    return np.asarray(np.maximum(work.points, work.by_requests))
 
 
 def is_heavy(work: Workload, fair: float) -> Bools:

@@ -152,7 +152,7 @@ def choose_pool(stage: Stage) -> Choice:
 
 def larger(stage: Stage) -> Floats:
     """(heavies,): points, or those by requests alone."""
-    return np.maximum(np.array(stage.w), np.array(stage.q))
+    return np.asarray(np.maximum(np.array(stage.w), np.array(stage.q)))
 
 
 def choose_fanout(stage: Stage) -> Choice:
