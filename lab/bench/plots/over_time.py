@@ -59,4 +59,6 @@ def draw(
             panel.set_xlabel("seconds")
             panel.set_ylim(bottom=0)
         axes[0][0].set_ylabel(label)
-        axes[0][0].legend(frameon=False, fontsize=8)
+        handles, labels = axes[0][0].get_legend_handles_labels()
+        across = 4 if columns == 1 else len(labels)
+        axes[0][0].figure.legend(handles, labels, loc="outside lower center", ncols=across, frameon=False)
