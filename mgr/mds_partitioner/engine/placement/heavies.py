@@ -88,7 +88,8 @@ def hottest(stage: Stage, ranks: Ranks) -> float:
     return float(hot.max())
 
 
-def choice(stage: Stage, ranks: Ranks) -> Choice:
+def weighed(stage: Stage, ranks: Ranks) -> Choice:
+    """These ranks for the heavies, and what they cost."""
     level = expected(stage, ranks)
     return Choice(ranks, level, max(level, hottest(stage, ranks)))
 
@@ -105,12 +106,12 @@ def best(
     for pieces, floor, make in sorted(tried, key=lambda t: (t[1], t[0]))[:MOST_TRIED]:
         if floor > lowest * (1.0 + TIE):
             break
-        found.append((pieces, choice(stage, make())))
+        found.append((pieces, weighed(stage, make())))
         lowest = min(lowest, found[-1][1].cost)
         if lowest <= stage.lower * (1.0 + TIE):
             break
     if current is not None:
-        now = choice(stage, current())
+        now = weighed(stage, current())
         if now.cost <= lowest * (1.0 + TOLERANCE):
             return now
     return min((f for f in found if f[1].cost <= lowest * (1.0 + TIE)), key=lambda f: f[0])[1]

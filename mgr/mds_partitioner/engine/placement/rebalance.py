@@ -7,7 +7,7 @@ from ..arrays import Bools, Floats, Ints
 from .bounds import fixed_part, lower_bound, room_a_rank
 from .evict import movers
 from .fill import fill
-from .heavies import Choice, Stage, choice, choose_fanout, choose_pool
+from .heavies import Choice, Stage, choose_fanout, choose_pool, weighed
 from .instance import MASK, SEVERAL, TOLERANCE, Instance, Placement
 from .task import Task, totals
 
@@ -68,7 +68,7 @@ def stage(instance: Instance, home: Ints, free: Bools, base_w: Floats, base_s: F
 
 def choose(instance: Instance, problem: Stage) -> Choice:
     if not problem.w:
-        return choice(problem, ())
+        return weighed(problem, ())
     return choose_pool(problem) if instance.mode == MASK else choose_fanout(problem)
 
 
