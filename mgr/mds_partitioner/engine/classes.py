@@ -31,6 +31,7 @@ def is_heavy(work: Workload, fair: float) -> Bools:
 
 def classes(work: Workload, fair: float) -> list[str]:
     """The class of each subvolume: heavy above the fair share, moderate from a tenth of it, else light."""
-    moderate = (weight(work) >= MODERATE_SHARE * fair) & (weight(work) > 0.0)
+    size = weight(work)
+    moderate = (size >= MODERATE_SHARE * fair) & (size > 0.0)
     names: list[str] = np.where(is_heavy(work, fair), HEAVY, np.where(moderate, MODERATE, LIGHT)).tolist()
     return names

@@ -39,8 +39,8 @@ def room_a_rank(instance: Instance) -> float:
 
 def badness(instance: Instance, placement: Placement) -> float:
     """What a plan is to lower: the fullest usable rank's workload, as a multiple of the lower bound, plus
-    the parts by which the working sets on some usable rank exceed its room, and the heavies' requests on one
-    its bound.
+    the part by which the working sets on some usable rank exceed its room, plus the part by which the
+    heavies' requests on some usable rank, in points, exceed the lower bound.
 
     A subvolume too large for any rank counts as filling one: nothing can be done about the rest of it.
     """

@@ -1,8 +1,9 @@
 # SPDX-License-Identifier: LGPL-2.1-or-later
 """How many ranks, and which, the heavy subvolumes get."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from functools import partial
 
 import numpy as np
 
@@ -45,7 +46,7 @@ class Stage:
 @dataclass(frozen=True)
 class Choice:
     """ranks: one tuple a heavy; level: workload points the fullest rank is expected to reach; cost: level, or
-    the heavies' requests on one rank in points where these are more."""
+    the most requests of heavies on one rank, in points, where these are more."""
 
     ranks: Ranks
     level: float
@@ -95,7 +96,7 @@ def weighed(stage: Stage, ranks: Ranks) -> Choice:
 
 
 def best(
-    stage: Stage, tried: list[tuple[int, float, Callable[[], Ranks]]], current: Callable[[], Ranks] | None
+    stage: Stage, tried: Sequence[tuple[int, float, Callable[[], Ranks]]], current: Callable[[], Ranks] | None
 ) -> Choice:
     """The choice with the lowest cost, on fewest ranks among equals; the current one if it is as good.
 
@@ -138,15 +139,15 @@ def choose_pool(stage: Stage) -> Choice:
     def level(k: int) -> float:
         return floor_level(stage, np.array([work / k]), np.array([inodes / k]))
 
-    def pool(k: int) -> Callable[[], Ranks]:
+    def pool(k: int) -> Ranks:
         load, target = stage.base_w + work / k, level(k)
-        over = excess(load, target)
-        return lambda: (tuple(sorted(emptiest(stage, load, over, target, favour)[:k])),) * len(stage.w)
+        order = emptiest(stage, load, excess(load, target), target, favour)
+        return (tuple(sorted(order[:k])),) * len(stage.w)
 
     even = int(np.ceil(max(work / stage.lower, requests / stage.lower, inodes / stage.room)))
     near = range(max(1, even - 8), min(ranks, even + 24) + 1)
     far = (min(ranks, even * factor) for factor in (2, 3, 4, ranks))
-    tried = [(k, max(level(k), requests / k), pool(k)) for k in {*near, *far} if k >= 1]
+    tried = [(k, max(level(k), requests / k), partial(pool, k)) for k in {*near, *far} if k >= 1]
     current = (lambda: (stage.mask,) * len(stage.w)) if stage.mask else None
     return best(stage, tried, current)
 
@@ -173,24 +174,21 @@ def choose_fanout(stage: Stage) -> Choice:
     def floor(split: tuple[int, ...]) -> float:
         return floor_level(stage, large / np.array(split), np.array(stage.s) / np.array(split))
 
-    def fan(split: tuple[int, ...]) -> Callable[[], Ranks]:
-        return lambda: fan_out(stage, split)
-
-    tried = [(sum(split), floor(split), fan(split)) for split in splits]
-    return best(stage, tried, fan(now) if all(now) else None)
+    tried = [(sum(split), floor(split), partial(fan_out, stage, split)) for split in splits]
+    return best(stage, tried, partial(fan_out, stage, now) if all(now) else None)
 
 
 def fan_out(stage: Stage, split: tuple[int, ...]) -> Ranks:
     """Ranks for each heavy's pieces, the largest pieces first, on the ranks it has as far as they fit."""
     pieces, requests = np.array(stage.w) / np.array(split), np.array(stage.q) / np.array(split)
     target = floor_level(stage, pieces, np.array(stage.s) / np.array(split))
-    most = max(target, float(requests.max()))
+    hot_target = max(target, float(requests.max()))
     load, hot = stage.base_w.copy(), np.zeros(stage.base_w.size)
     given: dict[int, tuple[int, ...]] = {}
     for h in np.argsort(-larger(stage) / np.array(split), kind="stable").tolist():
         favour = np.zeros(load.size)
         favour[list(stage.homes[h])] = 1.0
-        over = np.maximum(excess(load + pieces[h], target), excess(hot + requests[h], most))
+        over = np.maximum(excess(load + pieces[h], target), excess(hot + requests[h], hot_target))
         order = emptiest(stage, load + pieces[h], over, target, favour)
         given[h] = tuple(sorted(order[: split[h]]))
         load[list(given[h])] += pieces[h]

@@ -27,11 +27,11 @@ class Placement:
 class Instance:
     """A planning problem.
 
-    usable: ranks that may be given out; ranks: ranks that exist; w: workload points, q: the same by
-    requests alone, s: working set in inodes, fixed: stays where it is, heavy: gets several ranks,
-    (subvolumes,) each (never both); current:
-    heavies are in its `several`; mask: the ranks that the heavies share now (mode MASK), or None; children:
-    how many pieces a heavy has, where known (mode FANOUT); cache: inodes a rank holds.
+    usable: ranks that may be given out; ranks: ranks that exist; w: workload points, q: points by requests
+    alone, s: working set in inodes, fixed: stays where it is, heavy: gets several ranks (never both),
+    (subvolumes,) each; current: heavies are in its `several`; mask: the ranks that the heavies share now
+    (mode MASK), or None; children: how many pieces a heavy has, where known (mode FANOUT); cache: inodes a
+    rank holds.
     """
 
     usable: int
