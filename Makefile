@@ -47,8 +47,8 @@ hook-mask: mds
 hook-stress: mds
 	$(RUN) -m lab.hook_stress
 
-hook-cost: mds
-	$(RUN) -m mds.build --stock
+hook-cost: mds-optimized
+	$(RUN) -m mds.build --stock --flags=-O2
 	$(RUN) -m lab.hook_cost
 
 # One run of every cell, then two more of those that matter; what is finished is not run again.

@@ -134,11 +134,14 @@ class Lab:
         """Send a signal to a daemon; return when it is gone if the signal ends it."""
         daemons.kill(self.state, daemon, signum)
 
-    def start(self, daemon: str) -> None:
-        """Start a daemon that is not running."""
+    def start(self, daemon: str, program: str | None = None) -> None:
+        """Start a daemon that is not running; as another program if a path in the lab is given.
+
+        The program's file must have the usual name (".../ceph-mds"): the daemon is known by it.
+        """
         current = self.state
         daemons.check_known(current, daemon)
-        daemons.start(current, daemon)
+        daemons.start(current, daemon, program)
 
     def set_mds_cpu(self, percent: int | None) -> None:
         """Change the CPU quota of every MDS, in percent of one core; None lifts it."""

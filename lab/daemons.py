@@ -32,13 +32,13 @@ def check_known(lab: LabState, daemon: str) -> None:
         raise LabError(f"lab {lab.name!r} has no {daemon}: it has {', '.join(lab.daemons)}")
 
 
-def start(lab: LabState, daemon: str) -> None:
+def start(lab: LabState, daemon: str, program: str | None = None) -> None:
     """Start a daemon; return when it has put itself into the background."""
     kind, ident = split(daemon)
     if pids(lab, daemon):
         raise LabError(f"{daemon} is already running")
     done = Sandbox(lab.sandbox_pid).run(
-        [f"ceph-{kind}", "-i", ident], timeout=_START_S, cgroup=_cgroup(lab, daemon)
+        [program or f"ceph-{kind}", "-i", ident], timeout=_START_S, cgroup=_cgroup(lab, daemon)
     )
     if done.returncode:
         raise LabError(

@@ -131,10 +131,7 @@ class Course:
             self.lab.monitor.command("config set", who="mds", name=option, value=str(int(on)))
 
     def _start(self, daemon: str) -> None:
-        if daemon in self.stock:
-            self.lab.exec([STOCK, "-i", daemon.partition(".")[2]], timeout=60)
-        else:
-            self.lab.start(daemon)
+        self.lab.start(daemon, program=STOCK if daemon in self.stock else None)
 
     def _kill(self) -> None:
         daemon = self.rng.choice([name for name in self.lab.daemons() if name.startswith("mds.")])

@@ -41,6 +41,11 @@ def active(lab: Lab) -> dict[int, int]:
     return {mds["rank"]: mds["gid"] for mds in _mdss(lab) if mds["state"] == "up:active"}
 
 
+def holders(lab: Lab) -> dict[int, tuple[str, int]]:
+    """The daemon ("mds.a") and gid of the MDS that has each rank, whatever it does there."""
+    return {mds["rank"]: (f"mds.{mds['name']}", int(mds["gid"])) for mds in _mdss(lab)}
+
+
 def _mdss(lab: Lab) -> list[dict[str, Any]]:
     """What the mon says of each MDS that has a rank."""
     return list(lab.monitor.json("fs get", fs_name=cluster.FS_NAME)["mdsmap"]["info"].values())

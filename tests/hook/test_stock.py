@@ -32,10 +32,7 @@ def run(cluster: Cluster, names: Collection[str], stock: Collection[str]) -> Non
     for name in names:
         cluster.lab.kill(f"mds.{name}")
     for name in names:
-        if name in stock:
-            cluster.lab.exec([STOCK, "-i", name], timeout=60)
-        else:
-            cluster.lab.start(f"mds.{name}")
+        cluster.lab.start(f"mds.{name}", program=STOCK if name in stock else None)
 
     def replaced() -> bool:
         died = fatal_lines(cluster.lab.log_dir)

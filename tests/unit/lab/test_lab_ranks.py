@@ -8,7 +8,7 @@ import pytest
 
 from lab.api import Lab
 from lab.errors import LabError
-from lab.ranks import all_active, gid
+from lab.ranks import all_active, gid, holders
 
 
 def lab(*mdss: tuple[str, int, int, str]) -> Lab:
@@ -42,3 +42,10 @@ def test_a_killed_mds_that_the_mon_still_shows_does_not_serve() -> None:
 def test_an_mds_that_the_mon_does_not_know_is_named() -> None:
     with pytest.raises(LabError, match=r"no mds\.c: mds\.a, mds\.b"):
         gid(BOTH, "mds.c")
+
+
+def test_a_rank_has_its_mds_before_it_serves() -> None:
+    assert holders(lab(("a", 11, 0, "up:active"), ("b", 13, 1, "up:replay"))) == {
+        0: ("mds.a", 11),
+        1: ("mds.b", 13),
+    }

@@ -1,0 +1,156 @@
+# SPDX-License-Identifier: LGPL-2.1-or-later
+"""What is measured of each variant.
+
+rates: op/s and CPU time a reply with every rank at its CPU quota; the three variants serve at the same time,
+each a rank with clients of its own, and in a round each variant has each rank once. memory: of rank 0 with
+200,000 inodes in its cache, each visited within the windows, and with many directories. wire: what idle ranks
+send a beat. In these two all ranks are one variant, in turns; the order within a round changes.
+"""
+
+import argparse
+import random
+import time
+from collections.abc import Callable, Mapping
+from functools import partial
+from typing import Any, TypeVar
+
+from lab import cluster
+from lab.bench.subtrees import PIN, Pin, put, settled
+from lab.clients.spec import ClientSpec, LoadSpec
+from lab.hook_cost.bed import RANKS, RECORDING, VARIANTS, Bed
+from lab.progress import ConsoleProgress
+
+T = TypeVar("T")
+MEMORY, WIRE, RATES = PARTS = ("memory", "wire", "rates")
+MDS_CPU = 15  # %: the clients of three ranks fit beside them on two cores
+CLIENTS = 3  # a rank
+SETTLE_S = 8.0
+# Directories and files in each: 200,000 inodes; and 10,000 dirfrags.
+TREES = {"large": (100, 2000), "wide": (10_000, 2)}
+LONG_BEAT_S = 60  # mds_bal_interval while memory is measured: all visits within the windows
+BEAT_S, BEATS = 5, 8  # while messages are counted
+
+
+def rotations(rng: random.Random) -> list[list[str]]:
+    """The variants by rank for each window of a round: every variant is on every rank once."""
+    first = rng.sample(VARIANTS, len(VARIANTS))
+    return [first[turn:] + first[:turn] for turn in range(len(first))]
+
+
+def load(paths: Mapping[str, str]) -> LoadSpec:
+    """Clients that get past their caches with every operation."""
+    mix = {"stat": 3.0, "open": 1.0}
+    return LoadSpec(
+        tuple(
+            ClientSpec(name, path, mix=mix, workers=4, dirs=4, files=500, cache=10)
+            for name, path in paths.items()
+        )
+    )
+
+
+def window(bed: Bed, work: LoadSpec, variants: list[str], seconds: float) -> dict[str, Any]:
+    """One of rates: replies and CPU time of each rank, and the variant that it was."""
+    bed.run(variants)
+    with bed.lab.clients(work):
+        time.sleep(SETTLE_S)
+        used, (replies, began) = bed.cpu_times(), bed.replies()
+        time.sleep(seconds)
+        more, (last, ended) = bed.cpu_times(), bed.replies()
+    ranks = [
+        {"variant": variants[rank], "replies": last[rank] - replies[rank], "cpu_s": more[rank] - used[rank]}
+        for rank in range(RANKS)
+    ]
+    return {"seconds": ended - began, "ranks": ranks}
+
+
+def memory(bed: Bed, tree: str, path: str, variant: str) -> dict[str, float]:
+    """Memory of rank 0 after every file of a tree was opened once."""
+    dirs, files = TREES[tree]
+    spec = ClientSpec("scan", path, job="scan", workers=16, dirs=dirs, files=files, cache=1000)
+    with bed.lab.clients(LoadSpec((spec,))) as clients:
+        clients.wait(600)
+    found: dict[str, float] = {"cached_inodes": bed.tell("perf", "dump", "mds_mem")["mds_mem"]["ino"]}
+    if variant == RECORDING:
+        found["recorded_inodes"] = bed.tell("dump", "mindex", "/", "0")["inodes"]
+    return found | bed.memory()
+
+
+def wire(bed: Bed) -> float:
+    """Bytes that all ranks send in a beat while no client is there."""
+    time.sleep(SETTLE_S)
+    first = bed.sent()
+    time.sleep(BEAT_S * BEATS)
+    return (bed.sent() - first) / BEATS
+
+
+class Course:
+    """The measurements, round by round."""
+
+    def __init__(self, bed: Bed, args: argparse.Namespace, progress: ConsoleProgress) -> None:
+        self._bed, self._args, self._progress = bed, args, progress
+        self._rng = random.Random(5)
+
+    def part(self, name: str) -> Mapping[str, Any]:
+        """Measure one of PARTS."""
+        ways: dict[str, Callable[[], Mapping[str, Any]]] = {
+            MEMORY: self.memories,
+            WIRE: self.wires,
+            RATES: self.rates,
+        }
+        return ways[name]()
+
+    def rates(self) -> dict[str, list[list[dict[str, Any]]]]:
+        """The windows of each round."""
+        lab = self._bed.lab
+        names = {rank: [f"r{rank}c{number}" for number in range(CLIENTS)] for rank in range(RANKS)}
+        paths = {rank: lab.make_subvolumes(mine) for rank, mine in names.items()}
+        work = load({name: path for mine in paths.values() for name, path in mine.items()})
+        lab.prepare(work)
+        put(lab, [Pin(path, PIN, str(rank)) for rank, mine in paths.items() for path in mine.values()])
+        settled(lab)
+        lab.set_mds_cpu(MDS_CPU)
+        rounds = [self._round(number, work) for number in range(self._args.rounds)]
+        lab.set_mds_cpu(None)
+        return {"rounds": rounds}
+
+    def _round(self, number: int, work: LoadSpec) -> list[dict[str, Any]]:
+        windows = []
+        for variants in rotations(self._rng):
+            windows.append(window(self._bed, work, variants, self._args.seconds))
+            self._progress.note(f"rates, round {number + 1}: {windows[-1]}")
+        return windows
+
+    def memories(self) -> dict[str, dict[str, list[dict[str, float]]]]:
+        """Memory by tree."""
+        self._beat(LONG_BEAT_S)
+        found = {}
+        for tree, (dirs, files) in TREES.items():
+            (path,) = self._bed.lab.make_subvolumes([tree]).values()
+            self._bed.lab.prepare(LoadSpec((ClientSpec(tree, path, dirs=dirs, files=files),)), timeout=900)
+            found[tree] = self._in_turns(f"memory, {tree}", partial(memory, self._bed, tree, path))
+        return found
+
+    def wires(self) -> dict[str, dict[str, list[float]]]:
+        """Bytes a beat."""
+        self._beat(BEAT_S)
+        self._balance(True)
+        found = self._in_turns("bytes a beat", lambda _: wire(self._bed))
+        self._balance(False)
+        return {"bytes_a_beat": found}
+
+    def _balance(self, on: bool) -> None:
+        self._bed.lab.monitor.command(
+            "fs set", fs_name=cluster.FS_NAME, var="balance_automate", val=str(on).lower()
+        )
+
+    def _beat(self, seconds: int) -> None:
+        self._bed.lab.monitor.command("config set", who="mds", name="mds_bal_interval", value=str(seconds))
+
+    def _in_turns(self, what: str, one: Callable[[str], T]) -> dict[str, list[T]]:
+        found: dict[str, list[T]] = {variant: [] for variant in VARIANTS}
+        for number in range(self._args.memory_rounds):
+            for variant in self._rng.sample(VARIANTS, len(VARIANTS)):
+                self._bed.run([variant] * RANKS)
+                found[variant].append(one(variant))
+                self._progress.note(f"{what}, round {number + 1}, {variant}: {found[variant][-1]}")
+        return found
