@@ -85,6 +85,7 @@ bool MDBalancer::export_by_score(balance_state_t& state)
 {
   if (mantle->get_selection() == Mantle::Selection::HEAT || g_conf()->mds_thrash_exports) {
     by_score_until = clock::zero();
+    ordered.clear();
     return false;
   }
   by_score_until = clock::now() + std::chrono::seconds(BEATS * g_conf().get_val<int64_t>("mds_bal_interval"));
@@ -93,8 +94,11 @@ bool MDBalancer::export_by_score(balance_state_t& state)
   // a beat is decided with what was seen up to it
   end_window(0.5);
   if (std::none_of(state.targets.begin(), state.targets.end(),
-		   [](const auto& to) { return to.second >= LEAST; }))
+		   [](const auto& to) { return to.second >= LEAST; })) {
+    carry_on();
     return false;
+  }
+  ordered.clear();
   // The monitors learn of targets at the next tick: of all at once, as exports wait for it one after the other.
   for (auto [target, amount] : state.targets)
     if (amount >= LEAST)
@@ -129,9 +133,27 @@ bool MDBalancer::export_by_score(balance_state_t& state)
     for (const auto& [target, dirs] : sets)
       if (nth < dirs.size()) {
 	mds->mdcache->migrator->export_dir_nicely(dirs[nth], target);
+	ordered.emplace_back(dirs[nth]->dirfrag(), target);
 	left--;
       }
   return true;
+}
+
+/**
+ * A beat ends what is queued. While nothing is to be moved for the present
+ * loads, what nobody has visited yet goes on moving: it is in none of them, and
+ * was chosen for the visits that will come.
+ */
+void MDBalancer::carry_on()
+{
+  for (auto [df, target] : ordered) {
+    CDir *dir = mds->mdcache->get_dirfrag(df);
+    if (!dir || !dir->is_auth() || !may_export(dir, target))
+      continue;
+    const auto *sum = stats.get(dir);
+    if (!sum || sum->visits == 0)
+      mds->mdcache->migrator->export_dir_nicely(dir, target);
+  }
 }
 
 /// My subtrees that may go; of one that may not, as it holds the root, what is below.
