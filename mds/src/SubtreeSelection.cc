@@ -83,9 +83,10 @@ std::vector<mds_rank_t> MDBalancer::ranks_in_mask() const
 /// Export what the policy's score says; false: by heat, as ever.
 bool MDBalancer::export_by_score(balance_state_t& state)
 {
+  if (clock::now() >= by_score_until)
+    ordered.clear();	// long ago
   if (mantle->get_selection() == Mantle::Selection::HEAT || g_conf()->mds_thrash_exports) {
     by_score_until = clock::zero();
-    ordered.clear();
     return false;
   }
   by_score_until = clock::now() + std::chrono::seconds(BEATS * g_conf().get_val<int64_t>("mds_bal_interval"));
