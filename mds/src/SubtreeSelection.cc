@@ -7,8 +7,10 @@
  */
 
 #include <algorithm>
+#include <map>
 #include <numeric>
 #include <set>
+#include <vector>
 
 #include "CDir.h"
 #include "CInode.h"
@@ -36,6 +38,13 @@ constexpr double TIME_LIMIT = 0.1;
 constexpr double LEAST = 10;
 /// as long as a decision by score holds for clients' lookups (DistSpec.cc)
 constexpr int BEATS = 3;
+
+void hand_over(MDCache *cache, const std::vector<std::pair<dirfrag_t, mds_rank_t>>& order)
+{
+  for (const auto& [df, target] : order)
+    if (CDir *dir = cache->get_dirfrag(df); dir)
+      cache->migrator->export_dir_nicely(dir, target);
+}
 
 } // anonymous namespace
 
@@ -94,12 +103,12 @@ bool MDBalancer::export_by_score(balance_state_t& state)
   stats.ask();
   // a beat is decided with what was seen up to it
   end_window(0.5);
+  carry_on();
   if (std::none_of(state.targets.begin(), state.targets.end(),
 		   [](const auto& to) { return to.second >= LEAST; })) {
-    carry_on();
+    hand_over(mds->mdcache, ordered);
     return false;
   }
-  ordered.clear();
   // The monitors learn of targets at the next tick: of all at once, as exports wait for it one after the other.
   for (auto [target, amount] : state.targets)
     if (amount >= LEAST)
@@ -116,45 +125,55 @@ bool MDBalancer::export_by_score(balance_state_t& state)
     heat += dir->pop_auth_subtree.meta_load();
   const double scored = all.total(all.top);
   if (heat <= 0 || scored <= 0) {
-    dout(5) << "nothing has a score: nothing moves" << dendl;
+    dout(5) << "nothing has a score: nothing more moves" << dendl;
+    hand_over(mds->mdcache, ordered);
     return true;
   }
-  std::vector<std::pair<mds_rank_t, std::vector<CDir*>>> sets;
-  for (auto [target, amount] : state.targets) {
-    if (amount < LEAST || target == mds->get_nodeid())
-      continue;
-    const size_t before = all.chosen.size();
-    choose(all, all.top, target, amount * scored / heat);
-    dout(5) << "mds." << target << " gets " << all.chosen.size() - before << " subtrees for "
-	    << amount << " of " << heat << ", " << amount * scored / heat << " of " << scored << dendl;
-    sets.emplace_back(target, std::vector<CDir*>(all.chosen.begin() + before, all.chosen.end()));
-  }
-  // Few are handed over at a time: every importer gets one before any gets its second.
-  for (size_t nth = 0, left = all.chosen.size(); left > 0; nth++)
-    for (const auto& [target, dirs] : sets)
-      if (nth < dirs.size()) {
-	mds->mdcache->migrator->export_dir_nicely(dirs[nth], target);
-	ordered.emplace_back(dirs[nth]->dirfrag(), target);
-	left--;
-      }
+  extend_order(all, state, scored / heat);
+  hand_over(mds->mdcache, ordered);
   return true;
 }
 
+/// Add to what stands of the last order what is missing from this one's amounts, which are rate times as much in scores.
+void MDBalancer::extend_order(Candidates& all, const balance_state_t& state, double rate)
+{
+  std::map<mds_rank_t, std::vector<CDir*>> sets;
+  for (auto [df, target] : ordered) {
+    sets[target].push_back(mds->mdcache->get_dirfrag(df));
+    all.take(sets[target].back());
+  }
+  for (auto [target, amount] : state.targets) {
+    if (amount < LEAST || target == mds->get_nodeid())
+      continue;
+    auto& set = sets[target];
+    const size_t before = all.chosen.size();
+    const double need = amount * rate, promised = all.total(set);
+    if (need - promised > MATCH * need)
+      choose(all, all.top, target, need - promised);
+    dout(5) << "mds." << target << " gets " << set.size() << " subtrees as before, worth " << promised
+	    << ", and " << all.chosen.size() - before << " more for " << need << dendl;
+    set.insert(set.end(), all.chosen.begin() + before, all.chosen.end());
+  }
+  // Few are handed over at a time: every importer gets one before any gets its second.
+  ordered.clear();
+  for (size_t nth = 0; ordered.size() < all.chosen.size(); nth++)
+    for (const auto& [target, dirs] : sets)
+      if (nth < dirs.size())
+	ordered.emplace_back(dirs[nth]->dirfrag(), target);
+}
+
 /**
- * A beat ends what is queued. While nothing is to be moved for the present
- * loads, what nobody has visited yet goes on moving: it is in none of them, and
- * was chosen for the visits that will come.
+ * What stands of the last order: what is still here and nobody has visited. It
+ * was chosen for the visits that will come, and is in none of the loads that
+ * this beat decides by; the rest of what was queued is forgotten, as ever.
  */
 void MDBalancer::carry_on()
 {
-  for (auto [df, target] : ordered) {
-    CDir *dir = mds->mdcache->get_dirfrag(df);
-    if (!dir || !dir->is_auth() || !may_export(dir, target))
-      continue;
-    const auto *sum = stats.get(dir);
-    if (!sum || sum->visits == 0)
-      mds->mdcache->migrator->export_dir_nicely(dir, target);
-  }
+  std::erase_if(ordered, [this](const auto& order) {
+    CDir *dir = mds->mdcache->get_dirfrag(order.first);
+    const auto *sum = dir ? stats.get(dir) : nullptr;
+    return !dir || !dir->is_auth() || !may_export(dir, order.second) || (sum && sum->visits);
+  });
 }
 
 /// My subtrees that may go; of one that may not, as it holds the root, what is below.
