@@ -46,8 +46,7 @@ def balancing(cluster: Cluster) -> Iterator[None]:
     cluster.fs_set("balance_automate", "false")
 
 
-def use(cluster: Cluster, policy: str) -> None:
-    name = f"selection{abs(hash(policy))}.lua"  # an MDS that has read an object of that name reads no other
+def use(cluster: Cluster, name: str, policy: str) -> None:
     cluster.lab.exec(["rados", "-p", f"{FS}_meta", "put", name, "/dev/stdin"], stdin=policy)
     cluster.fs_set("balancer", name)
 
@@ -64,7 +63,7 @@ def test_what_is_chosen_for_coming_visits_goes_all_of_it_though_no_load_asks_for
     cluster.lab.set_mds_cpu(MDS_CPU)
     try:
         with at_work(cluster, load):
-            use(cluster, UNVISITED_ONCE)
+            use(cluster, "unvisited_once.lua", UNVISITED_ONCE)
             wait_for("it is gone", lambda: len(away(cluster, UNREAD)) > 0.9 * len(UNREAD) / 2)
             assert not away(cluster, BUSY), "all in what is busy was visited"
     finally:
@@ -73,7 +72,7 @@ def test_what_is_chosen_for_coming_visits_goes_all_of_it_though_no_load_asks_for
 
 def test_by_heat_when_a_score_fails_and_the_log_says_why(cluster: Cluster, load: LoadSpec) -> None:
     with at_work(cluster, load):
-        use(cluster, FAILING)
+        use(cluster, "failing.lua", FAILING)
         wait_for("what is busy goes", lambda: away(cluster, BUSY))
     said = [line for line in log_of(cluster, 0) if "no score of" in line]
     assert said and "attempt to perform arithmetic on a nil value (global 'nothing')" in said[-1]
