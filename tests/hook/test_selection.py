@@ -27,18 +27,15 @@ def load(cluster: Cluster) -> LoadSpec:
     return load
 
 
-@pytest.fixture(autouse=True)
-def balancing(cluster: Cluster) -> Iterator[None]:
-    """No policy, before and after."""
+@pytest.fixture
+def failing(cluster: Cluster) -> Iterator[None]:
+    """The policy; none, and no balancing, before and after."""
+    cluster.lab.exec(["rados", "-p", f"{FS}_meta", "put", "failing.lua", "/dev/stdin"], stdin=FAILING)
+    cluster.fs_set("balancer", "failing.lua")
     cluster.fs_set("balance_automate", "true")
     yield
-    cluster.fs_set("balancer", "")
     cluster.fs_set("balance_automate", "false")
-
-
-def use(cluster: Cluster, name: str, policy: str) -> None:
-    cluster.lab.exec(["rados", "-p", f"{FS}_meta", "put", name, "/dev/stdin"], stdin=policy)
-    cluster.fs_set("balancer", name)
+    cluster.fs_set("balancer", "")
 
 
 def away(cluster: Cluster, directories: list[str]) -> list[str]:
@@ -47,10 +44,14 @@ def away(cluster: Cluster, directories: list[str]) -> list[str]:
     return [path for path in directories if authority.get(path, 0)]
 
 
+def no_score(cluster: Cluster) -> list[str]:
+    return [line for line in log_of(cluster, 0) if "no score of" in line]
+
+
+@pytest.mark.usefixtures("failing")
 def test_by_heat_when_a_score_fails_and_the_log_says_why(cluster: Cluster, load: LoadSpec) -> None:
     with at_work(cluster, load):
-        use(cluster, "failing.lua", FAILING)
         wait_for("what is busy goes", lambda: away(cluster, BUSY))
-    said = [line for line in log_of(cluster, 0) if "no score of" in line]
-    assert said and "attempt to perform arithmetic on a nil value (global 'nothing')" in said[-1]
-    assert said[-1].endswith("heat")
+    last = wait_for("it is in the log", lambda: no_score(cluster))[-1]
+    assert "attempt to perform arithmetic on a nil value (global 'nothing')" in last
+    assert last.endswith("heat")
