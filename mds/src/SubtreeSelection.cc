@@ -172,7 +172,8 @@ void MDBalancer::carry_on()
   std::erase_if(ordered, [this](const auto& order) {
     CDir *dir = mds->mdcache->get_dirfrag(order.first);
     const auto *sum = dir ? stats.get(dir) : nullptr;
-    return !dir || !dir->is_auth() || !may_export(dir, order.second) || (sum && sum->visits);
+    return !dir || !dir->is_auth() || dir->get_inode()->get_export_pin() != MDS_RANK_NONE ||
+      !may_export(dir, order.second) || (sum && sum->visits);
   });
 }
 
