@@ -14,6 +14,7 @@ from lab.api import Lab
 from lab.bench.subtrees import sample
 from lab.demo.cost import cpu_ticks
 from lab.errors import LabError
+from lab.hook_cost import counted
 from lab.ranks import all_active, holders, wait
 from mds.build import OPTIMIZED, Recipe, built
 
@@ -37,23 +38,33 @@ class Bed:
             (lab.log_dir / variant).mkdir()
             shutil.copy2(program, lab.log_dir / variant / "ceph-mds")
 
-    def run(self, variants: Sequence[str]) -> None:
-        """Restart all MDSs, rank N as variants[N]. :raises LabError: one does not get its rank back"""
+    def run_counted(self, variants: Sequence[str]) -> counted.Counters:
+        """As run(); what can count instructions of these MDSs."""
+        if not (self.lab.log_dir / STOCK / counted.FOLDER).exists():
+            counted.install(self.lab, _FOLDER, VARIANTS)
+        self.run(variants, counted.FOLDER)
+        return counted.Counters(self.lab, _FOLDER)
+
+    def run(self, variants: Sequence[str], folder: str = "") -> None:
+        """Restart all MDSs, rank N as variants[N], with the programs in a folder below the variants' own.
+
+        :raises LabError: one does not get its rank back
+        """
         before = holders(self.lab)
         # All before any is started: a rank that lives on while another fails may hit tracker 79440.
         for daemon, _ in before.values():
             self.lab.kill(daemon)
         for rank, variant in enumerate(variants):
-            self._start(rank, *before[rank], variant)
+            self._start(rank, *before[rank], _FOLDER / variant / folder)
         gone = [gid for _, gid in before.values()]
         wait("every rank has another MDS", lambda: all_active(self.lab, RANKS, without=gone), 120)
         for rank, variant in enumerate(variants):
             if variant == RECORDING:
                 self.tell("dump", "mindex", "/", "0", rank=rank)
 
-    def _start(self, rank: int, daemon: str, gone: int, variant: str) -> None:
+    def _start(self, rank: int, daemon: str, gone: int, folder: Path) -> None:
         """The mon gives it the one rank that it knows to have failed: that of the MDS of this name."""
-        self.lab.start(daemon, program=str(_FOLDER / variant / "ceph-mds"))
+        self.lab.start(daemon, program=str(folder / "ceph-mds"))
 
         def back() -> bool:
             name, gid = holders(self.lab).get(rank, ("", gone))
@@ -69,10 +80,13 @@ class Bed:
         done = self.lab.exec(["ceph", "tell", f"mds.{cluster.FS_NAME}:{rank}", *command], timeout=60)
         return done.stdout or done.stderr
 
+    def daemon(self, rank: int) -> str:
+        """What has a rank."""
+        return holders(self.lab)[rank][0]
+
     def _proc(self, rank: int, name: str) -> str:
         """What /proc says of a rank's MDS."""
-        daemon, _ = holders(self.lab)[rank]
-        (pid,) = self.lab.daemons()[daemon]
+        (pid,) = self.lab.daemons()[self.daemon(rank)]
         return Path(f"/proc/{pid}/{name}").read_text()
 
     def replies(self) -> tuple[list[float], float]:

@@ -1,16 +1,18 @@
 # SPDX-License-Identifier: LGPL-2.1-or-later
 """What is measured of each variant.
 
-rates: op/s and CPU time a reply with every rank at its CPU quota; the three variants serve at the same time,
-each a rank with clients of its own, and in a round each variant has each rank once. memory: of rank 0 with
-200,000 inodes in its cache, each visited within the windows, and with many directories. wire: what idle ranks
-send a beat. In these two all ranks are one variant, in turns; the order within a round changes.
+wire: what idle ranks send a beat. memory: of rank 0 with 200,000 inodes in its cache, each visited within the
+windows, and with many directories. In these two all ranks are one variant, in turns; the order within a round
+changes. rates: op/s and CPU time a reply with every rank at its CPU quota; the three variants serve at the
+same time, each a rank with clients of its own, and in a round each variant has each rank once. instructions:
+those that an MDS executes for a reply, counted in such rounds while as much is asked of every rank.
 """
 
 import argparse
 import random
 import time
 from collections.abc import Callable, Mapping
+from dataclasses import replace
 from functools import partial
 from typing import Any, TypeVar
 
@@ -21,14 +23,17 @@ from lab.hook_cost.bed import RANKS, RECORDING, VARIANTS, Bed
 from lab.progress import ConsoleProgress
 
 T = TypeVar("T")
-MEMORY, WIRE, RATES = PARTS = ("memory", "wire", "rates")
+# Bytes first: what memory has left in the journals is trimmed for a while.
+WIRE, MEMORY, RATES, INSTRUCTIONS = PARTS = ("wire", "memory", "rates", "instructions")
 MDS_CPU = 15  # %: the clients of three ranks fit beside them on two cores
 CLIENTS = 3  # a rank
 SETTLE_S = 8.0
 # Directories and files in each: 200,000 inodes; and 10,000 dirfrags.
 TREES = {"large": (100, 2000), "wide": (10_000, 2)}
-LONG_BEAT_S = 60  # mds_bal_interval while memory is measured: all visits within the windows
-BEAT_S, BEATS = 5, 8  # while messages are counted
+# mds_bal_interval; memory's is so long that all visits are within the windows
+BEAT_S = {WIRE: 5, MEMORY: 60, RATES: 10, INSTRUCTIONS: 10}
+BEATS = 8  # while messages are counted
+OPERATIONS = 1500  # of a client while instructions are counted, and as many before
 
 
 def rotations(rng: random.Random) -> list[list[str]]:
@@ -37,14 +42,11 @@ def rotations(rng: random.Random) -> list[list[str]]:
     return [first[turn:] + first[:turn] for turn in range(len(first))]
 
 
-def load(paths: Mapping[str, str]) -> LoadSpec:
-    """Clients that get past their caches with every operation."""
-    mix = {"stat": 3.0, "open": 1.0}
+def load(paths: Mapping[str, str], operations: int | None) -> LoadSpec:
+    """Clients that get past their caches with every operation; they end after so many, or never."""
+    one = ClientSpec("client", "/", mix={"stat": 3.0, "open": 1.0}, workers=4, dirs=4, files=500, cache=10)
     return LoadSpec(
-        tuple(
-            ClientSpec(name, path, mix=mix, workers=4, dirs=4, files=500, cache=10)
-            for name, path in paths.items()
-        )
+        tuple(replace(one, name=name, path=path, operations=operations) for name, path in paths.items())
     )
 
 
@@ -63,6 +65,30 @@ def window(bed: Bed, work: LoadSpec, variants: list[str], seconds: float) -> dic
     return {"seconds": ended - began, "ranks": ranks}
 
 
+def count(bed: Bed, work: LoadSpec, variants: list[str]) -> dict[str, Any]:
+    """One of instructions: those of each rank, its replies, and the variant that it was."""
+    counters = bed.run_counted(variants)
+    _do(bed, work)
+    counters.start()
+    before, _ = bed.replies()
+    _do(bed, work)
+    found, (replies, _) = counters.read(), bed.replies()
+    ranks = [
+        {
+            "variant": variants[rank],
+            "replies": replies[rank] - before[rank],
+            "instructions": found[bed.daemon(rank)],
+        }
+        for rank in range(RANKS)
+    ]
+    return {"ranks": ranks}
+
+
+def _do(bed: Bed, work: LoadSpec) -> None:
+    with bed.lab.clients(work) as clients:
+        clients.wait(600)
+
+
 def memory(bed: Bed, tree: str, path: str, variant: str) -> dict[str, float]:
     """Memory of rank 0 after every file of a tree was opened once."""
     dirs, files = TREES[tree]
@@ -79,7 +105,7 @@ def wire(bed: Bed) -> float:
     """Bytes that all ranks send in a beat while no client is there."""
     time.sleep(SETTLE_S)
     first = bed.sent()
-    time.sleep(BEAT_S * BEATS)
+    time.sleep(BEAT_S[WIRE] * BEATS)
     return (bed.sent() - first) / BEATS
 
 
@@ -96,33 +122,55 @@ class Course:
             MEMORY: self.memories,
             WIRE: self.wires,
             RATES: self.rates,
+            INSTRUCTIONS: self.instructions,
         }
+        self._bed.lab.monitor.command(
+            "config set", who="mds", name="mds_bal_interval", value=str(BEAT_S[name])
+        )
         return ways[name]()
 
     def rates(self) -> dict[str, list[list[dict[str, Any]]]]:
         """The windows of each round."""
+        work = self._placed("r", None)
+        self._bed.lab.set_mds_cpu(MDS_CPU)
+        rounds = self._rounds(
+            RATES, self._args.rounds, lambda variants: window(self._bed, work, variants, self._args.seconds)
+        )
+        self._bed.lab.set_mds_cpu(None)
+        return {"rounds": rounds}
+
+    def instructions(self) -> dict[str, list[list[dict[str, Any]]]]:
+        """The same of what is counted."""
+        work = self._placed("i", OPERATIONS)
+        return {
+            "rounds": self._rounds(INSTRUCTIONS, self._args.count_rounds, partial(count, self._bed, work))
+        }
+
+    def _placed(self, prefix: str, operations: int | None) -> LoadSpec:
+        """Clients, each of which works on one rank."""
         lab = self._bed.lab
-        names = {rank: [f"r{rank}c{number}" for number in range(CLIENTS)] for rank in range(RANKS)}
+        names = {rank: [f"{prefix}{rank}c{number}" for number in range(CLIENTS)] for rank in range(RANKS)}
         paths = {rank: lab.make_subvolumes(mine) for rank, mine in names.items()}
-        work = load({name: path for mine in paths.values() for name, path in mine.items()})
+        work = load({name: path for mine in paths.values() for name, path in mine.items()}, operations)
         lab.prepare(work)
         put(lab, [Pin(path, PIN, str(rank)) for rank, mine in paths.items() for path in mine.values()])
         settled(lab)
-        lab.set_mds_cpu(MDS_CPU)
-        rounds = [self._round(number, work) for number in range(self._args.rounds)]
-        lab.set_mds_cpu(None)
-        return {"rounds": rounds}
+        return work
 
-    def _round(self, number: int, work: LoadSpec) -> list[dict[str, Any]]:
-        windows = []
-        for variants in rotations(self._rng):
-            windows.append(window(self._bed, work, variants, self._args.seconds))
-            self._progress.note(f"rates, round {number + 1}: {windows[-1]}")
-        return windows
+    def _rounds(
+        self, what: str, number: int, one: Callable[[list[str]], dict[str, Any]]
+    ) -> list[list[dict[str, Any]]]:
+        rounds = []
+        for nth in range(number):
+            windows = []
+            for variants in rotations(self._rng):
+                windows.append(one(variants))
+                self._progress.note(f"{what}, round {nth + 1}: {windows[-1]}")
+            rounds.append(windows)
+        return rounds
 
     def memories(self) -> dict[str, dict[str, list[dict[str, float]]]]:
         """Memory by tree."""
-        self._beat(LONG_BEAT_S)
         found = {}
         for tree, (dirs, files) in TREES.items():
             (path,) = self._bed.lab.make_subvolumes([tree]).values()
@@ -132,7 +180,6 @@ class Course:
 
     def wires(self) -> dict[str, dict[str, list[float]]]:
         """Bytes a beat."""
-        self._beat(BEAT_S)
         self._balance(True)
         found = self._in_turns("bytes a beat", lambda _: wire(self._bed))
         self._balance(False)
@@ -142,9 +189,6 @@ class Course:
         self._bed.lab.monitor.command(
             "fs set", fs_name=cluster.FS_NAME, var="balance_automate", val=str(on).lower()
         )
-
-    def _beat(self, seconds: int) -> None:
-        self._bed.lab.monitor.command("config set", who="mds", name="mds_bal_interval", value=str(seconds))
 
     def _in_turns(self, what: str, one: Callable[[str], T]) -> dict[str, list[T]]:
         found: dict[str, list[T]] = {variant: [] for variant in VARIANTS}

@@ -13,12 +13,27 @@ Round = Sequence[Mapping[str, Any]]
 """The windows in which every variant was on every rank once."""
 
 
-def summary(memory: Mapping[str, Any], wire: Mapping[str, Any], rates: Mapping[str, Any]) -> dict[str, Any]:
-    """Of the three parts, each as ``Course`` returned it."""
+def summary(
+    memory: Mapping[str, Any],
+    wire: Mapping[str, Any],
+    rates: Mapping[str, Any],
+    instructions: Mapping[str, Any],
+) -> dict[str, Any]:
+    """Of all parts, each as ``Course`` returned it."""
     return {
+        **of_instructions(instructions["rounds"]),
         **of_rates(rates["rounds"]),
         **of_memory(memory),
         "bytes_a_beat": {v: round(statistics.median(x)) for v, x in wire["bytes_a_beat"].items()},
+    }
+
+
+def of_instructions(rounds: Sequence[Round]) -> dict[str, Any]:
+    """As of_rates."""
+    a_reply = {v: [_a_reply(one, v, "instructions") for one in rounds] for v in VARIANTS}
+    return {
+        "instructions_a_reply": {v: round(statistics.median(x)) for v, x in a_reply.items()},
+        "instructions_against_stock_percent": _against_stock(a_reply),
     }
 
 
@@ -28,7 +43,7 @@ def of_rates(rounds: Sequence[Round]) -> dict[str, Any]:
     Differences from the stock program are in percent: median, lowest and highest of the rounds.
     """
     op_s = {v: [_op_s(one, v) for one in rounds] for v in VARIANTS}
-    cpu_us = {v: [_cpu_us(one, v) for one in rounds] for v in VARIANTS}
+    cpu_us = {v: [1e6 * _a_reply(one, v, "cpu_s") for one in rounds] for v in VARIANTS}
     windows = [window for one in rounds for window in one]
     return {
         "op_s": {v: round(statistics.median(x), 1) for v, x in op_s.items()},
@@ -49,8 +64,8 @@ def _op_s(one: Round, variant: str) -> float:
     return _of(one, variant, "replies") / sum(float(window["seconds"]) for window in one)
 
 
-def _cpu_us(one: Round, variant: str) -> float:
-    return 1e6 * _of(one, variant, "cpu_s") / _of(one, variant, "replies")
+def _a_reply(one: Round, variant: str, what: str) -> float:
+    return _of(one, variant, what) / _of(one, variant, "replies")
 
 
 def _quota_used(window: Mapping[str, Any]) -> float:

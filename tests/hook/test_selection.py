@@ -1,16 +1,38 @@
 # SPDX-License-Identifier: LGPL-2.1-or-later
 """A policy's second answer decides which subtrees go."""
 
+import re
 from collections.abc import Iterator
 
 import pytest
 from hooked import inside, log_of
 from support import FS, Cluster, at_work, wait_for
 
+from lab.bench.visits import forget
 from lab.clients.spec import ClientSpec, LoadSpec
 
 TOP = "/selection"
 BUSY = [f"{TOP}/d{number:04d}" for number in range(4)]  # as a client names them
+UNREAD = [f"{TOP}/unread{number}" for number in range(200)]
+FILES = 20
+RANKS = 4
+# One directory goes after the other: an order takes several beats.
+MDS_CPU = 4  # %
+SLOWLY = {"mds_max_export_size": "100K", "debug_mds_balancer": "5/5"}
+ORDER = " extend_order mds.1 gets "
+CHOSEN = re.compile(r" 0 subtrees as before, worth 0, and ([1-9]\d*) more ")
+# One order, as soon as visits are expected where there was none: half of what nobody has visited.
+UNVISITED_ONCE = """
+history.beats = (history.beats or 0) + 1
+local targets = {[0] = 0, 0, 0, 0}
+if whoami == 0 and history.beats > 2 and not history.ordered then
+  targets[1] = mds[0]["auth.meta_load"] / 2
+end
+return targets, function(candidate)
+  history.ordered = history.ordered or candidate.l_s > 0 and candidate.visits == 0
+  return candidate.unvisited
+end
+"""
 FAILING = """
 local targets = {[0] = 0, 0, 0, 0}
 if whoami == 0 then targets[1] = mds[0]["auth.meta_load"] / 2 end
@@ -20,22 +42,27 @@ return targets, function(candidate) return candidate.visited / nothing end
 
 @pytest.fixture(scope="module")
 def load(cluster: Cluster) -> LoadSpec:
-    """New files in a few directories."""
-    inside(cluster, "make", {TOP: 0})
-    load = LoadSpec((ClientSpec("busy", TOP, mix={"create": 1.0}, rate=60, dirs=len(BUSY)),))
+    """Files come and go in some of many directories: visits are expected in the others, too."""
+    cluster.fs_set("balance_automate", "false")  # only what a test chooses moves
+    inside(cluster, "make", {TOP: 0, **dict.fromkeys(UNREAD, FILES)})
+    forget(cluster.lab, RANKS)  # what made them, if a test before this one has them recording
+    load = LoadSpec((ClientSpec("busy", TOP, mix={"create": 1.0, "unlink": 1.0}, rate=100, dirs=len(BUSY)),))
     cluster.lab.prepare(load)
     return load
 
 
-@pytest.fixture
-def failing(cluster: Cluster) -> Iterator[None]:
-    """The policy; none, and no balancing, before and after."""
-    cluster.lab.exec(["rados", "-p", f"{FS}_meta", "put", "failing.lua", "/dev/stdin"], stdin=FAILING)
-    cluster.fs_set("balancer", "failing.lua")
-    cluster.fs_set("balance_automate", "true")
+@pytest.fixture(autouse=True)
+def balancing(cluster: Cluster) -> Iterator[None]:
+    """No policy afterwards."""
     yield
     cluster.fs_set("balance_automate", "false")
     cluster.fs_set("balancer", "")
+
+
+def use(cluster: Cluster, name: str, policy: str) -> None:
+    cluster.lab.exec(["rados", "-p", f"{FS}_meta", "put", name, "/dev/stdin"], stdin=policy)
+    cluster.fs_set("balancer", name)
+    cluster.fs_set("balance_automate", "true")
 
 
 def away(cluster: Cluster, directories: list[str]) -> list[str]:
@@ -44,14 +71,49 @@ def away(cluster: Cluster, directories: list[str]) -> list[str]:
     return [path for path in directories if authority.get(path, 0)]
 
 
-def no_score(cluster: Cluster) -> list[str]:
-    return [line for line in log_of(cluster, 0) if "no score of" in line]
+@pytest.fixture
+def slowly(cluster: Cluster) -> Iterator[None]:
+    """Exports take long."""
+    command = cluster.lab.monitor.command
+    for name, value in SLOWLY.items():
+        command("config set", who="mds", name=name, value=value)
+    yield
+    cluster.lab.set_mds_cpu(None)
+    for name in SLOWLY:
+        command("config rm", who="mds", name=name)
 
 
-@pytest.mark.usefixtures("failing")
+def said(cluster: Cluster, what: str) -> list[str]:
+    """Lines of rank 0's log."""
+    return [line for line in log_of(cluster, 0) if what in line]
+
+
+def order(cluster: Cluster) -> int:
+    """Have one made; how many directories it has chosen for rank 1."""
+    use(cluster, "unvisited_once.lua", UNVISITED_ONCE)
+    # An MDS that takes too long to read it balances without one.
+    wait_for("it is read", lambda: said(cluster, "mantle balancer version changed: unvisited_once.lua"))
+    cluster.lab.set_mds_cpu(MDS_CPU)
+    line = wait_for("an order", lambda: said(cluster, ORDER))[0]
+    found = CHOSEN.search(line)
+    assert found, line
+    return int(found[1])
+
+
+@pytest.mark.usefixtures("slowly")
+def test_what_is_chosen_for_coming_visits_goes_all_of_it_though_no_load_asks_for_it_any_more(
+    cluster: Cluster, load: LoadSpec
+) -> None:
+    with at_work(cluster, load):
+        chosen = order(cluster)
+        wait_for("it is gone", lambda: len(away(cluster, UNREAD)) >= chosen)
+        assert not away(cluster, BUSY), "all in what is busy was visited"
+
+
 def test_by_heat_when_a_score_fails_and_the_log_says_why(cluster: Cluster, load: LoadSpec) -> None:
     with at_work(cluster, load):
+        use(cluster, "failing.lua", FAILING)
         wait_for("what is busy goes", lambda: away(cluster, BUSY))
-    last = wait_for("it is in the log", lambda: no_score(cluster))[-1]
+    last = wait_for("it is in the log", lambda: said(cluster, "no score of"))[-1]
     assert "attempt to perform arithmetic on a nil value (global 'nothing')" in last
     assert last.endswith("heat")

@@ -12,8 +12,8 @@ import pytest
 from lab.errors import LabError
 from lab.hook_cost.__main__ import earlier
 from lab.hook_cost.bed import IDLE, RANKS, RECORDING, STOCK, VARIANTS
-from lab.hook_cost.course import MDS_CPU, MEMORY, RATES, TREES, WIRE, rotations
-from lab.hook_cost.summary import of_memory, of_rates, summary
+from lab.hook_cost.course import INSTRUCTIONS, MDS_CPU, MEMORY, RATES, TREES, WIRE, rotations
+from lab.hook_cost.summary import of_instructions, of_memory, of_rates, summary
 
 MIB = 1 << 20
 SECONDS = 20.0
@@ -26,7 +26,12 @@ def one_round(cost: dict[str, float], ranks: list[float], quota: float = 1.0) ->
         {
             "seconds": SECONDS,
             "ranks": [
-                {"variant": v, "replies": cpu_s * speed / cost[v], "cpu_s": cpu_s}
+                {
+                    "variant": v,
+                    "replies": cpu_s * speed / cost[v],
+                    "cpu_s": cpu_s,
+                    "instructions": round(cpu_s * speed * 1e9),
+                }
                 for v, speed in zip(variants, ranks, strict=True)
             ],
         }
@@ -83,6 +88,12 @@ def test_variants_are_compared_within_rounds_and_the_median_of_rounds_counts() -
     assert found["op_s"][STOCK] == 750.0  # 15 % of a core at 200 us a reply
 
 
+def test_instructions_are_those_a_reply() -> None:
+    found = of_instructions([one_round({STOCK: 100e-6, IDLE: 100e-6, RECORDING: 101e-6}, [1.0, 1.3, 0.8])])
+    assert found["instructions_a_reply"] == {STOCK: 100_000, IDLE: 100_000, RECORDING: 101_000}
+    assert found["instructions_against_stock_percent"][RECORDING]["median"] == 1.0
+
+
 def test_ranks_that_were_not_saturated_show() -> None:
     alike = dict.fromkeys(VARIANTS, 150e-6)
     rounds = [one_round(alike, [1.0] * RANKS), one_round(alike, [1.0] * RANKS, quota=0.5)]
@@ -99,8 +110,8 @@ def test_memory_that_grew_is_that_of_inodes_and_of_dirfrags() -> None:
 
 def test_bytes_a_beat_are_medians() -> None:
     wires = {"bytes_a_beat": {v: [10.0, 30.0, 20.0] for v in VARIANTS}}
-    rates = {"rounds": [one_round(dict.fromkeys(VARIANTS, 1e-4), [1.0] * RANKS)]}
-    assert summary(memories(), wires, rates)["bytes_a_beat"] == dict.fromkeys(VARIANTS, 20)
+    rounds = {"rounds": [one_round(dict.fromkeys(VARIANTS, 1e-4), [1.0] * RANKS)]}
+    assert summary(memories(), wires, rounds, rounds)["bytes_a_beat"] == dict.fromkeys(VARIANTS, 20)
 
 
 def test_what_is_not_measured_anew_is_kept(tmp_path: Path) -> None:
@@ -108,9 +119,10 @@ def test_what_is_not_measured_anew_is_kept(tmp_path: Path) -> None:
     out.write_text(
         json.dumps({MEMORY: {"large": 1}, WIRE: {"stock": [2]}, RATES: {"op_s": {}}, "summary": {}})
     )
-    assert earlier(Namespace(out=out, parts=[RATES])) == {MEMORY: {"large": 1}, WIRE: {"stock": [2]}}
+    kept = earlier(Namespace(out=out, parts=[RATES, INSTRUCTIONS]))
+    assert kept == {MEMORY: {"large": 1}, WIRE: {"stock": [2]}}
 
 
 def test_a_part_that_was_never_measured_is_named(tmp_path: Path) -> None:
-    with pytest.raises(LabError, match="no earlier result of memory"):
+    with pytest.raises(LabError, match="no earlier result of wire"):
         earlier(Namespace(out=tmp_path / "cost.json", parts=[RATES]))
