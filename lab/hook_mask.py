@@ -25,7 +25,7 @@ from lab.clients.spec import ClientSpec, LoadSpec
 from lab.demo import module
 from lab.measurement import about, exit_status, save
 from lab.progress import ConsoleProgress
-from lab.ranks import all_active, gid, wait
+from lab.ranks import gid, wait, wait_all_active
 from mds.build import built
 
 OUT = Path("docs/results/hook-mask.json")
@@ -108,11 +108,7 @@ class Course:
         gone = gid(self.lab, daemon)
         self.lab.kill(daemon)
         self.lab.start(daemon)
-        wait(
-            f"the rank of {daemon} has another MDS",
-            lambda: all_active(self.lab, RANKS, without=[gone]),
-            PATIENCE_S,
-        )
+        wait_all_active(self.lab, RANKS, PATIENCE_S, without=[gone])
 
 
 def held(

@@ -28,7 +28,7 @@ from lab.bench.sampling import Sampling
 from lab.errors import LabError
 from lab.measurement import about, exit_status, save
 from lab.progress import ConsoleProgress
-from lab.ranks import all_active, wait
+from lab.ranks import all_active, wait, wait_all_active
 from lab.sandbox import CODE, environment, kill_group
 from mds.build import built
 
@@ -91,7 +91,7 @@ class Course:
         for daemon in sorted(self.stock):
             self.lab.kill(daemon)
             self._start(daemon)
-        wait("every rank is active", self.all_active, 120)
+        wait_all_active(self.lab, RANKS, 120)
         pool = self.lab.monitor.json("fs ls")[0]["metadata_pool"]
         self.lab.exec(["rados", "-p", pool, "put", POLICY, "/dev/stdin"], stdin=LUA, timeout=60)
         self._set("balancer", POLICY)
@@ -106,7 +106,7 @@ class Course:
                 thrashing = want
                 self._thrash(thrashing)
             self._restart_what_died()
-            if now >= next_kill and self.all_active():
+            if now >= next_kill and all_active(self.lab, RANKS):
                 self._kill()
                 next_kill = now + kill_every
             time.sleep(STEP_S)
@@ -117,11 +117,7 @@ class Course:
         self._set("balance_automate", "false")
         self._set("balancer", "")
         self._restart_what_died()
-        wait("every rank is active", self.all_active, 180)
-
-    def all_active(self) -> bool:
-        """Does every rank serve?"""
-        return all_active(self.lab, RANKS)
+        wait_all_active(self.lab, RANKS, 180)
 
     def _set(self, name: str, value: str) -> None:
         self.lab.monitor.command("fs set", fs_name=cluster.FS_NAME, var=name, val=value)

@@ -15,7 +15,7 @@ from lab.bench.subtrees import sample
 from lab.demo.cost import cpu_ticks
 from lab.errors import LabError
 from lab.hook_cost import counted
-from lab.ranks import all_active, holders, wait
+from lab.ranks import holders, wait, wait_all_active
 from mds.build import OPTIMIZED, Recipe, built
 
 STOCK, IDLE, RECORDING = VARIANTS = ("stock", "idle", "recording")
@@ -57,7 +57,7 @@ class Bed:
         for rank, variant in enumerate(variants):
             self._start(rank, *before[rank], _FOLDER / variant / folder)
         gone = [gid for _, gid in before.values()]
-        wait("every rank has another MDS", lambda: all_active(self.lab, RANKS, without=gone), 120)
+        wait_all_active(self.lab, RANKS, 120, without=gone)
         for rank, variant in enumerate(variants):
             if variant == RECORDING:
                 self.tell("dump", "mindex", "/", "0", rank=rank)
