@@ -21,7 +21,7 @@ _PIPES = "--vgdb-prefix=/tmp/vgdb-pipe"
 _OWN = "valgrind"  # the copy in the lab, below its folder of logs
 # The pipes are those of the MDS that goes into the background: of a child.
 _OPTIONS = f"--tool=callgrind --instr-atstart=no --trace-children=yes {_PIPES}"
-_RUNNING = re.compile(r"--pid=([0-9]+) for .* -i ([^ ]+)")
+_RUNNING = re.compile(r"--pid=([0-9]+) for .* -i (\S+)")
 _TOTALS = re.compile(r"^totals: ([0-9]+)$", re.MULTILINE)
 
 
