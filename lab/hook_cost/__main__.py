@@ -53,7 +53,7 @@ def main(argv: Sequence[str]) -> int:
     parser.add_argument("--parts", nargs="+", choices=PARTS, default=PARTS, help="what to measure")
     parser.add_argument("--rounds", type=int, default=7, help="of rates")
     parser.add_argument("--seconds", type=float, default=20.0, help="of each measurement of rates")
-    parser.add_argument("--count-rounds", type=int, default=5, help="of instructions")
+    parser.add_argument("--count-rounds", type=int, default=12, help="of instructions")
     parser.add_argument("--memory-rounds", type=int, default=3, help="and of messages")
     parser.add_argument("--out", type=Path, default=OUT)
     args = parser.parse_args(argv)

@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: LGPL-2.1-or-later
 """What is concluded: medians, and how the hook differs from the stock program."""
 
+import math
 import statistics
 from collections.abc import Mapping, Sequence
 from typing import Any
@@ -40,7 +41,8 @@ def of_instructions(rounds: Sequence[Round]) -> dict[str, Any]:
 def of_rates(rounds: Sequence[Round]) -> dict[str, Any]:
     """Each round gives a figure a variant; the variants are compared within rounds.
 
-    Differences from the stock program are in percent: median, lowest and highest of the rounds.
+    Differences from the stock program are in percent: median, lowest and highest of the rounds, and their mean
+    with its standard error.
     """
     op_s = {v: [_op_s(one, v) for one in rounds] for v in VARIANTS}
     cpu_us = {v: [1e6 * _a_reply(one, v, "cpu_s") for one in rounds] for v in VARIANTS}
@@ -79,11 +81,19 @@ def _against_stock(figures: Mapping[str, Sequence[float]]) -> dict[str, dict[str
         pairs = zip(figures[STOCK], figures[variant], strict=True)
         return [round(100 * (mine / stock - 1), 2) for stock, mine in pairs]
 
-    found = {variant: percents(variant) for variant in OTHERS}
-    return {
-        variant: {"median": round(statistics.median(x), 2), "lowest": min(x), "highest": max(x)}
-        for variant, x in found.items()
+    return {variant: _spread(percents(variant)) for variant in OTHERS}
+
+
+def _spread(percents: Sequence[float]) -> dict[str, float]:
+    found = {
+        "median": round(statistics.median(percents), 2),
+        "lowest": min(percents),
+        "highest": max(percents),
     }
+    if len(percents) > 1:
+        found["mean"] = round(statistics.mean(percents), 2)
+        found["standard_error"] = round(statistics.stdev(percents) / math.sqrt(len(percents)), 2)
+    return found
 
 
 def of_memory(memories: Mapping[str, Any]) -> dict[str, Any]:

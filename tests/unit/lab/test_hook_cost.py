@@ -82,6 +82,8 @@ def test_variants_are_compared_within_rounds_and_the_median_of_rounds_counts() -
         "median": -20.0,
         "lowest": -37.5,
         "highest": 0.0,
+        "mean": -19.17,
+        "standard_error": 10.83,
     }
     assert found["cpu_against_stock_percent"][RECORDING]["median"] == 25.0
     assert found["cpu_us_a_reply"] == {STOCK: 200.0, IDLE: 200.0, RECORDING: 200.0}
