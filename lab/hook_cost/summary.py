@@ -41,8 +41,8 @@ def of_instructions(rounds: Sequence[Round]) -> dict[str, Any]:
 def of_rates(rounds: Sequence[Round]) -> dict[str, Any]:
     """Each round gives a figure a variant; the variants are compared within rounds.
 
-    Differences from the stock program are in percent: median, lowest and highest of the rounds, and their mean
-    with its standard error.
+    Differences from the stock program are in percent: median, lowest, highest of the rounds; their mean and
+    its standard error.
     """
     op_s = {v: [_op_s(one, v) for one in rounds] for v in VARIANTS}
     cpu_us = {v: [1e6 * _a_reply(one, v, "cpu_s") for one in rounds] for v in VARIANTS}
