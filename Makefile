@@ -48,7 +48,7 @@ hook-stress: mds
 	$(RUN) -m lab.hook_stress
 
 hook-cost: mds-optimized
-	$(call need,valgrind,valgrind)
+	$(call need,valgrind perf,valgrind linux-perf)
 	$(RUN) -m mds.build --stock --flags=-O2
 	$(RUN) -m lab.hook_cost
 

@@ -12,8 +12,9 @@ from typing import Any
 from lab import releases
 from lab.api import Lab
 from lab.errors import LabError
+from lab.hook_cost import counted, sampled
 from lab.hook_cost.bed import RANKS, Bed
-from lab.hook_cost.course import MDS_CPU, PARTS, Course
+from lab.hook_cost.course import INSTRUCTIONS, MDS_CPU, PARTS, SAMPLES, Course
 from lab.hook_cost.summary import summary
 from lab.measurement import about, exit_status, save
 from lab.progress import ConsoleProgress
@@ -25,6 +26,12 @@ CONF = {"mds_cache_memory_limit": str(8 << 30)}
 def measure(args: argparse.Namespace) -> dict[str, Any]:
     """The parts that are asked for, on one cluster."""
     progress = ConsoleProgress()
+    for part, check_installed in (
+        (INSTRUCTIONS, counted.check_installed),
+        (SAMPLES, sampled.check_installed),
+    ):
+        if part in args.parts:
+            check_installed()
     with Lab.up(
         name=f"mds-cost-{os.getpid()}",
         release=args.release,

@@ -84,10 +84,14 @@ class Bed:
         """What has a rank."""
         return holders(self.lab)[rank][0]
 
+    def pid(self, rank: int) -> int:
+        """The host's, of a rank's MDS."""
+        (pid,) = self.lab.daemons()[self.daemon(rank)]
+        return pid
+
     def _proc(self, rank: int, name: str) -> str:
         """What /proc says of a rank's MDS."""
-        (pid,) = self.lab.daemons()[self.daemon(rank)]
-        return Path(f"/proc/{pid}/{name}").read_text()
+        return Path(f"/proc/{self.pid(rank)}/{name}").read_text()
 
     def replies(self) -> tuple[list[float], float]:
         """Of each rank since it started; and when that was (Unix, s)."""

@@ -25,14 +25,15 @@ _RUNNING = re.compile(r"--pid=([0-9]+) for .* -i (\S+)")
 _TOTALS = re.compile(r"^totals: ([0-9]+)$", re.MULTILINE)
 
 
-def install(lab: Lab, where: Path, variants: Sequence[str]) -> None:
-    """Have a program to count beside that of each variant; where: the lab's folder of logs as it sees it.
-
-    :raises LabError: valgrind is not installed here
-    """
+def check_installed() -> None:
+    """:raises LabError: valgrind is not"""
     missing = next((path for path in (_TOOLS, *_PROGRAMS) if not path.exists()), None)
     if missing:
         raise LabError(f"no {missing} to count instructions with: install the package valgrind")
+
+
+def install(lab: Lab, where: Path, variants: Sequence[str]) -> None:
+    """Have a program to count beside that of each variant; where: the lab's folder of logs as it sees it."""
     shutil.copytree(_TOOLS, lab.log_dir / _OWN)
     for program in _PROGRAMS:
         shutil.copy2(program, lab.log_dir / _OWN)

@@ -5,7 +5,8 @@ wire: what idle ranks send a beat. memory: of rank 0 with 200,000 inodes in its 
 windows, and with many directories. In these two all ranks are one variant, in turns; the order within a round
 changes. rates: op/s and CPU time a reply with every rank at its CPU quota; the three variants serve at the
 same time, each a rank with clients of its own, and in a round each variant has each rank once. instructions:
-those that an MDS executes for a reply, counted in such rounds while as much is asked of every rank.
+those that an MDS executes for a reply, counted in such rounds while as much is asked of every rank. samples:
+in which functions recording MDSs at their quota spend their time.
 """
 
 import argparse
@@ -19,20 +20,22 @@ from typing import Any, TypeVar
 from lab import cluster
 from lab.bench.subtrees import PIN, Pin, put, settled
 from lab.clients.spec import ClientSpec, LoadSpec
+from lab.hook_cost import sampled
 from lab.hook_cost.bed import RANKS, RECORDING, VARIANTS, Bed
 from lab.progress import ConsoleProgress
 
 T = TypeVar("T")
 # Bytes first: what memory has left in the journals is trimmed for a while.
-WIRE, MEMORY, RATES, INSTRUCTIONS = PARTS = ("wire", "memory", "rates", "instructions")
+WIRE, MEMORY, RATES, INSTRUCTIONS, SAMPLES = PARTS = ("wire", "memory", "rates", "instructions", "samples")
 MDS_CPU = 15  # %: the clients of three ranks fit beside them on two cores
 CLIENTS = 3  # a rank
 SETTLE_S = 8.0
 # Directories and files in each: 200,000 inodes; and 10,000 dirfrags.
 TREES = {"large": (100, 2000), "wide": (10_000, 2)}
 # mds_bal_interval; memory's is so long that all visits are within the windows
-BEAT_S = {WIRE: 5, MEMORY: 60, RATES: 10, INSTRUCTIONS: 10}
+BEAT_S = {WIRE: 5, MEMORY: 60, RATES: 10, INSTRUCTIONS: 10, SAMPLES: 10}
 BEATS = 8  # while messages are counted
+SAMPLED_S = 120.0  # that functions are sampled
 OPERATIONS = 1500  # of a client while instructions are counted, and as many before
 
 
@@ -123,6 +126,7 @@ class Course:
             WIRE: self.wires,
             RATES: self.rates,
             INSTRUCTIONS: self.instructions,
+            SAMPLES: self.samples,
         }
         self._bed.lab.monitor.command(
             "config set", who="mds", name="mds_bal_interval", value=str(BEAT_S[name])
@@ -145,6 +149,17 @@ class Course:
         return {
             "rounds": self._rounds(INSTRUCTIONS, self._args.count_rounds, partial(count, self._bed, work))
         }
+
+    def samples(self) -> dict[str, Any]:
+        """Percent of the time by function."""
+        work = self._placed("s", None)
+        self._bed.run([RECORDING] * RANKS)
+        self._bed.lab.set_mds_cpu(MDS_CPU)
+        with self._bed.lab.clients(work):
+            time.sleep(SETTLE_S)
+            found = sampled.of_symbols([self._bed.pid(rank) for rank in range(RANKS)], SAMPLED_S)
+        self._bed.lab.set_mds_cpu(None)
+        return {"seconds": SAMPLED_S, "frequency": sampled.FREQUENCY, "percent": found}
 
     def _placed(self, prefix: str, operations: int | None) -> LoadSpec:
         """Clients, each of which works on one rank."""

@@ -8,6 +8,7 @@ from typing import Any
 
 from lab.hook_cost.bed import IDLE, RANKS, RECORDING, STOCK, VARIANTS
 from lab.hook_cost.course import MDS_CPU, TREES
+from lab.hook_cost.sampled import of_the_hook
 
 OTHERS = (IDLE, RECORDING)
 Round = Sequence[Mapping[str, Any]]
@@ -19,10 +20,12 @@ def summary(
     wire: Mapping[str, Any],
     rates: Mapping[str, Any],
     instructions: Mapping[str, Any],
+    samples: Mapping[str, Any],
 ) -> dict[str, Any]:
     """Of all parts, each as ``Course`` returned it."""
     return {
         **of_instructions(instructions["rounds"]),
+        "time_in_the_hook_percent": round(sum(of_the_hook(samples["percent"]).values()), 2),
         **of_rates(rates["rounds"]),
         **of_memory(memory),
         "bytes_a_beat": {v: round(statistics.median(x)) for v, x in wire["bytes_a_beat"].items()},

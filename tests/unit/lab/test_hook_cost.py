@@ -12,7 +12,8 @@ import pytest
 from lab.errors import LabError
 from lab.hook_cost.__main__ import earlier
 from lab.hook_cost.bed import IDLE, RANKS, RECORDING, STOCK, VARIANTS
-from lab.hook_cost.course import INSTRUCTIONS, MDS_CPU, MEMORY, RATES, TREES, WIRE, rotations
+from lab.hook_cost.course import INSTRUCTIONS, MDS_CPU, MEMORY, RATES, SAMPLES, TREES, WIRE, rotations
+from lab.hook_cost.sampled import of_the_hook, parsed
 from lab.hook_cost.summary import of_instructions, of_memory, of_rates, summary
 
 MIB = 1 << 20
@@ -102,6 +103,27 @@ def test_ranks_that_were_not_saturated_show() -> None:
     assert of_rates(rounds)["least_part_of_the_quota_used"] == 0.5
 
 
+REPORT = """# Overhead  Symbol
+# ........  ......
+#
+    28.39%  [k] finish_task_switch.isra.0          -      -
+     0.23%  [.] SubtreeStats::record               -      -
+     0.02%  [.] MDBalancer::name_authority
+     0.09%  [.] MDBalancer::hit_dir
+     0.01%  [.] std::less<unsigned int> SubtreeStats::x
+"""
+
+
+def test_time_in_the_hook_is_that_of_its_own_functions() -> None:
+    found = parsed(REPORT)
+    assert found["finish_task_switch.isra.0"] == 28.39
+    assert of_the_hook(found) == {
+        "SubtreeStats::record": 0.23,
+        "MDBalancer::name_authority": 0.02,
+        "std::less<unsigned int> SubtreeStats::x": 0.01,
+    }
+
+
 def test_memory_that_grew_is_that_of_inodes_and_of_dirfrags() -> None:
     dirfrags = TREES["wide"][0]
     result = of_memory(memories(80 * MIB + 20 * 1000, 80 * MIB + 20 * 500 + 7 * dirfrags))
@@ -113,7 +135,8 @@ def test_memory_that_grew_is_that_of_inodes_and_of_dirfrags() -> None:
 def test_bytes_a_beat_are_medians() -> None:
     wires = {"bytes_a_beat": {v: [10.0, 30.0, 20.0] for v in VARIANTS}}
     rounds = {"rounds": [one_round(dict.fromkeys(VARIANTS, 1e-4), [1.0] * RANKS)]}
-    assert summary(memories(), wires, rounds, rounds)["bytes_a_beat"] == dict.fromkeys(VARIANTS, 20)
+    found = summary(memories(), wires, rounds, rounds, {"percent": {}})
+    assert found["bytes_a_beat"] == dict.fromkeys(VARIANTS, 20)
 
 
 def test_what_is_not_measured_anew_is_kept(tmp_path: Path) -> None:
@@ -121,7 +144,7 @@ def test_what_is_not_measured_anew_is_kept(tmp_path: Path) -> None:
     out.write_text(
         json.dumps({MEMORY: {"large": 1}, WIRE: {"stock": [2]}, RATES: {"op_s": {}}, "summary": {}})
     )
-    kept = earlier(Namespace(out=out, parts=[RATES, INSTRUCTIONS]))
+    kept = earlier(Namespace(out=out, parts=[RATES, INSTRUCTIONS, SAMPLES]))
     assert kept == {MEMORY: {"large": 1}, WIRE: {"stock": [2]}}
 
 
