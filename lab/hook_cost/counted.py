@@ -62,7 +62,7 @@ class Counters:
         self._each("dump")
 
     def _say(self, *words: str) -> str:
-        # That it fails says nothing: its list does, whatever is there.
+        # Its status says nothing (a list always fails): what it was to write is looked for.
         done = self._lab.exec([self._vgdb, _PIPES, *words], timeout=120, check=False)
         return done.stdout + done.stderr
 
@@ -71,14 +71,21 @@ class Counters:
             self._say(f"--pid={pid}", *command.split())
 
     def read(self) -> dict[str, int]:
-        """Instructions since the last time, by daemon."""
+        """Instructions since the last time, by daemon. :raises LabError: callgrind has not written them"""
+        before = {pid: self._newest(pid) for pid in self._pids.values()}
         self._each("dump")
-        return {daemon: self._last(pid) for daemon, pid in self._pids.items()}
+        return {daemon: self._total(pid, before[pid]) for daemon, pid in self._pids.items()}
 
-    def _last(self, pid: str) -> int:
-        dumps = self._lab.log_dir.glob(f"callgrind.{pid}.*")
-        newest = max(dumps, key=lambda path: int(path.suffix[1:]))
-        found = _TOTALS.search(newest.read_text(errors="replace"))
+    def _newest(self, pid: str) -> int:
+        """The number of a process's last dump; 0: none."""
+        return max((int(path.suffix[1:]) for path in self._lab.log_dir.glob(f"callgrind.{pid}.*")), default=0)
+
+    def _total(self, pid: str, before: int) -> int:
+        number = self._newest(pid)
+        if number == before:
+            raise LabError(f"callgrind has written no dump of process {pid}")
+        dump = self._lab.log_dir / f"callgrind.{pid}.{number}"
+        found = _TOTALS.search(dump.read_text(errors="replace"))
         if not found:
-            raise LabError(f"callgrind says nothing of its totals in {newest.name}")
+            raise LabError(f"callgrind says nothing of its totals in {dump.name}")
         return int(found[1])

@@ -23,6 +23,7 @@ class Valgrind:
     def __init__(self, log_dir: Path, totals: str = "totals: {}\n") -> None:
         self.log_dir, self._totals = log_dir, totals
         self.counted: list[str] = []
+        self.alive = True
         self._dumps = 0
 
     def exec(self, argv: Sequence[str], **_: Any) -> SimpleNamespace:
@@ -30,7 +31,7 @@ class Valgrind:
         if last == "-l":
             return SimpleNamespace(stdout=LIST, stderr="")
         pid = argv[2].removeprefix("--pid=")
-        if last == "dump":
+        if last == "dump" and self.alive:
             self._dumps += 1
             dump = self.log_dir / f"callgrind.{pid}.{self._dumps}"
             dump.write_text(f"events: Ir\n{self._totals.format(1000 * self._dumps)}")
@@ -56,6 +57,15 @@ def test_instructions_are_those_of_the_newest_dump_of_each_daemon(tmp_path: Path
 def test_a_dump_without_totals_is_an_error(tmp_path: Path) -> None:
     mdss = counters(Valgrind(tmp_path, totals=""))
     with pytest.raises(LabError, match=r"totals in callgrind\.446\.1"):
+        mdss.read()
+
+
+def test_a_dump_that_is_not_written_is_not_taken_from_an_earlier_one(tmp_path: Path) -> None:
+    valgrind = Valgrind(tmp_path)
+    mdss = counters(valgrind)
+    mdss.read()
+    valgrind.alive = False
+    with pytest.raises(LabError, match="no dump of process 446"):
         mdss.read()
 
 
