@@ -117,6 +117,10 @@ class Host:
                 return fs
         raise NotFound(f"file system '{name}' does not exist (there are: {names})")
 
+    def fs_by_id(self, fscid: int) -> FsState | None:
+        """The file system with this id, whatever its name is now; None: it was removed."""
+        return next((fs for fs in self.file_systems() if fs.fscid == fscid), None)
+
     def health(self) -> dict[str, str]:
         """Codes of the raised health checks and their summaries."""
         raw = self._module.get("health")

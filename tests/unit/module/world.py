@@ -151,6 +151,10 @@ class World:
         """Host.fs."""
         return self.state
 
+    def fs_by_id(self, fscid: int) -> FsState | None:
+        """Host.fs_by_id."""
+        return self.state if self.state.fscid == fscid else None
+
     def on_fs(self, fs: str, call: Callable[[Any], Any]) -> Any:
         """Host.on_fs."""
         return call(Mount(self))
