@@ -30,22 +30,20 @@ from .act.journal import (
 )
 from .analyzer import Analyzer
 from .engine_client import EngineClient
-from .errors import BadInput, Busy, NotFound, PartitionerError, Unavailable
+from .errors import BadInput, Busy, NotFound, Unavailable
 from .host import Host
-from .judge.judgement import Judgement
 from .model import FsState
-from .observe.children import children
 from .observe.ranks import silence
-from .observe.subtrees import SubtreeMap, parse_subtrees
+from .observe.subtrees import subtree_map
 from .options import Settings
+from .plan.circumstances import Ours, Wish, children_of, gather
 from .plan.plan import Plan
-from .plan.planner import FANOUT, MASK, TO_AUTH, Child, Circumstances, check_ranks, make_plan
+from .plan.planner import make_plan
 from .plan.ranks import format_ranks
 from .report.partition import progress
 from .verify.arrival import MdsWhereabouts
 from .verify.guards import why_wait
 
-HEAVY_MODES = (MASK, FANOUT)
 Progress = Callable[[str, str, float | None], None]  # event id, message, 0 to 1 or None when it is over
 
 
@@ -107,37 +105,25 @@ class Partitioner:
         :raises BadInput: an unknown heavy mode, a rank that does not exist, a bad name
         :raises Busy: the name is taken, or a plan is being executed
         """
-        if heavy not in HEAVY_MODES:
-            raise BadInput(
-                f"'{heavy}' is not a way to place heavy subvolumes: use {' or '.join(HEAVY_MODES)}"
-            )
         if name is not None:
             check_name(name)
-        usable = check_ranks(fs, ranks)
         judgement = self._analyzer.judgement(fs)
         self._refuse_active(fs)
         runs = self._known()
-        settings_set = owned_settings(runs, fs.fscid)
-        hooked = heavy == MASK and self._host.has_hook(fs)
-        circumstances = Circumstances(
-            fs=fs,
-            ranks=usable,
-            heavy_mode=heavy,
-            force=force,
-            owned=owned_pins(runs, fs.fscid),
+        ours = Ours(
+            pins=owned_pins(runs, fs.fscid),
+            masks=owned_masks(runs, fs.fscid),
+            settings=owned_settings(runs, fs.fscid),
             moved_at=moved_at(runs, fs.fscid),
-            owns_settings=settings_set.get("bal_rank_mask") == fs.bal_rank_mask,
-            masks=self._masks(fs, judgement) if hooked else None,
-            owned_masks=owned_masks(runs, fs.fscid),
-            to_auth=self._host.mds_option(TO_AUTH) if to_auth else None,
         )
         made = make_plan(
             name or self._free_name(runs),
             judgement,
-            circumstances,
+            gather(self._host, fs, judgement, Wish(heavy, ranks, force, to_auth), ours),
             self._settings(),
             self._engine.call,
-            lambda path: self._children(fs, path),
+            lambda path: children_of(self._host, fs, path),
+            time.time(),
         )
         if save:
             with self._lock:
@@ -239,7 +225,7 @@ class Partitioner:
 
     def current_ranks(self, fs: FsState, run: Run) -> dict[int, tuple[int, ...]]:
         """The ranks of a plan's rows now, by index; ranks that do not answer are left out."""
-        where = self._subtrees(fs, [row.path for row in run.plan.rows])
+        where = subtree_map(self._host, fs, [row.path for row in run.plan.rows])
         return {i: where.ranks(row.path) or row.current for i, row in enumerate(run.plan.rows)}
 
     def _why_wait(self, fs: FsState) -> str | None:
@@ -270,27 +256,6 @@ class Partitioner:
     def _free_name(self, runs: Sequence[Run]) -> str:
         taken = {run.plan.name for run in runs}
         return next(f"plan-{i}" for i in range(1, len(taken) + 2) if f"plan-{i}" not in taken)
-
-    def _masks(self, fs: FsState, judgement: Judgement) -> dict[int, str]:
-        """``ceph.dir.bal.mask`` of the heavy directories, by inode number."""
-        heavy = [row.seen.directory for row in judgement.directories if row.klass == "heavy"]
-        return self._host.on_fs(fs.name, lambda mount: {d.ino: mount.mask(d.path) for d in heavy})
-
-    def _children(self, fs: FsState, path: str) -> list[Child]:
-        """What ``--heavy fanout`` spreads over ranks."""
-        found = self._host.on_fs(fs.name, lambda mount: children(mount, path))
-        where = self._subtrees(fs, [child for child, _, _, _ in found])
-        return [Child(child, ino, rentries, pin, where.ranks(child)) for child, ino, rentries, pin in found]
-
-    def _subtrees(self, fs: FsState, paths: Sequence[str]) -> SubtreeMap:
-        answers = self._host.tell_each([m.name for m in fs.active()], "get subtrees")
-        found = [
-            subtree
-            for m in fs.active()
-            if not isinstance(answers[m.name], PartitionerError)
-            for subtree in parse_subtrees(m.rank, answers[m.name])
-        ]
-        return SubtreeMap(found, paths)
 
     def _report(self, run: Run) -> None:
         event = str(uuid.uuid5(uuid.NAMESPACE_OID, f"{run.plan.name}/{run.plan.created}"))

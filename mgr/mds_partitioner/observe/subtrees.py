@@ -1,10 +1,12 @@
 # SPDX-License-Identifier: LGPL-2.1-or-later
 """Which ranks have authority over a directory and what lies below it (``get subtrees``)."""
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
-from ..model import Subtree
+from ..errors import PartitionerError
+from ..host import Host
+from ..model import FsState, Subtree
 
 
 def ancestors(path: str) -> Iterator[str]:
@@ -52,3 +54,16 @@ class SubtreeMap:
     def ephemeral(self, directory: str) -> bool:
         """Is the directory itself held by an ephemeral pin?"""
         return directory in self._ephemeral
+
+
+def subtree_map(host: Host, fs: FsState, paths: Sequence[str]) -> SubtreeMap:
+    """The subtrees as the MDSs have them now; those of an MDS that does not answer are left out."""
+    active = fs.active()
+    answers = host.tell_each([m.name for m in active], "get subtrees")
+    found = [
+        subtree
+        for m in active
+        if not isinstance(answers[m.name], PartitionerError)
+        for subtree in parse_subtrees(m.rank, answers[m.name])
+    ]
+    return SubtreeMap(found, paths)

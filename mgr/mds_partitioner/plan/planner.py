@@ -1,16 +1,15 @@
 # SPDX-License-Identifier: LGPL-2.1-or-later
 """From a judgement to a plan: what may move, where the engine puts it, and the steps that take it there."""
 
-import time
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
 from typing import Any
 
-from ..errors import BadInput, NotPermitted
+from ..errors import NotPermitted
 from ..filesystem import NO_MASK
 from ..judge.judgement import Engine, Judged, Judgement
 from ..model import NO_PIN, FsState
 from ..options import Settings
+from .circumstances import FANOUT, MASK, TO_AUTH, Child, Circumstances
 from .plan import (
     CONFIG_STEP,
     EPHEMERAL_PIN,
@@ -27,62 +26,8 @@ from .plan import (
 )
 from .ranks import DEFAULT_MASKS, format_ranks, mask_ranks, parse_ranks, ranks_mask
 
-MASK, FANOUT = "mask", "fanout"
 PINS, SETTINGS = 0, 1  # phases
-TO_AUTH = "mds_forward_all_requests_to_auth"
 CACHE_RESERVATION = 0.95  # mds_cache_reservation keeps 5 % of the cache free
-
-
-@dataclass(frozen=True)
-class Child:
-    """A directory right below a heavy one, for ``--heavy fanout``."""
-
-    path: str
-    ino: int
-    rentries: int
-    pin: int
-    ranks: tuple[int, ...]
-
-
-@dataclass(frozen=True)
-class Circumstances:
-    """What the planner must know beside the judgement.
-
-    :ivar owned: pins that this module set and nobody changed since, by inode number
-    :ivar moved_at: when a directory was last moved (seconds since the Unix epoch), by inode number
-    :ivar owns_settings: the file system's mask and balancer are as this module set them
-    :ivar masks: ``ceph.dir.bal.mask`` of the heavy directories, by inode number; None: MDSs without our hook
-    :ivar owned_masks: masks that this module set, by inode number
-    :ivar to_auth: ``mds_forward_all_requests_to_auth`` as it is set for all MDSs, "" for not at all; None:
-        leave it alone
-    """
-
-    fs: FsState
-    ranks: tuple[int, ...]
-    heavy_mode: str
-    force: bool
-    owned: Mapping[int, int]
-    moved_at: Mapping[int, float]
-    owns_settings: bool
-    masks: Mapping[int, str] | None = None
-    owned_masks: Mapping[int, str] = field(default_factory=dict)
-    to_auth: str | None = None
-
-    def mask_of(self, ino: int) -> str:
-        """A directory's own mask; "-1" for none."""
-        return (self.masks or {}).get(ino, NO_MASK)
-
-
-def check_ranks(fs: FsState, wanted: Sequence[int] | None) -> tuple[int, ...]:
-    """The ranks a plan may use. :raises BadInput: one of them does not exist."""
-    if wanted is None:
-        return fs.ranks_in
-    gone = sorted(set(wanted) - set(fs.ranks_in))
-    if gone:
-        raise BadInput(
-            f"file system '{fs.name}' has no rank {format_ranks(gone)} (it has {format_ranks(fs.ranks_in)})"
-        )
-    return tuple(sorted(set(wanted)))
 
 
 def fixed_reason(row: Judged, c: Circumstances, now: float, rest: int) -> str | None:
@@ -106,12 +51,13 @@ def make_plan(
     settings: Settings,
     engine: Engine,
     children_of: Callable[[str], list[Child]],
+    now: float,
 ) -> Plan:
-    """Plan. ``children_of`` lists a heavy directory's children (only asked in mode fanout).
+    """Plan. ``children_of`` lists a heavy directory's children (only asked in mode fanout); ``now``: seconds
+    since the Unix epoch.
 
     :raises NotPermitted: the plan needs the mask or balancer that an operator has set
     """
-    now = time.time()
     rows = judgement.directories
     fixed = [fixed_reason(row, c, now, settings.rest_period) for row in rows]
     children = {

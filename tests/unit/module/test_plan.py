@@ -17,8 +17,9 @@ from mds_partitioner.errors import BadInput, JournalError, NotPermitted
 from mds_partitioner.judge.judgement import Judged, Judgement
 from mds_partitioner.judge.window import Observed
 from mds_partitioner.model import Directory
+from mds_partitioner.plan.circumstances import Child, Circumstances, check_ranks
 from mds_partitioner.plan.plan import CONFIG_STEP, FS_STEP, MASK_STEP, PIN_STEP, Plan
-from mds_partitioner.plan.planner import Child, Circumstances, check_ranks, make_plan
+from mds_partitioner.plan.planner import make_plan
 from mds_partitioner.plan.ranks import format_ranks, mask_ranks, parse_ranks, ranks_mask
 
 LINE = {  # DESIGN.md, section 4: wss, reqs, rentries, LINE's workload
@@ -69,6 +70,7 @@ def circumstances(heavy: str = "mask", *, force: bool = False, world: World | No
     return Circumstances(fs, fs.ranks_in, heavy, force, owned={}, moved_at={}, owns_settings=False)
 
 
+NOW = 1_700_000_000.0
 ALL_ON_0 = dict.fromkeys(LINE, (0,))
 AS_IN_LINE = {"Subvol1": (0,), "Subvol2": (1,), "subvol3": (2,), "subvol4": (2,)}
 
@@ -77,7 +79,7 @@ def made(found: Judgement, c: Circumstances, engine: EngineClient, children: int
     def children_of(path: str) -> list[Child]:
         return [Child(f"{path}/uuid/d{i}", 500 + i, 100, -1, (0,)) for i in range(children)]
 
-    return make_plan("p", found, c, SETTINGS, engine.call, children_of)
+    return make_plan("p", found, c, SETTINGS, engine.call, children_of, NOW)
 
 
 @pytest.mark.parametrize("current", [ALL_ON_0, AS_IN_LINE])
@@ -181,7 +183,7 @@ def test_a_pin_of_ours_is_not_an_operators(engine: EngineClient) -> None:
 
 
 def test_what_moved_lately_rests(engine: EngineClient) -> None:
-    resting = replace(circumstances("fanout"), moved_at={101: 1e12})
+    resting = replace(circumstances("fanout"), moved_at={101: NOW - 60})
     plan = made(judgement(ALL_ON_0), resting, engine)
     assert [r.reason for r in plan.rows if r.name == "Subvol2"] == ["resting"]
 

@@ -1,0 +1,138 @@
+# SPDX-License-Identifier: LGPL-2.1-or-later
+"""What a plan depends on beside the judgement: the file system as it is, what is asked for, what is ours."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+
+from ..errors import BadInput
+from ..filesystem import NO_MASK
+from ..host import Host
+from ..judge.judgement import Judgement
+from ..model import FsState
+from ..observe.children import children
+from ..observe.subtrees import subtree_map
+from .ranks import format_ranks
+
+MASK, FANOUT = "mask", "fanout"
+HEAVY_MODES = (MASK, FANOUT)
+TO_AUTH = "mds_forward_all_requests_to_auth"
+
+
+@dataclass(frozen=True)
+class Wish:
+    """What the operator asks for.
+
+    :ivar ranks: the ranks a plan may use; None: all
+    :ivar to_auth: MDSs shall forward every request to the authority
+    """
+
+    heavy_mode: str
+    ranks: Sequence[int] | None
+    force: bool
+    to_auth: bool
+
+
+@dataclass(frozen=True)
+class Ours:
+    """What this module set on a file system and nobody changed since, as its journal has it.
+
+    :ivar pins: by inode number
+    :ivar masks: ``ceph.dir.bal.mask``, by inode number
+    :ivar settings: of the file system, by name
+    :ivar moved_at: when a directory was last moved (seconds since the Unix epoch), by inode number
+    """
+
+    pins: Mapping[int, int]
+    masks: Mapping[int, str]
+    settings: Mapping[str, str]
+    moved_at: Mapping[int, float]
+
+
+@dataclass(frozen=True)
+class Child:
+    """A directory right below a heavy one, for ``--heavy fanout``."""
+
+    path: str
+    ino: int
+    rentries: int
+    pin: int
+    ranks: tuple[int, ...]
+
+
+@dataclass(frozen=True)
+class Circumstances:
+    """What the planner must know beside the judgement.
+
+    :ivar owned: pins that this module set and nobody changed since, by inode number
+    :ivar moved_at: when a directory was last moved (seconds since the Unix epoch), by inode number
+    :ivar owns_settings: the file system's mask and balancer are as this module set them
+    :ivar masks: ``ceph.dir.bal.mask`` of the heavy directories, by inode number; None: MDSs without our hook
+    :ivar owned_masks: masks that this module set, by inode number
+    :ivar to_auth: ``mds_forward_all_requests_to_auth`` as it is set for all MDSs, "" for not at all; None:
+        leave it alone
+    """
+
+    fs: FsState
+    ranks: tuple[int, ...]
+    heavy_mode: str
+    force: bool
+    owned: Mapping[int, int]
+    moved_at: Mapping[int, float]
+    owns_settings: bool
+    masks: Mapping[int, str] | None = None
+    owned_masks: Mapping[int, str] = field(default_factory=dict)
+    to_auth: str | None = None
+
+    def mask_of(self, ino: int) -> str:
+        """A directory's own mask; "-1" for none."""
+        return (self.masks or {}).get(ino, NO_MASK)
+
+
+def check_ranks(fs: FsState, wanted: Sequence[int] | None) -> tuple[int, ...]:
+    """The ranks a plan may use. :raises BadInput: one of them does not exist."""
+    if wanted is None:
+        return fs.ranks_in
+    gone = sorted(set(wanted) - set(fs.ranks_in))
+    if gone:
+        raise BadInput(
+            f"file system '{fs.name}' has no rank {format_ranks(gone)} (it has {format_ranks(fs.ranks_in)})"
+        )
+    return tuple(sorted(set(wanted)))
+
+
+def gather(host: Host, fs: FsState, judgement: Judgement, wish: Wish, ours: Ours) -> Circumstances:
+    """Read what a plan depends on.
+
+    :raises BadInput: a way to place heavy subvolumes, or a rank, that does not exist
+    """
+    if wish.heavy_mode not in HEAVY_MODES:
+        raise BadInput(
+            f"'{wish.heavy_mode}' is not a way to place heavy subvolumes: use {' or '.join(HEAVY_MODES)}"
+        )
+    ranks = check_ranks(fs, wish.ranks)
+    hooked = wish.heavy_mode == MASK and host.has_hook(fs)
+    return Circumstances(
+        fs=fs,
+        ranks=ranks,
+        heavy_mode=wish.heavy_mode,
+        force=wish.force,
+        owned=ours.pins,
+        moved_at=ours.moved_at,
+        owns_settings=ours.settings.get("bal_rank_mask") == fs.bal_rank_mask,
+        masks=_masks(host, fs, judgement) if hooked else None,
+        owned_masks=ours.masks,
+        to_auth=host.mds_option(TO_AUTH) if wish.to_auth else None,
+    )
+
+
+def children_of(host: Host, fs: FsState, path: str) -> list[Child]:
+    """What ``--heavy fanout`` spreads over ranks."""
+    found = host.on_fs(fs.name, lambda mount: children(mount, path))
+    where = subtree_map(host, fs, [child for child, _, _, _ in found])
+    return [Child(child, ino, rentries, pin, where.ranks(child)) for child, ino, rentries, pin in found]
+
+
+def _masks(host: Host, fs: FsState, judgement: Judgement) -> dict[int, str]:
+    """``ceph.dir.bal.mask`` of the heavy directories, by inode number."""
+    heavy = [row.seen.directory for row in judgement.directories if row.klass == "heavy"]
+    return host.on_fs(fs.name, lambda mount: {d.ino: mount.mask(d.path) for d in heavy})
