@@ -1,23 +1,21 @@
 # SPDX-License-Identifier: LGPL-2.1-or-later
-"""The manager module: options, commands and the loop. It wires and delegates.
-
-In ceph-mgr the parameters' names and types and the docstrings *are* the command line and its help.
-Reef reads the types in the form of ``typing.Optional`` only.
-"""
+"""The manager module: options and the loop. It wires and delegates; its commands are in commands/."""
 
 import importlib.util
 import shutil
 import threading
-from collections.abc import Callable
-from typing import Any, ClassVar, Optional
+from typing import Any, ClassVar
 
-from mgr_module import HandleCommandResult, MgrModule, MgrStandbyModule, NotifyType
+from mgr_module import MgrModule, MgrStandbyModule, NotifyType
 from mgr_util import build_url
 
-from . import commands
 from .analyzer import Analyzer
 from .balancer import Balancer
-from .ceph_compat import Commands, read_command, write_command
+from .ceph_compat import Commands
+from .commands.analyze import AnalyzeCommands
+from .commands.balance import BalanceCommands
+from .commands.overview import OverviewCommands
+from .commands.partition import PartitionCommands
 from .engine_client import EngineClient
 from .errors import PartitionerError
 from .host import Host
@@ -38,7 +36,7 @@ STANDBY_TICK = 10.0  # s between two looks at the options
 ALL_OPTIONS = [*MODULE_OPTIONS, *MONITOR_OPTIONS]
 
 
-class Module(MgrModule):
+class Module(OverviewCommands, AnalyzeCommands, PartitionCommands, BalanceCommands, MgrModule):
     """Keeps the metadata load of file systems even over their active MDS ranks."""
 
     CLICommand = Commands
@@ -126,6 +124,10 @@ class Module(MgrModule):
         if notify_type == NotifyType.fs_map:
             self._wake.set()
 
+    def wake(self) -> None:
+        """Look at once whether there is work for the loop."""
+        self._wake.set()
+
     def shutdown(self) -> None:
         """End threads, the engine and the mounts."""
         self._ended = True
@@ -174,140 +176,6 @@ class Module(MgrModule):
             return ""
         host = self.get_mgr_ip() if at.host in ("::", "0.0.0.0") else at.host
         return build_url(scheme="http", host=host, port=at.port, path="/")
-
-    def _answer(self, operation: Callable[[], str]) -> HandleCommandResult:
-        try:
-            return HandleCommandResult(0, operation(), "")
-        except PartitionerError as e:
-            return HandleCommandResult(-e.code, "", str(e))
-        finally:
-            self._wake.set()
-
-    @read_command("mds_partitioner status")
-    def cmd_status(self, format: str = "table") -> HandleCommandResult:
-        """Show what the module is doing on every file system"""
-        return self._answer(lambda: commands.status(self, format))
-
-    @read_command("mds_partitioner imbalance")
-    def cmd_imbalance(self, fs: Optional[str] = None, format: str = "table") -> HandleCommandResult:
-        """Show the imbalance factor of this moment, each rank's load, and what Lunule would move"""
-        return self._answer(lambda: commands.imbalance(self, fs, format))
-
-    @write_command("mds_partitioner analyze start")
-    def cmd_analyze_start(
-        self,
-        fs: Optional[str] = None,
-        duration: Optional[int] = None,
-        directories: Optional[str] = None,
-        format: str = "table",
-    ) -> HandleCommandResult:
-        """Sample the load of subvolumes, or of a JSON list of directories, for a number of seconds"""
-        return self._answer(lambda: commands.analyze_start(self, fs, duration, directories, format))
-
-    @read_command("mds_partitioner analyze status")
-    def cmd_analyze_status(self, fs: Optional[str] = None, format: str = "table") -> HandleCommandResult:
-        """Show the analysis: subvolumes by workload, ranks, imbalance, recommended number of MDSs"""
-        return self._answer(lambda: commands.analyze_status(self, fs, format))
-
-    @write_command("mds_partitioner analyze stop")
-    def cmd_analyze_stop(self, fs: Optional[str] = None, format: str = "table") -> HandleCommandResult:
-        """End an analysis early and judge what was sampled"""
-        return self._answer(lambda: commands.analyze_stop(self, fs, format))
-
-    @write_command("mds_partitioner partition plan")
-    def cmd_partition_plan(
-        self,
-        fs: Optional[str] = None,
-        plan: Optional[str] = None,
-        heavy: str = "mask",
-        ranks: Optional[str] = None,
-        to_auth: bool = False,
-        force: bool = False,
-        format: str = "table",
-    ) -> HandleCommandResult:
-        """Make a plan from the newest analysis and save it; nothing is changed"""
-        return self._answer(
-            lambda: commands.partition_plan(self, fs, plan, heavy, ranks, to_auth, force, format)
-        )
-
-    @write_command("mds_partitioner partition start")
-    def cmd_partition_start(
-        self,
-        fs: Optional[str] = None,
-        plan: Optional[str] = None,
-        heavy: str = "mask",
-        to_auth: bool = False,
-        dry_run: bool = False,
-        force: bool = False,
-        format: str = "table",
-    ) -> HandleCommandResult:
-        """Execute a plan: the named one, else the newest, else a new one; --dry-run prints it only"""
-        return self._answer(
-            lambda: commands.partition_start(self, fs, plan, heavy, to_auth, dry_run, force, format)
-        )
-
-    @read_command("mds_partitioner partition status")
-    def cmd_partition_status(
-        self, fs: Optional[str] = None, plan: Optional[str] = None, format: str = "table"
-    ) -> HandleCommandResult:
-        """Show a plan's execution, one row a subvolume"""
-        return self._answer(lambda: commands.partition_status(self, fs, plan, format))
-
-    @read_command("mds_partitioner partition ls")
-    def cmd_partition_ls(self, fs: Optional[str] = None, format: str = "table") -> HandleCommandResult:
-        """List the plans of a file system"""
-        return self._answer(lambda: commands.partition_ls(self, fs, format))
-
-    @write_command("mds_partitioner partition pause")
-    def cmd_partition_pause(
-        self, fs: Optional[str] = None, duration: Optional[int] = None, format: str = "table"
-    ) -> HandleCommandResult:
-        """Begin no further step, for a number of seconds or until resumed"""
-        return self._answer(lambda: commands.partition_pause(self, fs, duration, format))
-
-    @write_command("mds_partitioner partition resume")
-    def cmd_partition_resume(self, fs: Optional[str] = None, format: str = "table") -> HandleCommandResult:
-        """Go on with a paused plan"""
-        return self._answer(lambda: commands.partition_resume(self, fs, format))
-
-    @write_command("mds_partitioner partition stop")
-    def cmd_partition_stop(self, fs: Optional[str] = None, format: str = "table") -> HandleCommandResult:
-        """End the execution of a plan where it is"""
-        return self._answer(lambda: commands.partition_stop(self, fs, format))
-
-    @write_command("mds_partitioner partition rollback")
-    def cmd_partition_rollback(
-        self, fs: Optional[str] = None, plan: Optional[str] = None, format: str = "table"
-    ) -> HandleCommandResult:
-        """Put back every pin, mask and balancer setting that a plan replaced"""
-        return self._answer(lambda: commands.partition_rollback(self, fs, plan, format))
-
-    @write_command("mds_partitioner partition rm")
-    def cmd_partition_rm(self, plan: str, fs: Optional[str] = None) -> HandleCommandResult:
-        """Forget a plan that is not being executed; the pins it set become yours"""
-        return self._answer(lambda: commands.partition_rm(self, fs, plan))
-
-    @write_command("mds_partitioner balance on")
-    def cmd_balance_on(
-        self,
-        fs: Optional[str] = None,
-        policy: str = "lunule",
-        force: bool = False,
-        format: str = "table",
-        inbuf: Optional[str] = None,
-    ) -> HandleCommandResult:
-        """Let the MDSs balance by a Mantle policy: lunule, greedyspill, or your own (-i FILE)"""
-        return self._answer(lambda: commands.balance_on(self, fs, policy, inbuf, force, format))
-
-    @write_command("mds_partitioner balance off")
-    def cmd_balance_off(self, fs: Optional[str] = None, format: str = "table") -> HandleCommandResult:
-        """Put back the balancer that 'balance on' replaced, and remove its policy"""
-        return self._answer(lambda: commands.balance_off(self, fs, format))
-
-    @read_command("mds_partitioner balance status")
-    def cmd_balance_status(self, fs: Optional[str] = None, format: str = "table") -> HandleCommandResult:
-        """Show the policy, and what each rank decided lately and why"""
-        return self._answer(lambda: commands.balance_status(self, fs, format))
 
 
 class StandbyModule(MgrStandbyModule):

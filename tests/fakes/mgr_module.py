@@ -1,10 +1,11 @@
 # SPDX-License-Identifier: LGPL-2.1-or-later
 """Stands in for Ceph's mgr_module, so that the module can be imported outside a manager."""
 
+import inspect
 import threading
 from collections.abc import Callable
 from enum import Enum, IntEnum
-from typing import Any, NamedTuple
+from typing import Any, ClassVar, NamedTuple
 
 
 class NotifyType(str, Enum):  # noqa: UP042 - as in Ceph
@@ -49,7 +50,27 @@ class HandleCommandResult(NamedTuple):
 
 
 class CLICommandBase:
-    """Tentacle's registry: decorators that leave the method as it is."""
+    """Tentacle's registry: reads the command line from the innermost function, as mgr_module does."""
+
+    COMMANDS: ClassVar[dict[str, "CLICommandBase"]] = {}
+
+    def __init__(self, prefix: str, perm: str) -> None:
+        self.prefix, self.perm = prefix, perm
+        self.desc = ""
+        self.args: dict[str, Any] = {}
+        self.func: Callable[..., Any] | None = None
+
+    def __call__(self, func: Callable[..., Any]) -> Callable[..., Any]:
+        """Register a method, and leave it as it is."""
+        inner = inspect.unwrap(func)
+        spec = inspect.getfullargspec(inner)
+        assert "return" in spec.annotations, "mgr_module counts it when it looks for the first default"
+        assert not spec.kwonlyargs, "mgr_module knows no keyword-only parameters"
+        self.desc = (inspect.getdoc(inner) or "").replace("\n", " ")
+        self.args = {name: spec.annotations[name] for name in spec.args if name not in ("self", "inbuf")}
+        self.func = func
+        self.COMMANDS[self.prefix] = self
+        return func
 
     @classmethod
     def make_registry_subtype(cls, name: str) -> Any:
@@ -57,14 +78,14 @@ class CLICommandBase:
         return type(name, (cls,), {"COMMANDS": {}})
 
     @classmethod
-    def Read(cls, prefix: str) -> Callable[[Any], Any]:  # noqa: N802 - Ceph's name
+    def Read(cls, prefix: str) -> "CLICommandBase":  # noqa: N802 - Ceph's name
         """Register a reading command."""
-        return lambda method: method
+        return cls(prefix, "r")
 
     @classmethod
-    def Write(cls, prefix: str) -> Callable[[Any], Any]:  # noqa: N802 - Ceph's name
+    def Write(cls, prefix: str) -> "CLICommandBase":  # noqa: N802 - Ceph's name
         """Register a writing command."""
-        return lambda method: method
+        return cls(prefix, "w")
 
 
 class MgrModule:

@@ -73,7 +73,12 @@ def test_a_mistake_is_named_and_changes_nothing(
         "partition status",
         "partition ls",
         "partition pause",
+        "partition resume",
+        "partition stop",
         "partition rollback",
+        "balance on",
+        "balance off",
+        "balance status",
     ],
 )
 def test_an_unknown_format_is_named_and_changes_nothing(untouched: Cluster, command: str) -> None:

@@ -12,6 +12,7 @@ from ..errors import BadInput
 
 TABLE, JSON, YAML = "table", "json", "yaml"
 # The ceph command line itself refuses "--format table"; what it calls a table is "plain".
+DEFAULT_FORMAT = TABLE
 FORMATS = {TABLE: TABLE, "plain": TABLE, JSON: JSON, "json-pretty": JSON, YAML: YAML}
 
 
@@ -32,12 +33,15 @@ def table(columns: Sequence[str], rows: Sequence[Sequence[Any]], left: Sequence[
     return "\n".join(line.rstrip() for line in str(drawn.get_string()).splitlines())
 
 
+def check_format(format_: str) -> None:
+    """:raises BadInput: an unknown format."""
+    if format_ not in FORMATS:
+        raise BadInput(f"'{format_}' is not a format: use table (plain), json or yaml")
+
+
 def render(format_: str, value: Any, text: str) -> str:
-    """``value`` as JSON or YAML, or ``text`` for people. :raises BadInput: an unknown format."""
-    try:
-        kind = FORMATS[format_]
-    except KeyError:
-        raise BadInput(f"'{format_}' is not a format: use table (plain), json or yaml") from None
+    """``value`` as JSON or YAML, or ``text`` for people. ``format_``: one of FORMATS."""
+    kind = FORMATS[format_]
     if kind == JSON:
         return json.dumps(value, indent=2 if format_ == "json-pretty" else None)
     if kind == YAML:

@@ -8,7 +8,6 @@ from hypothesis import given
 from hypothesis import strategies as st
 from world import World
 
-from mds_partitioner.errors import BadInput
 from mds_partitioner.judge.window import Window
 from mds_partitioner.model import (
     Directory,
@@ -26,7 +25,7 @@ from mds_partitioner.observe.ranks import served
 from mds_partitioner.observe.sessions import parse_sessions
 from mds_partitioner.observe.subtrees import SubtreeMap, ancestors, parse_subtrees
 from mds_partitioner.observe.working_sets import parse_working_sets
-from mds_partitioner.report.text import printable, render, table
+from mds_partitioner.report.text import printable, table
 from mds_partitioner.verify.guards import why_wait
 
 A, B = "/volumes/_nogroup/a", "/volumes/_nogroup/b"
@@ -216,11 +215,6 @@ def test_whatever_the_name_it_is_one_line_of_utf8(name: str) -> None:
 
 def test_a_table_is_one_line_a_row_whatever_the_name() -> None:
     assert len(table(("Name",), [("a\nb",), ("c\x1b[1m",)]).splitlines()) == 3
-
-
-def test_an_unknown_format_is_named() -> None:
-    with pytest.raises(BadInput, match="xml"):
-        render("xml", {}, "")
 
 
 def test_a_rank_that_only_hands_requests_on_serves_none() -> None:

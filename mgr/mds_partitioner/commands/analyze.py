@@ -1,0 +1,63 @@
+# SPDX-License-Identifier: LGPL-2.1-or-later
+"""The ``analyze`` commands."""
+
+import json
+from typing import Optional
+
+from ..errors import BadInput
+from ..judge.analysis import Analysis
+from ..report.analysis import analysis_text, analysis_value
+from .declare import Answer, Services, reads, writes
+
+
+class AnalyzeCommands(Services):
+    """Sample the load of subvolumes and judge it."""
+
+    @writes("analyze start")
+    def analyze_start(
+        self,
+        fs: Optional[str] = None,
+        duration: Optional[int] = None,
+        directories: Optional[str] = None,
+        format: str = "table",
+    ) -> Answer:
+        """Sample the load of subvolumes, or of a JSON list of directories, for a number of seconds"""
+        found = self.host.fs(fs)
+        analysis = self.analyzer.start(found, duration, parse_directories(directories))
+        said = (
+            f"analyzing '{found.name}' for {analysis.duration} s; see 'ceph mds_partitioner analyze status'"
+        )
+        return Answer(analysis_value(analysis), said)
+
+    @reads("analyze status")
+    def analyze_status(self, fs: Optional[str] = None, format: str = "table") -> Answer:
+        """Show the analysis: subvolumes by workload, ranks, imbalance, recommended number of MDSs"""
+        return _shown(self.analyzer.get(self.host.fs(fs)))
+
+    @writes("analyze stop")
+    def analyze_stop(self, fs: Optional[str] = None, format: str = "table") -> Answer:
+        """End an analysis early and judge what was sampled"""
+        return _shown(self.analyzer.stop(self.host.fs(fs)))
+
+
+def _shown(analysis: Analysis) -> Answer:
+    return Answer(analysis_value(analysis), analysis_text(analysis))
+
+
+def parse_directories(text: str | None) -> list[str]:
+    """A path, or a JSON list of paths. :raises BadInput: neither."""
+    if text is None:
+        return []
+    if text.startswith("/"):
+        return [text]
+    try:
+        paths = json.loads(text)
+    except ValueError:
+        paths = None
+    if (
+        not isinstance(paths, list)
+        or not paths
+        or not all(isinstance(p, str) and p[:1] == "/" for p in paths)
+    ):
+        raise BadInput(f"directories '{text}': give an absolute path or a JSON list of absolute paths")
+    return paths

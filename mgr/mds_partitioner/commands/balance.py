@@ -1,0 +1,47 @@
+# SPDX-License-Identifier: LGPL-2.1-or-later
+"""The ``balance`` commands."""
+
+from typing import Optional
+
+from ..report import balance as report
+from .declare import Answer, Services, reads, writes
+
+
+class BalanceCommands(Services):
+    """Put a Mantle policy in force, and take it back."""
+
+    @writes("balance on")
+    def balance_on(
+        self,
+        fs: Optional[str] = None,
+        policy: str = "lunule",
+        force: bool = False,
+        format: str = "table",
+        inbuf: Optional[str] = None,
+    ) -> Answer:
+        """Let the MDSs balance by a Mantle policy: lunule, greedyspill, or your own (-i FILE)"""
+        found = self.host.fs(fs)
+        switch = self.balancer.on(found, policy, inbuf, force)
+        now = self.host.fs(found.name)
+        said = f"'{now.name}' is balanced by the policy {switch.policy}"
+        return Answer(
+            report.value(now, switch, self.balancer.watch(now)),
+            f"{said}; see 'ceph mds_partitioner balance status'",
+        )
+
+    @writes("balance off")
+    def balance_off(self, fs: Optional[str] = None, format: str = "table") -> Answer:
+        """Put back the balancer that 'balance on' replaced, and remove its policy"""
+        found = self.host.fs(fs)
+        kept = self.balancer.off(found)
+        now = self.host.fs(found.name)
+        said = [f"'{now.name}': no policy of mds_partitioner balances it", *kept]
+        value = report.value(now, None, self.balancer.watch(now)) | {"kept": kept}
+        return Answer(value, "\n".join(said))
+
+    @reads("balance status")
+    def balance_status(self, fs: Optional[str] = None, format: str = "table") -> Answer:
+        """Show the policy, and what each rank decided lately and why"""
+        found = self.host.fs(fs)
+        switch, watch = self.balancer.get(found), self.balancer.watch(found)
+        return Answer(report.value(found, switch, watch), report.text(found, switch, watch))

@@ -1,0 +1,46 @@
+# SPDX-License-Identifier: LGPL-2.1-or-later
+"""``status`` and ``imbalance``."""
+
+from typing import Optional
+
+from ..errors import NotFound
+from ..model import FsState
+from ..report import imbalance as report
+from ..report.text import table
+from .declare import Answer, Services, reads
+
+COLUMNS = ("Name", "Ranks", "Analysis", "Plan", "Balance")
+
+
+class OverviewCommands(Services):
+    """What goes on, on every file system and on one."""
+
+    @reads("status")
+    def show_status(self, format: str = "table") -> Answer:
+        """Show what the module is doing on every file system"""
+        rows = [self._overview(fs) for fs in self.host.file_systems()]
+        cells = [tuple(row.values()) for row in rows]
+        return Answer(rows, table(COLUMNS, cells, ("Name", "Analysis", "Plan", "Balance")))
+
+    def _overview(self, fs: FsState) -> dict[str, object]:
+        try:
+            analysis = self.analyzer.get(fs)
+            analyzed = f"{analysis.state} {analysis.progress():.0%}"
+        except NotFound:
+            analyzed = "none"
+        runs = self.partitioner.all(fs)
+        switch = self.balancer.get(fs)
+        return {
+            "fs": fs.name,
+            "ranks": len(fs.ranks_in),
+            "analysis": analyzed,
+            "plan": f"{runs[-1].plan.name}: {runs[-1].head.state}" if runs else "none",
+            "balance": f"{switch.policy}: {switch.state}" if switch else "off",
+        }
+
+    @reads("imbalance")
+    def show_imbalance(self, fs: Optional[str] = None, format: str = "table") -> Answer:
+        """Show the imbalance factor of this moment, each rank's load, and what Lunule would move"""
+        found = self.host.fs(fs)
+        judged, samples = self.analyzer.imbalance(found, self.monitor.recent(found))
+        return Answer(report.value(judged, samples), report.text(judged, samples))

@@ -1,0 +1,120 @@
+# SPDX-License-Identifier: LGPL-2.1-or-later
+"""The ``partition`` commands."""
+
+from typing import Any, Optional
+
+from ..act.journal import Run
+from ..plan.plan import Plan
+from ..plan.ranks import parse_ranks
+from ..report.partition import plan_text, plan_value, progress, run_text, run_value
+from ..report.text import table
+from .declare import Answer, Services, reads, writes
+
+
+class PartitionCommands(Services):
+    """Make, execute and undo plans."""
+
+    @writes("partition plan")
+    def partition_plan(
+        self,
+        fs: Optional[str] = None,
+        plan: Optional[str] = None,
+        heavy: str = "mask",
+        ranks: Optional[str] = None,
+        to_auth: bool = False,
+        force: bool = False,
+        format: str = "table",
+    ) -> Answer:
+        """Make a plan from the newest analysis and save it; nothing is changed"""
+        usable = None if ranks is None else parse_ranks(ranks)
+        found = self.host.fs(fs)
+        return _planned(
+            self.partitioner.plan(found, name=plan, heavy=heavy, ranks=usable, to_auth=to_auth, force=force)
+        )
+
+    @writes("partition start")
+    def partition_start(
+        self,
+        fs: Optional[str] = None,
+        plan: Optional[str] = None,
+        heavy: str = "mask",
+        to_auth: bool = False,
+        dry_run: bool = False,
+        force: bool = False,
+        format: str = "table",
+    ) -> Answer:
+        """Execute a plan: the named one, else the newest, else a new one; --dry-run prints it only"""
+        found = self.host.fs(fs)
+        run = self.partitioner.newest(found, plan) if plan else self.partitioner.startable(found)
+        if run is not None:
+            chosen = run.plan
+        else:
+            chosen = self.partitioner.plan(
+                found, name=None, heavy=heavy, ranks=None, to_auth=to_auth, force=force, save=not dry_run
+            )
+        return _planned(chosen) if dry_run else _ordered(self.partitioner.start(found, chosen.name))
+
+    @reads("partition status")
+    def partition_status(
+        self, fs: Optional[str] = None, plan: Optional[str] = None, format: str = "table"
+    ) -> Answer:
+        """Show a plan's execution, one row a subvolume"""
+        found = self.host.fs(fs)
+        run = self.partitioner.newest(found, plan)
+        current = self.partitioner.current_ranks(found, run)
+        return Answer(run_value(run, current), run_text(run, current))
+
+    @reads("partition ls")
+    def partition_ls(self, fs: Optional[str] = None, format: str = "table") -> Answer:
+        """List the plans of a file system"""
+        rows: list[dict[str, Any]] = [
+            {
+                "name": run.plan.name,
+                "state": run.head.state,
+                "steps": len(run.plan.steps),
+                "progress": f"{progress(run):.0%}",
+                "heavy": run.plan.heavy_mode,
+            }
+            for run in self.partitioner.all(self.host.fs(fs))
+        ]
+        cells = [tuple(row.values()) for row in rows]
+        return Answer(rows, table(("Name", "State", "Steps", "Progress", "Heavy"), cells, ("Name", "State")))
+
+    @writes("partition pause")
+    def partition_pause(
+        self, fs: Optional[str] = None, duration: Optional[int] = None, format: str = "table"
+    ) -> Answer:
+        """Begin no further step, for a number of seconds or until resumed"""
+        return _ordered(self.partitioner.pause(self.host.fs(fs), duration))
+
+    @writes("partition resume")
+    def partition_resume(self, fs: Optional[str] = None, format: str = "table") -> Answer:
+        """Go on with a paused plan"""
+        return _ordered(self.partitioner.resume(self.host.fs(fs)))
+
+    @writes("partition stop")
+    def partition_stop(self, fs: Optional[str] = None, format: str = "table") -> Answer:
+        """End the execution of a plan where it is"""
+        return _ordered(self.partitioner.stop(self.host.fs(fs)))
+
+    @writes("partition rollback")
+    def partition_rollback(
+        self, fs: Optional[str] = None, plan: Optional[str] = None, format: str = "table"
+    ) -> Answer:
+        """Put back every pin, mask and balancer setting that a plan replaced"""
+        return _ordered(self.partitioner.rollback(self.host.fs(fs), plan))
+
+    @writes("partition rm")
+    def partition_rm(self, plan: str, fs: Optional[str] = None, format: str = "table") -> Answer:
+        """Forget a plan that is not being executed; the pins it set become yours"""
+        self.partitioner.remove(self.host.fs(fs), plan)
+        return Answer({"removed": plan}, f"plan '{plan}' is forgotten")
+
+
+def _planned(plan: Plan) -> Answer:
+    return Answer(plan_value(plan), plan_text(plan))
+
+
+def _ordered(run: Run) -> Answer:
+    """After an order: as the plan has it. No MDS is asked, so that an order never waits for one."""
+    return Answer(run_value(run, {}), run_text(run, {}))

@@ -1,0 +1,83 @@
+# SPDX-License-Identifier: LGPL-2.1-or-later
+"""The command layer: what the manager registers, and what every command has in common."""
+
+import errno
+import json
+from typing import Any
+
+import pytest
+from mgr_module import HandleCommandResult
+
+from mds_partitioner.ceph_compat import Commands
+from mds_partitioner.commands.declare import Answer, Services, reads
+from mds_partitioner.errors import Busy
+from mds_partitioner.module import Module
+
+READING = {"status", "imbalance", "analyze status", "partition status", "partition ls", "balance status"}
+WRITING = {
+    *("analyze start", "analyze stop", "balance on", "balance off"),
+    *("partition plan", "partition start", "partition pause", "partition resume", "partition stop"),
+    *("partition rollback", "partition rm"),
+}
+
+
+class Tried(Services):
+    """A module with one command."""
+
+    def __init__(self) -> None:
+        self.done: list[str] = []
+        self.woken = 0
+
+    def wake(self) -> None:
+        """Counts."""
+        self.woken += 1
+
+    @reads("tried")
+    def tried(self, fs: str = "a", format: str = "table") -> Answer:
+        """Try it"""
+        self.done.append(fs)
+        if fs == "busy":
+            raise Busy("it is busy")
+        return Answer({"fs": fs}, f"this is {fs}")
+
+
+def test_the_manager_registers_every_command_with_its_permission() -> None:
+    assert Commands is Module.CLICommand
+    ours = {p.removeprefix("mds_partitioner "): c.perm for p, c in Commands.COMMANDS.items()}
+    ours.pop("tried")
+    assert ours == {**dict.fromkeys(READING, "r"), **dict.fromkeys(WRITING, "w")}
+
+
+@pytest.mark.parametrize("name", sorted(READING | WRITING))
+def test_a_command_is_a_method_of_the_module_with_help_and_a_format(name: str) -> None:
+    command = Commands.COMMANDS[f"mds_partitioner {name}"]
+    assert getattr(Module, command.func.__name__) is command.func
+    assert len(command.desc) > 20
+    assert command.args["format"] is str
+
+
+@pytest.mark.parametrize(
+    ("given", "said"),
+    [
+        ({}, "this is a"),
+        ({"format": "plain", "fs": "b"}, "this is b"),
+        ({"format": "json"}, json.dumps({"fs": "a"})),
+        ({"format": "yaml"}, "fs: a\n"),
+    ],
+)
+def test_an_answer_is_rendered_as_asked(given: dict[str, Any], said: str) -> None:
+    tried = Tried()
+    assert tried.tried(**given) == HandleCommandResult(0, said, "")
+    assert tried.woken == 1
+
+
+def test_an_unknown_format_is_refused_before_anything_is_done() -> None:
+    tried = Tried()
+    answer = tried.tried(format="pigeon")
+    assert (answer.retval, answer.stdout) == (-errno.EINVAL, "")
+    assert "pigeon" in answer.stderr and "json" in answer.stderr
+    assert tried.done == []
+
+
+def test_what_a_service_refuses_is_the_errno_and_a_sentence() -> None:
+    assert Tried().tried(fs="busy") == HandleCommandResult(-errno.EBUSY, "", "it is busy")
