@@ -2,11 +2,11 @@
 """A plan is a value: it can be saved, printed, executed, stopped and undone."""
 
 import json
-import shlex
 from dataclasses import asdict, dataclass
 from typing import Any, Self
 
 from ..filesystem import MASK, PIN
+from .shell import word
 
 PIN_STEP, MASK_STEP, FS_STEP, CONFIG_STEP = "pin", "mask", "fs", "config"
 
@@ -57,10 +57,10 @@ class Step:
         """The command an operator would type."""
         if self.kind in (PIN_STEP, MASK_STEP):
             attribute = PIN if self.kind == PIN_STEP else MASK
-            return f"setfattr -n {attribute} -v {self.value} {shlex.quote('<mount>' + self.target)}"
+            return f"setfattr -n {attribute} -v {self.value} {word('<mount>' + self.target)}"
         if self.kind == CONFIG_STEP:
             return f"ceph config set mds {self.target} {self.value}"
-        return f"ceph fs set {shlex.quote(fs)} {self.target} {self.value}"
+        return f"ceph fs set {word(fs)} {self.target} {self.value}"
 
 
 @dataclass(frozen=True)

@@ -55,7 +55,7 @@ def plan_text(plan: Plan) -> str:
     columns = (
         *("Name", "wss", "reqs", "rentries", "workload", "Class", "Current Ranks", "New Ranks", "Reason"),
     )
-    commands = [f"  {printable(step.command(plan.fs))}" for step in plan.steps]
+    commands = [f"  {step.command(plan.fs)}" for step in plan.steps]
     listed = "\n".join(["commands:", *commands]) if commands else "nothing to change"
     return "\n\n".join(
         [f"plan '{plan.name}' for '{plan.fs}'", table(columns, rows, LEFT), listed, prediction_text(plan)]
@@ -139,7 +139,7 @@ def run_text(run: Run, current: Mapping[int, Sequence[int]]) -> str:
     if run.head.why:
         head += f": {run.head.why}"
     problems = [
-        f"{printable(run.plan.steps[i].command(run.plan.fs))}: {r.state}: {r.why}"
+        f"{run.plan.steps[i].command(run.plan.fs)}: {r.state}: {printable(r.why)}"
         for i, r in sorted(run.records.items())
         if r.why
     ]
