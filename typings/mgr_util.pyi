@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: LGPL-2.1-or-later
 # What the module uses of Ceph's src/pybind/mgr/mgr_util.py.
 from contextlib import AbstractContextManager
+from threading import Timer
 from typing import Any
 
 from mgr_module import MgrModule
@@ -10,7 +11,7 @@ class CephfsConnectionException(Exception):
     error_str: str
 
 class CephfsConnectionPool:
-    def del_connections(self, fs_name: str, wait: bool = ...) -> None: ...
+    timer_task: Timer
 
 class CephfsClient:
     connection_pool: CephfsConnectionPool

@@ -70,7 +70,7 @@ class Analyzer:
             if running is not None and running.state == RUNNING:
                 raise Busy(f"'{fs.name}' is being analyzed ({running.progress():.0%}); stop that one first")
         if directories:
-            self._host.on_fs(fs.name, lambda mount: named(mount, directories))
+            self._host.on_fs(fs, lambda mount: named(mount, directories))
         wanted = {"fs": fs.name, "duration": seconds, "directories": list(directories)}
         self._host.store.put(f"analysis/{fs.fscid}", json.dumps(wanted))
         return self._start(fs, seconds, directories)

@@ -11,7 +11,7 @@ An MDS with our hook (mds/ of this project) counts working sets and knows ``ceph
 
 import json
 import threading
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from typing import Any, TypeVar
 
 import cephfs
@@ -52,6 +52,14 @@ def counter(module: MgrModule, mds: str, path: str) -> list[Point]:
     else:
         points = module.get_counter("mds", mds, path)
     return [tuple(point) for point in points.get(path, [])]
+
+
+def send_to_mon(module: MgrModule, result: CommandResult, command: Mapping[str, Any]) -> None:
+    """Send a mon command and return; ``result.ev`` is set when its answer is there.
+
+    mgr_module's own ``mon_command`` waits for ever.
+    """
+    module.send_command(result, "mon", "", json.dumps(command), "")
 
 
 def tell_mds(module: MgrModule, mds: str, command: dict[str, Any], timeout: float) -> str:

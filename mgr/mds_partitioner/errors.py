@@ -48,6 +48,13 @@ class Unavailable(PartitionerError):
     code = errno.EAGAIN
 
 
+class InDoubt(Unavailable):
+    """A change was sent and not answered in time: it may have been made, or be made later.
+
+    Whoever reads the value now may read the old one. ``Host.in_flight`` tells when that has ended.
+    """
+
+
 class CephError(PartitionerError):
     """A Ceph command or a libcephfs call failed with ``code``."""
 

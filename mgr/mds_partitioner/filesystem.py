@@ -3,13 +3,15 @@
 
 import errno
 import os
+import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
+from dataclasses import dataclass
 from typing import Any
 
 import cephfs
 
-from .errors import CephError, NotFound
+from .errors import CephError, NotFound, Unavailable
 from .model import NO_PIN
 
 PIN = "ceph.dir.pin"
@@ -28,11 +30,54 @@ def _readable_errors(what: str, path: str) -> Iterator[None]:
         raise kind(f"cannot {what} {path!r}: {os.strerror(code)}", code) from e
 
 
+@dataclass(frozen=True)
+class Write:
+    """A change of a directory that the MDS was asked for and has not answered yet."""
+
+    ino: int
+    path: str  # when it was asked for
+    attribute: str
+    value: str
+
+
+class Attempt:
+    """One use of a mount by one thread. Its caller may give it up: then it begins no change any more."""
+
+    def __init__(self) -> None:
+        self._lock = threading.Lock()
+        self._given_up = False
+        self._write: Write | None = None
+
+    @contextmanager
+    def writing(self, write: Write) -> Iterator[None]:
+        """Around a change. :raises Unavailable: the caller has given up; the change is not made."""
+        with self._lock:
+            if self._given_up:
+                raise Unavailable(f"{write.attribute} of {write.path!r} was not set: given up before")
+            self._write = write
+        try:
+            yield
+        finally:
+            with self._lock:
+                self._write = None
+
+    def in_flight(self) -> Write | None:
+        """The change that is being made at this moment."""
+        with self._lock:
+            return self._write
+
+    def give_up(self) -> Write | None:
+        """From now on no change is begun; the one that has been begun already and cannot be called back."""
+        with self._lock:
+            self._given_up = True
+            return self._write
+
+
 class FileSystem:
     """A mounted file system. Paths are absolute; bytes that are not UTF-8 travel as surrogates."""
 
-    def __init__(self, handle: Any) -> None:
-        self._handle = handle
+    def __init__(self, handle: Any, attempt: Attempt) -> None:
+        self._handle, self._attempt = handle, attempt
 
     def ino(self, path: str) -> int:
         """Inode number of a directory. :raises NotFound: no such directory."""
@@ -43,11 +88,6 @@ class FileSystem:
         """A virtual extended attribute as text."""
         with _readable_errors(f"read {attribute} of", path):
             return str(self._handle.getxattr(os.fsencode(path), attribute).decode())
-
-    def set(self, path: str, attribute: str, value: str) -> None:
-        """Set a virtual extended attribute."""
-        with _readable_errors(f"set {attribute} of", path):
-            self._handle.setxattr(os.fsencode(path), attribute, value.encode(), 0)
 
     def pin(self, path: str) -> int:
         """``ceph.dir.pin`` of the directory itself; -1 when it follows its parent.
@@ -80,6 +120,8 @@ class FileSystem:
         """Make the MDS read the directory, then set what moves it: an empty cache has nothing to export.
 
         An MDS answers before its journal is written and shows the old value until then; so this waits for it.
+
+        :raises Unavailable: the caller has given up while the directory was listed; nothing was set
         """
         with _readable_errors("list", path):
             handle = self._handle.opendir(os.fsencode(path))
@@ -87,9 +129,11 @@ class FileSystem:
                 self._handle.readdir(handle)
             finally:
                 self._handle.closedir(handle)
-        self.set(path, attribute, value)
-        with _readable_errors("sync", path):
-            self._handle.sync_fs()
+        with self._attempt.writing(Write(self.ino(path), path, attribute, value)):
+            with _readable_errors(f"set {attribute} of", path):
+                self._handle.setxattr(os.fsencode(path), attribute, value.encode(), 0)
+            with _readable_errors("sync", path):
+                self._handle.sync_fs()
 
     def rentries(self, path: str) -> int:
         """Files and directories below the directory (recursive statistics)."""

@@ -1,25 +1,28 @@
 # SPDX-License-Identifier: LGPL-2.1-or-later
 """Everything the module asks of Ceph, through the manager it lives in."""
 
-import errno
 import json
+import time
 from collections.abc import Callable, Mapping
-from concurrent.futures import Future, ThreadPoolExecutor
-from concurrent.futures import TimeoutError as FutureTimeout
+from functools import partial
 from typing import Any, TypeVar
 
-import rados
 from mgr_module import MgrModule
-from mgr_util import CephfsClient, CephfsConnectionException, open_filesystem
 
 from . import ceph_compat
-from .errors import BadInput, CephError, JournalError, NotFound, PartitionerError, Unavailable
-from .filesystem import FileSystem
+from .errors import BadInput, CephError, NotFound, PartitionerError
+from .filesystem import FileSystem, Write
 from .model import Address, FsState, MdsInfo
+from .mon import KeyValue, Mon
+from .mounts import Mounts
+from .objects import Objects
+from .workers import Workers
 
 T = TypeVar("T")
-FS_TIMEOUT = 60.0  # s: a libcephfs call waits for the MDS for ever, the operator does not
-TELL_TIMEOUT = 8.0  # s: under one epoch
+# Ceph answers late or never; these say how long it is waited for. All in seconds.
+FS_TIMEOUT = 60.0
+TELL_TIMEOUT = 8.0  # under one epoch
+TELLS_TIMEOUT = 2 * TELL_TIMEOUT  # all of ``tell_each``, however many MDSs hang
 
 
 def fs_state(entry: Mapping[str, Any]) -> FsState:
@@ -45,56 +48,21 @@ def fs_state(entry: Mapping[str, Any]) -> FsState:
     )
 
 
-class KeyValue:
-    """The module's part of the mon's key/value store, with the mon's word that a write arrived.
-
-    ``MgrModule.set_store`` only logs a failed write; a journal must know, so this sends the commands itself.
-    """
-
-    def __init__(self, module: MgrModule, mon_calls: ThreadPoolExecutor) -> None:
-        self._module, self._mon_calls = module, mon_calls
-        self._prefix = f"mgr/{module.module_name}/"
-
-    def put(self, key: str, value: str) -> None:
-        """Store ``value`` durably. :raises JournalError: the mon did not take it."""
-        self._command({"prefix": "config-key set", "key": self._prefix + key, "val": value})
-
-    def delete(self, key: str) -> None:
-        """Remove a key; one that is not there is no error. :raises JournalError: as above."""
-        self._command({"prefix": "config-key rm", "key": self._prefix + key})
-
-    def items(self, prefix: str) -> dict[str, str]:
-        """Every key that begins with ``prefix``, and its value."""
-        out = self._command({"prefix": "config-key dump", "key": self._prefix + prefix, "format": "json"})
-        found = json.loads(out or "{}")
-        return {key.removeprefix(self._prefix): str(value) for key, value in found.items()}
-
-    def _command(self, command: dict[str, str]) -> str:
-        code, out, message = self._mon_calls.submit(self._module.mon_command, command).result()
-        if code:
-            raise JournalError(f"the mon refused '{command['prefix']}': {message}", abs(code))
-        return str(out)
-
-
 class Host:
     """Ceph as the stages see it. Every call re-reads; nothing is cached here."""
 
     def __init__(self, module: MgrModule, concurrency: int) -> None:
         self._module = module
-        self._client = CephfsClient(module)
-        self._tells = ThreadPoolExecutor(concurrency, thread_name_prefix="tell")
-        self._fs_calls = ThreadPoolExecutor(4, thread_name_prefix="libcephfs")
-        # Reef's manager keeps the Python state of the thread that asks the mon until after it has the answer.
-        # A command's own thread ends with the command: the manager then dies. These threads stay.
-        self._mon_calls = ThreadPoolExecutor(2, thread_name_prefix="mon")
-        self.store = KeyValue(module, self._mon_calls)
+        self._mounts = Mounts(module, module.log)
+        self._tells = Workers("commands to MDSs", concurrency)
+        self._mon = Mon(module)
+        self._objects = Objects(module)
+        self.store = KeyValue(module, self._mon)
 
     def shutdown(self) -> None:
         """Unmount and let the worker threads go."""
-        self._tells.shutdown(wait=False, cancel_futures=True)
-        self._fs_calls.shutdown(wait=False, cancel_futures=True)
-        self._client.shutdown()
-        self._mon_calls.shutdown(wait=False)
+        for workers in (self._tells, self._mon, self._objects, self._mounts):
+            workers.shutdown()
 
     def file_systems(self) -> list[FsState]:
         """Every file system in the FSMap."""
@@ -137,33 +105,23 @@ class Host:
         )
 
     def write_object(self, pool: int, name: str, text: str) -> None:
-        """Write a RADOS object whole. :raises CephError: the OSDs did not take it."""
-        self._mon_calls.submit(self._write_object, pool, name, text.encode()).result()
+        """Write a RADOS object whole. Errors as ``Objects.put``."""
+        self._objects.put(pool, name, text)
 
     def remove_object(self, pool: int, name: str) -> None:
-        """Remove a RADOS object; one that is not there is no error. :raises CephError: the OSDs did not."""
-        self._mon_calls.submit(self._write_object, pool, name, None).result()
-
-    def _write_object(self, pool: int, name: str, content: bytes | None) -> None:
-        try:
-            with ceph_compat.rados_of(self._module).open_ioctx2(pool) as objects:
-                if content is None:
-                    objects.remove_object(name)
-                else:
-                    objects.write_full(name, content)
-        except rados.ObjectNotFound:
-            if content is not None:
-                raise CephError(f"pool {pool} does not exist", errno.ENOENT) from None
-        except rados.Error as e:
-            raise CephError(f"object '{name}' in pool {pool}: {e}") from e
+        """Remove a RADOS object; one that is not there is no error. Errors as ``Objects.put``."""
+        self._objects.remove(pool, name)
 
     def mon(self, prefix: str, **arguments: Any) -> str:
-        """Run a mon command. :raises CephError: with the mon's own words."""
-        command = {"prefix": prefix, **arguments}
-        code, out, message = self._mon_calls.submit(self._module.mon_command, command).result()
+        """Run a mon command.
+
+        :raises CephError: with the mon's own words
+        :raises InDoubt: no answer within 20 s; it may still be carried out, before any later command
+        """
+        code, out, message = self._mon.run({"prefix": prefix, **arguments})
         if code:
             raise CephError(f"'{prefix}' failed: {message}", abs(code))
-        return str(out)
+        return out
 
     def config(self, option: str) -> Any:
         """A configuration value as the MDSs see it (``ceph config get mds OPTION``)."""
@@ -192,6 +150,11 @@ class Host:
         :raises Unavailable: no answer within 8 s
         :raises CephError: refused, or the answer is not JSON
         """
+        what = f"mds.{mds} and '{prefix}'"
+        # In a thread that stays, as ``Workers`` says; sending, too, may hang: libcephfs asks the mon first.
+        return self._tells.run(what, TELLS_TIMEOUT, lambda: self._tell(mds, prefix, arguments))
+
+    def _tell(self, mds: str, prefix: str, arguments: Mapping[str, Any]) -> Any:
         command = {"prefix": prefix, "format": "json", **arguments}
         out = ceph_compat.tell_mds(self._module, mds, command, TELL_TIMEOUT)
         try:
@@ -200,41 +163,40 @@ class Host:
             raise CephError(f"mds.{mds}: the answer to '{prefix}' is not JSON: {e}") from e
 
     def tell_each(self, names: list[str], prefix: str, **arguments: Any) -> dict[str, Any]:
-        """The same command to several MDSs, a bounded number at once; a failed one yields its exception."""
-        futures = {name: self._tells.submit(self.tell, name, prefix, **arguments) for name in names}
-        return {name: _outcome(future) for name, future in futures.items()}
+        """The same command to several MDSs, a bounded number at once; a failed one yields its exception.
+
+        Takes 16 s at most: an MDS whose turn did not come by then yields Unavailable.
+        """
+        futures = {name: self._tells.submit(partial(self._tell, name, prefix, arguments)) for name in names}
+        ends = time.monotonic() + TELLS_TIMEOUT
+
+        def outcome(name: str) -> Any:
+            left = ends - time.monotonic()
+            try:
+                return self._tells.result(futures[name], f"mds.{name} and '{prefix}'", left)
+            except PartitionerError as e:
+                return e
+
+        return {name: outcome(name) for name in names}
 
     def has_hook(self, fs: FsState) -> bool:
         """Do all active MDSs have our hook? One that does not answer in time is taken for one without."""
         answers = self.tell_each([m.name for m in fs.active()], ceph_compat.HOOK_COMMAND, path="/", depth=0)
         return bool(answers) and not any(isinstance(a, PartitionerError) for a in answers.values())
 
-    def on_fs(self, fs: str, call: Callable[[FileSystem], T]) -> T:
-        """Run ``call`` on the mounted file system, in a thread that may be abandoned.
+    def on_fs(self, fs: FsState, call: Callable[[FileSystem], T]) -> T:
+        """Run ``call`` on the mounted file system.
 
-        :raises Unavailable: the MDSs did not answer in 60 s, or the mount failed
+        A call that is given up sets nothing any more, unless it was setting it already.
+
+        :raises InDoubt: the MDSs did not answer a change in 60 s: it may still be made, see ``in_flight``
+        :raises Unavailable: the MDSs did not answer in 60 s, or the mount failed; nothing is under way
         """
-        future = self._fs_calls.submit(self._with_mount, fs, call)
-        try:
-            return future.result(FS_TIMEOUT)
-        except FutureTimeout:
-            future.cancel()
-            raise Unavailable(f"file system '{fs}' did not answer within {FS_TIMEOUT:g} s") from None
+        return self._mounts.run(fs, call, FS_TIMEOUT)
 
-    def _with_mount(self, fs: str, call: Callable[[FileSystem], T]) -> T:
-        try:
-            with open_filesystem(self._client, fs) as handle:
-                return call(FileSystem(handle))
-        except CephfsConnectionException as e:
-            raise Unavailable(f"cannot mount file system '{fs}': {e.error_str}") from e
-        except CephError:
-            # An evicted mount never recovers; the next call gets a fresh one.
-            self._client.connection_pool.del_connections(fs)
-            raise
+    def in_flight(self, fscid: int, ino: int) -> Write | None:
+        """The change of a directory that an MDS was asked for and has not answered, if there is one.
 
-
-def _outcome(future: "Future[Any]") -> Any:
-    try:
-        return future.result()
-    except PartitionerError as e:
-        return e
+        As long as there is one, the present value may be either, and what is set may be overwritten by it.
+        """
+        return self._mounts.in_flight(fscid, ino)

@@ -123,7 +123,7 @@ class Daemons:
         mds = tuple(MdsInfo(rank, f"m{rank}", 1000 + rank, "up:active") for rank in range(RANKS))
         return FsState("cephfs", 1, RANKS, tuple(range(RANKS)), mds, (), (), False, "", "-1")
 
-    def on_fs(self, fs: str, call: Callable[[Any], Any]) -> Any:
+    def on_fs(self, fs: FsState, call: Callable[[Any], Any]) -> Any:
         return self._pool.submit(call, Directories()).result()
 
     def manager_addresses(self) -> set[tuple[str, int]]:

@@ -30,15 +30,21 @@ class Option(dict[str, Any]):
 
 
 class CommandResult:
-    """A completion that never comes by itself."""
+    """A completion, as in Ceph: whoever answers calls ``complete``, or never does."""
 
     def __init__(self, tag: str | None = None) -> None:
         self.ev = threading.Event()
+        self.r, self.outb, self.outs = 0, "", ""
+
+    def complete(self, r: int, outb: str, outs: str) -> None:
+        """The answer is there."""
+        self.r, self.outb, self.outs = r, outb, outs
+        self.ev.set()
 
     def wait(self) -> tuple[int, str, str]:
         """Wait for ever, as Ceph does."""
         self.ev.wait()
-        return 0, "", ""
+        return self.r, self.outb, self.outs
 
 
 class HandleCommandResult(NamedTuple):

@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: LGPL-2.1-or-later
 """Stands in for Ceph's mgr_util, so that the module can be imported outside a manager."""
 
+import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import Any
@@ -9,19 +10,38 @@ from typing import Any
 class CephfsConnectionException(Exception):
     """As in Ceph."""
 
+    def __init__(self, error_code: int, error_message: str) -> None:
+        super().__init__(error_code, error_message)
+        self.errno, self.error_str = error_code, error_message
+
+
+class CephfsConnectionPool:
+    """Counts nothing; unmounts when it is told to."""
+
+    def __init__(self) -> None:
+        self.timer_task = threading.Timer(3600.0, lambda: None)  # never started
+
 
 class CephfsClient:
-    """Never connects."""
+    """Mounts what its manager has in ``mounts``, by name: objects with libcephfs' methods."""
 
     def __init__(self, mgr: Any) -> None:
         self.mgr = mgr
+        self.connection_pool = CephfsConnectionPool()
+        self.unmounted = threading.Event()
+
+    def shutdown(self) -> None:
+        """Unmount."""
+        self.unmounted.set()
 
 
 @contextmanager
 def open_filesystem(fsc: CephfsClient, fs_name: str) -> Iterator[Any]:
-    """There is no file system outside a cluster."""
-    raise CephfsConnectionException(fs_name)
-    yield
+    """A mount of the name, if the manager has one."""
+    mounts = getattr(fsc.mgr, "mounts", {})
+    if fs_name not in mounts:
+        raise CephfsConnectionException(-2, f"FS '{fs_name}' not found")
+    yield mounts[fs_name]
 
 
 def get_default_addr() -> str:

@@ -44,11 +44,11 @@ class PinChange:
 
     def read(self) -> str:
         """The pin as the client library prints it."""
-        return str(self.host.on_fs(self.fs.name, lambda mount: mount.pin(self.path)))
+        return str(self.host.on_fs(self.fs, lambda mount: mount.pin(self.path)))
 
     def write(self, value: str) -> None:
         """Set the pin. The directory is listed first: an MDS exports only what it has in cache."""
-        self.host.on_fs(self.fs.name, lambda mount: mount.load_and_pin(self.path, int(value)))
+        self.host.on_fs(self.fs, lambda mount: mount.load_and_pin(self.path, int(value)))
 
     def arrived(self, value: str) -> bool:
         """Has the pinned rank taken over? Without a pin there is nothing to wait for."""
@@ -66,11 +66,11 @@ class MaskChange:
 
     def read(self) -> str:
         """The mask as a list of ranks, or "-1"."""
-        return str(self.host.on_fs(self.fs.name, lambda mount: mount.mask(self.path)))
+        return str(self.host.on_fs(self.fs, lambda mount: mount.mask(self.path)))
 
     def write(self, value: str) -> None:
         """Set the mask."""
-        self.host.on_fs(self.fs.name, lambda mount: mount.load_and_set(self.path, MASK, value))
+        self.host.on_fs(self.fs, lambda mount: mount.load_and_set(self.path, MASK, value))
 
     def arrived(self, value: str) -> bool:
         """Is all of it on the mask's ranks? Without a mask there is nothing to wait for."""
@@ -135,7 +135,7 @@ def bind(step: Step, host: Host, where: Whereabouts, fs: FsState) -> Change:
 
 def _locate(step: Step, host: Host, where: Whereabouts, fs: FsState) -> str:
     try:
-        if host.on_fs(fs.name, lambda mount: mount.ino(step.target)) == step.ino:
+        if host.on_fs(fs, lambda mount: mount.ino(step.target)) == step.ino:
             return step.target
     except NotFound:
         pass

@@ -34,7 +34,7 @@ class Observer:
         """Take a snapshot. :raises PartitionerError: the file system is gone or does not answer."""
         fs = self._host.fs(self._fs)
         limit = settings.rentries_per_epoch
-        self._host.on_fs(self._fs, lambda mount: self._rotation.refresh(mount, limit))
+        self._host.on_fs(fs, lambda mount: self._rotation.refresh(mount, limit))
         directories = self._rotation.directories()
         paths = {d.path for d in directories}
         samples = observe_ranks(self._host, fs, settings.epoch)

@@ -127,7 +127,7 @@ def gather(host: Host, fs: FsState, judgement: Judgement, wish: Wish, ours: Ours
 
 def children_of(host: Host, fs: FsState, path: str) -> list[Child]:
     """What ``--heavy fanout`` spreads over ranks."""
-    found = host.on_fs(fs.name, lambda mount: children(mount, path))
+    found = host.on_fs(fs, lambda mount: children(mount, path))
     where = subtree_map(host, fs, [child for child, _, _, _ in found])
     return [Child(child, ino, rentries, pin, where.ranks(child)) for child, ino, rentries, pin in found]
 
@@ -135,4 +135,4 @@ def children_of(host: Host, fs: FsState, path: str) -> list[Child]:
 def _masks(host: Host, fs: FsState, judgement: Judgement) -> dict[int, str]:
     """``ceph.dir.bal.mask`` of the heavy directories, by inode number."""
     heavy = [row.seen.directory for row in judgement.directories if row.klass == "heavy"]
-    return host.on_fs(fs.name, lambda mount: {d.ino: mount.mask(d.path) for d in heavy})
+    return host.on_fs(fs, lambda mount: {d.ino: mount.mask(d.path) for d in heavy})

@@ -155,7 +155,7 @@ class World:
         """Host.fs_by_id."""
         return self.state if self.state.fscid == fscid else None
 
-    def on_fs(self, fs: str, call: Callable[[Any], Any]) -> Any:
+    def on_fs(self, fs: FsState, call: Callable[[Any], Any]) -> Any:
         """Host.on_fs."""
         return call(Mount(self))
 

@@ -1,0 +1,84 @@
+# SPDX-License-Identifier: LGPL-2.1-or-later
+"""The mon: its commands, each with a deadline, and its key/value store."""
+
+import json
+import time
+from collections.abc import Mapping
+
+from mgr_module import CommandResult, MgrModule
+
+from . import ceph_compat
+from .errors import InDoubt, JournalError, Unavailable
+from .workers import GivenUp, Workers
+
+MON_TIMEOUT = 20.0  # s: without a quorum a mon answers after the next election, which takes 5 to 10 s
+SENDERS = 2  # threads; the answers are waited for elsewhere
+
+
+class Mon:
+    """Commands to the mon, each with a deadline."""
+
+    def __init__(self, module: MgrModule) -> None:
+        self._module = module
+        self._senders = Workers("mon commands", SENDERS)
+
+    def run(self, command: Mapping[str, str]) -> tuple[int, str, str]:
+        """Send a command; the mon's errno, output and message.
+
+        The mon takes the commands of one manager in the order in which they were sent, also those that it is
+        sent again after it was away: one that was given up never undoes a later one.
+
+        :raises InDoubt: no answer within 20 s; the command may still be carried out
+        """
+        result = CommandResult()
+        what = f"the mon and '{command['prefix']}'"
+        ends = time.monotonic() + MON_TIMEOUT
+        try:
+            self._senders.run(
+                what, MON_TIMEOUT, lambda: ceph_compat.send_to_mon(self._module, result, command)
+            )
+        except GivenUp as e:
+            raise InDoubt(str(e)) from e
+        if not result.ev.wait(max(0.0, ends - time.monotonic())):
+            raise InDoubt(f"the mon did not answer '{command['prefix']}' within {MON_TIMEOUT:g} s")
+        return result.wait()
+
+    def shutdown(self) -> None:
+        """Send no more."""
+        self._senders.shutdown()
+
+
+class KeyValue:
+    """The module's part of the mon's key/value store, with the mon's word that a write arrived.
+
+    ``MgrModule.set_store`` only logs a failed write; a journal must know, so this sends the commands itself.
+    A write that was not answered in time is a JournalError, too, and may still arrive: of two writes to a key
+    the later one stays.
+    """
+
+    def __init__(self, module: MgrModule, mon: Mon) -> None:
+        self._mon = mon
+        self._prefix = f"mgr/{module.module_name}/"
+
+    def put(self, key: str, value: str) -> None:
+        """Store ``value`` durably. :raises JournalError: the mon did not take it."""
+        self._command({"prefix": "config-key set", "key": self._prefix + key, "val": value})
+
+    def delete(self, key: str) -> None:
+        """Remove a key; one that is not there is no error. :raises JournalError: as above."""
+        self._command({"prefix": "config-key rm", "key": self._prefix + key})
+
+    def items(self, prefix: str) -> dict[str, str]:
+        """Every key that begins with ``prefix``, and its value."""
+        out = self._command({"prefix": "config-key dump", "key": self._prefix + prefix, "format": "json"})
+        found = json.loads(out or "{}")
+        return {key.removeprefix(self._prefix): str(value) for key, value in found.items()}
+
+    def _command(self, command: dict[str, str]) -> str:
+        try:
+            code, out, message = self._mon.run(command)
+        except Unavailable as e:
+            raise JournalError(str(e), e.code) from e
+        if code:
+            raise JournalError(f"the mon refused '{command['prefix']}': {message}", abs(code))
+        return out

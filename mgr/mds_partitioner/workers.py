@@ -1,0 +1,66 @@
+# SPDX-License-Identifier: LGPL-2.1-or-later
+"""Threads for calls that may never return.
+
+Neither librados' and libcephfs' bindings nor the manager's own calls take a time limit. So a call is made in
+a thread of a pool, and its caller waits no longer than it wants to. The thread of a call that was given up is
+lost to the pool until the call returns; each kind of call has a pool of its own, so that one kind that hangs
+takes no thread from another.
+"""
+
+from collections.abc import Callable
+from concurrent.futures import Future, ThreadPoolExecutor
+from concurrent.futures import TimeoutError as FutureTimeout
+from typing import TypeVar
+
+from .errors import Unavailable
+
+T = TypeVar("T")
+
+
+class GivenUp(Unavailable):
+    """The call was begun and has not returned in time: what it does may still happen."""
+
+
+class Workers:
+    """At most ``most`` calls of a kind at once, those included that were given up and still hang.
+
+    The threads stay until ``shutdown``: Reef's manager returns to the Python state of a thread that sent a
+    command after the answer has arrived, and dies when that thread has ended.
+    """
+
+    def __init__(self, name: str, most: int) -> None:
+        """``name`` is what the calls are, as an error message names them."""
+        self._name, self._most = name, most
+        self._pool = ThreadPoolExecutor(most, thread_name_prefix=name)
+
+    def run(self, what: str, seconds: float, call: Callable[[], T]) -> T:
+        """The call's result, or what it raises.
+
+        :param what: the call, as the beginning of an error message
+        :param seconds: how long to wait, for a free thread included
+        :raises GivenUp: it was begun and has not returned; it goes on
+        :raises Unavailable: every thread is held by a call that hangs; it was not begun, nor will it be
+        """
+        return self.result(self._pool.submit(call), what, seconds)
+
+    def submit(self, call: Callable[[], T]) -> "Future[T]":
+        """Begin a call; its end is waited for by ``result``."""
+        return self._pool.submit(call)
+
+    def result(self, future: "Future[T]", what: str, seconds: float) -> T:
+        """As ``run``."""
+        try:
+            return future.result(max(0.0, seconds))
+        except FutureTimeout:
+            if future.cancel():
+                raise Unavailable(
+                    f"{what} was not begun within {seconds:g} s: all {self._most} threads for {self._name} "
+                    "wait for calls that were not answered"
+                ) from None
+            if future.done():  # it came at the last moment, or raised a TimeoutError of its own
+                return future.result()
+            raise GivenUp(f"{what}: no answer within {seconds:g} s") from None
+
+    def shutdown(self) -> None:
+        """Begin no more calls; wait for none."""
+        self._pool.shutdown(wait=False, cancel_futures=True)

@@ -1,0 +1,318 @@
+# SPDX-License-Identifier: LGPL-2.1-or-later
+"""Ceph may answer late or never: every call comes back, and what was given up is known."""
+
+import json
+import logging
+import threading
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import replace
+from typing import Any
+
+import pytest
+import rados
+from world import World
+
+from mds_partitioner import host as host_module
+from mds_partitioner import mon, objects
+from mds_partitioner.errors import CephError, InDoubt, JournalError, Unavailable
+from mds_partitioner.filesystem import PIN, Write
+from mds_partitioner.host import Host
+from mds_partitioner.workers import Workers
+
+FS = World().state
+
+
+class Gate:
+    """Where a call hangs: it says that it is there, and goes on when it is let."""
+
+    def __init__(self) -> None:
+        self.reached, self.open = threading.Event(), threading.Event()
+
+    def pass_through(self) -> None:
+        self.reached.set()
+        assert self.open.wait(60)
+
+
+class Mount:
+    """libcephfs' calls on one directory; each may be held at a gate, by its name."""
+
+    def __init__(self) -> None:
+        self.fscid, self.ino = 1, 100
+        self.values: dict[str, str] = {}
+        self.gates: dict[str, Gate] = {}
+        self.calls: list[str] = []
+        self.ended = threading.Semaphore(0)
+
+    def _call(self, name: str) -> None:
+        self.calls.append(name)
+        if name in self.gates:
+            self.gates[name].pass_through()
+
+    def get_fscid(self) -> int:
+        return self.fscid
+
+    def opendir(self, path: bytes) -> object:
+        self._call("opendir")
+        return object()
+
+    def readdir(self, handle: object) -> None:
+        self._call("readdir")
+
+    def closedir(self, handle: object) -> None:
+        self.ended.release()
+
+    def stat(self, path: bytes) -> Any:
+        self._call("stat")
+        return type("Stat", (), {"st_ino": self.ino})
+
+    def setxattr(self, path: bytes, name: str, value: bytes, flags: int) -> None:
+        self._call("setxattr")
+        self.values[name] = value.decode()
+
+    def sync_fs(self) -> None:
+        self._call("sync_fs")
+
+
+class Ioctx:
+    """An I/O context: writes hang at the gate of their object."""
+
+    def __init__(self, cluster: "Manager") -> None:
+        self._cluster = cluster
+
+    def write_full(self, name: str, content: bytes) -> None:
+        if name in self._cluster.gates:
+            self._cluster.gates[name].pass_through()
+        self._cluster.objects[name] = content
+
+    def remove_object(self, name: str) -> None:
+        if name not in self._cluster.objects:
+            raise rados.ObjectNotFound(name)
+        del self._cluster.objects[name]
+
+
+class Manager:
+    """Stands for MgrModule: a mon that answers or does not, RADOS, mounts by name."""
+
+    module_name = "mds_partitioner"
+    log = logging.getLogger("test")
+
+    def __init__(self) -> None:
+        self.mounts = {"cephfs": Mount()}
+        self.answers: Callable[[dict[str, Any]], tuple[int, str, str] | None] = lambda command: (0, "{}", "")
+        self.unanswered: list[Any] = []
+        self.sent: list[tuple[str, str]] = []
+        self.gates: dict[str, Gate] = {}
+        self.objects: dict[str, bytes] = {}
+        self.rados = self
+
+    @contextmanager
+    def open_ioctx2(self, pool: int) -> Iterator[Ioctx]:
+        yield Ioctx(self)
+
+    def send_command(self, result: Any, kind: str, who: str, command: str, tag: str) -> None:
+        wanted = json.loads(command)
+        self.sent.append((threading.current_thread().name, wanted["prefix"]))
+        answer = self.answers(wanted)
+        if answer is None:
+            self.unanswered.append(result)
+        else:
+            result.complete(*answer)
+
+
+@pytest.fixture
+def manager() -> Manager:
+    return Manager()
+
+
+@pytest.fixture
+def host(manager: Manager) -> Iterator[Host]:
+    host = Host(manager, 2)  # type: ignore[arg-type]
+    yield host
+    for gate in [*manager.gates.values(), *(g for m in manager.mounts.values() for g in m.gates.values())]:
+        gate.open.set()
+    host.shutdown()
+
+
+@pytest.fixture
+def impatient(monkeypatch: pytest.MonkeyPatch) -> Callable[[Gate], None]:
+    """From now on callers give a call up when it has come to a gate."""
+
+    def give_up_at(gate: Gate) -> None:
+        def run(workers: Workers, what: str, seconds: float, call: Callable[[], Any]) -> Any:
+            future = workers.submit(call)
+            assert gate.reached.wait(60)
+            return workers.result(future, what, 0.0)
+
+        monkeypatch.setattr(Workers, "run", run)
+
+    return give_up_at
+
+
+def pin(host: Host, rank: int = 2) -> None:
+    host.on_fs(FS, lambda mount: mount.load_and_pin("/d", rank))
+
+
+def test_a_call_given_up_while_it_lists_the_directory_sets_nothing_afterwards(
+    host: Host, manager: Manager, impatient: Callable[[Gate], None], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    mount = manager.mounts["cephfs"]
+    gate = mount.gates["readdir"] = Gate()
+    with monkeypatch.context():
+        impatient(gate)
+        with pytest.raises(Unavailable) as caught:
+            pin(host)
+    assert not isinstance(caught.value, InDoubt)
+    assert host.in_flight(FS.fscid, mount.ino) is None
+    gate.open.set()
+    assert mount.ended.acquire(timeout=60)
+    monkeypatch.undo()
+    pin(host, 3)  # behind it in line, or beside it: in either case it has ended, or will set nothing
+    host.shutdown()
+    assert mount.values == {PIN: "3"} and mount.calls.count("setxattr") == 1
+
+
+@pytest.mark.parametrize("where", ["setxattr", "sync_fs"])
+def test_a_change_given_up_while_the_mds_makes_it_is_in_doubt_until_it_has_ended(
+    host: Host,
+    manager: Manager,
+    impatient: Callable[[Gate], None],
+    monkeypatch: pytest.MonkeyPatch,
+    where: str,
+) -> None:
+    mount = manager.mounts["cephfs"]
+    gate = mount.gates[where] = Gate()
+    impatient(gate)
+    with pytest.raises(InDoubt, match=r"ceph\.dir\.pin of '/d' may still become 2"):
+        pin(host)
+    assert host.in_flight(FS.fscid, mount.ino) == Write(mount.ino, "/d", PIN, "2")
+    assert host.in_flight(FS.fscid, 7) is host.in_flight(9, mount.ino) is None
+    gate.open.set()
+    while host.in_flight(FS.fscid, mount.ino) is not None:
+        pass
+    assert mount.values == {PIN: "2"}
+
+
+def test_one_file_system_that_hangs_holds_up_no_other(
+    host: Host, manager: Manager, impatient: Callable[[Gate], None], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    gate = manager.mounts["cephfs"].gates["stat"] = Gate()
+    impatient(gate)
+    for _ in range(4):
+        with pytest.raises(Unavailable, match="no answer"):
+            host.on_fs(FS, lambda mount: mount.ino("/d"))
+    monkeypatch.undo()
+    monkeypatch.setattr(host_module, "FS_TIMEOUT", 0.0)
+    with pytest.raises(Unavailable, match="all 4 threads for libcephfs calls on 'cephfs' wait"):
+        host.on_fs(FS, lambda mount: mount.ino("/d"))
+    monkeypatch.undo()
+    other = manager.mounts["other"] = Mount()
+    other.fscid = 2
+    assert host.on_fs(replace(FS, name="other", fscid=2), lambda mount: mount.ino("/d")) == other.ino
+
+
+def test_a_name_that_was_given_to_another_file_system_is_not_taken_for_it(
+    host: Host, manager: Manager
+) -> None:
+    manager.mounts["cephfs"].fscid = 2
+    with pytest.raises(CephError, match="'cephfs' is another file system now"):
+        pin(host)
+    assert manager.mounts["cephfs"].values == {}
+
+
+def test_a_file_system_that_cannot_be_mounted_is_named(host: Host) -> None:
+    with pytest.raises(Unavailable, match="cannot mount file system 'gone'"):
+        host.on_fs(replace(FS, name="gone"), lambda mount: mount.ino("/d"))
+
+
+def test_a_rados_write_that_hangs_comes_back_and_holds_up_neither_the_mon_nor_other_objects(
+    host: Host, manager: Manager, impatient: Callable[[Gate], None], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    gate = manager.gates["o"] = Gate()
+    impatient(gate)
+    with pytest.raises(InDoubt, match="object 'o' in pool 3: no answer"):
+        host.write_object(3, "o", "old")
+    monkeypatch.undo()
+    for call in (lambda: host.write_object(3, "o", "new"), lambda: host.remove_object(3, "o")):
+        with pytest.raises(InDoubt, match="an earlier write was not answered yet"):
+            call()
+    host.write_object(3, "p", "text")
+    host.store.put("key", "value")
+    gate.open.set()
+    while True:
+        try:
+            host.write_object(3, "o", "new")
+            break
+        except InDoubt:
+            continue  # the thread is on its way back
+    assert manager.objects == {"o": b"new", "p": b"text"}
+    host.remove_object(3, "o")
+    host.remove_object(3, "o")
+
+
+def test_when_too_many_rados_writes_hang_the_next_is_not_begun(
+    host: Host, manager: Manager, impatient: Callable[[Gate], None], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for i in range(objects.WRITERS):
+        gate = manager.gates[f"o{i}"] = Gate()
+        impatient(gate)
+        with pytest.raises(InDoubt):
+            host.write_object(3, f"o{i}", "")
+    monkeypatch.undo()
+    monkeypatch.setattr(objects, "RADOS_TIMEOUT", 0.0)
+    for _ in range(2):
+        with pytest.raises(Unavailable, match="all 4 threads for RADOS writes wait") as caught:
+            host.write_object(3, "next", "")
+        assert not isinstance(caught.value, InDoubt)
+    for gate in manager.gates.values():
+        gate.open.set()
+    monkeypatch.undo()
+    host.write_object(3, "next", "made")
+    assert manager.objects["next"] == b"made"
+
+
+class Clock:
+    """Time that passes when it is told to."""
+
+    def __init__(self) -> None:
+        self.now = 0.0
+
+    def monotonic(self) -> float:
+        return self.now
+
+
+def test_a_mon_that_does_not_answer_is_given_up_and_its_threads_are_free(
+    host: Host, manager: Manager, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    clock = Clock()
+    monkeypatch.setattr(mon, "time", clock)
+
+    def silent(command: dict[str, Any]) -> None:
+        clock.now += mon.MON_TIMEOUT
+
+    manager.answers = silent
+    for _ in range(2 * mon.SENDERS):
+        with pytest.raises(InDoubt, match="the mon did not answer 'fs set' within 20 s"):
+            host.mon("fs set", fs_name="cephfs", var="balancer", val="x")
+        with pytest.raises(JournalError, match="the mon did not answer 'config-key set'"):
+            host.store.put("key", "value")
+    manager.answers = lambda command: (0, '{"mgr/mds_partitioner/key": "value"}', "")
+    assert host.store.items("key") == {"key": "value"}
+
+
+def test_what_the_mon_refuses_comes_with_its_words(host: Host, manager: Manager) -> None:
+    manager.answers = lambda command: (-2, "", "no such thing")
+    with pytest.raises(CephError, match="'fs set' failed: no such thing"):
+        host.mon("fs set")
+    with pytest.raises(JournalError, match="the mon refused 'config-key set': no such thing"):
+        host.store.put("key", "value")
+
+
+def test_commands_are_sent_from_threads_that_stay(host: Host, manager: Manager) -> None:
+    """Reef's manager dies of an answer to a thread that has ended."""
+    caller = threading.Thread(target=lambda: [host.mon("osd ls"), host.tell("a", "get subtrees")])
+    caller.start()
+    caller.join(60)
+    senders = [name for name, _ in manager.sent]
+    alive = {thread.name for thread in threading.enumerate()}
+    assert len(senders) == 2 and set(senders) <= alive and caller.name not in senders
