@@ -78,8 +78,8 @@ def sizes(random: np.random.Generator, case: Case, median: float, heavy: float) 
     return values
 
 
-def request(case: Case, mode: str, number: int) -> dict[str, Any]:
-    """The `plan` request of a case."""
+def request(case: Case, mode: str) -> dict[str, Any]:
+    """The arguments of `plan` for a case, but the classes."""
     random = np.random.default_rng(SEED)
     wss, reqs, rentries = (sizes(random, case, m, h) for m, h in ((2e3, 2.0), (20.0, 3.0), (2e4, 4.0)))
     starts = {
@@ -89,27 +89,23 @@ def request(case: Case, mode: str, number: int) -> dict[str, Any]:
     }
     ranks = list(range(case.ranks - (case.start == "gone")))
     return {
-        "id": number,
-        "call": "plan",
-        "args": {
-            "ranks": ranks,
-            "all_ranks": ranks,
-            "cache_inodes": 1.5 * float(wss.sum()) / case.ranks,
-            "subvolumes": {
-                "wss": np.round(wss).tolist(),
-                "reqs": np.round(reqs, 3).tolist(),
-                "rentries": np.round(rentries).tolist(),
-                "current": [[r] for r in starts[case.start].tolist()],
-                "fixed": [None] * case.subvolumes,
-            },
-            "heavy_mode": mode,
-            "children": {},
-            "current_mask": None,
-            "smoothness": 0.2,
-            "capacity": 10_000,
-            "threshold": 0.075,
-            "min_gain": 0.05,
+        "ranks": ranks,
+        "all_ranks": ranks,
+        "cache_inodes": 1.5 * float(wss.sum()) / case.ranks,
+        "subvolumes": {
+            "wss": np.round(wss).tolist(),
+            "reqs": np.round(reqs, 3).tolist(),
+            "rentries": np.round(rentries).tolist(),
+            "current": [[r] for r in starts[case.start].tolist()],
+            "fixed": [None] * case.subvolumes,
         },
+        "heavy_mode": mode,
+        "children": {},
+        "current_mask": None,
+        "smoothness": 0.2,
+        "capacity": 10_000,
+        "threshold": 0.075,
+        "min_gain": 0.05,
     }
 
 
@@ -144,17 +140,28 @@ class Engine:
         self._child.wait(timeout=30)
 
 
+def classes(engine: Engine, asked: dict[str, Any]) -> list[str]:
+    """The classes of the subvolumes, as the engine finds them."""
+    sizes = {name: asked["subvolumes"][name] for name in ("wss", "reqs", "rentries")}
+    arguments = {"ranks": asked["ranks"], "subvolumes": sizes}
+    reply, _ = engine.ask({"id": 0, "call": "classify", "args": arguments})
+    found: list[str] = reply["result"]["class"]
+    return found
+
+
 def measure(case: Case, mode: str, runs: int) -> Outcome:
     """Run one case in an engine of its own, warmed up by a ping."""
     engine = Engine()
     try:
         engine.ask({"id": 0, "call": "ping", "args": {}})
-        answers = [engine.ask(request(case, mode, number)) for number in range(1, runs + 1)]
+        asked = request(case, mode)
+        asked["subvolumes"]["class"] = classes(engine, asked)
+        answers = [engine.ask({"id": number, "call": "plan", "args": asked}) for number in range(1, runs + 1)]
         peak = engine.peak_rss()
     finally:
         engine.close()
     result = answers[0][0]["result"]
-    start = request(case, mode, 0)["args"]["subvolumes"]["current"]
+    start = asked["subvolumes"]["current"]
     return Outcome(
         name=case.name,
         ranks=case.ranks,

@@ -16,7 +16,7 @@ from .model import NO_PIN
 
 PIN = "ceph.dir.pin"
 RENTRIES = "ceph.dir.rentries"
-MASK = "ceph.dir.bal.mask"  # an MDS without our hook does not take it
+BAL_MASK = "ceph.dir.bal.mask"  # an MDS without our hook does not take it
 NO_MASK = "-1"
 
 
@@ -106,7 +106,7 @@ class FileSystem:
     def mask(self, path: str) -> str:
         """``ceph.dir.bal.mask`` of the directory itself, ranks as a list; "-1" when it follows its parent."""
         try:
-            return self.get(path, MASK)
+            return self.get(path, BAL_MASK)
         except CephError as e:
             if e.code == errno.ENODATA:
                 return NO_MASK

@@ -36,7 +36,7 @@ from .model import FsState
 from .observe.ranks import silence
 from .observe.subtrees import subtree_map
 from .options import Settings
-from .plan.circumstances import Ours, Wish, children_of, gather
+from .plan.circumstances import Ours, Wish, check_ranks, children_of, gather
 from .plan.plan import Plan
 from .plan.planner import make_plan
 from .plan.ranks import format_ranks
@@ -107,6 +107,7 @@ class Partitioner:
         """
         if name is not None:
             check_name(name)
+        wish = Wish(heavy, check_ranks(fs, ranks), force, to_auth)
         judgement = self._analyzer.judgement(fs)
         self._refuse_active(fs)
         runs = self._known()
@@ -119,7 +120,8 @@ class Partitioner:
         made = make_plan(
             name or self._free_name(runs),
             judgement,
-            gather(self._host, fs, judgement, Wish(heavy, ranks, force, to_auth), ours),
+            wish.ranks,
+            lambda judged: gather(self._host, fs, judged, wish, ours),
             self._settings(),
             self._engine.call,
             lambda path: children_of(self._host, fs, path),

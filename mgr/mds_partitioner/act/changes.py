@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from typing import Protocol
 
 from ..errors import NotFound
-from ..filesystem import MASK, NO_MASK
+from ..filesystem import BAL_MASK, NO_MASK
 from ..host import Host
 from ..model import NO_PIN, FsState
 from ..plan.plan import CONFIG_STEP, MASK_STEP, PIN_STEP, Step
@@ -70,7 +70,7 @@ class MaskChange:
 
     def write(self, value: str) -> None:
         """Set the mask."""
-        self.host.on_fs(self.fs, lambda mount: mount.load_and_set(self.path, MASK, value))
+        self.host.on_fs(self.fs, lambda mount: mount.load_and_set(self.path, BAL_MASK, value))
 
     def arrived(self, value: str) -> bool:
         """Is all of it on the mask's ranks? Without a mask there is nothing to wait for."""

@@ -34,13 +34,21 @@ def main() -> None:
     sink = take_stdout()
 
     from .analyze import analyze
+    from .classes import classify
     from .judge import judge
     from .ping import ping
-    from .plan import plan
+    from .plan_answer import plan
     from .policy import policy
     from .protocol import serve
 
-    calls = {"ping": ping, "judge": judge, "analyze": analyze, "plan": plan, "policy": policy}
+    calls = {
+        "ping": ping,
+        "judge": judge,
+        "analyze": analyze,
+        "classify": classify,
+        "plan": plan,
+        "policy": policy,
+    }
     try:
         serve(sys.stdin.buffer, sink, calls)
     except BrokenPipeError:

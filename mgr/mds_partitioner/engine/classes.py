@@ -8,9 +8,11 @@ that has room for all inodes of a small, busy subvolume may yet not have the tim
 import numpy as np
 
 from .arrays import Bools, Floats
-from .workload import Workload
+from .inputs import Args, Json, check_names, columns, mapping, some_ranks
+from .names import HEAVY, LIGHT, MODERATE
+from .workload import Workload, workload
 
-HEAVY, MODERATE, LIGHT = "heavy", "moderate", "light"
+COLUMNS = ("wss", "reqs", "rentries")
 MODERATE_SHARE = 0.1
 
 
@@ -35,3 +37,13 @@ def classes(work: Workload, fair: float) -> list[str]:
     moderate = (size >= MODERATE_SHARE * fair) & (size > 0.0)
     names: list[str] = np.where(is_heavy(work, fair), HEAVY, np.where(moderate, MODERATE, LIGHT)).tolist()
     return names
+
+
+def classify(args: Args) -> dict[str, Json]:
+    """The `classify` call: each subvolume's workload in points, and its class over these ranks."""
+    check_names(args, ("ranks", "subvolumes"))
+    table = mapping(args, "subvolumes")
+    check_names(table, COLUMNS)
+    work = workload(*columns(table, COLUMNS, "subvolumes"))
+    fair = fair_share(work.points, len(some_ranks(args, "ranks")))
+    return {"workload": work.points.tolist(), "class": classes(work, fair), "fair_share": fair}

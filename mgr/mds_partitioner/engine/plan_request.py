@@ -7,7 +7,6 @@ from dataclasses import dataclass
 import numpy as np
 
 from .arrays import Bools, Floats, Ints
-from .classes import fair_share, is_heavy
 from .errors import BadInputError
 from .inputs import (
     Args,
@@ -25,8 +24,9 @@ from .inputs import (
     shown,
     some_ranks,
 )
-from .placement.instance import FANOUT, GONE, MASK, SEVERAL, Instance, Placement
-from .workload import Workload, workload
+from .names import HEAVY, LIGHT, MODERATE, MODES
+from .placement.instance import GONE, SEVERAL, Instance, Placement
+from .workload import workload
 
 NAMES = (
     *("ranks", "all_ranks", "cache_inodes", "subvolumes", "heavy_mode", "children", "current_mask"),
@@ -49,9 +49,7 @@ class PlanRequest:
 
     ranks: tuple[int, ...]
     instance: Instance
-    work: Workload
     reqs: Floats
-    fair: float
     current: list[list[int]]
     fixed: list[str | None]
     children: Mapping[int, Children]
@@ -82,6 +80,19 @@ def read_fixed(value: Json, rows: int) -> list[str | None]:
         bad = next(c for c in codes if not (c is None or isinstance(c, str)))
         raise BadInputError(f"subvolumes.fixed holds {shown(bad)}; allowed: null or a reason code")
     return good
+
+
+def read_heavy(value: Json, rows: int) -> Bools:
+    """(subvolumes,): of class heavy."""
+    names = array(value, "subvolumes.class")
+    if len(names) != rows:
+        raise BadInputError(f"subvolumes.class has {len(names)} values; allowed: one a subvolume, {rows}")
+    for name in names:
+        if name not in (HEAVY, MODERATE, LIGHT):
+            raise BadInputError(
+                f"subvolumes.class holds {shown(name)}; allowed: {HEAVY}, {MODERATE}, {LIGHT}"
+            )
+    return np.array([name == HEAVY for name in names], dtype=np.bool_).reshape(-1)
 
 
 def read_placement(current: Sequence[Sequence[int]], number_of: Mapping[int, int], heavy: Bools) -> Placement:
@@ -126,14 +137,13 @@ def read_plan(args: Args) -> PlanRequest:
     usable, ranks = read_ranks(args)
     number_of = {rank: at for at, rank in enumerate(ranks)}
     table = mapping(args, "subvolumes")
-    check_names(table, ("wss", "reqs", "rentries", "current", "fixed"))
+    check_names(table, ("wss", "reqs", "rentries", "class", "current", "fixed"))
     wss, reqs, rentries = columns(table, ("wss", "reqs", "rentries"), "subvolumes")
     current = rank_sets(required(table, "current"), "subvolumes.current", wss.size)
     fixed = read_fixed(required(table, "fixed"), wss.size)
     work = workload(wss, reqs, rentries)
-    fair = fair_share(work.points, len(usable))
     stays = np.array([code is not None for code in fixed], dtype=np.bool_).reshape(-1)
-    heavy = is_heavy(work, fair) & ~stays
+    heavy = read_heavy(required(table, "class"), wss.size) & ~stays
     children = read_children(mapping(args, "children"), wss.size, number_of)
     mask = ranks_or_none(args, "current_mask")
     instance = Instance(
@@ -145,7 +155,7 @@ def read_plan(args: Args) -> PlanRequest:
         fixed=stays,
         heavy=heavy,
         current=read_placement(current, number_of, heavy),
-        mode=choice(args, "heavy_mode", (MASK, FANOUT)),
+        mode=choice(args, "heavy_mode", MODES),
         mask=tuple(number_of.get(r, GONE) for r in mask) if mask else None,
         children={i: child.rentries.size for i, child in children.items()},
         cache=number(args, "cache_inodes", above=True),
@@ -153,6 +163,4 @@ def read_plan(args: Args) -> PlanRequest:
     )
     capacity, smoothness = number(args, "capacity", above=True), number(args, "smoothness", above=True)
     threshold = number(args, "threshold")
-    return PlanRequest(
-        ranks, instance, work, reqs, fair, current, fixed, children, capacity, smoothness, threshold
-    )
+    return PlanRequest(ranks, instance, reqs, current, fixed, children, capacity, smoothness, threshold)

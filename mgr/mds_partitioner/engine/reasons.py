@@ -12,3 +12,9 @@ TOO_SMALL = "too-small"  # with its like on that rank below 0.5 % of the fair sh
 TOO_LARGE = (
     "too-large-for-a-rank"  # its working set alone is more than a rank's cache, and it cannot be split
 )
+
+# What the module fixes before the engine is asked.
+PINNED_BY_OPERATOR = "pinned-by-operator"
+MASKED_BY_OPERATOR = "masked-by-operator"
+EPHEMERAL_PIN = "ephemeral-pin"
+RESTING = "resting"

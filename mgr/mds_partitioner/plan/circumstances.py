@@ -4,6 +4,7 @@
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
+from ..engine.names import HEAVY, MASK, MODES
 from ..errors import BadInput
 from ..filesystem import NO_MASK
 from ..host import Host
@@ -13,8 +14,6 @@ from ..observe.children import children
 from ..observe.subtrees import subtree_map
 from .ranks import format_ranks
 
-MASK, FANOUT = "mask", "fanout"
-HEAVY_MODES = (MASK, FANOUT)
 TO_AUTH = "mds_forward_all_requests_to_auth"
 
 
@@ -22,14 +21,21 @@ TO_AUTH = "mds_forward_all_requests_to_auth"
 class Wish:
     """What the operator asks for.
 
-    :ivar ranks: the ranks a plan may use; None: all
+    :ivar ranks: the ranks a plan may use
     :ivar to_auth: MDSs shall forward every request to the authority
     """
 
     heavy_mode: str
-    ranks: Sequence[int] | None
+    ranks: tuple[int, ...]
     force: bool
     to_auth: bool
+
+    def __post_init__(self) -> None:
+        """:raises BadInput: a way to place heavy subvolumes that does not exist."""
+        if self.heavy_mode not in MODES:
+            raise BadInput(
+                f"'{self.heavy_mode}' is not a way to place heavy subvolumes: use {' or '.join(MODES)}"
+            )
 
 
 @dataclass(frozen=True)
@@ -101,19 +107,11 @@ def check_ranks(fs: FsState, wanted: Sequence[int] | None) -> tuple[int, ...]:
 
 
 def gather(host: Host, fs: FsState, judgement: Judgement, wish: Wish, ours: Ours) -> Circumstances:
-    """Read what a plan depends on.
-
-    :raises BadInput: a way to place heavy subvolumes, or a rank, that does not exist
-    """
-    if wish.heavy_mode not in HEAVY_MODES:
-        raise BadInput(
-            f"'{wish.heavy_mode}' is not a way to place heavy subvolumes: use {' or '.join(HEAVY_MODES)}"
-        )
-    ranks = check_ranks(fs, wish.ranks)
+    """Read what a plan depends on; ``judgement``: with the classes over the ranks that it may use."""
     hooked = wish.heavy_mode == MASK and host.has_hook(fs)
     return Circumstances(
         fs=fs,
-        ranks=ranks,
+        ranks=wish.ranks,
         heavy_mode=wish.heavy_mode,
         force=wish.force,
         owned=ours.pins,
@@ -134,5 +132,5 @@ def children_of(host: Host, fs: FsState, path: str) -> list[Child]:
 
 def _masks(host: Host, fs: FsState, judgement: Judgement) -> dict[int, str]:
     """``ceph.dir.bal.mask`` of the heavy directories, by inode number."""
-    heavy = [row.seen.directory for row in judgement.directories if row.klass == "heavy"]
+    heavy = [row.seen.directory for row in judgement.directories if row.klass == HEAVY]
     return host.on_fs(fs, lambda mount: {d.ino: mount.mask(d.path) for d in heavy})

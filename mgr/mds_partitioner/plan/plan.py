@@ -5,16 +5,10 @@ import json
 from dataclasses import asdict, dataclass
 from typing import Any, Self
 
-from ..filesystem import MASK, PIN
+from ..filesystem import BAL_MASK, PIN
 from .shell import word
 
 PIN_STEP, MASK_STEP, FS_STEP, CONFIG_STEP = "pin", "mask", "fs", "config"
-
-# Reason codes beside the engine's own (engine/reasons.py).
-PINNED_BY_OPERATOR = "pinned-by-operator"
-MASKED_BY_OPERATOR = "masked-by-operator"
-EPHEMERAL_PIN = "ephemeral-pin"
-RESTING = "resting"
 
 
 @dataclass(frozen=True)
@@ -56,7 +50,7 @@ class Step:
     def command(self, fs: str) -> str:
         """The command an operator would type."""
         if self.kind in (PIN_STEP, MASK_STEP):
-            attribute = PIN if self.kind == PIN_STEP else MASK
+            attribute = PIN if self.kind == PIN_STEP else BAL_MASK
             return f"setfattr -n {attribute} -v {self.value} {word('<mount>' + self.target)}"
         if self.kind == CONFIG_STEP:
             return f"ceph config set mds {self.target} {self.value}"

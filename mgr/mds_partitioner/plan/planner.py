@@ -2,23 +2,22 @@
 """From a judgement to a plan: what may move, where the engine puts it, and the steps that take it there."""
 
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
 from typing import Any
 
+from ..engine.names import FANOUT, HEAVY, MASK
+from ..engine.reasons import EPHEMERAL_PIN, MASKED_BY_OPERATOR, PINNED_BY_OPERATOR, RESTING
 from ..errors import NotPermitted
 from ..filesystem import NO_MASK
 from ..judge.judgement import Engine, Judged, Judgement
 from ..model import NO_PIN, FsState
 from ..options import Settings
-from .circumstances import FANOUT, MASK, TO_AUTH, Child, Circumstances
+from .circumstances import TO_AUTH, Child, Circumstances
 from .plan import (
     CONFIG_STEP,
-    EPHEMERAL_PIN,
     FS_STEP,
     MASK_STEP,
-    MASKED_BY_OPERATOR,
     PIN_STEP,
-    PINNED_BY_OPERATOR,
-    RESTING,
     Plan,
     Prediction,
     Row,
@@ -47,23 +46,29 @@ def fixed_reason(row: Judged, c: Circumstances, now: float, rest: int) -> str | 
 def make_plan(
     name: str,
     judgement: Judgement,
-    c: Circumstances,
+    ranks: Sequence[int],
+    gather: Callable[[Judgement], Circumstances],
     settings: Settings,
     engine: Engine,
     children_of: Callable[[str], list[Child]],
     now: float,
 ) -> Plan:
-    """Plan. ``children_of`` lists a heavy directory's children (only asked in mode fanout); ``now``: seconds
-    since the Unix epoch.
+    """Plan for ``ranks``. The classes are those over these ranks; the analysis' own, over the ranks of then,
+    are not looked at.
 
+    :param gather: reads the circumstances of a judgement with these classes
+    :param children_of: lists a heavy directory's children (only asked in mode fanout)
+    :param now: seconds since the Unix epoch
     :raises NotPermitted: the plan needs the mask or balancer that an operator has set
     """
+    judgement = classified(judgement, ranks, engine)
+    c = gather(judgement)
     rows = judgement.directories
     fixed = [fixed_reason(row, c, now, settings.rest_period) for row in rows]
     children = {
         i: children_of(row.seen.directory.path)
         for i, row in enumerate(rows)
-        if c.heavy_mode == FANOUT and row.klass == "heavy" and fixed[i] is None
+        if c.heavy_mode == FANOUT and row.klass == HEAVY and fixed[i] is None
     }
     answer = engine("plan", _arguments(judgement, c, settings, fixed, children))
     table = tuple(
@@ -84,6 +89,19 @@ def make_plan(
         steps=steps,
         prediction=_prediction(answer, c.fs),
     )
+
+
+def classified(judgement: Judgement, ranks: Sequence[int], engine: Engine) -> Judgement:
+    """The same judgement, its classes over these ranks."""
+    seen = [row.seen for row in judgement.directories]
+    table = {
+        "wss": [s.wss for s in seen],
+        "reqs": [s.requests for s in seen],
+        "rentries": [s.rentries for s in seen],
+    }
+    answer = engine("classify", {"ranks": list(ranks), "subvolumes": table})
+    rows = zip(seen, answer["workload"], answer["class"], strict=True)
+    return replace(judgement, directories=tuple(Judged(s, float(w), str(k)) for s, w, k in rows))
 
 
 def estimate(rows: Sequence[Judged]) -> str:
@@ -117,6 +135,7 @@ def _arguments(
             "wss": [r.seen.wss for r in rows],
             "reqs": [r.seen.requests for r in rows],
             "rentries": [r.seen.rentries for r in rows],
+            "class": [r.klass for r in rows],
             "current": [list(r.seen.ranks) for r in rows],
             "fixed": fixed,
         },
@@ -142,7 +161,7 @@ def _current_mask(rows: Sequence[Judged], c: Circumstances) -> list[int] | None:
         return None
     if c.fs.bal_rank_mask not in DEFAULT_MASKS:
         return list(mask_ranks(c.fs.bal_rank_mask))
-    masks = {c.mask_of(row.seen.directory.ino) for row in rows if row.klass == "heavy"}
+    masks = {c.mask_of(row.seen.directory.ino) for row in rows if row.klass == HEAVY}
     return list(parse_ranks(masks.pop())) if len(masks) == 1 and NO_MASK not in masks else None
 
 
@@ -209,7 +228,7 @@ def _steps(
             # With the balancer on, a directory without a pin would be the balancer's to move.
             if pin != row.new[0] and (row.new != row.current or dynamic or pin != NO_PIN):
                 steps.append(_pin_step(i, row, pin, row.new[0]))
-        elif dynamic and row.klass == "heavy":
+        elif dynamic and row.klass == HEAVY:
             if pin != NO_PIN:
                 steps.append(_pin_step(i, row, pin, NO_PIN))
             old, new = c.mask_of(row.ino), format_ranks(heavy_ranks)

@@ -3,7 +3,8 @@
 
 from typing import Any
 
-from engine.plan import plan
+from engine.classes import classify
+from engine.plan_answer import plan
 from hypothesis import strategies as st
 
 LINE = {
@@ -34,8 +35,21 @@ def arguments(current: list[list[int]], **changes: Any) -> dict[str, Any]:
     return usual | {"subvolumes": table} | changes
 
 
+def classes_over_its_ranks(args: dict[str, Any]) -> dict[str, Any]:
+    """The answer of `classify` for a plan's subvolumes and ranks."""
+    sizes = {name: args["subvolumes"][name] for name in LINE}
+    return classify({"ranks": args["ranks"], "subvolumes": sizes})
+
+
+def with_classes(args: dict[str, Any]) -> dict[str, Any]:
+    """A whole plan request."""
+    names = classes_over_its_ranks(args)["class"]
+    return args | {"subvolumes": args["subvolumes"] | {"class": names}}
+
+
 def answer(args: dict[str, Any]) -> dict[str, Any]:
-    return plan(args)
+    """The plan, and what `classify` said."""
+    return classes_over_its_ranks(args) | plan(with_classes(args))
 
 
 def again(args: dict[str, Any], result: dict[str, Any]) -> dict[str, Any]:

@@ -10,11 +10,11 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from engine_plans import arguments
+from engine_plans import arguments, with_classes
 
 HOME = Path(__file__).resolve().parents[3] / "mgr" / "mds_partitioner"
 ROOM = 1 << 30
-USUAL = {"id": 1, "call": "plan", "args": arguments([[0]] * 4)}
+USUAL = {"id": 1, "call": "plan", "args": with_classes(arguments([[0]] * 4))}
 
 
 class Engine:
@@ -79,7 +79,11 @@ def test_the_end_of_its_input_ends_it_without_another_word(engine: Engine) -> No
         (b"[1, 2]", None, "allowed: an object"),
         (b'{"call": "ping", "args": {}}', None, "id is None"),
         (b'{"id": true, "call": "ping", "args": {}}', None, "id is True"),
-        (b'{"id": 3, "call": "fly", "args": {}}', 3, "call is 'fly'; allowed: analyze, judge, ping, plan"),
+        (
+            b'{"id": 3, "call": "fly", "args": {}}',
+            3,
+            "call is 'fly'; allowed: analyze, classify, judge, ping, plan",
+        ),
         (b'{"id": 4, "call": "ping"}', 4, "args is None"),
         (b'{"id": 5, "call": "ping", "args": {"loud": 1}}', 5, "unknown argument 'loud'"),
         (b'{"id": 6, "call": "judge", "args": {"ranks": [0]}}', 6, "loads is missing"),

@@ -79,7 +79,7 @@ def made(found: Judgement, c: Circumstances, engine: EngineClient, children: int
     def children_of(path: str) -> list[Child]:
         return [Child(f"{path}/uuid/d{i}", 500 + i, 100, -1, (0,)) for i in range(children)]
 
-    return make_plan("p", found, c, SETTINGS, engine.call, children_of, NOW)
+    return make_plan("p", found, c.ranks, lambda _: c, SETTINGS, engine.call, children_of, NOW)
 
 
 @pytest.mark.parametrize("current", [ALL_ON_0, AS_IN_LINE])
@@ -145,6 +145,17 @@ def test_fanout_pins_children_over_the_heavy_ranks_and_leaves_the_balancer_alone
     children = [int(s.value) for s in plan.steps if "/uuid/" in s.target]
     assert sorted(children) == [0, 0, 1, 1]
     assert all(s.kind == PIN_STEP for s in plan.steps)
+
+
+def test_what_became_heavy_since_the_analysis_is_treated_as_heavy_throughout(engine: EngineClient) -> None:
+    """Analyzed over one rank, nothing was heavy; the plan is for three."""
+    found = judgement(ALL_ON_0)
+    light = replace(found, directories=tuple(replace(d, klass="light") for d in found.directories))
+    fanout = made(light, circumstances("fanout"), engine)
+    assert {row.name: row.klass for row in fanout.rows}["Subvol1"] == "heavy"
+    assert sorted(int(s.value) for s in fanout.steps if "/uuid/" in s.target) == [0, 0, 1, 1]
+    masked = made(light, circumstances("mask"), engine)
+    assert next((s.target, s.value) for s in masked.steps if s.kind == FS_STEP) == ("bal_rank_mask", "0x3")
 
 
 def test_in_a_fanout_the_parent_is_on_the_highest_of_its_ranks(engine: EngineClient) -> None:

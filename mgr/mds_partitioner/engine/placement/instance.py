@@ -11,7 +11,6 @@ from ..arrays import Bools, Floats, Ints
 GONE = -1
 SEVERAL = -2
 TOLERANCE = 0.005
-MASK, FANOUT = "mask", "fanout"
 
 
 @dataclass(frozen=True)

@@ -4,11 +4,12 @@
 import numpy as np
 
 from ..arrays import Bools, Floats, Ints
+from ..names import MASK
 from .bounds import fixed_part, lower_bound, room_a_rank
 from .evict import movers
 from .fill import fill
 from .heavies import Choice, Stage, choose_fanout, choose_pool, weighed
-from .instance import MASK, SEVERAL, TOLERANCE, Instance, Placement
+from .instance import SEVERAL, TOLERANCE, Instance, Placement
 from .task import Task, totals
 
 SMALL = 0.001

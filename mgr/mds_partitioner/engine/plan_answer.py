@@ -5,13 +5,12 @@ import numpy as np
 
 from . import reasons
 from .arrays import Bools, Floats
-from .classes import classes
 from .imbalance import imbalance
 from .inputs import Args, Json
+from .names import FANOUT
 from .placement.bounds import lower_bound
 from .placement.children import assign_children
 from .placement.instance import (
-    FANOUT,
     SEVERAL,
     Placement,
     changed,
@@ -20,7 +19,7 @@ from .placement.instance import (
     ranks_of,
     spread_over_mask,
 )
-from .placement.planner import Proposal, propose
+from .placement.proposal import Proposal, propose
 from .placement.rebalance import homes, too_small
 from .plan_request import PlanRequest, read_plan
 
@@ -122,7 +121,8 @@ def heavy_ranks(request: PlanRequest, proposal: Proposal) -> list[int]:
 
 
 def plan(args: Args) -> dict[str, Json]:
-    """Plan. Vectors over ranks are over all_ranks in ascending order; loads in req/s, workload in points.
+    """Plan, with the classes that `classify` found. Vectors over ranks are over all_ranks in ascending order;
+    loads in req/s, workload in points.
 
     With "worthwhile" false nothing is to be done and every subvolume keeps its current ranks. In mode mask
     the heavies' new mask, "heavy_ranks", may be all there is to do.
@@ -135,9 +135,6 @@ def plan(args: Args) -> dict[str, Json]:
     load = [rank_loads(p, request.reqs, instance.ranks) for p in (proposal.before, proposal.after)]
     uneven = [imbalance(values, request.capacity, request.smoothness).factor for values in load]
     return {
-        "workload": request.work.points.tolist(),
-        "class": classes(request.work, request.fair),
-        "fair_share": request.fair,
         "new": new_ranks(request, proposal.after, moved),
         "reason": reason_codes(request, proposal, moved),
         "heavy_ranks": heavy_ranks(request, proposal),

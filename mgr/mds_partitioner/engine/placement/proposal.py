@@ -5,8 +5,9 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
+from ..names import MASK
 from .bounds import badness, worth
-from .instance import MASK, Instance, Placement, changed, spread_over_mask
+from .instance import Instance, Placement, changed, spread_over_mask
 from .keep import keep
 from .rebalance import rebalance
 

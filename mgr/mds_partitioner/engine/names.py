@@ -1,0 +1,6 @@
+# SPDX-License-Identifier: LGPL-2.1-or-later
+"""Words that the engine and the module share. Nothing compiled is imported here: the module reads it too."""
+
+HEAVY, MODERATE, LIGHT = "heavy", "moderate", "light"  # classes of subvolumes
+MASK, FANOUT = "mask", "fanout"  # how heavy subvolumes get several ranks
+MODES = (MASK, FANOUT)
