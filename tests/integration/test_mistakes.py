@@ -31,6 +31,8 @@ MISTAKES = [
     (["partition", "start", FS, "no-such-plan"], ENOENT, ["no-such-plan"]),
     (["partition", "status", FS, "no-such-plan"], ENOENT, ["no-such-plan"]),
     (["partition", "rm", "no-such-plan", FS], ENOENT, ["no-such-plan"]),
+    (["partition", "status", FS, "--top=-1"], EINVAL, ["-1", "0 for all"]),
+    (["partition", "plan", FS, "--top=-1"], EINVAL, ["-1", "0 for all"]),
     (["partition", "pause", FS], ENOENT, [FS]),
     (["partition", "resume", FS], ENOENT, [FS]),
     (["partition", "stop", FS], ENOENT, [FS]),

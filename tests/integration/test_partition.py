@@ -125,11 +125,11 @@ def test_a_pin_set_after_planning_is_the_operators(analyzed: Cluster) -> None:
 
 def test_a_dry_run_changes_nothing(analyzed: Cluster) -> None:
     before, settings = analyzed.pins(), analyzed.fs_settings()
-    printed = analyzed.partitioner("partition", "start", FS, "--heavy", "fanout", "--dry-run")
+    printed = analyzed.partitioner("partition", "start", FS, "--heavy", "fanout", "--dry-run", "--top", "0")
     assert PIN in printed and "predicted imbalance factor" in printed
     assert analyzed.plans() == []
     plan = analyzed.plan("--heavy", "fanout")
-    again = analyzed.partitioner("partition", "start", FS, "--dry-run")
+    again = analyzed.partitioner("partition", "start", FS, "--dry-run", "--top", "0")
     assert all(command in again for command in plan["commands"])
     assert [p["state"] for p in analyzed.plans()] == ["ready"]
     assert (analyzed.pins(), analyzed.fs_settings()) == (before, settings)
@@ -219,7 +219,7 @@ def test_a_second_start_is_refused_while_one_runs(analyzed: Cluster) -> None:
 def test_a_plan_prints_the_commands_it_stands_for(analyzed: Cluster, heavy: str) -> None:
     plan = analyzed.plan("--heavy", heavy)
     assert len(plan["commands"]) == len(plan["steps"]) > 0
-    text = analyzed.partitioner("partition", "start", FS, str(plan["name"]), "--dry-run")
+    text = analyzed.partitioner("partition", "start", FS, str(plan["name"]), "--dry-run", "--top", "0")
     for command in plan["commands"]:
         assert command in text
     if heavy == "mask":

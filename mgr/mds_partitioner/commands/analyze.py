@@ -7,6 +7,7 @@ from typing import Optional
 from ..errors import BadInput
 from ..judge.analysis import Analysis
 from ..report.analysis import analysis_text, analysis_value
+from ..report.text import TOP
 from .declare import Answer, Services, reads, writes
 
 
@@ -30,18 +31,18 @@ class AnalyzeCommands(Services):
         return Answer(analysis_value(analysis), said)
 
     @reads("analyze status")
-    def analyze_status(self, fs: Optional[str] = None, format: str = "table") -> Answer:
+    def analyze_status(self, fs: Optional[str] = None, format: str = "table", top: int = TOP) -> Answer:
         """Show the analysis: subvolumes by workload, ranks, imbalance, recommended number of MDSs"""
-        return _shown(self.analyzer.get(self.host.fs(fs)))
+        return _shown(self.analyzer.get(self.host.fs(fs)), top)
 
     @writes("analyze stop")
-    def analyze_stop(self, fs: Optional[str] = None, format: str = "table") -> Answer:
+    def analyze_stop(self, fs: Optional[str] = None, format: str = "table", top: int = TOP) -> Answer:
         """End an analysis early and judge what was sampled"""
-        return _shown(self.analyzer.stop(self.host.fs(fs)))
+        return _shown(self.analyzer.stop(self.host.fs(fs)), top)
 
 
-def _shown(analysis: Analysis) -> Answer:
-    return Answer(analysis_value(analysis), analysis_text(analysis))
+def _shown(analysis: Analysis, top: int) -> Answer:
+    return Answer(analysis_value(analysis), analysis_text(analysis, top))
 
 
 def parse_directories(text: str | None) -> list[str]:

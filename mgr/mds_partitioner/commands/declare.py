@@ -19,7 +19,7 @@ from ..errors import PartitionerError
 from ..host import Host
 from ..monitor.service import Monitor
 from ..partitioner import Partitioner
-from ..report.text import DEFAULT_FORMAT, check_format, render
+from ..report.text import DEFAULT_FORMAT, TOP, check_format, check_top, render
 
 
 class Services:
@@ -65,9 +65,12 @@ def writes(prefix: str) -> Callable[[Body[S, P]], Command[S, P]]:
 def _command(body: Body[S, P]) -> Command[S, P]:
     @functools.wraps(body)
     def command(self: S, /, *args: P.args, **kwargs: P.kwargs) -> HandleCommandResult:
-        format_ = str(kwargs.get("format", DEFAULT_FORMAT))
+        given: dict[str, Any] = dict(kwargs)
+        format_ = given.get("format", DEFAULT_FORMAT)
         try:
-            check_format(format_)  # before anything is done: a command that fails has changed nothing
+            # Before anything is done: a command that fails has changed nothing.
+            check_format(format_)
+            check_top(given.get("top", TOP))
             answer = body(self, *args, **kwargs)
             return HandleCommandResult(0, render(format_, answer.value, answer.text), "")
         except PartitionerError as e:

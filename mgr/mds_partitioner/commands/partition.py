@@ -1,13 +1,21 @@
 # SPDX-License-Identifier: LGPL-2.1-or-later
 """The ``partition`` commands."""
 
-from typing import Any, Optional
+from typing import Optional
 
 from ..act.journal import Run
 from ..plan.plan import Plan
 from ..plan.ranks import parse_ranks
-from ..report.partition import plan_text, plan_value, progress, run_text, run_value
-from ..report.text import table
+from ..report.partition import (
+    plan_text,
+    plan_value,
+    plans_text,
+    plans_value,
+    run_line,
+    run_text,
+    run_value,
+)
+from ..report.text import TOP
 from .declare import Answer, Services, reads, writes
 
 
@@ -24,13 +32,15 @@ class PartitionCommands(Services):
         to_auth: bool = False,
         force: bool = False,
         format: str = "table",
+        top: int = TOP,
     ) -> Answer:
         """Make a plan from the newest analysis and save it; nothing is changed"""
         usable = None if ranks is None else parse_ranks(ranks)
         found = self.host.fs(fs)
-        return _planned(
-            self.partitioner.plan(found, name=plan, heavy=heavy, ranks=usable, to_auth=to_auth, force=force)
+        made = self.partitioner.plan(
+            found, name=plan, heavy=heavy, ranks=usable, to_auth=to_auth, force=force
         )
+        return _planned(made, top)
 
     @writes("partition start")
     def partition_start(
@@ -42,6 +52,7 @@ class PartitionCommands(Services):
         dry_run: bool = False,
         force: bool = False,
         format: str = "table",
+        top: int = TOP,
     ) -> Answer:
         """Execute a plan: the named one, else the newest, else a new one; --dry-run prints it only"""
         found = self.host.fs(fs)
@@ -52,33 +63,23 @@ class PartitionCommands(Services):
             chosen = self.partitioner.plan(
                 found, name=None, heavy=heavy, ranks=None, to_auth=to_auth, force=force, save=not dry_run
             )
-        return _planned(chosen) if dry_run else _ordered(self.partitioner.start(found, chosen.name))
+        return _planned(chosen, top) if dry_run else _ordered(self.partitioner.start(found, chosen.name))
 
     @reads("partition status")
     def partition_status(
-        self, fs: Optional[str] = None, plan: Optional[str] = None, format: str = "table"
+        self, fs: Optional[str] = None, plan: Optional[str] = None, format: str = "table", top: int = TOP
     ) -> Answer:
         """Show a plan's execution, one row a subvolume"""
         found = self.host.fs(fs)
         run = self.partitioner.newest(found, plan)
         current = self.partitioner.current_ranks(found, run)
-        return Answer(run_value(run, current), run_text(run, current))
+        return Answer(run_value(run, current), run_text(run, current, top))
 
     @reads("partition ls")
     def partition_ls(self, fs: Optional[str] = None, format: str = "table") -> Answer:
         """List the plans of a file system"""
-        rows: list[dict[str, Any]] = [
-            {
-                "name": run.plan.name,
-                "state": run.head.state,
-                "steps": len(run.plan.steps),
-                "progress": f"{progress(run):.0%}",
-                "heavy": run.plan.heavy_mode,
-            }
-            for run in self.partitioner.all(self.host.fs(fs))
-        ]
-        cells = [tuple(row.values()) for row in rows]
-        return Answer(rows, table(("Name", "State", "Steps", "Progress", "Heavy"), cells, ("Name", "State")))
+        runs = self.partitioner.all(self.host.fs(fs))
+        return Answer(plans_value(runs), plans_text(runs))
 
     @writes("partition pause")
     def partition_pause(
@@ -111,10 +112,11 @@ class PartitionCommands(Services):
         return Answer({"removed": plan}, f"plan '{plan}' is forgotten")
 
 
-def _planned(plan: Plan) -> Answer:
-    return Answer(plan_value(plan), plan_text(plan))
+def _planned(plan: Plan, top: int) -> Answer:
+    return Answer(plan_value(plan), plan_text(plan, top))
 
 
 def _ordered(run: Run) -> Answer:
-    """After an order: as the plan has it. No MDS is asked, so that an order never waits for one."""
-    return Answer(run_value(run, {}), run_text(run, {}))
+    """After an order. No MDS is asked for the ranks of this moment: an order never waits for one."""
+    see = f"see 'ceph mds_partitioner partition status {run.plan.fs} {run.plan.name}'"
+    return Answer(run_value(run, None), f"{run_line(run)}; {see}")

@@ -1,14 +1,14 @@
 # SPDX-License-Identifier: LGPL-2.1-or-later
 """What ``analyze status`` and ``imbalance`` show."""
 
+from collections.abc import Sequence
 from dataclasses import asdict
 from typing import Any
 
 from ..judge.analysis import Analysis
-from ..judge.judgement import Judgement, RankJudgement
+from ..judge.judgement import Judged, Judgement, RankJudgement
 from ..plan.planner import estimate
-from ..plan.ranks import format_ranks
-from .text import count, table
+from .text import count, cut, ranks_cell, table, top_table
 
 
 def analysis_value(analysis: Analysis) -> dict[str, Any]:
@@ -51,8 +51,8 @@ def judgement_value(judgement: Judgement) -> dict[str, Any]:
     return value
 
 
-def analysis_text(analysis: Analysis) -> str:
-    """For people."""
+def analysis_text(analysis: Analysis, top: int) -> str:
+    """For people; ``top`` subvolumes (0: all)."""
     head = (
         f"analysis of '{analysis.fs}': {analysis.state}, {analysis.progress():.0%} of "
         f"{analysis.duration} s, {analysis.epochs} epochs"
@@ -61,34 +61,43 @@ def analysis_text(analysis: Analysis) -> str:
         head += f"\nlast epoch failed: {analysis.problem}"
     if analysis.judgement is None:
         return head
-    return f"{head}\n\n{judgement_text(analysis.judgement)}"
+    return f"{head}\n\n{judgement_text(analysis.judgement, top)}"
 
 
-def judgement_text(judgement: Judgement) -> str:
+def judgement_text(judgement: Judgement, top: int) -> str:
     """Subvolumes by workload, ranks, imbalance, and the recommended number of MDSs."""
     return "\n\n".join(
-        [_directories(judgement), rank_table(judgement.ranks), imbalance_line(judgement), _advice(judgement)]
+        [
+            directory_table(judgement.fs, judgement.directories, top),
+            rank_table(judgement.ranks),
+            imbalance_line(judgement),
+            _advice(judgement),
+        ]
     )
 
 
-def _directories(judgement: Judgement) -> str:
-    ordered = sorted(judgement.directories, key=lambda d: -d.workload)
+def directory_table(fs: str, directories: Sequence[Judged], top: int) -> str:
+    """The ``top`` subvolumes by workload (0: all)."""
+    if not directories:
+        return f"no subvolumes: use 'ceph mds_partitioner analyze start {fs} --directories PATH'"
+    ordered = sorted(directories, key=lambda d: -d.workload)
     rows = [
         (
-            d.seen.directory.name,
+            cut(d.seen.directory.name),
             count(d.seen.wss),
             count(d.seen.requests),
             count(d.seen.rentries),
             count(d.workload),
             d.klass,
-            format_ranks(d.seen.ranks),
+            ranks_cell(d.seen.ranks),
             "-" if d.seen.pin < 0 else d.seen.pin,
             d.seen.sessions,
         )
         for d in ordered
     ]
     columns = ("Name", "wss", "reqs", "rentries", "workload", "Class", "Ranks", "Pin", "Sessions")
-    return table(columns, rows, left=("Name", "Class", "Ranks"))
+    kinds = ["with requests" if d.seen.requests else "without requests" for d in ordered]
+    return top_table(columns, rows, ("Name", "Class", "Ranks"), top, kinds)
 
 
 def rank_table(ranks: tuple[RankJudgement, ...]) -> str:

@@ -17,14 +17,16 @@ from ..act.journal import (
     UNDONE,
     Run,
 )
-from ..plan.plan import Plan
+from ..plan.plan import FS_STEP, Plan
 from ..plan.ranks import format_ranks, ranks_mask
-from .text import count, printable, table
+from .text import count, cut, first, printable, ranks_cell, table, top_table
 
 COLUMNS = (
     *("Name", "wss", "reqs", "rentries", "workload", "Current Ranks", "New Ranks"),
     *("Migration Progress", "Migration Status"),
 )
+HEAVY = "heavy"  # the engine's reason code
+NO_SUBVOLUMES = "no subvolumes: analyze directories with 'ceph mds_partitioner analyze start --directories'"
 LEFT = ("Name", "Current Ranks", "New Ranks", "Migration Status", "Reason", "Class")
 
 
@@ -36,30 +38,30 @@ def plan_value(plan: Plan) -> dict[str, Any]:
     return value
 
 
-def plan_text(plan: Plan) -> str:
-    """For people: every subvolume, the commands, the prediction."""
+def plan_text(plan: Plan, top: int) -> str:
+    """For people: subvolumes and commands, ``top`` of each (0: all), and the prediction."""
+    order = sorted(plan.rows, key=lambda r: -r.workload)
     rows = [
         (
-            r.name,
+            cut(r.name),
             count(r.wss),
             count(r.reqs),
             count(r.rentries),
             count(r.workload),
             r.klass,
-            format_ranks(r.current),
-            format_ranks(r.new),
+            ranks_cell(r.current),
+            ranks_cell(r.new),
             r.reason,
         )
-        for r in sorted(plan.rows, key=lambda r: -r.workload)
+        for r in order
     ]
     columns = (
         *("Name", "wss", "reqs", "rentries", "workload", "Class", "Current Ranks", "New Ranks", "Reason"),
     )
+    shown = top_table(columns, rows, LEFT, top, [r.reason for r in order]) if rows else NO_SUBVOLUMES
     commands = [f"  {step.command(plan.fs)}" for step in plan.steps]
-    listed = "\n".join(["commands:", *commands]) if commands else "nothing to change"
-    return "\n\n".join(
-        [f"plan '{plan.name}' for '{plan.fs}'", table(columns, rows, LEFT), listed, prediction_text(plan)]
-    )
+    listed = "\n".join(["commands:", *first(commands, top)]) if commands else "nothing to change"
+    return "\n\n".join([f"plan '{plan.name}' for '{plan.fs}'", shown, listed, prediction_text(plan)])
 
 
 def prediction_text(plan: Plan) -> str:
@@ -80,12 +82,13 @@ def prediction_text(plan: Plan) -> str:
     return "\n".join(lines)
 
 
-def run_value(run: Run, current: Mapping[int, Sequence[int]]) -> dict[str, Any]:
-    """A plan's execution as plain data; ``current``: ranks by row, re-read."""
+def run_value(run: Run, current: Mapping[int, Sequence[int]] | None) -> dict[str, Any]:
+    """A plan's execution as plain data. ``current``: ranks by row, re-read; None: nobody was asked."""
     return {
         "plan": run.plan.name,
         "fs": run.plan.fs,
         **asdict(run.head),
+        **left_out(run),
         "progress": progress(run),
         "subvolumes": [
             {
@@ -95,7 +98,7 @@ def run_value(run: Run, current: Mapping[int, Sequence[int]]) -> dict[str, Any]:
                 "reqs": round(row.reqs, 2),
                 "rentries": row.rentries,
                 "workload": round(row.workload, 2),
-                "current_ranks": list(current.get(i, row.current)),
+                "current_ranks": None if current is None else list(current.get(i, row.current)),
                 "new_ranks": list(row.new),
                 "progress": row_progress(run, i),
                 "status": row_status(run, i),
@@ -114,36 +117,81 @@ def run_value(run: Run, current: Mapping[int, Sequence[int]]) -> dict[str, Any]:
     }
 
 
-def run_text(run: Run, current: Mapping[int, Sequence[int]]) -> str:
-    """LINE's table, with a total, and what went wrong."""
+def left_out(run: Run) -> dict[str, int]:
+    """How many steps were not made, and how many a rollback left as they are."""
+    states = [record.state for record in run.records.values()]
+    return {"skipped": states.count(SKIPPED), "kept": states.count(KEPT)}
+
+
+def run_state(run: Run) -> str:
+    """The plan's state, and what is missing from it: "done, 3 of 12 steps skipped"."""
+    missing = [
+        f"{number} of {len(run.plan.steps)} steps {state}"
+        for state, number in left_out(run).items()
+        if number
+    ]
+    return ", ".join([run.head.state, *missing])
+
+
+def run_line(run: Run) -> str:
+    """A plan's state and progress on one line."""
+    why = f": {printable(run.head.why)}" if run.head.why else ""
+    return f"plan '{run.plan.name}' on '{run.plan.fs}': {run_state(run)}, {progress(run):.0%}{why}"
+
+
+def run_text(run: Run, current: Mapping[int, Sequence[int]], top: int) -> str:
+    """LINE's table of the first ``top`` subvolumes (0: all), with a total, and what went wrong."""
     order = sorted(range(len(run.plan.rows)), key=lambda i: -run.plan.rows[i].workload)
+    status = {i: row_status(run, i) for i in order}
     rows: list[tuple[Any, ...]] = []
     for i in order:
         row = run.plan.rows[i]
         rows.append(
             (
-                row.name,
+                cut(row.name),
                 count(row.wss),
                 count(row.reqs),
                 count(row.rentries),
                 count(row.workload),
-                format_ranks(current.get(i, row.current)),
-                format_ranks(row.new),
+                ranks_cell(current.get(i, row.current)),
+                ranks_cell(row.new),
                 f"{row_progress(run, i):.0%}",
-                row_status(run, i),
+                status[i],
             )
         )
     total = [sum(getattr(r, name) for r in run.plan.rows) for name in ("wss", "reqs", "rentries", "workload")]
-    rows.append(("Total", *map(count, total), "", "", f"{progress(run):.0%}", ""))
-    head = f"plan '{run.plan.name}' on '{run.plan.fs}': {run.head.state}"
-    if run.head.why:
-        head += f": {run.head.why}"
+    foot = ("Total", *map(count, total), "", "", f"{progress(run):.0%}", "")
+    shown = top_table(COLUMNS, rows, LEFT, top, [status[i] for i in order], foot) if rows else NO_SUBVOLUMES
     problems = [
         f"{run.plan.steps[i].command(run.plan.fs)}: {r.state}: {printable(r.why)}"
         for i, r in sorted(run.records.items())
         if r.why
     ]
-    return "\n\n".join([head, table(COLUMNS, rows, LEFT), *(["\n".join(problems)] if problems else [])])
+    return "\n\n".join([run_line(run), shown, *(["\n".join(first(problems, top))] if problems else [])])
+
+
+def plans_value(runs: Sequence[Run]) -> list[dict[str, Any]]:
+    """Plans as plain data, oldest first."""
+    return [
+        {
+            "name": run.plan.name,
+            "state": run.head.state,
+            "steps": len(run.plan.steps),
+            **left_out(run),
+            "progress": f"{progress(run):.0%}",
+            "heavy": run.plan.heavy_mode,
+        }
+        for run in runs
+    ]
+
+
+def plans_text(runs: Sequence[Run]) -> str:
+    """A row a plan."""
+    rows = [
+        (run.plan.name, run_state(run), len(run.plan.steps), f"{progress(run):.0%}", run.plan.heavy_mode)
+        for run in runs
+    ]
+    return table(("Name", "State", "Steps", "Progress", "Heavy"), rows, ("Name", "State"))
 
 
 FORWARD, BACKWARD = (APPLIED, SKIPPED), (UNDONE, KEPT)
@@ -164,11 +212,12 @@ def progress(run: Run) -> float:
 
 
 def _records(run: Run, row: int) -> list[str]:
-    return [
-        run.records[i].state if i in run.records else "ready"
-        for i, step in enumerate(run.plan.steps)
-        if step.row == row
-    ]
+    """The states of a row's steps; a row that is balanced by mask has those of the mask."""
+    steps = range(len(run.plan.steps))
+    own = [i for i in steps if run.plan.steps[i].row == row]
+    if not own and run.plan.rows[row].reason == HEAVY:
+        own = [i for i in steps if run.plan.steps[i].kind == FS_STEP]
+    return [run.records[i].state if i in run.records else READY for i in own]
 
 
 def row_progress(run: Run, row: int) -> float:
@@ -181,11 +230,13 @@ def row_status(run: Run, row: int) -> str:
     """Ready, In-progress, Done, ... as in LINE's table; for a row that is left alone, why."""
     states = set(_records(run, row))
     if not states:
-        return run.plan.rows[row].reason if run.plan.rows[row].reason != "heavy" else "Balanced by mask"
-    if states == {"ready"}:
+        reason = run.plan.rows[row].reason
+        return "No step" if reason == HEAVY else reason
+    if states == {READY}:
         return "Ready" if run.head.state != READY else "Planned"
     if states <= {APPLIED}:
-        return "Done"
+        by_mask = all(step.row != row for step in run.plan.steps)
+        return "Balanced by mask" if by_mask else "Done"
     if states <= {UNDONE, SKIPPED} and UNDONE in states:
         return "Rolled back"
     if states <= {UNDONE, KEPT, SKIPPED} and KEPT in states:

@@ -2,24 +2,96 @@
 """Values as text: tables for people, JSON and YAML for programs."""
 
 import json
+from collections import Counter
 from collections.abc import Sequence
+from itertools import groupby
 from typing import Any
 
 import yaml
 from prettytable import PrettyTable
+from wcwidth import wcwidth  # what prettytable measures with
 
 from ..errors import BadInput
+from ..plan.ranks import format_ranks
 
 TABLE, JSON, YAML = "table", "json", "yaml"
 # The ceph command line itself refuses "--format table"; what it calls a table is "plain".
 DEFAULT_FORMAT = TABLE
 FORMATS = {TABLE: TABLE, "plain": TABLE, JSON: JSON, "json-pretty": JSON, YAML: YAML}
 
+NAME_WIDTH, RANKS_WIDTH = 32, 16  # cells of a terminal
+TOP = 20  # rows that a table shows unless told otherwise
+
 
 def printable(text: str) -> str:
     """A path or name on one line of valid UTF-8: control characters and stray bytes are escaped."""
     clean = text.encode("utf-8", "backslashreplace").decode()
     return "".join(c if c.isprintable() else c.encode("unicode_escape").decode() for c in clean)
+
+
+def cut(text: str, width: int = NAME_WIDTH) -> str:
+    """``text`` on one line in at most so many cells of a terminal; what is too long loses its middle."""
+    clean = printable(text)
+    if _cells(clean) <= width:
+        return clean
+    return f"{_begin(clean, width // 2)}…{_begin(clean[::-1], (width - 1) // 2)[::-1]}"
+
+
+def _cells(text: str) -> int:
+    return sum(max(wcwidth(char), 0) for char in text)
+
+
+def _begin(text: str, width: int) -> str:
+    end = next((i for i in range(len(text)) if _cells(text[: i + 1]) > width), len(text))
+    return text[:end]
+
+
+def ranks_cell(ranks: Sequence[int]) -> str:
+    """Ranks in a column: as a list, or shorter where there are many: ``0-35``, or how many."""
+    for told in (format_ranks(ranks), _runs(sorted(set(ranks)))):
+        if len(told) <= RANKS_WIDTH:
+            return told
+    return f"{len(set(ranks))} ranks"
+
+
+def _runs(ranks: Sequence[int]) -> str:
+    runs = [[rank for _, rank in run] for _, run in groupby(enumerate(ranks), lambda at: at[1] - at[0])]
+    return ",".join(f"{run[0]}-{run[-1]}" if len(run) > 1 else f"{run[0]}" for run in runs)
+
+
+def check_top(top: int) -> None:
+    """:raises BadInput: not a number of rows."""
+    if top < 0:
+        raise BadInput(f"--top {top} is not allowed: give a number of rows, or 0 for all")
+
+
+def first(lines: Sequence[str], top: int) -> list[str]:
+    """The first ``top`` lines (0: all), and how many more there are."""
+    left = len(lines) - top
+    if top == 0 or left <= 0:
+        return list(lines)
+    return [*lines[:top], f"... and {left:,} more (--top 0 shows all)"]
+
+
+def top_table(
+    columns: Sequence[str],
+    rows: Sequence[Sequence[Any]],
+    left: Sequence[str],
+    top: int,
+    kinds: Sequence[str],
+    foot: Sequence[Any] | None = None,
+) -> str:
+    """A table of the first ``top`` rows (0: all), and a line on the others.
+
+    :param kinds: what each row is counted as in that line
+    :param foot: a last row
+    """
+    shown = rows if top == 0 else rows[:top]
+    text = table(columns, [*shown, *([foot] if foot else [])], left)
+    if len(shown) == len(rows):
+        return text
+    counted = ", ".join(f"{number:,} {kind}" for kind, number in Counter(kinds[top:]).most_common())
+    return f"{text}\n... and {len(rows) - top:,} more: {counted} (--top 0 shows all; so does --format json)"
 
 
 def table(columns: Sequence[str], rows: Sequence[Sequence[Any]], left: Sequence[str] = ("Name",)) -> str:

@@ -1,13 +1,36 @@
 # SPDX-License-Identifier: LGPL-2.1-or-later
 """The tables an operator reads."""
 
+from dataclasses import replace
+
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from wcwidth import wcswidth
 from world import World, plan
 
-from mds_partitioner.act.journal import APPLIED, KEPT, ROLLED_BACK, SKIPPED, UNDONE, Head, Record, Run
-from mds_partitioner.model import RankSample
+from mds_partitioner.act.journal import APPLIED, DONE, KEPT, ROLLED_BACK, SKIPPED, UNDONE, Head, Record, Run
+from mds_partitioner.judge.judgement import Judged
+from mds_partitioner.judge.window import Observed
+from mds_partitioner.model import Directory, RankSample
+from mds_partitioner.plan.plan import Plan
 from mds_partitioner.report import imbalance
-from mds_partitioner.report.partition import progress, row_status
+from mds_partitioner.report.analysis import directory_table
+from mds_partitioner.report.partition import (
+    plan_text,
+    plans_text,
+    progress,
+    row_progress,
+    row_status,
+    run_line,
+    run_text,
+    run_value,
+)
+from mds_partitioner.report.text import NAME_WIDTH, cut, ranks_cell
+
+MANY = 2000
+WIDEST = 150  # cells, with LINE's headings and the longest names and numbers
+LONG = "x" * 255
 
 
 @pytest.mark.parametrize(("state", "said"), [(KEPT, "Kept"), (UNDONE, "Rolled back"), (SKIPPED, "Skipped")])
@@ -38,3 +61,123 @@ def test_imbalance_has_a_row_a_rank_with_load_forecast_and_amounts() -> None:
     assert lines[1].split() == ["0", "300", "400", "2.0", "ms", "-", "10", "-", "150"]
     assert "imbalance factor 0.988 (CoV 1.00, urgency 0.90, mean 150 req/s): uneven enough to act" in lines
     assert [r["forecast"] for r in imbalance.value(judged, samples)["ranks"]] == [400.0, 10.0]
+
+
+def many() -> Plan:
+    """A plan for 2,000 subvolumes with long names, of which 40 move."""
+    made = plan(World(directories=40), {100 + i: 1 for i in range(40)})
+    idle = replace(made.rows[0], name=LONG, workload=0.0, reqs=0.0, reason="already-there", current=(1,))
+    ranks = tuple(range(36))
+    wide = tuple(
+        replace(r, name=f"{i}-{LONG}", wss=1e9, reqs=1e5, current=ranks) for i, r in enumerate(made.rows)
+    )
+    return replace(made, rows=(*wide, *[idle] * (MANY - 40)))
+
+
+def test_a_table_of_2000_subvolumes_shows_the_first_and_counts_the_others() -> None:
+    run = Run(many(), Head(state=DONE), {i: Record(APPLIED, "-1", 1.0) for i in range(40)})
+    for text in (run_text(run, {}, 20), plan_text(run.plan, 20)):
+        assert len(text.splitlines()) < 60
+        assert "... and 1,980 more" in text and "--top 0" in text
+    assert "1,960 already-there, 20 Done (" in run_text(run, {}, 20)
+    assert "1,960 already-there, 20 rebalance (" in plan_text(run.plan, 20)
+    assert "... and 20 more (" in plan_text(run.plan, 20).partition("commands:")[2]
+    total = next(line for line in run_text(run, {}, 20).splitlines() if line.startswith("Total"))
+    assert total.split()[1:3] == ["40,000,019,600", "4,000,000"]
+
+
+def test_top_0_shows_all() -> None:
+    run = Run(many(), Head(), {})
+    assert len([line for line in run_text(run, {}, 0).splitlines() if "already-there" in line]) == MANY - 40
+    assert plan_text(run.plan, 0).count("setfattr") == 40
+    assert "more" not in run_text(run, {}, 0)
+
+
+def test_a_table_fits_a_terminal_however_long_the_names_are() -> None:
+    run = Run(many(), Head(), {})
+    tables = (run_text(run, {}, 20), plan_text(run.plan, 20).partition("commands:")[0])
+    assert max(wcswidth(line) for text in tables for line in text.splitlines()) <= WIDEST
+    assert run_value(run, {})["subvolumes"][0]["name"] == f"0-{LONG}"
+
+
+@given(st.text(alphabet=st.characters(), min_size=1), st.integers(4, 40))
+def test_a_cut_name_keeps_its_ends_and_takes_no_more_than_its_width(name: str, width: int) -> None:
+    short = cut(name, width)
+    assert short.isprintable()
+    assert sum(max(wcswidth(c), 0) for c in short) <= width
+
+
+def test_what_is_cut() -> None:
+    assert cut("short") == "short"
+    assert cut("a" * 200 + "end") == "a" * (NAME_WIDTH // 2) + "…" + "a" * 12 + "end"
+    assert cut("日本語" * 20) == "日本語日本語日本…語日本語日本語"
+
+
+def test_a_finished_plan_says_how_many_steps_were_skipped_and_why() -> None:
+    records = {
+        0: Record(APPLIED, "-1", 1.0),
+        1: Record(SKIPPED, "", 1.0, "an operator changed it from -1 to 2 after it was planned"),
+        2: Record(SKIPPED, "", 1.0, "'/volumes/_nogroup/s2' was deleted or replaced"),
+    }
+    run = Run(plan(World(), {100: 1, 101: 1, 102: 1}), Head(state=DONE), records)
+    assert run_line(run) == "plan 'p' on 'cephfs': done, 2 of 3 steps skipped, 100%"
+    text = run_text(run, {}, 20)
+    assert "skipped: an operator changed it from -1 to 2" in text and "skipped: '/volumes" in text
+    assert "done, 2 of 3 steps skipped" in plans_text([run])
+    assert (run_value(run, {})["state"], run_value(run, {})["skipped"]) == (DONE, 2)
+    assert (row_status(run, 0), row_status(run, 1)) == ("Done", "Skipped")
+
+
+def test_what_is_balanced_by_mask_is_so_once_the_mask_is_set() -> None:
+    made = plan(World(), {100: 1, 101: 2}, mask="0x3")
+    heavy = replace(made.rows[1], klass="heavy", reason="heavy", new=(0, 1))
+    steps = tuple(step for step in made.steps if step.row != 1)
+    made = replace(made, rows=(made.rows[0], heavy), steps=steps)
+    before = Run(made, Head(state="running"), {0: Record(APPLIED, "-1", 1.0)})
+    assert (row_status(before, 1), row_progress(before, 1)) == ("Ready", 0.0)
+    done = Record(APPLIED, "-1", 1.0)
+    after = Run(made, Head(state=DONE), dict.fromkeys(range(3), done))
+    assert (row_status(after, 1), row_progress(after, 1)) == ("Balanced by mask", 1.0)
+    assert row_status(Run(replace(made, steps=steps[:1]), Head(state=DONE), {0: done}), 1) == "No step"
+
+
+def test_ranks_that_nobody_was_asked_for_are_not_made_up() -> None:
+    run = Run(plan(World(), {100: 1}), Head(state="running"), {0: Record(APPLIED, "-1", 1.0)})
+    assert run_value(run, None)["subvolumes"][0]["current_ranks"] is None
+    assert run_value(run, {0: (1,)})["subvolumes"][0]["current_ranks"] == [1]
+
+
+def subvolume(i: int, requests: float) -> Judged:
+    directory = Directory(f"/volumes/_nogroup/s{i}", f"{i}-{LONG}", 100 + i)
+    seen = Observed(directory, 10.0, requests, 10, 1, tuple(range(36)), -1, False, False)
+    return Judged(seen, requests, "light")
+
+
+def test_an_analysis_of_2000_subvolumes_shows_the_first_and_counts_the_others() -> None:
+    rows = [subvolume(i, 30.0 - i if i < 30 else 0.0) for i in range(MANY)]
+    text = directory_table("cephfs", rows, 20)
+    assert "... and 1,980 more: 1,970 without requests, 10 with requests" in text
+    assert len(text.splitlines()) == 22
+    assert max(map(wcswidth, text.splitlines())) <= WIDEST
+    assert len(directory_table("cephfs", rows, 0).splitlines()) == 1 + MANY
+
+
+def test_a_file_system_without_subvolumes_says_what_to_do() -> None:
+    assert directory_table("cephfs", [], 20).startswith("no subvolumes: use")
+    nothing = replace(plan(World(), {}), rows=())
+    for text in (plan_text(nothing, 20), run_text(Run(nothing, Head(), {}), {}, 20)):
+        assert "no subvolumes" in text and "--directories" in text and "Total" not in text
+
+
+@pytest.mark.parametrize(
+    ("ranks", "told"),
+    [
+        ((), "-"),
+        ((3, 0, 1), "0,1,3"),
+        (tuple(range(36)), "0-35"),
+        ((*range(10), 12, *range(20, 30)), "0-9,12,20-29"),
+        (tuple(range(0, 36, 2)), "18 ranks"),
+    ],
+)
+def test_many_ranks_fit_a_column(ranks: tuple[int, ...], told: str) -> None:
+    assert ranks_cell(ranks) == told
