@@ -4,8 +4,8 @@ VENV := .venv
 RUN := $(VENV)/bin/python
 LAB_TOOLS := mmdebstrap bwrap
 LAB_PACKAGES := mmdebstrap bubblewrap uidmap
-TEST_TOOLS := luacheck promtool prometheus-alertmanager chromium
-TEST_PACKAGES := lua-check prometheus prometheus-alertmanager chromium fonts-dejavu-core
+TEST_TOOLS := luacheck lua5.3 promtool prometheus-alertmanager chromium
+TEST_PACKAGES := lua-check lua5.3 prometheus prometheus-alertmanager chromium fonts-dejavu-core
 
 .PHONY: demo test lint unit monitoring hook integration mds mds-optimized bench-hook hook-mask hook-stress hook-cost bench bench-quick bench-planner bench-observe bench-policy bench-push bench-cost deps test-deps clean
 

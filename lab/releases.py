@@ -8,8 +8,8 @@ from lab.errors import LabError
 DEFAULT = "tentacle"
 
 _CEPH = ("ceph-mon", "ceph-mgr", "ceph-osd", "ceph-mds", "ceph-common", "python3-cephfs", "python3-rados")
-# What the engine computes with, and what the mgr's own modules import but only recommend.
-_PYTHON = (
+# What the engine computes with, policies are tried in, and the mgr's own modules import but only recommend.
+_NEEDED = (
     "python3-numpy",
     "python3-scipy",
     "python3-sklearn",
@@ -19,6 +19,7 @@ _PYTHON = (
     "python3-cffi",
     "python3-prometheus-client",
     "python3-cheroot",
+    "lua5.3",
 )
 _KEY_FILES = (
     "usr/bin/ceph-mon",
@@ -26,10 +27,11 @@ _KEY_FILES = (
     "usr/bin/ceph-osd",
     "usr/bin/ceph-mds",
     "usr/bin/ceph",
+    "usr/bin/lua5.3",
     "usr/share/ceph/mgr/volumes/module.py",
     "usr/lib/python3/dist-packages/sklearn/__init__.py",
 )
-_IMPORTS = "import bcrypt, cephfs, rados, numpy, scipy, sklearn, prettytable, yaml, dateutil, lupa.lua53"
+_IMPORTS = "import bcrypt, cephfs, rados, numpy, scipy, sklearn, prettytable, yaml, dateutil"
 
 
 @dataclass(frozen=True)
@@ -44,7 +46,7 @@ class Release:
     """Version of the suite's Python, for wheels."""
     wheels: tuple[str, ...] = ()
     """Pinned requirements (with hashes) that Debian has not, or that replace its packages."""
-    packages: tuple[str, ...] = _CEPH + _PYTHON
+    packages: tuple[str, ...] = _CEPH + _NEEDED
     key_files: tuple[str, ...] = _KEY_FILES
     """A root file system without one of these is broken."""
     imports: str = _IMPORTS
@@ -58,21 +60,9 @@ _BCRYPT = (
     " --hash=sha256:88273d806ab3a50d06bc6a2fc7c87d737dd669b76ad955f449c43095389bc8fb"  # aarch64
 )
 
-# The engine's Lua 5.3, which no package of these suites has; one wheel a Python version.
-_LUPA_313 = (
-    "lupa==2.8"
-    " --hash=sha256:fc47f536ac13a79cef47d29a2b205576a22841f042a2bcec1676b95806e7706a"  # x86_64
-    " --hash=sha256:58e18afed57955b41130e269c78f53d4123ab86e236b53816f4cbffa25cb5d30"  # aarch64
-)
-_LUPA_314 = (
-    "lupa==2.8"
-    " --hash=sha256:a591b9947ca347b41a63370e121d6e2b1458fe6dde9ae065029ec10a37f25ff4"  # x86_64
-    " --hash=sha256:951496471056061598a7d1729a6cdf48d662fec777a9f2d8aa5a1e62fd30e5a5"  # aarch64
-)
-
 RELEASES = {
-    "tentacle": Release("tentacle", suite="forky", cipher="aes256k", python="3.14", wheels=(_LUPA_314,)),
-    "reef": Release("reef", suite="trixie", cipher="aes", python="3.13", wheels=(_BCRYPT, _LUPA_313)),
+    "tentacle": Release("tentacle", suite="forky", cipher="aes256k", python="3.14"),
+    "reef": Release("reef", suite="trixie", cipher="aes", python="3.13", wheels=(_BCRYPT,)),
 }
 
 

@@ -22,6 +22,9 @@ from .observe.beats import Beat, fallbacks, last_beat
 from .observe.ranks import observe_ranks, silence
 from .options import Settings
 from .plan.hints import PREFIX, Hints, differ, growth, make_hints, mask_of, policy_object
+from .sandbox.decide import Metrics, decide
+from .sandbox.errors import PolicyError, SandboxError
+from .sandbox.vet import vet
 from .verify.decisions import REMEMBERED, WINDOW, Decision, Watch
 from .verify.guards import SILENT_AFTER, why_wait
 
@@ -181,11 +184,14 @@ class Balancer:
 
     def _remember(self, switch: Switch, watch: Watch, beat: Beat) -> None:
         _, content = policy_object(switch.policy, switch.hints, self._source(switch))
-        answer = self._engine.call("policy", {"source": content, "cases": [list(beat.metrics)]})
-        for rank in answer["answers"][0]:
-            line = "; ".join(str(text) for _, text in rank["log"])
-            decision = Decision(rank["rank"], time.time(), tuple(rank["targets"]), line)
-            watch.decisions.setdefault(rank["rank"], deque(maxlen=REMEMBERED)).append(decision)
+        try:
+            answers = decide(content, [beat.metrics])[0]
+        except (PolicyError, SandboxError) as e:
+            raise Unavailable(f"what the ranks decided is not known: {e}") from e
+        for rank, answer in enumerate(answers):
+            line = "; ".join(text for _, text in answer.log)
+            decision = Decision(rank, time.time(), answer.targets, line)
+            watch.decisions.setdefault(rank, deque(maxlen=REMEMBERED)).append(decision)
 
     def _refresh(self, fs: FsState, switch: Switch, watch: Watch, settings: Settings) -> None:
         wanted = self._wanted(fs, switch, watch, settings)
@@ -216,15 +222,17 @@ class Balancer:
         return done
 
     def _vet(self, fs: FsState, content: str) -> None:
-        """Try a policy before an MDS has to. :raises BadInput: it fails, or its answer is malformed."""
-        cases = policies.recorded_cases()
+        """Try a policy before an MDS has to. :raises BadInput: an MDS could not use it."""
+        cases: list[Metrics] = [*policies.recorded_cases()]
         beat = last_beat(self._host, fs)
         if beat is not None:
-            cases.append(list(beat.metrics))
+            cases.append(beat.metrics)
         try:
-            self._engine.call("policy", {"source": content, "cases": cases})
-        except BadInput as e:
+            vet(content, cases)
+        except PolicyError as e:
             raise BadInput(f"the policy was not put in force: {e}") from e
+        except SandboxError as e:
+            raise Unavailable(f"the policy was not put in force: {e}") from e
 
     def _capacity(self, fs: FsState) -> float:
         judged, _ = self._analyzer.imbalance(fs)

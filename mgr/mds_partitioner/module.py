@@ -30,6 +30,7 @@ from .partitioner import Partitioner, paused_by_guard
 
 NEEDED = {"cephfs": "python3-cephfs", "yaml": "python3-yaml", "prettytable": "python3-prettytable"}
 NEEDED |= {"cheroot": "python3-cheroot", "prometheus_client": "python3-prometheus-client"}
+PROGRAMS = {"python3": "python3", "lua5.3": "lua5.3"}  # of the engine; of the sandbox for policies
 ENGINE_NEEDS = {"numpy": "python3-numpy", "scipy": "python3-scipy", "sklearn": "python3-sklearn"}
 BUSY_TICK, IDLE_TICK = 1.0, 10.0  # s
 STANDBY_TICK = 10.0  # s between two looks at the options
@@ -80,8 +81,7 @@ class Module(OverviewCommands, AnalyzeCommands, PartitionCommands, BalanceComman
             for name, package in {**NEEDED, **ENGINE_NEEDS}.items()
             if not importlib.util.find_spec(name)
         ]
-        if shutil.which("python3") is None:
-            missing.append("python3")
+        missing += [package for name, package in PROGRAMS.items() if shutil.which(name) is None]
         if missing:
             return False, f"install {', '.join(missing)} on the hosts of the managers"
         return True, ""

@@ -38,7 +38,6 @@ def main() -> None:
     from .judge import judge
     from .ping import ping
     from .plan_answer import plan
-    from .policy import policy
     from .protocol import serve
 
     calls = {
@@ -47,7 +46,6 @@ def main() -> None:
         "analyze": analyze,
         "classify": classify,
         "plan": plan,
-        "policy": policy,
     }
     try:
         serve(sys.stdin.buffer, sink, calls)

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: LGPL-2.1-or-later
-"""The policies run in the engine's own sandbox: Lua 5.3, with what Mantle offers."""
+"""The policies run in the module's own sandbox: Lua 5.3, with what Mantle offers."""
 
 import sys
 from pathlib import Path

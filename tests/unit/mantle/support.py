@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from engine.policy import Sandbox
+from sandbox.decide import Answer, Hooked, Sandbox
 
 MANTLE = Path(__file__).resolve().parents[3] / "mantle"
 POPULARITY = 7.0  # for each req/s
@@ -46,22 +46,55 @@ def source(policy: str, hints: Mapping[str, Any] | None = None) -> str:
     return header + (MANTLE / f"{policy}.lua").read_text()
 
 
+class Lua:
+    """One process for all that the tests try, and a new one after a failure."""
+
+    def __init__(self) -> None:
+        self._sandbox: Sandbox | None = None
+
+    def answers(self, text: str, beats: Sequence[tuple[int, Metrics, Hooked | None]]) -> list[Answer]:
+        """What a policy answers as rank ``whoami`` to the loads, beat by beat: (whoami, loads, hook) each."""
+        sandbox = self._ready(text)
+        found = []
+        try:
+            for whoami, seen, hooked in beats:
+                sandbox.see(seen)
+                found.append(sandbox.decide(whoami, hooked))
+        except Exception:
+            self._sandbox = None
+            raise
+        return found
+
+    def _ready(self, text: str) -> Sandbox:
+        if self._sandbox is None:
+            self._sandbox = Sandbox(text)
+        else:
+            self._sandbox.load(text)
+        return self._sandbox
+
+
+LUA = Lua()
+
+
+def run(text: str, seen: Metrics, whoami: int = 0) -> Answer:
+    """One rank's answer to a beat, on a stock MDS."""
+    return LUA.answers(text, [(whoami, seen, None)])[0]
+
+
 def decide(
     policy: str, seen: Metrics, whoami: int = 0, hints: Mapping[str, Any] | None = None
 ) -> tuple[list[float], str]:
     """One rank's answer, in popularity, and what it logged."""
-    sandbox = Sandbox(source(policy, hints))
-    targets = sandbox.decide(whoami, seen)
-    assert len(sandbox.log) == 1, "every decision is one line"
-    return targets, str(sandbox.log[0][1])
+    answer = run(source(policy, hints), seen, whoami)
+    assert len(answer.log) == 1, "every decision is one line"
+    return list(answer.targets), answer.log[0][1]
 
 
 def matrix(seen: Metrics, hints: Mapping[str, Any] | None = None) -> list[list[float]]:
     """What all ranks of a cluster would send by lunule.lua, req/s: (ranks, ranks)."""
-    text = source("lunule", hints)
+    answers = LUA.answers(source("lunule", hints), [(rank, seen, None) for rank in range(len(seen))])
     rows = []
-    for rank, mine in enumerate(seen):
-        row = Sandbox(text).decide(rank, seen)
+    for mine, answer in zip(seen, answers, strict=True):
         scale = mine["auth.meta_load"] / mine["req_rate"] if mine["req_rate"] else 1.0
-        rows.append([amount / scale for amount in row])
+        rows.append([amount / scale for amount in answer.targets])
     return rows

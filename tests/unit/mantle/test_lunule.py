@@ -7,12 +7,12 @@ from typing import Any
 import numpy as np
 import pytest
 from engine.imbalance import imbalance
-from engine.policy import Sandbox
 from engine.roles import demands, roles
 from hypothesis import assume, given
 from hypothesis import strategies as st
+from sandbox.decide import Hooked
 
-from tests.unit.mantle.support import Metrics, decide, lua, matrix, metrics, source
+from tests.unit.mantle.support import LUA, Metrics, decide, lua, matrix, metrics, run, source
 
 LOADS = st.lists(st.floats(0, 1e5), min_size=1, max_size=12)
 ODD = st.one_of(
@@ -136,7 +136,7 @@ def test_where_the_mds_tells_the_time_an_expired_growth_counts_as_none() -> None
     growing = {"capacity": 400, "growth": {1: {"seen": 90, "by": 40}}, "expires": 1000}
     for now, amount in ((1000, 70), (1001, 110)):
         text = f"now = {now}\nhints = {lua(growing)}\n" + source("lunule")
-        assert Sandbox(text).decide(0, metrics([310, 90]))[1] == pytest.approx(amount * 7)
+        assert run(text, metrics([310, 90])).targets[1] == pytest.approx(amount * 7)
 
 
 def test_a_resting_rank_neither_sends_nor_takes() -> None:
@@ -188,9 +188,9 @@ def test_without_any_cpu_time_the_other_signals_decide() -> None:
 
 def beats(*cases: tuple[int, Metrics]) -> list[tuple[list[float], str]]:
     """Rank 0's answers on an MDS with the hook, which remembers: (number of the beat, metrics) each."""
-    mds = f"history = history or {{}}\nat = (at or 0) + 1\nepoch = ({lua([beat for beat, _ in cases])})[at]\n"
-    sandbox = Sandbox(mds + source("lunule", {"capacity": 1300}))
-    return [(sandbox.decide(0, seen), str(sandbox.log[-1][1])) for _, seen in cases]
+    seen = [(0, seen, Hooked(beat, 0.0, tuple(range(len(seen))))) for beat, seen in cases]
+    answers = LUA.answers(source("lunule", {"capacity": 1300}), seen)
+    return [(list(answer.targets), answer.log[-1][1]) for answer in answers]
 
 
 SATURATED = metrics([1300, 0, 0, 0])
@@ -230,9 +230,7 @@ def worth(**subtree: float) -> float:
         f"hook = 1\nlocal function policy()\n{source('lunule')}\nend\n"
         f"local targets, score = policy()\nBAL_LOG(2, tostring(score({lua(subtree)})))\nreturn targets\n"
     )
-    sandbox = Sandbox(text)
-    sandbox.decide(0, SATURATED)
-    return float(sandbox.log[-1][1])
+    return float(run(text, SATURATED).log[-1][1])
 
 
 def subtree(

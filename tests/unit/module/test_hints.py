@@ -1,12 +1,13 @@
 # SPDX-License-Identifier: LGPL-2.1-or-later
 """What a policy is told, and when telling it again is worth a new FSMap."""
 
+import ast
+import subprocess
 from dataclasses import replace
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from lupa import lua53  # type: ignore[import-untyped]
 from world import SETTINGS, World
 
 from mds_partitioner.plan.hints import Growth, Hints, differ, growth, lua, make_hints, mask_of, policy_object
@@ -17,8 +18,18 @@ BAND = 0.1
 
 def read(hints: Hints) -> dict[str, object]:
     """The table as Lua reads it."""
-    table = lua53.LuaRuntime().execute(lua(hints) + "return hints")
+    told = (
+        'local function text(v) if type(v) ~= "table" then return type(v) == "number" and ("%.17g"):format(v)'
+        """ or "'" .. v .. "'" end local parts = {} for k, item in pairs(v) do"""
+        """ parts[#parts + 1] = (type(k) == "number" and k or "'" .. k .. "'") .. ": " .. text(item) end"""
+        ' return "{" .. table.concat(parts, ", ") .. "}" end print(text(hints))'
+    )
+    table = ast.literal_eval(executed(f"{lua(hints)} {told}").stdout)
     return {key: list(v.values()) if key in ("mask", "resting") else v for key, v in table.items()}
+
+
+def executed(text: str) -> "subprocess.CompletedProcess[str]":
+    return subprocess.run(["lua5.3", "-"], input=text, capture_output=True, text=True, check=False)
 
 
 @given(
@@ -37,7 +48,7 @@ def test_lua_reads_what_was_meant(
     assert found["capacity"] == capacity
     assert found.get("limit") == limit
     assert found.get("mask") == (None if mask is None else list(mask))
-    told = {rank: (g.seen, g.by) for rank, g in dict(found.get("growth") or {}).items()}  # type: ignore[call-overload]
+    told = {rank: (g["seen"], g["by"]) for rank, g in dict(found.get("growth") or {}).items()}  # type: ignore[call-overload]
     assert told == {rank: (g.seen, g.by) for rank, g in by_rank.items()}
     assert ("expires" in found) == bool(by_rank), "without a forecast nothing expires"
 
@@ -45,8 +56,7 @@ def test_lua_reads_what_was_meant(
 def test_hints_stand_on_the_policys_first_line_so_that_errors_name_its_own() -> None:
     _, text = policy_object("custom", HINTS, "-- mine\nerror('here')")
     assert "\n" not in lua(HINTS)
-    with pytest.raises(lua53.LuaError, match=":2: here"):
-        lua53.LuaRuntime().execute(text)
+    assert ":2: here" in executed(text).stderr
 
 
 def test_the_selection_is_told_when_it_is_not_the_policys_own() -> None:
