@@ -26,7 +26,7 @@ _UNMOUNT_S = 20.0
 def _mount(order: dict[str, Any], client: ClientSpec) -> Any:
     fs = cephfs.LibCephFS(auth_id="load", conffile="/etc/ceph/ceph.conf")
     fs.conf_set("client_cache_size", str(client.cached))
-    fs.mount(mount_root=client.path.encode(), filesystem_name=order["fs"].encode())
+    fs.mount(mount_root=os.fsencode(client.path), filesystem_name=order["fs"].encode())
     return fs
 
 

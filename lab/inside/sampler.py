@@ -28,7 +28,8 @@ def ask(path: Path, /, **command: str | int) -> Any:
         s.connect(str(path))
         s.sendall(json.dumps({**command, "format": "json"}).encode() + b"\0")
         (length,) = struct.unpack(">I", _read(s, 4))
-        return json.loads(_read(s, length) or b"null")
+        # Names need not be UTF-8, and an MDS prints them as they are.
+        return json.loads(_read(s, length).decode("utf-8", "surrogateescape") or "null")
 
 
 def _read(s: socket.socket, length: int) -> bytes:

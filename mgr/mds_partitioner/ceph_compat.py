@@ -9,8 +9,10 @@ An MDS with our hook (mds/ of this project) counts working sets and knows ``ceph
 ``dump mindex``, which any other MDS refuses.
 """
 
+import errno
 import json
 import threading
+import time
 from collections.abc import Callable, Mapping
 from typing import Any, TypeVar
 
@@ -29,6 +31,7 @@ else:
 
 F = TypeVar("F", bound=Callable[..., Any])
 _connecting = threading.Lock()
+TEXT_TIMEOUT = 2.0  # s: what Reef's manager has not handed over by then is asked for as bytes
 HOOK_COMMAND = "dump mindex"  # SubtreeStats::dump, mds/src/SubtreeStats.cc
 Point = tuple[float, ...]  # (seconds since the epoch, value) or, for averages, (seconds, sum, count)
 
@@ -62,44 +65,119 @@ def send_to_mon(module: MgrModule, result: CommandResult, command: Mapping[str, 
     module.send_command(result, "mon", "", json.dumps(command), "")
 
 
-def tell_mds(module: MgrModule, mds: str, command: dict[str, Any], timeout: float) -> str:
-    """Send a ``ceph tell mds.NAME`` command and wait for its output.
-
-    mgr_module's own ``tell_command`` waits for ever, which a dead MDS would turn into a stuck manager thread.
-
-    :param timeout: seconds
-    :raises Unavailable: no answer in time
-    :raises CephError: the MDS refused the command
-    """
-    result = CommandResult()
-    try:
-        if hasattr(type(module), "cephfs"):
-            # Tentacle opens the connection for commands on first use, and not safely from several threads.
-            with _connecting:
-                _ = module.cephfs
-        module.send_command(result, "mds", mds, _command_text(command), "")
-    except (cephfs.Error, RuntimeError) as e:  # Tentacle raises the first, Reef the second
-        raise Unavailable(f"mds.{mds} cannot be asked: {e}") from e
-    event: threading.Event = result.ev
-    if not event.wait(timeout):
-        raise Unavailable(f"mds.{mds} did not answer '{command['prefix']}' within {timeout:g} s")
-    code, out, message = result.wait()
-    if code:
-        raise CephError(f"mds.{mds}: {command['prefix']}: {message or out or code}", abs(code))
-    return out
-
-
 def rados_of(module: MgrModule) -> Any:
     """The module's librados handle, opened on first use, and not safely from several threads."""
     with _connecting:
         return module.rados
 
 
-def _command_text(command: dict[str, Any]) -> str:
-    r"""JSON as Ceph reads it: it takes the two halves of a character above U+FFFF (\ud83d\udc0d) for two."""
-    text = json.dumps(command, ensure_ascii=False)
+class MdsAnswer:
+    """An MDS's answer to a command. Whoever has it calls ``complete``; a second answer is not looked at."""
+
+    def __init__(self) -> None:
+        self.there = threading.Event()
+        self.code, self.out, self.message = 0, "", ""
+        self._lock = threading.Lock()
+
+    def complete(self, code: int, out: str | bytes, message: str | bytes) -> None:
+        """Keep the answer; bytes that are not UTF-8 become surrogates, as in paths."""
+        with self._lock:
+            if not self.there.is_set():
+                self.code, self.out, self.message = code, _decoded(out), _decoded(message)
+                self.there.set()
+
+
+class MdsCommands:
+    """``ceph tell mds.NAME COMMAND``, of which the command and the answer may hold names that are not UTF-8.
+
+    mgr_module's ``send_command`` (Tentacle) and ceph_send_command in BaseMgrModule.cc (Reef) decode an answer
+    strictly and lose one that is not UTF-8: the caller would wait for ever. libcephfs hands over bytes.
+    Reef's libcephfs has the call that waits only, which leaves a thread behind when an MDS hangs. So it is
+    used there for what an MDS has not answered for 2 s otherwise, and by one thread an MDS.
+    """
+
+    def __init__(self, module: MgrModule) -> None:
+        self._module = module
+        self._lock = threading.Lock()
+        self._client: Any = None  # Reef's
+        self._asking: set[str] = set()  # MDSs that a thread waits for
+        self._bytes: set[tuple[str, str]] = set()  # (MDS, prefix) whose last answer was not UTF-8
+
+    def tell(self, mds: str, command: dict[str, Any], timeout: float) -> str:
+        """Send a command and wait for its output; bytes that are not UTF-8 are surrogates in both.
+
+        :param timeout: seconds
+        :raises Unavailable: no answer in time
+        :raises CephError: the MDS refused the command
+        """
+        answer = MdsAnswer()
+        ends = time.monotonic() + timeout
+        # Ceph takes the two halves of a character above U+FFFF (\ud83d\udc0d) for two: so no such escapes.
+        text = json.dumps(command, ensure_ascii=False)
+        try:
+            if hasattr(type(self._module), "cephfs"):
+                self._send_to_tentacle(answer, mds, text)
+            else:
+                self._send_to_reef(answer, mds, str(command["prefix"]), text)
+        except (cephfs.Error, RuntimeError) as e:  # Tentacle raises the first, Reef the second
+            raise Unavailable(f"mds.{mds} cannot be asked: {e}") from e
+        if not answer.there.wait(max(0.0, ends - time.monotonic())):
+            raise Unavailable(f"mds.{mds} did not answer '{command['prefix']}' within {timeout:g} s")
+        if answer.code:
+            said = (answer.message or answer.out).encode("utf-8", "backslashreplace").decode()
+            raise CephError(f"mds.{mds}: {command['prefix']}: {said or answer.code}", abs(answer.code))
+        return answer.out
+
+    def _send_to_tentacle(self, answer: MdsAnswer, mds: str, text: str) -> None:
+        with _connecting:  # opened on first use, and not safely from several threads
+            client = self._module.cephfs
+        client.mds_command2(answer, mds, _encoded(text))
+
+    def _send_to_reef(self, answer: MdsAnswer, mds: str, prefix: str, text: str) -> None:
+        if (mds, prefix) not in self._bytes and _is_utf8(_encoded(text)):
+            self._module.send_command(answer, "mds", mds, text, "")
+            if answer.there.wait(TEXT_TIMEOUT):
+                return
+        with self._lock:
+            if mds in self._asking:
+                return
+            self._asking.add(mds)
+        threading.Thread(target=self._ask, args=(answer, mds, prefix, text), daemon=True).start()
+
+    def _ask(self, answer: MdsAnswer, mds: str, prefix: str, text: str) -> None:
+        try:
+            code, out, message = self._connected().mds_command(mds, _encoded(text), b"")
+            if _is_utf8(out):
+                self._bytes.discard((mds, prefix))
+            else:
+                self._bytes.add((mds, prefix))
+            answer.complete(code, out, message)
+        except (cephfs.Error, UnicodeDecodeError) as e:
+            answer.complete(-errno.EIO, "", str(e))
+        finally:
+            with self._lock:
+                self._asking.discard(mds)
+
+    def _connected(self) -> Any:
+        with _connecting:
+            if self._client is None:
+                client = cephfs.LibCephFS(rados_inst=self._module.rados)
+                client.init()
+                self._client = client
+            return self._client
+
+
+def _encoded(text: str) -> bytes:
+    return text.encode("utf-8", "surrogateescape")
+
+
+def _decoded(text: str | bytes) -> str:
+    return text if isinstance(text, str) else text.decode("utf-8", "surrogateescape")
+
+
+def _is_utf8(text: bytes) -> bool:
     try:
-        text.encode()
-    except UnicodeEncodeError:
-        return json.dumps(command)  # a path that is not UTF-8 cannot be sent at all: no MDS will find it
-    return text
+        text.decode()
+    except UnicodeDecodeError:
+        return False
+    return True

@@ -54,6 +54,7 @@ class Host:
     def __init__(self, module: MgrModule, concurrency: int) -> None:
         self._module = module
         self._mounts = Mounts(module, module.log)
+        self._mds = ceph_compat.MdsCommands(module)
         self._tells = Workers("commands to MDSs", concurrency)
         self._mon = Mon(module)
         self._objects = Objects(module)
@@ -156,7 +157,7 @@ class Host:
 
     def _tell(self, mds: str, prefix: str, arguments: Mapping[str, Any]) -> Any:
         command = {"prefix": prefix, "format": "json", **arguments}
-        out = ceph_compat.tell_mds(self._module, mds, command, TELL_TIMEOUT)
+        out = self._mds.tell(mds, command, TELL_TIMEOUT)
         try:
             return json.loads(out or "null")
         except ValueError as e:

@@ -14,6 +14,7 @@ HARD = [
     "new\nline",
     "tab\tand \\ backslash",
     "h\u00e9 \u65e5\u672c\u8a9e \U0001f40d",
+    *(f"not utf-8 {i}: \udcff\udce9" for i in range(3)),
 ]
 
 
@@ -118,7 +119,9 @@ def test_another_directory_in_the_place_of_a_planned_one_is_not_pinned(
     assert cluster.pins(NOGROUP)[victim] == -1
 
 
-def test_spaces_quotes_newlines_and_utf8_are_analyzed_pinned_and_rolled_back(cluster: Cluster) -> None:
+def test_whatever_bytes_a_name_has_it_is_analyzed_pinned_and_rolled_back(
+    cluster: Cluster,
+) -> None:
     load = loaded(cluster, HARD)
     paths = [f"{NOGROUP}/{name}" for name in HARD]
     try:
@@ -129,6 +132,7 @@ def test_spaces_quotes_newlines_and_utf8_are_analyzed_pinned_and_rolled_back(clu
         plan = cluster.plan("--heavy", "fanout")
         pins = {step["target"]: int(step["value"]) for step in plan["steps"]}
         assert len(set(pins) & set(paths)) >= 3
+        assert set(pins) & set(paths[-3:]), "one that is not UTF-8 is pinned, and so waited for"
         _one_line_a_row(cluster.partitioner("analyze", "status", FS), len(HARD))
         printed = cluster.partitioner("partition", "start", FS, "--dry-run", "--top", "0")
         assert len([line for line in printed.splitlines() if "setfattr" in line]) == len(plan["steps"])
