@@ -163,13 +163,15 @@ class Host:
         except ValueError as e:
             raise CephError(f"mds.{mds}: the answer to '{prefix}' is not JSON: {e}") from e
 
-    def tell_each(self, names: list[str], prefix: str, **arguments: Any) -> dict[str, Any]:
+    def tell_each(
+        self, names: list[str], prefix: str, *, within: float = TELLS_TIMEOUT, **arguments: Any
+    ) -> dict[str, Any]:
         """The same command to several MDSs, a bounded number at once; a failed one yields its exception.
 
-        Takes 16 s at most: an MDS whose turn did not come by then yields Unavailable.
+        Takes ``within`` seconds at most: an MDS that did not answer by then yields Unavailable.
         """
         futures = {name: self._tells.submit(partial(self._tell, name, prefix, arguments)) for name in names}
-        ends = time.monotonic() + TELLS_TIMEOUT
+        ends = time.monotonic() + within
 
         def outcome(name: str) -> Any:
             left = ends - time.monotonic()

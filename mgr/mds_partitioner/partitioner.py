@@ -34,7 +34,6 @@ from .errors import BadInput, Busy, NotFound, Unavailable
 from .host import Host
 from .model import FsState
 from .observe.ranks import silence
-from .observe.subtrees import subtree_map
 from .options import Settings
 from .plan.circumstances import Ours, Wish, check_ranks, children_of, gather
 from .plan.plan import Plan
@@ -224,11 +223,6 @@ class Partitioner:
         """The newest plan, when it was not executed yet or was stopped."""
         runs = self.all(fs)
         return runs[-1] if runs and runs[-1].head.state in (READY, STOPPED) else None
-
-    def current_ranks(self, fs: FsState, run: Run) -> dict[int, tuple[int, ...]]:
-        """The ranks of a plan's rows now, by index; ranks that do not answer are left out."""
-        where = subtree_map(self._host, fs, [row.path for row in run.plan.rows])
-        return {i: where.ranks(row.path) or row.current for i, row in enumerate(run.plan.rows)}
 
     def _why_wait(self, fs: FsState) -> str | None:
         return why_wait(fs, self._host.health(), silence(self._host, fs))

@@ -1,7 +1,16 @@
 # SPDX-License-Identifier: LGPL-2.1-or-later
 """The module in the manager: it loads, tests itself, and stays out of the way of others."""
 
+import json
+
 from support import Cluster
+
+READING = {"status", "imbalance", "analyze status", "partition status", "partition ls", "balance status"}
+WRITING = {
+    *("analyze start", "analyze stop", "balance on", "balance off"),
+    *("partition plan", "partition start", "partition pause", "partition resume", "partition stop"),
+    *("partition rollback", "partition rm"),
+}
 
 MODULE_TROUBLE = {"MGR_MODULE_ERROR", "MGR_MODULE_DEPENDENCY"}
 
@@ -36,6 +45,20 @@ def test_options_are_described_and_typed(cluster: Cluster) -> None:
     assert all(options[name]["desc"] for name in named)
     refused = cluster.cli("config", "set", "mgr", "mgr/mds_partitioner/max_moves", "many")
     assert refused.code == 22
+
+
+def test_every_command_is_registered_with_its_help_and_permission(cluster: Cluster) -> None:
+    described = json.loads(cluster.lab.monitor.command("get_command_descriptions", target="mgr")).values()
+    perms = {}
+    for command in described:
+        words = [word for word in command["sig"] if isinstance(word, str)]
+        if words[:1] == ["mds_partitioner"]:
+            perms[" ".join(words[1:])] = command["perm"]
+            assert len(command["help"]) > 20, command
+            named = {word["name"]: word for word in command["sig"] if isinstance(word, dict)}
+            assert named["format"]["req"] == "false", command
+            assert "inbuf" not in named and "self" not in named, command
+    assert perms == {**dict.fromkeys(READING, "r"), **dict.fromkeys(WRITING, "w")}
 
 
 def test_status_names_the_file_system(cluster: Cluster) -> None:

@@ -4,6 +4,7 @@
 from typing import Optional
 
 from ..act.journal import Run
+from ..observe.subtrees import subtree_map
 from ..plan.plan import Plan
 from ..plan.ranks import parse_ranks
 from ..report.partition import (
@@ -17,6 +18,8 @@ from ..report.partition import (
 )
 from ..report.text import TOP
 from .declare import Answer, Services, reads, writes
+
+PATIENCE = 2.0  # s: one manager thread does all commands of a module, and a stop may be the next
 
 
 class PartitionCommands(Services):
@@ -72,8 +75,8 @@ class PartitionCommands(Services):
         """Show a plan's execution, one row a subvolume"""
         found = self.host.fs(fs)
         run = self.partitioner.newest(found, plan)
-        current = self.partitioner.current_ranks(found, run)
-        return Answer(run_value(run, current), run_text(run, current, top))
+        where = subtree_map(self.host, found, [row.path for row in run.plan.rows], PATIENCE)
+        return Answer(run_value(run, where), run_text(run, where, top))
 
     @reads("partition ls")
     def partition_ls(self, fs: Optional[str] = None, format: str = "table") -> Answer:

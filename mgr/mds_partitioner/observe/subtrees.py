@@ -5,7 +5,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
 from ..errors import PartitionerError
-from ..host import Host
+from ..host import TELLS_TIMEOUT, Host
 from ..model import FsState, Subtree
 
 
@@ -33,8 +33,11 @@ def parse_subtrees(rank: int, answer: Iterable[Mapping[str, Any]]) -> list[Subtr
 class SubtreeMap:
     """Answers, for a directory, which ranks serve it."""
 
-    def __init__(self, subtrees: Iterable[Subtree], directories: Iterable[str]) -> None:
-        """``directories``: the paths that will be asked for."""
+    def __init__(
+        self, subtrees: Iterable[Subtree], directories: Iterable[str], silent: Sequence[int] = ()
+    ) -> None:
+        """``directories``: paths that will be asked for; ``silent``: ranks whose subtrees are not known."""
+        self.silent = tuple(silent)
         self._at: dict[str, set[int]] = {}
         self._ephemeral: set[str] = set()
         self._below: dict[str, set[int]] = {path: set() for path in directories}
@@ -56,14 +59,12 @@ class SubtreeMap:
         return directory in self._ephemeral
 
 
-def subtree_map(host: Host, fs: FsState, paths: Sequence[str]) -> SubtreeMap:
-    """The subtrees as the MDSs have them now; those of an MDS that does not answer are left out."""
+def subtree_map(host: Host, fs: FsState, paths: Sequence[str], within: float = TELLS_TIMEOUT) -> SubtreeMap:
+    """The subtrees as the MDSs have them now; an MDS that does not answer in ``within`` s is silent."""
     active = fs.active()
-    answers = host.tell_each([m.name for m in active], "get subtrees")
+    answers = host.tell_each([m.name for m in active], "get subtrees", within=within)
+    silent = [m.rank for m in active if isinstance(answers[m.name], PartitionerError)]
     found = [
-        subtree
-        for m in active
-        if not isinstance(answers[m.name], PartitionerError)
-        for subtree in parse_subtrees(m.rank, answers[m.name])
+        subtree for m in active if m.rank not in silent for subtree in parse_subtrees(m.rank, answers[m.name])
     ]
-    return SubtreeMap(found, paths)
+    return SubtreeMap(found, paths, silent)

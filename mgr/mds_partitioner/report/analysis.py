@@ -8,7 +8,7 @@ from typing import Any
 from ..judge.analysis import Analysis
 from ..judge.judgement import Judged, Judgement, RankJudgement
 from ..plan.planner import estimate
-from .text import count, cut, ranks_cell, table, top_table
+from .text import and_more, count, cut, ranks_cell, table, topmost
 
 
 def analysis_value(analysis: Analysis) -> dict[str, Any]:
@@ -93,11 +93,11 @@ def directory_table(fs: str, directories: Sequence[Judged], top: int) -> str:
             "-" if d.seen.pin < 0 else d.seen.pin,
             d.seen.sessions,
         )
-        for d in ordered
+        for d in topmost(ordered, top)
     ]
     columns = ("Name", "wss", "reqs", "rentries", "workload", "Class", "Ranks", "Pin", "Sessions")
     kinds = ["with requests" if d.seen.requests else "without requests" for d in ordered]
-    return top_table(columns, rows, ("Name", "Class", "Ranks"), top, kinds)
+    return table(columns, rows, ("Name", "Class", "Ranks")) + and_more(kinds[len(rows) :])
 
 
 def rank_table(ranks: tuple[RankJudgement, ...]) -> str:

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: LGPL-2.1-or-later
 """What ``partition plan`` and ``partition status`` show."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import asdict
 from typing import Any
 
@@ -17,9 +17,10 @@ from ..act.journal import (
     UNDONE,
     Run,
 )
+from ..observe.subtrees import SubtreeMap
 from ..plan.plan import FS_STEP, Plan
 from ..plan.ranks import format_ranks, ranks_mask
-from .text import count, cut, first, printable, ranks_cell, table, top_table
+from .text import and_more, count, cut, first, printable, ranks_cell, table, topmost
 
 COLUMNS = (
     *("Name", "wss", "reqs", "rentries", "workload", "Current Ranks", "New Ranks"),
@@ -53,15 +54,22 @@ def plan_text(plan: Plan, top: int) -> str:
             ranks_cell(r.new),
             r.reason,
         )
-        for r in order
+        for r in topmost(order, top)
     ]
     columns = (
         *("Name", "wss", "reqs", "rentries", "workload", "Class", "Current Ranks", "New Ranks", "Reason"),
     )
-    shown = top_table(columns, rows, LEFT, top, [r.reason for r in order]) if rows else NO_SUBVOLUMES
+    shown = table(columns, rows, LEFT) + and_more([r.reason for r in order[len(rows) :]])
     commands = [f"  {step.command(plan.fs)}" for step in plan.steps]
     listed = "\n".join(["commands:", *first(commands, top)]) if commands else "nothing to change"
-    return "\n\n".join([f"plan '{plan.name}' for '{plan.fs}'", shown, listed, prediction_text(plan)])
+    return "\n\n".join(
+        [
+            f"plan '{plan.name}' for '{plan.fs}'",
+            shown if rows else NO_SUBVOLUMES,
+            listed,
+            prediction_text(plan),
+        ]
+    )
 
 
 def prediction_text(plan: Plan) -> str:
@@ -82,13 +90,14 @@ def prediction_text(plan: Plan) -> str:
     return "\n".join(lines)
 
 
-def run_value(run: Run, current: Mapping[int, Sequence[int]] | None) -> dict[str, Any]:
-    """A plan's execution as plain data. ``current``: ranks by row, re-read; None: nobody was asked."""
+def run_value(run: Run, where: SubtreeMap | None) -> dict[str, Any]:
+    """A plan's execution as plain data. ``where``: the MDSs' answer of this moment; None: not asked."""
     return {
         "plan": run.plan.name,
         "fs": run.plan.fs,
         **asdict(run.head),
         **left_out(run),
+        "silent_ranks": None if where is None else list(where.silent),
         "progress": progress(run),
         "subvolumes": [
             {
@@ -98,7 +107,7 @@ def run_value(run: Run, current: Mapping[int, Sequence[int]] | None) -> dict[str
                 "reqs": round(row.reqs, 2),
                 "rentries": row.rentries,
                 "workload": round(row.workload, 2),
-                "current_ranks": None if current is None else list(current.get(i, row.current)),
+                "current_ranks": None if where is None else list(where.ranks(row.path)),
                 "new_ranks": list(row.new),
                 "progress": row_progress(run, i),
                 "status": row_status(run, i),
@@ -139,12 +148,11 @@ def run_line(run: Run) -> str:
     return f"plan '{run.plan.name}' on '{run.plan.fs}': {run_state(run)}, {progress(run):.0%}{why}"
 
 
-def run_text(run: Run, current: Mapping[int, Sequence[int]], top: int) -> str:
+def run_text(run: Run, where: SubtreeMap, top: int) -> str:
     """LINE's table of the first ``top`` subvolumes (0: all), with a total, and what went wrong."""
     order = sorted(range(len(run.plan.rows)), key=lambda i: -run.plan.rows[i].workload)
-    status = {i: row_status(run, i) for i in order}
     rows: list[tuple[Any, ...]] = []
-    for i in order:
+    for i in topmost(order, top):
         row = run.plan.rows[i]
         rows.append(
             (
@@ -153,20 +161,24 @@ def run_text(run: Run, current: Mapping[int, Sequence[int]], top: int) -> str:
                 count(row.reqs),
                 count(row.rentries),
                 count(row.workload),
-                ranks_cell(current.get(i, row.current)),
+                ranks_cell(where.ranks(row.path)),
                 ranks_cell(row.new),
                 f"{row_progress(run, i):.0%}",
-                status[i],
+                row_status(run, i),
             )
         )
     total = [sum(getattr(r, name) for r in run.plan.rows) for name in ("wss", "reqs", "rentries", "workload")]
-    foot = ("Total", *map(count, total), "", "", f"{progress(run):.0%}", "")
-    shown = top_table(COLUMNS, rows, LEFT, top, [status[i] for i in order], foot) if rows else NO_SUBVOLUMES
+    left = [row_status(run, i) for i in order[len(rows) :]]
+    rows.append(("Total", *map(count, total), "", "", f"{progress(run):.0%}", ""))
+    shown = table(COLUMNS, rows, LEFT) + and_more(left) if order else NO_SUBVOLUMES
     problems = [
         f"{run.plan.steps[i].command(run.plan.fs)}: {r.state}: {printable(r.why)}"
         for i, r in sorted(run.records.items())
         if r.why
     ]
+    if where.silent:
+        ranks = format_ranks(where.silent)
+        problems.insert(0, f"rank {ranks} did not answer: what it serves is shown on other ranks, or on none")
     return "\n\n".join([run_line(run), shown, *(["\n".join(first(problems, top))] if problems else [])])
 
 

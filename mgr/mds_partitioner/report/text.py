@@ -4,8 +4,8 @@
 import json
 from collections import Counter
 from collections.abc import Sequence
-from itertools import groupby
-from typing import Any
+from itertools import accumulate, groupby
+from typing import Any, TypeVar
 
 import yaml
 from prettytable import PrettyTable
@@ -14,6 +14,7 @@ from wcwidth import wcwidth  # what prettytable measures with
 from ..errors import BadInput
 from ..plan.ranks import format_ranks
 
+T = TypeVar("T")
 TABLE, JSON, YAML = "table", "json", "yaml"
 # The ceph command line itself refuses "--format table"; what it calls a table is "plain".
 DEFAULT_FORMAT = TABLE
@@ -42,8 +43,8 @@ def _cells(text: str) -> int:
 
 
 def _begin(text: str, width: int) -> str:
-    end = next((i for i in range(len(text)) if _cells(text[: i + 1]) > width), len(text))
-    return text[:end]
+    taken = accumulate(max(wcwidth(char), 0) for char in text)
+    return text[: sum(cells <= width for cells in taken)]
 
 
 def ranks_cell(ranks: Sequence[int]) -> str:
@@ -65,33 +66,24 @@ def check_top(top: int) -> None:
         raise BadInput(f"--top {top} is not allowed: give a number of rows, or 0 for all")
 
 
+def topmost(items: Sequence[T], top: int) -> Sequence[T]:
+    """The first ``top`` (0: all)."""
+    return items if top == 0 else items[:top]
+
+
 def first(lines: Sequence[str], top: int) -> list[str]:
     """The first ``top`` lines (0: all), and how many more there are."""
-    left = len(lines) - top
-    if top == 0 or left <= 0:
-        return list(lines)
-    return [*lines[:top], f"... and {left:,} more (--top 0 shows all)"]
+    shown = [*topmost(lines, top)]
+    left = len(lines) - len(shown)
+    return [*shown, f"... and {left:,} more (--top 0 shows all)"] if left else shown
 
 
-def top_table(
-    columns: Sequence[str],
-    rows: Sequence[Sequence[Any]],
-    left: Sequence[str],
-    top: int,
-    kinds: Sequence[str],
-    foot: Sequence[Any] | None = None,
-) -> str:
-    """A table of the first ``top`` rows (0: all), and a line on the others.
-
-    :param kinds: what each row is counted as in that line
-    :param foot: a last row
-    """
-    shown = rows if top == 0 else rows[:top]
-    text = table(columns, [*shown, *([foot] if foot else [])], left)
-    if len(shown) == len(rows):
-        return text
-    counted = ", ".join(f"{number:,} {kind}" for kind, number in Counter(kinds[top:]).most_common())
-    return f"{text}\n... and {len(rows) - top:,} more: {counted} (--top 0 shows all; so does --format json)"
+def and_more(kinds: Sequence[str]) -> str:
+    """The line below a table on the rows that it leaves out, by kind; none are left out: nothing."""
+    if not kinds:
+        return ""
+    counted = ", ".join(f"{number:,} {kind}" for kind, number in Counter(kinds).most_common())
+    return f"\n... and {len(kinds):,} more: {counted} (--top 0 shows all; so does --format json)"
 
 
 def table(columns: Sequence[str], rows: Sequence[Sequence[Any]], left: Sequence[str] = ("Name",)) -> str:

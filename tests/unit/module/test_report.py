@@ -2,6 +2,7 @@
 """The tables an operator reads."""
 
 from dataclasses import replace
+from typing import Any
 
 import pytest
 from hypothesis import given
@@ -10,9 +11,11 @@ from wcwidth import wcswidth
 from world import World, plan
 
 from mds_partitioner.act.journal import APPLIED, DONE, KEPT, ROLLED_BACK, SKIPPED, UNDONE, Head, Record, Run
+from mds_partitioner.errors import Unavailable
 from mds_partitioner.judge.judgement import Judged
 from mds_partitioner.judge.window import Observed
-from mds_partitioner.model import Directory, RankSample
+from mds_partitioner.model import Directory, RankSample, Subtree
+from mds_partitioner.observe.subtrees import SubtreeMap, subtree_map
 from mds_partitioner.plan.plan import Plan
 from mds_partitioner.report import imbalance
 from mds_partitioner.report.analysis import directory_table
@@ -28,6 +31,7 @@ from mds_partitioner.report.partition import (
 )
 from mds_partitioner.report.text import NAME_WIDTH, cut, ranks_cell
 
+HERE = SubtreeMap([Subtree("/", 0, -1, False)], [])
 MANY = 2000
 WIDEST = 150  # cells, with LINE's headings and the longest names and numbers
 LONG = "x" * 255
@@ -76,28 +80,28 @@ def many() -> Plan:
 
 def test_a_table_of_2000_subvolumes_shows_the_first_and_counts_the_others() -> None:
     run = Run(many(), Head(state=DONE), {i: Record(APPLIED, "-1", 1.0) for i in range(40)})
-    for text in (run_text(run, {}, 20), plan_text(run.plan, 20)):
+    for text in (run_text(run, HERE, 20), plan_text(run.plan, 20)):
         assert len(text.splitlines()) < 60
         assert "... and 1,980 more" in text and "--top 0" in text
-    assert "1,960 already-there, 20 Done (" in run_text(run, {}, 20)
+    assert "1,960 already-there, 20 Done (" in run_text(run, HERE, 20)
     assert "1,960 already-there, 20 rebalance (" in plan_text(run.plan, 20)
     assert "... and 20 more (" in plan_text(run.plan, 20).partition("commands:")[2]
-    total = next(line for line in run_text(run, {}, 20).splitlines() if line.startswith("Total"))
+    total = next(line for line in run_text(run, HERE, 20).splitlines() if line.startswith("Total"))
     assert total.split()[1:3] == ["40,000,019,600", "4,000,000"]
 
 
 def test_top_0_shows_all() -> None:
     run = Run(many(), Head(), {})
-    assert len([line for line in run_text(run, {}, 0).splitlines() if "already-there" in line]) == MANY - 40
+    assert len([line for line in run_text(run, HERE, 0).splitlines() if "already-there" in line]) == MANY - 40
     assert plan_text(run.plan, 0).count("setfattr") == 40
-    assert "more" not in run_text(run, {}, 0)
+    assert "more" not in run_text(run, HERE, 0)
 
 
 def test_a_table_fits_a_terminal_however_long_the_names_are() -> None:
     run = Run(many(), Head(), {})
-    tables = (run_text(run, {}, 20), plan_text(run.plan, 20).partition("commands:")[0])
+    tables = (run_text(run, HERE, 20), plan_text(run.plan, 20).partition("commands:")[0])
     assert max(wcswidth(line) for text in tables for line in text.splitlines()) <= WIDEST
-    assert run_value(run, {})["subvolumes"][0]["name"] == f"0-{LONG}"
+    assert run_value(run, HERE)["subvolumes"][0]["name"] == f"0-{LONG}"
 
 
 @given(st.text(alphabet=st.characters(), min_size=1), st.integers(4, 40))
@@ -121,10 +125,10 @@ def test_a_finished_plan_says_how_many_steps_were_skipped_and_why() -> None:
     }
     run = Run(plan(World(), {100: 1, 101: 1, 102: 1}), Head(state=DONE), records)
     assert run_line(run) == "plan 'p' on 'cephfs': done, 2 of 3 steps skipped, 100%"
-    text = run_text(run, {}, 20)
+    text = run_text(run, HERE, 20)
     assert "skipped: an operator changed it from -1 to 2" in text and "skipped: '/volumes" in text
     assert "done, 2 of 3 steps skipped" in plans_text([run])
-    assert (run_value(run, {})["state"], run_value(run, {})["skipped"]) == (DONE, 2)
+    assert (run_value(run, HERE)["state"], run_value(run, HERE)["skipped"]) == (DONE, 2)
     assert (row_status(run, 0), row_status(run, 1)) == ("Done", "Skipped")
 
 
@@ -144,7 +148,20 @@ def test_what_is_balanced_by_mask_is_so_once_the_mask_is_set() -> None:
 def test_ranks_that_nobody_was_asked_for_are_not_made_up() -> None:
     run = Run(plan(World(), {100: 1}), Head(state="running"), {0: Record(APPLIED, "-1", 1.0)})
     assert run_value(run, None)["subvolumes"][0]["current_ranks"] is None
-    assert run_value(run, {0: (1,)})["subvolumes"][0]["current_ranks"] == [1]
+    there = SubtreeMap([Subtree("/volumes/_nogroup/s0", 1, 1, False)], [])
+    assert run_value(run, there)["subvolumes"][0]["current_ranks"] == [1]
+
+
+def test_a_rank_that_does_not_answer_is_named() -> None:
+    class Tells:
+        def tell_each(self, names: list[str], prefix: str, *, within: float) -> dict[str, Any]:
+            assert within == 2.0
+            return {"m0": [], "m1": Unavailable("mds.m1 did not answer"), "m2": [], "m3": []}
+
+    run = Run(plan(World(), {100: 1}), Head(state="running"), {0: Record(APPLIED, "-1", 1.0)})
+    where = subtree_map(Tells(), World().state, ["/volumes/_nogroup/s0"], within=2.0)  # type: ignore[arg-type]
+    assert run_value(run, where)["silent_ranks"] == [1]
+    assert "rank 1 did not answer" in run_text(run, where, 20)
 
 
 def subvolume(i: int, requests: float) -> Judged:
@@ -165,7 +182,7 @@ def test_an_analysis_of_2000_subvolumes_shows_the_first_and_counts_the_others() 
 def test_a_file_system_without_subvolumes_says_what_to_do() -> None:
     assert directory_table("cephfs", [], 20).startswith("no subvolumes: use")
     nothing = replace(plan(World(), {}), rows=())
-    for text in (plan_text(nothing, 20), run_text(Run(nothing, Head(), {}), {}, 20)):
+    for text in (plan_text(nothing, 20), run_text(Run(nothing, Head(), {}), HERE, 20)):
         assert "no subvolumes" in text and "--directories" in text and "Total" not in text
 
 
