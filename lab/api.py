@@ -5,9 +5,11 @@ with Lab.up(release="reef", mds=4, mds_cpu=15, name="t1") as lab:
     lab.ceph("fs", "status")
 """
 
+import errno
 import json
 import signal
 import subprocess
+import time
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from types import TracebackType
@@ -114,8 +116,21 @@ class Lab:
     ) -> Any:
         """Run `ceph ARGS`: its standard output, or the parsed JSON with format="json"."""
         extra = [] if format is None else ["--format", format]
-        text = self.exec(["ceph", *args, *extra], stdin=stdin, timeout=timeout).stdout
-        return json.loads(text) if format == "json" else text
+        done = self.ceph_process(*args, *extra, stdin=stdin, timeout=timeout)
+        if done.returncode:
+            reason = child.last_line(done.stderr or done.stdout)
+            raise LabError(f"`ceph {' '.join(args)}` failed with {done.returncode}: {reason}")
+        return json.loads(done.stdout) if format == "json" else done.stdout
+
+    def ceph_process(
+        self, *args: str, stdin: str | None = None, timeout: float = 120
+    ) -> "subprocess.CompletedProcess[str]":
+        """Run `ceph ARGS`; one of the module that goes on (EINPROGRESS) is given again until it ends."""
+        ends = time.monotonic() + timeout
+        while True:
+            done = self.exec(["ceph", *args], stdin=stdin, timeout=timeout, check=False)
+            if done.returncode != errno.EINPROGRESS or time.monotonic() > ends:
+                return done
 
     @property
     def monitor(self) -> Monitor:

@@ -2,9 +2,11 @@
 """Quick commands to a lab's monitors, managers and MDSs, through one connection held open in the sandbox."""
 
 import contextlib
+import errno
 import json
 import subprocess
 import threading
+import time
 from typing import Any
 
 from lab import child
@@ -46,8 +48,21 @@ class Monitor:
             raise
 
     def command(self, prefix: str, *, target: str = "mon", timeout: int = 30, **args: Any) -> str:
-        """Run a command of the monitors (or of "mgr", or "mds.NAME") and return its output; timeout in s."""
+        """Run a command of the monitors (or of "mgr", or "mds.NAME") and return its output; timeout in s.
+
+        A command of the module that goes on (EINPROGRESS) is given again until it ends.
+        """
         command = {"prefix": prefix, **args}
+        ends = time.monotonic() + timeout
+        while True:
+            answer = self._ask(target, command, timeout)
+            if answer["status"] != -errno.EINPROGRESS or time.monotonic() > ends:
+                break
+        if answer["status"] != 0:
+            raise CommandError(command, answer["status"], answer["message"])
+        return str(answer["output"])
+
+    def _ask(self, target: str, command: dict[str, Any], timeout: int) -> dict[str, Any]:
         with self._lock:
             assert self._process.stdin is not None
             try:
@@ -58,10 +73,7 @@ class Monitor:
                 )
             except BrokenPipeError:
                 raise LabError("the connection to the cluster ended") from None
-            answer = self._answer()
-        if answer["status"] != 0:
-            raise CommandError(command, answer["status"], answer["message"])
-        return str(answer["output"])
+            return self._answer()
 
     def json(self, prefix: str, **args: Any) -> Any:
         """Run a command and parse its JSON output."""

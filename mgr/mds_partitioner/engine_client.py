@@ -27,31 +27,48 @@ class EngineClient:
     def __init__(self, settings: Callable[[], Settings], log: logging.Logger) -> None:
         self._settings = settings
         self._log = log
-        self._lock = threading.Lock()
+        self._turn = threading.Lock()  # whoever has it talks to the engine
+        self._under_way = ""
+        self._ended = False
         self._process: subprocess.Popen[bytes] | None = None
         self._ids = itertools.count(1)
         self._complaints: list[str] = []
 
     def call(self, name: str, arguments: dict[str, Any]) -> dict[str, Any]:
-        """Ask the engine.
+        """Ask the engine. Takes ``engine_deadline`` at most, the wait for one's turn included.
 
         :raises BadInput: the engine refused the arguments
-        :raises Unavailable: it died, hung or answered nonsense; the next call gets a new one
+        :raises Unavailable: it died, hung or answered nonsense: the next call gets a new one; or it was busy
         """
-        with self._lock:
-            number = next(self._ids)
-            request = json.dumps({"id": number, "call": name, "args": arguments}).encode() + b"\n"
-            try:
-                line = self._exchange(request, time.monotonic() + self._settings().engine_deadline)
-                return _result(line, number)
-            except _EngineFailure as e:
-                self._end()
-                raise Unavailable(f"the engine failed at '{name}': {e}; it will be started again") from e
+        seconds = self._settings().engine_deadline
+        ends = time.monotonic() + seconds
+        if not self._turn.acquire(timeout=seconds):
+            raise Unavailable(
+                f"the engine was busy with '{self._under_way}' for {seconds:g} s: '{name}' was not begun"
+            )
+        try:
+            self._under_way = name
+            return self._ask(name, arguments, ends)
+        finally:
+            self._turn.release()
 
     def shutdown(self) -> None:
-        """End the process if there is one."""
-        with self._lock:
+        """End the process if there is one, and whatever waits for it."""
+        self._ended = True
+        process = self._process
+        if process is not None:
+            process.kill()  # whoever waits for its answer sees its output end
+        with self._turn:
             self._end()
+
+    def _ask(self, name: str, arguments: dict[str, Any], ends: float) -> dict[str, Any]:
+        number = next(self._ids)
+        request = json.dumps({"id": number, "call": name, "args": arguments}).encode() + b"\n"
+        try:
+            return _result(self._exchange(request, ends), number)
+        except _EngineFailure as e:
+            self._end()
+            raise Unavailable(f"the engine failed at '{name}': {e}; it will be started again") from e
 
     def _exchange(self, request: bytes, deadline: float) -> bytes:
         process = self._running()
@@ -81,6 +98,8 @@ class EngineClient:
             self._log.debug("engine: cannot send: %s", e)
 
     def _running(self) -> "subprocess.Popen[bytes]":
+        if self._ended:
+            raise _EngineFailure("the module ends")
         if self._process is not None and self._process.poll() is None:
             return self._process
         self._end()
@@ -94,6 +113,8 @@ class EngineClient:
         except OSError as e:
             raise _EngineFailure(f"cannot run '{s.engine_python}' (option engine_python): {e}") from e
         self._process = process
+        if self._ended:  # meanwhile
+            process.kill()
         self._complaints = []
         threading.Thread(target=self._listen, args=(process, self._complaints), daemon=True).start()
         return process

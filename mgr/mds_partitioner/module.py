@@ -4,6 +4,7 @@
 import importlib.util
 import shutil
 import threading
+from collections.abc import Callable
 from typing import Any, ClassVar
 
 from mgr_module import MgrModule, MgrStandbyModule, NotifyType
@@ -16,9 +17,10 @@ from .commands.analyze import AnalyzeCommands
 from .commands.balance import BalanceCommands
 from .commands.overview import OverviewCommands
 from .commands.partition import PartitionCommands
+from .desk import Desk
 from .engine_client import EngineClient
-from .errors import PartitionerError
 from .host import Host
+from .loop import Loop
 from .model import FsState
 from .monitor import health
 from .monitor.app import active_app, standby_app
@@ -46,8 +48,8 @@ class Module(OverviewCommands, AnalyzeCommands, PartitionCommands, BalanceComman
 
     def __init__(self, *args: Any, **kwargs: Any) -> None:
         super().__init__(*args, **kwargs)
-        self._ended = False
-        self._wake = threading.Event()
+        self._ended = threading.Event()
+        self.desk = Desk()
         self.engine = EngineClient(self.settings, self.log)
         self.host = Host(self, self.settings().tell_concurrency)
         self.analyzer = Analyzer(self.host, self.engine, self.settings, self.log)
@@ -72,6 +74,12 @@ class Module(OverviewCommands, AnalyzeCommands, PartitionCommands, BalanceComman
             lambda: health.imbalanced(self.monitor.snapshot, MonitorSettings.read(self).imbalance_epochs),
             lambda: health.engine_down(self.monitor.snapshot),
         ]
+        self._loops = (
+            self._loop("mover", self.partitioner.begin, self._move),
+            self._loop("balancer", self.balancer.begin, self._balance),
+            self._loop("analyzer", self.analyzer.begin, lambda: None),
+            self._loop("health checks", lambda: None, self._tell_health),
+        )
 
     @staticmethod
     def can_run() -> tuple[bool, str]:
@@ -91,47 +99,43 @@ class Module(OverviewCommands, AnalyzeCommands, PartitionCommands, BalanceComman
         return Settings.read(self)
 
     def serve(self) -> None:
-        """Go on with what the journal holds, then wait for work."""
-        self._begin()
+        """Go on with what the journal holds, then wait for work. Each part in a thread of its own."""
         self.monitor.begin()
-        while not self._ended:
-            try:
-                self.partitioner.tick()
-                self.balancer.tick()
-                self._health()
-            except Exception:  # the mover must outlive what it did not expect, and say so
-                self.monitor.count_error(MOVE)
-                self.log.exception("the mover failed; it tries again")
-            self._wake.wait(BUSY_TICK if self._busy() else IDLE_TICK)
-            self._wake.clear()
+        for loop in self._loops:
+            loop.start()
+        self._ended.wait()
 
-    def _busy(self) -> bool:
-        return bool(self.partitioner.active()) or self.balancer.active()
+    def _loop(self, name: str, begin: Callable[[], None], work: Callable[[], float | None]) -> Loop:
+        return Loop(name, begin, work, lambda: self.monitor.count_error(MOVE), self.log)
 
-    def _begin(self) -> None:
-        while not self._ended:
-            try:
-                self.partitioner.begin()
-                self.balancer.begin()
-                self.analyzer.begin()
-                return
-            except PartitionerError as e:
-                self.log.error("cannot read the journal: %s", e)
-                self._wake.wait(BUSY_TICK)
+    def _move(self) -> float:
+        self.partitioner.tick()
+        return BUSY_TICK if self.partitioner.active() else IDLE_TICK
+
+    def _balance(self) -> float:
+        self.balancer.tick()
+        return BUSY_TICK if self.balancer.active() else IDLE_TICK
+
+    def _tell_health(self) -> float:
+        self.set_health_checks(health.collect(self.health_sources))
+        return BUSY_TICK if self.partitioner.active() or self.balancer.active() else IDLE_TICK
 
     def notify(self, notify_type: NotifyType, notify_id: str) -> None:
         """A new FSMap may let a paused plan go on."""
         if notify_type == NotifyType.fs_map:
-            self._wake.set()
+            self.wake()
 
     def wake(self) -> None:
-        """Look at once whether there is work for the loop."""
-        self._wake.set()
+        """Look at once whether there is work for the loops."""
+        for loop in self._loops:
+            loop.wake()
 
     def shutdown(self) -> None:
         """End threads, the engine and the mounts."""
-        self._ended = True
-        self._wake.set()
+        self._ended.set()
+        for loop in self._loops:
+            loop.end()
+        self.desk.shutdown()
         self.monitor.shutdown()
         self.endpoint.shutdown()
         self.analyzer.shutdown()
@@ -155,9 +159,6 @@ class Module(OverviewCommands, AnalyzeCommands, PartitionCommands, BalanceComman
                 self.remote("progress", "update", event, message, part, ["mds_partitioner"], True)
         except (ImportError, RuntimeError) as e:
             self.log.debug("no progress module: %s", e)
-
-    def _health(self) -> None:
-        self.set_health_checks(health.collect(self.health_sources))
 
     def _fallen_back(self, fs: FsState) -> frozenset[str] | None:
         """The daemons that left our policy; None while none of ours is in force."""

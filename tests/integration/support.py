@@ -61,7 +61,7 @@ class Cluster:
 
     def cli(self, *args: str) -> Answer:
         """``ceph ARGS`` as an operator types it."""
-        done = self.lab.exec(["ceph", *args], timeout=PATIENCE, check=False)
+        done = self.lab.ceph_process(*args, timeout=PATIENCE)
         return Answer(done.returncode, done.stdout, _words(done.stderr))
 
     def partitioner(self, *args: str) -> str:

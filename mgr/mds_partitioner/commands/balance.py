@@ -29,7 +29,7 @@ class BalanceCommands(Services):
             f"{said}; see 'ceph mds_partitioner balance status'",
         )
 
-    @writes("balance off")
+    @writes("balance off", urgent=True)
     def balance_off(self, fs: Optional[str] = None, format: str = "table") -> Answer:
         """Put back the balancer that 'balance on' replaced, and remove its policy"""
         found = self.host.fs(fs)

@@ -6,7 +6,7 @@ in the form of ``typing.Optional`` only. What follows ``format`` or a bool is gi
 """
 
 import functools
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any, Concatenate, ParamSpec, TypeVar
 
@@ -15,6 +15,7 @@ from mgr_module import HandleCommandResult
 from ..analyzer import Analyzer
 from ..balancer import Balancer
 from ..ceph_compat import read_command, write_command
+from ..desk import Desk
 from ..errors import PartitionerError
 from ..host import Host
 from ..monitor.service import Monitor
@@ -25,6 +26,7 @@ from ..report.text import DEFAULT_FORMAT, TOP, check_format, check_top, render
 class Services:
     """What a command needs of the module that it is a part of."""
 
+    desk: Desk
     host: Host
     analyzer: Analyzer
     partitioner: Partitioner
@@ -50,32 +52,40 @@ Body = Callable[Concatenate[S, P], Answer]
 Command = Callable[Concatenate[S, P], HandleCommandResult]
 
 
-def reads(prefix: str) -> Callable[[Body[S, P]], Command[S, P]]:
-    """Declare a command that changes nothing: ``ceph mds_partitioner PREFIX``."""
+def reads(prefix: str, *, urgent: bool = False) -> Callable[[Body[S, P]], Command[S, P]]:
+    """Declare a command that changes nothing: ``ceph mds_partitioner PREFIX``; ``urgent``: see Desk.run."""
     register = read_command(f"mds_partitioner {prefix}")
-    return lambda body: register(_command(body))
+    return lambda body: register(_command(prefix, body, urgent=urgent, keep=False))
 
 
-def writes(prefix: str) -> Callable[[Body[S, P]], Command[S, P]]:
-    """Declare a command that may change something: ``ceph mds_partitioner PREFIX``."""
+def writes(prefix: str, *, urgent: bool = False) -> Callable[[Body[S, P]], Command[S, P]]:
+    """Declare a command that may change something. As ``reads``."""
     register = write_command(f"mds_partitioner {prefix}")
-    return lambda body: register(_command(body))
+    return lambda body: register(_command(prefix, body, urgent=urgent, keep=True))
 
 
-def _command(body: Body[S, P]) -> Command[S, P]:
+def _command(prefix: str, body: Body[S, P], *, urgent: bool, keep: bool) -> Command[S, P]:
     @functools.wraps(body)
     def command(self: S, /, *args: P.args, **kwargs: P.kwargs) -> HandleCommandResult:
-        given: dict[str, Any] = dict(kwargs)
-        format_ = given.get("format", DEFAULT_FORMAT)
-        try:
-            # Before anything is done: a command that fails has changed nothing.
-            check_format(format_)
-            check_top(given.get("top", TOP))
-            answer = body(self, *args, **kwargs)
-            return HandleCommandResult(0, render(format_, answer.value, answer.text), "")
-        except PartitionerError as e:
-            return HandleCommandResult(-e.code, "", str(e))
-        finally:
-            self.wake()
+        given = (prefix, repr(args), repr(sorted(kwargs.items())))
+        return self.desk.run(
+            prefix, given, lambda: _answer(self, body, args, kwargs), urgent=urgent, keep=keep
+        )
 
     return command
+
+
+def _answer(
+    self: S, body: Callable[..., Answer], args: tuple[Any, ...], kwargs: Mapping[str, Any]
+) -> HandleCommandResult:
+    format_ = kwargs.get("format", DEFAULT_FORMAT)
+    try:
+        # Before anything is done: a command that fails has changed nothing.
+        check_format(format_)
+        check_top(kwargs.get("top", TOP))
+        answer = body(self, *args, **kwargs)
+        return HandleCommandResult(0, render(format_, answer.value, answer.text), "")
+    except PartitionerError as e:
+        return HandleCommandResult(-e.code, "", str(e).encode("utf-8", "backslashreplace").decode())
+    finally:
+        self.wake()

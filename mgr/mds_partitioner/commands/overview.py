@@ -15,7 +15,7 @@ COLUMNS = ("Name", "Ranks", "Analysis", "Plan", "Balance")
 class OverviewCommands(Services):
     """What goes on, on every file system and on one."""
 
-    @reads("status")
+    @reads("status", urgent=True)
     def show_status(self, format: str = "table") -> Answer:
         """Show what the module is doing on every file system"""
         rows = [self._overview(fs) for fs in self.host.file_systems()]

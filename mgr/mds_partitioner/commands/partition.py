@@ -84,24 +84,24 @@ class PartitionCommands(Services):
         runs = self.partitioner.all(self.host.fs(fs))
         return Answer(plans_value(runs), plans_text(runs))
 
-    @writes("partition pause")
+    @writes("partition pause", urgent=True)
     def partition_pause(
         self, fs: Optional[str] = None, duration: Optional[int] = None, format: str = "table"
     ) -> Answer:
         """Begin no further step, for a number of seconds or until resumed"""
         return _ordered(self.partitioner.pause(self.host.fs(fs), duration))
 
-    @writes("partition resume")
+    @writes("partition resume", urgent=True)
     def partition_resume(self, fs: Optional[str] = None, format: str = "table") -> Answer:
         """Go on with a paused plan"""
         return _ordered(self.partitioner.resume(self.host.fs(fs)))
 
-    @writes("partition stop")
+    @writes("partition stop", urgent=True)
     def partition_stop(self, fs: Optional[str] = None, format: str = "table") -> Answer:
         """End the execution of a plan where it is"""
         return _ordered(self.partitioner.stop(self.host.fs(fs)))
 
-    @writes("partition rollback")
+    @writes("partition rollback", urgent=True)
     def partition_rollback(
         self, fs: Optional[str] = None, plan: Optional[str] = None, format: str = "table"
     ) -> Answer:

@@ -4,6 +4,7 @@
 import logging
 import os
 import signal
+import threading
 from dataclasses import replace
 from pathlib import Path
 
@@ -93,3 +94,30 @@ def test_what_the_engine_refuses_is_the_callers_bad_input() -> None:
             engine.call("judge", {"ranks": [0], "loads": "x"})
     finally:
         engine.shutdown()
+
+
+def test_whoever_waits_for_its_turn_waits_no_longer_than_its_own_deadline() -> None:
+    settings = [SETTINGS]
+    engine = EngineClient(lambda: settings[-1], logging.getLogger("engine"))
+    try:
+        pid = engine.call("ping", {})["pid"]
+        os.kill(pid, signal.SIGSTOP)
+        hung = threading.Thread(target=judge_in_vain, args=(engine,))
+        hung.start()
+        while engine._under_way != "judge":
+            pass
+        settings.append(replace(SETTINGS, engine_deadline=0))
+        with pytest.raises(Unavailable, match="busy with 'judge' for 0 s: 'ping' was not begun"):
+            engine.call("ping", {})
+    finally:
+        engine.shutdown()  # does not wait for the hung one either
+    hung.join(60)
+    assert not hung.is_alive()
+    settings.append(SETTINGS)
+    with pytest.raises(Unavailable, match="the module ends"):
+        engine.call("ping", {})
+
+
+def judge_in_vain(engine: EngineClient) -> None:
+    with pytest.raises(Unavailable, match="it ended"):
+        engine.call("judge", {})

@@ -1,0 +1,133 @@
+# SPDX-License-Identifier: LGPL-2.1-or-later
+"""One thread brings all commands of a module: none may hold it, and an order to stop is always heard."""
+
+import errno
+import threading
+from collections.abc import Callable, Iterator
+
+import pytest
+from mgr_module import HandleCommandResult
+
+from mds_partitioner import desk as desk_module
+from mds_partitioner.desk import THREADS, Desk
+
+
+def said(text: str) -> HandleCommandResult:
+    return HandleCommandResult(0, text, "")
+
+
+class Slow:
+    """A command that ends when it is let."""
+
+    def __init__(self) -> None:
+        self.begun, self.go, self.times = threading.Event(), threading.Event(), 0
+
+    def __call__(self) -> HandleCommandResult:
+        self.times += 1
+        self.begun.set()
+        assert self.go.wait(60)
+        return said(f"made {self.times}")
+
+
+@pytest.fixture
+def desk() -> Iterator[Desk]:
+    desk = Desk()
+    yield desk
+    desk.shutdown()
+
+
+@pytest.fixture
+def hasty(monkeypatch: pytest.MonkeyPatch) -> Callable[[Slow], None]:
+    """From now on the manager's thread leaves a command as soon as it has begun."""
+
+    def leave(slow: Slow) -> None:
+        result = desk_module.Workers.result
+
+        def impatient(workers, future, what, seconds):  # type: ignore[no-untyped-def]
+            assert slow.begun.wait(60)
+            return result(workers, future, what, 0.0)
+
+        monkeypatch.setattr(desk_module.Workers, "result", impatient)
+
+    return leave
+
+
+def run(desk: Desk, name: str, work: Callable[[], HandleCommandResult], **how: bool) -> HandleCommandResult:
+    return desk.run(name, name, work, **{"urgent": False, "keep": True, **how})
+
+
+def test_a_command_that_is_quick_answers_itself(desk: Desk) -> None:
+    assert run(desk, "status", lambda: said("fine")) == said("fine")
+    assert run(desk, "status", lambda: said("as well")) == said("as well")
+
+
+def test_a_command_that_takes_long_goes_on_and_is_not_begun_twice(
+    desk: Desk, hasty: Callable[[Slow], None], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    slow = Slow()
+    hasty(slow)
+    for _ in range(2):
+        first = run(desk, "partition plan", slow)
+        assert first.retval == -errno.EINPROGRESS and "give the same command again" in first.stderr
+    monkeypatch.undo()
+    assert run(desk, "partition stop", lambda: said("stopped"), urgent=True) == said("stopped")
+    slow.go.set()
+    assert run(desk, "partition plan", slow) == said("made 1")
+    assert run(desk, "partition plan", slow) == said("made 2")
+
+
+def test_what_nobody_fetched_of_a_look_is_read_anew(
+    desk: Desk, hasty: Callable[[Slow], None], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    slow = Slow()
+    hasty(slow)
+    run(desk, "partition status", slow, keep=False)
+    monkeypatch.undo()
+    ended = threading.Event()
+    for future in desk._left.values():
+        future.add_done_callback(lambda _: ended.set())
+    slow.go.set()
+    assert ended.wait(60)
+    assert run(desk, "partition status", slow, keep=False) == said("made 2")
+
+
+def test_a_result_that_nobody_fetches_is_forgotten(
+    desk: Desk, hasty: Callable[[Slow], None], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    slow = Slow()
+    hasty(slow)
+    run(desk, "balance on", slow)
+    monkeypatch.undo()
+    ended = threading.Event()
+    for future in desk._left.values():
+        future.add_done_callback(lambda _: ended.set())
+    slow.go.set()
+    assert ended.wait(60)
+    monkeypatch.setattr(desk_module, "KEPT", -1.0)
+    assert run(desk, "balance on", slow) == said("made 2")
+
+
+def test_when_all_threads_hang_an_order_is_heard_all_the_same(
+    desk: Desk, hasty: Callable[[Slow], None], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    hung = [Slow() for _ in range(THREADS)]
+    for i, slow in enumerate(hung):
+        hasty(slow)
+        run(desk, f"analyze start {i}", slow)
+    monkeypatch.undo()
+    monkeypatch.setattr(desk_module, "PATIENCE", 0.0)
+    refused = run(desk, "imbalance", lambda: said("0.5"))
+    assert refused.retval == -errno.EAGAIN and "all 8 threads for commands wait" in refused.stderr
+    monkeypatch.undo()
+    assert run(desk, "partition stop", lambda: said("stopped"), urgent=True) == said("stopped")
+    for slow in hung:
+        slow.go.set()
+
+
+def test_a_command_that_breaks_is_not_kept(desk: Desk) -> None:
+    def broken() -> HandleCommandResult:
+        raise ZeroDivisionError
+
+    with pytest.raises(ZeroDivisionError):
+        run(desk, "status", broken)
+    assert run(desk, "status", lambda: said("fine")) == said("fine")
