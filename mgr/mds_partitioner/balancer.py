@@ -239,7 +239,7 @@ class Balancer:
         return float(judged["capacity"]["value"])
 
     def _resting(self, fs: FsState) -> list[int]:
-        quiet = silence(self._host, fs)
+        quiet = silence(self._host, fs, time.time())
         return sorted(rank for rank, seconds in quiet.items() if seconds > SILENT_AFTER)
 
     def _unwell(self, fs: FsState) -> str | None:

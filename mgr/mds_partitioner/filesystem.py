@@ -4,7 +4,7 @@
 import errno
 import os
 import threading
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Any
@@ -112,16 +112,16 @@ class FileSystem:
                 return NO_MASK
             raise
 
-    def load_and_pin(self, path: str, rank: int) -> None:
-        """Set the directory's pin, as ``load_and_set``."""
-        self.load_and_set(path, PIN, str(rank))
-
-    def load_and_set(self, path: str, attribute: str, value: str) -> None:
+    def load_and_set(
+        self, path: str, ino: int, attribute: str, value: str, may: Callable[[], bool] = lambda: True
+    ) -> None:
         """Make the MDS read the directory, then set what moves it: an empty cache has nothing to export.
 
         An MDS answers before its journal is written and shows the old value until then; so this waits for it.
 
-        :raises Unavailable: the caller has given up while the directory was listed; nothing was set
+        :param may: asked when the directory was read, right before the change
+        :raises Unavailable: the caller has given up, or it may not any more; nothing was set
+        :raises NotFound: the path is not that inode's any more; nothing was set
         """
         with _readable_errors("list", path):
             handle = self._handle.opendir(os.fsencode(path))
@@ -129,7 +129,11 @@ class FileSystem:
                 self._handle.readdir(handle)
             finally:
                 self._handle.closedir(handle)
-        with self._attempt.writing(Write(self.ino(path), path, attribute, value)):
+        if self.ino(path) != ino:
+            raise NotFound(f"{path!r} was replaced by another directory")
+        if not may():
+            raise Unavailable(f"{attribute} of {path!r} was not set: not wanted any more")
+        with self._attempt.writing(Write(ino, path, attribute, value)):
             with _readable_errors(f"set {attribute} of", path):
                 self._handle.setxattr(os.fsencode(path), attribute, value.encode(), 0)
             with _readable_errors("sync", path):

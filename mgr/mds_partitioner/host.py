@@ -90,6 +90,10 @@ class Host:
         """The file system with this id, whatever its name is now; None: it was removed."""
         return next((fs for fs in self.file_systems() if fs.fscid == fscid), None)
 
+    def incarnation(self) -> int:
+        """A number that grows with each manager that becomes active: the MgrMap's epoch."""
+        return int(self._module.get("mgr_map")["epoch"])
+
     def health(self) -> dict[str, str]:
         """Codes of the raised health checks and their summaries."""
         raw = self._module.get("health")

@@ -10,6 +10,7 @@ from typing import Any, ClassVar
 from mgr_module import MgrModule, MgrStandbyModule, NotifyType
 from mgr_util import build_url
 
+from .act.run import paused_by_guard
 from .analyzer import Analyzer
 from .balancer import Balancer
 from .ceph_compat import Commands
@@ -28,7 +29,7 @@ from .monitor.options import MONITOR_OPTIONS, Address, MonitorSettings
 from .monitor.server import Endpoint
 from .monitor.service import MOVE, Monitor
 from .options import MODULE_OPTIONS, Settings
-from .partitioner import Partitioner, paused_by_guard
+from .partitioner import Partitioner
 
 NEEDED = {"cephfs": "python3-cephfs", "yaml": "python3-yaml", "prettytable": "python3-prettytable"}
 NEEDED |= {"cheroot": "python3-cheroot", "prometheus_client": "python3-prometheus-client"}
@@ -70,6 +71,7 @@ class Module(OverviewCommands, AnalyzeCommands, PartitionCommands, BalanceComman
         self.endpoint = Endpoint(app, self.log)
         self.health_sources: list[health.Source] = [
             lambda: health.paused([run for run in self.partitioner.active() if paused_by_guard(run.head)]),
+            lambda: health.unreadable(self.partitioner.unreadable),
             lambda: health.fallen_back(self.balancer.fallen_back()),
             lambda: health.imbalanced(self.monitor.snapshot, MonitorSettings.read(self).imbalance_epochs),
             lambda: health.engine_down(self.monitor.snapshot),

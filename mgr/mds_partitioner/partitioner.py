@@ -3,12 +3,15 @@
 
 import logging
 import threading
-import time
 import uuid
 from collections.abc import Callable, Sequence
+from typing import Any
 
+from . import clock
+from .act.core import interrupted
 from .act.executor import Executor
-from .act.journal import (
+from .act.journal import Journal, Unreadable, check_name
+from .act.run import (
     ACTIVE,
     DONE,
     PAUSED,
@@ -17,18 +20,17 @@ from .act.journal import (
     ROLLING_BACK,
     RUNNING,
     STOPPED,
-    Head,
-    Journal,
     Run,
-    check_name,
     find,
     in_force,
     moved_at,
     owned_masks,
     owned_pins,
     owned_settings,
+    progress,
 )
 from .analyzer import Analyzer
+from .clock import Now
 from .engine_client import EngineClient
 from .errors import BadInput, Busy, NotFound, Unavailable
 from .host import Host
@@ -39,7 +41,6 @@ from .plan.circumstances import Ours, Wish, check_ranks, children_of, gather
 from .plan.plan import Plan
 from .plan.planner import make_plan
 from .plan.ranks import format_ranks
-from .report.partition import progress
 from .verify.arrival import MdsWhereabouts
 from .verify.guards import why_wait
 
@@ -57,18 +58,28 @@ class Partitioner:
         settings: Callable[[], Settings],
         on_progress: Progress,
         log: logging.Logger,
+        now: Callable[[], Now] = clock.read,
     ) -> None:
         self._host, self._engine, self._analyzer = host, engine, analyzer
-        self._settings, self._on_progress, self._log = settings, on_progress, log
-        self._journal = Journal(host.store)
+        self._settings, self._on_progress, self._log, self._now = settings, on_progress, log, now
+        self._journal = Journal(host.store, host.incarnation())
         where = MdsWhereabouts(host)
         self._executor = Executor(host, self._journal, where, self._why_wait, log)
-        self._lock = threading.Lock()
+        self._lock = threading.Lock()  # of the names that are being taken
+        self._creating: set[str] = set()
         self._runs: list[Run] | None = None
+        self.unreadable: list[Unreadable] = []
 
     def begin(self) -> None:
         """Read the journal; plans that another manager left unfinished go on."""
-        self._runs = self._journal.load()
+        runs, self.unreadable = self._journal.load()
+        now = self._now()
+        for run in runs:
+            if run.head.until is not None:
+                run.memory.hold = now.steady + run.head.until - now.wall
+        for bad in self.unreadable:
+            self._log.error("the journal of plan '%s' cannot be read: %s", bad.name, bad.why)
+        self._runs = runs
 
     def active(self) -> list[Run]:
         """Plans that are being executed, paused or rolled back."""
@@ -79,14 +90,24 @@ class Partitioner:
         return next((run.plan.name for run in self.active() if run.plan.fscid == fs.fscid), None)
 
     def tick(self) -> None:
-        """Take every active plan one step further."""
-        for run in self.active():
-            self._executor.tick(run, self._settings())
-            self._report(run)
+        """Take every active plan one step further, and end those whose file system was removed."""
+        there = {fs.fscid for fs in self._host.file_systems()}
+        for run in list(self._runs or []):
+            gone = run.plan.fscid not in there and run.head.state != ROLLED_BACK
+            if run.head.state in ACTIVE or gone:
+                self._tick(run)
+
+    def _tick(self, run: Run) -> None:
+        try:
+            self._executor.tick(run, self._settings(), self._now())
+        except Exception as e:  # what nobody expected of one plan must not stop the others
+            self._log.exception("plan %s", run.plan.name)
+            self._executor.wait(run, f"{type(e).__name__}: {e}; see the manager's log")
+        self._report(run)
 
     def all(self, fs: FsState) -> list[Run]:
         """The plans of a file system, oldest first."""
-        return [run for run in self._known() if run.plan.fscid == fs.fscid]
+        return [run for run in self.known() if run.plan.fscid == fs.fscid]
 
     def plan(
         self,
@@ -109,7 +130,7 @@ class Partitioner:
         wish = Wish(heavy, check_ranks(fs, ranks), force, to_auth)
         judgement = self._analyzer.judgement(fs)
         self._refuse_active(fs)
-        runs = self._known()
+        runs = self.known()
         ours = Ours(
             pins=owned_pins(runs, fs.fscid),
             masks=owned_masks(runs, fs.fscid),
@@ -117,66 +138,96 @@ class Partitioner:
             moved_at=moved_at(runs, fs.fscid),
         )
         made = make_plan(
-            name or self._free_name(runs),
+            name or self._free_name(),
             judgement,
             wish.ranks,
             lambda judged: gather(self._host, fs, judged, wish, ours),
             self._settings(),
             self._engine.call,
             lambda path: children_of(self._host, fs, path),
-            time.time(),
+            self._now().wall,
         )
         if save:
-            with self._lock:
-                self._known().append(self._journal.create(made, self._known()))
+            self._save(made)
         return made
+
+    def _save(self, made: Plan) -> None:
+        with self._lock:
+            taken = self._names() | self._creating
+            self._creating.add(made.name)
+        try:
+            self.known().append(self._journal.create(made, taken))
+        finally:
+            self._creating.discard(made.name)
 
     def start(self, fs: FsState, name: str) -> Run:
         """Execute a plan, or go on with a stopped one. Starting a finished plan does nothing.
 
         :raises Busy: another plan of the file system is under way
-        :raises BadInput: it needs a rank that does not exist any more, or was rolled back
+        :raises BadInput: it needs a rank that does not exist any more, or was rolled back, be it in part
         """
         run = self._find(fs, name)
         if run.head.state in (RUNNING, DONE):
-            if run.head.state == RUNNING:
+            if run.head.state == RUNNING and not run.memory.halted:
                 raise Busy(f"plan '{name}' is being executed already ({progress(run):.0%})")
+            run.memory.halted = False
             return run
         self._refuse_active(fs)
-        if run.head.state == ROLLED_BACK:
+        if run.heading() == ROLLED_BACK:
             raise BadInput(f"plan '{name}' was rolled back: make a new one ('partition plan')")
+        if run.heading() == ROLLING_BACK:
+            raise BadInput(f"plan '{name}' was stopped while it was rolled back: roll it back to the end")
         gone = sorted(run.plan.ranks_used() - set(fs.ranks_in))
         if gone:
             raise BadInput(
                 f"plan '{name}' needs rank {format_ranks(gone)}, which '{fs.name}' does not have "
                 f"(it has {format_ranks(fs.ranks_in)}): make a new plan"
             )
-        self._journal.head(run, state=RUNNING, why="", started=time.time(), finished=None)
+        self._go(run, state=RUNNING, why="", started=self._now().wall, finished=None)
         return run
 
     def pause(self, fs: FsState, seconds: int | None) -> Run:
         """Begin no further step; moves under way end. :raises BadInput: a duration that is not positive."""
         if seconds is not None and seconds <= 0:
             raise BadInput(f"duration {seconds} is not allowed: give a number of seconds above 0")
-        run = self._active(fs)
-        until = None if seconds is None else time.time() + seconds
-        interrupted = run.head.resume_to if run.head.state == PAUSED else run.head.state
+        run, now = self._active(fs), self._now()
+        run.memory.halted = True
+        run.memory.hold = None if seconds is None else now.steady + seconds
+        until = None if seconds is None else now.wall + seconds
         self._journal.head(
-            run, state=PAUSED, why="by command", by_operator=True, until=until, resume_to=interrupted
+            run,
+            state=PAUSED,
+            why="by command",
+            by_operator=True,
+            until=until,
+            resume_to=interrupted(run.head),
         )
         return run
 
     def resume(self, fs: FsState) -> Run:
         """Go on with a paused plan; a guard may pause it again at once."""
         run = self._active(fs)
-        if run.head.state == PAUSED:
-            self._journal.head(run, state=run.head.resume_to, why="", by_operator=False, until=None)
+        if run.head.state == PAUSED or run.memory.halted:
+            self._go(run, state=interrupted(run.head), why="", by_operator=False, until=None)
         return run
 
     def stop(self, fs: FsState) -> Run:
-        """End the execution where it is; what was done stays until it is rolled back."""
+        """End the execution where it is; what was done stays until it is rolled back.
+
+        Nothing more is begun from this moment on, even while the mon does not answer. What an MDS has been
+        asked for already may still be made; the journal has it.
+
+        :raises JournalError: the mon did not take it; this manager has stopped all the same
+        """
         run = self._active(fs)
-        self._journal.head(run, state=STOPPED, why="by command", finished=time.time())
+        run.memory.halted, run.memory.hold = True, None
+        self._journal.head(
+            run,
+            state=STOPPED,
+            why="by command",
+            resume_to=interrupted(run.head),
+            finished=self._now().wall,
+        )
         self._report(run)
         return run
 
@@ -186,28 +237,43 @@ class Partitioner:
         :raises NotFound: nothing of the file system is in force
         :raises Busy: a newer plan is in force and must be rolled back first
         """
-        forced = [run for run, _, _ in in_force(self._known(), fs.fscid)]
+        forced = [run for run, _, _ in in_force(self.known(), fs.fscid)]
         if not name and not forced:
             raise NotFound(f"no plan of '{fs.name}' is in force: there is nothing to roll back")
         run = self._find(fs, name) if name else forced[-1]
-        if run.head.state in (ROLLED_BACK, ROLLING_BACK):
+        if run.head.state in (ROLLED_BACK, ROLLING_BACK) and not run.memory.halted:
             return run
         newer = [r.plan.name for r in forced if r.plan.created > run.plan.created]
         if newer:
             raise Busy(f"plan '{newer[-1]}' was made after '{run.plan.name}': roll that one back first")
-        self._journal.head(
+        self._go(
             run, state=ROLLING_BACK, why="", by_operator=False, until=None, resume_to=RUNNING, finished=None
         )
         return run
 
-    def remove(self, fs: FsState, name: str) -> None:
-        """Forget a plan; pins it set become the operator's. :raises Busy: it is being executed."""
-        run = self._find(fs, name)
+    def _go(self, run: Run, **changes: Any) -> None:
+        """An operator lets a plan go on: what halted it is over once the journal has that."""
+        self._journal.head(run, **changes)
+        run.memory.halted, run.memory.hold = False, None
+
+    def remove(self, name: str, fs: FsState | None = None) -> None:
+        """Forget a plan; pins it set become the operator's. Names are unique: ``fs`` only limits the search.
+
+        :raises Busy: it is being executed
+        :raises NotFound: there is none of that name
+        """
+        bad = next((b for b in self.unreadable if b.name == name), None)
+        if bad is not None:
+            self._journal.unseal(bad.id)
+            self.unreadable.remove(bad)
+            self._journal.sweep(bad.id)
+            return
+        run = find(self.known() if fs is None else self.all(fs), name)
         if run.head.state in ACTIVE:
             raise Busy(f"plan '{name}' is {run.head.state}: stop it first")
-        self._journal.remove(run)
-        with self._lock:
-            self._known().remove(run)
+        self._journal.unseal(run.id)
+        self.known().remove(run)
+        self._journal.sweep(run.id)
 
     def newest(self, fs: FsState, name: str | None) -> Run:
         """The named plan, else the active one, else the last made or run. :raises NotFound: none."""
@@ -225,12 +291,17 @@ class Partitioner:
         return runs[-1] if runs and runs[-1].head.state in (READY, STOPPED) else None
 
     def _why_wait(self, fs: FsState) -> str | None:
-        return why_wait(fs, self._host.health(), silence(self._host, fs))
+        return why_wait(fs, self._host.health(), silence(self._host, fs, self._now().wall))
 
-    def _known(self) -> list[Run]:
+    def known(self) -> list[Run]:
+        """Every plan. :raises Unavailable: the journal was not read yet."""
         if self._runs is None:
             raise Unavailable("the module is starting: its journal was not read yet")
         return self._runs
+
+    def _names(self) -> set[str]:
+        """Every name that a plan has, on whatever file system."""
+        return {run.plan.name for run in self.known()} | {bad.name for bad in self.unreadable}
 
     def _find(self, fs: FsState, name: str) -> Run:
         return find(self.all(fs), name)
@@ -249,16 +320,11 @@ class Partitioner:
                     "wait for it or stop it"
                 )
 
-    def _free_name(self, runs: Sequence[Run]) -> str:
-        taken = {run.plan.name for run in runs}
+    def _free_name(self) -> str:
+        taken = self._names()
         return next(f"plan-{i}" for i in range(1, len(taken) + 2) if f"plan-{i}" not in taken)
 
     def _report(self, run: Run) -> None:
         event = str(uuid.uuid5(uuid.NAMESPACE_OID, f"{run.plan.name}/{run.plan.created}"))
         message = f"mds_partitioner: plan '{run.plan.name}' on '{run.plan.fs}' ({run.head.state})"
         self._on_progress(event, message, progress(run) if run.head.state in ACTIVE else None)
-
-
-def paused_by_guard(head: Head) -> bool:
-    """Is it waiting for the cluster, not for the operator?"""
-    return head.state == PAUSED and not head.by_operator

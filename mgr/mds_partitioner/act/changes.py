@@ -1,16 +1,17 @@
 # SPDX-License-Identifier: LGPL-2.1-or-later
 """The kinds of change: how to read the present value, how to set one, whether it has taken effect."""
 
-from collections.abc import Collection
+import json
+from collections.abc import Callable, Collection
 from dataclasses import dataclass
 from typing import Protocol
 
-from ..errors import NotFound
-from ..filesystem import BAL_MASK, NO_MASK
-from ..host import Host
+from ..errors import CephError, NotFound
+from ..filesystem import BAL_MASK, NO_MASK, PIN
+from ..host import Host, fs_state
 from ..model import NO_PIN, FsState
 from ..plan.plan import CONFIG_STEP, MASK_STEP, PIN_STEP, Step
-from ..plan.ranks import DEFAULT_MASKS, parse_ranks
+from ..plan.ranks import parse_ranks
 
 
 class Gone(NotFound):
@@ -18,11 +19,12 @@ class Gone(NotFound):
 
 
 class Change(Protocol):
-    """A step bound to the file system as it is now."""
+    """A step bound to the file system as it is now. ``may`` is asked right before a change is sent."""
 
     def read(self) -> str: ...
-    def write(self, value: str) -> None: ...
+    def write(self, value: str, may: Callable[[], bool]) -> None: ...
     def arrived(self, value: str) -> bool: ...
+    def in_doubt(self) -> bool: ...
 
 
 class Whereabouts(Protocol):
@@ -34,43 +36,50 @@ class Whereabouts(Protocol):
 
 
 @dataclass(frozen=True)
-class PinChange:
-    """``ceph.dir.pin`` of a directory, found by inode so that a rename does not lose it."""
+class _DirectoryChange:
+    """A directory, found by inode so that a rename does not lose it."""
 
     host: Host
     where: Whereabouts
     fs: FsState
     path: str
+    ino: int
+
+    def set(self, attribute: str, value: str, may: Callable[[], bool]) -> None:
+        """Set an attribute, if it ``may`` still be set when the MDS has read the directory."""
+        self.host.on_fs(self.fs, lambda mount: mount.load_and_set(self.path, self.ino, attribute, value, may))
+
+    def in_doubt(self) -> bool:
+        """Has an MDS been asked for a change that it has not answered, and nobody waits for any more?"""
+        return self.host.in_flight(self.fs.fscid, self.ino) is not None
+
+
+class PinChange(_DirectoryChange):
+    """``ceph.dir.pin`` of a directory."""
 
     def read(self) -> str:
         """The pin as the client library prints it."""
         return str(self.host.on_fs(self.fs, lambda mount: mount.pin(self.path)))
 
-    def write(self, value: str) -> None:
-        """Set the pin. The directory is listed first: an MDS exports only what it has in cache."""
-        self.host.on_fs(self.fs, lambda mount: mount.load_and_pin(self.path, int(value)))
+    def write(self, value: str, may: Callable[[], bool]) -> None:
+        """Set the pin."""
+        self.set(PIN, value, may)
 
     def arrived(self, value: str) -> bool:
         """Has the pinned rank taken over? Without a pin there is nothing to wait for."""
         return int(value) == NO_PIN or self.where.there(self.fs, self.path, int(value))
 
 
-@dataclass(frozen=True)
-class MaskChange:
+class MaskChange(_DirectoryChange):
     """``ceph.dir.bal.mask`` of a directory, on MDSs with our hook."""
-
-    host: Host
-    where: Whereabouts
-    fs: FsState
-    path: str
 
     def read(self) -> str:
         """The mask as a list of ranks, or "-1"."""
         return str(self.host.on_fs(self.fs, lambda mount: mount.mask(self.path)))
 
-    def write(self, value: str) -> None:
+    def write(self, value: str, may: Callable[[], bool]) -> None:
         """Set the mask."""
-        self.host.on_fs(self.fs, lambda mount: mount.load_and_set(self.path, BAL_MASK, value))
+        self.set(BAL_MASK, value, may)
 
     def arrived(self, value: str) -> bool:
         """Is all of it on the mask's ranks? Without a mask there is nothing to wait for."""
@@ -86,20 +95,27 @@ class SettingChange:
     name: str
 
     def read(self) -> str:
-        """The value, in the form that ``fs set`` takes."""
-        value = getattr(self.host.fs(self.fs.name), self.name)
+        """The value, in the form that ``fs set`` takes. The mon is asked: the manager's FSMap lags behind."""
+        answer = self.host.mon("fs get", fs_name=self.fs.name, format="json")
+        found = fs_state(json.loads(answer))
+        if found.fscid != self.fs.fscid:
+            raise CephError(f"'{self.fs.name}' is another file system now")
+        value = getattr(found, self.name)
         if isinstance(value, bool):
             return str(value).lower()
         return str(value)
 
-    def write(self, value: str) -> None:
+    def write(self, value: str, may: Callable[[], bool]) -> None:
         """Set it through the mon."""
         self.host.mon("fs set", fs_name=self.fs.name, var=self.name, val=value)
 
     def arrived(self, value: str) -> bool:
-        """Is it in the FSMap? The mon writes "every rank" in more than one way."""
-        now = self.read()
-        return now == value or (self.name == "bal_rank_mask" and {now, value} <= set(DEFAULT_MASKS))
+        """What the mon has is in force."""
+        return True
+
+    def in_doubt(self) -> bool:
+        """The mon takes commands one after the other: what it is asked next comes after what it was asked."""
+        return False
 
 
 @dataclass(frozen=True)
@@ -113,23 +129,32 @@ class ConfigChange:
         """The value, or "" when none is set."""
         return self.host.mds_option(self.name)
 
-    def write(self, value: str) -> None:
+    def write(self, value: str, may: Callable[[], bool]) -> None:
         """Set it, or take it away with ""."""
         self.host.set_mds_option(self.name, value)
 
     def arrived(self, value: str) -> bool:
-        """Has the mon taken it? It tells the MDSs at once."""
-        return self.read() == value
+        """The mon tells the MDSs at once."""
+        return True
+
+    def in_doubt(self) -> bool:
+        """As for a setting."""
+        return False
 
 
-def bind(step: Step, host: Host, where: Whereabouts, fs: FsState) -> Change:
-    """The change a step stands for. :raises Gone: its directory does not exist any more."""
-    if step.kind == PIN_STEP:
-        return PinChange(host, where, fs, _locate(step, host, where, fs))
-    if step.kind == MASK_STEP:
-        return MaskChange(host, where, fs, _locate(step, host, where, fs))
+def bind(step: Step, host: Host, where: Whereabouts, fs: FsState | None) -> Change:
+    """The change a step stands for. ``fs``: None once it was removed.
+
+    :raises Gone: its directory, or the file system, does not exist any more
+    """
     if step.kind == CONFIG_STEP:
         return ConfigChange(host, step.target)
+    if fs is None:
+        raise Gone("its file system was removed")
+    if step.kind == PIN_STEP:
+        return PinChange(host, where, fs, _locate(step, host, where, fs), step.ino)
+    if step.kind == MASK_STEP:
+        return MaskChange(host, where, fs, _locate(step, host, where, fs), step.ino)
     return SettingChange(host, fs, step.target)
 
 

@@ -1,42 +1,25 @@
 # SPDX-License-Identifier: LGPL-2.1-or-later
-"""Executes a plan: small state machines, one a step, a few under way at a time.
-
-    (none) -> intent -> done        forward; the old value is in the journal before anything changes
-    (none) -> skipped               its directory is gone, or an operator changed the value since
-    intent|done -> undoing -> undone   rollback: back to the rank it came from, then the old value
-    intent|done -> kept             rollback: an operator changed the value since
-
-A step found as ``intent`` after a manager died may or may not have been made: the present value tells.
-"""
+"""Carries out what ``core.py`` decides: reads, journals, writes; one tick at a time."""
 
 import logging
-import time
 from collections.abc import Callable
+from dataclasses import replace
 
-from ..errors import CephError, JournalError, PartitionerError
+from ..clock import Now
+from ..errors import JournalError, PartitionerError, Unavailable
 from ..host import Host
-from ..model import NO_PIN, FsState
+from ..model import FsState
 from ..options import Settings
-from ..plan.plan import PIN_STEP, Step
-from .changes import Gone, Whereabouts, bind
-from .journal import (
-    APPLIED,
-    DONE,
-    INTENT,
-    KEPT,
-    PAUSED,
-    ROLLED_BACK,
-    ROLLING_BACK,
-    RUNNING,
-    SKIPPED,
-    UNDOING,
-    UNDONE,
-    Journal,
-    Record,
-    Run,
-)
+from .changes import Change, Gone, Whereabouts, bind
+from .core import Seen, StepCore, Transition, after_tick, next_step, paused
+from .journal import Journal
+from .run import ACTIVE, INTENT, PAUSED, ROLLED_BACK, ROLLING_BACK, UNDOING, Head, Run, way_home
 
 Guard = Callable[[FsState], str | None]
+
+
+class Overruled(Exception):
+    """An operator changed the plan's state during the tick: nothing more is begun."""
 
 
 class Executor:
@@ -49,163 +32,127 @@ class Executor:
         self._host, self._journal, self._where = host, journal, where
         self._guard, self._log = guard, log
 
-    def tick(self, run: Run, settings: Settings) -> None:
-        """One pass over the steps. A failure of Ceph pauses the plan; it is tried again on the next tick."""
+    def tick(self, run: Run, settings: Settings, now: Now) -> None:
+        """One pass over the steps. What fails is tried again on the next tick."""
+        began = run.head
         try:
-            fs = self._host.fs(run.plan.fs)
-            if fs.fscid != run.plan.fscid:
-                raise CephError(f"'{fs.name}' is another file system than the one that was planned for")
-            if not self._may_go(run, fs):
+            fs = self._host.fs_by_id(run.plan.fscid)
+            if fs is None:
+                self._journal.head(run, only_from=began.state, **_removed(run))
+                began = run.head
+            elif began.state not in ACTIVE or not self._may_go(run, fs, now):
                 return
-            if run.head.state == RUNNING:
-                self._forward(run, fs, settings)
-            elif run.head.state == ROLLING_BACK:
-                self._back(run, fs, settings)
-        except PartitionerError as e:
-            self._wait(run, str(e))
-
-    def _wait(self, run: Run, why: str) -> None:
-        self._log.warning("plan %s waits: %s", run.plan.name, why)
-        if run.head.state == PAUSED and run.head.by_operator:
+            self._steps(run, began, fs, settings, now)
+            head = after_tick(began, run.plan, run.records, run.memory.troubles, settings.max_moves, now.wall)
+            self._change(run, began, replace(head, why=head.why or began.why) if fs is None else head)
+        except Overruled:
             return
-        before = run.head.state
-        interrupted = run.head.resume_to if before == PAUSED else before
+        except PartitionerError as e:
+            self._wait(run, began, str(e))
+
+    def wait(self, run: Run, why: str) -> None:
+        """Something went wrong that no step answers for: the plan says so, and is tried again."""
+        self._wait(run, run.head, why)
+
+    def _wait(self, run: Run, began: Head, why: str) -> None:
+        self._log.warning("plan %s waits: %s", run.plan.name, why)
         try:
-            self._journal.head(
-                run,
-                only_from=before,
-                state=PAUSED,
-                why=why,
-                by_operator=False,
-                until=None,
-                resume_to=interrupted,
-            )
+            self._change(run, began, paused(began, why))
         except JournalError as e:
             # The pause cannot be written, but neither can a step: nothing changes until the mon answers.
             self._log.error("plan %s: %s", run.plan.name, e)
 
-    def _may_go(self, run: Run, fs: FsState) -> bool:
-        head = run.head
-        held = head.until is None or time.time() < head.until
-        if head.state == PAUSED and head.by_operator and held:
-            return False
+    def _change(self, run: Run, began: Head, head: Head) -> None:
+        if run.head is began and not run.memory.halted:
+            self._journal.replace_head(run, began, head)
+
+    def _may_go(self, run: Run, fs: FsState, now: Now) -> bool:
+        head, memory = run.head, run.memory
+        if memory.halted or (head.state == PAUSED and head.by_operator):
+            if memory.hold is None or now.steady < memory.hold:
+                return False
+            memory.halted = False
         why = self._guard(fs)
         if why is not None:
-            self._wait(run, why)
-            return False
-        if head.state == PAUSED:
-            self._journal.head(
-                run, only_from=PAUSED, state=head.resume_to, why="", by_operator=False, until=None
-            )
-        return True
+            self._wait(run, run.head, why)
+        return why is None
 
-    def _forward(self, run: Run, fs: FsState, settings: Settings) -> None:
-        under_way = 0
-        for i, record in sorted(run.records.items()):
-            if record.state == INTENT and not self._settle(run, i, record, fs, settings):
-                under_way += 1
-        steps = run.plan.steps
-        waiting = [i for i in range(len(steps)) if i not in run.records]
-        phase = min((steps[i].phase for i in waiting), default=None)
-        for i in waiting:
-            if under_way >= settings.max_moves:
+    def _steps(self, run: Run, began: Head, fs: FsState | None, settings: Settings, now: Now) -> None:
+        tried: set[int] = set()
+        heading, troubles = run.heading(), run.memory.troubles
+        while True:
+            known = frozenset(troubles)
+            i = next_step(run.plan, heading, run.records, tried, known, settings.max_moves)
+            if i is None:
                 return
-            # A later phase begins when the earlier ones have ended, moves under way included.
-            if steps[i].phase != phase or any(
-                steps[j].phase < steps[i].phase for j, r in run.records.items() if r.state == INTENT
-            ):
-                continue
-            under_way += self._begin(run, i, fs)
-        if not waiting and under_way == 0:
-            self._journal.head(run, only_from=RUNNING, state=DONE, why="", finished=time.time())
+            tried.add(i)
+            try:
+                self._step(run, began, i, fs, settings, now)
+                troubles.pop(i, None)
+            except JournalError:
+                raise
+            except PartitionerError as e:
+                self._log.warning("plan %s, step %d: %s", run.plan.name, i, e)
+                troubles[i] = str(e)
+                if isinstance(e, Unavailable):
+                    return  # whoever did not answer now will not answer the next step either
 
-    def _begin(self, run: Run, i: int, fs: FsState) -> bool:
-        """Make a step; is it under way?"""
-        step = run.plan.steps[i]
-        if step.kind == PIN_STEP and int(step.value) not in (NO_PIN, *fs.ranks_in):
-            self._skip(run, i, f"rank {step.value} does not exist any more")
-            return False
+    def _step(self, run: Run, began: Head, i: int, fs: FsState | None, settings: Settings, now: Now) -> None:
+        step, record = run.plan.steps[i], run.records.get(i)
+        ranks = fs.ranks_in if fs is not None else ()
+        back = run.heading() == ROLLING_BACK
+        home = way_home(step, record.old, ranks) if back and record is not None else None
+        change: Change | None = None
         try:
             change = bind(step, self._host, self._where, fs)
-            old = change.read()
+            seen = self._see(run, i, change, home, now)
         except Gone as e:
-            self._skip(run, i, str(e))
-            return False
-        if old not in (step.expected, step.value) and not run.plan.force:
-            self._skip(run, i, f"an operator changed it from {step.expected} to {old} after it was planned")
-            return False
-        self._journal.record(run, i, Record(INTENT, old, time.time()))
-        if old != step.value:
-            change.write(step.value)
-        return True
+            seen = Seen(None, str(e))
+        core = StepCore(step, record, seen, now.wall, settings.arrival_timeout)
+        what = core.back(home) if back else core.forward(ranks, run.plan.force)
+        self._do(run, began, i, change, what, now)
 
-    def _skip(self, run: Run, i: int, why: str) -> None:
-        self._log.warning("plan %s: step %d is skipped: %s", run.plan.name, i, why)
-        self._journal.record(run, i, Record(SKIPPED, "", time.time(), why))
+    def _see(self, run: Run, i: int, change: Change, home: str | None, now: Now) -> Seen:
+        record, memory = run.records.get(i), run.memory
+        if change.in_doubt():
+            return Seen("", in_doubt=True)
+        value = change.read()
+        awaited = {INTENT: run.plan.steps[i].value, UNDOING: home}.get(record.state) if record else None
+        return Seen(
+            value,
+            arrived=awaited is not None and value == awaited and change.arrived(awaited),
+            made=i in memory.made,
+            waited=now.steady - memory.since.setdefault(i, now.steady),
+        )
 
-    def _settle(self, run: Run, i: int, record: Record, fs: FsState, settings: Settings) -> bool:
-        """Has a step that was begun come to an end? Makes it when a dead manager did not get that far."""
-        step = run.plan.steps[i]
-        try:
-            change = bind(step, self._host, self._where, fs)
-        except Gone as e:
-            self._skip(run, i, str(e))
-            return True
-        now = change.read()
-        if now == record.old != step.value:
-            change.write(step.value)
-            return False
-        if now != step.value:
-            self._skip(run, i, f"an operator changed it to {now} while it was under way")
-            return True
-        if change.arrived(step.value):
-            self._journal.record(run, i, Record(APPLIED, record.old, time.time()))
-            return True
-        if time.time() - record.time > settings.arrival_timeout:
-            why = f"set, but the MDSs have not moved it within {settings.arrival_timeout} s"
-            self._journal.record(run, i, Record(APPLIED, record.old, time.time(), why))
-            return True
-        return False
+    def _do(self, run: Run, began: Head, i: int, change: Change | None, what: Transition, now: Now) -> None:
+        if what.record is not None:
+            self._check(run, began)
+            self._journal.record(run, i, what.record)
+            self._log.info("plan %s: step %d is %s %s", run.plan.name, i, what.record.state, what.record.why)
+            run.memory.made.discard(i)
+            run.memory.since[i] = now.steady
+        if what.write is not None and change is not None:
+            self._check(run, began)
+            try:
+                change.write(what.write, lambda: not _overruled(run, began))
+            except PartitionerError:
+                self._check(run, began)
+                raise
+            run.memory.made.add(i)
 
-    def _back(self, run: Run, fs: FsState, settings: Settings) -> None:
-        undo = [
-            i for i, r in sorted(run.records.items(), reverse=True) if r.state in (INTENT, APPLIED, UNDOING)
-        ]
-        if not undo:
-            self._journal.head(run, only_from=ROLLING_BACK, state=ROLLED_BACK, why="", finished=time.time())
-            return
-        last = max(run.plan.steps[i].phase for i in undo)
-        for i in [i for i in undo if run.plan.steps[i].phase == last][: settings.max_moves]:
-            self._undo(run, i, fs, settings)
-
-    def _undo(self, run: Run, i: int, fs: FsState, settings: Settings) -> None:
-        step, record = run.plan.steps[i], run.records[i]
-        try:
-            change = bind(step, self._host, self._where, fs)
-        except Gone as e:
-            self._journal.record(run, i, Record(KEPT, record.old, time.time(), str(e)))
-            return
-        now, via = change.read(), _way_back(step, record, fs)
-        if record.state != UNDOING:
-            if now not in (step.value, record.old):
-                why = f"an operator changed it to {now} since"
-                self._journal.record(run, i, Record(KEPT, record.old, time.time(), why))
-                return
-            record = Record(UNDOING, record.old, time.time())
-            self._journal.record(run, i, record)
-        if via is not None and now not in (via, record.old):
-            change.write(via)
-            return
-        waited = time.time() - record.time > settings.arrival_timeout
-        if via is not None and now == via and not (change.arrived(via) or waited):
-            return
-        if now != record.old:
-            change.write(record.old)
-        self._journal.record(run, i, Record(UNDONE, record.old, time.time()))
+    def _check(self, run: Run, began: Head) -> None:
+        if _overruled(run, began):
+            raise Overruled
 
 
-def _way_back(step: Step, record: Record, fs: FsState) -> str | None:
-    """The pin that takes a directory home before its old pin, none, is restored; None when not needed."""
-    if step.kind != PIN_STEP or record.old != str(NO_PIN) or step.home not in fs.ranks_in:
-        return None
-    return str(step.home) if str(step.home) != step.value else None
+def _overruled(run: Run, began: Head) -> bool:
+    return run.head is not began or run.memory.halted
+
+
+def _removed(run: Run) -> dict[str, object]:
+    """What becomes of a plan whose file system is gone: only settings of the whole cluster can be undone."""
+    if run.head.state in (ROLLING_BACK, ROLLED_BACK):
+        return {}
+    why = f"file system '{run.plan.fs}' was removed"
+    return {"state": ROLLING_BACK, "why": why, "by_operator": False, "until": None}

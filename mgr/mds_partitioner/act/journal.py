@@ -1,31 +1,35 @@
 # SPDX-License-Identifier: LGPL-2.1-or-later
 """The journal: every plan, every step's old value before it is replaced, in the mon's key/value store.
 
-plan/NAME/head        the state, small and rewritten
-plan/NAME/body/NNNN   the plan itself, immutable, in parts (the mon takes 64 KiB a key)
-plan/NAME/step/NNNNNN one record a step, written before the change and when the change has ended
+plan/ID/seal          the plan's name, how many parts it has, and their digest; without it there is no plan,
+                      nor with nothing but it
+plan/ID/body/NNNN     the plan itself, immutable, in parts (the mon takes 64 KiB a key)
+plan/ID/head/M        the state, small and rewritten
+plan/ID/step/NNNNNN/M one record a step, written before the change and when the change has ended
+
+An ID is used once, so nothing that an interrupted creation or removal left behind is ever read as a part
+of another plan. M is the manager's incarnation, and only the highest is read: what a manager writes that has
+been replaced, and does not know it yet, changes nothing. (Its changes of directories are refused: the mon
+blocklists the clients of a manager that it replaces.)
 """
 
+import hashlib
 import json
 import re
 import threading
-from collections.abc import Iterable
-from dataclasses import asdict, dataclass, field, replace
+import uuid
+from collections.abc import Iterable, Mapping
+from dataclasses import asdict, dataclass, replace
 from typing import Any, Protocol
 
-from ..errors import BadInput, Busy, JournalError, NotFound
-from ..plan.plan import FS_STEP, MASK_STEP, PIN_STEP, Plan
+from ..errors import BadInput, Busy, JournalError
+from ..plan.plan import Plan
+from .run import READY, Head, Record, Run
 
+ROOT = "plan/"
 PART = 48 * 1024  # characters; ASCII, so bytes
+ID = re.compile(r"[0-9a-f]{32}")
 NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9_.-]{0,63}")
-
-# States of a plan.
-READY, RUNNING, PAUSED, STOPPED, DONE = "ready", "running", "paused", "stopped", "done"
-ROLLING_BACK, ROLLED_BACK = "rolling-back", "rolled-back"
-ACTIVE = (RUNNING, PAUSED, ROLLING_BACK)
-
-# States of a step. INTENT and UNDOING are written before the change, the others after it.
-INTENT, APPLIED, SKIPPED, UNDOING, UNDONE, KEPT = "intent", "done", "skipped", "undoing", "undone", "kept"
 
 
 class Store(Protocol):
@@ -37,35 +41,12 @@ class Store(Protocol):
 
 
 @dataclass(frozen=True)
-class Head:
-    """The mutable part of a plan. Times in seconds since the Unix epoch."""
+class Unreadable:
+    """A plan in the journal that cannot be read; it is put aside and changes nothing."""
 
-    state: str = READY
-    why: str = ""  # why it is paused or ended
-    by_operator: bool = False  # paused by a command, not by a guard
-    until: float | None = None  # end of a pause
-    resume_to: str = RUNNING  # what a pause interrupted
-    started: float | None = None
-    finished: float | None = None
-
-
-@dataclass(frozen=True)
-class Record:
-    """What was done about one step. ``old`` is the value the step replaced."""
-
-    state: str
-    old: str
-    time: float
-    why: str = ""
-
-
-@dataclass
-class Run:
-    """A plan and how far it got; the journal writes every change of it before it is made here."""
-
-    plan: Plan
-    head: Head
-    records: dict[int, Record] = field(default_factory=dict)
+    id: str
+    name: str
+    why: str
 
 
 def check_name(name: str) -> str:
@@ -78,120 +59,137 @@ def check_name(name: str) -> str:
 class Journal:
     """Reads and writes runs. Every write raises JournalError unless the mon confirmed it."""
 
-    def __init__(self, store: Store) -> None:
-        self._store = store
+    def __init__(self, store: Store, incarnation: int) -> None:
+        """``incarnation`` grows with each manager that becomes active."""
+        self._store, self._me = store, f"{incarnation:010d}"
         self._lock = threading.Lock()  # commands and the mover both change heads
 
-    def load(self) -> list[Run]:
-        """Every plan, oldest first. :raises JournalError: a record cannot be read."""
-        parts: dict[str, dict[str, str]] = {}
-        for key, value in sorted(self._store.items("plan/").items()):
-            _, name, rest = key.split("/", 2)
-            parts.setdefault(name, {})[rest] = value
-        runs = [_run(name, found) for name, found in parts.items() if "head" in found]
-        return sorted(runs, key=lambda run: run.plan.created)
+    def load(self) -> tuple[list[Run], list[Unreadable]]:
+        """Every plan, oldest first, and those that cannot be read.
 
-    def create(self, plan: Plan, existing: Iterable[Run]) -> Run:
-        """Save a new plan. The head is written last: a plan without one does not exist."""
+        :raises JournalError: the mon does not answer
+        """
+        runs, unreadable = [], []
+        for id_, parts in self._plans().items():
+            if ID.fullmatch(id_) and not {"seal", "head"} <= parts.keys():
+                self._discard(id_)
+                continue
+            try:
+                runs.append(_run(id_, parts))
+            except (ValueError, TypeError, KeyError, IndexError) as e:
+                why = f"{type(e).__name__}: {e}"
+                unreadable.append(Unreadable(id_, _name(id_, parts), why))
+        return self._unique(sorted(runs, key=lambda run: run.plan.created)), unreadable
+
+    def create(self, plan: Plan, taken: Iterable[str]) -> Run:
+        """Save a new plan. The seal is written last: a plan without one does not exist.
+
+        :param taken: names of plans that there are
+        """
         check_name(plan.name)
-        if any(run.plan.name == plan.name for run in existing):
+        if plan.name in taken:
             raise Busy(f"a plan named '{plan.name}' exists already; choose another name or remove it")
+        run = Run(uuid.uuid4().hex, plan, Head())
         text = plan.to_json()
-        for i, at in enumerate(range(0, len(text), PART)):
-            self._store.put(f"plan/{plan.name}/body/{i:04d}", text[at : at + PART])
-        run = Run(plan, Head())
-        self._store.put(f"plan/{plan.name}/head", json.dumps(asdict(run.head)))
+        parts = {f"body/{i:04d}": part for i, part in enumerate(_parts(text))}
+        seal = json.dumps({"name": plan.name, "parts": len(parts), "digest": _digest(text)})
+        parts |= {f"head/{self._me}": json.dumps(asdict(run.head)), "seal": seal}
+        try:
+            for rest, value in parts.items():
+                self._store.put(f"{ROOT}{run.id}/{rest}", value)
+        except JournalError:
+            # What the mon has taken may include the seal: its answer may be all that was lost.
+            self._discard(run.id)
+            raise
         return run
 
     def head(self, run: Run, *, only_from: str | None = None, **changes: Any) -> None:
         """Change the head, durably; with ``only_from``, unless a command has changed the state meanwhile."""
         with self._lock:
-            new = replace(run.head, **changes)
-            if new == run.head or only_from not in (None, run.head.state):
-                return
-            self._store.put(f"plan/{run.plan.name}/head", json.dumps(asdict(new)))
-            run.head = new
+            if only_from in (None, run.head.state):
+                self._put_head(run, replace(run.head, **changes))
+
+    def replace_head(self, run: Run, began: Head, head: Head) -> None:
+        """Change the head, durably, unless somebody else has since ``began``."""
+        with self._lock:
+            if run.head is began:
+                self._put_head(run, head)
+
+    def _put_head(self, run: Run, head: Head) -> None:
+        if head != run.head:
+            self._store.put(f"{ROOT}{run.id}/head/{self._me}", json.dumps(asdict(head)))
+            run.head = head
 
     def record(self, run: Run, step: int, record: Record) -> None:
         """Write a step's record, durably."""
-        self._store.put(f"plan/{run.plan.name}/step/{step:06d}", json.dumps(asdict(record)))
+        self._store.put(f"{ROOT}{run.id}/step/{step:06d}/{self._me}", json.dumps(asdict(record)))
         run.records[step] = record
 
-    def remove(self, run: Run) -> None:
-        """Forget a plan. Its head goes first, so that half a removal leaves no half a plan."""
-        self._store.delete(f"plan/{run.plan.name}/head")
-        for key in self._store.items(f"plan/{run.plan.name}/"):
-            self._store.delete(key)
+    def _discard(self, id_: str) -> None:
+        try:
+            self.unseal(id_)
+        except JournalError:
+            return
+        self.sweep(id_)
+
+    def unseal(self, id_: str) -> None:
+        """Forget a plan: without its seal, the other keys belong to none."""
+        self._store.delete(f"{ROOT}{id_}/seal")
+
+    def sweep(self, id_: str) -> None:
+        """Remove the keys of what is no plan any more; what the mon does not take goes at the next start."""
+        try:
+            for key in sorted(self._store.items(f"{ROOT}{id_}/"), reverse=True):
+                if not key.endswith("/seal"):
+                    self._store.delete(key)
+        except JournalError:
+            return
+
+    def _plans(self) -> dict[str, dict[str, str]]:
+        found: dict[str, dict[str, str]] = {}
+        for key, value in sorted(self._store.items(ROOT).items()):
+            id_, _, rest = key.removeprefix(ROOT).partition("/")
+            # Sorted, so that the highest incarnation comes last.
+            rest = rest.rpartition("/")[0] if rest.startswith(("head/", "step/")) else rest
+            found.setdefault(id_, {})[rest] = value
+        return found
+
+    def _unique(self, runs: list[Run]) -> list[Run]:
+        """Without what a creation left that was told to have failed, and was made again by the same name."""
+        newest = {run.plan.name: run for run in runs}
+        stale = [run for run in runs if run.head.state == READY and newest[run.plan.name] is not run]
+        for run in stale:
+            self._discard(run.id)
+        return [run for run in runs if run not in stale]
 
 
-def _run(name: str, parts: dict[str, str]) -> Run:
-    try:
-        body = "".join(value for key, value in sorted(parts.items()) if key.startswith("body/"))
-        records = {
-            int(key.removeprefix("step/")): Record(**json.loads(value))
-            for key, value in parts.items()
-            if key.startswith("step/")
-        }
-        return Run(Plan.from_json(body), Head(**json.loads(parts["head"])), records)
-    except (ValueError, TypeError, KeyError) as e:
-        raise JournalError(f"the journal of plan '{name}' cannot be read: {e}") from e
+def _parts(text: str) -> list[str]:
+    return [text[at : at + PART] for at in range(0, len(text), PART)]
 
 
-def find(runs: Iterable[Run], name: str) -> Run:
-    """The named plan. :raises NotFound: with the names there are."""
-    known = list(runs)
-    for run in known:
-        if run.plan.name == name:
-            return run
-    names = ", ".join(run.plan.name for run in known) or "none"
-    raise NotFound(f"plan '{name}' does not exist (there are: {names})")
+def _digest(text: str) -> str:
+    return hashlib.sha256(text.encode()).hexdigest()
 
 
-def in_force(runs: Iterable[Run], fscid: int) -> list[tuple[Run, int, Record]]:
-    """Steps of this file system that were made and not undone, oldest first."""
-    return [
-        (run, i, record)
-        for run in runs
-        if run.plan.fscid == fscid
-        for i, record in sorted(run.records.items())
-        if record.state in (INTENT, APPLIED)
-    ]
-
-
-def owned_pins(runs: Iterable[Run], fscid: int) -> dict[int, int]:
-    """The pin that this module last set, by inode number."""
-    owned: dict[int, int] = {}
-    for run, i, _ in in_force(runs, fscid):
-        step = run.plan.steps[i]
-        if step.kind == PIN_STEP:
-            owned[step.ino] = int(step.value)
-    return owned
-
-
-def owned_masks(runs: Iterable[Run], fscid: int) -> dict[int, str]:
-    """The ``ceph.dir.bal.mask`` that this module last set, by inode number."""
-    steps = [run.plan.steps[i] for run, i, _ in in_force(runs, fscid)]
-    return {step.ino: step.value for step in steps if step.kind == MASK_STEP}
-
-
-def owned_settings(runs: Iterable[Run], fscid: int) -> dict[str, str]:
-    """The settings of the file system that this module last made, by name."""
-    return {
-        run.plan.steps[i].target: run.plan.steps[i].value
-        for run, i, _ in in_force(runs, fscid)
-        if run.plan.steps[i].kind == FS_STEP
+def _run(id_: str, parts: Mapping[str, str]) -> Run:
+    seal = json.loads(parts["seal"])
+    text = "".join(parts[f"body/{i:04d}"] for i in range(seal["parts"]))
+    if _digest(text) != seal["digest"]:
+        raise ValueError("its parts are not those that were written")
+    plan = Plan.from_json(text)
+    records = {
+        int(key.removeprefix("step/")): Record(**json.loads(value))
+        for key, value in parts.items()
+        if key.startswith("step/")
     }
+    if any(i >= len(plan.steps) for i in records):
+        raise ValueError(f"it has {len(plan.steps)} steps and a record of step {max(records)}")
+    return Run(id_, plan, Head(**json.loads(parts["head"])), records)
 
 
-def moved_at(runs: Iterable[Run], fscid: int) -> dict[int, float]:
-    """When a directory was last moved by a plan, by the inode number of the row's directory."""
-    moved: dict[int, float] = {}
-    for run in runs:
-        if run.plan.fscid != fscid:
-            continue
-        for i, record in run.records.items():
-            row = run.plan.steps[i].row
-            if row >= 0 and record.state in (INTENT, APPLIED):
-                ino = run.plan.rows[row].ino
-                moved[ino] = max(moved.get(ino, 0.0), record.time)
-    return moved
+def _name(id_: str, parts: Mapping[str, str]) -> str:
+    """The name of a plan that cannot be read, or else its id."""
+    try:
+        return str(json.loads(parts["seal"])["name"])
+    except (ValueError, TypeError, KeyError):
+        return id_

@@ -3,7 +3,7 @@
 
 from typing import Optional
 
-from ..act.journal import Run
+from ..act.run import Run
 from ..observe.subtrees import subtree_map
 from ..plan.plan import Plan
 from ..plan.ranks import parse_ranks
@@ -111,7 +111,7 @@ class PartitionCommands(Services):
     @writes("partition rm")
     def partition_rm(self, plan: str, fs: Optional[str] = None, format: str = "table") -> Answer:
         """Forget a plan that is not being executed; the pins it set become yours"""
-        self.partitioner.remove(self.host.fs(fs), plan)
+        self.partitioner.remove(plan, self.host.fs(fs) if fs else None)
         return Answer({"removed": plan}, f"plan '{plan}' is forgotten")
 
 

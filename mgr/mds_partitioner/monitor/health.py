@@ -5,10 +5,12 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from ..act.journal import ACTIVE, Run
+from ..act.journal import Unreadable
+from ..act.run import ACTIVE, Run
 from .state import FsSample, Snapshot
 
 PAUSED = "MDS_PARTITIONER_PAUSED"
+JOURNAL = "MDS_PARTITIONER_JOURNAL"
 FALLBACK = "MDS_PARTITIONER_FALLBACK"
 IMBALANCE = "MDS_PARTITIONER_IMBALANCE"
 ENGINE_DOWN = "MDS_PARTITIONER_ENGINE_DOWN"
@@ -45,6 +47,18 @@ def paused(waiting: Sequence[Run]) -> list[Check]:
     detail = tuple(f"plan '{r.plan.name}' on '{r.plan.fs}': {r.head.why}" for r in waiting)
     summary = f"{len(waiting)} plan(s) of mds_partitioner wait for the file system"
     return [Check(PAUSED, summary, detail)] if detail else []
+
+
+def unreadable(plans: Sequence[Unreadable]) -> list[Check]:
+    """Plans that the journal has, and nobody can read."""
+    detail = tuple(
+        f"plan '{bad.name}': {bad.why}: what it pinned stays as it is; to forget the plan, run "
+        f"'ceph mds_partitioner partition rm {bad.name}'"
+        for bad in plans
+    )
+    return (
+        [Check(JOURNAL, f"{len(detail)} plan(s) of mds_partitioner cannot be read", detail)] if detail else []
+    )
 
 
 def fallen_back(daemons: Mapping[str, Sequence[str]]) -> list[Check]:

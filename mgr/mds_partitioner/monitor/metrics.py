@@ -11,7 +11,7 @@ from prometheus_client import CollectorRegistry, generate_latest
 from prometheus_client.core import CounterMetricFamily, GaugeMetricFamily, Metric, SummaryMetricFamily
 from prometheus_client.registry import Collector
 
-from ..act.journal import DONE, PAUSED, READY, ROLLED_BACK, ROLLING_BACK, RUNNING, STOPPED
+from ..act.run import DONE, PAUSED, READY, ROLLED_BACK, ROLLING_BACK, RUNNING, STOPPED
 from ..report.text import printable
 from .state import (
     EXPORTER,

@@ -7,7 +7,7 @@ from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
 
-from ..act.journal import Run
+from ..act.run import Run, paused_by_guard, progress
 from ..errors import PartitionerError
 from ..host import Host
 from ..judge.analysis import Analysis
@@ -15,8 +15,6 @@ from ..judge.judgement import Engine, Judgement, rank_arguments
 from ..model import FsState, RankSample
 from ..observe.ranks import reported_ranks
 from ..options import Settings
-from ..partitioner import paused_by_guard
-from ..report.partition import progress
 from .state import (
     EXPORTER,
     IMPORTER,

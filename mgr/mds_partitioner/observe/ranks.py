@@ -1,7 +1,6 @@
 # SPDX-License-Identifier: LGPL-2.1-or-later
 """Each rank's load, from the perf counters that the MDSs report to the manager anyway."""
 
-import time
 from typing import Any
 
 from ..host import Host
@@ -60,8 +59,10 @@ def reported_ranks(host: Host, fs: FsState, window: float) -> tuple[RankSample, 
     return tuple(_sample(host, mds, window, None) for mds in fs.active())
 
 
-def silence(host: Host, fs: FsState) -> dict[int, float]:
-    """Seconds since each active rank's last report to this manager; without those it never heard of."""
-    now = time.time()
+def silence(host: Host, fs: FsState, now: float) -> dict[int, float]:
+    """Seconds since each active rank's last report to this manager; without those it never heard of.
+
+    :param now: seconds since the Unix epoch
+    """
     last = {m.rank: host.counter(m.name, "mds.inodes") for m in fs.active()}
     return {rank: now - points[-1][0] for rank, points in last.items() if points}

@@ -5,17 +5,17 @@ from collections.abc import Sequence
 from dataclasses import asdict
 from typing import Any
 
-from ..act.journal import (
+from ..act.run import (
     APPLIED,
     KEPT,
-    PAUSED,
     READY,
-    ROLLED_BACK,
     ROLLING_BACK,
     SKIPPED,
     UNDOING,
     UNDONE,
     Run,
+    ended_states,
+    progress,
 )
 from ..observe.subtrees import SubtreeMap
 from ..plan.plan import FS_STEP, Plan
@@ -206,23 +206,6 @@ def plans_text(runs: Sequence[Run]) -> str:
     return table(("Name", "State", "Steps", "Progress", "Heavy"), rows, ("Name", "State"))
 
 
-FORWARD, BACKWARD = (APPLIED, SKIPPED), (UNDONE, KEPT)
-
-
-def _goals(run: Run) -> tuple[str, ...]:
-    """The states of a step that has nothing left to do, in the direction that the plan goes."""
-    paused_back = run.head.state == PAUSED and run.head.resume_to == ROLLING_BACK
-    back = paused_back or run.head.state in (ROLLING_BACK, ROLLED_BACK)
-    return (*BACKWARD, SKIPPED) if back else FORWARD
-
-
-def progress(run: Run) -> float:
-    """Part of the steps that have ended, 0 to 1; while rolling back, of those that were made."""
-    goals = _goals(run)
-    total = len(run.records) if goals != FORWARD else len(run.plan.steps)
-    return sum(r.state in goals for r in run.records.values()) / total if total else 1.0
-
-
 def _records(run: Run, row: int) -> list[str]:
     """The states of a row's steps; a row that is balanced by mask has those of the mask."""
     steps = range(len(run.plan.steps))
@@ -235,7 +218,7 @@ def _records(run: Run, row: int) -> list[str]:
 def row_progress(run: Run, row: int) -> float:
     """Part of a row's steps that have ended; 1 when it has none."""
     states = _records(run, row)
-    return sum(s in _goals(run) for s in states) / len(states) if states else 1.0
+    return sum(s in ended_states(run) for s in states) / len(states) if states else 1.0
 
 
 def row_status(run: Run, row: int) -> str:

@@ -150,7 +150,7 @@ def impatient(monkeypatch: pytest.MonkeyPatch) -> Callable[[Gate], None]:
 
 
 def pin(host: Host, rank: int = 2) -> None:
-    host.on_fs(FS, lambda mount: mount.load_and_pin("/d", rank))
+    host.on_fs(FS, lambda mount: mount.load_and_set("/d", 100, PIN, str(rank)))
 
 
 def test_a_call_given_up_while_it_lists_the_directory_sets_nothing_afterwards(

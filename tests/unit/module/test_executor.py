@@ -6,11 +6,12 @@ from dataclasses import replace
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from world import Crash, Manager, World, plan
+from world import SETTINGS, Crash, Manager, World, plan
 
-from mds_partitioner.act.journal import (
+from mds_partitioner.act.run import (
     APPLIED,
     DONE,
+    INTENT,
     KEPT,
     PAUSED,
     ROLLED_BACK,
@@ -20,7 +21,9 @@ from mds_partitioner.act.journal import (
     UNDONE,
     Run,
     owned_masks,
+    owned_pins,
 )
+from mds_partitioner.clock import Now
 
 MOVES = {100: 1, 101: 2, 102: 3}
 
@@ -82,7 +85,7 @@ def test_an_option_of_the_mdss_is_set_after_the_pins_and_is_put_back(old: str) -
         manager.tick(run)
     until(manager, run, DONE)
     assert world.mds_option("some_option") == "true"
-    assert world.events.index("put plan/p/step/000001") < world.events.index("option some_option true")
+    assert world.events.index("put step/000001") < world.events.index("option some_option true")
     manager.journal.head(run, state=ROLLING_BACK)
     until(manager, run, ROLLED_BACK)
     for _ in range(5):
@@ -117,8 +120,8 @@ def test_the_old_value_is_in_the_journal_before_the_change() -> None:
     manager = Manager(world)
     until(manager, started(world, manager, MOVES, "0x3"), DONE)
     for i, change in enumerate(["pin /volumes/_nogroup/s0 1", "pin /volumes/_nogroup/s1 2"]):
-        assert world.events.index(f"put plan/p/step/{i:06d}") < world.events.index(change)
-    assert world.events.index("put plan/p/step/000003") < world.events.index("set bal_rank_mask 0x3")
+        assert world.events.index(f"put step/{i:06d}") < world.events.index(change)
+    assert world.events.index("put step/000003") < world.events.index("set bal_rank_mask 0x3")
 
 
 def test_settings_wait_until_every_pin_has_arrived() -> None:
@@ -201,9 +204,7 @@ def test_rollback_puts_back_an_operators_pin_that_the_plan_replaced() -> None:
     manager = Manager(world)
     until(manager, run := started(world, manager, MOVES, "0x3"), DONE)
     manager.journal.head(run, state=ROLLING_BACK)
-    for _ in range(30):
-        manager.tick(run)
-    assert run.head.state == ROLLED_BACK
+    until(manager, run, ROLLED_BACK)
     assert world.snapshot() == before
 
 
@@ -227,7 +228,9 @@ def test_an_operators_pause_ends_at_its_time_only() -> None:
     manager.journal.head(run, state=PAUSED, by_operator=True, until=None, resume_to=RUNNING)
     manager.tick(run)
     assert run.head.state == PAUSED and not run.records
-    manager.journal.head(run, until=1.0)
+    run.memory.hold = world.ticks + 2.0
+    manager.tick(run)
+    assert run.head.state == PAUSED and not run.records
     until(manager, run, DONE)
 
 
@@ -290,15 +293,101 @@ def test_ticks_after_the_end_change_nothing() -> None:
     assert world.events == events
 
 
-def test_another_file_system_of_the_same_name_is_not_touched() -> None:
+def test_the_plan_of_a_removed_file_system_ends_and_another_one_of_its_name_is_not_touched() -> None:
+    world = World()
+    manager = Manager(world)
+    run = manager.journal.create(plan(world, MOVES, option="some_option"), [])
+    manager.journal.head(run, state=RUNNING)
+    while world.mds_option("some_option") != "true":
+        manager.tick(run)
+    world.state = replace(world.state, fscid=2)
+    before = world.snapshot()[0]
+    until(manager, run, ROLLED_BACK)
+    assert "was removed" in run.head.why
+    assert world.snapshot()[0] == before
+    assert world.mds_option("some_option") == "", "what holds for all file systems is put back"
+
+
+def test_a_renamed_file_system_is_followed() -> None:
+    world = World()
+    manager = Manager(world)
+    run = started(world, manager, MOVES, "0x3")
+    manager.tick(run)
+    world.state = replace(world.state, name="another")
+    until(manager, run, DONE)
+    assert world.state.bal_rank_mask == "0x3"
+
+
+def test_one_step_that_cannot_be_undone_does_not_stop_the_others() -> None:
+    world = World()
+    before = world.snapshot()
+    manager = Manager(world)
+    until(manager, run := started(world, manager, MOVES, "0x3"), DONE)
+    world.refused.add(world.directories[101].path)
+    manager.journal.head(run, state=ROLLING_BACK)
+    until(manager, run, PAUSED)
+    assert "not permitted" in run.head.why and "s1" in run.head.why and run.head.resume_to == ROLLING_BACK
+    assert {i: r.state for i, r in run.records.items() if i != 1} == {
+        0: UNDONE,
+        2: UNDONE,
+        3: UNDONE,
+        4: UNDONE,
+    }
+    world.refused.clear()
+    until(manager, run, ROLLED_BACK)
+    assert world.snapshot() == before
+
+
+def test_a_plan_that_waits_does_not_write_its_head_again_and_again() -> None:
     world = World()
     manager = Manager(world)
     run = started(world, manager, MOVES)
-    world.state = replace(world.state, fscid=2)
-    before = world.snapshot()
+    world.refused |= {d.path for d in world.directories.values()}
+    until(manager, run, PAUSED)
+    written = len(world.events)
+    for _ in range(20):
+        manager.tick(run)
+    assert len(world.events) == written
+
+
+def test_a_plan_that_is_halted_begins_nothing_more_in_the_same_tick() -> None:
+    world = World(lag=0)
+    manager = Manager(world)
+    run = started(world, manager, MOVES)
+    pin = "pin /volumes/_nogroup/s0 1"
+
+    def stop(text: str) -> None:
+        if text == pin:  # an operator's order comes just now
+            run.memory.halted = True
+
+    world.watch = stop
+    for _ in range(5):
+        manager.tick(run)
+    assert [e for e in world.events if e.startswith("pin ")] == [pin]
+
+
+def test_an_operators_equal_pin_stays_the_operators() -> None:
+    world = World()
+    manager = Manager(world)
+    run = started(world, manager, MOVES)
+    world.directories[101].pin = MOVES[101]
+    until(manager, run, DONE)
+    assert run.records[1].state == SKIPPED
+    assert set(owned_pins([run], 1)) == {100, 102}
+    manager.journal.head(run, state=ROLLING_BACK)
+    until(manager, run, ROLLED_BACK)
+    assert world.directories[101].pin == MOVES[101]
+
+
+def test_a_step_of_the_hosts_clock_ends_no_wait() -> None:
+    world = World(lag=10**6)
+    manager = Manager(world)
+    run = started(world, manager, {100: 1})
     manager.tick(run)
-    assert run.head.state == PAUSED and "another file system" in run.head.why
-    assert world.snapshot() == before
+    manager.executor.tick(run, SETTINGS, Now(1e9, world.ticks + 1.0))
+    assert run.records[0].state == INTENT
+    manager.executor.tick(run, SETTINGS, Now(0.0, world.ticks + SETTINGS.arrival_timeout + 2.0))
+    assert run.records[0].state == APPLIED and "not moved it within" in run.records[0].why
 
 
 @pytest.mark.parametrize("state", [DONE, ROLLED_BACK])

@@ -9,11 +9,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from world import SETTINGS, World
-from world import plan as simple_plan
 
-from mds_partitioner.act.journal import PART, Journal, check_name, moved_at, owned_pins
 from mds_partitioner.engine_client import EngineClient
-from mds_partitioner.errors import BadInput, JournalError, NotPermitted
+from mds_partitioner.errors import BadInput, NotPermitted
 from mds_partitioner.judge.judgement import Judged, Judgement
 from mds_partitioner.judge.window import Observed
 from mds_partitioner.model import Directory
@@ -236,53 +234,3 @@ def test_what_is_no_rank_list_is_refused(text: str) -> None:
 def test_a_mask_wider_than_there_can_be_ranks_is_refused() -> None:
     with pytest.raises(BadInput):
         mask_ranks(hex(1 << 256))
-
-
-ODD = ["/a b", "/quo'te\"", "/new\nline", "/grüße/日本", "/bad\udcff", "/$(x)`y`"]
-
-
-@pytest.mark.parametrize("path", ODD)
-def test_a_plan_survives_the_journal_whatever_the_path(path: str) -> None:
-    world = World()
-    world.directories[100].path = path
-    journal = Journal(world.store)
-    run = journal.create(simple_plan(world, {100: 1}), [])
-    (again,) = journal.load()
-    assert again.plan == run.plan
-    assert again.plan.rows[0].path == path
-
-
-def test_a_large_plan_is_kept_in_parts_the_mon_takes() -> None:
-    world = World(directories=1000)
-    journal = Journal(world.store)
-    run = journal.create(simple_plan(world, dict.fromkeys(world.directories, 1)), [])
-    assert len(run.plan.to_json()) > 3 * PART
-    assert journal.load()[0].plan == run.plan
-
-
-def test_a_plan_whose_saving_was_interrupted_does_not_exist() -> None:
-    world = World()
-    journal = Journal(world.store)
-    journal.create(simple_plan(world, {100: 1}), [])
-    del world.store.data["plan/p/head"]
-    assert journal.load() == []
-
-
-def test_a_journal_that_cannot_be_read_says_which_plan() -> None:
-    world = World()
-    Journal(world.store).create(simple_plan(world, {100: 1}), [])
-    world.store.data["plan/p/body/0000"] = "{"
-    with pytest.raises(JournalError, match="'p'"):
-        Journal(world.store).load()
-
-
-def test_a_plan_without_records_owns_nothing() -> None:
-    world = World()
-    run = Journal(world.store).create(simple_plan(world, {100: 1}), [])
-    assert owned_pins([run], 1) == {} and moved_at([run], 1) == {}
-
-
-@pytest.mark.parametrize("name", ["", "a/b", "-x", "x" * 65, "a b", "ä"])
-def test_a_bad_plan_name_is_refused(name: str) -> None:
-    with pytest.raises(BadInput):
-        check_name(name)

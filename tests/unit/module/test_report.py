@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from wcwidth import wcswidth
 from world import World, plan
 
-from mds_partitioner.act.journal import APPLIED, DONE, KEPT, ROLLED_BACK, SKIPPED, UNDONE, Head, Record, Run
+from mds_partitioner.act.run import APPLIED, DONE, KEPT, ROLLED_BACK, SKIPPED, UNDONE, Head, Record, Run
 from mds_partitioner.errors import Unavailable
 from mds_partitioner.judge.judgement import Judged
 from mds_partitioner.judge.window import Observed
@@ -39,13 +39,13 @@ LONG = "x" * 255
 
 @pytest.mark.parametrize(("state", "said"), [(KEPT, "Kept"), (UNDONE, "Rolled back"), (SKIPPED, "Skipped")])
 def test_nothing_is_in_progress_once_a_rollback_has_ended(state: str, said: str) -> None:
-    run = Run(plan(World(), {100: 1}), Head(state=ROLLED_BACK), {0: Record(state, "-1", 1.0)})
+    run = Run("id", plan(World(), {100: 1}), Head(state=ROLLED_BACK), {0: Record(state, "-1", 1.0)})
     assert progress(run) == 1.0
     assert row_status(run, 0) == said
 
 
 def test_a_row_whose_pin_has_arrived_is_done() -> None:
-    run = Run(plan(World(), {100: 1}), Head(state="done"), {0: Record(APPLIED, "-1", 1.0)})
+    run = Run("id", plan(World(), {100: 1}), Head(state="done"), {0: Record(APPLIED, "-1", 1.0)})
     assert row_status(run, 0) == "Done"
 
 
@@ -79,7 +79,7 @@ def many() -> Plan:
 
 
 def test_a_table_of_2000_subvolumes_shows_the_first_and_counts_the_others() -> None:
-    run = Run(many(), Head(state=DONE), {i: Record(APPLIED, "-1", 1.0) for i in range(40)})
+    run = Run("id", many(), Head(state=DONE), {i: Record(APPLIED, "-1", 1.0) for i in range(40)})
     for text in (run_text(run, HERE, 20), plan_text(run.plan, 20)):
         assert len(text.splitlines()) < 60
         assert "... and 1,980 more" in text and "--top 0" in text
@@ -91,14 +91,14 @@ def test_a_table_of_2000_subvolumes_shows_the_first_and_counts_the_others() -> N
 
 
 def test_top_0_shows_all() -> None:
-    run = Run(many(), Head(), {})
+    run = Run("id", many(), Head(), {})
     assert len([line for line in run_text(run, HERE, 0).splitlines() if "already-there" in line]) == MANY - 40
     assert plan_text(run.plan, 0).count("setfattr") == 40
     assert "more" not in run_text(run, HERE, 0)
 
 
 def test_a_table_fits_a_terminal_however_long_the_names_are() -> None:
-    run = Run(many(), Head(), {})
+    run = Run("id", many(), Head(), {})
     tables = (run_text(run, HERE, 20), plan_text(run.plan, 20).partition("commands:")[0])
     assert max(wcswidth(line) for text in tables for line in text.splitlines()) <= WIDEST
     assert run_value(run, HERE)["subvolumes"][0]["name"] == f"0-{LONG}"
@@ -123,7 +123,7 @@ def test_a_finished_plan_says_how_many_steps_were_skipped_and_why() -> None:
         1: Record(SKIPPED, "", 1.0, "an operator changed it from -1 to 2 after it was planned"),
         2: Record(SKIPPED, "", 1.0, "'/volumes/_nogroup/s2' was deleted or replaced"),
     }
-    run = Run(plan(World(), {100: 1, 101: 1, 102: 1}), Head(state=DONE), records)
+    run = Run("id", plan(World(), {100: 1, 101: 1, 102: 1}), Head(state=DONE), records)
     assert run_line(run) == "plan 'p' on 'cephfs': done, 2 of 3 steps skipped, 100%"
     text = run_text(run, HERE, 20)
     assert "skipped: an operator changed it from -1 to 2" in text and "skipped: '/volumes" in text
@@ -137,16 +137,16 @@ def test_what_is_balanced_by_mask_is_so_once_the_mask_is_set() -> None:
     heavy = replace(made.rows[1], klass="heavy", reason="heavy", new=(0, 1))
     steps = tuple(step for step in made.steps if step.row != 1)
     made = replace(made, rows=(made.rows[0], heavy), steps=steps)
-    before = Run(made, Head(state="running"), {0: Record(APPLIED, "-1", 1.0)})
+    before = Run("id", made, Head(state="running"), {0: Record(APPLIED, "-1", 1.0)})
     assert (row_status(before, 1), row_progress(before, 1)) == ("Ready", 0.0)
     done = Record(APPLIED, "-1", 1.0)
-    after = Run(made, Head(state=DONE), dict.fromkeys(range(3), done))
+    after = Run("id", made, Head(state=DONE), dict.fromkeys(range(3), done))
     assert (row_status(after, 1), row_progress(after, 1)) == ("Balanced by mask", 1.0)
-    assert row_status(Run(replace(made, steps=steps[:1]), Head(state=DONE), {0: done}), 1) == "No step"
+    assert row_status(Run("id", replace(made, steps=steps[:1]), Head(state=DONE), {0: done}), 1) == "No step"
 
 
 def test_ranks_that_nobody_was_asked_for_are_not_made_up() -> None:
-    run = Run(plan(World(), {100: 1}), Head(state="running"), {0: Record(APPLIED, "-1", 1.0)})
+    run = Run("id", plan(World(), {100: 1}), Head(state="running"), {0: Record(APPLIED, "-1", 1.0)})
     assert run_value(run, None)["subvolumes"][0]["current_ranks"] is None
     there = SubtreeMap([Subtree("/volumes/_nogroup/s0", 1, 1, False)], [])
     assert run_value(run, there)["subvolumes"][0]["current_ranks"] == [1]
@@ -158,7 +158,7 @@ def test_a_rank_that_does_not_answer_is_named() -> None:
             assert within == 2.0
             return {"m0": [], "m1": Unavailable("mds.m1 did not answer"), "m2": [], "m3": []}
 
-    run = Run(plan(World(), {100: 1}), Head(state="running"), {0: Record(APPLIED, "-1", 1.0)})
+    run = Run("id", plan(World(), {100: 1}), Head(state="running"), {0: Record(APPLIED, "-1", 1.0)})
     where = subtree_map(Tells(), World().state, ["/volumes/_nogroup/s0"], within=2.0)  # type: ignore[arg-type]
     assert run_value(run, where)["silent_ranks"] == [1]
     assert "rank 1 did not answer" in run_text(run, where, 20)
@@ -182,7 +182,7 @@ def test_an_analysis_of_2000_subvolumes_shows_the_first_and_counts_the_others() 
 def test_a_file_system_without_subvolumes_says_what_to_do() -> None:
     assert directory_table("cephfs", [], 20).startswith("no subvolumes: use")
     nothing = replace(plan(World(), {}), rows=())
-    for text in (plan_text(nothing, 20), run_text(Run(nothing, Head(), {}), HERE, 20)):
+    for text in (plan_text(nothing, 20), run_text(Run("id", nothing, Head(), {}), HERE, 20)):
         assert "no subvolumes" in text and "--directories" in text and "Total" not in text
 
 

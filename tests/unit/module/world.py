@@ -1,15 +1,19 @@
 # SPDX-License-Identifier: LGPL-2.1-or-later
 """A cluster in memory: pins that move directories after a while, a key/value store that can fail."""
 
+import json
 import logging
+import re
 import sys
 from collections.abc import Callable, Collection
 from dataclasses import dataclass, field, replace
 from typing import Any
 
 from mds_partitioner.act.executor import Executor
-from mds_partitioner.act.journal import Journal, Run
-from mds_partitioner.errors import JournalError, NotFound
+from mds_partitioner.act.journal import Journal
+from mds_partitioner.act.run import Run
+from mds_partitioner.clock import Now
+from mds_partitioner.errors import CephError, JournalError, NotFound
 from mds_partitioner.model import FsState, MdsInfo
 from mds_partitioner.options import Settings
 from mds_partitioner.plan.plan import CONFIG_STEP, FS_STEP, MASK_STEP, PIN_STEP, Plan, Prediction, Row, Step
@@ -59,7 +63,7 @@ class Store:
         if self.fail:
             raise JournalError("the mon refused 'config-key set'")
         assert len(value.encode()) <= 64 * 1024, "the mon takes 64 KiB a key"
-        self.world.event(f"put {key}")
+        self.world.event(f"put {_part(key)}")
         self.data[key] = value
 
     def delete(self, key: str) -> None:
@@ -98,20 +102,18 @@ class Mount:
         """ceph.dir.pin."""
         return self._world.directories[self.ino(path)].pin
 
-    def load_and_pin(self, path: str, rank: int) -> None:
-        """Set ceph.dir.pin."""
-        self._world.event(f"pin {path} {rank}")
-        self._world.directories[self.ino(path)].pin = rank
-
     def mask(self, path: str) -> str:
         """ceph.dir.bal.mask."""
         return self._world.directories[self.ino(path)].mask
 
-    def load_and_set(self, path: str, attribute: str, value: str) -> None:
-        """Set ceph.dir.bal.mask."""
-        assert attribute == "ceph.dir.bal.mask"
-        self._world.event(f"mask {path} {value}")
-        self._world.directories[self.ino(path)].mask = value
+    def load_and_set(self, path: str, ino: int, attribute: str, value: str, may: Callable[[], bool]) -> None:
+        """Set ceph.dir.pin or ceph.dir.bal.mask."""
+        assert self.ino(path) == ino and may()
+        kind = {"ceph.dir.pin": "pin", "ceph.dir.bal.mask": "mask"}[attribute]
+        if path in self._world.refused:
+            raise CephError(f"cannot set {attribute} of {path!r}: Operation not permitted")
+        self._world.event(f"{kind} {path} {value}")
+        setattr(self._world.directories[ino], kind, int(value) if kind == "pin" else value)
 
 
 class World:
@@ -135,9 +137,12 @@ class World:
         self.objects: dict[str, str] = {}
         self.options: dict[str, str] = {}
         self.why: str | None = None
+        self.refused: set[str] = set()  # paths whose attributes the MDSs do not let us set
         self.events: list[str] = []
+        self.watch: Callable[[str], None] = lambda text: None  # told of each event
         self.crash_at: int | None = None
         self.lag = lag
+        self.incarnation = self.ticks = 0
         self._moving: dict[int, int] = {}
 
     def event(self, text: str) -> None:
@@ -146,6 +151,7 @@ class World:
             self.crash_at = None
             raise Crash
         self.events.append(text)
+        self.watch(text)
 
     def fs(self, name: str | None) -> FsState:
         """Host.fs."""
@@ -160,12 +166,29 @@ class World:
         return call(Mount(self))
 
     def mon(self, prefix: str, **arguments: str) -> str:
-        """Host.mon: only fs set."""
+        """Host.mon: fs get, fs set."""
+        if prefix == "fs get":
+            return json.dumps({"id": self.state.fscid, "mdsmap": self._mdsmap()})
         assert prefix == "fs set", prefix
         name, value = arguments["var"], arguments["val"]
         self.event(f"set {name} {value}")
         self.state = replace(self.state, **{name: value == "true" if name == "balance_automate" else value})
         return ""
+
+    def _mdsmap(self) -> dict[str, Any]:
+        state = self.state
+        nothing: dict[str, Any] = {"info": {}, "failed": [], "damaged": [], "metadata_pool": 1}
+        return nothing | {
+            "fs_name": state.name,
+            "max_mds": state.max_mds,
+            "in": list(state.ranks_in),
+            "flags_state": {"balance_automate": state.balance_automate},
+            "balancer": state.balancer,
+            "bal_rank_mask": state.bal_rank_mask,
+        }
+
+    def in_flight(self, fscid: int, ino: int) -> None:
+        """Host.in_flight: whatever was given up has ended."""
 
     def mds_option(self, option: str) -> str:
         """Host.mds_option."""
@@ -236,18 +259,25 @@ def _wanted(directory: Directory) -> int:
     return directory.rank if directory.rank in ranks else ranks[0]
 
 
+def _part(key: str) -> str:
+    """A key of a plan without the plan's id and the manager's incarnation."""
+    return re.sub(r"^plan/[^/]+/((?:step/)?[^/]+).*", r"\1", key)
+
+
 class Manager:
     """One manager's memory: lost when it dies."""
 
     def __init__(self, world: World) -> None:
         self.world = world
-        self.journal = Journal(world.store)
-        self.runs = self.journal.load()
+        self.world.incarnation += 1
+        self.journal = Journal(world.store, world.incarnation)
+        self.runs, self.unreadable = self.journal.load()
         self.executor = Executor(world, self.journal, world, lambda fs: world.why, LOG)  # type: ignore[arg-type]
 
     def tick(self, run: Run) -> None:
         """One tick of the mover, then of the MDSs."""
-        self.executor.tick(run, SETTINGS)
+        self.executor.tick(run, SETTINGS, Now(1000.0 + self.world.ticks, float(self.world.ticks)))
+        self.world.ticks += 1
         self.world.pass_time()
 
 

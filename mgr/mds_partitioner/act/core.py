@@ -1,0 +1,251 @@
+# SPDX-License-Identifier: LGPL-2.1-or-later
+"""What to do next about a plan: no I/O, no clock, no thread. ``executor.py`` does what this says.
+
+(none) -> intent -> done           forward; the old value is in the journal before anything changes
+(none) -> skipped                  its directory is gone, or an operator changed the value since
+intent|done -> undoing -> undone   rollback: back to the rank it came from, then the old value
+intent|done -> kept                rollback: an operator changed the value since
+"""
+
+from collections.abc import Collection, Mapping
+from dataclasses import dataclass, replace
+
+from ..model import NO_PIN
+from ..plan.plan import FS_STEP, PIN_STEP, Plan, Step
+from ..plan.ranks import DEFAULT_MASKS
+from .run import (
+    APPLIED,
+    DONE,
+    IN_FORCE,
+    INTENT,
+    KEPT,
+    PAUSED,
+    ROLLED_BACK,
+    ROLLING_BACK,
+    RUNNING,
+    SKIPPED,
+    UNDOING,
+    UNDONE,
+    Head,
+    Record,
+)
+
+
+@dataclass(frozen=True)
+class Seen:
+    """What a step is about, as it is now.
+
+    :ivar value: the present value; None: the directory does not exist any more
+    :ivar gone: in words, why there is no value
+    :ivar arrived: the MDSs follow the value
+    :ivar made: this manager has set the value and was told so
+    :ivar in_doubt: a change of it was given up and may still be made
+    :ivar waited: s since this manager first saw the record in its state, on the steady clock
+    """
+
+    value: str | None
+    gone: str = ""
+    arrived: bool = False
+    made: bool = False
+    in_doubt: bool = False
+    waited: float = 0.0
+
+
+@dataclass(frozen=True)
+class Transition:
+    """First ``record`` is made durable, then ``write`` is set; either may be None."""
+
+    record: Record | None = None
+    write: str | None = None
+
+
+NOTHING = Transition()
+
+
+def same(step: Step, one: str, other: str) -> bool:
+    """Do two values of a step mean the same? The mon writes "every rank" in more than one way."""
+    if one == other:
+        return True
+    return step.kind == FS_STEP and step.target == "bal_rank_mask" and {one, other} <= set(DEFAULT_MASKS)
+
+
+class StepCore:
+    """Decides about one step.
+
+    Invariant, whatever happens between two decisions (a crash, another manager, an operator, a change that
+    fails or comes late):
+
+    1. a value is set only after a record that holds the value it replaces is durable;
+    2. a value that is neither the planned one, nor the one that was replaced, nor the way back between them,
+       is an operator's and is never replaced;
+    3. "done" is recorded only of the planned value, "undone" only of the old value, as it was read back;
+    4. no decision is taken while a change may still be made that was given up.
+    """
+
+    def __init__(self, step: Step, record: Record | None, seen: Seen, now: float, timeout: float) -> None:
+        """:param now: Unix time, s; timeout: how long an arrival is waited for, s."""
+        self._step, self._record, self._seen = step, record, seen
+        self._now, self._timeout = now, timeout
+
+    def forward(self, ranks: Collection[int], force: bool) -> Transition:
+        """Towards the planned value. ``ranks`` exist; ``force``: an operator's value is replaced, too."""
+        step, record, seen = self._step, self._record, self._seen
+        if seen.in_doubt:
+            return NOTHING
+        if record is None:
+            return self._begin(ranks, force)
+        if record.state != INTENT:
+            return NOTHING
+        if seen.value is None:
+            return self._to(SKIPPED, seen.gone)
+        if not same(step, seen.value, step.value):
+            if same(step, seen.value, record.old) and not seen.made:
+                return Transition(write=step.value)
+            return self._to(SKIPPED, f"an operator changed it to {seen.value} while it was under way")
+        if seen.arrived:
+            return self._to(APPLIED)
+        if seen.waited > self._timeout:
+            return self._to(APPLIED, f"set, but the MDSs have not moved it within {self._timeout:g} s")
+        return NOTHING
+
+    def _begin(self, ranks: Collection[int], force: bool) -> Transition:
+        step, seen = self._step, self._seen
+        if step.kind == PIN_STEP and int(step.value) not in (NO_PIN, *ranks):
+            return self._to(SKIPPED, f"rank {step.value} does not exist any more")
+        if seen.value is None:
+            return self._to(SKIPPED, seen.gone)
+        if same(step, seen.value, step.value):
+            return self._to(SKIPPED, f"it is {step.value} already")
+        if not force and not same(step, seen.value, step.expected):
+            why = f"an operator changed it from {step.expected} to {seen.value} after it was planned"
+            return self._to(SKIPPED, why)
+        return Transition(Record(INTENT, seen.value, self._now), step.value)
+
+    def back(self, home: str | None) -> Transition:
+        """Towards the old value. ``home``: the pin that takes it home first, or None."""
+        step, record, seen = self._step, self._record, self._seen
+        if record is None or record.state not in IN_FORCE or seen.in_doubt:
+            return NOTHING
+        if seen.value is None:
+            return self._to(KEPT, seen.gone)
+        if same(step, seen.value, record.old):
+            return self._to(UNDONE)
+        undoing = record.state == UNDOING
+        if same(step, seen.value, step.value):
+            return Transition(None if undoing else Record(UNDOING, record.old, self._now), home or record.old)
+        if undoing and home is not None and seen.value == home:
+            go_on = seen.arrived or seen.waited > self._timeout
+            return Transition(write=record.old) if go_on else NOTHING
+        return self._to(KEPT, f"an operator changed it to {seen.value} since")
+
+    def _to(self, state: str, why: str = "") -> Transition:
+        old = self._record.old if self._record is not None else ""
+        return Transition(Record(state, old, self._now, why))
+
+
+def next_step(
+    plan: Plan,
+    heading: str,
+    records: Mapping[int, Record],
+    tried: Collection[int],
+    troubled: Collection[int],
+    limit: int,
+) -> int | None:
+    """The step to look at next in this tick; None: there is none.
+
+    A later phase begins when the earlier ones have ended, moves under way included; backwards likewise. What
+    is in trouble comes last, and holds up no step of its own phase; backwards no other one either.
+
+    :param tried: steps that were looked at in this tick
+    :param troubled: steps that Ceph did not let us read or set at the last try
+    :param limit: how many may be under way
+    """
+    find = _next_back if heading == ROLLING_BACK else _next_forward
+    found = find(plan, records, tried, troubled, limit, False)
+    return found if found is not None or not troubled else find(plan, records, tried, troubled, limit, True)
+
+
+def _next_forward(
+    plan: Plan,
+    records: Mapping[int, Record],
+    tried: Collection[int],
+    troubled: Collection[int],
+    limit: int,
+    also: bool,
+) -> int | None:
+    steps = plan.steps
+    moving = [i for i in sorted(records) if records[i].state == INTENT]
+    for i in moving:
+        if i not in tried and (also or i not in troubled):
+            return i
+    if sum(i not in troubled for i in moving) >= limit:
+        return None
+    waiting = [i for i in range(len(steps)) if i not in records]
+    phase = min((steps[i].phase for i in (*waiting, *moving)), default=None)
+    ready = (i for i in waiting if steps[i].phase == phase and i not in tried)
+    return next((i for i in ready if also or i not in troubled), None)
+
+
+def _next_back(
+    plan: Plan,
+    records: Mapping[int, Record],
+    tried: Collection[int],
+    troubled: Collection[int],
+    limit: int,
+    also: bool,
+) -> int | None:
+    undo = [i for i in sorted(records, reverse=True) if records[i].state in IN_FORCE]
+    calm = [i for i in undo if i not in troubled]
+    if also:
+        return next((i for i in undo if i in troubled and i not in tried), None)
+    phase = max((plan.steps[i].phase for i in calm), default=None)
+    under_way = sum(records[i].state == UNDOING for i in calm)
+    ready = (i for i in calm if plan.steps[i].phase == phase and i not in tried)
+    return next((i for i in ready if records[i].state == UNDOING or under_way < limit), None)
+
+
+def has_ended(plan: Plan, heading: str, records: Mapping[int, Record]) -> bool:
+    """Is there nothing left to do?"""
+    if heading == ROLLING_BACK:
+        return not any(record.state in IN_FORCE for record in records.values())
+    return len(records) == len(plan.steps) and all(r.state != INTENT for r in records.values())
+
+
+def interrupted(head: Head) -> str:
+    """What a pause now, or one more, goes back to."""
+    return head.resume_to if head.state == PAUSED else head.state
+
+
+def paused(head: Head, why: str) -> Head:
+    """The head of a plan that has to wait for the cluster; an operator's pause stays his."""
+    if head.state == PAUSED and head.by_operator:
+        return head
+    return replace(head, state=PAUSED, why=why, by_operator=False, until=None, resume_to=interrupted(head))
+
+
+def after_tick(
+    head: Head,
+    plan: Plan,
+    records: Mapping[int, Record],
+    troubles: Mapping[int, str],
+    limit: int,
+    now: float,
+) -> Head:
+    """The head after all steps that could be looked at were. ``now``: Unix time, s."""
+    heading = interrupted(head)
+    going = replace(head, state=heading, why="", by_operator=False, until=None)
+    if has_ended(plan, heading, records):
+        state = ROLLED_BACK if heading == ROLLING_BACK else DONE
+        return replace(going, state=state, resume_to=RUNNING, finished=now)
+    under_way = any(r.state in (INTENT, UNDOING) and i not in troubles for i, r in records.items())
+    if troubles and not under_way:
+        left = next_step(plan, heading, records, tuple(troubles), tuple(troubles), limit)
+        if left is None:
+            return paused(replace(going, state=heading), _in_words(plan, troubles))
+    return going
+
+
+def _in_words(plan: Plan, troubles: Mapping[int, str]) -> str:
+    first = min(troubles)
+    more = f" (and {len(troubles) - 1} more)" if len(troubles) > 1 else ""
+    return f"{plan.steps[first].target!r}: {troubles[first]}{more}: it is tried again"

@@ -1,0 +1,157 @@
+# SPDX-License-Identifier: LGPL-2.1-or-later
+"""A plan and how far it got, and what can be asked of plans."""
+
+from collections.abc import Iterable
+from dataclasses import dataclass, field
+
+from ..errors import NotFound
+from ..model import NO_PIN
+from ..plan.plan import FS_STEP, MASK_STEP, PIN_STEP, Plan, Step
+
+# States of a plan.
+READY, RUNNING, PAUSED, STOPPED, DONE = "ready", "running", "paused", "stopped", "done"
+ROLLING_BACK, ROLLED_BACK = "rolling-back", "rolled-back"
+ACTIVE = (RUNNING, PAUSED, ROLLING_BACK)
+
+# States of a step. INTENT and UNDOING are written before the change, the others after it.
+INTENT, APPLIED, SKIPPED, UNDOING, UNDONE, KEPT = "intent", "done", "skipped", "undoing", "undone", "kept"
+IN_FORCE = (INTENT, APPLIED, UNDOING)
+
+
+@dataclass(frozen=True)
+class Head:
+    """The mutable part of a plan. Times in seconds since the Unix epoch."""
+
+    state: str = READY
+    why: str = ""  # why it is paused or ended
+    by_operator: bool = False  # paused by a command, not by a guard
+    until: float | None = None  # end of a pause
+    resume_to: str = RUNNING  # what a pause or a stop interrupted
+    started: float | None = None
+    finished: float | None = None
+
+
+@dataclass(frozen=True)
+class Record:
+    """What was done about one step. ``old`` is the value the step replaced; ``time`` is Unix time, s."""
+
+    state: str
+    old: str
+    time: float
+    why: str = ""
+
+
+@dataclass
+class Memory:
+    """What only this manager knows of a plan; the next one begins anew.
+
+    :ivar halted: an operator said stop or pause; nothing is begun any more, whether that is journaled or not
+    :ivar hold: end of an operator's pause, steady clock, s
+    :ivar made: steps whose value this manager has set and was told so
+    :ivar since: when a step was first seen in its state, steady clock, s
+    :ivar troubles: steps that Ceph did not let it read or set at the last try, and its words
+    """
+
+    halted: bool = False
+    hold: float | None = None
+    made: set[int] = field(default_factory=set)
+    since: dict[int, float] = field(default_factory=dict)
+    troubles: dict[int, str] = field(default_factory=dict)
+
+
+@dataclass(eq=False)
+class Run:
+    """A plan and how far it got; the journal writes every change of it before it is made here."""
+
+    id: str
+    plan: Plan
+    head: Head
+    records: dict[int, Record] = field(default_factory=dict)
+    memory: Memory = field(default_factory=Memory)
+
+    def heading(self) -> str:
+        """RUNNING or ROLLING_BACK: the way it goes, or will go on when its pause or stop is over."""
+        return self.head.resume_to if self.head.state in (PAUSED, STOPPED) else self.head.state
+
+
+def find(runs: Iterable[Run], name: str) -> Run:
+    """The named plan. :raises NotFound: with the names there are."""
+    known = list(runs)
+    for run in known:
+        if run.plan.name == name:
+            return run
+    names = ", ".join(run.plan.name for run in known) or "none"
+    raise NotFound(f"plan '{name}' does not exist (there are: {names})")
+
+
+def paused_by_guard(head: Head) -> bool:
+    """Is it waiting for the cluster, not for the operator?"""
+    return head.state == PAUSED and not head.by_operator
+
+
+def way_home(step: Step, old: str, ranks: Iterable[int]) -> str | None:
+    """The pin that takes a directory home before its old pin, none, is put back; None when not needed."""
+    if step.kind != PIN_STEP or old != str(NO_PIN) or step.home not in ranks:
+        return None
+    return str(step.home) if str(step.home) != step.value else None
+
+
+def in_force(runs: Iterable[Run], fscid: int) -> list[tuple[Run, int, Record]]:
+    """Steps of this file system that were made and not undone, oldest first."""
+    return [
+        (run, i, record)
+        for run in runs
+        if run.plan.fscid == fscid and run.head.state != ROLLED_BACK
+        for i, record in sorted(run.records.items())
+        if record.state in IN_FORCE
+    ]
+
+
+def owned_pins(runs: Iterable[Run], fscid: int) -> dict[int, int]:
+    """The pin that this module last set, by inode number."""
+    return {
+        step.ino: step.home if record.state == UNDOING and step.home >= 0 else int(step.value)
+        for step, record in _steps_in_force(runs, fscid, PIN_STEP)
+    }
+
+
+def owned_masks(runs: Iterable[Run], fscid: int) -> dict[int, str]:
+    """The ``ceph.dir.bal.mask`` that this module last set, by inode number."""
+    return {step.ino: step.value for step, _ in _steps_in_force(runs, fscid, MASK_STEP)}
+
+
+def owned_settings(runs: Iterable[Run], fscid: int) -> dict[str, str]:
+    """The settings of the file system that this module last made, by name."""
+    return {step.target: step.value for step, _ in _steps_in_force(runs, fscid, FS_STEP)}
+
+
+def _steps_in_force(runs: Iterable[Run], fscid: int, kind: str) -> list[tuple[Step, Record]]:
+    found = [(run.plan.steps[i], record) for run, i, record in in_force(runs, fscid)]
+    return [(step, record) for step, record in found if step.kind == kind]
+
+
+def moved_at(runs: Iterable[Run], fscid: int) -> dict[int, float]:
+    """When a directory was last moved by a plan, by the inode number of the row's directory."""
+    moved: dict[int, float] = {}
+    for run in runs:
+        if run.plan.fscid != fscid:
+            continue
+        for i, record in run.records.items():
+            row = run.plan.steps[i].row
+            if row >= 0 and record.state in (INTENT, APPLIED):
+                ino = run.plan.rows[row].ino
+                moved[ino] = max(moved.get(ino, 0.0), record.time)
+    return moved
+
+
+def ended_states(run: Run) -> tuple[str, ...]:
+    """The states of a step that has nothing left to do, in the direction that the plan goes."""
+    back = run.heading() in (ROLLING_BACK, ROLLED_BACK)
+    return (UNDONE, KEPT, SKIPPED) if back else (APPLIED, SKIPPED)
+
+
+def progress(run: Run) -> float:
+    """Part of the steps that have ended, 0 to 1; while rolling back, of those that were made."""
+    back = run.heading() in (ROLLING_BACK, ROLLED_BACK)
+    total = len(run.records) if back else len(run.plan.steps)
+    return sum(r.state in ended_states(run) for r in run.records.values()) / total if total else 1.0

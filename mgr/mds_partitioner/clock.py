@@ -1,0 +1,18 @@
+# SPDX-License-Identifier: LGPL-2.1-or-later
+"""What time it is, in the two ways that matter: for writing it down, and for waiting."""
+
+import time
+from dataclasses import dataclass
+
+
+@dataclass(frozen=True)
+class Now:
+    """One moment. A step of the host's clock changes ``wall`` and never ``steady``."""
+
+    wall: float  # seconds since the Unix epoch: for what is kept and shown
+    steady: float  # monotonic, s: for waits
+
+
+def read() -> Now:
+    """The host's clocks."""
+    return Now(time.time(), time.monotonic())

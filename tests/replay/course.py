@@ -1,0 +1,259 @@
+# SPDX-License-Identifier: LGPL-2.1-or-later
+"""Plays a history from its plans to their rollback and removal, and says what was wrong."""
+
+import logging
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+
+from mds_partitioner.act.run import ACTIVE, DONE, PAUSED, READY, ROLLED_BACK, STOPPED, in_force
+from mds_partitioner.errors import JournalError, PartitionerError
+from mds_partitioner.options import MODULE_OPTIONS, Settings
+from mds_partitioner.partitioner import Partitioner
+from mds_partitioner.plan.ranks import DEFAULT_MASKS
+
+from .ceph import Ceph, Crash
+from .operator import Operator
+from .scenarios import SCENARIOS, Analyzer, Engine, Scenario, build
+from .script import History, Script
+from .world import World
+
+LOG = logging.getLogger("replay")
+LOG.addHandler(logging.NullHandler())
+LOG.propagate = False
+DEFAULTS = Settings(**{option["name"]: option["default"] for option in MODULE_OPTIONS})
+STORMY, CALM = 80, 500  # ticks with and without faults
+HEAL_EVERY = 15  # ticks
+
+
+@dataclass(frozen=True)
+class Outcome:
+    """What came of a history."""
+
+    history: History
+    violations: tuple[str, ...]
+    ios: int
+    pairs: tuple[tuple[tuple[str, str], int], ...]
+
+
+class Course:
+    """One history, one modelled cluster, one manager after the other."""
+
+    def __init__(self, history: History) -> None:
+        self.scenario: Scenario = SCENARIOS[history.scenario]
+        self.world: World = build(self.scenario)
+        self.script = Script(history)
+        self.operator = Operator(self.world, history.seed)
+        self.settings = replace(DEFAULTS, max_moves=history.max_moves, rest_period=0, arrival_timeout=30)
+        self._lag = history.lag
+        self._commanding = False
+        self._manager()
+
+    def play(self) -> Outcome:
+        """From plan to removal."""
+        for fscid in list(self.world.filesystems):
+            self._plan(fscid)
+        for tick in range(STORMY):
+            self._tick()
+            if tick % HEAL_EVERY == HEAL_EVERY - 1:
+                self.operator.heal()
+            if not self.partitioner.active():
+                break
+        self._settle()
+        self._check_done()
+        self._roll_back()
+        self._check_restored()
+        self._forget()
+        violations = tuple(dict.fromkeys(self.world.violations))
+        return Outcome(self.script.history, violations, self.script.count, tuple(self.script.pairs.items()))
+
+    # managers
+
+    def _manager(self) -> None:
+        """A manager becomes active; one that dies in its first moments is followed by another."""
+        while True:
+            self.ceph = Ceph(self.world, self.script)
+            self.ceph.between = self._between
+            analyzer = Analyzer(lambda: self.world)
+            self.partitioner = Partitioner(
+                self.ceph,  # type: ignore[arg-type]
+                Engine(),  # type: ignore[arg-type]
+                analyzer,  # type: ignore[arg-type]
+                lambda: self.settings,
+                lambda event, message, part: None,
+                LOG,
+                self.world.now,
+            )
+            try:
+                self._begin()
+                return
+            except Crash:
+                self.world.incarnation += 1
+
+    def _begin(self) -> None:
+        while True:
+            try:
+                self.partitioner.begin()
+                self._know()
+                return
+            except JournalError:  # as module.serve does: it is tried again
+                self.world.pass_time(self._lag)
+
+    def _know(self) -> None:
+        """The invariants know the plans by their ids."""
+        self.script.plans |= {run.id: run.plan for run in self.partitioner.known()}
+
+    def _replaced(self, crash: Callable[[], None]) -> None:
+        """Do something that the manager may die of; then another one takes over."""
+        try:
+            crash()
+        except Crash:
+            old = self.partitioner
+            self.world.incarnation += 1
+            self._commanding = False
+            self._manager()
+            pending, self.script.pending = self.script.pending, None
+            if pending is not None:
+                pending()
+                old.tick()  # it does not know yet that it was replaced
+
+    def _tick(self) -> None:
+        self._replaced(self.partitioner.tick)
+        self.world.pass_time(self._lag)
+
+    # commands
+
+    def _between(self, label: str) -> None:
+        """What others do just now; a command that would wait for the journal's lock comes a moment later."""
+        if self._commanding or self.partitioner._journal._lock.locked():
+            return
+        while self.script.waiting:
+            action = self.script.waiting.pop(0)
+            if action in ("stop", "pause", "rollback"):
+                self._command(action)
+            else:
+                self.operator.do(action)
+
+    def _command(self, action: str) -> None:
+        run = next(iter(self.partitioner.active()), None)
+        fs = self.ceph.fs_by_id(run.plan.fscid) if run else None
+        if run is None or fs is None:
+            return
+        self._commanding = True
+        try:
+            if action == "rollback":
+                self.world.stopped.discard(fs.fscid)
+                self.partitioner.rollback(fs, run.plan.name)
+            else:
+                self.world.stopped.add(fs.fscid)
+                self.partitioner.stop(fs) if action == "stop" else self.partitioner.pause(fs, None)
+        except PartitionerError:
+            pass
+        finally:
+            self._commanding = False
+
+    def _try(self, command: Callable[[], object]) -> bool:
+        """A command, again and again until it is taken; False: it is refused for good."""
+        for _ in range(20):
+            answered: list[bool] = []
+
+            def once(answered: list[bool] = answered) -> None:
+                command()
+                answered.append(True)
+
+            try:
+                self._replaced(once)
+            except JournalError:
+                continue
+            except PartitionerError:
+                return False
+            if answered:
+                return True
+        return False
+
+    def _plan(self, fscid: int) -> None:
+        def plan() -> None:
+            fs = self.ceph.fs_by_id(fscid)
+            if fs is not None and not self.partitioner.all(fs):
+                s = self.scenario
+                self.partitioner.plan(
+                    fs, name=None, heavy=s.heavy, ranks=None, force=s.operators_pins, to_auth=s.to_auth
+                )
+
+        self._try(plan)
+        self._know()
+        self._try(lambda: self._start(fscid))
+
+    def _start(self, fscid: int) -> None:
+        fs = self.ceph.fs_by_id(fscid)
+        for run in self.partitioner.all(fs) if fs is not None else []:
+            if run.head.state == READY:
+                self.partitioner.start(fs, run.plan.name)  # type: ignore[arg-type]
+
+    # the end
+
+    def _settle(self) -> None:
+        """Nothing goes wrong any more: every plan must end, or be one that the operator holds."""
+        self.script.calm()
+        self.operator.heal()
+        self.ceph.land_all()
+        self.world.stopped.clear()
+        for _ in range(CALM):
+            for run in self.partitioner.active():
+                fs = self.ceph.fs_by_id(run.plan.fscid)
+                if fs is not None and (run.head.by_operator or run.memory.halted):
+                    self._try(lambda fs=fs: self.partitioner.resume(fs))  # type: ignore[misc]
+            if not self.partitioner.active():
+                return
+            self._tick()
+        for run in self.partitioner.active():
+            self.world.violations.append(f"plan {run.plan.name} does not end: {run.head}")
+
+    def _check_done(self) -> None:
+        for run in self.partitioner.known():
+            if run.head.state not in (DONE, STOPPED, ROLLED_BACK, READY):
+                self.world.violations.append(f"plan {run.plan.name} has ended as {run.head.state}")
+            if run.head.state == PAUSED and not run.head.why:
+                self.world.violations.append(f"plan {run.plan.name} does not say what it waits for")
+
+    def _roll_back(self) -> None:
+        for _ in range(CALM):
+            waiting = [run for run in self.partitioner.known() if in_force([run], run.plan.fscid)]
+            if not waiting:
+                return
+            for run in reversed(waiting):
+                fs = self.ceph.fs_by_id(run.plan.fscid)
+                if fs is not None and run.head.state not in ACTIVE:
+                    self._try(lambda fs=fs, run=run: self.partitioner.rollback(fs, run.plan.name))  # type: ignore[misc]
+            self._tick()
+        for run in waiting:
+            self.world.violations.append(f"plan {run.plan.name} is not rolled back: {run.head} {run.records}")
+
+    def _check_restored(self) -> None:
+        for _ in range(self._lag + 2):
+            self._tick()
+        for target, held in self.world.held.items():
+            value = self.world.value(target)
+            if value is None or held.raced:
+                continue
+            allowed = {held.initial, *held.wanted}
+            same = {value, held.initial} <= set(DEFAULT_MASKS)
+            if value not in allowed and not same:
+                self.world.violations.append(f"{target} is {value} after the rollback, not {sorted(allowed)}")
+
+    def _forget(self) -> None:
+        for run in list(self.partitioner.known()):
+            if run.head.state not in ACTIVE:
+                self._try(lambda name=run.plan.name: self.partitioner.remove(name))  # type: ignore[misc]
+        self.world.incarnation += 1
+        self._manager()
+        left = sorted(self.world.store)
+        if left:
+            self.world.violations.append(f"{len(left)} keys are left: {left[:3]}")
+
+
+def play(history: History) -> Outcome:
+    """A history's outcome; an error that nobody handled is a violation, too."""
+    try:
+        return Course(history).play()
+    except (Exception, Crash) as e:
+        return Outcome(history, (f"{type(e).__name__}: {e}",), 0, ())

@@ -1,0 +1,125 @@
+# SPDX-License-Identifier: LGPL-2.1-or-later
+"""The clusters that histories begin with, and what is asked of the module on them."""
+
+import json
+from collections.abc import Callable
+from dataclasses import dataclass
+from functools import cache
+from typing import Any
+
+from mds_partitioner.engine.plan_answer import plan as engine_plan
+from mds_partitioner.judge.judgement import Judged, Judgement
+from mds_partitioner.judge.window import Observed
+from mds_partitioner.model import Directory as Named
+from mds_partitioner.model import FsState
+
+from .world import ROOT, Directory, FileSystem, World
+
+
+@dataclass(frozen=True)
+class Scenario:
+    """File systems with one heavy directory and some light ones, and the plan's options."""
+
+    filesystems: int
+    ranks: int
+    light: int
+    heavy: str  # mask or fanout
+    hooked: bool = False
+    to_auth: bool = False
+    operators_pins: bool = False  # some directories are pinned before; the plan is made with --force
+
+
+SCENARIOS = {
+    "fanout over four ranks": Scenario(1, 4, 5, "fanout"),
+    "fanout, forwarding to the authority": Scenario(1, 3, 4, "fanout", to_auth=True),
+    "a mask for the heavy": Scenario(1, 4, 6, "mask"),
+    "a mask of the directory, with the hook": Scenario(1, 4, 5, "mask", hooked=True),
+    "over an operator's pins": Scenario(1, 4, 6, "fanout", to_auth=True, operators_pins=True),
+    "two file systems": Scenario(2, 3, 4, "fanout"),
+    "two file systems, masks": Scenario(2, 4, 5, "mask"),
+}
+CHILDREN = 6
+
+
+def build(scenario: Scenario) -> World:
+    """The cluster: everything is on rank 0, but what an operator pinned."""
+    return World([_filesystem(i + 1, scenario) for i in range(scenario.filesystems)])
+
+
+def _filesystem(fscid: int, s: Scenario) -> FileSystem:
+    fs = FileSystem(fscid, f"fs{fscid}", s.ranks, s.ranks, hooked=s.hooked)
+    fs.directories[100] = Directory(f"{ROOT}/heavy", rentries=600)
+    for i in range(CHILDREN):
+        fs.directories[110 + i] = Directory(f"{ROOT}/heavy/c{i}", rentries=100)
+    for i in range(s.light):
+        fs.directories[200 + i] = Directory(f"{ROOT}/light{i}", rentries=50)
+    if s.operators_pins:
+        for ino, rank in ((200, 1), (201, 2), (110, 0)):
+            fs.directories[ino].pin = fs.directories[ino].rank = rank
+    return fs
+
+
+def judgement(fs: FileSystem) -> Judgement:
+    """What an analysis would have found: the heavy directory has nine tenths of the load."""
+    subvolumes = [(i, d) for i, d in sorted(fs.directories.items()) if d.path.count("/") == 3]
+    rows = [
+        Judged(
+            Observed(
+                directory=Named(d.path, d.path.rpartition("/")[2], ino),
+                wss=10.0 * d.rentries,
+                requests=9.0 * 50 if d.rentries > 100 else 10.0,
+                rentries=d.rentries,
+                sessions=1,
+                ranks=(d.rank,),
+                pin=d.pin,
+                ephemeral=False,
+                shared=False,
+            ),
+            300.0 if d.rentries > 100 else 20.0,
+            "heavy" if d.rentries > 100 else "light",
+        )
+        for ino, d in subvolumes
+    ]
+    return Judgement(
+        fs=fs.name,
+        epochs=6,
+        imbalance_factor=0.9,
+        cov=1.0,
+        urgency=0.99,
+        triggered=True,
+        capacity=600.0,
+        capacity_source="learned at saturation",
+        ranks=(),
+        directories=tuple(rows),
+        recommended=3,
+        recommended_reason="",
+        cache_limit=4 << 30,
+        unread=0,
+        missing=0,
+    )
+
+
+class Engine:
+    """The engine's plan, in this process; the same question is answered once."""
+
+    def call(self, name: str, arguments: dict[str, Any]) -> dict[str, Any]:
+        """EngineClient.call."""
+        assert name == "plan", name
+        answer: dict[str, Any] = json.loads(_planned(json.dumps(arguments, sort_keys=True)))
+        return answer
+
+
+@cache
+def _planned(arguments: str) -> str:
+    return json.dumps(engine_plan(json.loads(arguments)))
+
+
+class Analyzer:
+    """Has analyzed every file system as it is now."""
+
+    def __init__(self, world: Callable[[], World]) -> None:
+        self._world = world
+
+    def judgement(self, fs: FsState) -> Judgement:
+        """Analyzer.judgement."""
+        return judgement(self._world().filesystems[fs.fscid])

@@ -1,0 +1,110 @@
+# SPDX-License-Identifier: LGPL-2.1-or-later
+"""What goes wrong in a history, and at which I/O: so a history can be replayed, and cut short."""
+
+import json
+import random
+from collections import Counter
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+from mds_partitioner.plan.plan import CONFIG_STEP, FS_STEP, MASK_STEP, PIN_STEP, Plan, Step
+
+from .world import Target
+
+# Faults of an I/O.
+BEFORE, AFTER, FAIL, LOST, LATE = "crash before", "crash after", "fails", "answer lost", "lands late"
+TAKEOVER = "second manager"  # the one that was waiting for the answer lives on for a while
+FAULTS = (BEFORE, AFTER, FAIL, LOST, LATE, TAKEOVER)
+
+# What others do just before an I/O.
+ACTIONS = (
+    *("operator pins", "operator sets", "rename", "remove", "replace", "rank goes", "rank dies"),
+    *("fs renamed", "fs removed", "clock jumps", "unwell", "stop", "pause", "rollback"),
+)
+
+
+@dataclass(frozen=True)
+class History:
+    """One course of events. ``faults`` and ``actions`` by the number of an I/O."""
+
+    seed: int
+    scenario: str
+    lag: int  # ticks until a pin is followed
+    max_moves: int
+    faults: tuple[tuple[int, str], ...]
+    actions: tuple[tuple[int, str], ...]
+
+    def without(self) -> Iterator["History"]:
+        """The same with one event less, for each event."""
+        for i in range(len(self.faults)):
+            yield self._with(self.faults[:i] + self.faults[i + 1 :], self.actions)
+        for i in range(len(self.actions)):
+            yield self._with(self.faults, self.actions[:i] + self.actions[i + 1 :])
+
+    def _with(self, faults: tuple[tuple[int, str], ...], actions: tuple[tuple[int, str], ...]) -> "History":
+        return History(self.seed, self.scenario, self.lag, self.max_moves, faults, actions)
+
+
+def draw(seed: int, scenarios: tuple[str, ...]) -> History:
+    """The history of a seed."""
+    dice = random.Random(seed)
+    scenario = dice.choice(scenarios)
+    span = dice.choice((40, 120, 250))
+    faults = {dice.randrange(span): dice.choice(FAULTS) for _ in range(dice.choice((0, 1, 1, 2, 3, 5)))}
+    actions = {dice.randrange(span): dice.choice(ACTIONS) for _ in range(dice.choice((0, 1, 1, 2, 3)))}
+    return History(
+        seed,
+        scenario,
+        dice.randrange(4),
+        dice.choice((1, 2, 4)),
+        tuple(sorted(faults.items())),
+        tuple(sorted(actions.items())),
+    )
+
+
+@dataclass
+class Script:
+    """Plays a history: counts I/Os and says what happens at each."""
+
+    history: History
+    count: int = 0
+    pending: Callable[[], Any] | None = None  # what a replaced manager had sent and the mon takes later
+    pairs: Counter[tuple[str, str]] = field(default_factory=Counter)  # (transition, fault)
+    plans: dict[str, Plan] = field(default_factory=dict)  # by id, for the invariants
+    waiting: list[str] = field(default_factory=list)  # actions that are due
+
+    def __post_init__(self) -> None:
+        self._faults, self._actions = dict(self.history.faults), dict(self.history.actions)
+
+    def next(self, label: str) -> tuple[int, str]:
+        """The number of this I/O, and its fault, "" for none; what others do now goes to ``waiting``."""
+        at, self.count = self.count, self.count + 1
+        fault, action = self._faults.pop(at, ""), self._actions.pop(at, "")
+        for event in filter(None, (fault, action)):
+            self.pairs[label, event] += 1
+        if action:
+            self.waiting.append(action)
+        return at, fault
+
+    def calm(self) -> None:
+        """From now on nothing goes wrong."""
+        self._faults.clear()
+        self._actions.clear()
+        self.waiting.clear()
+
+    def records(self, store: Mapping[str, str], target: Target) -> Iterator[tuple[Step, dict[str, Any]]]:
+        """The durable records of steps about a target, of whatever manager."""
+        for key, value in store.items():
+            _, id_, kind, *rest = key.split("/")
+            if kind == "step" and id_ in self.plans:
+                step = self.plans[id_].steps[int(rest[0])]
+                if _target(step, self.plans[id_].fscid) == target:
+                    yield step, json.loads(value)
+
+
+def _target(step: Step, fscid: int) -> Target:
+    if step.kind == CONFIG_STEP:
+        return "config", 0, step.target
+    kind = {PIN_STEP: "pin", MASK_STEP: "mask", FS_STEP: "fs"}[step.kind]
+    return kind, fscid, step.target if kind == "fs" else step.ino

@@ -1,0 +1,161 @@
+# SPDX-License-Identifier: LGPL-2.1-or-later
+"""What is in the journal is read back as it was written, whatever was interrupted."""
+
+import itertools
+
+import pytest
+from world import Crash, Manager, World, plan
+
+from mds_partitioner.act.journal import PART, check_name
+from mds_partitioner.act.run import DONE, INTENT, READY, RUNNING, STOPPED, Record, moved_at, owned_pins
+from mds_partitioner.errors import BadInput, Busy, JournalError
+
+ODD = ["/a b", "/quo'te\"", "/new\nline", "/grüße/日本", "/bad\udcff", "/$(x)`y`"]
+
+
+@pytest.mark.parametrize("path", ODD)
+def test_a_plan_survives_whatever_its_path(path: str) -> None:
+    world = World()
+    world.directories[100].path = path
+    run = Manager(world).journal.create(plan(world, {100: 1}), [])
+    (again,) = Manager(world).runs
+    assert again.plan == run.plan
+    assert again.plan.rows[0].path == path
+
+
+def test_a_large_plan_is_kept_in_parts_the_mon_takes() -> None:
+    world = World(directories=1000)
+    run = Manager(world).journal.create(plan(world, dict.fromkeys(world.directories, 1)), [])
+    assert len(run.plan.to_json()) > 3 * PART
+    assert Manager(world).runs[0].plan == run.plan
+
+
+def test_a_creation_that_was_cut_anywhere_leaves_no_plan_and_no_key() -> None:
+    for cut in itertools.count():
+        world = World(directories=400)
+        manager = Manager(world)
+        world.crash_at = cut
+        try:
+            manager.journal.create(plan(world, dict.fromkeys(world.directories, 1)), [])
+            break
+        except Crash:
+            assert len(world.store.data) == cut
+        after = Manager(world)
+        assert (after.runs, after.unreadable, world.store.data) == ([], [], {})
+        # The name can be used again, and the plan is whole.
+        again = after.journal.create(plan(world, {100: 1}), [])
+        assert Manager(world).runs[0].plan == again.plan
+    assert cut >= 3, "a plan of several parts"
+
+
+def test_a_removal_that_was_cut_anywhere_leaves_no_plan_and_no_key() -> None:
+    for cut in itertools.count():
+        world = World()
+        manager = Manager(world)
+        run = manager.journal.create(plan(world, {100: 1}), [])
+        manager.journal.record(run, 0, Record(INTENT, "-1", 1.0))
+        world.crash_at = len(world.events) + cut
+        try:
+            manager.journal.unseal(run.id)
+            manager.journal.sweep(run.id)
+        except Crash:
+            after = Manager(world)
+            assert (len(after.runs), after.unreadable) == (1 if cut == 0 else 0, [])
+            assert cut == 0 or not world.store.data
+            continue
+        assert not world.store.data
+        return
+
+
+def test_what_an_old_plan_left_behind_is_not_read_as_a_part_of_a_new_one_of_its_name() -> None:
+    world = World()
+    manager = Manager(world)
+    old = manager.journal.create(plan(world, {100: 1, 101: 2}), [])
+    manager.journal.record(old, 0, Record(DONE, "-1", 1.0))
+    manager.journal.unseal(old.id)  # and the manager dies
+    fresh = manager.journal.create(plan(world, {100: 1}), [])
+    (run,) = Manager(world).runs
+    assert (run.id, run.head.state, run.records) == (fresh.id, READY, {})
+
+
+@pytest.mark.parametrize(
+    ("part", "value", "said"),
+    [
+        ("body/0000", "{", "not those that were written"),
+        ("body/0000", None, "body/0000"),
+        ("seal", "nonsense", "JSON"),
+        ("step/000007/0000000001", '{"state": "done", "old": "-1", "time": 1.0}', "record of step 7"),
+        ("step/000000/0000000001", '{"strange": 1}', "strange"),
+    ],
+)
+def test_a_plan_that_cannot_be_read_is_put_aside_and_the_others_go_on(
+    part: str, value: str | None, said: str
+) -> None:
+    world = World()
+    manager = Manager(world)
+    bad = manager.journal.create(plan(world, {100: 1}, name="bad"), [])
+    manager.journal.create(plan(world, {101: 2}, name="good"), [])
+    key = f"plan/{bad.id}/{part}"
+    world.store.data.pop(key, None)
+    if value is not None:
+        world.store.data[key] = value
+    before = dict(world.store.data)
+    after = Manager(world)
+    assert [run.plan.name for run in after.runs] == ["good"]
+    (aside,) = after.unreadable
+    assert said in aside.why
+    assert aside.name == ("bad" if part != "seal" else bad.id)
+    assert world.store.data == before, "nothing of it is thrown away"
+
+
+def test_what_a_replaced_manager_writes_late_is_not_read() -> None:
+    world = World()
+    old = Manager(world)
+    run = old.journal.create(plan(world, {100: 1}), [])
+    old.journal.head(run, state=RUNNING)
+    new = Manager(world)
+    (mine,) = new.runs
+    new.journal.head(mine, state=STOPPED)
+    old.journal.head(run, state=DONE)
+    old.journal.record(run, 0, Record(DONE, "-1", 1.0))
+    new.journal.record(mine, 0, Record(INTENT, "-1", 2.0))
+    (read,) = Manager(world).runs
+    assert (read.head.state, read.records[0].state) == (STOPPED, INTENT)
+
+
+def test_a_creation_whose_last_answer_was_lost_does_not_take_the_name() -> None:
+    world = World()
+    manager = Manager(world)
+    manager.journal.create(plan(world, {100: 1}), [])
+    lost = dict(world.store.data)  # the mon had taken it, and its removal failed, too
+    world.store.data.clear()
+    second = manager.journal.create(plan(world, {100: 2}), [])
+    world.store.data |= lost
+    assert [run.id for run in Manager(world).runs] == [second.id]
+
+
+def test_a_plan_that_the_mon_refuses_leaves_nothing() -> None:
+    world = World()
+    manager = Manager(world)
+    world.store.fail = True
+    with pytest.raises(JournalError):
+        manager.journal.create(plan(world, {100: 1}), [])
+    assert not world.store.data
+
+
+def test_a_name_that_is_taken_is_refused() -> None:
+    world = World()
+    with pytest.raises(Busy, match="'p' exists already"):
+        Manager(world).journal.create(plan(world, {100: 1}), ["p"])
+
+
+def test_a_plan_without_records_owns_nothing() -> None:
+    world = World()
+    run = Manager(world).journal.create(plan(world, {100: 1}), [])
+    assert owned_pins([run], 1) == {} and moved_at([run], 1) == {}
+
+
+@pytest.mark.parametrize("name", ["", "a/b", "-x", "x" * 65, "a b", "ä"])
+def test_a_bad_plan_name_is_refused(name: str) -> None:
+    with pytest.raises(BadInput):
+        check_name(name)
