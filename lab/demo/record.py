@@ -25,8 +25,8 @@ class Moment:
 
     t: float
     ranks: tuple[RankMoment, ...]
-    factor: float
-    """IF as the module saw it then, with the capacity it knew then."""
+    factor: float | None
+    """IF as the module saw it then, with the capacity it knew then; None: it knew none."""
 
     @property
     def loads(self) -> list[float]:
@@ -40,7 +40,7 @@ def moment(t: float, answer: dict[str, Any]) -> Moment:
     return Moment(
         t,
         tuple(RankMoment(float(r["requests"]), float(r["latency"]), int(r["inodes"])) for r in ranks),
-        float(answer["imbalance_factor"]),
+        answer["imbalance_factor"],
     )
 
 

@@ -135,8 +135,10 @@ def _analyze(lab: Lab, telling: Telling, watch: Watch, record: Record) -> dict[s
 
 
 def _capacity(analysis: dict[str, Any]) -> Capacity:
-    result = analysis["result"]
-    return Capacity(float(result["capacity"]), str(result["capacity_source"]))
+    found = analysis["result"]["capacity"]
+    if found["value"] is None:
+        raise LabError("the module did not see that rank 0 is saturated, so there is no capacity to judge by")
+    return Capacity(float(found["value"]), str(found["source"]))
 
 
 def _partition(

@@ -12,6 +12,7 @@ from rich.text import Text
 
 from lab.api import Lab
 from lab.demo import module
+from lab.demo.factor import THRESHOLD
 from lab.demo.record import Moment, Record, Span, moment
 
 _TICK_S = 0.5
@@ -37,6 +38,10 @@ def for_seconds(seconds: float, what: str) -> News:
         return f"{what}, {left:.0f} s left", left == 0.0
 
     return news
+
+
+def _factor(moment: Moment) -> str:
+    return "unknown" if moment.factor is None else f"{moment.factor:.3f}"
 
 
 class Watch:
@@ -86,7 +91,7 @@ class Watch:
         last = self._record.moments[-1]
         loads = "  ".join(f"{rank}:{load:5.0f}" for rank, load in enumerate(last.loads))
         return (
-            f"         IF {last.factor:.3f}   clients {self._throughput():5.0f} op/s   req/s by rank {loads}"
+            f"         IF {_factor(last)}   clients {self._throughput():5.0f} op/s   req/s by rank {loads}"
             f"   {text}"
         )
 
@@ -114,7 +119,7 @@ class Watch:
     def _headline(self, last: Moment) -> Text:
         return Text.assemble(
             "imbalance factor ",
-            (f"{last.factor:.3f}", "bold red" if last.factor > 0.075 else "bold green"),
+            (_factor(last), "bold red" if (last.factor or 0.0) > THRESHOLD else "bold green"),
             "   clients together ",
             (f"{self._throughput():,.0f} op/s", "bold"),
         )

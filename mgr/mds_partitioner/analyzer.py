@@ -1,37 +1,39 @@
 # SPDX-License-Identifier: LGPL-2.1-or-later
-"""Runs analyses: at most one a file system, sampled in a thread of its own, begun again after a fail-over."""
+"""Runs analyses: at most one a file system, sampled in a thread of its own. One that ran when the last
+manager died is begun anew."""
 
 import json
 import logging
 import threading
 import time
 from collections.abc import Callable, Sequence
-from typing import Any
 
-from .engine_client import EngineClient
 from .errors import BadInput, Busy, NotFound, PartitionerError
 from .host import Host
-from .judge.analysis import FAILED, RUNNING, STOPPED, Analysis
-from .judge.judgement import Judgement, judge, rank_arguments
+from .judge.analysis import FAILED, FINISHED, RUNNING, STOPPED, Analysis, Sampling
+from .judge.history import History
+from .judge.judgement import Judgement, judge
+from .judge.verdict import Engine
 from .judge.window import WindowSummary
-from .model import FsState, RankSample
+from .model import FsState, Observation
 from .observe.directories import named
 from .observe.observer import Observer
-from .observe.ranks import observe_ranks
 from .options import Settings
-from .plan.hints import mask_of
+from .ranks import Ranks
 
 LONGEST = 7 * 24 * 3600  # s
+BEGUN_ANEW = "begun anew by another manager: what its predecessor had sampled is lost"
 
 
 class Analyzer:
     """The analyses of all file systems."""
 
     def __init__(
-        self, host: Host, engine: EngineClient, settings: Callable[[], Settings], log: logging.Logger
+        self, host: Host, engine: Engine, ranks: Ranks, settings: Callable[[], Settings], log: logging.Logger
     ) -> None:
-        self._host, self._engine, self._settings, self._log = host, engine, settings, log
+        self._host, self._engine, self._ranks, self._settings, self._log = host, engine, ranks, settings, log
         self._analyses: dict[int, Analysis] = {}
+        self._samplings: dict[int, Sampling] = {}  # of those that run
         self._lock = threading.Lock()
         self._wake = threading.Event()
         self._ended = False
@@ -40,11 +42,12 @@ class Analyzer:
     def begin(self) -> None:
         """Start sampling; analyses that ran when the last manager died begin anew."""
         for key, value in self._host.store.items("analysis/").items():
-            wanted = json.loads(value)
-            try:
-                self._start(self._host.fs(wanted["fs"]), wanted["duration"], wanted["directories"])
-            except NotFound:
+            fs = self._host.fs_by_id(int(key.removeprefix("analysis/")))
+            if fs is None:
                 self._host.store.delete(key)
+                continue
+            wanted = json.loads(value)
+            self._start(fs, wanted["duration"], wanted["directories"], BEGUN_ANEW)
         self._thread.start()
 
     def shutdown(self) -> None:
@@ -68,7 +71,7 @@ class Analyzer:
         with self._lock:
             running = self._analyses.get(fs.fscid)
             if running is not None and running.state == RUNNING:
-                raise Busy(f"'{fs.name}' is being analyzed ({running.progress():.0%}); stop that one first")
+                raise Busy(f"'{fs.name}' is being analyzed ({_percent(running)}); stop that one first")
         if directories:
             self._host.on_fs(fs, lambda mount: named(mount, directories))
         wanted = {"fs": fs.name, "duration": seconds, "directories": list(directories)}
@@ -78,9 +81,11 @@ class Analyzer:
     def stop(self, fs: FsState) -> Analysis:
         """End an analysis now, judging what was sampled. Stopping an ended one is fine."""
         analysis = self.get(fs)
-        if analysis.state == RUNNING:
+        with self._lock:
+            sampling = self._samplings.pop(fs.fscid, None)
+        if sampling is not None:
             analysis.state = STOPPED
-            analysis.finish(self._settings(), STOPPED)
+            sampling.finish(self._settings(), STOPPED, time.time())
             self._host.store.delete(f"analysis/{fs.fscid}")
         return analysis
 
@@ -97,79 +102,71 @@ class Analyzer:
         """What the newest finished analysis found. :raises Busy: it is not finished."""
         analysis = self.get(fs)
         if analysis.state == RUNNING:
-            raise Busy(f"the analysis of '{fs.name}' is at {analysis.progress():.0%}: wait for it or stop it")
+            raise Busy(f"the analysis of '{fs.name}' is at {_percent(analysis)}: wait for it or stop it")
         if analysis.judgement is None:
             raise NotFound(f"the analysis of '{fs.name}' {analysis.state}: {analysis.problem or 'no epoch'}")
         return analysis.judgement
 
-    def imbalance(
-        self, fs: FsState, before: Sequence[tuple[RankSample, ...]] = ()
-    ) -> tuple[dict[str, Any], tuple[RankSample, ...]]:
-        """The engine's judgement of this moment, and the ranks' samples.
-
-        :param before: samples of earlier epochs, oldest first, which the forecast needs
-        """
-        settings = self._settings()
-        samples = observe_ranks(self._host, fs, settings.epoch)
-        names = [s.name for s in samples]
-        epochs = [*(epoch for epoch in before if [s.name for s in epoch] == names), samples]
-        series = {row[-1].rank: row for row in zip(*epochs, strict=True)}
-        arguments = rank_arguments(series, settings, self.learned(fs.fscid), mask_of(fs))
-        return self._engine.call("judge", arguments), samples
-
-    def _start(self, fs: FsState, duration: int, directories: Sequence[str]) -> Analysis:
+    def _start(self, fs: FsState, duration: int, directories: Sequence[str], note: str = "") -> Analysis:
         observer = Observer(self._host, fs.name, directories)
 
-        def judge_window(window: WindowSummary, settings: Settings) -> Judgement:
-            return self._judge(fs, window, settings)
+        def observe(settings: Settings, now: float) -> tuple[Observation, History]:
+            history = self._ranks.history(self._host.fs(fs.name), now)
+            return observer.observe(settings, history.latest), history
 
-        analysis = Analysis(fs.name, duration, observer.observe, observer.facts, judge_window)
+        def judge_window(window: WindowSummary, settings: Settings) -> Judgement:
+            limit = int(self._host.config("mds_cache_memory_limit"))
+            return judge(window, settings, limit, self._ranks.learned(fs.fscid), self._engine)
+
+        analysis = Analysis(fs.name, duration, time.monotonic(), note=note)
         with self._lock:
             self._analyses[fs.fscid] = analysis
+            self._samplings[fs.fscid] = Sampling(analysis, observe, observer.facts, judge_window)
         self._wake.set()
         return analysis
-
-    def _judge(self, fs: FsState, window: WindowSummary, settings: Settings) -> Judgement:
-        limit = int(self._host.config("mds_cache_memory_limit"))
-        found = judge(window, settings, limit, self.learned(fs.fscid), self._engine.call)
-        if found.learned_capacity is not None:
-            self.learn(fs.fscid, found.learned_capacity)
-        return found
-
-    def learn(self, fscid: int, capacity: float) -> None:
-        """Remember the capacity of a file system's ranks, req/s."""
-        self._host.store.put(f"capacity/{fscid}", str(capacity))
-
-    def learned(self, fscid: int) -> float | None:
-        """The capacity that saturated ranks taught, req/s."""
-        value = self._host.store.items(f"capacity/{fscid}").get(f"capacity/{fscid}")
-        return None if value is None else float(value)
 
     def _sample(self) -> None:
         while not self._ended:
             started = time.monotonic()
             settings = self._settings()
-            for fscid, analysis in list(self._analyses.items()):
-                if analysis.state == RUNNING:
-                    self._step(fscid, analysis, settings)
+            for fscid, sampling in list(self._samplings.items()):
+                self._step(fscid, sampling, settings)
             left = settings.epoch - (time.monotonic() - started)
-            running = any(a.state == RUNNING for a in self._analyses.values())
-            self._wake.wait(max(0.1, left) if running else None)
+            self._wake.wait(max(0.1, left) if self._samplings else None)
             self._wake.clear()
 
-    def _step(self, fscid: int, analysis: Analysis, settings: Settings) -> None:
+    def _step(self, fscid: int, sampling: Sampling, settings: Settings) -> None:
+        analysis = sampling.analysis
         try:
-            analysis.step(settings)
+            if sampling.step(settings, time.monotonic()):
+                self._finish(fscid, sampling, settings)
         except PartitionerError as e:
             self._log.warning("analysis of %s: %s", analysis.fs, e)
             analysis.problem = str(e)
         except Exception as e:  # the sampling thread must outlive whatever a release's answer looks like
             self._log.exception("analysis of %s", analysis.fs)
             analysis.problem = f"{type(e).__name__}: {e}"
-        if analysis.progress() >= 1 and analysis.state == RUNNING and analysis.problem:
+        if analysis.problem and analysis.state == RUNNING and analysis.progress(time.monotonic()) >= 1:
             analysis.state = FAILED
         if analysis.state != RUNNING:
-            try:
-                self._host.store.delete(f"analysis/{fscid}")
-            except PartitionerError as e:
-                self._log.warning("analysis of %s: %s", analysis.fs, e)
+            self._forget(fscid, sampling)
+
+    def _finish(self, fscid: int, sampling: Sampling, settings: Settings) -> None:
+        with self._lock:
+            if self._samplings.get(fscid) is not sampling:
+                return  # stopped meanwhile
+        sampling.finish(settings, FINISHED, time.time())
+
+    def _forget(self, fscid: int, sampling: Sampling) -> None:
+        with self._lock:
+            if self._samplings.get(fscid) is not sampling:
+                return
+            del self._samplings[fscid]
+        try:
+            self._host.store.delete(f"analysis/{fscid}")
+        except PartitionerError as e:
+            self._log.warning("analysis of %s: %s", sampling.analysis.fs, e)
+
+
+def _percent(analysis: Analysis) -> str:
+    return f"{analysis.progress(time.monotonic()):.0%}"

@@ -5,30 +5,30 @@ import logging
 import threading
 import time
 from collections import deque
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from dataclasses import replace
-from typing import Any
 
 from . import policies
 from .act import switch as switching
 from .act.switch import ON, TURNING_OFF, TURNING_ON, Switch
-from .analyzer import Analyzer
 from .engine_client import EngineClient
 from .errors import BadInput, Busy, NotFound, NotPermitted, PartitionerError, Unavailable
 from .host import Host
-from .judge.judgement import rank_arguments
+from .judge.verdict import Verdict
 from .model import FsState
 from .observe.beats import Beat, fallbacks, last_beat
-from .observe.ranks import observe_ranks, silence
+from .observe.ranks import silence
 from .options import Settings
-from .plan.hints import PREFIX, Hints, differ, growth, make_hints, mask_of, policy_object
+from .plan.hints import PREFIX, Hints, differ, growth, make_hints, policy_object
+from .ranks import Ranks
 from .sandbox.decide import Metrics, decide
 from .sandbox.errors import PolicyError, SandboxError
 from .sandbox.vet import vet
-from .verify.decisions import REMEMBERED, WINDOW, Decision, Watch
+from .verify.decisions import REMEMBERED, Decision, Watch
 from .verify.guards import SILENT_AFTER, why_wait
 
 FALLBACK_EPOCHS = 3  # how long a fallback is told
+FORECAST_FROM = 4  # epochs, before a forecast is worth telling
 
 
 class Balancer:
@@ -38,13 +38,13 @@ class Balancer:
         self,
         host: Host,
         engine: EngineClient,
-        analyzer: Analyzer,
+        ranks: Ranks,
         settings: Callable[[], Settings],
         busy: Callable[[FsState], str | None],
         log: logging.Logger,
     ) -> None:
         """``busy`` names the plan that is being executed on a file system, or None."""
-        self._host, self._engine, self._analyzer = host, engine, analyzer
+        self._host, self._engine, self._ranks = host, engine, ranks
         self._settings, self._busy, self._log = settings, busy, log
         self._switches: dict[int, Switch] | None = None
         self._watches: dict[int, Watch] = {}
@@ -160,27 +160,17 @@ class Balancer:
             self._refresh(fs, switch, watch, settings)
 
     def _observe(self, fs: FsState, switch: Switch, watch: Watch, settings: Settings) -> None:
-        samples = observe_ranks(self._host, fs, settings.epoch)
-        if watch.samples and [s.name for s in watch.samples[-1]] != [s.name for s in samples]:
-            watch.samples.clear()  # another set of ranks, or another MDS: no series to go on with
-        watch.samples.append(samples)
-        for s in samples:
+        now = time.monotonic()
+        watch.verdict = self._ranks.judge(fs, now)
+        watch.history = self._ranks.history(fs, now)
+        for s in watch.history.latest:
             watch.moved.setdefault(s.rank, (s.exported_total, s.imported_total))
-        watch.judged = self._judge(fs, watch, settings)
         recent = time.time() - FALLBACK_EPOCHS * settings.epoch
         watch.fallbacks = fallbacks(self._host, frozenset(switch.objects), max(recent, switch.started))
         beat = last_beat(self._host, fs)
         if beat is not None and _rates(beat) != _rates(watch.beat):
             watch.beat = beat
             self._remember(switch, watch, beat)
-
-    def _judge(self, fs: FsState, watch: Watch, settings: Settings) -> Mapping[str, Any]:
-        series = {s.rank: [row[i] for row in watch.samples] for i, s in enumerate(watch.samples[-1])}
-        arguments = rank_arguments(series, settings, self._analyzer.learned(fs.fscid), mask_of(fs))
-        judged = self._engine.call("judge", arguments)
-        if judged["capacity"]["source"].startswith("learned at"):
-            self._analyzer.learn(fs.fscid, float(judged["capacity"]["value"]))
-        return judged
 
     def _remember(self, switch: Switch, watch: Watch, beat: Beat) -> None:
         _, content = policy_object(switch.policy, switch.hints, self._source(switch))
@@ -194,7 +184,8 @@ class Balancer:
             watch.decisions.setdefault(rank, deque(maxlen=REMEMBERED)).append(decision)
 
     def _refresh(self, fs: FsState, switch: Switch, watch: Watch, settings: Settings) -> None:
-        wanted = self._wanted(fs, switch, watch, settings)
+        assert watch.verdict is not None
+        wanted = self._wanted(fs, watch, watch.verdict, settings)
         if not differ(switch.hints, wanted, settings.hint_dead_band):
             return
         if time.time() - switch.pushed < settings.hint_interval:
@@ -203,11 +194,11 @@ class Balancer:
             if self._known().get(fs.fscid) is switch:
                 self._push(switch, wanted)
 
-    def _wanted(self, fs: FsState, switch: Switch, watch: Watch, settings: Settings) -> Hints:
-        hints = make_hints(fs, settings, float(watch.judged["capacity"]["value"]), self._resting(fs))
-        if len(watch.samples) < WINDOW // 2 or list(fs.ranks_in) != list(range(len(fs.ranks_in))):
+    def _wanted(self, fs: FsState, watch: Watch, verdict: Verdict, settings: Settings) -> Hints:
+        hints = make_hints(fs, settings, verdict.capacity.value, self._resting(fs))
+        if len(watch.history.epochs) < FORECAST_FROM or list(fs.ranks_in) != list(range(len(fs.ranks_in))):
             return hints
-        expected = growth(watch.judged["loads"], watch.judged["forecast"], settings.hint_dead_band)
+        expected = growth(verdict.loads, verdict.forecast, settings.hint_dead_band)
         return replace(hints, growth=expected, expires=int(time.time()) + 2 * settings.hint_interval)
 
     def _push(self, switch: Switch, hints: Hints) -> Switch:
@@ -234,9 +225,8 @@ class Balancer:
         except SandboxError as e:
             raise Unavailable(f"the policy was not put in force: {e}") from e
 
-    def _capacity(self, fs: FsState) -> float:
-        judged, _ = self._analyzer.imbalance(fs)
-        return float(judged["capacity"]["value"])
+    def _capacity(self, fs: FsState) -> float | None:
+        return self._ranks.judge(fs, time.monotonic()).capacity.value
 
     def _resting(self, fs: FsState) -> list[int]:
         quiet = silence(self._host, fs, time.time())

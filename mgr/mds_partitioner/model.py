@@ -46,7 +46,6 @@ class RankSample:
     name: str
     requests: float  # req/s
     latency: float  # mean reply latency, s
-    queue: int | None  # messages waiting in the dispatch queue; None: the MDS did not answer
     inodes: int
     caps: int
     sessions: int
@@ -56,6 +55,8 @@ class RankSample:
     rss: int  # bytes
     exported_total: int = 0  # inodes since the MDS started
     imported_total: int = 0
+    quickest: float = 0.0  # mean latency of the quickest of its common kinds of requests, s
+    fetches: float = 0.0  # directory fetches/s from the metadata pool
 
 
 @dataclass(frozen=True)
@@ -112,11 +113,9 @@ class SubtreeSample:
 
 
 @dataclass(frozen=True)
-class Snapshot:
-    """One epoch's observation of one file system."""
+class Observation:
+    """The directories of one file system in one epoch."""
 
     fs: str
-    time: float  # seconds since the Unix epoch
-    ranks: tuple[RankSample, ...]
     directories: tuple[SubtreeSample, ...]
     missing: tuple[int, ...] = field(default=())  # ranks whose sessions could not be read

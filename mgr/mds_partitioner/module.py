@@ -4,6 +4,7 @@
 import importlib.util
 import shutil
 import threading
+import time
 from collections.abc import Callable
 from typing import Any, ClassVar
 
@@ -30,6 +31,7 @@ from .monitor.server import Endpoint
 from .monitor.service import MOVE, Monitor
 from .options import MODULE_OPTIONS, Settings
 from .partitioner import Partitioner
+from .ranks import Ranks
 
 NEEDED = {"cephfs": "python3-cephfs", "yaml": "python3-yaml", "prettytable": "python3-prettytable"}
 NEEDED |= {"cheroot": "python3-cheroot", "prometheus_client": "python3-prometheus-client"}
@@ -53,15 +55,16 @@ class Module(OverviewCommands, AnalyzeCommands, PartitionCommands, BalanceComman
         self.desk = Desk()
         self.engine = EngineClient(self.settings, self.log)
         self.host = Host(self, self.settings().tell_concurrency)
-        self.analyzer = Analyzer(self.host, self.engine, self.settings, self.log)
+        self.ranks = Ranks(self.host, self.engine.call, self.settings, self.log)
+        self.analyzer = Analyzer(self.host, self.engine.call, self.ranks, self.settings, self.log)
         self.partitioner = Partitioner(
             self.host, self.engine, self.analyzer, self.settings, self._progress, self.log
         )
         self.balancer = Balancer(
-            self.host, self.engine, self.analyzer, self.settings, self.partitioner.executing, self.log
+            self.host, self.engine, self.ranks, self.settings, self.partitioner.executing, self.log
         )
         self.monitor = Monitor(
-            *(self.host, self.engine, self.analyzer, self.partitioner),
+            *(self.host, self.ranks, self.analyzer, self.partitioner),
             lambda: (self.settings(), MonitorSettings.read(self)),
             self._publish,
             self.log,
@@ -79,6 +82,7 @@ class Module(OverviewCommands, AnalyzeCommands, PartitionCommands, BalanceComman
         self._loops = (
             self._loop("mover", self.partitioner.begin, self._move),
             self._loop("balancer", self.balancer.begin, self._balance),
+            self._loop("capacities", lambda: self.ranks.begin(time.monotonic()), lambda: None),
             self._loop("analyzer", self.analyzer.begin, lambda: None),
             self._loop("health checks", lambda: None, self._tell_health),
         )

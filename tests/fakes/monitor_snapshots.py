@@ -4,13 +4,13 @@
 import math
 from dataclasses import replace
 
+from verdicts import UNKNOWN, verdict
+
 from mds_partitioner.monitor.state import (
     EXPORTER,
     IMPORTER,
     AnalysisState,
     FsSample,
-    Judged,
-    Move,
     PlanState,
     Point,
     RankState,
@@ -49,12 +49,6 @@ def rank(number: int, load: float, role: str = IMPORTER) -> RankState:
     )
 
 
-def judged(factor: float = 0.83, uneven_epochs: int = 12) -> Judged:
-    """A judgement with all load on rank 0."""
-    moves = (Move(0, 1, 120.0), Move(0, 2, 150.0), Move(0, 3, 163.0))
-    return Judged(factor, 0.075, 0.97, 1.7, 640.0, "learned at saturation", moves, uneven_epochs)
-
-
 def subvolume(name: str, workload: float = 10.0) -> SubvolumeState:
     """A row of the table."""
     return SubvolumeState(name, "light", workload, 3.0, 40.0, (0, 1))
@@ -71,7 +65,7 @@ def uneven(names: tuple[str, ...] = ("heavy-1", "heavy-2")) -> FsSample:
     history = tuple(Point(NOW - 10 * i, 0.5 + 0.4 * math.sin(i / 20)) for i in range(300, -1, -1))
     top = tuple(subvolume(name, 100.0 - i) for i, name in enumerate(names))
     analysis = AnalysisState(NOW - 300, 3, "for the load", 24, top)
-    return FsSample("cephfs", NOW, ranks, judged(), plan(), analysis, history)
+    return FsSample("cephfs", NOW, ranks, verdict(), 12, plan(), analysis, history)
 
 
 def snapshot(sample: FsSample | None = None) -> Snapshot:
@@ -82,7 +76,15 @@ def snapshot(sample: FsSample | None = None) -> Snapshot:
     )
 
 
+def unsettled() -> Snapshot:
+    """Uneven, and no rank was seen saturated."""
+    ranks = tuple(replace(rank, saturated=False) for rank in uneven().ranks)
+    analysis = AnalysisState(NOW - 300, None, "the capacity of a rank is not known", 24, ())
+    open_ = replace(uneven(), ranks=ranks, verdict=verdict(None, UNKNOWN, saturated=()), uneven_epochs=0)
+    return snapshot(replace(open_, analysis=analysis))
+
+
 def broken() -> Snapshot:
     """The engine gave no judgement."""
-    blind = replace(uneven(), judged=None)
+    blind = replace(uneven(), verdict=None)
     return replace(snapshot(blind), engine_problem="the engine failed at 'judge': no answer within 60 s")

@@ -2,6 +2,7 @@
 """The ``analyze`` commands."""
 
 import json
+import time
 from typing import Optional
 
 from ..errors import BadInput
@@ -28,7 +29,7 @@ class AnalyzeCommands(Services):
         said = (
             f"analyzing '{found.name}' for {analysis.duration} s; see 'ceph mds_partitioner analyze status'"
         )
-        return Answer(analysis_value(analysis), said)
+        return Answer(analysis_value(analysis, time.monotonic()), said)
 
     @reads("analyze status")
     def analyze_status(self, fs: Optional[str] = None, format: str = "table", top: int = TOP) -> Answer:
@@ -42,7 +43,8 @@ class AnalyzeCommands(Services):
 
 
 def _shown(analysis: Analysis, top: int) -> Answer:
-    return Answer(analysis_value(analysis), analysis_text(analysis, top))
+    now = time.monotonic()
+    return Answer(analysis_value(analysis, now), analysis_text(analysis, now, top))
 
 
 def parse_directories(text: str | None) -> list[str]:

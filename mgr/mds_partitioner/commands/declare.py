@@ -20,6 +20,7 @@ from ..errors import PartitionerError
 from ..host import Host
 from ..monitor.service import Monitor
 from ..partitioner import Partitioner
+from ..ranks import Ranks
 from ..report.text import DEFAULT_FORMAT, TOP, check_format, check_top, render
 
 
@@ -29,6 +30,7 @@ class Services:
     desk: Desk
     host: Host
     analyzer: Analyzer
+    ranks: Ranks
     partitioner: Partitioner
     balancer: Balancer
     monitor: Monitor

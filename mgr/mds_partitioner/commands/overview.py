@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: LGPL-2.1-or-later
 """``status`` and ``imbalance``."""
 
+import time
 from typing import Optional
 
 from ..errors import NotFound
@@ -25,7 +26,7 @@ class OverviewCommands(Services):
     def _overview(self, fs: FsState) -> dict[str, object]:
         try:
             analysis = self.analyzer.get(fs)
-            analyzed = f"{analysis.state} {analysis.progress():.0%}"
+            analyzed = f"{analysis.state} {analysis.progress(time.monotonic()):.0%}"
         except NotFound:
             analyzed = "none"
         runs = self.partitioner.all(fs)
@@ -42,5 +43,6 @@ class OverviewCommands(Services):
     def show_imbalance(self, fs: Optional[str] = None, format: str = "table") -> Answer:
         """Show the imbalance factor of this moment, each rank's load, and what Lunule would move"""
         found = self.host.fs(fs)
-        judged, samples = self.analyzer.imbalance(found, self.monitor.recent(found))
-        return Answer(report.value(judged, samples), report.text(judged, samples))
+        now = time.monotonic()
+        verdict, samples = self.ranks.judge(found, now), self.ranks.history(found, now).latest
+        return Answer(report.value(verdict, samples), report.text(verdict, samples))

@@ -4,8 +4,9 @@
 from dataclasses import asdict
 
 from .classes import classes, fair_share
-from .inputs import Args, Json, check_names, columns, mapping, number
-from .judge import NAMES, judge_loads, read_window
+from .errors import BadInputError
+from .inputs import Args, Json, amounts, check_names, columns, mapping, number, required
+from .judge import NAMES, judge_loads, read_request
 from .recommend import recommend
 from .saturation import saturated_ranks
 from .workload import workload
@@ -14,27 +15,29 @@ COLUMNS = ("wss", "reqs", "rentries")
 
 
 def analyze(args: Args) -> dict[str, Json]:
-    """Judge the mean load of each rank over the window (the forecast still reads the whole series).
+    """Judge ``mean_loads``, each rank's mean over the analysis, req/s; the series are of its last epochs.
 
     The fair share is over the ranks within the mask, or all without one.
     """
-    check_names(args, (*NAMES, "subvolumes", "cache_limit_bytes", "bytes_per_inode"))
-    window = read_window(args)
+    check_names(args, (*NAMES, "mean_loads", "subvolumes", "cache_limit_bytes", "bytes_per_inode"))
+    request = read_request(args)
+    loads = amounts(required(args, "mean_loads"), "mean_loads")
+    if loads.size != len(request.ranks):
+        raise BadInputError(f"mean_loads has {loads.size} values; allowed: one a rank, {len(request.ranks)}")
     table = mapping(args, "subvolumes")
     check_names(table, COLUMNS)
     wss, reqs, rentries = columns(table, COLUMNS, "subvolumes")
-    loads = window.loads.mean(axis=1)
     work = workload(wss, reqs, rentries)
-    fair = fair_share(work.points, int(window.usable.sum()))
+    fair = fair_share(work.points, int(request.usable.sum()))
     advice = recommend(
         load=float(loads.sum()),
-        capacity=window.capacity.value,
+        capacity=request.capacity.value,
         wss=float(wss.sum()),
         bytes_per_inode=number(args, "bytes_per_inode", above=True),
         cache_limit=number(args, "cache_limit_bytes", above=True),
-        saturated=bool(saturated_ranks(window.saturated).any()),
+        saturated=bool(saturated_ranks(request.saturated).any()),
     )
-    return judge_loads(window, loads) | {
+    return judge_loads(request, loads) | {
         "workload": work.points.tolist(),
         "share": {"wss": work.wss.tolist(), "reqs": work.reqs.tolist(), "rentries": work.rentries.tolist()},
         "class": classes(work, fair),

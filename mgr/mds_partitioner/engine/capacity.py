@@ -6,39 +6,64 @@ from dataclasses import dataclass
 import numpy as np
 
 from .arrays import Bools, Floats
+from .capacity_source import CapacitySource
+from .saturation import SEEN_TWICE, utilisation
 
-DEFAULT_CAPACITY = 10_000.0
+SEEN_AGAIN = 3  # saturated epochs before a lower capacity than the one known is believed
+MOST_DROP = 0.5  # of the known capacity, in one window
+SUSTAINED = 3  # epochs a rate must last to show that a rank can serve it
 
 
 @dataclass(frozen=True)
 class Capacity:
-    """value: req/s; source: where it comes from, in words."""
+    """value: req/s, None where nothing has taught it yet."""
 
-    value: float
-    source: str
+    value: float | None
+    source: CapacitySource
 
 
-def learned_capacity(rate: Floats, saturated: Bools) -> float | None:
-    """req/s: the highest median rate in saturated epochs, among the ranks that were saturated often.
+def learned_capacity(could: Floats, saturated: Bools) -> tuple[float, int] | None:
+    """The highest median of what a rank could have served in its saturated epochs (req/s), among the ranks
+    that were saturated often, and how many such epochs the rank had.
 
-    rate, saturated: (ranks, epochs). Often: in at least half as many epochs as the most saturated rank.
+    could, saturated: (ranks, epochs). Often: twice, and in half as many epochs as the most saturated rank.
     """
     counts = saturated.sum(axis=1)
-    most = int(counts.max(initial=0))
-    if most == 0:
+    often = np.flatnonzero((counts >= SEEN_TWICE) & (2 * counts >= counts.max(initial=0)))
+    if not often.size:
         return None
-    often = np.flatnonzero(2 * counts >= most)
-    return max(float(np.median(rate[r, saturated[r]])) for r in often)
+    return max((float(np.median(could[r, saturated[r]])), int(counts[r])) for r in often)
 
 
-def choose_capacity(rate: Floats, saturated: Bools, option: float, earlier: float | None) -> Capacity:
-    """The option when it is not 0, else what was learned now, else what was learned earlier, else the
-    default."""
+def sustained(rate: Floats) -> float:
+    """req/s: the highest rate that some rank kept up for the last three epochs; 0 with fewer. rate: (ranks,
+    epochs)."""
+    if rate.shape[1] < SUSTAINED:
+        return 0.0
+    return float(rate[:, -SUSTAINED:].min(axis=1).max(initial=0.0))
+
+
+def choose_capacity(
+    rate: Floats, latency: Floats, saturated: Bools, option: float, earlier: float | None
+) -> Capacity:
+    """The option when it is not 0, else what this window teaches, else what was learned earlier.
+
+    A saturated rank's capacity is its rate over its utilisation: a few synchronous clients, each of which
+    waits for an answer before it asks again, do not fill it to the brim. Less than what was learned earlier
+    is believed when it is seen again, and then at most half of it is taken away in one window: one bad number
+    must not make a cluster look full. More is believed at once, and a rank that serves more than what was
+    learned shows that it can.
+    """
     if option > 0.0:
-        return Capacity(option, "option")
-    learned = learned_capacity(rate, saturated)
-    if learned is not None:
-        return Capacity(learned, "learned at saturation")
-    if earlier is not None:
-        return Capacity(earlier, "learned earlier")
-    return Capacity(DEFAULT_CAPACITY, "default: no rank was seen saturated")
+        return Capacity(option, CapacitySource.OPTION)
+    full = utilisation(rate * latency)
+    taught = learned_capacity(np.divide(rate, full, out=np.zeros_like(rate), where=full > 0.0), saturated)
+    if taught is not None:
+        value, epochs = taught
+        if earlier is None or value >= earlier:
+            return Capacity(value, CapacitySource.LEARNED)
+        if epochs >= SEEN_AGAIN:
+            return Capacity(max(value, earlier * MOST_DROP), CapacitySource.LEARNED)
+    if earlier is None:
+        return Capacity(None, CapacitySource.UNKNOWN)
+    return Capacity(max(earlier, sustained(rate)), CapacitySource.EARLIER)

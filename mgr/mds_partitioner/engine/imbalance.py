@@ -12,11 +12,15 @@ from .errors import BadInputError
 
 @dataclass(frozen=True)
 class Imbalance:
-    """How uneven the ranks are: all numbers without unit."""
+    """How uneven the ranks are: all numbers without unit.
 
-    factor: float
+    most: what the factor is at full urgency; factor, urgency: None where the capacity is unknown.
+    """
+
     cov: float
-    urgency: float
+    most: float
+    urgency: float | None
+    factor: float | None
 
 
 def variation(loads: Floats) -> float:
@@ -43,15 +47,18 @@ def urgency(peak: float, capacity: float, smoothness: float) -> float:
     return 1.0 / (1.0 + math.exp(exponent))
 
 
-def imbalance(loads: Floats, capacity: float, smoothness: float) -> Imbalance:
-    """Equation 3. loads: (ranks,), req/s; capacity: the most one rank can serve, req/s."""
+def imbalance(loads: Floats, capacity: float | None, smoothness: float) -> Imbalance:
+    """Equation 3. loads: (ranks,), req/s; capacity: the most one rank can serve, req/s, None: unknown."""
     if loads.size and not (np.isfinite(loads).all() and (loads >= 0).all()):
         raise BadInputError(
             "loads hold a NaN, an infinite or a negative number; allowed: finite numbers from 0"
         )
-    if not (math.isfinite(capacity) and capacity > 0 and math.isfinite(smoothness) and smoothness > 0):
+    known = capacity is None or (math.isfinite(capacity) and capacity > 0)
+    if not (known and math.isfinite(smoothness) and smoothness > 0):
         raise BadInputError(f"capacity is {capacity}, smoothness {smoothness}; allowed: numbers above 0")
     cov = variation(loads)
+    most = min(cov / math.sqrt(loads.size), 1.0) if loads.size else 0.0
+    if capacity is None:
+        return Imbalance(cov, most, None, None)
     urgent = urgency(float(loads.max(initial=0.0)), capacity, smoothness)
-    factor = cov / math.sqrt(loads.size) * urgent if loads.size else 0.0
-    return Imbalance(factor=min(factor, 1.0), cov=cov, urgency=urgent)
+    return Imbalance(cov, most, urgent, most * urgent)

@@ -27,14 +27,14 @@ from .roles import roles
 from .saturation import saturated_epochs, saturated_ranks
 
 NAMES = (
-    *("ranks", "loads", "latency", "queue", "capacity", "learned_capacity", "smoothness", "threshold"),
+    *("ranks", "loads", "latency", "fetches", "capacity", "learned_capacity", "smoothness", "threshold"),
     *("role_threshold", "epoch_capacity", "mask"),
 )
 
 
 @dataclass(frozen=True)
-class Window:
-    """What was seen of the ranks: loads (req/s), latency (s), queue (requests), (ranks, epochs) each."""
+class JudgeRequest:
+    """What was seen of the ranks, and by what it is judged. loads (req/s), saturated: (ranks, epochs)."""
 
     ranks: tuple[int, ...]
     loads: Floats
@@ -52,24 +52,26 @@ class Window:
         return np.array([self.mask is None or r in self.mask for r in self.ranks])
 
 
-def read_window(args: Args) -> Window:
+def read_request(args: Args) -> JudgeRequest:
     """The arguments of `judge`, checked."""
     ranks = some_ranks(args, "ranks")
-    loads, latency, queue = (series(required(args, n), n, len(ranks)) for n in ("loads", "latency", "queue"))
-    for name, table in (("latency", latency), ("queue", queue)):
+    loads, latency, fetches = (
+        series(required(args, n), n, len(ranks)) for n in ("loads", "latency", "fetches")
+    )
+    for name, table in (("latency", latency), ("fetches", fetches)):
         if table.shape != loads.shape:
             raise BadInputError(f"{name} has {table.shape[1]} epochs; allowed: {loads.shape[1]}, as loads")
     mask = ranks_or_none(args, "mask")
     if mask is not None and not set(mask) & set(ranks):
         raise BadInputError(f"mask is {mask}; allowed: null or a list with at least one of the ranks")
-    saturated = saturated_epochs(loads, latency, queue)
+    saturated = saturated_epochs(loads, latency, fetches)
     option, earlier = number(args, "capacity"), number_or_none(args, "learned_capacity")
     limit = number_or_none(args, "epoch_capacity")
-    return Window(
+    return JudgeRequest(
         ranks=tuple(ranks),
         loads=loads,
         saturated=saturated,
-        capacity=choose_capacity(loads, saturated, option, earlier),
+        capacity=choose_capacity(loads, latency, saturated, option, earlier),
         smoothness=number(args, "smoothness", above=True),
         threshold=number(args, "threshold"),
         role_threshold=number(args, "role_threshold"),
@@ -82,30 +84,31 @@ def named(ranks: Sequence[int], rows: Sequence[int]) -> list[int]:
     return [ranks[row] for row in rows]
 
 
-def judge_loads(window: Window, loads: Floats) -> dict[str, Json]:
+def judge_loads(request: JudgeRequest, loads: Floats) -> dict[str, Json]:
     """The answer of `judge` for these loads: (ranks,), req/s. IF, mean and roles are of the mask's ranks."""
-    among = loads[window.usable]
-    uneven = imbalance(among, window.capacity.value, window.smoothness)
-    predicted = forecast(window.loads)
-    parts = roles(loads, predicted, window.role_threshold, window.epoch_capacity, window.usable)
+    among = loads[request.usable]
+    uneven = imbalance(among, request.capacity.value, request.smoothness)
+    predicted = forecast(request.loads)
+    parts = roles(loads, predicted, request.role_threshold, request.epoch_capacity, request.usable)
     return {
         "imbalance_factor": uneven.factor,
+        "imbalance_most": uneven.most,
         "cov": uneven.cov,
         "urgency": uneven.urgency,
         "mean": float(among.mean()),
         "loads": loads.tolist(),
         "forecast": predicted.tolist(),
         "matrix": parts.matrix.tolist(),
-        "exporters": named(window.ranks, parts.exporters.tolist()),
-        "importers": named(window.ranks, parts.importers.tolist()),
-        "triggered": uneven.factor > window.threshold,
-        "capacity": {"value": window.capacity.value, "source": window.capacity.source},
-        "saturated": named(window.ranks, np.flatnonzero(saturated_ranks(window.saturated)).tolist()),
+        "exporters": named(request.ranks, parts.exporters.tolist()),
+        "importers": named(request.ranks, parts.importers.tolist()),
+        "triggered": uneven.factor is not None and uneven.factor > request.threshold,
+        "capacity": {"value": request.capacity.value, "source": request.capacity.source},
+        "saturated": named(request.ranks, np.flatnonzero(saturated_ranks(request.saturated)).tolist()),
     }
 
 
 def judge(args: Args) -> dict[str, Json]:
     """Judge the last epoch. Roles and amounts are given whether or not the threshold is passed."""
     check_names(args, NAMES)
-    window = read_window(args)
-    return judge_loads(window, window.loads[:, -1])
+    request = read_request(args)
+    return judge_loads(request, request.loads[:, -1])

@@ -5,7 +5,7 @@ import numpy as np
 
 from . import reasons
 from .arrays import Bools, Floats
-from .imbalance import imbalance
+from .imbalance import Imbalance, imbalance
 from .inputs import Args, Json
 from .names import FANOUT
 from .placement.bounds import lower_bound
@@ -120,6 +120,11 @@ def heavy_ranks(request: PlanRequest, proposal: Proposal) -> list[int]:
     return sorted({request.ranks[r] for h in instance.heavies for r in proposal.after.several[h]})
 
 
+def factor_or_most(uneven: Imbalance) -> float:
+    """The imbalance factor, or where the capacity is unknown the most that it can be."""
+    return uneven.most if uneven.factor is None else uneven.factor
+
+
 def plan(args: Args) -> dict[str, Json]:
     """Plan, with the classes that `classify` found. Vectors over ranks are over all_ranks in ascending order;
     loads in req/s, workload in points.
@@ -133,7 +138,7 @@ def plan(args: Args) -> dict[str, Json]:
     moved = changed(proposal.before, proposal.after)
     work = [rank_loads(p, instance.w, instance.ranks) for p in (proposal.before, proposal.after)]
     load = [rank_loads(p, request.reqs, instance.ranks) for p in (proposal.before, proposal.after)]
-    uneven = [imbalance(values, request.capacity, request.smoothness).factor for values in load]
+    uneven = [factor_or_most(imbalance(values, request.capacity, request.smoothness)) for values in load]
     return {
         "new": new_ranks(request, proposal.after, moved),
         "reason": reason_codes(request, proposal, moved),

@@ -18,6 +18,7 @@ from .inputs import (
     columns,
     mapping,
     number,
+    number_or_none,
     rank_sets,
     ranks_or_none,
     required,
@@ -53,7 +54,7 @@ class PlanRequest:
     current: list[list[int]]
     fixed: list[str | None]
     children: Mapping[int, Children]
-    capacity: float
+    capacity: float | None  # req/s a rank; None: unknown
     smoothness: float
     threshold: float
 
@@ -161,6 +162,6 @@ def read_plan(args: Args) -> PlanRequest:
         cache=number(args, "cache_inodes", above=True),
         min_gain=number(args, "min_gain"),
     )
-    capacity, smoothness = number(args, "capacity", above=True), number(args, "smoothness", above=True)
+    capacity, smoothness = number_or_none(args, "capacity"), number(args, "smoothness", above=True)
     threshold = number(args, "threshold")
     return PlanRequest(ranks, instance, reqs, current, fixed, children, capacity, smoothness, threshold)

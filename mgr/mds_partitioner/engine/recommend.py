@@ -10,33 +10,48 @@ CACHE_SHARE = 0.8
 
 @dataclass(frozen=True)
 class Recommendation:
-    """ranks: the number of active MDSs; lower_bound: more may be needed than can be seen."""
+    """The number of active MDSs.
 
-    ranks: int
+    ranks, by_load: None where the capacity of a rank is unknown; lower_bound: more may be needed than can be
+    seen.
+    """
+
+    ranks: int | None
     reason: str
     lower_bound: bool
-    by_load: int
+    by_load: int | None
     by_wss: int
 
 
 def recommend(
-    *, load: float, capacity: float, wss: float, bytes_per_inode: float, cache_limit: float, saturated: bool
+    *,
+    load: float,
+    capacity: float | None,
+    wss: float,
+    bytes_per_inode: float,
+    cache_limit: float,
+    saturated: bool,
 ) -> Recommendation:
     """The larger of what the load and what the working set asks for.
 
-    load: req/s of the whole file system; capacity: req/s a rank, used to 75 %; wss: inodes of all subvolumes;
-    cache_limit: mds_cache_memory_limit, bytes a rank, used to 80 %; saturated: some rank is, so that the
-    demand waiting behind it is not in the load.
+    load: req/s of the whole file system; capacity: req/s a rank, used to 75 %, None: unknown; wss: inodes of
+    all subvolumes; cache_limit: mds_cache_memory_limit, bytes a rank, used to 80 %; saturated: some rank is,
+    so that the demand waiting behind it is not in the load.
     """
-    by_load = max(1, math.ceil(load / (capacity * TARGET_UTILISATION)))
     by_wss = max(1, math.ceil(wss * bytes_per_inode / (cache_limit * CACHE_SHARE)))
-    ranks = max(by_load, by_wss)
+    for_wss = (
+        f"{by_wss} for a working set of {wss:.0f} inodes at {CACHE_SHARE:.0%} of a cache of "
+        f"{cache_limit:.0f} bytes a rank"
+    )
+    if capacity is None:
+        reason = f"the capacity of a rank is not known, so how many {load:.0f} req/s need is not; {for_wss}"
+        return Recommendation(None, reason, True, None, by_wss)
+    by_load = max(1, math.ceil(load / (capacity * TARGET_UTILISATION)))
     at_least = "at least " if saturated else ""
     reason = (
         f"{at_least}{by_load} for {load:.0f} req/s at {TARGET_UTILISATION:.0%} of {capacity:.0f} req/s "
-        f"a rank, {by_wss} for a working set of {wss:.0f} inodes at {CACHE_SHARE:.0%} of a cache of "
-        f"{cache_limit:.0f} bytes a rank"
+        f"a rank, {for_wss}"
     )
     if saturated:
         reason += "; a rank is saturated, so the demand behind it is not visible"
-    return Recommendation(ranks, reason, saturated, by_load, by_wss)
+    return Recommendation(max(by_load, by_wss), reason, saturated, by_load, by_wss)

@@ -1,57 +1,66 @@
 # SPDX-License-Identifier: LGPL-2.1-or-later
 """An analysis: a window that fills epoch by epoch, then a judgement."""
 
-import time
 from collections.abc import Callable, Mapping
+from dataclasses import dataclass
 
-from ..model import DirectoryFacts, Snapshot
+from ..model import DirectoryFacts, Observation
 from ..options import Settings
+from .history import History
 from .judgement import Judgement
 from .window import Window, WindowSummary
 
-Observe = Callable[[Settings], Snapshot]
+Observe = Callable[[Settings, float], tuple[Observation, History]]
 Facts = Callable[[], Mapping[str, DirectoryFacts]]
 Judge = Callable[[WindowSummary, Settings], Judgement]
 
 RUNNING, FINISHED, STOPPED, FAILED = "running", "finished", "stopped", "failed"
 
 
+@dataclass
 class Analysis:
-    """One analysis of one file system. ``step`` is called once an epoch by the sampling thread."""
+    """One analysis of one file system, as it is shown."""
 
-    def __init__(self, fs: str, duration: int, observe: Observe, facts: Facts, judge: Judge) -> None:
-        """``duration`` in seconds."""
-        self.fs = fs
-        self.duration = duration
-        self.started = time.time()
-        self.state = RUNNING
-        self.problem = ""
-        self.judgement: Judgement | None = None
-        self._window = Window(fs)
-        self._observe, self._facts, self._judge = observe, facts, judge
+    fs: str
+    duration: int  # s
+    started: float  # monotonic, s
+    state: str = RUNNING
+    problem: str = ""  # why the last epoch was not sampled
+    note: str = ""  # what befell it: begun anew by another manager
+    epochs: int = 0  # sampled
+    judgement: Judgement | None = None
+    ended: float | None = None  # Unix, s
 
-    @property
-    def epochs(self) -> int:
-        """Epochs sampled."""
-        return self._window.epochs
-
-    def progress(self) -> float:
-        """0 to 1."""
+    def progress(self, now: float) -> float:
+        """0 to 1. ``now``: monotonic, s."""
         if self.state == FINISHED:
             return 1.0
-        return min(1.0, (time.time() - self.started) / self.duration)
+        return min(1.0, (now - self.started) / self.duration)
 
-    def step(self, settings: Settings) -> None:
-        """Sample one epoch; judge when the time is over. An epoch that fails is skipped and remembered."""
-        self._window.add(self._observe(settings))
-        self.problem = ""
+
+class Sampling:
+    """Takes an analysis's epochs. ``step`` is called once an epoch by the sampling thread."""
+
+    def __init__(self, analysis: Analysis, observe: Observe, facts: Facts, judge: Judge) -> None:
+        self.analysis = analysis
+        self._window = Window(analysis.fs)
+        self._observe, self._facts, self._judge = observe, facts, judge
+
+    def step(self, settings: Settings, now: float) -> bool:
+        """Sample one epoch; is the time over? An epoch that fails is skipped.
+
+        :param now: monotonic, s
+        :raises PartitionerError: this epoch could not be sampled
+        """
+        self._window.add(*self._observe(settings, now))
+        self.analysis.epochs = self._window.epochs
+        self.analysis.problem = ""
         # Before the last epoch is due, so that an analysis takes as long as was asked for.
-        if time.time() - self.started >= self.duration - settings.epoch / 2:
-            self.finish(settings, FINISHED)
+        return now - self.analysis.started >= self.analysis.duration - settings.epoch / 2
 
-    def finish(self, settings: Settings, state: str) -> None:
-        """Judge what was sampled and end."""
+    def finish(self, settings: Settings, state: str, wall: float) -> None:
+        """Judge what was sampled and end. ``wall``: Unix, s. :raises PartitionerError: the engine failed."""
         if self._window.epochs:
-            self.judgement = self._judge(self._window.summary(self._facts()), settings)
-        if self.state == RUNNING:
-            self.state = state if self.judgement else FAILED
+            self.analysis.judgement = self._judge(self._window.summary(self._facts()), settings)
+        self.analysis.ended = wall
+        self.analysis.state = state if self.analysis.judgement else FAILED

@@ -1,19 +1,17 @@
 # SPDX-License-Identifier: LGPL-2.1-or-later
-"""The engine's judgement of a window, and the arguments it needs."""
+"""The engine's judgement of an analysis: directories, ranks, and how many MDSs to run."""
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any
 
 from ..model import RankSample
 from ..options import Settings
+from .verdict import Engine, Verdict, rank_arguments, read_verdict
 from .window import Observed, WindowSummary
-
-Engine = Callable[[str, dict[str, Any]], dict[str, Any]]
 
 
 @dataclass(frozen=True)
-class Judged:
+class DirectoryJudgement:
     """One directory, its workload in LINE's points and its class."""
 
     seen: Observed
@@ -32,9 +30,19 @@ class RankJudgement:
     inodes: int
     caps: int
     sessions: int
-    queue: int | None
     subtrees: int
     saturated: bool
+
+
+@dataclass(frozen=True)
+class Caveats:
+    """What an analysis could not see, for those who act on it."""
+
+    epochs: int  # that were sampled
+    unread: int  # directories whose rentries and pin were not read yet; they are not in the judgement
+    unread_load: float  # part of all directories' requests that are theirs, 0 to 1
+    missing: int  # times a rank's sessions could not be read
+    by_heat: int  # directories whose requests and working set were partly shared out by heat
 
 
 @dataclass(frozen=True)
@@ -42,47 +50,13 @@ class Judgement:
     """What an analysis found."""
 
     fs: str
-    epochs: int
-    imbalance_factor: float
-    cov: float
-    urgency: float
-    triggered: bool
-    capacity: float  # req/s a rank
-    capacity_source: str
+    verdict: Verdict  # on each rank's mean load over the analysis
     ranks: tuple[RankJudgement, ...]
-    directories: tuple[Judged, ...]
-    recommended: int
+    directories: tuple[DirectoryJudgement, ...]
+    recommended: int | None  # None: the capacity of a rank is unknown
     recommended_reason: str
     cache_limit: int  # bytes a rank
-    unread: int
-    missing: int
-
-    @property
-    def learned_capacity(self) -> float | None:
-        """The capacity if this window taught it."""
-        return self.capacity if self.capacity_source.startswith("learned") else None
-
-
-def rank_arguments(
-    series: Mapping[int, Sequence[RankSample]],
-    settings: Settings,
-    learned: float | None,
-    mask: Sequence[int] | None = None,
-) -> dict[str, Any]:
-    """The engine's arguments about ranks (call ``judge``); ``mask``: ranks that take part, None for all."""
-    return {
-        "ranks": list(series),
-        "loads": [[s.requests for s in row] for row in series.values()],
-        "latency": [[s.latency for s in row] for row in series.values()],
-        "queue": [[s.queue or 0 for s in row] for row in series.values()],
-        "capacity": settings.rank_capacity,
-        "learned_capacity": learned,
-        "smoothness": settings.smoothness,
-        "threshold": settings.imbalance_threshold,
-        "role_threshold": settings.role_threshold,
-        "epoch_capacity": settings.epoch_capacity or None,
-        "mask": None if mask is None else list(mask),
-    }
+    caveats: Caveats
 
 
 def judge(
@@ -94,10 +68,12 @@ def judge(
     :param learned: capacity learned earlier, req/s a rank
     """
     rows = window.directories
+    arguments = rank_arguments(window.series, settings, learned)
     answer = engine(
         "analyze",
-        rank_arguments(window.series, settings, learned)
+        arguments
         | {
+            "mean_loads": [window.loads[rank] for rank in window.series],
             "subvolumes": {
                 "wss": [r.wss for r in rows],
                 "reqs": [r.requests for r in rows],
@@ -107,44 +83,42 @@ def judge(
             "bytes_per_inode": settings.bytes_per_inode,
         },
     )
+    verdict = read_verdict(answer, arguments)
     return Judgement(
         fs=window.fs,
-        epochs=window.epochs,
-        imbalance_factor=float(answer["imbalance_factor"]),
-        cov=float(answer["cov"]),
-        urgency=float(answer["urgency"]),
-        triggered=bool(answer["triggered"]),
-        capacity=float(answer["capacity"]["value"]),
-        capacity_source=str(answer["capacity"]["source"]),
-        ranks=_rank_judgements(window, answer),
+        verdict=verdict,
+        ranks=_rank_judgements(window.series, verdict),
         directories=tuple(
-            Judged(row, float(w), str(c))
+            DirectoryJudgement(row, float(w), str(c))
             for row, w, c in zip(rows, answer["workload"], answer["class"], strict=True)
         ),
-        recommended=int(answer["recommended"]["ranks"]),
+        recommended=answer["recommended"]["ranks"],
         recommended_reason=str(answer["recommended"]["reason"]),
         cache_limit=cache_limit,
-        unread=window.unread,
-        missing=window.missing,
+        caveats=Caveats(
+            epochs=window.epochs,
+            unread=window.unread,
+            unread_load=window.unread_load,
+            missing=window.missing,
+            by_heat=sum(row.shared for row in rows),
+        ),
     )
 
 
-def _rank_judgements(window: WindowSummary, answer: Mapping[str, Any]) -> tuple[RankJudgement, ...]:
-    saturated = set(answer["saturated"])
+def _rank_judgements(
+    series: Mapping[int, tuple[RankSample, ...]], verdict: Verdict
+) -> tuple[RankJudgement, ...]:
     return tuple(
         RankJudgement(
             rank=rank,
-            load=float(load),
-            forecast=float(forecast),
+            load=load,
+            forecast=forecast,
             latency=sum(s.latency for s in row) / len(row),
             inodes=row[-1].inodes,
             caps=row[-1].caps,
             sessions=row[-1].sessions,
-            queue=row[-1].queue,
             subtrees=row[-1].subtrees,
-            saturated=rank in saturated,
+            saturated=rank in verdict.saturated,
         )
-        for (rank, row), load, forecast in zip(
-            window.series.items(), answer["loads"], answer["forecast"], strict=True
-        )
+        for (rank, row), load, forecast in zip(series.items(), verdict.loads, verdict.forecast, strict=True)
     )

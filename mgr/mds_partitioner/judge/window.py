@@ -1,10 +1,11 @@
 # SPDX-License-Identifier: LGPL-2.1-or-later
-"""What a window of snapshots amounts to. Sums are kept, not snapshots: 3,000 subvolumes stay small."""
+"""What the epochs of an analysis amount to. Sums are kept, not samples: a week of them stays small."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
-from ..model import Directory, DirectoryFacts, RankSample, Snapshot, SubtreeSample
+from ..model import Directory, DirectoryFacts, Observation, RankSample, SubtreeSample
+from .history import History
 
 
 @dataclass(frozen=True)
@@ -25,13 +26,15 @@ class Observed:
 
 @dataclass(frozen=True)
 class WindowSummary:
-    """The whole window. ``series`` holds one row of samples a rank, oldest first, all of one length."""
+    """The whole window. ``series``: the last epochs, a row of samples a rank, oldest first, of one length."""
 
     fs: str
     epochs: int
+    loads: Mapping[int, float]  # req/s by rank, mean over the window
     series: Mapping[int, tuple[RankSample, ...]]
     directories: tuple[Observed, ...]
     unread: int  # directories whose rentries were not read yet
+    unread_load: float  # part of all directories' requests that are theirs, 0 to 1
     missing: int  # times a rank's sessions could not be read
 
 
@@ -54,22 +57,24 @@ class _Sum:
 
 @dataclass
 class Window:
-    """Collects snapshots of one file system."""
+    """Collects the epochs of one analysis."""
 
     fs: str
     epochs: int = 0
-    _series: dict[int, list[RankSample]] = field(default_factory=dict)
+    _history: History = field(default_factory=History)
+    _loads: dict[int, float] = field(default_factory=dict)  # req/s, summed over _rank_epochs
+    _rank_epochs: int = 0
     _sums: dict[str, _Sum] = field(default_factory=dict)
     _missing: int = 0
 
-    def add(self, snapshot: Snapshot) -> None:
-        """Add one epoch. When the set of ranks changes, the ranks' series begin anew."""
-        ranks = {r.rank: r for r in snapshot.ranks}
-        if set(ranks) != set(self._series):
-            self._series = {rank: [] for rank in ranks}
-        for rank, sample in ranks.items():
-            self._series[rank].append(sample)
-        for seen in snapshot.directories:
+    def add(self, observation: Observation, history: History) -> None:
+        """Add one epoch. When the history of the ranks began anew, so do their means."""
+        if history.began != self._history.began:
+            self._loads, self._rank_epochs = {}, 0
+        self._history = history
+        self._loads = {s.rank: self._loads.get(s.rank, 0.0) + s.requests for s in history.latest}
+        self._rank_epochs += 1
+        for seen in observation.directories:
             total = self._sums.get(seen.directory.path)
             if total is None or total.last.directory != seen.directory:
                 total = self._sums[seen.directory.path] = _Sum(seen)
@@ -78,20 +83,24 @@ class Window:
             total.requests += seen.requests
             total.epochs += 1
             total.shared = total.shared or seen.shared
-        present = {s.directory.path for s in snapshot.directories}
+        present = {s.directory.path for s in observation.directories}
         self._sums = {path: total for path, total in self._sums.items() if path in present}
-        self._missing += len(snapshot.missing)
+        self._missing += len(observation.missing)
         self.epochs += 1
 
     def summary(self, facts: Mapping[str, DirectoryFacts]) -> WindowSummary:
         """The window so far; directories without facts yet are counted in ``unread`` and left out."""
         rows = [_observed(s, facts[path]) for path, s in sorted(self._sums.items()) if path in facts]
+        unread = [s.requests / s.epochs for path, s in self._sums.items() if path not in facts]
+        requests = sum(unread) + sum(row.requests for row in rows)
         return WindowSummary(
             fs=self.fs,
             epochs=self.epochs,
-            series={rank: tuple(samples) for rank, samples in sorted(self._series.items())},
+            loads={rank: total / self._rank_epochs for rank, total in self._loads.items()},
+            series=self._history.series(),
             directories=tuple(rows),
-            unread=len(self._sums) - len(rows),
+            unread=len(unread),
+            unread_load=sum(unread) / requests if requests else 0.0,
             missing=self._missing,
         )
 

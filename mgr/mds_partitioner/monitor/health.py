@@ -74,13 +74,14 @@ def fallen_back(daemons: Mapping[str, Sequence[str]]) -> list[Check]:
 
 def imbalanced(snapshot: Snapshot, epochs: int) -> list[Check]:
     """File systems that were too uneven for ``epochs`` epochs in a row."""
-    uneven = [s for s in snapshot.filesystems if s.judged is not None and s.judged.uneven_epochs >= epochs]
+    uneven = [s for s in snapshot.filesystems if s.uneven_epochs >= epochs]
     summary = f"{len(uneven)} file system(s) have unevenly loaded MDS ranks"
     return [Check(IMBALANCE, summary, tuple(map(_advice, uneven)))] if uneven else []
 
 
 def _advice(sample: FsSample) -> str:
-    assert sample.judged is not None
+    verdict = sample.verdict
+    assert verdict is not None and verdict.factor is not None
     fullest = max(sample.ranks, key=lambda rank: rank.load)
     part = fullest.load / sample.load if sample.load else 0.0
     plan = sample.plan
@@ -91,8 +92,8 @@ def _advice(sample: FsSample) -> str:
     else:
         do = f"run 'ceph mds_partitioner partition plan {sample.fs}', read it, then 'partition start'"
     return (
-        f"'{sample.fs}': imbalance factor {sample.judged.factor:.3f}, above {sample.judged.threshold:g} "
-        f"for {sample.judged.uneven_epochs} epochs; rank {fullest.rank} serves {part:.0%} of "
+        f"'{sample.fs}': imbalance factor {verdict.factor:.3f}, above {verdict.threshold:g} "
+        f"for {sample.uneven_epochs} epochs; rank {fullest.rank} serves {part:.0%} of "
         f"{sample.load:.0f} req/s: {do}"
     )
 

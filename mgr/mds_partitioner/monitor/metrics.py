@@ -12,13 +12,13 @@ from prometheus_client.core import CounterMetricFamily, GaugeMetricFamily, Metri
 from prometheus_client.registry import Collector
 
 from ..act.run import DONE, PAUSED, READY, ROLLED_BACK, ROLLING_BACK, RUNNING, STOPPED
+from ..judge.verdict import Verdict
 from ..report.text import printable
 from .state import (
     EXPORTER,
     IMPORTER,
     AnalysisState,
     FsSample,
-    Judged,
     PlanState,
     RankState,
     Snapshot,
@@ -48,16 +48,25 @@ def _counter(name: str, help_: str, labels: Sequence[str]) -> CounterMetricFamil
     return CounterMetricFamily(f"{PREFIX}_{name}", help_, labels=labels)
 
 
-JUDGED: tuple[tuple[str, str, Callable[[Judged], float]], ...] = (
-    ("imbalance_factor_ratio", "Imbalance factor (Lunule): 0 is even or idle, 1 worst", lambda j: j.factor),
-    ("imbalance_threshold_ratio", "Imbalance factor above which to act", lambda j: j.threshold),
-    ("urgency_ratio", "Urgency: how much an imbalance hurts, 0 to 1", lambda j: j.urgency),
-    ("load_variation_ratio", "Coefficient of variation of the ranks' loads", lambda j: j.variation),
-    ("imbalanced_epochs", "Epochs in a row above the threshold, up to now", lambda j: j.uneven_epochs),
+# What is not known has no sample: a rule that compares it must not take 0 for an answer.
+VERDICTS: tuple[tuple[str, str, Callable[[Verdict], float | None]], ...] = (
+    (
+        "imbalance_factor_ratio",
+        "Imbalance factor (Lunule): 0 is even or idle, 1 worst; none while the capacity is not known",
+        lambda v: v.factor,
+    ),
+    ("imbalance_most_ratio", "What the imbalance factor is at full urgency", lambda v: v.most),
+    ("imbalance_threshold_ratio", "Imbalance factor above which to act", lambda v: v.threshold),
+    (
+        "urgency_ratio",
+        "Urgency: how much an imbalance hurts, 0 to 1; none while the capacity is not known",
+        lambda v: v.urgency,
+    ),
+    ("load_variation_ratio", "Coefficient of variation of the ranks' loads", lambda v: v.cov),
     (
         "rank_capacity_requests_per_second",
-        f"Most {REQUESTS} that one rank can serve, as configured, learned or assumed",
-        lambda j: j.capacity,
+        f"Most {REQUESTS} that one rank can serve, as configured or learned; none while it is not known",
+        lambda v: v.capacity.value,
     ),
 )
 RANKS: tuple[tuple[str, str, Callable[[RankState], float | None]], ...] = (
@@ -80,7 +89,7 @@ RANK_TOTALS: tuple[tuple[str, str, Callable[[RankState], float | None]], ...] = 
     ("rank_exported_inodes", "Inodes whose authority the rank gave away", lambda r: r.exported),
     ("rank_imported_inodes", "Inodes whose authority the rank took over", lambda r: r.imported),
 )
-ANALYSIS: tuple[tuple[str, str, Callable[[AnalysisState], float]], ...] = (
+ANALYSIS: tuple[tuple[str, str, Callable[[AnalysisState], float | None]], ...] = (
     ("analysis_end_timestamp_seconds", "End of the newest analysis", lambda a: a.ended),
     ("analysis_subvolumes", "Subvolumes in the newest analysis", lambda a: a.total),
     ("recommended_ranks", "Active ranks that the newest analysis recommends", lambda a: a.recommended),
@@ -117,17 +126,24 @@ def _of_filesystems(snapshot: Snapshot) -> Iterator[Metric]:
     for s in samples:
         active.add_metric([label(s.fs)], len(s.ranks))
     yield active
-    for name, help_, value in JUDGED:
+    for name, help_, value in VERDICTS:
         family = _gauge(name, help_, FS)
         for s in samples:
-            if s.judged is not None:
-                family.add_metric([label(s.fs)], value(s.judged))
+            number = None if s.verdict is None else value(s.verdict)
+            if number is not None:
+                family.add_metric([label(s.fs)], number)
         yield family
+    uneven = _gauge("imbalanced_epochs", "Epochs in a row above the threshold, up to now", FS)
+    for s in samples:
+        if s.verdict is not None:
+            uneven.add_metric([label(s.fs)], s.uneven_epochs)
+    yield uneven
     for name, help_, of in ANALYSIS:
         family = _gauge(name, help_, FS)
         for s in samples:
-            if s.analysis is not None:
-                family.add_metric([label(s.fs)], of(s.analysis))
+            number = None if s.analysis is None else of(s.analysis)
+            if number is not None:
+                family.add_metric([label(s.fs)], number)
         yield family
 
 
@@ -166,13 +182,13 @@ def _of_moves(snapshot: Snapshot) -> Iterator[Metric]:
         "rank_import_requests_per_second", f"{REQUESTS.capitalize()} that the rank should take over", RANK
     )
     for s in snapshot.filesystems:
-        if s.judged is None:
+        if s.verdict is None:
             continue
-        for move in s.judged.moves:
+        for move in s.verdict.moves:
             moves.add_metric([label(s.fs), str(move.source), str(move.target)], move.amount)
         for rank in s.ranks:
-            out = sum(m.amount for m in s.judged.moves if m.source == rank.rank)
-            in_ = sum(m.amount for m in s.judged.moves if m.target == rank.rank)
+            out = sum(m.amount for m in s.verdict.moves if m.source == rank.rank)
+            in_ = sum(m.amount for m in s.verdict.moves if m.target == rank.rank)
             exports.add_metric(_rank_labels(s, rank), out)
             imports.add_metric(_rank_labels(s, rank), in_)
     yield from (moves, exports, imports)

@@ -8,11 +8,12 @@ from collections.abc import Iterable, Sequence
 from datetime import UTC, datetime
 from xml.etree.ElementTree import Element
 
+from ..judge.verdict import Verdict, told
 from ..plan.ranks import format_ranks
 from ..report.text import count
 from .charts import bar, factor_chart
 from .markup import Node, document, el, style
-from .state import AnalysisState, FsSample, Judged, PlanState, RankState, Snapshot
+from .state import AnalysisState, FsSample, PlanState, RankState, Snapshot
 
 SOONEST_RELOAD = 5  # s
 NEAR = 0.9  # of its capacity: a rank that is shown as full
@@ -119,9 +120,9 @@ def _file_system(sample: FsSample) -> Element:
     if sample.problem:
         parts.append(el("p", sample.problem, class_="bad"))
     parts.append(_figures(sample))
-    if sample.judged is not None:
-        chart = factor_chart(sample.history, sample.judged.threshold, sample.time)
-        parts += [el("h3", "Imbalance factor over the last hour"), chart, _chart_legend(sample.judged)]
+    if sample.verdict is not None:
+        chart = factor_chart(sample.history, sample.verdict.threshold, sample.time)
+        parts += [el("h3", "Imbalance factor over the last hour"), chart, _chart_legend(sample.verdict)]
     if sample.ranks:
         parts += [el("h3", "Ranks"), _ranks(sample), _bar_legend()]
     parts += _plan(sample.plan)
@@ -130,10 +131,12 @@ def _file_system(sample: FsSample) -> Element:
 
 
 def _verdict(sample: FsSample) -> list[Node]:
-    if sample.judged is None:
+    if sample.verdict is None:
         return [el("span", "not judged", class_="badge dim")]
-    if sample.judged.uneven_epochs:
-        return [el("span", f"uneven for {_epochs(sample.judged.uneven_epochs)}", class_="badge bad")]
+    if sample.uneven_epochs:
+        return [el("span", f"uneven for {_epochs(sample.uneven_epochs)}", class_="badge bad")]
+    if sample.verdict.unsettled:
+        return [el("span", "uneven, urgency unknown", class_="badge dim")]
     return [el("span", "no need to act", class_="badge good")]
 
 
@@ -148,20 +151,40 @@ def _figure(name: str, value: str, note: str = "") -> Element:
 
 def _figures(sample: FsSample) -> Element:
     figures = []
-    j = sample.judged
-    if j is not None:
-        figures.append(_figure("Imbalance factor", f"{j.factor:.3f}", f"act above {j.threshold:g}"))
-        figures.append(_figure("Urgency", f"{j.urgency:.2f}", f"variation {j.variation:.2f}"))
+    verdict = sample.verdict
+    if verdict is not None:
+        figures += _of_verdict(verdict)
     figures.append(_figure("Load", f"{count(sample.load)}/s", "requests, all ranks"))
-    if j is not None:
-        figures.append(_figure("Capacity of a rank", f"{count(j.capacity)}/s", j.capacity_source))
-    advice = f"recommended: {sample.analysis.recommended}" if sample.analysis else ""
-    figures.append(_figure("Active ranks", str(len(sample.ranks)), advice))
+    if verdict is not None:
+        known = verdict.capacity.value
+        value = "unknown" if known is None else f"{count(known)}/s"
+        figures.append(_figure("Capacity of a rank", value, told(verdict.capacity.source)))
+    figures.append(_figure("Active ranks", str(len(sample.ranks)), _recommended(sample.analysis)))
     return el("dl", *figures)
 
 
-def _chart_legend(judged: Judged) -> Element:
-    return el("p", el("span", class_="key limit"), f"threshold {judged.threshold:g}", class_="legend")
+def _of_verdict(verdict: Verdict) -> list[Element]:
+    variation = f"variation {verdict.cov:.2f}"
+    act = f"act above {verdict.threshold:g}"
+    if verdict.factor is None or verdict.urgency is None:
+        return [
+            _figure("Imbalance factor", f"≤ {verdict.most:.3f}", act),
+            _figure("Urgency", "unknown", variation),
+        ]
+    return [
+        _figure("Imbalance factor", f"{verdict.factor:.3f}", act),
+        _figure("Urgency", f"{verdict.urgency:.2f}", variation),
+    ]
+
+
+def _recommended(analysis: AnalysisState | None) -> str:
+    if analysis is None:
+        return ""
+    return f"recommended: {'unknown' if analysis.recommended is None else analysis.recommended}"
+
+
+def _chart_legend(verdict: Verdict) -> Element:
+    return el("p", el("span", class_="key limit"), f"threshold {verdict.threshold:g}", class_="legend")
 
 
 def _bar_legend() -> Element:
@@ -186,7 +209,7 @@ def _table(columns: Sequence[tuple[str, str]], rows: Iterable[Element]) -> Eleme
 
 
 def _ranks(sample: FsSample) -> Element:
-    capacity = sample.judged.capacity if sample.judged else None
+    capacity = sample.verdict.capacity.value if sample.verdict else None
     most = max((max(r.load, r.forecast or 0.0) for r in sample.ranks), default=0.0)
     # The capacity sets the scale, unless it is so far off that every bar would be a dot.
     full = capacity if capacity is not None and most <= capacity <= 8 * most else most * 1.05
@@ -212,7 +235,7 @@ def _rank(rank: RankState, sample: FsSample, capacity: float | None, full: float
 
 
 def _role(rank: RankState, sample: FsSample) -> str:
-    moves = sample.judged.moves if sample.judged else ()
+    moves = sample.verdict.moves if sample.verdict else ()
     given = [f"{count(m.amount)} to {m.target}" for m in moves if m.source == rank.rank]
     taken = [f"{count(m.amount)} from {m.source}" for m in moves if m.target == rank.rank]
     return "; ".join(([", ".join(given)] if given else []) + ([", ".join(taken)] if taken else []))

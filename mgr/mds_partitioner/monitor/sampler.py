@@ -1,34 +1,27 @@
 # SPDX-License-Identifier: LGPL-2.1-or-later
 """One sample of one file system, an epoch: the ranks' counters, the engine's judgement, plan and analysis."""
 
-import time
 from collections import deque
-from collections.abc import Callable, Collection, Mapping, Sequence
+from collections.abc import Callable, Collection, Sequence
 from dataclasses import dataclass, field, replace
-from typing import Any
 
 from ..act.run import Run, paused_by_guard, progress
 from ..errors import PartitionerError
-from ..host import Host
 from ..judge.analysis import Analysis
-from ..judge.judgement import Engine, Judgement, rank_arguments
+from ..judge.judgement import Judgement
+from ..judge.verdict import Verdict
 from ..model import FsState, RankSample
-from ..observe.ranks import reported_ranks
-from ..options import Settings
 from .state import (
     EXPORTER,
     IMPORTER,
     AnalysisState,
     FsSample,
-    Judged,
-    Move,
     PlanState,
     Point,
     RankState,
     SubvolumeState,
 )
 
-FORECAST_EPOCHS = 12  # how far back the forecast and the search for saturated ranks look
 HISTORY = 3600.0  # s, of the status page's chart
 
 # Daemons that lately used the built-in balancer in place of our policy; None: no policy of ours is in force.
@@ -41,37 +34,25 @@ def no_policy(fs: FsState) -> None:
 
 @dataclass
 class Memory:
-    """What must outlive an epoch, one a file system."""
+    """What the page shows of earlier epochs, one a file system."""
 
-    series: deque[tuple[RankSample, ...]] = field(default_factory=lambda: deque(maxlen=FORECAST_EPOCHS))
     history: deque[Point] = field(default_factory=deque)
     uneven_epochs: int = 0
 
-    def add(self, samples: tuple[RankSample, ...]) -> None:
-        """Remember an epoch; begin anew when other daemons hold the ranks."""
-        if self.series and [s.name for s in self.series[-1]] != [s.name for s in samples]:
-            self.series.clear()
-        self.series.append(samples)
-
-    def by_rank(self) -> dict[int, tuple[RankSample, ...]]:
-        """A row a rank, oldest first."""
-        return {row[-1].rank: row for row in zip(*self.series, strict=True)}
-
-    def judge(self, now: float, factor: float, threshold: float) -> None:
-        """Remember a judgement."""
-        self.uneven_epochs = self.uneven_epochs + 1 if factor > threshold else 0
-        self.history.append(Point(now, factor))
-        while self.history[0].time < now - HISTORY:
+    def judge(self, now: float, verdict: Verdict) -> None:
+        """Remember a verdict. ``now``: Unix, s. While the factor is not known the chart has a gap."""
+        self.uneven_epochs = self.uneven_epochs + 1 if verdict.triggered else 0
+        if verdict.factor is not None:
+            self.history.append(Point(now, verdict.factor))
+        while self.history and self.history[0].time < now - HISTORY:
             self.history.popleft()
 
 
-def observe(host: Host, fs: FsState, settings: Settings, memory: Memory, fallen_back: FallenBack) -> FsSample:
-    """The ranks' own counters. :raises PartitionerError: the managers cannot be asked."""
-    samples = reported_ranks(host, fs, settings.epoch)
-    memory.add(samples)
-    left = fallen_back(fs)
-    ranks = tuple(_rank(s, left) for s in samples)
-    return FsSample(fs.name, time.time(), ranks, None)
+def observed(
+    fs: FsState, samples: Sequence[RankSample], left: Collection[str] | None, now: float
+) -> FsSample:
+    """The ranks' own counters, not judged. ``left``: daemons that left our policy; ``now``: Unix, s."""
+    return FsSample(fs.name, now, tuple(_rank(s, left) for s in samples), None)
 
 
 def _rank(sample: RankSample, left: Collection[str] | None) -> RankState:
@@ -88,55 +69,25 @@ def _rank(sample: RankSample, left: Collection[str] | None) -> RankState:
     )
 
 
-def judge(
-    sample: FsSample,
-    memory: Memory,
-    settings: Settings,
-    learned: float | None,
-    mask: Sequence[int] | None,
-    engine: Engine,
-) -> FsSample:
-    """The sample with the engine's judgement. :raises PartitionerError: the engine failed."""
-    if not sample.ranks:
-        return sample
-    answer = engine("judge", rank_arguments(memory.by_rank(), settings, learned, mask))
-    memory.judge(sample.time, float(answer["imbalance_factor"]), settings.imbalance_threshold)
+def judged(sample: FsSample, verdict: Verdict, memory: Memory) -> FsSample:
+    """The sample with the verdict on it."""
+    memory.judge(sample.time, verdict)
     ranks = tuple(
         replace(
             rank,
-            forecast=float(forecast),
-            saturated=rank.rank in answer["saturated"],
-            role=_role(rank.rank, answer),
+            forecast=forecast,
+            saturated=rank.rank in verdict.saturated,
+            role=_role(rank.rank, verdict),
         )
-        for rank, forecast in zip(sample.ranks, answer["forecast"], strict=True)
+        for rank, forecast in zip(sample.ranks, verdict.forecast, strict=True)
     )
-    return replace(
-        sample, ranks=ranks, judged=_judged(answer, [r.rank for r in ranks], settings, memory.uneven_epochs)
-    )
+    return replace(sample, ranks=ranks, verdict=verdict, uneven_epochs=memory.uneven_epochs)
 
 
-def _role(rank: int, answer: Mapping[str, Any]) -> str:
-    if rank in answer["exporters"]:
+def _role(rank: int, verdict: Verdict) -> str:
+    if rank in verdict.exporters:
         return EXPORTER
-    return IMPORTER if rank in answer["importers"] else ""
-
-
-def _judged(answer: Mapping[str, Any], ranks: Sequence[int], settings: Settings, uneven: int) -> Judged:
-    return Judged(
-        factor=float(answer["imbalance_factor"]),
-        threshold=settings.imbalance_threshold,
-        urgency=float(answer["urgency"]),
-        variation=float(answer["cov"]),
-        capacity=float(answer["capacity"]["value"]),
-        capacity_source=str(answer["capacity"]["source"]),
-        moves=tuple(
-            Move(ranks[i], ranks[j], float(amount))
-            for i, row in enumerate(answer["matrix"])
-            for j, amount in enumerate(row)
-            if amount > 0
-        ),
-        uneven_epochs=uneven,
-    )
+    return IMPORTER if rank in verdict.importers else ""
 
 
 def plan_state(run: Run) -> PlanState:
@@ -157,10 +108,10 @@ def plan_state(run: Run) -> PlanState:
 def analysis_state(analysis: Analysis, top: int) -> AnalysisState | None:
     """The heaviest subvolumes of an analysis; None while it has no judgement."""
     found = analysis.judgement
-    if found is None:
+    if found is None or analysis.ended is None:
         return None
     return AnalysisState(
-        ended=analysis.started + analysis.duration,
+        ended=analysis.ended,
         recommended=found.recommended,
         reason=found.recommended_reason,
         total=len(found.directories),
@@ -183,6 +134,6 @@ def _heaviest(found: Judgement, top: int) -> tuple[SubvolumeState, ...]:
     )
 
 
-def failed(fs: FsState, problem: PartitionerError) -> FsSample:
-    """A file system that could not be observed in this epoch."""
-    return FsSample(fs.name, time.time(), (), None, problem=str(problem))
+def failed(fs: FsState, problem: PartitionerError, now: float) -> FsSample:
+    """A file system that could not be observed in this epoch. ``now``: Unix, s."""
+    return FsSample(fs.name, now, (), None, problem=str(problem))

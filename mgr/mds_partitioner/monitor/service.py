@@ -8,22 +8,21 @@ from collections.abc import Callable
 from dataclasses import replace
 
 from ..analyzer import Analyzer
-from ..engine_client import EngineClient
 from ..errors import NotFound, PartitionerError
 from ..host import Host
-from ..model import FsState, RankSample
+from ..model import FsState
 from ..options import Settings
 from ..partitioner import Partitioner
-from ..plan.hints import mask_of
+from ..ranks import Ranks
 from .options import MonitorSettings
 from .sampler import (
     FallenBack,
     Memory,
     analysis_state,
     failed,
-    judge,
+    judged,
     no_policy,
-    observe,
+    observed,
     plan_state,
 )
 from .state import AnalysisState, FsSample, PlanState, Snapshot, Timing
@@ -37,7 +36,7 @@ class Monitor:
     def __init__(
         self,
         host: Host,
-        engine: EngineClient,
+        ranks: Ranks,
         analyzer: Analyzer,
         partitioner: Partitioner,
         settings: Callable[[], tuple[Settings, MonitorSettings]],
@@ -45,7 +44,7 @@ class Monitor:
         log: logging.Logger,
     ) -> None:
         """``after_epoch`` is called after each snapshot."""
-        self._host, self._engine, self._analyzer, self._partitioner = host, engine, analyzer, partitioner
+        self._host, self._ranks, self._analyzer, self._partitioner = host, ranks, analyzer, partitioner
         self._settings, self._after_epoch, self._log = settings, after_epoch, log
         self._memories: dict[int, Memory] = {}
         self._errors = dict.fromkeys((OBSERVE, JUDGE, MOVE), 0)
@@ -64,12 +63,6 @@ class Monitor:
         """End the thread after the epoch it is in."""
         self._ended.set()
 
-    def recent(self, fs: FsState) -> tuple[tuple[RankSample, ...], ...]:
-        """The samples of the last epochs, oldest first."""
-        memory = self._memories.get(fs.fscid)
-        # The monitor's thread may add one meanwhile.
-        return tuple(memory.series.copy()) if memory else ()
-
     def count_error(self, stage: str) -> None:
         """Something failed and is tried again."""
         self._errors[stage] += 1
@@ -78,7 +71,7 @@ class Monitor:
         while not self._ended.is_set():
             started = time.monotonic()
             try:
-                self.epoch()
+                self.epoch(started)
                 self._after_epoch()
             except Exception:  # monitoring must outlive whatever a release's answer looks like
                 self._log.exception("monitoring failed; it tries again")
@@ -86,14 +79,15 @@ class Monitor:
             left = self._settings()[0].epoch - (time.monotonic() - started)
             self._ended.wait(max(0.1, left))
 
-    def epoch(self) -> None:
-        """Take a snapshot."""
+    def epoch(self, now: float) -> None:
+        """Take a snapshot. ``now``: monotonic, s."""
         started = time.monotonic()
-        settings, ours = self._settings()
+        ours = self._settings()[1]
         known = self._host.file_systems()
+        self._ranks.forget_all_but(frozenset(fs.fscid for fs in known))
         self._memories = {fs.fscid: self._memories.get(fs.fscid, Memory()) for fs in known}
         self._engine_problem = ""
-        samples = tuple(self._sample(fs, settings, ours) for fs in known)
+        samples = tuple(self._sample(fs, ours, now) for fs in known)
         self.snapshot = Snapshot(
             time=time.time(),
             filesystems=samples,
@@ -103,15 +97,16 @@ class Monitor:
             errors=dict(self._errors),
         )
 
-    def _sample(self, fs: FsState, settings: Settings, ours: MonitorSettings) -> FsSample:
+    def _sample(self, fs: FsState, ours: MonitorSettings, now: float) -> FsSample:
         memory = self._memories[fs.fscid]
         try:
-            sample = observe(self._host, fs, settings, memory, self.fallen_back)
-            sample = self._judge(fs, sample, memory, settings)
+            samples = self._ranks.history(fs, now).latest
+            sample = observed(fs, samples, self.fallen_back(fs), time.time())
+            sample = self._judge(fs, sample, memory, now) if samples else sample
         except PartitionerError as e:
             self._log.warning("monitoring of %s: %s", fs.name, e)
             self.count_error(OBSERVE)
-            sample = failed(fs, e)
+            sample = failed(fs, e, time.time())
         return replace(
             sample,
             plan=self._plan(fs),
@@ -119,18 +114,17 @@ class Monitor:
             history=tuple(memory.history),
         )
 
-    def _judge(self, fs: FsState, sample: FsSample, memory: Memory, settings: Settings) -> FsSample:
-        learned = self._analyzer.learned(fs.fscid)
+    def _judge(self, fs: FsState, sample: FsSample, memory: Memory, now: float) -> FsSample:
         started = time.monotonic()
         try:
-            judged = judge(sample, memory, settings, learned, mask_of(fs), self._engine.call)
+            verdict = self._ranks.judge(fs, now)
         except PartitionerError as e:
             self._log.warning("monitoring of %s: %s", fs.name, e)
             self.count_error(JUDGE)
             self._engine_problem = str(e)
             return replace(sample, problem=str(e))
         self._judgements = self._judgements.plus(time.monotonic() - started)
-        return judged
+        return judged(sample, verdict, memory)
 
     def _plan(self, fs: FsState) -> PlanState | None:
         try:

@@ -4,6 +4,8 @@
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
+from ..judge.verdict import Verdict
+
 EXPORTER, IMPORTER = "exporter", "importer"  # roles of Lunule's Algorithm 1
 
 
@@ -25,29 +27,6 @@ class RankState:
 
 
 @dataclass(frozen=True)
-class Move:
-    """Load that Algorithm 1 would move between two ranks, req/s."""
-
-    source: int
-    target: int
-    amount: float
-
-
-@dataclass(frozen=True)
-class Judged:
-    """The engine's judgement of one file system. Numbers without unit but the capacity, req/s a rank."""
-
-    factor: float
-    threshold: float
-    urgency: float
-    variation: float
-    capacity: float
-    capacity_source: str
-    moves: tuple[Move, ...]
-    uneven_epochs: int  # how many epochs in a row, up to now, were above the threshold
-
-
-@dataclass(frozen=True)
 class SubvolumeState:
     """One subvolume (or named directory) of the newest analysis."""
 
@@ -64,7 +43,7 @@ class AnalysisState:
     """The newest analysis that came to a judgement."""
 
     ended: float  # seconds since the Unix epoch
-    recommended: int
+    recommended: int | None  # None: the capacity of a rank is unknown
     reason: str
     total: int  # subvolumes in all
     top: tuple[SubvolumeState, ...]
@@ -99,7 +78,8 @@ class FsSample:
     fs: str
     time: float  # seconds since the Unix epoch
     ranks: tuple[RankState, ...]
-    judged: Judged | None
+    verdict: Verdict | None  # None: not judged
+    uneven_epochs: int = 0  # how many epochs in a row, up to now, were above the threshold
     plan: PlanState | None = None
     analysis: AnalysisState | None = None
     history: tuple[Point, ...] = ()

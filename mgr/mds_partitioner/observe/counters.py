@@ -28,12 +28,17 @@ def rate(points: Sequence[Point], window: float) -> float:
 
 def mean_time(points: Sequence[Point], window: float) -> float:
     """Mean of a time average (seconds) over the last ``window`` seconds; 0 when nothing was counted."""
+    return mean_and_count(points, window)[0]
+
+
+def mean_and_count(points: Sequence[Point], window: float) -> tuple[float, float]:
+    """The same, and of how many it is the mean."""
     span = _span(points, window)
     if span is None or len(span[1]) < 3:
-        return 0.0
+        return 0.0, 0.0
     first, last = span
     count = last[2] - first[2]
-    return max(0.0, (last[1] - first[1]) / count / NANOSECONDS) if count > 0 else 0.0
+    return (max(0.0, (last[1] - first[1]) / count / NANOSECONDS), count) if count > 0 else (0.0, 0.0)
 
 
 def level(points: Sequence[Point]) -> int:

@@ -1,19 +1,26 @@
 # SPDX-License-Identifier: LGPL-2.1-or-later
 """One epoch's observation of one file system."""
 
-import time
 from collections.abc import Collection, Mapping, Sequence
 from typing import Any
 
 from ..ceph_compat import HOOK_COMMAND
 from ..errors import PartitionerError
 from ..host import Host
-from ..model import Directory, DirectoryFacts, FsState, MdsInfo, RankSample, Session, Snapshot, SubtreeSample
+from ..model import (
+    Directory,
+    DirectoryFacts,
+    FsState,
+    MdsInfo,
+    Observation,
+    RankSample,
+    Session,
+    SubtreeSample,
+)
 from ..options import Settings
 from .attribution import Share, attribute, needs_heat
 from .directories import Rotation
 from .heat import parse_heat
-from .ranks import observe_ranks
 from .sessions import parse_sessions
 from .subtrees import SubtreeMap, ancestors, parse_subtrees
 from .working_sets import parse_working_sets
@@ -30,24 +37,24 @@ class Observer:
         self._sessions: dict[int, list[Session]] = {}
         self._turn: list[int] = []
 
-    def observe(self, settings: Settings) -> Snapshot:
-        """Take a snapshot. :raises PartitionerError: the file system is gone or does not answer."""
+    def observe(self, settings: Settings, ranks: Sequence[RankSample]) -> Observation:
+        """Look at the directories. :raises PartitionerError: the file system is gone or does not answer.
+
+        :param ranks: this epoch's samples, whose requests are shared out over the directories
+        """
         fs = self._host.fs(self._fs)
         limit = settings.rentries_per_epoch
         self._host.on_fs(fs, lambda mount: self._rotation.refresh(mount, limit))
         directories = self._rotation.directories()
         paths = {d.path for d in directories}
-        samples = observe_ranks(self._host, fs, settings.epoch)
         missing = self._read_sessions(fs, settings.ranks_per_epoch)
         sessions = [s for of_rank in self._sessions.values() for s in of_rank]
         heat = self._heat(fs, paths) if needs_heat(sessions, paths) else {}
-        shares = attribute(sessions, {r.rank: r.requests for r in samples}, heat, paths)
+        shares = attribute(sessions, {r.rank: r.requests for r in ranks}, heat, paths)
         where = self._subtrees(fs, paths)
         counted = self._working_sets(fs, paths)
-        return Snapshot(
+        return Observation(
             fs=self._fs,
-            time=time.time(),
-            ranks=_by_rank(samples),
             directories=tuple(
                 _directory_sample(d, shares.get(d.path, Share()), where, counted) for d in directories
             ),
@@ -97,10 +104,6 @@ class Observer:
 def _depth(paths: Collection[str]) -> int:
     """Levels of directories from the root down to the lowest of them."""
     return max((len(list(ancestors(path))) - 1 for path in paths), default=0)
-
-
-def _by_rank(samples: Sequence[RankSample]) -> tuple[RankSample, ...]:
-    return tuple(sorted(samples, key=lambda s: s.rank))
 
 
 def _directory_sample(

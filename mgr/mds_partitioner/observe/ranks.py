@@ -1,21 +1,22 @@
 # SPDX-License-Identifier: LGPL-2.1-or-later
 """Each rank's load, from the perf counters that the MDSs report to the manager anyway."""
 
-from typing import Any
+from collections.abc import Callable
 
 from ..host import Host
 from ..model import FsState, MdsInfo, RankSample
-from .counters import level, mean_time, rate
+from .counters import level, mean_and_count, mean_time, rate
 
 KILOBYTE = 1024  # mds_mem.rss is in KiB
+# Counters of src/mds/Server.cc, reported to the managers; the common kinds are enough.
+KINDS = (
+    *("lookup", "lookupino", "getattr", "readdir", "open", "create", "setattr", "unlink", "rename", "mkdir"),
+    *("rmdir", "symlink", "link", "mknod", "setxattr"),
+)
+COMMON = 0.1  # of all requests
+FETCHES = ("dir_fetch_complete", "dir_fetch_keys")
 
-
-def _queue(answer: Any) -> int | None:
-    """``mds.q`` has too low a priority to be reported to the manager, so the MDS is asked for it."""
-    try:
-        return int(answer["mds"]["q"])
-    except (KeyError, TypeError, ValueError):
-        return None
+Points = Callable[[str], list[tuple[float, ...]]]  # of a perf counter, by its path
 
 
 def served(received: float, forwarded: float) -> float:
@@ -23,18 +24,33 @@ def served(received: float, forwarded: float) -> float:
     return max(0.0, received - forwarded)
 
 
-def _sample(host: Host, mds: MdsInfo, window: float, queue: int | None) -> RankSample:
+def quickest(points: Points, latency: float, window: float) -> float:
+    """Mean latency (s) of the quickest of the kinds of requests that are at least a tenth of all.
+
+    What is slow for a reason of its own, a lock or a capability that a client holds, does not show in it;
+    what waits for the rank does.
+
+    :param latency: of all requests, s
+    """
+    kinds = [mean_and_count(points(f"mds_server.req_{kind}_latency"), window) for kind in KINDS]
+    common = COMMON * sum(count for _, count in kinds)
+    return min((mean for mean, count in kinds if count >= common and mean > 0.0), default=latency)
+
+
+def _sample(host: Host, mds: MdsInfo, window: float) -> RankSample:
     def points(path: str) -> list[tuple[float, ...]]:
         return host.counter(mds.name, path)
 
+    requests = served(
+        rate(points("mds_server.handle_client_request"), window), rate(points("mds.forward"), window)
+    )
+    latency = mean_time(points("mds.reply_latency"), window)
+    crowded = requests * latency >= 1.0  # less cannot be a full rank, and needs no closer look
     return RankSample(
         rank=mds.rank,
         name=mds.name,
-        requests=served(
-            rate(points("mds_server.handle_client_request"), window), rate(points("mds.forward"), window)
-        ),
-        latency=mean_time(points("mds.reply_latency"), window),
-        queue=queue,
+        requests=requests,
+        latency=latency,
         inodes=level(points("mds_mem.ino")),
         caps=level(points("mds.caps")),
         sessions=level(points("mds_sessions.session_count")),
@@ -44,19 +60,15 @@ def _sample(host: Host, mds: MdsInfo, window: float, queue: int | None) -> RankS
         rss=level(points("mds_mem.rss")) * KILOBYTE,
         exported_total=level(points("mds.exported_inodes")),
         imported_total=level(points("mds.imported_inodes")),
+        quickest=quickest(points, latency, window) if crowded else latency,
+        fetches=sum(rate(points(f"mds.{name}"), window) for name in FETCHES) if crowded else 0.0,
     )
 
 
 def observe_ranks(host: Host, fs: FsState, window: float) -> tuple[RankSample, ...]:
-    """A sample of every active rank, rates over the last ``window`` seconds."""
-    active = fs.active()
-    answers = host.tell_each([m.name for m in active], "perf dump", logger="mds", counter="q")
-    return tuple(_sample(host, mds, window, _queue(answers[mds.name])) for mds in active)
-
-
-def reported_ranks(host: Host, fs: FsState, window: float) -> tuple[RankSample, ...]:
-    """The same but for the queues: no MDS is asked, so none is waited for."""
-    return tuple(_sample(host, mds, window, None) for mds in fs.active())
+    """A sample of every active rank, rates over the last ``window`` seconds. No MDS is asked, so none is
+    waited for."""
+    return tuple(_sample(host, mds, window) for mds in fs.active())
 
 
 def silence(host: Host, fs: FsState, now: float) -> dict[int, float]:

@@ -24,7 +24,7 @@ class Growth:
 class Hints:
     """The values of mantle/lunule.lua's ``hints``; units as there."""
 
-    capacity: float
+    capacity: float | None  # None: unknown
     smoothness: float
     threshold: float
     role_threshold: float
@@ -59,17 +59,20 @@ def differ(old: Hints, new: Hints, dead_band: float) -> bool:
     fixed = ("smoothness", "threshold", "role_threshold", "limit", "mask", "resting", "selection")
     if any(getattr(old, name) != getattr(new, name) for name in fixed):
         return True
-    if abs(new.capacity - old.capacity) > dead_band * old.capacity:
+    if new.capacity is None or old.capacity is None:
+        if new.capacity != old.capacity:
+            return True
+    elif abs(new.capacity - old.capacity) > dead_band * old.capacity:
         return True
     if set(old.growth) != set(new.growth):
         return True
     return any(abs(g.by - old.growth[rank].by) > dead_band * abs(g.seen) for rank, g in new.growth.items())
 
 
-def make_hints(fs: FsState, settings: Settings, capacity: float, resting: Sequence[int]) -> Hints:
+def make_hints(fs: FsState, settings: Settings, capacity: float | None, resting: Sequence[int]) -> Hints:
     """Hints without a forecast."""
     return Hints(
-        capacity=round(capacity, 1),
+        capacity=None if capacity is None else round(capacity, 1),
         smoothness=settings.smoothness,
         threshold=settings.imbalance_threshold,
         role_threshold=settings.role_threshold,
@@ -87,7 +90,7 @@ def _list(ranks: Sequence[int]) -> str:
 def lua(hints: Hints) -> str:
     """What defines ``hints``, in Lua, on one line with no end: errors then name a policy's own lines."""
     fields = {
-        "capacity": repr(hints.capacity),
+        "capacity": None if hints.capacity is None else repr(hints.capacity),
         "smoothness": repr(hints.smoothness),
         "threshold": repr(hints.threshold),
         "role_threshold": repr(hints.role_threshold),

@@ -9,7 +9,8 @@ from ..engine.names import FANOUT, HEAVY, MASK
 from ..engine.reasons import EPHEMERAL_PIN, MASKED_BY_OPERATOR, PINNED_BY_OPERATOR, RESTING
 from ..errors import NotPermitted
 from ..filesystem import NO_MASK
-from ..judge.judgement import Engine, Judged, Judgement
+from ..judge.judgement import DirectoryJudgement, Judgement
+from ..judge.verdict import Engine
 from ..model import NO_PIN, FsState
 from ..options import Settings
 from .circumstances import TO_AUTH, Child, Circumstances
@@ -29,7 +30,7 @@ PINS, SETTINGS = 0, 1  # phases
 CACHE_RESERVATION = 0.95  # mds_cache_reservation keeps 5 % of the cache free
 
 
-def fixed_reason(row: Judged, c: Circumstances, now: float, rest: int) -> str | None:
+def fixed_reason(row: DirectoryJudgement, c: Circumstances, now: float, rest: int) -> str | None:
     """Why a directory must stay where it is; None when it may move."""
     pin, ino = row.seen.pin, row.seen.directory.ino
     if row.seen.ephemeral:
@@ -101,10 +102,10 @@ def classified(judgement: Judgement, ranks: Sequence[int], engine: Engine) -> Ju
     }
     answer = engine("classify", {"ranks": list(ranks), "subvolumes": table})
     rows = zip(seen, answer["workload"], answer["class"], strict=True)
-    return replace(judgement, directories=tuple(Judged(s, float(w), str(k)) for s, w, k in rows))
+    return replace(judgement, directories=tuple(DirectoryJudgement(s, float(w), str(k)) for s, w, k in rows))
 
 
-def estimate(rows: Sequence[Judged]) -> str:
+def estimate(rows: Sequence[DirectoryJudgement]) -> str:
     """One sentence on how working sets and requests were found."""
     counted = bool(rows) and all(row.seen.counted for row in rows)
     text = "wss: " + (
@@ -149,13 +150,13 @@ def _arguments(
         },
         "current_mask": _current_mask(rows, c),
         "smoothness": settings.smoothness,
-        "capacity": judgement.capacity,
+        "capacity": judgement.verdict.capacity.value,
         "threshold": settings.imbalance_threshold,
         "min_gain": settings.min_gain,
     }
 
 
-def _current_mask(rows: Sequence[Judged], c: Circumstances) -> list[int] | None:
+def _current_mask(rows: Sequence[DirectoryJudgement], c: Circumstances) -> list[int] | None:
     """The ranks that the heavy directories share now; None when nothing confines them to the same ones."""
     if not c.fs.balance_automate:
         return None
@@ -165,7 +166,7 @@ def _current_mask(rows: Sequence[Judged], c: Circumstances) -> list[int] | None:
     return list(parse_ranks(masks.pop())) if len(masks) == 1 and NO_MASK not in masks else None
 
 
-def _row(row: Judged, new: Sequence[int], reason: str) -> Row:
+def _row(row: DirectoryJudgement, new: Sequence[int], reason: str) -> Row:
     seen = row.seen
     return Row(
         name=seen.directory.name,
@@ -209,7 +210,7 @@ def _pin_step(index: int, row: Row, seen_pin: int, rank: int) -> Step:
 
 
 def _steps(
-    judged: Sequence[Judged],
+    judged: Sequence[DirectoryJudgement],
     rows: Sequence[Row],
     heavy_ranks: tuple[int, ...],
     answer: Mapping[str, Any],

@@ -6,20 +6,23 @@ from dataclasses import asdict
 from typing import Any
 
 from ..judge.analysis import Analysis
-from ..judge.judgement import Judged, Judgement, RankJudgement
+from ..judge.judgement import Caveats, DirectoryJudgement, Judgement, RankJudgement
 from ..plan.planner import estimate
+from .imbalance import verdict_text, verdict_value
 from .text import and_more, count, cut, ranks_cell, table, topmost
 
 
-def analysis_value(analysis: Analysis) -> dict[str, Any]:
-    """The analysis as plain data."""
+def analysis_value(analysis: Analysis, now: float) -> dict[str, Any]:
+    """The analysis as plain data. ``now``: monotonic, s."""
     value: dict[str, Any] = {
         "fs": analysis.fs,
         "state": analysis.state,
-        "progress": round(analysis.progress(), 3),
+        "progress": round(analysis.progress(now), 3),
         "epochs": analysis.epochs,
         "duration": analysis.duration,
         "problem": analysis.problem,
+        "note": analysis.note,
+        "ended": analysis.ended,
     }
     if analysis.judgement is not None:
         value["result"] = judgement_value(analysis.judgement)
@@ -28,8 +31,16 @@ def analysis_value(analysis: Analysis) -> dict[str, Any]:
 
 def judgement_value(judgement: Judgement) -> dict[str, Any]:
     """A judgement as plain data, subvolumes by workload."""
-    value = asdict(judgement)
     ordered = sorted(judgement.directories, key=lambda d: -d.workload)
+    value: dict[str, Any] = {
+        **verdict_value(judgement.verdict),
+        "fs": judgement.fs,
+        "ranks": [asdict(rank) for rank in judgement.ranks],
+        "recommended": judgement.recommended,
+        "recommended_reason": judgement.recommended_reason,
+        "cache_limit": judgement.cache_limit,
+        "caveats": asdict(judgement.caveats),
+    }
     value["directories"] = [
         {
             "name": d.seen.directory.name,
@@ -51,12 +62,14 @@ def judgement_value(judgement: Judgement) -> dict[str, Any]:
     return value
 
 
-def analysis_text(analysis: Analysis, top: int) -> str:
-    """For people; ``top`` subvolumes (0: all)."""
+def analysis_text(analysis: Analysis, now: float, top: int) -> str:
+    """For people; ``now``: monotonic, s; ``top`` subvolumes (0: all)."""
     head = (
-        f"analysis of '{analysis.fs}': {analysis.state}, {analysis.progress():.0%} of "
+        f"analysis of '{analysis.fs}': {analysis.state}, {analysis.progress(now):.0%} of "
         f"{analysis.duration} s, {analysis.epochs} epochs"
     )
+    if analysis.note:
+        head += f"\n{analysis.note}"
     if analysis.problem:
         head += f"\nlast epoch failed: {analysis.problem}"
     if analysis.judgement is None:
@@ -70,13 +83,13 @@ def judgement_text(judgement: Judgement, top: int) -> str:
         [
             directory_table(judgement.fs, judgement.directories, top),
             rank_table(judgement.ranks),
-            imbalance_line(judgement),
+            verdict_text(judgement.verdict),
             _advice(judgement),
         ]
     )
 
 
-def directory_table(fs: str, directories: Sequence[Judged], top: int) -> str:
+def directory_table(fs: str, directories: Sequence[DirectoryJudgement], top: int) -> str:
     """The ``top`` subvolumes by workload (0: all)."""
     if not directories:
         return f"no subvolumes: use 'ceph mds_partitioner analyze start {fs} --directories PATH'"
@@ -108,7 +121,6 @@ def rank_table(ranks: tuple[RankJudgement, ...]) -> str:
             count(r.load),
             count(r.forecast),
             f"{r.latency * 1000:.1f} ms",
-            "-" if r.queue is None else r.queue,
             count(r.inodes),
             count(r.caps),
             r.sessions,
@@ -118,29 +130,28 @@ def rank_table(ranks: tuple[RankJudgement, ...]) -> str:
         for r in ranks
     ]
     columns = (
-        *("Rank", "reqs/s", "Forecast", "Latency", "Queue", "Inodes", "Caps", "Sessions", "Subtrees"),
+        *("Rank", "reqs/s", "Forecast", "Latency", "Inodes", "Caps", "Sessions", "Subtrees"),
         "Saturated",
     )
     return table(columns, rows, left=())
 
 
-def imbalance_line(judgement: Judgement) -> str:
-    """IF and what it is made of."""
-    verdict = "uneven enough to act" if judgement.triggered else "no need to act"
-    return (
-        f"imbalance factor {judgement.imbalance_factor:.3f} (CoV {judgement.cov:.2f}, "
-        f"urgency {judgement.urgency:.2f}): {verdict}\n"
-        f"capacity of a rank: {judgement.capacity:.0f} req/s ({judgement.capacity_source})"
-    )
-
-
 def _advice(judgement: Judgement) -> str:
+    number = "unknown" if judgement.recommended is None else judgement.recommended
     lines = [
-        f"recommended number of active MDSs: {judgement.recommended} ({judgement.recommended_reason})",
+        f"recommended number of active MDSs: {number} ({judgement.recommended_reason})",
         f"estimates: {estimate(judgement.directories)}",
     ]
-    if judgement.unread:
-        lines.append(f"{judgement.unread} directories were not read in time: analyze for longer")
-    if judgement.missing:
-        lines.append(f"{judgement.missing} times a rank did not list its sessions in time")
-    return "\n".join(lines)
+    return "\n".join([*lines, *_caveats(judgement.caveats)])
+
+
+def _caveats(caveats: Caveats) -> list[str]:
+    lines = []
+    if caveats.unread:
+        lines.append(
+            f"{caveats.unread} directories with {caveats.unread_load:.0%} of the requests were not read in "
+            "time: analyze for longer"
+        )
+    if caveats.missing:
+        lines.append(f"{caveats.missing} times a rank did not list its sessions in time")
+    return lines

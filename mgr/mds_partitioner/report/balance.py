@@ -10,6 +10,7 @@ from ..model import FsState
 from ..plan.hints import Hints
 from ..plan.ranks import format_ranks
 from ..verify.decisions import Decision, Watch
+from .imbalance import factor_told
 from .text import count, table
 
 OFF = "off"
@@ -31,9 +32,9 @@ def value(fs: FsState, switch: Switch | None, watch: Watch) -> dict[str, Any]:
         "in_force": in_force(fs, switch),
         "hints": asdict(switch.hints),
         "replaced": {"balancer": switch.old_balancer, "balance_automate": switch.old_automate},
-        "imbalance_factor": watch.judged.get("imbalance_factor"),
+        "imbalance_factor": watch.verdict.factor if watch.verdict else None,
         "threshold": switch.hints.threshold,
-        "capacity": watch.judged.get("capacity"),
+        "capacity": asdict(watch.verdict.capacity) if watch.verdict else None,
         "fallbacks": watch.fallbacks,
         "problem": watch.problem,
         "ranks": [_rank_value(fs, watch, rank) for rank in fs.ranks_in],
@@ -41,23 +42,25 @@ def value(fs: FsState, switch: Switch | None, watch: Watch) -> dict[str, Any]:
 
 
 def _role(watch: Watch, rank: int) -> str:
-    if rank in watch.judged.get("exporters", ()):
+    if watch.verdict is None:
+        return "-"
+    if rank in watch.verdict.exporters:
         return "exporter"
-    return "importer" if rank in watch.judged.get("importers", ()) else "-"
+    return "importer" if rank in watch.verdict.importers else "-"
 
 
 def _moved(watch: Watch, rank: int) -> tuple[int, int]:
     """Inodes exported and imported since this manager began to watch."""
-    if not watch.samples or rank not in watch.moved:
+    if rank not in watch.moved:
         return 0, 0
     before = watch.moved[rank]
-    now = next(((s.exported_total, s.imported_total) for s in watch.samples[-1] if s.rank == rank), before)
+    now = next(((s.exported_total, s.imported_total) for s in watch.history.latest if s.rank == rank), before)
     return max(0, now[0] - before[0]), max(0, now[1] - before[1])
 
 
 def _rank_value(fs: FsState, watch: Watch, rank: int) -> dict[str, Any]:
     exported, imported = _moved(watch, rank)
-    loads = {s.rank: s.requests for s in watch.samples[-1]} if watch.samples else {}
+    loads = {s.rank: s.requests for s in watch.history.latest}
     return {
         "rank": rank,
         "requests": round(loads.get(rank, 0.0), 2),
@@ -80,19 +83,14 @@ def text(fs: FsState, switch: Switch | None, watch: Watch) -> str:
 
 def _head(fs: FsState, switch: Switch, watch: Watch) -> list[str]:
     lines = [f"'{fs.name}': {switch.state}, policy {switch.policy} ({switch.object})", _hints(switch.hints)]
-    if watch.judged:
-        factor, capacity = watch.judged["imbalance_factor"], watch.judged["capacity"]
-        over = "above" if factor > switch.hints.threshold else "not above"
-        lines.append(
-            f"imbalance factor {factor:.3f}, {over} {switch.hints.threshold:g}; "
-            f"capacity of a rank {capacity['value']:.0f} req/s ({capacity['source']})"
-        )
+    if watch.verdict is not None:
+        lines.append(f"{factor_told(watch.verdict)}; capacity of a rank: {watch.verdict.capacity}")
     return lines
 
 
 def _hints(hints: Hints) -> str:
     mask = "every rank" if hints.mask is None else format_ranks(hints.mask)
-    parts = [f"hints: ranks {mask}", f"C {hints.capacity:g} req/s"]
+    parts = [f"hints: ranks {mask}", "C unknown" if hints.capacity is None else f"C {hints.capacity:g} req/s"]
     if hints.resting:
         parts.append(f"resting {format_ranks(hints.resting)}")
     parts += [f"rank {rank} grows by {g.by:g} req/s" for rank, g in sorted(hints.growth.items())]

@@ -1,55 +1,83 @@
 # SPDX-License-Identifier: LGPL-2.1-or-later
 """What ``imbalance`` shows: one moment, from the managers' counters."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
+from dataclasses import asdict
 from typing import Any
 
+from ..judge.verdict import Verdict
 from ..model import RankSample
 from .text import count, table
 
+SETTLE = "it is learned when a rank is saturated; or set mgr/mds_partitioner/rank_capacity"
 
-def value(judged: Mapping[str, Any], samples: Sequence[RankSample]) -> dict[str, Any]:
-    """IF, U, CoV and the matrix as plain data; loads in req/s."""
+
+def verdict_value(verdict: Verdict) -> dict[str, Any]:
+    """IF, U, CoV and the matrix as plain data; loads in req/s; null for what is unknown."""
+    value = asdict(verdict)
     return {
-        **judged,
+        "imbalance_factor": value.pop("factor"),
+        "imbalance_most": value.pop("most"),
+        **{name: value.pop(name) for name in ("cov", "urgency", "triggered")},
+        **value,
+    }
+
+
+def value(verdict: Verdict, samples: Sequence[RankSample]) -> dict[str, Any]:
+    """The verdict, and what each rank was seen to do."""
+    return verdict_value(verdict) | {
         "ranks": [
             {
                 "rank": s.rank,
                 "requests": round(s.requests, 2),
                 "forecast": round(forecast, 2),
                 "latency": round(s.latency, 6),
-                "queue": s.queue,
                 "inodes": s.inodes,
                 "caps": s.caps,
                 "exported": round(s.exported, 2),
                 "imported": round(s.imported, 2),
             }
-            for s, forecast in zip(samples, judged["forecast"], strict=True)
-        ],
+            for s, forecast in zip(samples, verdict.forecast, strict=True)
+        ]
     }
 
 
-def text(judged: Mapping[str, Any], samples: Sequence[RankSample]) -> str:
+def text(verdict: Verdict, samples: Sequence[RankSample]) -> str:
     """For people: a row a rank, and what Algorithm 1 would move to each."""
-    ranks = [s.rank for s in samples]
     rows = [
         (
             s.rank,
             count(s.requests),
             count(forecast),
             f"{s.latency * 1000:.1f} ms",
-            "-" if s.queue is None else s.queue,
             count(s.inodes),
             *(count(amount) if amount else "-" for amount in row),
         )
-        for s, forecast, row in zip(samples, judged["forecast"], judged["matrix"], strict=True)
+        for s, forecast, row in zip(samples, verdict.forecast, verdict.matrix, strict=True)
     ]
-    columns = ("Rank", "reqs/s", "Forecast", "Latency", "Queue", "Inodes", *(f"to {rank}" for rank in ranks))
-    verdict = "uneven enough to act" if judged["triggered"] else "no need to act"
-    capacity = judged["capacity"]
+    columns = ("Rank", "reqs/s", "Forecast", "Latency", "Inodes", *(f"to {s.rank}" for s in samples))
+    return f"{table(columns, rows, left=())}\n\n{verdict_text(verdict)}"
+
+
+def verdict_text(verdict: Verdict) -> str:
+    """IF and what it is made of; where the capacity is unknown, what is known and what would settle it."""
+    return f"{factor_told(verdict)}: {_advice(verdict)}\ncapacity of a rank: {verdict.capacity}"
+
+
+def factor_told(verdict: Verdict) -> str:
+    """The imbalance factor on one line."""
+    if verdict.factor is None or verdict.urgency is None:
+        return (
+            f"imbalance factor at most {verdict.most:.3f} (CoV {verdict.cov:.2f}, urgency unknown, "
+            f"mean {verdict.mean:.0f} req/s)"
+        )
     return (
-        f"{table(columns, rows, left=())}\n\n"
-        f"imbalance factor {judged['imbalance_factor']:.3f} (CoV {judged['cov']:.2f}, "
-        f"urgency {judged['urgency']:.2f}, mean {judged['mean']:.0f} req/s): {verdict}\n"
-        f"capacity of a rank: {capacity['value']:.0f} req/s ({capacity['source']})"
+        f"imbalance factor {verdict.factor:.3f} (CoV {verdict.cov:.2f}, urgency {verdict.urgency:.2f}, "
+        f"mean {verdict.mean:.0f} req/s)"
     )
+
+
+def _advice(verdict: Verdict) -> str:
+    if verdict.unsettled:
+        return f"uneven; whether that hurts depends on the capacity of a rank: {SETTLE}"
+    return "uneven enough to act" if verdict.triggered else "no need to act"

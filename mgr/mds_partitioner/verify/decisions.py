@@ -2,14 +2,12 @@
 """What the ranks decided lately, as long as a policy of ours balances a file system."""
 
 from collections import deque
-from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import Any
 
-from ..model import RankSample
+from ..judge.history import History
+from ..judge.verdict import Verdict
 from ..observe.beats import Beat
 
-WINDOW = 8  # epochs that the forecast is fitted to
 REMEMBERED = 10  # decisions
 
 
@@ -27,10 +25,10 @@ class Decision:
 class Watch:
     """What is remembered of one file system while a policy balances it; a new manager begins anew."""
 
-    samples: deque[tuple[RankSample, ...]] = field(default_factory=lambda: deque(maxlen=WINDOW))
+    history: History = field(default_factory=History)
+    verdict: Verdict | None = None
     beat: Beat | None = None
     decisions: dict[int, deque[Decision]] = field(default_factory=dict)
-    judged: Mapping[str, Any] = field(default_factory=dict)
     moved: dict[int, tuple[int, int]] = field(
         default_factory=dict
     )  # exported, imported inodes at first sight

@@ -14,7 +14,7 @@ def arguments(**changes: Any) -> dict[str, Any]:
         "ranks": [0, 1, 2],
         "loads": [[100, 200, 300], [10, 10, 10], [10, 10, 10]],
         "latency": [[0.001] * 3] * 3,
-        "queue": [[0] * 3] * 3,
+        "fetches": [[0] * 3] * 3,
         "capacity": 0,
         "learned_capacity": 400,
         "smoothness": 0.2,
@@ -30,7 +30,9 @@ SUBVOLUMES = {
     "subvolumes": {"wss": [10, 1, 0], "reqs": [90, 5, 0], "rentries": [100, 10, 0]},
     "cache_limit_bytes": 4e9,
     "bytes_per_inode": 3000,
+    "mean_loads": [200, 10, 10],
 }
+FULL = {"latency": [[0.05] * 3, [0.001] * 3, [0.001] * 3]}  # rank 0 has 5, 10 and 15 requests inside
 
 
 def test_judge_looks_at_the_last_epoch_and_forecasts_the_next() -> None:
@@ -41,7 +43,7 @@ def test_judge_looks_at_the_last_epoch_and_forecasts_the_next() -> None:
     assert result["triggered"] is True
     assert result["exporters"] == [0]
     assert result["importers"] == [1, 2]
-    assert result["capacity"] == {"value": 400, "source": "learned earlier"}
+    assert result["capacity"] == {"value": 400, "source": "earlier"}
     assert result["saturated"] == []
 
 
@@ -55,10 +57,26 @@ def test_a_rank_outside_the_mask_does_not_import() -> None:
     assert judge(arguments(mask=[0, 2]))["importers"] == [2]
 
 
-def test_a_queueing_rank_is_named_and_teaches_the_capacity() -> None:
-    result: Any = judge(arguments(queue=[[2, 3, 4], [0] * 3, [0] * 3]))
+def test_a_full_rank_is_named_and_teaches_the_capacity() -> None:
+    result: Any = judge(arguments(**FULL, learned_capacity=None))
     assert result["saturated"] == [0]
-    assert result["capacity"] == {"value": 200, "source": "learned at saturation"}
+    assert result["capacity"]["source"] == "learned"
+    assert result["capacity"]["value"] == pytest.approx(200, rel=0.1)
+    assert result["imbalance_factor"] == pytest.approx(result["imbalance_most"] * result["urgency"])
+
+
+def test_without_a_capacity_there_is_no_factor_and_nothing_is_triggered() -> None:
+    result: Any = judge(arguments(learned_capacity=None))
+    assert result["capacity"] == {"value": None, "source": "unknown"}
+    assert (result["imbalance_factor"], result["urgency"], result["triggered"]) == (None, None, False)
+    assert result["imbalance_most"] > 0.9
+    assert result["exporters"] == [0]
+
+
+def test_without_a_capacity_no_number_of_ranks_is_recommended() -> None:
+    advice: Any = analyze(arguments(learned_capacity=None) | SUBVOLUMES)["recommended"]
+    assert (advice["ranks"], advice["by_load"], advice["by_wss"]) == (None, None, 1)
+    assert "not known" in advice["reason"]
 
 
 def test_analyze_judges_the_mean_of_the_window() -> None:
@@ -77,9 +95,10 @@ def test_the_fair_share_is_of_the_ranks_in_the_mask() -> None:
 
 
 def test_a_saturated_rank_makes_the_recommendation_a_lower_bound() -> None:
-    result: Any = analyze(arguments(queue=[[2, 3, 4], [0] * 3, [0] * 3]) | SUBVOLUMES)
+    result: Any = analyze(arguments(**FULL, learned_capacity=None) | SUBVOLUMES)
     assert result["recommended"]["lower_bound"] is True
     assert result["recommended"]["by_load"] == 2
+    assert result["recommended"]["ranks"] == 2
 
 
 @pytest.mark.parametrize(
@@ -95,7 +114,7 @@ def test_a_saturated_rank_makes_the_recommendation_a_lower_bound() -> None:
         ({"loads": [[1, 2, 3], [1, -4, 1], [1] * 3]}, r"loads\[1\]\[1\]"),
         ({"latency": [[0.1, "fast", 0.1]] * 3}, r"latency\[0\]\[1\]"),
         ({"latency": [[0.1]] * 3}, "latency"),
-        ({"queue": None}, "queue"),
+        ({"fetches": None}, "fetches"),
         ({"capacity": -1}, "capacity"),
         ({"capacity": True}, "capacity"),
         ({"learned_capacity": 0}, "learned_capacity"),
@@ -113,9 +132,14 @@ def test_bad_input_is_refused_by_name_with_what_is_allowed(changes: dict[str, An
 
 def test_a_missing_argument_is_named() -> None:
     args = arguments()
-    del args["queue"]
-    with pytest.raises(BadInputError, match="queue is missing"):
+    del args["fetches"]
+    with pytest.raises(BadInputError, match="fetches is missing"):
         judge(args)
+
+
+def test_a_mean_load_a_rank_is_needed() -> None:
+    with pytest.raises(BadInputError, match="mean_loads has 2 values; allowed: one a rank, 3"):
+        analyze(arguments() | SUBVOLUMES | {"mean_loads": [1, 2]})
 
 
 def test_columns_of_different_length_are_refused() -> None:

@@ -5,6 +5,7 @@ import time
 from collections import deque
 from dataclasses import replace
 
+from verdicts import verdict
 from world import World
 
 from mds_partitioner.act.switch import ON, Switch
@@ -23,7 +24,6 @@ def sample(rank: int, requests: float, exported: int, imported: int) -> RankSamp
         f"m{rank}",
         requests,
         0.0,
-        0,
         0,
         0,
         0,
@@ -49,14 +49,9 @@ def on() -> FsState:
 
 def watched() -> Watch:
     watch = Watch()
-    watch.samples.append((sample(0, 400.0, 150, 0), sample(1, 0.0, 0, 130)))
+    watch.history = watch.history.plus((sample(0, 400.0, 150, 0), sample(1, 0.0, 0, 130)), 1.0)
     watch.moved = {0: (50, 0), 1: (0, 30)}
-    watch.judged = {
-        "imbalance_factor": 0.9,
-        "capacity": {"value": 500.0, "source": "option"},
-        "exporters": [0],
-        "importers": [1],
-    }
+    watch.verdict = verdict(0.9, importers=(1,))
     watch.decisions = {0: deque([Decision(0, time.time() - 4, (0.0, 720.0), LINE)])}
     return watch
 
@@ -67,7 +62,7 @@ def test_a_row_a_rank_says_what_it_decided_and_what_moved_since() -> None:
     assert row.split()[:5] == ["0", "400", "exporter", "100", "0"]
     assert row.endswith(LINE)
     assert "policy lunule" in text
-    assert "imbalance factor 0.900, above 0.075" in text
+    assert "imbalance factor 0.900 (" in text and "capacity of a rank: 640 req/s (learned" in text
 
 
 def test_plain_data_has_the_same() -> None:

@@ -97,6 +97,7 @@ def test_only_growth_that_matters_is_told() -> None:
         (HINTS, False),
         (replace(HINTS, capacity=1090.0), False),
         (replace(HINTS, capacity=1110.0), True),
+        (replace(HINTS, capacity=None), True),
         (replace(HINTS, mask=(0, 1)), True),
         (replace(HINTS, resting=(1,)), True),
         (replace(HINTS, limit=5.0), True),

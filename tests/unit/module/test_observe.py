@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: LGPL-2.1-or-later
 """From the daemons' answers to samples."""
 
+from collections.abc import Callable
 from dataclasses import replace
 
 import pytest
@@ -8,20 +9,21 @@ from hypothesis import given
 from hypothesis import strategies as st
 from world import World
 
+from mds_partitioner.judge.history import History
 from mds_partitioner.judge.window import Window
 from mds_partitioner.model import (
     Directory,
     DirectoryFacts,
+    Observation,
     RankSample,
     Session,
-    Snapshot,
     Subtree,
     SubtreeSample,
 )
 from mds_partitioner.observe.attribution import attribute, needs_heat, owner
 from mds_partitioner.observe.counters import level, mean_time, rate
 from mds_partitioner.observe.heat import parse_heat
-from mds_partitioner.observe.ranks import served
+from mds_partitioner.observe.ranks import quickest, served
 from mds_partitioner.observe.sessions import parse_sessions
 from mds_partitioner.observe.subtrees import SubtreeMap, ancestors, parse_subtrees
 from mds_partitioner.observe.working_sets import parse_working_sets
@@ -136,29 +138,32 @@ def test_shares_add_up_to_what_the_ranks_measured(found: list[Session], rates: l
 
 
 def rank_sample(rank: int, requests: float) -> RankSample:
-    return RankSample(rank, f"m{rank}", requests, 0.001, 0, 10, 5, 1, 0.0, 0.0, 1, 1000)
+    return RankSample(rank, f"m{rank}", requests, 0.001, 10, 5, 1, 0.0, 0.0, 1, 1000)
 
 
-def snapshot(wss: float, requests: float, ranks: int = 2) -> Snapshot:
+def epoch(wss: float, requests: float, at: float = 0.0, ranks: int = 2) -> tuple[Observation, History]:
     sample = SubtreeSample(Directory(A, "a", 7), wss, requests, 1, (0,), False, False)
-    return Snapshot("cephfs", 0.0, tuple(rank_sample(r, requests) for r in range(ranks)), (sample,))
+    samples = tuple(rank_sample(r, requests) for r in range(ranks))
+    return Observation("cephfs", (sample,)), History().plus(samples, at)
 
 
 def test_a_window_keeps_the_highest_working_set_and_the_mean_rate() -> None:
     window = Window("cephfs")
     for wss, requests in ((10, 1.0), (30, 2.0), (20, 3.0)):
-        window.add(snapshot(wss, requests))
+        window.add(*epoch(wss, requests))
     facts = {A: DirectoryFacts(Directory(A, "a", 7), 99, -1)}
     (row,) = window.summary(facts).directories
     assert (row.wss, row.requests, row.rentries) == (30, 2.0, 99)
-    assert window.summary({}).unread == 1
+    assert window.summary(facts).loads == {0: 2.0, 1: 2.0}
+    unread = window.summary({})
+    assert (unread.unread, unread.unread_load) == (1, 1.0)
 
 
 def test_a_counted_working_set_replaces_estimates() -> None:
     window = Window("cephfs")
     for wss, counted in ((90, False), (30, True), (20, True), (70, False)):
-        seen = snapshot(wss, 1.0)
-        window.add(replace(seen, directories=(replace(seen.directories[0], counted=counted),)))
+        seen, history = epoch(wss, 1.0)
+        window.add(replace(seen, directories=(replace(seen.directories[0], counted=counted),)), history)
     (row,) = window.summary({A: DirectoryFacts(Directory(A, "a", 7), 99, -1)}).directories
     assert (row.wss, row.counted) == (30, True)
 
@@ -177,11 +182,13 @@ def test_working_sets_count_only_when_every_mds_counts(other: dict[str, object] 
     assert parse_working_sets([mindex_dump(3, (A, 4)), other], {A}) is None
 
 
-def test_a_change_of_ranks_begins_their_series_anew() -> None:
+def test_a_change_of_ranks_begins_their_means_anew() -> None:
     window = Window("cephfs")
-    window.add(snapshot(1, 1.0, ranks=2))
-    window.add(snapshot(1, 1.0, ranks=3))
-    assert {rank: len(row) for rank, row in window.summary({}).series.items()} == {0: 1, 1: 1, 2: 1}
+    window.add(*epoch(1, 90.0, at=0.0, ranks=2))
+    window.add(*epoch(1, 10.0, at=10.0, ranks=3))
+    summary = window.summary({})
+    assert summary.loads == {0: 10.0, 1: 10.0, 2: 10.0}
+    assert {rank: len(row) for rank, row in summary.series.items()} == {0: 1, 1: 1, 2: 1}
 
 
 def test_a_well_cluster_needs_no_wait() -> None:
@@ -221,3 +228,20 @@ def test_a_rank_that_only_hands_requests_on_serves_none() -> None:
     assert served(received=120.0, forwarded=120.0) == 0.0
     assert served(received=120.0, forwarded=20.0) == 100.0
     assert served(received=0.0, forwarded=3.0) == 0.0
+
+
+def kinds(**totals: tuple[float, int]) -> Callable[[str], list[tuple[float, ...]]]:
+    """Points of the latency counters: mean latency in ms and count, by kind of request."""
+    told = {
+        f"mds_server.req_{kind}_latency": [(0.0, 0.0, 0.0), (10.0, mean * 1e6 * n, float(n))]
+        for kind, (mean, n) in totals.items()
+    }
+    return lambda path: told.get(path, [])
+
+
+def test_the_latency_that_counts_is_that_of_the_quickest_common_kind() -> None:
+    assert quickest(kinds(lookup=(8.0, 800), open=(900.0, 150), mkdir=(0.1, 3)), 0.2, 10) == pytest.approx(
+        0.008
+    )
+    assert quickest(kinds(open=(900.0, 150)), 0.9, 10) == pytest.approx(0.9)
+    assert quickest(kinds(), 0.2, 10) == 0.2

@@ -8,11 +8,14 @@ from dataclasses import replace
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from verdicts import verdict
 from world import SETTINGS, World
 
+from mds_partitioner.engine.capacity_source import CapacitySource
 from mds_partitioner.engine_client import EngineClient
 from mds_partitioner.errors import BadInput, NotPermitted
-from mds_partitioner.judge.judgement import Judged, Judgement
+from mds_partitioner.judge.judgement import Caveats, DirectoryJudgement, Judgement
+from mds_partitioner.judge.verdict import Capacity
 from mds_partitioner.judge.window import Observed
 from mds_partitioner.model import Directory
 from mds_partitioner.plan.circumstances import Child, Circumstances, check_ranks
@@ -43,23 +46,16 @@ def judgement(ranks: dict[str, tuple[int, ...]], pins: dict[str, int] | None = N
         pin = (pins or {}).get(name, -1)
         seen = Observed(directory, wss, reqs, rentries, 1, ranks[name], pin, False, False)
         klass = "heavy" if name == "Subvol1" else "moderate" if name != "subvol4" else "light"
-        rows.append(Judged(seen, float(work), klass))
+        rows.append(DirectoryJudgement(seen, float(work), klass))
     return Judgement(
         fs="cephfs",
-        epochs=6,
-        imbalance_factor=0.9,
-        cov=1.0,
-        urgency=0.99,
-        triggered=True,
-        capacity=1000.0,
-        capacity_source="learned at saturation",
+        verdict=verdict(0.9, Capacity(1000.0, CapacitySource.LEARNED)),
         ranks=(),
         directories=tuple(rows),
         recommended=3,
         recommended_reason="",
         cache_limit=16 << 30,
-        unread=0,
-        missing=0,
+        caveats=Caveats(epochs=6, unread=0, unread_load=0.0, missing=0, by_heat=0),
     )
 
 

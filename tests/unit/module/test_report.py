@@ -1,18 +1,22 @@
 # SPDX-License-Identifier: LGPL-2.1-or-later
 """The tables an operator reads."""
 
+import json
 from dataclasses import replace
 from typing import Any
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from verdicts import UNKNOWN, verdict
 from wcwidth import wcswidth
 from world import World, plan
 
 from mds_partitioner.act.run import APPLIED, DONE, KEPT, ROLLED_BACK, SKIPPED, UNDONE, Head, Record, Run
+from mds_partitioner.engine.capacity_source import CapacitySource
 from mds_partitioner.errors import Unavailable
-from mds_partitioner.judge.judgement import Judged
+from mds_partitioner.judge.judgement import DirectoryJudgement
+from mds_partitioner.judge.verdict import Capacity
 from mds_partitioner.judge.window import Observed
 from mds_partitioner.model import Directory, RankSample, Subtree
 from mds_partitioner.observe.subtrees import SubtreeMap, subtree_map
@@ -50,21 +54,29 @@ def test_a_row_whose_pin_has_arrived_is_done() -> None:
 
 
 def test_imbalance_has_a_row_a_rank_with_load_forecast_and_amounts() -> None:
-    samples = [RankSample(r, f"m{r}", 300.0 * (r == 0), 0.002, None, 10, 5, 1, 0, 0, 1, 0) for r in (0, 1)]
-    judged = {
-        "forecast": [400.0, 10.0],
-        "matrix": [[0.0, 150.0], [0.0, 0.0]],
-        "triggered": True,
-        "imbalance_factor": 0.98765,
-        "cov": 1.0,
-        "urgency": 0.9,
-        "mean": 150.0,
-        "capacity": {"value": 300.0, "source": "option"},
-    }
+    samples = [RankSample(r, f"m{r}", 300.0 * (r == 0), 0.002, 10, 5, 1, 0, 0, 1, 0) for r in (0, 1)]
+    judged = verdict(
+        0.98765, Capacity(300.0, CapacitySource.OPTION), cov=1.0, urgency=0.9, mean=150.0, ranks=(0, 1),
+        loads=(300.0, 0.0), forecast=(400.0, 10.0), matrix=((0.0, 150.0), (0.0, 0.0)),
+    )  # fmt: skip
     lines = imbalance.text(judged, samples).splitlines()
-    assert lines[1].split() == ["0", "300", "400", "2.0", "ms", "-", "10", "-", "150"]
+    assert lines[1].split() == ["0", "300", "400", "2.0", "ms", "10", "-", "150"]
     assert "imbalance factor 0.988 (CoV 1.00, urgency 0.90, mean 150 req/s): uneven enough to act" in lines
-    assert [r["forecast"] for r in imbalance.value(judged, samples)["ranks"]] == [400.0, 10.0]
+    value = imbalance.value(judged, samples)
+    assert [r["forecast"] for r in value["ranks"]] == [400.0, 10.0]
+    assert json.loads(json.dumps(value))["capacity"] == {"value": 300.0, "source": "option"}
+
+
+def test_an_unknown_capacity_is_not_called_even() -> None:
+    said = imbalance.verdict_text(verdict(None, UNKNOWN))
+    assert "imbalance factor at most 0.860 (CoV 1.70, urgency unknown" in said
+    assert "capacity of a rank: unknown" in said and "rank_capacity" in said
+    assert "no need to act" not in said
+    assert imbalance.verdict_value(verdict(None, UNKNOWN))["imbalance_factor"] is None
+
+
+def test_what_is_even_needs_no_capacity() -> None:
+    assert "no need to act" in imbalance.verdict_text(verdict(None, UNKNOWN, most=0.01, cov=0.02))
 
 
 def many() -> Plan:
@@ -164,10 +176,10 @@ def test_a_rank_that_does_not_answer_is_named() -> None:
     assert "rank 1 did not answer" in run_text(run, where, 20)
 
 
-def subvolume(i: int, requests: float) -> Judged:
+def subvolume(i: int, requests: float) -> DirectoryJudgement:
     directory = Directory(f"/volumes/_nogroup/s{i}", f"{i}-{LONG}", 100 + i)
     seen = Observed(directory, 10.0, requests, 10, 1, tuple(range(36)), -1, False, False)
-    return Judged(seen, requests, "light")
+    return DirectoryJudgement(seen, requests, "light")
 
 
 def test_an_analysis_of_2000_subvolumes_shows_the_first_and_counts_the_others() -> None:

@@ -2,20 +2,20 @@
 """A snapshot an epoch: from counters and the engine's judgement, whatever of these fails."""
 
 import logging
-import time
-from collections.abc import Callable
 from dataclasses import replace
 from typing import Any
 
 import pytest
+from verdicts import verdict
 
 from mds_partitioner.engine.judge import judge as engine_judge
 from mds_partitioner.errors import NotFound, PartitionerError, Unavailable
 from mds_partitioner.model import FsState, MdsInfo
 from mds_partitioner.monitor.options import MonitorSettings
-from mds_partitioner.monitor.sampler import FORECAST_EPOCHS, HISTORY, Memory
+from mds_partitioner.monitor.sampler import HISTORY, Memory
 from mds_partitioner.monitor.service import JUDGE, OBSERVE, Monitor
 from mds_partitioner.monitor.state import EXPORTER, IMPORTER, FsSample
+from mds_partitioner.ranks import Ranks
 
 FS = FsState(
     name="cephfs",
@@ -59,9 +59,6 @@ class Cluster:
         rate = self.rates[mds] if path == "mds_server.handle_client_request" else 0.0
         return [(0.0, 0.0), (10.0, 10 * rate)]
 
-    def learned(self, fscid: int) -> float | None:
-        return None
-
     def get(self, fs: FsState) -> Any:
         raise NotFound("not analyzed")
 
@@ -94,13 +91,15 @@ def engine() -> Engine:
 
 @pytest.fixture
 def monitor(cluster: Cluster, engine: Engine) -> Monitor:
-    parts: Any = (cluster, engine, cluster, cluster)
-    settings: Callable[[], Any] = lambda: (Options, MonitorSettings(20, 3))  # noqa: E731
-    return Monitor(*parts, settings, lambda: None, logging.getLogger("test"))
+    host: Any = cluster
+    options: Any = Options
+    log = logging.getLogger("test")
+    ranks = Ranks(host, engine.call, lambda: options, log)
+    return Monitor(host, ranks, host, host, lambda: (options, MonitorSettings(20, 3)), lambda: None, log)
 
 
 def sampled(monitor: Monitor) -> FsSample:
-    monitor.epoch()
+    monitor.epoch(now=monitor.snapshot.epochs.count * 10.0)
     (sample,) = monitor.snapshot.filesystems
     return sample
 
@@ -109,9 +108,9 @@ def test_an_epoch_judges_the_ranks_loads(monitor: Monitor) -> None:
     sample = sampled(monitor)
     assert [rank.load for rank in sample.ranks] == [900, 10, 10]
     assert [rank.role for rank in sample.ranks] == [EXPORTER, IMPORTER, IMPORTER]
-    assert sample.judged is not None and sample.judged.factor > 0.8
-    assert {move.source for move in sample.judged.moves} == {0}
-    assert sum(move.amount for move in sample.judged.moves) == pytest.approx(593.3, abs=0.1)
+    assert sample.verdict is not None and (sample.verdict.factor or 0.0) > 0.8
+    assert {move.source for move in sample.verdict.moves} == {0}
+    assert sum(move.amount for move in sample.verdict.moves) == pytest.approx(593.3, abs=0.1)
     assert monitor.snapshot.epochs.count == monitor.snapshot.judgements.count == 1
 
 
@@ -119,20 +118,18 @@ def test_epochs_above_the_threshold_are_counted_in_a_row(monitor: Monitor, clust
     counts = []
     for rate in (900.0, 900.0, 10.0, 900.0):
         cluster.rates["m0"] = rate
-        judged = sampled(monitor).judged
-        assert judged is not None
-        counts.append(judged.uneven_epochs)
+        counts.append(sampled(monitor).uneven_epochs)
     assert counts == [1, 2, 0, 1]
 
 
 def test_without_the_engine_loads_are_shown_and_nothing_is_judged(monitor: Monitor, engine: Engine) -> None:
     engine.problem = Unavailable("no answer within 60 s")
     sample = sampled(monitor)
-    assert sample.judged is None and [rank.load for rank in sample.ranks] == [900, 10, 10]
+    assert sample.verdict is None and [rank.load for rank in sample.ranks] == [900, 10, 10]
     assert monitor.snapshot.engine_problem == "no answer within 60 s"
     assert monitor.snapshot.errors[JUDGE] == 1
     engine.problem = None
-    assert sampled(monitor).judged is not None
+    assert sampled(monitor).verdict is not None
     assert monitor.snapshot.engine_problem == ""
 
 
@@ -163,10 +160,16 @@ def test_fallbacks_are_told_only_while_a_policy_of_ours_is_in_force(monitor: Mon
 
 
 def test_the_past_is_forgotten() -> None:
-    memory, now = Memory(), time.time()
+    memory = Memory()
     for second in range(0, 3 * int(HISTORY), 10):
-        memory.judge(now + second, 0.5, 0.075)
+        memory.judge(float(second), verdict())
     assert memory.history[-1].time - memory.history[0].time <= HISTORY
-    for _ in range(3 * FORECAST_EPOCHS):
-        memory.add(())
-    assert len(memory.series) == FORECAST_EPOCHS
+
+
+def test_while_the_capacity_is_unknown_nothing_is_counted_as_uneven(
+    monitor: Monitor, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(Options, "rank_capacity", 0.0)
+    sample = sampled(monitor)
+    assert sample.verdict is not None and sample.verdict.unsettled
+    assert (sample.uneven_epochs, sample.history) == (0, ())

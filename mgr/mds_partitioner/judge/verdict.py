@@ -1,0 +1,139 @@
+# SPDX-License-Identifier: LGPL-2.1-or-later
+"""The engine's verdict on the ranks of a file system, and the arguments it needs."""
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from ..engine.capacity_source import CapacitySource
+from ..model import RankSample
+from ..options import Settings
+
+Engine = Callable[[str, dict[str, Any]], dict[str, Any]]
+
+
+@dataclass(frozen=True)
+class Capacity:
+    """The most one rank can serve."""
+
+    value: float | None  # req/s; None: unknown
+    source: CapacitySource
+
+    def __str__(self) -> str:
+        """As a report tells it."""
+        return told(self.source) if self.value is None else f"{self.value:.0f} req/s ({told(self.source)})"
+
+
+_TOLD = {
+    CapacitySource.OPTION: "as rank_capacity says",
+    CapacitySource.LEARNED: "learned: a rank is saturated",
+    CapacitySource.EARLIER: "learned earlier",
+    CapacitySource.UNKNOWN: "unknown: no rank was seen saturated yet",
+}
+
+
+def told(source: CapacitySource) -> str:
+    """Where a capacity comes from, for people."""
+    return _TOLD[source]
+
+
+@dataclass(frozen=True)
+class Move:
+    """Load that Algorithm 1 would move between two ranks, req/s."""
+
+    source: int
+    target: int
+    amount: float
+
+
+@dataclass(frozen=True)
+class Verdict:
+    """How uneven the ranks are, and who should hand how much to whom; loads in req/s.
+
+    While the capacity is unknown the factor and the urgency are, too, and nothing is ``triggered``.
+    """
+
+    factor: float | None  # Lunule's IF
+    most: float  # what the factor is at full urgency: CoV / sqrt(ranks)
+    cov: float
+    urgency: float | None
+    threshold: float  # of the factor
+    triggered: bool  # the factor is known, and above it
+    mean: float
+    ranks: tuple[int, ...]
+    loads: tuple[float, ...]  # (ranks,)
+    forecast: tuple[float, ...]  # (ranks,), in the next epoch
+    matrix: tuple[tuple[float, ...], ...]  # row i, column j: load from ranks[i] to ranks[j]
+    exporters: tuple[int, ...]
+    importers: tuple[int, ...]
+    saturated: tuple[int, ...]
+    capacity: Capacity
+
+    @property
+    def moves(self) -> tuple[Move, ...]:
+        """The matrix without its zeros."""
+        return tuple(
+            Move(self.ranks[i], self.ranks[j], amount)
+            for i, row in enumerate(self.matrix)
+            for j, amount in enumerate(row)
+            if amount > 0
+        )
+
+    @property
+    def unsettled(self) -> bool:
+        """Uneven, and nobody knows whether it hurts."""
+        return self.factor is None and self.most > self.threshold
+
+    @property
+    def taught(self) -> float | None:
+        """The capacity that the ranks themselves taught, req/s; None: nothing new."""
+        learned = self.capacity.source in (CapacitySource.LEARNED, CapacitySource.EARLIER)
+        return self.capacity.value if learned else None
+
+
+def rank_arguments(
+    series: Mapping[int, Sequence[RankSample]],
+    settings: Settings,
+    learned: float | None,
+    mask: Sequence[int] | None = None,
+) -> dict[str, Any]:
+    """What the engine is told of the ranks.
+
+    :param learned: capacity learned earlier, req/s a rank
+    :param mask: ranks that take part, None for all
+    """
+    return {
+        "ranks": list(series),
+        "loads": [[s.requests for s in row] for row in series.values()],
+        "latency": [[s.quickest for s in row] for row in series.values()],
+        "fetches": [[s.fetches for s in row] for row in series.values()],
+        "capacity": settings.rank_capacity,
+        "learned_capacity": learned,
+        "smoothness": settings.smoothness,
+        "threshold": settings.imbalance_threshold,
+        "role_threshold": settings.role_threshold,
+        "epoch_capacity": settings.epoch_capacity or None,
+        "mask": None if mask is None else list(mask),
+    }
+
+
+def read_verdict(answer: Mapping[str, Any], arguments: Mapping[str, Any]) -> Verdict:
+    """The engine's answer to ``judge`` or ``analyze`` and these arguments."""
+    capacity = answer["capacity"]
+    return Verdict(
+        factor=answer["imbalance_factor"],
+        most=answer["imbalance_most"],
+        cov=answer["cov"],
+        urgency=answer["urgency"],
+        threshold=arguments["threshold"],
+        triggered=answer["triggered"],
+        mean=answer["mean"],
+        ranks=tuple(arguments["ranks"]),
+        loads=tuple(answer["loads"]),
+        forecast=tuple(answer["forecast"]),
+        matrix=tuple(tuple(row) for row in answer["matrix"]),
+        exporters=tuple(answer["exporters"]),
+        importers=tuple(answer["importers"]),
+        saturated=tuple(answer["saturated"]),
+        capacity=Capacity(capacity["value"], CapacitySource(capacity["source"])),
+    )

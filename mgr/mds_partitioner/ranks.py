@@ -1,0 +1,105 @@
+# SPDX-License-Identifier: LGPL-2.1-or-later
+"""The one place that samples the ranks and has them judged, once an epoch, for all who ask."""
+
+import logging
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+from .errors import PartitionerError
+from .host import Host
+from .judge.history import EPOCHS, History
+from .judge.learned import Learned, learn, worth_saving
+from .judge.verdict import Engine, Verdict, rank_arguments, read_verdict
+from .model import FsState
+from .observe.ranks import observe_ranks
+from .options import Settings
+from .plan.hints import mask_of
+
+KEY = "capacity/"
+
+
+@dataclass(frozen=True)
+class _Judged:
+    """The newest verdict and what it was made from."""
+
+    history: History
+    asked: dict[str, Any]  # but for the capacity learned earlier, which the verdict itself changes
+    verdict: Verdict
+
+
+class Ranks:
+    """Histories, verdicts and learned capacities of all file systems. Values are replaced, never changed:
+    readers need no lock, and nobody waits for the engine under one."""
+
+    def __init__(
+        self, host: Host, engine: Engine, settings: Callable[[], Settings], log: logging.Logger
+    ) -> None:
+        self._host, self._engine, self._settings, self._log = host, engine, settings, log
+        self._histories: dict[int, History] = {}
+        self._judged: dict[int, _Judged] = {}
+        self._learned: dict[int, Learned] = {}
+        self._saved: dict[int, float] | None = None  # what the store has; None: not read yet
+
+    def begin(self, now: float) -> None:
+        """Read the capacities that were learned earlier. :raises PartitionerError: they cannot be read."""
+        saved = {int(key.removeprefix(KEY)): float(v) for key, v in self._host.store.items(KEY).items()}
+        for fscid, value in saved.items():
+            known = self._learned.get(fscid)
+            if known is None or known.value < value:
+                self._learned[fscid] = Learned(value, now)
+        self._saved = saved
+
+    def history(self, fs: FsState, now: float) -> History:
+        """The ranks' last epochs, with a new sample when the newest is an epoch old.
+
+        :param now: the monotonic clock, s
+        :raises PartitionerError: the manager cannot be asked
+        """
+        epoch = self._settings().epoch
+        known = self._histories.get(fs.fscid, History())
+        if known.due([(m.rank, m.name) for m in fs.active()], now, epoch):
+            known = known.plus(observe_ranks(self._host, fs, epoch), now)
+            self._histories[fs.fscid] = known
+        return known
+
+    def judge(self, fs: FsState, now: float) -> Verdict:
+        """The verdict on the newest epoch; the same one for everybody until the next. Learns from it.
+
+        :param now: the monotonic clock, s
+        :raises PartitionerError: the manager cannot be asked, or the engine failed
+        """
+        settings = self._settings()
+        history = self.history(fs, now)
+        asked = rank_arguments(history.series(), settings, None, mask_of(fs))
+        judged = self._judged.get(fs.fscid)
+        if judged is not None and judged.history is history and judged.asked == asked:
+            return judged.verdict
+        arguments = asked | {"learned_capacity": self.learned(fs.fscid)}
+        verdict = read_verdict(self._engine("judge", arguments), arguments)
+        self._judged[fs.fscid] = _Judged(history, asked, verdict)
+        if verdict.taught is not None:
+            self._learn(fs.fscid, verdict.taught, now, EPOCHS * settings.epoch)
+        return verdict
+
+    def learned(self, fscid: int) -> float | None:
+        """The capacity that saturated ranks taught, req/s; None: none yet."""
+        known = self._learned.get(fscid)
+        return None if known is None else known.value
+
+    def forget_all_but(self, fscids: frozenset[int]) -> None:
+        """File systems that are gone need no memory."""
+        for kept in (self._histories, self._judged, self._learned):
+            for fscid in set(kept) - fscids:
+                kept.pop(fscid, None)
+
+    def _learn(self, fscid: int, taught: float, now: float, window: float) -> None:
+        known = learn(self._learned.get(fscid), taught, now, window)
+        self._learned[fscid] = known
+        if self._saved is None or not worth_saving(known.value, self._saved.get(fscid)):
+            return
+        try:
+            self._host.store.put(f"{KEY}{fscid}", str(known.value))
+            self._saved[fscid] = known.value
+        except PartitionerError as e:  # it is known all the same, and written when it is taught again
+            self._log.warning("the capacity of file system %d was not saved: %s", fscid, e)

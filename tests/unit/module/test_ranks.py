@@ -1,0 +1,163 @@
+# SPDX-License-Identifier: LGPL-2.1-or-later
+"""One history of the ranks, one verdict an epoch, and what is learned from it."""
+
+import logging
+from dataclasses import replace
+from itertools import pairwise
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from world import SETTINGS, World
+
+from mds_partitioner.engine.capacity_source import CapacitySource
+from mds_partitioner.engine.judge import judge as engine_judge
+from mds_partitioner.errors import Unavailable
+from mds_partitioner.judge.history import EPOCHS, History
+from mds_partitioner.judge.learned import Learned, learn
+from mds_partitioner.model import MdsInfo, RankSample
+from mds_partitioner.ranks import Ranks
+
+EPOCH = SETTINGS.epoch
+LEARNING = replace(SETTINGS, rank_capacity=0.0)
+
+
+class Host(World):
+    """Rank 0 serves ``rate`` req/s at ``latency`` s; the other is idle."""
+
+    def __init__(self) -> None:
+        super().__init__(ranks=2)
+        self.rate, self.latency = 500.0, 0.1
+        self.asked = 0
+
+    def counter(self, mds: str, path: str) -> list[tuple[float, ...]]:
+        """Host.counter."""
+        rate = self.rate if mds in ("m0", "fresh") else 0.0
+        if path == "mds_server.handle_client_request":
+            self.asked += 1
+            return [(0.0, 0.0), (10.0, 10 * rate)]
+        if path in ("mds.reply_latency", "mds_server.req_lookup_latency"):
+            return [(0.0, 0.0, 0.0), (10.0, 10 * rate * self.latency * 1e9, 10 * rate)]
+        return []
+
+
+def engine(name: str, arguments: dict[str, Any]) -> dict[str, Any]:
+    assert name == "judge"
+    return engine_judge(arguments)
+
+
+@pytest.fixture
+def host() -> Host:
+    return Host()
+
+
+def ranks_of(host: Any) -> Ranks:
+    ranks = Ranks(host, engine, lambda: LEARNING, logging.getLogger("test"))
+    ranks.begin(0.0)
+    return ranks
+
+
+def sample(rank: int, name: str, requests: float = 1.0) -> RankSample:
+    return RankSample(rank, name, requests, 0.0, 0, 0, 0, 0.0, 0.0, 1, 0)
+
+
+def test_whoever_asks_within_an_epoch_gets_one_sample_and_one_verdict(host: Host) -> None:
+    ranks = ranks_of(host)
+    first = ranks.judge(host.state, 100.0)
+    assert ranks.judge(host.state, 100.0 + 0.5 * EPOCH) is first
+    assert host.asked == 2  # one of each rank
+    assert ranks.judge(host.state, 100.0 + EPOCH) is not first
+    assert len(ranks.history(host.state, 100.0 + EPOCH).epochs) == 2
+
+
+def test_another_daemon_on_a_rank_is_sampled_at_once_and_begins_anew(host: Host) -> None:
+    ranks = ranks_of(host)
+    for at in (0.0, EPOCH):
+        ranks.judge(host.state, at)
+    host.state = replace(host.state, mds=(MdsInfo(0, "fresh", 99, "up:active"), host.state.mds[1]))
+    history = ranks.history(host.state, EPOCH + 1.0)
+    assert [s.name for s in history.latest] == ["fresh", "m1"] and len(history.epochs) == 1
+
+
+@given(st.lists(st.sampled_from(["a", "b"]), min_size=1, max_size=40))
+def test_a_history_is_of_one_set_of_daemons_and_bounded(names: list[str]) -> None:
+    history = History()
+    for at, name in enumerate(names):
+        history = history.plus((sample(1, "x"), sample(0, name)), float(at))
+    assert {s.name for row in history.epochs for s in row} == {names[-1], "x"}
+    assert len(history.epochs) <= EPOCHS
+    assert list(history.series()) == [0, 1]
+    assert history.taken == len(names) - 1
+    assert names[int(history.began) :] == [names[-1]] * (len(names) - int(history.began))
+
+
+def test_what_is_learned_is_kept_for_the_next_manager(host: Host) -> None:
+    ranks = ranks_of(host)
+    assert ranks.judge(host.state, 0.0).capacity.source is CapacitySource.UNKNOWN
+    learned = ranks.judge(host.state, EPOCH)
+    assert learned.capacity.source is CapacitySource.LEARNED
+    assert learned.capacity.value == pytest.approx(500, rel=0.05)
+    host.rate = 10.0
+    host.latency = 0.001
+    after = ranks_of(host).judge(host.state, 0.0)
+    assert after.capacity.source is CapacitySource.EARLIER
+    assert after.capacity.value == pytest.approx(500, rel=0.05)
+
+
+def test_a_capacity_that_cannot_be_saved_is_known_all_the_same(
+    host: Host, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def refuse(key: str, value: str) -> None:
+        raise Unavailable("no mon")
+
+    ranks = ranks_of(host)
+    monkeypatch.setattr(host.store, "put", refuse)
+    for at in (0.0, EPOCH):
+        ranks.judge(host.state, at)
+    assert ranks.learned(host.state.fscid) == pytest.approx(500, rel=0.05)
+
+
+def test_the_store_is_written_once_for_a_steady_load_and_never_read_again(host: Host) -> None:
+    ranks = ranks_of(host)
+    before = len(host.events)
+    for at in range(20):
+        host.rate = 500.0 + at % 3
+        ranks.judge(host.state, at * EPOCH)
+    assert len(host.events) - before == 1
+
+
+def test_a_few_stuck_requests_do_not_spoil_a_capacity(host: Host) -> None:
+    ranks = ranks_of(host)
+    host.rate, host.latency = 9000.0, 0.01
+    for at in range(3):
+        ranks.judge(host.state, at * EPOCH)
+    host.rate, host.latency = 3.0, 8.0
+    for at in range(3, 3 + 3 * EPOCHS):
+        known = ranks.judge(host.state, at * EPOCH).capacity.value
+    assert known is not None and known >= 8900
+
+
+def test_a_capacity_falls_by_half_a_window_while_a_rank_stays_full_of_less(host: Host) -> None:
+    ranks = ranks_of(host)
+    host.rate, host.latency = 8000.0, 0.01
+    for at in range(EPOCHS):
+        ranks.judge(host.state, at * EPOCH)
+    host.rate, host.latency = 500.0, 0.1
+    known = []
+    for at in range(EPOCHS, 8 * EPOCHS):
+        ranks.judge(host.state, at * EPOCH)
+        known.append(ranks.learned(host.state.fscid) or 0.0)
+    steps = [b / a for a, b in pairwise(known) if b < a]
+    assert steps and min(steps) >= 0.5 and len(steps) <= 7
+    assert known[EPOCHS // 2] > 7000 and known[-1] < 1000
+
+
+@given(st.floats(1, 1e5), st.lists(st.floats(0.1, 1e5), max_size=30))
+def test_more_is_believed_at_once_and_less_once_a_window(first: float, taught: list[float]) -> None:
+    known = Learned(first, 0.0)
+    for at, value in enumerate(taught):
+        fresh = learn(known, value, float(at), 12.0)
+        assert fresh.value >= value or fresh == known
+        assert fresh.value >= known.value or at - known.since >= 12.0
+        known = fresh
