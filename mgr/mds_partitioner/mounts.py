@@ -7,6 +7,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import TypeVar
 
+import cephfs
 from mgr_module import MgrModule
 from mgr_util import CephfsClient, CephfsConnectionException, open_filesystem
 
@@ -103,6 +104,8 @@ class Mounts:
                 return call(FileSystem(handle, attempt))
         except CephfsConnectionException as e:
             raise Unavailable(f"cannot mount file system '{fs.name}': {e.error_str}") from e
+        except cephfs.Error as e:
+            raise Unavailable(f"file system '{fs.name}': {e}") from e
         except CephError:
             # An evicted mount never recovers; the next call gets a fresh one.
             self._renew(client, fs)
