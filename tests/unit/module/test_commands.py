@@ -10,6 +10,7 @@ from mgr_module import HandleCommandResult
 
 from mds_partitioner.ceph_compat import Commands
 from mds_partitioner.commands.declare import Answer, Services, reads
+from mds_partitioner.desk import Desk
 from mds_partitioner.errors import Busy
 from mds_partitioner.module import Module
 
@@ -25,6 +26,7 @@ class Tried(Services):
     """A module with one command."""
 
     def __init__(self) -> None:
+        self.desk = Desk()
         self.done: list[str] = []
         self.woken = 0
 
