@@ -78,6 +78,7 @@ class Module(OverviewCommands, AnalyzeCommands, PartitionCommands, BalanceComman
             lambda: health.fallen_back(self.balancer.fallen_back()),
             lambda: health.imbalanced(self.monitor.snapshot, MonitorSettings.read(self).imbalance_epochs),
             lambda: health.engine_down(self.monitor.snapshot),
+            lambda: health.endpoint_down(self.endpoint.failed, self.get_mgr_id()),
         ]
         self._loops = (
             self._loop("mover", self.partitioner.begin, self._move),
