@@ -7,7 +7,8 @@ from dataclasses import dataclass
 from functools import cache
 from typing import Any
 
-from mds_partitioner.engine.plan_answer import plan as engine_plan
+from mds_partitioner.engine.classes import classify
+from mds_partitioner.engine.plan_answer import plan
 from mds_partitioner.judge.judgement import Judged, Judgement
 from mds_partitioner.judge.window import Observed
 from mds_partitioner.model import Directory as Named
@@ -100,18 +101,18 @@ def judgement(fs: FileSystem) -> Judgement:
 
 
 class Engine:
-    """The engine's plan, in this process; the same question is answered once."""
+    """The engine, in this process; the same question is answered once."""
 
     def call(self, name: str, arguments: dict[str, Any]) -> dict[str, Any]:
         """EngineClient.call."""
-        assert name == "plan", name
-        answer: dict[str, Any] = json.loads(_planned(json.dumps(arguments, sort_keys=True)))
+        answer: dict[str, Any] = json.loads(_answer(name, json.dumps(arguments, sort_keys=True)))
         return answer
 
 
 @cache
-def _planned(arguments: str) -> str:
-    return json.dumps(engine_plan(json.loads(arguments)))
+def _answer(name: str, arguments: str) -> str:
+    calls = {"plan": plan, "classify": classify}
+    return json.dumps(calls[name](json.loads(arguments)))
 
 
 class Analyzer:
