@@ -243,7 +243,11 @@ class Course:
         self._manager()
         after = {run.id: run for run in self.partitioner.known()}
         for id_, (head, records) in before.items():
-            if id_ not in after or after[id_].head != head or not records.items() <= after[id_].records.items():
+            if (
+                id_ not in after
+                or after[id_].head != head
+                or not records.items() <= after[id_].records.items()
+            ):
                 self.world.violations.append(f"a fail-over has lost what was known: {head} {records}")
 
     def _roll_back(self, ticks: int) -> None:

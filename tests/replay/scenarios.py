@@ -7,9 +7,11 @@ from dataclasses import dataclass
 from functools import cache
 from typing import Any
 
+from verdicts import verdict
+
 from mds_partitioner.engine.classes import classify
 from mds_partitioner.engine.plan_answer import plan
-from mds_partitioner.judge.judgement import Judged, Judgement
+from mds_partitioner.judge.judgement import Caveats, DirectoryJudgement, Judgement
 from mds_partitioner.judge.window import Observed
 from mds_partitioner.model import Directory as Named
 from mds_partitioner.model import FsState
@@ -64,7 +66,7 @@ def judgement(fs: FileSystem) -> Judgement:
     """What an analysis would have found: the heavy directory has nine tenths of the load."""
     subvolumes = [(i, d) for i, d in sorted(fs.directories.items()) if d.path.count("/") == 3]
     rows = [
-        Judged(
+        DirectoryJudgement(
             Observed(
                 directory=Named(d.path, d.path.rpartition("/")[2], ino),
                 wss=10.0 * d.rentries,
@@ -83,20 +85,13 @@ def judgement(fs: FileSystem) -> Judgement:
     ]
     return Judgement(
         fs=fs.name,
-        epochs=6,
-        imbalance_factor=0.9,
-        cov=1.0,
-        urgency=0.99,
-        triggered=True,
-        capacity=600.0,
-        capacity_source="learned at saturation",
+        verdict=verdict(0.9),
         ranks=(),
         directories=tuple(rows),
         recommended=3,
         recommended_reason="",
         cache_limit=4 << 30,
-        unread=0,
-        missing=0,
+        caveats=Caveats(epochs=6, unread=0, unread_load=0.0, missing=0, by_heat=0),
     )
 
 
