@@ -1,16 +1,18 @@
 # SPDX-License-Identifier: LGPL-2.1-or-later
-"""Runs analyses: at most one a file system, sampled in a thread of its own. One that ran when the last
-manager died is begun anew."""
+"""Runs analyses: at most one a file system, sampled in a thread of its own. What one found outlives the
+manager; one that ran when it died is begun anew."""
 
 import json
 import logging
 import threading
 import time
 from collections.abc import Callable, Sequence
+from datetime import UTC, datetime
 
-from .errors import BadInput, Busy, NotFound, PartitionerError
+from .errors import BadInput, Busy, NotFound, PartitionerError, Unavailable
 from .host import Host
-from .judge.analysis import FAILED, FINISHED, RUNNING, STOPPED, Analysis, Sampling
+from .judge import archive
+from .judge.analysis import FAILED, FINISHED, RUNNING, STOPPED, Analysis, Sampling, ended, restored
 from .judge.history import History
 from .judge.judgement import Judgement, judge
 from .judge.verdict import Engine
@@ -22,7 +24,7 @@ from .options import Settings
 from .ranks import Ranks
 
 LONGEST = 7 * 24 * 3600  # s
-BEGUN_ANEW = "begun anew by another manager: what its predecessor had sampled is lost"
+BEGUN_ANEW = "what the last manager had sampled is lost: begun anew by this one at"
 
 
 class Analyzer:
@@ -36,19 +38,31 @@ class Analyzer:
         self._samplings: dict[int, Sampling] = {}  # of those that run
         self._lock = threading.Lock()
         self._wake = threading.Event()
-        self._ended = False
+        self._begun = self._ended = False
         self._thread = threading.Thread(target=self._sample, name="mds_partitioner-sampler", daemon=True)
 
     def begin(self) -> None:
-        """Start sampling; analyses that ran when the last manager died begin anew."""
+        """Start sampling. What earlier analyses found is still there; those that ran begin anew."""
+        self._restore()
+        at = datetime.fromtimestamp(time.time(), UTC).strftime("%Y-%m-%d %H:%M:%S UTC")
         for key, value in self._host.store.items("analysis/").items():
             fs = self._host.fs_by_id(int(key.removeprefix("analysis/")))
             if fs is None:
                 self._host.store.delete(key)
                 continue
             wanted = json.loads(value)
-            self._start(fs, wanted["duration"], wanted["directories"], BEGUN_ANEW)
+            self._start(fs, wanted["duration"], wanted["directories"], f"{BEGUN_ANEW} {at}")
+        self._begun = True
         self._thread.start()
+
+    def _restore(self) -> None:
+        for fscid, found in archive.load(self._host.store).items():
+            if self._host.fs_by_id(fscid) is None:
+                archive.forget(self._host.store, fscid)
+            elif isinstance(found, ValueError):
+                self._log.error("the judgement of file system %d cannot be read: %s", fscid, found)
+            else:
+                self._analyses[fscid] = restored(found)
 
     def shutdown(self) -> None:
         """End the sampling thread."""
@@ -86,17 +100,24 @@ class Analyzer:
         if sampling is not None:
             analysis.state = STOPPED
             sampling.finish(self._settings(), STOPPED, time.time())
+            self._keep(fs.fscid, analysis)
             self._host.store.delete(f"analysis/{fs.fscid}")
         return analysis
 
     def get(self, fs: FsState) -> Analysis:
-        """The newest analysis of a file system. :raises NotFound: there is none."""
-        try:
-            return self._analyses[fs.fscid]
-        except KeyError:
-            raise NotFound(
-                f"'{fs.name}' was not analyzed yet: run 'ceph mds_partitioner analyze start {fs.name}'"
-            ) from None
+        """The newest analysis of a file system.
+
+        :raises NotFound: there is none
+        :raises Unavailable: what the last manager left was not read yet
+        """
+        analysis = self._analyses.get(fs.fscid)
+        if analysis is not None:
+            return analysis
+        if not self._begun:
+            raise Unavailable("the module is starting: what was analyzed before was not read yet")
+        raise NotFound(
+            f"'{fs.name}' was not analyzed yet: run 'ceph mds_partitioner analyze start {fs.name}'"
+        )
 
     def judgement(self, fs: FsState) -> Judgement:
         """What the newest finished analysis found. :raises Busy: it is not finished."""
@@ -156,6 +177,19 @@ class Analyzer:
             if self._samplings.get(fscid) is not sampling:
                 return  # stopped meanwhile
         sampling.finish(settings, FINISHED, time.time())
+        self._keep(fscid, sampling.analysis)
+
+    def _keep(self, fscid: int, analysis: Analysis) -> None:
+        """For the next manager. It is known to this one all the same."""
+        found = ended(analysis)
+        if found is None:
+            return
+        try:
+            if not archive.save(self._host.store, fscid, found):
+                analysis.note = "too large to be kept: the next manager will not know it"
+        except PartitionerError as e:
+            self._log.warning("analysis of %s: %s", analysis.fs, e)
+            analysis.note = f"the next manager will not know it: {e}"
 
     def _forget(self, fscid: int, sampling: Sampling) -> None:
         with self._lock:

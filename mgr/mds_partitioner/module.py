@@ -60,7 +60,9 @@ class Module(OverviewCommands, AnalyzeCommands, PartitionCommands, BalanceComman
         self.partitioner = Partitioner(
             self.host, self.engine, self.analyzer, self.settings, self._progress, self.log
         )
-        self.balancer = Balancer(self.host, self.ranks, self.settings, self.partitioner.executing, self.log)
+        self.balancer = Balancer(
+            self.host, self.engine, self.ranks, self.settings, self.partitioner.executing, self.log
+        )
         self.monitor = Monitor(
             *(self.host, self.ranks, self.analyzer, self.partitioner),
             lambda: (self.settings(), MonitorSettings.read(self)),
@@ -76,6 +78,7 @@ class Module(OverviewCommands, AnalyzeCommands, PartitionCommands, BalanceComman
             lambda: health.fallen_back(self.balancer.fallen_back()),
             lambda: health.imbalanced(self.monitor.snapshot, MonitorSettings.read(self).imbalance_epochs),
             lambda: health.engine_down(self.monitor.snapshot),
+            lambda: health.endpoint_down(self.endpoint.failed, self.get_mgr_id()),
         ]
         self._loops = (
             self._loop("mover", self.partitioner.begin, self._move),

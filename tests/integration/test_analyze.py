@@ -75,3 +75,17 @@ def test_an_analysis_can_be_stopped_and_is_then_judged(cluster: Cluster, load: L
     value = cluster.json("analyze", "stop", FS)
     assert value["state"] == "stopped"
     assert cluster.json("analyze", "stop", FS)["state"] == "stopped"
+
+
+def test_what_an_analysis_found_outlives_the_manager(cluster: Cluster, load: LoadSpec) -> None:
+    before = cluster.analyze(4)
+    manager = cluster.active_mgr()
+    cluster.lab.monitor.command("mgr fail", who=manager)
+    wait_for("another manager", lambda: cluster.active_mgr() not in ("", manager))
+    wait_for("it answers", lambda: cluster.cli("mds_partitioner", "analyze", "status", FS).code == 0)
+    after = cluster.json("analyze", "status", FS)
+    assert after["state"] == "finished"
+    assert [row["name"] for row in after["result"]["directories"]] == [
+        row["name"] for row in before["directories"]
+    ]
+    assert after["result"]["caveats"] == before["caveats"]

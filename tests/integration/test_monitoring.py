@@ -25,6 +25,7 @@ PORTS = {"x": 9927, "y": 9928}
 CEPH_PORTS = {"x": 9283, "y": 9284}
 ALERT, CHECK = "CephFilesystemMetadataImbalance", "MDS_PARTITIONER_IMBALANCE"
 ENGINE_DOWN = "MDS_PARTITIONER_ENGINE_DOWN"
+ENDPOINT_DOWN = "MDS_PARTITIONER_ENDPOINT_DOWN"
 INTERVAL = 2.0  # s
 # The load of these tests is about 250 requests a second: one rank is nearly full, four are not.
 CAPACITY = 300
@@ -115,6 +116,22 @@ def test_the_endpoint_can_be_switched_off(watched: Cluster) -> None:
     finally:
         watched.set(metrics="true")
     wait_for("both managers answer", lambda: all(metrics(watched, name) for name in PORTS))
+
+
+def test_a_port_that_another_manager_has_is_a_health_check_that_clears_itself(watched: Cluster) -> None:
+    active = watched.active_mgr()
+    (standby,) = set(PORTS) - {active}
+    wait_for("the standby answers", lambda: is_standby(watched, standby))
+    option = f"mgr/mds_partitioner/{active}/server_port"
+    try:
+        watched.lab.monitor.command("config set", who="mgr", name=option, value=str(PORTS[standby]))
+        check = wait_for("the check is raised", lambda: watched.health().get(ENDPOINT_DOWN))
+        assert f"port {PORTS[standby]}" in check["detail"][0]["message"]
+        assert f"ceph config set mgr {option}" in check["detail"][0]["message"]
+    finally:
+        watched.lab.monitor.command("config set", who="mgr", name=option, value=str(PORTS[active]))
+    wait_for("the check is gone", lambda: ENDPOINT_DOWN not in watched.health())
+    wait_for("the active manager answers", lambda: is_active(watched, active))
 
 
 def test_a_dead_engine_is_a_health_check_that_clears_itself(cluster: Cluster, watched: Cluster) -> None:

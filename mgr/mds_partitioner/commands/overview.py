@@ -4,7 +4,7 @@
 import time
 from typing import Optional
 
-from ..errors import NotFound
+from ..errors import NotFound, Unavailable
 from ..model import FsState
 from ..report import imbalance as report
 from ..report.text import table
@@ -29,6 +29,8 @@ class OverviewCommands(Services):
             analyzed = f"{analysis.state} {analysis.progress(time.monotonic()):.0%}"
         except NotFound:
             analyzed = "none"
+        except Unavailable:
+            analyzed = "starting"
         runs = self.partitioner.all(fs)
         switch = self.balancer.get(fs)
         return {

@@ -19,7 +19,7 @@ from ..report.partition import (
 from ..report.text import TOP
 from .declare import Answer, Services, reads, writes
 
-PATIENCE = 2.0  # s: one manager thread does all commands of a module, and a stop may be the next
+PATIENCE = 2.0  # s: below the desk's, so that a status is told whatever MDSs do
 
 
 class PartitionCommands(Services):

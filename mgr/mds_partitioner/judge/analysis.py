@@ -6,6 +6,7 @@ from dataclasses import dataclass
 
 from ..model import DirectoryFacts, Observation
 from ..options import Settings
+from .archive import Found
 from .history import History
 from .judgement import Judgement
 from .window import Window, WindowSummary
@@ -36,6 +37,28 @@ class Analysis:
         if self.state == FINISHED:
             return 1.0
         return min(1.0, (now - self.started) / self.duration)
+
+
+def ended(analysis: Analysis) -> Found | None:
+    """What is kept of an analysis; None: it came to no judgement."""
+    if analysis.judgement is None or analysis.ended is None:
+        return None
+    return Found(
+        analysis.fs,
+        analysis.duration,
+        analysis.epochs,
+        analysis.state,
+        analysis.ended,
+        analysis.judgement,
+    )
+
+
+def restored(found: Found) -> Analysis:
+    """The analysis that a manager before this one made. Only one that runs needs to know when it began."""
+    analysis = Analysis(found.fs, found.duration, started=float("-inf"))
+    analysis.state, analysis.epochs = found.state, found.epochs
+    analysis.judgement, analysis.ended = found.judgement, found.ended
+    return analysis
 
 
 class Sampling:

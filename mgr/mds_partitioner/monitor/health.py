@@ -7,6 +7,7 @@ from typing import Any
 
 from ..act.journal import Unreadable
 from ..act.run import ACTIVE, Run
+from .server import Failed
 from .state import FsSample, Snapshot
 
 PAUSED = "MDS_PARTITIONER_PAUSED"
@@ -14,6 +15,7 @@ JOURNAL = "MDS_PARTITIONER_JOURNAL"
 FALLBACK = "MDS_PARTITIONER_FALLBACK"
 IMBALANCE = "MDS_PARTITIONER_IMBALANCE"
 ENGINE_DOWN = "MDS_PARTITIONER_ENGINE_DOWN"
+ENDPOINT_DOWN = "MDS_PARTITIONER_ENDPOINT_DOWN"
 
 
 @dataclass(frozen=True)
@@ -105,3 +107,16 @@ def engine_down(snapshot: Snapshot) -> list[Check]:
     options = "engine_python, engine_memory and engine_deadline"
     detail = f"{snapshot.engine_problem}: see the manager's log, and the options {options}"
     return [Check(ENGINE_DOWN, "the engine of mds_partitioner does not work: nothing is judged", (detail,))]
+
+
+def endpoint_down(failed: Failed | None, manager: str) -> list[Check]:
+    """The active manager cannot listen where its options say. ``manager``: its name."""
+    if failed is None:
+        return []
+    option = f"mgr/mds_partitioner/{manager}/server_"
+    detail = (
+        f"mgr.{manager} cannot listen on {failed.at.host} port {failed.at.port}: {failed.why}; it tries "
+        f"again every epoch. Where another manager of this host has the port, give this one another with "
+        f"'ceph config set mgr {option}port PORT'; where the address is not this host's, see {option}addr"
+    )
+    return [Check(ENDPOINT_DOWN, "metrics and the status page of mds_partitioner are not served", (detail,))]

@@ -10,6 +10,7 @@ import socket
 import threading
 import time
 from collections.abc import Callable, Iterable
+from dataclasses import dataclass
 from typing import Any
 
 from cheroot.makefile import MakeFile
@@ -86,6 +87,14 @@ class _Server(WsgiServer):
         self._log.debug("http: %s", msg, exc_info=traceback)
 
 
+@dataclass(frozen=True)
+class Failed:
+    """Where the endpoint was to listen, and why it does not."""
+
+    at: Address
+    why: str
+
+
 class Endpoint:
     """Listens where it is told to, or nowhere. Called from one thread."""
 
@@ -93,7 +102,7 @@ class Endpoint:
         self._app, self._log = app, log
         self._server: Any = None
         self._wanted: Address | None = None
-        self._problem = ""
+        self._failed: Failed | None = None
         self._gate = threading.Lock()
         self._ended = False
 
@@ -102,15 +111,19 @@ class Endpoint:
         """Where it listens now."""
         return self._wanted if self._server is not None else None
 
+    @property
+    def failed(self) -> Failed | None:
+        """Why it does not listen where it is told to; None when it does."""
+        return self._failed
+
     def apply(self, wanted: Address | None) -> bool:
         """Listen there; has anything changed? A port in use is tried again with the next call."""
         with self._gate:
-            if self._ended or wanted == self.address:
+            if self._ended or (wanted == self.address and self._failed is None):
                 return False
             self._stop()
             self._wanted = wanted
-            if wanted is not None:
-                self._start(wanted)
+            self._failed = None if wanted is None else self._start(wanted)
             return True
 
     def shutdown(self) -> None:
@@ -119,19 +132,19 @@ class Endpoint:
             self._ended = True
             self._stop()
 
-    def _start(self, at: Address) -> None:
+    def _start(self, at: Address) -> Failed | None:
         server = _Server(at, self._app, self._log)
         try:
             server.prepare()
         except OSError as e:
-            if str(e) != self._problem:
+            failed = Failed(at, str(e))
+            if failed != self._failed:
                 self._log.error("cannot serve metrics on %s port %d: %s", at.host, at.port, e)
-            self._problem = str(e)
-            return
-        self._problem = ""
+            return failed
         self._server = server
         threading.Thread(target=server.serve, name="mds_partitioner-http", daemon=True).start()
         self._log.info("serving metrics on %s port %d", at.host, at.port)
+        return None
 
     def _stop(self) -> None:
         server, self._server = self._server, None

@@ -8,7 +8,7 @@ from collections.abc import Callable
 from dataclasses import replace
 
 from ..analyzer import Analyzer
-from ..errors import NotFound, PartitionerError
+from ..errors import PartitionerError
 from ..host import Host
 from ..model import FsState
 from ..options import Settings
@@ -135,5 +135,5 @@ class Monitor:
     def _analysis(self, fs: FsState, top: int) -> AnalysisState | None:
         try:
             return analysis_state(self._analyzer.get(fs), top)
-        except NotFound:
+        except PartitionerError:  # none, or what was found earlier was not read yet
             return None

@@ -32,6 +32,8 @@ def value(verdict: Verdict, samples: Sequence[RankSample]) -> dict[str, Any]:
                 "requests": round(s.requests, 2),
                 "forecast": round(forecast, 2),
                 "latency": round(s.latency, 6),
+                "quickest": round(s.quickest, 6),
+                "fetches": round(s.fetches, 2),
                 "inodes": s.inodes,
                 "caps": s.caps,
                 "exported": round(s.exported, 2),

@@ -3,17 +3,18 @@
 
 import errno
 import json
+from collections.abc import Iterator
 from typing import Any
 
 import pytest
 from mgr_module import HandleCommandResult
 
 from mds_partitioner.ceph_compat import Commands
-from mds_partitioner.commands.analyze import parse_directories
 from mds_partitioner.commands.declare import Answer, Services, reads
 from mds_partitioner.desk import Desk
-from mds_partitioner.errors import BadInput, Busy
+from mds_partitioner.errors import Busy
 from mds_partitioner.module import Module
+from mds_partitioner.report.text import TOP
 
 READING = {"status", "imbalance", "analyze status", "partition status", "partition ls", "balance status"}
 WRITING = {
@@ -36,12 +37,19 @@ class Tried(Services):
         self.woken += 1
 
     @reads("tried")
-    def tried(self, fs: str = "a", format: str = "table") -> Answer:
+    def tried(self, fs: str = "a", format: str = "table", top: int = TOP) -> Answer:
         """Try it"""
         self.done.append(fs)
         if fs == "busy":
             raise Busy("it is busy")
         return Answer({"fs": fs}, f"this is {fs}")
+
+
+@pytest.fixture
+def tried() -> Iterator[Tried]:
+    module = Tried()
+    yield module
+    module.desk.shutdown()
 
 
 def test_the_manager_registers_every_command_with_its_permission() -> None:
@@ -68,39 +76,25 @@ def test_a_command_is_a_method_of_the_module_with_help_and_a_format(name: str) -
         ({"format": "yaml"}, "fs: a\n"),
     ],
 )
-def test_an_answer_is_rendered_as_asked(given: dict[str, Any], said: str) -> None:
-    tried = Tried()
+def test_an_answer_is_rendered_as_asked(tried: Tried, given: dict[str, Any], said: str) -> None:
     assert tried.tried(**given) == HandleCommandResult(0, said, "")
     assert tried.woken == 1
 
 
-def test_an_unknown_format_is_refused_before_anything_is_done() -> None:
-    tried = Tried()
+def test_an_unknown_format_is_refused_before_anything_is_done(tried: Tried) -> None:
     answer = tried.tried(format="pigeon")
     assert (answer.retval, answer.stdout) == (-errno.EINVAL, "")
     assert "pigeon" in answer.stderr and "json" in answer.stderr
     assert tried.done == []
 
 
-def test_what_a_service_refuses_is_the_errno_and_a_sentence() -> None:
-    assert Tried().tried(fs="busy") == HandleCommandResult(-errno.EBUSY, "", "it is busy")
+@pytest.mark.parametrize("top", [-1, -20])
+def test_a_number_of_rows_that_is_none_is_refused_before_anything_is_done(tried: Tried, top: int) -> None:
+    answer = tried.tried(top=top)
+    assert (answer.retval, answer.stdout) == (-errno.EINVAL, "")
+    assert str(top) in answer.stderr and "0 for all" in answer.stderr
+    assert tried.done == []
 
 
-@pytest.mark.parametrize(
-    ("given", "paths"),
-    [
-        ("/a b", ["/a b"]),
-        ('["/a", "/\\udcff\\udce9"]', ["/a", "/\udcff\udce9"]),
-        (None, []),
-    ],
-)
-def test_directories_are_a_path_or_a_list_of_whatever_bytes(given: str | None, paths: list[str]) -> None:
-    assert parse_directories(given) == paths
-
-
-@pytest.mark.parametrize(
-    "given", ["a", "[]", "[", '["a"]', "[1]", '{"/a": 1}', '["/a\\u0000b"]', "/a\0b", '["/\\ud800"]']
-)
-def test_what_no_directory_can_be_called_is_refused(given: str) -> None:
-    with pytest.raises(BadInput, match="give an absolute path or a JSON list"):
-        parse_directories(given)
+def test_what_a_service_refuses_is_the_errno_and_a_sentence(tried: Tried) -> None:
+    assert tried.tried(fs="busy") == HandleCommandResult(-errno.EBUSY, "", "it is busy")

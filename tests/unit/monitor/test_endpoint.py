@@ -14,6 +14,7 @@ import pytest
 from monitor_snapshots import snapshot
 
 from mds_partitioner.monitor.app import STALE, Once, active_app, standby_app
+from mds_partitioner.monitor.health import ENDPOINT_DOWN, endpoint_down
 from mds_partitioner.monitor.options import Address
 from mds_partitioner.monitor.server import LARGEST_HEADER, THREADS, Endpoint
 from mds_partitioner.monitor.state import Snapshot
@@ -197,11 +198,28 @@ def test_the_endpoint_moves_and_stops_with_the_options() -> None:
     assert not endpoint.apply(first)
 
 
-def test_a_port_in_use_is_tried_again() -> None:
+def test_a_port_in_use_is_told_and_tried_again() -> None:
     endpoint = Endpoint(standby_app(lambda: ""), LOG)
     with socket.create_server(("127.0.0.1", 0)) as other:
         wanted = Address("127.0.0.1", int(other.getsockname()[1]))
         endpoint.apply(wanted)
         assert endpoint.address is None
+        assert endpoint.failed is not None and endpoint.failed.at == wanted
+        (check,) = endpoint_down(endpoint.failed, "x")
+        assert check.code == ENDPOINT_DOWN
+        assert f"mgr.x cannot listen on 127.0.0.1 port {wanted.port}" in check.detail[0]
+        assert "Address already in use" in check.detail[0]
+        assert "ceph config set mgr mgr/mds_partitioner/x/server_port" in check.detail[0]
     assert endpoint.apply(wanted) and endpoint.address == wanted
+    assert endpoint_down(endpoint.failed, "x") == []
+    endpoint.shutdown()
+
+
+@pytest.mark.parametrize("host", ["192.0.2.1", "no such host"])
+def test_an_address_that_is_not_here_is_told_until_the_endpoint_is_switched_off(host: str) -> None:
+    endpoint = Endpoint(standby_app(lambda: ""), LOG)
+    endpoint.apply(Address(host, 9927))
+    assert endpoint.failed is not None and endpoint.failed.why
+    endpoint.apply(None)
+    assert endpoint.failed is None
     endpoint.shutdown()

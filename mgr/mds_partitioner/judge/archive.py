@@ -1,0 +1,130 @@
+# SPDX-License-Identifier: LGPL-2.1-or-later
+"""What an analysis found, in the mon's key/value store, so that it outlives the manager.
+
+judgement/FSCID/seal     which body is the newest, of how many parts, and its digest; written last
+judgement/FSCID/ID/NNNN  the body, compressed, in parts (the mon takes 64 KiB a key)
+
+A body's ID is used once, so a save that a dying manager left half done is never read; the next one removes
+it.
+"""
+
+import base64
+import hashlib
+import json
+import uuid
+import zlib
+from dataclasses import asdict, dataclass, fields, is_dataclass
+from enum import Enum
+from typing import Any, Protocol, TypeVar, cast, get_args, get_type_hints
+
+from .judgement import Judgement
+
+ROOT = "judgement/"
+PART = 48 * 1024  # characters; ASCII, so bytes
+MOST_PARTS = 64  # 3 MiB: some 60,000 directories
+DIGITS = 6  # of a number that are kept
+
+T = TypeVar("T")
+
+
+class Store(Protocol):
+    """Durable keys and values (``host.KeyValue``)."""
+
+    def put(self, key: str, value: str) -> None: ...
+    def delete(self, key: str) -> None: ...
+    def items(self, prefix: str) -> dict[str, str]: ...
+
+
+@dataclass(frozen=True)
+class Found:
+    """An analysis that has ended."""
+
+    fs: str
+    duration: int  # s
+    epochs: int
+    state: str
+    ended: float  # Unix, s
+    judgement: Judgement
+
+
+def decode(kind: type[T], value: Any) -> T:
+    """A frozen dataclass from its ``asdict``: tuples, enums and None as they were."""
+    return cast(T, _decode(kind, value))
+
+
+def _decode(kind: Any, value: Any) -> Any:
+    if value is None:
+        return None
+    if is_dataclass(kind):
+        hints = get_type_hints(kind)
+        return cast(Any, kind)(**{f.name: _decode(hints[f.name], value[f.name]) for f in fields(kind)})
+    if isinstance(kind, type) and issubclass(kind, Enum):
+        return kind(value)
+    inner = [argument for argument in get_args(kind) if argument not in (type(None), Ellipsis)]
+    if inner and isinstance(value, list):
+        return tuple(_decode(inner[0], item) for item in value)
+    return _decode(inner[0], value) if inner else value
+
+
+def _short(value: Any) -> Any:
+    """Numbers of DIGITS digits: half the size, and no judgement hangs on more."""
+    if isinstance(value, float):
+        return float(f"{value:.{DIGITS}g}") if value < 1e6 else round(value)
+    if isinstance(value, dict):
+        return {name: _short(item) for name, item in value.items()}
+    if isinstance(value, (list, tuple)):
+        return [_short(item) for item in value]
+    return value
+
+
+def save(store: Store, fscid: int, found: Found) -> bool:
+    """Keep it in place of the one before; False: it is too large to be kept.
+
+    :raises PartitionerError: the mon did not take it
+    """
+    text = json.dumps(_short(asdict(found)), separators=(",", ":"))
+    body = base64.b85encode(zlib.compress(text.encode(), 9)).decode()
+    parts = [body[i : i + PART] for i in range(0, len(body), PART)]
+    if len(parts) > MOST_PARTS:
+        return False
+    id_ = uuid.uuid4().hex
+    for i, part in enumerate(parts):
+        store.put(f"{ROOT}{fscid}/{id_}/{i:04d}", part)
+    store.put(f"{ROOT}{fscid}/seal", json.dumps({"id": id_, "parts": len(parts), "digest": _digest(body)}))
+    for key in store.items(f"{ROOT}{fscid}/"):
+        if not key.endswith("/seal") and f"/{id_}/" not in key:
+            store.delete(key)
+    return True
+
+
+def load(store: Store) -> dict[int, Found | ValueError]:
+    """What was kept, by file system; an error where it cannot be read.
+
+    :raises PartitionerError: the mon does not answer
+    """
+    by_fs: dict[int, dict[str, str]] = {}
+    for key, value in sorted(store.items(ROOT).items()):
+        fscid, _, rest = key.removeprefix(ROOT).partition("/")
+        by_fs.setdefault(int(fscid), {})[rest] = value
+    return {fscid: _read(values) for fscid, values in by_fs.items() if "seal" in values}
+
+
+def forget(store: Store, fscid: int) -> None:
+    """Remove what was kept of a file system, the seal first."""
+    for key in sorted(store.items(f"{ROOT}{fscid}/"), key=lambda key: not key.endswith("/seal")):
+        store.delete(key)
+
+
+def _read(values: dict[str, str]) -> Found | ValueError:
+    try:
+        seal = json.loads(values["seal"])
+        body = "".join(values[f"{seal['id']}/{i:04d}"] for i in range(seal["parts"]))
+        if _digest(body) != seal["digest"]:
+            return ValueError("its digest does not fit")
+        return decode(Found, json.loads(zlib.decompress(base64.b85decode(body))))
+    except (ValueError, TypeError, KeyError, zlib.error) as e:
+        return ValueError(f"{type(e).__name__}: {e}")
+
+
+def _digest(body: str) -> str:
+    return hashlib.sha256(body.encode()).hexdigest()

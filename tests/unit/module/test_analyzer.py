@@ -1,0 +1,78 @@
+# SPDX-License-Identifier: LGPL-2.1-or-later
+"""What analyses leave to the next manager."""
+
+import json
+import logging
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+from test_archive import found
+from world import SETTINGS, World
+
+from mds_partitioner.analyzer import BEGUN_ANEW, Analyzer
+from mds_partitioner.errors import Busy, NotFound, Unavailable
+from mds_partitioner.judge import archive
+from mds_partitioner.judge.analysis import FINISHED, RUNNING
+
+
+class Ranks:
+    """No rank is ever sampled: the analyses here do not get that far."""
+
+    def history(self, fs: Any, now: float) -> Any:
+        """Ranks.history."""
+        raise Unavailable("no sample")
+
+
+@pytest.fixture
+def manager(request: pytest.FixtureRequest) -> Callable[[World], Analyzer]:
+    def begun(world: World) -> Analyzer:
+        parts: Any = (world, None, Ranks(), lambda: SETTINGS, logging.getLogger("test"))
+        analyzer = Analyzer(*parts)
+        analyzer.begin()
+        request.addfinalizer(analyzer.shutdown)
+        return analyzer
+
+    return begun
+
+
+def test_what_was_found_is_there_after_a_fail_over(manager: Callable[[World], Analyzer]) -> None:
+    world = World()
+    archive.save(world.store, world.state.fscid, found())
+    analyzer = manager(world)
+    assert analyzer.get(world.state).state == FINISHED
+    assert len(analyzer.judgement(world.state).directories) == 3
+
+
+def test_an_analysis_that_ran_begins_anew_and_says_so(manager: Callable[[World], Analyzer]) -> None:
+    world = World()
+    archive.save(world.store, world.state.fscid, found())
+    wanted = {"fs": "cephfs", "duration": 600, "directories": []}
+    world.store.put(f"analysis/{world.state.fscid}", json.dumps(wanted))
+    analyzer = manager(world)
+    analysis = analyzer.get(world.state)
+    assert analysis.state == RUNNING and analysis.note.startswith(BEGUN_ANEW)
+    with pytest.raises(Busy):
+        analyzer.judgement(world.state)
+
+
+def test_of_a_file_system_that_is_gone_nothing_is_kept(manager: Callable[[World], Analyzer]) -> None:
+    world = World()
+    archive.save(world.store, 99, found())
+    world.store.put("analysis/99", json.dumps({"fs": "gone", "duration": 600, "directories": []}))
+    with pytest.raises(NotFound):
+        manager(world).get(world.state)
+    assert world.store.items("") == {}
+
+
+def test_before_it_has_begun_nobody_is_told_that_nothing_was_analyzed() -> None:
+    parts: Any = (World(), None, Ranks(), lambda: SETTINGS, logging.getLogger("test"))
+    with pytest.raises(Unavailable, match="starting"):
+        Analyzer(*parts).get(World().state)
+
+
+def test_what_cannot_be_read_hides_nothing_else(manager: Callable[[World], Analyzer]) -> None:
+    world = World()
+    world.store.put(f"judgement/{world.state.fscid}/seal", "{}")
+    with pytest.raises(NotFound):
+        manager(world).get(world.state)

@@ -1,0 +1,127 @@
+# SPDX-License-Identifier: LGPL-2.1-or-later
+"""What an analysis found is read by the next manager, or not at all."""
+
+import random
+from contextlib import suppress
+from dataclasses import replace
+
+import pytest
+from verdicts import UNKNOWN, verdict
+
+from mds_partitioner.judge.analysis import FINISHED, ended, restored
+from mds_partitioner.judge.archive import PART, Found, decode, load, save
+from mds_partitioner.judge.judgement import Caveats, DirectoryJudgement, Judgement, RankJudgement
+from mds_partitioner.judge.window import Observed
+from mds_partitioner.model import Directory
+
+SUBVOLUMES = 3000
+LIMIT = 64 * 1024  # of the mon, a key
+
+
+class Mon:
+    """Keys and values; refuses what is too long, and dies after so many writes."""
+
+    def __init__(self, writes: int = 1_000_000) -> None:
+        self.data: dict[str, str] = {}
+        self.writes = writes
+
+    def _write(self) -> None:
+        if self.writes == 0:
+            raise ConnectionError
+        self.writes -= 1
+
+    def put(self, key: str, value: str) -> None:
+        """Store one."""
+        self._write()
+        assert len(value.encode()) < LIMIT
+        self.data[key] = value
+
+    def delete(self, key: str) -> None:
+        """Remove one."""
+        self._write()
+        del self.data[key]
+
+    def items(self, prefix: str) -> dict[str, str]:
+        """By prefix."""
+        return {key: value for key, value in self.data.items() if key.startswith(prefix)}
+
+
+def found(directories: int = 3, fs: str = "cephfs") -> Found:
+    chosen = random.Random(1)
+    rows = tuple(
+        DirectoryJudgement(
+            Observed(
+                Directory(f"/volumes/_nogroup/{chosen.getrandbits(128):032x}", f"s{i} \udcff", 1000 + i),
+                wss=float(chosen.randrange(10**6)), requests=chosen.random() * 1e3,
+                rentries=chosen.randrange(10**7), sessions=3, ranks=(0, i % 7), pin=-1, ephemeral=False,
+                shared=bool(i % 2),
+            ),
+            workload=chosen.random() * 10, klass="light",
+        )
+        for i in range(directories)
+    )  # fmt: skip
+    judgement = Judgement(
+        fs=fs, verdict=verdict(None, UNKNOWN), ranks=(RankJudgement(0, 1.5, 2.0, 0.01, 5, 4, 3, 2, True),),
+        directories=rows, recommended=None, recommended_reason="not known", cache_limit=4 << 30,
+        caveats=Caveats(60, 2, 0.25, 1, 1),
+    )  # fmt: skip
+    return Found(fs, 600, 60, FINISHED, 1_795_000_000.0, judgement)
+
+
+def exact(value: Found) -> Found:
+    """As the archive rounds it."""
+    rows = tuple(
+        replace(
+            row,
+            workload=float(f"{row.workload:.6g}"),
+            seen=replace(row.seen, requests=float(f"{row.seen.requests:.6g}")),
+        )
+        for row in value.judgement.directories
+    )
+    return replace(value, judgement=replace(value.judgement, directories=rows))
+
+
+def test_the_next_manager_reads_what_was_found() -> None:
+    mon, value = Mon(), found()
+    assert save(mon, 7, value)
+    assert load(mon) == {7: exact(value)}
+    analysis = restored(value)
+    assert (analysis.state, analysis.progress(0.0), analysis.epochs) == (FINISHED, 1.0, 60)
+    assert ended(analysis) == value
+
+
+def test_3000_subvolumes_fit_a_few_keys() -> None:
+    mon = Mon()
+    assert save(mon, 7, found(SUBVOLUMES))
+    assert len(mon.data) <= 8 and all(len(part) <= PART for part in mon.data.values())
+    kept = load(mon)[7]
+    assert isinstance(kept, Found) and len(kept.judgement.directories) == SUBVOLUMES
+
+
+@pytest.mark.parametrize("writes", range(8))
+def test_a_manager_that_dies_while_saving_leaves_the_one_before(writes: int) -> None:
+    mon, old, new = Mon(), found(2), found(SUBVOLUMES)
+    save(mon, 7, old)
+    mon.writes = writes
+    with suppress(ConnectionError):
+        save(mon, 7, new)
+    kept = load(mon)[7]
+    assert isinstance(kept, Found) and len(kept.judgement.directories) in (2, SUBVOLUMES)
+    mon.writes = 1000
+    save(mon, 7, old)
+    assert len(mon.data) == 2  # nothing of the interrupted one is left
+
+
+def test_what_is_damaged_is_an_error_and_hides_no_other() -> None:
+    mon = Mon()
+    save(mon, 7, found())
+    save(mon, 8, found(fs="other"))
+    part = next(key for key in mon.data if key.startswith("judgement/7/") and not key.endswith("seal"))
+    mon.data[part] = mon.data[part][:-9]
+    kept = load(mon)
+    assert isinstance(kept[7], ValueError) and isinstance(kept[8], Found)
+
+
+def test_a_judgement_of_another_version_is_refused_not_misread() -> None:
+    with pytest.raises(KeyError):
+        decode(Found, {"fs": "cephfs"})
