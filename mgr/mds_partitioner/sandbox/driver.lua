@@ -10,175 +10,23 @@
 --
 -- A policy gets copies of the libraries that Mantle opens, and nothing that leads to this file's own: neither output
 -- nor `debug`. What is used here after a policy has run are locals, and no method of a string, as a policy may change
--- the metatable of strings. It runs in a coroutine, so that the hook that ends it is its own.
+-- the metatable of strings.
 
-local INSTRUCTIONS = 20000000 -- of a decision: an MDS answers nobody while its policy runs
-local SCORE_INSTRUCTIONS = 100000 -- of one score, as in mds/src/MantleHook.cc
-local STEP = 1000 -- instructions between two looks at the limit
-local LOG_LINES, LOG_BYTES = 100, 2000 -- kept of what a policy logs
-local TOO_LONG = "it runs for too long"
+local INSTRUCTIONS = 10000000 -- of a decision, as mds_bal_mantle_instructions of the hook
+local SCORE_INSTRUCTIONS = 100000 -- of one score: a beat is to have enough for a hundred subtrees
+local HISTORY_DEPTH = 16 -- of tables in tables, as in mds/src/MantleHistory.h
 
-local BASE = {
-  "_VERSION", "assert", "error", "getmetatable", "ipairs", "next", "pairs", "pcall", "rawequal", "rawget", "rawlen",
-  "rawset", "select", "setmetatable", "tonumber", "tostring", "type", "xpcall",
-}
-
-local globals, collect, error, load, next, pcall, rawget = _G, collectgarbage, error, load, next, pcall, rawget
-local select, setmetatable, tonumber, tostring, type = select, setmetatable, tonumber, tostring, type
-local create, resume, status = coroutine.create, coroutine.resume, coroutine.status
-local byte, dump, format = string.byte, string.dump, string.format
-local gsub, match, sub = string.gsub, string.match, string.sub
-local concat, pack, huge = table.concat, table.pack, math.huge
-local kind, tointeger = math.type, math.tointeger
-local sethook, clock = debug.sethook, os.clock
+local collect, error, load, next, pcall, rawget = collectgarbage, error, load, next, pcall, rawget
+local setmetatable, tonumber, type = setmetatable, tonumber, type
+local dump, format, match = string.dump, string.format, string.match
+local concat, kind, tointeger, clock = table.concat, math.type, math.tointeger, os.clock
 local input, output = io.stdin, io.stdout
 local read, write, flush = input.read, output.write, output.flush
-local strings = getmetatable("")
-local libraries = { coroutine = coroutine, math = math, string = string, table = table, utf8 = utf8 }
 
--- JSON. Bytes above 127 are written as the code points of the same number; the reader makes bytes of them again.
-
-local function escaped(c)
-  return format("\\u%04x", byte(c))
-end
-
-local function text(s)
-  return '"' .. gsub(s, '[%c"\\\127-\255]', escaped) .. '"'
-end
-
-local function number(x)
-  if x ~= x then
-    return "NaN"
-  end
-  if x == huge or x == -huge then
-    return x > 0 and "Infinity" or "-Infinity"
-  end
-  return format(kind(x) == "integer" and "%d" or "%.17g", x)
-end
-
-local function scalar(x)
-  if kind(x) then
-    return number(x)
-  end
-  if type(x) == "string" then
-    return text(sub(x, 1, LOG_BYTES))
-  end
-  if x == nil or type(x) == "boolean" then
-    return x == nil and "null" or tostring(x)
-  end
-  return format('{"type":"%s"}', type(x))
-end
-
--- A policy's own error may be any value, and tostring() of it the policy's own function.
-local function reason(e)
-  return (type(e) == "string" or kind(e)) and sub(format("%s", e), 1, LOG_BYTES) or "an error that is a " .. type(e)
-end
-
--- The limit: at its end every instruction fails, so that no pcall of the policy outlives it. Each thread has a hook of
--- its own, and all count together.
-
-local left = 0
-
-local function over()
-  sethook(over, "", 1)
-  error(TOO_LONG, 0)
-end
-
-local function tick()
-  left = left - STEP
-  if left <= 0 then
-    over()
-  end
-end
-
-local function thread(f)
-  local co = create(f)
-  sethook(co, tick, "", STEP)
-  return co
-end
-
--- f(...) within a number of instructions: true and its results, or false and the reason.
-local function limited(instructions, f, ...)
-  left = instructions
-  local co = thread(f)
-  local found = pack(resume(co, ...))
-  if found[1] and status(co) ~= "dead" then
-    return false, "attempt to yield from outside a coroutine"
-  end
-  if not found[1] then
-    return false, left <= 0 and TOO_LONG or reason(found[2])
-  end
-  return true, found[2], found[3]
-end
-
--- A policy's world.
-
-local function passed(ok, ...)
-  if not ok then
-    error((...), 0)
-  end
-  return ...
-end
-
-local function copied(from, names)
-  local to = {}
-  for name, value in next, from do
-    to[name] = value
-  end
-  for _, name in next, names or {} do
-    to[name] = globals[name]
-  end
-  return to
-end
-
-local function logger(lines)
-  return function(level, ...)
-    local wanted, words = tointeger(tonumber(level) or 0.5), pack(...)
-    for i = 1, words.n do
-      if type(words[i]) ~= "string" and not kind(words[i]) then
-        wanted = nil
-      end
-    end
-    if not wanted then
-      error("BAL_LOG takes a level (a whole number) and strings or numbers", 2)
-    end
-    if #lines < LOG_LINES then
-      lines[#lines + 1] = { wanted, sub(concat(words), 1, LOG_BYTES) }
-    end
-  end
-end
-
-local function world(lines)
-  local g = copied({}, BASE)
-  for name, library in next, libraries do
-    g[name] = copied(library)
-  end
-  g._G, g.BAL_LOG = g, logger(lines)
-  g.print = function() end -- an MDS's output is nobody's
-  g.collectgarbage = function(what, ...)
-    return collect(what == "count" and what or "collect", ...)
-  end
-  g.load = function(chunk, name, mode, ...)
-    -- In text mode: byte code can do what the language cannot.
-    local allowed = mode == "b" and "" or "t"
-    if select("#", ...) > 0 then
-      return load(chunk, name, allowed, (...))
-    end
-    return load(chunk, name, allowed, g)
-  end
-  g.coroutine.create = thread
-  g.coroutine.wrap = function(f)
-    local co = thread(f)
-    return function(...)
-      return passed(resume(co, ...))
-    end
-  end
-  for name in next, strings do
-    strings[name] = nil
-  end
-  strings.__index = g.string
-  return g
-end
+local here = match(arg[0], "^(.*/)")
+local json, worlds = dofile(here .. "json.lua"), dofile(here .. "world.lua")
+local text, number, scalar = json.text, json.number, json.scalar
+local limited, reason = worlds.limited, worlds.reason
 
 -- What it returned.
 
@@ -262,18 +110,43 @@ function handlers.case(lua)
   return "{}"
 end
 
-local function environment(wanted, lines)
-  local g = world(lines)
-  g.whoami, g.mds = wanted.whoami, case()
-  if not wanted.hook then
-    return g, g
+-- The hook: more globals, no finalizers, and of `history` the plain data is there again in the next beat.
+
+local function without_finalizers(t, meta)
+  if type(meta) == "table" and rawget(meta, "__gc") ~= nil then
+    error("a policy has no finalizers (__gc)", 2)
   end
-  for name, value in next, wanted.hook do
+  return setmetatable(t, meta)
+end
+
+local function plain(value, depth)
+  local what = type(value)
+  if kind(value) or what == "string" or what == "boolean" then
+    return value
+  end
+  if what ~= "table" or depth > HISTORY_DEPTH then
+    error("its history cannot be kept: " .. (what == "table" and "tables too deep" or "a " .. what) .. " is in it", 0)
+  end
+  local copy = {}
+  for key, item in next, value do
+    if type(key) == "table" then
+      error("its history cannot be kept: a table is a key in it", 0)
+    end
+    copy[plain(key, depth + 1)] = plain(item, depth + 1)
+  end
+  return copy
+end
+
+local function environment(wanted, lines)
+  local g = worlds.new(lines)
+  g.whoami, g.mds = wanted.whoami, case()
+  for name, value in next, wanted.hook or {} do
     g[name] = value
   end
-  g.hook, g.history = 1, histories[wanted.whoami] or {}
-  histories[wanted.whoami] = g.history
-  return setmetatable({}, { __index = g }), g
+  if wanted.hook then
+    g.hook, g.history, g.setmetatable = 1, plain(histories[wanted.whoami] or {}, 0), without_finalizers
+  end
+  return g
 end
 
 local function decide(wanted)
@@ -289,6 +162,9 @@ local function decide(wanted)
     if not scores then
       return failure("its score function fails: " .. why)
     end
+  end
+  if wanted.hook then
+    histories[wanted.whoami] = plain(rawget(env, "history"), 0)
   end
   return "{" .. concat({
     answered(answer, wanted.ranks),

@@ -119,7 +119,16 @@ def test_a_process_that_does_not_answer_is_given_up_at_the_deadline(monkeypatch:
         (f"return {STILL}, function(s) return -s.heat end", "score -50000"),
         (f"return {STILL}, function(s) return s.nothing + 1 end", "field 'nothing'"),
         (f"return {STILL}, 'mindx'", 'selects by "mindx"; allowed as a second value: "heat", "mindex"'),
-        ("setmetatable({}, {__gc = error}) return " + STILL, "error in __gc"),
+        ("setmetatable({}, {__gc = print}) return " + STILL, "a policy has no finalizers (__gc)"),
+        (
+            "if hook then history.f = print end return " + STILL,
+            "its history cannot be kept: a function is in it",
+        ),
+        (
+            "if hook then history.t = history end return " + STILL,
+            "its history cannot be kept: tables too deep",
+        ),
+        ("if hook then history = nil end return " + STILL, "its history cannot be kept: a nil is in it"),
     ],
 )
 def test_what_only_an_mds_with_the_hook_would_meet_is_refused(source: str, why: str) -> None:
