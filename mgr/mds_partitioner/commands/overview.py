@@ -7,10 +7,8 @@ from typing import Optional
 from ..errors import NotFound, Unavailable
 from ..model import FsState
 from ..report import imbalance as report
-from ..report.text import table
+from ..report.overview import Overview, overview_text, overview_value
 from .declare import Answer, Services, reads
-
-COLUMNS = ("Name", "Ranks", "Analysis", "Plan", "Balance")
 
 
 class OverviewCommands(Services):
@@ -19,11 +17,10 @@ class OverviewCommands(Services):
     @reads("status", urgent=True)
     def show_status(self, format: str = "table") -> Answer:
         """Show what the module is doing on every file system"""
-        rows = [self._overview(fs) for fs in self.host.file_systems()]
-        cells = [tuple(row.values()) for row in rows]
-        return Answer(rows, table(COLUMNS, cells, ("Name", "Analysis", "Plan", "Balance")))
+        seen = [self._overview(fs) for fs in self.host.file_systems()]
+        return Answer([overview_value(o) for o in seen], overview_text(seen))
 
-    def _overview(self, fs: FsState) -> dict[str, object]:
+    def _overview(self, fs: FsState) -> Overview:
         try:
             analysis = self.analyzer.get(fs)
             analyzed = f"{analysis.state} {analysis.progress(time.monotonic()):.0%}"
@@ -31,15 +28,7 @@ class OverviewCommands(Services):
             analyzed = "none"
         except Unavailable:
             analyzed = "starting"
-        runs = self.partitioner.all(fs)
-        switch = self.balancer.get(fs)
-        return {
-            "fs": fs.name,
-            "ranks": len(fs.ranks_in),
-            "analysis": analyzed,
-            "plan": f"{runs[-1].plan.name}: {runs[-1].head.state}" if runs else "none",
-            "balance": f"{switch.policy}: {switch.state}" if switch else "off",
-        }
+        return Overview(fs, analyzed, self.partitioner.all(fs), self.balancer.get(fs))
 
     @reads("imbalance")
     def show_imbalance(self, fs: Optional[str] = None, format: str = "table") -> Answer:

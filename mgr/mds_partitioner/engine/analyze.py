@@ -3,8 +3,8 @@
 
 from dataclasses import asdict
 
+from .bad_input import BadInputError
 from .classes import classes, fair_share
-from .errors import BadInputError
 from .inputs import Args, Json, amounts, check_names, columns, mapping, number, required
 from .judge import NAMES, judge_loads, read_request
 from .recommend import recommend

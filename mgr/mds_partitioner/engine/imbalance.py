@@ -7,7 +7,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from .arrays import Floats
-from .errors import BadInputError
+from .bad_input import BadInputError
 
 
 @dataclass(frozen=True)

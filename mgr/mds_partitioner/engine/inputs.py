@@ -8,7 +8,7 @@ from typing import TypeAlias
 import numpy as np
 
 from .arrays import Floats
-from .errors import BadInputError
+from .bad_input import BadInputError
 
 Json: TypeAlias = object
 Args: TypeAlias = Mapping[str, Json]

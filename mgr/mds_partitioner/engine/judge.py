@@ -8,8 +8,8 @@ from dataclasses import dataclass
 import numpy as np
 
 from .arrays import Bools, Floats
+from .bad_input import BadInputError
 from .capacity import Capacity, choose_capacity
-from .errors import BadInputError
 from .forecast import forecast
 from .imbalance import imbalance
 from .inputs import (

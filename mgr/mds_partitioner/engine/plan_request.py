@@ -7,7 +7,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from .arrays import Bools, Floats, Ints
-from .errors import BadInputError
+from .bad_input import BadInputError
 from .inputs import (
     Args,
     Json,

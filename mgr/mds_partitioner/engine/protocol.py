@@ -13,7 +13,7 @@ import traceback
 from collections.abc import Callable, Mapping
 from typing import BinaryIO
 
-from .errors import BadInputError
+from .bad_input import BadInputError
 from .inputs import Json, shown
 
 Calls = Mapping[str, Callable[[dict[str, Json]], dict[str, Json]]]

@@ -5,28 +5,17 @@ from collections.abc import Sequence
 from dataclasses import asdict
 from typing import Any
 
-from ..act.run import (
-    APPLIED,
-    KEPT,
-    READY,
-    ROLLING_BACK,
-    SKIPPED,
-    UNDOING,
-    UNDONE,
-    Run,
-    ended_states,
-    progress,
-)
+from ..act.run import KEPT, SKIPPED, Run, progress
 from ..observe.subtrees import SubtreeMap
-from ..plan.plan import FS_STEP, Plan
+from ..plan.plan import Plan
 from ..plan.ranks import format_ranks, ranks_mask
+from .rows import row_states
 from .text import and_more, count, cut, first, printable, ranks_cell, table, topmost
 
 COLUMNS = (
     *("Name", "wss", "reqs", "rentries", "workload", "Current Ranks", "New Ranks"),
     *("Migration Progress", "Migration Status"),
 )
-HEAVY = "heavy"  # the engine's reason code
 NO_SUBVOLUMES = "no subvolumes: analyze directories with 'ceph mds_partitioner analyze start --directories'"
 LEFT = ("Name", "Current Ranks", "New Ranks", "Migration Status", "Reason", "Class")
 
@@ -92,6 +81,7 @@ def prediction_text(plan: Plan) -> str:
 
 def run_value(run: Run, where: SubtreeMap | None) -> dict[str, Any]:
     """A plan's execution as plain data. ``where``: the MDSs' answer of this moment; None: not asked."""
+    states = row_states(run)
     return {
         "plan": run.plan.name,
         "fs": run.plan.fs,
@@ -109,8 +99,8 @@ def run_value(run: Run, where: SubtreeMap | None) -> dict[str, Any]:
                 "workload": round(row.workload, 2),
                 "current_ranks": None if where is None else list(where.ranks(row.path)),
                 "new_ranks": list(row.new),
-                "progress": row_progress(run, i),
-                "status": row_status(run, i),
+                "progress": states[i].progress,
+                "status": states[i].status,
                 "reason": row.reason,
             }
             for i, row in enumerate(run.plan.rows)
@@ -151,6 +141,7 @@ def run_line(run: Run) -> str:
 def run_text(run: Run, where: SubtreeMap, top: int) -> str:
     """LINE's table of the first ``top`` subvolumes (0: all), with a total, and what went wrong."""
     order = sorted(range(len(run.plan.rows)), key=lambda i: -run.plan.rows[i].workload)
+    states = row_states(run)
     rows: list[tuple[Any, ...]] = []
     for i in topmost(order, top):
         row = run.plan.rows[i]
@@ -163,12 +154,12 @@ def run_text(run: Run, where: SubtreeMap, top: int) -> str:
                 count(row.workload),
                 ranks_cell(where.ranks(row.path)),
                 ranks_cell(row.new),
-                f"{row_progress(run, i):.0%}",
-                row_status(run, i),
+                f"{states[i].progress:.0%}",
+                states[i].status,
             )
         )
     total = [sum(getattr(r, name) for r in run.plan.rows) for name in ("wss", "reqs", "rentries", "workload")]
-    left = [row_status(run, i) for i in order[len(rows) :]]
+    left = [states[i].status for i in order[len(rows) :]]
     rows.append(("Total", *map(count, total), "", "", f"{progress(run):.0%}", ""))
     shown = table(COLUMNS, rows, LEFT) + and_more(left) if order else NO_SUBVOLUMES
     problems = [
@@ -204,40 +195,3 @@ def plans_text(runs: Sequence[Run]) -> str:
         for run in runs
     ]
     return table(("Name", "State", "Steps", "Progress", "Heavy"), rows, ("Name", "State"))
-
-
-def _records(run: Run, row: int) -> list[str]:
-    """The states of a row's steps; a row that is balanced by mask has those of the mask."""
-    steps = range(len(run.plan.steps))
-    own = [i for i in steps if run.plan.steps[i].row == row]
-    if not own and run.plan.rows[row].reason == HEAVY:
-        own = [i for i in steps if run.plan.steps[i].kind == FS_STEP]
-    return [run.records[i].state if i in run.records else READY for i in own]
-
-
-def row_progress(run: Run, row: int) -> float:
-    """Part of a row's steps that have ended; 1 when it has none."""
-    states = _records(run, row)
-    return sum(s in ended_states(run) for s in states) / len(states) if states else 1.0
-
-
-def row_status(run: Run, row: int) -> str:
-    """Ready, In-progress, Done, ... as in LINE's table; for a row that is left alone, why."""
-    states = set(_records(run, row))
-    if not states:
-        reason = run.plan.rows[row].reason
-        return "No step" if reason == HEAVY else reason
-    if states == {READY}:
-        return "Ready" if run.head.state != READY else "Planned"
-    if states <= {APPLIED}:
-        by_mask = all(step.row != row for step in run.plan.steps)
-        return "Balanced by mask" if by_mask else "Done"
-    if states <= {UNDONE, SKIPPED} and UNDONE in states:
-        return "Rolled back"
-    if states <= {UNDONE, KEPT, SKIPPED} and KEPT in states:
-        return "Kept" if UNDONE not in states else "Kept in part"
-    if run.head.state == ROLLING_BACK or UNDOING in states or UNDONE in states:
-        return "Rolling back"
-    if states <= {APPLIED, SKIPPED}:
-        return "Skipped" if states == {SKIPPED} else "Done in part"
-    return "In-progress"

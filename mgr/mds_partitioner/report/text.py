@@ -4,7 +4,7 @@
 import json
 from collections import Counter
 from collections.abc import Sequence
-from itertools import accumulate, groupby
+from itertools import accumulate, groupby, takewhile
 from typing import Any, TypeVar
 
 import yaml
@@ -44,7 +44,7 @@ def _cells(text: str) -> int:
 
 def _begin(text: str, width: int) -> str:
     taken = accumulate(max(wcwidth(char), 0) for char in text)
-    return text[: sum(cells <= width for cells in taken)]
+    return text[: sum(1 for _ in takewhile(lambda cells: cells <= width, taken))]
 
 
 def ranks_cell(ranks: Sequence[int]) -> str:

@@ -5,7 +5,7 @@ import math
 
 import numpy as np
 import pytest
-from engine.errors import BadInputError
+from engine.bad_input import BadInputError
 from engine.imbalance import imbalance
 from hypothesis import assume, given
 from hypothesis import strategies as st

@@ -5,7 +5,7 @@ from typing import Any
 
 import pytest
 from engine.analyze import analyze
-from engine.errors import BadInputError
+from engine.bad_input import BadInputError
 from engine.judge import judge
 
 

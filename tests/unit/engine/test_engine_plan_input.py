@@ -4,7 +4,7 @@
 from typing import Any
 
 import pytest
-from engine.errors import BadInputError
+from engine.bad_input import BadInputError
 from engine_plans import answer, arguments
 
 

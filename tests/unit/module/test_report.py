@@ -23,16 +23,16 @@ from mds_partitioner.observe.subtrees import SubtreeMap, subtree_map
 from mds_partitioner.plan.plan import Plan
 from mds_partitioner.report import imbalance
 from mds_partitioner.report.analysis import directory_table
+from mds_partitioner.report.overview import Overview, overview_text, overview_value
 from mds_partitioner.report.partition import (
     plan_text,
     plans_text,
     progress,
-    row_progress,
-    row_status,
     run_line,
     run_text,
     run_value,
 )
+from mds_partitioner.report.rows import RowState, row_states
 from mds_partitioner.report.text import NAME_WIDTH, cut, ranks_cell
 
 HERE = SubtreeMap([Subtree("/", 0, -1, False)], [])
@@ -45,12 +45,12 @@ LONG = "x" * 255
 def test_nothing_is_in_progress_once_a_rollback_has_ended(state: str, said: str) -> None:
     run = Run("id", plan(World(), {100: 1}), Head(state=ROLLED_BACK), {0: Record(state, "-1", 1.0)})
     assert progress(run) == 1.0
-    assert row_status(run, 0) == said
+    assert row_states(run)[0].status == said
 
 
 def test_a_row_whose_pin_has_arrived_is_done() -> None:
     run = Run("id", plan(World(), {100: 1}), Head(state="done"), {0: Record(APPLIED, "-1", 1.0)})
-    assert row_status(run, 0) == "Done"
+    assert row_states(run)[0].status == "Done"
 
 
 def test_imbalance_has_a_row_a_rank_with_load_forecast_and_amounts() -> None:
@@ -82,7 +82,7 @@ def test_what_is_even_needs_no_capacity() -> None:
 def many() -> Plan:
     """A plan for 2,000 subvolumes with long names, of which 40 move."""
     made = plan(World(directories=40), {100 + i: 1 for i in range(40)})
-    idle = replace(made.rows[0], name=LONG, workload=0.0, reqs=0.0, reason="already-there", current=(1,))
+    idle = replace(made.rows[0], name="idle", workload=0.0, reqs=0.0, reason="already-there", current=(1,))
     ranks = tuple(range(36))
     wide = tuple(
         replace(r, name=f"{i}-{LONG}", wss=1e9, reqs=1e5, current=ranks) for i, r in enumerate(made.rows)
@@ -141,7 +141,7 @@ def test_a_finished_plan_says_how_many_steps_were_skipped_and_why() -> None:
     assert "skipped: an operator changed it from -1 to 2" in text and "skipped: '/volumes" in text
     assert "done, 2 of 3 steps skipped" in plans_text([run])
     assert (run_value(run, HERE)["state"], run_value(run, HERE)["skipped"]) == (DONE, 2)
-    assert (row_status(run, 0), row_status(run, 1)) == ("Done", "Skipped")
+    assert (row_states(run)[0].status, row_states(run)[1].status) == ("Done", "Skipped")
 
 
 def test_what_is_balanced_by_mask_is_so_once_the_mask_is_set() -> None:
@@ -150,11 +150,12 @@ def test_what_is_balanced_by_mask_is_so_once_the_mask_is_set() -> None:
     steps = tuple(step for step in made.steps if step.row != 1)
     made = replace(made, rows=(made.rows[0], heavy), steps=steps)
     before = Run("id", made, Head(state="running"), {0: Record(APPLIED, "-1", 1.0)})
-    assert (row_status(before, 1), row_progress(before, 1)) == ("Ready", 0.0)
+    assert row_states(before)[1] == RowState(0.0, "Ready")
     done = Record(APPLIED, "-1", 1.0)
     after = Run("id", made, Head(state=DONE), dict.fromkeys(range(3), done))
-    assert (row_status(after, 1), row_progress(after, 1)) == ("Balanced by mask", 1.0)
-    assert row_status(Run("id", replace(made, steps=steps[:1]), Head(state=DONE), {0: done}), 1) == "No step"
+    assert row_states(after)[1] == RowState(1.0, "Balanced by mask")
+    without = Run("id", replace(made, steps=steps[:1]), Head(state=DONE), {0: done})
+    assert row_states(without)[1].status == "No step"
 
 
 def test_ranks_that_nobody_was_asked_for_are_not_made_up() -> None:
@@ -210,3 +211,18 @@ def test_a_file_system_without_subvolumes_says_what_to_do() -> None:
 )
 def test_many_ranks_fit_a_column(ranks: tuple[int, ...], told: str) -> None:
     assert ranks_cell(ranks) == told
+
+
+def test_status_shows_the_plan_in_force_behind_a_newer_one() -> None:
+    old = Run("old", plan(World(), {100: 1}, name="old"), Head(state=DONE), {0: Record(APPLIED, "-1", 1.0)})
+    back = plan(World(), {100: 1}, name="undone")
+    undone = Run("undone", back, Head(state=ROLLED_BACK), {0: Record(UNDONE, "-1", 1.0)})
+    new = Run("new", plan(World(), {100: 2}, name="new"), Head(), {})
+    seen = Overview(World().state, "done 100%", [old, undone, new], None)
+    value = overview_value(seen)
+    assert (value["in_force"], value["plan"]) == (["old: done"], "new: ready")
+    assert "old: done" in overview_text([seen]) and "new: ready" in overview_text([seen])
+    assert "undone" not in overview_text([seen])
+    started = replace(seen, runs=[Run("new", new.plan, Head(state="running"), {})])
+    assert overview_value(started)["in_force"] == ["new: running"]
+    assert "none" in overview_text([replace(seen, runs=[])])

@@ -1,0 +1,54 @@
+# SPDX-License-Identifier: LGPL-2.1-or-later
+"""What ``status`` shows: a row a file system."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from ..act.run import ACTIVE, Run, in_force
+from ..act.switch import Switch
+from ..model import FsState
+from .partition import run_state
+from .text import table
+
+COLUMNS = ("Name", "Ranks", "Analysis", "Plan in force", "Newest plan", "Balance")
+LEFT = ("Name", "Analysis", "Plan in force", "Newest plan", "Balance")
+
+
+@dataclass(frozen=True)
+class Overview:
+    """What goes on on one file system. ``runs``: its plans, oldest first."""
+
+    fs: FsState
+    analysis: str
+    runs: Sequence[Run]
+    switch: Switch | None
+
+
+def _told(run: Run) -> str:
+    return f"{run.plan.name}: {run_state(run)}"
+
+
+def acting(seen: Overview) -> list[Run]:
+    """Plans that are executed, or have changed something that was not undone; oldest first."""
+    changed = {run.id for run, _, _ in in_force(seen.runs, seen.fs.fscid)}
+    return [run for run in seen.runs if run.head.state in ACTIVE or run.id in changed]
+
+
+def overview_value(seen: Overview) -> dict[str, Any]:
+    """As plain data."""
+    return {
+        "fs": seen.fs.name,
+        "ranks": len(seen.fs.ranks_in),
+        "analysis": seen.analysis,
+        "in_force": [_told(run) for run in acting(seen)],
+        "plan": _told(seen.runs[-1]) if seen.runs else "none",
+        "balance": f"{seen.switch.policy}: {seen.switch.state}" if seen.switch else "off",
+    }
+
+
+def overview_text(file_systems: Sequence[Overview]) -> str:
+    """For people."""
+    values = [overview_value(seen) for seen in file_systems]
+    rows = [tuple({**v, "in_force": "; ".join(v["in_force"]) or "none"}.values()) for v in values]
+    return table(COLUMNS, rows, LEFT)
