@@ -18,6 +18,7 @@ PIN = "ceph.dir.pin"
 RENTRIES = "ceph.dir.rentries"
 BAL_MASK = "ceph.dir.bal.mask"  # an MDS without our hook does not take it
 NO_MASK = "-1"
+DISTRIBUTED, RANDOM = "ceph.dir.pin.distributed", "ceph.dir.pin.random"
 
 
 @contextmanager
@@ -83,6 +84,16 @@ class FileSystem:
         """Inode number of a directory. :raises NotFound: no such directory."""
         with _readable_errors("stat", path):
             return int(self._handle.stat(os.fsencode(path)).st_ino)
+
+    def born(self, path: str) -> float:
+        """When it was made, seconds since the Unix epoch. :raises NotFound: no such file or directory."""
+        with _readable_errors("stat", path):
+            found = self._handle.statx(os.fsencode(path), cephfs.CEPH_STATX_BTIME, 0)
+            return float(found["btime"].timestamp())
+
+    def ephemeral_pins(self, path: str) -> tuple[bool, bool]:
+        """Its own ``ceph.dir.pin.distributed`` and ``.random``: are they set? The MDS is asked."""
+        return self.get(path, DISTRIBUTED) == "1", float(self.get(path, RANDOM)) > 0.0
 
     def get(self, path: str, attribute: str) -> str:
         """A virtual extended attribute as text."""

@@ -119,3 +119,4 @@ class Observation:
     fs: str
     directories: tuple[SubtreeSample, ...]
     missing: tuple[int, ...] = field(default=())  # ranks whose sessions could not be read
+    churning: tuple[int, ...] = ()  # inode numbers of directories whose subdirectories come and go

@@ -24,11 +24,13 @@ from .act.run import (
     find,
     in_force,
     moved_at,
+    owned_distributed,
     owned_masks,
     owned_pins,
     owned_settings,
     progress,
 )
+from .act.switch import policy_in_force
 from .analyzer import Analyzer
 from .clock import Now
 from .engine_client import EngineClient
@@ -37,7 +39,7 @@ from .host import Host
 from .model import FsState
 from .observe.ranks import silence
 from .options import Settings
-from .plan.circumstances import Ours, Wish, check_ranks, children_of, gather
+from .plan.circumstances import Ours, Wish, brood_of, check_ranks, gather
 from .plan.plan import Plan
 from .plan.planner import make_plan
 from .plan.ranks import format_ranks
@@ -128,7 +130,8 @@ class Partitioner:
         if name is not None:
             check_name(name)
         wish = Wish(heavy, check_ranks(fs, ranks), force, to_auth)
-        judgement = self._analyzer.judgement(fs)
+        judgement, now, settings = self._analyzer.judgement(fs), self._now(), self._settings()
+        ended = self._analyzer.get(fs).ended or now.wall
         self._refuse_active(fs)
         runs = self.known()
         ours = Ours(
@@ -136,16 +139,19 @@ class Partitioner:
             masks=owned_masks(runs, fs.fscid),
             settings=owned_settings(runs, fs.fscid),
             moved_at=moved_at(runs, fs.fscid),
+            distributed=owned_distributed(runs, fs.fscid),
+            policy=policy_in_force(self._host.store, fs),
         )
         made = make_plan(
             name or self._free_name(),
             judgement,
             wish.ranks,
             lambda judged: gather(self._host, fs, judged, wish, ours),
-            self._settings(),
+            settings,
             self._engine.call,
-            lambda path: children_of(self._host, fs, path),
-            self._now().wall,
+            lambda path, lasts: brood_of(self._host, fs, path, lasts),
+            now.wall,
+            ended - judgement.caveats.epochs * settings.epoch,
         )
         if save:
             self._save(made)

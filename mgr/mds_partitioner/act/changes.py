@@ -7,10 +7,10 @@ from dataclasses import dataclass
 from typing import Protocol
 
 from ..errors import CephError, NotFound
-from ..filesystem import BAL_MASK, NO_MASK, PIN
+from ..filesystem import BAL_MASK, DISTRIBUTED, NO_MASK, PIN
 from ..host import Host, fs_state
 from ..model import NO_PIN, FsState
-from ..plan.plan import CONFIG_STEP, MASK_STEP, PIN_STEP, Step
+from ..plan.plan import CONFIG_STEP, DISTRIBUTED_STEP, MASK_STEP, PIN_STEP, Step
 from ..plan.ranks import parse_ranks
 
 
@@ -32,6 +32,7 @@ class Whereabouts(Protocol):
 
     def there(self, fs: FsState, path: str, rank: int) -> bool: ...
     def within(self, fs: FsState, path: str, ranks: Collection[int]) -> bool: ...
+    def scattered(self, fs: FsState, path: str) -> bool: ...
     def path_of(self, fs: FsState, ino: int) -> str | None: ...
 
 
@@ -84,6 +85,22 @@ class MaskChange(_DirectoryChange):
     def arrived(self, value: str) -> bool:
         """Is all of it on the mask's ranks? Without a mask there is nothing to wait for."""
         return value == NO_MASK or self.where.within(self.fs, self.path, parse_ranks(value))
+
+
+class DistributedChange(_DirectoryChange):
+    """``ceph.dir.pin.distributed`` of a directory: its fragments on the ranks that their hashes say."""
+
+    def read(self) -> str:
+        """1 or 0."""
+        return "1" if self.host.on_fs(self.fs, lambda mount: mount.ephemeral_pins(self.path))[0] else "0"
+
+    def write(self, value: str, may: Callable[[], bool]) -> None:
+        """Set it, or take it away with 0."""
+        self.set(DISTRIBUTED, value, may)
+
+    def arrived(self, value: str) -> bool:
+        """Do the MDSs hold its fragments in place? Without the pin there is nothing to wait for."""
+        return value == "0" or self.where.scattered(self.fs, self.path)
 
 
 @dataclass(frozen=True)
@@ -155,6 +172,8 @@ def bind(step: Step, host: Host, where: Whereabouts, fs: FsState | None) -> Chan
         return PinChange(host, where, fs, _locate(step, host, where, fs), step.ino)
     if step.kind == MASK_STEP:
         return MaskChange(host, where, fs, _locate(step, host, where, fs), step.ino)
+    if step.kind == DISTRIBUTED_STEP:
+        return DistributedChange(host, where, fs, _locate(step, host, where, fs), step.ino)
     return SettingChange(host, fs, step.target)
 
 

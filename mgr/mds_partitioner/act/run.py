@@ -6,7 +6,7 @@ from dataclasses import dataclass, field
 
 from ..errors import NotFound
 from ..model import NO_PIN
-from ..plan.plan import FS_STEP, MASK_STEP, PIN_STEP, Plan, Step
+from ..plan.plan import DISTRIBUTED_STEP, FS_STEP, MASK_STEP, PIN_STEP, Plan, Step
 
 # States of a plan.
 READY, RUNNING, PAUSED, STOPPED, DONE = "ready", "running", "paused", "stopped", "done"
@@ -118,6 +118,11 @@ def owned_pins(runs: Iterable[Run], fscid: int) -> dict[int, int]:
 def owned_masks(runs: Iterable[Run], fscid: int) -> dict[int, str]:
     """The ``ceph.dir.bal.mask`` that this module last set, by inode number."""
     return {step.ino: step.value for step, _ in _steps_in_force(runs, fscid, MASK_STEP)}
+
+
+def owned_distributed(runs: Iterable[Run], fscid: int) -> dict[int, str]:
+    """The ``ceph.dir.pin.distributed`` that this module last set, by inode number."""
+    return {step.ino: step.value for step, _ in _steps_in_force(runs, fscid, DISTRIBUTED_STEP)}
 
 
 def owned_settings(runs: Iterable[Run], fscid: int) -> dict[str, str]:

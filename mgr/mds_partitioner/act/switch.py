@@ -110,3 +110,9 @@ def restore(host: Host, store: Store, switch: Switch) -> list[str]:
 def in_force(fs: FsState, switch: Switch) -> bool:
     """Do the MDSs use our object, or has an operator set another balancer since?"""
     return fs.balance_automate and fs.balancer == switch.object
+
+
+def policy_in_force(store: Store, fs: FsState) -> str | None:
+    """The policy of ours that balances a file system, if one does."""
+    switch = load(store).get(fs.fscid)
+    return switch.policy if switch is not None and in_force(fs, switch) else None

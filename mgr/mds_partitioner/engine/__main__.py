@@ -36,6 +36,7 @@ def main() -> None:
     from .analyze import analyze
     from .classes import classify
     from .judge import judge
+    from .order import order
     from .ping import ping
     from .plan_answer import plan
     from .protocol import serve
@@ -46,6 +47,7 @@ def main() -> None:
         "analyze": analyze,
         "classify": classify,
         "plan": plan,
+        "order": order,
     }
     try:
         serve(sys.stdin.buffer, sink, calls)

@@ -1,15 +1,18 @@
 # SPDX-License-Identifier: LGPL-2.1-or-later
 """The `plan` call: new ranks for every subvolume, why, and what they gain."""
 
+from collections.abc import Collection, Mapping
+from dataclasses import dataclass
+
 import numpy as np
 
 from . import reasons
-from .arrays import Bools, Floats
+from .arrays import Bools, Floats, Ints
 from .imbalance import Imbalance, imbalance
 from .inputs import Args, Json
 from .names import FANOUT
 from .placement.bounds import lower_bound
-from .placement.children import assign_children
+from .placement.children import assign_children, parents, shares
 from .placement.instance import (
     SEVERAL,
     Placement,
@@ -19,8 +22,9 @@ from .placement.instance import (
     ranks_of,
     spread_over_mask,
 )
-from .placement.proposal import Proposal, propose
+from .placement.proposal import Proposal
 from .placement.rebalance import homes, too_small
+from .placement.scatter import propose_scattered
 from .plan_request import PlanRequest, read_plan
 
 
@@ -29,7 +33,7 @@ def new_ranks(request: PlanRequest, after: Placement, moved: Bools) -> list[list
     ranks = request.ranks
     names = [[ranks[r]] if r >= 0 else [] for r in after.single.tolist()]
     for i in after.several:
-        names[i] = sorted(ranks[r] for r in ranks_of(after, i))
+        names[i] = sorted({ranks[r] for r in ranks_of(after, i)})
     for i in np.flatnonzero(~moved).tolist():
         names[i] = request.current[i]
     return names
@@ -98,17 +102,42 @@ def fullest(request: PlanRequest, loads: Floats) -> dict[str, Json]:
     return {"rank": sorted(request.ranks)[at], "value": values[at]}
 
 
-def children_ranks(request: PlanRequest, after: Placement) -> dict[str, Json]:
-    """For each heavy subvolume with known children: one rank a child (mode fanout)."""
-    instance = request.instance
+@dataclass(frozen=True)
+class Fanout:
+    """By heavy: the parent's rank number, the rank number of each child, the part on each rank, (ranks,)."""
+
+    parent: Mapping[int, int]
+    children: Mapping[int, Ints]
+    shares: Mapping[int, Floats]
+
+
+def fanout(request: PlanRequest, after: Placement, chosen: Collection[int]) -> Fanout:
+    """Where the children of the heavies that are split by directory go (mode fanout)."""
+    instance, families = request.instance, request.children
+    split = [i for i in families if instance.heavy[i] and i not in chosen and after.several[i]]
     if instance.mode != FANOUT:
-        return {}
-    given: dict[str, Json] = {}
-    for i, child in request.children.items():
-        if instance.heavy[i]:
-            ranks = assign_children(child.rentries, child.current, after.several[i])
-            given[str(i)] = [request.ranks[r] for r in ranks.tolist()]
-    return given
+        split = []
+    own = {i: after.several[i] for i in split}
+    fair = float(instance.w.sum()) / instance.usable
+    brings = {i: families[i].staying * float(max(instance.w[i], instance.q[i])) for i in split}
+    parent = parents(own, brings, fair)
+    children = {i: assign_children(families[i], own[i], parent[i]) for i in split}
+    parts = {
+        i: shares(families[i], children[i], parent[i], instance.ranks)
+        for i in split
+        if len(own[i]) > 1 and families[i].rentries.size
+    }
+    return Fanout(parent, children, parts)
+
+
+def loads_after(request: PlanRequest, after: Placement, spread: Fanout, values: Floats) -> Floats:
+    """(ranks,): the values' sum on each rank, of a split heavy as its children and its parent have it."""
+    whole = values.copy()
+    whole[list(spread.shares)] = 0.0
+    loads = rank_loads(after, whole, request.instance.ranks)
+    for i, part in spread.shares.items():
+        loads += values[i] * part
+    return loads
 
 
 def heavy_ranks(request: PlanRequest, proposal: Proposal) -> list[int]:
@@ -134,16 +163,30 @@ def plan(args: Args) -> dict[str, Json]:
     """
     request = read_plan(args)
     instance = request.instance
-    proposal = propose(instance)
+    offers = {i: c.fragments for i, c in request.children.items() if c.fragments and instance.heavy[i]}
+    now = [i for i in offers if request.children[i].scattered]
+    proposal, chosen = propose_scattered(instance, offers, now)
+    spread = fanout(request, proposal.after, chosen)
     moved = changed(proposal.before, proposal.after)
-    work = [rank_loads(p, instance.w, instance.ranks) for p in (proposal.before, proposal.after)]
-    load = [rank_loads(p, request.reqs, instance.ranks) for p in (proposal.before, proposal.after)]
+    work, load = (
+        (
+            rank_loads(proposal.before, values, instance.ranks),
+            loads_after(request, proposal.after, spread, values)
+            if proposal.worthwhile
+            else rank_loads(proposal.after, values, instance.ranks),
+        )
+        for values in (instance.w, request.reqs)
+    )
     uneven = [factor_or_most(imbalance(values, request.capacity, request.smoothness)) for values in load]
     return {
         "new": new_ranks(request, proposal.after, moved),
         "reason": reason_codes(request, proposal, moved),
         "heavy_ranks": heavy_ranks(request, proposal),
-        "children_ranks": children_ranks(request, proposal.after),
+        "children_ranks": {
+            str(i): [request.ranks[r] for r in given.tolist()] for i, given in spread.children.items()
+        },
+        "parent_rank": {str(i): request.ranks[r] for i, r in spread.parent.items()},
+        "scattered": sorted(chosen),
         "lower_bound": lower_bound(instance),
         "fullest_before": fullest(request, work[0]),
         "fullest_after": fullest(request, work[1]),

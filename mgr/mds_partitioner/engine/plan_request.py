@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from .arrays import Bools, Floats, Ints
+from .arrays import Bools, Floats
 from .bad_input import BadInputError
 from .inputs import (
     Args,
@@ -26,6 +26,7 @@ from .inputs import (
     some_ranks,
 )
 from .names import HEAVY, LIGHT, MODERATE, MODES
+from .placement.children import Children
 from .placement.instance import GONE, SEVERAL, Instance, Placement
 from .workload import workload
 
@@ -34,13 +35,7 @@ NAMES = (
     *("smoothness", "capacity", "threshold", "min_gain"),
 )
 
-
-@dataclass(frozen=True)
-class Children:
-    """rentries: (children,); current: (children,), rank number or GONE where it has none of its own."""
-
-    rentries: Floats
-    current: Ints
+FAMILY = ("rentries", "current", "staying", "fragments", "scattered")
 
 
 @dataclass(frozen=True)
@@ -109,27 +104,49 @@ def read_placement(current: Sequence[Sequence[int]], number_of: Mapping[int, int
     return Placement(single, several)
 
 
+def read_rank(value: Json, name: str, number_of: Mapping[int, int]) -> int:
+    """A rank's number; GONE for null and for one that does not exist."""
+    if value is not None and (not isinstance(value, int) or isinstance(value, bool)):
+        raise BadInputError(f"{name} holds {shown(value)}; allowed: null or a rank")
+    return GONE if value is None else number_of.get(value, GONE)
+
+
+def read_family(value: Json, name: str, number_of: Mapping[int, int]) -> Children:
+    """One heavy subvolume's children."""
+    if not isinstance(value, dict):
+        raise BadInputError(f"{name} is {shown(value)}; allowed: an object with {', '.join(FAMILY)}")
+    check_names(value, FAMILY)
+    rentries = amounts(required(value, "rentries"), f"{name}.rentries")
+    current = array(required(value, "current"), f"{name}.current")
+    if len(current) != rentries.size:
+        raise BadInputError(
+            f"{name}.current has {len(current)} values; allowed: {rentries.size}, one a child"
+        )
+    staying = number(value, "staying")
+    if staying > 1.0 or (rentries.size and staying == 1.0):
+        raise BadInputError(f"{name}.staying is {staying:g}; allowed: 0 to 1, below 1 with children")
+    listed = value.get("fragments")
+    fragments = None
+    if listed is not None:
+        fragments = tuple(
+            read_rank(r, f"{name}.fragments", number_of) for r in array(listed, f"{name}.fragments")
+        )
+    return Children(
+        rentries=rentries,
+        current=np.array([read_rank(r, f"{name}.current", number_of) for r in current], dtype=np.int64),
+        staying=staying,
+        fragments=fragments,
+        scattered=value.get("scattered") is True,
+    )
+
+
 def read_children(table: Args, rows: int, number_of: Mapping[int, int]) -> dict[int, Children]:
-    children = {}
-    for key, value in table.items():
-        name = f"children.{key}"
+    for key in table:
         if not key.isascii() or not key.isdigit() or int(key) >= rows:
             raise BadInputError(
                 f"children holds {shown(key)}; allowed: indices of subvolumes, 0 to {rows - 1}"
             )
-        if not isinstance(value, dict):
-            raise BadInputError(f"{name} is {shown(value)}; allowed: an object with rentries and current")
-        check_names(value, ("rentries", "current"))
-        rentries = amounts(required(value, "rentries"), f"{name}.rentries")
-        current = array(required(value, "current"), f"{name}.current")
-        ranks = [r for r in current if r is None or (isinstance(r, int) and not isinstance(r, bool))]
-        if len(ranks) != len(current) or len(ranks) != rentries.size:
-            raise BadInputError(
-                f"{name}.current is {shown(current)}; allowed: null or a rank, one a rentries"
-            )
-        numbers = [GONE if r is None else number_of.get(r, GONE) for r in ranks]
-        children[int(key)] = Children(rentries, np.array(numbers, dtype=np.int64))
-    return children
+    return {int(key): read_family(value, f"children.{key}", number_of) for key, value in table.items()}
 
 
 def read_plan(args: Args) -> PlanRequest:
@@ -158,7 +175,7 @@ def read_plan(args: Args) -> PlanRequest:
         current=read_placement(current, number_of, heavy),
         mode=choice(args, "heavy_mode", MODES),
         mask=tuple(number_of.get(r, GONE) for r in mask) if mask else None,
-        children={i: child.rentries.size for i, child in children.items()},
+        children={i: child.pieces for i, child in children.items()},
         cache=number(args, "cache_inodes", above=True),
         min_gain=number(args, "min_gain"),
     )

@@ -57,6 +57,7 @@ class Judgement:
     recommended_reason: str
     cache_limit: int  # bytes a rank
     caveats: Caveats
+    churning: tuple[int, ...] = ()  # inode numbers of directories whose subdirectories come and go
 
 
 def judge(
@@ -102,6 +103,7 @@ def judge(
             missing=window.missing,
             by_heat=sum(row.shared for row in rows),
         ),
+        churning=window.churning,
     )
 
 

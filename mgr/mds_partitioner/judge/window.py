@@ -36,6 +36,7 @@ class WindowSummary:
     unread: int  # directories whose rentries were not read yet
     unread_load: float  # part of all directories' requests that are theirs, 0 to 1
     missing: int  # times a rank's sessions could not be read
+    churning: tuple[int, ...] = ()  # inode numbers of directories whose subdirectories come and go
 
 
 @dataclass
@@ -66,6 +67,7 @@ class Window:
     _rank_epochs: int = 0
     _sums: dict[str, _Sum] = field(default_factory=dict)
     _missing: int = 0
+    _churning: tuple[int, ...] = ()
 
     def add(self, observation: Observation, history: History) -> None:
         """Add one epoch. When the history of the ranks began anew, so do their means."""
@@ -86,6 +88,7 @@ class Window:
         present = {s.directory.path for s in observation.directories}
         self._sums = {path: total for path, total in self._sums.items() if path in present}
         self._missing += len(observation.missing)
+        self._churning = observation.churning
         self.epochs += 1
 
     def summary(self, facts: Mapping[str, DirectoryFacts]) -> WindowSummary:
@@ -102,6 +105,7 @@ class Window:
             unread=len(unread),
             unread_load=sum(unread) / requests if requests else 0.0,
             missing=self._missing,
+            churning=self._churning,
         )
 
 

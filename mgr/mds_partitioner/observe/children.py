@@ -1,22 +1,84 @@
 # SPDX-License-Identifier: LGPL-2.1-or-later
 """The directories below a heavy one that can be spread over ranks."""
 
+from collections.abc import Callable
+from dataclasses import dataclass
+
+from ..errors import NotFound
 from ..filesystem import FileSystem
 
-Found = tuple[str, int, int, int]  # path, inode number, rentries, pin
+Lasts = Callable[[float, float, int], bool]  # born, parent born, the parent's inode number
 
 
-def children(fs: FileSystem, path: str) -> list[Found]:
-    """Child directories of the first directory, from ``path`` down, that has several.
+@dataclass(frozen=True)
+class Placed:
+    """What a directory's own settings say of its place."""
+
+    path: str
+    ino: int
+    pin: int
+    distributed: bool  # ceph.dir.pin.distributed
+    random: bool  # ceph.dir.pin.random
+
+
+@dataclass(frozen=True)
+class Child:
+    """A directory right below the one that can be split."""
+
+    path: str
+    ino: int
+    rentries: int
+    pin: int
+    born: float  # seconds since the Unix epoch
+    ranks: tuple[int, ...] = ()
+
+
+@dataclass(frozen=True)
+class Brood:
+    """A heavy directory as it can be split.
+
+    :ivar chain: the heavy directory, and those from it down to the one whose children can be spread
+    :ivar ranks: where the last of the chain is itself
+    :ivar born: when the last of the chain was made, seconds since the Unix epoch
+    """
+
+    chain: tuple[Placed, ...]
+    born: float
+    children: tuple[Child, ...]
+    ranks: tuple[int, ...] = ()
+
+    @property
+    def parent(self) -> Placed:
+        """The directory whose children can be spread."""
+        return self.chain[-1]
+
+
+def placed(fs: FileSystem, path: str) -> Placed:
+    """A directory's own settings. :raises NotFound: it is gone."""
+    distributed, random = fs.ephemeral_pins(path)
+    return Placed(path, fs.ino(path), fs.pin(path), distributed, random)
+
+
+def brood(fs: FileSystem, path: str, lasts: Lasts) -> Brood:
+    """From ``path`` down to the first directory that has several children, or whose only one does not last.
 
     A subvolume's own directory holds one directory, named by a UUID, with the data in it.
     """
-    listed = fs.subdirectories(path)
-    while len(listed) == 1:
-        path = f"{path}/{listed[0][0]}"
-        listed = fs.subdirectories(path)
+    chain, born = [placed(fs, path)], fs.born(path)
+    children = _children(fs, path)
+    while len(children) == 1 and lasts(children[0].born, born, chain[-1].ino):
+        path, born = children[0].path, children[0].born
+        chain.append(placed(fs, path))
+        children = _children(fs, path)
+    return Brood(tuple(chain), born, tuple(children))
+
+
+def _children(fs: FileSystem, path: str) -> list[Child]:
     found = []
-    for name, ino in listed:
+    for name, ino in fs.subdirectories(path):
         child = f"{path}/{name}"
-        found.append((child, ino, fs.rentries(child), fs.pin(child)))
+        try:
+            found.append(Child(child, ino, fs.rentries(child), fs.pin(child), fs.born(child)))
+        except NotFound:
+            continue  # it came and went
     return found

@@ -23,6 +23,7 @@ from .directories import Rotation
 from .heat import parse_heat
 from .sessions import parse_sessions
 from .subtrees import SubtreeMap, ancestors, parse_subtrees
+from .turnover import Turnover
 from .working_sets import parse_working_sets
 
 
@@ -36,6 +37,7 @@ class Observer:
         self._rotation = Rotation(extra)
         self._sessions: dict[int, list[Session]] = {}
         self._turn: list[int] = []
+        self._turnover = Turnover()
 
     def observe(self, settings: Settings, ranks: Sequence[RankSample]) -> Observation:
         """Look at the directories. :raises PartitionerError: the file system is gone or does not answer.
@@ -53,12 +55,15 @@ class Observer:
         shares = attribute(sessions, {r.rank: r.requests for r in ranks}, heat, paths)
         where = self._subtrees(fs, paths)
         counted = self._working_sets(fs, paths)
+        busiest = _busiest(shares, len(fs.ranks_in))
+        self._host.on_fs(fs, lambda mount: self._turnover.look(mount, busiest))
         return Observation(
             fs=self._fs,
             directories=tuple(
                 _directory_sample(d, shares.get(d.path, Share()), where, counted) for d in directories
             ),
             missing=missing,
+            churning=self._turnover.churning(),
         )
 
     def facts(self) -> dict[str, DirectoryFacts]:
@@ -104,6 +109,12 @@ class Observer:
 def _depth(paths: Collection[str]) -> int:
     """Levels of directories from the root down to the lowest of them."""
     return max((len(list(ancestors(path))) - 1 for path in paths), default=0)
+
+
+def _busiest(shares: Mapping[str, Share], most: int) -> list[str]:
+    """Paths of the directories with the most requests: those that a plan may want to split."""
+    order = sorted(shares, key=lambda path: -shares[path].requests)
+    return [path for path in order[:most] if shares[path].requests > 0.0]
 
 
 def _directory_sample(

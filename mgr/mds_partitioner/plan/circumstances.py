@@ -2,18 +2,19 @@
 """What a plan depends on beside the judgement: the file system as it is, what is asked for, what is ours."""
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 from ..engine.names import HEAVY, MASK, MODES
 from ..errors import BadInput
-from ..filesystem import NO_MASK
+from ..filesystem import NO_MASK, FileSystem
 from ..host import Host
 from ..judge.judgement import Judgement
-from ..model import FsState
-from ..observe.children import children
-from ..observe.subtrees import subtree_map
+from ..model import NO_PIN, Directory, FsState
+from ..observe.children import Brood, Lasts, Placed, brood, placed
+from ..observe.subtrees import ancestors, subtree_map
 from .ranks import format_ranks
 
+DISTRIBUTES, FACTOR = "mds_export_ephemeral_distributed", "mds_export_ephemeral_distributed_factor"
 TO_AUTH = "mds_forward_all_requests_to_auth"
 
 
@@ -44,25 +45,18 @@ class Ours:
 
     :ivar pins: by inode number
     :ivar masks: ``ceph.dir.bal.mask``, by inode number
+    :ivar distributed: ``ceph.dir.pin.distributed``, by inode number
     :ivar settings: of the file system, by name
     :ivar moved_at: when a directory was last moved (seconds since the Unix epoch), by inode number
+    :ivar policy: the one that ``balance on`` put in force, if any
     """
 
     pins: Mapping[int, int]
     masks: Mapping[int, str]
+    distributed: Mapping[int, str]
     settings: Mapping[str, str]
     moved_at: Mapping[int, float]
-
-
-@dataclass(frozen=True)
-class Child:
-    """A directory right below a heavy one, for ``--heavy fanout``."""
-
-    path: str
-    ino: int
-    rentries: int
-    pin: int
-    ranks: tuple[int, ...]
+    policy: str | None
 
 
 @dataclass(frozen=True)
@@ -76,6 +70,10 @@ class Circumstances:
     :ivar owned_masks: masks that this module set, by inode number
     :ivar to_auth: ``mds_forward_all_requests_to_auth`` as it is set for all MDSs, "" for not at all; None:
         leave it alone
+    :ivar owned_distributed: ``ceph.dir.pin.distributed`` that this module set, by inode number
+    :ivar distributed_factor: ``mds_export_ephemeral_distributed_factor``; None: MDSs do not distribute
+    :ivar above: directories above the judged ones that are placed by settings of their own, by path
+    :ivar policy: of ours, that balances the file system
     """
 
     fs: FsState
@@ -88,6 +86,10 @@ class Circumstances:
     masks: Mapping[int, str] | None = None
     owned_masks: Mapping[int, str] = field(default_factory=dict)
     to_auth: str | None = None
+    owned_distributed: Mapping[int, str] = field(default_factory=dict)
+    distributed_factor: float | None = None
+    above: Mapping[str, Placed] = field(default_factory=dict)
+    policy: str | None = None
 
     def mask_of(self, ino: int) -> str:
         """A directory's own mask; "-1" for none."""
@@ -108,6 +110,7 @@ def check_ranks(fs: FsState, wanted: Sequence[int] | None) -> tuple[int, ...]:
 
 def gather(host: Host, fs: FsState, judgement: Judgement, wish: Wish, ours: Ours) -> Circumstances:
     """Read what a plan depends on; ``judgement``: with the classes over the ranks that it may use."""
+    directories = [row.seen.directory for row in judgement.directories]
     hooked = wish.heavy_mode == MASK and host.has_hook(fs)
     return Circumstances(
         fs=fs,
@@ -120,14 +123,26 @@ def gather(host: Host, fs: FsState, judgement: Judgement, wish: Wish, ours: Ours
         masks=_masks(host, fs, judgement) if hooked else None,
         owned_masks=ours.masks,
         to_auth=host.mds_option(TO_AUTH) if wish.to_auth else None,
+        owned_distributed=ours.distributed,
+        distributed_factor=float(host.config(FACTOR)) if host.config(DISTRIBUTES) else None,
+        above=host.on_fs(fs, lambda mount: above(mount, directories)),
+        policy=ours.policy,
     )
 
 
-def children_of(host: Host, fs: FsState, path: str) -> list[Child]:
-    """What ``--heavy fanout`` spreads over ranks."""
-    found = host.on_fs(fs, lambda mount: children(mount, path))
-    where = subtree_map(host, fs, [child for child, _, _, _ in found])
-    return [Child(child, ino, rentries, pin, where.ranks(child)) for child, ino, rentries, pin in found]
+def brood_of(host: Host, fs: FsState, path: str, lasts: Lasts) -> Brood:
+    """How a heavy directory can be split, and where its parts are."""
+    found = host.on_fs(fs, lambda mount: brood(mount, path, lasts))
+    where = subtree_map(host, fs, [child.path for child in found.children])
+    children = tuple(replace(child, ranks=where.ranks(child.path)) for child in found.children)
+    return replace(found, children=children, ranks=where.ranks(found.parent.path))
+
+
+def above(mount: FileSystem, directories: Sequence[Directory]) -> dict[str, Placed]:
+    """The directories above these whose own settings place all below them, by path."""
+    paths = {path for d in directories for path in ancestors(d.path) if path not in (d.path, "/")}
+    found = (placed(mount, path) for path in sorted(paths))
+    return {at.path: at for at in found if at.pin != NO_PIN or at.distributed or at.random}
 
 
 def _masks(host: Host, fs: FsState, judgement: Judgement) -> dict[int, str]:

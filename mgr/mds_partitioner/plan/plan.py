@@ -5,10 +5,12 @@ import json
 from dataclasses import asdict, dataclass
 from typing import Any, Self
 
-from ..filesystem import BAL_MASK, PIN
+from ..filesystem import BAL_MASK, DISTRIBUTED, PIN
 from .shell import word
 
 PIN_STEP, MASK_STEP, FS_STEP, CONFIG_STEP = "pin", "mask", "fs", "config"
+DISTRIBUTED_STEP = "distributed"
+ATTRIBUTES = {PIN_STEP: PIN, MASK_STEP: BAL_MASK, DISTRIBUTED_STEP: DISTRIBUTED}
 
 
 @dataclass(frozen=True)
@@ -26,11 +28,12 @@ class Row:
     current: tuple[int, ...]
     new: tuple[int, ...]
     reason: str
+    why: str = ""  # more than the reason's code can say
 
 
 @dataclass(frozen=True)
 class Step:
-    """One change: a directory's pin or mask, a setting of the file system, or an option of all MDSs.
+    """One change: what places a directory, a setting of the file system, or an option of all MDSs.
 
     :ivar phase: steps of a phase begin when all of the phase before have ended
     :ivar row: index of the row it belongs to, -1 for a setting or an option
@@ -49,8 +52,8 @@ class Step:
 
     def command(self, fs: str) -> str:
         """The command an operator would type."""
-        if self.kind in (PIN_STEP, MASK_STEP):
-            attribute = PIN if self.kind == PIN_STEP else BAL_MASK
+        attribute = ATTRIBUTES.get(self.kind)
+        if attribute is not None:
             return f"setfattr -n {attribute} -v {self.value} {word('<mount>' + self.target)}"
         if self.kind == CONFIG_STEP:
             return f"ceph config set mds {self.target} {self.value}"
@@ -88,6 +91,7 @@ class Plan:
     rows: tuple[Row, ...]
     steps: tuple[Step, ...]
     prediction: Prediction
+    caveats: tuple[str, ...] = ()  # what the plan does not know, one sentence each
 
     def to_json(self) -> str:
         """For the journal and ``--format json``."""
@@ -102,6 +106,7 @@ class Plan:
         )
         steps = (Step(**s) for s in data.pop("steps"))
         data["heavy_ranks"] = tuple(data["heavy_ranks"])
+        data["caveats"] = tuple(data.get("caveats", ()))
         data["prediction"] = Prediction(**data["prediction"])
         return cls(rows=tuple(rows), steps=tuple(steps), **data)
 

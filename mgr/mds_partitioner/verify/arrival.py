@@ -7,7 +7,7 @@ from enum import Enum
 from ..errors import PartitionerError
 from ..host import Host
 from ..model import FsState
-from ..observe.subtrees import SubtreeMap, parse_subtrees
+from ..observe.subtrees import SubtreeMap, parse_subtrees, subtree_map
 
 
 class Arrival(Enum):
@@ -69,6 +69,10 @@ class MdsWhereabouts:
     def within(self, fs: FsState, path: str, ranks: Collection[int]) -> bool:
         """See ``within``."""
         return within(self._host, fs, path, ranks)
+
+    def scattered(self, fs: FsState, path: str) -> bool:
+        """Is it held by an ephemeral pin? Not as long as no MDS says so."""
+        return subtree_map(self._host, fs, [path]).ephemeral(path)
 
     def path_of(self, fs: FsState, ino: int) -> str | None:
         """See ``path_of``."""

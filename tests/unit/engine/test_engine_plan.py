@@ -5,6 +5,7 @@ from itertools import product
 from typing import Any
 
 import pytest
+from engine.bad_input import BadInputError
 from engine_plans import LINE, again, answer, arguments, requests
 from hypothesis import assume, given
 from hypothesis import strategies as st
@@ -306,7 +307,7 @@ def test_balanced_points_are_not_enough_where_one_rank_has_all_the_requests() ->
 
 
 def test_the_children_of_a_fanned_out_heavy_go_to_its_ranks_and_stay_there() -> None:
-    children = {"0": {"rentries": [9] * 10, "current": [None] * 9 + [1]}}
+    children = {"0": {"rentries": [9] * 10, "current": [None] * 9 + [1], "staying": 0}}
     args = arguments([[0], [2], [2], [2]], heavy_mode="fanout", children=children)
     result = answer(args)
     given = result["children_ranks"]["0"]
@@ -318,7 +319,7 @@ def test_the_children_of_a_fanned_out_heavy_go_to_its_ranks_and_stay_there() -> 
 
 
 def test_a_heavy_is_not_fanned_out_over_more_ranks_than_it_has_children() -> None:
-    children = {"0": {"rentries": [9], "current": [None]}}
+    children = {"0": {"rentries": [9], "current": [None], "staying": 0}}
     args = arguments([[0], [1], [2], [2]], heavy_mode="fanout", children=children)
     assert answer(args)["new"][0] == [0]
 
@@ -347,3 +348,79 @@ def test_lines_table_is_what_the_tests_use() -> None:
     assert sum(LINE["wss"]) == 1_803_000
     assert sum(LINE["reqs"]) == 1_728_030
     assert sum(LINE["rentries"]) == 56_070_000
+
+
+def two_heavies(staying: float, fragments: Any = None, children: int = 8, **changes: Any) -> dict[str, Any]:
+    """Two equal heavies on rank 0 of four, whose directories below them last in part."""
+    family = {
+        "rentries": [9] * children,
+        "current": [0] * children,
+        "staying": staying,
+        "fragments": fragments,
+    }
+    return arguments(
+        [[0], [0]],
+        ranks=[0, 1, 2, 3],
+        all_ranks=[0, 1, 2, 3],
+        wss=[100, 100],
+        reqs=[100, 100],
+        rentries=[100, 100],
+        heavy_mode="fanout",
+        children={"0": family, "1": family},
+        **changes,
+    )
+
+
+def test_parents_that_bring_much_are_on_different_ranks() -> None:
+    result = answer(two_heavies(0.4))
+    assert len(set(result["parent_rank"].values())) == 2
+
+
+def test_parents_that_bring_nothing_are_on_the_highest_of_their_ranks() -> None:
+    result = answer(two_heavies(0.0))
+    assert [result["parent_rank"][str(i)] for i in (0, 1)] == [max(own) for own in result["new"]]
+
+
+@pytest.mark.parametrize("staying", [0.0, 0.2, 0.4, 0.5])
+def test_the_prediction_counts_what_stays_with_the_parent(staying: float) -> None:
+    """Each rank's load by the children that it gets and by the parents that it has, counted by hand."""
+    result = answer(two_heavies(staying))
+    load = [0.0] * 4
+    for i in ("0", "1"):
+        load[result["parent_rank"][i]] += 100 * staying
+        for rank in result["children_ranks"][i]:
+            load[rank] += 100 * (1 - staying) / 8
+    assert result["load_after"] == pytest.approx(load)
+    assert max(load) <= 50 * 1.3
+
+
+def test_what_all_comes_and_goes_is_put_on_one_rank_each() -> None:
+    result = answer(two_heavies(1.0, children=0))
+    assert [len(own) for own in result["new"]] == [1, 1]
+    assert result["new"][0] != result["new"][1]
+    assert result["load_after"].count(100) == 2
+
+
+def test_what_comes_and_goes_is_scattered_where_the_hashes_make_that_more_even() -> None:
+    even, skewed = [0, 1, 2, 3, 0, 1, 2, 3], [0, 0, 0, 0, 0, 0, 0, 1]
+    result = answer(two_heavies(1.0, even, children=0))
+    assert result["scattered"] == [0, 1]
+    assert result["new"] == [[0, 1, 2, 3], [0, 1, 2, 3]]
+    assert result["load_after"] == pytest.approx([50] * 4)
+    assert answer(two_heavies(1.0, skewed, children=0))["scattered"] == []
+
+
+def test_what_is_scattered_already_stays_so() -> None:
+    args = two_heavies(1.0, [0, 1, 2, 3, 0, 1, 2, 2], children=0)
+    result = answer(args)
+    assert result["scattered"] == [0, 1]
+    for family in args["children"].values():
+        family["scattered"] = True
+    second = again(args, result)
+    assert (second["worthwhile"], second["scattered"]) == (False, [0, 1])
+
+
+@pytest.mark.parametrize("staying", [-0.1, 1.1, 1.0])
+def test_a_part_that_stays_is_a_part(staying: float) -> None:
+    with pytest.raises(BadInputError, match="staying"):
+        answer(two_heavies(staying))

@@ -1,79 +1,19 @@
 # SPDX-License-Identifier: LGPL-2.1-or-later
 """Plans, made by the real engine process."""
 
-import logging
-from collections.abc import Iterator
 from dataclasses import replace
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from verdicts import verdict
-from world import SETTINGS, World
+from plans import ALL_ON_0, AS_IN_LINE, NOW, circumstances, judgement, made
+from world import World
 
-from mds_partitioner.engine.capacity_source import CapacitySource
 from mds_partitioner.engine_client import EngineClient
 from mds_partitioner.errors import BadInput, NotPermitted
-from mds_partitioner.judge.judgement import Caveats, DirectoryJudgement, Judgement
-from mds_partitioner.judge.verdict import Capacity
-from mds_partitioner.judge.window import Observed
-from mds_partitioner.model import Directory
-from mds_partitioner.plan.circumstances import Child, Circumstances, check_ranks
-from mds_partitioner.plan.plan import CONFIG_STEP, FS_STEP, MASK_STEP, PIN_STEP, Plan
-from mds_partitioner.plan.planner import make_plan
+from mds_partitioner.plan.circumstances import Circumstances, check_ranks
+from mds_partitioner.plan.plan import CONFIG_STEP, FS_STEP, MASK_STEP, PIN_STEP
 from mds_partitioner.plan.ranks import format_ranks, mask_ranks, parse_ranks, ranks_mask
-
-LINE = {  # DESIGN.md, section 4: wss, reqs, rentries, LINE's workload
-    "Subvol1": (1_000_000, 1_203_030, 50_000_000, 339),
-    "Subvol2": (700_000, 500_000, 1_000_000, 137),
-    "subvol3": (100_000, 5_000, 5_000_000, 21),
-    "subvol4": (3_000, 20_000, 70_000, 3),
-}
-
-
-@pytest.fixture(scope="module")
-def engine() -> Iterator[EngineClient]:
-    client = EngineClient(lambda: SETTINGS, logging.getLogger("engine"))
-    yield client
-    client.shutdown()
-
-
-def judgement(ranks: dict[str, tuple[int, ...]], pins: dict[str, int] | None = None) -> Judgement:
-    """LINE's subvolumes on the given ranks."""
-    rows = []
-    for i, (name, (wss, reqs, rentries, work)) in enumerate(LINE.items()):
-        directory = Directory(f"/volumes/_nogroup/{name}", name, 100 + i)
-        pin = (pins or {}).get(name, -1)
-        seen = Observed(directory, wss, reqs, rentries, 1, ranks[name], pin, False, False)
-        klass = "heavy" if name == "Subvol1" else "moderate" if name != "subvol4" else "light"
-        rows.append(DirectoryJudgement(seen, float(work), klass))
-    return Judgement(
-        fs="cephfs",
-        verdict=verdict(0.9, Capacity(1000.0, CapacitySource.LEARNED)),
-        ranks=(),
-        directories=tuple(rows),
-        recommended=3,
-        recommended_reason="",
-        cache_limit=16 << 30,
-        caveats=Caveats(epochs=6, unread=0, unread_load=0.0, missing=0, by_heat=0),
-    )
-
-
-def circumstances(heavy: str = "mask", *, force: bool = False, world: World | None = None) -> Circumstances:
-    fs = (world or World(ranks=3)).state
-    return Circumstances(fs, fs.ranks_in, heavy, force, owned={}, moved_at={}, owns_settings=False)
-
-
-NOW = 1_700_000_000.0
-ALL_ON_0 = dict.fromkeys(LINE, (0,))
-AS_IN_LINE = {"Subvol1": (0,), "Subvol2": (1,), "subvol3": (2,), "subvol4": (2,)}
-
-
-def made(found: Judgement, c: Circumstances, engine: EngineClient, children: int = 4) -> Plan:
-    def children_of(path: str) -> list[Child]:
-        return [Child(f"{path}/uuid/d{i}", 500 + i, 100, -1, (0,)) for i in range(children)]
-
-    return make_plan("p", found, c.ranks, lambda _: c, SETTINGS, engine.call, children_of, NOW)
 
 
 @pytest.mark.parametrize("current", [ALL_ON_0, AS_IN_LINE])

@@ -16,7 +16,7 @@ TOLERANCE = 0.005
 @dataclass(frozen=True)
 class Placement:
     """single: (subvolumes,), its one rank number, or SEVERAL; several: the ranks (none, one or more) of the
-    rest."""
+    rest, in equal parts; a rank that is there twice has two of them."""
 
     single: Ints
     several: Mapping[int, tuple[int, ...]]
@@ -105,6 +105,7 @@ def moved_inodes(before: Placement, after: Placement, s: Floats) -> float:
     total = float(s[differs].sum())
     for i in (i for i in before.several.keys() | after.several.keys() if differs[i]):
         old, new = ranks_of(before, i), ranks_of(after, i)
-        common = len((set(old) & set(new)) - {GONE})
-        total -= float(s[i]) * (common / max(len(old), len(new)))
+        common = (set(old) & set(new)) - {GONE}
+        stay = sum(min(old.count(r) / len(old), new.count(r) / len(new)) for r in common)
+        total -= float(s[i]) * stay
     return total

@@ -1,0 +1,58 @@
+# SPDX-License-Identifier: LGPL-2.1-or-later
+"""What a plan does not know: said in the plan, and in the way of one that it would decide."""
+
+from collections.abc import Collection, Mapping, Sequence
+
+from ..errors import NotPermitted
+from ..judge.judgement import Caveats, DirectoryJudgement
+from .families import Family
+from .plan import Prediction
+
+
+def caveats(
+    seen: Caveats,
+    rows: Sequence[DirectoryJudgement],
+    families: Mapping[int, Family],
+    scattered: Collection[int],
+) -> tuple[str, ...]:
+    """One sentence each."""
+    found = []
+    if seen.unread:
+        found.append(f"{_unread(seen)}: they are no part of this plan")
+    if seen.missing:
+        found.append(f"{seen.missing} times a rank did not tell its sessions: its older ones were used")
+    for i, family in families.items():
+        name = rows[i].seen.directory.name
+        if i in scattered:
+            found.append(
+                f"directories in {family.parent.path!r} come and go: they are distributed when they are made"
+            )
+        elif family.passing and family.staying > 0.0:
+            found.append(
+                f"{name!r}: {family.passing} directories are new or come and go, and stay where their parent "
+                f"is ({family.staying:.0%} of it); plan again when they have lasted"
+            )
+    return tuple(found)
+
+
+def refuse_blind(seen: Caveats, prediction: Prediction, fs: str) -> None:
+    """Refuse a plan that what was not read could undo.
+
+    :raises NotPermitted: the directories that were not read have more requests than the fullest rank is
+        relieved of
+    """
+    before, after = prediction.load_before.values(), prediction.load_after.values()
+    gain = max(max(before) - max(after), 0.0) / max(sum(before), 1e-300)
+    if seen.unread and seen.unread_load / max(1.0 - seen.unread_load, 1e-300) > gain:
+        raise NotPermitted(
+            f"{_unread(seen)}, more than this plan would take off the fullest rank ({gain:.0%} of those that "
+            f"were read): analyze for longer ('ceph mds_partitioner analyze start {fs} SECONDS'), raise "
+            "mds_partitioner/rentries_per_epoch, or use --force"
+        )
+
+
+def _unread(seen: Caveats) -> str:
+    return (
+        f"{seen.unread} directories with {seen.unread_load:.0%} of the requests were not read in time by the "
+        "analysis"
+    )

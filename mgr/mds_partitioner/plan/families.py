@@ -1,0 +1,109 @@
+# SPDX-License-Identifier: LGPL-2.1-or-later
+"""What of a heavy directory a plan can rely on: children that last are pinned, others stay where made."""
+
+from collections.abc import Callable, Collection
+from dataclasses import dataclass
+
+from ..engine.reasons import EPHEMERAL_PIN, PINNED_BY_OPERATOR
+from ..model import NO_PIN
+from ..observe.children import Brood, Child, Lasts, Placed
+from .circumstances import Circumstances
+from .ephemeral import fragment_ranks
+
+BroodOf = Callable[[str, Lasts], Brood]
+OF_ITS_LIFE = 0.25  # a young directory lasts when it has been there for this part of its parent's life
+MOSTLY = 0.5  # part of a directory that comes and goes, from which on its parent may be distributed
+
+
+@dataclass(frozen=True)
+class Family:
+    """A heavy directory as a plan uses it.
+
+    :ivar lasting: children that will be there, and may be pinned
+    :ivar passing: how many others there were: they are made where their parent is
+    :ivar staying: the part of all that is where the parent is, 0 to 1
+    :ivar fragments: the rank of each of the parent's fragments if it were distributed; None when it cannot be
+    :ivar scattered: it is, by us
+    :ivar ranks: where the parent is itself
+    :ivar released: children that we pinned and that cannot be relied on any more
+    """
+
+    parent: Placed
+    lasting: tuple[Child, ...]
+    passing: int
+    staying: float
+    fragments: tuple[int, ...] | None
+    scattered: bool
+    ranks: tuple[int, ...]
+    released: tuple[Child, ...]
+
+
+def lasting(churning: Collection[int], now: float, rest: float) -> Lasts:
+    """Does a child last? One that is older than moved directories rest does, or one that has been there for
+    a good part of a young parent's life, unless its siblings come and go.
+
+    :param churning: inode numbers of directories whose children were seen to come and go
+    :param rest: s
+    """
+
+    def lasts(born: float, parent_born: float, parent: int) -> bool:
+        if parent in churning:
+            return False
+        age = now - born
+        return age >= rest or age >= OF_ITS_LIFE * (now - parent_born)
+
+    return lasts
+
+
+def _operators(ino: int, pin: int, c: Circumstances) -> bool:
+    return pin != NO_PIN and c.owned.get(ino) != pin and not c.force
+
+
+def held(brood: Brood, c: Circumstances) -> str | None:
+    """The reason why an operator's settings right below a directory keep it from being split, if any."""
+    for at in brood.chain:
+        ours = c.owned_distributed.get(at.ino) == "1"
+        if (at.random or (at.distributed and not ours)) and not c.force:
+            return EPHEMERAL_PIN
+    if any(_operators(at.ino, at.pin, c) for at in brood.chain[1:]):
+        return PINNED_BY_OPERATOR
+    return None
+
+
+def family(brood: Brood, c: Circumstances, lasts: Lasts) -> Family:
+    """Judge a heavy directory's children; those that an operator pinned are left out."""
+    parent = brood.parent
+    free = [child for child in brood.children if not _operators(child.ino, child.pin, c)]
+    stay = [child for child in free if lasts(child.born, brood.born, parent.ino)]
+    passing = [child for child in free if child not in stay]
+    part = _size(passing) / (_size(passing) + _size(stay)) if stay else 1.0
+    return Family(
+        parent=parent,
+        lasting=tuple(stay),
+        passing=len(passing),
+        staying=part,
+        fragments=_fragments(parent, len(passing), part, c),
+        scattered=parent.distributed and c.owned_distributed.get(parent.ino) == "1",
+        ranks=brood.ranks,
+        released=tuple(child for child in passing if child.pin != NO_PIN),
+    )
+
+
+def current(found: Family | None, seen: tuple[int, ...]) -> tuple[int, ...]:
+    """The ranks that a directory's load is on. What comes and goes is where its parent is, whatever else of
+    the directory was seen on other ranks."""
+    if found is None or found.staying < MOSTLY or found.scattered or not found.ranks:
+        return seen
+    return found.ranks
+
+
+def _size(children: Collection[Child]) -> float:
+    return sum(child.rentries + 1.0 for child in children)
+
+
+def _fragments(parent: Placed, passing: int, part: float, c: Circumstances) -> tuple[int, ...] | None:
+    """Where the fragments would be, when there are enough children to spread and all ranks may be used."""
+    if c.distributed_factor is None or part < MOSTLY or passing < len(c.ranks):
+        return None
+    ranks = fragment_ranks(parent.ino, c.fs.max_mds, c.distributed_factor)
+    return ranks if set(ranks) <= set(c.ranks) else None

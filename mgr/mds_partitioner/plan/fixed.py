@@ -1,0 +1,75 @@
+# SPDX-License-Identifier: LGPL-2.1-or-later
+"""What a plan must leave where it is, and why."""
+
+from dataclasses import dataclass
+
+from ..engine.reasons import EPHEMERAL_PIN, MASKED_BY_OPERATOR, PINNED_BY_OPERATOR, RESTING
+from ..filesystem import NO_MASK
+from ..judge.judgement import DirectoryJudgement
+from ..judge.verdict import Verdict
+from ..model import NO_PIN
+from ..observe.children import Placed
+from ..observe.subtrees import ancestors
+from .circumstances import Circumstances
+
+
+@dataclass(frozen=True)
+class Fixed:
+    """A reason's code and one sentence more."""
+
+    reason: str
+    why: str = ""
+
+
+def fixed(row: DirectoryJudgement, c: Circumstances, rests_until: float, now: float) -> Fixed | None:
+    """Why a directory must stay where it is; None when it may move. See ``rests_until``."""
+    pin, ino = row.seen.pin, row.seen.directory.ino
+    if row.seen.ephemeral and c.owned_distributed.get(ino) != "1":
+        return Fixed(EPHEMERAL_PIN)
+    if pin != NO_PIN and c.owned.get(ino) != pin and not c.force:
+        return Fixed(PINNED_BY_OPERATOR)
+    if pin == NO_PIN and not c.force and (from_above := inherited(row, c)):
+        return from_above
+    if c.mask_of(ino) not in (NO_MASK, c.owned_masks.get(ino)) and not c.force:
+        return Fixed(MASKED_BY_OPERATOR)
+    if now < rests_until and not c.force:
+        return Fixed(
+            RESTING,
+            f"moved lately, it rests for {rests_until - now:.0f} s more: wait, use --force, or undo the plan "
+            "that moved it ('partition rollback')",
+        )
+    return None
+
+
+def inherited(row: DirectoryJudgement, c: Circumstances) -> Fixed | None:
+    """The nearest setting above a directory that places it, if an operator made it."""
+    for path in ancestors(row.seen.directory.path):
+        at = c.above.get(path)
+        if at is None or path == row.seen.directory.path:
+            continue
+        if at.pin != NO_PIN:
+            ours = c.owned.get(at.ino) == at.pin
+            return None if ours else Fixed(PINNED_BY_OPERATOR, f"{path!r} is pinned to rank {at.pin}")
+        return None if _ours(at, c) else Fixed(EPHEMERAL_PIN, f"{path!r} distributes what is in it")
+    return None
+
+
+def _ours(at: Placed, c: Circumstances) -> bool:
+    return at.distributed and c.owned_distributed.get(at.ino) == "1"
+
+
+def rests_until(
+    row: DirectoryJudgement, verdict: Verdict, c: Circumstances, since: float, rest: float
+) -> float:
+    """When a directory that was moved may be moved again, seconds since the Unix epoch.
+
+    What is in place and even rests. A verdict on the time after the move that finds the ranks uneven, at
+    whatever urgency, says that the move did not help: then nothing rests.
+
+    :param since: when the time that was judged began, seconds since the Unix epoch
+    :param rest: s
+    """
+    moved = c.moved_at.get(row.seen.directory.ino)
+    if moved is None or (verdict.most > verdict.threshold and since >= moved):
+        return 0.0
+    return moved + rest

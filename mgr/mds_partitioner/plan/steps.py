@@ -1,0 +1,193 @@
+# SPDX-License-Identifier: LGPL-2.1-or-later
+"""The steps that take a file system from where things are to where the engine puts them."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from ..engine.names import HEAVY, MASK
+from ..engine.reasons import EPHEMERAL_PIN, MASKED_BY_OPERATOR, PINNED_BY_OPERATOR
+from ..errors import NotPermitted
+from ..judge.judgement import DirectoryJudgement
+from ..judge.verdict import Engine
+from ..model import NO_PIN
+from ..observe.children import Child
+from .circumstances import TO_AUTH, Circumstances
+from .families import Family
+from .plan import CONFIG_STEP, DISTRIBUTED_STEP, FS_STEP, MASK_STEP, PIN_STEP, Row, Step
+from .ranks import DEFAULT_MASKS, format_ranks, ranks_mask
+
+PINS, SETTINGS = 0, 1  # phases
+
+
+@dataclass(frozen=True)
+class Move:
+    """A step and what it moves.
+
+    :ivar load: req/s
+    :ivar inodes: of the working set
+    :ivar source: ranks that it is on before, in equal parts; () when it moves nothing that is known
+    :ivar target: ranks that it is on afterwards, one entry an equal part
+    :ivar after: index of the move that it comes after, None for none
+    """
+
+    step: Step
+    load: float = 0.0
+    inodes: float = 0.0
+    source: tuple[int, ...] = ()
+    target: tuple[int, ...] = ()
+    after: int | None = None
+
+
+def steps(
+    judged: Sequence[DirectoryJudgement],
+    rows: Sequence[Row],
+    answer: Mapping[str, Any],
+    c: Circumstances,
+    families: Mapping[int, Family],
+    engine: Engine,
+) -> tuple[Step, ...]:
+    """All steps: those that move directories in the order that makes the load even soonest, then settings.
+
+    :raises NotPermitted: the plan needs the mask or balancer that an operator has set
+    """
+    if not answer["worthwhile"]:
+        return ()
+    heavy_ranks = tuple(answer["heavy_ranks"])
+    dynamic = c.heavy_mode == MASK and len(heavy_ranks) > 1
+    moves: list[Move] = []
+    for i, (seen, row) in enumerate(zip(judged, rows, strict=True)):
+        if row.reason in (PINNED_BY_OPERATOR, EPHEMERAL_PIN, MASKED_BY_OPERATOR):
+            continue
+        if i in families:
+            _split(moves, i, row, seen.seen.pin, families[i], answer)
+        elif len(row.new) == 1:
+            _single(moves, i, row, seen.seen.pin, always=dynamic)
+        elif dynamic and row.klass == HEAVY:
+            moves += _dynamic(i, row, seen.seen.pin, heavy_ranks, c)
+    return (
+        *_ordered(moves, answer, c, engine),
+        *(_mask_steps(heavy_ranks, c) if dynamic else ()),
+        *_to_auth(c),
+    )
+
+
+def _pin(index: int, row: Row, seen_pin: int, rank: int) -> Step:
+    home = row.current[0] if len(row.current) == 1 else -1
+    return Step(PINS, PIN_STEP, index, row.path, row.ino, str(rank), str(seen_pin), home)
+
+
+def _pin_child(index: int, child: Child, rank: int) -> Step:
+    home = child.ranks[0] if len(child.ranks) == 1 else -1
+    return Step(PINS, PIN_STEP, index, child.path, child.ino, str(rank), str(child.pin), home)
+
+
+def _single(moves: list[Move], index: int, row: Row, pin: int, *, always: bool) -> None:
+    """One rank. With the balancer on (``always``), a directory without a pin would be the balancer's."""
+    rank = row.new[0]
+    if pin != rank and (row.new != row.current or always or pin != NO_PIN):
+        moves.append(Move(_pin(index, row, pin, rank), row.reqs, row.wss, row.current, row.new))
+
+
+def _dynamic(index: int, row: Row, pin: int, heavy_ranks: tuple[int, ...], c: Circumstances) -> list[Move]:
+    """Left to the balancer, within the mask."""
+    found = [Move(_pin(index, row, pin, NO_PIN))] if pin != NO_PIN else []
+    old, new = c.mask_of(row.ino), format_ranks(heavy_ranks)
+    if c.masks is not None and set(row.new) == set(heavy_ranks) and old != new:
+        found.append(Move(Step(PINS, MASK_STEP, index, row.path, row.ino, new, old)))
+    return found
+
+
+def _split(
+    moves: list[Move], index: int, row: Row, pin: int, family: Family, answer: Mapping[str, Any]
+) -> None:
+    """A heavy directory whose children are known: pinned one by one, or distributed, or on one rank."""
+    parent, scatter = family.parent, index in answer["scattered"]
+    if family.scattered != scatter:
+        if scatter and parent.pin != NO_PIN and parent.ino != row.ino:
+            moves.append(Move(Step(PINS, PIN_STEP, index, parent.path, parent.ino, "-1", str(parent.pin))))
+        if scatter and parent.ino == row.ino and pin != NO_PIN:
+            moves.append(Move(_pin(index, row, pin, NO_PIN)))
+        value, old = ("1", "0") if scatter else ("0", "1")
+        step = Step(PINS, DISTRIBUTED_STEP, index, parent.path, parent.ino, value, old)
+        target = family.fragments if scatter and family.fragments else ()
+        moves.append(Move(step, row.reqs, row.wss, row.current if target else (), target))
+    for child in family.released:
+        moves.append(Move(_pin_child(index, child, NO_PIN)))
+    if scatter:
+        return
+    if len(row.new) == 1:
+        _single(moves, index, row, pin, always=False)
+    else:
+        _fanout(moves, index, row, pin, family, answer)
+
+
+def _fanout(
+    moves: list[Move], index: int, row: Row, pin: int, family: Family, answer: Mapping[str, Any]
+) -> None:
+    """The parent first, with all that is below it, then its children to where they belong."""
+    home, first = answer["parent_rank"][str(index)], None
+    at = row.current
+    if pin != home:
+        first, at = len(moves), (home,)
+        moves.append(Move(_pin(index, row, pin, home), row.reqs, row.wss, row.current, at))
+    weights = [child.rentries + 1.0 for child in family.lasting]
+    part = (1.0 - family.staying) / sum(weights) if weights else 0.0
+    given = answer["children_ranks"][str(index)]
+    for child, weight, rank in zip(family.lasting, weights, given, strict=True):
+        if child.pin != rank:
+            source = child.ranks if child.pin != NO_PIN else at
+            load, inodes = row.reqs * part * weight, row.wss * part * weight
+            moves.append(Move(_pin_child(index, child, rank), load, inodes, source, (rank,), first))
+
+
+def _ordered(
+    moves: Sequence[Move], answer: Mapping[str, Any], c: Circumstances, engine: Engine
+) -> list[Step]:
+    if not moves:
+        return []
+    known = set(c.fs.ranks_in)
+    arguments = {
+        "ranks": list(c.fs.ranks_in),
+        "loads": answer["load_before"],
+        "load": [m.load for m in moves],
+        "inodes": [m.inodes for m in moves],
+        "source": [[r for r in m.source if r in known] for m in moves],
+        "target": [[r for r in m.target if r in known] for m in moves],
+        "after": [m.after for m in moves],
+    }
+    return [moves[i].step for i in engine("order", arguments)["order"]]
+
+
+def _to_auth(c: Circumstances) -> list[Step]:
+    if c.to_auth is None or c.to_auth == "true":
+        return []
+    return [Step(SETTINGS, CONFIG_STEP, -1, TO_AUTH, 0, "true", c.to_auth)]
+
+
+def _mask_steps(heavy_ranks: tuple[int, ...], c: Circumstances) -> list[Step]:
+    """The balancer, and what confines it: with our hook, masks of the directories do."""
+    fs, mask = c.fs, ranks_mask(heavy_ranks) if c.masks is None else DEFAULT_MASKS[0]
+    taken = fs.bal_rank_mask not in DEFAULT_MASKS or (fs.balance_automate and c.masks is None)
+    if taken and not c.owns_settings and not c.force:
+        raise NotPermitted(_whose(c))
+    found = []
+    if fs.bal_rank_mask != mask and not {fs.bal_rank_mask, mask} <= set(DEFAULT_MASKS):
+        found.append(Step(SETTINGS, FS_STEP, -1, "bal_rank_mask", 0, mask, fs.bal_rank_mask))
+    if not fs.balance_automate:
+        found.append(Step(SETTINGS, FS_STEP, -1, "balance_automate", 0, "true", "false"))
+    return found
+
+
+def _whose(c: Circumstances) -> str:
+    fs, other = c.fs, "or --heavy fanout, which needs neither"
+    if c.policy is not None and fs.bal_rank_mask in DEFAULT_MASKS:
+        return (
+            f"'balance on' balances '{fs.name}' by {c.policy}, and this plan would leave heavy subvolumes to "
+            f"the balancer within a mask: run 'ceph mds_partitioner balance off {fs.name}' first, use "
+            f"--force to have both, {other}"
+        )
+    return (
+        f"an operator has set bal_rank_mask {fs.bal_rank_mask} or balance_automate on '{fs.name}', and its "
+        f"heavy subvolumes need both; use --force, {other}"
+    )

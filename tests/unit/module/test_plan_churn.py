@@ -1,0 +1,261 @@
+# SPDX-License-Identifier: LGPL-2.1-or-later
+"""Plans for loads that make and delete their directories, and what a plan leaves alone and says of it."""
+
+import re
+from dataclasses import replace
+
+import pytest
+from plans import ALL_ON_0, NOW, circumstances, family, judgement, made
+from world import World
+
+from mds_partitioner.engine_client import EngineClient
+from mds_partitioner.errors import NotPermitted
+from mds_partitioner.judge.judgement import Judgement
+from mds_partitioner.observe.children import Brood, Placed
+from mds_partitioner.plan.circumstances import Circumstances
+from mds_partitioner.plan.ephemeral import fragment_ranks
+from mds_partitioner.plan.families import lasting
+from mds_partitioner.plan.plan import DISTRIBUTED_STEP, FS_STEP, PIN_STEP, Plan
+
+UUID = 400
+SUBVOL1, SUBVOL2 = 100, 101
+REST = 600.0
+# The first inode number whose fragments are on all of three ranks, none with over half of them.
+EVEN = next(
+    ino
+    for ino in range(1000, 2000)
+    if max(fragment_ranks(ino, 3, 2.0).count(r) for r in range(3)) <= 3
+    and len(set(fragment_ranks(ino, 3, 2.0))) == 3
+)
+
+
+@pytest.mark.parametrize(
+    ("age", "parent_age", "churning", "lasts"),
+    [
+        (1e6, 1e6, False, True),
+        (700.0, 1e6, False, True),  # older than what was moved rests
+        (60.0, 1e6, False, False),
+        (60.0, 100.0, False, True),  # as old as its parent
+        (60.0, 1000.0, False, False),
+        (60.0, 100.0, True, False),  # its siblings come and go
+        (1e6, 1e6, True, False),
+    ],
+)
+def test_a_directory_lasts_that_has_lasted(
+    age: float, parent_age: float, churning: bool, lasts: bool
+) -> None:
+    judge = lasting({7} if churning else set(), NOW, REST)
+    assert judge(NOW - age, NOW - parent_age, 7) is lasts
+
+
+def churned(children: int, ino: int = EVEN) -> Brood:
+    """Directories that are seconds old in an old one."""
+    brood = family("/volumes/_nogroup/Subvol1", age=5, children=children)
+    return replace(brood, chain=(brood.chain[0], replace(brood.chain[1], ino=ino)))
+
+
+def only_subvol1(churning: tuple[int, ...] = ()) -> Judgement:
+    """One heavy directory, of all the requests, and three idle ones."""
+    found = judgement(ALL_ON_0)
+    rows = [
+        row
+        if row.seen.directory.name == "Subvol1"
+        else replace(row, seen=replace(row.seen, requests=0.0, wss=0.0, rentries=1))
+        for row in found.directories
+    ]
+    return replace(found, directories=tuple(rows), churning=churning)
+
+
+def distributing(c: Circumstances) -> Circumstances:
+    return replace(c, distributed_factor=2.0)
+
+
+def test_directories_that_come_and_go_are_not_pinned(engine: EngineClient) -> None:
+    for children in (1, 2, 20):
+        plan = made(only_subvol1((EVEN,)), circumstances("fanout"), engine, lambda _, n=children: churned(n))
+        assert not [s for s in plan.steps if "/uuid/" in s.target]
+        assert len(next(r for r in plan.rows if r.ino == SUBVOL1).new) == 1
+
+
+def test_many_that_come_and_go_are_distributed_when_they_are_made(engine: EngineClient) -> None:
+    plan = made(only_subvol1((EVEN,)), distributing(circumstances("fanout")), engine, lambda _: churned(12))
+    assert [(s.kind, s.target, s.value, s.expected) for s in plan.steps] == [
+        (DISTRIBUTED_STEP, "/volumes/_nogroup/Subvol1/uuid", "1", "0")
+    ]
+    assert plan.steps[0].command("cephfs") == (
+        "setfattr -n ceph.dir.pin.distributed -v 1 '<mount>/volumes/_nogroup/Subvol1/uuid'"
+    )
+    ranks = fragment_ranks(EVEN, 3, 2.0)
+    load = sum(row.reqs for row in plan.rows)
+    expected = {str(r): load * ranks.count(r) / len(ranks) for r in range(3)}
+    assert plan.prediction.load_after == pytest.approx(expected)
+    assert any("come and go" in text for text in plan.caveats)
+
+
+def test_planning_again_what_is_distributed_proposes_nothing(engine: EngineClient) -> None:
+    c = replace(distributing(circumstances("fanout")), owned_distributed={EVEN: "1"})
+    brood = churned(12)
+    brood = replace(brood, chain=(brood.chain[0], replace(brood.chain[1], distributed=True)))
+    found = only_subvol1((EVEN,))
+    rows = tuple(
+        replace(r, seen=replace(r.seen, ranks=(0, 1, 2))) if r.seen.directory.ino == SUBVOL1 else r
+        for r in found.directories
+    )
+    assert made(replace(found, directories=rows), c, engine, lambda _: brood).steps == ()
+
+
+@pytest.mark.parametrize("children", [0, 1, 2])
+def test_too_few_to_spread_stay_on_one_rank(children: int, engine: EngineClient) -> None:
+    c = distributing(circumstances("fanout"))
+    plan = made(only_subvol1((EVEN,)), c, engine, lambda _: churned(children))
+    assert not [s for s in plan.steps if s.kind == DISTRIBUTED_STEP]
+
+
+def test_what_stays_with_the_parent_is_predicted_there(engine: EngineClient) -> None:
+    """Half of the directories are new: they go where the parent goes, and the report says so."""
+    brood = family("/volumes/_nogroup/Subvol1", children=6)
+    young = [replace(child, born=NOW - 5) for child in brood.children[3:]]
+    brood = replace(brood, children=(*brood.children[:3], *young))
+    plan = made(only_subvol1(), circumstances("fanout"), engine, lambda _: brood)
+    parent = next(s.value for s in plan.steps if s.ino == SUBVOL1)
+    total = sum(plan.prediction.load_after.values())
+    assert plan.prediction.load_after[parent] >= total / 2
+    assert not {s.ino for s in plan.steps} & {child.ino for child in young}
+    assert any("3 directories are new" in text for text in plan.caveats)
+
+
+def test_pins_of_ours_on_what_comes_and_goes_are_taken_off(engine: EngineClient) -> None:
+    brood = churned(4)
+    pinned = tuple(replace(child, pin=2, ranks=(2,)) for child in brood.children)
+    c = replace(circumstances("fanout"), owned={child.ino: 2 for child in pinned})
+    brood = replace(brood, children=pinned, ranks=(0,))
+    found = judgement({**ALL_ON_0, "Subvol1": (0, 2)})
+    plan = made(replace(found, churning=(EVEN,)), c, engine, lambda _: brood)
+    assert {s.value for s in plan.steps if s.ino in c.owned} == {"-1"}
+    assert plan.prediction.load_before["0"] == sum(row.reqs for row in plan.rows)
+
+
+def reason(plan: Plan, ino: int) -> str:
+    return next(row.reason for row in plan.rows if row.ino == ino)
+
+
+def test_a_childs_pin_of_an_operator_stays(engine: EngineClient) -> None:
+    brood = family("/volumes/_nogroup/Subvol1")
+    theirs = replace(brood.children[0], pin=2)
+    brood = replace(brood, children=(theirs, *brood.children[1:]))
+    plan = made(judgement(ALL_ON_0), circumstances("fanout"), engine, lambda _: brood)
+    assert theirs.ino not in {s.ino for s in plan.steps}
+    forced = made(judgement(ALL_ON_0), circumstances("fanout", force=True), engine, lambda _: brood)
+    assert theirs.ino in {s.ino for s in forced.steps}
+
+
+@pytest.mark.parametrize(
+    ("settings", "code"),
+    [
+        ({"distributed": True}, "ephemeral-pin"),
+        ({"random": True}, "ephemeral-pin"),
+        ({"pin": 1}, "pinned-by-operator"),
+    ],
+)
+def test_what_an_operator_set_between_a_heavy_one_and_its_children_holds_it(
+    settings: dict[str, int], code: str, engine: EngineClient
+) -> None:
+    brood = family("/volumes/_nogroup/Subvol1")
+    brood = replace(brood, chain=(brood.chain[0], replace(brood.chain[1], **settings)))
+    plan = made(judgement(ALL_ON_0), circumstances("fanout"), engine, lambda _: brood)
+    assert reason(plan, SUBVOL1) == code
+    assert not {SUBVOL1, UUID, *(child.ino for child in brood.children)} & {s.ino for s in plan.steps}
+
+
+GROUP = Placed("/volumes/_nogroup", 50, 1, False, False)
+
+
+@pytest.mark.parametrize(
+    ("at", "code"),
+    [
+        (GROUP, "pinned-by-operator"),
+        (replace(GROUP, pin=-1, distributed=True), "ephemeral-pin"),
+        (replace(GROUP, path="/volumes"), "pinned-by-operator"),
+    ],
+)
+def test_an_operators_pin_of_a_group_holds_what_is_in_it(at: Placed, code: str, engine: EngineClient) -> None:
+    plan = made(judgement(ALL_ON_0), replace(circumstances("fanout"), above={at.path: at}), engine)
+    assert {row.reason for row in plan.rows} == {code}
+    assert all(at.path in row.why for row in plan.rows)
+    assert plan.steps == ()
+    forced = replace(circumstances("fanout", force=True), above={at.path: at})
+    assert made(judgement(ALL_ON_0), forced, engine).steps
+    ours = replace(circumstances("fanout"), above={GROUP.path: GROUP}, owned={GROUP.ino: GROUP.pin})
+    assert made(judgement(ALL_ON_0), ours, engine).steps
+
+
+def judged(most: float) -> Judgement:
+    """Ranks so uneven, whatever the urgency."""
+    found = judgement(ALL_ON_0)
+    return replace(found, verdict=replace(found.verdict, most=most, threshold=0.075))
+
+
+def test_rest_says_how_long_and_what_to_do(engine: EngineClient) -> None:
+    c = replace(circumstances("fanout"), moved_at={SUBVOL2: NOW - 100})
+    plan = made(judged(1.0), c, engine, since=NOW - 200)
+    row = next(r for r in plan.rows if r.ino == SUBVOL2)
+    assert row.reason == "resting"
+    assert re.search(r"rests for 500 s more.*--force.*rollback", row.why)
+
+
+def test_what_was_moved_rests_only_while_it_is_even(engine: EngineClient) -> None:
+    """Judged after the move: a plan that made things worse can be made again at once."""
+    c = replace(circumstances("fanout"), moved_at={SUBVOL2: NOW - 100})
+    assert reason(made(judged(0.01), c, engine, since=NOW - 90), SUBVOL2) == "resting"
+    assert reason(made(judged(1.0), c, engine, since=NOW - 90), SUBVOL2) != "resting"
+    assert reason(made(judged(1.0), c, engine, since=NOW - 110), SUBVOL2) == "resting"
+
+
+def test_what_was_not_read_is_said_and_stops_a_plan_that_it_could_undo(engine: EngineClient) -> None:
+    found = judgement(ALL_ON_0)
+    few = replace(found, caveats=replace(found.caveats, unread=3, unread_load=0.01))
+    plan = made(few, circumstances("fanout"), engine)
+    assert plan.steps
+    assert "3 directories with 1% of the requests were not read" in plan.caveats[0]
+    assert Plan.from_json(plan.to_json()) == plan
+    busy = replace(found, caveats=replace(found.caveats, unread=1205, unread_load=0.8))
+    with pytest.raises(NotPermitted, match=r"1205 directories.*analyze start cephfs.*--force"):
+        made(busy, circumstances("fanout"), engine)
+    assert made(busy, circumstances("fanout", force=True), engine).caveats
+
+
+def test_our_own_policy_is_not_an_operators(engine: EngineClient) -> None:
+    world = World(ranks=3)
+    world.state = replace(world.state, balance_automate=True, balancer="lunule-1")
+    ours = replace(circumstances(world=world), policy="lunule")
+    with pytest.raises(NotPermitted, match=r"'balance on' balances 'cephfs' by lunule.*balance off cephfs"):
+        made(judgement(ALL_ON_0), ours, engine)
+    assert made(judgement(ALL_ON_0), replace(ours, force=True), engine).steps
+    assert not [s for s in made(judgement(ALL_ON_0), ours_fanout(ours), engine).steps if s.kind == FS_STEP]
+
+
+def ours_fanout(c: Circumstances) -> Circumstances:
+    return replace(c, heavy_mode="fanout")
+
+
+def test_an_empty_rank_is_filled_first(engine: EngineClient) -> None:
+    """Many small ones that change little, then one that fills an empty rank: last listed, first to go."""
+    found = judgement(ALL_ON_0)
+    seen = found.directories[1].seen
+    rows = [
+        replace(
+            found.directories[1],
+            seen=replace(
+                seen,
+                directory=replace(seen.directory, path=f"/d{i}", name=f"d{i}", ino=600 + i),
+                requests=requests,
+                wss=100.0,
+                rentries=100,
+            ),
+        )
+        for i, requests in enumerate([*[10.0] * 6, 50.0, 60.0, 70.0])
+    ]
+    plan = made(replace(found, directories=tuple(rows)), circumstances("fanout"), engine)
+    pins = [s for s in plan.steps if s.kind == PIN_STEP and s.row >= 0]
+    first = plan.rows[pins[0].row]
+    assert first.reqs == max(plan.rows[s.row].reqs for s in pins)

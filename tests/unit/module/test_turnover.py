@@ -1,0 +1,111 @@
+# SPDX-License-Identifier: LGPL-2.1-or-later
+"""Directories whose subdirectories come and go, and where a distributed directory's fragments are."""
+
+from dataclasses import dataclass, field
+from typing import cast
+
+import pytest
+
+from mds_partitioner.errors import NotFound
+from mds_partitioner.filesystem import FileSystem
+from mds_partitioner.judge.history import History
+from mds_partitioner.judge.window import Window
+from mds_partitioner.model import Observation
+from mds_partitioner.observe.turnover import Turnover
+from mds_partitioner.plan.ephemeral import fragment_ranks
+
+
+@dataclass
+class Tree:
+    """Directories by path; each new one has a new inode number."""
+
+    inos: dict[str, int] = field(default_factory=lambda: {"/s": 1})
+    last: int = 1
+
+    def make(self, *paths: str) -> None:
+        """Make directories."""
+        for path in paths:
+            self.last += 1
+            self.inos[path] = self.last
+
+    def remove(self, path: str) -> None:
+        """Remove a directory and all below it."""
+        self.inos = {p: i for p, i in self.inos.items() if p != path and not p.startswith(f"{path}/")}
+
+    def ino(self, path: str) -> int:
+        """FileSystem.ino."""
+        if path not in self.inos:
+            raise NotFound(path)
+        return self.inos[path]
+
+    def subdirectories(self, path: str) -> list[tuple[str, int]]:
+        """FileSystem.subdirectories."""
+        self.ino(path)
+        return sorted(
+            (p.removeprefix(f"{path}/"), i)
+            for p, i in self.inos.items()
+            if p.startswith(f"{path}/") and "/" not in p.removeprefix(f"{path}/")
+        )
+
+
+def looked(tree: Tree, turnover: Turnover, *paths: str) -> None:
+    turnover.look(cast("FileSystem", tree), list(paths))
+
+
+def test_directories_made_anew_all_the_time_are_noticed() -> None:
+    tree, turnover = Tree(), Turnover()
+    tree.make("/s/uuid", "/s/uuid/a0", "/s/uuid/b0")
+    for i in range(3):
+        looked(tree, turnover, "/s")
+        tree.remove(f"/s/uuid/a{i}")
+        tree.make(f"/s/uuid/a{i + 1}")
+    looked(tree, turnover, "/s")
+    assert turnover.churning() == (tree.inos["/s/uuid"],)
+
+
+def test_one_of_the_same_name_is_another_directory() -> None:
+    tree, turnover = Tree(), Turnover()
+    tree.make("/s/uuid", "/s/uuid/tree", "/s/uuid/tree/x", "/s/uuid/tree/y")
+    looked(tree, turnover, "/s")
+    tree.remove("/s/uuid/tree")
+    tree.make("/s/uuid/tree", "/s/uuid/tree/x", "/s/uuid/tree/y")
+    looked(tree, turnover, "/s")
+    assert turnover.churning() == (tree.inos["/s/uuid"],)
+
+
+def test_growth_and_a_single_loss_among_many_are_no_churn() -> None:
+    tree, turnover = Tree(), Turnover()
+    tree.make("/s/uuid", *(f"/s/uuid/d{i}" for i in range(30)))
+    for i in range(30, 60):
+        looked(tree, turnover, "/s")
+        tree.make(f"/s/uuid/d{i}")
+    tree.remove("/s/uuid/d3")
+    looked(tree, turnover, "/s")
+    assert turnover.churning() == ()
+
+
+def test_a_directory_that_is_gone_teaches_nothing() -> None:
+    tree, turnover = Tree(), Turnover()
+    looked(tree, turnover, "/gone", "/s")
+    assert turnover.churning() == ()
+
+
+def test_an_analysis_keeps_what_came_and_went() -> None:
+    window = Window("cephfs")
+    window.add(Observation("cephfs", ()), History())
+    window.add(Observation("cephfs", (), churning=(5,)), History())
+    assert window.summary({}).churning == (5,)
+
+
+@pytest.mark.parametrize(
+    ("ino", "max_mds", "factor", "ranks"),
+    [  # by a C++ program made of rjhash64 and the loop of MDCache::hash_into_rank_bucket
+        (1099511627776, 4, 2.0, "2 0 1 2 1 2 3 0"),
+        (1099511628282, 5, 2.0, "3 0 3 0 2 3 1 2 3 1 2 2 0 0 3 0"),
+        (1099511627777, 3, 1.0, "1 2 1 0"),
+        (1099511627778, 4, 0.5, "2 2"),
+        (1, 1, 2.0, "0"),
+    ],
+)
+def test_fragments_are_where_ceph_puts_them(ino: int, max_mds: int, factor: float, ranks: str) -> None:
+    assert fragment_ranks(ino, max_mds, factor) == tuple(map(int, ranks.split()))
