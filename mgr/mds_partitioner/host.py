@@ -12,7 +12,7 @@ from mgr_module import MgrModule
 from . import ceph_compat
 from .errors import BadInput, CephError, NotFound, PartitionerError
 from .filesystem import FileSystem, Write
-from .model import Address, FsState, MdsInfo
+from .model import Address, FsState, HealthCheck, MdsInfo
 from .mon import KeyValue, Mon
 from .mounts import Mounts
 from .objects import Objects
@@ -94,11 +94,17 @@ class Host:
         """A number that grows with each manager that becomes active: the MgrMap's epoch."""
         return int(self._module.get("mgr_map")["epoch"])
 
-    def health(self) -> dict[str, str]:
-        """Codes of the raised health checks and their summaries."""
+    def health(self) -> dict[str, HealthCheck]:
+        """The raised health checks, by code."""
         raw = self._module.get("health")
         checks = json.loads(raw["json"]).get("checks", {})
-        return {code: str(check["summary"]["message"]) for code, check in checks.items()}
+        return {
+            code: HealthCheck(
+                str(check["summary"]["message"]),
+                tuple(str(line["message"]) for line in check.get("detail", ())),
+            )
+            for code, check in checks.items()
+        }
 
     def manager_addresses(self) -> frozenset[Address]:
         """Where the managers' own clients (this module's mount among them) come from, from the MgrMap."""

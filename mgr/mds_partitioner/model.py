@@ -39,6 +39,14 @@ class FsState:
 
 
 @dataclass(frozen=True)
+class HealthCheck:
+    """A raised health check of the cluster (``ceph health detail``)."""
+
+    summary: str
+    detail: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True)
 class RankSample:
     """One rank in one epoch."""
 

@@ -57,8 +57,18 @@ def plan_text(plan: Plan, top: int) -> str:
             shown if rows else NO_SUBVOLUMES,
             listed,
             prediction_text(plan),
+            *remarks(plan, top),
         ]
     )
+
+
+def remarks(plan: Plan, top: int) -> list[str]:
+    """One paragraph of what the plan does not know, and why it leaves what alone, if there is any."""
+    said = [f"note: {printable(text)}" for text in plan.caveats]
+    said += first(
+        [f"{cut(row.name)}: {row.reason}: {printable(row.why)}" for row in plan.rows if row.why], top
+    )
+    return ["\n".join(said)] if said else []
 
 
 def prediction_text(plan: Plan) -> str:
@@ -102,6 +112,7 @@ def run_value(run: Run, where: SubtreeMap | None) -> dict[str, Any]:
                 "progress": states[i].progress,
                 "status": states[i].status,
                 "reason": row.reason,
+                "why": row.why,
             }
             for i, row in enumerate(run.plan.rows)
         ],
@@ -113,6 +124,7 @@ def run_value(run: Run, where: SubtreeMap | None) -> dict[str, Any]:
             for i, step in enumerate(run.plan.steps)
         ],
         "prediction": asdict(run.plan.prediction),
+        "caveats": list(run.plan.caveats),
     }
 
 
@@ -170,7 +182,14 @@ def run_text(run: Run, where: SubtreeMap, top: int) -> str:
     if where.silent:
         ranks = format_ranks(where.silent)
         problems.insert(0, f"rank {ranks} did not answer: what it serves is shown on other ranks, or on none")
-    return "\n\n".join([run_line(run), shown, *(["\n".join(first(problems, top))] if problems else [])])
+    return "\n\n".join(
+        [
+            run_line(run),
+            shown,
+            *(["\n".join(first(problems, top))] if problems else []),
+            *remarks(run.plan, top),
+        ]
+    )
 
 
 def plans_value(runs: Sequence[Run]) -> list[dict[str, Any]]:

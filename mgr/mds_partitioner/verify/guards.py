@@ -3,7 +3,7 @@
 
 from collections.abc import Mapping
 
-from ..model import FsState
+from ..model import FsState, HealthCheck
 from ..plan.ranks import format_ranks
 
 # Health checks that mean: the MDSs have enough to do as it is.
@@ -24,7 +24,7 @@ STOP_CHECKS = (
 SILENT_AFTER = 20.0  # s
 
 
-def why_wait(fs: FsState, health: Mapping[str, str], silence: Mapping[int, float]) -> str | None:
+def why_wait(fs: FsState, health: Mapping[str, HealthCheck], silence: Mapping[int, float]) -> str | None:
     """One sentence that says why nothing should be changed now and what to do; None when all is well.
 
     :param silence: seconds since each rank last reported to the manager; ranks that never did are left out
@@ -48,10 +48,26 @@ def why_wait(fs: FsState, health: Mapping[str, str], silence: Mapping[int, float
     for m in fs.mds:
         if silence.get(m.rank, 0.0) > SILENT_AFTER:
             return (
-                f"rank {m.rank} (mds.{m.name}) has said nothing for {silence[m.rank]:.0f} s: "
+                f"rank {m.rank} (mds.{m.name}) has said nothing for over {SILENT_AFTER:.0f} s: "
                 "the plan goes on when it or a standby answers"
             )
     for code in STOP_CHECKS:
-        if code in health:
-            return f"{code}: {health[code]}: the plan goes on when it is gone (ceph health detail)"
+        if code in health and (about := _about(fs, health[code])):
+            return f"{code}: {about}: the plan goes on when it is gone (ceph health detail)"
     return None
+
+
+def _about(fs: FsState, check: HealthCheck) -> str | None:
+    """What a check says of this file system; None when it speaks of others only."""
+    ours = [line for line in check.detail if not _of_another(fs, line)]
+    return None if check.detail and not ours else (ours[0] if ours else check.summary)
+
+
+def _of_another(fs: FsState, line: str) -> bool:
+    """Details begin with "fs NAME " (MDSMap.cc, FSMap.cc) or "mds.NAME(mds.RANK): " (MDSMonitor.cc)."""
+    if line.startswith("fs "):
+        return not line.startswith(f"fs {fs.name} ")
+    daemon, bracket, _ = line.partition("(")
+    if not (line.startswith("mds.") and bracket):
+        return False
+    return daemon not in {f"mds.{m.name}" for m in fs.mds}

@@ -14,6 +14,7 @@ from mds_partitioner.judge.window import Window
 from mds_partitioner.model import (
     Directory,
     DirectoryFacts,
+    HealthCheck,
     Observation,
     RankSample,
     Session,
@@ -195,22 +196,42 @@ def test_a_well_cluster_needs_no_wait() -> None:
     assert why_wait(World().state, {}, {0: 3.0}) is None
 
 
+SLOW = HealthCheck("2 MDSs report slow requests", ("mds.m1(mds.1): 3 slow requests are blocked > 30 secs",))
+
+
 @pytest.mark.parametrize(
     ("change", "health", "silence", "word"),
     [
         ({"failed": (2,)}, {}, {}, "rank 2 has failed"),
         ({"damaged": (1,)}, {}, {}, "damaged"),
         ({"max_mds": 3}, {}, {}, "resized from 4 to 3"),
-        ({}, {"MDS_SLOW_REQUEST": "2 MDSs report slow requests"}, {}, "MDS_SLOW_REQUEST"),
-        ({}, {}, {3: 40.0}, "rank 3 (mds.m3) has said nothing for 40 s"),
+        ({}, {"MDS_SLOW_REQUEST": SLOW}, {}, "MDS_SLOW_REQUEST"),
+        ({}, {}, {3: 40.0}, "rank 3 (mds.m3) has said nothing for over 20 s"),
         ({"ranks_in": (0, 1, 2, 3, 4), "max_mds": 5}, {}, {}, "rank 4 has no MDS"),
     ],
 )
 def test_a_cluster_that_is_not_well_says_what_is_waited_for(
-    change: dict[str, object], health: dict[str, str], silence: dict[int, float], word: str
+    change: dict[str, object], health: dict[str, HealthCheck], silence: dict[int, float], word: str
 ) -> None:
     why = why_wait(replace(World().state, **change), health, silence)  # type: ignore[arg-type]
     assert why is not None and word in why
+
+
+@pytest.mark.parametrize(
+    ("detail", "waits"),
+    [
+        (("fs other is degraded",), False),
+        (("fs cephfs2 is degraded", "mds.z(mds.0): behind on trimming"), False),
+        (("fs other is degraded", "fs cephfs is degraded"), True),
+        (("mds.m2(mds.2): 1 slow requests",), True),
+        (("mds.z(mds.2): 1 slow requests",), False),
+        ((), True),
+        (("in words that no release has used yet",), True),
+    ],
+)
+def test_another_file_systems_trouble_is_no_reason_to_wait(detail: tuple[str, ...], waits: bool) -> None:
+    health = {code: HealthCheck("1 of them", detail) for code in ("FS_DEGRADED", "MDS_SLOW_REQUEST")}
+    assert (why_wait(World().state, health, {}) is not None) is waits
 
 
 @given(st.text())
