@@ -7,7 +7,7 @@ LAB_PACKAGES := mmdebstrap bubblewrap uidmap
 TEST_TOOLS := luacheck lua5.3 promtool prometheus-alertmanager chromium
 TEST_PACKAGES := lua-check lua5.3 prometheus prometheus-alertmanager chromium fonts-dejavu-core
 
-.PHONY: demo test lint unit monitoring hook integration mds mds-optimized bench-hook hook-mask hook-stress hook-cost bench bench-quick bench-planner bench-observe bench-policy bench-push bench-cost deps test-deps clean
+.PHONY: demo test lint unit monitoring hook integration mds mds-optimized bench-hook hook-mask hook-stress hook-cost bench bench-quick bench-planner bench-observe bench-policy bench-churn bench-push bench-cost deps test-deps clean
 
 # Installs Debian packages $(2) unless every tool of $(1) is there.
 define need
@@ -72,6 +72,9 @@ bench-observe: deps
 
 bench-policy: deps
 	$(RUN) tests/bench/policy.py
+
+bench-churn: deps
+	$(RUN) -m lab.bench_churn
 
 bench-push: deps
 	$(RUN) -m lab.bench.push

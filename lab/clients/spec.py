@@ -17,7 +17,7 @@ from typing import Any, Self
 from lab.errors import LabError
 
 OPS = ("create", "stat", "open", "readdir", "unlink")
-JOBS = ("mix", "scan", "weblog", "dbench")
+JOBS = ("mix", "scan", "weblog", "dbench", "churn")
 TOUCHES = ("stat", "open")
 
 
@@ -54,7 +54,8 @@ class ClientSpec:
     job: str = "mix"
     """mix: operations drawn from mix. scan: every directory is listed and every file touched once, in order.
     weblog: source, an Apache access log, is read in order. dbench: source, a dbench load file, is replayed by
-    each worker in a directory of its own. All but mix end by themselves."""
+    each worker in a directory of its own. churn: each worker makes, uses and removes one directory of files
+    after the other. All but mix and churn end by themselves."""
     operations: int | None = None
     """The client ends after so many; None: mix goes on until stopped, the others do all there is."""
     home: str = ""

@@ -11,6 +11,7 @@ from typing import Any
 import cephfs
 
 from lab.clients.jobs.base import Job
+from lab.clients.jobs.churn import Churn
 from lab.clients.jobs.dbench import Dbench
 from lab.clients.jobs.mix import Mix
 from lab.clients.jobs.scan import Scan
@@ -21,7 +22,7 @@ from lab.clients.spec import JOBS, ClientSpec
 from lab.clients.threads import join, start
 
 _AFTER_ERROR_S = 0.05
-_KINDS: dict[str, type[Job]] = {"mix": Mix, "scan": Scan, "weblog": WebLog, "dbench": Dbench}
+_KINDS: dict[str, type[Job]] = {"mix": Mix, "scan": Scan, "weblog": WebLog, "dbench": Dbench, "churn": Churn}
 assert set(_KINDS) == set(JOBS)
 
 

@@ -1,0 +1,160 @@
+# SPDX-License-Identifier: LGPL-2.1-or-later
+"""A load that makes and deletes its directories all the time: `partition` during it against the built-in
+balancer. `python3 -m lab.bench_churn`.
+
+Each run is on a cluster of its own, all load on rank 0 at first. At the same moment of each run either
+`balance_automate` is set, or an analysis begins that is planned from and carried out under the load.
+"""
+
+import argparse
+import json
+import os
+import statistics
+import sys
+import time
+from collections.abc import Callable, Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+from lab import releases
+from lab.api import Lab
+from lab.bench import line
+from lab.bench.sampling import Sampling
+from lab.bench.setting import FS
+from lab.bench.stage import until_working
+from lab.clients.run import Line
+from lab.clients.spec import ClientSpec, LoadSpec
+from lab.demo import module
+from lab.errors import LabError
+from lab.measurement import about, exit_status, save
+
+OUT = Path("docs/results/churn.json")
+SUBVOLUMES = ("a", "b")
+CLIENTS = 4  # of each subvolume
+WORKERS = 4
+FILES = 40  # in each directory, which so lives for seconds
+UNSETTLED_S = 5.0
+ANALYSIS_S = 20
+LAST_S = 30.0
+
+
+def load(paths: Mapping[str, str]) -> LoadSpec:
+    """All clients."""
+    return LoadSpec(
+        tuple(
+            ClientSpec(f"{name}{i}", paths[name], job="churn", home="/work", workers=WORKERS, files=FILES)
+            for name in SUBVOLUMES
+            for i in range(CLIENTS)
+        )
+    )
+
+
+def builtin(lab: Lab) -> dict[str, Any]:
+    """As it ships, switched on."""
+    lab.monitor.command("fs set", fs_name=FS, var="balance_automate", val="true")
+    return {}
+
+
+def planned(lab: Lab) -> dict[str, Any]:
+    """Analyze, plan, carry out; returns the plan's steps and what it predicted."""
+    line.analyze(lab, ANALYSIS_S)
+    line.analyzed(lab)
+    plan = module.ask(lab, "partition plan", fs=FS, heavy="fanout")
+    if plan["steps"]:
+        module.text(lab, "partition start", fs=FS, plan=plan["name"])
+    return {
+        "commands": plan["commands"],
+        "caveats": plan["caveats"],
+        "predicted_load": plan["prediction"]["load_after"],
+    }
+
+
+WAYS: Mapping[str, Callable[[Lab], dict[str, Any]]] = {"builtin": builtin, "plan": planned}
+
+
+def fullest_part(samples: Sequence[Mapping[str, Any]]) -> float:
+    """The part of all requests that the rank with the most of them served."""
+    first, last = samples[0]["ranks"], samples[-1]["ranks"]
+    served: list[int] = [
+        sum(sign * (rank[r]["requests"] - rank[r]["forwards"]) for sign, rank in ((1, last), (-1, first)))
+        for r in last
+        if r in first
+    ]
+    return max(served) / max(sum(served), 1)
+
+
+def run(way: str, release: str, ranks: int, quota: int, seconds: float) -> dict[str, Any]:
+    """One cluster, one way; operations a second from the moment that balancing began."""
+    lines: list[Line] = []
+    with Lab.up(name=f"churn-{os.getpid()}", release=release, mds=ranks, mgr=1) as lab:
+        module.enable(lab, line.OPTIONS)
+        spec = load(lab.make_subvolumes(SUBVOLUMES))
+        lab.set_mds_cpu(quota)
+        with Sampling(lab.sandbox) as sampling, lab.clients(spec, on_line=lines.append):
+            until_working(lines, {client.name for client in spec.clients})
+            time.sleep(UNSETTLED_S)
+            began = time.time()
+            told = WAYS[way](lab)
+            acted = time.time() - began
+            time.sleep(max(0.0, began + seconds - time.time()))
+            if way == "plan" and told["commands"]:
+                told["state"] = module.ask(lab, "partition status", fs=FS)["state"]
+        lab.set_mds_cpu(None)
+    end = began + seconds
+    last = [s for s in sampling.lines if end - LAST_S <= s["t"] <= end]
+    if len(last) < 2:
+        raise LabError("the ranks were not sampled")
+    return {
+        "way": way,
+        "ops": rate(lines, began, end),
+        "ops_last": rate(lines, end - LAST_S, end),
+        "fullest_part_last": round(fullest_part(last), 3),
+        "seconds_until_started": round(acted, 1),
+        **told,
+    }
+
+
+def rate(lines: Sequence[Line], begin: float, end: float) -> float:
+    """Operations a second between two times."""
+    done = sum(int(row["ops"]) for row in lines if "ops" in row and begin < row["t"] <= end)
+    return round(done / (end - begin), 1)
+
+
+def summary(runs: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
+    """Medians of each way, and the ratio of each pair."""
+    of = {way: [r for r in runs if r["way"] == way] for way in WAYS}
+    pairs = list(zip(of["plan"], of["builtin"], strict=False))
+    return {
+        "median_ops": {way: statistics.median(r["ops"] for r in rows) for way, rows in of.items() if rows},
+        "ratios": [round(p["ops"] / b["ops"], 2) for p, b in pairs],
+        "ratios_last": [round(p["ops_last"] / b["ops_last"], 2) for p, b in pairs],
+    }
+
+
+def main(argv: Sequence[str]) -> int:
+    """Measure; the exit status."""
+    parser = argparse.ArgumentParser(prog="python3 -m lab.bench_churn", allow_abbrev=False)
+    parser.add_argument("--release", choices=sorted(releases.RELEASES), default=releases.DEFAULT)
+    parser.add_argument("--ranks", type=int, default=4)
+    parser.add_argument("--mds-cpu", type=int, default=15, help="quota of each MDS, percent of a core")
+    parser.add_argument("--seconds", type=float, default=90.0, help="of each run, from when balancing begins")
+    parser.add_argument("--pairs", type=int, default=3, help="runs of each way, interleaved")
+    parser.add_argument("--more", action="store_true", help="add to the runs that the result has already")
+    parser.add_argument("--out", type=Path, default=OUT)
+    args = parser.parse_args(argv)
+    return exit_status("bench_churn", lambda: _measure(args, argv))
+
+
+def _measure(args: argparse.Namespace, argv: Sequence[str]) -> None:
+    head = about("lab.bench_churn", argv, release=args.release, ranks=args.ranks, mds_cpu=args.mds_cpu)
+    earlier = json.loads(args.out.read_text())["runs"] if args.more and args.out.exists() else []
+    runs: list[dict[str, Any]] = list(earlier)
+    for _ in range(args.pairs):
+        for way in WAYS:
+            runs.append(run(way, args.release, args.ranks, args.mds_cpu, args.seconds))
+            print(json.dumps(runs[-1]), flush=True)
+            save(args.out, {**head, "seconds": args.seconds, **summary(runs), "runs": runs})
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]))

@@ -1,0 +1,36 @@
+# SPDX-License-Identifier: LGPL-2.1-or-later
+"""Directories made, used and removed all the time, as mdtest and unpacking and building do."""
+
+import itertools
+import os
+from collections.abc import Iterator
+from functools import partial
+
+from lab.clients.jobs import files
+from lab.clients.jobs.base import Job, Step
+
+
+class Churn(Job):
+    """Each worker makes a directory below ``home``, creates ``files`` files in it, stats and removes them,
+    and then the directory; then the next, until stopped."""
+
+    def directories(self) -> Iterator[str]:
+        """The one that lasts."""
+        yield self.client.home or "/"
+
+    def steps(self, worker: int) -> Iterator[Step]:
+        """One directory after the other, each of a name of its own."""
+        for turn in itertools.count():
+            top = f"{self.client.home}/{self.client.name}.{worker}.{turn}"
+            paths = [f"{top}/f{number}" for number in range(self.client.files)]
+            yield "mkdir", partial(self.fs.mkdir, top, 0o755)
+            for path in paths:
+                yield "create", partial(self._create, path)
+            for path in paths:
+                yield "stat", partial(files.stat, self.fs, path)
+            for path in paths:
+                yield "unlink", partial(self.fs.unlink, path)
+            yield "rmdir", partial(self.fs.rmdir, top)
+
+    def _create(self, path: str) -> None:
+        self.fs.close(self.fs.open(path, os.O_CREAT | os.O_WRONLY, 0o644))
