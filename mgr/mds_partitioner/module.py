@@ -34,6 +34,7 @@ from .partitioner import Partitioner
 from .ranks import Ranks
 
 NEEDED = {"cephfs": "python3-cephfs", "yaml": "python3-yaml", "prettytable": "python3-prettytable"}
+NEEDED |= {"wcwidth": "python3-wcwidth"}
 NEEDED |= {"cheroot": "python3-cheroot", "prometheus_client": "python3-prometheus-client"}
 PROGRAMS = {"python3": "python3", "lua5.3": "lua5.3"}  # of the engine; of the sandbox for policies
 ENGINE_NEEDS = {"numpy": "python3-numpy", "scipy": "python3-scipy", "sklearn": "python3-sklearn"}

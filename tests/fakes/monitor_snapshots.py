@@ -56,7 +56,7 @@ def subvolume(name: str, workload: float = 10.0) -> SubvolumeState:
 
 def plan(state: str = "running", progress: float = 0.42) -> PlanState:
     """A plan under way."""
-    return PlanState("plan-1", state, "", False, progress, 12_000.0, NOW - 60, None)
+    return PlanState("plan-1", state, state, "", False, progress, 12_000.0, NOW - 60, None)
 
 
 def uneven(names: tuple[str, ...] = ("heavy-1", "heavy-2")) -> FsSample:

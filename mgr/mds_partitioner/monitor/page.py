@@ -9,8 +9,7 @@ from datetime import UTC, datetime
 from xml.etree.ElementTree import Element
 
 from ..judge.verdict import Verdict, told
-from ..plan.ranks import format_ranks
-from ..report.text import count
+from ..report.text import count, ranks_cell
 from .charts import bar, factor_chart
 from .markup import Node, document, el, style
 from .state import AnalysisState, FsSample, PlanState, RankState, Snapshot
@@ -244,7 +243,7 @@ def _role(rank: RankState, sample: FsSample) -> str:
 def _plan(plan: PlanState | None) -> list[Node]:
     if plan is None:
         return []
-    state = el("span", plan.state, class_="badge bad" if plan.waiting else "badge dim")
+    state = el("span", plan.told, class_="badge bad" if plan.waiting else "badge dim")
     parts: list[Node] = [
         el("h3", f"Plan {plan.name} ", state),
         el("progress", value=plan.progress, max=1, aria_label="progress of the plan"),
@@ -280,7 +279,7 @@ def _subvolumes(analysis: AnalysisState | None, fs: str) -> list[Node]:
             el("td", count(s.workload)),
             el("td", count(s.requests)),
             el("td", count(s.wss)),
-            el("td", format_ranks(s.ranks), class_="left"),
+            el("td", ranks_cell(s.ranks), class_="left"),
         )
         for s in analysis.top
     ]

@@ -11,6 +11,7 @@ from ..judge.analysis import Analysis
 from ..judge.judgement import Judgement
 from ..judge.verdict import Verdict
 from ..model import FsState, RankSample
+from ..report.partition import run_state
 from .state import (
     EXPORTER,
     IMPORTER,
@@ -96,6 +97,7 @@ def plan_state(run: Run) -> PlanState:
     return PlanState(
         name=run.plan.name,
         state=head.state,
+        told=run_state(run),
         why=head.why,
         waiting=paused_by_guard(head),
         progress=progress(run) if head.started is not None else 0.0,

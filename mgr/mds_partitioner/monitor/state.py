@@ -55,6 +55,7 @@ class PlanState:
 
     name: str
     state: str
+    told: str  # the state, and how many steps were skipped or kept
     why: str
     waiting: bool  # paused by a guard, not by the operator
     progress: float  # 0 to 1
