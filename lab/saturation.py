@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: LGPL-2.1-or-later
 """Does the module see that a rank is full, however few its clients? `python3 -m lab.saturation`.
 
-One lab a quota and run: the load is on rank 0 of four, synchronous clients of several numbers come and go,
+On one lab the load is on rank 0 of four, synchronous clients of several numbers come and go,
 and the module's samples of each epoch are kept. Each setting is judged by the engine as by a manager that has
 just started: from its own epochs alone. The control is half of what the rank served at most, at random times.
 What is in the result already is not run again.
@@ -16,7 +16,7 @@ import statistics
 import sys
 import time
 from collections.abc import Callable, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -36,8 +36,9 @@ WITHIN = 3  # epochs
 CLOSE = 0.2  # of the most that the rank served
 CONTROL_EPOCHS = 6
 CONTROL_CLIENTS = 16
-THREADS = 4  # of a mount, each with one operation under way, from MANY clients on
 MANY = 64
+MOUNTS = 16  # at most; more clients are several threads of a mount, each with one operation under way
+THREADS = 4  # of a mount of the control
 START_S = 90.0
 ENGINE = Path(__file__).resolve().parents[1] / "mgr" / "mds_partitioner"
 
@@ -59,9 +60,9 @@ class Setting:
         return f"{self.quota} %, run {self.run}, {'half' if self.rate else self.clients}"
 
     def load(self, path: str) -> LoadSpec:
-        """Clients with directories of their own; from MANY on, several threads of one mount."""
-        threads = THREADS if self.clients >= MANY or self.rate else 1
-        mounts = self.clients // threads if self.rate is None else self.clients
+        """Mounts with directories of their own."""
+        mounts = max(n for n in range(1, MOUNTS + 1) if self.clients % n == 0)
+        threads = THREADS if self.rate else self.clients // mounts
         share = None if self.rate is None else self.rate / mounts
         return LoadSpec(
             tuple(
@@ -166,21 +167,36 @@ def judged(played: Answer) -> Answer:
     }
 
 
-def run(
-    release: str, quota: int, number: int, clients: Sequence[int], keep: Callable[[Answer], None]
-) -> None:
-    """All settings of one quota on one lab, then the control."""
-    with Lab.up(name=f"saturation-{os.getpid()}", release=release, mds=RANKS, mgr=1) as lab:
-        module.enable(lab, {"epoch": str(EPOCH_S)})
-        path = lab.make_subvolumes(["a"])["a"]
-        lab.prepare(LoadSpec((ClientSpec("p", path, workers=16, dirs=2 * MANY, files=60),)))
-        found = []
-        for count in sorted(clients, reverse=True):
-            found.append(play(lab, path, Setting(quota, number, count), WITHIN + (count >= MANY)))
-            keep(judged(found[-1]))
-        served = statistics.fmean(epoch["ranks"][0]["requests"] for epoch in found[0]["epochs"])
-        rate = most(found[0]["epochs"]) * found[0]["op/s"] / served / 2
-        keep(judged(play(lab, path, Setting(quota, number, CONTROL_CLIENTS, rate), CONTROL_EPOCHS)))
+def settings(quotas: Sequence[int], runs: int) -> list[Setting]:
+    """All of them, the fullest of each quota first; a control's rate is found when it is due."""
+    return [
+        Setting(quota, number, count, rate)
+        for number, quota in itertools.product(range(1, runs + 1), quotas)
+        for count, rate in [
+            *((count, None) for count in sorted(CLIENTS, reverse=True)),
+            (CONTROL_CLIENTS, 1.0),
+        ]
+    ]
+
+
+def half(control: Setting, cells: Sequence[Answer]) -> Setting:
+    """The control at half of what its quota and run served at most, op/s."""
+    (full,) = (c for c in cells if c["key"] == replace(control, clients=max(CLIENTS), rate=None).key)
+    served = statistics.fmean(epoch["ranks"][0]["requests"] for epoch in full["epochs"])
+    return replace(control, rate=full["most"] * full["op/s"] / served / 2)
+
+
+def run(lab: Lab, missing: Sequence[Setting], cells: list[Answer], kept: Callable[[], None]) -> None:
+    """Play what is missing, and add it to the cells."""
+    module.enable(lab, {"epoch": str(EPOCH_S)})
+    path = lab.make_subvolumes(["a"])["a"]
+    lab.prepare(LoadSpec((ClientSpec("p", path, workers=16, dirs=2 * MANY, files=60),)))
+    for setting in missing:
+        epochs = CONTROL_EPOCHS if setting.rate else WITHIN + (setting.clients >= MANY)
+        cell = judged(play(lab, path, half(setting, cells) if setting.rate else setting, epochs))
+        cells.append(cell)
+        kept()
+        print(cell["key"], cell["recognised"], cell["capacity"], round(cell["most"]), flush=True)
 
 
 def rows(result: Answer) -> list[Answer]:
@@ -239,20 +255,19 @@ def text(result: Answer) -> str:
 
 def measure(args: argparse.Namespace, argv: Sequence[str]) -> None:
     """Run what the result does not have yet."""
-    result: Answer = json.loads(args.out.read_text()) if args.out.exists() else {"cells": []}
+    cells = json.loads(args.out.read_text())["cells"] if args.out.exists() else []
+    done = {cell["key"] for cell in cells}
+    missing = [setting for setting in settings(args.quotas, args.runs) if setting.key not in done]
+    result: Answer = {**about("lab.saturation", argv, ceph=args.release), "cells": cells}
 
-    def keep(cell: Answer) -> None:
-        result["cells"] = [c for c in result["cells"] if c["key"] != cell["key"]] + [cell]
+    def kept() -> None:
         save(args.out, result)
         args.out.with_suffix(".md").write_text(text(result))
-        print(cell["key"], cell["recognised"], cell["capacity"], round(cell["most"]), flush=True)
 
-    result = {**about("lab.saturation", argv, ceph=args.release), "cells": result["cells"]}
-    done = {cell["key"] for cell in result["cells"]}
-    for number, quota in itertools.product(range(1, args.runs + 1), args.quotas):
-        wanted = [Setting(quota, number, count) for count in CLIENTS]
-        if any(setting.key not in done for setting in [*wanted, Setting(quota, number, 0, 1.0)]):
-            run(args.release, quota, number, CLIENTS, keep)
+    if missing:
+        with Lab.up(name=f"saturation-{os.getpid()}", release=args.release, mds=RANKS, mgr=1) as lab:
+            run(lab, missing, cells, kept)
+    kept()
 
 
 def main(argv: Sequence[str]) -> int:

@@ -204,7 +204,7 @@ FACTOR_STEPS = _steps((None, GREEN), (0.075, YELLOW), (0.3, RED))
 NOW = (
     figure(
         "Imbalance factor",
-        "0 is even or idle, 1 is worst (Lunule, SC '21)",
+        "0 is even or idle, 1 is worst (Lunule, SC '21); no data while the capacity of a rank is not known",
         "none",
         of("imbalance_factor_ratio"),
         FACTOR_STEPS,
@@ -220,7 +220,7 @@ NOW = (
     ),
     figure(
         "Capacity of a rank",
-        "As configured, learned or assumed",
+        "As configured or learned; no data while no rank was seen saturated",
         "reqps",
         of("rank_capacity_requests_per_second"),
     ),

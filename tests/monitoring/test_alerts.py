@@ -48,6 +48,10 @@ def uneven(factor: str) -> tuple[dict[str, str], ...]:
     )
 
 
+# No sample of the factor: the capacity of a rank is not known.
+OPEN = (uneven("0x40")[1], series("imbalance_most_ratio", "0.9x40", **FS))
+
+
 def loads(*values: str, capacity: str = "100x90") -> tuple[dict[str, str], ...]:
     ranks = (RANK0, RANK1)
     return (
@@ -70,6 +74,7 @@ CASES = (
     Case("imbalance not yet lasting", IMBALANCE, uneven("0.5x40"), 4, None),
     Case("imbalance that ended", IMBALANCE, uneven("0.5x10 0.01x20"), 15, None),
     Case("benign imbalance, below the threshold", IMBALANCE, uneven("0.07x40"), 30, None),
+    Case("uneven, its urgency unknown", IMBALANCE, OPEN, 30, None),
     Case("a short spike", IMBALANCE, uneven("0.01x5 0.9x3 0.01x20"), 9, None),
     Case(
         "imbalance across a fail-over",

@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterator
 from dataclasses import replace
 
 import pytest
-from monitor_snapshots import HOSTILE, broken, plan, snapshot, uneven
+from monitor_snapshots import HOSTILE, broken, plan, snapshot, uneven, unsettled
 from playwright.sync_api import Browser, Page, sync_playwright
 
 from mds_partitioner.monitor.app import active_app, standby_app
@@ -110,6 +110,13 @@ def test_it_shows_ranks_factor_subvolumes_and_plan(show: Callable[..., Page]) ->
     assert section.locator("svg.bar").count() == 4
     assert section.locator(".chart polyline").count() == 1
     assert "file system 'silent' does not answer" in page.locator("section").nth(1).inner_text()
+
+
+def test_what_is_not_known_is_called_unknown(show: Callable[..., Page]) -> None:
+    text = show(unsettled()).locator("section").first.inner_text()
+    for part in ("uneven, urgency unknown", "≤ 0.860", "no rank was seen saturated", "recommended: unknown"):
+        assert part in text
+    assert "no need to act" not in text
 
 
 @pytest.mark.parametrize("scheme", ["light", "dark"])

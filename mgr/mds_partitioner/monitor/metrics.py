@@ -68,6 +68,11 @@ VERDICTS: tuple[tuple[str, str, Callable[[Verdict], float | None]], ...] = (
         f"Most {REQUESTS} that one rank can serve, as configured or learned; none while it is not known",
         lambda v: v.capacity.value,
     ),
+    (
+        "rank_capacity_known",
+        "1 if the capacity of a rank is known; without it there is no imbalance factor, and no alert on it",
+        lambda v: float(v.capacity.value is not None),
+    ),
 )
 RANKS: tuple[tuple[str, str, Callable[[RankState], float | None]], ...] = (
     ("rank_load_requests_per_second", f"Client {REQUESTS} that the rank served", lambda r: r.load),

@@ -3,7 +3,7 @@
 
 from dataclasses import replace
 
-from monitor_snapshots import broken, plan, snapshot, uneven
+from monitor_snapshots import broken, plan, snapshot, uneven, unsettled
 
 from mds_partitioner.monitor.health import ENGINE_DOWN, IMBALANCE, Check, collect, engine_down, imbalanced
 from mds_partitioner.monitor.state import Snapshot
@@ -19,6 +19,7 @@ def test_imbalance_is_raised_only_when_it_lasts() -> None:
     assert [check.code for check in imbalanced(snapshot(), 12)] == [IMBALANCE]
     assert imbalanced(snapshot(), 13) == []
     assert imbalanced(snapshot(replace(uneven(), uneven_epochs=0)), 1) == []
+    assert imbalanced(unsettled(), 1) == []
 
 
 def test_imbalance_says_what_to_do_next() -> None:

@@ -6,7 +6,7 @@ from dataclasses import replace
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from monitor_snapshots import HOSTILE, broken, snapshot, subvolume, uneven
+from monitor_snapshots import HOSTILE, broken, snapshot, subvolume, uneven, unsettled
 from prometheus_client.parser import text_string_to_metric_families
 
 from mds_partitioner.monitor.metrics import PREFIX, active_metric, exposition, families, label
@@ -16,7 +16,7 @@ UNITS = ("ratio", "seconds", "requests_per_second", "inodes", "points", "ranks",
 # Counts of things and yes/no, which have no unit.
 UNITLESS = (
     *("active", "engine_up", "errors", "policy_fallback", "rank_saturated", "rank_role", "plan_state"),
-    *("plan_waiting", "analysis_subvolumes"),
+    *("plan_waiting", "analysis_subvolumes", "rank_capacity_known"),
 )
 LABELS = {
     "fs",
@@ -87,6 +87,17 @@ def test_what_is_not_known_is_not_told() -> None:
     assert f"{PREFIX}_imbalance_factor_ratio" not in blind
     assert value(broken(), "engine_up") == 0
     assert f"{PREFIX}_engine_up" not in {name for name, _ in scraped(Snapshot())}
+
+
+def test_an_unknown_capacity_is_not_0_and_nor_is_what_follows_from_it() -> None:
+    told = {name.removeprefix(f"{PREFIX}_") for name, _ in scraped(unsettled())}
+    assert not told & {
+        *("imbalance_factor_ratio", "urgency_ratio", "rank_capacity_requests_per_second"),
+        "recommended_ranks",
+    }
+    assert value(unsettled(), "rank_capacity_known", fs="cephfs") == 0
+    assert value(unsettled(), "imbalance_most_ratio", fs="cephfs") == 0.86
+    assert value(snapshot(), "rank_capacity_known", fs="cephfs") == 1
 
 
 def test_hostile_names_stay_label_values_and_stay_apart() -> None:
