@@ -1,9 +1,11 @@
 # SPDX-License-Identifier: LGPL-2.1-or-later
 """The ``partition`` commands."""
 
+from dataclasses import replace
 from typing import Optional
 
 from ..act.run import Run
+from ..model import FsState
 from ..observe.subtrees import subtree_map
 from ..plan.plan import Plan
 from ..plan.ranks import parse_ranks
@@ -66,7 +68,9 @@ class PartitionCommands(Services):
             chosen = self.partitioner.plan(
                 found, name=None, heavy=heavy, ranks=None, to_auth=to_auth, force=force, save=not dry_run
             )
-        return _planned(chosen, top) if dry_run else _ordered(self.partitioner.start(found, chosen.name))
+        if dry_run:
+            return _planned(replace(chosen, fs=found.name), top)
+        return _ordered(found, self.partitioner.start(found, chosen.name))
 
     @reads("partition status")
     def partition_status(
@@ -74,7 +78,7 @@ class PartitionCommands(Services):
     ) -> Answer:
         """Show a plan's execution, one row a subvolume"""
         found = self.host.fs(fs)
-        run = self.partitioner.newest(found, plan)
+        run = _called(found, self.partitioner.newest(found, plan))
         where = subtree_map(self.host, found, [row.path for row in run.plan.rows], PATIENCE)
         return Answer(run_value(run, where), run_text(run, where, top))
 
@@ -89,24 +93,28 @@ class PartitionCommands(Services):
         self, fs: Optional[str] = None, duration: Optional[int] = None, format: str = "table"
     ) -> Answer:
         """Begin no further step, for a number of seconds or until resumed"""
-        return _ordered(self.partitioner.pause(self.host.fs(fs), duration))
+        found = self.host.fs(fs)
+        return _ordered(found, self.partitioner.pause(found, duration))
 
     @writes("partition resume", urgent=True)
     def partition_resume(self, fs: Optional[str] = None, format: str = "table") -> Answer:
         """Go on with a paused plan"""
-        return _ordered(self.partitioner.resume(self.host.fs(fs)))
+        found = self.host.fs(fs)
+        return _ordered(found, self.partitioner.resume(found))
 
     @writes("partition stop", urgent=True)
     def partition_stop(self, fs: Optional[str] = None, format: str = "table") -> Answer:
         """End the execution of a plan where it is"""
-        return _ordered(self.partitioner.stop(self.host.fs(fs)))
+        found = self.host.fs(fs)
+        return _ordered(found, self.partitioner.stop(found))
 
     @writes("partition rollback", urgent=True)
     def partition_rollback(
         self, fs: Optional[str] = None, plan: Optional[str] = None, format: str = "table"
     ) -> Answer:
         """Put back every pin, mask and balancer setting that a plan replaced"""
-        return _ordered(self.partitioner.rollback(self.host.fs(fs), plan))
+        found = self.host.fs(fs)
+        return _ordered(found, self.partitioner.rollback(found, plan))
 
     @writes("partition rm")
     def partition_rm(self, plan: str, fs: Optional[str] = None, format: str = "table") -> Answer:
@@ -119,7 +127,13 @@ def _planned(plan: Plan, top: int) -> Answer:
     return Answer(plan_value(plan), plan_text(plan, top))
 
 
-def _ordered(run: Run) -> Answer:
+def _called(fs: FsState, run: Run) -> Run:
+    """The run by its file system's name of today, which commands must name."""
+    return replace(run, plan=replace(run.plan, fs=fs.name))
+
+
+def _ordered(fs: FsState, run: Run) -> Answer:
     """After an order. No MDS is asked for the ranks of this moment: an order never waits for one."""
-    see = f"see 'ceph mds_partitioner partition status {run.plan.fs} {run.plan.name}'"
+    run = _called(fs, run)
+    see = f"see 'ceph mds_partitioner partition status {fs.name} {run.plan.name}'"
     return Answer(run_value(run, None), f"{run_line(run)}; {see}")

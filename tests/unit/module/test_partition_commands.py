@@ -1,0 +1,95 @@
+# SPDX-License-Identifier: LGPL-2.1-or-later
+"""What the ``partition`` commands ask, and of whom."""
+
+import json
+import threading
+from collections.abc import Iterator
+from dataclasses import replace
+from typing import Any
+
+import pytest
+from world import World, plan
+
+from mds_partitioner.act.run import APPLIED, Head, Record, Run
+from mds_partitioner.commands.partition import PartitionCommands
+from mds_partitioner.desk import PATIENCE as DESK_PATIENCE
+from mds_partitioner.desk import Desk
+from mds_partitioner.errors import Unavailable
+from mds_partitioner.model import FsState
+
+ORDERS = ("start", "pause", "resume", "stop", "rollback")
+
+
+class Silent:
+    """A file system that was renamed since it was planned for, and whose MDSs never answer."""
+
+    def __init__(self) -> None:
+        self.asked: list[float] = []
+
+    def fs(self, name: str | None) -> FsState:
+        """Host.fs."""
+        return replace(World().state, name="renamed")
+
+    def tell_each(self, names: list[str], prefix: str, *, within: float) -> dict[str, Any]:
+        """Host.tell_each."""
+        self.asked.append(within)
+        return dict.fromkeys(names, Unavailable("no answer"))
+
+
+class Orders:
+    """A partitioner that carries every order out at once."""
+
+    def __init__(self) -> None:
+        made = plan(World(), {100: 1}, mask="0x3")
+        self.run = Run("id", made, Head(state="running"), {0: Record(APPLIED, "-1", 1.0)})
+
+    def __getattr__(self, name: str) -> Any:
+        return lambda *_: self.run
+
+
+class Module(PartitionCommands):
+    """Nothing but the commands."""
+
+    def __init__(self) -> None:
+        self.desk = Desk()
+        self.silent = Silent()
+        self.host, self.partitioner = self.silent, Orders()  # type: ignore[assignment]
+        self.woken = threading.Event()
+
+    def wake(self) -> None:
+        """After each command."""
+        self.woken.set()
+
+
+@pytest.fixture
+def module() -> Iterator[Module]:
+    made = Module()
+    yield made
+    made.desk.shutdown()
+
+
+@pytest.mark.parametrize("order", ORDERS)
+def test_an_order_asks_no_mds(module: Module, order: str) -> None:
+    answer = getattr(module, f"partition_{order}")()
+    assert answer.retval == 0, answer
+    assert module.silent.asked == []
+    assert answer.stdout.startswith("plan 'p' on 'renamed': running, 33%; see 'ceph mds_partitioner")
+    value = json.loads(getattr(module, f"partition_{order}")(format="json").stdout)
+    assert (value["fs"], value["subvolumes"][0]["current_ranks"]) == ("renamed", None)
+    assert module.woken.is_set()
+
+
+def test_a_status_gives_mds_less_time_than_it_has_itself(module: Module) -> None:
+    answer = module.partition_status()
+    assert "rank 0,1,2,3 did not answer" in answer.stdout
+    assert max(module.silent.asked) < DESK_PATIENCE
+
+
+def test_commands_name_the_file_system_as_it_is_called_now(module: Module) -> None:
+    value = json.loads(module.partition_status(format="json").stdout)
+    assert [step["command"] for step in value["steps"]][1:] == [
+        "ceph fs set renamed bal_rank_mask 0x3",
+        "ceph fs set renamed balance_automate true",
+    ]
+    shown = module.partition_start(plan="p", dry_run=True).stdout
+    assert "ceph fs set renamed bal_rank_mask 0x3" in shown and "cephfs" not in shown
