@@ -7,7 +7,7 @@ LAB_PACKAGES := mmdebstrap bubblewrap uidmap
 TEST_TOOLS := luacheck lua5.3 promtool prometheus-alertmanager chromium
 TEST_PACKAGES := lua-check lua5.3 prometheus prometheus-alertmanager chromium fonts-dejavu-core
 
-.PHONY: demo test lint unit monitoring hook integration mds mds-optimized bench-hook hook-mask hook-stress hook-cost bench bench-quick bench-planner bench-observe bench-policy bench-churn bench-push bench-cost deps test-deps clean
+.PHONY: demo test replay lint unit monitoring hook integration mds mds-optimized bench-hook hook-mask hook-stress hook-cost bench bench-quick bench-planner bench-observe bench-policy bench-churn bench-push bench-cost deps test-deps clean
 
 # Installs Debian packages $(2) unless every tool of $(1) is there.
 define need
@@ -36,6 +36,10 @@ mds: deps
 # Optimized as Debian's own program is, to be compared with it.
 mds-optimized: deps
 	$(RUN) -m mds.build --flags=-O2
+
+# HISTORIES from SEED on, on every core.
+replay: deps
+	PYTHONPATH=mgr:tests:tests/fakes $(RUN) -m replay --histories $(or $(HISTORIES),100000) --seed $(or $(SEED),0)
 
 bench-hook: mds-optimized
 	$(RUN) -m lab bench --hook --ranks 4 --mds-cpu 15 --workloads scan --balancers builtin lunule-heat lunule-mindex --seconds 170 --out docs/results/hook

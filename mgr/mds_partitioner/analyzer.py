@@ -129,11 +129,14 @@ class Analyzer:
         return analysis.judgement
 
     def _start(self, fs: FsState, duration: int, directories: Sequence[str], note: str = "") -> Analysis:
-        observer = Observer(self._host, fs.name, directories)
+        observer = Observer(self._host, directories)
 
         def observe(settings: Settings, now: float) -> tuple[Observation, History]:
-            history = self._ranks.history(self._host.fs(fs.name), now)
-            return observer.observe(settings, history.latest), history
+            present = self._host.fs_by_id(fs.fscid)
+            if present is None:
+                raise NotFound(f"file system '{fs.name}' was removed")
+            history = self._ranks.history(present, now)
+            return observer.observe(present, settings, history.latest), history
 
         def judge_window(window: WindowSummary, settings: Settings) -> Judgement:
             limit = int(self._host.config("mds_cache_memory_limit"))

@@ -2,7 +2,6 @@
 """Balancing by a Mantle policy: what the ``balance`` commands do, and the loop that keeps its hints fresh."""
 
 import logging
-import threading
 import time
 from collections import deque
 from collections.abc import Callable
@@ -11,19 +10,17 @@ from dataclasses import replace
 from . import policies
 from .act import switch as switching
 from .act.switch import ON, TURNING_OFF, TURNING_ON, Switch
-from .engine_client import EngineClient
-from .errors import BadInput, Busy, NotFound, NotPermitted, PartitionerError, Unavailable
+from .act.switchboard import Switchboard
+from .errors import Busy, NotPermitted, PartitionerError
 from .host import Host
 from .judge.verdict import Verdict
 from .model import FsState
 from .observe.beats import Beat, fallbacks, last_beat
 from .observe.ranks import silence
 from .options import Settings
-from .plan.hints import PREFIX, Hints, differ, growth, make_hints, policy_object
+from .plan.hints import PREFIX, Hints, growth, make_hints, policy_object, push_due
+from .policy_trial import refuse_unless_usable, what_ranks_decide
 from .ranks import Ranks
-from .sandbox.decide import Metrics, decide
-from .sandbox.errors import PolicyError, SandboxError
-from .sandbox.vet import vet
 from .verify.decisions import REMEMBERED, Decision, Watch
 from .verify.guards import SILENT_AFTER, why_wait
 
@@ -37,77 +34,87 @@ class Balancer:
     def __init__(
         self,
         host: Host,
-        engine: EngineClient,
         ranks: Ranks,
         settings: Callable[[], Settings],
         busy: Callable[[FsState], str | None],
         log: logging.Logger,
     ) -> None:
         """``busy`` names the plan that is being executed on a file system, or None."""
-        self._host, self._engine, self._ranks = host, engine, ranks
-        self._settings, self._busy, self._log = settings, busy, log
-        self._switches: dict[int, Switch] | None = None
+        self._host, self._ranks, self._settings, self._busy, self._log = host, ranks, settings, busy, log
+        self._board = Switchboard(host)
         self._watches: dict[int, Watch] = {}
-        self._lock = threading.Lock()  # commands and the loop both switch
 
     def begin(self) -> None:
         """Read the journal; what another manager left half done is done by the next tick."""
-        self._switches = switching.load(self._host.store)
+        self._board.begin()
 
     def on(self, fs: FsState, policy: str, given: str | None, force: bool) -> Switch:
         """Let a policy balance the file system.
 
         :param given: an operator's own policy, the content of ``-i FILE``
-        :raises BadInput: no such policy, or it does not pass the sandbox
+        :raises BadInput: no such policy, or an MDS could not use it
         :raises NotPermitted: an operator set another balancer, and ``force`` is not given
-        :raises Busy: a plan is being executed
+        :raises Busy: a plan is being executed, or another ``on`` or ``off`` came meanwhile
         """
         kind, text = policies.choose(policy, given)
+        turn = self._board.turn(fs.fscid)
+        before = self._board.get(fs.fscid)
+        self._refuse(fs, before, force)
+        if before is not None and _same(before, kind, text) and switching.in_force(fs, before):
+            return before
+        settings, now = self._settings(), time.time()
+        hints = make_hints(fs, settings, self._capacity(fs), self._resting(fs))
+        name, content = policy_object(kind, hints, text or policies.source_of(kind))
+        refuse_unless_usable(content, last_beat(self._host, fs))
+        fresh = Switch(
+            fs=fs.name,
+            fscid=fs.fscid,
+            state=TURNING_ON,
+            policy=kind,
+            source=text,
+            old_balancer=before.old_balancer if before else fs.balancer,
+            old_automate=before.old_automate if before else fs.balance_automate,
+            started=now,
+            hints=hints,
+            objects=before.objects if before else (),
+        )
+        self._refuse(fs, before, force)  # trying a policy takes time
+        self._watches[fs.fscid] = Watch()
+        return self._switch_on(switching.intended(fresh, name, now), content, turn, undo=before is None)
+
+    def _refuse(self, fs: FsState, before: Switch | None, force: bool) -> None:
         running = self._busy(fs)
         if running is not None:
             raise Busy(f"plan '{running}' of '{fs.name}' is being executed: wait for it or stop it first")
-        with self._lock:
-            before = self._known().get(fs.fscid)
-            if before is None and fs.balancer and not fs.balancer.startswith(PREFIX) and not force:
-                raise NotPermitted(
-                    f"'{fs.name}' has the balancer '{fs.balancer}', which an operator set: "
-                    "use --force to replace it ('balance off' puts it back)"
-                )
-            if before is not None and _same(before, kind, text) and switching.in_force(fs, before):
-                return before
-            hints = make_hints(fs, self._settings(), self._capacity(fs), self._resting(fs))
-            name, content = policy_object(kind, hints, text or policies.source_of(kind))
-            self._vet(fs, content)
-            fresh = Switch(
-                fs=fs.name,
-                fscid=fs.fscid,
-                state=TURNING_ON,
-                policy=kind,
-                source=text,
-                old_balancer=before.old_balancer if before else fs.balancer,
-                old_automate=before.old_automate if before else fs.balance_automate,
-                started=time.time(),
-                hints=hints,
-                objects=before.objects if before else (),
+        if before is None and fs.balancer and not fs.balancer.startswith(PREFIX) and not force:
+            raise NotPermitted(
+                f"'{fs.name}' has the balancer '{fs.balancer}', which an operator set: "
+                "use --force to replace it ('balance off' puts it back)"
             )
-            self._watches[fs.fscid] = Watch()
-            return self._apply(fresh, name, content)
+
+    def _switch_on(self, switch: Switch, content: str, turn: int, undo: bool) -> Switch:
+        try:
+            self._board.put_in_force(switch, content, turn)
+        except Busy:
+            raise
+        except PartitionerError:
+            if undo:
+                self._board.undo(switch)
+            raise
+        return self._board.get(switch.fscid) or switch
 
     def off(self, fs: FsState) -> list[str]:
-        """Put back what ``on`` replaced; in sentences, what could not be. Off already: nothing to do."""
-        with self._lock:
-            switch = self._known().get(fs.fscid)
-            if switch is None:
-                return []
-            self._known()[fs.fscid] = replace(switch, state=TURNING_OFF)
-            kept = switching.restore(self._host, self._host.store, switch)
-            del self._known()[fs.fscid]
-            self._watches.pop(fs.fscid, None)
-            return kept
+        """Put back what ``on`` replaced; in sentences, what could not be. Off already: nothing to do.
+
+        Waits neither for the loop nor for an ``on`` that is going on: that one is refused.
+        """
+        switch = self._board.interrupt(fs.fscid)
+        self._watches.pop(fs.fscid, None)
+        return [] if switch is None else self._board.take_out(switch)
 
     def get(self, fs: FsState) -> Switch | None:
         """The switch of a file system; None: no policy of ours balances it."""
-        return self._known().get(fs.fscid)
+        return self._board.get(fs.fscid)
 
     def watch(self, fs: FsState) -> Watch:
         """What was seen since this manager began to watch."""
@@ -115,84 +122,81 @@ class Balancer:
 
     def active(self) -> bool:
         """Is there a file system to watch?"""
-        return bool(self._switches)
+        return bool(self._board.all())
 
     def fallen_back(self) -> dict[str, list[str]]:
         """MDSs that use the built-in balancer in place of our policy, by file system."""
         return {
             switch.fs: watch.fallbacks
-            for fscid, switch in (self._switches or {}).items()
-            if (watch := self._watches.get(fscid)) is not None and watch.fallbacks
+            for switch in self._board.all()
+            if (watch := self._watches.get(switch.fscid)) is not None and watch.fallbacks
         }
 
     def tick(self) -> None:
-        """Once an epoch and file system: watch the beats, and push hints that have changed."""
-        settings = self._settings()
-        for switch in list((self._switches or {}).values()):
-            watch = self._watches.setdefault(switch.fscid, Watch())
-            if time.monotonic() < watch.due:
-                continue
-            watch.due = time.monotonic() + settings.epoch
+        """Finish what was begun; once an epoch, watch the beats and push the hints that changed."""
+        for known in self._board.all():
+            watch = self._watches.setdefault(known.fscid, Watch())
             try:
-                self._step(switch, watch, settings)
-                watch.problem = ""
-            except NotFound:
-                self._forget(switch)
+                self._step(known.fscid, watch)
+            except Busy as e:
+                self._log.info("balancing of %s: %s", known.fs, e)
             except PartitionerError as e:
-                self._log.warning("balancing of %s: %s", switch.fs, e)
+                self._log.warning("balancing of %s: %s", known.fs, e)
                 watch.problem = str(e)
 
-    def _step(self, switch: Switch, watch: Watch, settings: Settings) -> None:
-        fs = self._host.fs(switch.fs)
-        if fs.fscid != switch.fscid:
-            raise NotFound(f"'{fs.name}' is another file system now")
-        with self._lock:
-            if self._known().get(fs.fscid) is not switch:
-                return
-            if switch.state == TURNING_OFF:
-                switching.restore(self._host, self._host.store, switch)
-                del self._known()[fs.fscid]
-                return
-            if switch.state == TURNING_ON:
-                switch = self._push(switch, switch.hints)
-        self._observe(fs, switch, watch, settings)
-        if switching.in_force(fs, switch) and self._unwell(fs) is None:
-            self._refresh(fs, switch, watch, settings)
+    def _step(self, fscid: int, watch: Watch) -> None:
+        turn = self._board.turn(fscid)
+        switch = self._board.get(fscid)
+        if switch is None or not self._board.idle(fscid):
+            return
+        fs = self._host.fs_by_id(fscid)
+        if fs is None:
+            self._forget_if_gone(switch)
+        elif switch.state == TURNING_OFF:
+            self._board.take_out(switch)
+        elif fs.name != switch.fs:
+            self._log.info("'%s' is named '%s' now: its balancing goes on", switch.fs, fs.name)
+            self._board.rename(switch, fs.name, turn)
+        elif switch.state == TURNING_ON:
+            self._board.put_in_force(switch, self._content(switch), turn)
+        elif time.monotonic() >= watch.due:
+            settings = self._settings()
+            watch.due = time.monotonic() + settings.epoch
+            self._observe(fs, switch, watch, settings)
+            if switching.in_force(fs, switch) and why_wait(fs, self._host.health(), {}) is None:
+                self._refresh(fs, switch, watch, settings, turn)
+            watch.problem = ""
+
+    def _forget_if_gone(self, switch: Switch) -> None:
+        if self._host.fs_of_mon(switch.fscid) is None:
+            self._log.warning("'%s' was removed: its balancing ends", switch.fs)
+            self._board.forget(switch.fscid)
+            self._watches.pop(switch.fscid, None)
 
     def _observe(self, fs: FsState, switch: Switch, watch: Watch, settings: Settings) -> None:
-        now = time.monotonic()
-        watch.verdict = self._ranks.judge(fs, now)
-        watch.history = self._ranks.history(fs, now)
+        now = time.time()
+        watch.verdict = self._ranks.judge(fs, time.monotonic())
+        watch.history = self._ranks.history(fs, time.monotonic())
+        watch.judged_at = now
         for s in watch.history.latest:
             watch.moved.setdefault(s.rank, (s.exported_total, s.imported_total))
-        recent = time.time() - FALLBACK_EPOCHS * settings.epoch
+        recent = now - FALLBACK_EPOCHS * settings.epoch
         watch.fallbacks = fallbacks(self._host, frozenset(switch.objects), max(recent, switch.started))
         beat = last_beat(self._host, fs)
         if beat is not None and _rates(beat) != _rates(watch.beat):
             watch.beat = beat
-            self._remember(switch, watch, beat)
+            for rank, answer in enumerate(what_ranks_decide(self._content(switch), beat)):
+                line = "; ".join(text for _, text in answer.log)
+                decision = Decision(rank, now, answer.targets, line)
+                watch.decisions.setdefault(rank, deque(maxlen=REMEMBERED)).append(decision)
 
-    def _remember(self, switch: Switch, watch: Watch, beat: Beat) -> None:
-        _, content = policy_object(switch.policy, switch.hints, self._source(switch))
-        try:
-            answers = decide(content, [beat.metrics])[0]
-        except (PolicyError, SandboxError) as e:
-            raise Unavailable(f"what the ranks decided is not known: {e}") from e
-        for rank, answer in enumerate(answers):
-            line = "; ".join(text for _, text in answer.log)
-            decision = Decision(rank, time.time(), answer.targets, line)
-            watch.decisions.setdefault(rank, deque(maxlen=REMEMBERED)).append(decision)
-
-    def _refresh(self, fs: FsState, switch: Switch, watch: Watch, settings: Settings) -> None:
+    def _refresh(self, fs: FsState, switch: Switch, watch: Watch, settings: Settings, turn: int) -> None:
         assert watch.verdict is not None
-        wanted = self._wanted(fs, watch, watch.verdict, settings)
-        if not differ(switch.hints, wanted, settings.hint_dead_band):
-            return
-        if time.time() - switch.pushed < settings.hint_interval:
-            return
-        with self._lock:
-            if self._known().get(fs.fscid) is switch:
-                self._push(switch, wanted)
+        wanted, now = self._wanted(fs, watch, watch.verdict, settings), time.time()
+        if push_due(switch.hints, wanted, settings, now - switch.pushed):
+            fresh = replace(switch, hints=wanted)
+            name, content = policy_object(switch.policy, wanted, _source(switch))
+            self._board.put_in_force(switching.intended(fresh, name, now), content, turn)
 
     def _wanted(self, fs: FsState, watch: Watch, verdict: Verdict, settings: Settings) -> Hints:
         hints = make_hints(fs, settings, verdict.capacity.value, self._resting(fs))
@@ -201,53 +205,24 @@ class Balancer:
         expected = growth(verdict.loads, verdict.forecast, settings.hint_dead_band)
         return replace(hints, growth=expected, expires=int(time.time()) + 2 * settings.hint_interval)
 
-    def _push(self, switch: Switch, hints: Hints) -> Switch:
-        name, content = policy_object(switch.policy, hints, self._source(switch))
-        return self._apply(replace(switch, hints=hints), name, content)
-
-    def _apply(self, switch: Switch, name: str, content: str) -> Switch:
-        intended = switching.intend(self._host.store, switch, name, time.time())
-        self._known()[switch.fscid] = intended
-        done = switching.put_in_force(self._host, self._host.store, intended, content)
-        self._known()[switch.fscid] = done
-        return done
-
-    def _vet(self, fs: FsState, content: str) -> None:
-        """Try a policy before an MDS has to. :raises BadInput: an MDS could not use it."""
-        cases: list[Metrics] = [*policies.recorded_cases()]
-        beat = last_beat(self._host, fs)
-        if beat is not None:
-            cases.append(beat.metrics)
-        try:
-            vet(content, cases)
-        except PolicyError as e:
-            raise BadInput(f"the policy was not put in force: {e}") from e
-        except SandboxError as e:
-            raise Unavailable(f"the policy was not put in force: {e}") from e
-
     def _capacity(self, fs: FsState) -> float | None:
-        return self._ranks.judge(fs, time.monotonic()).capacity.value
+        """req/s; None: not known. An engine that does not answer is no reason to balance nothing."""
+        try:
+            return self._ranks.judge(fs, time.monotonic()).capacity.value
+        except PartitionerError as e:
+            self._log.warning("balancing of %s begins without a capacity: %s", fs.name, e)
+            return None
 
     def _resting(self, fs: FsState) -> list[int]:
         quiet = silence(self._host, fs, time.time())
         return sorted(rank for rank, seconds in quiet.items() if seconds > SILENT_AFTER)
 
-    def _unwell(self, fs: FsState) -> str | None:
-        return why_wait(fs, self._host.health(), {})
+    def _content(self, switch: Switch) -> str:
+        return policy_object(switch.policy, switch.hints, _source(switch))[1]
 
-    def _source(self, switch: Switch) -> str:
-        return switch.source or policies.source_of(switch.policy)
 
-    def _forget(self, switch: Switch) -> None:
-        self._log.warning("'%s' was removed: its balancing ends", switch.fs)
-        self._host.store.delete(f"balance/{switch.fscid}")
-        self._known().pop(switch.fscid, None)
-        self._watches.pop(switch.fscid, None)
-
-    def _known(self) -> dict[int, Switch]:
-        if self._switches is None:
-            raise Unavailable("the module is starting: its journal was not read yet")
-        return self._switches
+def _source(switch: Switch) -> str:
+    return switch.source or policies.source_of(switch.policy)
 
 
 def _same(switch: Switch, kind: str, source: str) -> bool:

@@ -94,6 +94,11 @@ class Host:
         """A number that grows with each manager that becomes active: the MgrMap's epoch."""
         return int(self._module.get("mgr_map")["epoch"])
 
+    def fs_of_mon(self, fscid: int) -> FsState | None:
+        """As ``fs_by_id``, but asks the mon: this manager's FSMap may be older than its own last command."""
+        entries = json.loads(self.mon("fs dump", format="json"))["filesystems"]
+        return next((fs_state(entry) for entry in entries if int(entry["id"]) == fscid), None)
+
     def health(self) -> dict[str, HealthCheck]:
         """The raised health checks, by code."""
         raw = self._module.get("health")

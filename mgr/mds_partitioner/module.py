@@ -61,9 +61,7 @@ class Module(OverviewCommands, AnalyzeCommands, PartitionCommands, BalanceComman
         self.partitioner = Partitioner(
             self.host, self.engine, self.analyzer, self.settings, self._progress, self.log
         )
-        self.balancer = Balancer(
-            self.host, self.engine, self.ranks, self.settings, self.partitioner.executing, self.log
-        )
+        self.balancer = Balancer(self.host, self.ranks, self.settings, self.partitioner.executing, self.log)
         self.monitor = Monitor(
             *(self.host, self.ranks, self.analyzer, self.partitioner),
             lambda: (self.settings(), MonitorSettings.read(self)),

@@ -127,4 +127,4 @@ class Mounts:
         except (
             Exception
         ) as e:  # libcephfs' own, or an assertion of its pool; nobody needs that mount any more
-            self._log.warning("unmounting: %s", e)
+            self._log.info("unmounting: %r", e)

@@ -36,22 +36,23 @@ def source_of(policy: str) -> str:
 def choose(policy: str, given: str | None) -> tuple[str, str]:
     """Kind and text of the policy that was asked for; the text is empty for a shipped one.
 
-    :param given: the content of ``-i FILE``
-    :raises BadInput: no such policy, or one that is too large
+    :param given: the content of ``-i FILE``; ``ceph`` sends an empty file as it sends none, and only the
+        policy ``custom`` says that one was meant
+    :raises BadInput: no such policy, an empty one, or one that is too large
     """
-    if given is not None:
-        text = given
+    if given is not None or policy == CUSTOM:
+        text, name = given or "", "given with '-i FILE'"
     elif policy in SHIPPED:
         return policy, ""
     elif policy.startswith("/") and policy.endswith(".lua"):
-        text = _read(policy)
+        text, name = _read(policy), f"'{policy}'"
     else:
         raise BadInput(
-            f"'{policy}' is not a policy: use {' or '.join(SHIPPED)}, '-i FILE' for your own, "
-            "or the absolute path of a .lua file on the active manager's host"
+            f"'{policy}' is not a policy: use {' or '.join(SHIPPED)}, '{CUSTOM}' with '-i FILE' for your "
+            "own, or the absolute path of a .lua file on the active manager's host"
         )
     if not text.strip():
-        raise BadInput(f"the policy '{policy}' is empty")
+        raise BadInput(f"the policy {name} is empty: give Lua that returns an amount for each rank")
     if len(text.encode()) > LARGEST:
         raise BadInput(f"the policy has {len(text.encode())} bytes: at most {LARGEST} are allowed")
     return CUSTOM, text

@@ -21,8 +21,10 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
+from mds_partitioner.errors import CephError
 from mds_partitioner.model import FsState, MdsInfo
 from mds_partitioner.observe.observer import Observer
+from mds_partitioner.observe.ranks import observe_ranks
 from mds_partitioner.options import Settings
 
 RANKS, SUBVOLUMES, RANKS_A_CLIENT = 36, 3_000, 3
@@ -135,6 +137,8 @@ class Daemons:
     def tell_each(self, names: list[str], prefix: str, **arguments: Any) -> dict[str, Any]:
         def tell(name: str) -> Any:
             time.sleep(LATENCY_S)
+            if prefix not in self._answers[int(name[1:])]:
+                return CephError(f"{prefix}: not known to a stock MDS")
             return json.loads(self._answers[int(name[1:])][prefix])
 
         futures = {name: self._pool.submit(tell, name) for name in names}
@@ -165,16 +169,18 @@ def stalls() -> Iterator[list[float]]:
 def measure() -> dict[str, Any]:
     """Epochs one after the other, as in an analysis."""
     daemons = Daemons()
-    observer = Observer(daemons, "cephfs", ())  # type: ignore[arg-type]
+    observer = Observer(daemons, ())  # type: ignore[arg-type]
+    fs = daemons.fs(None)
     took, cpu, late = [], [], []
     for _ in range(EPOCHS):
         with stalls() as waits:
             began, process = time.monotonic(), time.process_time()
-            snapshot = observer.observe(SETTINGS)
+            ranks = observe_ranks(daemons, fs, SETTINGS.epoch)  # type: ignore[arg-type]
+            seen = observer.observe(fs, SETTINGS, ranks)
             took.append(time.monotonic() - began)
             cpu.append(time.process_time() - process)
         late.append(max(waits))
-        assert len(snapshot.directories) == SUBVOLUMES and len(snapshot.ranks) == RANKS
+        assert len(seen.directories) == SUBVOLUMES and len(ranks) == RANKS
     with stalls() as waits:
         time.sleep(statistics.median(took))
     return {

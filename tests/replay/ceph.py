@@ -13,7 +13,7 @@ from .script import AFTER, BEFORE, FAIL, LATE, LOST, TAKEOVER, Script
 from .world import Directory, FileSystem, Target, World
 
 T = TypeVar("T")
-LATE_BY = 12  # I/Os until a change lands that was given up
+LATE_BY = (3, 12, 60, 1 << 40)  # I/Os until a change lands that was given up; the last: when all is calm
 
 
 class Crash(BaseException):
@@ -56,7 +56,7 @@ class Ceph:
         if fault == FAIL:
             raise error(f"{label}: refused")
         if fault == LATE and target is not None and target[0] in ("pin", "mask"):
-            self._flying.append((at + LATE_BY, target, lambda: self._checked(target, apply)))
+            self._flying.append((at + LATE_BY[at % 4], target, lambda: self._checked(target, apply)))
             raise InDoubt(f"{label}: no answer")
         answer = self._checked(target, apply)
         if fault == AFTER:

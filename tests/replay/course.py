@@ -5,7 +5,7 @@ import logging
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 
-from mds_partitioner.act.run import ACTIVE, DONE, PAUSED, READY, ROLLED_BACK, STOPPED, in_force
+from mds_partitioner.act.run import ACTIVE, DONE, PAUSED, READY, ROLLED_BACK, STOPPED, Run, in_force
 from mds_partitioner.errors import JournalError, PartitionerError
 from mds_partitioner.options import MODULE_OPTIONS, Settings
 from mds_partitioner.partitioner import Partitioner
@@ -14,15 +14,17 @@ from mds_partitioner.plan.ranks import DEFAULT_MASKS
 from .ceph import Ceph, Crash
 from .operator import Operator
 from .scenarios import SCENARIOS, Analyzer, Engine, Scenario, build
-from .script import History, Script
+from .script import EXECUTION, REMOVAL, ROLLBACK, History, Script
 from .world import World
 
 LOG = logging.getLogger("replay")
 LOG.addHandler(logging.NullHandler())
 LOG.propagate = False
+LOG.setLevel(logging.CRITICAL)
 DEFAULTS = Settings(**{option["name"]: option["default"] for option in MODULE_OPTIONS})
 STORMY, CALM = 80, 500  # ticks with and without faults
 HEAL_EVERY = 15  # ticks
+UNDEAD = 3  # ticks that a replaced manager lives on
 
 
 @dataclass(frozen=True)
@@ -46,25 +48,45 @@ class Course:
         self.settings = replace(DEFAULTS, max_moves=history.max_moves, rest_period=0, arrival_timeout=30)
         self._lag = history.lag
         self._commanding = False
+        self._undead: list[Partitioner] = []
         self._manager()
 
     def play(self) -> Outcome:
         """From plan to removal."""
+        self.script.begin(EXECUTION)
         for fscid in list(self.world.filesystems):
             self._plan(fscid)
+        self._storm()
+        self._settle()
+        self._check_done()
+        self._check_memory()
+        self.script.begin(ROLLBACK)
+        self._roll_back(STORMY)
+        self._calm()
+        self._roll_back(CALM)
+        self._check_restored()
+        self._check_memory()
+        self.script.begin(REMOVAL)
+        self._forget()
+        self._calm()
+        self._forget()
+        self._check_forgotten()
+        violations = tuple(dict.fromkeys(self.world.violations))
+        return Outcome(self.script.history, violations, self.script.ios, tuple(self.script.pairs.items()))
+
+    def _storm(self) -> None:
         for tick in range(STORMY):
             self._tick()
             if tick % HEAL_EVERY == HEAL_EVERY - 1:
                 self.operator.heal()
             if not self.partitioner.active():
-                break
-        self._settle()
-        self._check_done()
-        self._roll_back()
-        self._check_restored()
-        self._forget()
-        violations = tuple(dict.fromkeys(self.world.violations))
-        return Outcome(self.script.history, violations, self.script.count, tuple(self.script.pairs.items()))
+                return
+
+    def _calm(self) -> None:
+        self.script.calm()
+        self.operator.heal()
+        self.ceph.land_all()
+        self.world.stopped.clear()
 
     # managers
 
@@ -114,10 +136,12 @@ class Course:
             pending, self.script.pending = self.script.pending, None
             if pending is not None:
                 pending()
-                old.tick()  # it does not know yet that it was replaced
+                self._undead = [old] * UNDEAD  # it does not know yet that it was replaced
 
     def _tick(self) -> None:
         self._replaced(self.partitioner.tick)
+        if self._undead:
+            self._undead.pop().tick()
         self.world.pass_time(self._lag)
 
     # commands
@@ -193,10 +217,7 @@ class Course:
 
     def _settle(self) -> None:
         """Nothing goes wrong any more: every plan must end, or be one that the operator holds."""
-        self.script.calm()
-        self.operator.heal()
-        self.ceph.land_all()
-        self.world.stopped.clear()
+        self._calm()
         for _ in range(CALM):
             for run in self.partitioner.active():
                 fs = self.ceph.fs_by_id(run.plan.fscid)
@@ -215,18 +236,40 @@ class Course:
             if run.head.state == PAUSED and not run.head.why:
                 self.world.violations.append(f"plan {run.plan.name} does not say what it waits for")
 
-    def _roll_back(self) -> None:
-        for _ in range(CALM):
-            waiting = [run for run in self.partitioner.known() if in_force([run], run.plan.fscid)]
+    def _check_memory(self) -> None:
+        """What the next manager reads is what this one knew."""
+        before = {run.id: (run.head, dict(run.records)) for run in self.partitioner.known()}
+        self.world.incarnation += 1
+        self._manager()
+        after = {run.id: run for run in self.partitioner.known()}
+        for id_, (head, records) in before.items():
+            if (
+                id_ not in after
+                or after[id_].head != head
+                or not records.items() <= after[id_].records.items()
+            ):
+                self.world.violations.append(f"a fail-over has lost what was known: {head} {records}")
+
+    def _roll_back(self, ticks: int) -> None:
+        waiting = self._in_force()
+        for tick in range(ticks):
             if not waiting:
                 return
             for run in reversed(waiting):
                 fs = self.ceph.fs_by_id(run.plan.fscid)
-                if fs is not None and run.head.state not in ACTIVE:
+                if fs is not None and (run.head.state not in ACTIVE or run.memory.halted):
+                    self.world.stopped.discard(fs.fscid)
                     self._try(lambda fs=fs, run=run: self.partitioner.rollback(fs, run.plan.name))  # type: ignore[misc]
             self._tick()
-        for run in waiting:
-            self.world.violations.append(f"plan {run.plan.name} is not rolled back: {run.head} {run.records}")
+            if tick % HEAL_EVERY == HEAL_EVERY - 1:
+                self.operator.heal()
+            waiting = self._in_force()
+        if ticks == CALM:
+            for run in waiting:
+                self.world.violations.append(f"plan {run.plan.name} is not rolled back: {run.head}")
+
+    def _in_force(self) -> list[Run]:
+        return [run for run in self.partitioner.known() if in_force([run], run.plan.fscid)]
 
     def _check_restored(self) -> None:
         for _ in range(self._lag + 2):
@@ -244,6 +287,8 @@ class Course:
         for run in list(self.partitioner.known()):
             if run.head.state not in ACTIVE:
                 self._try(lambda name=run.plan.name: self.partitioner.remove(name))  # type: ignore[misc]
+
+    def _check_forgotten(self) -> None:
         self.world.incarnation += 1
         self._manager()
         left = sorted(self.world.store)

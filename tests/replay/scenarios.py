@@ -7,8 +7,11 @@ from dataclasses import dataclass
 from functools import cache
 from typing import Any
 
-from mds_partitioner.engine.plan_answer import plan as engine_plan
-from mds_partitioner.judge.judgement import Judged, Judgement
+from verdicts import verdict
+
+from mds_partitioner.engine.classes import classify
+from mds_partitioner.engine.plan_answer import plan
+from mds_partitioner.judge.judgement import Caveats, DirectoryJudgement, Judgement
 from mds_partitioner.judge.window import Observed
 from mds_partitioner.model import Directory as Named
 from mds_partitioner.model import FsState
@@ -63,7 +66,7 @@ def judgement(fs: FileSystem) -> Judgement:
     """What an analysis would have found: the heavy directory has nine tenths of the load."""
     subvolumes = [(i, d) for i, d in sorted(fs.directories.items()) if d.path.count("/") == 3]
     rows = [
-        Judged(
+        DirectoryJudgement(
             Observed(
                 directory=Named(d.path, d.path.rpartition("/")[2], ino),
                 wss=10.0 * d.rentries,
@@ -82,36 +85,29 @@ def judgement(fs: FileSystem) -> Judgement:
     ]
     return Judgement(
         fs=fs.name,
-        epochs=6,
-        imbalance_factor=0.9,
-        cov=1.0,
-        urgency=0.99,
-        triggered=True,
-        capacity=600.0,
-        capacity_source="learned at saturation",
+        verdict=verdict(0.9),
         ranks=(),
         directories=tuple(rows),
         recommended=3,
         recommended_reason="",
         cache_limit=4 << 30,
-        unread=0,
-        missing=0,
+        caveats=Caveats(epochs=6, unread=0, unread_load=0.0, missing=0, by_heat=0),
     )
 
 
 class Engine:
-    """The engine's plan, in this process; the same question is answered once."""
+    """The engine, in this process; the same question is answered once."""
 
     def call(self, name: str, arguments: dict[str, Any]) -> dict[str, Any]:
         """EngineClient.call."""
-        assert name == "plan", name
-        answer: dict[str, Any] = json.loads(_planned(json.dumps(arguments, sort_keys=True)))
+        answer: dict[str, Any] = json.loads(_answer(name, json.dumps(arguments, sort_keys=True)))
         return answer
 
 
 @cache
-def _planned(arguments: str) -> str:
-    return json.dumps(engine_plan(json.loads(arguments)))
+def _answer(name: str, arguments: str) -> str:
+    calls = {"plan": plan, "classify": classify}
+    return json.dumps(calls[name](json.loads(arguments)))
 
 
 class Analyzer:

@@ -24,9 +24,13 @@ ACTIONS = (
 )
 
 
+# The parts of a history; the numbers of a part's I/Os begin here.
+EXECUTION, ROLLBACK, REMOVAL = 0, 10_000, 20_000
+
+
 @dataclass(frozen=True)
 class History:
-    """One course of events. ``faults`` and ``actions`` by the number of an I/O."""
+    """One course of events. ``faults`` and ``actions`` by the number of an I/O; see the parts above."""
 
     seed: int
     scenario: str
@@ -51,8 +55,13 @@ def draw(seed: int, scenarios: tuple[str, ...]) -> History:
     dice = random.Random(seed)
     scenario = dice.choice(scenarios)
     span = dice.choice((40, 120, 250))
-    faults = {dice.randrange(span): dice.choice(FAULTS) for _ in range(dice.choice((0, 1, 1, 2, 3, 5)))}
-    actions = {dice.randrange(span): dice.choice(ACTIONS) for _ in range(dice.choice((0, 1, 1, 2, 3)))}
+
+    def at() -> int:
+        part = dice.choice((EXECUTION, EXECUTION, EXECUTION, ROLLBACK, ROLLBACK, REMOVAL))
+        return part + dice.randrange(12 if part == REMOVAL else span)
+
+    faults = {at(): dice.choice(FAULTS) for _ in range(dice.choice((0, 1, 2, 3, 5)))}
+    actions = {at(): dice.choice(ACTIONS) for _ in range(dice.choice((0, 1, 2, 3)))}
     return History(
         seed,
         scenario,
@@ -68,18 +77,25 @@ class Script:
     """Plays a history: counts I/Os and says what happens at each."""
 
     history: History
-    count: int = 0
+    count: int = 0  # of the part's I/Os
+    ios: int = 0  # of all
     pending: Callable[[], Any] | None = None  # what a replaced manager had sent and the mon takes later
     pairs: Counter[tuple[str, str]] = field(default_factory=Counter)  # (transition, fault)
     plans: dict[str, Plan] = field(default_factory=dict)  # by id, for the invariants
     waiting: list[str] = field(default_factory=list)  # actions that are due
 
     def __post_init__(self) -> None:
+        self._faults: dict[int, str] = {}
+        self._actions: dict[int, str] = {}
+
+    def begin(self, part: int) -> None:
+        """A part of the history begins: from now on things go wrong as it says."""
+        self.count = part
         self._faults, self._actions = dict(self.history.faults), dict(self.history.actions)
 
     def next(self, label: str) -> tuple[int, str]:
         """The number of this I/O, and its fault, "" for none; what others do now goes to ``waiting``."""
-        at, self.count = self.count, self.count + 1
+        at, self.count, self.ios = self.count, self.count + 1, self.ios + 1
         fault, action = self._faults.pop(at, ""), self._actions.pop(at, "")
         for event in filter(None, (fault, action)):
             self.pairs[label, event] += 1

@@ -2,7 +2,8 @@
 """Switching a file system over to a policy of ours and back, journal first.
 
 balance/FSCID   one record a file system: what was replaced, which objects are ours, how far it got.
-Each write of the record comes before the change it speaks of; every step may be made twice.
+Each write of the record comes before the change it speaks of; every step may be made twice. Pure functions of
+the record and of the file system as it is tell the steps; ``carry_out`` makes one.
 """
 
 import json
@@ -58,53 +59,108 @@ def _switch(value: Mapping[str, object]) -> Switch:
     return Switch(hints=Hints(**hints), **fields)  # type: ignore[arg-type]
 
 
-def save(store: Store, switch: Switch) -> None:
-    """Write a record durably."""
-    store.put(f"balance/{switch.fscid}", json.dumps(asdict(switch)))
+@dataclass(frozen=True)
+class Save:
+    """Write the record durably."""
+
+    switch: Switch
 
 
-def intend(store: Store, switch: Switch, name: str, now: float) -> Switch:
-    """Journal that an object is about to be put in force; ``put_in_force`` comes next, also after a crash."""
+@dataclass(frozen=True)
+class Forget:
+    """Remove the record."""
+
+    fscid: int
+
+
+@dataclass(frozen=True)
+class WriteObject:
+    """Write the policy into the metadata pool."""
+
+    pool: int
+    name: str
+
+
+@dataclass(frozen=True)
+class RemoveObject:
+    """Remove an object of ours."""
+
+    pool: int
+    name: str
+
+
+@dataclass(frozen=True)
+class SetFs:
+    """``ceph fs set FS VARIABLE VALUE``."""
+
+    fs: str
+    variable: str
+    value: str
+
+
+Step = Save | Forget | WriteObject | RemoveObject | SetFs
+
+
+def intended(switch: Switch, name: str, now: float) -> Switch:
+    """The record that says that the object ``name`` is about to be put in force."""
     ours = (*(o for o in switch.objects if o != name), name)
-    switch = replace(switch, objects=ours, object=name, pushed=now, state=TURNING_ON)
-    save(store, switch)
-    return switch
+    return replace(switch, objects=ours, object=name, pushed=now, state=TURNING_ON)
 
 
-def put_in_force(host: Host, store: Store, switch: Switch, text: str) -> Switch:
-    """The object, ``fs set``, and the objects that nobody reads any more go."""
-    fs = host.fs(switch.fs)
-    host.write_object(fs.metadata_pool, switch.object, text)
-    if fs.balancer != switch.object:
-        host.mon("fs set", fs_name=fs.name, var="balancer", val=switch.object)
+def steps_on(switch: Switch, fs: FsState) -> tuple[Step, ...]:
+    """From an intended record to one in force: the object, ``fs set``; objects that nobody reads any more go.
+
+    After any part of them, all may be made again, as seen from there.
+    """
+    settings = [SetFs(fs.name, "balancer", switch.object)] if fs.balancer != switch.object else []
     if not fs.balance_automate:
-        host.mon("fs set", fs_name=fs.name, var="balance_automate", val="true")
-    for old in switch.objects[:-KEPT_OBJECTS]:
-        host.remove_object(fs.metadata_pool, old)
-    switch = replace(switch, objects=switch.objects[-KEPT_OBJECTS:], state=ON)
-    save(store, switch)
-    return switch
+        settings.append(SetFs(fs.name, "balance_automate", "true"))
+    old = [RemoveObject(fs.metadata_pool, name) for name in switch.objects[:-KEPT_OBJECTS]]
+    done = replace(switch, objects=switch.objects[-KEPT_OBJECTS:], state=ON)
+    return (Save(switch), WriteObject(fs.metadata_pool, switch.object), *settings, *old, Save(done))
 
 
-def restore(host: Host, store: Store, switch: Switch) -> list[str]:
-    """Put back what was replaced and remove our objects; what an operator changed since stays; says so."""
-    save(store, replace(switch, state=TURNING_OFF))
-    fs = host.fs(switch.fs)
-    kept = []
-    if fs.balancer in switch.objects:
+def steps_off(switch: Switch, fs: FsState, late: bool = False) -> tuple[Step, ...]:
+    """Put back what was replaced, remove our objects, forget the record; what an operator set since stays.
+
+    After any part of them, all may be made again, as seen from there.
+
+    :param late: a step of ours took effect after the settings had been put back, so the flag may be ours
+    """
+    settings: list[Step] = []
+    if fs.balancer in switch.objects or (late and fs.balancer == switch.old_balancer):
         # The flag first: after a crash in between, the balancer's name still tells that it was us.
         if fs.balance_automate and not switch.old_automate:
-            host.mon("fs set", fs_name=fs.name, var="balance_automate", val="false")
-        host.mon("fs set", fs_name=fs.name, var="balancer", val=switch.old_balancer)
-    elif (fs.balancer, fs.balance_automate) != (switch.old_balancer, switch.old_automate):
-        kept.append(
-            f"balancer is '{fs.balancer}' and balance_automate {str(fs.balance_automate).lower()}, "
-            "as an operator set them since: they were left"
-        )
-    for name in switch.objects:
-        host.remove_object(fs.metadata_pool, name)
-    store.delete(f"balance/{switch.fscid}")
-    return kept
+            settings.append(SetFs(fs.name, "balance_automate", "false"))
+        if fs.balancer != switch.old_balancer:
+            settings.append(SetFs(fs.name, "balancer", switch.old_balancer))
+    objects = [RemoveObject(fs.metadata_pool, name) for name in switch.objects]
+    return (Save(replace(switch, state=TURNING_OFF)), *settings, *objects, Forget(switch.fscid))
+
+
+def left_alone(switch: Switch, fs: FsState) -> list[str]:
+    """What ``steps_off`` does not put back, in sentences: what an operator set since."""
+    now, before = (fs.balancer, fs.balance_automate), (switch.old_balancer, switch.old_automate)
+    if fs.balancer in switch.objects or now == before:
+        return []
+    return [
+        f"balancer is '{fs.balancer}' and balance_automate {str(fs.balance_automate).lower()}, "
+        "as an operator set them since: they were left"
+    ]
+
+
+def carry_out(host: Host, step: Step, text: str) -> None:
+    """Make one step; ``text``: the policy to write. :raises PartitionerError: it failed, or may have."""
+    if isinstance(step, Save):
+        host.store.put(f"balance/{step.switch.fscid}", json.dumps(asdict(step.switch)))
+    elif isinstance(step, Forget):
+        host.store.delete(f"balance/{step.fscid}")
+    elif isinstance(step, WriteObject):
+        host.write_object(step.pool, step.name, text)
+    elif isinstance(step, RemoveObject):
+        host.remove_object(step.pool, step.name)
+    else:
+        host.mon("fs set", fs_name=step.fs, var=step.variable, val=step.value)
 
 
 def in_force(fs: FsState, switch: Switch) -> bool:

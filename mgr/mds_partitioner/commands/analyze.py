@@ -2,6 +2,7 @@
 """The ``analyze`` commands."""
 
 import json
+import os
 import time
 from typing import Optional
 
@@ -51,16 +52,18 @@ def parse_directories(text: str | None) -> list[str]:
     """A path, or a JSON list of paths. :raises BadInput: neither."""
     if text is None:
         return []
-    if text.startswith("/"):
-        return [text]
     try:
-        paths = json.loads(text)
+        paths = [text] if text.startswith("/") else json.loads(text)
     except ValueError:
         paths = None
-    if (
-        not isinstance(paths, list)
-        or not paths
-        or not all(isinstance(p, str) and p[:1] == "/" for p in paths)
-    ):
+    if not isinstance(paths, list) or not paths or not all(map(_is_path, paths)):
         raise BadInput(f"directories '{text}': give an absolute path or a JSON list of absolute paths")
     return paths
+
+
+def _is_path(path: object) -> bool:
+    r"""Absolute, and bytes that a file system can have; a byte that is not UTF-8 is written \udcXX."""
+    try:
+        return isinstance(path, str) and path[:1] == "/" and b"\0" not in os.fsencode(path)
+    except UnicodeEncodeError:
+        return False

@@ -30,21 +30,20 @@ from .working_sets import parse_working_sets
 class Observer:
     """Observes one file system; keeps what is refreshed in rotation between epochs."""
 
-    def __init__(self, host: Host, fs: str, extra: Sequence[str]) -> None:
+    def __init__(self, host: Host, extra: Sequence[str]) -> None:
         """``extra``: directories that the operator named in place of the subvolumes."""
         self._host = host
-        self._fs = fs
         self._rotation = Rotation(extra)
         self._sessions: dict[int, list[Session]] = {}
         self._turn: list[int] = []
         self._turnover = Turnover()
 
-    def observe(self, settings: Settings, ranks: Sequence[RankSample]) -> Observation:
+    def observe(self, fs: FsState, settings: Settings, ranks: Sequence[RankSample]) -> Observation:
         """Look at the directories. :raises PartitionerError: the file system is gone or does not answer.
 
+        :param fs: the file system as it is now; always the same one
         :param ranks: this epoch's samples, whose requests are shared out over the directories
         """
-        fs = self._host.fs(self._fs)
         limit = settings.rentries_per_epoch
         self._host.on_fs(fs, lambda mount: self._rotation.refresh(mount, limit))
         directories = self._rotation.directories()
@@ -58,7 +57,7 @@ class Observer:
         busiest = _busiest(shares, len(fs.ranks_in))
         self._host.on_fs(fs, lambda mount: self._turnover.look(mount, busiest))
         return Observation(
-            fs=self._fs,
+            fs=fs.name,
             directories=tuple(
                 _directory_sample(d, shares.get(d.path, Share()), where, counted) for d in directories
             ),

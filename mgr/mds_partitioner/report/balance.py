@@ -32,6 +32,7 @@ def value(fs: FsState, switch: Switch | None, watch: Watch) -> dict[str, Any]:
         "in_force": in_force(fs, switch),
         "hints": asdict(switch.hints),
         "replaced": {"balancer": switch.old_balancer, "balance_automate": switch.old_automate},
+        "judged_at": watch.judged_at if watch.verdict else None,
         "imbalance_factor": watch.verdict.factor if watch.verdict else None,
         "threshold": switch.hints.threshold,
         "capacity": asdict(watch.verdict.capacity) if watch.verdict else None,
@@ -42,11 +43,13 @@ def value(fs: FsState, switch: Switch | None, watch: Watch) -> dict[str, Any]:
 
 
 def _role(watch: Watch, rank: int) -> str:
-    if watch.verdict is None:
-        return "-"
-    if rank in watch.verdict.exporters:
+    """By the decisions of the last beat, as the column beside it has them; no other moment's judgement."""
+    last = [decisions[-1] for decisions in watch.decisions.values() if decisions]
+    newest = max((decision.time for decision in last), default=0.0)
+    orders = {decision.rank: decision.targets for decision in last if decision.time == newest}
+    if any(amount > 0 for amount in orders.get(rank, ())):
         return "exporter"
-    return "importer" if rank in watch.verdict.importers else "-"
+    return "importer" if any(targets[rank : rank + 1] > (0,) for targets in orders.values()) else "-"
 
 
 def _moved(watch: Watch, rank: int) -> tuple[int, int]:
@@ -84,7 +87,15 @@ def text(fs: FsState, switch: Switch | None, watch: Watch) -> str:
 def _head(fs: FsState, switch: Switch, watch: Watch) -> list[str]:
     lines = [f"'{fs.name}': {switch.state}, policy {switch.policy} ({switch.object})", _hints(switch.hints)]
     if watch.verdict is not None:
-        lines.append(f"{factor_told(watch.verdict)}; capacity of a rank: {watch.verdict.capacity}")
+        known = watch.verdict.capacity
+        ago = f"{time.time() - watch.judged_at:.0f} s ago"
+        lines.append(f"measured {ago}: {factor_told(watch.verdict)}; capacity of a rank: {known}")
+        if known.value is not None and switch.hints.capacity is None:
+            lines.append(
+                "the MDSs decide without that capacity yet: it is told them with the next push of hints"
+            )
+        elif known.value is not None and round(known.value, 1) != switch.hints.capacity:
+            lines.append(f"the MDSs decide by C {switch.hints.capacity:g} req/s until the next push of hints")
     return lines
 
 

@@ -27,6 +27,7 @@ class Watch:
 
     history: History = field(default_factory=History)
     verdict: Verdict | None = None
+    judged_at: float = 0.0  # Unix, s
     beat: Beat | None = None
     decisions: dict[int, deque[Decision]] = field(default_factory=dict)
     moved: dict[int, tuple[int, int]] = field(

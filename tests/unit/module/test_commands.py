@@ -10,9 +10,10 @@ import pytest
 from mgr_module import HandleCommandResult
 
 from mds_partitioner.ceph_compat import Commands
+from mds_partitioner.commands.analyze import parse_directories
 from mds_partitioner.commands.declare import Answer, Services, reads
 from mds_partitioner.desk import Desk
-from mds_partitioner.errors import Busy
+from mds_partitioner.errors import BadInput, Busy
 from mds_partitioner.module import Module
 from mds_partitioner.report.text import TOP
 
@@ -98,3 +99,23 @@ def test_a_number_of_rows_that_is_none_is_refused_before_anything_is_done(tried:
 
 def test_what_a_service_refuses_is_the_errno_and_a_sentence(tried: Tried) -> None:
     assert tried.tried(fs="busy") == HandleCommandResult(-errno.EBUSY, "", "it is busy")
+
+
+@pytest.mark.parametrize(
+    ("given", "paths"),
+    [
+        ("/a b", ["/a b"]),
+        ('["/a", "/\\udcff\\udce9"]', ["/a", "/\udcff\udce9"]),
+        (None, []),
+    ],
+)
+def test_directories_are_a_path_or_a_list_of_whatever_bytes(given: str | None, paths: list[str]) -> None:
+    assert parse_directories(given) == paths
+
+
+@pytest.mark.parametrize(
+    "given", ["a", "[]", "[", '["a"]', "[1]", '{"/a": 1}', '["/a\\u0000b"]', "/a\0b", '["/\\ud800"]']
+)
+def test_what_no_directory_can_be_called_is_refused(given: str) -> None:
+    with pytest.raises(BadInput, match="give an absolute path or a JSON list"):
+        parse_directories(given)

@@ -2,6 +2,7 @@
 """What is in the journal is read back as it was written, whatever was interrupted."""
 
 import itertools
+from dataclasses import replace
 
 import pytest
 from world import Crash, Manager, World, plan
@@ -129,7 +130,7 @@ def test_a_creation_whose_last_answer_was_lost_does_not_take_the_name() -> None:
     manager.journal.create(plan(world, {100: 1}), [])
     lost = dict(world.store.data)  # the mon had taken it, and its removal failed, too
     world.store.data.clear()
-    second = manager.journal.create(plan(world, {100: 2}), [])
+    second = manager.journal.create(replace(plan(world, {100: 2}), created=2.0), [])
     world.store.data |= lost
     assert [run.id for run in Manager(world).runs] == [second.id]
 

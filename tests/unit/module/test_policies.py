@@ -20,7 +20,12 @@ def test_a_shipped_policy_is_read_when_it_is_rendered(name: str) -> None:
 def test_an_operators_own_is_given_or_read_from_a_file(tmp_path: Path) -> None:
     file = tmp_path / "own.lua"
     file.write_text(OWN)
-    assert policies.choose("lunule", OWN) == policies.choose(str(file), None) == ("custom", OWN)
+    assert (
+        policies.choose("lunule", OWN)
+        == policies.choose("custom", OWN)
+        == policies.choose(str(file), None)
+        == ("custom", OWN)
+    )
 
 
 @pytest.mark.parametrize(
@@ -29,7 +34,8 @@ def test_an_operators_own_is_given_or_read_from_a_file(tmp_path: Path) -> None:
         ("heat", None, "'heat' is not a policy: use lunule or greedyspill"),
         ("own.lua", None, "'own.lua' is not a policy"),
         ("/nowhere/own.lua", None, "No such file"),
-        ("lunule", "  \n", "is empty"),
+        ("lunule", "  \n", "the policy given with '-i FILE' is empty"),
+        ("custom", None, "the policy given with '-i FILE' is empty"),
         ("lunule", "-" * (policies.LARGEST + 1), "at most 49152 are allowed"),
     ],
 )

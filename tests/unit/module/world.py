@@ -161,6 +161,10 @@ class World:
         """Host.fs_by_id."""
         return self.state if self.state.fscid == fscid else None
 
+    def fs_of_mon(self, fscid: int) -> FsState | None:
+        """Host.fs_of_mon."""
+        return self.fs_by_id(fscid)
+
     def on_fs(self, fs: FsState, call: Callable[[Any], Any]) -> Any:
         """Host.on_fs."""
         return call(Mount(self))
@@ -170,6 +174,8 @@ class World:
         if prefix == "fs get":
             return json.dumps({"id": self.state.fscid, "mdsmap": self._mdsmap()})
         assert prefix == "fs set", prefix
+        if arguments["fs_name"] != self.state.name:
+            raise CephError(f"no file system '{arguments['fs_name']}'", 2)
         name, value = arguments["var"], arguments["val"]
         self.event(f"set {name} {value}")
         self.state = replace(self.state, **{name: value == "true" if name == "balance_automate" else value})

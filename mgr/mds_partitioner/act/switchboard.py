@@ -1,0 +1,149 @@
+# SPDX-License-Identifier: LGPL-2.1-or-later
+"""Who may switch a file system: commands and the loop take turns, and nobody waits for anybody.
+
+Whoever begins last has the turn; who had it before notices before its next step, and stops there. A step that
+was under way then may still take effect, so a record that is to be forgotten stays until nobody works on its
+file system, and the loop turns off once more what it speaks of. No lock is held while Ceph is waited for.
+"""
+
+import threading
+from collections import Counter
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager
+from dataclasses import replace
+
+from ..errors import Busy, CephError, Unavailable
+from ..host import Host
+from . import switch as switching
+from .switch import TURNING_OFF, Forget, RemoveObject, Save, Step, Switch
+
+
+class Switchboard:
+    """The switches of all file systems, as the journal has them or is about to."""
+
+    def __init__(self, host: Host) -> None:
+        self._host = host
+        self._lock = threading.Lock()
+        self._switches: dict[int, Switch] | None = None
+        self._turns: Counter[int] = Counter()
+        self._working: Counter[int] = Counter()
+        self._late: set[int] = set()  # turned off while somebody was switching them on
+
+    def begin(self) -> None:
+        """Read the journal. :raises JournalError: it cannot be read"""
+        found = switching.load(self._host.store)
+        with self._lock:
+            self._switches = found
+
+    def get(self, fscid: int) -> Switch | None:
+        """The switch of a file system; None: no policy of ours balances it."""
+        return self._known().get(fscid)
+
+    def all(self) -> list[Switch]:
+        """Every switch; none before the journal was read."""
+        with self._lock:
+            return list((self._switches or {}).values())
+
+    def turn(self, fscid: int) -> int:
+        """Whose turn it is: for ``put_in_force``, which refuses when somebody else began since."""
+        return self._turns[fscid]
+
+    def idle(self, fscid: int) -> bool:
+        """Is nobody switching this file system?"""
+        with self._lock:
+            return not self._working[fscid]
+
+    def put_in_force(self, switch: Switch, text: str, turn: int) -> None:
+        """Go from an intended record to one in force. One that fails stays, and is gone on with or undone.
+
+        :raises Busy: somebody else began to switch since ``turn``
+        """
+        with self._sequence(switch, turn) as mine:
+            fs = self._host.fs_of_mon(switch.fscid)
+            if fs is not None:
+                self._carry_out(mine, switch.fscid, switching.steps_on(switch, fs), text)
+
+    def take_out(self, switch: Switch) -> list[str]:
+        """Put back what was replaced; in sentences, what was not. Settings come first, our objects last.
+
+        Takes the turn at once, whatever is going on.
+        """
+        off = replace(switch, state=TURNING_OFF)
+        with self._sequence(off, None) as mine:
+            fs = self._host.fs_of_mon(switch.fscid)
+            if fs is None:
+                self._carry_out(mine, switch.fscid, (Forget(switch.fscid),))
+                return []
+            steps = switching.steps_off(off, fs, switch.fscid in self._late)
+            at_last = [step for step in steps if isinstance(step, (RemoveObject, Forget))]
+            self._carry_out(mine, switch.fscid, steps[: -len(at_last)])
+            told = switching.left_alone(switch, fs)
+            try:
+                self._carry_out(mine, switch.fscid, at_last)
+            except (CephError, Unavailable) as e:
+                told.append(f"the policy's objects are still in the pool, and will be removed: {e}")
+            return told
+
+    def undo(self, switch: Switch) -> None:
+        """Let the loop turn off what could not be put in force, unless somebody else began meanwhile."""
+        with self._lock:
+            known = self._known()
+            if known.get(switch.fscid) == switch:
+                known[switch.fscid] = replace(switch, state=TURNING_OFF)
+
+    def rename(self, switch: Switch, name: str, turn: int) -> None:
+        """Go on under the file system's new name. :raises Busy: as ``put_in_force``"""
+        renamed = replace(switch, fs=name)
+        with self._sequence(renamed, turn) as mine:
+            self._carry_out(mine, switch.fscid, (Save(renamed),))
+
+    def forget(self, fscid: int) -> None:
+        """The file system was removed: its record goes, and nothing else is changed."""
+        self._host.store.delete(f"balance/{fscid}")
+        with self._lock:
+            self._known().pop(fscid, None)
+
+    def interrupt(self, fscid: int) -> Switch | None:
+        """Take the turn, so that a command still making up its mind is refused; tells the switch there is."""
+        with self._lock:
+            self._turns[fscid] += 1
+            return self._known().get(fscid)
+
+    @contextmanager
+    def _sequence(self, switch: Switch, turn: int | None) -> Iterator[int]:
+        fscid = switch.fscid
+        with self._lock:
+            if turn is not None and self._turns[fscid] != turn:
+                raise Busy(f"'{switch.fs}' was switched by another command meanwhile: see 'balance status'")
+            self._turns[fscid] += 1
+            self._working[fscid] += 1
+            self._known()[fscid] = switch
+            mine = self._turns[fscid]
+        try:
+            yield mine
+        finally:
+            with self._lock:
+                self._working[fscid] -= 1
+
+    def _carry_out(self, mine: int, fscid: int, steps: Iterable[Step], text: str = "") -> None:
+        for step in steps:
+            with self._lock:
+                if self._turns[fscid] != mine:
+                    raise Busy("another command switches this file system now: see 'balance status'")
+                if isinstance(step, Forget) and self._working[fscid] > 1:
+                    self._late.add(fscid)
+                    return
+            switching.carry_out(self._host, step, text)
+            with self._lock:
+                if self._turns[fscid] != mine:
+                    continue
+                if isinstance(step, Save):
+                    self._known()[fscid] = step.switch
+                elif isinstance(step, Forget):
+                    self._known().pop(fscid, None)
+                    self._late.discard(fscid)
+
+    def _known(self) -> dict[int, Switch]:
+        if self._switches is None:
+            raise Unavailable("the module is starting: its journal was not read yet")
+        return self._switches

@@ -1,0 +1,230 @@
+# SPDX-License-Identifier: LGPL-2.1-or-later
+"""The `balance` commands and their loop: hints, new names, and a stop that waits for nobody."""
+
+import threading
+from collections.abc import Callable
+from dataclasses import replace
+from typing import Any
+
+import pytest
+from verdicts import UNKNOWN, verdict
+from world import LOG, SETTINGS, World
+
+from mds_partitioner import balancer as module
+from mds_partitioner import policy_trial
+from mds_partitioner.act import switch as switching
+from mds_partitioner.act.switch import TURNING_OFF
+from mds_partitioner.balancer import Balancer
+from mds_partitioner.engine.capacity_source import CapacitySource
+from mds_partitioner.errors import BadInput, Busy, Unavailable
+from mds_partitioner.judge.history import History
+from mds_partitioner.judge.verdict import Capacity, Verdict
+from mds_partitioner.observe.beats import Beat
+from mds_partitioner.report import balance as report
+
+BEAT = Beat(tuple({"req_rate": load, "auth.meta_load": 7 * load} for load in (400.0, 0.0, 0.0, 0.0)))
+STILL = "local t = {} for i = 0, #mds do t[i] = 0 end return t"
+
+
+class Cluster(World):
+    """Also what a balancer asks of a host."""
+
+    def health(self) -> dict[str, str]:
+        """Host.health."""
+        return {}
+
+
+class Ranks:
+    """Judges as told."""
+
+    def __init__(self) -> None:
+        self.verdict: Verdict | None = verdict(None, UNKNOWN)
+
+    def judge(self, fs: Any, now: float) -> Verdict:
+        """Ranks.judge."""
+        if self.verdict is None:
+            raise Unavailable("the engine failed")
+        return self.verdict
+
+    def history(self, fs: Any, now: float) -> History:
+        """Ranks.history."""
+        return History()
+
+    def capacity(self, value: float) -> None:
+        """Learned from now on."""
+        self.verdict = verdict(0.9, Capacity(value, CapacitySource.LEARNED))
+
+
+@pytest.fixture
+def world(monkeypatch: pytest.MonkeyPatch) -> Cluster:
+    monkeypatch.setattr(module, "last_beat", lambda host, fs: BEAT)
+    monkeypatch.setattr(module, "fallbacks", lambda host, objects, since: [])
+    monkeypatch.setattr(module, "silence", lambda host, fs, now: {})
+    return Cluster()
+
+
+@pytest.fixture
+def ranks() -> Ranks:
+    return Ranks()
+
+
+@pytest.fixture
+def balancer(world: Cluster, ranks: Ranks) -> Balancer:
+    it = Balancer(world, ranks, lambda: SETTINGS, lambda fs: None, LOG)  # type: ignore[arg-type]
+    it.begin()
+    return it
+
+
+def epoch(balancer: Balancer, world: Cluster) -> None:
+    """A tick after an epoch."""
+    balancer.watch(world.state).due = 0.0
+    balancer.tick()
+
+
+def capacity(balancer: Balancer, world: Cluster) -> float | None:
+    """What the policy in force is told."""
+    switch = balancer.get(world.state)
+    assert switch is not None
+    assert world.state.balancer == switch.object
+    told = world.objects[switch.object].partition("}")[0]
+    assert ("capacity" in told) == (switch.hints.capacity is not None)
+    return switch.hints.capacity
+
+
+def test_a_capacity_that_is_learned_first_is_told_at_once_and_later_changes_keep_a_distance(
+    world: Cluster, ranks: Ranks, balancer: Balancer
+) -> None:
+    balancer.on(world.state, "lunule", None, False)
+    epoch(balancer, world)
+    assert capacity(balancer, world) is None
+    ranks.capacity(400.0)
+    epoch(balancer, world)
+    assert capacity(balancer, world) == 400.0
+    ranks.capacity(800.0)
+    epoch(balancer, world)
+    assert capacity(balancer, world) == 400.0, "hint_interval is 60 s"
+
+
+def test_without_an_engine_a_policy_is_put_in_force_all_the_same(
+    world: Cluster, ranks: Ranks, balancer: Balancer
+) -> None:
+    ranks.verdict = None
+    balancer.on(world.state, "lunule", None, False)
+    assert capacity(balancer, world) is None
+
+
+def test_what_is_shown_is_of_one_moment_and_says_so(world: Cluster, ranks: Ranks, balancer: Balancer) -> None:
+    balancer.on(world.state, "lunule", None, False)
+    ranks.capacity(400.0)
+    epoch(balancer, world)  # decided without a capacity, measured with one
+    watch = balancer.watch(world.state)
+    switch = balancer.get(world.state)
+    text = report.text(world.state, switch, watch)
+    assert "measured 0 s ago: imbalance factor 0.900" in text
+    told = [any(amount > 0 for amount in d[-1].targets) for d in watch.decisions.values()]
+    roles = [row["role"] for row in report.value(world.state, switch, watch)["ranks"]]
+    assert [role == "exporter" for role in roles] == told, "roles are the decisions'"
+
+
+def test_a_renamed_file_system_goes_on_and_off_restores_it(world: Cluster, balancer: Balancer) -> None:
+    before = world.snapshot()
+    balancer.on(world.state, "lunule", None, False)
+    world.state = replace(world.state, name="renamed")
+    balancer.tick()
+    assert [s.fs for s in switching.load(world.store).values()] == ["renamed"]
+    assert balancer.get(world.state) is not None
+    assert balancer.off(world.state) == []
+    assert (world.snapshot(), world.store.data) == (before, {})
+
+
+def test_off_right_after_a_rename_restores_it(world: Cluster, balancer: Balancer) -> None:
+    before = world.snapshot()
+    balancer.on(world.state, "lunule", None, False)
+    world.state = replace(world.state, name="renamed")
+    assert balancer.off(world.state) == []
+    assert (world.snapshot(), world.store.data) == (before, {})
+
+
+def test_the_switch_of_a_removed_file_system_ends(world: Cluster, balancer: Balancer) -> None:
+    balancer.on(world.state, "lunule", None, False)
+    world.state = replace(world.state, fscid=2, balancer="")  # another one, of the same name
+    settings = world.state
+    balancer.tick()
+    assert (world.store.data, world.state, balancer.active()) == ({}, settings, False)
+    assert balancer.off(world.state) == []
+
+
+def during_trial(monkeypatch: pytest.MonkeyPatch, then: Callable[[], None]) -> None:
+    def trial(content: str, beat: Beat | None) -> None:
+        then()
+        policy_trial.refuse_unless_usable(content, beat)
+
+    monkeypatch.setattr(module, "refuse_unless_usable", trial)
+
+
+def test_an_emergency_stop_does_not_wait_for_a_policy_that_is_being_tried(
+    world: Cluster, balancer: Balancer, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    balancer.on(world.state, "lunule", None, False)
+    tried, go_on = threading.Event(), threading.Event()
+    refused: list[Exception] = []
+
+    def wait() -> None:
+        tried.set()
+        assert go_on.wait(60)
+
+    def on() -> None:
+        try:
+            balancer.on(world.state, "lunule", STILL, False)
+        except Busy as e:
+            refused.append(e)
+
+    during_trial(monkeypatch, wait)
+    trying = threading.Thread(target=on)
+    trying.start()
+    assert tried.wait(60)
+    assert balancer.off(world.state) == []
+    assert (world.state.balancer, world.state.balance_automate, world.objects) == ("", False, {})
+    go_on.set()
+    trying.join()
+    assert len(refused) == 1, "the operator's last word was off"
+    assert (world.state.balancer, world.store.data, balancer.active()) == ("", {}, False)
+
+
+def test_a_plan_that_starts_while_a_policy_is_tried_comes_first(
+    world: Cluster, ranks: Ranks, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    plans: list[str] = []
+    busy: Callable[[Any], str | None] = lambda fs: plans[0] if plans else None  # noqa: E731
+    it = Balancer(world, ranks, lambda: SETTINGS, busy, LOG)  # type: ignore[arg-type]
+    it.begin()
+    during_trial(monkeypatch, lambda: plans.append("plan-1"))
+    with pytest.raises(Busy, match="plan-1"):
+        it.on(world.state, "lunule", None, False)
+    assert world.events == []
+
+
+def test_a_policy_that_would_kill_an_mds_changes_nothing(world: Cluster, balancer: Balancer) -> None:
+    with pytest.raises(BadInput, match=r"not put in force: .* which is itself"):
+        balancer.on(world.state, "custom", STILL.replace("return", "t[whoami] = 1000 return"), False)
+    assert (world.events, balancer.active()) == ([], False)
+
+
+def test_an_on_that_fails_halfway_is_undone_by_the_loop(
+    world: Cluster, balancer: Balancer, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    before = world.snapshot()
+    write = world.write_object
+
+    def fail(pool: int, name: str, text: str) -> None:
+        write(pool, name, text)
+        raise Unavailable("no answer within 20 s")
+
+    monkeypatch.setattr(world, "write_object", fail)
+    with pytest.raises(Unavailable):
+        balancer.on(world.state, "lunule", None, False)
+    switch = balancer.get(world.state)
+    assert switch is not None
+    assert switch.state == TURNING_OFF
+    balancer.tick()
+    assert (world.snapshot(), world.store.data) == (before, {})

@@ -1,0 +1,113 @@
+# SPDX-License-Identifier: LGPL-2.1-or-later
+"""A part of the replay, and bugs put into the code that it must find."""
+
+from collections.abc import Callable
+
+import pytest
+from replay.__main__ import NAMES, shrink
+from replay.course import play
+from replay.script import History, draw
+
+from mds_partitioner.act import changes, core, executor
+from mds_partitioner.act.core import StepCore, Transition
+from mds_partitioner.act.journal import Journal
+from mds_partitioner.act.run import DONE, UNDONE, Record
+
+HISTORIES = 150
+ENOUGH = 1500  # within so many a bug is found
+
+
+def test_no_history_loses_or_leaves_anything() -> None:
+    bad = {seed: o.violations for seed in range(HISTORIES) if (o := play(draw(seed, NAMES))).violations}
+    assert not bad
+
+
+def test_the_same_seed_is_the_same_history() -> None:
+    history = draw(7, NAMES)
+    assert draw(7, NAMES) == history
+    assert play(history) == play(history)
+
+
+def found() -> History:
+    for seed in range(ENOUGH):
+        history = draw(seed, NAMES)
+        if play(history).violations:
+            return history
+    raise AssertionError(f"{ENOUGH} histories, and none found it")
+
+
+def no_record(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A value is set before its record is durable."""
+    do = executor.Executor._do
+
+    def hasty(self, run, began, i, change, what, now):  # type: ignore[no-untyped-def]
+        if what.write is not None and change is not None:
+            change.write(what.write, lambda: True)
+        do(self, run, began, i, change, Transition(what.record), now)
+
+    monkeypatch.setattr(executor.Executor, "_do", hasty)
+
+
+def operators_value(monkeypatch: pytest.MonkeyPatch) -> None:
+    """An operator's value is replaced."""
+    monkeypatch.setattr(
+        StepCore,
+        "_begin",
+        lambda self, ranks, force: Transition(Record("intent", "-1", 0.0), self._step.value),
+    )
+
+
+def undone_unseen(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A step counts as undone before the old value was read back."""
+    back = StepCore.back
+
+    def hasty(self: StepCore, home: str | None) -> Transition:
+        what = back(self, home)
+        return Transition(self._to(UNDONE).record, what.write) if what.write is not None else what
+
+    monkeypatch.setattr(StepCore, "back", hasty)
+
+
+def in_doubt(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A change that was given up is not waited for."""
+    monkeypatch.setattr(changes._DirectoryChange, "in_doubt", lambda self: False)
+
+
+def deaf_to_stop(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A stop is not looked at during the tick."""
+    monkeypatch.setattr(executor, "_overruled", lambda run, began: False)
+
+
+def no_fence(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Managers write to the same keys."""
+    init = Journal.__init__
+    monkeypatch.setattr(Journal, "__init__", lambda self, store, incarnation: init(self, store, 0))
+
+
+def no_sweep(monkeypatch: pytest.MonkeyPatch) -> None:
+    """What an interrupted removal left stays."""
+    monkeypatch.setattr(Journal, "sweep", lambda self, id_: None)
+
+
+def too_early(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A plan is done while moves are under way."""
+    monkeypatch.setattr(core, "has_ended", lambda plan, heading, records: len(records) == len(plan.steps))
+
+
+def one_holds_up_all(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Rollback forgets the steps that were under way."""
+    monkeypatch.setattr(core, "IN_FORCE", (DONE,))
+
+
+BUGS = [no_record, operators_value, undone_unseen, in_doubt, deaf_to_stop, no_fence, no_sweep, too_early]
+
+
+@pytest.mark.parametrize("bug", [*BUGS, one_holds_up_all], ids=lambda bug: bug.__name__)
+def test_a_bug_of_this_kind_is_found(
+    bug: Callable[[pytest.MonkeyPatch], None], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    bug(monkeypatch)
+    history = found()
+    small = shrink(history)
+    assert play(small).violations
+    assert len(small.faults) + len(small.actions) <= len(history.faults) + len(history.actions)
