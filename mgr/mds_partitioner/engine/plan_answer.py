@@ -1,24 +1,20 @@
 # SPDX-License-Identifier: LGPL-2.1-or-later
 """The `plan` call: new ranks for every subvolume, why, and what they gain."""
 
-from collections.abc import Collection, Mapping
-from dataclasses import dataclass
-
 import numpy as np
 
 from . import reasons
-from .arrays import Bools, Floats, Ints
+from .arrays import Bools, Floats
+from .fanout import fanout, relieved, split_loads, standing
 from .imbalance import Imbalance, imbalance
 from .inputs import Args, Json
 from .names import FANOUT
 from .placement.bounds import lower_bound
-from .placement.children import assign_children, parents, shares
 from .placement.instance import (
     SEVERAL,
     Placement,
     changed,
     moved_inodes,
-    rank_loads,
     ranks_of,
     spread_over_mask,
 )
@@ -102,44 +98,6 @@ def fullest(request: PlanRequest, loads: Floats) -> dict[str, Json]:
     return {"rank": sorted(request.ranks)[at], "value": values[at]}
 
 
-@dataclass(frozen=True)
-class Fanout:
-    """By heavy: the parent's rank number, the rank number of each child, the part on each rank, (ranks,)."""
-
-    parent: Mapping[int, int]
-    children: Mapping[int, Ints]
-    shares: Mapping[int, Floats]
-
-
-def fanout(request: PlanRequest, after: Placement, chosen: Collection[int]) -> Fanout:
-    """Where the children of the heavies that are split by directory go (mode fanout)."""
-    instance, families = request.instance, request.children
-    split = [i for i in families if instance.heavy[i] and i not in chosen and after.several[i]]
-    if instance.mode != FANOUT:
-        split = []
-    own = {i: after.several[i] for i in split}
-    fair = float(instance.w.sum()) / instance.usable
-    brings = {i: families[i].staying * float(max(instance.w[i], instance.q[i])) for i in split}
-    parent = parents(own, brings, fair)
-    children = {i: assign_children(families[i], own[i], parent[i]) for i in split}
-    parts = {
-        i: shares(families[i], children[i], parent[i], instance.ranks)
-        for i in split
-        if len(own[i]) > 1 and families[i].rentries.size
-    }
-    return Fanout(parent, children, parts)
-
-
-def loads_after(request: PlanRequest, after: Placement, spread: Fanout, values: Floats) -> Floats:
-    """(ranks,): the values' sum on each rank, of a split heavy as its children and its parent have it."""
-    whole = values.copy()
-    whole[list(spread.shares)] = 0.0
-    loads = rank_loads(after, whole, request.instance.ranks)
-    for i, part in spread.shares.items():
-        loads += values[i] * part
-    return loads
-
-
 def heavy_ranks(request: PlanRequest, proposal: Proposal) -> list[int]:
     """Mode mask: the mask the plan asks for, [] for none; mode fanout: every rank that has a heavy
     subvolume."""
@@ -168,15 +126,13 @@ def plan(args: Args) -> dict[str, Json]:
     proposal, chosen = propose_scattered(instance, offers, now)
     spread = fanout(request, proposal.after, chosen)
     moved = changed(proposal.before, proposal.after)
-    work, load = (
-        (
-            rank_loads(proposal.before, values, instance.ranks),
-            loads_after(request, proposal.after, spread, values)
-            if proposal.worthwhile
-            else rank_loads(proposal.after, values, instance.ranks),
-        )
-        for values in (instance.w, request.reqs)
+    stands = standing(request)
+    before, after = (
+        [split_loads(request, placed, parts, values) for values in (instance.w, request.reqs)]
+        for placed, parts in ((proposal.before, stands), (proposal.after, spread.shares))
     )
+    worthwhile = proposal.worthwhile or (bool(stands) and relieved(before[1], after[1], instance.min_gain))
+    work, load = zip(before, after if worthwhile else before, strict=True)
     uneven = [factor_or_most(imbalance(values, request.capacity, request.smoothness)) for values in load]
     return {
         "new": new_ranks(request, proposal.after, moved),
@@ -199,5 +155,5 @@ def plan(args: Args) -> dict[str, Json]:
         "triggered_before": uneven[0] > request.threshold,
         "triggered_after": uneven[1] > request.threshold,
         "inodes_to_move": moved_inodes(proposal.before, proposal.after, instance.s),
-        "worthwhile": proposal.worthwhile,
+        "worthwhile": worthwhile,
     }

@@ -35,7 +35,7 @@ NAMES = (
     *("smoothness", "capacity", "threshold", "min_gain"),
 )
 
-FAMILY = ("rentries", "current", "staying", "fragments", "scattered")
+FAMILY = ("rentries", "current", "staying", "parent", "fragments", "scattered")
 
 
 @dataclass(frozen=True)
@@ -135,6 +135,7 @@ def read_family(value: Json, name: str, number_of: Mapping[int, int]) -> Childre
         rentries=rentries,
         current=np.array([read_rank(r, f"{name}.current", number_of) for r in current], dtype=np.int64),
         staying=staying,
+        parent=read_rank(value.get("parent"), f"{name}.parent", number_of),
         fragments=fragments,
         scattered=value.get("scattered") is True,
     )

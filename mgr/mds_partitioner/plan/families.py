@@ -71,19 +71,25 @@ def held(brood: Brood, c: Circumstances) -> str | None:
 
 
 def family(brood: Brood, c: Circumstances, lasts: Lasts) -> Family:
-    """Judge a heavy directory's children; those that an operator pinned are left out."""
+    """Judge a heavy directory's children; those that an operator pinned are left out.
+
+    To be distributed there must be at least one that comes and goes for each rank; once it is, it may stay.
+    """
     parent = brood.parent
     free = [child for child in brood.children if not _operators(child.ino, child.pin, c)]
     stay = [child for child in free if lasts(child.born, brood.born, parent.ino)]
     passing = [child for child in free if child not in stay]
+    ours = parent.distributed and c.owned_distributed.get(parent.ino) == "1"
     part = _size(passing) / (_size(passing) + _size(stay)) if stay else 1.0
     return Family(
         parent=parent,
         lasting=tuple(stay),
         passing=len(passing),
         staying=part,
-        fragments=_fragments(parent, len(passing), part, c),
-        scattered=parent.distributed and c.owned_distributed.get(parent.ino) == "1",
+        fragments=_fragments(parent, c)
+        if ours or (part >= MOSTLY and len(passing) >= len(c.ranks))
+        else None,
+        scattered=ours,
         ranks=brood.ranks,
         released=tuple(child for child in passing if child.pin != NO_PIN),
     )
@@ -101,9 +107,9 @@ def _size(children: Collection[Child]) -> float:
     return sum(child.rentries + 1.0 for child in children)
 
 
-def _fragments(parent: Placed, passing: int, part: float, c: Circumstances) -> tuple[int, ...] | None:
-    """Where the fragments would be, when there are enough children to spread and all ranks may be used."""
-    if c.distributed_factor is None or part < MOSTLY or passing < len(c.ranks):
+def _fragments(parent: Placed, c: Circumstances) -> tuple[int, ...] | None:
+    """Where the fragments would be, when MDSs distribute and all of these ranks may be used."""
+    if c.distributed_factor is None:
         return None
     ranks = fragment_ranks(parent.ino, c.fs.max_mds, c.distributed_factor)
     return ranks if set(ranks) <= set(c.ranks) else None

@@ -136,6 +136,7 @@ def _arguments(
                 "rentries": [child.rentries for child in found.lasting],
                 "current": [child.ranks[0] if len(child.ranks) == 1 else None for child in found.lasting],
                 "staying": found.staying,
+                "parent": found.ranks[0] if len(found.ranks) == 1 and not found.scattered else None,
                 "fragments": None if found.fragments is None else list(found.fragments),
                 "scattered": found.scattered,
             }

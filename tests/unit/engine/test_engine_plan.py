@@ -366,7 +366,7 @@ def two_heavies(staying: float, fragments: Any = None, children: int = 8, **chan
         reqs=[100, 100],
         rentries=[100, 100],
         heavy_mode="fanout",
-        children={"0": family, "1": family},
+        children={"0": dict(family), "1": dict(family)},
         **changes,
     )
 
@@ -424,3 +424,19 @@ def test_what_is_scattered_already_stays_so() -> None:
 def test_a_part_that_stays_is_a_part(staying: float) -> None:
     with pytest.raises(BadInputError, match="staying"):
         answer(two_heavies(staying))
+
+
+def test_children_that_stand_unevenly_are_spread_though_the_ranks_stay_the_same() -> None:
+    """All directories but one were made since the last plan, on their parent's rank."""
+    args = two_heavies(0.0)
+    for i, family in enumerate(args["children"].values()):
+        family |= {"parent": 2 * i, "current": [2 * i] * 7 + [2 * i + 1]}
+    args["subvolumes"]["current"] = [[0, 1], [2, 3]]
+    result = answer(args)
+    assert result["worthwhile"]
+    assert result["new"] == [[0, 1], [2, 3]]
+    assert result["load_before"] == pytest.approx([87.5, 12.5, 87.5, 12.5])
+    assert result["load_after"] == pytest.approx([50] * 4)
+    for i, family in args["children"].items():
+        family["current"], family["parent"] = result["children_ranks"][i], result["parent_rank"][i]
+    assert not again(args, result)["worthwhile"]

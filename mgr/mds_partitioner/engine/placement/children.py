@@ -20,13 +20,15 @@ class Children:
 
     rentries: (children,), files and directories of those that last; current: (children,), rank number or GONE
     where it has none of its own; staying: the part of the subvolume, 0 to 1, that is wherever the parent is:
-    children that come and go are made there; fragments: rank number of each fragment that the parent would
-    have if it were distributed, None when it cannot be; scattered: it is.
+    children that come and go are made there; parent: the parent's rank number now, or GONE; fragments: rank
+    number of each fragment that the parent would have if it were distributed, None when it cannot be;
+    scattered: it is.
     """
 
     rentries: Floats
     current: Ints
     staying: float
+    parent: int
     fragments: tuple[int, ...] | None
     scattered: bool
 
