@@ -18,7 +18,7 @@ from .errors import PolicyError, SandboxError
 INTERPRETER = "lua5.3"  # Debian's package of the same name
 DRIVER = Path(__file__).with_name("driver.lua")
 MEMORY = 128 << 20  # bytes of address space
-CPU_SECONDS = 3  # for one request: what hangs in C code executes no instructions that could be counted
+CPU_SECONDS = 1  # for one request: what hangs in C code executes no instructions that could be counted
 DEADLINE = 30.0  # s for one request, on however busy a machine
 LONGEST_ANSWER = 4 << 20  # bytes
 NICENESS = 10
