@@ -16,13 +16,13 @@ from .host import Host
 from .judge.verdict import Verdict
 from .model import FsState
 from .observe.beats import Beat, fallbacks, last_beat
-from .observe.ranks import silence
+from .observe.ranks import SILENT_AFTER, silence
 from .options import Settings
 from .plan.hints import PREFIX, Hints, growth, make_hints, policy_object, push_due
 from .policy_trial import refuse_unless_usable, what_ranks_decide
 from .ranks import Ranks
 from .verify.decisions import REMEMBERED, Decision, Watch
-from .verify.guards import SILENT_AFTER, why_wait
+from .verify.guards import why_wait
 
 FALLBACK_EPOCHS = 3  # how long a fallback is told
 FORECAST_FROM = 4  # epochs, before a forecast is worth telling

@@ -2,6 +2,7 @@
 """The one place that samples the ranks and has them judged, once an epoch, for all who ask."""
 
 import logging
+import time
 from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
@@ -33,9 +34,16 @@ class Ranks:
     readers need no lock, and nobody waits for the engine under one."""
 
     def __init__(
-        self, host: Host, engine: Engine, settings: Callable[[], Settings], log: logging.Logger
+        self,
+        host: Host,
+        engine: Engine,
+        settings: Callable[[], Settings],
+        log: logging.Logger,
+        wall: Callable[[], float] = time.time,
     ) -> None:
+        """``wall``: Unix, s, the clock by which the manager stamps what MDSs report."""
         self._host, self._engine, self._settings, self._log = host, engine, settings, log
+        self._wall = wall
         self._histories: dict[int, History] = {}
         self._judged: dict[int, _Judged] = {}
         self._learned: dict[int, Learned] = {}
@@ -59,7 +67,7 @@ class Ranks:
         epoch = self._settings().epoch
         known = self._histories.get(fs.fscid, History())
         if known.due([(m.rank, m.name) for m in fs.active()], now, epoch):
-            known = known.plus(observe_ranks(self._host, fs, epoch), now)
+            known = known.plus(observe_ranks(self._host, fs, epoch, self._wall()), now)
             self._histories[fs.fscid] = known
         return known
 

@@ -2,6 +2,7 @@
 """Each rank's load, from the perf counters that the MDSs report to the manager anyway."""
 
 from collections.abc import Callable
+from dataclasses import replace
 
 from ..host import Host
 from ..model import FsState, MdsInfo, RankSample
@@ -14,6 +15,9 @@ KINDS = (
     *("rmdir", "symlink", "link", "mknod", "setxattr"),
 )
 COMMON = 0.1  # of all requests
+# The MDSs report to the manager every 5 s (mgr_stats_period). Without a standby, a dead MDS stays
+# up:active in the FSMap, so silence is the only sign of it.
+SILENT_AFTER = 20.0  # s
 FETCHES = ("dir_fetch_complete", "dir_fetch_keys")
 
 Points = Callable[[str], list[tuple[float, ...]]]  # of a perf counter, by its path
@@ -65,10 +69,23 @@ def _sample(host: Host, mds: MdsInfo, window: float) -> RankSample:
     )
 
 
-def observe_ranks(host: Host, fs: FsState, window: float) -> tuple[RankSample, ...]:
+def observe_ranks(host: Host, fs: FsState, window: float, now: float) -> tuple[RankSample, ...]:
     """A sample of every active rank, rates over the last ``window`` seconds. No MDS is asked, so none is
-    waited for."""
-    return tuple(_sample(host, mds, window) for mds in fs.active())
+    waited for.
+
+    A rank that reports no more keeps its last counters for ever, and with them its last rate and latency:
+    they say nothing of now, and would teach a capacity epoch after epoch.
+
+    :param now: seconds since the Unix epoch
+    """
+    quiet = silence(host, fs, now)
+    samples = (_sample(host, mds, window) for mds in fs.active())
+    return tuple(_stopped(s) if quiet.get(s.rank, 0.0) > SILENT_AFTER else s for s in samples)
+
+
+def _stopped(sample: RankSample) -> RankSample:
+    """What is known of a rank that has stopped reporting: what it holds, and nothing that it does."""
+    return replace(sample, requests=0.0, latency=0.0, quickest=0.0, fetches=0.0, exported=0.0, imported=0.0)
 
 
 def silence(host: Host, fs: FsState, now: float) -> dict[int, float]:

@@ -4,6 +4,7 @@
 from collections.abc import Mapping
 
 from ..model import FsState, HealthCheck
+from ..observe.ranks import SILENT_AFTER
 from ..plan.ranks import format_ranks
 
 # Health checks that mean: the MDSs have enough to do as it is.
@@ -17,11 +18,6 @@ STOP_CHECKS = (
     "MDS_SLOW_REQUEST",
     "MDS_CACHE_OVERSIZED",
 )
-
-
-# The MDSs report to the manager every 5 s (mgr_stats_period). Without a standby, a dead MDS stays
-# up:active in the FSMap, so silence is the only sign of it.
-SILENT_AFTER = 20.0  # s
 
 
 def why_wait(fs: FsState, health: Mapping[str, HealthCheck], silence: Mapping[int, float]) -> str | None:

@@ -30,6 +30,7 @@ class Host(World):
         super().__init__(ranks=2)
         self.rate, self.latency = 500.0, 0.1
         self.asked = 0
+        self.wall = 10.0
 
     def counter(self, mds: str, path: str) -> list[tuple[float, ...]]:
         """Host.counter."""
@@ -37,6 +38,8 @@ class Host(World):
         if path == "mds_server.handle_client_request":
             self.asked += 1
             return [(0.0, 0.0), (10.0, 10 * rate)]
+        if path == "mds.inodes":
+            return [(10.0, 1.0)]
         if path in ("mds.reply_latency", "mds_server.req_lookup_latency"):
             return [(0.0, 0.0, 0.0), (10.0, 10 * rate * self.latency * 1e9, 10 * rate)]
         return []
@@ -53,7 +56,7 @@ def host() -> Host:
 
 
 def ranks_of(host: Any) -> Ranks:
-    ranks = Ranks(host, engine, lambda: LEARNING, logging.getLogger("test"))
+    ranks = Ranks(host, engine, lambda: LEARNING, logging.getLogger("test"), lambda: host.wall)
     ranks.begin(0.0)
     return ranks
 
@@ -136,6 +139,20 @@ def test_a_few_stuck_requests_do_not_spoil_a_capacity(host: Host) -> None:
     for at in range(3, 3 + 3 * EPOCHS):
         known = ranks.judge(host.state, at * EPOCH).capacity.value
     assert known is not None and known >= 8900
+
+
+def test_counters_that_are_reported_no_more_teach_nothing(host: Host) -> None:
+    ranks = ranks_of(host)
+    host.rate, host.latency = 9000.0, 0.01
+    for at in range(3):
+        ranks.judge(host.state, at * EPOCH)
+    host.rate, host.latency = 30.0, 1.0
+    host.wall += 60.0
+    for at in range(3, 3 + 3 * EPOCHS):
+        verdict = ranks.judge(host.state, at * EPOCH)
+        assert verdict.saturated == () or at < 5
+    assert verdict.loads == (0.0, 0.0)
+    assert verdict.capacity.value is not None and verdict.capacity.value >= 8900
 
 
 def test_a_capacity_falls_by_half_a_window_while_a_rank_stays_full_of_less(host: Host) -> None:

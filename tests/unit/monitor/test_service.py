@@ -94,7 +94,7 @@ def monitor(cluster: Cluster, engine: Engine) -> Monitor:
     host: Any = cluster
     options: Any = Options
     log = logging.getLogger("test")
-    ranks = Ranks(host, engine.call, lambda: options, log)
+    ranks = Ranks(host, engine.call, lambda: options, log, lambda: 10.0)
     return Monitor(host, ranks, host, host, lambda: (options, MonitorSettings(20, 3)), lambda: None, log)
 
 
