@@ -51,8 +51,8 @@ def main() -> None:
     for line in sys.stdin:
         try:
             answer = _ask(cluster, json.loads(line))
-        except (rados.Error, OSError) as e:
-            answer = {"status": -abs(e.errno or 5), "output": "", "message": str(e)}
+        except (rados.Error, OSError, ValueError) as e:
+            answer = {"status": -abs(getattr(e, "errno", None) or 5), "output": "", "message": str(e)}
         print(json.dumps(answer), flush=True)
     cluster.shutdown()
 

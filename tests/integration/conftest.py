@@ -5,7 +5,7 @@ import os
 from collections.abc import Iterator
 
 import pytest
-from support import FS, HEAVY, LIGHT, OPTIONS, Cluster, at_work, skewed, wait_for
+from support import FS, HEAVY, LIGHT, OPTIONS, QUICK, Cluster, at_work, skewed, wait_for
 
 from lab.api import Lab
 from lab.clients.spec import LoadSpec
@@ -23,9 +23,7 @@ def release(pytestconfig: pytest.Config) -> str:
 
 @pytest.fixture(scope="session")
 def lab(release: str) -> Iterator[Lab]:
-    # A dead manager is to be missed after 15 s, not 30; a living one may be held up for 8 by a busy machine.
-    conf = {"mon_mgr_beacon_grace": "15"}
-    with Lab.up(name=f"it-{release}-{os.getpid()}", release=release, mds=4, mgr=2, conf=conf) as lab:
+    with Lab.up(name=f"it-{release}-{os.getpid()}", release=release, mds=4, mgr=2, conf=QUICK) as lab:
         yield lab
 
 

@@ -11,7 +11,7 @@ from lab.clients.spec import LoadSpec
 
 def seen(cluster: Cluster) -> float:
     """Requests per second of all ranks, as the managers see them at this moment."""
-    return float(sum(rank["requests"] for rank in cluster.json("imbalance", FS)["ranks"]))
+    return float(sum(rank["requests"] for rank in cluster.module_json("imbalance")["ranks"]))
 
 
 @pytest.fixture
@@ -54,17 +54,19 @@ def test_an_analysis_agrees_with_the_clients_and_names_the_heavy(
     assert result["recommended"] is None or 1 <= result["recommended"] <= 4
     assert result["recommended_reason"]
     assert "wss" in result["estimate"] and "reqs" in result["estimate"]
-    text = cluster.partitioner("analyze", "status", FS)
+    text = cluster.module("analyze status")
     assert "recommended number of active MDSs" in text and "imbalance factor" in text
 
 
+@pytest.mark.every_release_alike
 def test_an_idle_file_system_is_balanced(cluster: Cluster, load: LoadSpec) -> None:
-    wait_for("no load", lambda: sum(rank["requests"] for rank in cluster.json("imbalance", FS)["ranks"]) < 20)
+    wait_for("no load", lambda: seen(cluster) < 20)
     result = cluster.analyze(4)
     assert not result["triggered"]
     assert result["imbalance_factor"] is None or result["imbalance_factor"] < 0.05
 
 
+@pytest.mark.every_release_alike
 def test_an_analysis_can_be_stopped_and_is_then_judged(cluster: Cluster, load: LoadSpec) -> None:
     cluster.analyzed = ()
     cluster.partitioner("analyze", "start", FS, "--duration=600")
@@ -72,9 +74,9 @@ def test_an_analysis_can_be_stopped_and_is_then_judged(cluster: Cluster, load: L
     assert again.code == 16 and FS in again.err
     busy = cluster.cli("mds_partitioner", "partition", "plan", FS)
     assert busy.code == 16 and "analysis" in busy.err
-    value = cluster.json("analyze", "stop", FS)
+    value = cluster.module_json("analyze stop")
     assert value["state"] == "stopped"
-    assert cluster.json("analyze", "stop", FS)["state"] == "stopped"
+    assert cluster.module_json("analyze stop")["state"] == "stopped"
 
 
 def test_what_an_analysis_found_outlives_the_manager(cluster: Cluster, load: LoadSpec) -> None:
@@ -82,8 +84,8 @@ def test_what_an_analysis_found_outlives_the_manager(cluster: Cluster, load: Loa
     manager = cluster.active_mgr()
     cluster.lab.monitor.command("mgr fail", who=manager)
     wait_for("another manager", lambda: cluster.active_mgr() not in ("", manager))
-    wait_for("it answers", lambda: cluster.cli("mds_partitioner", "analyze", "status", FS).code == 0)
-    after = cluster.json("analyze", "status", FS)
+    wait_for("it answers", cluster.module_answers)
+    after = cluster.module_json("analyze status")
     assert after["state"] == "finished"
     assert [row["name"] for row in after["result"]["directories"]] == [
         row["name"] for row in before["directories"]

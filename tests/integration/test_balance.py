@@ -1,20 +1,22 @@
 # SPDX-License-Identifier: LGPL-2.1-or-later
 """The MDSs themselves balance by a policy of ours, on stock Ceph."""
 
-import time
 from collections.abc import Callable, Iterator
 from typing import Any
 
 import pytest
-from support import FS, NOGROUP, Answer, Cluster, at_work, client, owner, wait_for
+from support import FS, NOGROUP, PATIENCE, Answer, Cluster, at_work, client, owner, wait_for
 
 from lab.clients.spec import LoadSpec
 
 NAMES = tuple(f"b{i}" for i in range(8))
 RATE = 30.0  # req/s a client, of operations; some take more than one request
 CAPACITY = 400  # C that makes all of it on one rank harmful
-BEAT_S = 5  # the tests' mds_bal_interval
+BEAT_S = 4  # the tests' mds_bal_interval; half of it is the OSD's time to hand the policy to an MDS
 BEATS = 18  # what three minutes have at Ceph's default of 10 s
+# What an MDS logs (level 7) when a policy has decided: MDBalancer::mantle_prep_rebalance.
+BEAT_DONE = "mantle decided that new targets="
+MDS_OPTIONS = {"mds_bal_interval": str(BEAT_S), "debug_mds_balancer": "7/7"}
 FALLBACK = "MDS_PARTITIONER_FALLBACK"
 PREFIX = "mds_partitioner."
 
@@ -22,12 +24,14 @@ PREFIX = "mds_partitioner."
 @pytest.fixture(scope="module")
 def even(running: Cluster) -> Iterator[LoadSpec]:
     """Eight subvolumes with the same load each."""
-    running.lab.monitor.command("config set", who="mds", name="mds_bal_interval", value=str(BEAT_S))
+    for name, value in MDS_OPTIONS.items():
+        running.lab.monitor.command("config set", who="mds", name=name, value=value)
     paths = running.lab.make_subvolumes(NAMES)
     load = LoadSpec(tuple(client(name, paths[name], rate=RATE) for name in NAMES))
     running.lab.prepare(load)
     yield load
-    running.lab.monitor.command("config rm", who="mds", name="mds_bal_interval")
+    for name in MDS_OPTIONS:
+        running.lab.monitor.command("config rm", who="mds", name=name)
     for name in NAMES:  # other tests' plans are not about them
         running.lab.monitor.command("fs subvolume rm", target="mgr", vol_name=FS, sub_name=name)
 
@@ -36,30 +40,21 @@ def even(running: Cluster) -> Iterator[LoadSpec]:
 def balanced(cluster: Cluster) -> Iterator[Cluster]:
     """A cluster on whose rank 0 everything is; without a policy again at the end."""
     cluster.set(rank_capacity=CAPACITY, hint_interval=2)
-    go_home(cluster)
     yield cluster
-    cluster.partitioner("balance", "off", FS)
+    cluster.module("balance off")
     cluster.set(rank_capacity=0, hint_interval=60)
-    go_home(cluster)
-
-
-def go_home(cluster: Cluster) -> None:
-    """Everything without a pin back to rank 0."""
-    place(cluster, dict.fromkeys(NAMES, 0))
 
 
 def place(cluster: Cluster, ranks: dict[str, int]) -> None:
     """Hand directories over by hand, as ``export dir`` does, without a pin."""
     wanted = {f"{NOGROUP}/{name}": rank for name, rank in ranks.items()}
-    if set(ranks.values()) == {0}:
-        wanted = {p: 0 for p in cluster.authority() if not p.startswith("~")} | wanted
 
     def there() -> bool:
         authority = cluster.authority()
         found = {path: owner(authority, path) for path in wanted}
         wrong = {path: rank for path, rank in found.items() if rank != wanted[path]}
         for path, rank in wrong.items():
-            cluster.tell(rank, "export", "dir", path or "/", str(wanted[path]))
+            cluster.ask(rank, "export dir", path=path, rank=wanted[path])
         return not wrong
 
     wait_for(f"placed as {ranks}", there)
@@ -107,8 +102,21 @@ def give(cluster: Cluster, policy: str, *args: str) -> Answer:
     return cluster.cli("mds_partitioner", "balance", "on", FS, "-i", "/tmp/policy.lua", *args)
 
 
+def beats_done(cluster: Cluster) -> list[int]:
+    """How often each rank's MDS has come to a decision of a policy, by its log."""
+    logs = (cluster.lab.log_dir / f"ceph-mds.{cluster.mds_of(rank)}.log" for rank in range(4))
+    return [log.read_text(errors="replace").count(BEAT_DONE) for log in logs]
+
+
+def await_beats(cluster: Cluster, number: int) -> None:
+    """Until every rank's MDS has decided so many times more."""
+    before = beats_done(cluster)
+    enough = lambda: all(now - then >= number for now, then in zip(beats_done(cluster), before, strict=True))  # noqa: E731
+    wait_for(f"{number} beats", enough, PATIENCE + 4 * number * BEAT_S)
+
+
 def decided(cluster: Cluster, count: int = 1) -> Callable[[], bool]:
-    """Has every rank decided so often?"""
+    """Has every rank decided so often, as the module retraces it?"""
 
     def enough() -> bool:
         ranks = cluster.module_json("balance status")["ranks"]
@@ -147,42 +155,44 @@ def test_one_hot_rank_is_spread_and_off_restores_everything(balanced: Cluster, e
         wait_for("every rank has decided", decided(balanced))
         # The module may see the load spread before a beat of the policy's does.
         wait_for("the policy sees it, too", lambda: "IF 0." in last_decision(balanced, 0))
-        status = balanced.json("balance", "status", FS)
+        status = balanced.module_json("balance status")
         assert status["in_force"]
         assert status["policy"] == "lunule"
         assert status["ranks"][0]["exported_inodes"] > 0
         assert sum(r["imported_inodes"] for r in status["ranks"][1:]) > 0
-        text = balanced.partitioner("balance", "status", FS)
+        text = balanced.module("balance status")
         assert "policy lunule" in text
         assert "FELL BACK" not in text
         wait_for("what is reported is in the MDS map and in the pool", in_place(balanced))
         assert balanced.fs_settings()["flags_state"]["balance_automate"] is True
     assert old_balancer_lines(balanced) == complaints, "no MDS used the built-in balancer"
     assert FALLBACK not in balanced.health()
-    balanced.partitioner("balance", "off", FS)
+    balanced.module("balance off")
     assert balanced.fs_settings() == settings
     assert objects(balanced) == []
-    assert "no policy" in balanced.partitioner("balance", "off", FS), "off twice is fine"
+    assert "no policy" in balanced.module("balance off"), "off twice is fine"
 
 
+@pytest.mark.every_release_alike
 def test_even_load_is_left_alone(balanced: Cluster, even: LoadSpec) -> None:
     place(balanced, {name: i // 2 for i, name in enumerate(NAMES)})
     with at_work(balanced, even):
-        balanced.partitioner("balance", "on", FS)
+        balanced.module("balance on")
         wait_for("every rank has decided", decided(balanced, 2))
         before = exported(balanced)
-        time.sleep(BEATS * BEAT_S)
+        await_beats(balanced, BEATS)
         assert exported(balanced) == before
 
 
+@pytest.mark.every_release_alike
 def test_harmless_imbalance_is_left_alone_until_it_does_harm(balanced: Cluster, even: LoadSpec) -> None:
     balanced.set(rank_capacity=100_000)
     with at_work(balanced, even):
-        balanced.partitioner("balance", "on", FS)
+        balanced.module("balance on")
         wait_for("every rank has decided", decided(balanced, 2))
         before = exported(balanced)
         first = settled_hints(balanced)
-        time.sleep(6 * BEAT_S)
+        await_beats(balanced, 6)
         assert exported(balanced) == before
         assert settled_hints(balanced) == first
         balanced.set(rank_capacity=CAPACITY)
@@ -195,14 +205,15 @@ def test_ranks_outside_the_mask_receive_nothing(balanced: Cluster, even: LoadSpe
     balanced.fs_set("bal_rank_mask", "0x3")
     before = imported(balanced)
     with at_work(balanced, even):
-        balanced.partitioner("balance", "on", FS)
-        assert balanced.json("balance", "status", FS)["hints"]["mask"] == [0, 1]
+        balanced.module("balance on")
+        assert balanced.module_json("balance status")["hints"]["mask"] == [0, 1]
         wait_for("ranks 0 and 1 share the load", lambda: 0.3 < shares(balanced)[1] < 0.7)
     now = imported(balanced)
     assert now[1] > before[1]
     assert now[2:] == before[2:]
 
 
+@pytest.mark.every_release_alike
 @pytest.mark.parametrize(
     ("policy", "why"),
     [
@@ -222,6 +233,7 @@ def test_a_policy_that_would_fail_goes_near_no_mds(balanced: Cluster, policy: st
     assert objects(balanced) == []
 
 
+@pytest.mark.every_release_alike
 def test_an_unknown_policy_is_named_with_those_there_are(balanced: Cluster) -> None:
     answer = balanced.cli("mds_partitioner", "balance", "on", FS, "--policy", "heat")
     assert answer.code == 22
@@ -231,10 +243,10 @@ def test_an_unknown_policy_is_named_with_those_there_are(balanced: Cluster) -> N
 def test_the_operators_own_policy_is_put_in_force(balanced: Cluster) -> None:
     own = "local t = {} for i = 0, #mds do t[i] = 0 end BAL_LOG(2, 'at rest') return t"
     assert give(balanced, own).code == 0
-    status = balanced.json("balance", "status", FS)
+    status = balanced.module_json("balance status")
     assert status["policy"] == "custom"
     wait_for("every rank has decided", decided(balanced))
-    assert balanced.json("balance", "status", FS)["ranks"][3]["decisions"][-1]["line"] == "at rest"
+    assert balanced.module_json("balance status")["ranks"][3]["decisions"][-1]["line"] == "at rest"
 
 
 def test_an_mds_that_falls_back_is_a_health_warning_until_it_does_not(balanced: Cluster) -> None:
@@ -246,11 +258,12 @@ def test_an_mds_that_falls_back_is_a_health_warning_until_it_does_not(balanced: 
     assert give(balanced, treacherous).code == 0
     check = wait_for("the health check", lambda: balanced.health().get(FALLBACK))
     assert "balance status" in check["detail"][0]["message"]
-    assert "FELL BACK" in balanced.partitioner("balance", "status", FS)
+    assert "FELL BACK" in balanced.module("balance status")
     balanced.partitioner("balance", "on", FS, "--policy", "lunule")
     wait_for("the health check clears", lambda: FALLBACK not in balanced.health())
 
 
+@pytest.mark.every_release_alike
 def test_an_operators_balancer_is_replaced_by_force_only_and_comes_back(balanced: Cluster) -> None:
     balanced.fs_set("balancer", "mine.lua")
     try:
@@ -260,18 +273,19 @@ def test_an_operators_balancer_is_replaced_by_force_only_and_comes_back(balanced
         assert balanced.fs_settings()["balancer"] == "mine.lua"
         balanced.partitioner("balance", "on", FS, "--force")
         assert balanced.fs_settings()["balancer"].startswith(PREFIX)
-        balanced.partitioner("balance", "off", FS)
+        balanced.module("balance off")
         assert balanced.fs_settings()["balancer"] == "mine.lua"
     finally:
         balanced.fs_set("balancer", "")
 
 
+@pytest.mark.every_release_alike
 def test_what_an_operator_changes_meanwhile_is_left_to_him(balanced: Cluster) -> None:
-    balanced.partitioner("balance", "on", FS)
+    balanced.module("balance on")
     balanced.fs_set("balancer", "mine.lua")
     try:
-        assert "not in force" in balanced.partitioner("balance", "status", FS)
-        assert "mine.lua" in balanced.partitioner("balance", "off", FS)
+        assert "not in force" in balanced.module("balance status")
+        assert "mine.lua" in balanced.module("balance off")
         assert balanced.fs_settings()["balancer"] == "mine.lua"
         assert objects(balanced) == []
     finally:
@@ -281,14 +295,14 @@ def test_what_an_operator_changes_meanwhile_is_left_to_him(balanced: Cluster) ->
 
 def test_the_next_manager_goes_on_where_the_last_one_died(balanced: Cluster) -> None:
     settings = balanced.fs_settings()
-    balanced.partitioner("balance", "on", FS)
+    balanced.module("balance on")
     name = balanced.active_mgr()
-    balanced.lab.kill(f"mgr.{name}")
+    balanced.kill_mgr(name)
     try:
         wait_for("another manager", lambda: balanced.active_mgr() not in ("", name))
         wait_for("the module answers", balanced.module_answers)
-        assert balanced.json("balance", "status", FS)["state"] == "on"
-        balanced.partitioner("balance", "off", FS)
+        assert balanced.module_json("balance status")["state"] == "on"
+        balanced.module("balance off")
         assert balanced.fs_settings() == settings
         assert objects(balanced) == []
     finally:

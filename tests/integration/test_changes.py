@@ -46,17 +46,18 @@ def six(cluster: Cluster) -> Iterator[dict[str, int]]:
             cluster.inside("rmtree", path)
 
 
+@pytest.mark.every_release_alike
 def test_a_subvolume_deleted_mid_plan_is_skipped_and_the_rest_is_done(
     cluster: Cluster, six: dict[str, int]
 ) -> None:
     *_, victim = six
-    cluster.partitioner("partition", "start", FS)
-    cluster.partitioner("partition", "pause", FS)
+    cluster.module("partition start")
+    cluster.module("partition pause")
     before = cluster.status()
     assert next(s for s in before["steps"] if victim in s["command"])["state"] == "ready"
     cluster.inside("rmtree", victim)
     cluster.set(max_moves=16)
-    cluster.partitioner("partition", "resume", FS)
+    cluster.module("partition resume")
     done = cluster.wait_state("done")
     skipped = [step for step in done["steps"] if step["state"] == "skipped"]
     assert len(skipped) == 1 and victim in skipped[0]["why"] and "deleted" in skipped[0]["why"]
@@ -66,20 +67,21 @@ def test_a_subvolume_deleted_mid_plan_is_skipped_and_the_rest_is_done(
     pins = cluster.pins(NOGROUP)
     rest = {path: rank for path, rank in six.items() if path != victim}
     assert {path: pins[path] for path in rest} == rest
-    cluster.partitioner("partition", "rollback", FS)
+    cluster.module("partition rollback")
     cluster.wait_state("rolled-back")
     assert set(cluster.pins(NOGROUP).values()) == {-1}
 
 
+@pytest.mark.every_release_alike
 def test_a_subvolume_deleted_after_its_move_does_not_stop_the_rollback(
     cluster: Cluster, six: dict[str, int]
 ) -> None:
     victim, *_ = six
     cluster.set(max_moves=16)
-    cluster.partitioner("partition", "start", FS)
+    cluster.module("partition start")
     cluster.wait_state("done")
     cluster.inside("rmtree", victim)
-    cluster.partitioner("partition", "rollback", FS)
+    cluster.module("partition rollback")
     ended = cluster.wait_state("rolled-back")
     kept = [step for step in ended["steps"] if step["state"] == "kept"]
     assert len(kept) == 1 and victim in kept[0]["why"]
@@ -89,31 +91,32 @@ def test_a_subvolume_deleted_after_its_move_does_not_stop_the_rollback(
 def test_a_subvolume_renamed_mid_plan_is_followed(cluster: Cluster, six: dict[str, int]) -> None:
     *_, victim = six
     moved = f"{NOGROUP}/moved away"
-    cluster.partitioner("partition", "start", FS)
-    cluster.partitioner("partition", "pause", FS)
+    cluster.module("partition start")
+    cluster.module("partition pause")
     cluster.inside("rename", [victim, moved])
     cluster.set(max_moves=16)
-    cluster.partitioner("partition", "resume", FS)
+    cluster.module("partition resume")
     done = cluster.wait_state("done")
     assert {s["state"] for s in done["steps"]} == {"done"}
     pins = cluster.pins(NOGROUP)
     assert pins[moved] == six[victim]
     assert {p: pins[p] for p in six if p != victim} == {p: r for p, r in six.items() if p != victim}
-    cluster.partitioner("partition", "rollback", FS)
+    cluster.module("partition rollback")
     cluster.wait_state("rolled-back")
     assert set(cluster.pins(NOGROUP).values()) == {-1}
 
 
+@pytest.mark.every_release_alike
 def test_another_directory_in_the_place_of_a_planned_one_is_not_pinned(
     cluster: Cluster, six: dict[str, int]
 ) -> None:
     *_, victim = six
-    cluster.partitioner("partition", "start", FS)
-    cluster.partitioner("partition", "pause", FS)
+    cluster.module("partition start")
+    cluster.module("partition pause")
     cluster.inside("rmtree", victim)
     cluster.inside("mkdirs", [victim])
     cluster.set(max_moves=16)
-    cluster.partitioner("partition", "resume", FS)
+    cluster.module("partition resume")
     done = cluster.wait_state("done")
     assert [s["state"] for s in done["steps"] if victim in s["command"]] == ["skipped"]
     assert cluster.pins(NOGROUP)[victim] == -1
@@ -133,15 +136,15 @@ def test_whatever_bytes_a_name_has_it_is_analyzed_pinned_and_rolled_back(
         pins = {step["target"]: int(step["value"]) for step in plan["steps"]}
         assert len(set(pins) & set(paths)) >= 3
         assert set(pins) & set(paths[-3:]), "one that is not UTF-8 is pinned, and so waited for"
-        _one_line_a_row(cluster.partitioner("analyze", "status", FS), len(HARD))
+        _one_line_a_row(cluster.module("analyze status"), len(HARD))
         printed = cluster.partitioner("partition", "start", FS, "--dry-run", "--top", "0")
         assert len([line for line in printed.splitlines() if "setfattr" in line]) == len(plan["steps"])
-        cluster.partitioner("partition", "start", FS)
+        cluster.module("partition start")
         cluster.wait_state("done")
-        _one_line_a_row(cluster.partitioner("partition", "status", FS), len(HARD))
+        _one_line_a_row(cluster.module("partition status"), len(HARD))
         now = cluster.pins(NOGROUP)
         assert {path: now[path] for path in pins} == pins
-        cluster.partitioner("partition", "rollback", FS)
+        cluster.module("partition rollback")
         cluster.wait_state("rolled-back")
         assert set(cluster.pins(NOGROUP).values()) == {-1}
         wait_for("home again", lambda: set(cluster.authority_below("/volumes").values()) <= {0})

@@ -42,7 +42,7 @@ def hang(cluster: Cluster) -> Answer | None:
 
 @pytest.fixture
 def engine(cluster: Cluster) -> int:
-    cluster.partitioner("imbalance", FS)
+    cluster.module_json("imbalance")
     (pid,) = engine_pids(cluster)
     return pid
 
@@ -56,6 +56,7 @@ def test_a_killed_engine_is_started_again(cluster: Cluster, engine: int) -> None
     assert cluster.mgr_pids() == managers
 
 
+@pytest.mark.every_release_alike
 def test_a_hung_engine_fails_the_command_within_the_deadline_and_is_replaced(
     cluster: Cluster, engine: int
 ) -> None:
@@ -73,6 +74,7 @@ def test_a_hung_engine_fails_the_command_within_the_deadline_and_is_replaced(
     assert cluster.mgr_pids() == managers
 
 
+@pytest.mark.every_release_alike
 def test_an_engine_that_cannot_start_is_named(cluster: Cluster, engine: int) -> None:
     os.kill(engine, signal.SIGKILL)
     try:

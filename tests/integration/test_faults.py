@@ -5,7 +5,7 @@ from collections.abc import Iterator
 from typing import Any
 
 import pytest
-from support import FS, Cluster, wait_for
+from support import Cluster, wait_for
 
 
 @pytest.fixture
@@ -20,7 +20,7 @@ def half_done(analyzed: Cluster, asked: int) -> Iterator[Cluster]:
     analyzed.set(max_moves=1)
     plan = analyzed.plan("half", "--heavy", "fanout")
     assert len(plan["steps"]) >= 8, plan["commands"]
-    analyzed.partitioner("partition", "start", FS)
+    analyzed.module("partition start")
     wait_for("two steps are done", lambda: len(done_steps(analyzed.status())) >= 2)
     yield analyzed
     for name, pids in analyzed.lab.daemons().items():
@@ -41,7 +41,7 @@ def test_a_killed_manager_is_succeeded_by_the_other_which_finishes_the_plan(
     plan = cluster.status()
     assert plan["state"] == "running"
     dead = cluster.active_mgr()
-    cluster.lab.kill(f"mgr.{dead}")
+    cluster.kill_mgr(dead)
     wait_for("the other manager is active", lambda: cluster.active_mgr() not in ("", dead))
     wait_for("its module answers", cluster.module_answers)
     cluster.set(max_moves=16)
@@ -58,7 +58,7 @@ def test_a_killed_manager_is_succeeded_by_the_other_which_finishes_the_plan(
     pins = cluster.pins()
     assert sum(rank >= 0 for rank in pins.values()) == len(ended["steps"])
     # And what the dead one journaled can be undone by its successor.
-    cluster.partitioner("partition", "rollback", FS)
+    cluster.module("partition rollback")
     cluster.wait_state("rolled-back")
     assert set(cluster.pins().values()) == {-1}
 
@@ -66,16 +66,16 @@ def test_a_killed_manager_is_succeeded_by_the_other_which_finishes_the_plan(
 def test_a_killed_mds_pauses_the_plan_until_its_rank_is_back(half_done: Cluster) -> None:
     cluster = half_done
     victim = cluster.mds_of(2)
-    cluster.lab.kill(f"mds.{victim}")
-    paused = cluster.wait_state("paused", seconds=150)
+    cluster.kill_mds(victim)
+    paused = cluster.wait_state("paused")
     assert "rank 2" in paused["why"], paused["why"]
     assert not paused["by_operator"]
-    check = wait_for("the health check", lambda: cluster.health().get("MDS_PARTITIONER_PAUSED"), 60)
+    check = wait_for("the health check", lambda: cluster.health().get("MDS_PARTITIONER_PAUSED"))
     assert check is not None
     assert "half" in str(check["detail"]) and "rank 2" in str(check["detail"])
     count = len(done_steps(paused))
     cluster.lab.start(f"mds.{victim}")
     cluster.set(max_moves=16)
-    ended = cluster.wait_state("done", seconds=180)
+    ended = cluster.wait_state("done")
     assert len(done_steps(ended)) == len(ended["steps"]) > count
-    wait_for("the health check is gone", lambda: "MDS_PARTITIONER_PAUSED" not in cluster.health(), 60)
+    wait_for("the health check is gone", lambda: "MDS_PARTITIONER_PAUSED" not in cluster.health())

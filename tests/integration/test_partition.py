@@ -28,7 +28,7 @@ def test_fanout_pins_appear_in_get_subtrees_and_are_rolled_back(analyzed: Cluste
     assert len(set(pins.values())) == 4, f"a skewed load is spread over all ranks: {pins}"
     assert any(path.count("/") > 4 for path in pins), "the heavy ones are pinned by child directory"
     assert analyzed.pins() == before, "a plan changes nothing"
-    analyzed.partitioner("partition", "start", FS)
+    analyzed.module("partition start")
     done = analyzed.wait_state("done")
     assert {step["state"] for step in done["steps"]} == {"done"}
     assert not [step["why"] for step in done["steps"] if step["why"]]
@@ -39,7 +39,7 @@ def test_fanout_pins_appear_in_get_subtrees_and_are_rolled_back(analyzed: Cluste
     }
     assert settled(analyzed, pins), f"{pins} is not what the MDSs serve: {analyzed.authority()}"
     assert analyzed.fs_settings() == settings, "fan-out needs no setting of the file system"
-    analyzed.partitioner("partition", "rollback", FS)
+    analyzed.module("partition rollback")
     analyzed.wait_state("rolled-back")
     assert analyzed.pins() == before
     assert analyzed.fs_settings() == settings
@@ -53,7 +53,7 @@ def test_a_mask_appears_in_fs_get_and_is_rolled_back(analyzed: Cluster) -> None:
     pins = pinned_by(plan)
     ranks = plan["heavy_ranks"]
     assert 2 <= len(ranks) < 4
-    analyzed.partitioner("partition", "start", FS)
+    analyzed.module("partition start")
     analyzed.wait_state("done")
     now = analyzed.fs_settings()
     assert now["bal_rank_mask"] == plan["heavy_mask"] == hex(sum(1 << rank for rank in ranks))
@@ -64,7 +64,7 @@ def test_a_mask_appears_in_fs_get_and_is_rolled_back(analyzed: Cluster) -> None:
         assert pinned[f"{NOGROUP}/{name}"] >= 0, f"{name} would be the balancer's to move"
     for name in HEAVY:
         assert pinned[f"{NOGROUP}/{name}"] == -1, f"{name} is to be balanced by the mask"
-    analyzed.partitioner("partition", "rollback", FS)
+    analyzed.module("partition rollback")
     analyzed.wait_state("rolled-back")
     assert analyzed.fs_settings() == settings
     assert analyzed.pins() == before
@@ -84,10 +84,10 @@ def test_the_operators_mask_and_pins_come_back_after_force(cluster: Cluster, loa
         assert refused.code == 1 and "0x5" in refused.err and "--force" in refused.err
         assert (cluster.pins(), cluster.fs_settings()) == (before, settings)
         plan = cluster.plan("--heavy", "mask", "--force")
-        cluster.partitioner("partition", "start", FS)
+        cluster.module("partition start")
         cluster.wait_state("done")
         assert cluster.fs_settings()["bal_rank_mask"] == plan["heavy_mask"]
-        cluster.partitioner("partition", "rollback", FS)
+        cluster.module("partition rollback")
         cluster.wait_state("rolled-back")
         assert cluster.fs_settings() == settings
         assert cluster.pins() == before
@@ -95,6 +95,7 @@ def test_the_operators_mask_and_pins_come_back_after_force(cluster: Cluster, loa
         cluster.lab.monitor.command("fs set", fs_name=FS, var="balancer", val="")
 
 
+@pytest.mark.every_release_alike
 def test_an_operators_pin_is_left_alone_without_force(cluster: Cluster, load: LoadSpec) -> None:
     own = f"{NOGROUP}/{LIGHT[1]}"
     cluster.inside("pin", {own: 0})
@@ -104,25 +105,27 @@ def test_an_operators_pin_is_left_alone_without_force(cluster: Cluster, load: Lo
     row = next(r for r in plan["rows"] if r["path"] == own)
     assert row["reason"] == "pinned-by-operator"
     assert own not in pinned_by(plan)
-    cluster.partitioner("partition", "start", FS)
+    cluster.module("partition start")
     cluster.wait_state("done")
     assert cluster.pins()[own] == 0
 
 
+@pytest.mark.every_release_alike
 def test_a_pin_set_after_planning_is_the_operators(analyzed: Cluster) -> None:
     plan = analyzed.plan("--heavy", "fanout")
     path, rank = next((p, r) for p, r in pinned_by(plan).items() if r != 3)
     analyzed.inside("pin", {path: 3})
-    analyzed.partitioner("partition", "start", FS)
+    analyzed.module("partition start")
     done = analyzed.wait_state("done")
     skipped = [step for step in done["steps"] if step["state"] == "skipped"]
     assert len(skipped) == 1 and "operator" in skipped[0]["why"]
     assert analyzed.pins()[path] == 3 != rank
-    analyzed.partitioner("partition", "rollback", FS)
+    analyzed.module("partition rollback")
     analyzed.wait_state("rolled-back")
     assert analyzed.pins()[path] == 3
 
 
+@pytest.mark.every_release_alike
 def test_a_dry_run_changes_nothing(analyzed: Cluster) -> None:
     before, settings = analyzed.pins(), analyzed.fs_settings()
     printed = analyzed.partitioner("partition", "start", FS, "--heavy", "fanout", "--dry-run", "--top", "0")
@@ -147,31 +150,32 @@ def test_replicas_are_named_no_more_when_asked_for_and_again_after_a_rollback(an
     plan = analyzed.plan("--heavy", "fanout", "--to-auth")
     assert plan["commands"][-1] == f"ceph config set mds {option} true"
     assert configured() == [], "a plan changes nothing"
-    analyzed.partitioner("partition", "start", FS)
+    analyzed.module("partition start")
     analyzed.wait_state("done")
     wait_for("the MDSs know it", lambda: in_force() == ["true"] * 4)
-    analyzed.partitioner("partition", "rollback", FS)
+    analyzed.module("partition rollback")
     analyzed.wait_state("rolled-back")
     assert configured() == []
     wait_for("the MDSs know it", lambda: in_force() == ["false"] * 4)
 
 
+@pytest.mark.every_release_alike
 def test_a_plan_pauses_resumes_and_stops(analyzed: Cluster) -> None:
     analyzed.set(max_moves=1)
     plan = analyzed.plan("--heavy", "fanout")
-    analyzed.partitioner("partition", "start", FS)
-    assert analyzed.json("partition", "pause", FS)["state"] == "paused"
+    analyzed.module("partition start")
+    assert analyzed.module_json("partition pause")["state"] == "paused"
     held = analyzed.status()
     assert held["state"] == "paused" and held["progress"] < 1
     before = analyzed.pins()
-    pauses = analyzed.json("partition", "pause", FS, "4")
+    pauses = analyzed.module_json("partition pause", duration=4)
     assert pauses["until"] is not None
     # The pause ends by itself, or by command.
-    wait_for("the pause is over", lambda: analyzed.status()["state"] == "running", 30)
-    analyzed.partitioner("partition", "pause", FS)
-    assert analyzed.json("partition", "resume", FS)["state"] == "running"
+    wait_for("the pause is over", lambda: analyzed.status()["state"] == "running")
+    analyzed.module("partition pause")
+    assert analyzed.module_json("partition resume")["state"] == "running"
     assert len([r for r in before.values() if r >= 0]) < len(plan["steps"])
-    assert analyzed.json("partition", "stop", FS)["state"] == "stopped"
+    assert analyzed.module_json("partition stop")["state"] == "stopped"
     after = analyzed.status()
     done = [s for s in after["steps"] if s["state"] in ("done", "intent")]
     assert len(done) < len(plan["steps"])
@@ -182,9 +186,10 @@ def test_a_plan_pauses_resumes_and_stops(analyzed: Cluster) -> None:
     assert {s["state"] for s in ended["steps"]} == {"done"}
 
 
+@pytest.mark.every_release_alike
 def test_planning_again_after_a_finished_plan_proposes_nothing(analyzed: Cluster, load: LoadSpec) -> None:
     analyzed.plan("--heavy", "fanout")
-    analyzed.partitioner("partition", "start", FS)
+    analyzed.module("partition start")
     analyzed.wait_state("done")
     # Six seconds on a busy machine are measured to no more than this.
     analyzed.set(min_gain=0.15)
@@ -198,6 +203,7 @@ def test_planning_again_after_a_finished_plan_proposes_nothing(analyzed: Cluster
     assert resting["steps"] == []
 
 
+@pytest.mark.every_release_alike
 def test_a_second_start_is_refused_while_one_runs(analyzed: Cluster) -> None:
     analyzed.set(max_moves=1)
     plan = analyzed.plan("--heavy", "fanout")
@@ -215,6 +221,7 @@ def test_a_second_start_is_refused_while_one_runs(analyzed: Cluster) -> None:
     assert next(p for p in analyzed.plans() if p["name"] == "other")["state"] == "ready"
 
 
+@pytest.mark.every_release_alike
 @pytest.mark.parametrize("heavy", ["fanout", "mask"])
 def test_a_plan_prints_the_commands_it_stands_for(analyzed: Cluster, heavy: str) -> None:
     plan = analyzed.plan("--heavy", heavy)

@@ -4,7 +4,7 @@
 from typing import Any
 
 import pytest
-from support import FS, HEAVY, LIGHT, Cluster, at_work
+from support import HEAVY, LIGHT, Cluster, at_work
 
 from lab.clients.spec import LoadSpec
 
@@ -34,20 +34,20 @@ def test_the_tree_is_the_same_after_partition_after_rollback_and_under_load(
     with at_work(cluster, load) as run:
         cluster.analyze()
         cluster.plan("--heavy", "fanout")
-        cluster.partitioner("partition", "start", FS)
+        cluster.module("partition start")
         cluster.wait_state("done")
         assert checksums(cluster, tree) == original, "after partition, under load"
-        cluster.partitioner("partition", "rollback", FS)
+        cluster.module("partition rollback")
         cluster.wait_state("rolled-back")
         assert checksums(cluster, tree) == original, "after rollback, under load"
         assert run.running
     errors = [line["why"] for line in run.lines if "why" in line]
     assert not errors, f"clients saw errors: {errors[:3]}"
-    cluster.partitioner("partition", "plan", FS, "--heavy", "fanout")
-    cluster.partitioner("partition", "start", FS)
+    cluster.plan("--heavy", "fanout")
+    cluster.module("partition start")
     cluster.wait_state("done")
     assert checksums(cluster, tree) == original, "after partition"
-    cluster.partitioner("partition", "rollback", FS)
+    cluster.module("partition rollback")
     cluster.wait_state("rolled-back")
     assert checksums(cluster, tree) == original, "after rollback"
     cluster.analyzed = (*HEAVY, *LIGHT)

@@ -3,6 +3,7 @@
 
 import errno
 
+import pytest
 from support import FS, Cluster, wait_for
 
 
@@ -12,6 +13,7 @@ def ranks(cluster: Cluster) -> list[int]:
     return sorted(mdsmap["in"]) if states <= {"up:active"} else []
 
 
+@pytest.mark.every_release_alike
 def test_a_plan_for_ranks_that_no_longer_exist_is_refused(analyzed: Cluster) -> None:
     plan = analyzed.plan("too-wide", "--heavy", "fanout")
     assert {3} <= {int(step["value"]) for step in plan["steps"]}
