@@ -9,7 +9,7 @@ import sys
 from collections.abc import Callable, Sequence
 from pathlib import Path
 
-from lab import cephconf, daemons, releases, rootfs, sandbox, state
+from lab import cephconf, daemons, releases, requirements, rootfs, sandbox, state
 from lab.api import Lab
 from lab.clients.run import ClientRun, Line
 from lab.clients.spec import LoadSpec
@@ -32,6 +32,7 @@ commands:
   quota     CPU quota of every MDS in percent of a core: quota PCT|none
   bench     balancers against each other, on labs of their own (its options: bench --help)
   down      end the lab, or all of this user: down [--all]
+  build     build the root file systems that are not cached yet: build [RELEASE...]
   prune     remove the cached root file systems
 """
 
@@ -235,6 +236,17 @@ def _down(name: str, rest: list[str]) -> int:
     return 0
 
 
+def _build(name: str, rest: list[str]) -> int:
+    parser = _sub("build", "Build the root file systems that are not cached yet, one after the other.")
+    known = sorted(releases.RELEASES)
+    parser.add_argument("releases", nargs="*", metavar="RELEASE", help=f"{', '.join(known)} (default: all)")
+    progress = ConsoleProgress()
+    for release in map(releases.get, parser.parse_args(rest).releases or known):
+        requirements.check(release, state.base_dir())
+        rootfs.acquire(release, progress).release()
+    return 0
+
+
 def _prune(name: str, rest: list[str]) -> int:
     _sub("prune", "Remove the cached root file systems.").parse_args(rest)
     removed, kept = rootfs.prune()
@@ -256,6 +268,7 @@ _COMMANDS: dict[str, Callable[[str, list[str]], int]] = {
     "clients": _clients,
     "quota": _quota,
     "bench": _bench,
+    "build": _build,
     "down": _down,
     "prune": _prune,
 }
