@@ -7,7 +7,7 @@ LAB_PACKAGES := mmdebstrap bubblewrap uidmap
 TEST_TOOLS := luacheck lua5.3 promtool prometheus-alertmanager chromium
 TEST_PACKAGES := lua-check lua5.3 prometheus prometheus-alertmanager chromium fonts-dejavu-core
 
-.PHONY: demo test replay lint unit monitoring hook integration mds mds-optimized bench-hook hook-mask hook-stress hook-cost bench bench-quick bench-planner bench-observe bench-policy bench-churn bench-push bench-cost deps test-deps clean
+.PHONY: demo test replay lint unit monitoring hook integration mds mds-optimized bench-hook hook-mask hook-stress hook-cost chaos bench bench-quick bench-planner bench-observe bench-policy bench-churn bench-push bench-cost deps test-deps clean
 
 # Installs Debian packages $(2) unless every tool of $(1) is there.
 define need
@@ -55,6 +55,12 @@ hook-cost: mds-optimized
 	$(call need,valgrind perf,valgrind linux-perf)
 	$(RUN) -m mds.build --stock --flags=-O2
 	$(RUN) -m lab.hook_cost
+
+# Everything that may happen to a plan, at random, on a real cluster: DURATION in s, RELEASE, SEED.
+DURATION ?= 900
+RELEASE ?= tentacle
+chaos: deps
+	$(RUN) -m lab.chaos --duration $(DURATION) --release $(RELEASE) $(if $(SEED),--seed $(SEED))
 
 # One run of every cell, then two more of those that matter; what is finished is not run again.
 bench: mds-optimized

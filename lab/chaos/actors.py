@@ -1,0 +1,116 @@
+# SPDX-License-Identifier: LGPL-2.1-or-later
+"""Who does something at random: each actor does one thing, and says what. A refusal is a LabError."""
+
+import random
+from collections.abc import Callable
+
+from lab.chaos.world import CHILDREN, DIRECTORIES, RANKS, TOP, World
+
+Actor = Callable[[World, random.Random], str]
+
+
+def _any_directory(rng: random.Random) -> str:
+    top = f"{TOP}/d{rng.randrange(DIRECTORIES)}"
+    return rng.choice([top, f"{top}/c{rng.randrange(CHILDREN)}"])
+
+
+def pins(world: World, rng: random.Random) -> str:
+    """An operator's setfattr."""
+    path, rank = _any_directory(rng), rng.choice([-1, *range(RANKS)])
+    world.operator_pins(path, rank)
+    return f"pins {path} to {rank}"
+
+
+def renames(world: World, rng: random.Random) -> str:
+    """Away, or back."""
+    number = rng.randrange(DIRECTORIES)
+    names = [f"{TOP}/d{number}", f"{TOP}/away{number}"]
+    rng.shuffle(names)
+    world.hands("rename", *names)
+    return f"renames {names[0]} to {names[1]}"
+
+
+def removes(world: World, rng: random.Random) -> str:
+    """With all below it."""
+    path = f"{TOP}/d{rng.randrange(DIRECTORIES)}"
+    world.hands("remove", path)
+    return f"removes {path}"
+
+
+def makes(world: World, rng: random.Random) -> str:
+    """Where it has been removed or renamed: another one in its place. Otherwise its files again."""
+    path = f"{TOP}/d{rng.randrange(DIRECTORIES)}"
+    world.hands("make", path, CHILDREN)
+    return f"makes {path}"
+
+
+def kills_manager(world: World, rng: random.Random) -> str:
+    """The active one; the monitors are told at once what they would find out after its grace."""
+    name = world.active_mgr()
+    world.lab.kill(f"mgr.{name}")
+    world.mon("mgr fail", who=name)
+    world.lab.start(f"mgr.{name}")
+    return f"kills mgr.{name}"
+
+
+def takes_over(world: World, rng: random.Random) -> str:
+    """The other manager becomes active while this one lives, and may have something under way."""
+    name = world.active_mgr()
+    world.mon("mgr fail", who=name)
+    return f"fails mgr.{name}, which lives"
+
+
+def kills_mds(world: World, rng: random.Random) -> str:
+    """Of any rank."""
+    name, _ = rng.choice(sorted(world.ranks().values()))
+    world.lab.kill(f"mds.{name}")
+    world.mon("mds fail", role_or_gid=name)
+    world.lab.start(f"mds.{name}")
+    return f"kills mds.{name}"
+
+
+def changes_ranks(world: World, rng: random.Random) -> str:
+    """One fewer, or all."""
+    ranks = rng.choice([RANKS - 1, RANKS])
+    world.mon("fs set", fs_name=world.fs, var="max_mds", val=str(ranks))
+    return f"sets max_mds {ranks}"
+
+
+def renames_fs(world: World, rng: random.Random) -> str:
+    """As Ceph wants it: down, and with its clients refused."""
+    world.stop_load()
+    old, new = world.fs, "cephfs" if world.fs != "cephfs" else "renamed"
+    world.mon("fs fail", fs_name=old)
+    world.mon("fs set", fs_name=old, var="refuse_client_session", val="true")
+    try:
+        world.mon("fs rename", fs_name=old, new_fs_name=new, yes_i_really_mean_it=True)
+        world.fs = new
+    finally:
+        world.mon("fs set", fs_name=world.fs, var="refuse_client_session", val="false")
+        world.mon("fs set", fs_name=world.fs, var="joinable", val="true")
+    world.wait_whole()
+    return f"renames file system {old} to {new}"
+
+
+def changes_load(world: World, rng: random.Random) -> str:
+    """Ends it, or begins it."""
+    if world.load is not None:
+        world.stop_load()
+        return "ends the load"
+    world.begin_load()
+    return "begins the load"
+
+
+# How often each acts, beside the one who turns the plans' crank.
+WEIGHTS: dict[Actor, int] = {
+    pins: 8,
+    renames: 4,
+    removes: 2,
+    makes: 3,
+    kills_manager: 3,
+    takes_over: 2,
+    kills_mds: 2,
+    changes_ranks: 2,
+    renames_fs: 1,
+    changes_load: 2,
+}

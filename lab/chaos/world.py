@@ -1,0 +1,208 @@
+# SPDX-License-Identifier: LGPL-2.1-or-later
+"""The cluster that chaos happens to: orders and looks, and the record of both."""
+
+import json
+import selectors
+import subprocess
+import time
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from typing import Any
+
+from lab.api import Lab
+from lab.chaos.invariants import History, OperatorSet, Seen, left_behind, not_journaled, not_restored
+from lab.clients.run import ClientRun
+from lab.clients.spec import ClientSpec, LoadSpec
+from lab.errors import LabError
+from lab.sandbox import CODE, environment, kill_group
+
+TOP = "/chaos"
+DIRECTORIES, CHILDREN = 8, 4
+RANKS = 4
+POLL_S = 0.5
+PATIENCE_S = 180.0
+ORDER_S = 60  # a command's deadline
+KEYS = "mgr/mds_partitioner/plan"
+
+
+class World:
+    """One lab with the module, directories below TOP, and what was done to them."""
+
+    def __init__(self, lab: Lab) -> None:
+        self.lab = lab
+        self.fs = "cephfs"
+        self.history = History()
+        self.wrong: list[str] = []
+        self.excused: list[str] = []
+        self.load: ClientRun | None = None
+        self._hands: subprocess.Popen[str] | None = None
+
+    def begin(self) -> None:
+        """The directories, on rank 0 and without pins."""
+        for number in range(DIRECTORIES):
+            self.hands("make", f"{TOP}/d{number}", CHILDREN)
+        self.history.initial = {seen.ino: seen.pin for seen in self.scan()}
+
+    def end(self) -> None:
+        """Nothing of ours works in the lab any more."""
+        self.stop_load()
+        self._drop_hands()
+
+    def mon(self, prefix: str, **args: Any) -> str:
+        """A monitor's command."""
+        return self.lab.monitor.command(prefix, timeout=ORDER_S, **args)
+
+    def module(self, command: str, **args: Any) -> Any:
+        """A command of the module. :raises LabError: it was refused, or no manager answered"""
+        args = {"fs": self.fs, "format": "json", **args}
+        text = self.lab.monitor.command(f"mds_partitioner {command}", target="mgr", timeout=ORDER_S, **args)
+        return json.loads(text)
+
+    def hands(self, do: str, *args: Any) -> Any:
+        """Something done in the file system (lab.inside.hands). :raises LabError: refused, or no answer"""
+        process = self._hands = self._hands or self._new_hands()
+        assert process.stdin is not None and process.stdout is not None
+        try:
+            print(json.dumps({"do": do, "args": args}), file=process.stdin, flush=True)
+        except BrokenPipeError:
+            self._drop_hands()
+            raise LabError(f"the mount that was to {do} has died") from None
+        with selectors.DefaultSelector() as selector:
+            selector.register(process.stdout, selectors.EVENT_READ)
+            line = process.stdout.readline() if selector.select(PATIENCE_S) else ""
+        if not line:
+            self._drop_hands()
+            raise LabError(f"the mount that was to {do} {args} does not answer")
+        answer = json.loads(line)
+        if "error" in answer:
+            raise LabError(answer["error"])
+        return answer["value"]
+
+    def _new_hands(self) -> "subprocess.Popen[str]":
+        return subprocess.Popen(
+            self.lab.sandbox.command(["/usr/bin/python3", "-m", "lab.inside.hands"]),
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.DEVNULL,
+            text=True,
+            env=environment({"PYTHONPATH": CODE}),
+            process_group=0,
+        )
+
+    def _drop_hands(self) -> None:
+        if self._hands is not None:
+            kill_group(self._hands)
+            self._hands = None
+
+    def operator_pins(self, path: str, rank: int) -> None:
+        """Recorded even where the answer is lost: it may have been done."""
+        ino = next((seen.ino for seen in self.scan() if seen.path == path), None)
+        if ino is None:
+            raise LabError(f"no {path} to pin")
+        try:
+            ino = self.hands("pin", path, rank)
+        finally:
+            self.history.operator.append(OperatorSet(ino, rank, time.time()))
+
+    def begin_load(self) -> None:
+        """Clients, each in a directory of its own, the first ones much busier."""
+        clients = (
+            ClientSpec(
+                f"c{number}",
+                "/",
+                home=f"{TOP}/d{number}",
+                mix={"stat": 4.0, "create": 1.0, "unlink": 1.0},
+                rate=60 if number < 2 else 10,
+                dirs=CHILDREN,
+                files=10,
+                workers=2,
+                cache=8,
+            )
+            for number in range(DIRECTORIES)
+        )
+        load = LoadSpec(tuple(clients), fs=self.fs)
+        self.lab.prepare(load, PATIENCE_S)
+        self.load = self.lab.clients(load)
+
+    def stop_load(self) -> None:
+        """Its directories may have been removed: what its clients say of that is no matter."""
+        if self.load is not None:
+            self.load.abandon()
+            self.load = None
+
+    def scan(self) -> list[Seen]:
+        """Every directory with its pin, as clients see it."""
+        return [Seen(*entry) for entry in self.hands("scan", TOP)]
+
+    def active_mgr(self) -> str:
+        """Its name."""
+        return str(json.loads(self.mon("mgr dump", format="json"))["active_name"])
+
+    def ranks(self) -> dict[int, tuple[str, str]]:
+        """The MDS of each rank and its state."""
+        mdsmap = json.loads(self.mon("fs get", fs_name=self.fs, format="json"))["mdsmap"]
+        return {info["rank"]: (info["name"], info["state"]) for info in mdsmap["info"].values()}
+
+    def whole(self, ranks: int) -> bool:
+        """Are so many ranks active, and no others there?"""
+        found = self.ranks()
+        return sorted(found) == list(range(ranks)) and {s for _, s in found.values()} == {"up:active"}
+
+    def wait_whole(self) -> None:
+        """Until every rank that is to be there is active, and the module answers."""
+        mdsmap = json.loads(self.mon("fs get", fs_name=self.fs, format="json"))["mdsmap"]
+        self.wait("every rank is active", lambda: self.whole(mdsmap["max_mds"]))
+        self.wait("the module answers", self.answers)
+
+    def answers(self) -> bool:
+        """Does the module?"""
+        try:
+            self.module("partition ls")
+        except LabError:
+            return False
+        return True
+
+    def wait(self, what: str, condition: Callable[[], bool]) -> None:
+        """Poll. :raises LabError: not within PATIENCE_S"""
+        deadline = time.monotonic() + PATIENCE_S
+        while not condition():
+            if time.monotonic() > deadline:
+                raise LabError(f"not within {PATIENCE_S:g} s: {what}")
+            time.sleep(POLL_S)
+
+    def ordered(self, steps: Iterable[Mapping[str, Any]]) -> list[int]:
+        """A plan's steps are orders from now on; the inode of each, 0 of what is no pin."""
+        inos = []
+        for step in steps:
+            is_pin = step["kind"] == "pin"
+            if is_pin:
+                self.history.planned.setdefault(step["ino"], set()).add(int(step["value"]))
+            inos.append(int(step["ino"]) if is_pin else 0)
+        return inos
+
+    def note_times(self, steps: Sequence[Mapping[str, Any]], inos: Sequence[int]) -> None:
+        """When a plan's steps were last recorded."""
+        for step, ino in zip(steps, inos, strict=True):
+            if ino and step.get("time"):
+                self.history.stepped.setdefault(ino, set()).add(float(step["time"]))
+
+    def check_now(self) -> None:
+        """Nothing has a pin that nobody ordered."""
+        self.wrong += not_journaled(self.scan(), self.history)
+
+    def check_restored(self) -> None:
+        """Everything is as it was, but for what the operator changed."""
+        wrong, excused = not_restored(self.scan(), self.history)
+        self.wrong += wrong
+        self.excused += excused
+
+    def check_forgotten(self) -> None:
+        """Neither the mon nor the health checks know of a plan."""
+
+        def left() -> list[str]:
+            keys = json.loads(self.mon("config-key dump", key=KEYS, format="json") or "{}")
+            return left_behind(keys, json.loads(self.mon("health", format="json"))["checks"])
+
+        try:
+            self.wait("nothing is left", lambda: not left())
+        except LabError:
+            self.wrong += left()

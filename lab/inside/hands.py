@@ -1,0 +1,102 @@
+# SPDX-License-Identifier: LGPL-2.1-or-later
+"""An operator's hands in the file system, inside the sandbox: pins, renames, removals, and looks.
+
+Request, a JSON line each: {"do": "pin" | "make" | "rename" | "remove" | "scan", "args": [...]}
+Answer: {"value": ...}, or {"error": text} when the file system refused it.
+"""
+
+import errno
+import json
+import sys
+from collections.abc import Iterator
+from typing import Any
+
+import cephfs
+
+PIN = "ceph.dir.pin"
+FILES = 10  # in a directory that is made
+
+
+class Hands:
+    """What can be done; paths are absolute, ranks numbers or -1."""
+
+    def __init__(self) -> None:
+        self._fs = cephfs.LibCephFS(auth_id="admin", conffile="/etc/ceph/ceph.conf")
+        self._fs.mount()
+
+    def end(self) -> None:
+        self._fs.shutdown()
+
+    def pin(self, path: str, rank: int) -> int:
+        """Pin a directory; its inode's number."""
+        list(self._children(path))  # an MDS exports only what it has in cache
+        ino = int(self._fs.lstat(path).st_ino)
+        self._fs.setxattr(path, PIN, str(rank).encode(), 0)
+        return ino
+
+    def make(self, path: str, children: int) -> None:
+        """Make a directory with files, and so many like it in it."""
+        self._fs.mkdirs(path, 0o755)
+        for number in range(FILES):
+            self._fs.close(self._fs.open(f"{path}/f{number}", "w", 0o644))
+        for number in range(children):
+            self.make(f"{path}/c{number}", 0)
+
+    def rename(self, old: str, new: str) -> None:
+        self._fs.rename(old, new)
+
+    def remove(self, path: str) -> None:
+        """Remove a directory and all below it."""
+        for name, is_dir in list(self._children(path)):
+            if is_dir:
+                self.remove(f"{path}/{name}")
+            else:
+                self._fs.unlink(f"{path}/{name}")
+        self._fs.rmdir(path)
+
+    def scan(self, path: str) -> list[list[Any]]:
+        """[path, inode number, pin] of every directory from path down."""
+        found = [[path, int(self._fs.lstat(path).st_ino), self._pin_of(path)]]
+        for name, is_dir in list(self._children(path)):
+            if is_dir:
+                found += self.scan(f"{path}/{name}")
+        return found
+
+    def _pin_of(self, path: str) -> int:
+        self._fs.getxattr(path, "ceph.dir.rentries")  # asked of the MDS, and brings the pin along
+        try:
+            return int(self._fs.getxattr(path, PIN))
+        except cephfs.Error as e:
+            if abs(getattr(e, "errno", 0)) != errno.ENODATA:
+                raise
+            return -1
+
+    def _children(self, path: str) -> Iterator[tuple[str, bool]]:
+        handle = self._fs.opendir(path)
+        try:
+            while entry := self._fs.readdir(handle):
+                if entry.d_name not in (b".", b".."):
+                    yield entry.d_name.decode(), entry.is_dir()
+        finally:
+            self._fs.closedir(handle)
+
+
+def main() -> None:
+    """Serve until standard input ends; a mount that has failed is replaced."""
+    hands: Hands | None = None
+    for line in sys.stdin:
+        request = json.loads(line)
+        try:
+            hands = hands or Hands()
+            answer = {"value": getattr(hands, request["do"])(*request["args"])}
+        except cephfs.Error as e:
+            answer = {"error": str(e)}
+            if abs(getattr(e, "errno", 0)) not in (errno.ENOENT, errno.EEXIST, errno.ENOTEMPTY):
+                hands = None
+        print(json.dumps(answer), flush=True)
+    if hands is not None:
+        hands.end()
+
+
+if __name__ == "__main__":
+    main()
