@@ -86,8 +86,13 @@ def _answer(
         check_format(format_)
         check_top(kwargs.get("top", TOP))
         answer = body(self, *args, **kwargs)
-        return HandleCommandResult(0, render(format_, answer.value, answer.text), "")
+        return HandleCommandResult(0, _utf8(render(format_, answer.value, answer.text)), "")
     except PartitionerError as e:
-        return HandleCommandResult(-e.code, "", str(e).encode("utf-8", "backslashreplace").decode())
+        return HandleCommandResult(-e.code, "", _utf8(str(e)))
     finally:
         self.wake()
+
+
+def _utf8(text: str) -> str:
+    """Without bytes that are not UTF-8: a manager shows nothing at all of an answer that has some."""
+    return text.encode("utf-8", "backslashreplace").decode()

@@ -7,6 +7,7 @@ from typing import Any
 
 from ..act.journal import Unreadable
 from ..act.run import ACTIVE, Run
+from ..report.text import printable
 from .server import Failed
 from .state import FsSample, Snapshot
 
@@ -31,13 +32,16 @@ Source = Callable[[], Sequence[Check]]
 
 
 def collect(sources: Iterable[Source]) -> dict[str, dict[str, Any]]:
-    """What ``set_health_checks`` takes. All are warnings: nothing of this module's stops a file system."""
+    """What ``set_health_checks`` takes. All are warnings: nothing of this module's stops a file system.
+
+    A manager dies of a text that is not UTF-8 (ceph_set_health_checks in BaseMgrModule.cc).
+    """
     return {
         check.code: {
             "severity": "warning",
-            "summary": check.summary,
+            "summary": printable(check.summary),
             "count": len(check.detail),
-            "detail": list(check.detail),
+            "detail": [printable(line) for line in check.detail],
         }
         for source in sources
         for check in source()

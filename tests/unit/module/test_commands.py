@@ -101,6 +101,10 @@ def test_what_a_service_refuses_is_the_errno_and_a_sentence(tried: Tried) -> Non
     assert tried.tried(fs="busy") == HandleCommandResult(-errno.EBUSY, "", "it is busy")
 
 
+def test_an_answer_is_utf8_whatever_name_is_in_it(tried: Tried) -> None:
+    assert tried.tried(fs="\udcff") == HandleCommandResult(0, "this is \\udcff", "")
+
+
 @pytest.mark.parametrize(
     ("given", "paths"),
     [

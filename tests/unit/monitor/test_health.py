@@ -46,3 +46,8 @@ def test_checks_of_all_sources_are_raised_together() -> None:
         "B": {"severity": "warning", "summary": "b", "count": 2, "detail": ["y", "z"]},
     }
     assert collect([]) == {}
+
+
+def test_a_check_is_one_line_of_utf8_whatever_name_is_in_it() -> None:
+    raised = collect([lambda: [Check("C", "of \udcff", ("/a\nb", "/\udce9"))]])["C"]
+    assert raised["summary"] == "of \\udcff" and raised["detail"] == ["/a\\nb", "/\\udce9"]
