@@ -18,8 +18,8 @@ from mgr_module import HandleCommandResult
 from .errors import Unavailable
 from .workers import GivenUp, Workers
 
-PATIENCE = 5.0  # s that the manager's thread waits for a command
-ASKED_AGAIN = 1.0  # s that it waits for one that it has left once: whoever asks in a row holds it up less
+PATIENCE = 3.0  # s that the manager's thread waits for a command
+IN_A_ROW = 0.5  # s that it waits when it has left one already: several that hang add up to little more
 KEPT = 600.0  # s that the end of a command is kept for whoever asks again
 THREADS = 8  # commands under way at once
 URGENT_THREADS = 4  # beside these, for commands that end or hold something
@@ -38,7 +38,7 @@ class Desk:
         self._ended: dict[Hashable, float] = {}  # and when they ended, by the monotonic clock, s
 
     def run(self, what: str, given: Hashable, work: Work, *, urgent: bool, keep: bool) -> HandleCommandResult:
-        """Do a command, or wait on for the same one; EINPROGRESS when it takes longer than 5 s.
+        """Do a command, or wait on for the same one; EINPROGRESS when it takes longer than 3 s.
 
         :param what: the command, for messages
         :param given: what tells two commands apart: their names and arguments
@@ -49,10 +49,10 @@ class Desk:
         with self._lock:
             self._forget()
             future = self._left.get(given)
-        patience = PATIENCE if future is None else ASKED_AGAIN
+            in_a_row = not urgent and any(not f.done() for f in self._left.values())
         future = future or workers.submit(work)
         try:
-            result = workers.result(future, f"'{what}'", patience)
+            result = workers.result(future, f"'{what}'", IN_A_ROW if in_a_row else PATIENCE)
         except GivenUp:
             self._leave(given, future, keep)
             message = f"'{what}' takes longer and goes on: give the same command again for what comes out"

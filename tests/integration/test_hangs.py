@@ -2,6 +2,7 @@
 """What does not answer holds up nobody: not the next command, least of all an order to stop."""
 
 import errno
+import signal
 from collections.abc import Iterator
 
 import pytest
@@ -9,11 +10,11 @@ from support import FS, Answer, Cluster, wait_for
 
 
 @pytest.fixture
-def paused_osds(cluster: Cluster) -> Iterator[Cluster]:
-    """No OSD takes a read or a write; they do not refuse, they do not answer."""
-    cluster.lab.monitor.command("osd set", key="pause")
+def silent_osd(cluster: Cluster) -> Iterator[Cluster]:
+    """The only OSD does not refuse anything, and answers nothing."""
+    cluster.lab.kill("osd.0", signal.SIGSTOP)
     yield cluster
-    cluster.lab.monitor.command("osd unset", key="pause")
+    cluster.lab.kill("osd.0", signal.SIGCONT)
 
 
 def once(cluster: Cluster, *args: str) -> Answer:
@@ -22,8 +23,8 @@ def once(cluster: Cluster, *args: str) -> Answer:
     return Answer(done.returncode, done.stdout, done.stderr)
 
 
-def test_a_policy_that_cannot_be_written_keeps_no_command_from_being_heard(paused_osds: Cluster) -> None:
-    cluster = paused_osds
+def test_a_policy_that_cannot_be_written_keeps_no_command_from_being_heard(silent_osd: Cluster) -> None:
+    cluster = silent_osd
     before = cluster.fs_settings()
     answer = once(cluster, "balance", "on", FS)
     assert answer.code == errno.EINPROGRESS, answer
@@ -31,7 +32,7 @@ def test_a_policy_that_cannot_be_written_keeps_no_command_from_being_heard(pause
     for command in (("status",), ("partition", "ls", FS)):
         assert once(cluster, *command).code == 0, command
     assert once(cluster, "partition", "stop", FS).code == errno.ENOENT, "there is no plan, and it says so"
-    cluster.lab.monitor.command("osd unset", key="pause")
+    cluster.lab.kill("osd.0", signal.SIGCONT)
     wait_for("the policy is in force", lambda: cluster.cli("mds_partitioner", "balance", "on", FS).code == 0)
     cluster.partitioner("balance", "off", FS)
     assert cluster.fs_settings() == before

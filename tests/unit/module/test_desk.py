@@ -9,7 +9,7 @@ import pytest
 from mgr_module import HandleCommandResult
 
 from mds_partitioner import desk as desk_module
-from mds_partitioner.desk import THREADS, Desk
+from mds_partitioner.desk import IN_A_ROW, PATIENCE, THREADS, Desk
 
 
 def said(text: str) -> HandleCommandResult:
@@ -115,7 +115,7 @@ def test_when_all_threads_hang_an_order_is_heard_all_the_same(
         hasty(slow)
         run(desk, f"analyze start {i}", slow)
     monkeypatch.undo()
-    monkeypatch.setattr(desk_module, "PATIENCE", 0.0)
+    monkeypatch.setattr(desk_module, "IN_A_ROW", 0.0)
     refused = run(desk, "imbalance", lambda: said("0.5"))
     assert refused.retval == -errno.EAGAIN and "all 8 threads for commands wait" in refused.stderr
     monkeypatch.undo()
@@ -131,3 +131,26 @@ def test_a_command_that_breaks_is_not_kept(desk: Desk) -> None:
     with pytest.raises(ZeroDivisionError):
         run(desk, "status", broken)
     assert run(desk, "status", lambda: said("fine")) == said("fine")
+
+
+def test_several_that_hang_hold_the_managers_thread_hardly_longer_than_one(
+    desk: Desk, hasty: Callable[[Slow], None], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    slow = Slow()
+    hasty(slow)
+    run(desk, "partition plan", slow)
+    monkeypatch.undo()
+    waited: list[float] = []
+    result = desk_module.Workers.result
+
+    def watched(workers, future, what, seconds):  # type: ignore[no-untyped-def]
+        waited.append(seconds)
+        return result(workers, future, what, 60.0)
+
+    monkeypatch.setattr(desk_module.Workers, "result", watched)
+    run(desk, "imbalance", lambda: said("0.5"))
+    run(desk, "partition stop", lambda: said("stopped"), urgent=True)
+    slow.go.set()
+    assert run(desk, "partition plan", slow) == said("made 1")
+    run(desk, "imbalance", lambda: said("0.5"))
+    assert waited[:2] == [IN_A_ROW, PATIENCE] and waited[-1] == PATIENCE
