@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: LGPL-2.1-or-later
 """Which directories there are, and their recursive statistics, read a few at a time."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
 from ..errors import CephError, NotFound
 from ..filesystem import FileSystem
@@ -44,25 +44,36 @@ def facts(fs: FileSystem, directory: Directory) -> DirectoryFacts | None:
 
 
 class Rotation:
-    """The directories of a file system and their facts, refreshed ``limit`` at a time, oldest first."""
+    """The directories of a file system and their facts, refreshed ``limit`` at a time: first those that were
+    never read, the busiest first, then those read longest ago."""
 
     def __init__(self, extra: Sequence[str]) -> None:
         """``extra``: paths the operator named beside the subvolumes."""
         self._extra = tuple(extra)
         self._order: list[Directory] = []
         self._facts: dict[str, DirectoryFacts] = {}
+        self._new: set[str] = set()  # never looked at: one that cannot be read must not stand in the way
 
-    def refresh(self, fs: FileSystem, limit: int) -> None:
-        """Look for new directories, then re-read the facts of at most ``limit`` of them."""
+    def refresh(self, fs: FileSystem, limit: int, requests: Mapping[str, float]) -> None:
+        """Look for new directories, then re-read the facts of at most ``limit`` of them.
+
+        :param requests: req/s by path as last seen: without facts a directory cannot be judged, and the
+            busiest decide
+        """
         if self._extra:
             wanted = {d.path: d for d in named(fs, self._extra)}
         else:
             wanted = {d.path: d for d in subvolumes(fs)}
         kept = [d for d in self._order if wanted.get(d.path) == d]
         known = {d.path for d in kept}
-        # New ones go first: a directory without facts cannot be judged.
-        self._order = [d for path, d in wanted.items() if path not in known] + kept
+        self._new = (self._new & known) | (wanted.keys() - known)
+        everything = [*(d for path, d in wanted.items() if path not in known), *kept]
+        unread = sorted(
+            (d for d in everything if d.path in self._new), key=lambda d: -requests.get(d.path, 0.0)
+        )
+        self._order = [*unread, *(d for d in everything if d.path not in self._new)]
         for directory in self._order[:limit]:
+            self._new.discard(directory.path)
             found = facts(fs, directory)
             if found is None:
                 self._facts.pop(directory.path, None)

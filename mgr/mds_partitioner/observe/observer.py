@@ -36,6 +36,7 @@ class Observer:
         self._rotation = Rotation(extra)
         self._sessions: dict[int, list[Session]] = {}
         self._turn: list[int] = []
+        self._requests: dict[str, float] = {}  # req/s by path, in the last epoch
         self._turnover = Turnover()
 
     def observe(self, fs: FsState, settings: Settings, ranks: Sequence[RankSample]) -> Observation:
@@ -45,13 +46,14 @@ class Observer:
         :param ranks: this epoch's samples, whose requests are shared out over the directories
         """
         limit = settings.rentries_per_epoch
-        self._host.on_fs(fs, lambda mount: self._rotation.refresh(mount, limit))
+        self._host.on_fs(fs, lambda mount: self._rotation.refresh(mount, limit, self._requests))
         directories = self._rotation.directories()
         paths = {d.path for d in directories}
         missing = self._read_sessions(fs, settings.ranks_per_epoch)
         sessions = [s for of_rank in self._sessions.values() for s in of_rank]
         heat = self._heat(fs, paths) if needs_heat(sessions, paths) else {}
         shares = attribute(sessions, {r.rank: r.requests for r in ranks}, heat, paths)
+        self._requests = {path: share.requests for path, share in shares.items()}
         where = self._subtrees(fs, paths)
         counted = self._working_sets(fs, paths)
         busiest = _busiest(shares, len(fs.ranks_in))

@@ -1,0 +1,60 @@
+# SPDX-License-Identifier: LGPL-2.1-or-later
+"""Which directories' facts are read first when not all can be."""
+
+from collections.abc import Mapping
+from typing import Any
+
+from mds_partitioner.errors import CephError
+from mds_partitioner.observe.directories import Rotation
+
+PARENT = "/volumes/_nogroup"
+
+
+class Mount:
+    """Subvolumes by number; some of them cannot be read."""
+
+    def __init__(self, count: int, broken: frozenset[int] = frozenset()) -> None:
+        self.count, self.broken = count, broken
+        self.read: list[int] = []
+
+    def subdirectories(self, parent: str) -> list[tuple[str, int]]:
+        """Names and inode numbers."""
+        if parent == "/volumes":
+            return [("_nogroup", 1)]
+        return [(f"s{i}", 100 + i) for i in range(self.count)]
+
+    def ino(self, path: str) -> int:
+        """Reading begins with it."""
+        number = int(path.rpartition("s")[2])
+        self.read.append(number)
+        if number in self.broken:
+            raise CephError("it cannot be read")
+        return 100 + number
+
+    def rentries(self, path: str) -> int:
+        """ceph.dir.rentries."""
+        return 1
+
+    def pin(self, path: str) -> int:
+        """ceph.dir.pin."""
+        return -1
+
+
+def rounds(mount: Any, times: int, requests: Mapping[str, float]) -> list[list[int]]:
+    """What is read in each round of two; what is asked of them is known from the second on."""
+    rotation, found = Rotation(()), []
+    for turn in range(times):
+        mount.read.clear()
+        rotation.refresh(mount, 2, requests if turn else {})
+        found.append(list(mount.read))
+    return found
+
+
+def test_the_busiest_that_were_never_read_come_first_and_then_the_oldest() -> None:
+    busy = {f"{PARENT}/s{i}": load for i, load in ((7, 900.0), (4, 100.0), (5, 50.0))}
+    assert rounds(Mount(8), 5, busy) == [[0, 1], [7, 4], [5, 2], [3, 6], [0, 1]]
+
+
+def test_one_that_cannot_be_read_does_not_stand_in_the_way_of_the_others() -> None:
+    busy = {f"{PARENT}/s{i}": 1000.0 for i in (6, 7)}
+    assert rounds(Mount(8, frozenset({6, 7})), 4, busy) == [[0, 1], [6, 7], [2, 3], [4, 5]]
