@@ -40,6 +40,8 @@ class History:
     initial: dict[int, int] = field(default_factory=dict)
     operator: list[OperatorSet] = field(default_factory=list)
     planned: dict[int, set[int]] = field(default_factory=dict)
+    passing: dict[int, set[int]] = field(default_factory=dict)
+    """The pins that take an inode home while a plan is rolled back."""
     stepped: dict[int, set[float]] = field(default_factory=dict)
     """When steps on an inode were recorded, Unix, s."""
 
@@ -50,6 +52,10 @@ class History:
     def operators(self, ino: int) -> set[int]:
         """Every pin that is not a plan's."""
         return {self.initial.get(ino, NONE)} | {s.pin for s in self.operator if s.ino == ino}
+
+    def ordered(self, ino: int) -> set[int]:
+        """Every pin that a plan may give it."""
+        return self.planned.get(ino, set()) | self.passing.get(ino, set())
 
     def raced(self, ino: int) -> bool:
         """Did an operator and a step change it at about the same time?"""
@@ -62,7 +68,7 @@ def not_journaled(seen: Iterable[Seen], history: History) -> list[str]:
     return [
         f"{s.path} (inode {s.ino}) has pin {s.pin}, which nobody ordered"
         for s in seen
-        if s.pin not in history.operators(s.ino) | history.planned.get(s.ino, set())
+        if s.pin not in history.operators(s.ino) | history.ordered(s.ino)
     ]
 
 

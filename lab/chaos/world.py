@@ -176,6 +176,7 @@ class World:
             is_pin = step["kind"] == "pin"
             if is_pin:
                 self.history.planned.setdefault(step["ino"], set()).add(int(step["value"]))
+                self.history.passing.setdefault(step["ino"], set()).add(int(step["home"]))
             inos.append(int(step["ino"]) if is_pin else 0)
         return inos
 

@@ -26,12 +26,13 @@ def history(*sets: OperatorSet, planned: int | None = None, stepped: float | Non
         {100: -1},
         list(sets),
         {} if planned is None else {100: {planned}},
+        {} if planned is None else {100: {0}},
         {} if stepped is None else {100: {stepped}},
     )
 
 
-@pytest.mark.parametrize("pin", [-1, 2, 3])
-def test_a_first_a_planned_and_an_operators_pin_may_be_seen(pin: int) -> None:
+@pytest.mark.parametrize("pin", [-1, 0, 2, 3])
+def test_a_first_a_planned_a_passing_and_an_operators_pin_may_be_seen(pin: int) -> None:
     assert not_journaled([pinned(pin)], history(OperatorSet(100, 3, 1.0), planned=2)) == []
 
 
@@ -46,7 +47,8 @@ def test_another_directory_in_the_place_of_a_planned_one_must_not_have_its_pin()
 
 
 def test_a_pin_that_a_rollback_left_is_a_violation() -> None:
-    assert not_restored([pinned(2)], history(planned=2, stepped=1.0))[0]
+    for left in (0, 2):
+        assert not_restored([pinned(left)], history(planned=2, stepped=1.0))[0], left
     assert not_restored([DIR], history(planned=2, stepped=1.0)) == ([], [])
 
 
