@@ -2,15 +2,15 @@
 """Balancing by a Mantle policy: what the ``balance`` commands do, and the loop that keeps its hints fresh."""
 
 import logging
-import time
 from collections import deque
 from collections.abc import Callable
 from dataclasses import replace
 
-from . import policies
+from . import clock, policies
 from .act import switch as switching
 from .act.switch import ON, TURNING_OFF, TURNING_ON, Switch
 from .act.switchboard import Switchboard
+from .clock import Now
 from .errors import Busy, NotPermitted, PartitionerError
 from .host import Host
 from .judge.verdict import Verdict
@@ -38,9 +38,11 @@ class Balancer:
         settings: Callable[[], Settings],
         busy: Callable[[FsState], str | None],
         log: logging.Logger,
+        now: Callable[[], Now] = clock.read,
     ) -> None:
         """``busy`` names the plan that is being executed on a file system, or None."""
         self._host, self._ranks, self._settings, self._busy, self._log = host, ranks, settings, busy, log
+        self._now = now
         self._board = Switchboard(host)
         self._watches: dict[int, Watch] = {}
 
@@ -59,11 +61,12 @@ class Balancer:
         kind, text = policies.choose(policy, given)
         turn = self._board.turn(fs.fscid)
         before = self._board.get(fs.fscid)
+        fs = self._host.fs_of_mon(fs.fscid) or fs
         self._refuse(fs, before, force)
         if before is not None and _same(before, kind, text) and switching.in_force(fs, before):
             return before
-        settings, now = self._settings(), time.time()
-        hints = make_hints(fs, settings, self._capacity(fs), self._resting(fs))
+        now = self._now()
+        hints = make_hints(fs, self._settings(), self._capacity(fs, now), self._resting(fs, now))
         name, content = policy_object(kind, hints, text or policies.source_of(kind))
         refuse_unless_usable(content, last_beat(self._host, fs))
         fresh = Switch(
@@ -72,15 +75,15 @@ class Balancer:
             state=TURNING_ON,
             policy=kind,
             source=text,
-            old_balancer=before.old_balancer if before else fs.balancer,
+            old_balancer=before.old_balancer if before else _not_ours(fs.balancer),
             old_automate=before.old_automate if before else fs.balance_automate,
-            started=now,
+            started=now.wall,
             hints=hints,
             objects=before.objects if before else (),
         )
         self._refuse(fs, before, force)  # trying a policy takes time
         self._watches[fs.fscid] = Watch()
-        return self._switch_on(switching.intended(fresh, name, now), content, turn, undo=before is None)
+        return self._switch_on(switching.intended(fresh, name, now.wall), content, turn, undo=before is None)
 
     def _refuse(self, fs: FsState, before: Switch | None, force: bool) -> None:
         running = self._busy(fs)
@@ -97,9 +100,12 @@ class Balancer:
             self._board.put_in_force(switch, content, turn)
         except Busy:
             raise
-        except PartitionerError:
+        except PartitionerError as e:
             if undo:
                 self._board.undo(switch)
+            e.args = (
+                f"{e}; what was done so far is {'undone' if undo else 'finished'} as soon as that works",
+            )
             raise
         return self._board.get(switch.fscid) or switch
 
@@ -108,9 +114,9 @@ class Balancer:
 
         Waits neither for the loop nor for an ``on`` that is going on: that one is refused.
         """
-        switch = self._board.interrupt(fs.fscid)
+        switch, turn = self._board.interrupt(fs.fscid)
         self._watches.pop(fs.fscid, None)
-        return [] if switch is None else self._board.take_out(switch)
+        return [] if switch is None else self._board.take_out(switch, turn)
 
     def get(self, fs: FsState) -> Switch | None:
         """The switch of a file system; None: no policy of ours balances it."""
@@ -137,14 +143,14 @@ class Balancer:
         for known in self._board.all():
             watch = self._watches.setdefault(known.fscid, Watch())
             try:
-                self._step(known.fscid, watch)
+                self._step(known.fscid, watch, self._now())
             except Busy as e:
                 self._log.info("balancing of %s: %s", known.fs, e)
             except PartitionerError as e:
                 self._log.warning("balancing of %s: %s", known.fs, e)
                 watch.problem = str(e)
 
-    def _step(self, fscid: int, watch: Watch) -> None:
+    def _step(self, fscid: int, watch: Watch, now: Now) -> None:
         turn = self._board.turn(fscid)
         switch = self._board.get(fscid)
         if switch is None or not self._board.idle(fscid):
@@ -153,18 +159,17 @@ class Balancer:
         if fs is None:
             self._forget_if_gone(switch)
         elif switch.state == TURNING_OFF:
-            self._board.take_out(switch)
+            self._board.take_out(switch, turn)
         elif fs.name != switch.fs:
             self._log.info("'%s' is named '%s' now: its balancing goes on", switch.fs, fs.name)
             self._board.rename(switch, fs.name, turn)
         elif switch.state == TURNING_ON:
             self._board.put_in_force(switch, self._content(switch), turn)
-        elif time.monotonic() >= watch.due:
-            settings = self._settings()
-            watch.due = time.monotonic() + settings.epoch
-            self._observe(fs, switch, watch, settings)
+        elif now.steady >= watch.due:
+            watch.due = now.steady + self._settings().epoch
+            self._observe(fs, switch, watch, now)
             if switching.in_force(fs, switch) and why_wait(fs, self._host.health(), {}) is None:
-                self._refresh(fs, switch, watch, settings, turn)
+                self._refresh(fs, switch, watch, now, turn)
             watch.problem = ""
 
     def _forget_if_gone(self, switch: Switch) -> None:
@@ -173,48 +178,48 @@ class Balancer:
             self._board.forget(switch.fscid)
             self._watches.pop(switch.fscid, None)
 
-    def _observe(self, fs: FsState, switch: Switch, watch: Watch, settings: Settings) -> None:
-        now = time.time()
-        watch.verdict = self._ranks.judge(fs, time.monotonic())
-        watch.history = self._ranks.history(fs, time.monotonic())
-        watch.judged_at = now
+    def _observe(self, fs: FsState, switch: Switch, watch: Watch, now: Now) -> None:
+        watch.verdict = self._ranks.judge(fs, now.steady)
+        watch.history = self._ranks.history(fs, now.steady)
+        watch.judged_at = now.wall
         for s in watch.history.latest:
             watch.moved.setdefault(s.rank, (s.exported_total, s.imported_total))
-        recent = now - FALLBACK_EPOCHS * settings.epoch
+        recent = now.wall - FALLBACK_EPOCHS * self._settings().epoch
         watch.fallbacks = fallbacks(self._host, frozenset(switch.objects), max(recent, switch.started))
         beat = last_beat(self._host, fs)
         if beat is not None and _rates(beat) != _rates(watch.beat):
             watch.beat = beat
             for rank, answer in enumerate(what_ranks_decide(self._content(switch), beat)):
                 line = "; ".join(text for _, text in answer.log)
-                decision = Decision(rank, now, answer.targets, line)
+                decision = Decision(rank, now.wall, answer.targets, line)
                 watch.decisions.setdefault(rank, deque(maxlen=REMEMBERED)).append(decision)
 
-    def _refresh(self, fs: FsState, switch: Switch, watch: Watch, settings: Settings, turn: int) -> None:
+    def _refresh(self, fs: FsState, switch: Switch, watch: Watch, now: Now, turn: int) -> None:
         assert watch.verdict is not None
-        wanted, now = self._wanted(fs, watch, watch.verdict, settings), time.time()
-        if push_due(switch.hints, wanted, settings, now - switch.pushed):
+        wanted = self._wanted(fs, watch, watch.verdict, now)
+        if push_due(switch.hints, wanted, self._settings(), now.wall - switch.pushed):
             fresh = replace(switch, hints=wanted)
             name, content = policy_object(switch.policy, wanted, _source(switch))
-            self._board.put_in_force(switching.intended(fresh, name, now), content, turn)
+            self._board.put_in_force(switching.intended(fresh, name, now.wall), content, turn)
 
-    def _wanted(self, fs: FsState, watch: Watch, verdict: Verdict, settings: Settings) -> Hints:
-        hints = make_hints(fs, settings, verdict.capacity.value, self._resting(fs))
+    def _wanted(self, fs: FsState, watch: Watch, verdict: Verdict, now: Now) -> Hints:
+        settings = self._settings()
+        hints = make_hints(fs, settings, verdict.capacity.value, self._resting(fs, now))
         if len(watch.history.epochs) < FORECAST_FROM or list(fs.ranks_in) != list(range(len(fs.ranks_in))):
             return hints
         expected = growth(verdict.loads, verdict.forecast, settings.hint_dead_band)
-        return replace(hints, growth=expected, expires=int(time.time()) + 2 * settings.hint_interval)
+        return replace(hints, growth=expected, expires=int(now.wall) + 2 * settings.hint_interval)
 
-    def _capacity(self, fs: FsState) -> float | None:
+    def _capacity(self, fs: FsState, now: Now) -> float | None:
         """req/s; None: not known. An engine that does not answer is no reason to balance nothing."""
         try:
-            return self._ranks.judge(fs, time.monotonic()).capacity.value
+            return self._ranks.judge(fs, now.steady).capacity.value
         except PartitionerError as e:
             self._log.warning("balancing of %s begins without a capacity: %s", fs.name, e)
             return None
 
-    def _resting(self, fs: FsState) -> list[int]:
-        quiet = silence(self._host, fs, time.time())
+    def _resting(self, fs: FsState, now: Now) -> list[int]:
+        quiet = silence(self._host, fs, now.wall)
         return sorted(rank for rank, seconds in quiet.items() if seconds > SILENT_AFTER)
 
     def _content(self, switch: Switch) -> str:
@@ -223,6 +228,11 @@ class Balancer:
 
 def _source(switch: Switch) -> str:
     return switch.source or policies.source_of(switch.policy)
+
+
+def _not_ours(balancer: str) -> str:
+    # An object of ours without a record is a remainder, and nothing to go back to.
+    return "" if balancer.startswith(PREFIX) else balancer
 
 
 def _same(switch: Switch, kind: str, source: str) -> bool:

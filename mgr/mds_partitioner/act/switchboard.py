@@ -63,13 +63,13 @@ class Switchboard:
             if fs is not None:
                 self._carry_out(mine, switch.fscid, switching.steps_on(switch, fs), text)
 
-    def take_out(self, switch: Switch) -> list[str]:
+    def take_out(self, switch: Switch, turn: int) -> list[str]:
         """Put back what was replaced; in sentences, what was not. Settings come first, our objects last.
 
-        Takes the turn at once, whatever is going on.
+        :raises Busy: as ``put_in_force``
         """
         off = replace(switch, state=TURNING_OFF)
-        with self._sequence(off, None) as mine:
+        with self._sequence(off, turn) as mine:
             fs = self._host.fs_of_mon(switch.fscid)
             if fs is None:
                 self._carry_out(mine, switch.fscid, (Forget(switch.fscid),))
@@ -103,17 +103,17 @@ class Switchboard:
         with self._lock:
             self._known().pop(fscid, None)
 
-    def interrupt(self, fscid: int) -> Switch | None:
-        """Take the turn, so that a command still making up its mind is refused; tells the switch there is."""
+    def interrupt(self, fscid: int) -> tuple[Switch | None, int]:
+        """Take the turn, so that whoever is switching stops, or does not begin; the switch, and the turn."""
         with self._lock:
             self._turns[fscid] += 1
-            return self._known().get(fscid)
+            return self._known().get(fscid), self._turns[fscid]
 
     @contextmanager
-    def _sequence(self, switch: Switch, turn: int | None) -> Iterator[int]:
+    def _sequence(self, switch: Switch, turn: int) -> Iterator[int]:
         fscid = switch.fscid
         with self._lock:
-            if turn is not None and self._turns[fscid] != turn:
+            if self._turns[fscid] != turn:
                 raise Busy(f"'{switch.fs}' was switched by another command meanwhile: see 'balance status'")
             self._turns[fscid] += 1
             self._working[fscid] += 1

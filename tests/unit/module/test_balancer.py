@@ -3,7 +3,7 @@
 
 import threading
 from collections.abc import Callable
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from typing import Any
 
 import pytest
@@ -15,6 +15,7 @@ from mds_partitioner import policy_trial
 from mds_partitioner.act import switch as switching
 from mds_partitioner.act.switch import TURNING_OFF
 from mds_partitioner.balancer import Balancer
+from mds_partitioner.clock import Now
 from mds_partitioner.engine.capacity_source import CapacitySource
 from mds_partitioner.errors import BadInput, Busy, Unavailable
 from mds_partitioner.judge.history import History
@@ -55,6 +56,22 @@ class Ranks:
         self.verdict = verdict(0.9, Capacity(value, CapacitySource.LEARNED))
 
 
+@dataclass
+class Clock:
+    """Time passes when a test says so."""
+
+    now: float = 1e9
+
+    def __call__(self) -> Now:
+        """clock.read."""
+        return Now(self.now, self.now)
+
+
+@pytest.fixture
+def time() -> Clock:
+    return Clock()
+
+
 @pytest.fixture
 def world(monkeypatch: pytest.MonkeyPatch) -> Cluster:
     monkeypatch.setattr(module, "last_beat", lambda host, fs: BEAT)
@@ -69,16 +86,10 @@ def ranks() -> Ranks:
 
 
 @pytest.fixture
-def balancer(world: Cluster, ranks: Ranks) -> Balancer:
-    it = Balancer(world, ranks, lambda: SETTINGS, lambda fs: None, LOG)  # type: ignore[arg-type]
+def balancer(world: Cluster, ranks: Ranks, time: Clock) -> Balancer:
+    it = Balancer(world, ranks, lambda: SETTINGS, lambda fs: None, LOG, time)  # type: ignore[arg-type]
     it.begin()
     return it
-
-
-def epoch(balancer: Balancer, world: Cluster) -> None:
-    """A tick after an epoch."""
-    balancer.watch(world.state).due = 0.0
-    balancer.tick()
 
 
 def capacity(balancer: Balancer, world: Cluster) -> float | None:
@@ -92,17 +103,52 @@ def capacity(balancer: Balancer, world: Cluster) -> float | None:
 
 
 def test_a_capacity_that_is_learned_first_is_told_at_once_and_later_changes_keep_a_distance(
-    world: Cluster, ranks: Ranks, balancer: Balancer
+    world: Cluster, ranks: Ranks, balancer: Balancer, time: Clock
 ) -> None:
     balancer.on(world.state, "lunule", None, False)
-    epoch(balancer, world)
+    balancer.tick()
     assert capacity(balancer, world) is None
     ranks.capacity(400.0)
-    epoch(balancer, world)
+    time.now += SETTINGS.epoch
+    balancer.tick()
     assert capacity(balancer, world) == 400.0
     ranks.capacity(800.0)
-    epoch(balancer, world)
-    assert capacity(balancer, world) == 400.0, "hint_interval is 60 s"
+    for passed, told in ((59, 400.0), (1, 400.0), (SETTINGS.epoch, 800.0)):  # hint_interval is 60 s
+        time.now += passed
+        balancer.tick()
+        assert capacity(balancer, world) == told
+
+
+def test_a_clock_that_was_set_back_ends_the_wait(
+    world: Cluster, ranks: Ranks, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    times = iter([Now(1e9, 0.0), Now(1e9 - 3600, 10.0)])
+    ranks.capacity(400.0)
+    it = Balancer(world, ranks, lambda: SETTINGS, lambda fs: None, LOG, lambda: next(times))  # type: ignore[arg-type]
+    it.begin()
+    it.on(world.state, "lunule", None, False)
+    ranks.capacity(800.0)
+    it.tick()
+    assert capacity(it, world) == 800.0
+
+
+def test_on_right_after_off_does_not_take_a_removed_object_for_an_operators(
+    world: Cluster, balancer: Balancer
+) -> None:
+    before = world.snapshot()
+    balancer.on(world.state, "lunule", None, False)
+    stale = world.state  # what a manager whose FSMap lags behind sees
+    balancer.off(world.state)
+    balancer.on(stale, "lunule", None, False)
+    balancer.off(world.state)
+    assert world.snapshot() == before
+
+
+def test_a_remainder_of_ours_is_nothing_to_go_back_to(world: Cluster, balancer: Balancer) -> None:
+    world.state = replace(world.state, balancer="mds_partitioner.lunule.gone")
+    balancer.on(world.state, "lunule", None, False)
+    balancer.off(world.state)
+    assert world.state.balancer == ""
 
 
 def test_without_an_engine_a_policy_is_put_in_force_all_the_same(
@@ -116,11 +162,11 @@ def test_without_an_engine_a_policy_is_put_in_force_all_the_same(
 def test_what_is_shown_is_of_one_moment_and_says_so(world: Cluster, ranks: Ranks, balancer: Balancer) -> None:
     balancer.on(world.state, "lunule", None, False)
     ranks.capacity(400.0)
-    epoch(balancer, world)  # decided without a capacity, measured with one
+    balancer.tick()  # decided without a capacity, measured with one
     watch = balancer.watch(world.state)
     switch = balancer.get(world.state)
     text = report.text(world.state, switch, watch)
-    assert "measured 0 s ago: imbalance factor 0.900" in text
+    assert "s ago: imbalance factor 0.900" in text
     told = [any(amount > 0 for amount in d[-1].targets) for d in watch.decisions.values()]
     roles = [row["role"] for row in report.value(world.state, switch, watch)["ranks"]]
     assert [role == "exporter" for role in roles] == told, "roles are the decisions'"

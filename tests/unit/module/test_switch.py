@@ -41,7 +41,8 @@ def push(world: World, switch: Switch, capacity: float) -> Switch:
 
 
 def restore(world: World, switch: Switch) -> list[str]:
-    return board(world).take_out(switch)
+    it = board(world)
+    return it.take_out(switch, it.turn(1))
 
 
 def next_manager(world: World) -> None:
@@ -231,9 +232,9 @@ def test_an_off_in_the_middle_of_an_on_waits_for_nothing_and_leaves_nothing_on(
     switch = switching.intended(fresh(world), name, 2.0)
 
     def off() -> None:
-        present = it.interrupt(1)
+        present, turn = it.interrupt(1)
         assert present is not None
-        it.take_out(present)
+        it.take_out(present, turn)
         assert it.get(1) is not None, "the step that is under way takes effect afterwards"
 
     world.at, world.meanwhile = at, off  # type: ignore[method-assign]
@@ -242,7 +243,7 @@ def test_an_off_in_the_middle_of_an_on_waits_for_nothing_and_leaves_nothing_on(
     assert it.idle(1)
     for left in it.all():  # the loop's next tick
         assert left.state == TURNING_OFF
-        it.take_out(left)
+        it.take_out(left, it.turn(1))
     assert world.snapshot() == before
     assert world.store.data == {}
 
@@ -251,7 +252,7 @@ def test_an_on_that_made_up_its_mind_before_an_off_is_refused() -> None:
     world = World()
     it = board(world)
     turn = it.turn(1)
-    assert it.interrupt(1) is None
+    assert it.interrupt(1)[0] is None
     name, text = policy_object("lunule", HINTS, "return {}")
     with pytest.raises(Busy):
         it.put_in_force(switching.intended(fresh(world), name, 2.0), text, turn)
@@ -272,7 +273,7 @@ def test_an_on_that_fails_is_undone() -> None:
         it.put_in_force(switching.intended(fresh(world), name, 2.0), text, it.turn(1))
     (left,) = it.all()
     it.undo(left)
-    it.take_out(it.all()[0])
+    it.take_out(it.all()[0], it.turn(1))
     assert (world.snapshot(), world.store.data) == (before, {})
 
 
@@ -285,8 +286,8 @@ def test_settings_are_put_back_before_a_pool_that_takes_nothing_is_asked() -> No
 
     world.at, world.meanwhile = "remove ", full  # type: ignore[method-assign]
     it = board(world)
-    (told,) = it.take_out(switch)
+    (told,) = it.take_out(switch, it.turn(1))
     assert "will be removed: the pool is full" in told
     assert (world.state.balancer, world.state.balance_automate) == ("", False)
-    it.take_out(it.all()[0])
+    it.take_out(it.all()[0], it.turn(1))
     assert (world.objects, world.store.data) == ({}, {})
