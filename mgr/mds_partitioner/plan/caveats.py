@@ -17,6 +17,10 @@ def caveats(
 ) -> tuple[str, ...]:
     """One sentence each."""
     found = []
+    if not seen.capacity_known:
+        found.append(
+            "the capacity of a rank is not known: the imbalance factors are what they are if a rank is full"
+        )
     if seen.unread:
         found.append(f"{_unread(seen)}: they are no part of this plan")
     if seen.missing:

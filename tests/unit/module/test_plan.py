@@ -7,6 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from plans import ALL_ON_0, AS_IN_LINE, NOW, circumstances, judgement, made
+from verdicts import UNKNOWN, verdict
 from world import World
 
 from mds_partitioner.engine_client import EngineClient
@@ -170,3 +171,14 @@ def test_what_is_no_rank_list_is_refused(text: str) -> None:
 def test_a_mask_wider_than_there_can_be_ranks_is_refused() -> None:
     with pytest.raises(BadInput):
         mask_ranks(hex(1 << 256))
+
+
+def test_a_plan_made_without_a_capacity_says_so(engine: EngineClient) -> None:
+    known = judgement(ALL_ON_0)
+    found = replace(
+        known, verdict=verdict(None, UNKNOWN), caveats=replace(known.caveats, capacity_known=False)
+    )
+    plan = made(found, circumstances("fanout"), engine)
+    assert "capacity of a rank is not known" in plan.caveats[0]
+    assert plan.prediction.imbalance_before > 0.9
+    assert plan.prediction.imbalance_after < 0.1
