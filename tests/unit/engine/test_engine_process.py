@@ -82,7 +82,7 @@ def test_the_end_of_its_input_ends_it_without_another_word(engine: Engine) -> No
         (
             b'{"id": 3, "call": "fly", "args": {}}',
             3,
-            "call is 'fly'; allowed: analyze, classify, judge, ping, plan",
+            "call is 'fly'; allowed: analyze, classify, judge, order, ping",
         ),
         (b'{"id": 4, "call": "ping"}', 4, "args is None"),
         (b'{"id": 5, "call": "ping", "args": {"loud": 1}}', 5, "unknown argument 'loud'"),

@@ -20,10 +20,12 @@ from mds_partitioner.act.run import (
     SKIPPED,
     UNDONE,
     Run,
+    owned_distributed,
     owned_masks,
     owned_pins,
 )
 from mds_partitioner.clock import Now
+from mds_partitioner.plan.plan import DISTRIBUTED_STEP, Step
 
 MOVES = {100: 1, 101: 2, 102: 3}
 
@@ -102,6 +104,23 @@ def test_an_option_that_an_operator_changed_since_is_kept() -> None:
     until(manager, run, DONE)
     assert world.options["some_option"] == "false"
     assert run.records[0].state == SKIPPED
+
+
+def test_a_distributed_directory_is_waited_for_and_rolled_back() -> None:
+    world = World(lag=3)
+    before = world.snapshot()
+    manager = Manager(world)
+    step = Step(0, DISTRIBUTED_STEP, 0, "/volumes/_nogroup/s2", 102, "1", "0")
+    run = manager.journal.create(replace(plan(world, {102: 0}), steps=(step,)), [])
+    manager.journal.head(run, state=RUNNING)
+    manager.tick(run)
+    assert (world.directories[102].distributed, run.head.state) == ("1", RUNNING), "not yet scattered"
+    until(manager, run, DONE)
+    assert owned_distributed([run], 1) == {102: "1"}
+    manager.journal.head(run, state=ROLLING_BACK)
+    until(manager, run, ROLLED_BACK)
+    assert owned_distributed([run], 1) == {}
+    assert world.snapshot() == before
 
 
 def test_a_mask_that_an_operator_changed_since_is_kept() -> None:

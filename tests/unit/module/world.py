@@ -83,6 +83,8 @@ class Directory:
     pin: int = -1
     rank: int = 0
     mask: str = "-1"
+    distributed: str = "0"
+    scattered: bool = False  # its fragments are where their hashes say
 
 
 class Mount:
@@ -106,10 +108,18 @@ class Mount:
         """ceph.dir.bal.mask."""
         return self._world.directories[self.ino(path)].mask
 
+    def ephemeral_pins(self, path: str) -> tuple[bool, bool]:
+        """ceph.dir.pin.distributed and .random."""
+        return self._world.directories[self.ino(path)].distributed == "1", False
+
     def load_and_set(self, path: str, ino: int, attribute: str, value: str, may: Callable[[], bool]) -> None:
-        """Set ceph.dir.pin or ceph.dir.bal.mask."""
+        """Set ceph.dir.pin, ceph.dir.pin.distributed or ceph.dir.bal.mask."""
         assert self.ino(path) == ino and may()
-        kind = {"ceph.dir.pin": "pin", "ceph.dir.bal.mask": "mask"}[attribute]
+        kind = {
+            "ceph.dir.pin": "pin",
+            "ceph.dir.bal.mask": "mask",
+            "ceph.dir.pin.distributed": "distributed",
+        }[attribute]
         if path in self._world.refused:
             raise CephError(f"cannot set {attribute} of {path!r}: Operation not permitted")
         self._world.event(f"{kind} {path} {value}")
@@ -144,6 +154,7 @@ class World:
         self.lag = lag
         self.incarnation = self.ticks = 0
         self._moving: dict[int, int] = {}
+        self._spreading: dict[int, int] = {}
 
     def event(self, text: str) -> None:
         """Something durable happens now; a crash may come instead."""
@@ -223,6 +234,10 @@ class World:
         """Whereabouts.within."""
         return self.directories[Mount(self).ino(path)].rank in ranks
 
+    def scattered(self, fs: FsState, path: str) -> bool:
+        """Whereabouts.scattered."""
+        return self.directories[Mount(self).ino(path)].scattered
+
     def path_of(self, fs: FsState, ino: int) -> str | None:
         """Whereabouts.path_of."""
         directory = self.directories.get(ino)
@@ -235,6 +250,9 @@ class World:
     def pass_time(self) -> None:
         """The MDSs move what is pinned elsewhere, ``lag`` ticks after the pin was set."""
         for ino, directory in self.directories.items():
+            waited = self._spreading.get(ino, 0) + 1 if directory.distributed == "1" else 0
+            self._spreading[ino], directory.scattered = waited, waited > self.lag
+        for ino, directory in self.directories.items():
             if directory.rank == _wanted(directory):
                 self._moving.pop(ino, None)
                 continue
@@ -244,7 +262,9 @@ class World:
 
     def snapshot(self) -> tuple[Any, ...]:
         """Everything an operator could have set, and where directories are."""
-        placed = tuple((ino, d.path, d.pin, d.mask, d.rank) for ino, d in sorted(self.directories.items()))
+        placed = tuple(
+            (ino, d.path, d.pin, d.mask, d.distributed, d.rank) for ino, d in sorted(self.directories.items())
+        )
         state = self.state
         options = {name: value for name, value in self.options.items() if value}
         return (
