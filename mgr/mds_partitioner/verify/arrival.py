@@ -4,7 +4,7 @@
 from collections.abc import Collection
 from enum import Enum
 
-from ..errors import PartitionerError
+from ..errors import PartitionerError, Unavailable
 from ..host import Host
 from ..model import FsState
 from ..observe.subtrees import SubtreeMap, parse_subtrees, subtree_map
@@ -34,15 +34,18 @@ def arrival(host: Host, fs: FsState, path: str, rank: int) -> Arrival:
 
 
 def path_of(host: Host, fs: FsState, ino: int) -> str | None:
-    """Where an inode is now, after a rename; None when no MDS has it in cache or it is being deleted."""
-    for mds in fs.active():
-        try:
-            answer = host.tell(mds.name, "dump inode", number=ino)
-        except PartitionerError:
-            continue
-        path = str((answer or {}).get("path", ""))
+    """Where an inode is now, after a rename; None when no MDS has it in cache or it is being deleted.
+
+    :raises Unavailable: none of those that answered has it, and one did not answer: it may have it
+    """
+    answers = host.tell_each([m.name for m in fs.active()], "dump inode", number=ino)
+    for answer in answers.values():
+        path = "" if isinstance(answer, PartitionerError) else str((answer or {}).get("path", ""))
         if path.startswith("/") and not path.startswith("/volumes/_deleting"):
             return path
+    silent = next((answer for answer in answers.values() if isinstance(answer, Unavailable)), None)
+    if silent is not None:
+        raise Unavailable(f"inode {ino} is not where it was, and not every MDS says where it is: {silent}")
     return None
 
 
