@@ -11,6 +11,7 @@ from .circumstances import Circumstances
 from .ephemeral import fragment_ranks
 
 BroodOf = Callable[[str, Lasts], Brood]
+OLD = 600.0  # s: a directory of this age lasts
 OF_ITS_LIFE = 0.25  # a young directory lasts when it has been there for this part of its parent's life
 MOSTLY = 0.5  # part of a directory that comes and goes, from which on its parent may be distributed
 
@@ -38,19 +39,18 @@ class Family:
     released: tuple[Child, ...]
 
 
-def lasting(churning: Collection[int], now: float, rest: float) -> Lasts:
-    """Does a child last? One that is older than moved directories rest does, or one that has been there for
-    a good part of a young parent's life, unless its siblings come and go.
+def lasting(churning: Collection[int], now: float) -> Lasts:
+    """Does a child last? An old one does, and one that has been there for a good part of a young parent's
+    life, unless its siblings come and go.
 
     :param churning: inode numbers of directories whose children were seen to come and go
-    :param rest: s
     """
 
     def lasts(born: float, parent_born: float, parent: int) -> bool:
         if parent in churning:
             return False
         age = now - born
-        return age >= rest or age >= OF_ITS_LIFE * (now - parent_born)
+        return age >= OLD or age >= OF_ITS_LIFE * (now - parent_born)
 
     return lasts
 

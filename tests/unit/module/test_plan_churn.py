@@ -19,7 +19,6 @@ from mds_partitioner.plan.plan import DISTRIBUTED_STEP, FS_STEP, PIN_STEP, Plan
 
 UUID = 400
 SUBVOL1, SUBVOL2 = 100, 101
-REST = 600.0
 # The first inode number whose fragments are on all of three ranks, none with over half of them.
 EVEN = next(
     ino
@@ -33,7 +32,7 @@ EVEN = next(
     ("age", "parent_age", "churning", "lasts"),
     [
         (1e6, 1e6, False, True),
-        (700.0, 1e6, False, True),  # older than what was moved rests
+        (700.0, 1e6, False, True),  # older than ten minutes
         (60.0, 1e6, False, False),
         (60.0, 100.0, False, True),  # as old as its parent
         (60.0, 1000.0, False, False),
@@ -44,7 +43,7 @@ EVEN = next(
 def test_a_directory_lasts_that_has_lasted(
     age: float, parent_age: float, churning: bool, lasts: bool
 ) -> None:
-    judge = lasting({7} if churning else set(), NOW, REST)
+    judge = lasting({7} if churning else set(), NOW)
     assert judge(NOW - age, NOW - parent_age, 7) is lasts
 
 
