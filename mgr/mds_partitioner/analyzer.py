@@ -11,12 +11,12 @@ from datetime import UTC, datetime
 
 from .errors import BadInput, Busy, NotFound, PartitionerError, Unavailable
 from .host import Host
-from .judge import archive
 from .judge.analysis import FAILED, FINISHED, RUNNING, STOPPED, Analysis, Sampling, ended, restored
+from .judge.archive import Archive, Found
 from .judge.history import History
 from .judge.judgement import Judgement, judge
 from .judge.verdict import Engine
-from .judge.window import WindowSummary
+from .judge.window import Checkpoint, WindowSummary
 from .model import FsState, Observation
 from .observe.directories import named
 from .observe.observer import Observer
@@ -25,6 +25,7 @@ from .ranks import Ranks
 
 LONGEST = 7 * 24 * 3600  # s
 BEGUN_ANEW = "what the last manager had sampled is lost: begun anew by this one at"
+WENT_ON = "what the last manager sampled after epoch {} is lost: this one went on at"
 
 
 class Analyzer:
@@ -34,6 +35,8 @@ class Analyzer:
         self, host: Host, engine: Engine, ranks: Ranks, settings: Callable[[], Settings], log: logging.Logger
     ) -> None:
         self._host, self._engine, self._ranks, self._settings, self._log = host, engine, ranks, settings, log
+        self._found = Archive(host.store, "judgement/", Found)
+        self._checkpoints = Archive(host.store, "checkpoint/", Checkpoint)
         self._analyses: dict[int, Analysis] = {}
         self._samplings: dict[int, Sampling] = {}  # of those that run
         self._lock = threading.Lock()
@@ -42,23 +45,28 @@ class Analyzer:
         self._thread = threading.Thread(target=self._sample, name="mds_partitioner-sampler", daemon=True)
 
     def begin(self) -> None:
-        """Start sampling. What earlier analyses found is still there; those that ran begin anew."""
+        """Start sampling. What earlier analyses found is still there; those that ran go on from their last
+        checkpoint, or begin anew."""
         self._restore()
-        at = datetime.fromtimestamp(time.time(), UTC).strftime("%Y-%m-%d %H:%M:%S UTC")
+        checkpoints = self._checkpoints.load()
         for key, value in self._host.store.items("analysis/").items():
             fs = self._host.fs_by_id(int(key.removeprefix("analysis/")))
             if fs is None:
-                self._host.store.delete(key)
+                self._drop(int(key.removeprefix("analysis/")))
                 continue
-            wanted = json.loads(value)
-            self._start(fs, wanted["duration"], wanted["directories"], f"{BEGUN_ANEW} {at}")
+            wanted, kept = json.loads(value), checkpoints.get(fs.fscid)
+            if isinstance(kept, ValueError):
+                self._log.error("the checkpoint of '%s' cannot be read: %s", fs.name, kept)
+                kept = None
+            analysis = self._start(fs, wanted["duration"], wanted["directories"], kept)
+            analysis.note = f"{BEGUN_ANEW if kept is None else WENT_ON.format(kept.epochs)} {_clock()}"
         self._begun = True
         self._thread.start()
 
     def _restore(self) -> None:
-        for fscid, found in archive.load(self._host.store).items():
+        for fscid, found in self._found.load().items():
             if self._host.fs_by_id(fscid) is None:
-                archive.forget(self._host.store, fscid)
+                self._found.forget(fscid)
             elif isinstance(found, ValueError):
                 self._log.error("the judgement of file system %d cannot be read: %s", fscid, found)
             else:
@@ -101,7 +109,7 @@ class Analyzer:
             analysis.state = STOPPED
             sampling.finish(self._settings(), STOPPED, time.time())
             self._keep(fs.fscid, analysis)
-            self._host.store.delete(f"analysis/{fs.fscid}")
+            self._drop(fs.fscid)
         return analysis
 
     def get(self, fs: FsState) -> Analysis:
@@ -128,7 +136,9 @@ class Analyzer:
             raise NotFound(f"the analysis of '{fs.name}' {analysis.state}: {analysis.problem or 'no epoch'}")
         return analysis.judgement
 
-    def _start(self, fs: FsState, duration: int, directories: Sequence[str], note: str = "") -> Analysis:
+    def _start(
+        self, fs: FsState, duration: int, directories: Sequence[str], kept: Checkpoint | None = None
+    ) -> Analysis:
         observer = Observer(self._host, directories)
 
         def observe(settings: Settings, now: float) -> tuple[Observation, History]:
@@ -142,10 +152,11 @@ class Analyzer:
             limit = int(self._host.config("mds_cache_memory_limit"))
             return judge(window, settings, limit, self._ranks.learned(fs.fscid), self._engine)
 
-        analysis = Analysis(fs.name, duration, time.monotonic(), note=note)
+        elapsed, epochs = (kept.elapsed, kept.epochs) if kept else (0.0, 0)
+        analysis = Analysis(fs.name, duration, time.monotonic() - elapsed, epochs=epochs)
         with self._lock:
             self._analyses[fs.fscid] = analysis
-            self._samplings[fs.fscid] = Sampling(analysis, observe, observer.facts, judge_window)
+            self._samplings[fs.fscid] = Sampling(analysis, observe, observer.facts, judge_window, kept)
         self._wake.set()
         return analysis
 
@@ -164,6 +175,8 @@ class Analyzer:
         try:
             if sampling.step(settings, time.monotonic()):
                 self._finish(fscid, sampling, settings)
+            elif (checkpoint := sampling.checkpoint(time.monotonic())) is not None:
+                self._checkpoints.save(fscid, checkpoint)
         except PartitionerError as e:
             self._log.warning("analysis of %s: %s", analysis.fs, e)
             analysis.problem = str(e)
@@ -188,7 +201,7 @@ class Analyzer:
         if found is None:
             return
         try:
-            if not archive.save(self._host.store, fscid, found):
+            if not self._found.save(fscid, found):
                 analysis.note = "too large to be kept: the next manager will not know it"
         except PartitionerError as e:
             self._log.warning("analysis of %s: %s", analysis.fs, e)
@@ -200,9 +213,18 @@ class Analyzer:
                 return
             del self._samplings[fscid]
         try:
-            self._host.store.delete(f"analysis/{fscid}")
+            self._drop(fscid)
         except PartitionerError as e:
             self._log.warning("analysis of %s: %s", sampling.analysis.fs, e)
+
+    def _drop(self, fscid: int) -> None:
+        """Nothing is left to be gone on with."""
+        self._host.store.delete(f"analysis/{fscid}")
+        self._checkpoints.forget(fscid)
+
+
+def _clock() -> str:
+    return datetime.fromtimestamp(time.time(), UTC).strftime("%Y-%m-%d %H:%M:%S UTC")
 
 
 def _percent(analysis: Analysis) -> str:

@@ -9,12 +9,13 @@ from ..options import Settings
 from .archive import Found
 from .history import History
 from .judgement import Judgement
-from .window import Window, WindowSummary
+from .window import Checkpoint, Window, WindowSummary
 
 Observe = Callable[[Settings, float], tuple[Observation, History]]
 Facts = Callable[[], Mapping[str, DirectoryFacts]]
 Judge = Callable[[WindowSummary, Settings], Judgement]
 
+CHECKPOINT_EVERY = 600.0  # s
 RUNNING, FINISHED, STOPPED, FAILED = "running", "finished", "stopped", "failed"
 
 
@@ -64,10 +65,14 @@ def restored(found: Found) -> Analysis:
 class Sampling:
     """Takes an analysis's epochs. ``step`` is called once an epoch by the sampling thread."""
 
-    def __init__(self, analysis: Analysis, observe: Observe, facts: Facts, judge: Judge) -> None:
+    def __init__(
+        self, analysis: Analysis, observe: Observe, facts: Facts, judge: Judge, kept: Checkpoint | None = None
+    ) -> None:
+        """``kept``: what another manager had sampled."""
         self.analysis = analysis
-        self._window = Window(analysis.fs)
+        self._window = Window(analysis.fs) if kept is None else Window.resumed(analysis.fs, kept)
         self._observe, self._facts, self._judge = observe, facts, judge
+        self._saved = analysis.started if kept is None else analysis.started + kept.elapsed
 
     def step(self, settings: Settings, now: float) -> bool:
         """Sample one epoch; is the time over? An epoch that fails is skipped.
@@ -81,9 +86,19 @@ class Sampling:
         # Before the last epoch is due, so that an analysis takes as long as was asked for.
         return now - self.analysis.started >= self.analysis.duration - settings.epoch / 2
 
+    def checkpoint(self, now: float) -> Checkpoint | None:
+        """What is worth saving now: a hundredth of a long analysis, and ten minutes at least, since the last.
+
+        :param now: monotonic, s
+        """
+        if now - self._saved < max(CHECKPOINT_EVERY, self.analysis.duration / 100):
+            return None
+        self._saved = now
+        return self._window.checkpoint(now - self.analysis.started)
+
     def finish(self, settings: Settings, state: str, wall: float) -> None:
         """Judge what was sampled and end. ``wall``: Unix, s. :raises PartitionerError: the engine failed."""
-        if self._window.epochs:
+        if self._window.ready:
             self.analysis.judgement = self._judge(self._window.summary(self._facts()), settings)
         self.analysis.ended = wall
         self.analysis.state = state if self.analysis.judgement else FAILED

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: LGPL-2.1-or-later
-"""What an analysis found, in the mon's key/value store, so that it outlives the manager.
+"""What analyses found, and have seen so far, in the mon's key/value store: it outlives the manager.
 
-judgement/FSCID/seal     which body is the newest, of how many parts, and its digest; written last
-judgement/FSCID/ID/NNNN  the body, compressed, in parts (the mon takes 64 KiB a key)
+ROOT/FSCID/seal     which body is the newest, of how many parts, and its digest; written last
+ROOT/FSCID/ID/NNNN  the body, compressed, in parts (the mon takes 64 KiB a key)
 
 A body's ID is used once, so a save that a dying manager left half done is never read; the next one removes
 it.
@@ -15,11 +15,10 @@ import uuid
 import zlib
 from dataclasses import asdict, dataclass, fields, is_dataclass
 from enum import Enum
-from typing import Any, Protocol, TypeVar, cast, get_args, get_type_hints
+from typing import Any, Generic, Protocol, TypeVar, cast, get_args, get_type_hints
 
 from .judgement import Judgement
 
-ROOT = "judgement/"
 PART = 48 * 1024  # characters; ASCII, so bytes
 MOST_PARTS = 64  # 3 MiB: some 60,000 directories
 DIGITS = 6  # of a number that are kept
@@ -77,53 +76,59 @@ def _short(value: Any) -> Any:
     return value
 
 
-def save(store: Store, fscid: int, found: Found) -> bool:
-    """Keep it in place of the one before; False: it is too large to be kept.
+class Archive(Generic[T]):
+    """One value of a kind, a file system."""
 
-    :raises PartitionerError: the mon did not take it
-    """
-    text = json.dumps(_short(asdict(found)), separators=(",", ":"))
-    body = base64.b85encode(zlib.compress(text.encode(), 9)).decode()
-    parts = [body[i : i + PART] for i in range(0, len(body), PART)]
-    if len(parts) > MOST_PARTS:
-        return False
-    id_ = uuid.uuid4().hex
-    for i, part in enumerate(parts):
-        store.put(f"{ROOT}{fscid}/{id_}/{i:04d}", part)
-    store.put(f"{ROOT}{fscid}/seal", json.dumps({"id": id_, "parts": len(parts), "digest": _digest(body)}))
-    for key in store.items(f"{ROOT}{fscid}/"):
-        if not key.endswith("/seal") and f"/{id_}/" not in key:
-            store.delete(key)
-    return True
+    def __init__(self, store: Store, root: str, kind: type[T]) -> None:
+        """``root``: of the keys, with its slash; ``kind``: a dataclass."""
+        self._store, self._root, self._kind = store, root, kind
 
+    def save(self, fscid: int, value: T) -> bool:
+        """Keep it in place of the one before; False: it is too large to be kept.
 
-def load(store: Store) -> dict[int, Found | ValueError]:
-    """What was kept, by file system; an error where it cannot be read.
+        :raises PartitionerError: the mon did not take it
+        """
+        text = json.dumps(_short(asdict(cast(Any, value))), separators=(",", ":"))
+        body = base64.b85encode(zlib.compress(text.encode(), 9)).decode()
+        parts = [body[i : i + PART] for i in range(0, len(body), PART)]
+        if len(parts) > MOST_PARTS:
+            return False
+        id_, where = uuid.uuid4().hex, f"{self._root}{fscid}/"
+        for i, part in enumerate(parts):
+            self._store.put(f"{where}{id_}/{i:04d}", part)
+        seal = {"id": id_, "parts": len(parts), "digest": _digest(body)}
+        self._store.put(f"{where}seal", json.dumps(seal))
+        for key in self._store.items(where):
+            if not key.endswith("/seal") and f"/{id_}/" not in key:
+                self._store.delete(key)
+        return True
 
-    :raises PartitionerError: the mon does not answer
-    """
-    by_fs: dict[int, dict[str, str]] = {}
-    for key, value in sorted(store.items(ROOT).items()):
-        fscid, _, rest = key.removeprefix(ROOT).partition("/")
-        by_fs.setdefault(int(fscid), {})[rest] = value
-    return {fscid: _read(values) for fscid, values in by_fs.items() if "seal" in values}
+    def load(self) -> dict[int, T | ValueError]:
+        """What was kept, by file system; an error where it cannot be read.
 
+        :raises PartitionerError: the mon does not answer
+        """
+        by_fs: dict[int, dict[str, str]] = {}
+        for key, value in sorted(self._store.items(self._root).items()):
+            fscid, _, rest = key.removeprefix(self._root).partition("/")
+            by_fs.setdefault(int(fscid), {})[rest] = value
+        return {fscid: self._read(values) for fscid, values in by_fs.items() if "seal" in values}
 
-def forget(store: Store, fscid: int) -> None:
-    """Remove what was kept of a file system, the seal first."""
-    for key in sorted(store.items(f"{ROOT}{fscid}/"), key=lambda key: not key.endswith("/seal")):
-        store.delete(key)
+    def forget(self, fscid: int) -> None:
+        """Remove what was kept of a file system, the seal first. :raises PartitionerError: not all of it."""
+        keys = self._store.items(f"{self._root}{fscid}/")
+        for key in sorted(keys, key=lambda key: not key.endswith("/seal")):
+            self._store.delete(key)
 
-
-def _read(values: dict[str, str]) -> Found | ValueError:
-    try:
-        seal = json.loads(values["seal"])
-        body = "".join(values[f"{seal['id']}/{i:04d}"] for i in range(seal["parts"]))
-        if _digest(body) != seal["digest"]:
-            return ValueError("its digest does not fit")
-        return decode(Found, json.loads(zlib.decompress(base64.b85decode(body))))
-    except (ValueError, TypeError, KeyError, zlib.error) as e:
-        return ValueError(f"{type(e).__name__}: {e}")
+    def _read(self, values: dict[str, str]) -> T | ValueError:
+        try:
+            seal = json.loads(values["seal"])
+            body = "".join(values[f"{seal['id']}/{i:04d}"] for i in range(seal["parts"]))
+            if _digest(body) != seal["digest"]:
+                return ValueError("its digest does not fit")
+            return decode(self._kind, json.loads(zlib.decompress(base64.b85decode(body))))
+        except (ValueError, TypeError, KeyError, zlib.error) as e:
+            return ValueError(f"{type(e).__name__}: {e}")
 
 
 def _digest(body: str) -> str:

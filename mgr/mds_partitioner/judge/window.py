@@ -3,6 +3,7 @@
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from typing import Self
 
 from ..model import Directory, DirectoryFacts, Observation, RankSample, SubtreeSample
 from .history import History
@@ -40,7 +41,9 @@ class WindowSummary:
 
 
 @dataclass
-class _Sum:
+class DirectorySum:
+    """One directory's epochs so far."""
+
     last: SubtreeSample
     wss: float = 0.0
     requests: float = 0.0
@@ -56,6 +59,16 @@ class _Sum:
             self.wss, self.counted = seen.wss, True
 
 
+@dataclass(frozen=True)
+class Checkpoint:
+    """What a window had summed up when it was saved, for a manager that goes on with it."""
+
+    elapsed: float  # s that the analysis has run
+    epochs: int
+    missing: int
+    directories: tuple[DirectorySum, ...]
+
+
 @dataclass
 class Window:
     """Collects the epochs of one analysis."""
@@ -65,9 +78,24 @@ class Window:
     _history: History = field(default_factory=History)
     _loads: dict[int, float] = field(default_factory=dict)  # req/s, summed over _rank_epochs
     _rank_epochs: int = 0
-    _sums: dict[str, _Sum] = field(default_factory=dict)
+    _sums: dict[str, DirectorySum] = field(default_factory=dict)
     _missing: int = 0
     _churning: tuple[int, ...] = ()
+
+    @classmethod
+    def resumed(cls, fs: str, kept: Checkpoint) -> Self:
+        """Go on from a checkpoint. What the ranks did before is not in it: their history begins anew, too."""
+        sums = {total.last.directory.path: total for total in kept.directories}
+        return cls(fs, kept.epochs, _sums=sums, _missing=kept.missing)
+
+    @property
+    def ready(self) -> bool:
+        """Can it be judged? One that has just been gone on with knows nothing of the ranks yet."""
+        return self._rank_epochs > 0
+
+    def checkpoint(self, elapsed: float) -> Checkpoint:
+        """The sums so far. ``elapsed`` in s."""
+        return Checkpoint(elapsed, self.epochs, self._missing, tuple(self._sums.values()))
 
     def add(self, observation: Observation, history: History) -> None:
         """Add one epoch. When the history of the ranks began anew, so do their means."""
@@ -79,7 +107,7 @@ class Window:
         for seen in observation.directories:
             total = self._sums.get(seen.directory.path)
             if total is None or total.last.directory != seen.directory:
-                total = self._sums[seen.directory.path] = _Sum(seen)
+                total = self._sums[seen.directory.path] = DirectorySum(seen)
             total.last = seen
             total.add_wss(seen)
             total.requests += seen.requests
@@ -109,7 +137,7 @@ class Window:
         )
 
 
-def _observed(total: _Sum, facts: DirectoryFacts) -> Observed:
+def _observed(total: DirectorySum, facts: DirectoryFacts) -> Observed:
     return Observed(
         directory=total.last.directory,
         wss=total.wss,

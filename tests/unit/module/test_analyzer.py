@@ -3,17 +3,19 @@
 
 import json
 import logging
+import time
 from collections.abc import Callable
 from typing import Any
 
 import pytest
-from test_archive import found
+from test_archive import found, shelf
 from world import SETTINGS, World
 
 from mds_partitioner.analyzer import BEGUN_ANEW, Analyzer
 from mds_partitioner.errors import Busy, NotFound, Unavailable
-from mds_partitioner.judge import archive
 from mds_partitioner.judge.analysis import FINISHED, RUNNING
+from mds_partitioner.judge.archive import Archive
+from mds_partitioner.judge.window import Checkpoint
 
 
 class Ranks:
@@ -38,7 +40,7 @@ def manager(request: pytest.FixtureRequest) -> Callable[[World], Analyzer]:
 
 def test_what_was_found_is_there_after_a_fail_over(manager: Callable[[World], Analyzer]) -> None:
     world = World()
-    archive.save(world.store, world.state.fscid, found())
+    shelf(world.store).save(world.state.fscid, found())
     analyzer = manager(world)
     assert analyzer.get(world.state).state == FINISHED
     assert len(analyzer.judgement(world.state).directories) == 3
@@ -46,7 +48,7 @@ def test_what_was_found_is_there_after_a_fail_over(manager: Callable[[World], An
 
 def test_an_analysis_that_ran_begins_anew_and_says_so(manager: Callable[[World], Analyzer]) -> None:
     world = World()
-    archive.save(world.store, world.state.fscid, found())
+    shelf(world.store).save(world.state.fscid, found())
     wanted = {"fs": "cephfs", "duration": 600, "directories": []}
     world.store.put(f"analysis/{world.state.fscid}", json.dumps(wanted))
     analyzer = manager(world)
@@ -56,9 +58,23 @@ def test_an_analysis_that_ran_begins_anew_and_says_so(manager: Callable[[World],
         analyzer.judgement(world.state)
 
 
+def test_a_long_analysis_goes_on_from_its_checkpoint(manager: Callable[[World], Analyzer]) -> None:
+    world = World()
+    wanted = {"fs": "cephfs", "duration": 3600, "directories": []}
+    world.store.put(f"analysis/{world.state.fscid}", json.dumps(wanted))
+    kept = Archive(world.store, "checkpoint/", Checkpoint)
+    kept.save(world.state.fscid, Checkpoint(1800.0, 180, 0, ()))
+    analyzer = manager(world)
+    analysis = analyzer.get(world.state)
+    assert 0.5 <= analysis.progress(time.monotonic()) < 0.6
+    assert analysis.epochs == 180 and "after epoch 180 is lost" in analysis.note
+    analyzer.stop(world.state)
+    assert world.store.items("checkpoint/") == world.store.items("analysis/") == {}
+
+
 def test_of_a_file_system_that_is_gone_nothing_is_kept(manager: Callable[[World], Analyzer]) -> None:
     world = World()
-    archive.save(world.store, 99, found())
+    shelf(world.store).save(99, found())
     world.store.put("analysis/99", json.dumps({"fs": "gone", "duration": 600, "directories": []}))
     with pytest.raises(NotFound):
         manager(world).get(world.state)

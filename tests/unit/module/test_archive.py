@@ -9,10 +9,11 @@ import pytest
 from verdicts import UNKNOWN, verdict
 
 from mds_partitioner.judge.analysis import FINISHED, ended, restored
-from mds_partitioner.judge.archive import PART, Found, decode, load, save
+from mds_partitioner.judge.archive import PART, Archive, Found, decode
+from mds_partitioner.judge.history import History
 from mds_partitioner.judge.judgement import Caveats, DirectoryJudgement, Judgement, RankJudgement
-from mds_partitioner.judge.window import Observed
-from mds_partitioner.model import Directory
+from mds_partitioner.judge.window import Checkpoint, Observed, Window
+from mds_partitioner.model import Directory, DirectoryFacts, Observation, RankSample, SubtreeSample
 
 SUBVOLUMES = 3000
 LIMIT = 64 * 1024  # of the mon, a key
@@ -68,6 +69,10 @@ def found(directories: int = 3, fs: str = "cephfs") -> Found:
     return Found(fs, 600, 60, FINISHED, 1_795_000_000.0, judgement)
 
 
+def shelf(mon: Mon) -> Archive[Found]:
+    return Archive(mon, "judgement/", Found)
+
+
 def exact(value: Found) -> Found:
     """As the archive rounds it."""
     rows = tuple(
@@ -83,8 +88,8 @@ def exact(value: Found) -> Found:
 
 def test_the_next_manager_reads_what_was_found() -> None:
     mon, value = Mon(), found()
-    assert save(mon, 7, value)
-    assert load(mon) == {7: exact(value)}
+    assert shelf(mon).save(7, value)
+    assert shelf(mon).load() == {7: exact(value)}
     analysis = restored(value)
     assert (analysis.state, analysis.progress(0.0), analysis.epochs) == (FINISHED, 1.0, 60)
     assert ended(analysis) == value
@@ -92,36 +97,54 @@ def test_the_next_manager_reads_what_was_found() -> None:
 
 def test_3000_subvolumes_fit_a_few_keys() -> None:
     mon = Mon()
-    assert save(mon, 7, found(SUBVOLUMES))
+    assert shelf(mon).save(7, found(SUBVOLUMES))
     assert len(mon.data) <= 8 and all(len(part) <= PART for part in mon.data.values())
-    kept = load(mon)[7]
+    kept = shelf(mon).load()[7]
     assert isinstance(kept, Found) and len(kept.judgement.directories) == SUBVOLUMES
 
 
 @pytest.mark.parametrize("writes", range(8))
 def test_a_manager_that_dies_while_saving_leaves_the_one_before(writes: int) -> None:
     mon, old, new = Mon(), found(2), found(SUBVOLUMES)
-    save(mon, 7, old)
+    shelf(mon).save(7, old)
     mon.writes = writes
     with suppress(ConnectionError):
-        save(mon, 7, new)
-    kept = load(mon)[7]
+        shelf(mon).save(7, new)
+    kept = shelf(mon).load()[7]
     assert isinstance(kept, Found) and len(kept.judgement.directories) in (2, SUBVOLUMES)
     mon.writes = 1000
-    save(mon, 7, old)
+    shelf(mon).save(7, old)
     assert len(mon.data) == 2  # nothing of the interrupted one is left
 
 
 def test_what_is_damaged_is_an_error_and_hides_no_other() -> None:
     mon = Mon()
-    save(mon, 7, found())
-    save(mon, 8, found(fs="other"))
+    shelf(mon).save(7, found())
+    shelf(mon).save(8, found(fs="other"))
     part = next(key for key in mon.data if key.startswith("judgement/7/") and not key.endswith("seal"))
     mon.data[part] = mon.data[part][:-9]
-    kept = load(mon)
+    kept = shelf(mon).load()
     assert isinstance(kept[7], ValueError) and isinstance(kept[8], Found)
 
 
 def test_a_judgement_of_another_version_is_refused_not_misread() -> None:
     with pytest.raises(KeyError):
         decode(Found, {"fs": "cephfs"})
+
+
+def test_a_running_analysis_goes_on_from_its_checkpoint() -> None:
+    seen = SubtreeSample(Directory("/a", "a", 7), 30.0, 4.0, 1, (0,), False, True)
+    samples = (RankSample(0, "m0", 4.0, 0.001, 10, 5, 1, 0.0, 0.0, 1, 1000),)
+    window = Window("cephfs")
+    for _ in range(3):
+        window.add(Observation("cephfs", (seen,), missing=(0,)), History().plus(samples, 1.0))
+    kept = Archive(Mon(), "checkpoint/", Checkpoint)
+    kept.save(7, window.checkpoint(600.0))
+    checkpoint = kept.load()[7]
+    assert isinstance(checkpoint, Checkpoint) and checkpoint.elapsed == 600.0
+    resumed = Window.resumed("cephfs", checkpoint)
+    resumed.add(Observation("cephfs", (replace(seen, wss=9.0, requests=0.0),)), History().plus(samples, 9.0))
+    summary = resumed.summary({"/a": DirectoryFacts(seen.directory, 9, -1)})
+    (row,) = summary.directories
+    assert (summary.epochs, summary.missing, row.wss, row.requests, row.shared) == (4, 3, 30.0, 3.0, True)
+    assert summary.loads == {0: 4.0}
