@@ -48,7 +48,10 @@ class Balancer:
 
     def begin(self) -> None:
         """Read the journal; what another manager left half done is done by the next tick."""
-        self._board.begin()
+        for key, why in self._board.begin().items():
+            self._log.error(
+                "the journal's record '%s' cannot be read: %s; 'balance off' removes it", key, why
+            )
 
     def on(self, fs: FsState, policy: str, given: str | None, force: bool) -> Switch:
         """Let a policy balance the file system.
@@ -116,7 +119,15 @@ class Balancer:
         """
         switch, turn = self._board.interrupt(fs.fscid)
         self._watches.pop(fs.fscid, None)
-        return [] if switch is None else self._board.take_out(switch, turn)
+        if switch is not None:
+            return self._board.take_out(switch, turn)
+        found = self._host.fs_of_mon(fs.fscid)
+        if found is None or not found.balancer.startswith(PREFIX):
+            self._board.forget(fs.fscid)  # a record that cannot be read is one, too
+            return []
+        left = switching.remainder(found, make_hints(found, self._settings(), None, ()))
+        told = f"'{found.balancer}' was in force without a readable record: what it had replaced is not known"
+        return [f"{told}, so balance_automate is off now", *self._board.take_out(left, turn)]
 
     def get(self, fs: FsState) -> Switch | None:
         """The switch of a file system; None: no policy of ours balances it."""

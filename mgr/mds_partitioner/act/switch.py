@@ -10,7 +10,6 @@ import json
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass, replace
 
-from ..errors import JournalError
 from ..host import Host
 from ..model import FsState
 from ..plan.hints import Growth, Hints
@@ -38,15 +37,24 @@ class Switch:
     pushed: float = 0.0  # Unix time of the last push, s
 
 
-def load(store: Store) -> dict[int, Switch]:
-    """Every record, by file system id. :raises JournalError: one cannot be read."""
-    found = {}
+def load(store: Store) -> tuple[dict[int, Switch], dict[str, str]]:
+    """Every record, by file system id; of those that cannot be read, the key and why.
+
+    :raises JournalError: the store does not answer
+    """
+    found, unreadable = {}, {}
     for key, value in store.items("balance/").items():
         try:
             found[int(key.removeprefix("balance/"))] = _switch(json.loads(value))
-        except (ValueError, TypeError, KeyError) as e:
-            raise JournalError(f"the journal's record '{key}' cannot be read: {e}") from e
-    return found
+        except (ValueError, TypeError, KeyError, AttributeError) as e:
+            unreadable[key] = f"{type(e).__name__}: {e}"
+    return found, unreadable
+
+
+def remainder(fs: FsState, hints: Hints) -> Switch:
+    """What is to be undone where an object of ours is in force and no record says since when."""
+    ours = (fs.balancer,)
+    return Switch(fs.name, fs.fscid, TURNING_OFF, "", "", "", False, 0.0, hints, fs.balancer, ours)
 
 
 def _switch(value: Mapping[str, object]) -> Switch:
@@ -170,5 +178,5 @@ def in_force(fs: FsState, switch: Switch) -> bool:
 
 def policy_in_force(store: Store, fs: FsState) -> str | None:
     """The policy of ours that balances a file system, if one does."""
-    switch = load(store).get(fs.fscid)
+    switch = load(store)[0].get(fs.fscid)
     return switch.policy if switch is not None and in_force(fs, switch) else None

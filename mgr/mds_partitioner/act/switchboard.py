@@ -29,11 +29,12 @@ class Switchboard:
         self._working: Counter[int] = Counter()
         self._late: set[int] = set()  # turned off while somebody was switching them on
 
-    def begin(self) -> None:
-        """Read the journal. :raises JournalError: it cannot be read"""
-        found = switching.load(self._host.store)
+    def begin(self) -> dict[str, str]:
+        """Read the journal; keys of records that cannot be read, and why. :raises JournalError: no answer"""
+        found, unreadable = switching.load(self._host.store)
         with self._lock:
             self._switches = found
+        return unreadable
 
     def get(self, fscid: int) -> Switch | None:
         """The switch of a file system; None: no policy of ours balances it."""

@@ -177,7 +177,7 @@ def test_a_renamed_file_system_goes_on_and_off_restores_it(world: Cluster, balan
     balancer.on(world.state, "lunule", None, False)
     world.state = replace(world.state, name="renamed")
     balancer.tick()
-    assert [s.fs for s in switching.load(world.store).values()] == ["renamed"]
+    assert [s.fs for s in switching.load(world.store)[0].values()] == ["renamed"]
     assert balancer.get(world.state) is not None
     assert balancer.off(world.state) == []
     assert (world.snapshot(), world.store.data) == (before, {})
@@ -274,3 +274,20 @@ def test_an_on_that_fails_halfway_is_undone_by_the_loop(
     assert switch.state == TURNING_OFF
     balancer.tick()
     assert (world.snapshot(), world.store.data) == (before, {})
+
+
+@pytest.mark.parametrize("record", [None, "{"])
+def test_off_also_stops_a_policy_of_ours_that_no_record_can_be_read_of(
+    world: Cluster, balancer: Balancer, record: str | None
+) -> None:
+    balancer.on(world.state, "lunule", None, False)
+    world.store.data.clear()
+    if record is not None:
+        world.store.data["balance/1"] = record
+    balancer.begin()
+    (told,) = balancer.off(world.state)
+    assert "without a readable record" in told
+    assert (world.state.balancer, world.state.balance_automate, world.objects) == ("", False, {})
+    assert (world.store.data, balancer.active()) == ({}, False)
+    world.store.data["balance/1"] = "{"
+    assert (balancer.off(world.state), world.store.data) == ([], {})

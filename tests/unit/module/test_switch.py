@@ -12,7 +12,7 @@ from world import Crash, World
 from mds_partitioner.act import switch as switching
 from mds_partitioner.act.switch import KEPT_OBJECTS, ON, TURNING_OFF, TURNING_ON, Switch
 from mds_partitioner.act.switchboard import Switchboard
-from mds_partitioner.errors import Busy, CephError, JournalError
+from mds_partitioner.errors import Busy, CephError
 from mds_partitioner.plan.hints import Growth, Hints, policy_object
 
 HINTS = Hints(1000.0, 0.2, 0.075, 0.01, mask=(0, 1), resting=(1,), growth={1: Growth(10.0, 5.0)}, expires=9)
@@ -47,7 +47,7 @@ def restore(world: World, switch: Switch) -> list[str]:
 
 def next_manager(world: World) -> None:
     """What a new manager does with what the last one left: finish it, undo it, or end it."""
-    for switch in switching.load(world.store).values():
+    for switch in switching.load(world.store)[0].values():
         if world.fs_by_id(switch.fscid) is None:
             board(world).forget(switch.fscid)
         elif switch.state == TURNING_OFF:
@@ -69,14 +69,16 @@ def test_the_journal_knows_the_old_balancer_before_anything_changes() -> None:
 def test_what_was_written_is_read_again() -> None:
     world = World()
     switch = push(world, fresh(world), 1000.0)
-    assert switching.load(world.store) == {1: switch}
+    assert switching.load(world.store)[0] == {1: switch}
 
 
-def test_a_broken_record_is_an_error_that_names_it() -> None:
+@pytest.mark.parametrize("broken", ['{"fs": 1}', "{", "[]", "null", '{"hints": {"growth": 1}}'])
+def test_a_broken_record_is_named_and_the_others_are_read(broken: str) -> None:
     world = World()
-    world.store.data["balance/1"] = '{"fs": 1}'
-    with pytest.raises(JournalError, match="balance/1"):
-        switching.load(world.store)
+    switch = push(world, fresh(world), 1000.0)
+    world.store.data["balance/2"] = world.store.data["balance/x"] = broken
+    found, unreadable = switching.load(world.store)
+    assert (found, set(unreadable)) == ({1: switch}, {"balance/2", "balance/x"})
 
 
 def test_only_the_newest_objects_stay() -> None:
@@ -112,7 +114,7 @@ def test_a_manager_that_dies_anywhere_leaves_what_the_next_one_can_finish(
     except Crash:
         next_manager(world)
     world.crash_at = None
-    found = switching.load(world.store)
+    found, _ = switching.load(world.store)
     if found:
         assert found[1].state == ON
         assert switching.in_force(world.state, found[1])
@@ -134,7 +136,7 @@ def test_a_manager_that_dies_while_turning_off_leaves_nothing_on(
         world.crash_at = None
     except Crash:
         next_manager(world)
-        for left in switching.load(world.store).values():
+        for left in switching.load(world.store)[0].values():
             restore(world, left)
     assert world.snapshot() == before
 
@@ -169,7 +171,7 @@ def test_a_file_system_that_is_renamed_at_any_moment_is_switched_back_under_its_
     world.crash_at = None
     world.state = replace(world.state, name="renamed")
     next_manager(world)
-    for left in switching.load(world.store).values():
+    for left in switching.load(world.store)[0].values():
         assert switching.in_force(world.state, left)
         assert restore(world, left) == []
     assert world.snapshot() == before
@@ -182,7 +184,7 @@ def test_a_renamed_file_system_has_its_new_name_in_the_record() -> None:
     world.state = replace(world.state, name="renamed")
     it = board(world)
     it.rename(switch, "renamed", it.turn(1))
-    assert it.all() == list(switching.load(world.store).values()) == [replace(switch, fs="renamed")]
+    assert it.all() == list(switching.load(world.store)[0].values()) == [replace(switch, fs="renamed")]
 
 
 @given(st.integers(0, 9))
@@ -195,7 +197,7 @@ def test_of_a_file_system_that_was_removed_the_record_goes_and_nothing_else_is_c
     world.state = replace(world.state, fscid=2)  # another one, of the same name
     before, done = world.snapshot(), len(world.events)
     next_manager(world)
-    assert switching.load(world.store) == {}
+    assert switching.load(world.store)[0] == {}
     assert (world.snapshot(), world.events[done:]) == (before, [])
 
 
