@@ -12,7 +12,7 @@ from .ephemeral import fragment_ranks
 
 BroodOf = Callable[[str, Lasts], Brood]
 OLD = 600.0  # s: a directory of this age lasts
-OF_ITS_LIFE = 0.25  # a young directory lasts when it has been there for this part of its parent's life
+OF_ITS_LIFE = 0.1  # a young directory has been there at least for this part of its parent's life
 MOSTLY = 0.5  # part of a directory that comes and goes, from which on its parent may be distributed
 
 
@@ -39,18 +39,19 @@ class Family:
     released: tuple[Child, ...]
 
 
-def lasting(churning: Collection[int], now: float) -> Lasts:
-    """Does a child last? An old one does, and one that has been there for a good part of a young parent's
-    life, unless its siblings come and go.
+def lasting(churning: Collection[int], since: float, now: float) -> Lasts:
+    """Does a child last? An old one does, and a young one that outlived the analysis and has been there for a
+    good part of its parent's life, unless its siblings come and go. Times in seconds since the Unix epoch.
 
     :param churning: inode numbers of directories whose children were seen to come and go
+    :param since: when the analysis began
     """
 
     def lasts(born: float, parent_born: float, parent: int) -> bool:
         if parent in churning:
             return False
         age = now - born
-        return age >= OLD or age >= OF_ITS_LIFE * (now - parent_born)
+        return age >= OLD or (born <= since and age >= OF_ITS_LIFE * (now - parent_born))
 
     return lasts
 

@@ -50,7 +50,7 @@ def make_plan(
     families: dict[int, Family] = {}
     for i, row in enumerate(rows):
         if c.heavy_mode == FANOUT and row.klass == HEAVY and stay[i] is None:
-            lasts = lasting(judgement.churning, now)
+            lasts = lasting(judgement.churning, since, now)
             brood = brood_of(row.seen.directory.path, lasts)
             reason = held(brood, c)
             if reason is not None:

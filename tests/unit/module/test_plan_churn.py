@@ -36,6 +36,8 @@ EVEN = next(
         (60.0, 1e6, False, False),
         (60.0, 100.0, False, True),  # as old as its parent
         (60.0, 1000.0, False, False),
+        (60.0, 500.0, False, True),
+        (20.0, 60.0, False, False),  # made during the analysis
         (60.0, 100.0, True, False),  # its siblings come and go
         (1e6, 1e6, True, False),
     ],
@@ -43,7 +45,7 @@ EVEN = next(
 def test_a_directory_lasts_that_has_lasted(
     age: float, parent_age: float, churning: bool, lasts: bool
 ) -> None:
-    judge = lasting({7} if churning else set(), NOW)
+    judge = lasting({7} if churning else set(), NOW - 30, NOW)
     assert judge(NOW - age, NOW - parent_age, 7) is lasts
 
 
