@@ -56,7 +56,7 @@ def test_every_command_is_registered_with_its_help_and_permission(cluster: Clust
             perms[" ".join(words[1:])] = command["perm"]
             assert len(command["help"]) > 20, command
             named = {word["name"]: word for word in command["sig"] if isinstance(word, dict)}
-            assert named["format"]["req"] == "false", command
+            assert not named["format"]["req"], command
             assert "inbuf" not in named and "self" not in named, command
     assert perms == {**dict.fromkeys(READING, "r"), **dict.fromkeys(WRITING, "w")}
 
