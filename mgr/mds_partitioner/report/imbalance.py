@@ -10,6 +10,8 @@ from ..model import RankSample
 from .text import count, table
 
 SETTLE = "it is learned when a rank is saturated; or set mgr/mds_partitioner/rank_capacity"
+WOULD_MOVE = "Would move"
+MATRIX, NAMED = 8, 3  # ranks that have a column each; importers that are named where there are more
 
 
 def verdict_value(verdict: Verdict) -> dict[str, Any]:
@@ -46,6 +48,7 @@ def value(verdict: Verdict, samples: Sequence[RankSample]) -> dict[str, Any]:
 
 def text(verdict: Verdict, samples: Sequence[RankSample]) -> str:
     """For people: a row a rank, and what Algorithm 1 would move to each."""
+    ranks = [s.rank for s in samples]
     rows = [
         (
             s.rank,
@@ -53,12 +56,22 @@ def text(verdict: Verdict, samples: Sequence[RankSample]) -> str:
             count(forecast),
             f"{s.latency * 1000:.1f} ms",
             count(s.inodes),
-            *(count(amount) if amount else "-" for amount in row),
+            *_moves(ranks, row),
         )
         for s, forecast, row in zip(samples, verdict.forecast, verdict.matrix, strict=True)
     ]
-    columns = ("Rank", "reqs/s", "Forecast", "Latency", "Inodes", *(f"to {s.rank}" for s in samples))
-    return f"{table(columns, rows, left=())}\n\n{verdict_text(verdict)}"
+    to = (WOULD_MOVE,) if len(ranks) > MATRIX else tuple(f"to {rank}" for rank in ranks)
+    columns = ("Rank", "reqs/s", "Forecast", "Latency", "Inodes", *to)
+    return f"{table(columns, rows, left=(WOULD_MOVE,))}\n\n{verdict_text(verdict)}"
+
+
+def _moves(ranks: Sequence[int], row: Sequence[float]) -> list[str]:
+    """What Algorithm 1 would move: a column a rank, or one for all where that were too wide."""
+    if len(ranks) <= MATRIX:
+        return [count(amount) if amount else "-" for amount in row]
+    most = sorted(((amount, rank) for amount, rank in zip(row, ranks, strict=True) if amount), reverse=True)
+    told = [f"{count(amount)} to {rank}" for amount, rank in most[:NAMED]]
+    return [", ".join(told) + (f" and {len(most) - NAMED} more" if len(most) > NAMED else "") or "-"]
 
 
 def verdict_text(verdict: Verdict) -> str:

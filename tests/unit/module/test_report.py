@@ -67,6 +67,20 @@ def test_imbalance_has_a_row_a_rank_with_load_forecast_and_amounts() -> None:
     assert json.loads(json.dumps(value))["capacity"] == {"value": 300.0, "source": "option"}
 
 
+def test_imbalance_of_many_ranks_names_the_largest_moves_and_fits_a_terminal() -> None:
+    many_ranks = range(36)
+    samples = [RankSample(r, f"m{r}", 9e4, 0.002, 10**8, 5, 1, 0, 0, 1, 0) for r in many_ranks]
+    first_row = tuple(100.0 + r if r else 0.0 for r in many_ranks)
+    judged = verdict(
+        0.9, Capacity(9e4, CapacitySource.OPTION), ranks=tuple(many_ranks), loads=(9e4,) * 36,
+        forecast=(9e4,) * 36, matrix=(first_row, *[(0.0,) * 36] * 35),
+    )  # fmt: skip
+    lines = imbalance.text(judged, samples).splitlines()
+    assert lines[1].endswith("135 to 35, 134 to 34, 133 to 33 and 32 more")
+    assert lines[2].split()[-1] == "-"
+    assert max(map(wcswidth, lines)) <= 120
+
+
 def test_an_unknown_capacity_is_not_called_even() -> None:
     said = imbalance.verdict_text(verdict(None, UNKNOWN))
     assert "imbalance factor at most 0.860 (CoV 1.70, urgency unknown" in said
