@@ -36,6 +36,7 @@ FILES = 40  # in each directory, which so lives for seconds
 UNSETTLED_S = 5.0
 ANALYSIS_S = 20
 LAST_S = 30.0
+ROLLBACK_S = 60.0
 
 
 def load(paths: Mapping[str, str]) -> LoadSpec:
@@ -69,6 +70,18 @@ def planned(lab: Lab) -> dict[str, Any]:
     }
 
 
+def undone(lab: Lab) -> dict[str, Any]:
+    """The plan's state at the end of the load, and after a rollback."""
+    ended = module.ask(lab, "partition status", fs=FS)["state"]
+    module.text(lab, "partition rollback", fs=FS)
+    deadline = time.monotonic() + ROLLBACK_S
+    while (now := module.ask(lab, "partition status", fs=FS))["state"] == "rolling-back":
+        if time.monotonic() > deadline:
+            break
+        time.sleep(1.0)
+    return {"state": ended, "after_rollback": now["state"], "steps": [step["state"] for step in now["steps"]]}
+
+
 WAYS: Mapping[str, Callable[[Lab], dict[str, Any]]] = {"builtin": builtin, "plan": planned}
 
 
@@ -97,9 +110,9 @@ def run(way: str, release: str, ranks: int, quota: int, seconds: float) -> dict[
             told = WAYS[way](lab)
             acted = time.time() - began
             time.sleep(max(0.0, began + seconds - time.time()))
-            if way == "plan" and told["commands"]:
-                told["state"] = module.ask(lab, "partition status", fs=FS)["state"]
         lab.set_mds_cpu(None)
+        if told.get("commands"):
+            told |= undone(lab)
     end = began + seconds
     last = [s for s in sampling.lines if end - LAST_S <= s["t"] <= end]
     if len(last) < 2:
