@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: LGPL-2.1-or-later
-"""Runs analyses: at most one a file system, sampled in a thread of its own. What one found outlives the
+"""Runs analyses: at most one a file system, each sampled in a thread of its own. What one found outlives the
 manager; one that ran when it died is begun anew."""
 
 import json
@@ -40,9 +40,8 @@ class Analyzer:
         self._analyses: dict[int, Analysis] = {}
         self._samplings: dict[int, Sampling] = {}  # of those that run
         self._lock = threading.Lock()
-        self._wake = threading.Event()
-        self._begun = self._ended = False
-        self._thread = threading.Thread(target=self._sample, name="mds_partitioner-sampler", daemon=True)
+        self._begun = False
+        self._ended = threading.Event()
 
     def begin(self) -> None:
         """Start sampling. What earlier analyses found is still there; those that ran go on from their last
@@ -61,7 +60,6 @@ class Analyzer:
             analysis = self._start(fs, wanted["duration"], wanted["directories"], kept)
             analysis.note = f"{BEGUN_ANEW if kept is None else WENT_ON.format(kept.epochs)} {_clock()}"
         self._begun = True
-        self._thread.start()
 
     def _restore(self) -> None:
         for fscid, found in self._found.load().items():
@@ -73,9 +71,8 @@ class Analyzer:
                 self._analyses[fscid] = restored(found)
 
     def shutdown(self) -> None:
-        """End the sampling thread."""
-        self._ended = True
-        self._wake.set()
+        """End the sampling threads."""
+        self._ended.set()
 
     def start(self, fs: FsState, duration: int | None, directories: Sequence[str]) -> Analysis:
         """Begin an analysis of ``duration`` seconds.
@@ -154,21 +151,21 @@ class Analyzer:
 
         elapsed, epochs = (kept.elapsed, kept.epochs) if kept else (0.0, 0)
         analysis = Analysis(fs.name, duration, time.monotonic() - elapsed, epochs=epochs)
+        sampling = Sampling(analysis, observe, observer.facts, judge_window, kept)
         with self._lock:
             self._analyses[fs.fscid] = analysis
-            self._samplings[fs.fscid] = Sampling(analysis, observe, observer.facts, judge_window, kept)
-        self._wake.set()
+            self._samplings[fs.fscid] = sampling
+        # A thread each: a file system that does not answer holds up no other's analysis.
+        name, of = "mds_partitioner-sampler", (fs.fscid, sampling)
+        threading.Thread(target=self._sample, args=of, name=name, daemon=True).start()
         return analysis
 
-    def _sample(self) -> None:
-        while not self._ended:
+    def _sample(self, fscid: int, sampling: Sampling) -> None:
+        while not self._ended.is_set() and self._samplings.get(fscid) is sampling:
             started = time.monotonic()
             settings = self._settings()
-            for fscid, sampling in list(self._samplings.items()):
-                self._step(fscid, sampling, settings)
-            left = settings.epoch - (time.monotonic() - started)
-            self._wake.wait(max(0.1, left) if self._samplings else None)
-            self._wake.clear()
+            self._step(fscid, sampling, settings)
+            self._ended.wait(max(0.1, settings.epoch - (time.monotonic() - started)))
 
     def _step(self, fscid: int, sampling: Sampling, settings: Settings) -> None:
         analysis = sampling.analysis
@@ -180,7 +177,7 @@ class Analyzer:
         except PartitionerError as e:
             self._log.warning("analysis of %s: %s", analysis.fs, e)
             analysis.problem = str(e)
-        except Exception as e:  # the sampling thread must outlive whatever a release's answer looks like
+        except Exception as e:  # sampling must outlive whatever a release's answer looks like
             self._log.exception("analysis of %s", analysis.fs)
             analysis.problem = f"{type(e).__name__}: {e}"
         if analysis.problem and analysis.state == RUNNING and analysis.progress(time.monotonic()) >= 1:

@@ -3,8 +3,10 @@
 
 import json
 import logging
+import threading
 import time
 from collections.abc import Callable
+from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -19,10 +21,17 @@ from mds_partitioner.judge.window import Checkpoint
 
 
 class Ranks:
-    """No rank is ever sampled: the analyses here do not get that far."""
+    """No rank is ever sampled: the analyses here do not get that far. One file system hangs."""
+
+    def __init__(self, hangs: int = -1) -> None:
+        self.hangs, self.over = hangs, threading.Event()
+        self.asked = threading.Semaphore(0)
 
     def history(self, fs: Any, now: float) -> Any:
         """Ranks.history."""
+        if fs.fscid == self.hangs:
+            assert self.over.wait(60)
+        self.asked.release()
         raise Unavailable("no sample")
 
 
@@ -92,3 +101,19 @@ def test_what_cannot_be_read_hides_nothing_else(manager: Callable[[World], Analy
     world.store.put(f"judgement/{world.state.fscid}/seal", "{}")
     with pytest.raises(NotFound):
         manager(world).get(world.state)
+
+
+def test_a_file_system_that_hangs_holds_up_no_other_analysis() -> None:
+    world, ranks = World(), Ranks(hangs=2)
+    other = replace(world.state, name="other", fscid=2)
+    world.fs_by_id = {1: world.state, 2: other}.get  # type: ignore[method-assign]
+    parts: Any = (world, None, ranks, lambda: SETTINGS, logging.getLogger("test"))
+    analyzer = Analyzer(*parts)
+    analyzer.begin()
+    try:
+        analyzer.start(other, 600, [])
+        analyzer.start(world.state, 600, [])
+        assert ranks.asked.acquire(timeout=60)
+    finally:
+        ranks.over.set()
+        analyzer.shutdown()
