@@ -51,6 +51,9 @@ class Ranks:
 
     def begin(self, now: float) -> None:
         """Read the capacities that were learned earlier. :raises PartitionerError: they cannot be read."""
+        for key in self._host.store.items(KEY):
+            if self._host.fs_by_id(int(key.removeprefix(KEY))) is None:
+                self._host.store.delete(key)
         saved = {int(key.removeprefix(KEY)): float(v) for key, v in self._host.store.items(KEY).items()}
         for fscid, value in saved.items():
             known = self._learned.get(fscid)

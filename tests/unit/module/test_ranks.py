@@ -108,6 +108,12 @@ def test_what_is_learned_is_kept_for_the_next_manager(host: Host) -> None:
     assert after.capacity.value == pytest.approx(500, rel=0.05)
 
 
+def test_the_capacity_of_a_file_system_that_is_gone_is_not_kept(host: Host) -> None:
+    host.store.put("capacity/99", "450.0")
+    ranks_of(host)
+    assert host.store.items("capacity/") == {}
+
+
 def test_a_capacity_that_cannot_be_saved_is_known_all_the_same(
     host: Host, monkeypatch: pytest.MonkeyPatch
 ) -> None:
