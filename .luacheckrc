@@ -5,5 +5,8 @@ globals = { "history" }
 not_globals = { "io", "os", "debug", "package", "require", "dofile", "loadfile" }
 max_line_length = 120
 
+-- Mantle opens all of the base library. What the sandbox refuses an operator's policy, ours reads the uptime with.
+files["mantle/lunule.lua"] = { read_globals = { "loadfile" } }
+
 -- The sandbox's own side: plain lua5.3, which takes away what Mantle does not offer.
 files["mgr/mds_partitioner/sandbox"] = { not_globals = {}, read_globals = { "io", "os", "debug", "dofile", "arg" } }

@@ -22,15 +22,31 @@
 --   for ranks only whose CPU time is as clearly on that side of the mean. How far is not asked: an idle MDS uses some.
 --
 -- While directories move their clients wait, and whoever keeps his seems to be the only one with work. Where the MDS
--- remembers (our hook), what went missing since the order of the last beat counts as load of those who get them.
+-- remembers (our hook), what went missing since the order of the last beat counts as load of those who get them, and
+-- they give nothing away.
+--
+-- A stock MDS remembers nothing, and an order may take beats to show. Ordered again in each of them, the gap is moved
+-- several times over, and back. So a rank orders in one beat of four only: whatever was ordered before is in its place
+-- by then, or given up (an MDS empties its queue of exports every beat). The beats are told apart by the uptime of the
+-- host. Where it cannot be read, a rank orders a fifth of the gap in every beat: a loop that learns of its own doing d
+-- beats late does not swing up to a gain of d^d / (d+1)^(d+1), and hardly at a fifth with three beats. The price is
+-- that a subtree which is larger than that fifth stays.
+--
+-- Without a capacity in the hints, urgency is what the MDSs say themselves: CPU time (cpu_load_avg is utime + stime of
+-- /proc/self/stat in ticks of 10 ms per second, so 100 is a core) and requests that wait for the dispatcher. A quota
+-- on the CPU hides the first, the second it cannot.
 
 local DEFAULTS = {
-  capacity = 10000,      -- C: the most one rank can serve, req/s
   smoothness = 0.2,      -- S of the urgency
   threshold = 0.075,     -- nothing moves while IF is not above it
   role_threshold = 0.01, -- L: squared relative distance from the mean that makes a rank an exporter or importer
   limit = math.huge,     -- Cap: the most one rank hands over or takes in one beat, req/s
 }
+
+local CORE = 100       -- cpu_load_avg of an MDS that uses one core; its dispatcher can use no more
+local BEAT = 10        -- s, mds_bal_interval
+local BEATS_A_TURN = 4 -- an order that shows within three beats is not repeated
+local DAMPING = 0.2    -- part of the gap that is ordered in every beat where the turns cannot be told
 
 -- Popularity that one write a second keeps up: 2 for each (mdstypes.h), halved every 5 s. Twice that of a read.
 local POPULARITY_OF_A_WRITE = 2 * 5 / math.log(2)
@@ -42,6 +58,25 @@ end
 local function hint(name)
   local value = type(hints) == "table" and hints[name]
   return math.type(value) and value >= 0 and value or DEFAULTS[name]
+end
+
+-- Seconds since the host began; nil when it does not say. Lua has no clock, but what cannot be read as Lua is named.
+local function uptime()
+  local _, complaint = loadfile("/proc/uptime")
+  return type(complaint) == "string" and tonumber(complaint:match("near '(%d+%.?%d*)'")) or nil
+end
+
+-- The part of its row that a rank orders in this beat: all or nothing by turns; always all where the MDS remembers.
+-- The module's sandbox reads no files: it is to show what is ordered when it is a rank's turn.
+local function part_of_this_beat()
+  if type(history) == "table" or type(loadfile) ~= "function" then
+    return 1
+  end
+  local seconds = uptime()
+  if not seconds then
+    return DAMPING
+  end
+  return seconds // BEAT % BEATS_A_TURN == 0 and 1 or 0
 end
 
 -- A list of ranks as a set; nil without one.
@@ -129,6 +164,19 @@ local function on_the_way(loads, ranks)
   return found, missing
 end
 
+-- Of numbers by rank; in the order of ranks, as all ranks must come to the same.
+local function total(by_rank)
+  local order, sum = {}, 0
+  for rank in pairs(by_rank) do
+    order[#order + 1] = rank
+  end
+  table.sort(order)
+  for _, rank in ipairs(order) do
+    sum = sum + by_rank[rank]
+  end
+  return sum
+end
+
 local function sum_of(a, b, ranks)
   local sum = {}
   for _, rank in ipairs(ranks) do
@@ -146,6 +194,20 @@ local function participants(n)
     end
   end
   return ranks
+end
+
+-- How full the busiest rank is, 1 for full. Without a capacity by the MDSs' own account.
+local function fullness(peak, ranks)
+  local capacity = type(hints) == "table" and hints.capacity
+  if finite(capacity) and capacity > 0 then
+    return peak / capacity
+  end
+  local full = 0
+  for _, rank in ipairs(ranks) do
+    local cpu, queue = mds[rank]["cpu_load_avg"], mds[rank]["queue_len"]
+    full = math.max(full, finite(cpu) and cpu / CORE or 0, finite(queue) and queue >= 1 and 1 or 0)
+  end
+  return full
 end
 
 -- Equations 1 to 3; also the mean load, req/s.
@@ -166,7 +228,7 @@ local function imbalance(loads, ranks)
     squares = squares + (loads[rank] / peak - mean) ^ 2
   end
   local cov = math.min(math.sqrt(squares / (n - 1)) / mean, math.sqrt(n))
-  local urgency = 1 / (1 + math.exp((1 - 2 * peak / hint("capacity")) / hint("smoothness")))
+  local urgency = 1 / (1 + math.exp((1 - 2 * fullness(peak, ranks)) / hint("smoothness")))
   return math.min(cov / math.sqrt(n) * urgency, 1), mean * peak
 end
 
@@ -185,27 +247,69 @@ local function growth(rank, load)
   return math.abs(load - forecast.seen) <= math.abs(forecast.by) and forecast.by or 0
 end
 
--- Algorithm 1, lines 1 to 12: export and import demand by rank, req/s, as far as the other signals agree.
-local function demands(loads, fresh, cpu, ranks, mean)
-  local exports, imports = {}, {}
-  local limit, resting = hint("limit"), rank_set("resting") or {}
-  local clearly = math.sqrt(hint("role_threshold")) * mean
+-- What a rank has to give (side 1) or room to take (side -1) by its requests, req/s.
+local function room(rank, side, state)
+  local gap = side * (state.loads[rank] - state.mean)
+  return math.min(hint("limit"), gap, side > 0 and gap or gap - growth(rank, state.loads[rank]))
+end
+
+-- As much of that as its other signals agree to.
+local function agreed(amount, rank, side, state)
+  local clearly = math.min(math.sqrt(hint("role_threshold")) * state.mean, side * (state.loads[rank] - state.mean) / 2)
+  if state.cpu and side * (state.cpu[rank] - state.mean) <= clearly then
+    return 0
+  end
+  return math.max(0, state.fresh and math.min(amount, side * (state.fresh[rank] - state.mean)) or amount)
+end
+
+-- The chosen demands, and as much of the others as they are short of `need`, farthest from the mean first.
+local function filled(chosen, others, need, state)
+  local short, order = need - total(chosen), {}
+  for rank in pairs(others) do
+    order[#order + 1] = rank
+  end
+  table.sort(order, function(a, b)
+    local here, there = math.abs(state.loads[a] - state.mean), math.abs(state.loads[b] - state.mean)
+    return here > there or here == there and a < b
+  end)
+  for _, rank in ipairs(order) do
+    if short <= 0 then
+      break
+    end
+    chosen[rank] = math.min(others[rank], short)
+    short = short - chosen[rank]
+  end
+  return chosen
+end
+
+-- Algorithm 1, lines 1 to 12: export and import demand by rank, req/s. By L alone there may be an exporter and nobody
+-- to take from it: beside one hot rank all others are a little below the mean. So L only says who comes first. Where
+-- those beyond it on one side are too few for the other, the farthest of the others fill up; where nobody is beyond
+-- it, all take part.
+local function demands(state, moving, ranks)
+  local resting = rank_set("resting") or {}
+  local exports, imports, near_exports, near_imports = {}, {}, {}, {}
   for _, rank in ipairs(ranks) do
-    local load = loads[rank]
-    local gap = math.abs(load - mean)
-    if mean > 0 and (gap / mean) ^ 2 > hint("role_threshold") and not resting[rank] then
-      local side = load > mean and 1 or -1
-      local amount = math.min(limit, side > 0 and gap or gap - growth(rank, load))
-      if fresh then
-        amount = math.min(amount, side * (fresh[rank] - mean))
+    local side = state.loads[rank] > state.mean and 1 or -1
+    local receiving = side > 0 and (moving[rank] or 0) > 0
+    local amount = room(rank, side, state)
+    if amount > 0 and not resting[rank] and not receiving then
+      amount = agreed(amount, rank, side, state)
+      local far = ((state.loads[rank] - state.mean) / state.mean) ^ 2 > hint("role_threshold")
+      if side > 0 then
+        (far and exports or near_exports)[rank] = amount
+      else
+        (far and imports or near_imports)[rank] = amount
       end
-      if cpu and side * (cpu[rank] - mean) <= clearly then
-        amount = 0
-      end
-      (side > 0 and exports or imports)[rank] = math.max(0, amount)
     end
   end
-  return exports, imports
+  if next(exports) then
+    return exports, filled(imports, near_imports, total(exports), state)
+  end
+  if next(imports) then
+    return filled(exports, near_exports, total(imports), state), imports
+  end
+  return near_exports, near_imports
 end
 
 -- Algorithm 1, lines 13 to 18: rows of the matrix, req/s by exporter and importer. Both are matched in the order of
@@ -297,17 +401,22 @@ local function decide(n)
   end
   local fresh = loads_by("auth.meta_load", loads, ranks)
   local cpu = loads_by("cpu_load_avg", expected, ranks)
-  local exports, imports = demands(expected, fresh and sum_of(fresh, moving, ranks), cpu, ranks, mean)
+  local state = { loads = expected, fresh = fresh and sum_of(fresh, moving, ranks), cpu = cpu, mean = mean }
+  local exports, imports = demands(state, moving, ranks)
   local what = role(whoami, exports, imports)
   local rows = match(exports, imports, ranks)
   remember(rows, loads, ranks)
   local row = rows[whoami] or {}
-  local scale = popularity_per_request(whoami, math.min(loads[whoami], fresh and fresh[whoami] or loads[whoami]))
-  for rank, amount in pairs(row) do
-    targets[rank] = amount * scale
-  end
   if next(row) == nil then
     return targets, 2, seen .. ": " .. what
+  end
+  local part = part_of_this_beat()
+  if part == 0 then
+    return targets, 2, seen .. ": exporter, waits for its turn"
+  end
+  local scale = part * popularity_per_request(whoami, math.min(loads[whoami], fresh and fresh[whoami] or loads[whoami]))
+  for rank, amount in pairs(row) do
+    targets[rank] = amount * scale
   end
   return targets, 1, string.format("%s: exporter, req/s: %s (x %.2f in popularity)", seen, listed(row, n), scale)
 end

@@ -89,7 +89,10 @@ def judge_loads(request: JudgeRequest, loads: Floats) -> dict[str, Json]:
     among = loads[request.usable]
     uneven = imbalance(among, request.capacity.value, request.smoothness)
     predicted = forecast(request.loads)
-    parts = roles(loads, predicted, request.role_threshold, request.epoch_capacity, request.usable)
+    harmful = uneven.factor is not None and uneven.factor > request.threshold
+    parts = roles(
+        loads, predicted, request.role_threshold, request.epoch_capacity, request.usable, harmful=harmful
+    )
     return {
         "imbalance_factor": uneven.factor,
         "imbalance_most": uneven.most,
@@ -101,7 +104,7 @@ def judge_loads(request: JudgeRequest, loads: Floats) -> dict[str, Json]:
         "matrix": parts.matrix.tolist(),
         "exporters": named(request.ranks, parts.exporters.tolist()),
         "importers": named(request.ranks, parts.importers.tolist()),
-        "triggered": uneven.factor is not None and uneven.factor > request.threshold,
+        "triggered": harmful,
         "capacity": {"value": request.capacity.value, "source": request.capacity.source},
         "saturated": named(request.ranks, np.flatnonzero(saturated_ranks(request.saturated)).tolist()),
     }

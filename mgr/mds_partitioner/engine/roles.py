@@ -18,22 +18,44 @@ class Roles:
     importers: Ints
 
 
-def demands(current: Floats, predicted: Floats, threshold: float, limit: float) -> tuple[Floats, Floats]:
+def demands(
+    current: Floats, predicted: Floats, threshold: float, limit: float, harmful: bool = False
+) -> tuple[Floats, Floats]:
     """Lines 1 to 12: export and import demand of each rank, (ranks,) each, req/s.
 
     threshold: the paper's L, on (|load - mean| / mean) squared. limit: its Cap, the most one rank may send or
-    take in one epoch, req/s (infinite: no limit). A rank below the mean imports only the part of its gap that
-    its own forecast growth does not fill.
+    take in one epoch, req/s (infinite: no limit). A rank below the mean imports only the part of its gap
+    that its own forecast growth does not fill, and never more than its gap.
+
+    By L alone there may be an exporter and nobody to take from it: beside one hot rank all others are a
+    little below the mean. So L only says who comes first. Where those beyond it on one side are too few for
+    the other side, the farthest of the others on theirs fill up; where nobody is beyond it and the imbalance
+    is ``harmful`` (IF above its threshold), all do.
     """
     mean = float(current.mean())
     if mean == 0.0:
         return np.zeros_like(current), np.zeros_like(current)
     gap = np.abs(current - mean)
+    left = np.minimum(gap, gap - (predicted - current))
+    exports = np.where(current > mean, np.minimum(limit, gap), 0.0)
+    imports = np.where((current < mean) & (left > 0.0), np.minimum(limit, left), 0.0)
     uneven = (gap / mean) ** 2 > threshold
-    exports = np.where(uneven & (current > mean), np.minimum(limit, gap), 0.0)
-    left = gap - (predicted - current)
-    imports = np.where(uneven & (current < mean) & (left > 0.0), np.minimum(limit, left), 0.0)
-    return exports, imports
+    sends, takes = np.where(uneven, exports, 0.0), np.where(uneven, imports, 0.0)
+    if not sends.any() and not takes.any():
+        return (exports, imports) if harmful else (sends, takes)
+    if not sends.any():
+        return filled(sends, exports, float(takes.sum()), np.argsort(-current, kind="stable")), takes
+    return sends, filled(takes, imports, float(sends.sum()), np.argsort(current, kind="stable"))
+
+
+def filled(chosen: Floats, all_of_them: Floats, need: float, order: Ints) -> Floats:
+    """The chosen demands, and in ``order`` as much of the others as they are short of ``need``; req/s."""
+    demand, short = chosen.copy(), need - float(chosen.sum())
+    for rank in order:
+        if chosen[rank] == 0.0 and short > 0.0:
+            demand[rank] = min(float(all_of_them[rank]), short)
+            short -= demand[rank]
+    return demand
 
 
 def pair(exports: Floats, imports: Floats) -> Floats:
@@ -54,12 +76,21 @@ def pair(exports: Floats, imports: Floats) -> Floats:
     return matrix
 
 
-def roles(current: Floats, predicted: Floats, threshold: float, limit: float, allowed: Bools) -> Roles:
+def roles(
+    current: Floats,
+    predicted: Floats,
+    threshold: float,
+    limit: float,
+    allowed: Bools,
+    harmful: bool = False,
+) -> Roles:
     """Algorithm 1 among the ranks of a mask; the others take no part.
 
-    current, predicted: (ranks,), req/s; allowed: (ranks,), the mask.
+    current, predicted: (ranks,), req/s; allowed: (ranks,), the mask; the others as in :func:`demands`.
     """
     exports, imports = np.zeros_like(current), np.zeros_like(current)
     if allowed.any():
-        exports[allowed], imports[allowed] = demands(current[allowed], predicted[allowed], threshold, limit)
+        exports[allowed], imports[allowed] = demands(
+            current[allowed], predicted[allowed], threshold, limit, harmful
+        )
     return Roles(pair(exports, imports), np.flatnonzero(exports > 0.0), np.flatnonzero(imports > 0.0))

@@ -6,9 +6,12 @@ import math
 import numpy as np
 import pytest
 from engine.arrays import Bools, Floats
+from engine.imbalance import variation
 from engine.roles import Roles, demands, roles
-from hypothesis import given
+from hypothesis import assume, given, settings
 from hypothesis import strategies as st
+
+from tests.unit.loads import HARMFUL, uneven
 
 RANKS = st.integers(1, 20).flatmap(
     lambda n: st.tuples(
@@ -85,6 +88,64 @@ def test_as_much_is_moved_as_both_sides_allow(
     exports, imports = demands_among(current, predicted, threshold, limit, allowed)
     moved = roles(current, predicted, threshold, limit, allowed).matrix.sum()
     assert moved == pytest.approx(min(exports.sum(), imports.sum()), rel=1e-6, abs=1e-6)
+
+
+def factor(loads: Floats) -> float:
+    """CoV over sqrt(n): the IF of a cluster whose busiest rank is full."""
+    return variation(loads) / math.sqrt(loads.size)
+
+
+@settings(deadline=None)
+@given(uneven(256).map(np.array), LIMIT)
+def test_what_is_harmful_moves_makes_it_less_so_and_takes_nobody_across_the_mean(
+    loads: Floats, limit: float
+) -> None:
+    assume(factor(loads) > HARMFUL)
+    exports, imports = demands(loads, loads, 0.01, limit, harmful=True)
+    moved = roles(loads, loads, 0.01, limit, np.ones(loads.size, dtype=bool), harmful=True).matrix
+    sent, taken, mean = moved.sum(axis=1), moved.sum(axis=0), loads.mean()
+    slack = 1e-9 * (1.0 + loads.sum())
+    assert moved.sum() > 0
+    after = loads - sent + taken
+    assert factor(after) < factor(loads)
+    assert (after[sent > 0] >= mean - slack).all()
+    assert (after[taken > 0] <= mean + slack).all()
+    assert (sent <= exports + slack).all()
+    assert (taken <= imports + slack).all()
+    assert not ((sent > 0) & (taken > 0)).any()
+    assert (sent <= limit + slack).all()
+    assert (taken <= limit + slack).all()
+
+
+@pytest.mark.parametrize("ranks", [4, 16, 64, 256])
+def test_beside_one_hot_rank_the_others_take_although_each_is_close_to_the_mean(ranks: int) -> None:
+    hot = 1 + 0.09 * (ranks - 1)  # every other rank is 9 % below the mean
+    loads = [100.0 * hot] + [91.0] * (ranks - 1)
+    result = decide(loads, threshold=0.01)
+    assert result.exporters.tolist() == [0]
+    assert result.matrix[0, 1:] == pytest.approx([9.0] * (ranks - 1))
+
+
+def test_beside_one_cold_rank_the_others_give_although_each_is_close_to_the_mean() -> None:
+    result = decide([109.0] * 9 + [19.0], threshold=0.01)
+    assert result.matrix[:9, 9] == pytest.approx([9.0] * 9)
+
+
+def test_two_ranks_within_the_threshold_move_only_what_is_harmful() -> None:
+    loads, all_of_them = np.array([109.0, 91.0]), np.ones(2, dtype=bool)
+    assert not roles(loads, loads, 0.01, math.inf, all_of_them).matrix.any()
+    assert roles(loads, loads, 0.01, math.inf, all_of_them, harmful=True).matrix[0, 1] == pytest.approx(9)
+
+
+def test_those_beyond_the_threshold_come_first() -> None:
+    result = decide([180.0, 95.0, 92.0, 60.0, 73.0], threshold=0.01)
+    assert result.matrix[0].tolist() == pytest.approx([0, 5, 8, 40, 27])
+    assert decide([120.0, 95.0, 125.0, 60.0], threshold=0.01).importers.tolist() == [1, 3]
+    assert decide([115.0, 95.0, 105.0, 85.0], threshold=0.01).importers.tolist() == [3]
+
+
+def test_a_falling_rank_takes_no_more_than_its_gap() -> None:
+    assert decide([300, 100], predicted=[300, 0]).matrix[0, 1] == pytest.approx(100)
 
 
 def test_an_idle_cluster_moves_nothing() -> None:

@@ -12,6 +12,7 @@ from hypothesis import assume, given
 from hypothesis import strategies as st
 from sandbox.decide import Hooked
 
+from tests.unit.loads import uneven
 from tests.unit.mantle.support import LUA, Metrics, decide, lua, matrix, metrics, run, source
 
 LOADS = st.lists(st.floats(0, 1e5), min_size=1, max_size=12)
@@ -30,14 +31,24 @@ def python_matrix(loads: list[float], mask: list[int] | None = None, limit: floa
     allowed = np.array([mask is None or rank in mask for rank in range(len(loads))])
     if not imbalance(current[allowed], CAPACITY, 0.2).factor > 0.0:
         return np.zeros((len(loads), len(loads)))
-    return roles(current, current, 0.01, limit, allowed).matrix
+    return roles(current, current, 0.01, limit, allowed, harmful=True).matrix
 
 
-@given(LOADS, st.one_of(st.just(math.inf), st.floats(1, 1e5)))
+@given(st.one_of(LOADS, uneven(12)), st.one_of(st.just(math.inf), st.floats(1, 1e5)))
 def test_all_ranks_together_send_the_engines_matrix(loads: list[float], limit: float) -> None:
     expected = python_matrix(loads, limit=limit)
     found = np.array(matrix(metrics(loads), hints(limit=limit)))
     assert found == pytest.approx(expected, rel=1e-9, abs=1e-9 * (1 + max(loads)))
+
+
+@pytest.mark.parametrize(
+    "loads",
+    [[100 * (1 + 0.09 * 63)] + [91] * 63, [19.0] + [109.0] * 9, [109.0, 91.0], [180.0, 95, 92, 60, 73]],
+)
+def test_nobody_is_left_hot_because_the_others_are_close_to_the_mean(loads: list[float]) -> None:
+    found = np.array(matrix(metrics(loads), hints()))
+    assert found.sum() > 0
+    assert found == pytest.approx(python_matrix(loads), rel=1e-9, abs=1e-9 * (1 + max(loads)))
 
 
 @given(LOADS, st.sets(st.integers(0, 11), min_size=1))
@@ -53,7 +64,7 @@ def test_a_mask_is_the_engines_mask(loads: list[float], mask: set[int]) -> None:
 
 @given(LOADS)
 def test_nobody_sends_or_takes_more_than_its_demand_and_nobody_does_both(loads: list[float]) -> None:
-    exports, imports = demands(np.array(loads), np.array(loads), 0.01, math.inf)
+    exports, imports = demands(np.array(loads), np.array(loads), 0.01, math.inf, harmful=True)
     found = np.array(matrix(metrics(loads), hints()))
     slack = 1e-9 * (1 + sum(loads))
     assert (found.sum(axis=1) <= exports + slack).all()
@@ -224,6 +235,60 @@ def test_no_more_is_expected_than_was_ordered() -> None:
     assert "on the way 450" in line
 
 
+@given(*[st.lists(st.floats(0, 1e4), min_size=4, max_size=4)] * 3, st.integers(0, 3))
+def test_nobody_is_to_hand_over_more_than_it_has_nor_what_is_still_on_its_way_to_it(
+    before: list[float], loads: list[float], popularity: list[float], rank: int
+) -> None:
+    now = metrics(loads)
+    for seen, heat in zip(now, popularity, strict=True):
+        seen["auth.meta_load"] = heat
+    cases = [
+        (rank, seen, Hooked(beat, 0.0, tuple(range(4)))) for beat, seen in ((1, metrics(before)), (2, now))
+    ]
+    _, answer = LUA.answers(source("lunule", {"capacity": 1000}), cases)
+    assert sum(answer.targets) <= popularity[rank] * (1 + 1e-9)
+
+
+def test_a_rank_that_is_receiving_hands_nothing_over() -> None:
+    arriving = metrics([300, 60, 0, 0])  # 915 of the 975 that were ordered are nowhere
+    cases = [(1, seen, Hooked(b, 0.0, tuple(range(4)))) for b, seen in ((7, SATURATED), (8, arriving))]
+    _, answer = LUA.answers(source("lunule", {"capacity": 400}), cases)
+    assert answer.targets == (0, 0, 0, 0)
+    assert "exporter" not in answer.log[0][1]
+
+
+def clocked(uptime: str) -> tuple[float, str]:
+    """What the hot one of two ranks orders on a stock MDS, given the error for /proc/uptime, and its line."""
+    text = f"function loadfile() return nil, {lua(uptime)} end\n" + source("lunule", {"capacity": 400})
+    answer = run(text, metrics([400, 0]))
+    return answer.targets[1], answer.log[0][1]
+
+
+def test_a_stock_mds_orders_in_one_beat_of_four() -> None:
+    said = "/proc/uptime:1: unexpected symbol near '{}'"
+    amounts = [clocked(said.format(seconds))[0] for seconds in ("80.00", "90.51", "100.2", "119", "120.01")]
+    assert amounts == [1400, 0, 0, 0, 1400]
+    assert "exporter, waits for its turn" in clocked(said.format("90.51"))[1]
+
+
+def test_without_a_clock_it_orders_a_fifth_in_every_beat() -> None:
+    assert clocked("cannot open /proc/uptime")[0] == pytest.approx(280)
+
+
+@pytest.mark.parametrize(
+    ("cpu", "queue", "acts"), [(2.0, 0.0, False), (20.0, 0.0, False), (60.0, 0.0, True), (15.0, 4.0, True)]
+)
+def test_without_a_capacity_the_mdss_say_themselves_how_busy_they_are(
+    cpu: float, queue: float, acts: bool
+) -> None:
+    """cpu: in ticks a second, 100 for a core; 15 with a queue is an MDS at its quota of 15 %."""
+    seen = metrics([300, 0, 0, 0])
+    for mine in seen:
+        mine["cpu_load_avg"] = 1.0
+    seen[0] |= {"cpu_load_avg": cpu, "queue_len": queue}
+    assert (sum(decide("lunule", seen)[0]) > 0) is acts
+
+
 def worth(**subtree: float) -> float:
     """Of a subtree with these statistics, on an MDS with the hook."""
     text = (
@@ -277,7 +342,7 @@ def test_whatever_the_popularity_no_demand_is_exceeded(loads: list[float], popul
     seen = metrics(loads)
     for rank, mine in enumerate(seen):
         mine["auth.meta_load"] = popularity[rank]
-    exports, _ = demands(np.array(loads), np.array(loads), 0.01, math.inf)
+    exports, _ = demands(np.array(loads), np.array(loads), 0.01, math.inf, harmful=True)
     assume(any(loads))
     for rank in range(len(loads)):
         targets, _ = decide("lunule", seen, whoami=rank, hints=hints())
