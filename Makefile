@@ -7,7 +7,7 @@ LAB_PACKAGES := mmdebstrap bubblewrap uidmap
 TEST_TOOLS := luacheck lua5.3 promtool prometheus-alertmanager chromium
 TEST_PACKAGES := lua-check lua5.3 prometheus prometheus-alertmanager chromium fonts-dejavu-core
 
-.PHONY: demo test replay lint unit monitoring hook integration mds mds-optimized bench-hook hook-mask hook-stress hook-cost chaos bench bench-quick bench-planner bench-observe bench-policy bench-churn bench-push bench-cost deps test-deps clean
+.PHONY: demo test replay lint unit monitoring hook integration mds mds-optimized bench-hook hook-mask hook-stress hook-cost chaos bench bench-quick bench-planner bench-observe bench-saturation bench-policy bench-churn bench-push bench-cost deps test-deps clean
 
 # Installs Debian packages $(2) unless every tool of $(1) is there.
 define need
@@ -79,6 +79,10 @@ bench-planner: deps
 
 bench-observe: deps
 	PYTHONPATH=mgr:tests/fakes $(RUN) tests/bench/observe.py
+
+# Goes on where it was ended; a setting takes half a minute.
+bench-saturation: deps
+	$(RUN) -m lab.saturation
 
 bench-policy: deps
 	$(RUN) tests/bench/policy.py
