@@ -7,7 +7,7 @@ from typing import Any, TypeVar
 
 from mds_partitioner.errors import CephError, InDoubt, JournalError, NotFound, PartitionerError, Unavailable
 from mds_partitioner.filesystem import Write
-from mds_partitioner.model import FsState
+from mds_partitioner.model import FsState, HealthCheck
 
 from .script import AFTER, BEFORE, FAIL, LATE, LOST, TAKEOVER, Script
 from .world import Directory, FileSystem, Target, World
@@ -18,6 +18,13 @@ LATE_BY = (3, 12, 60, 1 << 40)  # I/Os until a change lands that was given up; t
 
 class Crash(BaseException):
     """The manager dies here."""
+
+
+ATTRIBUTES = {
+    "ceph.dir.pin": "pin",
+    "ceph.dir.bal.mask": "mask",
+    "ceph.dir.pin.distributed": "distributed",
+}
 
 
 class Ceph:
@@ -55,7 +62,7 @@ class Ceph:
             raise Crash
         if fault == FAIL:
             raise error(f"{label}: refused")
-        if fault == LATE and target is not None and target[0] in ("pin", "mask"):
+        if fault == LATE and target is not None and target[0] in ATTRIBUTES.values():
             self._flying.append((at + LATE_BY[at % 4], target, lambda: self._checked(target, apply)))
             raise InDoubt(f"{label}: no answer")
         answer = self._checked(target, apply)
@@ -125,7 +132,7 @@ class Ceph:
         fs = self.world.filesystems.get(fscid)
         return fs.state() if fs else None
 
-    def health(self) -> dict[str, str]:
+    def health(self) -> dict[str, HealthCheck]:
         """Host.health."""
         return dict(self.world.health)
 
@@ -173,6 +180,11 @@ class Ceph:
             "metadata_pool": 1,
         }
         return json.dumps({"id": fs.fscid, "mdsmap": mdsmap})
+
+    def config(self, option: str) -> bool | float:
+        """Host.config: what MDSs ship with."""
+        shipped = {"mds_export_ephemeral_distributed": True, "mds_export_ephemeral_distributed_factor": 2.0}
+        return self.io("config get", lambda: shipped[option], CephError)
 
     def mds_option(self, option: str) -> str:
         """Host.mds_option."""
@@ -223,7 +235,7 @@ def _subtree(path: str, directory: Directory | None, rank: int) -> dict[str, Any
         "is_auth": auth == rank,
         "auth_first": auth,
         "export_pin": directory.pin if directory else -1,
-        "distributed_ephemeral_pin": False,
+        "distributed_ephemeral_pin": directory is not None and directory.distributed == "1",
         "random_ephemeral_pin": False,
     }
 
@@ -252,6 +264,14 @@ class Mount:
         """FileSystem.mask."""
         return self._get("mask", path)
 
+    def ephemeral_pins(self, path: str) -> tuple[bool, bool]:
+        """FileSystem.ephemeral_pins."""
+        return self._get("distributed", path) == "1", False
+
+    def born(self, path: str) -> float:
+        """FileSystem.born: long ago."""
+        return self._ceph.io("statx", lambda: float(self._find(path)[0]), CephError)
+
     def _get(self, kind: str, path: str) -> str:
         def look() -> str:
             value = self._ceph.look((kind, self._fs.fscid, self._find(path)[0]))
@@ -263,7 +283,7 @@ class Mount:
 
     def load_and_set(self, path: str, ino: int, attribute: str, value: str, may: Callable[[], bool]) -> None:
         """FileSystem.load_and_set."""
-        kind = {"ceph.dir.pin": "pin", "ceph.dir.bal.mask": "mask"}[attribute]
+        kind = ATTRIBUTES[attribute]
         self._ceph.io("list", lambda: self._find(path), CephError)
         if self._find(path)[0] != ino:
             raise NotFound(f"{path!r} was replaced by another directory")

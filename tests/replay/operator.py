@@ -4,6 +4,8 @@
 import random
 from collections.abc import Callable
 
+from mds_partitioner.model import HealthCheck
+
 from .world import FileSystem, Held, Target, World
 
 
@@ -29,7 +31,7 @@ class Operator:
                 "fs renamed": self._rename_fs,
                 "fs removed": self._remove_fs,
                 "clock jumps": self._jump,
-                "unwell": lambda fs: self._world.health.update(MDS_SLOW_REQUEST="slow requests"),
+                "unwell": lambda fs: self._world.health.update(MDS_SLOW_REQUEST=HealthCheck("slow requests")),
             }
             deeds[action](fs)
 
@@ -48,8 +50,14 @@ class Operator:
         if fs.directories:
             ino = self._dice.choice(sorted(fs.directories))
             kind = "mask" if fs.hooked and self._dice.random() < 0.3 else "pin"
-            values = ["-1", "0,1", "1"] if kind == "mask" else ["-1", *map(str, range(fs.ranks))]
-            self._change((kind, fs.fscid, ino), self._dice.choice(values))
+            if fs.churning and self._dice.random() < 0.5:
+                ino, kind = next(iter(fs.directories)), "distributed"
+            values = {
+                "mask": ["-1", "0,1", "1"],
+                "pin": ["-1", *map(str, range(fs.ranks))],
+                "distributed": ["0", "1"],
+            }
+            self._change((kind, fs.fscid, ino), self._dice.choice(values[kind]))
 
     def _set(self, fs: FileSystem) -> None:
         values = {"bal_rank_mask": ["-1", "0x1", "0x3"], "balance_automate": ["true", "false"]}
@@ -84,8 +92,8 @@ class Operator:
         path = self._remove(fs)
         self._made += 1
         fs.directories[self._made] = kind(path)
-        for name in ("pin", "mask"):
-            self._world.held[name, fs.fscid, self._made] = Held("-1")
+        for name, none in (("pin", "-1"), ("mask", "-1"), ("distributed", "0")):
+            self._world.held[name, fs.fscid, self._made] = Held(none)
 
     def _rank_goes(self, fs: FileSystem) -> None:
         if fs.ranks > 2:

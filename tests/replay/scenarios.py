@@ -10,7 +10,9 @@ from typing import Any
 from verdicts import verdict
 
 from mds_partitioner.engine.classes import classify
+from mds_partitioner.engine.order import order
 from mds_partitioner.engine.plan_answer import plan
+from mds_partitioner.judge.analysis import Analysis
 from mds_partitioner.judge.judgement import Caveats, DirectoryJudgement, Judgement
 from mds_partitioner.judge.window import Observed
 from mds_partitioner.model import Directory as Named
@@ -29,6 +31,7 @@ class Scenario:
     heavy: str  # mask or fanout
     hooked: bool = False
     to_auth: bool = False
+    churning: bool = False  # what is in the heavy directory comes and goes
     operators_pins: bool = False  # some directories are pinned before; the plan is made with --force
 
 
@@ -38,6 +41,7 @@ SCENARIOS = {
     "a mask for the heavy": Scenario(1, 4, 6, "mask"),
     "a mask of the directory, with the hook": Scenario(1, 4, 5, "mask", hooked=True),
     "over an operator's pins": Scenario(1, 4, 6, "fanout", to_auth=True, operators_pins=True),
+    "what comes and goes is distributed": Scenario(1, 4, 5, "fanout", churning=True),
     "two file systems": Scenario(2, 3, 4, "fanout"),
     "two file systems, masks": Scenario(2, 4, 5, "mask"),
 }
@@ -50,7 +54,7 @@ def build(scenario: Scenario) -> World:
 
 
 def _filesystem(fscid: int, s: Scenario) -> FileSystem:
-    fs = FileSystem(fscid, f"fs{fscid}", s.ranks, s.ranks, hooked=s.hooked)
+    fs = FileSystem(fscid, f"fs{fscid}", s.ranks, s.ranks, hooked=s.hooked, churning=s.churning)
     fs.directories[100] = Directory(f"{ROOT}/heavy", rentries=600)
     for i in range(CHILDREN):
         fs.directories[110 + i] = Directory(f"{ROOT}/heavy/c{i}", rentries=100)
@@ -91,6 +95,7 @@ def judgement(fs: FileSystem) -> Judgement:
         recommended=3,
         recommended_reason="",
         cache_limit=4 << 30,
+        churning=(100,) if fs.churning else (),
         caveats=Caveats(epochs=6, unread=0, unread_load=0.0, missing=0, by_heat=0),
     )
 
@@ -106,7 +111,7 @@ class Engine:
 
 @cache
 def _answer(name: str, arguments: str) -> str:
-    calls = {"plan": plan, "classify": classify}
+    calls = {"plan": plan, "classify": classify, "order": order}
     return json.dumps(calls[name](json.loads(arguments)))
 
 
@@ -115,6 +120,10 @@ class Analyzer:
 
     def __init__(self, world: Callable[[], World]) -> None:
         self._world = world
+
+    def get(self, fs: FsState) -> Analysis:
+        """Analyzer.get."""
+        return Analysis(fs.name, 60, 0.0)
 
     def judgement(self, fs: FsState) -> Judgement:
         """Analyzer.judgement."""

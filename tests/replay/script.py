@@ -8,7 +8,7 @@ from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
-from mds_partitioner.plan.plan import CONFIG_STEP, FS_STEP, MASK_STEP, PIN_STEP, Plan, Step
+from mds_partitioner.plan.plan import CONFIG_STEP, DISTRIBUTED_STEP, FS_STEP, MASK_STEP, PIN_STEP, Plan, Step
 
 from .world import Target
 
@@ -122,5 +122,5 @@ class Script:
 def _target(step: Step, fscid: int) -> Target:
     if step.kind == CONFIG_STEP:
         return "config", 0, step.target
-    kind = {PIN_STEP: "pin", MASK_STEP: "mask", FS_STEP: "fs"}[step.kind]
+    kind = {PIN_STEP: "pin", MASK_STEP: "mask", DISTRIBUTED_STEP: "distributed", FS_STEP: "fs"}[step.kind]
     return kind, fscid, step.target if kind == "fs" else step.ino

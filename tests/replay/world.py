@@ -8,13 +8,14 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field
 
 from mds_partitioner.clock import Now
-from mds_partitioner.model import FsState, MdsInfo
+from mds_partitioner.model import FsState, HealthCheck, MdsInfo
 from mds_partitioner.plan.ranks import parse_ranks
 
 ROOT = "/volumes/_nogroup"
 DAY = 86_400.0
 
-# What can be changed: ("pin" or "mask", fscid, inode number), ("fs", fscid, setting), ("config", 0, option).
+# What can be changed: (KIND, fscid, inode number) of "pin", "mask" and "distributed", ("fs", fscid, setting),
+# ("config", 0, option).
 Target = tuple[str, int, int | str]
 
 
@@ -25,6 +26,7 @@ class Directory:
     path: str
     pin: int = -1
     mask: str = "-1"
+    distributed: str = "0"  # or 1: its fragments are where their hashes say, at once
     rank: int = 0
     rentries: int = 10
     lag: int = 0  # ticks since its rank should change
@@ -51,6 +53,7 @@ class FileSystem:
     )
     down: set[int] = field(default_factory=set)
     hooked: bool = False
+    churning: bool = False  # the directories in the first one come and go
 
     def state(self) -> FsState:
         """As the FSMap has it."""
@@ -90,7 +93,7 @@ class World:
         self.filesystems = {fs.fscid: fs for fs in filesystems}
         self.store: dict[str, str] = {}
         self.options: dict[str, str] = {}
-        self.health: dict[str, str] = {}
+        self.health: dict[str, HealthCheck] = {}
         self.wall, self.steady = 20_000 * DAY, 1_000.0
         self.incarnation = 1  # of the manager that is active; those before it are fenced
         self.violations: list[str] = []
@@ -109,6 +112,7 @@ class World:
             for ino in fs.directories:
                 yield "pin", fs.fscid, ino
                 yield "mask", fs.fscid, ino
+                yield "distributed", fs.fscid, ino
             for name in fs.settings:
                 yield "fs", fs.fscid, name
         yield "config", 0, "mds_forward_all_requests_to_auth"
@@ -126,7 +130,7 @@ class World:
         directory = fs.directories.get(int(key))
         if directory is None:
             return None
-        return str(directory.pin) if kind == "pin" else directory.mask
+        return str(getattr(directory, kind))
 
     def set(self, target: Target, value: str) -> None:
         """Change a target that exists."""
@@ -138,7 +142,7 @@ class World:
         elif kind == "pin":
             self.filesystems[fscid].directories[int(key)].pin = int(value)
         else:
-            self.filesystems[fscid].directories[int(key)].mask = value
+            setattr(self.filesystems[fscid].directories[int(key)], kind, value)
 
     def pass_time(self, lag: int) -> None:
         """A second passes: what is pinned elsewhere moves, ``lag`` ticks after it was pinned."""

@@ -5,7 +5,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
 from ..engine.names import HEAVY, MASK, MODES
-from ..errors import BadInput
+from ..errors import BadInput, NotFound
 from ..filesystem import NO_MASK, FileSystem
 from ..host import Host
 from ..judge.judgement import Judgement
@@ -141,8 +141,15 @@ def brood_of(host: Host, fs: FsState, path: str, lasts: Lasts) -> Brood:
 def above(mount: FileSystem, directories: Sequence[Directory]) -> dict[str, Placed]:
     """The directories above these whose own settings place all below them, by path."""
     paths = {path for d in directories for path in ancestors(d.path) if path not in (d.path, "/")}
-    found = (placed(mount, path) for path in sorted(paths))
-    return {at.path: at for at in found if at.pin != NO_PIN or at.distributed or at.random}
+    found = {}
+    for path in sorted(paths):
+        try:
+            at = placed(mount, path)
+        except NotFound:
+            continue  # renamed or removed since the analysis; so is what was in it
+        if at.pin != NO_PIN or at.distributed or at.random:
+            found[path] = at
+    return found
 
 
 def _masks(host: Host, fs: FsState, judgement: Judgement) -> dict[int, str]:
