@@ -5,7 +5,7 @@ import importlib.util
 import shutil
 import threading
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any, ClassVar
 
 from mgr_module import MgrModule, MgrStandbyModule, NotifyType
@@ -72,7 +72,7 @@ class Module(OverviewCommands, AnalyzeCommands, PartitionCommands, BalanceComman
         app = active_app(lambda: self.monitor.snapshot, lambda: self.settings().epoch)
         self.endpoint = Endpoint(app, self.log)
         self.health_sources: list[health.Source] = [
-            lambda: health.paused([run for run in self.partitioner.active() if paused_by_guard(run.head)]),
+            self._paused,
             lambda: health.unreadable(self.partitioner.unreadable),
             lambda: health.fallen_back(self.balancer.fallen_back()),
             lambda: health.imbalanced(self.monitor.snapshot, MonitorSettings.read(self).imbalance_epochs),
@@ -121,6 +121,10 @@ class Module(OverviewCommands, AnalyzeCommands, PartitionCommands, BalanceComman
     def _balance(self) -> float:
         self.balancer.tick()
         return BUSY_TICK if self.balancer.active() else IDLE_TICK
+
+    def _paused(self) -> Sequence[health.Check]:
+        waiting = [run for run in self.partitioner.active() if paused_by_guard(run.head)]
+        return health.paused(waiting, {fs.fscid: fs.name for fs in self.host.file_systems()})
 
     def _tell_health(self) -> float:
         self.set_health_checks(health.collect(self.health_sources))

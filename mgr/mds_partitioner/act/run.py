@@ -159,4 +159,5 @@ def progress(run: Run) -> float:
     """Part of the steps that have ended, 0 to 1; while rolling back, of those that were made."""
     back = run.heading() in (ROLLING_BACK, ROLLED_BACK)
     total = len(run.records) if back else len(run.plan.steps)
-    return sum(r.state in ended_states(run) for r in run.records.values()) / total if total else 1.0
+    records, ended = tuple(run.records.values()), ended_states(run)  # the mover may add one meanwhile
+    return sum(record.state in ended for record in records) / total if total else 1.0

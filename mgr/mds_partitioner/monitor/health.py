@@ -48,9 +48,12 @@ def collect(sources: Iterable[Source]) -> dict[str, dict[str, Any]]:
     }
 
 
-def paused(waiting: Sequence[Run]) -> list[Check]:
-    """Plans that wait for the cluster, not for the operator."""
-    detail = tuple(f"plan '{r.plan.name}' on '{r.plan.fs}': {r.head.why}" for r in waiting)
+def paused(waiting: Sequence[Run], names: Mapping[int, str]) -> list[Check]:
+    """Plans that wait for the cluster, not for the operator. ``names``: of the file systems, by id."""
+    detail = tuple(
+        f"plan '{run.plan.name}' on '{names.get(run.plan.fscid, run.plan.fs)}': {run.head.why}"
+        for run in waiting
+    )
     summary = f"{len(waiting)} plan(s) of mds_partitioner wait for the file system"
     return [Check(PAUSED, summary, detail)] if detail else []
 

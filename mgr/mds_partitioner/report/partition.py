@@ -120,6 +120,7 @@ def run_value(run: Run, where: SubtreeMap | None) -> dict[str, Any]:
             {
                 "command": step.command(run.plan.fs),
                 **(asdict(run.records[i]) if i in run.records else {"state": "ready"}),
+                "trouble": run.memory.troubles.get(i, ""),
             }
             for i, step in enumerate(run.plan.steps)
         ],
@@ -130,7 +131,7 @@ def run_value(run: Run, where: SubtreeMap | None) -> dict[str, Any]:
 
 def left_out(run: Run) -> dict[str, int]:
     """How many steps were not made, and how many a rollback left as they are."""
-    states = [record.state for record in run.records.values()]
+    states = [record.state for record in tuple(run.records.values())]  # the mover may add one meanwhile
     return {"skipped": states.count(SKIPPED), "kept": states.count(KEPT)}
 
 
@@ -174,14 +175,7 @@ def run_text(run: Run, where: SubtreeMap, top: int) -> str:
     left = [states[i].status for i in order[len(rows) :]]
     rows.append(("Total", *map(count, total), "", "", f"{progress(run):.0%}", ""))
     shown = table(COLUMNS, rows, LEFT) + and_more(left) if order else NO_SUBVOLUMES
-    problems = [
-        f"{run.plan.steps[i].command(run.plan.fs)}: {r.state}: {printable(r.why)}"
-        for i, r in sorted(run.records.items())
-        if r.why
-    ]
-    if where.silent:
-        ranks = format_ranks(where.silent)
-        problems.insert(0, f"rank {ranks} did not answer: what it serves is shown on other ranks, or on none")
+    problems = _problems(run, where)
     return "\n\n".join(
         [
             run_line(run),
@@ -190,6 +184,19 @@ def run_text(run: Run, where: SubtreeMap, top: int) -> str:
             *remarks(run.plan, top),
         ]
     )
+
+
+def _problems(run: Run, where: SubtreeMap) -> list[str]:
+    """Who did not answer, what is tried again, and what was left out, and why."""
+    told = []
+    if where.silent:
+        ranks = format_ranks(where.silent)
+        told.append(f"rank {ranks} did not answer: what it serves is shown on other ranks, or on none")
+    again = {i: f"tried again: {why}" for i, why in dict(run.memory.troubles).items()}
+    ended = {i: f"{record.state}: {record.why}" for i, record in dict(run.records).items() if record.why}
+    for i, why in sorted((ended | again).items()):
+        told.append(f"{run.plan.steps[i].command(run.plan.fs)}: {printable(why)}")
+    return told
 
 
 def plans_value(runs: Sequence[Run]) -> list[dict[str, Any]]:

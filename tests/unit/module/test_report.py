@@ -19,6 +19,7 @@ from mds_partitioner.judge.judgement import DirectoryJudgement
 from mds_partitioner.judge.verdict import Capacity
 from mds_partitioner.judge.window import Observed
 from mds_partitioner.model import Directory, RankSample, Subtree
+from mds_partitioner.monitor import health
 from mds_partitioner.observe.subtrees import SubtreeMap, subtree_map
 from mds_partitioner.plan.plan import Plan
 from mds_partitioner.report import imbalance
@@ -158,6 +159,14 @@ def test_a_finished_plan_says_how_many_steps_were_skipped_and_why() -> None:
     assert (row_states(run)[0].status, row_states(run)[1].status) == ("Done", "Skipped")
 
 
+def test_a_step_that_is_tried_again_is_told_with_its_reason() -> None:
+    run = Run("id", plan(World(), {100: 1, 101: 1}), Head(state="running"), {0: Record("intent", "-1", 1.0)})
+    run.memory.troubles[0] = "cannot set ceph.dir.pin: Permission denied"
+    line = next(line for line in run_text(run, HERE, 20).splitlines() if "tried again" in line)
+    assert line.startswith(run.plan.steps[0].command("cephfs")) and "Permission denied" in line
+    assert [step["trouble"] for step in run_value(run, HERE)["steps"]] == [run.memory.troubles[0], ""]
+
+
 def test_what_is_balanced_by_mask_is_so_once_the_mask_is_set() -> None:
     made = plan(World(), {100: 1, 101: 2}, mask="0x3")
     heavy = replace(made.rows[1], klass="heavy", reason="heavy", new=(0, 1))
@@ -240,3 +249,12 @@ def test_status_shows_the_plan_in_force_behind_a_newer_one() -> None:
     started = replace(seen, runs=[Run("new", new.plan, Head(state="running"), {})])
     assert overview_value(started)["in_force"] == ["new: running"]
     assert "none" in overview_text([replace(seen, runs=[])])
+
+
+def test_a_waiting_plan_is_told_by_the_name_its_file_system_has_now() -> None:
+    run = Run("id", plan(World(), {100: 1}), Head(state="paused", why="rank 2 is replaying"))
+    (check,) = health.paused([run], {1: "renamed"})
+    assert check.code == health.PAUSED
+    assert check.detail == ("plan 'p' on 'renamed': rank 2 is replaying",)
+    assert health.paused([run], {})[0].detail[0].startswith("plan 'p' on 'cephfs'")
+    assert health.paused([], {1: "renamed"}) == []
