@@ -8,8 +8,8 @@ import numpy as np
 
 from .arrays import Floats, Ints
 from .names import FANOUT
-from .placement.children import assign_children, parents, shares
 from .placement.instance import GONE, Placement, rank_loads
+from .placement.spread import assign_children, parents, shares
 from .plan_request import PlanRequest
 
 

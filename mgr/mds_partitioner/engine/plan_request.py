@@ -26,8 +26,8 @@ from .inputs import (
     some_ranks,
 )
 from .names import HEAVY, LIGHT, MODERATE, MODES
-from .placement.children import Children
 from .placement.instance import GONE, SEVERAL, Instance, Placement
+from .placement.spread import Children
 from .workload import workload
 
 NAMES = (
