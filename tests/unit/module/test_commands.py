@@ -9,10 +9,10 @@ from typing import Any
 import pytest
 from mgr_module import HandleCommandResult
 
+from mds_partitioner import desk
 from mds_partitioner.ceph_compat import Commands
 from mds_partitioner.commands.analyze import parse_directories
 from mds_partitioner.commands.declare import Answer, Services, reads
-from mds_partitioner.desk import Desk
 from mds_partitioner.errors import BadInput, Busy
 from mds_partitioner.module import Module
 from mds_partitioner.report.text import TOP
@@ -29,7 +29,7 @@ class Tried(Services):
     """A module with one command."""
 
     def __init__(self) -> None:
-        self.desk = Desk()
+        self.desk = desk.Desk()
         self.done: list[str] = []
         self.woken = 0
 
@@ -47,7 +47,8 @@ class Tried(Services):
 
 
 @pytest.fixture
-def tried() -> Iterator[Tried]:
+def tried(monkeypatch: pytest.MonkeyPatch) -> Iterator[Tried]:
+    monkeypatch.setattr(desk, "PATIENCE", 600.0)  # s: however busy this machine is
     module = Tried()
     yield module
     module.desk.shutdown()
