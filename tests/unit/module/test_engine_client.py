@@ -96,17 +96,15 @@ def test_what_the_engine_refuses_is_the_callers_bad_input() -> None:
         engine.shutdown()
 
 
-def test_whoever_waits_for_its_turn_waits_no_longer_than_its_own_deadline() -> None:
-    settings = [SETTINGS]
+def test_whoever_waits_for_its_turn_waits_no_longer_than_its_own_deadline(tmp_path: Path) -> None:
+    settings = [replace(SETTINGS, engine_python=program(tmp_path, "exec cat > /dev/null"))]
     engine = EngineClient(lambda: settings[-1], logging.getLogger("engine"))
     try:
-        pid = engine.call("ping", {})["pid"]
-        os.kill(pid, signal.SIGSTOP)
         hung = threading.Thread(target=judge_in_vain, args=(engine,))
         hung.start()
-        while engine._under_way != "judge":
+        while engine._process is None:
             pass
-        settings.append(replace(SETTINGS, engine_deadline=0))
+        settings.append(replace(settings[0], engine_deadline=0))
         with pytest.raises(Unavailable, match="busy with 'judge' for 0 s: 'ping' was not begun"):
             engine.call("ping", {})
     finally:
