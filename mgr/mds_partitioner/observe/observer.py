@@ -2,6 +2,7 @@
 """One epoch's observation of one file system."""
 
 from collections.abc import Collection, Mapping, Sequence
+from contextlib import suppress
 from typing import Any
 
 from ..ceph_compat import HOOK_COMMAND
@@ -56,8 +57,7 @@ class Observer:
         self._requests = {path: share.requests for path, share in shares.items()}
         where = self._subtrees(fs, paths)
         counted = self._working_sets(fs, paths)
-        busiest = _busiest(shares, len(fs.ranks_in))
-        self._host.on_fs(fs, lambda mount: self._turnover.look(mount, busiest))
+        self._look_below(fs, _busiest(shares, len(fs.ranks_in)))
         return Observation(
             fs=fs.name,
             directories=tuple(
@@ -66,6 +66,11 @@ class Observer:
             missing=missing,
             churning=self._turnover.churning(),
         )
+
+    def _look_below(self, fs: FsState, busiest: list[str]) -> None:
+        """Remember what is in the busiest directories; one that cannot be listed costs no epoch."""
+        with suppress(PartitionerError):
+            self._host.on_fs(fs, lambda mount: self._turnover.look(mount, busiest))
 
     def facts(self) -> dict[str, DirectoryFacts]:
         """rentries and pins as last read, by path."""
