@@ -5,6 +5,7 @@ from dataclasses import replace
 from typing import Optional
 
 from ..act.run import Run
+from ..engine.names import MASK
 from ..model import FsState
 from ..observe.subtrees import subtree_map
 from ..plan.plan import Plan
@@ -32,7 +33,7 @@ class PartitionCommands(Services):
         self,
         fs: Optional[str] = None,
         plan: Optional[str] = None,
-        heavy: str = "mask",
+        heavy: str = MASK,
         ranks: Optional[str] = None,
         to_auth: bool = False,
         force: bool = False,
@@ -52,7 +53,7 @@ class PartitionCommands(Services):
         self,
         fs: Optional[str] = None,
         plan: Optional[str] = None,
-        heavy: str = "mask",
+        heavy: str = MASK,
         to_auth: bool = False,
         dry_run: bool = False,
         force: bool = False,
