@@ -24,10 +24,15 @@ def parse_sessions(
         Session(
             rank=rank,
             client=int(entry["id"]),
-            root=str(entry.get("client_metadata", {}).get("root") or "/"),
+            root=_clean(str(entry.get("client_metadata", {}).get("root") or "/")),
             caps=int(entry["num_caps"]),
             load=float(entry["request_load_avg"]),
         )
         for entry in answer
         if address(entry) not in managers
     ]
+
+
+def _clean(root: str) -> str:
+    """A mount root as the MDSs name it: clients tell theirs as it was typed, ``//volumes//a/`` for one."""
+    return "/" + "/".join(name for name in root.split("/") if name not in ("", "."))

@@ -85,16 +85,24 @@ def test_only_the_authority_counts_and_the_mdss_own_directories_do_not() -> None
     assert [s.path for s in parse_subtrees(0, answer)] == ["/"]
 
 
-def test_the_managers_own_mounts_are_no_workload() -> None:
-    def session(number: int, nonce: int) -> dict[str, object]:
-        return {
-            "id": number,
-            "entity": {"addr": {"addr": "1.2.3.4:0", "nonce": nonce}},
-            "num_caps": 3,
-            "request_load_avg": 7,
-            "client_metadata": {"root": A},
-        }
+def session(number: int, nonce: int, root: str = A) -> dict[str, object]:
+    return {
+        "id": number,
+        "entity": {"addr": {"addr": "1.2.3.4:0", "nonce": nonce}},
+        "num_caps": 3,
+        "request_load_avg": 7,
+        "client_metadata": {"root": root},
+    }
 
+
+@pytest.mark.parametrize(
+    ("typed", "root"), [("", "/"), ("/", "/"), ("//volumes//_nogroup/a/", A), ("volumes/_nogroup/./a", A)]
+)
+def test_a_mount_root_is_a_path_however_it_was_typed(typed: str, root: str) -> None:
+    assert [found.root for found in parse_sessions(0, [session(1, 10, typed)], ())] == [root]
+
+
+def test_the_managers_own_mounts_are_no_workload() -> None:
     found = parse_sessions(0, [session(1, 10), session(2, 20)], {("1.2.3.4:0", 20)})
     assert found == [Session(0, 1, A, 3, 7.0)]
 
