@@ -101,17 +101,21 @@ class FileSystem:
             return str(self._handle.getxattr(os.fsencode(path), attribute).decode())
 
     def pin(self, path: str) -> int:
-        """``ceph.dir.pin`` of the directory itself; -1 when it follows its parent.
+        """``ceph.dir.pin`` of the directory itself; -1 when it follows its parent."""
+        return self.rentries_and_pin(path)[1]
 
-        The client library answers from its cache, which another mount's change does not reach; recursive
-        statistics are always asked of the MDS, and the answer brings the pin along.
+    def rentries_and_pin(self, path: str) -> tuple[int, int]:
+        """See ``rentries`` and ``pin``: what one question to the MDS brings.
+
+        The client library answers for a pin from its cache, which another mount's change does not reach;
+        recursive statistics are always asked of the MDS, and the answer brings the pin along.
         """
-        self.rentries(path)
+        rentries = self.rentries(path)
         try:
-            return int(self.get(path, PIN))
+            return rentries, int(self.get(path, PIN))
         except CephError as e:
             if e.code == errno.ENODATA:
-                return NO_PIN
+                return rentries, NO_PIN
             raise
 
     def mask(self, path: str) -> str:

@@ -264,6 +264,10 @@ class Mount:
         """FileSystem.mask."""
         return self._get("mask", path)
 
+    def rentries_and_pin(self, path: str) -> tuple[int, int]:
+        """FileSystem.rentries_and_pin."""
+        return self.rentries(path), self.pin(path)
+
     def ephemeral_pins(self, path: str) -> tuple[bool, bool]:
         """FileSystem.ephemeral_pins."""
         return self._get("distributed", path) == "1", False

@@ -78,7 +78,8 @@ def _children(fs: FileSystem, path: str) -> list[Child]:
     for name, ino in fs.subdirectories(path):
         child = f"{path}/{name}"
         try:
-            found.append(Child(child, ino, fs.rentries(child), fs.pin(child), fs.born(child)))
+            rentries, pin = fs.rentries_and_pin(child)
+            found.append(Child(child, ino, rentries, pin, fs.born(child)))
         except NotFound:
             continue  # it came and went
     return found
