@@ -127,7 +127,7 @@ class Module(OverviewCommands, AnalyzeCommands, PartitionCommands, BalanceComman
         return health.paused(waiting, {fs.fscid: fs.name for fs in self.host.file_systems()})
 
     def _tell_health(self) -> float:
-        self.set_health_checks(health.collect(self.health_sources))
+        self.set_health_checks(health.collect(health.apart(s, self.log) for s in self.health_sources))
         return BUSY_TICK if self.partitioner.active() or self.balancer.active() else IDLE_TICK
 
     def notify(self, notify_type: NotifyType, notify_id: str) -> None:

@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: LGPL-2.1-or-later
 """The module's health checks. A check is raised as long as its reason lasts, and clears itself."""
 
+import logging
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -29,6 +30,19 @@ class Check:
 
 
 Source = Callable[[], Sequence[Check]]
+
+
+def apart(source: Source, log: logging.Logger) -> Source:
+    """A source that takes no other's checks with it when it fails; its own are not raised then."""
+
+    def checks() -> Sequence[Check]:
+        try:
+            return source()
+        except Exception:  # whatever it met, the others have something to say
+            log.exception("a health check cannot be told")
+            return []
+
+    return checks
 
 
 def collect(sources: Iterable[Source]) -> dict[str, dict[str, Any]]:

@@ -1,11 +1,20 @@
 # SPDX-License-Identifier: LGPL-2.1-or-later
 """Health checks: raised when an operator must act, saying what to do, gone when it is over."""
 
+import logging
 from dataclasses import replace
 
 from monitor_snapshots import broken, plan, snapshot, uneven, unsettled
 
-from mds_partitioner.monitor.health import ENGINE_DOWN, IMBALANCE, Check, collect, engine_down, imbalanced
+from mds_partitioner.monitor.health import (
+    ENGINE_DOWN,
+    IMBALANCE,
+    Check,
+    apart,
+    collect,
+    engine_down,
+    imbalanced,
+)
 from mds_partitioner.monitor.state import Snapshot
 
 
@@ -51,3 +60,11 @@ def test_checks_of_all_sources_are_raised_together() -> None:
 def test_a_check_is_one_line_of_utf8_whatever_name_is_in_it() -> None:
     raised = collect([lambda: [Check("C", "of \udcff", ("/a\nb", "/\udce9"))]])["C"]
     assert raised["summary"] == "of \\udcff" and raised["detail"] == ["/a\\nb", "/\\udce9"]
+
+
+def test_a_source_that_fails_takes_no_other_check_with_it() -> None:
+    def broken() -> list[Check]:
+        raise ZeroDivisionError
+
+    sources = [apart(source, logging.getLogger("test")) for source in (broken, lambda: [Check("C", "c", ())])]
+    assert list(collect(sources)) == ["C"]
