@@ -105,7 +105,7 @@ def test_it_shows_ranks_factor_subvolumes_and_plan(show: Callable[..., Page]) ->
         "612",
     ):
         assert part in text
-    assert "120 to 1, 150 to 2, 163 to 3" in text
+    assert "163 to 3, 150 to 2, 120 to 1" in text
     assert "heavy-1" in text and "42% of its steps have ended" in text
     assert section.locator("svg.bar").count() == 4
     assert section.locator(".chart polyline").count() == 1

@@ -9,7 +9,7 @@ from datetime import UTC, datetime
 from xml.etree.ElementTree import Element
 
 from ..judge.verdict import Verdict, told
-from ..report.text import count, ranks_cell
+from ..report.text import count, largest, ranks_cell
 from .charts import bar, factor_chart
 from .markup import Node, document, el, style
 from .state import AnalysisState, FsSample, PlanState, RankState, Snapshot
@@ -235,9 +235,9 @@ def _rank(rank: RankState, sample: FsSample, capacity: float | None, full: float
 
 def _role(rank: RankState, sample: FsSample) -> str:
     moves = sample.verdict.moves if sample.verdict else ()
-    given = [f"{count(m.amount)} to {m.target}" for m in moves if m.source == rank.rank]
-    taken = [f"{count(m.amount)} from {m.source}" for m in moves if m.target == rank.rank]
-    return "; ".join(([", ".join(given)] if given else []) + ([", ".join(taken)] if taken else []))
+    given = largest([(m.amount, f"to {m.target}") for m in moves if m.source == rank.rank])
+    taken = largest([(m.amount, f"from {m.source}") for m in moves if m.target == rank.rank])
+    return "; ".join(told for told in (given, taken) if told)
 
 
 def _plan(plan: PlanState | None) -> list[Node]:

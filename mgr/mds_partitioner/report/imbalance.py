@@ -7,11 +7,11 @@ from typing import Any
 
 from ..judge.verdict import Verdict
 from ..model import RankSample
-from .text import count, table
+from .text import count, largest, table
 
 SETTLE = "it is learned when a rank is saturated; or set mgr/mds_partitioner/rank_capacity"
 WOULD_MOVE = "Would move"
-MATRIX, NAMED = 8, 3  # ranks that have a column each; importers that are named where there are more
+MATRIX = 8  # ranks that have a column each
 
 
 def verdict_value(verdict: Verdict) -> dict[str, Any]:
@@ -69,9 +69,8 @@ def _moves(ranks: Sequence[int], row: Sequence[float]) -> list[str]:
     """What Algorithm 1 would move: a column a rank, or one for all where that were too wide."""
     if len(ranks) <= MATRIX:
         return [count(amount) if amount else "-" for amount in row]
-    most = sorted(((amount, rank) for amount, rank in zip(row, ranks, strict=True) if amount), reverse=True)
-    told = [f"{count(amount)} to {rank}" for amount, rank in most[:NAMED]]
-    return [", ".join(told) + (f" and {len(most) - NAMED} more" if len(most) > NAMED else "") or "-"]
+    told = largest([(amount, f"to {rank}") for amount, rank in zip(row, ranks, strict=True) if amount])
+    return [told or "-"]
 
 
 def verdict_text(verdict: Verdict) -> str:

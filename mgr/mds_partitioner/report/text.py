@@ -22,6 +22,7 @@ FORMATS = {TABLE: TABLE, "plain": TABLE, JSON: JSON, "json-pretty": JSON, YAML: 
 
 NAME_WIDTH, RANKS_WIDTH = 32, 16  # cells of a terminal
 TOP = 20  # rows that a table shows unless told otherwise
+LARGEST = 3  # amounts that are named where there may be one for each rank
 
 
 def printable(text: str) -> str:
@@ -116,3 +117,10 @@ def render(format_: str, value: Any, text: str) -> str:
 def count(number: float) -> str:
     """A whole number with thousands separators, as in LINE's table."""
     return f"{number:,.0f}"
+
+
+def largest(amounts: Sequence[tuple[float, str]]) -> str:
+    """The largest amounts, each with its words, and how many more: ``9 to 3, 5 to 2, 4 to 0 and 2 more``."""
+    order = sorted(amounts, key=lambda told: -told[0])
+    named = ", ".join(f"{count(amount)} {words}" for amount, words in order[:LARGEST])
+    return named + (f" and {len(order) - LARGEST} more" if len(order) > LARGEST else "")
