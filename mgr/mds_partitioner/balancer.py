@@ -18,7 +18,7 @@ from .model import FsState
 from .observe.beats import Beat, fallbacks, last_beat
 from .observe.ranks import SILENT_AFTER, silence
 from .options import Settings
-from .plan.hints import PREFIX, Hints, growth, make_hints, policy_object, push_due, settled
+from .plan.hints import PREFIX, Hints, growth, make_hints, policy_object, push_due
 from .policy_trial import refuse_unless_usable, what_ranks_decide
 from .ranks import Ranks
 from .verify.decisions import REMEMBERED, Decision, Watch
@@ -70,7 +70,6 @@ class Balancer:
             return before
         now = self._now()
         hints = make_hints(fs, self._settings(), self._capacity(fs, now), self._resting(fs, now))
-        hints = replace(hints, settled=settled(self._ranks.history(fs, now.steady).epochs))
         name, content = policy_object(kind, hints, text or policies.source_of(kind))
         refuse_unless_usable(content, last_beat(self._host, fs))
         fresh = Switch(
@@ -217,7 +216,6 @@ class Balancer:
     def _wanted(self, fs: FsState, watch: Watch, verdict: Verdict, now: Now) -> Hints:
         settings = self._settings()
         hints = make_hints(fs, settings, verdict.capacity.value, self._resting(fs, now))
-        hints = replace(hints, settled=settled(watch.history.epochs))
         if len(watch.history.epochs) < FORECAST_FROM or list(fs.ranks_in) != list(range(len(fs.ranks_in))):
             return hints
         expected = growth(verdict.loads, verdict.forecast, settings.hint_dead_band)

@@ -5,11 +5,10 @@ import hashlib
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
-from ..model import FsState, RankSample
+from ..model import FsState
 from ..options import Settings
 from .ranks import DEFAULT_MASKS, mask_ranks
 
-SETTLED_AFTER = 4  # epochs: what an order has begun shows by then
 PREFIX = "mds_partitioner."  # of every object that the module writes into a metadata pool
 
 
@@ -35,7 +34,6 @@ class Hints:
     growth: Mapping[int, Growth] = field(default_factory=dict)
     expires: int = 0  # Unix time in s, of the growth
     selection: str = "mindex"  # for MDSs with our hook
-    settled: bool = False  # nothing was handed over lately, so no order is on its way
 
 
 def mask_of(fs: FsState) -> tuple[int, ...] | None:
@@ -58,7 +56,7 @@ def growth(loads: Sequence[float], forecast: Sequence[float], dead_band: float) 
 
 def differ(old: Hints, new: Hints, dead_band: float) -> bool:
     """Do they differ by more than a dead band? Any other setting, mask or resting rank counts."""
-    fixed = ("smoothness", "threshold", "role_threshold", "limit", "mask", "resting", "selection", "settled")
+    fixed = ("smoothness", "threshold", "role_threshold", "limit", "mask", "resting", "selection")
     if any(getattr(old, name) != getattr(new, name) for name in fixed):
         return True
     if new.capacity is None or old.capacity is None:
@@ -75,19 +73,13 @@ def push_due(old: Hints, new: Hints, settings: Settings, since: float) -> bool:
     """Are the new hints to be told now? ``since``: s from the last push.
 
     Each push is a new FSMap, so pushes keep a distance. A capacity where there was none is told at once:
-    without it the MDSs hardly know whether anything has to move. So is that orders are on their way: who does
-    not know would order the same again. A clock that was set back ends the wait.
+    without it the MDSs hardly know whether anything has to move. A clock that was set back ends the wait.
     """
     if not differ(old, new, settings.hint_dead_band):
         return False
-    if (old.capacity is None and new.capacity is not None) or (old.settled and not new.settled):
+    if old.capacity is None and new.capacity is not None:
         return True
     return not 0 <= since < settings.hint_interval
-
-
-def settled(epochs: Sequence[Sequence[RankSample]]) -> bool:
-    """Was nothing exported in the last epochs, oldest first? Also when nothing is known of them."""
-    return not any(sample.exported for epoch in epochs[-SETTLED_AFTER:] for sample in epoch)
 
 
 def make_hints(fs: FsState, settings: Settings, capacity: float | None, resting: Sequence[int]) -> Hints:
@@ -122,7 +114,6 @@ def lua(hints: Hints) -> str:
         if hints.growth
         else None,
         "expires": str(hints.expires) if hints.growth else None,
-        "settled": "true" if hints.settled else None,
         "selection": None if hints.selection == "mindex" else f'"{hints.selection}"',
     }
     pairs = ", ".join(f"{name} = {value}" for name, value in fields.items() if value is not None)

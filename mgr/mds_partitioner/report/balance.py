@@ -104,8 +104,6 @@ def _hints(hints: Hints) -> str:
     parts = [f"hints: ranks {mask}", "C unknown" if hints.capacity is None else f"C {hints.capacity:g} req/s"]
     if hints.resting:
         parts.append(f"resting {format_ranks(hints.resting)}")
-    if hints.settled:
-        parts.append("settled")
     parts += [f"rank {rank} grows by {g.by:g} req/s" for rank, g in sorted(hints.growth.items())]
     return ", ".join(parts)
 

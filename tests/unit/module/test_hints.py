@@ -10,7 +10,6 @@ from hypothesis import given
 from hypothesis import strategies as st
 from world import SETTINGS, World
 
-from mds_partitioner.model import RankSample
 from mds_partitioner.plan.hints import (
     Growth,
     Hints,
@@ -21,7 +20,6 @@ from mds_partitioner.plan.hints import (
     mask_of,
     policy_object,
     push_due,
-    settled,
 )
 
 HINTS = Hints(1000.0, 0.2, 0.075, 0.01)
@@ -31,8 +29,7 @@ BAND = 0.1
 def read(hints: Hints) -> dict[str, object]:
     """The table as Lua reads it."""
     told = (
-        'local function text(v) if type(v) == "boolean" then return v and "True" or "False" end'
-        ' if type(v) ~= "table" then return type(v) == "number" and ("%.17g"):format(v)'
+        'local function text(v) if type(v) ~= "table" then return type(v) == "number" and ("%.17g"):format(v)'
         """ or "'" .. v .. "'" end local parts = {} for k, item in pairs(v) do"""
         """ parts[#parts + 1] = (type(k) == "number" and k or "'" .. k .. "'") .. ": " .. text(item) end"""
         ' return "{" .. table.concat(parts, ", ") .. "}" end print(text(hints))'
@@ -116,7 +113,6 @@ def test_only_growth_that_matters_is_told() -> None:
         (replace(HINTS, limit=5.0), True),
         (replace(HINTS, threshold=0.1), True),
         (replace(HINTS, selection="heat"), True),
-        (replace(HINTS, settled=True), True),
         (replace(HINTS, growth={0: Growth(100.0, 50.0)}), True),
         (replace(HINTS, expires=99), False),
     ],
@@ -131,7 +127,7 @@ def test_a_forecast_is_told_again_when_it_changed(by: float, worth: bool) -> Non
     assert differ(old, replace(HINTS, growth={0: Growth(100.0, by)}), BAND) == worth
 
 
-COLD = replace(HINTS, capacity=None, settled=True)
+COLD = replace(HINTS, capacity=None)
 
 
 @pytest.mark.parametrize(
@@ -139,8 +135,6 @@ COLD = replace(HINTS, capacity=None, settled=True)
     [
         (COLD, HINTS, 0.0, True),
         (COLD, replace(COLD, capacity=400.0), 0.0, True),
-        (COLD, replace(COLD, settled=False), 0.0, True),
-        (HINTS, replace(HINTS, settled=True), 59.0, False),
         (HINTS, replace(HINTS, capacity=400.0), 59.0, False),
         (HINTS, replace(HINTS, capacity=400.0), 60.0, True),
         (HINTS, replace(HINTS, capacity=400.0), -1.0, True),
@@ -152,14 +146,3 @@ def test_pushes_keep_a_distance_but_for_what_cannot_wait(
     old: Hints, new: Hints, since: float, due: bool
 ) -> None:
     assert push_due(old, new, SETTINGS, since) == due
-
-
-def test_what_was_exported_lately_is_on_its_way() -> None:
-    def epoch(exported: float) -> list[RankSample]:
-        return [RankSample(0, "a", 1.0, 0.0, 0, 0, 0, exported, 0.0, 1, 0)]
-
-    assert settled([]) and settled([epoch(0.0)])
-    assert not settled([epoch(0.1)])
-    assert not settled([epoch(0.1), *[epoch(0.0)] * 3])
-    assert settled([epoch(0.1), *[epoch(0.0)] * 4])
-    assert read(replace(HINTS, settled=True))["settled"] is True
