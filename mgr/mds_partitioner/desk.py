@@ -12,6 +12,9 @@ import threading
 import time
 from collections.abc import Callable, Hashable
 from concurrent.futures import Future
+from contextlib import nullcontext
+from dataclasses import dataclass
+from functools import partial
 
 from mgr_module import HandleCommandResult
 
@@ -21,36 +24,48 @@ from .workers import GivenUp, Workers
 PATIENCE = 3.0  # s that the manager's thread waits for a command
 IN_A_ROW = 0.5  # s that it waits when it has left one already: several that hang add up to little more
 KEPT = 600.0  # s that the end of a command is kept for whoever asks again
-THREADS = 8  # commands under way at once
-URGENT_THREADS = 4  # beside these, for commands that end or hold something
-
 Work = Callable[[], HandleCommandResult]
+
+
+@dataclass(frozen=True)
+class Line:
+    """Commands that wait for no other line's."""
+
+    name: str
+    threads: int  # commands under way at once; more are refused
+    alone: bool = False  # is one of them done after the other?
+
+
+LOOK = Line("commands that look", 8)
+MAKE = Line("commands that analyze and plan", 4, alone=True)
+CHANGE = Line("commands that begin something", 4, alone=True)  # what one checks, no other changes meanwhile
+URGENT = Line("commands that end or hold something", 4)  # and look at nothing outside the manager
+LINES = (LOOK, MAKE, CHANGE, URGENT)
 
 
 class Desk:
     """Where commands are handed in, and their results fetched."""
 
     def __init__(self) -> None:
-        self._workers = Workers("commands", THREADS)
-        self._urgent = Workers("urgent commands", URGENT_THREADS)
+        self._workers = {line: Workers(line.name, line.threads) for line in LINES}
+        self._turns = {line: threading.Lock() for line in LINES if line.alone}
         self._lock = threading.Lock()  # of the tables alone
         self._left: dict[Hashable, Future[HandleCommandResult]] = {}  # commands that took longer
         self._ended: dict[Hashable, float] = {}  # and when they ended, by the monotonic clock, s
 
-    def run(self, what: str, given: Hashable, work: Work, *, urgent: bool, keep: bool) -> HandleCommandResult:
+    def run(self, what: str, given: Hashable, work: Work, line: Line, *, keep: bool) -> HandleCommandResult:
         """Do a command, or wait on for the same one; EINPROGRESS when it takes longer than 3 s.
 
         :param what: the command, for messages
         :param given: what tells two commands apart: their names and arguments
-        :param urgent: has it threads of its own, so that no other command can take the last one?
         :param keep: is a result that nobody waited for kept? What is only looked at is read anew
         """
-        workers = self._urgent if urgent else self._workers
+        workers = self._workers[line]
         with self._lock:
             self._forget()
             future = self._left.get(given)
-            in_a_row = not urgent and any(not f.done() for f in self._left.values())
-        future = future or workers.submit(work)
+            in_a_row = line is not URGENT and any(not f.done() for f in self._left.values())
+        future = future or workers.submit(partial(self._do, line, work))
         try:
             result = workers.result(future, f"'{what}'", IN_A_ROW if in_a_row else PATIENCE)
         except GivenUp:
@@ -67,8 +82,12 @@ class Desk:
 
     def shutdown(self) -> None:
         """Take no more commands."""
-        self._workers.shutdown()
-        self._urgent.shutdown()
+        for workers in self._workers.values():
+            workers.shutdown()
+
+    def _do(self, line: Line, work: Work) -> HandleCommandResult:
+        with self._turns.get(line, nullcontext()):
+            return work()
 
     def _leave(self, given: Hashable, future: "Future[HandleCommandResult]", keep: bool) -> None:
         with self._lock:

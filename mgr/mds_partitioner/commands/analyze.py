@@ -6,6 +6,7 @@ import os
 import time
 from typing import Optional
 
+from ..desk import MAKE
 from ..errors import BadInput
 from ..judge.analysis import Analysis
 from ..report.analysis import analysis_text, analysis_value
@@ -16,7 +17,7 @@ from .declare import Answer, Services, reads, writes
 class AnalyzeCommands(Services):
     """Sample the load of subvolumes and judge it."""
 
-    @writes("analyze start")
+    @writes("analyze start", MAKE)
     def analyze_start(
         self,
         fs: Optional[str] = None,
@@ -37,7 +38,7 @@ class AnalyzeCommands(Services):
         """Show the analysis: subvolumes by workload, ranks, imbalance, recommended number of MDSs"""
         return _shown(self.analyzer.get(self.host.fs(fs)), top)
 
-    @writes("analyze stop")
+    @writes("analyze stop", MAKE)
     def analyze_stop(self, fs: Optional[str] = None, format: str = "table", top: int = TOP) -> Answer:
         """End an analysis early and judge what was sampled"""
         return _shown(self.analyzer.stop(self.host.fs(fs)), top)

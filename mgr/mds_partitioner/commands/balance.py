@@ -3,6 +3,7 @@
 
 from typing import Optional
 
+from ..desk import URGENT
 from ..report import balance as report
 from .declare import Answer, Services, reads, writes
 
@@ -29,7 +30,7 @@ class BalanceCommands(Services):
             f"{said}; see 'ceph mds_partitioner balance status'",
         )
 
-    @writes("balance off", urgent=True)
+    @writes("balance off", URGENT)
     def balance_off(self, fs: Optional[str] = None, format: str = "table") -> Answer:
         """Put back the balancer that 'balance on' replaced, and remove its policy"""
         found = self.host.fs(fs)

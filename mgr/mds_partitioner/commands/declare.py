@@ -15,7 +15,7 @@ from mgr_module import HandleCommandResult
 from ..analyzer import Analyzer
 from ..balancer import Balancer
 from ..ceph_compat import read_command, write_command
-from ..desk import Desk
+from ..desk import CHANGE, LOOK, Desk, Line
 from ..errors import PartitionerError
 from ..host import Host
 from ..monitor.service import Monitor
@@ -54,25 +54,24 @@ Body = Callable[Concatenate[S, P], Answer]
 Command = Callable[Concatenate[S, P], HandleCommandResult]
 
 
-def reads(prefix: str, *, urgent: bool = False) -> Callable[[Body[S, P]], Command[S, P]]:
-    """Declare a command that changes nothing: ``ceph mds_partitioner PREFIX``; ``urgent``: see Desk.run."""
+def reads(prefix: str, line: Line = LOOK) -> Callable[[Body[S, P]], Command[S, P]]:
+    """Declare a command that changes nothing: ``ceph mds_partitioner PREFIX``."""
     register = read_command(f"mds_partitioner {prefix}")
-    return lambda body: register(_command(prefix, body, urgent=urgent, keep=False))
+    return lambda body: register(_command(prefix, body, line, keep=False))
 
 
-def writes(prefix: str, *, urgent: bool = False) -> Callable[[Body[S, P]], Command[S, P]]:
-    """Declare a command that may change something. As ``reads``."""
+def writes(prefix: str, line: Line = CHANGE) -> Callable[[Body[S, P]], Command[S, P]]:
+    """Declare a command that may change something: ``ceph mds_partitioner PREFIX``."""
     register = write_command(f"mds_partitioner {prefix}")
-    return lambda body: register(_command(prefix, body, urgent=urgent, keep=True))
+    return lambda body: register(_command(prefix, body, line, keep=True))
 
 
-def _command(prefix: str, body: Body[S, P], *, urgent: bool, keep: bool) -> Command[S, P]:
+def _command(prefix: str, body: Body[S, P], line: Line, *, keep: bool) -> Command[S, P]:
     @functools.wraps(body)
     def command(self: S, /, *args: P.args, **kwargs: P.kwargs) -> HandleCommandResult:
         given = (prefix, repr(args), repr(sorted(kwargs.items())))
-        return self.desk.run(
-            prefix, given, lambda: _answer(self, body, args, kwargs), urgent=urgent, keep=keep
-        )
+        work = functools.partial(_answer, self, body, args, kwargs)
+        return self.desk.run(prefix, given, work, line, keep=keep)
 
     return command
 

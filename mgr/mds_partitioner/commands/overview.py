@@ -4,6 +4,7 @@
 import time
 from typing import Optional
 
+from ..desk import URGENT
 from ..errors import NotFound, Unavailable
 from ..model import FsState
 from ..report import imbalance as report
@@ -14,7 +15,7 @@ from .declare import Answer, Services, reads
 class OverviewCommands(Services):
     """What goes on, on every file system and on one."""
 
-    @reads("status", urgent=True)
+    @reads("status", URGENT)
     def show_status(self, format: str = "table") -> Answer:
         """Show what the module is doing on every file system"""
         seen = [self._overview(fs) for fs in self.host.file_systems()]

@@ -5,6 +5,7 @@ from dataclasses import replace
 from typing import Optional
 
 from ..act.run import Run
+from ..desk import MAKE, URGENT
 from ..engine.names import MASK
 from ..model import FsState
 from ..observe.subtrees import subtree_map
@@ -28,7 +29,7 @@ PATIENCE = 2.0  # s: below the desk's, so that a status is told whatever MDSs do
 class PartitionCommands(Services):
     """Make, execute and undo plans."""
 
-    @writes("partition plan")
+    @writes("partition plan", MAKE)
     def partition_plan(
         self,
         fs: Optional[str] = None,
@@ -89,7 +90,7 @@ class PartitionCommands(Services):
         runs = self.partitioner.all(self.host.fs(fs))
         return Answer(plans_value(runs), plans_text(runs))
 
-    @writes("partition pause", urgent=True)
+    @writes("partition pause", URGENT)
     def partition_pause(
         self, fs: Optional[str] = None, duration: Optional[int] = None, format: str = "table"
     ) -> Answer:
@@ -97,19 +98,19 @@ class PartitionCommands(Services):
         found = self.host.fs(fs)
         return _ordered(found, self.partitioner.pause(found, duration))
 
-    @writes("partition resume", urgent=True)
+    @writes("partition resume")
     def partition_resume(self, fs: Optional[str] = None, format: str = "table") -> Answer:
         """Go on with a paused plan"""
         found = self.host.fs(fs)
         return _ordered(found, self.partitioner.resume(found))
 
-    @writes("partition stop", urgent=True)
+    @writes("partition stop", URGENT)
     def partition_stop(self, fs: Optional[str] = None, format: str = "table") -> Answer:
         """End the execution of a plan where it is"""
         found = self.host.fs(fs)
         return _ordered(found, self.partitioner.stop(found))
 
-    @writes("partition rollback", urgent=True)
+    @writes("partition rollback")
     def partition_rollback(
         self, fs: Optional[str] = None, plan: Optional[str] = None, format: str = "table"
     ) -> Answer:

@@ -9,7 +9,10 @@ import pytest
 from mgr_module import HandleCommandResult
 
 from mds_partitioner import desk as desk_module
-from mds_partitioner.desk import IN_A_ROW, PATIENCE, THREADS, Desk
+from mds_partitioner.desk import CHANGE, IN_A_ROW, LOOK, MAKE, PATIENCE, URGENT, Desk, Line
+from mds_partitioner.workers import Workers
+
+RESULT = Workers.result
 
 
 def said(text: str) -> HandleCommandResult:
@@ -41,19 +44,19 @@ def hasty(monkeypatch: pytest.MonkeyPatch) -> Callable[[Slow], None]:
     """From now on the manager's thread leaves a command as soon as it has begun."""
 
     def leave(slow: Slow) -> None:
-        result = desk_module.Workers.result
-
         def impatient(workers, future, what, seconds):  # type: ignore[no-untyped-def]
             assert slow.begun.wait(60)
-            return result(workers, future, what, 0.0)
+            return RESULT(workers, future, what, 0.0)
 
         monkeypatch.setattr(desk_module.Workers, "result", impatient)
 
     return leave
 
 
-def run(desk: Desk, name: str, work: Callable[[], HandleCommandResult], **how: bool) -> HandleCommandResult:
-    return desk.run(name, name, work, **{"urgent": False, "keep": True, **how})
+def run(
+    desk: Desk, name: str, work: Callable[[], HandleCommandResult], line: Line = LOOK, *, keep: bool = True
+) -> HandleCommandResult:
+    return desk.run(name, name, work, line, keep=keep)
 
 
 def test_a_command_that_is_quick_answers_itself(desk: Desk) -> None:
@@ -70,7 +73,7 @@ def test_a_command_that_takes_long_goes_on_and_is_not_begun_twice(
         first = run(desk, "partition plan", slow)
         assert first.retval == -errno.EINPROGRESS and "give the same command again" in first.stderr
     monkeypatch.undo()
-    assert run(desk, "partition stop", lambda: said("stopped"), urgent=True) == said("stopped")
+    assert run(desk, "partition stop", lambda: said("stopped"), URGENT) == said("stopped")
     slow.go.set()
     assert run(desk, "partition plan", slow) == said("made 1")
     assert run(desk, "partition plan", slow) == said("made 2")
@@ -110,16 +113,16 @@ def test_a_result_that_nobody_fetches_is_forgotten(
 def test_when_all_threads_hang_an_order_is_heard_all_the_same(
     desk: Desk, hasty: Callable[[Slow], None], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    hung = [Slow() for _ in range(THREADS)]
+    hung = [Slow() for _ in range(LOOK.threads)]
     for i, slow in enumerate(hung):
         hasty(slow)
         run(desk, f"analyze start {i}", slow)
     monkeypatch.undo()
     monkeypatch.setattr(desk_module, "IN_A_ROW", 0.0)
     refused = run(desk, "imbalance", lambda: said("0.5"))
-    assert refused.retval == -errno.EAGAIN and "all 8 threads for commands wait" in refused.stderr
+    assert refused.retval == -errno.EAGAIN and "all 8 threads for commands that look wait" in refused.stderr
     monkeypatch.undo()
-    assert run(desk, "partition stop", lambda: said("stopped"), urgent=True) == said("stopped")
+    assert run(desk, "partition stop", lambda: said("stopped"), URGENT) == said("stopped")
     for slow in hung:
         slow.go.set()
 
@@ -149,8 +152,33 @@ def test_several_that_hang_hold_the_managers_thread_hardly_longer_than_one(
 
     monkeypatch.setattr(desk_module.Workers, "result", watched)
     run(desk, "imbalance", lambda: said("0.5"))
-    run(desk, "partition stop", lambda: said("stopped"), urgent=True)
+    run(desk, "partition stop", lambda: said("stopped"), URGENT)
     slow.go.set()
     assert run(desk, "partition plan", slow) == said("made 1")
     run(desk, "imbalance", lambda: said("0.5"))
     assert waited[:2] == [IN_A_ROW, PATIENCE] and waited[-1] == PATIENCE
+
+
+def test_what_changes_something_is_done_one_after_the_other(
+    desk: Desk, hasty: Callable[[Slow], None], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    first, second, waiting = Slow(), Slow(), Slow()
+    do = Desk._do
+
+    def watched(desk: Desk, line: Line, work: Callable[[], HandleCommandResult]) -> HandleCommandResult:
+        if work is second:
+            waiting.begun.set()
+        return do(desk, line, work)
+
+    monkeypatch.setattr(Desk, "_do", watched)
+    hasty(first)
+    run(desk, "balance on", first, CHANGE)
+    hasty(waiting)
+    assert run(desk, "partition start", second, CHANGE).retval == -errno.EINPROGRESS
+    assert not second.begun.is_set()
+    monkeypatch.undo()
+    assert run(desk, "partition plan", lambda: said("a plan"), MAKE) == said("a plan")
+    first.go.set()
+    assert second.begun.wait(60)
+    second.go.set()
+    assert run(desk, "partition start", second, CHANGE) == said("made 1")
