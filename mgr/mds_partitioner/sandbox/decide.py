@@ -76,13 +76,19 @@ class Sandbox:
         self._child.request("case", f"return {lua(dict(enumerate(metrics)))}")
 
     def decide(
-        self, whoami: int, hooked: Hooked | None = None, subtrees: Sequence[Mapping[str, float]] = ()
+        self,
+        whoami: int,
+        hooked: Hooked | None = None,
+        subtrees: Sequence[Mapping[str, float]] = (),
+        files: bool = False,
     ) -> Answer:
         """What rank ``whoami`` answers; with ``hooked``, also how its function scores each of the subtrees.
 
+        :param files: offer ``loadfile`` and ``dofile`` as Mantle does; here they find nothing that is Lua
         :raises PolicyError: it fails, is malformed, or takes too long
         """
         wanted: dict[str, Any] = {"whoami": whoami, "ranks": self._ranks, "subtrees": list(subtrees)}
+        wanted["files"] = files
         if hooked is not None:
             wanted["hook"] = {"epoch": hooked.epoch, "now": hooked.now, "rank_mask": list(hooked.rank_mask)}
         where = "" if hooked is None else ", on an MDS with the hook,"

@@ -5,7 +5,8 @@
 -- Requests are "VERB LENGTH\n" and LENGTH bytes, answers one line of JSON each:
 --   policy  the policy's text
 --   case    Lua that returns what `mds` is to be
---   run     Lua that returns {whoami =, ranks =, hook = {epoch =, now =, rank_mask =} or nil, subtrees = {{field =}}}
+--   run     Lua that returns {whoami =, ranks =, files =, hook = {epoch =, now =, rank_mask =} or nil,
+--           subtrees = {{field =}}}
 --   finish  nothing: what the policy left behind is let go
 --
 -- A policy gets copies of the libraries that Mantle opens, and nothing that leads to this file's own: neither output
@@ -17,7 +18,7 @@ local SCORE_INSTRUCTIONS = 100000 -- of one score: a beat is to have enough for 
 local HISTORY_DEPTH = 16 -- of tables in tables, as in mds/src/MantleHistory.h
 
 local collect, error, load, next, pcall, rawget = collectgarbage, error, load, next, pcall, rawget
-local setmetatable, tonumber, type = setmetatable, tonumber, type
+local select, setmetatable, tonumber, type = select, setmetatable, tonumber, type
 local dump, format, match = string.dump, string.format, string.match
 local concat, kind, tointeger, clock = table.concat, math.type, math.tointeger, os.clock
 local input, output = io.stdin, io.stdout
@@ -137,8 +138,21 @@ local function plain(value, depth)
   return copy
 end
 
+-- Mantle opens these, too. Here every file is one that is there and is not Lua, so that nothing is read.
+
+local function no_lua(name)
+  return nil, format("%s:1: unexpected symbol near '1234.56'", name)
+end
+
+local function cannot(name)
+  error((select(2, no_lua(name))), 0)
+end
+
 local function environment(wanted, lines)
   local g = worlds.new(lines)
+  if wanted.files then
+    g.loadfile, g.dofile = no_lua, cannot
+  end
   g.whoami, g.mds = wanted.whoami, case()
   for name, value in next, wanted.hook or {} do
     g[name] = value

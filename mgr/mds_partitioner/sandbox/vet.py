@@ -54,7 +54,7 @@ SUBTREES: tuple[dict[str, float], ...] = (
 
 
 def vet(source: str, cases: Sequence[Metrics]) -> None:
-    """Run every rank of every case both ways.
+    """Run every rank of every case both ways, and what asks for files of the host also without.
 
     :raises PolicyError: the policy is not to be put in force, and why
     :raises SandboxError: it could not be tried
@@ -65,10 +65,11 @@ def vet(source: str, cases: Sequence[Metrics]) -> None:
             sandbox.see(metrics)
             for rank in range(len(metrics)):
                 sandbox.decide(rank)
+                sandbox.decide(rank, files=True)
                 for beat in range(BEATS):
                     epoch = 1 + BEATS * number + beat
                     ranks = tuple(range(len(metrics)))
-                    sandbox.decide(rank, Hooked(epoch, time.time(), ranks), SUBTREES)
+                    sandbox.decide(rank, Hooked(epoch, time.time(), ranks), SUBTREES, files=True)
             sandbox.finish()
             if time.monotonic() > end:
                 raise PolicyError(

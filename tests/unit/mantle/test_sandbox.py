@@ -116,6 +116,8 @@ def test_a_process_that_does_not_answer_is_given_up_at_the_deadline(monkeypatch:
         (f"return {STILL}, function(s) return -s.heat end", "score -50000"),
         (f"return {STILL}, function(s) return s.nothing + 1 end", "field 'nothing'"),
         (f"return {STILL}, 'mindx'", 'selects by "mindx"; allowed as a second value: "heat", "mindex"'),
+        ("if loadfile then while true do end end return " + STILL, "it runs for too long"),
+        ("if dofile then dofile('/x.lua') end return " + STILL, "/x.lua:1: unexpected symbol near '1234.56'"),
         ("setmetatable({}, {__gc = print}) return " + STILL, "a policy has no finalizers (__gc)"),
         (
             "if hook then history.f = print end return " + STILL,
