@@ -3,7 +3,7 @@
 
 On one lab the load is on rank 0 of four, synchronous clients of several numbers come and go,
 and the module's samples of each epoch are kept. Each setting is judged by the engine as by a manager that has
-just started: from its own epochs alone. The control is half of what the rank served at most, at random times.
+just started: from its own epochs alone. The control is half of the capacity so found, at random times.
 What is in the result already is not run again.
 """
 
@@ -117,8 +117,9 @@ class Epochs:
         deadline = time.monotonic() + 6 * EPOCH_S
         while True:
             answer = module.ask(self._lab, "imbalance")
-            if answer["ranks"] != self._last:
-                self._last = answer["ranks"]
+            seen = [(rank["requests"], rank["latency"]) for rank in answer["ranks"]]
+            if seen != self._last:
+                self._last = seen
                 return answer
             if time.monotonic() > deadline:
                 raise LabError(f"the module took no sample for {6 * EPOCH_S} s")
@@ -180,10 +181,12 @@ def settings(quotas: Sequence[int], runs: int) -> list[Setting]:
 
 
 def half(control: Setting, cells: Sequence[Answer]) -> Setting:
-    """The control at half of what its quota and run served at most, op/s."""
-    (full,) = (c for c in cells if c["key"] == replace(control, clients=max(CLIENTS), rate=None).key)
-    served = statistics.fmean(epoch["ranks"][0]["requests"] for epoch in full["epochs"])
-    return replace(control, rate=full["most"] * full["op/s"] / served / 2)
+    """The control at half of the capacity that its quota and run taught (the median), op/s."""
+    keys = {replace(control, clients=count, rate=None).key for count in CLIENTS}
+    taught = [c for c in cells if c["key"] in keys and c["capacity"]]
+    capacity = statistics.median(c["capacity"] for c in taught)
+    served = sum(statistics.fmean(epoch["ranks"][0]["requests"] for epoch in c["epochs"]) for c in taught)
+    return replace(control, rate=capacity * sum(c["op/s"] for c in taught) / served / 2)
 
 
 def run(lab: Lab, missing: Sequence[Setting], cells: list[Answer], kept: Callable[[], None]) -> None:
@@ -236,7 +239,7 @@ def text(result: Answer) -> str:
         "",
         f"- full within {WITHIN} epochs of {EPOCH_S} s: {seen} of {len(loads)}",
         f"- capacity within {CLOSE:.0%} of the most: {close} of {len(loads)}",
-        f"- half of the most, at random times, never called full: {never} of {len(controls)}",
+        f"- half of the capacity, at random times, never called full: {never} of {len(controls)}",
         "",
         "C is what the first three epochs teach an engine that knows nothing. The most is the highest mean",
         "of two epochs in a row (10 s) that rank 0 served in any setting of that quota and run. Requests/s.",

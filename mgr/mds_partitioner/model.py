@@ -63,8 +63,9 @@ class RankSample:
     rss: int  # bytes
     exported_total: int = 0  # inodes since the MDS started
     imported_total: int = 0
-    quickest: float = 0.0  # mean latency of the quickest of its common kinds of requests, s
+    quickest: float = 0.0  # mean latency of the quickest of its common kinds of requests, s; 0: not measured
     fetches: float = 0.0  # directory fetches/s from the metadata pool
+    reported: float = 0.0  # when the MDS last reported its requests, Unix, s; 0: never
 
 
 @dataclass(frozen=True)

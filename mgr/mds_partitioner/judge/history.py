@@ -2,7 +2,7 @@
 """The ranks' samples of the last epochs: one history a file system, which every judgement reads."""
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from ..model import RankSample
 
@@ -36,11 +36,18 @@ class History:
         ordered = tuple(sorted(samples, key=lambda s: s.rank))
         if not self.epochs or _daemons(ordered) != _daemons(self.latest):
             return History(now, now, (ordered,))
-        return History(self.began, now, (*self.epochs, ordered)[-EPOCHS:])
+        fresh = tuple(map(_seen_once, ordered, self.latest))
+        return History(self.began, now, (*self.epochs, fresh)[-EPOCHS:])
 
     def series(self) -> Mapping[int, tuple[RankSample, ...]]:
         """One row a rank, oldest first, all of one length."""
         return {row[-1].rank: row for row in zip(*self.epochs, strict=True)}
+
+
+def _seen_once(sample: RankSample, before: RankSample) -> RankSample:
+    """A sample of the very report that the one before is of shows no second epoch of a full rank."""
+    same = sample.reported > 0.0 and sample.reported == before.reported
+    return replace(sample, quickest=0.0) if same else sample
 
 
 def _daemons(samples: tuple[RankSample, ...]) -> list[tuple[int, str]]:

@@ -45,9 +45,8 @@ def _sample(host: Host, mds: MdsInfo, window: float) -> RankSample:
     def points(path: str) -> list[tuple[float, ...]]:
         return host.counter(mds.name, path)
 
-    requests = served(
-        rate(points("mds_server.handle_client_request"), window), rate(points("mds.forward"), window)
-    )
+    received = points("mds_server.handle_client_request")
+    requests = served(rate(received, window), rate(points("mds.forward"), window))
     latency = mean_time(points("mds.reply_latency"), window)
     crowded = requests * latency >= 1.0  # less cannot be a full rank, and needs no closer look
     return RankSample(
@@ -65,6 +64,7 @@ def _sample(host: Host, mds: MdsInfo, window: float) -> RankSample:
         exported_total=level(points("mds.exported_inodes")),
         imported_total=level(points("mds.imported_inodes")),
         quickest=quickest(points, latency, window) if crowded else latency,
+        reported=received[-1][0] if received else 0.0,
         fetches=sum(rate(points(f"mds.{name}"), window) for name in FETCHES) if crowded else 0.0,
     )
 

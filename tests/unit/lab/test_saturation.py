@@ -53,10 +53,11 @@ def test_a_load_has_as_many_synchronous_clients_as_it_says(clients: int) -> None
     assert len({client.first_dir for client in load.clients}) == len(load.clients) <= 16
 
 
-def test_the_control_asks_for_half_of_what_was_served_at_most() -> None:
-    full = cell(Setting(10, 1, max(CLIENTS)), FULL)
-    control = half(Setting(10, 1, CONTROL_CLIENTS, 1.0), [full])
-    assert control.rate == pytest.approx(350.0 / 332.5 * 250.0 / 2)
+def test_the_control_asks_for_half_of_the_capacity_that_was_found() -> None:
+    cells = [cell(Setting(10, 1, count), FULL) for count in CLIENTS]
+    other = cell(Setting(20, 1, 8), [epoch(9000.0, 50.0)] * 3)
+    control = half(Setting(10, 1, CONTROL_CLIENTS, 1.0), [*cells, other])
+    assert control.rate == pytest.approx(cells[0]["capacity"] / 332.5 * 250.0 / 2)
     load = control.load("/a")
     assert sum(client.rate or 0.0 for client in load.clients) == pytest.approx(control.rate)
 

@@ -31,15 +31,18 @@ class Host(World):
         self.rate, self.latency = 500.0, 0.1
         self.asked = 0
         self.wall = 10.0
+        self.reports = True
 
     def counter(self, mds: str, path: str) -> list[tuple[float, ...]]:
         """Host.counter."""
         rate = self.rate if mds in ("m0", "fresh") else 0.0
         if path == "mds_server.handle_client_request":
             self.asked += 1
-            return [(0.0, 0.0), (10.0, 10 * rate)]
+            if mds != "m1" and self.reports:
+                self.wall += 10.0
+            return [(self.wall - 10.0, 0.0), (self.wall, 10 * rate)]
         if path == "mds.inodes":
-            return [(10.0, 1.0)]
+            return [(self.wall if self.reports else 10.0, 1.0)]
         if path in ("mds.reply_latency", "mds_server.req_lookup_latency"):
             return [(0.0, 0.0, 0.0), (10.0, 10 * rate * self.latency * 1e9, 10 * rate)]
         return []
@@ -154,11 +157,21 @@ def test_counters_that_are_reported_no_more_teach_nothing(host: Host) -> None:
         ranks.judge(host.state, at * EPOCH)
     host.rate, host.latency = 30.0, 1.0
     host.wall += 60.0
+    host.reports = False
     for at in range(3, 3 + 3 * EPOCHS):
         verdict = ranks.judge(host.state, at * EPOCH)
         assert verdict.saturated == () or at < 5
     assert verdict.loads == (0.0, 0.0)
     assert verdict.capacity.value is not None and verdict.capacity.value >= 8900
+
+
+def test_one_report_seen_twice_is_not_two_epochs_of_a_full_rank(host: Host) -> None:
+    ranks = ranks_of(host)
+    ranks.judge(host.state, 0.0)
+    host.reports = False
+    again = ranks.judge(host.state, EPOCH)
+    assert again.saturated == () and again.capacity.source is CapacitySource.UNKNOWN
+    assert again.loads == (500.0, 0.0)
 
 
 def test_a_capacity_falls_by_half_a_window_while_a_rank_stays_full_of_less(host: Host) -> None:
