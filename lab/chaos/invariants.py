@@ -99,7 +99,10 @@ def speechless(plans: Sequence[Mapping[str, Any]]) -> list[str]:
     ]
 
 
+PLAN_CHECKS = ("MDS_PARTITIONER_PAUSED", "MDS_PARTITIONER_JOURNAL")
+
+
 def left_behind(keys: Iterable[str], checks: Iterable[str]) -> list[str]:
     """After every plan was removed: no key of a plan in the mon's store, no plan in the health checks."""
     wrong = [f"the mon still has {key}" for key in keys]
-    return wrong + [f"{check} stands" for check in checks if check.startswith("MDS_PARTITIONER_")]
+    return wrong + [f"{check} stands" for check in checks if check in PLAN_CHECKS]
