@@ -5,8 +5,9 @@ serves everything, and a handful of synchronous clients never makes a long queue
 By Little's law rate x latency is the mean number k of requests inside the rank. A server that takes them
 one by one, as an MDS does under its lock, with service times that hardly vary (M/D/1, Pollaczek and
 Khinchine) has k = r + r^2 / (2 (1 - r)) at a utilisation r; solved for r that is ``utilisation``. Measured on
-real MDSs held to 10 to 20 % of a core (docs/results/saturation.md): 4 to 64 synchronous clients make k 1.4 to
-55, and rate / r is what the rank serves at most; half that rate, at random times, makes k 0.1 to 0.9.
+real MDSs held to 10 and 20 % of a core (docs/results/saturation-recorded.md): 4 to 64 synchronous clients
+make k 1.3 to 54, and rate / r is what the rank serves at most; half of that, at random times, makes k 0.2 to
+0.7, and 2.5 once, when the machine was busy otherwise.
 """
 
 import numpy as np
