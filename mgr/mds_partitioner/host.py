@@ -128,6 +128,10 @@ class Host:
         """Remove a RADOS object; one that is not there is no error. Errors as ``Objects.put``."""
         self._objects.remove(pool, name)
 
+    def object_attribute(self, pool: int, name: str, attribute: str) -> bytes | None:
+        """An extended attribute of a RADOS object, as ``Objects.attribute``."""
+        return self._objects.attribute(pool, name, attribute)
+
     def mon(self, prefix: str, **arguments: Any) -> str:
         """Run a mon command.
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: LGPL-2.1-or-later
-"""The objects that the module writes into RADOS: the policies that MDSs read."""
+"""RADOS objects: the policies that MDSs read are written, where directories are is read."""
 
 import errno
 import threading
@@ -12,15 +12,16 @@ from .errors import CephError, InDoubt, Unavailable
 from .workers import GivenUp, Workers
 
 RADOS_TIMEOUT = 20.0  # s
-WRITERS = 4  # threads for librados, those included that hang
+WRITERS = READERS = 4  # threads for librados, those included that hang
 
 
 class Objects:
-    """Writes to RADOS, each with a deadline; at most one an object at a time."""
+    """Writes and reads, each with a deadline; at most one write an object at a time."""
 
     def __init__(self, module: MgrModule) -> None:
         self._module = module
         self._writers = Workers("RADOS writes", WRITERS)
+        self._readers = Workers("RADOS reads", READERS)
         self._lock = threading.Lock()  # of the set alone
         self._under_way: set[tuple[int, str]] = set()  # pool and name, given up or not
 
@@ -40,9 +41,28 @@ class Objects:
         """Remove an object; one that is not there is no error. Errors as ``put``."""
         self._run(pool, name, None)
 
+    def attribute(self, pool: int, name: str, attribute: str) -> bytes | None:
+        """An extended attribute of an object; None when there is no such object or attribute.
+
+        :raises CephError: the OSDs refused
+        :raises Unavailable: no answer within 20 s
+        """
+        what = f"object '{name}' in pool {pool}"
+        return self._readers.run(what, RADOS_TIMEOUT, lambda: self._attribute(pool, name, attribute))
+
+    def _attribute(self, pool: int, name: str, attribute: str) -> bytes | None:
+        try:
+            with ceph_compat.rados_of(self._module).open_ioctx2(pool) as objects:
+                return bytes(objects.get_xattr(name, attribute))
+        except (rados.ObjectNotFound, rados.NoData):
+            return None
+        except rados.Error as e:
+            raise CephError(f"object '{name}' in pool {pool}: {e}") from e
+
     def shutdown(self) -> None:
         """Begin no more."""
         self._writers.shutdown()
+        self._readers.shutdown()
 
     def _run(self, pool: int, name: str, content: bytes | None) -> None:
         what = f"object '{name}' in pool {pool}"

@@ -43,8 +43,8 @@ from .plan.circumstances import Ours, Wish, brood_of, check_ranks, gather
 from .plan.plan import Plan
 from .plan.planner import make_plan
 from .plan.ranks import format_ranks
-from .verify.arrival import MdsWhereabouts
 from .verify.guards import why_wait
+from .verify.whereabouts import MdsWhereabouts
 
 Progress = Callable[[str, str, float | None], None]  # event id, message, 0 to 1 or None when it is over
 
@@ -77,6 +77,8 @@ class Partitioner:
         runs, self.unreadable = self._journal.load()
         now = self._now()
         for run in runs:
+            if run.head.state not in (READY, DONE, ROLLED_BACK):
+                self._journal.claim(run)
             if run.head.until is not None:
                 run.memory.hold = now.steady + run.head.until - now.wall
         for bad in self.unreadable:

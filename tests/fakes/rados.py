@@ -8,3 +8,7 @@ class Error(Exception):
 
 class ObjectNotFound(Error):
     """Stands for rados.ObjectNotFound."""
+
+
+class NoData(Error):
+    """Stands for rados.NoData."""

@@ -2,6 +2,7 @@
 """A manager's eyes and hands: what host.py and filesystem.py stand for. Each call is an I/O that may fail."""
 
 import json
+import struct
 from collections.abc import Callable
 from typing import Any, TypeVar
 
@@ -13,18 +14,13 @@ from .script import AFTER, BEFORE, FAIL, LATE, LOST, TAKEOVER, Script
 from .world import Directory, FileSystem, Target, World
 
 T = TypeVar("T")
+KINDS = {"ceph.dir.pin": "pin", "ceph.dir.bal.mask": "mask", "ceph.dir.pin.distributed": "distributed"}
+CONFIG = {"mds_export_ephemeral_distributed": True, "mds_export_ephemeral_distributed_factor": 2.0}
 LATE_BY = (3, 12, 60, 1 << 40)  # I/Os until a change lands that was given up; the last: when all is calm
 
 
 class Crash(BaseException):
     """The manager dies here."""
-
-
-ATTRIBUTES = {
-    "ceph.dir.pin": "pin",
-    "ceph.dir.bal.mask": "mask",
-    "ceph.dir.pin.distributed": "distributed",
-}
 
 
 class Ceph:
@@ -62,7 +58,7 @@ class Ceph:
             raise Crash
         if fault == FAIL:
             raise error(f"{label}: refused")
-        if fault == LATE and target is not None and target[0] in ATTRIBUTES.values():
+        if fault == LATE and target is not None and target[0] in KINDS.values():
             self._flying.append((at + LATE_BY[at % 4], target, lambda: self._checked(target, apply)))
             raise InDoubt(f"{label}: no answer")
         answer = self._checked(target, apply)
@@ -100,6 +96,8 @@ class Ceph:
         if target is None:
             return apply()
         before, held = self.world.value(target), self.world.held[target]
+        if before is None:
+            raise CephError(f"{target} does not exist any more", 2)
         raced = self._looked.get(target, before) != before
         if not self._journaled(target, before) and not raced:
             self.world.violations.append(f"{target} was changed from {before}, which is not in the journal")
@@ -142,7 +140,8 @@ class Ceph:
 
     def has_hook(self, fs: FsState) -> bool:
         """Host.has_hook."""
-        return self.world.filesystems[fs.fscid].hooked
+        found = self.world.filesystems.get(fs.fscid)
+        return found is not None and found.hooked
 
     def on_fs(self, fs: FsState, call: Callable[[Any], T]) -> T:
         """Host.on_fs."""
@@ -181,10 +180,9 @@ class Ceph:
         }
         return json.dumps({"id": fs.fscid, "mdsmap": mdsmap})
 
-    def config(self, option: str) -> bool | float:
+    def config(self, option: str) -> Any:
         """Host.config: what MDSs ship with."""
-        shipped = {"mds_export_ephemeral_distributed": True, "mds_export_ephemeral_distributed_factor": 2.0}
-        return self.io("config get", lambda: shipped[option], CephError)
+        return self.io("config get", lambda: CONFIG[option], CephError)
 
     def mds_option(self, option: str) -> str:
         """Host.mds_option."""
@@ -196,6 +194,13 @@ class Ceph:
         target: Target = ("config", 0, option)
         self.io("config set", lambda: self.world.set(target, value), CephError, target)
 
+    def object_attribute(self, pool: int, name: str, attribute: str) -> bytes | None:
+        """Host.object_attribute: the backtrace of a directory, as if it lay in the root by its whole path."""
+        fs = self.world.filesystems.get(pool)
+        directory = fs.directories.get(int(name.partition(".")[0], 16)) if fs else None
+        found = _backtrace(directory.path[1:].encode()) if directory else None
+        return self.io("get xattr of object", lambda: found, Unavailable)
+
     def tell(self, mds: str, prefix: str, **arguments: Any) -> Any:
         """Host.tell: dump dir, dump inode, get subtrees."""
         fscid, rank = map(int, mds.removeprefix("fs").split("-"))
@@ -204,7 +209,9 @@ class Ceph:
             raise Unavailable(f"mds.{mds} did not answer '{prefix}'")
         return self.io(f"tell {prefix}", lambda: _answer(fs, rank, prefix, arguments), Unavailable)
 
-    def tell_each(self, names: list[str], prefix: str, **arguments: Any) -> dict[str, Any]:
+    def tell_each(
+        self, names: list[str], prefix: str, within: float = 8.0, **arguments: Any
+    ) -> dict[str, Any]:
         """Host.tell_each."""
         answers: dict[str, Any] = {}
         for name in names:
@@ -220,12 +227,18 @@ def _answer(fs: FileSystem, rank: int, prefix: str, arguments: dict[str, Any]) -
         return [_subtree(d.path, d, rank) for d in fs.directories.values()] + [_subtree("", None, rank)]
     if prefix == "dump inode":
         directory = fs.directories.get(int(arguments["number"]))
-        return {"path": directory.path} if directory else {}
+        return {"path": directory.path} if directory and not directory.cold else {}
     assert prefix == "dump dir", prefix
     directory = next((d for d in fs.directories.values() if d.path == arguments["path"]), None)
     if directory is None:
         raise CephError("not in cache", 2)
     return [{"is_auth": directory.rank == rank}]
+
+
+def _backtrace(name: bytes) -> bytes:
+    ancestor = struct.pack("<QI", 1, len(name)) + name + struct.pack("<Q", 7)
+    ancestors = struct.pack("<QI", 0, 1) + struct.pack("<BBI", 2, 2, len(ancestor)) + ancestor
+    return struct.pack("<BBI", 5, 4, len(ancestors)) + ancestors
 
 
 def _subtree(path: str, directory: Directory | None, rank: int) -> dict[str, Any]:
@@ -268,13 +281,13 @@ class Mount:
         """FileSystem.rentries_and_pin."""
         return self.rentries(path), self.pin(path)
 
+    def born(self, path: str) -> float:
+        """FileSystem.born."""
+        return self._ceph.io("stat", lambda: self._find(path)[1].born, CephError)
+
     def ephemeral_pins(self, path: str) -> tuple[bool, bool]:
         """FileSystem.ephemeral_pins."""
         return self._get("distributed", path) == "1", False
-
-    def born(self, path: str) -> float:
-        """FileSystem.born: long ago."""
-        return self._ceph.io("statx", lambda: float(self._find(path)[0]), CephError)
 
     def _get(self, kind: str, path: str) -> str:
         def look() -> str:
@@ -287,7 +300,7 @@ class Mount:
 
     def load_and_set(self, path: str, ino: int, attribute: str, value: str, may: Callable[[], bool]) -> None:
         """FileSystem.load_and_set."""
-        kind = ATTRIBUTES[attribute]
+        kind = KINDS[attribute]
         self._ceph.io("list", lambda: self._find(path), CephError)
         if self._find(path)[0] != ino:
             raise NotFound(f"{path!r} was replaced by another directory")

@@ -48,6 +48,7 @@ class Course:
         self.settings = replace(DEFAULTS, max_moves=history.max_moves, rest_period=0, arrival_timeout=30)
         self._lag = history.lag
         self._commanding = False
+        self._unsure: set[int] = set()  # file systems whose stop is not in the journal
         self._undead: list[Partitioner] = []
         self._manager()
 
@@ -130,6 +131,8 @@ class Course:
             crash()
         except Crash:
             old = self.partitioner
+            self.world.stopped -= self._unsure
+            self._unsure.clear()
             self.world.incarnation += 1
             self._commanding = False
             self._manager()
@@ -170,8 +173,13 @@ class Course:
             else:
                 self.world.stopped.add(fs.fscid)
                 self.partitioner.stop(fs) if action == "stop" else self.partitioner.pause(fs, None)
+        except JournalError:
+            self._unsure.add(fs.fscid)  # it holds in this manager, and the operator was told that
         except PartitionerError:
             pass
+        except Crash:
+            self._unsure.add(fs.fscid)
+            raise
         finally:
             self._commanding = False
 
@@ -238,17 +246,13 @@ class Course:
 
     def _check_memory(self) -> None:
         """What the next manager reads is what this one knew."""
-        before = {run.id: (run.head, dict(run.records)) for run in self.partitioner.known()}
+        before = {run.id: _known(run) for run in self.partitioner.known()}
         self.world.incarnation += 1
         self._manager()
-        after = {run.id: run for run in self.partitioner.known()}
-        for id_, (head, records) in before.items():
-            if (
-                id_ not in after
-                or after[id_].head != head
-                or not records.items() <= after[id_].records.items()
-            ):
-                self.world.violations.append(f"a fail-over has lost what was known: {head} {records}")
+        after = {run.id: _known(run) for run in self.partitioner.known()}
+        for id_, known in before.items():
+            if id_ not in after or not known.items() <= after[id_].items():
+                self.world.violations.append(f"a fail-over has lost {known}, and read {after.get(id_)}")
 
     def _roll_back(self, ticks: int) -> None:
         waiting = self._in_force()
@@ -257,7 +261,8 @@ class Course:
                 return
             for run in reversed(waiting):
                 fs = self.ceph.fs_by_id(run.plan.fscid)
-                if fs is not None and (run.head.state not in ACTIVE or run.memory.halted):
+                held = run.head.by_operator or run.memory.halted
+                if fs is not None and (run.head.state not in ACTIVE or held):
                     self.world.stopped.discard(fs.fscid)
                     self._try(lambda fs=fs, run=run: self.partitioner.rollback(fs, run.plan.name))  # type: ignore[misc]
             self._tick()
@@ -294,6 +299,12 @@ class Course:
         left = sorted(self.world.store)
         if left:
             self.world.violations.append(f"{len(left)} keys are left: {left[:3]}")
+
+
+def _known(run: Run) -> dict[int, tuple[str, str]]:
+    """What must outlive a manager: the plan's state, and each step's, with the value it replaced."""
+    steps = {i: (record.state, record.old) for i, record in run.records.items()}
+    return {-1: (run.head.state, run.head.resume_to), **steps}
 
 
 def play(history: History) -> Outcome:

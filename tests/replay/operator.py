@@ -6,7 +6,9 @@ from collections.abc import Callable
 
 from mds_partitioner.model import HealthCheck
 
-from .world import FileSystem, Held, Target, World
+from .world import Directory, FileSystem, Held, Target, World
+
+FIRST_OF_USERS = 100  # inode number
 
 
 class Operator:
@@ -26,8 +28,10 @@ class Operator:
                 "rename": self._rename,
                 "remove": self._remove,
                 "replace": self._replace,
+                "another in its place": self._displace,
                 "rank goes": self._rank_goes,
                 "rank dies": lambda fs: fs.down.add(self._dice.randrange(fs.ranks)),
+                "caches go cold": self._cool,
                 "fs renamed": self._rename_fs,
                 "fs removed": self._remove_fs,
                 "clock jumps": self._jump,
@@ -46,18 +50,17 @@ class Operator:
         self._world.set(target, value)
         self._world.held[target].wanted.add(value)
 
+    def _any(self, fs: FileSystem) -> int:
+        return self._dice.choice(_users(fs))
+
     def _pin(self, fs: FileSystem) -> None:
-        if fs.directories:
-            ino = self._dice.choice(sorted(fs.directories))
-            kind = "mask" if fs.hooked and self._dice.random() < 0.3 else "pin"
-            if fs.churning and self._dice.random() < 0.5:
-                ino, kind = next(iter(fs.directories)), "distributed"
-            values = {
-                "mask": ["-1", "0,1", "1"],
-                "pin": ["-1", *map(str, range(fs.ranks))],
-                "distributed": ["0", "1"],
-            }
-            self._change((kind, fs.fscid, ino), self._dice.choice(values[kind]))
+        if _users(fs):
+            ino = self._any(fs)
+            kinds = {"pin": ["-1", *map(str, range(fs.ranks))], "distributed": ["0", "1"]}
+            if fs.hooked:
+                kinds["mask"] = ["-1", "0,1", "1"]
+            kind = self._dice.choice(["pin", *kinds])
+            self._change((kind, fs.fscid, ino), self._dice.choice(kinds[kind]))
 
     def _set(self, fs: FileSystem) -> None:
         values = {"bal_rank_mask": ["-1", "0x1", "0x3"], "balance_automate": ["true", "false"]}
@@ -67,33 +70,39 @@ class Operator:
         else:
             self._change(("fs", fs.fscid, name), self._dice.choice(values[name]))
 
-    def _rename(self, fs: FileSystem) -> None:
-        if fs.directories:
-            moved = fs.directories[self._dice.choice(sorted(fs.directories))]
-            old, new = moved.path, f"{moved.path}-moved{self._made}"
-            self._made += 1
-            for directory in fs.directories.values():
-                if directory.path == old or directory.path.startswith(f"{old}/"):
-                    directory.path = new + directory.path[len(old) :]
+    def _rename(self, fs: FileSystem) -> str:
+        """The old path."""
+        if not _users(fs):
+            return ""
+        old = fs.directories[self._any(fs)].path
+        self._made += 1
+        for directory in fs.directories.values():
+            if directory.path == old or directory.path.startswith(f"{old}/"):
+                directory.path = f"{old}-moved{self._made}" + directory.path[len(old) :]
+        return old
 
     def _remove(self, fs: FileSystem) -> str:
-        if not fs.directories:
+        if not _users(fs):
             return ""
-        path = fs.directories[self._dice.choice(sorted(fs.directories))].path
+        path = fs.directories[self._any(fs)].path
         gone = [i for i, d in fs.directories.items() if d.path == path or d.path.startswith(f"{path}/")]
         for ino in gone:
             del fs.directories[ino]
         return path
 
     def _replace(self, fs: FileSystem) -> None:
-        if not fs.directories:
-            return
-        kind = type(next(iter(fs.directories.values())))
-        path = self._remove(fs)
-        self._made += 1
-        fs.directories[self._made] = kind(path)
-        for name, none in (("pin", "-1"), ("mask", "-1"), ("distributed", "0")):
-            self._world.held[name, fs.fscid, self._made] = Held(none)
+        self._make(fs, self._remove(fs))
+
+    def _displace(self, fs: FileSystem) -> None:
+        self._make(fs, self._rename(fs))
+
+    def _make(self, fs: FileSystem, path: str) -> None:
+        if path:
+            self._made += 1
+            fs.directories[self._made] = Directory(path)
+            for kind in ("pin", "mask", "distributed"):
+                target = (kind, fs.fscid, self._made)
+                self._world.held[target] = Held(self._world.value(target) or "")
 
     def _rank_goes(self, fs: FileSystem) -> None:
         if fs.ranks > 2:
@@ -101,6 +110,10 @@ class Operator:
             fs.max_mds = fs.ranks
             for directory in fs.directories.values():
                 directory.rank = min(directory.rank, fs.ranks - 1)
+
+    def _cool(self, fs: FileSystem) -> None:
+        for directory in fs.directories.values():
+            directory.cold = True
 
     def _rename_fs(self, fs: FileSystem) -> None:
         fs.name += "-renamed"
@@ -111,3 +124,8 @@ class Operator:
 
     def _jump(self, fs: FileSystem) -> None:
         self._world.wall += self._dice.choice((-3600.0, 3600.0))
+
+
+def _users(fs: FileSystem) -> list[int]:
+    """Directories that users may do something to; not the volumes module's own."""
+    return [ino for ino in sorted(fs.directories) if ino >= FIRST_OF_USERS]

@@ -9,16 +9,13 @@ from typing import Any
 
 from verdicts import verdict
 
-from mds_partitioner.engine.classes import classify
-from mds_partitioner.engine.order import order
-from mds_partitioner.engine.plan_answer import plan
-from mds_partitioner.judge.analysis import Analysis
+from mds_partitioner.engine.calls import CALLS
 from mds_partitioner.judge.judgement import Caveats, DirectoryJudgement, Judgement
 from mds_partitioner.judge.window import Observed
 from mds_partitioner.model import Directory as Named
 from mds_partitioner.model import FsState
 
-from .world import ROOT, Directory, FileSystem, World
+from .world import BEGINNING, ROOT, Directory, FileSystem, World
 
 
 @dataclass(frozen=True)
@@ -31,7 +28,7 @@ class Scenario:
     heavy: str  # mask or fanout
     hooked: bool = False
     to_auth: bool = False
-    churning: bool = False  # what is in the heavy directory comes and goes
+    churning: bool = False  # the heavy one's children come and go
     operators_pins: bool = False  # some directories are pinned before; the plan is made with --force
 
 
@@ -40,8 +37,8 @@ SCENARIOS = {
     "fanout, forwarding to the authority": Scenario(1, 3, 4, "fanout", to_auth=True),
     "a mask for the heavy": Scenario(1, 4, 6, "mask"),
     "a mask of the directory, with the hook": Scenario(1, 4, 5, "mask", hooked=True),
+    "children that come and go": Scenario(1, 4, 5, "fanout", churning=True),
     "over an operator's pins": Scenario(1, 4, 6, "fanout", to_auth=True, operators_pins=True),
-    "what comes and goes is distributed": Scenario(1, 4, 5, "fanout", churning=True),
     "two file systems": Scenario(2, 3, 4, "fanout"),
     "two file systems, masks": Scenario(2, 4, 5, "mask"),
 }
@@ -54,10 +51,12 @@ def build(scenario: Scenario) -> World:
 
 
 def _filesystem(fscid: int, s: Scenario) -> FileSystem:
-    fs = FileSystem(fscid, f"fs{fscid}", s.ranks, s.ranks, hooked=s.hooked, churning=s.churning)
+    fs = FileSystem(fscid, f"fs{fscid}", s.ranks, s.ranks, hooked=s.hooked)
+    fs.directories[2], fs.directories[3] = Directory("/volumes"), Directory(ROOT)
     fs.directories[100] = Directory(f"{ROOT}/heavy", rentries=600)
     for i in range(CHILDREN):
-        fs.directories[110 + i] = Directory(f"{ROOT}/heavy/c{i}", rentries=100)
+        born = BEGINNING - 1.0 if s.churning else 0.0
+        fs.directories[110 + i] = Directory(f"{ROOT}/heavy/c{i}", rentries=100, born=born)
     for i in range(s.light):
         fs.directories[200 + i] = Directory(f"{ROOT}/light{i}", rentries=50)
     if s.operators_pins:
@@ -95,7 +94,7 @@ def judgement(fs: FileSystem) -> Judgement:
         recommended=3,
         recommended_reason="",
         cache_limit=4 << 30,
-        churning=(100,) if fs.churning else (),
+        churning=(100,) if any(d.born for d in fs.directories.values()) else (),
         caveats=Caveats(epochs=6, unread=0, unread_load=0.0, missing=0, by_heat=0),
     )
 
@@ -111,8 +110,7 @@ class Engine:
 
 @cache
 def _answer(name: str, arguments: str) -> str:
-    calls = {"plan": plan, "classify": classify, "order": order}
-    return json.dumps(calls[name](json.loads(arguments)))
+    return json.dumps(CALLS[name](json.loads(arguments)))
 
 
 class Analyzer:
@@ -121,9 +119,11 @@ class Analyzer:
     def __init__(self, world: Callable[[], World]) -> None:
         self._world = world
 
-    def get(self, fs: FsState) -> Analysis:
+    ended = None  # Analysis.ended: just now
+
+    def get(self, fs: FsState) -> "Analyzer":
         """Analyzer.get."""
-        return Analysis(fs.name, 60, 0.0)
+        return self
 
     def judgement(self, fs: FsState) -> Judgement:
         """Analyzer.judgement."""

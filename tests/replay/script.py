@@ -8,7 +8,7 @@ from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
-from mds_partitioner.plan.plan import CONFIG_STEP, DISTRIBUTED_STEP, FS_STEP, MASK_STEP, PIN_STEP, Plan, Step
+from mds_partitioner.plan.plan import Plan, Step
 
 from .world import Target
 
@@ -19,10 +19,10 @@ FAULTS = (BEFORE, AFTER, FAIL, LOST, LATE, TAKEOVER)
 
 # What others do just before an I/O.
 ACTIONS = (
-    *("operator pins", "operator sets", "rename", "remove", "replace", "rank goes", "rank dies"),
-    *("fs renamed", "fs removed", "clock jumps", "unwell", "stop", "pause", "rollback"),
+    *("operator pins", "operator sets", "rename", "remove", "replace", "another in its place"),
+    *("rank goes", "rank dies", "caches go cold", "fs renamed", "fs removed"),
+    *("clock jumps", "unwell", "stop", "pause", "rollback"),
 )
-
 
 # The parts of a history; the numbers of a part's I/Os begin here.
 EXECUTION, ROLLBACK, REMOVAL = 0, 10_000, 20_000
@@ -120,7 +120,7 @@ class Script:
 
 
 def _target(step: Step, fscid: int) -> Target:
-    if step.kind == CONFIG_STEP:
-        return "config", 0, step.target
-    kind = {PIN_STEP: "pin", MASK_STEP: "mask", DISTRIBUTED_STEP: "distributed", FS_STEP: "fs"}[step.kind]
-    return kind, fscid, step.target if kind == "fs" else step.ino
+    """A step's kind is the kind of its target."""
+    if step.ino:
+        return step.kind, fscid, step.ino
+    return step.kind, fscid if step.kind == "fs" else 0, step.target

@@ -12,9 +12,9 @@ from mds_partitioner.model import FsState, HealthCheck, MdsInfo
 from mds_partitioner.plan.ranks import parse_ranks
 
 ROOT = "/volumes/_nogroup"
-DAY = 86_400.0
+BEGINNING = 20_000 * 86_400.0  # seconds since the Unix epoch
 
-# What can be changed: (KIND, fscid, inode number) of "pin", "mask" and "distributed", ("fs", fscid, setting),
+# What can be changed: ("pin", "mask" or "distributed", fscid, inode number), ("fs", fscid, setting),
 # ("config", 0, option).
 Target = tuple[str, int, int | str]
 
@@ -26,10 +26,12 @@ class Directory:
     path: str
     pin: int = -1
     mask: str = "-1"
-    distributed: str = "0"  # or 1: its fragments are where their hashes say, at once
+    distributed: str = "0"
     rank: int = 0
+    born: float = 0.0  # seconds since the Unix epoch
     rentries: int = 10
     lag: int = 0  # ticks since its rank should change
+    cold: bool = False  # no MDS has it in cache
 
     def wanted(self) -> int:
         """The rank that the MDSs will have it on."""
@@ -53,7 +55,6 @@ class FileSystem:
     )
     down: set[int] = field(default_factory=set)
     hooked: bool = False
-    churning: bool = False  # the directories in the first one come and go
 
     def state(self) -> FsState:
         """As the FSMap has it."""
@@ -69,6 +70,7 @@ class FileSystem:
             balance_automate=self.settings["balance_automate"] == "true",
             balancer=self.settings["balancer"],
             bal_rank_mask=self.settings["bal_rank_mask"],
+            metadata_pool=self.fscid,
         )
 
 
@@ -94,7 +96,7 @@ class World:
         self.store: dict[str, str] = {}
         self.options: dict[str, str] = {}
         self.health: dict[str, HealthCheck] = {}
-        self.wall, self.steady = 20_000 * DAY, 1_000.0
+        self.wall, self.steady = BEGINNING, 1_000.0
         self.incarnation = 1  # of the manager that is active; those before it are fenced
         self.violations: list[str] = []
         self.held: dict[Target, Held] = {}
@@ -139,10 +141,9 @@ class World:
             self.options[str(key)] = value
         elif kind == "fs":
             self.filesystems[fscid].settings[str(key)] = value
-        elif kind == "pin":
-            self.filesystems[fscid].directories[int(key)].pin = int(value)
         else:
-            setattr(self.filesystems[fscid].directories[int(key)], kind, value)
+            directory = self.filesystems[fscid].directories[int(key)]
+            setattr(directory, kind, int(value) if kind == "pin" else value)
 
     def pass_time(self, lag: int) -> None:
         """A second passes: what is pinned elsewhere moves, ``lag`` ticks after it was pinned."""

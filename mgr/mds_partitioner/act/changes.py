@@ -4,14 +4,16 @@
 import json
 from collections.abc import Callable, Collection
 from dataclasses import dataclass
-from typing import Protocol
+from typing import Protocol, TypeVar
 
-from ..errors import CephError, NotFound
-from ..filesystem import BAL_MASK, DISTRIBUTED, NO_MASK, PIN
+from ..errors import CephError, NotFound, Unavailable
+from ..filesystem import BAL_MASK, DISTRIBUTED, NO_MASK, PIN, FileSystem
 from ..host import Host, fs_state
 from ..model import NO_PIN, FsState
 from ..plan.plan import CONFIG_STEP, DISTRIBUTED_STEP, MASK_STEP, PIN_STEP, Step
 from ..plan.ranks import parse_ranks
+
+T = TypeVar("T")
 
 
 class Gone(NotFound):
@@ -46,6 +48,13 @@ class _DirectoryChange:
     path: str
     ino: int
 
+    def get(self, read: Callable[[FileSystem], T]) -> T:
+        """Read a value of this very directory. :raises Unavailable: another one has its path by now"""
+        value, ino = self.host.on_fs(self.fs, lambda mount: (read(mount), mount.ino(self.path)))
+        if ino != self.ino:
+            raise Unavailable(f"{self.path!r} was renamed just now: it is looked at again")
+        return value
+
     def set(self, attribute: str, value: str, may: Callable[[], bool]) -> None:
         """Set an attribute, if it ``may`` still be set when the MDS has read the directory."""
         self.host.on_fs(self.fs, lambda mount: mount.load_and_set(self.path, self.ino, attribute, value, may))
@@ -60,7 +69,7 @@ class PinChange(_DirectoryChange):
 
     def read(self) -> str:
         """The pin as the client library prints it."""
-        return str(self.host.on_fs(self.fs, lambda mount: mount.pin(self.path)))
+        return str(self.get(lambda mount: mount.pin(self.path)))
 
     def write(self, value: str, may: Callable[[], bool]) -> None:
         """Set the pin."""
@@ -76,7 +85,7 @@ class MaskChange(_DirectoryChange):
 
     def read(self) -> str:
         """The mask as a list of ranks, or "-1"."""
-        return str(self.host.on_fs(self.fs, lambda mount: mount.mask(self.path)))
+        return str(self.get(lambda mount: mount.mask(self.path)))
 
     def write(self, value: str, may: Callable[[], bool]) -> None:
         """Set the mask."""
@@ -92,7 +101,7 @@ class DistributedChange(_DirectoryChange):
 
     def read(self) -> str:
         """1 or 0."""
-        return "1" if self.host.on_fs(self.fs, lambda mount: mount.ephemeral_pins(self.path))[0] else "0"
+        return "1" if self.get(lambda mount: mount.ephemeral_pins(self.path))[0] else "0"
 
     def write(self, value: str, may: Callable[[], bool]) -> None:
         """Set it, or take it away with 0."""

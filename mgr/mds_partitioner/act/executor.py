@@ -38,6 +38,7 @@ class Executor:
         try:
             fs = self._host.fs_by_id(run.plan.fscid)
             if fs is None:
+                run.memory.halted = False  # there is nothing left for an operator to hold
                 self._journal.head(run, only_from=began.state, **_removed(run))
                 began = run.head
             elif began.state not in ACTIVE or not self._may_go(run, fs, now):

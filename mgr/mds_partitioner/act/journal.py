@@ -19,7 +19,7 @@ import re
 import threading
 import uuid
 from collections.abc import Iterable, Mapping
-from dataclasses import asdict, dataclass, replace
+from dataclasses import dataclass, replace
 from typing import Any, Protocol
 
 from ..errors import BadInput, Busy, JournalError
@@ -93,7 +93,7 @@ class Journal:
         text = plan.to_json()
         parts = {f"body/{i:04d}": part for i, part in enumerate(_parts(text))}
         seal = json.dumps({"name": plan.name, "parts": len(parts), "digest": _digest(text)})
-        parts |= {f"head/{self._me}": json.dumps(asdict(run.head)), "seal": seal}
+        parts |= {f"head/{self._me}": json.dumps(vars(run.head)), "seal": seal}
         try:
             for rest, value in parts.items():
                 self._store.put(f"{ROOT}{run.id}/{rest}", value)
@@ -109,6 +109,11 @@ class Journal:
             if only_from in (None, run.head.state):
                 self._put_head(run, replace(run.head, **changes))
 
+    def claim(self, run: Run) -> None:
+        """Write the head as it was read: what a replaced manager writes of it from now on is not read."""
+        with self._lock:
+            self._write_head(run, run.head)
+
     def replace_head(self, run: Run, began: Head, head: Head) -> None:
         """Change the head, durably, unless somebody else has since ``began``."""
         with self._lock:
@@ -117,12 +122,15 @@ class Journal:
 
     def _put_head(self, run: Run, head: Head) -> None:
         if head != run.head:
-            self._store.put(f"{ROOT}{run.id}/head/{self._me}", json.dumps(asdict(head)))
+            self._write_head(run, head)
             run.head = head
+
+    def _write_head(self, run: Run, head: Head) -> None:
+        self._store.put(f"{ROOT}{run.id}/head/{self._me}", json.dumps(vars(head)))
 
     def record(self, run: Run, step: int, record: Record) -> None:
         """Write a step's record, durably."""
-        self._store.put(f"{ROOT}{run.id}/step/{step:06d}/{self._me}", json.dumps(asdict(record)))
+        self._store.put(f"{ROOT}{run.id}/step/{step:06d}/{self._me}", json.dumps(vars(record)))
         run.records[step] = record
 
     def _discard(self, id_: str) -> None:

@@ -33,24 +33,11 @@ def main() -> None:
     os.environ.update(dict.fromkeys(THREAD_LIMITS, "1"))  # read by numpy when it is imported
     sink = take_stdout()
 
-    from .analyze import analyze
-    from .classes import classify
-    from .judge import judge
-    from .order import order
-    from .ping import ping
-    from .plan_answer import plan
+    from .calls import CALLS
     from .protocol import serve
 
-    calls = {
-        "ping": ping,
-        "judge": judge,
-        "analyze": analyze,
-        "classify": classify,
-        "plan": plan,
-        "order": order,
-    }
     try:
-        serve(sys.stdin.buffer, sink, calls)
+        serve(sys.stdin.buffer, sink, CALLS)
     except BrokenPipeError:
         os._exit(0)  # nobody reads the answers any more
 

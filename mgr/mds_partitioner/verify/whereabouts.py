@@ -1,0 +1,91 @@
+# SPDX-License-Identifier: LGPL-2.1-or-later
+"""Where a directory is, and on which rank. The MDSs are asked, never the plan."""
+
+import os
+from collections.abc import Collection
+
+from ..errors import NotFound, PartitionerError, Unavailable
+from ..host import Host
+from ..model import FsState
+from ..observe.backtrace import ATTRIBUTE, Parent, object_of, parse_backtrace
+from ..observe.subtrees import subtree_map
+
+ROOT = 1  # CEPH_INO_ROOT
+FIRST_OF_USERS = 1 << 40  # inodes below belong to the MDSs: what lies in their stray directories was deleted
+TRASH = "/volumes/_deleting/"
+
+
+class MdsWhereabouts:
+    """What the MDSs, and the metadata pool where they have forgotten, say of directories."""
+
+    def __init__(self, host: Host) -> None:
+        self._host = host
+
+    def there(self, fs: FsState, path: str, rank: int) -> bool:
+        """Has the rank authority over all fragments of the directory? Not as long as it does not answer."""
+        mds = next((m for m in fs.active() if m.rank == rank), None)
+        if mds is None:
+            return False
+        try:
+            answer = self._host.tell(mds.name, "dump dir", path=path)
+        except PartitionerError:
+            # "not in cache" is an error too; only authority over it counts as arrival.
+            return False
+        return bool(answer) and all(fragment["is_auth"] for fragment in answer)
+
+    def within(self, fs: FsState, path: str, ranks: Collection[int]) -> bool:
+        """Are a directory and all below it on some of these ranks? Not as long as an MDS does not answer."""
+        now = subtree_map(self._host, fs, [path])
+        return not now.silent and set(now.ranks(path)) <= set(ranks)
+
+    def scattered(self, fs: FsState, path: str) -> bool:
+        """Is it held by an ephemeral pin? Not as long as no MDS says so."""
+        return subtree_map(self._host, fs, [path]).ephemeral(path)
+
+    def path_of(self, fs: FsState, ino: int) -> str | None:
+        """Where a directory is now, after a rename; None when it was deleted.
+
+        :raises Unavailable: who would know does not answer
+        """
+        names: list[str] = []
+        at = ino
+        while at != ROOT:
+            cached = self._cached(fs, at)
+            if cached is not None:
+                names.append(cached.rstrip("/"))
+                break
+            parent = self._parent(fs, at)
+            if parent is None or FIRST_OF_USERS > parent.ino != ROOT:
+                return None
+            names.append("/" + os.fsdecode(parent.name))
+            at = parent.ino
+        path = "".join(reversed(names))
+        # An MDS calls what was deleted "~mds0/stray1/..." as long as it has it.
+        if not path.startswith("/") or path.startswith(TRASH):
+            return None
+        return self._checked(fs, path, ino)
+
+    def _cached(self, fs: FsState, ino: int) -> str | None:
+        """An inode's path as MDSs have it in cache. :raises Unavailable: one that may have it is silent."""
+        answers = self._host.tell_each([m.name for m in fs.active()], "dump inode", number=ino).values()
+        for answer in answers:
+            if not isinstance(answer, PartitionerError) and answer and answer.get("path"):
+                return str(answer["path"])
+        silent = next((answer for answer in answers if isinstance(answer, Unavailable)), None)
+        if silent is not None:
+            raise Unavailable(
+                f"inode {ino} is not where it was, and not every MDS says where it is: {silent}"
+            )
+        return None
+
+    def _parent(self, fs: FsState, ino: int) -> Parent | None:
+        data = self._host.object_attribute(fs.metadata_pool, object_of(ino), ATTRIBUTE)
+        return parse_backtrace(data) if data else None
+
+    def _checked(self, fs: FsState, path: str, ino: int) -> str:
+        try:
+            if self._host.on_fs(fs, lambda mount: mount.ino(path)) == ino:
+                return path
+        except NotFound:
+            pass
+        raise Unavailable(f"{path!r} is being renamed: where it is now is looked at again")

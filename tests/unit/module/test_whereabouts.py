@@ -1,0 +1,116 @@
+# SPDX-License-Identifier: LGPL-2.1-or-later
+"""Where a directory is: in an MDS's cache, or by the backtraces in the metadata pool."""
+
+import struct
+from dataclasses import replace
+from typing import Any
+
+import pytest
+from world import World
+
+from mds_partitioner.errors import CephError, Unavailable
+from mds_partitioner.observe.backtrace import Parent, object_of, parse_backtrace
+from mds_partitioner.verify.whereabouts import MdsWhereabouts
+
+DIRECTORY, PARENT, STRAY = (1 << 40) + 7, (1 << 40) + 1, 0x600
+
+
+def backtrace(ino: int, *ancestors: tuple[int, bytes]) -> bytes:
+    """inode_backtrace_t, version 5."""
+    body = struct.pack("<QI", ino, len(ancestors))
+    for parent, name in ancestors:
+        pointer = struct.pack("<QI", parent, len(name)) + name + struct.pack("<Q", 3)
+        body += struct.pack("<BBI", 2, 2, len(pointer)) + pointer
+    body += struct.pack("<qI", 1, 0)
+    return struct.pack("<BBI", 5, 4, len(body)) + body
+
+
+class Ceph:
+    """Host: two MDSs, one of which may be silent, and a metadata pool."""
+
+    def __init__(self) -> None:
+        self.cached: dict[int, str] = {}
+        self.objects: dict[str, bytes] = {}
+        self.paths: dict[str, int] = {}
+        self.silent: set[str] = set()
+
+    def tell_each(self, names: list[str], prefix: str, *, number: int) -> dict[str, Any]:
+        assert prefix == "dump inode"
+        has = {"path": self.cached[number]} if number in self.cached else CephError("it is not cached", 2)
+        answers: dict[str, Any] = dict.fromkeys(names, CephError("it is not cached", 2)) | {names[0]: has}
+        return answers | {name: Unavailable(f"mds.{name} did not answer") for name in self.silent}
+
+    def object_attribute(self, pool: int, name: str, attribute: str) -> bytes | None:
+        assert (pool, attribute) == (9, "parent")
+        return self.objects.get(name)
+
+    def on_fs(self, fs: Any, call: Any) -> Any:
+        outer = self
+
+        class Mount:
+            def ino(self, path: str) -> int:
+                return outer.paths[path]
+
+        return call(Mount())
+
+
+@pytest.fixture
+def ceph() -> Ceph:
+    return Ceph()
+
+
+def path_of(ceph: Ceph, ino: int = DIRECTORY) -> str | None:
+    fs = replace(World(ranks=2).state, metadata_pool=9)
+    return MdsWhereabouts(ceph).path_of(fs, ino)  # type: ignore[arg-type]
+
+
+def test_a_directory_is_where_an_mds_has_it(ceph: Ceph) -> None:
+    ceph.cached[DIRECTORY], ceph.paths["/new name"] = "/new name", DIRECTORY
+    assert path_of(ceph) == "/new name"
+
+
+def test_what_no_mds_has_in_cache_is_found_by_its_backtrace(ceph: Ceph) -> None:
+    # The parent was renamed since: the directory's own backtrace names it by its old name.
+    ceph.objects[object_of(DIRECTORY)] = backtrace(DIRECTORY, (PARENT, b"caf\xff"), (1, b"old"))
+    ceph.objects[object_of(PARENT)] = backtrace(PARENT, (1, b"new"))
+    ceph.paths["/new/caf\udcff"] = DIRECTORY
+    assert path_of(ceph) == "/new/caf\udcff"
+
+
+def test_a_parent_in_cache_is_believed_before_its_backtrace(ceph: Ceph) -> None:
+    ceph.objects[object_of(DIRECTORY)] = backtrace(DIRECTORY, (PARENT, b"d"))
+    ceph.objects[object_of(PARENT)] = backtrace(PARENT, (1, b"old"))
+    ceph.cached[PARENT], ceph.paths["/new/d"] = "/new", DIRECTORY
+    assert path_of(ceph) == "/new/d"
+
+
+def test_what_was_deleted_is_nowhere(ceph: Ceph) -> None:
+    assert path_of(ceph) is None, "purged"
+    ceph.objects[object_of(DIRECTORY)] = backtrace(DIRECTORY, (STRAY, b"10000000007"), (0x100, b"stray0"))
+    assert path_of(ceph) is None, "not purged yet"
+    ceph.cached[DIRECTORY] = "~mds0/stray0/10000000007"
+    assert path_of(ceph) is None, "still open somewhere"
+    ceph.cached[DIRECTORY] = "/volumes/_deleting/x"
+    assert path_of(ceph) is None, "in the volumes module's trash"
+
+
+def test_silence_is_not_deletion(ceph: Ceph) -> None:
+    ceph.silent.add("m1")
+    with pytest.raises(Unavailable, match=r"not every MDS says where it is: mds\.m1"):
+        path_of(ceph)
+    ceph.cached[DIRECTORY], ceph.paths["/here"] = "/here", DIRECTORY
+    assert path_of(ceph) == "/here", "another one knows"
+
+
+def test_a_path_that_is_another_directorys_by_now_is_not_told(ceph: Ceph) -> None:
+    ceph.cached[DIRECTORY], ceph.paths["/d"] = "/d", DIRECTORY + 1
+    with pytest.raises(Unavailable, match="being renamed"):
+        path_of(ceph)
+
+
+@pytest.mark.parametrize("cut", [0, 5, 17, 30])
+def test_a_backtrace_that_is_cut_short_is_refused(cut: int) -> None:
+    whole = backtrace(DIRECTORY, (PARENT, b"name"))
+    assert parse_backtrace(whole) == Parent(PARENT, b"name")
+    with pytest.raises(ValueError, match="cut short"):
+        parse_backtrace(whole[:cut])
