@@ -85,8 +85,11 @@ _COMPILE = """set -e
 cmake -G Ninja -S /tmp/hook/build -B build -DCEPH_SRC="$PWD/tree" -DCMAKE_BUILD_TYPE=None \\
   -DCMAKE_C_COMPILER_LAUNCHER=ccache -DCMAKE_CXX_COMPILER_LAUNCHER=ccache \\
   -DCMAKE_CXX_FLAGS="$1" -DCMAKE_C_FLAGS="$1" >&2
-nice -n 19 ninja -k 0 -C build -j"$2"
+jobs=$2; shift 2
+nice -n 19 ninja -k 0 -C build -j"$jobs" "$@"
 """
+_FOR_TESTS = ("crafted-client", "unit-tests")
+"""Programs that are built beside a ceph-mds for tests."""
 
 
 QUICK, OPTIMIZED = "-O1", "-O2"
@@ -118,6 +121,11 @@ class Recipe:
         """The digest of what the program was built of."""
         return self.home / "built"
 
+    def targets(self) -> tuple[str, ...]:
+        """What is built."""
+        for_tests = not self.stock and self.flags == QUICK
+        return ("ceph-mds", *(_FOR_TESTS if for_tests else ()))
+
     def series(self) -> list[str]:
         """The patches, in order, as paths below mds/."""
         folder = _HERE / "patches" / self.release.name
@@ -127,7 +135,8 @@ class Recipe:
     def digest(self) -> str:
         """Changes whenever the patched tree would."""
         hasher = hashlib.sha256()
-        for path in [*(_HERE / name for name in self.series()), *sorted((_HERE / "src").glob("*"))]:
+        sources = [path for folder in ("src", "build") for path in sorted((_HERE / folder).glob("*"))]
+        for path in [*(_HERE / name for name in self.series()), *sources]:
             hasher.update(path.name.encode() + path.read_bytes())
         return hasher.hexdigest()
 
@@ -190,7 +199,7 @@ def _make(recipe: Recipe, root: Path, jobs: int, progress: Progress) -> None:
             stamp.write_text(recipe.digest())
     with progress.step("compile"):
         recipe.built.unlink(missing_ok=True)
-        _run(recipe, root, _COMPILE, [recipe.flags, str(jobs)], progress)
+        _run(recipe, root, _COMPILE, [recipe.flags, str(jobs), *recipe.targets()], progress)
         recipe.built.write_text(recipe.digest())
 
 
@@ -232,6 +241,7 @@ def _run(
         "HOME": "/tmp",
         "CCACHE_DIR": "/tmp/ccache",
         "CCACHE_MAXSIZE": "5G",
+        "CCACHE_DEPEND": "1",  # what a unit includes is known from its compiling: no preprocessing before it
     }
     with _process([*command, "--", "/bin/sh", "-c", script, "sh", *arguments], environment) as process:
         assert process.stdout is not None

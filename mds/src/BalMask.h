@@ -13,6 +13,7 @@
 #include <string>
 #include <string_view>
 
+#include "include/mempool.h"
 #include "mdstypes.h"
 
 class CInode;
@@ -20,12 +21,20 @@ class CInode;
 class BalMask {
 public:
   using ranks_t = std::bitset<MAX_MDS>;
+  using xattrs_t = xattr_map<mempool::mds_co::pool_allocator>;
   static constexpr const char *XATTR = "ceph.dir.bal.mask";
 
   /// "0,1,3", "0x3", or "-1" for none; false, and why, for anything else
   static bool parse(std::string_view text, ranks_t *ranks, std::string *why);
   static std::string to_string(const ranks_t& ranks);
 
+  /// Of extended attributes that a client has sent all at once, with a create or as it gives
+  /// back its capability, the mask is not the client's: nobody has looked at what it may do.
+  /// before: what there was, if anything; after: what the client sent
+  static void keep(const xattrs_t *before, xattrs_t& after);
+
+  /// what an inode's extended attributes say
+  static bool of(const xattrs_t& xattrs, ranks_t *ranks);
   /// the directory's own, as it will be when what is being changed is in the journal
   static bool get_own(CInode *in, ranks_t *ranks);
   /// the nearest, of it or above it

@@ -7,6 +7,7 @@
  */
 
 #include <algorithm>
+#include <cmath>
 #include <map>
 #include <numeric>
 #include <set>
@@ -30,14 +31,8 @@
 
 namespace {
 
-/// a subtree or a set matches an amount within this part of it
-constexpr double MATCH = 0.1;
-/// s for all scores, as find_exports has
-constexpr double TIME_LIMIT = 0.1;
 /// meta_load below which nothing is moved, as MIN_OFFLOAD
 constexpr double LEAST = 10;
-/// as long as a decision by score holds for clients' lookups (DistSpec.cc)
-constexpr int BEATS = 3;
 
 void hand_over(MDCache *cache, const std::vector<std::pair<dirfrag_t, mds_rank_t>>& order)
 {
@@ -52,6 +47,17 @@ MDBalancer::~MDBalancer() = default;
 
 /// Every dirfrag with statistics, its score, and what hangs below it.
 struct MDBalancer::Candidates {
+  /// a subtree or a set matches an amount within this part of it
+  const double tolerance = g_conf().get_val<double>("mds_bal_select_tolerance");
+  /// for scores and searches together
+  const MDBalancer::time deadline = MDBalancer::clock::now() +
+    std::chrono::duration_cast<MDBalancer::clock::duration>(
+      std::chrono::duration<double>(g_conf().get_val<double>("mds_bal_select_time")));
+
+  bool out_of_time() const {
+    return MDBalancer::clock::now() > deadline;
+  }
+
   std::map<CDir*, std::vector<CDir*>> children;
   std::map<CDir*, double> scores;
   std::vector<CDir*> top;
@@ -89,16 +95,31 @@ std::vector<mds_rank_t> MDBalancer::ranks_in_mask() const
   return ranks;
 }
 
+/// A policy may name any rank, and any number: what no export can follow is none.
+void MDBalancer::drop_impossible(balance_state_t& state) const
+{
+  for (auto& [target, amount] : state.targets) {
+    if (std::isfinite(amount) && amount < LEAST)
+      continue;
+    if (std::isfinite(amount) && target != mds->get_nodeid() && mds->mdsmap->is_active(target))
+      continue;
+    dout(0) << "WARNING: mantle's amount of " << amount << " for mds." << target
+	    << " is left out: it takes a finite one for another active rank" << dendl;
+    amount = 0;
+  }
+}
+
 /// Export what the policy's score says; false: by heat, as ever.
-bool MDBalancer::export_by_score(balance_state_t& state)
+bool MDBalancer::export_by_score(balance_state_t& state, Mantle& mantle)
 {
   if (clock::now() >= by_score_until)
     ordered.clear();	// long ago
-  if (mantle->get_selection() == Mantle::Selection::HEAT || g_conf()->mds_thrash_exports) {
+  if (mantle.get_selection() == Mantle::Selection::HEAT || g_conf()->mds_thrash_exports) {
     by_score_until = clock::zero();
     return false;
   }
-  by_score_until = clock::now() + std::chrono::seconds(BEATS * g_conf().get_val<int64_t>("mds_bal_interval"));
+  by_score_until = clock::now() + std::chrono::seconds(
+    g_conf().get_val<uint64_t>("mds_bal_select_beats") * g_conf().get_val<int64_t>("mds_bal_interval"));
   handle_bal_masks();
   stats.ask();
   // a beat is decided with what was seen up to it
@@ -118,7 +139,7 @@ bool MDBalancer::export_by_score(balance_state_t& state)
     return true;
   }
   Candidates all;
-  if (!score_all(all))
+  if (!score_all(all, mantle))
     return false;
   double heat = 0;
   for (CDir *dir : all.top)
@@ -148,7 +169,7 @@ void MDBalancer::extend_order(Candidates& all, const balance_state_t& state, dou
     auto& set = sets[target];
     const size_t before = all.chosen.size();
     const double need = amount * rate, promised = all.total(set);
-    if (need - promised > MATCH * need)
+    if (need - promised > all.tolerance * need)
       choose(all, all.top, target, need - promised);
     dout(5) << "mds." << target << " gets " << set.size() << " subtrees as before, worth " << promised
 	    << ", and " << all.chosen.size() - before << " more for " << need << dendl;
@@ -192,9 +213,8 @@ std::vector<CDir*> MDBalancer::exportable_roots()
 }
 
 /// Fill in all of it; false: by heat.
-bool MDBalancer::score_all(Candidates& all)
+bool MDBalancer::score_all(Candidates& all, Mantle& mantle)
 {
-  const auto began = clock::now();
   const auto below = stats.children();
   std::string error;
   std::vector<CDir*> todo = exportable_roots();
@@ -202,13 +222,13 @@ bool MDBalancer::score_all(Candidates& all)
     if (!dir->get_inode()->is_base())
       all.top.push_back(dir);
   while (!todo.empty()) {
-    if (std::chrono::duration<double>(clock::now() - began).count() > TIME_LIMIT) {
+    if (all.out_of_time()) {
       dout(0) << "scores take too long: heat" << dendl;
       return false;
     }
     CDir *dir = todo.back();
     todo.pop_back();
-    all.scores[dir] = score(dir, &error);
+    all.scores[dir] = score(dir, mantle, &error);
     if (!error.empty()) {
       dout(0) << "no score of " << dir->dirfrag() << " (" << error << "): heat" << dendl;
       return false;
@@ -228,44 +248,52 @@ bool MDBalancer::score_all(Candidates& all)
   return true;
 }
 
-double MDBalancer::score(CDir *dir, std::string *error)
+double MDBalancer::score(CDir *dir, Mantle& mantle, std::string *error)
 {
   static const SubtreeStats::Summary none;
   const auto *sum = stats.get(dir);
   if (!sum)
     sum = &none;
-  if (mantle->get_selection() == Mantle::Selection::MINDEX)
+  if (mantle.get_selection() == Mantle::Selection::MINDEX)
     return sum->mindex;
   auto table = sum->table();
   table["heat"] = dir->pop_auth_subtree.meta_load();
   table["size"] = dir->get_frag_size();
   table["rank"] = mds->get_nodeid();
-  return mantle->score(table, error);
+  return mantle.score(table, error);
 }
 
 /**
  * The three searches: one subtree that matches the need; else a part of the
  * least of those that are larger; else the fewest that make up the need, within
  * a tenth where there are such, and without those that are worth less than a
- * tenth of the best.
+ * tenth of the best. What is chosen when the time is over stays chosen.
  * need is in units of the score.
  */
 void MDBalancer::choose(Candidates& all, const std::vector<CDir*>& from, mds_rank_t target, double need)
 {
-  std::vector<CDir*> left;
-  for (CDir *dir : from)
-    if (all.score(dir) > 0 && !all.taken.count(dir) && may_export(dir, target))
-      left.push_back(dir);
-  std::sort(left.begin(), left.end(), [&](CDir *a, CDir *b) {
-    return std::make_pair(all.score(b), a->dirfrag()) < std::make_pair(all.score(a), b->dirfrag());
-  });
+  std::vector<std::pair<double, CDir*>> left;
+  for (CDir *dir : from) {
+    if (all.out_of_time()) {
+      dout(0) << "the search for mds." << target << " takes too long: no more for it" << dendl;
+      return;
+    }
+    if (const double score = all.score(dir); score > 0 && !all.taken.count(dir) && may_export(dir, target))
+      left.emplace_back(score, dir);
+  }
   // largest first
+  std::sort(left.begin(), left.end(), [](const auto& a, const auto& b) {
+    return a.first != b.first ? a.first > b.first : a.second->dirfrag() < b.second->dirfrag();
+  });
   CDir *match = nullptr, *larger = nullptr;
-  for (CDir *dir : left) {
-    const double off = std::abs(all.score(dir) - need);
-    if (off <= MATCH * need && all.is_whole(dir) && (!match || off < std::abs(all.score(match) - need)))
+  double least_off = 0;
+  for (auto [score, dir] : left) {
+    const double off = std::abs(score - need);
+    if (off <= all.tolerance * need && all.is_whole(dir) && (!match || off < least_off)) {
       match = dir;
-    if (all.score(dir) > need)
+      least_off = off;
+    }
+    if (score > need)
       larger = dir;
   }
   if (match) {
@@ -284,22 +312,22 @@ void MDBalancer::choose(Candidates& all, const std::vector<CDir*>& from, mds_ran
     }
   }
   // What is left is not made up of many that are worth little: all would move for nothing.
-  const double enough = MATCH * need;
+  const double enough = all.tolerance * need;
   double least = 0;
-  for (CDir *dir : left) {
-    if (need <= enough || all.score(dir) < least)
+  for (auto [score, dir] : left) {
+    if (need <= enough || score < least)
       break;
-    if (all.score(dir) > need * (1 + MATCH) || !all.is_whole(dir))
+    if (score > need * (1 + all.tolerance) || !all.is_whole(dir))
       continue;
     all.take(dir);
-    need -= all.score(dir);
-    least = std::max(least, MATCH * all.score(dir));
+    need -= score;
+    least = std::max(least, all.tolerance * score);
   }
   // nearer to it with the least of those that are too large than without
   for (auto it = left.rbegin(); it != left.rend() && need > enough; ++it)
-    if (all.score(*it) > need && all.is_whole(*it)) {
-      if (all.score(*it) < 2 * need)
-	all.take(*it);
+    if (it->first > need && all.is_whole(it->second)) {
+      if (it->first < 2 * need)
+	all.take(it->second);
       return;
     }
 }

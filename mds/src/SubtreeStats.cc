@@ -25,11 +25,6 @@
 
 namespace {
 
-/// draws of a sibling in a window for a dirfrag, at most; each stands for its part of the first visits
-constexpr uint64_t MAX_DRAWS = 1024;
-/// dentries looked through for siblings, at most
-constexpr unsigned MAX_SIBLINGS = 4096;
-
 /// splitmix64: the same choice in every run
 uint64_t mix(uint64_t x)
 {
@@ -77,6 +72,11 @@ std::map<std::string, double> SubtreeStats::Summary::table() const
 	  {"unvisited", unvisited}, {"working_set", working_set},
 	  {"alpha", alpha}, {"beta", beta}, {"l_t", visits}, {"l_s", l_s()},
 	  {"mindex", mindex}};
+}
+
+void SubtreeStats::ask()
+{
+  wanted = g_conf().get_val<uint64_t>("mds_bal_mindex_idle");
 }
 
 uint32_t SubtreeStats::id_of(dirfrag_t df)
@@ -151,10 +151,10 @@ void SubtreeStats::end_window()
 
 void SubtreeStats::clear()
 {
-  frags.clear();
-  unused.clear();
-  ids.clear();
-  inodes = {};
+  frags = decltype(frags)();	// {} would keep the memory
+  unused = decltype(unused)();
+  ids = decltype(ids)();
+  inodes = decltype(inodes)();
   known = false;
   visited_here = 0;
 }
@@ -306,6 +306,7 @@ void SubtreeStats::count_unvisited()
 void SubtreeStats::credit_siblings()
 {
   std::map<CDir*, std::vector<CDir*>> siblings;
+  const auto max_draws = g_conf().get_val<uint64_t>("mds_bal_mindex_draws");
   const uint32_t before = frags.size();
   for (uint32_t id = 0; id < before; id++) {
     if (!frags[id].used || !frags[id].sum.first_visits)
@@ -317,17 +318,18 @@ void SubtreeStats::credit_siblings()
     auto [it, is_new] = siblings.try_emplace(pdir);
     if (is_new)
       it->second = siblings_of(pdir);
-    credit(id, it->second);
+    credit(id, it->second, max_draws);
   }
 }
 
-void SubtreeStats::credit(uint32_t id, const std::vector<CDir*>& siblings)
+/// max_draws: of a sibling for a dirfrag; each stands for its part of the first visits
+void SubtreeStats::credit(uint32_t id, const std::vector<CDir*>& siblings, uint64_t max_draws)
 {
   const inodeno_t ino = frags[id].df.ino;
   const uint64_t firsts = frags[id].sum.first_visits;
-  const uint64_t draws = std::min(firsts, MAX_DRAWS);
+  const uint64_t draws = std::min(firsts, max_draws);
   for (uint64_t i = 0; i < draws && !siblings.empty(); i++) {
-    const uint64_t chance = mix(ino ^ mix(epoch * MAX_DRAWS + i));
+    const uint64_t chance = mix(ino ^ mix(epoch * max_draws + i));
     CDir *sibling = siblings[(chance >> 1) % siblings.size()];
     if (!(chance & 1) || sibling->ino() == ino)
       continue;
@@ -343,9 +345,9 @@ void SubtreeStats::credit(uint32_t id, const std::vector<CDir*>& siblings)
 std::vector<CDir*> SubtreeStats::siblings_of(CDir *pdir)
 {
   std::vector<CDir*> found;
-  unsigned looked = 0;
+  uint64_t left = g_conf().get_val<uint64_t>("mds_bal_mindex_siblings");
   for (auto& [key, dn] : *pdir) {
-    if (++looked > MAX_SIBLINGS)
+    if (left-- == 0)
       break;
     CInode *in = dn->get_linkage()->is_primary() ? dn->get_linkage()->get_inode() : nullptr;
     if (!in || !in->is_dir() || in->last != CEPH_NOSNAP)
@@ -383,6 +385,26 @@ void SubtreeStats::next_window()
     unused.push_back(ids.at(frag.df));
     ids.erase(frag.df);
   }
+  if (ids.size() * 4 < frags.size())
+    shrink();
+}
+
+/// Give back the memory of dirfrags that are recorded no more.
+void SubtreeStats::shrink()
+{
+  std::vector<uint32_t> moved(frags.size());
+  std::vector<Frag> kept;
+  kept.reserve(ids.size());
+  for (auto& [df, id] : ids) {
+    moved[id] = kept.size();
+    kept.push_back(frags[id]);
+    id = moved[id];
+  }
+  for (auto& [ino, seen] : inodes)
+    seen.frag = moved[seen.frag];
+  frags.swap(kept);
+  unused = decltype(unused)();
+  ids.rehash(0);
 }
 
 const SubtreeStats::Summary *SubtreeStats::get(const CDir *dir) const
@@ -407,7 +429,6 @@ std::map<CDir*, std::vector<CDir*>> SubtreeStats::children() const
 int SubtreeStats::dump(ceph::Formatter *f, std::string_view path, int64_t depth,
 		       const std::function<double(CDir*)>& heat)
 {
-  ask();
   CInode *in = mds->mdcache->cache_traverse(filepath(std::string(path).c_str()));
   if (!in || !in->is_dir())
     return -ENOENT;
@@ -416,6 +437,8 @@ int SubtreeStats::dump(ceph::Formatter *f, std::string_view path, int64_t depth,
   f->dump_unsigned("windows", WINDOWS);
   f->dump_unsigned("inodes", inodes.size());
   f->dump_unsigned("inodes_visited_here", visited_here);
+  f->dump_unsigned("dirfrags_recorded", ids.size());
+  f->dump_unsigned("dirfrag_slots", frags.capacity());
   f->open_array_section("dirfrags");
   auto below = children();
   std::deque<std::pair<CDir*, int64_t>> todo;
@@ -454,7 +477,11 @@ void MDBalancer::end_window(double part)
   stats.end_window();
 }
 
-int MDBalancer::dump_mindex(Formatter *f, std::string_view path, int64_t depth)
+/// ends: the window that is being recorded, first
+int MDBalancer::dump_mindex(Formatter *f, std::string_view path, int64_t depth, bool ends)
 {
+  stats.ask();
+  if (ends)
+    end_window(0);
   return stats.dump(f, path, depth, [](CDir *dir) { return dir->pop_auth_subtree.meta_load(); });
 }

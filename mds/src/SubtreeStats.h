@@ -33,8 +33,6 @@ class MDSRank;
 class SubtreeStats {
 public:
   static constexpr unsigned WINDOWS = 8;
-  /// windows after which recording stops when nobody has asked for it
-  static constexpr unsigned KEEP = 64;
 
   /// a dirfrag with the authoritative subtree below it
   struct Summary {
@@ -55,8 +53,8 @@ public:
 
   explicit SubtreeStats(MDSRank *m) : mds(m) {}
 
-  /// somebody wants them: record, and go on for KEEP windows
-  void ask() { wanted = KEEP; }
+  /// somebody wants them: record, and go on for mds_bal_mindex_idle windows
+  void ask();
   bool recording() const { return wanted > 0; }
   /// are there visits in the windows that have ended?
   bool ready() const { return recording() && known; }
@@ -73,7 +71,7 @@ public:
 
   /// what goes along with a dirfrag that is exported (SubtreeStatsExport.cc)
   void encode_visits(CDir *dir, ceph::bufferlist& bl) const;
-  void decode_visits(const CDir *dir, ceph::bufferlist::const_iterator& p);
+  void decode_visits(const CDir *dir, ceph::bufferlist::const_iterator& p, unsigned end);
 
   const Summary *get(const CDir *dir) const;
   /// dirfrags with statistics that hang directly below each dirfrag
@@ -116,13 +114,14 @@ private:
   void count_nested();
   void count_unvisited();
   void credit_siblings();
-  void credit(uint32_t id, const std::vector<CDir*>& siblings);
+  void credit(uint32_t id, const std::vector<CDir*>& siblings, uint64_t max_draws);
   std::vector<CDir*> siblings_of(CDir *pdir);
   uint64_t unvisited(const CDir *dir) const;
   void next_window();
+  void shrink();
 
   MDSRank *mds;
-  unsigned wanted = 0;          ///< windows left to record
+  uint64_t wanted = 0;          ///< windows left to record
   uint64_t epoch = 0;
   bool known = false;           ///< as ready()
   uint64_t visited_here = 0;    ///< inodes since then, wherever they have been visited before

@@ -4,6 +4,9 @@
 /*
  * The visits of a dirfrag and of the inodes in it travel with it when it is
  * exported; of inodes that are trimmed already, only the number of visits.
+ *
+ * They are behind what struct_v says that there is, where any MDS skips them,
+ * in an encoding of their own. So the next version of the dirfrag's is free.
  */
 
 #include "SubtreeStats.h"
@@ -13,16 +16,22 @@
 #include "CInode.h"
 #include "include/encoding.h"
 
-/// Without a recording, that there are no windows.
+namespace {
+
+/// "mindex" and a version's worth of nothing: what begins otherwise is somebody else's
+constexpr uint64_t MAGIC = 0x7865646e696d0000;
+
+} // anonymous namespace
+
 void SubtreeStats::encode_visits(CDir *dir, ceph::bufferlist& bl) const
 {
   using ceph::encode;
   auto it = ids.find(dir->dirfrag());
-  if (!recording() || it == ids.end()) {
-    encode(uint32_t(0), bl);
+  if (!recording() || it == ids.end())
     return;
-  }
   const auto& frag = frags[it->second];
+  encode(MAGIC, bl);
+  ENCODE_START(1, 1, bl);
   encode(uint32_t(WINDOWS), bl);
   for (unsigned age = 0; age < WINDOWS; age++)
     encode(frag.visits[(epoch - age) % WINDOWS], bl);
@@ -43,22 +52,26 @@ void SubtreeStats::encode_visits(CDir *dir, ceph::bufferlist& bl) const
   }
   encode(count, bl);
   bl.claim_append(visited);
+  ENCODE_FINISH(bl);
 }
 
 /**
+ * end: of the dirfrag's encoding.
  * A dirfrag that comes back within the windows finds what it left here. That is
  * in what is sent, too, so the latter takes its place.
  */
-void SubtreeStats::decode_visits(const CDir *dir, ceph::bufferlist::const_iterator& p)
+void SubtreeStats::decode_visits(const CDir *dir, ceph::bufferlist::const_iterator& p, unsigned end)
 {
   using ceph::decode;
-  uint32_t windows;
-  decode(windows, p);
-  if (!windows)
+  uint64_t magic;
+  if (p.get_off() + sizeof(magic) > end)
     return;
-  std::vector<uint32_t> visits(windows);
-  for (auto& n : visits)
-    decode(n, p);
+  decode(magic, p);
+  if (magic != MAGIC)
+    return;
+  DECODE_START(1, p);
+  std::vector<uint32_t> visits;
+  decode(visits, p);
   visits.resize(WINDOWS);
   uint32_t firsts, count;
   decode(firsts, p);
@@ -85,4 +98,5 @@ void SubtreeStats::decode_visits(const CDir *dir, ceph::bufferlist::const_iterat
     own.here = 0;
     own.hash = hash;
   }
+  DECODE_FINISH(p);
 }
