@@ -16,7 +16,14 @@ from lab.api import Lab
 from lab.releases import DEFAULT, RELEASES
 from mds.build import built
 
-BEAT_S = 5  # mds_bal_interval; a window is as long
+CONF = {
+    # A window is as long, where a test does not end it.
+    "mds_bal_interval": "5",
+    "mds_tick_interval": "1",
+    "mds_metrics_update_interval": "1",
+    # What a test splits is not to be merged behind its back.
+    "mds_bal_merge_size": "0",
+}
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:
@@ -35,8 +42,6 @@ def program(release: str) -> Path:
 
 @pytest.fixture(scope="session")
 def cluster(program: Path, release: str) -> Iterator[Cluster]:
-    # What a test splits is not to be merged behind its back.
-    conf = {"mds_bal_interval": str(BEAT_S), "mds_bal_merge_size": "0"}
     name = f"hook-{os.getpid()}"
-    with Lab.up(name=name, release=release, mds=4, mgr=1, mds_binary=program, conf=conf) as lab:
+    with Lab.up(name=name, release=release, mds=4, mgr=1, mds_binary=program, conf=CONF) as lab:
         yield Cluster(lab)

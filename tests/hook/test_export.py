@@ -1,20 +1,27 @@
 # SPDX-License-Identifier: LGPL-2.1-or-later
 """Visits travel with a directory that is exported, and back."""
 
+from collections.abc import Iterator
 from typing import Any
 
-from hooked import epoch, inside, mindex
+import pytest
+from hooked import end_window, inside, mindex, no_window_ends
 from support import Cluster, wait_for
 
 TOP = "/export/d"
 FILES = [f"{TOP}/f{n:04d}" for n in range(60)]
 
 
+@pytest.fixture(autouse=True)
+def windows(cluster: Cluster) -> Iterator[None]:
+    with no_window_ends(cluster, 2):
+        yield
+
+
 def next_windows(cluster: Cluster) -> None:
     """On both ranks a window ends."""
-    before = epoch(cluster, 0), epoch(cluster, 1)
-    wait_for("a window ends on rank 0", lambda: epoch(cluster, 0) > before[0])
-    wait_for("a window ends on rank 1", lambda: epoch(cluster, 1) > before[1])
+    end_window(cluster, 0)
+    end_window(cluster, 1)
 
 
 def counted(cluster: Cluster, rank: int, path: str = TOP) -> dict[str, Any]:

@@ -5,8 +5,8 @@ import re
 from collections.abc import Iterator
 
 import pytest
-from hooked import inside, log_of
-from support import FS, Cluster, at_work, wait_for
+from hooked import inside, said, use, use_none
+from support import Cluster, at_work, wait_for
 
 from lab.bench.visits import forget
 from lab.clients.spec import ClientSpec, LoadSpec
@@ -36,8 +36,13 @@ end
 FAILING = """
 local targets = {[0] = 0, 0, 0, 0}
 if whoami == 0 then targets[1] = mds[0]["auth.meta_load"] / 2 end
-return targets, function(candidate) return candidate.visited / nothing end
+return targets, function(candidate) %s end
 """
+FAILURES = {
+    "return candidate.visited / nothing": "attempt to perform arithmetic on a nil value (global 'nothing')",
+    "while true do pcall(function() while true do end end) end": "more than 10000000 instructions in a beat",
+    "return 0 / 0": "it is no finite number from 0 on",
+}
 
 
 @pytest.fixture(scope="module")
@@ -55,14 +60,7 @@ def load(cluster: Cluster) -> LoadSpec:
 def balancing(cluster: Cluster) -> Iterator[None]:
     """No policy afterwards."""
     yield
-    cluster.fs_set("balance_automate", "false")
-    cluster.fs_set("balancer", "")
-
-
-def use(cluster: Cluster, name: str, policy: str) -> None:
-    cluster.lab.exec(["rados", "-p", f"{FS}_meta", "put", name, "/dev/stdin"], stdin=policy)
-    cluster.fs_set("balancer", name)
-    cluster.fs_set("balance_automate", "true")
+    use_none(cluster)
 
 
 def away(cluster: Cluster, directories: list[str]) -> list[str]:
@@ -81,11 +79,6 @@ def slowly(cluster: Cluster) -> Iterator[None]:
     cluster.lab.set_mds_cpu(None)
     for name in SLOWLY:
         command("config rm", who="mds", name=name)
-
-
-def said(cluster: Cluster, what: str) -> list[str]:
-    """Lines of rank 0's log."""
-    return [line for line in log_of(cluster, 0) if what in line]
 
 
 def order(cluster: Cluster) -> int:
@@ -110,10 +103,14 @@ def test_what_is_chosen_for_coming_visits_goes_all_of_it_though_no_load_asks_for
         assert not away(cluster, BUSY), "all in what is busy was visited"
 
 
-def test_by_heat_when_a_score_fails_and_the_log_says_why(cluster: Cluster, load: LoadSpec) -> None:
+@pytest.mark.parametrize("score", FAILURES)
+def test_by_heat_when_a_score_fails_and_the_log_says_why(
+    cluster: Cluster, load: LoadSpec, score: str
+) -> None:
+    before = len(said(cluster, "no score of"))
     with at_work(cluster, load):
-        use(cluster, "failing.lua", FAILING)
+        use(cluster, f"failing{list(FAILURES).index(score)}.lua", FAILING % score)
+        last = wait_for("it is in the log", lambda: said(cluster, "no score of")[before:])[-1]
         wait_for("what is busy goes", lambda: away(cluster, BUSY))
-    last = wait_for("it is in the log", lambda: said(cluster, "no score of"))[-1]
-    assert "attempt to perform arithmetic on a nil value (global 'nothing')" in last
+    assert FAILURES[score] in last
     assert last.endswith("heat")

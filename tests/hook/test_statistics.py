@@ -8,7 +8,7 @@ from dataclasses import asdict
 from typing import Any
 
 import pytest
-from hooked import epoch, inside, log_of, mindex
+from hooked import end_window, inside, log_of, mindex, no_window_ends
 from reference import Reference, Summary
 from support import Cluster, wait_for
 
@@ -24,6 +24,7 @@ TREE = {
     f"{TOP}/d0/e0/deep": 5,
 }
 RANKS = 4
+MANY = 100
 PHASES = 13  # more than the windows that are remembered
 SEED = 2021
 VISIT = re.compile(r"\.stats visit 0x([0-9a-f]+) in 0x([0-9a-f]+)$")
@@ -38,9 +39,10 @@ def inodes(cluster: Cluster) -> Iterator[dict[str, int]]:
         "statistics of the tree are up to date", lambda: inside(cluster, "rentries", TOP) == 1 + below(TOP)
     )
     forget(cluster.lab, RANKS)  # what made them
-    cluster.lab.monitor.command("config set", who="mds", name="debug_mds_balancer", value="20/20")
-    yield made
-    cluster.lab.monitor.command("config rm", who="mds", name="debug_mds_balancer")
+    cluster.tell(0, "config", "set", "debug_mds_balancer", "20/20")
+    with no_window_ends(cluster, RANKS):
+        yield made
+    cluster.tell(0, "config", "unset", "debug_mds_balancer")
 
 
 def below(path: str) -> int:
@@ -72,11 +74,6 @@ def fields(dirfrag: dict[str, Any]) -> dict[str, float]:
     return {name: dirfrag[name] for name in Summary.__dataclass_fields__}
 
 
-def next_window(cluster: Cluster) -> None:
-    before = epoch(cluster)
-    wait_for("the window ends", lambda: epoch(cluster) > before)
-
-
 def dirfrag(cluster: Cluster, *command: str) -> None:
     """`dirfrag split|merge`, which answers with nothing."""
     cluster.lab.exec(["ceph", "tell", f"mds.{cluster.mds_of(0)}", "dirfrag", *command])
@@ -86,14 +83,14 @@ def test_every_figure_is_that_of_the_reference(cluster: Cluster, inodes: dict[st
     chosen, everything = random.Random(SEED), files()
     looked_at: set[str] = set()
     dumps = []
-    next_window(cluster)
+    end_window(cluster)
     for phase in range(PHASES):
         # A scan, a directory after the other, and files that are visited again and again.
         again = chosen.sample(everything[:30], 10)
         scan = [f for f in everything if f.startswith(f"{TOP}/d{phase % DIRS}/f")]
         inside(cluster, "visit", again + scan)
         looked_at |= {*again, *scan}
-        next_window(cluster)
+        end_window(cluster)
         dumps.append(mindex(cluster, TOP))
     expected = replay(cluster, inodes)
     revisited = credited = 0.0
@@ -113,9 +110,8 @@ def test_every_figure_is_that_of_the_reference(cluster: Cluster, inodes: dict[st
 def test_statistics_survive_a_split_and_a_merge(cluster: Cluster, inodes: dict[str, int]) -> None:
     path = f"{TOP}/d4"  # read so long ago that nothing of it falls out of the windows meanwhile
     everything = [f for f in files() if f.startswith(path)]
-    epoch(cluster)
     inside(cluster, "visit", everything)
-    next_window(cluster)
+    end_window(cluster)
 
     def sums() -> tuple[float, float]:
         frags = [f for f in mindex(cluster, TOP)["dirfrags"] if f["path"] == path]
@@ -125,24 +121,38 @@ def test_statistics_survive_a_split_and_a_merge(cluster: Cluster, inodes: dict[s
     # A new client asks any rank at first, and one that has a replica answers by itself.
     assert visited > len(everything) / 2
     dirfrag(cluster, "split", path, "0/0", "1")
-    next_window(cluster)
-    next_window(cluster)
+    end_window(cluster)
+    end_window(cluster)
     halves = [f for f in mindex(cluster, TOP)["dirfrags"] if f["path"] == path]
     assert len(halves) == 2
     assert sums() == (visits, visited), "the halves have what the whole had"
     dirfrag(cluster, "merge", path, "0/0")
-    next_window(cluster)
-    next_window(cluster)
+    end_window(cluster)
+    end_window(cluster)
     assert sums()[1] == visited
 
 
 def test_a_trimmed_cache_forgets_no_visit(cluster: Cluster, inodes: dict[str, int]) -> None:
     inside(cluster, "visit", files())
-    next_window(cluster)
+    end_window(cluster)
     visited = mindex(cluster, TOP)["inodes"]
     assert visited > len(files()) / 2
     cluster.tell(0, "cache", "drop", "20")
     assert mindex(cluster, "/")["inodes"] >= visited
+
+
+def test_the_memory_of_what_is_recorded_no_more_is_given_back(
+    cluster: Cluster, inodes: dict[str, int]
+) -> None:
+    many = {f"/many/d{i}": 1 for i in range(MANY)}
+    inside(cluster, "make", {"/many": 0, **many})
+    end_window(cluster)
+    full = mindex(cluster, "/many")
+    assert full["dirfrag_slots"] >= full["dirfrags_recorded"] >= MANY
+    forget(cluster.lab, RANKS)
+    empty = mindex(cluster, "/many")
+    assert empty["dirfrags_recorded"] < MANY / 4
+    assert empty["dirfrag_slots"] < MANY / 2
 
 
 def test_an_idle_mds_records_nothing(cluster: Cluster) -> None:

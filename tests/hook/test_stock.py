@@ -4,7 +4,7 @@
 from collections.abc import Collection, Iterator
 
 import pytest
-from hooked import inside, mask, set_mask
+from hooked import MASK, crafted, inside, mask, set_mask
 from support import Cluster, wait_for
 from test_mask import ranks_of
 
@@ -63,6 +63,7 @@ def test_a_stock_mds_keeps_a_mask_and_does_not_mind_it(cluster: Cluster, names: 
     assert mask(cluster, TOP) == "1,2", "it is in the inode"
     assert set_mask(cluster, TOP, "3") == EINVAL
     inside(cluster, "make", {f"{TOP}/only-stock": 20})
+    crafted(cluster, "crafted-on-stock", MASK)
     (owner,) = {cluster.authority().get(TOP, 0)}
     target = 3 if owner != 3 else 0
     cluster.lab.exec(["ceph", "tell", f"mds.{cluster.mds_of(owner)}", "export", "dir", TOP, str(target)])
@@ -71,6 +72,7 @@ def test_a_stock_mds_keeps_a_mask_and_does_not_mind_it(cluster: Cluster, names: 
 
     run(cluster, names, stock=())
     assert mask(cluster, TOP) == "1,2"
+    assert mask(cluster, "/crafted-on-stock") is None, "what stock MDSs took is read, and is no mask"
     inside(cluster, "visit", [TOP, *DIRS])
     wait_for("it is in its mask again", lambda: ranks_of(cluster, TOP) <= {1, 2})
     wait_for(
