@@ -1,6 +1,9 @@
 # SPDX-License-Identifier: LGPL-2.1-or-later
 """The MDSs themselves balance by a policy of ours, on stock Ceph."""
 
+import errno
+import json
+import threading
 from collections.abc import Callable, Iterator
 from typing import Any
 
@@ -19,6 +22,9 @@ BEAT_DONE = "mantle decided that new targets="
 MDS_OPTIONS = {"mds_bal_interval": str(BEAT_S), "debug_mds_balancer": "7/7"}
 FALLBACK = "MDS_PARTITIONER_FALLBACK"
 PREFIX = "mds_partitioner."
+OTHER, RENAMED = "other", "renamed"
+STILL = "local t = {} for i = 0, #mds do t[i] = 0 end return t"
+HANGING = "string.find(('a'):rep(30), ('a?'):rep(30) .. ('a'):rep(30)) "
 
 
 @pytest.fixture(scope="module")
@@ -97,9 +103,14 @@ def old_balancer_lines(cluster: Cluster) -> list[str]:
 
 
 def give(cluster: Cluster, policy: str, *args: str) -> Answer:
-    """``balance on -i FILE``."""
+    """``balance on -i FILE``, again while it says that it goes on."""
     cluster.lab.exec(["sh", "-c", "cat > /tmp/policy.lua"], stdin=policy)
-    return cluster.cli("mds_partitioner", "balance", "on", FS, "-i", "/tmp/policy.lua", *args)
+
+    def answered() -> Answer | None:
+        answer = cluster.cli("mds_partitioner", "balance", "on", FS, "-i", "/tmp/policy.lua", *args)
+        return None if answer.code == errno.EINPROGRESS else answer
+
+    return wait_for("an answer", answered)
 
 
 def beats_done(cluster: Cluster) -> list[int]:
@@ -221,6 +232,9 @@ def test_ranks_outside_the_mask_receive_nothing(balanced: Cluster, even: LoadSpe
         ("while true do end", "it runs for too long"),
         ("return {1}", "returns the key 1"),
         ("return io.open('/etc/passwd')", "global 'io'"),
+        ("local t = {} for i = 0, #mds do t[i] = 1000 end return t", "which is itself"),
+        ("if hook then while true do end end " + STILL, "MDS with the hook, fails: it runs for too long"),
+        (HANGING + STILL, "it did not end within 1 s of CPU time"),
         ("-- " + "x" * 50_000, "at most 49152 are allowed"),
     ],
 )
@@ -241,7 +255,7 @@ def test_an_unknown_policy_is_named_with_those_there_are(balanced: Cluster) -> N
 
 
 def test_the_operators_own_policy_is_put_in_force(balanced: Cluster) -> None:
-    own = "local t = {} for i = 0, #mds do t[i] = 0 end BAL_LOG(2, 'at rest') return t"
+    own = f"BAL_LOG(2, 'at rest') {STILL}"
     assert give(balanced, own).code == 0
     status = balanced.module_json("balance status")
     assert status["policy"] == "custom"
@@ -251,9 +265,9 @@ def test_the_operators_own_policy_is_put_in_force(balanced: Cluster) -> None:
 
 def test_an_mds_that_falls_back_is_a_health_warning_until_it_does_not(balanced: Cluster) -> None:
     # An MDS reads files; in the sandbox every file is there, and is no Lua.
-    treacherous = """
+    treacherous = f"""
     if loadfile and select(2, loadfile("/nowhere")):find("cannot open") then error("only on an MDS") end
-    local t = {} for i = 0, #mds do t[i] = 0 end return t
+    {STILL}
     """
     assert give(balanced, treacherous).code == 0
     check = wait_for("the health check", lambda: balanced.health().get(FALLBACK))
@@ -307,3 +321,56 @@ def test_the_next_manager_goes_on_where_the_last_one_died(balanced: Cluster) -> 
         assert objects(balanced) == []
     finally:
         balanced.lab.start(f"mgr.{name}")
+
+
+def test_an_emergency_stop_does_not_wait_for_a_policy_that_is_being_tried(balanced: Cluster) -> None:
+    settings = balanced.fs_settings()
+    balanced.partitioner("balance", "on", FS)
+    trying = threading.Thread(target=give, args=(balanced, HANGING + STILL))
+    trying.start()
+    balanced.partitioner("balance", "off", FS)
+    assert balanced.fs_settings() == settings
+    trying.join()
+    assert balanced.fs_settings() == settings
+    assert objects(balanced) == []
+
+
+@pytest.fixture
+def another(cluster: Cluster) -> Iterator[Cluster]:
+    """A second file system, which has no MDS."""
+    ceph = cluster.lab.ceph
+    pools = [f"{OTHER}.meta", f"{OTHER}.data"]
+    for pool in pools:
+        ceph("osd", "pool", "create", pool, "1")
+    ceph("fs", "new", OTHER, *pools, "--recover")
+    yield cluster
+    for fs in cluster.mon("fs ls"):
+        if fs["name"] != FS:
+            ceph("fs", "rm", fs["name"], "--yes-i-really-mean-it")
+    ceph("config", "set", "mon", "mon_allow_pool_delete", "true")
+    for pool in pools:
+        ceph("osd", "pool", "rm", pool, pool, "--yes-i-really-really-mean-it")
+
+
+def switches(cluster: Cluster) -> list[dict[str, Any]]:
+    """The records in the journal."""
+    kept = cluster.mon("config-key dump", key="mgr/mds_partitioner/balance/")
+    return [json.loads(value) for value in kept.values()]
+
+
+def test_a_renamed_file_system_is_switched_back_and_a_removed_ones_record_goes(another: Cluster) -> None:
+    before = another.mon("fs get", fs_name=OTHER)["mdsmap"]
+    another.partitioner("balance", "on", OTHER)
+    another.lab.ceph("fs", "set", OTHER, "refuse_client_session", "true")
+    another.lab.ceph("fs", "rename", OTHER, RENAMED, "--yes-i-really-mean-it")
+    wait_for("the record has the new name", lambda: [s["fs"] for s in switches(another)] == [RENAMED])
+    assert another.json("balance", "status", RENAMED)["in_force"]
+    another.partitioner("balance", "off", RENAMED)
+    after = another.mon("fs get", fs_name=RENAMED)["mdsmap"]
+    assert after["balancer"] == before["balancer"]
+    assert after["flags_state"]["balance_automate"] == before["flags_state"]["balance_automate"]
+    assert switches(another) == []
+    another.partitioner("balance", "on", RENAMED)
+    assert len(switches(another)) == 1
+    another.lab.ceph("fs", "rm", RENAMED, "--yes-i-really-mean-it")
+    wait_for("the record is gone", lambda: switches(another) == [])
