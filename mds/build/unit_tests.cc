@@ -149,7 +149,7 @@ void a_mask_is_what_was_checked()
     encode(value, bl);
     BalMask::xattrs_t xattrs;
     auto p = bl.cbegin();
-    decode_noshare(xattrs, p);
+    decode_noshare<mempool::mds_co::pool_allocator>(xattrs, p);
     return xattrs;
   };
   check("no attribute is no mask", !BalMask::of(sent, &ranks));
