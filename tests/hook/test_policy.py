@@ -52,10 +52,13 @@ return {[0] = 0, 0, 0, 0}
 """
 
 
+BEAT_S = 2  # an MDS waits for half of it, in whole seconds, for the policy's object
+
+
 @pytest.fixture(autouse=True)
 def quick_beats(cluster: Cluster) -> Iterator[None]:
     """And no policy afterwards."""
-    with beats(cluster, RANKS, 1):
+    with beats(cluster, RANKS, BEAT_S):
         yield
         use_none(cluster)
 
