@@ -84,6 +84,8 @@ def main() -> int:
     )
     print(f"pairs that never met: {', '.join(never) or 'none'}")
     print(f"I/Os a history: median {statistics.median(ios):.0f}, least {min(ios)}, most {max(ios)}")
+    if failed:
+        print(f"failing seeds: {sorted(outcome.history.seed for outcome in failed)}")
     for outcome in failed[:SHOWN]:
         print(_failure(outcome))
     print(f"{time.monotonic() - began:.0f} s, seeds {seeds[0]} to {seeds[-1]}")

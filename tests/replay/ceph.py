@@ -54,7 +54,7 @@ class Ceph:
         self.between(label)
         if fault in (BEFORE, TAKEOVER):
             if fault == TAKEOVER:
-                self.script.pending = None if target is not None else apply
+                self.script.pending = apply if label.startswith(("put", "delete")) else None
             raise Crash
         if fault == FAIL:
             raise error(f"{label}: refused")

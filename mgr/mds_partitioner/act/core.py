@@ -198,10 +198,14 @@ def _next_back(
     calm = [i for i in undo if i not in troubled]
     if also:
         return next((i for i in undo if i in troubled and i not in tried), None)
+    moving = [i for i in calm if records[i].state == UNDOING]
+    for i in moving:  # of whatever phase: one may have been begun while a later one was in trouble
+        if i not in tried:
+            return i
+    if len(moving) >= limit:
+        return None
     phase = max((plan.steps[i].phase for i in calm), default=None)
-    under_way = sum(records[i].state == UNDOING for i in calm)
-    ready = (i for i in calm if plan.steps[i].phase == phase and i not in tried)
-    return next((i for i in ready if records[i].state == UNDOING or under_way < limit), None)
+    return next((i for i in calm if plan.steps[i].phase == phase and i not in tried), None)
 
 
 def has_ended(plan: Plan, heading: str, records: Mapping[int, Record]) -> bool:

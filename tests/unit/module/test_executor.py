@@ -8,6 +8,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from world import SETTINGS, Crash, Manager, World, plan
 
+from mds_partitioner.act.core import next_step
 from mds_partitioner.act.run import (
     APPLIED,
     DONE,
@@ -18,7 +19,9 @@ from mds_partitioner.act.run import (
     ROLLING_BACK,
     RUNNING,
     SKIPPED,
+    UNDOING,
     UNDONE,
+    Record,
     Run,
     owned_distributed,
     owned_masks,
@@ -419,3 +422,14 @@ def test_a_new_manager_reads_an_ended_plan_as_ended(state: str) -> None:
         until(manager, run, ROLLED_BACK)
     (again,) = Manager(world).runs
     assert (again.head, again.records, again.plan) == (run.head, run.records, run.plan)
+
+
+def test_what_is_being_undone_is_looked_at_whatever_its_phase() -> None:
+    """It was begun while the settings were in trouble; the next manager does not know of that."""
+    world = World()
+    steps = plan(world, {100: 1}, "0x3")
+    done = Record(APPLIED, "-1", 1.0)
+    records = {0: Record(UNDOING, "-1", 1.0), 1: done, 2: done}
+    assert [s.phase for s in steps.steps] == [0, 1, 1]
+    assert next_step(steps, ROLLING_BACK, records, tried=[], troubled=[], limit=1) == 0
+    assert next_step(steps, ROLLING_BACK, records | {0: Record(UNDONE, "-1", 1.0)}, [0], [], 1) == 2
