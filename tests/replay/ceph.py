@@ -54,7 +54,8 @@ class Ceph:
         self.between(label)
         if fault in (BEFORE, TAKEOVER):
             if fault == TAKEOVER:
-                self.script.pending = apply if label.startswith(("put", "delete")) else None
+                writes = label.startswith(("put", "delete"))
+                self.script.pending = apply if writes else lambda: None
             raise Crash
         if fault == FAIL:
             raise error(f"{label}: refused")
