@@ -31,10 +31,10 @@ def children(fs: Any, path: bytes) -> Iterator[tuple[bytes, bool]]:
 
 
 def directories(fs: Any, path: bytes) -> Iterator[bytes]:
-    """Every directory from path down."""
+    """Every directory from path down, but what the volumes module is deleting meanwhile."""
     yield path
     for name, is_dir in list(children(fs, path)):
-        if is_dir:
+        if is_dir and name != b"_deleting":
             yield from directories(fs, path.rstrip(b"/") + b"/" + name)
 
 
