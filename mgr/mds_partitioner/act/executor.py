@@ -129,6 +129,11 @@ class Executor:
     def _do(self, run: Run, began: Head, i: int, change: Change | None, what: Transition, now: Now) -> None:
         if what.record is not None:
             self._check(run, began)
+            # It may be as planned because another manager began it, or a write whose answer was lost.
+            begun = self._journal.look_up(run, i) if i not in run.records and what.write is None else None
+            if begun is not None:
+                run.records[i] = begun
+                return
             self._journal.record(run, i, what.record)
             self._log.info("plan %s: step %d is %s %s", run.plan.name, i, what.record.state, what.record.why)
             run.memory.made.discard(i)

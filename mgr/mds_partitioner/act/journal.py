@@ -133,6 +133,11 @@ class Journal:
         self._store.put(f"{ROOT}{run.id}/step/{step:06d}/{self._me}", json.dumps(vars(record)))
         run.records[step] = record
 
+    def look_up(self, run: Run, step: int) -> Record | None:
+        """A step's record as the mon has it, whoever wrote it; None: there is none."""
+        found = self._store.items(f"{ROOT}{run.id}/step/{step:06d}/")
+        return Record(**json.loads(found[max(found)])) if found else None
+
     def _discard(self, id_: str) -> None:
         try:
             self.unseal(id_)
