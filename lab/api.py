@@ -21,9 +21,12 @@ from lab.clients.spec import LoadSpec
 from lab.cluster import Shape
 from lab.errors import LabError
 from lab.lifecycle import Leash, Order
-from lab.monitor import Monitor
+from lab.monitor import CommandError, Monitor
 from lab.progress import Progress
 from lab.state import LabState
+
+_POLL_S = 0.2
+_TAKES_OVER_S = 30  # a manager begins with its modules one after the other
 
 
 class Lab:
@@ -181,7 +184,15 @@ class Lab:
         }
 
     def _volumes(self, prefix: str, args: dict[str, Any]) -> str:
-        return self.monitor.command(prefix, target="mgr", **args)
+        """A command of the volumes module, once a manager that has just taken over has begun with it."""
+        ends = time.monotonic() + _TAKES_OVER_S
+        while True:
+            try:
+                return self.monitor.command(prefix, target="mgr", **args)
+            except CommandError as e:
+                if e.status != -errno.EOPNOTSUPP or time.monotonic() > ends:
+                    raise
+            time.sleep(_POLL_S)
 
     def prepare(self, load: LoadSpec, timeout: float = 600) -> None:
         """Make the directories and files that the clients of a load use; timeout in seconds."""

@@ -25,7 +25,10 @@ class Crank:
 
     def learn(self) -> None:
         """Which plans there are, what they order, and when their steps were done: before any look at pins."""
-        for name in self._names():
+        names = self._names()
+        for removed in set(self._inos) - set(names):
+            del self._inos[removed]  # the name may be another plan's next
+        for name in names:
             if name not in self._inos:
                 plan = self._world.module("partition start", plan=name, dry_run=True)
                 self._inos[name] = self._world.ordered(plan["steps"])

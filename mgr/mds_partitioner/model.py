@@ -128,4 +128,5 @@ class Observation:
     fs: str
     directories: tuple[SubtreeSample, ...]
     missing: tuple[int, ...] = field(default=())  # ranks whose sessions could not be read
+    gone: tuple[str, ...] = ()  # directories that the operator named and that are not there
     churning: tuple[int, ...] = ()  # inode numbers of directories whose subdirectories come and go

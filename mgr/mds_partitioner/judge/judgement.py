@@ -43,6 +43,7 @@ class Caveats:
     unread_load: float  # part of all directories' requests that are theirs, 0 to 1
     missing: int  # times a rank's sessions could not be read
     by_heat: int  # directories whose requests and working set were partly shared out by heat
+    gone: tuple[str, ...] = ()  # directories that the operator named and that were gone at the end
     capacity_known: bool = True  # else how much an uneven load hurts is not
 
 
@@ -103,6 +104,7 @@ def judge(
             unread_load=window.unread_load,
             missing=window.missing,
             by_heat=sum(row.shared for row in rows),
+            gone=window.gone,
             capacity_known=verdict.capacity.value is not None,
         ),
         churning=window.churning,

@@ -37,6 +37,7 @@ class WindowSummary:
     unread: int  # directories whose rentries were not read yet
     unread_load: float  # part of all directories' requests that are theirs, 0 to 1
     missing: int  # times a rank's sessions could not be read
+    gone: tuple[str, ...] = ()  # directories that the operator named and that were gone at the end
     churning: tuple[int, ...] = ()  # inode numbers of directories whose subdirectories come and go
 
 
@@ -80,6 +81,7 @@ class Window:
     _rank_epochs: int = 0
     _sums: dict[str, DirectorySum] = field(default_factory=dict)
     _missing: int = 0
+    _gone: tuple[str, ...] = ()
     _churning: tuple[int, ...] = ()
 
     @classmethod
@@ -116,7 +118,7 @@ class Window:
         present = {s.directory.path for s in observation.directories}
         self._sums = {path: total for path, total in self._sums.items() if path in present}
         self._missing += len(observation.missing)
-        self._churning = observation.churning
+        self._gone, self._churning = observation.gone, observation.churning
         self.epochs += 1
 
     def summary(self, facts: Mapping[str, DirectoryFacts]) -> WindowSummary:
@@ -133,6 +135,7 @@ class Window:
             unread=len(unread),
             unread_load=sum(unread) / requests if requests else 0.0,
             missing=self._missing,
+            gone=self._gone,
             churning=self._churning,
         )
 

@@ -50,6 +50,7 @@ class Rotation:
     def __init__(self, extra: Sequence[str]) -> None:
         """``extra``: paths the operator named beside the subvolumes."""
         self._extra = tuple(extra)
+        self.gone: tuple[str, ...] = ()  # of these, the ones that are not there now
         self._order: list[Directory] = []
         self._facts: dict[str, DirectoryFacts] = {}
         self._new: set[str] = set()  # never looked at: one that cannot be read must not stand in the way
@@ -59,11 +60,9 @@ class Rotation:
 
         :param requests: req/s by path as last seen: without facts a directory cannot be judged, and the
             busiest decide
+        :raises NotFound: of the directories that the operator named none is there any more
         """
-        if self._extra:
-            wanted = {d.path: d for d in named(fs, self._extra)}
-        else:
-            wanted = {d.path: d for d in subvolumes(fs)}
+        wanted = {d.path: d for d in (self._named(fs) if self._extra else subvolumes(fs))}
         kept = [d for d in self._order if wanted.get(d.path) == d]
         known = {d.path for d in kept}
         self._new = (self._new & known) | (wanted.keys() - known)
@@ -82,6 +81,20 @@ class Rotation:
         self._order = self._order[limit:] + self._order[:limit]
         present = {d.path for d in self._order}
         self._facts = {path: fact for path, fact in self._facts.items() if path in present}
+
+    def _named(self, fs: FileSystem) -> list[Directory]:
+        """One that was removed meanwhile costs its own row only."""
+        found, gone, why = [], [], None
+        for path in self._extra:
+            try:
+                found += named(fs, [path])
+            except NotFound as e:
+                gone.append(path)
+                why = e
+        if why is not None and not found:
+            raise why
+        self.gone = tuple(gone)
+        return found
 
     def directories(self) -> tuple[Directory, ...]:
         """Every directory, by path."""

@@ -64,6 +64,7 @@ class Observer:
                 _directory_sample(d, shares.get(d.path, Share()), where, counted) for d in directories
             ),
             missing=missing,
+            gone=self._rotation.gone,
             churning=self._turnover.churning(),
         )
 

@@ -25,6 +25,7 @@ def caveats(
         found.append(f"{_unread(seen)}: they are no part of this plan")
     if seen.missing:
         found.append(f"{seen.missing} times a rank did not tell its sessions: its older ones were used")
+    found += [f"{path!r} is gone: it is no part of this plan" for path in seen.gone]
     for i, family in families.items():
         name = rows[i].seen.directory.name
         if i in scattered:

@@ -154,4 +154,6 @@ def _caveats(caveats: Caveats) -> list[str]:
         )
     if caveats.missing:
         lines.append(f"{caveats.missing} times a rank did not list its sessions in time")
+    if caveats.gone:
+        lines.append(f"gone meanwhile, and not judged: {', '.join(cut(path) for path in caveats.gone)}")
     return lines

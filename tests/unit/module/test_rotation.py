@@ -4,7 +4,9 @@
 from collections.abc import Mapping
 from typing import Any
 
-from mds_partitioner.errors import CephError
+import pytest
+
+from mds_partitioner.errors import CephError, NotFound
 from mds_partitioner.observe.directories import Rotation
 
 PARENT = "/volumes/_nogroup"
@@ -58,3 +60,44 @@ def test_the_busiest_that_were_never_read_come_first_and_then_the_oldest() -> No
 def test_one_that_cannot_be_read_does_not_stand_in_the_way_of_the_others() -> None:
     busy = {f"{PARENT}/s{i}": 1000.0 for i in (6, 7)}
     assert rounds(Mount(8, frozenset({6, 7})), 4, busy) == [[0, 1], [6, 7], [2, 3], [4, 5]]
+
+
+class Named:
+    """Directories by path and inode number."""
+
+    def __init__(self, there: dict[str, int]) -> None:
+        self.there = there
+
+    def ino(self, path: str) -> int:
+        """:raises NotFound: it was removed."""
+        if path not in self.there:
+            raise NotFound(f"cannot stat {path!r}")
+        return self.there[path]
+
+    def rentries(self, path: str) -> int:
+        """ceph.dir.rentries."""
+        return 1
+
+    def pin(self, path: str) -> int:
+        """ceph.dir.pin."""
+        return -1
+
+
+def test_a_named_directory_that_is_removed_costs_its_own_row_only() -> None:
+    mount: Any = Named({"/a": 1, "/b": 2})
+    rotation = Rotation(("/a", "/b"))
+    rotation.refresh(mount, 9, {})
+    assert [d.path for d in rotation.directories()] == ["/a", "/b"] and rotation.gone == ()
+    del mount.there["/a"]
+    rotation.refresh(mount, 9, {})
+    assert [d.path for d in rotation.directories()] == ["/b"] and rotation.gone == ("/a",)
+    assert list(rotation.facts()) == ["/b"]
+    mount.there["/a"] = 3
+    rotation.refresh(mount, 9, {})
+    assert [d.ino for d in rotation.directories()] == [3, 2] and rotation.gone == ()
+
+
+def test_an_analysis_of_nothing_but_removed_directories_says_so() -> None:
+    mount: Any = Named({})
+    with pytest.raises(NotFound, match="/a"):
+        Rotation(("/a",)).refresh(mount, 9, {})
