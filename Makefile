@@ -7,7 +7,7 @@ LAB_PACKAGES := mmdebstrap bubblewrap uidmap
 TEST_TOOLS := luacheck lua5.3 promtool prometheus-alertmanager chromium
 TEST_PACKAGES := lua-check lua5.3 prometheus prometheus-alertmanager chromium fonts-dejavu-core
 
-.PHONY: demo test replay lint unit monitoring hook integration mds mds-optimized bench-hook hook-mask hook-stress hook-cost chaos bench bench-quick bench-planner bench-observe bench-saturation bench-policy bench-churn bench-push bench-cost deps test-deps clean
+.PHONY: demo test replay replay-lab lint unit monitoring hook integration mds mds-optimized bench-hook hook-mask hook-stress hook-cost chaos bench bench-quick bench-planner bench-observe bench-saturation bench-policy bench-churn bench-push bench-cost deps test-deps clean
 
 # Installs Debian packages $(2) unless every tool of $(1) is there.
 define need
@@ -40,6 +40,10 @@ mds-optimized: deps
 # HISTORIES from SEED on, on every core.
 replay: deps
 	PYTHONPATH=mgr:tests:tests/fakes $(RUN) -m replay --histories $(or $(HISTORIES),100000) --seed $(or $(SEED),0)
+
+# Some of them on a lab, too, which must say what the model says.
+replay-lab: deps
+	PYTHONPATH=mgr:tests:tests/fakes $(RUN) -m replay.on_lab --release $(RELEASE) --histories $(or $(HISTORIES),50) --seed $(or $(SEED),0)
 
 bench-hook: mds-optimized
 	$(RUN) -m lab bench --hook --ranks 4 --mds-cpu 15 --workloads scan --balancers builtin lunule-heat lunule-mindex --seconds 170 --out docs/results/hook

@@ -2,8 +2,6 @@
 """The cluster that chaos happens to: orders and looks, and the record of both."""
 
 import json
-import selectors
-import subprocess
 import time
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any
@@ -13,7 +11,7 @@ from lab.chaos.invariants import History, OperatorSet, Seen, left_behind, not_jo
 from lab.clients.run import ClientRun
 from lab.clients.spec import ClientSpec, LoadSpec
 from lab.errors import LabError
-from lab.sandbox import CODE, environment, kill_group
+from lab.hands import Hands
 
 TOP = "/chaos"
 DIRECTORIES, CHILDREN = 8, 4
@@ -34,7 +32,7 @@ class World:
         self.wrong: list[str] = []
         self.excused: list[str] = []
         self.load: ClientRun | None = None
-        self._hands: subprocess.Popen[str] | None = None
+        self.hands = Hands(lab.sandbox, PATIENCE_S)
 
     def begin(self) -> None:
         """The directories, on rank 0 and without pins."""
@@ -45,7 +43,7 @@ class World:
     def end(self) -> None:
         """Nothing of ours works in the lab any more."""
         self.stop_load()
-        self._drop_hands()
+        self.hands.drop()
 
     def mon(self, prefix: str, **args: Any) -> str:
         """A monitor's command."""
@@ -56,42 +54,6 @@ class World:
         args = {"fs": self.fs, "format": "json", **args}
         text = self.lab.monitor.command(f"mds_partitioner {command}", target="mgr", timeout=ORDER_S, **args)
         return json.loads(text)
-
-    def hands(self, do: str, *args: Any) -> Any:
-        """Something done in the file system (lab.inside.hands). :raises LabError: refused, or no answer"""
-        process = self._hands = self._hands or self._new_hands()
-        assert process.stdin is not None and process.stdout is not None
-        try:
-            print(json.dumps({"do": do, "args": args}), file=process.stdin, flush=True)
-        except BrokenPipeError:
-            self._drop_hands()
-            raise LabError(f"the mount that was to {do} has died") from None
-        with selectors.DefaultSelector() as selector:
-            selector.register(process.stdout, selectors.EVENT_READ)
-            line = process.stdout.readline() if selector.select(PATIENCE_S) else ""
-        if not line:
-            self._drop_hands()
-            raise LabError(f"the mount that was to {do} {args} does not answer")
-        answer = json.loads(line)
-        if "error" in answer:
-            raise LabError(answer["error"])
-        return answer["value"]
-
-    def _new_hands(self) -> "subprocess.Popen[str]":
-        return subprocess.Popen(
-            self.lab.sandbox.command(["/usr/bin/python3", "-m", "lab.inside.hands"]),
-            stdin=subprocess.PIPE,
-            stdout=subprocess.PIPE,
-            stderr=subprocess.DEVNULL,
-            text=True,
-            env=environment({"PYTHONPATH": CODE}),
-            process_group=0,
-        )
-
-    def _drop_hands(self) -> None:
-        if self._hands is not None:
-            kill_group(self._hands)
-            self._hands = None
 
     def operator_pins(self, path: str, rank: int) -> None:
         """Recorded even where the answer is lost: it may have been done."""

@@ -1,7 +1,8 @@
 # SPDX-License-Identifier: LGPL-2.1-or-later
-"""An operator's hands in the file system, inside the sandbox: pins, renames, removals, and looks.
+"""An operator's hands in the file system, inside the sandbox: pins, renames, removals, and looks; and the
+module's own, to be compared with a model of them.
 
-Request, a JSON line each: {"do": "pin" | "make" | "rename" | "remove" | "scan", "args": [...]}
+Request, a JSON line each: {"do": one of Hands' methods, "args": [...]}
 Answer: {"value": ...}, or {"error": text} when the file system refused it.
 """
 
@@ -9,9 +10,17 @@ import errno
 import json
 import sys
 from collections.abc import Iterator
+from pathlib import Path
+from types import ModuleType
 from typing import Any
 
 import cephfs
+
+# The module's file system without the module, which only a manager can import.
+_package = sys.modules["mds_partitioner"] = ModuleType("mds_partitioner")
+_package.__path__ = [str(Path(__file__).parents[2] / "mgr/mds_partitioner")]
+from mds_partitioner.errors import NotFound, PartitionerError  # noqa: E402
+from mds_partitioner.filesystem import DISTRIBUTED, Attempt, FileSystem  # noqa: E402
 
 PIN = "ceph.dir.pin"
 FILES = 10  # in a directory that is made
@@ -23,6 +32,7 @@ class Hands:
     def __init__(self) -> None:
         self._fs = cephfs.LibCephFS(auth_id="admin", conffile="/etc/ceph/ceph.conf")
         self._fs.mount()
+        self._module = FileSystem(self._fs, Attempt())
 
     def end(self) -> None:
         self._fs.shutdown()
@@ -62,6 +72,18 @@ class Hands:
                 found += self.scan(f"{path}/{name}")
         return found
 
+    def known(self, path: str) -> tuple[int, str, str] | None:
+        """What the module reads of a directory: inode number, pin, ceph.dir.pin.distributed; None: gone."""
+        try:
+            ino = self._module.ino(path)
+            return ino, str(self._module.pin(path)), self._module.get(path, DISTRIBUTED)
+        except NotFound:
+            return None
+
+    def load_and_set(self, path: str, ino: int, attribute: str, value: str) -> None:
+        """As the module sets it."""
+        self._module.load_and_set(path, ino, attribute, value)
+
     def _pin_of(self, path: str) -> int:
         self._fs.getxattr(path, "ceph.dir.rentries")  # asked of the MDS, and brings the pin along
         try:
@@ -93,6 +115,8 @@ def main() -> None:
             answer = {"error": str(e)}
             if abs(getattr(e, "errno", 0)) not in (errno.ENOENT, errno.EEXIST, errno.ENOTEMPTY):
                 hands = None
+        except PartitionerError as e:
+            answer = {"error": str(e)}
         print(json.dumps(answer), flush=True)
     if hands is not None:
         hands.end()

@@ -55,11 +55,14 @@ class Outcome:
 class Course:
     """One history, one modelled cluster, one manager after the other."""
 
-    def __init__(self, history: History) -> None:
+    def __init__(
+        self, history: History, world: World | None = None, operator: Operator | None = None
+    ) -> None:
+        """On the scenario's cluster, or on one that begins like it."""
         self.scenario: Scenario = SCENARIOS[history.scenario]
-        self.world: World = build(self.scenario)
+        self.world: World = world or build(self.scenario)
         self.script = Script(history)
-        self.operator = Operator(self.world, history.seed)
+        self.operator = operator or Operator(self.world, history.seed)
         self.settings = replace(DEFAULTS, max_moves=history.max_moves, rest_period=0, arrival_timeout=30)
         self._lag = history.lag
         self._commanding = False
