@@ -10,7 +10,7 @@ from typing import Any
 from . import clock
 from .act.core import interrupted
 from .act.executor import Executor
-from .act.journal import Journal, Unreadable, check_name
+from .act.journal import Journal, Unreadable, check_name, new_id
 from .act.run import (
     ACTIVE,
     DONE,
@@ -61,10 +61,11 @@ class Partitioner:
         on_progress: Progress,
         log: logging.Logger,
         now: Callable[[], Now] = clock.read,
+        new_id: Callable[[], str] = new_id,
     ) -> None:
         self._host, self._engine, self._analyzer = host, engine, analyzer
         self._settings, self._on_progress, self._log, self._now = settings, on_progress, log, now
-        self._journal = Journal(host.store, host.incarnation())
+        self._journal = Journal(host.store, host.incarnation(), new_id)
         where = MdsWhereabouts(host)
         self._executor = Executor(host, self._journal, where, self._why_wait, log)
         self._lock = threading.Lock()  # of the names that are being taken

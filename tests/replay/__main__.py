@@ -9,6 +9,7 @@ import sys
 import time
 from collections import Counter
 from collections.abc import Iterable, Iterator
+from dataclasses import dataclass, field
 
 from prettytable import PrettyTable
 from rich.progress import track
@@ -18,6 +19,7 @@ from .scenarios import SCENARIOS
 from .script import ACTIONS, FAULTS, History, draw
 
 NAMES = tuple(SCENARIOS)
+EXAMPLES = 20  # of I/Os of a kind that are remembered
 CHUNK = 50  # histories a worker takes at once
 SHOWN = 5  # failing histories that are cut down and printed
 
@@ -39,6 +41,44 @@ def outcomes(seeds: Iterable[int], jobs: int) -> Iterator[Outcome]:
 
 def _of_seed(seed: int) -> Outcome:
     return play(draw(seed, NAMES))
+
+
+@dataclass
+class Sums:
+    """What many histories amount to."""
+
+    ios: list[int] = field(default_factory=list)
+    pairs: Counter[tuple[str, str]] = field(default_factory=Counter)
+    failed: list[Outcome] = field(default_factory=list)
+    examples: dict[str, list[tuple[History, int]]] = field(default_factory=dict)  # I/Os of a kind
+
+    def add(self, outcome: Outcome) -> None:
+        """One more."""
+        self.ios.append(outcome.ios)
+        for pair, count in outcome.pairs:
+            self.pairs[pair] += count
+        for label, at in outcome.where:
+            known = self.examples.setdefault(label, [])
+            if len(known) < EXAMPLES:
+                known.append((outcome.history, at))
+        if outcome.violations:
+            self.failed.append(outcome)
+
+    def never(self) -> list[tuple[str, str]]:
+        """Pairs of an I/O and an event that did not meet."""
+        labels = {label for label, _ in self.pairs} | set(self.examples)
+        return sorted((lab, e) for lab in labels for e in (*FAULTS, *ACTIONS) if not self.pairs[lab, e])
+
+    def directed(self) -> int:
+        """Histories that had an I/O of a rare kind, with the events at it that it never met; their number."""
+        number = 0
+        for label, event in self.never():
+            for history, at in self.examples.get(label, ()):
+                number += 1
+                self.add(play(history.and_then(at, event)))
+                if self.pairs[label, event]:
+                    break
+        return number
 
 
 def pairs_table(pairs: Counter[tuple[str, str]]) -> PrettyTable:
@@ -65,31 +105,24 @@ def main() -> int:
     parser.add_argument("--jobs", type=int, default=os.cpu_count())
     options = parser.parse_args()
     seeds = range(options.seed, options.seed + options.histories)
-    began, ios, failed = time.monotonic(), [], []
-    pairs: Counter[tuple[str, str]] = Counter()
+    began, sums = time.monotonic(), Sums()
     for outcome in track(
         outcomes(seeds, options.jobs), "replay", len(seeds), disable=not sys.stdout.isatty()
     ):
-        ios.append(outcome.ios)
-        for pair, count in outcome.pairs:
-            pairs[pair] += count
-        if outcome.violations:
-            failed.append(outcome)
-    print(pairs_table(pairs))
-    never = sorted(
-        f"{label} / {e}"
-        for label in {p[0] for p in pairs}
-        for e in (*FAULTS, *ACTIONS)
-        if not pairs[label, e]
-    )
+        sums.add(outcome)
+    added = sums.directed()
+    print(pairs_table(sums.pairs))
+    never = [f"{label} / {event}" for label, event in sums.never()]
     print(f"pairs that never met: {', '.join(never) or 'none'}")
+    ios, failed = sums.ios, sums.failed
     print(f"I/Os a history: median {statistics.median(ios):.0f}, least {min(ios)}, most {max(ios)}")
     if failed:
         print(f"failing seeds: {sorted(outcome.history.seed for outcome in failed)}")
     for outcome in failed[:SHOWN]:
         print(_failure(outcome))
-    print(f"{time.monotonic() - began:.0f} s, seeds {seeds[0]} to {seeds[-1]}")
-    print(f"{len(seeds)} histories, {len(failed)} violations")
+    print(f"{time.monotonic() - began:.0f} s, seeds {seeds[0]} to {seeds[-1]}, {added} of them twice:")
+    print("the second time with an event where it had not met an I/O of that kind before")
+    print(f"{len(ios)} histories, {len(failed)} violations")
     return 1 if failed else 0
 
 

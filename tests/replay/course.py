@@ -2,6 +2,7 @@
 """Plays a history from its plans to their rollback and removal, and says what was wrong."""
 
 import logging
+import random
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 
@@ -50,6 +51,7 @@ class Outcome:
     violations: tuple[str, ...]
     ios: int
     pairs: tuple[tuple[tuple[str, str], int], ...]
+    where: tuple[tuple[str, int], ...] = ()  # the first I/O of each kind
 
 
 class Course:
@@ -65,6 +67,7 @@ class Course:
         self.operator = operator or Operator(self.world, history.seed)
         self.settings = replace(DEFAULTS, max_moves=history.max_moves, rest_period=0, arrival_timeout=30)
         self._lag = history.lag
+        self._ids = random.Random(history.seed)
         self._commanding = False
         self._unsure: set[int] = set()  # file systems whose stop is not in the journal
         self._undead: list[Partitioner] = []
@@ -91,7 +94,9 @@ class Course:
         self._forget()
         self._check_forgotten()
         violations = tuple(dict.fromkeys(self.world.violations))
-        return Outcome(self.script.history, violations, self.script.ios, tuple(self.script.pairs.items()))
+        script = self.script
+        pairs, where = tuple(script.pairs.items()), tuple(script.where.items())
+        return Outcome(script.history, violations, script.ios, pairs, where)
 
     def _storm(self) -> None:
         for tick in range(STORMY):
@@ -109,6 +114,10 @@ class Course:
 
     # managers
 
+    def _new_id(self) -> str:
+        """The order of plans in the store must be the same in every replay."""
+        return f"{self._ids.getrandbits(128):032x}"
+
     def _manager(self) -> None:
         """A manager becomes active; one that dies in its first moments is followed by another."""
         while True:
@@ -123,6 +132,7 @@ class Course:
                 lambda event, message, part: None,
                 LOG,
                 self.world.now,
+                self._new_id,
             )
             try:
                 self._begin()
@@ -324,8 +334,13 @@ class Course:
 
 
 def _known(run: Run) -> dict[int, tuple[str, str]]:
-    """What must outlive a manager: the plan's state, and each step's, with the value it replaced."""
-    steps = {i: (record.state, record.old) for i, record in run.records.items()}
+    """What must outlive a manager: the plan's state, and each step's, with the value it replaced.
+
+    Of a plan that is rolled back, steps count no more: a replaced manager may have journaled the begin of one
+    that it was not let make.
+    """
+    back = run.head.state == ROLLED_BACK
+    steps = {i: (record.state, record.old) for i, record in run.records.items() if not back}
     return {-1: (run.head.state, run.head.resume_to), **steps}
 
 

@@ -46,6 +46,14 @@ class History:
         for i in range(len(self.actions)):
             yield self._with(self.faults, self.actions[:i] + self.actions[i + 1 :])
 
+    def and_then(self, at: int, event: str) -> "History":
+        """The same up to an I/O, and there an event in place of those that were there and after it."""
+        faults = tuple(f for f in self.faults if f[0] < at)
+        actions = tuple(a for a in self.actions if a[0] < at)
+        if event in FAULTS:
+            return self._with((*faults, (at, event)), actions)
+        return self._with(faults, (*actions, (at, event)))
+
     def _with(self, faults: tuple[tuple[int, str], ...], actions: tuple[tuple[int, str], ...]) -> "History":
         return History(self.seed, self.scenario, self.lag, self.max_moves, faults, actions)
 
@@ -83,20 +91,26 @@ class Script:
     pairs: Counter[tuple[str, str]] = field(default_factory=Counter)  # (transition, fault)
     plans: dict[str, Plan] = field(default_factory=dict)  # by id, for the invariants
     waiting: list[str] = field(default_factory=list)  # actions that are due
+    where: dict[str, int] = field(
+        default_factory=dict
+    )  # the first I/O of a kind at which something may happen
 
     def __post_init__(self) -> None:
         self._faults: dict[int, str] = {}
         self._actions: dict[int, str] = {}
+        self._calm = True
 
     def begin(self, part: int) -> None:
         """A part of the history begins: from now on things go wrong as it says."""
-        self.count = part
+        self.count, self._calm = part, False
         self._faults, self._actions = dict(self.history.faults), dict(self.history.actions)
 
     def next(self, label: str) -> tuple[int, str]:
         """The number of this I/O, and its fault, "" for none; what others do now goes to ``waiting``."""
         at, self.count, self.ios = self.count, self.count + 1, self.ios + 1
         fault, action = self._faults.pop(at, ""), self._actions.pop(at, "")
+        if not self._calm:
+            self.where.setdefault(label, at)
         for event in filter(None, (fault, action)):
             self.pairs[label, event] += 1
         if action:
@@ -105,6 +119,7 @@ class Script:
 
     def calm(self) -> None:
         """From now on nothing goes wrong."""
+        self._calm = True
         self._faults.clear()
         self._actions.clear()
         self.waiting.clear()

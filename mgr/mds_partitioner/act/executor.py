@@ -140,6 +140,10 @@ class Executor:
             run.memory.since[i] = now.steady
         if what.write is not None and change is not None:
             self._check(run, began)
+            if i not in run.memory.recorded:
+                # What a replaced manager makes of the new value, which is not its own, is then not read.
+                self._journal.record(run, i, run.records[i])
+                self._check(run, began)
             try:
                 change.write(what.write, lambda: not _overruled(run, began))
             except PartitionerError:

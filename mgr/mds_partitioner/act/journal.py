@@ -18,7 +18,7 @@ import json
 import re
 import threading
 import uuid
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, replace
 from typing import Any, Protocol
 
@@ -56,12 +56,17 @@ def check_name(name: str) -> str:
     return name
 
 
+def new_id() -> str:
+    """An ID that no plan had before."""
+    return uuid.uuid4().hex
+
+
 class Journal:
     """Reads and writes runs. Every write raises JournalError unless the mon confirmed it."""
 
-    def __init__(self, store: Store, incarnation: int) -> None:
-        """``incarnation`` grows with each manager that becomes active."""
-        self._store, self._me = store, f"{incarnation:010d}"
+    def __init__(self, store: Store, incarnation: int, new_id: Callable[[], str] = new_id) -> None:
+        """``incarnation`` grows with each manager that becomes active; ``new_id``: of a plan, never twice."""
+        self._store, self._me, self._new_id = store, f"{incarnation:010d}", new_id
         self._lock = threading.Lock()  # commands and the mover both change heads
 
     def load(self) -> tuple[list[Run], list[Unreadable]]:
@@ -89,7 +94,7 @@ class Journal:
         check_name(plan.name)
         if plan.name in taken:
             raise Busy(f"a plan named '{plan.name}' exists already; choose another name or remove it")
-        run = Run(uuid.uuid4().hex, plan, Head())
+        run = Run(self._new_id(), plan, Head())
         text = plan.to_json()
         parts = {f"body/{i:04d}": part for i, part in enumerate(_parts(text))}
         seal = json.dumps({"name": plan.name, "parts": len(parts), "digest": _digest(text)})
@@ -132,6 +137,7 @@ class Journal:
         """Write a step's record, durably."""
         self._store.put(f"{ROOT}{run.id}/step/{step:06d}/{self._me}", json.dumps(vars(record)))
         run.records[step] = record
+        run.memory.recorded.add(step)
 
     def look_up(self, run: Run, step: int) -> Record | None:
         """A step's record as the mon has it, whoever wrote it; None: there is none."""

@@ -47,6 +47,7 @@ class Memory:
 
     :ivar halted: an operator said stop or pause; nothing is begun any more, whether that is journaled or not
     :ivar hold: end of an operator's pause, steady clock, s
+    :ivar recorded: steps whose record this manager has written
     :ivar made: steps whose value this manager has set and was told so
     :ivar since: when a step was first seen in its state, steady clock, s
     :ivar troubles: steps that Ceph did not let it read or set at the last try, and its words
@@ -54,6 +55,7 @@ class Memory:
 
     halted: bool = False
     hold: float | None = None
+    recorded: set[int] = field(default_factory=set)
     made: set[int] = field(default_factory=set)
     since: dict[int, float] = field(default_factory=dict)
     troubles: dict[int, str] = field(default_factory=dict)

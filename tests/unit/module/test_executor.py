@@ -433,3 +433,21 @@ def test_what_is_being_undone_is_looked_at_whatever_its_phase() -> None:
     assert [s.phase for s in steps.steps] == [0, 1, 1]
     assert next_step(steps, ROLLING_BACK, records, tried=[], troubled=[], limit=1) == 0
     assert next_step(steps, ROLLING_BACK, records | {0: Record(UNDONE, "-1", 1.0)}, [0], [], 1) == 2
+
+
+def test_what_a_manager_changes_it_has_recorded_itself() -> None:
+    """One that was replaced before takes its value for an operator's, and may still say so in the journal."""
+    world = World()
+    first = Manager(world)
+    until(first, run := started(world, first, {100: 1}), DONE)
+    first.journal.head(run, state=ROLLING_BACK)
+    second, third = Manager(world), Manager(world)
+    second.journal.record(second.runs[0], 0, Record(UNDOING, "-1", 1.0))
+    fourth = Manager(world)
+    fourth.tick(fourth.runs[0])
+    assert world.directories[100].pin == 0, "the way home"
+    third.journal.record(third.runs[0], 0, Record(KEPT, "-1", 1.0, "an operator changed it to 0 since"))
+    fifth = Manager(world)
+    assert fifth.runs[0].records[0].state == UNDOING
+    until(fifth, fifth.runs[0], ROLLED_BACK)
+    assert world.directories[100].pin == -1
