@@ -9,30 +9,30 @@ from lab.chaos.world import CHILDREN, DIRECTORIES, RANKS, TOP, World
 Actor = Callable[[World, random.Random], str]
 
 
-def _any_directory(rng: random.Random) -> str:
-    top = f"{TOP}/d{rng.randrange(DIRECTORIES)}"
-    return rng.choice([top, f"{top}/c{rng.randrange(CHILDREN)}"])
+def _any_directory(world: World, rng: random.Random) -> str:
+    return rng.choice(sorted(seen.path for seen in world.scan() if seen.path != TOP))
 
 
 def pins(world: World, rng: random.Random) -> str:
     """An operator's setfattr."""
-    path, rank = _any_directory(rng), rng.choice([-1, *range(RANKS)])
+    path, rank = _any_directory(world, rng), rng.choice([-1, *range(RANKS)])
     world.operator_pins(path, rank)
     return f"pins {path} to {rank}"
 
 
 def renames(world: World, rng: random.Random) -> str:
-    """Away, or back."""
-    number = rng.randrange(DIRECTORIES)
-    names = [f"{TOP}/d{number}", f"{TOP}/away{number}"]
-    rng.shuffle(names)
-    world.hands("rename", *names)
-    return f"renames {names[0]} to {names[1]}"
+    """Away, back, or a child to another parent; to a name that may be taken."""
+    old = _any_directory(world, rng)
+    new = f"{TOP}/{rng.choice(['d', 'away'])}{rng.randrange(DIRECTORIES)}"
+    if old.count("/") > TOP.count("/") + 1:
+        new = f"{TOP}/d{rng.randrange(DIRECTORIES)}/c{rng.randrange(2 * CHILDREN)}"
+    world.hands("rename", old, new)
+    return f"renames {old} to {new}"
 
 
 def removes(world: World, rng: random.Random) -> str:
     """With all below it."""
-    path = f"{TOP}/d{rng.randrange(DIRECTORIES)}"
+    path = _any_directory(world, rng)
     world.hands("remove", path)
     return f"removes {path}"
 

@@ -47,6 +47,8 @@ class Crank:
             if plan["state"] == ROLLED_BACK and rng.random() < 0.5:
                 return self._order("rm", plan["name"])
         for plan in reversed(listed):
+            if plan["state"] == READY and rng.random() < 0.2:
+                return self._order("rm", plan["name"])
             if plan["state"] == READY or (plan["state"] == STOPPED and rng.random() < 0.5):
                 return self._order("start", plan["name"])
             if plan["state"] in (DONE, STOPPED) and rng.random() < 0.5:
