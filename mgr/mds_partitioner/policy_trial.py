@@ -4,8 +4,8 @@
 from . import policies
 from .errors import BadInput, Unavailable
 from .observe.beats import Beat
-from .sandbox.decide import Answer, Metrics, decide
-from .sandbox.errors import PolicyError, SandboxError
+from .sandbox.decide import Metrics, PolicyAnswer, decide
+from .sandbox.refusals import PolicyError, SandboxError
 from .sandbox.vet import vet
 
 
@@ -26,7 +26,7 @@ def refuse_unless_usable(content: str, beat: Beat | None) -> None:
         raise Unavailable(f"the policy was not put in force: {e}") from e
 
 
-def what_ranks_decide(content: str, beat: Beat) -> list[Answer]:
+def what_ranks_decide(content: str, beat: Beat) -> list[PolicyAnswer]:
     """Each rank's answer to a beat, as a stock MDS gives it. :raises Unavailable: it cannot be told"""
     try:
         return decide(content, [beat.metrics])[0]

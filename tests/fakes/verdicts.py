@@ -4,13 +4,13 @@
 from typing import Any
 
 from mds_partitioner.engine.capacity_source import CapacitySource
-from mds_partitioner.judge.verdict import Capacity, Verdict
+from mds_partitioner.judge.verdict import RankCapacity, Verdict
 
-LEARNED = Capacity(640.0, CapacitySource.LEARNED)
-UNKNOWN = Capacity(None, CapacitySource.UNKNOWN)
+LEARNED = RankCapacity(640.0, CapacitySource.LEARNED)
+UNKNOWN = RankCapacity(None, CapacitySource.UNKNOWN)
 
 
-def verdict(factor: float | None = 0.83, capacity: Capacity = LEARNED, **changes: Any) -> Verdict:
+def verdict(factor: float | None = 0.83, capacity: RankCapacity = LEARNED, **changes: Any) -> Verdict:
     """Rank 0 hands load to the three others."""
     usual: dict[str, Any] = {
         "factor": factor,

@@ -20,24 +20,17 @@ import threading
 import uuid
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, replace
-from typing import Any, Protocol
+from typing import Any
 
 from ..errors import BadInput, Busy, JournalError
 from ..plan.plan import Plan
+from ..store import Store
 from .run import READY, Head, Record, Run
 
 ROOT = "plan/"
 PART = 48 * 1024  # characters; ASCII, so bytes
 ID = re.compile(r"[0-9a-f]{32}")
 NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9_.-]{0,63}")
-
-
-class Store(Protocol):
-    """Durable keys and values (``host.KeyValue``)."""
-
-    def put(self, key: str, value: str) -> None: ...
-    def delete(self, key: str) -> None: ...
-    def items(self, prefix: str) -> dict[str, str]: ...
 
 
 @dataclass(frozen=True)

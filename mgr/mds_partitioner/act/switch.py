@@ -13,7 +13,7 @@ from dataclasses import asdict, dataclass, replace
 from ..host import Host
 from ..model import FsState
 from ..plan.hints import Growth, Hints
-from .journal import Store
+from ..store import Store
 
 TURNING_ON, ON, TURNING_OFF = "turning-on", "on", "turning-off"
 KEPT_OBJECTS = 2  # an MDS that has not seen the newest FSMap may still read the object before

@@ -34,10 +34,7 @@ class Services:
     partitioner: Partitioner
     balancer: Balancer
     monitor: Monitor
-
-    def wake(self) -> None:
-        """Look at once whether there is work for the loop."""
-        raise NotImplementedError
+    wake: Callable[[], None]  # look at once whether there is work for the loop
 
 
 @dataclass(frozen=True)

@@ -15,8 +15,9 @@ import uuid
 import zlib
 from dataclasses import asdict, dataclass, fields, is_dataclass
 from enum import Enum
-from typing import Any, Generic, Protocol, TypeVar, cast, get_args, get_type_hints
+from typing import Any, Generic, TypeVar, cast, get_args, get_type_hints
 
+from ..store import Store
 from .judgement import Judgement
 
 PART = 48 * 1024  # characters; ASCII, so bytes
@@ -24,14 +25,6 @@ MOST_PARTS = 64  # 3 MiB: some 60,000 directories
 DIGITS = 6  # of a number that are kept
 
 T = TypeVar("T")
-
-
-class Store(Protocol):
-    """Durable keys and values (``host.KeyValue``)."""
-
-    def put(self, key: str, value: str) -> None: ...
-    def delete(self, key: str) -> None: ...
-    def items(self, prefix: str) -> dict[str, str]: ...
 
 
 @dataclass(frozen=True)

@@ -13,7 +13,7 @@ Engine = Callable[[str, dict[str, Any]], dict[str, Any]]
 
 
 @dataclass(frozen=True)
-class Capacity:
+class RankCapacity:
     """The most one rank can serve."""
 
     value: float | None  # req/s; None: unknown
@@ -38,7 +38,7 @@ def told(source: CapacitySource) -> str:
 
 
 @dataclass(frozen=True)
-class Move:
+class Flow:
     """Load that Algorithm 1 would move between two ranks, req/s."""
 
     source: int
@@ -67,13 +67,13 @@ class Verdict:
     exporters: tuple[int, ...]
     importers: tuple[int, ...]
     saturated: tuple[int, ...]
-    capacity: Capacity
+    capacity: RankCapacity
 
     @property
-    def moves(self) -> tuple[Move, ...]:
+    def moves(self) -> tuple[Flow, ...]:
         """The matrix without its zeros."""
         return tuple(
-            Move(self.ranks[i], self.ranks[j], amount)
+            Flow(self.ranks[i], self.ranks[j], amount)
             for i, row in enumerate(self.matrix)
             for j, amount in enumerate(row)
             if amount > 0
@@ -135,5 +135,5 @@ def read_verdict(answer: Mapping[str, Any], arguments: Mapping[str, Any]) -> Ver
         exporters=tuple(answer["exporters"]),
         importers=tuple(answer["importers"]),
         saturated=tuple(answer["saturated"]),
-        capacity=Capacity(capacity["value"], CapacitySource(capacity["source"])),
+        capacity=RankCapacity(capacity["value"], CapacitySource(capacity["source"])),
     )

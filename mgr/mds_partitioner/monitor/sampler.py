@@ -34,7 +34,7 @@ def no_policy(fs: FsState) -> None:
 
 
 @dataclass
-class Memory:
+class Past:
     """What the page shows of earlier epochs, one a file system."""
 
     history: deque[Point] = field(default_factory=deque)
@@ -70,7 +70,7 @@ def _rank(sample: RankSample, left: Collection[str] | None) -> RankState:
     )
 
 
-def judged(sample: FsSample, verdict: Verdict, memory: Memory) -> FsSample:
+def judged(sample: FsSample, verdict: Verdict, memory: Past) -> FsSample:
     """The sample with the verdict on it."""
     memory.judge(sample.time, verdict)
     ranks = tuple(

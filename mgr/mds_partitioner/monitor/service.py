@@ -17,7 +17,7 @@ from ..ranks import Ranks
 from .options import MonitorSettings
 from .sampler import (
     FallenBack,
-    Memory,
+    Past,
     analysis_state,
     failed,
     judged,
@@ -46,7 +46,7 @@ class Monitor:
         """``after_epoch`` is called after each snapshot."""
         self._host, self._ranks, self._analyzer, self._partitioner = host, ranks, analyzer, partitioner
         self._settings, self._after_epoch, self._log = settings, after_epoch, log
-        self._memories: dict[int, Memory] = {}
+        self._memories: dict[int, Past] = {}
         self._errors = dict.fromkeys((OBSERVE, JUDGE, MOVE), 0)
         self._judgements = Timing()
         self._engine_problem = ""
@@ -85,7 +85,7 @@ class Monitor:
         ours = self._settings()[1]
         known = self._host.file_systems()
         self._ranks.forget_all_but(frozenset(fs.fscid for fs in known))
-        self._memories = {fs.fscid: self._memories.get(fs.fscid, Memory()) for fs in known}
+        self._memories = {fs.fscid: self._memories.get(fs.fscid, Past()) for fs in known}
         self._engine_problem = ""
         samples = tuple(self._sample(fs, ours, now) for fs in known)
         self.snapshot = Snapshot(
@@ -114,7 +114,7 @@ class Monitor:
             history=tuple(memory.history),
         )
 
-    def _judge(self, fs: FsState, sample: FsSample, memory: Memory, now: float) -> FsSample:
+    def _judge(self, fs: FsState, sample: FsSample, memory: Past, now: float) -> FsSample:
         started = time.monotonic()
         try:
             verdict = self._ranks.judge(fs, now)

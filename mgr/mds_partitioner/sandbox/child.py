@@ -13,7 +13,7 @@ from pathlib import Path
 from types import TracebackType
 from typing import Any
 
-from .errors import PolicyError, SandboxError
+from .refusals import PolicyError, SandboxError
 
 INTERPRETER = "lua5.3"  # Debian's package of the same name
 DRIVER = Path(__file__).with_name("driver.lua")

@@ -15,8 +15,8 @@ from types import TracebackType
 from typing import Any
 
 from .child import LuaChild, plain
-from .errors import PolicyError
 from .luatext import lua
+from .refusals import PolicyError
 
 SELECTIONS = (None, "heat", "mindex", {"type": "function"})
 SHOWN = 60  # characters of a value in a message
@@ -34,7 +34,7 @@ class Hooked:
 
 
 @dataclass(frozen=True)
-class Answer:
+class PolicyAnswer:
     """What one rank decides in one beat."""
 
     targets: tuple[float, ...]  # (ranks,), popularity to send
@@ -81,7 +81,7 @@ class Sandbox:
         hooked: Hooked | None = None,
         subtrees: Sequence[Mapping[str, float]] = (),
         files: bool = False,
-    ) -> Answer:
+    ) -> PolicyAnswer:
         """What rank ``whoami`` answers; with ``hooked``, also how its function scores each of the subtrees.
 
         :param files: offer ``loadfile`` and ``dofile`` as Mantle does; here they find nothing that is Lua
@@ -100,8 +100,8 @@ class Sandbox:
         targets = _targets(found, self._ranks, whoami, who)
         log = tuple((int(level), plain(line)) for level, line in found["log"])
         if hooked is None:
-            return Answer(targets, log, "heat")
-        return Answer(targets, log, _selection(found["selection"], who), _scores(found["scores"], who))
+            return PolicyAnswer(targets, log, "heat")
+        return PolicyAnswer(targets, log, _selection(found["selection"], who), _scores(found["scores"], who))
 
     def finish(self) -> None:
         """Let go what the policy left behind, histories too. :raises PolicyError: a finalizer of it fails"""
@@ -111,7 +111,7 @@ class Sandbox:
             raise PolicyError(f"the policy fails when its state is let go: {e}") from e
 
 
-def decide(source: str, cases: Iterable[Metrics]) -> list[list[Answer]]:
+def decide(source: str, cases: Iterable[Metrics]) -> list[list[PolicyAnswer]]:
     """What every rank of each case answers, as stock MDSs run the policy."""
     answers = []
     with Sandbox(source) as sandbox:

@@ -5,7 +5,7 @@ import time
 from collections.abc import Sequence
 
 from .decide import Hooked, Metrics, Sandbox
-from .errors import PolicyError
+from .refusals import PolicyError
 
 DEADLINE = 60.0  # s for everything
 BEATS = 2  # of each case with the hook, so that what a policy remembers is used

@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from sandbox.decide import Answer, Hooked, Sandbox
+from sandbox.decide import Hooked, PolicyAnswer, Sandbox
 
 MANTLE = Path(__file__).resolve().parents[3] / "mantle"
 POPULARITY = 7.0  # for each req/s
@@ -52,7 +52,7 @@ class Lua:
     def __init__(self) -> None:
         self._sandbox: Sandbox | None = None
 
-    def answers(self, text: str, beats: Sequence[tuple[int, Metrics, Hooked | None]]) -> list[Answer]:
+    def answers(self, text: str, beats: Sequence[tuple[int, Metrics, Hooked | None]]) -> list[PolicyAnswer]:
         """What a policy answers as rank ``whoami`` to the loads, beat by beat: (whoami, loads, hook) each."""
         sandbox = self._ready(text)
         found = []
@@ -76,7 +76,7 @@ class Lua:
 LUA = Lua()
 
 
-def run(text: str, seen: Metrics, whoami: int = 0) -> Answer:
+def run(text: str, seen: Metrics, whoami: int = 0) -> PolicyAnswer:
     """One rank's answer to a beat, on a stock MDS."""
     return LUA.answers(text, [(whoami, seen, None)])[0]
 

@@ -7,7 +7,7 @@ import time
 import pytest
 from sandbox import child
 from sandbox.decide import Hooked, Sandbox, decide
-from sandbox.errors import PolicyError, SandboxError
+from sandbox.refusals import PolicyError, SandboxError
 from sandbox.vet import vet
 
 from tests.unit.mantle.support import metrics

@@ -9,7 +9,7 @@ from world import SETTINGS, World
 from mds_partitioner.engine.capacity_source import CapacitySource
 from mds_partitioner.engine_client import EngineClient
 from mds_partitioner.judge.judgement import Caveats, DirectoryJudgement, Judgement
-from mds_partitioner.judge.verdict import Capacity
+from mds_partitioner.judge.verdict import RankCapacity
 from mds_partitioner.judge.window import Observed
 from mds_partitioner.model import Directory
 from mds_partitioner.observe.children import Brood, Child, Placed
@@ -36,7 +36,7 @@ def judgement(ranks: dict[str, tuple[int, ...]], pins: dict[str, int] | None = N
         rows.append(DirectoryJudgement(seen, float(work), klass))
     return Judgement(
         fs="cephfs",
-        verdict=verdict(0.9, Capacity(1000.0, CapacitySource.LEARNED)),
+        verdict=verdict(0.9, RankCapacity(1000.0, CapacitySource.LEARNED)),
         ranks=(),
         directories=tuple(rows),
         recommended=3,

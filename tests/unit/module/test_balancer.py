@@ -19,7 +19,7 @@ from mds_partitioner.clock import Now
 from mds_partitioner.engine.capacity_source import CapacitySource
 from mds_partitioner.errors import BadInput, Busy, Unavailable
 from mds_partitioner.judge.history import History
-from mds_partitioner.judge.verdict import Capacity, Verdict
+from mds_partitioner.judge.verdict import RankCapacity, Verdict
 from mds_partitioner.observe.beats import Beat
 from mds_partitioner.report import balance as report
 
@@ -53,7 +53,7 @@ class Ranks:
 
     def capacity(self, value: float) -> None:
         """Learned from now on."""
-        self.verdict = verdict(0.9, Capacity(value, CapacitySource.LEARNED))
+        self.verdict = verdict(0.9, RankCapacity(value, CapacitySource.LEARNED))
 
 
 @dataclass

@@ -16,7 +16,7 @@ from mds_partitioner.act.run import APPLIED, DONE, KEPT, ROLLED_BACK, SKIPPED, U
 from mds_partitioner.engine.capacity_source import CapacitySource
 from mds_partitioner.errors import Unavailable
 from mds_partitioner.judge.judgement import DirectoryJudgement
-from mds_partitioner.judge.verdict import Capacity
+from mds_partitioner.judge.verdict import RankCapacity
 from mds_partitioner.judge.window import Observed
 from mds_partitioner.model import Directory, RankSample, Subtree
 from mds_partitioner.monitor import health
@@ -57,7 +57,7 @@ def test_a_row_whose_pin_has_arrived_is_done() -> None:
 def test_imbalance_has_a_row_a_rank_with_load_forecast_and_amounts() -> None:
     samples = [RankSample(r, f"m{r}", 300.0 * (r == 0), 0.002, 10, 5, 1, 0, 0, 1, 0) for r in (0, 1)]
     judged = verdict(
-        0.98765, Capacity(300.0, CapacitySource.OPTION), cov=1.0, urgency=0.9, mean=150.0, ranks=(0, 1),
+        0.98765, RankCapacity(300.0, CapacitySource.OPTION), cov=1.0, urgency=0.9, mean=150.0, ranks=(0, 1),
         loads=(300.0, 0.0), forecast=(400.0, 10.0), matrix=((0.0, 150.0), (0.0, 0.0)),
     )  # fmt: skip
     lines = imbalance.text(judged, samples).splitlines()
@@ -73,7 +73,7 @@ def test_imbalance_of_many_ranks_names_the_largest_moves_and_fits_a_terminal() -
     samples = [RankSample(r, f"m{r}", 9e4, 0.002, 10**8, 5, 1, 0, 0, 1, 0) for r in many_ranks]
     first_row = tuple(100.0 + r if r else 0.0 for r in many_ranks)
     judged = verdict(
-        0.9, Capacity(9e4, CapacitySource.OPTION), ranks=tuple(many_ranks), loads=(9e4,) * 36,
+        0.9, RankCapacity(9e4, CapacitySource.OPTION), ranks=tuple(many_ranks), loads=(9e4,) * 36,
         forecast=(9e4,) * 36, matrix=(first_row, *[(0.0,) * 36] * 35),
     )  # fmt: skip
     lines = imbalance.text(judged, samples).splitlines()

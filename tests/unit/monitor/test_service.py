@@ -12,7 +12,7 @@ from mds_partitioner.engine.judge import judge as engine_judge
 from mds_partitioner.errors import NotFound, PartitionerError, Unavailable
 from mds_partitioner.model import FsState, MdsInfo
 from mds_partitioner.monitor.options import MonitorSettings
-from mds_partitioner.monitor.sampler import HISTORY, Memory
+from mds_partitioner.monitor.sampler import HISTORY, Past
 from mds_partitioner.monitor.service import JUDGE, OBSERVE, Monitor
 from mds_partitioner.monitor.state import EXPORTER, IMPORTER, FsSample
 from mds_partitioner.ranks import Ranks
@@ -160,7 +160,7 @@ def test_fallbacks_are_told_only_while_a_policy_of_ours_is_in_force(monitor: Mon
 
 
 def test_the_past_is_forgotten() -> None:
-    memory = Memory()
+    memory = Past()
     for second in range(0, 3 * int(HISTORY), 10):
         memory.judge(float(second), verdict())
     assert memory.history[-1].time - memory.history[0].time <= HISTORY
