@@ -69,6 +69,12 @@ def unpin(fs: Any, root: str) -> list[str]:
     return found
 
 
+def attribute(fs: Any, asked: list[str]) -> str:
+    """An extended attribute of a directory: [path, name]."""
+    path, name = asked
+    return str(fs.getxattr(os.fsencode(path), name).decode())
+
+
 def mkdirs(fs: Any, paths: list[str]) -> None:
     for path in paths:
         fs.mkdirs(os.fsencode(path), 0o755)
@@ -140,7 +146,7 @@ def checksums(fs: Any, paths: list[str]) -> dict[str, tuple[int, str]]:
 
 
 COMMANDS: dict[str, Any] = {
-    f.__name__: f for f in (pins, pin, unpin, mkdirs, rename, rmtree, build, checksums)
+    f.__name__: f for f in (pins, pin, unpin, attribute, mkdirs, rename, rmtree, build, checksums)
 }
 
 

@@ -349,7 +349,10 @@ class Keys:
 
     def items(self, prefix: str) -> dict[str, str]:
         """KeyValue.items."""
-        found = lambda: {k: v for k, v in self._data.items() if k.startswith(prefix)}  # noqa: E731
+
+        def found() -> dict[str, str]:
+            return {k: v for k, v in self._data.items() if k.startswith(prefix)}
+
         return self._ceph.io("list keys", found, JournalError)
 
 
