@@ -6,8 +6,9 @@ import sys
 from collections.abc import Sequence
 from pathlib import Path
 
-from sim import papers
+from sim import papers, scenario
 from sim.errors import SimError
+from sim.run import run_all
 
 OUT = Path("out/sim")
 
@@ -29,11 +30,36 @@ def main(argv: Sequence[str]) -> int:
 def _parser() -> argparse.ArgumentParser:
     parser = argparse.ArgumentParser(prog="python3 -m sim", description=__doc__, allow_abbrev=False)
     commands = parser.add_subparsers(dest="command", required=True, metavar="COMMAND")
+    run = commands.add_parser("run", help="run scenarios; all without a name")
+    run.add_argument("names", nargs="*", metavar="SCENARIO", help="a name (see: list), or a .toml file")
+    run.add_argument("--quick", action="store_true", help="only those that are part of make test")
+    run.add_argument("--jobs", type=int, default=0, help="runs at once (default: one a core)")
+    run.add_argument("--draw", action="store_true", help="pictures of all, not only of those that fail")
+    run.add_argument("--out", type=Path, default=OUT, help="where pictures go (default: %(default)s)")
+    run.set_defaults(do=_run)
+    listed = commands.add_parser("list", help="all scenarios, in a sentence each")
+    listed.set_defaults(do=_list)
     paper = commands.add_parser("paper", help="a paper's systems: its numbers beside ours")
     paper.add_argument("name", metavar="NAME", help=f"one of: {', '.join(papers.names())}")
     paper.add_argument("--out", type=Path, default=OUT, help="where pictures go (default: %(default)s)")
     paper.set_defaults(do=_paper)
     return parser
+
+
+def _run(args: argparse.Namespace) -> int:
+    found = [s for s in scenario.find(args.names) if s.quick or not args.quick]
+    if not found:
+        raise SimError("there is no such scenario")
+    return 1 if run_all(found, args.out, args.jobs, args.draw) else 0
+
+
+def _list(args: argparse.Namespace) -> int:
+    for found in scenario.find([]):
+        marks = [
+            mark for mark, holds in (("quick", found.quick), ("fails today", found.known_failure)) if holds
+        ]
+        print(f"{found.name} ({', '.join([found.policy, *marks])}): {found.about}")
+    return 0
 
 
 def _paper(args: argparse.Namespace) -> int:

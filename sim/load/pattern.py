@@ -1,0 +1,156 @@
+# SPDX-License-Identifier: LGPL-2.1-or-later
+"""Which directories a group of clients uses, and how that changes."""
+
+import itertools
+from abc import ABC, abstractmethod
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from sim.model.arrays import Floats
+
+
+@dataclass(frozen=True)
+class Past:
+    """What a pattern may look at.
+
+    :ivar now: s
+    :ivar requests: of the group, answered so far
+    :ivar moved: places, among the group's directories, of those that moved lately, the newest first
+    """
+
+    now: float
+    requests: float
+    moved: tuple[int, ...]
+
+
+class Pattern(ABC):
+    """Of one group; ``parts`` is asked once a step."""
+
+    @abstractmethod
+    def parts(self, past: Past) -> Floats | None:
+        """(directories,): the part of the requests that each gets; None: as before."""
+
+    def remade(self, past: Past) -> Sequence[int]:
+        """Places of directories that are deleted and made anew now."""
+        return ()
+
+
+class Fixed(Pattern):
+    """The same for ever: by Zipf's law of some exponent, 0 for uniform."""
+
+    def __init__(self, directories: int, zipf: float, rng: np.random.Generator) -> None:
+        parts = np.arange(1, directories + 1) ** -zipf
+        self._parts: Floats | None = rng.permutation(parts / parts.sum())
+
+    def parts(self, past: Past) -> Floats | None:
+        """Once."""
+        found, self._parts = self._parts, None
+        return found
+
+
+class HotSet(Pattern):
+    """A part of the requests goes to a few directories, which are others every now and then."""
+
+    def __init__(
+        self, directories: int, hot: int, share: float, jumps: float, rng: np.random.Generator
+    ) -> None:
+        """:param hot: directories; share: of the requests; jumps: s, inf for never"""
+        self._size, self._hot, self._share, self._every, self._rng = directories, hot, share, jumps, rng
+        self._due = 0.0
+
+    def parts(self, past: Past) -> Floats | None:
+        """At each jump."""
+        if past.now < self._due:
+            return None
+        self._due += self._every
+        parts = np.full(self._size, (1.0 - self._share) / self._size)
+        parts[self._rng.choice(self._size, self._hot, replace=False)] += self._share / self._hot
+        return parts
+
+
+class Scan(Pattern):
+    """One directory after the other, each as long as its files take."""
+
+    def __init__(self, directories: int, files: int, start: float, again: bool) -> None:
+        """:param start: part of the directories that come last; again: from the beginning when it is over"""
+        self._size, self._files, self._first, self._again = (
+            directories,
+            files,
+            int(start * directories),
+            again,
+        )
+        self._at = -1
+
+    def parts(self, past: Past) -> Floats | None:
+        """At each new directory."""
+        turn = int(past.requests / self._files)
+        if not self._again:
+            turn = min(turn, self._size - 1)
+        at = (self._first + turn) % self._size
+        if at == self._at:
+            return None
+        self._at = at
+        parts = np.zeros(self._size)
+        parts[at] = 1.0
+        return parts
+
+
+class Churn(Pattern):
+    """All directories alike; each is deleted and made anew when it had so many requests."""
+
+    def __init__(self, directories: int, files: int, rng: np.random.Generator) -> None:
+        self._size, self._files = directories, files
+        self._ages = (
+            rng.permutation(directories) / directories
+        )  # in lives, so that they do not all end at once
+        self._lives = np.zeros(directories)
+        self._begun = False
+
+    def parts(self, past: Past) -> Floats | None:
+        """Once."""
+        if self._begun:
+            return None
+        self._begun = True
+        return np.full(self._size, 1.0 / self._size)
+
+    def remade(self, past: Past) -> Sequence[int]:
+        """Those whose life is over."""
+        lives = np.floor(past.requests / self._size / self._files + self._ages)
+        ended = np.flatnonzero(lives > self._lives)
+        self._lives = lives
+        return [int(d) for d in ended]
+
+
+class Adversary(Pattern):
+    """A part of the requests goes to the directories that moved last."""
+
+    def __init__(self, directories: int, hot: int, share: float) -> None:
+        self._size, self._hot, self._share = directories, hot, share
+        self._last: tuple[int, ...] | None = None
+
+    def parts(self, past: Past) -> Floats | None:
+        """At each move."""
+        last = tuple(itertools.islice(past.moved, self._hot)) or tuple(range(self._hot))
+        if last == self._last:
+            return None
+        self._last = last
+        parts = np.full(self._size, (1.0 - self._share) / self._size)
+        parts[list(last)] += self._share / len(last)
+        return parts
+
+
+class Planned(Pattern):
+    """Parts that were worked out beforehand: of a replayed log, say."""
+
+    def __init__(self, parts: Sequence[tuple[float, Floats]]) -> None:
+        """:param parts: the request from which each holds, ascending, and the parts"""
+        self._left = list(parts)
+
+    def parts(self, past: Past) -> Floats | None:
+        """When their turn comes."""
+        found = None
+        while self._left and past.requests >= self._left[0][0]:
+            found = self._left.pop(0)[1]
+        return found

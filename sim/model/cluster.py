@@ -1,0 +1,242 @@
+# SPDX-License-Identifier: LGPL-2.1-or-later
+"""One cluster, a step of time after the other."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from sim.load.crowd import Crowd
+from sim.model.arrays import Bools, Floats, Ints, sums
+from sim.model.counters import Beat, Counters
+from sim.model.migrator import Migrator, Order
+from sim.model.namespace import Move, Namespace
+from sim.model.physics import Physics
+from sim.model.queues import Demand, flow
+from sim.model.tree import ROOT, Tree
+
+LATELY = 60.0  # s: how long a move is remembered by those who look for moves
+
+
+@dataclass(frozen=True)
+class Unsafe:
+    """An order that must not be given."""
+
+    time: float
+    what: str
+
+
+class Cluster:
+    """Ranks are numbered as in Ceph. (ranks,): capacity, work/s; exists; up; until: s, when a dead one is
+    back; backlog: requests that wait and whose clients do not."""
+
+    def __init__(
+        self, tree: Tree, auth: Ints, capacity: Floats, exists: Bools, crowd: Crowd, physics: Physics
+    ) -> None:
+        """exists: those of the ranks that are there from the beginning."""
+        self.tree, self.physics, self.crowd = tree, physics, crowd
+        self.names = Namespace(tree, auth)
+        self.counters = Counters(self.names, physics, capacity.size)
+        self.migrator = Migrator(self.names, physics, capacity.size)
+        self.capacity, self.exists, self.up = capacity.copy(), exists.copy(), exists.copy()
+        self.until = np.full(capacity.size, np.inf)
+        self.backlog = np.zeros(capacity.size)
+        self.masked = np.zeros(capacity.size, dtype=np.bool_)  # ranks that an operator took out of balancing
+        self.to_auth = False  # mds_forward_all_requests_to_auth
+        self.now = 0.0
+        self.moves: list[Move] = []
+        self.unsafe: list[Unsafe] = []
+        self.served = np.zeros(capacity.size)  # requests answered by each rank since the run began
+        self.issued = 0.0  # requests that clients made
+        self._wait = 1.0 / np.maximum(capacity, 1.0)
+        self._steps = 0
+
+    @property
+    def ranks(self) -> int:
+        """How many there may ever be."""
+        return int(self.capacity.size)
+
+    @property
+    def degraded(self) -> bool:
+        """Is a rank without an MDS? Then nobody balances (MDBalancer::handle_heartbeat)."""
+        return bool((self.exists & ~self.up).any())
+
+    def step(self) -> None:
+        """One step of time."""
+        dt, now = self.physics.step, self.now
+        for directory in self.crowd.turn(now, self._lately()):
+            self._remake(directory)
+        self._revive()
+        if _due(self._steps, self.physics.tick, dt):
+            self.migrator.pins(now, self.up)
+        capacity = np.where(self.up, self.capacity, 0.0)
+        taken = self.migrator.step(now, self.up, capacity, dt)
+        self._book(self.migrator.ended)
+        self.migrator.ended.clear()
+        self._serve(capacity, taken, dt)
+        self._steps += 1
+        self.now = self._steps * dt
+        if _due(self._steps, self.physics.report, dt):
+            self.counters.report(self.now)
+
+    def _serve(self, capacity: Floats, taken: Floats, dt: float) -> None:
+        crowd, names = self.crowd, self.names
+        there = crowd.there(self.now)
+        demand = self._demand(there)
+        self._release(demand.blocked)
+        left = np.maximum(0.0, capacity - taken / dt)
+        found = flow(demand, self._wait, left, self.backlog, self.physics.forward_work, dt)
+        self._wait = found.wait
+        blocked, rank = demand.blocked, demand.rank
+        open_in = sums(rank, np.where(blocked, 0.0, found.arriving) * dt, self.ranks)
+        spare = np.maximum(0.0, left * dt - found.load * dt)
+        open_out = np.minimum(self.backlog + open_in, spare)
+        self.backlog = self.backlog + open_in - open_out
+        drained = np.divide(open_out, open_in, out=np.zeros(self.ranks), where=open_in > 0.0)
+        answered = found.answered * dt + np.where(blocked, 0.0, found.arriving * dt * drained[rank])
+        crowd.stuck += (found.stuck + np.where(blocked, found.arriving, 0.0)) * dt
+        self.issued += float((found.answered + found.stuck + found.arriving).sum()) * dt
+        closed_out = sums(rank, found.answered * dt, self.ranks)
+        self.served += closed_out + open_out
+        crowd.count(answered, self.now)
+        self._count(demand, found.answered * dt, answered, closed_out + open_out, taken, found.inside)
+        grown = sums(crowd.directory[crowd.grows], answered[crowd.grows], self.tree.size)
+        if grown.any():
+            names.inodes += grown
+
+    def _demand(self, there: Floats) -> Demand:
+        crowd, names = self.crowd, self.names
+        rank = names.auth[crowd.directory]
+        detour = names.auth[names.tree.parent[crowd.directory]]
+        away = 0.0 if self.to_auth else self.physics.forwards
+        cold = names.cold[crowd.directory] > 0.0
+        return Demand(
+            threads=crowd.threads(there),
+            think=crowd.think,
+            arrivals=crowd.arrivals(there),
+            group=crowd.group,
+            part=crowd.part,
+            rank=rank,
+            detour=detour,
+            detours=np.where(rank != detour, away, 0.0),
+            work=np.where(cold, 1.0 + self.physics.cold_work, 1.0),
+            blocked=names.frozen[crowd.directory] | ~self.up[rank],
+        )
+
+    def _release(self, blocked: Bools) -> None:
+        """Requests that waited for a directory which answers again go to its rank."""
+        free = np.where(blocked, 0.0, self.crowd.stuck)
+        if free.any():
+            self.backlog += sums(self.names.auth[self.crowd.directory], free, self.ranks)
+            self.crowd.stuck[~blocked] = 0.0
+
+    def _count(
+        self,
+        demand: Demand,
+        closed: Floats,
+        answered: Floats,
+        served: Floats,
+        taken: Floats,
+        inside: Floats,
+    ) -> None:
+        """closed, answered: (entries,) requests of the step; served, taken: (ranks,) requests, work."""
+        counters, crowd, dt = self.counters, self.crowd, self.physics.step
+        passed = sums(demand.detour, closed * demand.detours, self.ranks)
+        counters.received += served + passed
+        counters.passed += passed
+        counters.latency += served * self._wait
+        work = served + passed * self.physics.forward_work + taken
+        counters.busy += np.divide(work, self.capacity, out=np.zeros(self.ranks), where=self.capacity > 0.0)
+        counters.queue = inside + self.backlog
+        requests = sums(crowd.directory, answered, self.tree.size)
+        counters.count(sums(crowd.directory, answered * crowd.heat, self.tree.size), requests, dt)
+        if self.names.cold.any():
+            self.names.cold = np.maximum(0.0, self.names.cold - self.physics.cold_inodes * requests)
+
+    # what others do
+
+    def order(self, orders: Sequence[Order], deciding: Sequence[int]) -> None:
+        """A balancer's exports. deciding: the ranks that decided now, whose older orders are void."""
+        for rank in deciding:
+            self.migrator.forget(rank, self.now)
+        for order in orders:
+            self._check(order.directory, order.target, order.why)
+        self.migrator.order([o for o in orders if 0 <= o.target < self.ranks], self.now)
+
+    def pin(self, directory: int, rank: int, why: str) -> None:
+        """Set ``ceph.dir.pin``."""
+        if rank >= 0:
+            self._check(directory, rank, why)
+        self.names.set_pin(directory, rank)
+
+    def distribute(self, directory: int, on: bool) -> None:
+        """Set ``ceph.dir.pin.distributed``, or take it away."""
+        self.names.distribute(directory, int(self.exists.sum()) if on else 0)
+
+    def place(self, directory: int, rank: int, why: str, forced: bool = False) -> None:
+        """Move at once and for nothing: an oracle's privilege, and what a stopping rank has left."""
+        self._book([self.names.move(directory, rank, self.now, why, forced)])
+
+    def beat(self) -> Beat:
+        """What the ranks tell each other now."""
+        return self.counters.beat(self.now)
+
+    def _check(self, directory: int, rank: int, why: str) -> None:
+        """A target must be an active rank that nobody took out."""
+        where = f"{self.tree.path(directory)} to rank {rank} ({why})"
+        if not 0 <= rank < self.ranks or not self.exists[rank]:
+            self.unsafe.append(Unsafe(self.now, f"{where}: there is no such rank"))
+        elif not self.up[rank]:
+            self.unsafe.append(Unsafe(self.now, f"{where}: it is down"))
+        elif self.masked[rank]:
+            self.unsafe.append(Unsafe(self.now, f"{where}: it is masked out"))
+
+    # what befalls ranks
+
+    def die(self, rank: int) -> None:
+        """Its MDS is gone; a standby takes over."""
+        self.up[rank], self.until[rank] = False, self.now + self.physics.takeover
+
+    def add(self, rank: int) -> None:
+        """It is active from now on."""
+        self.exists[rank] = self.up[rank] = True
+
+    def stop(self, rank: int) -> None:
+        """It leaves: what it has goes to rank 0."""
+        self.exists[rank] = self.up[rank] = False
+        self.names.pin[self.names.pin == rank] = -1
+        for directory in np.flatnonzero(self.names.bounds & (self.names.auth == rank)).tolist():
+            self.place(directory, ROOT, "its rank was stopped", forced=True)
+
+    def slow(self, rank: int, times: float) -> None:
+        """Its capacity changes."""
+        self.capacity[rank] *= times
+
+    def _revive(self) -> None:
+        for rank in np.flatnonzero(self.until <= self.now).tolist():
+            self.up[rank], self.until[rank] = True, np.inf
+            own = self.names.auth == rank
+            self.names.cold[own] = self.names.inodes[own]
+
+    def _remake(self, directory: int) -> None:
+        self.names.remake(directory, self.now)
+        self.counters.forget(directory)
+
+    def _book(self, moves: Sequence[Move]) -> None:
+        for move in moves:
+            self.counters.exported[move.source] += move.inodes
+            self.counters.imported[move.target] += move.inodes
+        self.moves += moves
+
+    def _lately(self) -> list[int]:
+        found: list[int] = []
+        for move in reversed(self.moves):
+            if move.time < self.now - LATELY or len(found) >= 64:
+                break
+            found.append(move.directory)
+        return found
+
+
+def _due(steps: int, every: float, dt: float) -> bool:
+    """Is a step the last of a period?"""
+    return steps > 0 and steps % max(1, round(every / dt)) == 0

@@ -1,0 +1,135 @@
+# SPDX-License-Identifier: LGPL-2.1-or-later
+"""Who has authority over which directory, and what places it."""
+
+import zlib
+from dataclasses import dataclass
+
+import numpy as np
+
+from mds_partitioner.model import NO_PIN
+from mds_partitioner.plan.ephemeral import fragment_ranks
+from sim.model.arrays import Bools, Floats, Ints, sums
+from sim.model.tree import ROOT, Tree
+
+FIRST_INO = 1 << 40  # of users' directories
+DISTRIBUTED_FACTOR = 2.0  # mds_export_ephemeral_distributed_factor
+
+
+@dataclass(frozen=True)
+class Move:
+    """Authority over a subtree that went from one rank to another.
+
+    :ivar directory: its root
+    :ivar inodes: that went along
+    :ivar why: who ordered it
+    :ivar forced: by no policy: its rank was stopped
+    """
+
+    time: float
+    directory: int
+    source: int
+    target: int
+    inodes: float
+    why: str
+    forced: bool = False
+
+
+class Namespace:
+    """The state of all directories. Arrays are (directories,)."""
+
+    def __init__(self, tree: Tree, auth: Ints) -> None:
+        """``auth``: the rank of each directory at first."""
+        self.tree = tree
+        self.auth = auth.copy()
+        self.pin = np.full(tree.size, NO_PIN, dtype=np.int64)
+        self.inodes = tree.inodes.copy()  # cached by the rank that has them
+        self.cold = np.zeros(tree.size)  # of these, how many must be fetched first
+        self.generation = np.zeros(tree.size, dtype=np.int64)  # how often it was made anew
+        self.born = np.full(tree.size, -1e9)  # s
+        self.frozen = np.zeros(tree.size, dtype=np.bool_)
+        self.distributed: dict[int, tuple[int, ...]] = {}  # ranks of the fragments of a distributed directory
+        self._bounds: Bools | None = None
+
+    def ino(self, directory: int) -> int:
+        """The inode number: never used twice."""
+        return FIRST_INO + int(self.generation[directory]) * self.tree.size + directory
+
+    @property
+    def bounds(self) -> Bools:
+        """Roots of subtrees: where authority changes, or a pin holds it."""
+        if self._bounds is None:
+            parent = self.tree.parent.copy()
+            parent[ROOT] = ROOT
+            self._bounds = (self.auth != self.auth[parent]) | (self.pin != NO_PIN)
+            self._bounds[ROOT] = True
+            for directory in self.distributed:
+                self._bounds[self.tree.kids(directory)] = True
+        return self._bounds
+
+    def members(self, directory: int) -> Ints:
+        """What goes along when a directory does: all below it up to the next subtrees."""
+        end = int(self.tree.end[directory])
+        inside = np.flatnonzero(self.bounds[directory + 1 : end]) + directory + 1
+        foreign = np.zeros(end - directory + 1, dtype=np.int64)
+        np.add.at(foreign, inside - directory, 1)
+        np.add.at(foreign, self.tree.end[inside] - directory, -1)
+        return np.flatnonzero(np.cumsum(foreign)[:-1] == 0) + directory
+
+    def below(self, values: Floats) -> Floats:
+        """The sum of the values of each directory and all of its subtree below it."""
+        totals = values.copy()
+        for level in reversed(self.tree.levels[1:]):
+            inner = level[~self.bounds[level]]
+            totals += sums(self.tree.parent[inner], totals[inner], totals.size)
+        return totals
+
+    def move(self, directory: int, target: int, now: float, why: str, forced: bool = False) -> Move:
+        """Authority changes, at once."""
+        members = self.members(directory)
+        moved = Move(
+            now, directory, int(self.auth[directory]), target, float(self.inodes[members].sum()), why, forced
+        )
+        self.auth[members] = target
+        self._bounds = None
+        return moved
+
+    def set_pin(self, directory: int, rank: int) -> None:
+        """``ceph.dir.pin``; it is followed on a tick."""
+        self.pin[directory] = rank
+        self._bounds = None
+
+    def distribute(self, directory: int, max_mds: int) -> None:
+        """``ceph.dir.pin.distributed`` over so many ranks, 0 for not any more; it is followed on a tick."""
+        self.distributed.pop(directory, None)
+        if max_mds:
+            self.distributed[directory] = fragment_ranks(self.ino(directory), max_mds, DISTRIBUTED_FACTOR)
+        self._bounds = None
+
+    def wanted(self, directory: int) -> int:
+        """The rank that a directory's own settings, or its distributed parent's, name; NO_PIN: none."""
+        if self.pin[directory] != NO_PIN:
+            return int(self.pin[directory])
+        ranks = self.distributed.get(int(self.tree.parent[directory]))
+        return NO_PIN if ranks is None else ranks[zlib.crc32(b"%d" % self.ino(directory)) % len(ranks)]
+
+    def misplaced(self) -> list[tuple[int, int]]:
+        """Directories that their settings place on another rank, and that rank."""
+        found = [
+            (int(d), int(self.pin[d])) for d in np.flatnonzero((self.pin != NO_PIN) & (self.pin != self.auth))
+        ]
+        for parent in self.distributed:
+            for kid in self.tree.kids(parent).tolist():
+                rank = self.wanted(kid)
+                if self.pin[kid] == NO_PIN and rank not in (NO_PIN, self.auth[kid]):
+                    found.append((kid, rank))
+        return found
+
+    def remake(self, directory: int, now: float) -> None:
+        """It was deleted, and another one made in its place: on its parent's rank, or where a fragment is."""
+        self.generation[directory] += 1
+        self.born[directory] = now
+        self.pin[directory] = NO_PIN
+        placed = self.wanted(directory)
+        self.auth[directory] = self.auth[self.tree.parent[directory]] if placed == NO_PIN else placed
+        self.frozen[directory], self.cold[directory] = False, 0.0
+        self._bounds = None

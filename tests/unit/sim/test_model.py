@@ -1,0 +1,232 @@
+# SPDX-License-Identifier: LGPL-2.1-or-later
+"""The modelled cluster keeps what it is given, and has the limits that queues have."""
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+
+from sim.course import build, run
+from sim.load.clients import Clients, Surge
+from sim.model.cluster import Cluster
+from sim.model.migrator import Order
+from sim.model.physics import Physics
+from sim.model.tree import GROUP, Part, plant
+from sim.scenario import Assertions, Event, Ranks, Scenario, Subvolumes
+
+CAPACITY = 1000.0
+EVERYONE = Clients(name="all", on=(0, 4), apart=True, count=4)
+
+
+def scenario(**changes: object) -> Scenario:
+    """Four subvolumes on the first of two ranks."""
+    usual = Scenario(
+        about="",
+        policy="nothing",
+        fails_with="oracle",
+        seconds=60.0,
+        ranks=Ranks(2, CAPACITY),
+        subvolumes=(Subvolumes("vol", 4, inodes=1000.0),),
+        clients=(EVERYONE,),
+        must=Assertions(),
+    )
+    return replace(usual, **changes)  # type: ignore[arg-type]
+
+
+def after(cluster: Cluster, seconds: float) -> Cluster:
+    for _ in range(round(seconds / cluster.physics.step)):
+        cluster.step()
+    return cluster
+
+
+@pytest.mark.parametrize(("threads", "think"), [(1, 0.0), (4, 0.0), (1, 0.01), (8, 0.1), (64, 0.01)])
+def test_a_closed_loop_gets_what_threads_and_capacity_allow(threads: int, think: float) -> None:
+    clients = replace(EVERYONE, on=(0, 1), count=1, threads=threads, think=think)
+    cluster = after(build(scenario(clients=(clients,)), 1), 20.0)
+    rate = cluster.served[0] / 20.0
+    bound = min(threads / (think + 1 / CAPACITY), CAPACITY)
+    assert rate <= bound * 1.001
+    assert rate >= bound * 0.85  # what waits for one another near saturation
+    # Far from the knee the bound is sharp.
+    if not bound * 0.5 < threads / (think + 1 / CAPACITY) - CAPACITY / 2 < bound * 2:
+        assert rate == pytest.approx(bound, rel=0.03)
+
+
+def test_open_loops_are_served_up_to_the_capacity_and_the_rest_waits() -> None:
+    clients = replace(EVERYONE, rate=400.0)
+    cluster = after(build(scenario(clients=(clients,)), 1), 10.0)
+    assert cluster.served[0] == pytest.approx(CAPACITY * 10.0, rel=1e-6)
+    assert cluster.backlog[0] == pytest.approx(600.0 * 10.0, rel=1e-6)
+
+
+@pytest.mark.parametrize("rate", [None, 100.0, 400.0])
+def test_no_request_is_lost_or_made_up_whatever_moves_or_dies(rate: float | None) -> None:
+    clients = replace(EVERYONE, rate=rate, surges=(Surge(5.0, 9.0, 2.0),))
+    cluster = build(scenario(clients=(clients,), events=()), 1)
+    roots = cluster.tree.roots.tolist()
+    for second in range(60):
+        if second == 3:
+            cluster.order([Order(roots[0], 1, ""), Order(roots[1], 1, "")], [0])
+        if second == 12:
+            cluster.die(0)
+        if second == 20:
+            cluster.pin(roots[2], 1, "")
+        after(cluster, 1.0)
+        waiting = cluster.backlog.sum() + cluster.crowd.stuck.sum()
+        assert cluster.issued == pytest.approx(cluster.served.sum() + waiting, rel=1e-9)
+    assert cluster.names.auth[roots[0]] == cluster.names.auth[roots[2]] == 1
+
+
+def test_an_export_takes_its_rank_time_by_inodes_and_freezes_what_moves() -> None:
+    physics = Physics(export_delay=0.0, freeze=0.0)
+    cluster = build(scenario(physics=physics), 1)
+    root = int(cluster.tree.roots[0])
+    cluster.names.inodes[root + 1] = 4000.0  # 1,000 requests of work on either side: a second each
+    after(cluster, 5.0)
+    before = cluster.served.copy()
+    cluster.order([Order(root, 1, "")], [0])
+    cluster.step()
+    assert cluster.names.frozen[root + 1]
+    after(cluster, 0.75)
+    assert cluster.served[0] - before[0] < 0.05 * CAPACITY  # it did nothing else
+    after(cluster, 1.25)
+    assert cluster.names.auth[root] == cluster.names.auth[root + 1] == 1
+    assert not cluster.names.frozen.any()
+    assert [(m.source, m.target, m.inodes) for m in cluster.moves] == [(0, 1, 4001.0)]
+
+
+def test_a_pin_is_followed_on_a_tick_and_not_before() -> None:
+    cluster = build(scenario(), 1)
+    after(cluster, 1.0)
+    root = int(cluster.tree.roots[0])
+    cluster.pin(root, 1, "")
+    after(cluster, 3.75)
+    assert cluster.names.auth[root] == 0
+    after(cluster, 4.0)
+    assert cluster.names.auth[root] == 1
+
+
+def test_a_balancer_exports_a_few_subtrees_at_a_time_and_a_beat_voids_what_was_not_begun() -> None:
+    cluster = build(scenario(), 1)
+    roots = cluster.tree.roots.tolist()
+    cluster.order([Order(root, 1, "") for root in roots], [0])
+    after(cluster, 0.5)
+    assert len(cluster.migrator.exports) == cluster.physics.exports_at_once
+    cluster.order([], [0])
+    after(cluster, 10.0)
+    assert cluster.names.auth[roots].tolist() == [1, 1, 0, 0]
+
+
+def test_late_orders_begin_late() -> None:
+    cluster = build(scenario(physics=Physics(orders_late=20.0)), 1)
+    root = int(cluster.tree.roots[0])
+    cluster.order([Order(root, 1, "")], [0])
+    after(cluster, 19.0)
+    cluster.order([], [0])  # the next beat finds nothing that it could void
+    assert cluster.names.auth[root] == 0
+    after(cluster, 10.0)
+    assert cluster.names.auth[root] == 1
+
+
+def test_requests_for_a_directory_away_from_its_parent_go_by_the_parents_rank() -> None:
+    cluster = build(scenario(), 1)
+    leaf = int(cluster.tree.roots[0]) + 1
+    cluster.place(leaf, 1, "")
+    after(cluster, 10.0)
+    assert cluster.counters.passed[0] == pytest.approx(0.5 * cluster.served[1], rel=0.01)
+    passed = cluster.counters.passed[0]
+    cluster.to_auth = True
+    after(cluster, 10.0)
+    assert cluster.counters.passed[0] == passed
+
+
+def test_clients_of_a_dead_rank_wait_and_its_cache_is_cold_afterwards() -> None:
+    cluster = build(scenario(physics=Physics(takeover=10.0)), 1)
+    after(cluster, 5.0)
+    cluster.die(0)
+    served = cluster.served.sum()
+    after(cluster, 9.0)
+    assert cluster.served.sum() == served
+    after(cluster, 1.25)
+    assert cluster.names.cold.any()
+    after(cluster, 10.0)
+    assert cluster.served.sum() > served
+    assert not cluster.names.cold[cluster.crowd.directory].any()
+
+
+def test_a_stopped_ranks_directories_go_to_rank_0_and_count_as_nobodys_moves() -> None:
+    cluster = build(scenario(), 1)
+    root = int(cluster.tree.roots[0])
+    cluster.place(root, 1, "")
+    cluster.stop(1)
+    assert (cluster.names.auth == 0).all()
+    assert [move.forced for move in cluster.moves] == [False, True]
+
+
+def test_orders_to_ranks_that_are_not_there_down_or_masked_out_are_unsafe() -> None:
+    cluster = build(scenario(ranks=Ranks(3, CAPACITY, mask=(0, 1))), 1)
+    root = int(cluster.tree.roots[0])
+    cluster.pin(root, 2, "")
+    cluster.die(1)
+    cluster.order([Order(root, 1, ""), Order(root, 7, "")], [0])
+    told = [unsafe.what.rpartition(": ")[2] for unsafe in cluster.unsafe]
+    assert told == ["it is masked out", "it is down", "there is no such rank"]
+
+
+def test_popularity_has_the_steady_value_of_cephs_decay_and_goes_along() -> None:
+    cluster = after(build(scenario(), 1), 60.0)
+    rates = CAPACITY / 4
+    assert cluster.counters.popularity[int(cluster.tree.roots[0]) + 1] == pytest.approx(
+        rates * 5.0 / np.log(2), rel=0.05
+    )
+    beat = cluster.beat()
+    cluster.place(int(cluster.tree.roots[0]), 1, "")
+    assert cluster.beat().popularity[1] == pytest.approx(beat.popularity[0] / 4, rel=0.01)
+
+
+def test_a_trees_directories_below_one_are_a_range() -> None:
+    tree = plant([Part("a", 2, (2, 3), 10.0), Part("b", 1, (), 5.0)])
+    assert tree.size == 3 + 2 * 9 + 1
+    assert tree.names == ("a0", "a1", "b0")
+    for directory in range(1, tree.size):
+        above = int(tree.parent[directory])
+        assert above < directory < tree.end[above]
+        assert directory in tree.kids(above)
+    assert tree.leaves(0).size == 6
+    assert tree.leaves(2).tolist() == [int(tree.roots[2])]
+    assert tree.path(int(tree.leaves(1)[4])) == "/volumes/_nogroup/a1/d1/d1"
+    assert tree.inodes[tree.leaves(0)].tolist() == [10.0] * 6
+
+
+def test_nested_subtrees_stay_when_what_is_above_them_moves() -> None:
+    cluster = build(scenario(subvolumes=(Subvolumes("vol", 4, (2, 2)),)), 1)
+    root = int(cluster.tree.roots[0])
+    inner = int(cluster.tree.kids(root)[0])
+    cluster.place(inner, 1, "")
+    assert cluster.names.members(root).tolist() == [root, *range(inner + 3, inner + 6)]
+    cluster.names.set_pin(int(cluster.tree.kids(root)[1]), 0)
+    assert cluster.names.members(root).tolist() == [root]
+    heat = cluster.names.below(np.ones(cluster.tree.size))
+    assert heat[inner] == 3.0
+    assert heat[GROUP] == 1.0 + 3 * 7 + 1.0
+
+
+def test_what_is_made_anew_is_on_its_parents_rank_without_a_pin() -> None:
+    cluster = build(scenario(), 1)
+    leaf = int(cluster.tree.roots[0]) + 1
+    ino = cluster.names.ino(leaf)
+    cluster.place(leaf, 1, "")
+    cluster.names.set_pin(leaf, 1)
+    cluster.names.remake(leaf, 5.0)
+    assert (cluster.names.auth[leaf], cluster.names.pin[leaf]) == (0, -1)
+    assert cluster.names.ino(leaf) != ino
+
+
+def test_the_same_seed_gives_the_same_run_and_another_one_another() -> None:
+    zipf = replace(EVERYONE, uses="zipf", apart=False, count=20)
+    given = scenario(clients=(zipf,), events=(Event(20.0, 1, "slows", 0.5),), seconds=90.0)
+    first, second, other = (run(given, "builtin", seed) for seed in (1, 1, 2))
+    assert first.loads.tobytes() == second.loads.tobytes()
+    assert (first.moves, first.said) == (second.moves, second.said)
+    assert first.moves
+    assert first.loads.tobytes() != other.loads.tobytes()
