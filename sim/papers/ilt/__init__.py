@@ -1,0 +1,15 @@
+# SPDX-License-Identifier: LGPL-2.1-or-later
+"""Jang, Han, Park, Yang (ISPA 2005): a dispatcher with an Indirect Lookup Table, beside Vesta and LH3."""
+
+from pathlib import Path
+from typing import Final
+
+NAME: Final = "ilt"
+HELP: Final = "a dispatcher with an Indirect Lookup Table, beside Vesta and Lazy Hybrid (ISPA 2005)"
+
+
+def report(out: Path) -> str:
+    """Runs everything; pictures go to `out`. The report, as Markdown."""
+    from sim.papers.ilt import reporting
+
+    return reporting.report(out)
