@@ -27,8 +27,8 @@ READINGS: Final = {
 
 # The sweeps: shorter runs, of fewer seeds.
 SWEEP_SEEDS: Final = (1, 2)
-SWEEP_DURATION: Final = 10_000.0
-RATE_DURATION: Final = 4_000.0
+SWEEP_DURATION: Final = 6_000.0
+RATE_DURATION: Final = 3_000.0
 
 # Figure 6: 1/C in ms.
 DISPATCHER_TIMES: Final = (0.1, 0.3, 0.5, 0.6, 0.7, 0.75, 0.8, 0.83)

@@ -54,18 +54,17 @@ class Server:
     def serve(self, ms: float) -> Work:
         """Waits for its turn, then takes `ms` (at speed 1)."""
         with self._queue.request() as turn:
-            with self.waiting():
-                yield turn
+            self._count(1)
+            yield turn
+            self._count(-1)
             yield self._env.timeout(ms / self._speed)
 
     @contextmanager
     def waiting(self) -> Iterator[None]:
-        """A request waits here meanwhile."""
+        """A request waits here meanwhile, for something else than its turn."""
         self._count(1)
-        try:
-            yield
-        finally:
-            self._count(-1)
+        yield
+        self._count(-1)
 
     def waited(self) -> float:
         """What its requests have waited so far, all together, in ms: the integral of how many wait."""
