@@ -33,6 +33,7 @@ class Crowd:
         self.directory = directories
         self.part = np.zeros(directories.size)
         self.stuck = np.zeros(directories.size)
+        self.version = 0  # of the parts
         self.clients = counts
         self.think: Floats = np.array([g.kind.think for g in groups])
         self.closed: Bools = np.array([g.kind.rate is None for g in groups])
@@ -77,7 +78,7 @@ class Crowd:
     def turn(self, now: float, moved: Sequence[int]) -> list[int]:
         """Patterns go on; the directories that are made anew. ``moved``: directories, the newest first."""
         remade: list[int] = []
-        for g in list(self._live):
+        for g in tuple(self._live):
             group = self.groups[g]
             own = self.directory[group.entries]
             places = _places(own, moved) if group.kind.uses == "adversary" else ()
@@ -85,8 +86,9 @@ class Crowd:
             parts = group.pattern.parts(past)
             if parts is not None:
                 self.part[group.entries] = parts
+                self.version += 1
             remade += [int(own[place]) for place in group.pattern.remade(past)]
-            if group.kind.uses in ("uniform", "zipf"):
+            if group.pattern.settled:
                 self._live.remove(g)
         return remade
 

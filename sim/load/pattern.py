@@ -2,6 +2,7 @@
 """Which directories a group of clients uses, and how that changes."""
 
 import itertools
+import math
 from abc import ABC, abstractmethod
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -26,7 +27,12 @@ class Past:
 
 
 class Pattern(ABC):
-    """Of one group; ``parts`` is asked once a step."""
+    """Of one group; ``parts`` is asked once a step.
+
+    :ivar settled: nothing changes any more
+    """
+
+    settled = False
 
     @abstractmethod
     def parts(self, past: Past) -> Floats | None:
@@ -42,12 +48,12 @@ class Fixed(Pattern):
 
     def __init__(self, directories: int, zipf: float, rng: np.random.Generator) -> None:
         parts = np.arange(1, directories + 1) ** -zipf
-        self._parts: Floats | None = rng.permutation(parts / parts.sum())
+        self._parts = np.asarray(rng.permutation(parts / parts.sum()))
 
     def parts(self, past: Past) -> Floats | None:
         """Once."""
-        found, self._parts = self._parts, None
-        return found
+        self.settled = True
+        return self._parts
 
 
 class HotSet(Pattern):
@@ -65,6 +71,7 @@ class HotSet(Pattern):
         if past.now < self._due:
             return None
         self._due += self._every
+        self.settled = math.isinf(self._due)
         parts = np.full(self._size, (1.0 - self._share) / self._size)
         parts[self._rng.choice(self._size, self._hot, replace=False)] += self._share / self._hot
         return parts
@@ -153,4 +160,5 @@ class Planned(Pattern):
         found = None
         while self._left and past.requests >= self._left[0][0]:
             found = self._left.pop(0)[1]
+        self.settled = not self._left
         return found

@@ -9,10 +9,11 @@ import numpy as np
 from sim.load.crowd import Crowd
 from sim.model.arrays import Bools, Floats, Ints, sums
 from sim.model.counters import Beat, Counters
+from sim.model.lanes import Lanes, lanes
 from sim.model.migrator import Migrator, Order
 from sim.model.namespace import Move, Namespace
 from sim.model.physics import Physics
-from sim.model.queues import Demand, flow
+from sim.model.queues import flow
 from sim.model.tree import ROOT, Tree
 
 LATELY = 60.0  # s: how long a move is remembered by those who look for moves
@@ -47,9 +48,10 @@ class Cluster:
         self.moves: list[Move] = []
         self.unsafe: list[Unsafe] = []
         self.served = np.zeros(capacity.size)  # requests answered by each rank since the run began
-        self.issued = 0.0  # requests that clients made
+        self.asked = 0.0  # requests that clients made since then
         self._wait = 1.0 / np.maximum(capacity, 1.0)
         self._steps = 0
+        self._cached: tuple[object, Lanes] | None = None
 
     @property
     def ranks(self) -> int:
@@ -80,78 +82,78 @@ class Cluster:
             self.counters.report(self.now)
 
     def _serve(self, capacity: Floats, taken: Floats, dt: float) -> None:
-        crowd, names = self.crowd, self.names
+        crowd = self.crowd
+        lanes = self._lanes()
+        self._release(lanes)
         there = crowd.there(self.now)
-        demand = self._demand(there)
-        self._release(demand.blocked)
+        threads, think, rate = crowd.threads(there), crowd.think, crowd.arrivals(there)
         left = np.maximum(0.0, capacity - taken / dt)
-        found = flow(demand, self._wait, left, self.backlog, self.physics.forward_work, dt)
+        found = flow(lanes, threads, think, self._wait, left, self.backlog, self.physics.forward_work, dt)
         self._wait = found.wait
-        blocked, rank = demand.blocked, demand.rank
-        open_in = sums(rank, np.where(blocked, 0.0, found.arriving) * dt, self.ranks)
-        spare = np.maximum(0.0, left * dt - found.load * dt)
-        open_out = np.minimum(self.backlog + open_in, spare)
+        free, rank = lanes.entry_free, lanes.entry_rank
+        closed = found.asked[crowd.group] * crowd.part * dt
+        arriving = rate[crowd.group] * crowd.part * dt
+        stuck = np.where(free, 0.0, closed + arriving)
+        closed = np.where(free, closed * found.fit[rank], 0.0)
+        arriving = np.where(free, arriving, 0.0)
+        crowd.stuck += stuck
+        self.asked += float(closed.sum() + arriving.sum() + stuck.sum())
+        open_in = sums(rank, arriving, self.ranks)
+        open_out = np.minimum(self.backlog + open_in, np.maximum(0.0, (left - found.load) * dt))
         self.backlog = self.backlog + open_in - open_out
         drained = np.divide(open_out, open_in, out=np.zeros(self.ranks), where=open_in > 0.0)
-        answered = found.answered * dt + np.where(blocked, 0.0, found.arriving * dt * drained[rank])
-        crowd.stuck += (found.stuck + np.where(blocked, found.arriving, 0.0)) * dt
-        self.issued += float((found.answered + found.stuck + found.arriving).sum()) * dt
-        closed_out = sums(rank, found.answered * dt, self.ranks)
-        self.served += closed_out + open_out
-        crowd.count(answered, self.now)
-        self._count(demand, found.answered * dt, answered, closed_out + open_out, taken, found.inside)
-        grown = sums(crowd.directory[crowd.grows], answered[crowd.grows], self.tree.size)
-        if grown.any():
-            names.inodes += grown
+        served = sums(rank, closed, self.ranks) + open_out
+        self.served += served
+        self._count(lanes, closed, closed + arriving * drained[rank], served, taken, found.inside)
 
-    def _demand(self, there: Floats) -> Demand:
+    def _lanes(self) -> Lanes:
+        """As before as long as nothing has changed."""
         crowd, names = self.crowd, self.names
-        rank = names.auth[crowd.directory]
-        detour = names.auth[names.tree.parent[crowd.directory]]
-        away = 0.0 if self.to_auth else self.physics.forwards
-        cold = names.cold[crowd.directory] > 0.0
-        return Demand(
-            threads=crowd.threads(there),
-            think=crowd.think,
-            arrivals=crowd.arrivals(there),
-            group=crowd.group,
-            part=crowd.part,
-            rank=rank,
-            detour=detour,
-            detours=np.where(rank != detour, away, 0.0),
-            work=np.where(cold, 1.0 + self.physics.cold_work, 1.0),
-            blocked=names.frozen[crowd.directory] | ~self.up[rank],
-        )
+        version = (names.version, crowd.version, self.to_auth, self.up.tobytes())
+        if self._cached is None or self._cached[0] != version:
+            rank = names.auth[crowd.directory]
+            work = np.where(names.cold[crowd.directory] > 0.0, 1.0 + self.physics.cold_work, 1.0)
+            found = lanes(
+                group=crowd.group,
+                part=crowd.part,
+                rank=rank,
+                detour=names.auth[names.tree.parent[crowd.directory]],
+                away=0.0 if self.to_auth else self.physics.forwards,
+                free=~names.frozen[crowd.directory] & self.up[rank],
+                work=work,
+                groups=len(crowd.groups),
+                ranks=self.ranks,
+            )
+            self._cached = (version, found)
+        return self._cached[1]
 
-    def _release(self, blocked: Bools) -> None:
+    def _release(self, lanes: Lanes) -> None:
         """Requests that waited for a directory which answers again go to its rank."""
-        free = np.where(blocked, 0.0, self.crowd.stuck)
-        if free.any():
-            self.backlog += sums(self.names.auth[self.crowd.directory], free, self.ranks)
-            self.crowd.stuck[~blocked] = 0.0
+        stuck = self.crowd.stuck
+        if stuck.any():
+            free = np.where(lanes.entry_free, stuck, 0.0)
+            self.backlog += sums(lanes.entry_rank, free, self.ranks)
+            stuck[lanes.entry_free] = 0.0
 
     def _count(
-        self,
-        demand: Demand,
-        closed: Floats,
-        answered: Floats,
-        served: Floats,
-        taken: Floats,
-        inside: Floats,
+        self, lanes: Lanes, closed: Floats, answered: Floats, served: Floats, taken: Floats, inside: Floats
     ) -> None:
         """closed, answered: (entries,) requests of the step; served, taken: (ranks,) requests, work."""
         counters, crowd, dt = self.counters, self.crowd, self.physics.step
-        passed = sums(demand.detour, closed * demand.detours, self.ranks)
+        passed = sums(lanes.entry_detour, closed * lanes.entry_detours, self.ranks)
         counters.received += served + passed
         counters.passed += passed
         counters.latency += served * self._wait
         work = served + passed * self.physics.forward_work + taken
         counters.busy += np.divide(work, self.capacity, out=np.zeros(self.ranks), where=self.capacity > 0.0)
         counters.queue = inside + self.backlog
+        crowd.count(answered, self.now)
         requests = sums(crowd.directory, answered, self.tree.size)
-        counters.count(sums(crowd.directory, answered * crowd.heat, self.tree.size), requests, dt)
-        if self.names.cold.any():
-            self.names.cold = np.maximum(0.0, self.names.cold - self.physics.cold_inodes * requests)
+        hot = sums(crowd.directory, answered * crowd.heat, self.tree.size)
+        counters.count(hot, requests, dt)
+        if crowd.grows.any():
+            self.names.inodes += sums(crowd.directory[crowd.grows], answered[crowd.grows], self.tree.size)
+        self.names.warm(self.physics.cold_inodes, requests)
 
     # what others do
 
@@ -216,7 +218,7 @@ class Cluster:
         for rank in np.flatnonzero(self.until <= self.now).tolist():
             self.up[rank], self.until[rank] = True, np.inf
             own = self.names.auth == rank
-            self.names.cold[own] = self.names.inodes[own]
+            self.names.chill(own)
 
     def _remake(self, directory: int) -> None:
         self.names.remake(directory, self.now)

@@ -48,6 +48,7 @@ class Namespace:
         self.born = np.full(tree.size, -1e9)  # s
         self.frozen = np.zeros(tree.size, dtype=np.bool_)
         self.distributed: dict[int, tuple[int, ...]] = {}  # ranks of the fragments of a distributed directory
+        self.version = 0  # of what clients notice: authority, freezing, cold directories
         self._bounds: Bools | None = None
 
     def ino(self, directory: int) -> int:
@@ -91,6 +92,7 @@ class Namespace:
         )
         self.auth[members] = target
         self._bounds = None
+        self.version += 1
         return moved
 
     def set_pin(self, directory: int, rank: int) -> None:
@@ -133,3 +135,21 @@ class Namespace:
         self.auth[directory] = self.auth[self.tree.parent[directory]] if placed == NO_PIN else placed
         self.frozen[directory], self.cold[directory] = False, 0.0
         self._bounds = None
+        self.version += 1
+
+    def freeze(self, members: Ints, frozen: bool) -> None:
+        """Nobody is answered about these any more, or again."""
+        self.frozen[members] = frozen
+        self.version += 1
+
+    def chill(self, which: Bools) -> None:
+        """Nothing of these directories is in a cache any more."""
+        self.cold[which] = self.inodes[which]
+        self.version += 1
+
+    def warm(self, inodes: float, requests: Floats) -> None:
+        """Each request brings so many inodes of a cold directory into the cache. requests: (directories,)."""
+        cold = self.cold > 0.0
+        if cold.any():
+            self.cold = np.maximum(0.0, self.cold - inodes * requests)
+            self.version += bool((cold & (self.cold == 0.0)).any())

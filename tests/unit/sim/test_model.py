@@ -73,7 +73,7 @@ def test_no_request_is_lost_or_made_up_whatever_moves_or_dies(rate: float | None
             cluster.pin(roots[2], 1, "")
         after(cluster, 1.0)
         waiting = cluster.backlog.sum() + cluster.crowd.stuck.sum()
-        assert cluster.issued == pytest.approx(cluster.served.sum() + waiting, rel=1e-9)
+        assert cluster.asked == pytest.approx(cluster.served.sum() + waiting, rel=1e-9)
     assert cluster.names.auth[roots[0]] == cluster.names.auth[roots[2]] == 1
 
 
