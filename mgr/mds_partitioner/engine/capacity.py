@@ -7,7 +7,7 @@ import numpy as np
 
 from .arrays import Bools, Floats
 from .capacity_source import CapacitySource
-from .saturation import SEEN_TWICE, utilisation
+from .saturation import SEEN_TWICE
 
 SEEN_AGAIN = 3  # saturated epochs before a lower capacity than the one known is believed
 MOST_DROP = 0.5  # of the known capacity, in one window
@@ -22,17 +22,17 @@ class Capacity:
     source: CapacitySource
 
 
-def learned_capacity(could: Floats, saturated: Bools) -> tuple[float, int] | None:
-    """The highest median of what a rank could have served in its saturated epochs (req/s), among the ranks
-    that were saturated often, and how many such epochs the rank had.
+def learned_capacity(rate: Floats, saturated: Bools) -> tuple[float, int] | None:
+    """The highest median of what a rank served in its saturated epochs (req/s), among the ranks that were
+    saturated often, and how many such epochs the rank had.
 
-    could, saturated: (ranks, epochs). Often: twice, and in half as many epochs as the most saturated rank.
+    rate, saturated: (ranks, epochs). Often: twice, and in half as many epochs as the most saturated rank.
     """
     counts = saturated.sum(axis=1)
     often = np.flatnonzero((counts >= SEEN_TWICE) & (2 * counts >= counts.max(initial=0)))
     if not often.size:
         return None
-    return max((float(np.median(could[r, saturated[r]])), int(counts[r])) for r in often)
+    return max((float(np.median(rate[r, saturated[r]])), int(counts[r])) for r in often)
 
 
 def sustained(rate: Floats) -> float:
@@ -43,21 +43,18 @@ def sustained(rate: Floats) -> float:
     return float(rate[:, -SUSTAINED:].min(axis=1).max(initial=0.0))
 
 
-def choose_capacity(
-    rate: Floats, latency: Floats, saturated: Bools, option: float, earlier: float | None
-) -> Capacity:
+def choose_capacity(rate: Floats, saturated: Bools, option: float, earlier: float | None) -> Capacity:
     """The option when it is not 0, else what this window teaches, else what was learned earlier.
 
-    A saturated rank's capacity is its rate over its utilisation: a few synchronous clients, each of which
-    waits for an answer before it asks again, do not fill it to the brim. Less than what was learned earlier
-    is believed when it is seen again, and then at most half of it is taken away in one window: one bad number
-    must not make a cluster look full. More is believed at once, and a rank that serves more than what was
-    learned shows that it can.
+    A saturated rank's capacity is its rate. With more requests at once it may serve more, as it wakes up
+    less often for each (of four synchronous clients half as many as of 64), and more is believed at once.
+    Less than what was learned earlier is believed when it is seen again, and then at most half of it is
+    taken away in one window: one bad number must not make a cluster look full. A rank that serves more than
+    what was learned shows that it can.
     """
     if option > 0.0:
         return Capacity(option, CapacitySource.OPTION)
-    full = utilisation(rate * latency)
-    taught = learned_capacity(np.divide(rate, full, out=np.zeros_like(rate), where=full > 0.0), saturated)
+    taught = learned_capacity(rate, saturated)
     if taught is not None:
         value, epochs = taught
         if earlier is None or value >= earlier:

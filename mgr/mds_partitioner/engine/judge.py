@@ -71,7 +71,7 @@ def read_request(args: Args) -> JudgeRequest:
         ranks=tuple(ranks),
         loads=loads,
         saturated=saturated,
-        capacity=choose_capacity(loads, latency, saturated, option, earlier),
+        capacity=choose_capacity(loads, saturated, option, earlier),
         smoothness=number(args, "smoothness", above=True),
         threshold=number(args, "threshold"),
         role_threshold=number(args, "role_threshold"),

@@ -2,19 +2,25 @@
 """How full a rank is, from its own rate and latency alone: no other rank is there to compare with when one
 serves everything, and a handful of synchronous clients never makes a long queue.
 
-By Little's law rate x latency is the mean number k of requests inside the rank. A server that takes them
-one by one, as an MDS does under its lock, with service times that hardly vary (M/D/1, Pollaczek and
-Khinchine) has k = r + r^2 / (2 (1 - r)) at a utilisation r; solved for r that is ``utilisation``. Measured on
-real MDSs held to 10 and 20 % of a core (docs/results/saturation-recorded.md): 4 to 64 synchronous clients
-make k 1.3 to 54, and rate / r is what the rank serves at most; half of that, at random times, makes k 0.2 to
-0.7, and 2.5 once, when the machine was busy otherwise.
+By Little's law rate x latency is the mean number of requests inside the rank. An MDS takes them one by one,
+under its lock, so with more than one of them inside all the time it never rests. Measured on MDSs held to 10
+to 20 % of a core (docs/results/saturation.md): 4 to 64 synchronous clients make 1.3 to 54, and each period of
+the quota is used up.
+
+A rank that works in bursts (its journal is written, its clients' capabilities are recalled) has as many
+inside, 1 to 4 on the mean, with half of its quota left. But then it has lately served as much with hardly
+any inside: what it can do so easily does not fill it.
 """
 
 import numpy as np
 
 from .arrays import Bools, Floats
 
-FULL = 0.61  # utilisation: k of 1.1
+INSIDE = 1.25  # requests, on the mean of an epoch
+EASY = 0.6  # requests inside: no more than that, and the rank rests
+AS_MUCH = 0.9  # of a rate
+LATELY = 6  # epochs
+CROWD = 8.0  # requests inside: no burst
 LEAST_RATE = 20.0  # req/s: a mean over fewer says little, and no MDS that works is full of so few
 REAL_LOAD = 0.1  # of the highest rate of the window
 MOST_FETCHED = 0.2  # fetches a request: above that latency is the metadata pool's, not the rank's
@@ -22,21 +28,27 @@ RECENT_EPOCHS = 3
 SEEN_TWICE = 2  # saturated epochs: one may be a hiccup of the machine
 
 
-def utilisation(inside: Floats) -> Floats:
-    """Between 0 and 1. inside: mean number of requests in the rank, any shape."""
-    return np.asarray(inside + 1.0 - np.sqrt(inside * inside + 1.0))
-
-
 def saturated_epochs(rate: Floats, latency: Floats, fetches: Floats) -> Bools:
     """(ranks, epochs): under real load and full.
 
     rate: req/s; latency: s, of the quickest of the rank's common kinds of requests (one that waits for a
-    client's capability or for a lock is slow for another reason); fetches: directory fetches/s from the
-    metadata pool; (ranks, epochs) each.
+    client's capability or for a lock is slow for another reason), 0 where it is not known; fetches: directory
+    fetches/s from the metadata pool; (ranks, epochs) each.
     """
     busy = (rate >= LEAST_RATE) & (rate >= REAL_LOAD * rate.max(initial=0.0))
     own = fetches <= MOST_FETCHED * rate
-    return np.asarray(busy & own & (utilisation(rate * latency) >= FULL))
+    inside = rate * latency
+    full = (inside >= CROWD) | ((inside >= INSIDE) & (AS_MUCH * rate > _easily_served(rate, inside)))
+    return np.asarray(busy & own & full)
+
+
+def _easily_served(rate: Floats, inside: Floats) -> Floats:
+    """(ranks, epochs): the highest rate of the epochs right before with hardly a request inside, req/s."""
+    easy = np.where((inside > 0.0) & (inside <= EASY), rate, 0.0)
+    highest = np.zeros_like(rate)
+    for back in range(1, min(LATELY, rate.shape[1] - 1) + 1):
+        highest[:, back:] = np.maximum(highest[:, back:], easy[:, :-back])
+    return highest
 
 
 def saturated_ranks(epochs: Bools) -> Bools:
