@@ -7,10 +7,10 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
+from sim.closed_network import Steady, steady
 from sim.papers.tpps.caches import Cache, Outcome
 from sim.papers.tpps.load import Second
 from sim.papers.tpps.placement import Nodes
-from sim.papers.tpps.queueing import Steady, steady
 from sim.papers.tpps.setting import Setting
 from sim.papers.tpps.strategy import Choice, Period
 

@@ -6,12 +6,12 @@ from pathlib import Path
 from string import Template
 
 import numpy as np
-from prettytable import PrettyTable, TableStyle
 
+from sim.markdown import table, yes
 from sim.papers.tpps.detect import looking
 from sim.papers.tpps.measure import MOST, THREADS
-from sim.papers.tpps.setting import rows
 from sim.papers.tpps.study import CACHES, SIZES, VARIED, Study, peak_minute
+from sim.provenance import rows
 
 _TEMPLATE = Path(__file__).with_name("report.md.in")
 _K = 1_000.0
@@ -23,7 +23,7 @@ def text(study: Study, pictures: Sequence[str]) -> str:
     """The whole report; pictures: file names beside it."""
     n = study.setting.namenodes
     return Template(_TEMPLATE.read_text()).substitute(
-        beside=_table(
+        beside=table(
             ("figure", "the paper", "here", "alike"), [*_load(study), *_caches(study), *_time(study)]
         ),
         parc_choices=f"{study.systems['PARC'].chosen.mean():.2f}",
@@ -46,7 +46,7 @@ def text(study: Study, pictures: Sequence[str]) -> str:
         log=f"{np.log(n):.2f}",
         success=f"{100 * study.laws.success:.1f}",
         formula=f"{100 * study.laws.formula:.1f}",
-        parameters=_table(("parameter", "value", "from", "why"), rows(study.setting)),
+        parameters=table(("parameter", "value", "from", "why"), rows(study.setting)),
     )
 
 
@@ -67,14 +67,14 @@ def _load(study: Study) -> list[tuple[str, str, str, str]]:
             "7: Algorithm 1, T = 1, 1/2, 1/4 of the window, 1,000 req/s",
             "shorter is better",
             _listed(by_period),
-            _said(_rises(by_period)),
+            yes(_rises(by_period)),
         ),
-        ("7: from how many threads of a client on", "63", str(critical), _said(critical == 63)),
+        ("7: from how many threads of a client on", "63", str(critical), yes(critical == 63)),
         (
             "8: Algorithm 2 once, twice, three times at once, 1,000 req/s",
             "more is better",
             _listed(by_runs),
-            _said(_rises(by_runs)),
+            yes(_rises(by_runs)),
         ),
     ]
 
@@ -88,17 +88,17 @@ def _caches(study: Study) -> list[tuple[str, str, str, str]]:
             "9: answer without a cache, ms",
             "the worst",
             f"{none:.2f}",
-            _said(none > max(lru, arc, queues, parc)),
+            yes(none > max(lru, arc, queues, parc)),
         ),
-        ("9: LRU, ARC, ms", "'almost inefficient'; good", f"{lru:.2f}; {arc:.2f}", _said(lru > _CLOSE * arc)),
-        ("9: PARC, ARC, ms", "PARC is better", f"{parc:.2f}; {arc:.2f}", _said(arc > _CLOSE * parc)),
+        ("9: LRU, ARC, ms", "'almost inefficient'; good", f"{lru:.2f}; {arc:.2f}", yes(lru > _CLOSE * arc)),
+        ("9: PARC, ARC, ms", "PARC is better", f"{parc:.2f}; {arc:.2f}", yes(arc > _CLOSE * parc)),
         (
             "9: PARC, the paper's ARC, ms",
             "PARC is better",
             f"{parc:.2f}; {queues:.2f}",
-            _said(queues > _CLOSE * parc),
+            yes(queues > _CLOSE * parc),
         ),
-        ("9: PARC stays near 10 ms", "basically", f"{parc:.2f}", _said(parc <= 10.0)),
+        ("9: PARC stays near 10 ms", "basically", f"{parc:.2f}", yes(parc <= 10.0)),
     ]
 
 
@@ -124,13 +124,13 @@ def _time(study: Study) -> list[tuple[str, str, str, str]]:
             "11: subtree, hash, framework, 1,000 req/s",
             "in this order",
             _listed(_tops(study, *framework)),
-            _said(_rises(_tops(study, *framework))),
+            yes(_rises(_tops(study, *framework))),
         ),
         (
             "11: highest less lowest run of these, 1,000 req/s",
             "the framework's is the smallest",
             _listed(spread),
-            _said(spread[2] == min(spread)),
+            yes(spread[2] == min(spread)),
         ),
     ]
 
@@ -158,7 +158,7 @@ def _all(study: Study) -> str:
                 f"{system.chosen.mean():.2f}",
             )
         )
-    return _table(titles, found)
+    return table(titles, found)
 
 
 def _sizes(study: Study) -> str:
@@ -166,12 +166,12 @@ def _sizes(study: Study) -> str:
         (f"{entries:,}", *(f"{_K * study.sizes[name][index]:.2f}" for name in CACHES))
         for index, entries in enumerate(SIZES)
     ]
-    return _table(("entries", *CACHES), found)
+    return table(("entries", *CACHES), found)
 
 
 def _varied(study: Study) -> str:
     found = [(label, *(f"{by[name] / _K:.1f}" for name in VARIED)) for label, by in study.varied.items()]
-    return _table(("changed", *VARIED), found)
+    return table(("changed", *VARIED), found)
 
 
 def _tops(study: Study, *names: str) -> list[float]:
@@ -186,16 +186,5 @@ def _rises(values: Iterable[float]) -> bool:
     return bool((np.diff(list(values)) > 0).all())
 
 
-def _said(alike: bool) -> str:
-    return "yes" if alike else "no"
-
-
 def _listed(values: Iterable[float]) -> str:
     return ", ".join(f"{value:.1f}" for value in values)
-
-
-def _table(titles: Sequence[str], found: Iterable[Sequence[str]]) -> str:
-    table = PrettyTable(list(titles), align="l")
-    table.set_style(TableStyle.MARKDOWN)
-    table.add_rows([list(row) for row in found])
-    return str(table.get_string())

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: LGPL-2.1-or-later
-"""The model of the paper's cluster: load, placement, queues, the strategy, whole windows."""
+"""The model of the paper's cluster: load, placement, the strategy, whole windows."""
 
 from dataclasses import replace
 
@@ -10,8 +10,7 @@ from sim.papers.tpps.caches import PrefetchedOnly, TwoQueues, lru
 from sim.papers.tpps.layer import served, with_layer, without_layer
 from sim.papers.tpps.load import Second, hot_spots, seconds
 from sim.papers.tpps.placement import by_hash, by_subtree
-from sim.papers.tpps.queueing import steady
-from sim.papers.tpps.setting import ASSUMED, PAPER, Setting, rows
+from sim.papers.tpps.setting import Setting
 from sim.papers.tpps.strategy import Period, algorithm_1, algorithm_2
 from sim.papers.tpps.systems import SYSTEMS, trace
 
@@ -24,43 +23,6 @@ def even(files: int = 1_000) -> Second:
 
 def crowd(file: int) -> Second:
     return Second(np.array([file]), np.array([0.8]), 0.2)
-
-
-# queues
-
-
-def test_few_threads_are_served_without_waiting():
-    one = steady(np.array([0.01, 0.02]), 1, 0.07)
-    assert one.throughput == pytest.approx(1 / 0.1)
-
-
-def test_many_threads_get_what_the_slowest_station_serves():
-    many = steady(np.array([0.01, 0.02]), 10_000, 0.07)
-    assert many.throughput == pytest.approx(1 / 0.02, rel=1e-3)
-    assert many.waiting[1] > 9_000
-
-
-@pytest.mark.parametrize("threads", [2, 10, 100])
-def test_the_approximation_is_near_exact_mean_value_analysis(threads):
-    demands, think = np.array([0.01, 0.02, 0.005]), 0.05
-    waiting = np.zeros(3)
-    for count in range(1, threads + 1):
-        times = demands * (1 + waiting)
-        throughput = count / (think + times.sum())
-        waiting = throughput * times
-    assert steady(demands, threads, think).throughput == pytest.approx(throughput, rel=0.06)
-
-
-def test_no_thread_is_lost():
-    demands = np.random.default_rng(1).random((50, 10)) * 1e-3
-    found = steady(demands, 300, 0.005)
-    assert found.waiting.sum(axis=1) + found.throughput * 0.005 == pytest.approx(np.full(50, 300.0))
-
-
-@pytest.mark.parametrize("threads, demand, said", [(0, 0.1, "0 threads"), (1, -0.5, "-0.5 s")])
-def test_what_no_queue_can_be(threads, demand, said):
-    with pytest.raises(ValueError, match=said):
-        steady(np.array([demand]), threads, 0.0)
 
 
 # load and placement
@@ -159,9 +121,3 @@ def test_the_same_seed_gives_the_same_window_and_another_seed_another(name):
     assert first.fills.tobytes() == again.fills.tobytes()
     assert first.chosen == again.chosen
     assert first.at_node.tobytes() != other.at_node.tobytes()
-
-
-def test_every_parameter_says_where_it_is_from():
-    found = rows(Setting())
-    assert {origin for _, _, origin, _ in found} == {PAPER, ASSUMED}
-    assert all(why for _, _, _, why in found)
