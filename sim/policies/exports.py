@@ -7,12 +7,11 @@ the order in which an MDS comes upon its directories (here: by number).
 """
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
 
 import numpy as np
 
 from mds_partitioner.model import NO_PIN
-from sim.model.arrays import Floats
+from sim.model.arrays import Floats, Ints
 from sim.model.migrator import Order
 from sim.model.namespace import Namespace
 from sim.model.tree import ROOT
@@ -23,18 +22,18 @@ MIN_START, NEED_MIN, NEED_MAX = 0.2, 0.8, 1.2  # mds_bal_min_start, mds_bal_need
 MID_CHUNK, MIN_CHUNK = 0.3, 0.001  # mds_bal_midchunk, mds_bal_minchunk
 
 
-@dataclass
 class Search:
     """One rank's search of one beat.
 
-    :ivar heat: (directories,) pop_auth_subtree.meta_load
     :ivar chosen: directories that go, and where
     """
 
-    names: Namespace
-    rank: int
-    heat: Floats
-    chosen: dict[int, int] = field(default_factory=dict)
+    def __init__(self, names: Namespace, rank: int, heat: Floats) -> None:
+        """heat: (directories,) pop_auth_subtree.meta_load"""
+        self._tree, self._heat = names.tree, heat
+        # What may go as a part of a subtree of this rank; (directories,).
+        self._free = (names.auth == rank) & ~names.bounds & ~names.frozen & (heat >= LEAST * MIN_CHUNK)
+        self.chosen: dict[int, int] = {}
 
     def find(self, directory: int, amount: float, have: float, target: int) -> float:
         """Choose below a directory until it is enough; what is had then."""
@@ -42,37 +41,35 @@ class Search:
         if need < amount * MIN_START:
             return have
         least, most = need * NEED_MIN, need * NEED_MAX
-        heats = self._candidates(directory)
-        fitting = [d for d, heat in heats.items() if least < heat < most]
-        if fitting:
-            return self._take(fitting[0], target, have)
-        smaller = sorted((d for d, heat in heats.items() if heat <= need), key=lambda d: -heats[d])
-        large = [d for d in smaller if heats[d] >= need * MID_CHUNK]
-        for d in large:
-            have = self._take(d, target, have)
+        kids = self._tree.kids(directory)
+        kids = kids[self._free[kids]]
+        heats = self._heat[kids]
+        fitting = np.flatnonzero((heats > least) & (heats < most))
+        if fitting.size:
+            return self.take(int(kids[fitting[0]]), target, have)
+        small = heats <= need
+        smaller = kids[small][np.argsort(-heats[small], kind="stable")]
+        large = int((self._heat[smaller] >= need * MID_CHUNK).sum())
+        have = self._take_some(smaller[:large], target, have, least)
+        for bigger in kids[~small].tolist():
             if have > least:
                 return have
-        for d in (d for d, heat in heats.items() if heat > need):
-            have = self.find(d, amount, have, target)
+            have = self.find(bigger, amount, have, target)
+        return self._take_some(smaller[large:], target, have, least)
+
+    def _take_some(self, directories: Ints, target: int, have: float, least: float) -> float:
+        """One after the other until there is more than the least."""
+        for directory in directories.tolist():
             if have > least:
                 return have
-        for d in smaller[len(large) :]:
-            have = self._take(d, target, have)
-            if have > least:
-                return have
+            have = self.take(directory, target, have)
         return have
 
-    def _candidates(self, directory: int) -> dict[int, float]:
-        """The directories below one that may go, with their heat."""
-        names, kids = self.names, self.names.tree.kids(directory)
-        least = LEAST * MIN_CHUNK
-        own = (names.auth[kids] == self.rank) & ~names.bounds[kids] & ~names.frozen[kids]
-        found = kids[own & (self.heat[kids] >= least)]
-        return {d: float(self.heat[d]) for d in found.tolist() if d not in self.chosen}
-
-    def _take(self, directory: int, target: int, have: float) -> float:
+    def take(self, directory: int, target: int, have: float) -> float:
+        """It goes; what is had then."""
         self.chosen[directory] = target
-        return have + float(self.heat[directory])
+        self._free[directory] = False
+        return have + float(self._heat[directory])
 
 
 def choose(
@@ -85,9 +82,8 @@ def choose(
     :param mean: the popularity that each rank should have, as the balancer has it; 0 where it has none
     """
     tree = names.tree
-    parent = np.maximum(tree.parent, ROOT)
-    pinned = (names.pin != NO_PIN) | np.isin(tree.parent, list(names.distributed))
-    mine = np.flatnonzero(names.bounds & (names.auth == rank) & ~pinned & ~names.frozen)
+    mine = np.flatnonzero(names.bounds & (names.auth == rank) & (names.pin == NO_PIN) & ~names.frozen)
+    mine = mine[~np.isin(tree.parent[mine], list(names.distributed))]
     imports = sorted((float(heat[d]), d) for d in mine.tolist())
     wanted = {
         to: amount
@@ -97,7 +93,7 @@ def choose(
     search = Search(names, rank, heat)
     had = dict.fromkeys(wanted, 0.0)
     for to in wanted:  # what was imported from there goes back first
-        home = [(h, d) for h, d in imports if d != ROOT and names.auth[parent[d]] == to]
+        home = [(h, d) for h, d in imports if d != ROOT and names.auth[tree.parent[d]] == to]
         _whole(search, home, to, wanted, had, 0.0)
     for to in wanted:
         rest = [(h, d) for h, d in imports if d != ROOT and d not in search.chosen]
@@ -124,5 +120,4 @@ def _whole(
         if left < LEAST:
             return
         if directory not in search.chosen and heat <= left and (least == 0.0 or heat > least):
-            search.chosen[directory] = to
-            had[to] += heat
+            had[to] = search.take(directory, to, had[to])
