@@ -7,7 +7,7 @@ LAB_PACKAGES := mmdebstrap bubblewrap uidmap
 TEST_TOOLS := luacheck lua5.3 promtool prometheus-alertmanager chromium
 TEST_PACKAGES := lua-check lua5.3 prometheus prometheus-alertmanager chromium fonts-dejavu-core
 
-.PHONY: demo test replay replay-lab lint unit monitoring hook integration mds mds-optimized bench-hook hook-mask hook-stress hook-cost chaos bench bench-quick bench-planner bench-observe bench-saturation bench-policy bench-churn bench-push bench-cost deps test-deps clean
+.PHONY: demo test sim replay replay-lab lint unit monitoring hook integration mds mds-optimized bench-hook hook-mask hook-stress hook-cost chaos bench bench-quick bench-planner bench-observe bench-saturation bench-policy bench-churn bench-push bench-cost deps test-deps clean
 
 # Installs Debian packages $(2) unless every tool of $(1) is there.
 define need
@@ -36,6 +36,12 @@ mds: deps
 # Optimized as Debian's own program is, to be compared with it.
 mds-optimized: deps
 	$(RUN) -m mds.build --flags=-O2
+
+# Every scenario and every paper; pictures and reports go to out/sim.
+sim: deps
+	$(call need,lua5.3,lua5.3)
+	$(RUN) -m sim run --draw
+	$(RUN) -m sim paper
 
 # HISTORIES from SEED on, on every core.
 replay: deps

@@ -40,7 +40,9 @@ def _parser() -> argparse.ArgumentParser:
     listed = commands.add_parser("list", help="all scenarios, in a sentence each")
     listed.set_defaults(do=_list)
     paper = commands.add_parser("paper", help="a paper's systems: its numbers beside ours")
-    paper.add_argument("name", metavar="NAME", help=f"one of: {', '.join(papers.names())}")
+    paper.add_argument(
+        "name", nargs="?", metavar="NAME", help=f"one of: {', '.join(papers.names())}; all without one"
+    )
     paper.add_argument("--out", type=Path, default=OUT, help="where pictures go (default: %(default)s)")
     paper.set_defaults(do=_paper)
     return parser
@@ -63,12 +65,13 @@ def _list(args: argparse.Namespace) -> int:
 
 
 def _paper(args: argparse.Namespace) -> int:
-    paper = papers.load(args.name)
-    out: Path = args.out / paper.NAME
-    out.mkdir(parents=True, exist_ok=True)
-    text = paper.report(out)
-    (out / "report.md").write_text(text)
-    print(text)
+    for name in [args.name] if args.name else papers.names():
+        paper = papers.load(name)
+        out: Path = args.out / paper.NAME
+        out.mkdir(parents=True, exist_ok=True)
+        text = paper.report(out)
+        (out / "report.md").write_text(text)
+        print(text)
     return 0
 
 
