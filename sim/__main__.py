@@ -6,7 +6,7 @@ import sys
 from collections.abc import Sequence
 from pathlib import Path
 
-from sim import papers, scenario
+from sim import calibrate, papers, scenario
 from sim.errors import SimError
 from sim.run import run_all
 
@@ -39,6 +39,11 @@ def _parser() -> argparse.ArgumentParser:
     run.set_defaults(do=_run)
     listed = commands.add_parser("list", help="all scenarios, in a sentence each")
     listed.set_defaults(do=_list)
+    calibrated = commands.add_parser("calibrate", help="the bench's cells: measured and simulated")
+    calibrated.add_argument(
+        "--out", type=Path, default=OUT, help="where the table goes (default: %(default)s)"
+    )
+    calibrated.set_defaults(do=_calibrate)
     paper = commands.add_parser("paper", help="a paper's systems: its numbers beside ours")
     paper.add_argument(
         "name", nargs="?", metavar="NAME", help=f"one of: {', '.join(papers.names())}; all without one"
@@ -61,6 +66,14 @@ def _list(args: argparse.Namespace) -> int:
             mark for mark, holds in (("quick", found.quick), ("fails today", found.known_failure)) if holds
         ]
         print(f"{found.name} ({', '.join([found.policy, *marks])}): {found.about}")
+    return 0
+
+
+def _calibrate(args: argparse.Namespace) -> int:
+    text = calibrate.report()
+    args.out.mkdir(parents=True, exist_ok=True)
+    (args.out / "calibration.md").write_text(text)
+    print(text)
     return 0
 
 

@@ -9,7 +9,7 @@ from pydantic import ConfigDict, Field
 from pydantic.dataclasses import dataclass
 
 from sim.errors import SimError
-from sim.load.pattern import Adversary, Churn, Fixed, HotSet, Pattern, Scan
+from sim.load.pattern import Adversary, Churn, Fixed, HotSet, Pattern, Scan, by_zipf
 
 STRICT = ConfigDict(extra="forbid")  # a misspelt name would otherwise be ignored in silence
 Positive = Annotated[float, Field(gt=0.0)]
@@ -118,4 +118,4 @@ class Clients:
             return Churn(directories, self.files, rng)
         if self.uses == "adversary":
             return Adversary(directories, self.hot, self.share)
-        return Fixed(directories, self.zipf if self.uses == "zipf" else 0.0, rng)
+        return Fixed(by_zipf(directories, self.zipf if self.uses == "zipf" else 0.0, rng))

@@ -49,6 +49,12 @@ class Crowd:
         self._kind_of: Ints = np.array([at[id(g.kind)] for g in groups])
         self._live = list(range(len(groups)))  # patterns that may still change
 
+    @property
+    def passing(self) -> Ints:
+        """Directories that come and go."""
+        own = [self.directory[g.entries] for g in self.groups if g.kind.uses == "churn"]
+        return np.concatenate(own) if own else np.zeros(0, dtype=np.int64)
+
     def there(self, now: float) -> Floats:
         """(groups,): part of the clients that are at work."""
         parts = np.array([kind.there(now) for kind in self._kinds])[self._kind_of]
@@ -82,7 +88,7 @@ class Crowd:
             group = self.groups[g]
             own = self.directory[group.entries]
             places = _places(own, moved) if group.kind.uses == "adversary" else ()
-            past = Past(now, float(self.answered[g] / max(1.0, self.clients[g])), places)
+            past = Past(now, float(self.answered[g]), float(self.clients[g]), places)
             parts = group.pattern.parts(past)
             if parts is not None:
                 self.part[group.entries] = parts

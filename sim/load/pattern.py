@@ -18,11 +18,13 @@ class Past:
 
     :ivar now: s
     :ivar requests: of the group, answered so far
+    :ivar clients: of the group
     :ivar moved: places, among the group's directories, of those that moved lately, the newest first
     """
 
     now: float
     requests: float
+    clients: float
     moved: tuple[int, ...]
 
 
@@ -44,16 +46,22 @@ class Pattern(ABC):
 
 
 class Fixed(Pattern):
-    """The same for ever: by Zipf's law of some exponent, 0 for uniform."""
+    """The same for ever."""
 
-    def __init__(self, directories: int, zipf: float, rng: np.random.Generator) -> None:
-        parts = np.arange(1, directories + 1) ** -zipf
-        self._parts = np.asarray(rng.permutation(parts / parts.sum()))
+    def __init__(self, parts: Floats) -> None:
+        """parts: (directories,), their sum is 1"""
+        self._parts = parts
 
     def parts(self, past: Past) -> Floats | None:
         """Once."""
         self.settled = True
         return self._parts
+
+
+def by_zipf(directories: int, exponent: float, rng: np.random.Generator) -> Floats:
+    """(directories,): parts by Zipf's law, 0 for uniform; which directory has which is drawn."""
+    parts = np.arange(1, directories + 1) ** -exponent
+    return np.asarray(rng.permutation(parts / parts.sum()))
 
 
 class HotSet(Pattern):
@@ -92,7 +100,7 @@ class Scan(Pattern):
 
     def parts(self, past: Past) -> Floats | None:
         """At each new directory."""
-        turn = int(past.requests / self._files)
+        turn = int(past.requests / past.clients / self._files)
         if not self._again:
             turn = min(turn, self._size - 1)
         at = (self._first + turn) % self._size
@@ -146,19 +154,3 @@ class Adversary(Pattern):
         parts = np.full(self._size, (1.0 - self._share) / self._size)
         parts[list(last)] += self._share / len(last)
         return parts
-
-
-class Planned(Pattern):
-    """Parts that were worked out beforehand: of a replayed log, say."""
-
-    def __init__(self, parts: Sequence[tuple[float, Floats]]) -> None:
-        """:param parts: the request from which each holds, ascending, and the parts"""
-        self._left = list(parts)
-
-    def parts(self, past: Past) -> Floats | None:
-        """When their turn comes."""
-        found = None
-        while self._left and past.requests >= self._left[0][0]:
-            found = self._left.pop(0)[1]
-        self.settled = not self._left
-        return found

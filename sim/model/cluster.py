@@ -37,6 +37,7 @@ class Cluster:
         """exists: those of the ranks that are there from the beginning."""
         self.tree, self.physics, self.crowd = tree, physics, crowd
         self.names = Namespace(tree, auth)
+        self.names.born[crowd.passing] = 0.0
         self.counters = Counters(self.names, physics, capacity.size)
         self.migrator = Migrator(self.names, physics, capacity.size)
         self.capacity, self.exists, self.up = capacity.copy(), exists.copy(), exists.copy()

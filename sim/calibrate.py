@@ -1,0 +1,223 @@
+# SPDX-License-Identifier: LGPL-2.1-or-later
+"""Is it true? The cells that were measured on real Ceph (docs/results/bench), run again on the model.
+
+No parameter is fitted to them: all are what sim/model/physics.py says. Only how many requests an operation
+takes is the cells' own, from those in which nothing balances.
+"""
+
+import csv
+import statistics
+from collections import defaultdict
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, replace
+from pathlib import Path
+
+import numpy as np
+from prettytable import PrettyTable, TableStyle
+
+from lab.bench.oracle import spread
+from sim.course import SAMPLE, Course
+from sim.load.bench import GROUP_PATH, Bench, bench
+from sim.measures import EPOCH
+from sim.model.arrays import Floats
+from sim.model.cluster import Cluster
+from sim.model.physics import Physics
+from sim.model.tree import GROUP
+from sim.policies import POLICIES
+from sim.policies.base import DEFAULTS, NOTHING, Context, Orders, Policy
+from sim.policies.mantle import Mantle
+from sim.policies.plan import Plan
+
+CELLS = Path(__file__).resolve().parents[1] / "docs/results/bench/cells.csv"
+WORKLOADS = ("cnn", "nlp", "web", "zipf", "md", "mix", "dbench")
+BALANCERS = ("none", "builtin", "greedyspill", "lunule", "dir-hash", "line", "oracle")
+RANKS, CAPACITY = 5, 1000.0
+LONGEST = 150.0  # s; twice a phase's 75
+ANALYSIS, IN_PLACE = 25.0, 60.0  # s: line's analysis under load, and until its plan is carried out
+SEEDS = (1, 2, 3)
+NOISE = 1.2  # a difference below a fifth says nothing (docs/evidence.md)
+
+
+@dataclass(frozen=True)
+class Cell:
+    """A workload under a balancer: operations for each request/s that one rank serves, mean imbalance factor
+    (at full urgency), inodes moved while the clients ran, forwards for each operation."""
+
+    speed: float
+    factor: float
+    moved: float
+    forwards: float
+
+
+Cells = Mapping[tuple[str, str], Cell]
+
+
+def measured(path: Path) -> tuple[Cells, Mapping[str, float]]:
+    """Medians of all runs; and the requests that an operation takes, by workload."""
+    rows: dict[tuple[str, str], list[dict[str, str]]] = defaultdict(list)
+    with path.open() as file:
+        for row in csv.DictReader(file):
+            rows[row["workload"], row["balancer"]].append(row)
+    total = {name: float(bench(name).operations.sum()) for name in WORKLOADS}
+
+    def median(of: list[dict[str, str]], value: Callable[[dict[str, str]], float]) -> float:
+        return statistics.median(map(value, of))
+
+    cells = {
+        key: Cell(
+            speed=median(found, lambda row: float(row["op/s / C"])),
+            factor=median(found, lambda row: float(row["mean IF"])),
+            moved=median(found, lambda row: float(row["inodes migrated"])),
+            forwards=median(found, lambda row: float(row["forwards"])) / total[key[0]],
+        )
+        for key, found in rows.items()
+        if key[1] in BALANCERS
+    }
+    return cells, {name: 1.0 / cells[name, "none"].speed for name in WORKLOADS}
+
+
+def _cluster(work: Bench, requests: float) -> Cluster:
+    exists = np.ones(RANKS, dtype=np.bool_)
+    auth = np.zeros(work.tree.size, dtype=np.int64)
+    return Cluster(work.tree, auth, np.full(RANKS, CAPACITY), exists, work.crowd(requests), Physics(cpu=12.0))
+
+
+def simulated(workload: str, balancer: str, requests: float, seed: int) -> Cell:
+    """A cell on the model."""
+    work = bench(workload)
+    cluster = _cluster(work, requests)
+    policy: Policy | None = None
+    if balancer == "oracle":
+        _place(cluster, work, spread({work.paths[d]: float(work.demand[d]) for d in work.paths}, RANKS))
+    elif balancer == "line":
+        _planned(cluster, work, seed)
+    elif balancer == "dir-hash":
+        _hashed(cluster)
+    elif balancer != "none":
+        policy = POLICIES[balancer](_context(seed))
+    try:
+        decide = _idle if policy is None else policy.decide
+        course = Course(cluster, decide, EPOCH, (), seed)
+        course.go(LONGEST, lambda part: None)
+    finally:
+        if isinstance(policy, Mantle):
+            policy.close()
+    return _cell(cluster, course, requests)
+
+
+def _idle(cluster: Cluster) -> Orders:
+    return NOTHING
+
+
+def _context(seed: int) -> Context:
+    settings = replace(DEFAULTS, rank_capacity=CAPACITY)
+    return Context((), LONGEST, seed, None, settings, {"analyze": ANALYSIS})
+
+
+def _cell(cluster: Cluster, course: Course, requests: float) -> Cell:
+    loads = np.array(course.loads)
+    operations = loads.sum() * SAMPLE / requests
+    return Cell(
+        speed=float(operations / (loads.shape[0] * SAMPLE) / CAPACITY),
+        factor=float(np.mean([_factor(load) for load in loads if load.any()])),
+        moved=sum(move.inodes for move in cluster.moves),
+        forwards=float(cluster.counters.passed.sum() / operations),
+    )
+
+
+def _factor(loads: Floats) -> float:
+    """CoV / sqrt(n), which the cells' factor is when a rank is full."""
+    return float(loads.std(ddof=1) / loads.mean() / np.sqrt(loads.size))
+
+
+def _place(cluster: Cluster, work: Bench, pins: Mapping[str, int]) -> None:
+    """Pins by path, in place before the clients begin."""
+    numbers = {path: directory for directory, path in work.paths.items()}
+    for k, name in enumerate(work.used):
+        numbers.setdefault(f"{GROUP_PATH}{name}", int(work.tree.roots[k]))
+    for path in sorted(pins, key=len):
+        if path in numbers:
+            cluster.names.move(numbers[path], pins[path], 0.0, "oracle")
+    cluster.to_auth = True
+
+
+def _planned(cluster: Cluster, work: Bench, seed: int) -> None:
+    """What ``partition`` makes of an analysis under the same load, all on rank 0; then in place."""
+    before = _cluster(work, 1e9)
+    course = Course(before, Plan(_context(seed)).decide, Plan.every, (), seed)
+    course.go(ANALYSIS + IN_PLACE, lambda part: None)
+    cluster.names.auth[:] = before.names.auth
+    cluster.names.pin[:] = before.names.pin
+    cluster.names.distributed = dict(before.names.distributed)
+    cluster.to_auth = True
+
+
+def _hashed(cluster: Cluster) -> None:
+    """Every directory that has directories is distributed; in place."""
+    for directory in range(GROUP, cluster.tree.size):
+        if cluster.tree.kids(directory).size:
+            cluster.distribute(directory, True)
+    for directory, rank in cluster.names.misplaced():
+        cluster.names.move(directory, rank, 0.0, "hash")
+
+
+def report() -> str:
+    """The table, and what it amounts to, as Markdown."""
+    real, requests = measured(CELLS)
+    model: dict[tuple[str, str], Cell] = {}
+    for workload, balancer in real:
+        runs = [simulated(workload, balancer, requests[workload], seed) for seed in SEEDS]
+        model[workload, balancer] = Cell(
+            *(statistics.median(getattr(run, f) for run in runs) for f in Cell.__dataclass_fields__)
+        )
+    table = PrettyTable(
+        [
+            *("workload", "balancer", "op/s of built-in's", "model's", "op/s of oracle's", "in the model"),
+            *("mean IF", "modelled IF", "inodes", "modelled inodes", "forwards/op", "modelled forwards/op"),
+        ]
+    )
+    table.set_style(TableStyle.MARKDOWN)
+    for key in sorted(real, key=lambda key: (WORKLOADS.index(key[0]), BALANCERS.index(key[1]))):
+        table.add_row([*key, *_row(key, real, model)])
+    return f"{table.get_string()}\n\n{_amounts(real, model)}\n"
+
+
+def _row(key: tuple[str, str], real: Cells, model: Cells) -> list[str]:
+    one, other = real[key], model[key]
+    found = []
+    for base in ("builtin", "oracle"):
+        found += [f"{cells[key].speed / cells[key[0], base].speed:.2f}" for cells in (real, model)]
+    return [
+        *found,
+        *(f"{cell.factor:.2f}" for cell in (one, other)),
+        *(f"{cell.moved:,.0f}" for cell in (one, other)),
+        *(f"{cell.forwards:.2f}" for cell in (one, other)),
+    ]
+
+
+def _amounts(real: Cells, model: Cells) -> str:
+    """How often the order of two balancers is right where the measured difference is above the noise, and the
+    median error of the ratios to the built-in balancer."""
+    right, wrong = 0, []
+    for workload in WORKLOADS:
+        names = [b for b in BALANCERS if (workload, b) in real]
+        for i, one in enumerate(names):
+            for other in names[i + 1 :]:
+                a, b = real[workload, one].speed, real[workload, other].speed
+                if max(a, b) / min(a, b) < NOISE:
+                    continue
+                same = (model[workload, one].speed > model[workload, other].speed) == (a > b)
+                right += same
+                if not same:
+                    wrong.append(f"{workload}: {one} and {other}")
+    errors = []
+    for workload, balancer in real:
+        if balancer not in ("builtin", "none"):
+            pair = [
+                cells[workload, balancer].speed / cells[workload, "builtin"].speed for cells in (real, model)
+            ]
+            errors.append(abs(pair[1] / pair[0] - 1.0))
+    lines = [f"Order of two balancers right in {right} of {right + len(wrong)} pairs that differ by a fifth."]
+    lines += [f"Wrong: {'; '.join(wrong)}."] if wrong else []
+    lines.append(f"Median error of the ratio to the built-in balancer: {statistics.median(errors):.0%}.")
+    return " ".join(lines)
