@@ -96,7 +96,7 @@ class Migrator:
                 self._end(export)
                 return
             export.members = members = names.members(directory)
-            names.freeze(members, True)
+            names.freeze(directory, members)
             inodes = float((names.inodes - names.cold)[members].sum())
             export.send, export.take = physics.export_work * inodes, physics.import_work * inodes
             export.done = now + physics.freeze
@@ -111,7 +111,7 @@ class Migrator:
     def _end(self, export: Export) -> None:
         self.exports.remove(export)
         if export.members is not None:
-            self._names.freeze(export.members, False)
+            self._names.thaw(export.order.directory, export.members)
 
 
 def _paid(work: float, left: Floats, rank: int) -> float:

@@ -48,6 +48,7 @@ class Namespace:
         self.born = np.full(tree.size, -1e9)  # s
         self.frozen = np.zeros(tree.size, dtype=np.bool_)
         self.distributed: dict[int, tuple[int, ...]] = {}  # ranks of the fragments of a distributed directory
+        self.exporting: set[int] = set()  # roots of frozen subtrees
         self.version = 0  # of what clients notice: authority, freezing, cold directories
         self._bounds: Bools | None = None
 
@@ -62,7 +63,7 @@ class Namespace:
             parent = self.tree.parent.copy()
             parent[ROOT] = ROOT
             self._bounds = (self.auth != self.auth[parent]) | (self.pin != NO_PIN)
-            self._bounds[ROOT] = True
+            self._bounds[[ROOT, *self.exporting]] = True
             for directory in self.distributed:
                 self._bounds[self.tree.kids(directory)] = True
         return self._bounds
@@ -137,9 +138,18 @@ class Namespace:
         self._bounds = None
         self.version += 1
 
-    def freeze(self, members: Ints, frozen: bool) -> None:
-        """Nobody is answered about these any more, or again."""
-        self.frozen[members] = frozen
+    def freeze(self, directory: int, members: Ints) -> None:
+        """Nobody is answered about a subtree any more; it is one of its own as long as it is on its way."""
+        self.frozen[members] = True
+        self.exporting.add(directory)
+        self._bounds = None
+        self.version += 1
+
+    def thaw(self, directory: int, members: Ints) -> None:
+        """The subtree answers again."""
+        self.frozen[members] = False
+        self.exporting.discard(directory)
+        self._bounds = None
         self.version += 1
 
     def chill(self, which: Bools) -> None:
