@@ -35,7 +35,7 @@ WORKERS = 4
 FILES = 40  # in each directory, which so lives for seconds
 UNSETTLED_S = 5.0
 ANALYSIS_S = 20
-LAST_S = 30.0
+LAST_S = 60.0
 ROLLBACK_S = 60.0
 
 
@@ -150,7 +150,7 @@ def main(argv: Sequence[str]) -> int:
     parser.add_argument("--release", choices=sorted(releases.RELEASES), default=releases.DEFAULT)
     parser.add_argument("--ranks", type=int, default=4)
     parser.add_argument("--mds-cpu", type=int, default=15, help="quota of each MDS, percent of a core")
-    parser.add_argument("--seconds", type=float, default=90.0, help="of each run, from when balancing begins")
+    parser.add_argument("--seconds", type=float, default=110.0, help="of each run, from when balancing begins")
     parser.add_argument("--pairs", type=int, default=3, help="runs of each way, interleaved")
     parser.add_argument("--more", action="store_true", help="add to the runs that the result has already")
     parser.add_argument("--out", type=Path, default=OUT)

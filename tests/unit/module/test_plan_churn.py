@@ -14,6 +14,7 @@ from mds_partitioner.judge.judgement import Judgement
 from mds_partitioner.observe.children import Brood, Placed
 from mds_partitioner.plan.circumstances import Circumstances
 from mds_partitioner.plan.ephemeral import fragment_ranks
+from mds_partitioner.plan.families import family as plan_family
 from mds_partitioner.plan.families import lasting
 from mds_partitioner.plan.plan import DISTRIBUTED_STEP, FS_STEP, PIN_STEP, Plan
 
@@ -91,6 +92,20 @@ def test_many_that_come_and_go_are_distributed_when_they_are_made(engine: Engine
     expected = {str(r): load * ranks.count(r) / len(ranks) for r in range(3)}
     assert plan.prediction.load_after == pytest.approx(expected)
     assert any("come and go" in text for text in plan.caveats)
+
+
+def test_fragments_that_are_often_empty_are_often_at_home(engine: EngineClient) -> None:
+    """Few in a fragment: it goes home again and again. The fewer, the more of the load is predicted there."""
+    home, parts = 0, []
+    for children in (12, 20, 40, 400):
+        brood = replace(churned(children), ranks=(home,))
+        c = replace(distributing(circumstances("fanout")), owned_distributed={EVEN: "1"})
+        found = plan_family(brood, c, lasting({EVEN}, NOW - 30, NOW))
+        assert found.fragments is not None
+        parts.append(found.fragments.count(home) / len(found.fragments))
+    assert parts == sorted(parts, reverse=True)
+    even = fragment_ranks(EVEN, 3, 2.0).count(home) / len(fragment_ranks(EVEN, 3, 2.0))
+    assert parts[-1] == pytest.approx(even) and parts[0] > even + 0.2
 
 
 def test_planning_again_what_is_distributed_proposes_nothing(engine: EngineClient) -> None:
