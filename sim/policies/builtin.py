@@ -1,15 +1,16 @@
 # SPDX-License-Identifier: LGPL-2.1-or-later
 """Ceph's own balancer: MDBalancer::prep_rebalance (src/mds/MDBalancer.cc of 20.2), in our words.
 
-Its defaults: mds_bal_mode 0, mds_bal_min_rebalance 0.1, every rank in the mask. What a rank holds for others
-counts in all.meta_load; here it is taken for what it has itself.
+Its defaults: mds_bal_mode 0, mds_bal_min_rebalance 0.1. bal_rank_mask is what an operator left for balancing:
+a rank outside exports all of its load, and imports nothing. What a rank holds for others counts in
+all.meta_load; here it is taken for what it has itself.
 """
 
 from dataclasses import dataclass, field
 
 import numpy as np
 
-from sim.model.arrays import Floats
+from sim.model.arrays import Bools, Floats
 from sim.model.cluster import Cluster
 from sim.model.counters import Beat
 from sim.model.migrator import Order
@@ -28,10 +29,10 @@ def mds_load(beat: Beat) -> Floats:
 
 @dataclass
 class Match:
-    """Who hands how much to whom. (ranks,) load; by_rank[exporter][importer]: amounts."""
+    """Who hands how much to whom. (ranks,) load, target; by_rank[exporter][importer]: amounts."""
 
     load: Floats
-    mean: float
+    target: Floats
     exported: Floats = field(init=False)
     imported: Floats = field(init=False)
     by_rank: dict[int, dict[int, float]] = field(default_factory=dict)
@@ -41,11 +42,11 @@ class Match:
 
     def surplus(self, rank: int) -> float:
         """What it may still give."""
-        return float(self.load[rank] - self.mean - self.exported[rank])
+        return float(self.load[rank] - self.target[rank] - self.exported[rank])
 
     def room(self, rank: int) -> float:
         """What it may still take."""
-        return float(self.mean - self.load[rank] - self.imported[rank])
+        return float(self.target[rank] - self.load[rank] - self.imported[rank])
 
     def give(self, exporter: int, importer: int) -> None:
         """As much as goes."""
@@ -57,20 +58,21 @@ class Match:
             self.imported[importer] += amount
 
 
-def match(load: Floats, mean: float, exporters: list[int], came: dict[int, list[int]], odd: bool) -> Match:
+def match(load: Floats, target: Floats, exporters: list[int], came: dict[int, list[int]], odd: bool) -> Match:
     """The matrix of a beat.
 
+    :param target: (ranks,) what each should have
     :param exporters: by load, the smallest first
     :param came: of each rank, the ranks that it has subtrees from, which get some back first
     :param odd: the beat's number is odd: the largest exporters first
     """
-    found = Match(load, mean)
+    found = Match(load, target)
     for exporter in reversed(exporters):
         for origin in came.get(exporter, ()):
             if found.surplus(exporter) > TINY and found.room(origin) > TINY:
                 found.give(exporter, origin)
     order = list(reversed(exporters)) if odd else exporters
-    importers = [int(r) for r in np.argsort(load, kind="stable") if load[r] < mean]
+    importers = [int(r) for r in np.argsort(load, kind="stable") if load[r] < target[r]]
     e = i = 0
     while e < len(order) and i < len(importers):
         if found.surplus(order[e]) < TINY:
@@ -100,8 +102,11 @@ class BuiltIn(Policy):
         self._beat += 1
         ranks = np.flatnonzero(cluster.exists)
         load = mds_load(beat)[ranks]
-        mean = float(load.mean())
-        exporters = self._exporters(load, mean)
+        masked_in = ~cluster.masked[ranks]
+        if not masked_in.any():
+            return NOTHING
+        mean = float(load.sum() / masked_in.sum())
+        exporters = self._exporters(load, mean, masked_in)
         names, heat = cluster.names, cluster.names.below(cluster.counters.popularity)
         roots = np.flatnonzero(names.bounds)[1:]
         came: dict[int, list[int]] = {}
@@ -109,7 +114,8 @@ class BuiltIn(Policy):
             if rank != home:
                 came.setdefault(int(rank), []).append(int(home))
         origins = {rank: sorted(set(homes)) for rank, homes in came.items()}
-        found = match(load, mean, exporters, origins, self._beat % 2 == 1)
+        target = np.where(masked_in, mean, 0.0)
+        found = match(load, target, exporters, origins, self._beat % 2 == 1)
         orders: list[Order] = []
         said = []
         for exporter, row in sorted(found.by_rank.items()):
@@ -120,14 +126,15 @@ class BuiltIn(Policy):
             said.append(f"rank {exporter}: {why}: " + _told(targets))
         return Orders(exports=tuple(orders), deciding=tuple(ranks.tolist()), said=tuple(said))
 
-    def _exporters(self, load: Floats, mean: float) -> list[int]:
-        """Ranks above the mean for two beats, by load."""
-        for rank in np.flatnonzero(load < mean * (1.0 + MIN_REBALANCE)).tolist():
+    def _exporters(self, load: Floats, mean: float, masked_in: Bools) -> list[int]:
+        """Ranks above the mean for two beats, and those outside the mask, by load."""
+        for rank in np.flatnonzero(masked_in & (load < mean * (1.0 + MIN_REBALANCE))).tolist():
             self._under[rank] = self._beat
         return [
             int(rank)
             for rank in np.argsort(load, kind="stable")
-            if load[rank] >= mean and not (rank in self._under and self._beat - self._under[int(rank)] < 2)
+            if (load[rank] >= mean or not masked_in[rank])
+            and not (rank in self._under and self._beat - self._under[int(rank)] < 2)
         ]
 
 

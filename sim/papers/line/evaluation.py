@@ -1,0 +1,199 @@
+# SPDX-License-Identifier: LGPL-2.1-or-later
+"""LINE's evaluation (slides "Evaluation Environment" to "Results 3/3"): 42 clients, 8 ranks."""
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Final
+
+import numpy as np
+
+from mds_partitioner.engine.placement.lpt import pack
+from mds_partitioner.engine.workload import workload
+from sim.course import Course, build
+from sim.load.clients import Clients
+from sim.model.arrays import Floats, Ints, sums
+from sim.model.cluster import Cluster
+from sim.model.namespace import Move
+from sim.papers.line.cache import Cache
+from sim.policies import make
+from sim.policies.base import NOTHING, Context, Orders
+from sim.policies.observer import working_sets
+from sim.scenario import Assertions, Ranks, Scenario, Subvolumes
+
+LIGHT, MODERATE, HEAVY = 20, 20, 2  # subvolumes, and clients: each has its own
+FILES: Final = (
+    50_000  # in each directory: 50K, 500K, 5,000K files in 1, 10, 100 directories (VDBench configs)
+)
+RANKS: Final = 8
+PINNED: Final = (0, 1, 2, 3)  # for light and moderate subvolumes; the mask 0xf0 is the others
+INODE_BYTES: Final = 3_000  # in the cache; assumed
+CACHE: Final = 12 * 2**30 / INODE_BYTES  # inodes: mds_cache_memory_limit is 12 GB
+CAPACITY: Final = 4_000.0  # req/s of a rank; assumed
+THINK: Final = 0.005  # s between an answer and the next request: the file's data; assumed
+
+PHASE: Final = 600.0  # s
+SECOND: Final = 1.0
+
+
+def scenario(seconds: float) -> Scenario:
+    """The tree and the clients. Everything is on rank 0 at first."""
+    return Scenario(
+        about="LINE's evaluation",
+        policy="builtin",
+        fails_with="nothing",
+        seconds=seconds,
+        ranks=Ranks(count=RANKS, capacity=CAPACITY),
+        subvolumes=(
+            Subvolumes("light", LIGHT, (1,), FILES),
+            Subvolumes("moderate", MODERATE, (10,), FILES),
+            Subvolumes("heavy", HEAVY, (100,), FILES),
+        ),
+        clients=tuple(_clients()),
+        must=Assertions(),
+        name="line",
+    )
+
+
+def _clients() -> list[Clients]:
+    """VDBench: two operations at once in two light, two moderate and one heavy client, four in the others."""
+    found = []
+    for name, first, readers, clients, threads in (
+        ("light", 0, 2, LIGHT, 1),
+        ("moderate", LIGHT, 2, MODERATE, 1),
+        ("heavy", LIGHT + MODERATE, 1, HEAVY, 16),
+    ):
+        for kind, on, operations in (
+            ("readers", (first, first + readers), 2),
+            ("writers", (first + readers, first + clients), 4),
+        ):
+            count = on[1] - on[0]
+            found.append(
+                Clients(
+                    f"{name} {kind}", on, apart=True, count=count, threads=threads * operations, think=THINK
+                )
+            )
+    return found
+
+
+def threads() -> int:
+    """Of all clients."""
+    return sum(kind.count * kind.threads for kind in _clients())
+
+
+@dataclass(frozen=True)
+class Phase:
+    """What was seen in one. Times in s.
+
+    :ivar began: since the run began
+    :ivar loads: (seconds, ranks) requests answered, req/s
+    :ivar cached: (seconds, ranks) inodes
+    :ivar fetched: (seconds, ranks) inodes read from disk, 1/s
+    """
+
+    name: str
+    began: float
+    loads: Floats
+    cached: Floats
+    fetched: Floats
+    moves: tuple[Move, ...]
+
+
+Decide = Callable[[Cluster], Orders]
+
+
+def phases(seed: int) -> list[Phase]:
+    """LINE's sequence: the balancer by default; what is not heavy pinned; the balancer in the mask."""
+    run = Run(seed, 3 * PHASE)
+    found = [run.go("balancer default", run.policy("builtin"))]
+    pin(run.cluster, PINNED)
+    found.append(run.go("static partitioning", None))
+    run.cluster.masked[list(PINNED)] = True
+    found.append(run.go("bal_rank_mask 0xf0", run.policy("builtin")))
+    return found
+
+
+def alone(policy: str, seed: int) -> list[Phase]:
+    """One policy for as long, in phases of the same length."""
+    run = Run(seed, 3 * PHASE)
+    decide = run.policy(policy)
+    return [run.go(f"{policy}, {k}", decide) for k in ("first", "second", "third")]
+
+
+class Run:
+    """A cluster with a cache limit, and what happens to it second by second."""
+
+    def __init__(self, seed: int, seconds: float) -> None:
+        self._scenario, self._seed = scenario(seconds), seed
+        self.cluster = build(self._scenario, seed)
+        self._cache = Cache(CACHE)
+
+    def policy(self, name: str) -> tuple[Decide, float]:
+        """What it decides, and how often."""
+        context = Context(
+            clients=self._scenario.clients,
+            seconds=self._scenario.seconds,
+            seed=self._seed,
+            mask=None,
+            settings=self._scenario.settings,
+        )
+        policy = make(name, context)
+        return policy.decide, policy.every
+
+    def go(self, name: str, policy: tuple[Decide, float] | None, seconds: float = PHASE) -> Phase:
+        """One phase."""
+        cluster, watch = self.cluster, Watch(self.cluster, self._cache, policy)
+        before, began = len(cluster.moves), cluster.now
+        course = Course(cluster, watch.decide, SECOND, (), self._seed)
+        course.go(seconds, lambda part: None)
+        return Phase(
+            name,
+            began,
+            np.array(course.loads),
+            np.array(watch.cached),
+            np.array(watch.fetched),
+            tuple(cluster.moves[before:]),
+        )
+
+
+class Watch:
+    """Each second the caches are kept within their limit; the policy is asked when it is due."""
+
+    def __init__(self, cluster: Cluster, cache: Cache, policy: tuple[Decide, float] | None) -> None:
+        self._cache, self._policy = cache, policy
+        self._began = cluster.now
+        self.cached: list[Floats] = []
+        self.fetched: list[Floats] = []
+
+    def decide(self, cluster: Cluster) -> Orders:
+        """Once a second."""
+        state = self._cache.pressed(cluster.names, cluster.ranks)
+        self.cached.append(state.cached)
+        self.fetched.append(state.fetched)
+        if self._policy is None:
+            return NOTHING
+        decide, every = self._policy
+        return decide(cluster) if round(cluster.now - self._began) % round(every) == 0 else NOTHING
+
+
+def pin(cluster: Cluster, ranks: Sequence[int]) -> None:
+    """Pins what is not heavy by LINE's workload points, the largest first to the emptiest rank."""
+    tree, names = cluster.tree, cluster.names
+    points = workload(working_sets(cluster), cluster.counters.shares(), _rentries(cluster)).points
+    chosen: Ints = np.arange(LIGHT + MODERATE)
+    order = chosen[np.argsort(-points[chosen], kind="stable")]
+    given = pack(points[order].tolist(), [0.0] * order.size, [0.0] * len(ranks), [0.0] * len(ranks))
+    for subvolume, place in zip(order.tolist(), given, strict=True):
+        cluster.pin(int(tree.roots[subvolume]), ranks[place], "static partitioning")
+    # What the balancer had taken apart comes together again below a pin.
+    for subvolume in order.tolist():
+        root = int(tree.roots[subvolume])
+        inside = np.arange(root + 1, int(tree.end[root]))
+        for directory in inside[names.bounds[inside]].tolist():
+            cluster.pin(directory, int(names.pin[root]), "static partitioning")
+
+
+def _rentries(cluster: Cluster) -> Floats:
+    """(subvolumes,)."""
+    of = cluster.tree.subvolume
+    inside = of >= 0
+    return sums(of[inside], cluster.names.inodes[inside], cluster.tree.roots.size)
