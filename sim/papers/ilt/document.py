@@ -38,6 +38,7 @@ def text(outcomes: Outcomes) -> str:
         "seeds": str(len(experiments.SEEDS)),
         "sweep_seeds": str(len(experiments.SWEEP_SEEDS)),
         "sweep_seconds": f"{experiments.SWEEP_DURATION / 1000:.0f}",
+        "dispatcher_seconds": f"{experiments.DISPATCHER_DURATION / 1000:.0f}",
         "added_at": f"{experiments.SERVER_ADDED_AT / 1000:.0f}",
         "entries": str(Design().entries),
     }
@@ -188,15 +189,17 @@ def _spread(outcomes: Outcomes, system: str, settings: Sequence[Setting], measur
 
 
 def _short(value: float) -> str:
-    """Three digits that count, without an exponent."""
-    return f"{value:.0f}" if value >= 100 else f"{value:.2f}" if value >= 1 or value == 0 else f"{value:.5f}"
+    """Some digits that count, without an exponent."""
+    if value == 0 or value >= 100:
+        return f"{value:.0f}"
+    return f"{value:.2f}" if value >= 0.1 else f"{value:.5f}"
 
 
 def _dispatcher(outcomes: Outcomes) -> str:
     def added(time: float, poisson: bool) -> str:
         with_it, without = (
-            median(outcomes, "ILT", experiments.swept(setting), measures.response)
-            for setting in (experiments.dispatched(time, poisson), experiments.ideal(poisson))
+            median(outcomes, "ILT", setting, measures.response)
+            for setting in (experiments.dispatched(time, poisson), experiments.dispatched(None, poisson))
         )
         return f"{with_it - without:.2f}"
 
@@ -303,4 +306,4 @@ def _orders(outcomes: Outcomes) -> dict[str, str]:
 
 def _which(some: Sequence[str], of: dict[str, list[str]]) -> str:
     names = f" ({'; '.join(some)})" if 0 < len(some) <= len(of) // 3 else ""
-    return f"{len(some) or 'none'} of the {len(of)} settings below{names}"
+    return f"{len(some) or 'none'} of the {len(of)} settings tried{names}"

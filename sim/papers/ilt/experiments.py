@@ -31,6 +31,7 @@ SWEEP_DURATION: Final = 6_000.0
 RATE_DURATION: Final = 3_000.0
 
 # Figure 6: 1/C in ms.
+DISPATCHER_DURATION: Final = 12_000.0
 DISPATCHER_TIMES: Final = (0.1, 0.3, 0.5, 0.6, 0.7, 0.75, 0.8, 0.83)
 # Requests/ms.
 RATES: Final = (0.5, 1.0, 2.0, 4.0, 8.0)
@@ -88,15 +89,14 @@ def at_rate(rate: float) -> list[Setting]:
     return swept(_load(rate=rate, renames_of_writes=0.0), RATE_DURATION)
 
 
-def dispatched(time: float, poisson: bool) -> Setting:
-    """With a dispatcher of mean service time `time` (ms); `poisson`: no bursts, no renames of directories."""
+def dispatched(time: float | None, poisson: bool) -> list[Setting]:
+    """Runs with a dispatcher of mean service time `time` (ms; None: no dispatcher).
+
+    `poisson`: without bursts and without renames.
+    """
     load = replace(Load(), burst_share=0.0, renames_of_writes=0.0) if poisson else Load()
-    return replace(AS_ASSUMED, load=load, design=replace(Design(), dispatcher_rate=1 / time))
-
-
-def ideal(poisson: bool) -> Setting:
-    """The same without time at the dispatcher."""
-    return replace(dispatched(1.0, poisson), design=Design())
+    design = replace(Design(), dispatcher_rate=None if time is None else 1 / time)
+    return swept(Setting(load=load, design=design), DISPATCHER_DURATION)
 
 
 def cells() -> list[Cell]:
@@ -108,8 +108,8 @@ def cells() -> list[Cell]:
     dispatcher = [
         run
         for poisson in (False, True)
-        for setting in [ideal(poisson), *(dispatched(time, poisson) for time in DISPATCHER_TIMES)]
-        for run in swept(setting)
+        for time in (None, *DISPATCHER_TIMES)
+        for run in dispatched(time, poisson)
     ]
     wanted = [(system, setting) for setting in everywhere for system in SYSTEMS]
     return list(dict.fromkeys([*wanted, *(("ILT", setting) for setting in dispatcher)]))

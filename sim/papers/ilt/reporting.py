@@ -24,10 +24,11 @@ def report(out: Path) -> str:
 
 def draw(outcomes: Outcomes, out: Path) -> None:
     """Every picture that the text shows."""
-    for name, reading in (("assumed", experiments.AS_ASSUMED), ("favour", experiments.FAVOURABLE)):
+    for name, label in (("assumed", "as assumed"), ("favour", "all in the paper's favour")):
+        reading = experiments.READINGS[label]
         figures.waiting(
             [outcomes[system, experiments.seeded(reading)[0]] for system in SYSTEMS],
-            "As Figures 3 to 5: requests waiting at each server",
+            f"As Figures 3 to 5: requests waiting at each server, {label}",
             out / document.PICTURES[name],
         )
     _dispatcher(outcomes, out / document.PICTURES["dispatcher"])
@@ -54,15 +55,12 @@ def draw(outcomes: Outcomes, out: Path) -> None:
 
 def _dispatcher(outcomes: Outcomes, path: Path) -> None:
     def simulated(poisson: bool) -> list[float]:
-        settings = [experiments.dispatched(time, poisson) for time in experiments.DISPATCHER_TIMES]
         return [
-            measures.median(outcomes, "ILT", experiments.swept(setting), measures.response)
-            for setting in settings
+            measures.median(outcomes, "ILT", experiments.dispatched(time, poisson), measures.response)
+            for time in experiments.DISPATCHER_TIMES
         ]
 
-    ideal = measures.median(
-        outcomes, "ILT", experiments.swept(experiments.ideal(poisson=True)), measures.response
-    )
+    ideal = measures.median(outcomes, "ILT", experiments.dispatched(None, poisson=True), measures.response)
     figures.dispatcher(
         experiments.DISPATCHER_TIMES,
         {

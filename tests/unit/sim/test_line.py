@@ -27,10 +27,10 @@ def test_the_files_are_lines() -> None:
 
 
 def test_pins_put_what_is_not_heavy_on_the_chosen_ranks_evenly() -> None:
-    run = Run(1, 60.0)
+    run = Run(1, 420.0)
     run.go("loaded", None, 20.0)
     pin(run.cluster, PINNED)
-    run.go("pinned", None, 60.0)
+    run.go("pinned", None, 400.0)
     tree, auth = run.cluster.tree, run.cluster.names.auth
     ranks = [int(auth[leaf]) for k in range(40) for leaf in tree.leaves(k)]
     assert set(ranks) == set(PINNED)
