@@ -157,6 +157,11 @@ class Namespace:
         self.cold[which] = self.inodes[which]
         self.version += 1
 
+    def cool(self, cold: Floats) -> None:
+        """Caches have so many inodes of each directory no more. cold: (directories,)."""
+        self.version += bool(((cold > 0.0) != (self.cold > 0.0)).any())
+        self.cold = cold
+
     def warm(self, inodes: float, requests: Floats) -> None:
         """Each request brings so many inodes of a cold directory into the cache. requests: (directories,)."""
         cold = self.cold > 0.0

@@ -29,7 +29,7 @@ class Cache:
         """Drop what is too much, in the namespace."""
         before = names.cold if self._cold is None else self._cold
         fetched = sums(names.auth, np.maximum(0.0, before - names.cold), ranks)
-        names.cold = cold_after(names.auth, names.inodes, names.cold, self._limit, ranks)
+        names.cool(cold_after(names.auth, names.inodes, names.cold, self._limit, ranks))
         self._cold = names.cold.copy()
         return State(sums(names.auth, names.inodes - names.cold, ranks), fetched)
 

@@ -11,6 +11,7 @@ from prettytable import PrettyTable, TableStyle
 from sim.papers.line import evaluation, measures
 from sim.papers.line.evaluation import Phase
 from sim.papers.line.measures import Measure, mean_of
+from sim.policies.base import DEFAULTS
 
 PICTURE: Final = "ranks.png"
 LINE, BUILTIN, OURS = "LINE", "balancer", "partition"
@@ -47,7 +48,7 @@ def text(runs: Runs) -> str:
 def _assumed() -> str:
     return (
         f"{evaluation.CAPACITY:,.0f} req/s a rank; {1000 * evaluation.THINK:g} ms between an answer and "
-        f"the next request; {evaluation.INODE_BYTES:,} bytes a cached inode, so that a rank holds "
+        f"the next request; {DEFAULTS.bytes_per_inode:,} bytes a cached inode, so that a rank holds "
         f"{evaluation.CACHE / 1e6:.1f} million; phases of {evaluation.PHASE:.0f} s; "
         "everything on rank 0 at first."
     )

@@ -16,7 +16,7 @@ from sim.model.cluster import Cluster
 from sim.model.namespace import Move
 from sim.papers.line.cache import Cache
 from sim.policies import make
-from sim.policies.base import NOTHING, Context, Orders
+from sim.policies.base import DEFAULTS, NOTHING, Context, Orders
 from sim.policies.observer import working_sets
 from sim.scenario import Assertions, Ranks, Scenario, Subvolumes
 
@@ -26,8 +26,7 @@ FILES: Final = (
 )
 RANKS: Final = 8
 PINNED: Final = (0, 1, 2, 3)  # for light and moderate subvolumes; the mask 0xf0 is the others
-INODE_BYTES: Final = 3_000  # in the cache; assumed
-CACHE: Final = 12 * 2**30 / INODE_BYTES  # inodes: mds_cache_memory_limit is 12 GB
+CACHE: Final = 12 * 2**30 / DEFAULTS.bytes_per_inode  # inodes: mds_cache_memory_limit is 12 GB
 CAPACITY: Final = 4_000.0  # req/s of a rank; assumed
 THINK: Final = 0.005  # s between an answer and the next request: the file's data; assumed
 
