@@ -8,6 +8,8 @@ from typing import Final
 
 from prettytable import PrettyTable, TableStyle
 
+from sim.course import Recording
+from sim.papers.line import clusters as production
 from sim.papers.line import evaluation, measures
 from sim.papers.line.evaluation import Phase
 from sim.papers.line.measures import Measure, mean_of
@@ -17,6 +19,8 @@ PICTURE: Final = "ranks.png"
 LINE, BUILTIN, OURS = "LINE", "balancer", "partition"
 # By name: a run of each seed, each a list of phases.
 Runs = Mapping[str, Sequence[Sequence[Phase]]]
+# By number of ranks and policy.
+Clusters = Mapping[tuple[int, str], Recording]
 
 _SHOWN: Final[dict[str, Measure]] = {
     "requests/s": measures.throughput,
@@ -33,7 +37,7 @@ _SHOWN: Final[dict[str, Measure]] = {
 }
 
 
-def text(runs: Runs) -> str:
+def text(runs: Runs, clusters: Clusters) -> str:
     """The whole report, Markdown."""
     template = Template(Path(__file__).with_name("report.md.in").read_text())
     return template.substitute(
@@ -41,6 +45,8 @@ def text(runs: Runs) -> str:
         seeds=len(runs[LINE]),
         table=_table(runs),
         picture=PICTURE,
+        clusters=_clusters(clusters),
+        cluster_assumed=_cluster_assumed(),
         claims=_claims([[run[k] for run in runs[LINE]] for k in range(3)]),
     )
 
@@ -63,6 +69,29 @@ def _table(runs: Runs) -> str:
         for phases in zip(*found, strict=True):
             row = [_told(mean_of(list(phases), measure)) for measure in _SHOWN.values()]
             table.add_row([f"{name}: {phases[0].name}", *row])
+    return str(table.get_string())
+
+
+def _cluster_assumed() -> str:
+    return (
+        f"rentries are lognormal with a median of {production.MEDIAN:,}; requests are spread alike, and have "
+        f"nothing to do with sizes; they come whatever the answers (open loop) and are "
+        f"{production.BUSY:.0%} of what all ranks can serve; subvolumes are on the ranks one after the other."
+    )
+
+
+def _clusters(found: Clusters) -> str:
+    table = PrettyTable(
+        ["", "busiest over mean, first", "last", "moves", "in the last third", "inodes moved"]
+    )
+    table.set_style(TableStyle.MARKDOWN)
+    table.align = "r"
+    table.align[""] = "l"
+    for (ranks, policy), recording in found.items():
+        before, after = production.fullest_before_and_after(recording)
+        moved = (len(recording.moves), production.moved_late(recording), recording.moved)
+        label = f"{ranks} ranks: {production.POLICIES[policy]}"
+        table.add_row([label, f"{before:.2f}", f"{after:.2f}", *map(_told, moved)])
     return str(table.get_string())
 
 
