@@ -11,6 +11,7 @@ from scipy.stats import norm
 from sim.course import Recording, run
 from sim.load.clients import Clients
 from sim.measures import fullest
+from sim.model.arrays import Floats
 from sim.model.physics import Physics
 from sim.papers.line.evaluation import CAPACITY, FILES
 from sim.scenario import Assertions, Ranks, Scenario, Subvolumes
@@ -29,10 +30,10 @@ SECONDS: Final = 900.0
 POLICIES: Final = {"nothing": "pinned one after the other", "builtin": "the balancer", "plan": "`partition`"}
 
 
-def quantiles(classes: int) -> np.ndarray:
+def quantiles(classes: int) -> Floats:
     """(classes,): the middle of each of so many equal parts of a lognormal distribution of median 1."""
     sigma = math.log(SMALL / MEDIAN) / norm.ppf(SMALL_PART)
-    return np.exp(sigma * norm.ppf((np.arange(classes) + 0.5) / classes))
+    return np.asarray(np.exp(sigma * norm.ppf((np.arange(classes) + 0.5) / classes)))
 
 
 def scenario(ranks: int) -> Scenario:
