@@ -25,7 +25,8 @@ FILES: Final = (
     50_000  # in each directory: 50K, 500K, 5,000K files in 1, 10, 100 directories (VDBench configs)
 )
 RANKS: Final = 8
-PINNED: Final = (0, 1, 2, 3)  # for light and moderate subvolumes; the mask 0xf0 is the others
+PINNED: Final = (0, 1, 2, 3)  # for light and moderate subvolumes
+MASKED: Final = (4, 5, 6, 7)  # bal_rank_mask 0xf0
 CACHE: Final = 12 * 2**30 / DEFAULTS.bytes_per_inode  # inodes: mds_cache_memory_limit is 12 GB
 CAPACITY: Final = 4_000.0  # req/s of a rank; assumed
 THINK: Final = 0.005  # s between an answer and the next request: the file's data; assumed

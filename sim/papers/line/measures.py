@@ -39,6 +39,15 @@ def fullest(phase: Phase) -> float:
     return float(loads.max() / loads.sum())
 
 
+def of_rank(rank: int) -> Measure:
+    """One rank's requests/s."""
+
+    def measure(phase: Phase) -> float:
+        return float(phase.loads[_late(phase), rank].mean())
+
+    return measure
+
+
 def most_cached(phase: Phase) -> float:
     """Of the rank that has most at the end, inodes."""
     return float(phase.cached[-1].max())
