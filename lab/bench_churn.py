@@ -150,7 +150,7 @@ def main(argv: Sequence[str]) -> int:
     parser.add_argument("--release", choices=sorted(releases.RELEASES), default=releases.DEFAULT)
     parser.add_argument("--ranks", type=int, default=4)
     parser.add_argument("--mds-cpu", type=int, default=15, help="quota of each MDS, percent of a core")
-    parser.add_argument("--seconds", type=float, default=110.0, help="of each run, from when balancing begins")
+    parser.add_argument("--seconds", type=float, default=110.0, help="of each run, once balancing is on")
     parser.add_argument("--pairs", type=int, default=3, help="runs of each way, interleaved")
     parser.add_argument("--more", action="store_true", help="add to the runs that the result has already")
     parser.add_argument("--out", type=Path, default=OUT)
