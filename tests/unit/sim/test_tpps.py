@@ -121,3 +121,13 @@ def test_the_same_seed_gives_the_same_window_and_another_seed_another(name):
     assert first.fills.tobytes() == again.fills.tobytes()
     assert first.chosen == again.chosen
     assert first.at_node.tobytes() != other.at_node.tobytes()
+
+
+def test_of_a_chosen_namenode_the_hottest_files_are_told_hottest_first():
+    setting = Setting(prefetched=2)
+    period = Period(setting, lambda scores, n, warning: True, 10.0, np.random.default_rng(0))
+    asked = np.concatenate([np.arange(setting.files), [5, 7, 7]])
+    choices = [period.step(t + 1.0, asked, by_subtree(setting)) for t in range(10)]
+    told = {choice.namenode: choice.files for choice in choices if choice is not None}
+    assert told[0] == [7, 5]
+    assert all(len(files) == 2 for files in told.values())
