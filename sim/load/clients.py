@@ -106,7 +106,7 @@ class Clients:
 
         :raises SimError: there are fewer directories than are to be hot
         """
-        if self.uses in ("hot", "adversary") and self.hot > directories:
+        if self.uses == "hot" and self.hot > directories:
             raise SimError(
                 f"clients '{self.name}': hot is {self.hot}; allowed: 1 to {directories} directories"
             )
@@ -117,5 +117,5 @@ class Clients:
         if self.uses == "churn":
             return Churn(directories, self.files, rng)
         if self.uses == "adversary":
-            return Adversary(directories, self.hot, self.share)
+            return Adversary(directories, self.share)
         return Fixed(by_zipf(directories, self.zipf if self.uses == "zipf" else 0.0, rng))

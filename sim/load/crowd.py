@@ -81,13 +81,16 @@ class Crowd:
         self.answered += sums(self.group, answered, len(self.groups))
         self.ended[before & (self.answered >= self._limit)] = now
 
-    def turn(self, now: float, moved: Sequence[int]) -> list[int]:
-        """Patterns go on; the directories that are made anew. ``moved``: directories, the newest first."""
+    def turn(self, now: float, beside: Ints) -> list[int]:
+        """Patterns go on; the directories that are made anew.
+
+        :param beside: directories on the rank that was given one last
+        """
         remade: list[int] = []
         for g in tuple(self._live):
             group = self.groups[g]
             own = self.directory[group.entries]
-            places = _places(own, moved) if group.kind.uses == "adversary" else ()
+            places = _places(own, beside) if group.kind.uses == "adversary" else ()
             past = Past(now, float(self.answered[g]), float(self.clients[g]), places)
             parts = group.pattern.parts(past)
             if parts is not None:
@@ -99,9 +102,8 @@ class Crowd:
         return remade
 
 
-def _places(own: Ints, moved: Sequence[int]) -> tuple[int, ...]:
-    at = {int(d): i for i, d in enumerate(own)}
-    return tuple(dict.fromkeys(at[d] for d in moved if d in at))
+def _places(own: Ints, some: Ints) -> tuple[int, ...]:
+    return tuple(np.flatnonzero(np.isin(own, some)).tolist())
 
 
 def gather(kinds: Sequence[Clients], tree: Tree, seed: int) -> Crowd:

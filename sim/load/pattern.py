@@ -1,7 +1,6 @@
 # SPDX-License-Identifier: LGPL-2.1-or-later
 """Which directories a group of clients uses, and how that changes."""
 
-import itertools
 import math
 from abc import ABC, abstractmethod
 from collections.abc import Sequence
@@ -19,13 +18,13 @@ class Past:
     :ivar now: s
     :ivar requests: of the group, answered so far
     :ivar clients: of the group
-    :ivar moved: places, among the group's directories, of those that moved lately, the newest first
+    :ivar beside: places, among the group's directories, of those on the rank that was given one last
     """
 
     now: float
     requests: float
     clients: float
-    moved: tuple[int, ...]
+    beside: tuple[int, ...]
 
 
 class Pattern(ABC):
@@ -139,18 +138,19 @@ class Churn(Pattern):
 
 
 class Adversary(Pattern):
-    """A part of the requests goes to the directories that moved last."""
+    """A part of the requests goes to all that is on the rank that was given something last."""
 
-    def __init__(self, directories: int, hot: int, share: float) -> None:
-        self._size, self._hot, self._share = directories, hot, share
+    def __init__(self, directories: int, share: float) -> None:
+        self._size, self._share = directories, share
         self._last: tuple[int, ...] | None = None
 
     def parts(self, past: Past) -> Floats | None:
         """At each move."""
-        last = tuple(itertools.islice(past.moved, self._hot)) or tuple(range(self._hot))
-        if last == self._last:
+        if past.beside == self._last:
             return None
-        self._last = last
+        self._last = past.beside
+        if not past.beside:
+            return np.full(self._size, 1.0 / self._size)
         parts = np.full(self._size, (1.0 - self._share) / self._size)
-        parts[list(last)] += self._share / len(last)
+        parts[list(past.beside)] += self._share / len(past.beside)
         return parts

@@ -16,8 +16,6 @@ from sim.model.physics import Physics
 from sim.model.queues import flow
 from sim.model.tree import ROOT, Tree
 
-LATELY = 60.0  # s: how long a move is remembered by those who look for moves
-
 
 @dataclass(frozen=True)
 class Unsafe:
@@ -67,7 +65,7 @@ class Cluster:
     def step(self) -> None:
         """One step of time."""
         dt, now = self.physics.step, self.now
-        for directory in self.crowd.turn(now, self._lately()):
+        for directory in self.crowd.turn(now, self._beside()):
             self._remake(directory)
         self._revive()
         if _due(self._steps, self.physics.tick, dt):
@@ -231,13 +229,11 @@ class Cluster:
             self.counters.imported[move.target] += move.inodes
         self.moves += moves
 
-    def _lately(self) -> list[int]:
-        found: list[int] = []
-        for move in reversed(self.moves):
-            if move.time < self.now - LATELY or len(found) >= 64:
-                break
-            found.append(move.directory)
-        return found
+    def _beside(self) -> Ints:
+        """Directories on the rank that was given one last."""
+        if not self.moves:
+            return np.zeros(0, dtype=np.int64)
+        return np.flatnonzero(self.names.auth == self.moves[-1].target)
 
 
 def _due(steps: int, every: float, dt: float) -> bool:

@@ -52,8 +52,9 @@ class Migrator:
             self._queues[int(self._names.auth[order.directory])].append((due, order))
 
     def forget(self, rank: int, now: float) -> None:
-        """A rank decides anew: what could have begun and has not is forgotten."""
-        self._queues[rank] = [(due, order) for due, order in self._queues[rank] if due > now]
+        """A rank decides anew: what could have begun since the last beat and has not is forgotten."""
+        beat = self._physics.beat
+        self._queues[rank] = [(due, order) for due, order in self._queues[rank] if now - due < beat]
 
     def pins(self, now: float, up: Bools) -> None:
         """A tick: everything that is pinned elsewhere sets off, however much it is."""

@@ -50,7 +50,7 @@ class Oracle(Policy):
         for k in range(LOOKS):
             at = cluster.now + self.every * k / LOOKS
             self._future.answered = crowd.answered.copy()
-            self._future.turn(at, ())
+            self._future.turn(at, np.zeros(0, dtype=np.int64))
             there = self._future.there(at)
             wanted = self._future.threads(there) + self._future.arrivals(there)
             demand += sums(crowd.directory, wanted[crowd.group] * self._future.part, tree.size) / LOOKS

@@ -23,7 +23,7 @@ def test_directories_clients_and_operations_are_the_labs(
 
 def test_a_scan_begins_where_the_labs_does() -> None:
     crowd = bench("cnn").crowd(1.0)
-    crowd.turn(0.0, ())
+    crowd.turn(0.0, np.zeros(0, dtype=np.int64))
     begun = [int(np.argmax(crowd.part[group.entries])) for group in crowd.groups]
     assert begun == list(range(0, 100, 10))
     parts = crowd.groups[3].pattern.parts(Past(1.0, 121.0, 1.0, ()))
@@ -34,7 +34,7 @@ def test_a_scan_begins_where_the_labs_does() -> None:
 def test_a_log_is_read_as_often_as_its_lines_name_a_directory() -> None:
     work = bench("web")
     crowd = work.crowd(2.0)
-    crowd.turn(0.0, ())
+    crowd.turn(0.0, np.zeros(0, dtype=np.int64))
     own = work.demand[work.used["web"]]
     assert crowd.part[crowd.groups[0].entries] == pytest.approx(own / own.sum())
     assert set(work.operations) == {12_000}
