@@ -6,6 +6,8 @@ import sys
 from collections.abc import Sequence
 from pathlib import Path
 
+from mds_partitioner.sandbox.errors import PolicyError, SandboxError
+
 from sim import calibrate, papers, scenario
 from sim.errors import SimError
 from sim.run import run_all
@@ -19,7 +21,7 @@ def main(argv: Sequence[str]) -> int:
     try:
         status: int = args.do(args)
         return status
-    except SimError as e:
+    except (SimError, PolicyError, SandboxError) as e:
         print(f"sim: {e}", file=sys.stderr)
         return 2
     except KeyboardInterrupt:

@@ -10,14 +10,14 @@ import statistics
 from collections import defaultdict
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
-from pathlib import Path
+from pathlib import Path, PurePosixPath
 
 import numpy as np
 from prettytable import PrettyTable, TableStyle
 
 from lab.bench.oracle import spread
 from sim.course import SAMPLE, Course
-from sim.load.bench import GROUP_PATH, Bench, bench
+from sim.load.bench import Bench, bench
 from sim.measures import EPOCH
 from sim.model.arrays import Floats
 from sim.model.cluster import Cluster
@@ -33,7 +33,7 @@ WORKLOADS = ("cnn", "nlp", "web", "zipf", "md", "mix", "dbench")
 BALANCERS = ("none", "builtin", "greedyspill", "lunule", "dir-hash", "line", "oracle")
 RANKS, CAPACITY = 5, 1000.0
 LONGEST = 150.0  # s; twice a phase's 75
-ANALYSIS, IN_PLACE = 25.0, 60.0  # s: line's analysis under load, and until its plan is carried out
+ANALYSIS, IN_PLACE = 25.0, 250.0  # s: line's analysis under load, and until its plan is carried out
 SEEDS = (1, 2, 3)
 NOISE = 1.2  # a difference below a fifth says nothing (docs/evidence.md)
 
@@ -90,7 +90,7 @@ def simulated(workload: str, balancer: str, requests: float, seed: int) -> Cell:
     if balancer == "oracle":
         _place(cluster, work, spread({work.paths[d]: float(work.demand[d]) for d in work.paths}, RANKS))
     elif balancer == "line":
-        _planned(cluster, work, seed)
+        _planned(cluster, work, requests, seed)
     elif balancer == "dir-hash":
         _hashed(cluster)
     elif balancer != "none":
@@ -132,18 +132,16 @@ def _factor(loads: Floats) -> float:
 
 def _place(cluster: Cluster, work: Bench, pins: Mapping[str, int]) -> None:
     """Pins by path, in place before the clients begin."""
-    numbers = {path: directory for directory, path in work.paths.items()}
-    for k, name in enumerate(work.used):
-        numbers.setdefault(f"{GROUP_PATH}{name}", int(work.tree.roots[k]))
-    for path in sorted(pins, key=len):
-        if path in numbers:
-            cluster.names.move(numbers[path], pins[path], 0.0, "oracle")
+    for directory, path in work.paths.items():
+        above = (path, *map(str, PurePosixPath(path).parents))
+        rank = next((pins[place] for place in above if place in pins), 0)
+        cluster.names.move(directory, rank, 0.0, "oracle")
     cluster.to_auth = True
 
 
-def _planned(cluster: Cluster, work: Bench, seed: int) -> None:
+def _planned(cluster: Cluster, work: Bench, requests: float, seed: int) -> None:
     """What ``partition`` makes of an analysis under the same load, all on rank 0; then in place."""
-    before = _cluster(work, 1e9)
+    before = _cluster(work, requests)
     course = Course(before, Plan(_context(seed)).decide, Plan.every, (), seed)
     course.go(ANALYSIS + IN_PLACE, lambda part: None)
     cluster.names.auth[:] = before.names.auth
