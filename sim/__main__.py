@@ -6,8 +6,7 @@ import sys
 from collections.abc import Sequence
 from pathlib import Path
 
-from mds_partitioner.sandbox.errors import PolicyError, SandboxError
-
+from mds_partitioner.sandbox.refusals import PolicyError, SandboxError
 from sim import calibrate, papers, scenario
 from sim.errors import SimError
 from sim.run import run_all

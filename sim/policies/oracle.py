@@ -9,10 +9,12 @@ import heapq
 
 import numpy as np
 
+from mds_partitioner.model import NO_PIN
 from sim.load.crowd import Crowd, gather
-from sim.model.arrays import Floats, sums
+from sim.model.arrays import Bools, Floats, Ints, sums
 from sim.model.cluster import Cluster
 from sim.model.migrator import Order
+from sim.model.namespace import Namespace
 from sim.policies.base import Context, Orders, Policy
 
 EVEN = 0.02  # of a rank's share: less is not worth a move
@@ -35,7 +37,8 @@ class Oracle(Policy):
         ranks = np.flatnonzero(cluster.exists & cluster.up & ~cluster.masked)
         share = np.zeros(cluster.ranks)
         share[ranks] = cluster.capacity[ranks] / cluster.capacity[ranks].sum() * demand.sum()
-        places = even_out(demand, cluster.names.auth, share)
+        free = ~_pinned(cluster.names)
+        places = even_out(demand, cluster.names.auth, share, free)
         return Orders(places=tuple(Order(d, r, "oracle") for d, r in places), to_auth=True)
 
     def _demand(self, cluster: Cluster) -> Floats:
@@ -57,12 +60,21 @@ class Oracle(Policy):
         return demand
 
 
-def even_out(demand: Floats, auth: np.ndarray, share: Floats) -> list[tuple[int, int]]:
+def _pinned(names: Namespace) -> Bools:
+    """(directories,): what is held in place by an operator's pin."""
+    held = np.zeros(names.tree.size, dtype=np.bool_)
+    for directory in np.flatnonzero(names.pin != NO_PIN).tolist():
+        held[directory : int(names.tree.end[directory])] = True
+    return held
+
+
+def even_out(demand: Floats, auth: Ints, share: Floats, free: Bools) -> list[tuple[int, int]]:
     """Directories to move, and where.
 
     :param demand: (directories,)
     :param auth: (directories,) ranks
     :param share: (ranks,) what each should have; 0 for one that may have nothing
+    :param free: (directories,) which may be moved
     """
     load = sums(auth, demand, share.size)
     spare = [(-float(share[r] - load[r]), int(r)) for r in np.flatnonzero(share > load)]
@@ -70,7 +82,7 @@ def even_out(demand: Floats, auth: np.ndarray, share: Floats) -> list[tuple[int,
     moves = []
     for rank in np.argsort(share - load, kind="stable").tolist():
         over = float(load[rank] - share[rank])
-        own = np.flatnonzero((auth == rank) & (demand > 0.0))
+        own = np.flatnonzero((auth == rank) & (demand > 0.0) & free)
         for directory in own[np.argsort(-demand[own], kind="stable")].tolist():
             if over <= EVEN * share[rank] or not spare:
                 break

@@ -92,10 +92,12 @@ def test_mds_load_counts_what_waits_ten_times() -> None:
 def test_the_oracle_moves_what_is_above_the_share_and_no_more() -> None:
     demand = np.array([0.0, 0, 0, 30, 20, 10, 10, 10, 20])
     auth = np.array([0, 0, 0, 0, 0, 0, 0, 0, 1])
-    moves = even_out(demand, auth, np.array([50.0, 50.0]))
+    moves = even_out(demand, auth, np.array([50.0, 50.0]), np.ones(9, dtype=np.bool_))
     assert sum(demand[d] for d, _ in moves) == 30.0
     assert {rank for _, rank in moves} == {1}
-    assert even_out(demand, auth, np.array([100.0, 0.0])) == [(8, 0)]
+    free = np.arange(9) != 8
+    assert even_out(demand, auth, np.array([100.0, 0.0]), ~free) == [(8, 0)]
+    assert even_out(demand, auth, np.array([100.0, 0.0]), free) == []
 
 
 def test_a_mount_names_directories_by_path_and_inode() -> None:
