@@ -76,16 +76,18 @@ def measured(path: Path) -> tuple[Cells, Mapping[str, float]]:
     return cells, {name: 1.0 / cells[name, "none"].speed for name in WORKLOADS}
 
 
-def _cluster(work: Bench, requests: float) -> Cluster:
+def _cluster(work: Bench, requests: float, seed: int) -> Cluster:
     exists = np.ones(RANKS, dtype=np.bool_)
     auth = np.zeros(work.tree.size, dtype=np.int64)
-    return Cluster(work.tree, auth, np.full(RANKS, CAPACITY), exists, work.crowd(requests), Physics(cpu=12.0))
+    return Cluster(
+        work.tree, auth, np.full(RANKS, CAPACITY), exists, work.crowd(requests, seed), Physics(cpu=12.0)
+    )
 
 
 def simulated(workload: str, balancer: str, requests: float, seed: int) -> Cell:
     """A cell on the model."""
     work = bench(workload)
-    cluster = _cluster(work, requests)
+    cluster = _cluster(work, requests, seed)
     policy: Policy | None = None
     if balancer == "oracle":
         _place(cluster, work, spread({work.paths[d]: float(work.demand[d]) for d in work.paths}, RANKS))
@@ -141,7 +143,7 @@ def _place(cluster: Cluster, work: Bench, pins: Mapping[str, int]) -> None:
 
 def _planned(cluster: Cluster, work: Bench, requests: float, seed: int) -> None:
     """What ``partition`` makes of an analysis under the same load, all on rank 0; then in place."""
-    before = _cluster(work, requests)
+    before = _cluster(work, requests, seed)
     course = Course(before, Plan(_context(seed)).decide, Plan.every, (), seed)
     course.go(ANALYSIS + IN_PLACE, lambda part: None)
     cluster.names.auth[:] = before.names.auth

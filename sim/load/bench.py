@@ -41,8 +41,9 @@ class Bench:
     used: Mapping[str, Ints]
     operations: Floats
 
-    def crowd(self, requests: float) -> Crowd:
+    def crowd(self, requests: float, seed: int) -> Crowd:
         """The clients, each with so many requests for an operation; new ones for each run."""
+        rng = np.random.default_rng([seed, 3])
         groups, places, at = [], [], 0
         for spec, operations in zip(self.specs, self.operations, strict=True):
             own = self.used[_subvolume(spec.path)]
@@ -53,14 +54,16 @@ class Bench:
                 requests=float(operations * requests),
                 does="create" if spec.mix.get("create") == 1.0 and spec.job == "mix" else "read",
             )
-            groups.append(Group(kind, self._pattern(spec, own, requests), slice(at, at + own.size)))
+            groups.append(Group(kind, self._pattern(spec, own, requests, rng), slice(at, at + own.size)))
             places.append(own)
             at += own.size
         return Crowd(groups, np.concatenate(places), np.ones(len(groups)))
 
-    def _pattern(self, spec: ClientSpec, own: Ints, requests: float) -> Pattern:
+    def _pattern(self, spec: ClientSpec, own: Ints, requests: float, rng: np.random.Generator) -> Pattern:
         if spec.job == "scan":
-            return Scan(own.size, round((spec.files + 1) * requests), spec.start, again=True)
+            # They begin evenly spread on the lab, and drift apart; here they would keep in step.
+            start = spec.start + rng.uniform(0.0, 1.0 / len(self.specs))
+            return Scan(own.size, round((spec.files + 1) * requests), start, again=True)
         parts = self.demand[own]
         return Fixed(parts / parts.sum())
 

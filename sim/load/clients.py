@@ -113,7 +113,8 @@ class Clients:
         if self.uses == "hot":
             return HotSet(directories, self.hot, self.share, self.jumps, rng)
         if self.uses == "scan":
-            return Scan(directories, self.files, place, self.again)
+            # Exactly alike, they would keep in step for ever: nothing in a model of mean values drifts.
+            return Scan(directories, self.files, place + rng.uniform(0.0, 1.0 / self.count), self.again)
         if self.uses == "churn":
             return Churn(directories, self.files, rng)
         if self.uses == "adversary":
