@@ -2,18 +2,15 @@
 """Clusters as large as LINE's two (slide "CephFS Clusters in LINE"): 30 and 36 ranks, 3,000 subvolumes."""
 
 import math
-from itertools import product
 from typing import Final
 
 import numpy as np
 from scipy.stats import norm
 
-from sim.course import Recording, run
 from sim.load.clients import Clients
-from sim.measures import fullest
 from sim.model.arrays import Floats
 from sim.model.physics import Physics
-from sim.papers.line.evaluation import CAPACITY, FILES
+from sim.papers.line.evaluation import CAPACITY, FILES, Phase, Run
 from sim.scenario import Assertions, Ranks, Scenario, Subvolumes
 
 RANKS: Final = (30, 36)
@@ -22,32 +19,33 @@ SMALL: Final = 1_000_000  # rentries at most, in
 SMALL_PART: Final = 0.985  # of the subvolumes (slide "rentries Distribution")
 # Not in the slides, assumed.
 MEDIAN: Final = 20_000  # rentries; with the line above this is the spread of a lognormal distribution
-SIZES: Final = 30  # classes
-RATES: Final = 10  # classes: every size has subvolumes of every rate
-BUSY: Final = 0.5  # of all ranks' capacity
-SECONDS: Final = 900.0
+USED: Final = 0.1  # of the rentries: the working set
+BUSY: Final = 0.5  # of all ranks' capacity, if nobody has to wait
+THREADS: Final = 4  # of a subvolume's clients
+SECONDS: Final = 1_200.0
+SEED: Final = 1
+MOVES: Final = 16  # max_moves: a cluster of this size would be told so
 # What is laid side by side, by the simulator's names.
 POLICIES: Final = {"nothing": "pinned one after the other", "builtin": "the balancer", "plan": "`partition`"}
 
 
-def quantiles(classes: int) -> Floats:
-    """(classes,): the middle of each of so many equal parts of a lognormal distribution of median 1."""
-    sigma = math.log(SMALL / MEDIAN) / norm.ppf(SMALL_PART)
-    return np.asarray(np.exp(sigma * norm.ppf((np.arange(classes) + 0.5) / classes)))
+def drawn(seed: int) -> tuple[Floats, Floats]:
+    """(subvolumes,) each: rentries, and requests in parts of all; they have nothing to do with each other."""
+    sigma = math.log(SMALL / MEDIAN) / float(norm.ppf(SMALL_PART))
+    rng = np.random.default_rng(seed)
+    rates = rng.lognormal(0.0, sigma, SUBVOLUMES)
+    return rng.lognormal(math.log(MEDIAN), sigma, SUBVOLUMES), np.asarray(rates / rates.sum())
 
 
-def scenario(ranks: int) -> Scenario:
-    """Subvolumes one after the other over all ranks; how large one is says nothing about how busy it is."""
-    each = SUBVOLUMES // (SIZES * RATES)
-    sizes, rates = MEDIAN * quantiles(SIZES), quantiles(RATES)
-    scale = BUSY * CAPACITY * ranks / (rates.sum() * each * SIZES)
+def scenario(ranks: int, seed: int) -> Scenario:
+    """Subvolumes one after the other over all ranks."""
     subvolumes, clients = [], []
-    for number, (size, rate) in enumerate(product(range(SIZES), range(RATES))):
-        directories = max(1, round(sizes[size] / FILES))
-        name = f"s{size}r{rate}-"
-        subvolumes.append(Subvolumes(name, each, (directories,), float(sizes[size]) / directories, "spread"))
-        on = (number * each, (number + 1) * each)
-        clients.append(Clients(name, on, apart=True, count=each, rate=float(rates[rate] * scale)))
+    for number, (size, part) in enumerate(zip(*(each.tolist() for each in drawn(seed)), strict=True)):
+        directories = max(1, round(size / FILES))
+        name = f"s{number}-"
+        subvolumes.append(Subvolumes(name, 1, (directories,), USED * size / directories, number % ranks))
+        think = THREADS / (part * BUSY * CAPACITY * ranks)
+        clients.append(Clients(name, (number, number + 1), threads=THREADS, think=think))
     return Scenario(
         about=f"a cluster of {ranks} ranks",
         policy="plan",
@@ -58,21 +56,28 @@ def scenario(ranks: int) -> Scenario:
         clients=tuple(clients),
         must=Assertions(),
         physics=Physics(step=0.5),
-        options={"rank_capacity": CAPACITY},
+        options={"rank_capacity": CAPACITY, "max_moves": MOVES},
         name=f"line-{ranks}",
     )
 
 
-def play(ranks: int, policy: str) -> Recording:
-    return run(scenario(ranks), policy, 1)
+def play(ranks: int, policy: str) -> Phase:
+    """One policy on one cluster, all the time."""
+    run = Run(scenario(ranks, SEED), SEED)
+    return run.go(policy, run.policy(policy), SECONDS)
 
 
-def fullest_before_and_after(recording: Recording) -> tuple[float, float]:
-    """The busiest rank's load over the mean: in the first minute, in the last two."""
-    found = fullest(recording)
-    return float(found[1:6].mean()), float(found[-12:].mean())
+def busiest(phase: Phase, since: int, until: int) -> float:
+    """The busiest rank's requests over the mean, between two seconds."""
+    loads = phase.loads[since:until].mean(axis=0)
+    return float(loads.max() / loads.mean())
 
 
-def moved_late(recording: Recording) -> int:
+def fullest_cache(phase: Phase) -> float:
+    """The inodes of the rank that has most, over the mean, at the end."""
+    return float(phase.cached[-1].max() / phase.cached[-1].mean())
+
+
+def moved_late(phase: Phase) -> int:
     """Moves in the last third."""
-    return sum(move.time > SECONDS * 2 / 3 for move in recording.moves)
+    return sum(move.time > SECONDS * 2 / 3 for move in phase.moves)

@@ -8,7 +8,6 @@ from typing import Final
 
 from prettytable import PrettyTable, TableStyle
 
-from sim.course import Recording
 from sim.papers.line import clusters as production
 from sim.papers.line import evaluation, measures
 from sim.papers.line.evaluation import Phase
@@ -20,7 +19,7 @@ LINE, BUILTIN, OURS = "LINE", "balancer", "partition"
 # By name: a run of each seed, each a list of phases.
 Runs = Mapping[str, Sequence[Sequence[Phase]]]
 # By number of ranks and policy.
-Clusters = Mapping[tuple[int, str], Recording]
+Clusters = Mapping[tuple[int, str], Phase]
 
 _SHOWN: Final[dict[str, Measure]] = {
     "requests/s": measures.throughput,
@@ -75,23 +74,41 @@ def _table(runs: Runs) -> str:
 def _cluster_assumed() -> str:
     return (
         f"rentries are lognormal with a median of {production.MEDIAN:,}; requests are spread alike, and have "
-        f"nothing to do with sizes; they come whatever the answers (open loop) and are "
-        f"{production.BUSY:.0%} of what all ranks can serve; subvolumes are on the ranks one after the other."
+        f"nothing to do with sizes; {production.USED:.0%} of a subvolume's rentries are its working set; each "
+        f"subvolume has {production.THREADS} threads that think as long as "
+        f"makes all of them ask for {production.BUSY:.0%} of what all ranks can serve; subvolumes are on the "
+        f"ranks one after the other; `max_moves` is {production.MOVES}; one seed."
     )
 
 
 def _clusters(found: Clusters) -> str:
     table = PrettyTable(
-        ["", "busiest over mean, first", "last", "moves", "in the last third", "inodes moved"]
+        [
+            "",
+            "busiest rank over mean, first minute",
+            "last two",
+            "requests/s",
+            "fullest cache over mean",
+            "moves",
+            "in the last third",
+            "inodes moved",
+        ]
     )
     table.set_style(TableStyle.MARKDOWN)
     table.align = "r"
     table.align[""] = "l"
-    for (ranks, policy), recording in found.items():
-        before, after = production.fullest_before_and_after(recording)
-        moved = (len(recording.moves), production.moved_late(recording), recording.moved)
-        label = f"{ranks} ranks: {production.POLICIES[policy]}"
-        table.add_row([label, f"{before:.2f}", f"{after:.2f}", *map(_told, moved)])
+    for (ranks, policy), phase in found.items():
+        last = phase.loads.shape[0]
+        row = (
+            production.busiest(phase, 0, 60),
+            production.busiest(phase, last - 120, last),
+            measures.throughput(phase),
+            production.fullest_cache(phase),
+            measures.moves(phase),
+            production.moved_late(phase),
+            measures.inodes_moved(phase),
+        )
+        table.add_row([f"{ranks} ranks: {production.POLICIES[policy]}", *map(_told, row)])
     return str(table.get_string())
 
 

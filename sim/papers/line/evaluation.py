@@ -103,7 +103,7 @@ Decide = Callable[[Cluster], Orders]
 
 def phases(seed: int) -> list[Phase]:
     """LINE's sequence: the balancer by default; what is not heavy pinned; the balancer in the mask."""
-    run = Run(seed, 3 * PHASE)
+    run = Run(scenario(3 * PHASE), seed)
     found = [run.go("balancer default", run.policy("builtin"))]
     pin(run.cluster, PINNED)
     found.append(run.go("static partitioning", None))
@@ -114,7 +114,7 @@ def phases(seed: int) -> list[Phase]:
 
 def alone(policy: str, seed: int) -> list[Phase]:
     """One policy for as long, in phases of the same length."""
-    run = Run(seed, 3 * PHASE)
+    run = Run(scenario(3 * PHASE), seed)
     decide = run.policy(policy)
     return [run.go(f"{policy}, {k}", decide) for k in ("first", "second", "third")]
 
@@ -122,8 +122,8 @@ def alone(policy: str, seed: int) -> list[Phase]:
 class Run:
     """A cluster with a cache limit, and what happens to it second by second."""
 
-    def __init__(self, seed: int, seconds: float) -> None:
-        self._scenario, self._seed = scenario(seconds), seed
+    def __init__(self, scenario: Scenario, seed: int) -> None:
+        self._scenario, self._seed = scenario, seed
         self.cluster = build(self._scenario, seed)
         self._cache = Cache(CACHE)
 

@@ -6,7 +6,7 @@ import pytest
 
 from sim.papers.line import evaluation
 from sim.papers.line.cache import cold_after
-from sim.papers.line.evaluation import PINNED, Run, pin
+from sim.papers.line.evaluation import PINNED, Run, pin, scenario
 from sim.policies.builtin import match
 
 
@@ -19,7 +19,7 @@ def test_a_rank_drops_what_is_above_its_limit_and_nothing_else() -> None:
 
 
 def test_the_files_are_lines() -> None:
-    tree = Run(1, 10.0).cluster.tree
+    tree = Run(scenario(10.0), 1).cluster.tree
     files = [tree.inodes[tree.leaves(k)].sum() for k in range(42)]
     assert files == [50_000] * 20 + [500_000] * 20 + [5_000_000] * 2
     # 2 x 2 + 18 x 4 threads, twice; 16 x 2 and 16 x 4 in the heavy clients.
@@ -27,7 +27,7 @@ def test_the_files_are_lines() -> None:
 
 
 def test_pins_put_what_is_not_heavy_on_the_chosen_ranks_evenly() -> None:
-    run = Run(1, 420.0)
+    run = Run(scenario(420.0), 1)
     run.go("loaded", None, 20.0)
     pin(run.cluster, PINNED)
     run.go("pinned", None, 400.0)
