@@ -39,7 +39,18 @@ _SHOWN: Final[dict[str, Measure]] = {
 def text(runs: Runs, clusters: Clusters) -> str:
     """The whole report, Markdown."""
     template = Template(Path(__file__).with_name("report.md.in").read_text())
+    in_short = {
+        "default": (LINE, 0),
+        "static": (LINE, 1),
+        "masked": (LINE, 2),
+        "always": (BUILTIN, 2),
+        "ours": (OURS, 2),
+    }
     return template.substitute(
+        {
+            key: _told(mean_of([run[k] for run in runs[name]], measures.throughput))
+            for key, (name, k) in in_short.items()
+        },
         assumed=_assumed(),
         seeds=len(runs[LINE]),
         table=_table(runs),
@@ -74,8 +85,8 @@ def _table(runs: Runs) -> str:
 def _cluster_assumed() -> str:
     return (
         f"rentries are lognormal with a median of {production.MEDIAN:,}; requests are spread alike, and have "
-        f"nothing to do with sizes; {production.USED:.0%} of a subvolume's rentries are its working set; each "
-        f"subvolume has {production.THREADS} threads that think as long as "
+        f"nothing to do with sizes; {production.USED:.0%} of a subvolume's rentries are its working set; "
+        f"each subvolume has {production.THREADS} threads that think as long as "
         f"makes all of them ask for {production.BUSY:.0%} of what all ranks can serve; subvolumes are on the "
         f"ranks one after the other; `max_moves` is {production.MOVES}; one seed."
     )
