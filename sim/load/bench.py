@@ -63,7 +63,7 @@ class Bench:
         if spec.job == "scan":
             # They begin evenly spread on the lab, and drift apart; here they would keep in step.
             start = spec.start + rng.uniform(0.0, 1.0 / len(self.specs))
-            return Scan(own.size, round((spec.files + 1) * requests), start, again=True)
+            return Scan(own.size, round((spec.files + 1) * requests), start)
         parts = self.demand[own]
         return Fixed(parts / parts.sum())
 

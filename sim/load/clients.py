@@ -79,7 +79,6 @@ class Clients:
     share: Part = 0.9
     jumps: Positive = math.inf
     files: Count = 100
-    again: bool = True
     does: Literal["read", "create"] = "read"
     begins: Time = 0.0
     ends: Time = math.inf
@@ -114,7 +113,7 @@ class Clients:
             return HotSet(directories, self.hot, self.share, self.jumps, rng)
         if self.uses == "scan":
             # Exactly alike, they would keep in step for ever: nothing in a model of mean values drifts.
-            return Scan(directories, self.files, place + rng.uniform(0.0, 1.0 / self.count), self.again)
+            return Scan(directories, self.files, place + rng.uniform(0.0, 1.0 / self.count))
         if self.uses == "churn":
             return Churn(directories, self.files, rng)
         if self.uses == "adversary":

@@ -85,23 +85,16 @@ class HotSet(Pattern):
 
 
 class Scan(Pattern):
-    """One directory after the other, each as long as its files take."""
+    """One directory after the other, each as long as its files take; from the beginning when it is over."""
 
-    def __init__(self, directories: int, files: int, start: float, again: bool) -> None:
-        """:param start: part of the directories that come last; again: from the beginning when it is over"""
-        self._size, self._files, self._first, self._again = (
-            directories,
-            files,
-            int(start * directories),
-            again,
-        )
+    def __init__(self, directories: int, files: int, start: float) -> None:
+        """:param start: part of the directories that come last"""
+        self._size, self._files, self._first = directories, files, int(start * directories)
         self._at = -1
 
     def parts(self, past: Past) -> Floats | None:
         """At each new directory."""
         turn = int(past.requests / past.clients / self._files)
-        if not self._again:
-            turn = min(turn, self._size - 1)
         at = (self._first + turn) % self._size
         if at == self._at:
             return None
