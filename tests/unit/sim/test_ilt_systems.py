@@ -136,6 +136,23 @@ def test_lazily_moved_metadata_moves_when_it_is_asked_for_and_is_never_lost() ->
     assert all(placement.where(file) == placement.home(file) for file in files)
 
 
+def test_requests_that_wait_at_the_holder_while_the_metadata_leaves_are_sent_on(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    placed = cluster(replace(SHORT, design=Design(commit=5.0)))
+    system = LazyHybrid(placed)
+    run(placed, system.handle(Request(0.0, Kind.RENAME, 1)))
+    below = placed.namespace.below(1)
+    file = next(file for file in below if system.placement.where(file) != system.placement.home(file))
+    update, updates = placed.times.update, []
+    monkeypatch.setattr(placed.times, "update", lambda: updates.append(update()) or updates[-1])
+    # All ten are at the holder long before the first is done there, and then it has the file no more: the
+    # others must write where it has gone.
+    run(placed, *(system.handle(Request(0.0, Kind.WRITE, file)) for _ in range(10)))
+    assert len(updates) == 19
+    assert is_whole(placed, system.placement)
+
+
 def test_moved_at_once_metadata_is_where_its_hash_says_when_the_rename_is_done() -> None:
     placed = cluster(SHORT)
     system = Vesta(placed)
