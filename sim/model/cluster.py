@@ -120,6 +120,7 @@ class Cluster:
                 away=0.0 if self.to_auth else self.physics.forwards,
                 free=~names.frozen[crowd.directory] & self.up[rank],
                 work=work,
+                looks_up=~crowd.grows,
                 groups=len(crowd.groups),
                 ranks=self.ranks,
             )

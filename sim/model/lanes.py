@@ -48,15 +48,17 @@ def lanes(
     away: float,
     free: Bools,
     work: Floats,
+    looks_up: Bools,
     groups: int,
     ranks: int,
 ) -> Lanes:
     """Put entries together. (entries,) each: group, part of its requests, the rank that answers, the rank of
-    the parent directory, whether it answers now, work of one request.
+    the parent directory, whether it answers now, work of one request, and whether it begins with a lookup,
+    which may go to another rank; what makes a file goes to the directory's own rank.
 
     :param away: part of the requests for a directory away from its parent's rank that go to that one first
     """
-    detours = np.where(rank != detour, away, 0.0)
+    detours = np.where((rank != detour) & looks_up, away, 0.0)
     blocked = sums(group[~free], part[~free], groups)
     heavy, works = np.unique(work, return_inverse=True)
     code = ((group * ranks + rank) * ranks + np.where(detours > 0.0, detour, rank)) * heavy.size + works

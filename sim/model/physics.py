@@ -32,8 +32,8 @@ class Physics:
     exports_at_once: int = 2
     """Of a rank, by a balancer: Migrator::maybe_do_queued_export. Pins know no limit."""
     forwards: float = 0.5
-    """Part of the requests for a directory on another rank than its parent that go to that rank first:
-    clients draw one of two replicas (docs/benchmarking.md, Forwards). 0 with requests forwarded to the
+    """Part of the requests for a directory on another rank than its parent that go to that rank first: for a
+    lookup clients draw one of two replicas (docs/benchmarking.md, Forwards). 0 with requests forwarded to the
     authority only."""
     forward_work: float = 0.8
     """Work of passing one request on (docs/benchmarking.md, Forwards)."""

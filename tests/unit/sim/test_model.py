@@ -141,6 +141,14 @@ def test_requests_for_a_directory_away_from_its_parent_go_by_the_parents_rank() 
     assert cluster.counters.passed[0] == passed
 
 
+def test_what_makes_files_goes_to_the_directorys_own_rank() -> None:
+    cluster = build(scenario(clients=(replace(EVERYONE, does="create"),)), 1)
+    cluster.place(int(cluster.tree.roots[0]) + 1, 1, "")
+    after(cluster, 10.0)
+    assert cluster.served[1] > 0.0
+    assert cluster.counters.passed.sum() == 0.0
+
+
 def test_clients_of_a_dead_rank_wait_and_its_cache_is_cold_afterwards() -> None:
     cluster = build(scenario(physics=Physics(takeover=10.0)), 1)
     after(cluster, 5.0)
