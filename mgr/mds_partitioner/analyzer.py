@@ -54,6 +54,10 @@ class Analyzer:
                 self._drop(int(key.removeprefix("analysis/")))
                 continue
             wanted, kept = json.loads(value), checkpoints.get(fs.fscid)
+            found = self._analyses.get(fs.fscid)
+            if found is not None and (found.ended or 0.0) >= wanted["begun"]:
+                self._drop(fs.fscid)  # it had ended; only this key was left
+                continue
             if isinstance(kept, ValueError):
                 self._log.error("the checkpoint of '%s' cannot be read: %s", fs.name, kept)
                 kept = None
@@ -93,7 +97,12 @@ class Analyzer:
                 raise Busy(f"'{fs.name}' is being analyzed ({_percent(running)}); stop that one first")
         if directories:
             self._host.on_fs(fs, lambda mount: named(mount, directories))
-        wanted = {"fs": fs.name, "duration": seconds, "directories": list(directories)}
+        wanted = {
+            "fs": fs.name,
+            "duration": seconds,
+            "directories": list(directories),
+            "begun": time.time(),
+        }
         self._host.store.put(f"analysis/{fs.fscid}", json.dumps(wanted))
         return self._start(fs, seconds, directories)
 
@@ -103,10 +112,11 @@ class Analyzer:
         with self._lock:
             sampling = self._samplings.pop(fs.fscid, None)
         if sampling is not None:
-            analysis.state = STOPPED
-            sampling.finish(self._settings(), STOPPED, time.time())
-            self._keep(fs.fscid, analysis)
-            self._drop(fs.fscid)
+            try:
+                self._end(fs.fscid, sampling, self._settings(), STOPPED)
+            except PartitionerError:
+                analysis.state = FAILED
+                raise
         return analysis
 
     def get(self, fs: FsState) -> Analysis:
@@ -189,12 +199,22 @@ class Analyzer:
         with self._lock:
             if self._samplings.get(fscid) is not sampling:
                 return  # stopped meanwhile
-        sampling.finish(settings, FINISHED, time.time())
-        self._keep(fscid, sampling.analysis)
+        self._end(fscid, sampling, settings, FINISHED)
 
-    def _keep(self, fscid: int, analysis: Analysis) -> None:
+    def _end(self, fscid: int, sampling: Sampling, settings: Settings, state: str) -> None:
+        """When it is seen as ended, the next manager knows that, too."""
+        sampling.judge(settings, time.time())
+        analysis = sampling.analysis
+        self._keep(fscid, analysis, state)
+        try:
+            self._drop(fscid)
+        except PartitionerError as e:  # the next manager sees by the judgement that it has ended
+            self._log.warning("analysis of %s: %s", analysis.fs, e)
+        analysis.state = state if analysis.judgement else FAILED
+
+    def _keep(self, fscid: int, analysis: Analysis, state: str) -> None:
         """For the next manager. It is known to this one all the same."""
-        found = ended(analysis)
+        found = ended(analysis, state)
         if found is None:
             return
         try:

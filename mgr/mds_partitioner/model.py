@@ -77,6 +77,7 @@ class Session:
     root: str  # the directory the client mounted
     caps: int
     load: float  # request_load_avg: decayed requests with a half-life of 60 s
+    ours: bool = False  # a manager's mount
 
 
 @dataclass(frozen=True)

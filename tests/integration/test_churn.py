@@ -16,7 +16,7 @@ def distributed(cluster: Cluster, path: str) -> str:
 def test_children_that_come_and_go_are_distributed_and_a_rollback_ends_it(cluster: Cluster) -> None:
     path = cluster.lab.make_subvolumes([NAME])[NAME]
     cluster.analyzed = ()
-    clients = (ClientSpec(f"u{i}", path, job="churn", home=WORK, workers=4, files=10) for i in range(3))
+    clients = (ClientSpec(f"u{i}", path, job="churn", home=WORK, workers=12, files=20) for i in range(3))
     with at_work(cluster, LoadSpec(tuple(clients))):
         cluster.analyze(12)
         plan = cluster.plan("--heavy", "fanout")

@@ -40,15 +40,15 @@ class Analysis:
         return min(1.0, (now - self.started) / self.duration)
 
 
-def ended(analysis: Analysis) -> Found | None:
-    """What is kept of an analysis; None: it came to no judgement."""
+def ended(analysis: Analysis, state: str) -> Found | None:
+    """What is kept of an analysis that ends in this state; None: it came to no judgement."""
     if analysis.judgement is None or analysis.ended is None:
         return None
     return Found(
         analysis.fs,
         analysis.duration,
         analysis.epochs,
-        analysis.state,
+        state,
         analysis.ended,
         analysis.judgement,
     )
@@ -96,9 +96,8 @@ class Sampling:
         self._saved = now
         return self._window.checkpoint(now - self.analysis.started)
 
-    def finish(self, settings: Settings, state: str, wall: float) -> None:
-        """Judge what was sampled and end. ``wall``: Unix, s. :raises PartitionerError: the engine failed."""
+    def judge(self, settings: Settings, wall: float) -> None:
+        """Judge what was sampled. ``wall``: Unix, s. :raises PartitionerError: the engine failed."""
         if self._window.ready:
             self.analysis.judgement = self._judge(self._window.summary(self._facts()), settings)
         self.analysis.ended = wall
-        self.analysis.state = state if self.analysis.judgement else FAILED

@@ -3,7 +3,8 @@
 
 A session mounted at or below a directory is wholly that directory's. One mounted above is shared out over the
 directories below its mount root by their heat on that rank. A rank's measured req/s is shared out over its
-sessions by their decayed request counts, so that the sum agrees with the rank's own counter.
+sessions by their decayed request counts, so that the sum agrees with the rank's own counter. What the
+managers' own mounts (this module's, the volumes module's) ask for is no workload, and is taken out.
 """
 
 from collections.abc import Collection, Iterable, Mapping
@@ -38,6 +39,8 @@ def needs_heat(sessions: Iterable[Session], directories: Collection[str]) -> boo
     """Is more than 1 % of the sessions' load, or of their capabilities, mounted above the directories?"""
     above_load = above_caps = load = caps = 0.0
     for s in sessions:
+        if s.ours:
+            continue
         load, caps = load + s.load, caps + s.caps
         if owner(s.root, directories) is None:
             above_load, above_caps = above_load + s.load, above_caps + s.caps
@@ -68,6 +71,8 @@ def attribute(
         totals[s.rank] = totals.get(s.rank, 0.0) + s.load
     shares: dict[str, Share] = {}
     for s in known:
+        if s.ours:
+            continue
         total = totals[s.rank]
         requests = rates.get(s.rank, 0.0) * s.load / total if total > 0 else 0.0
         own = owner(s.root, directories)

@@ -16,10 +16,7 @@ def address(entry: Mapping[str, Any]) -> Address:
 def parse_sessions(
     rank: int, answer: Iterable[Mapping[str, Any]], managers: Collection[Address]
 ) -> list[Session]:
-    """One rank's clients. One that does not say what it mounted is taken to have mounted ``/``.
-
-    The managers' own mounts (this module's, the volumes module's) are no workload and are left out.
-    """
+    """One rank's clients. One that does not say what it mounted is taken to have mounted ``/``."""
     return [
         Session(
             rank=rank,
@@ -27,9 +24,9 @@ def parse_sessions(
             root=_clean(str(entry.get("client_metadata", {}).get("root") or "/")),
             caps=int(entry["num_caps"]),
             load=float(entry["request_load_avg"]),
+            ours=address(entry) in managers,
         )
         for entry in answer
-        if address(entry) not in managers
     ]
 
 

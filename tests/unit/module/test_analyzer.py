@@ -58,7 +58,7 @@ def test_what_was_found_is_there_after_a_fail_over(manager: Callable[[World], An
 def test_an_analysis_that_ran_begins_anew_and_says_so(manager: Callable[[World], Analyzer]) -> None:
     world = World()
     shelf(world.store).save(world.state.fscid, found())
-    wanted = {"fs": "cephfs", "duration": 600, "directories": []}
+    wanted = {"fs": "cephfs", "duration": 600, "directories": [], "begun": time.time()}
     world.store.put(f"analysis/{world.state.fscid}", json.dumps(wanted))
     analyzer = manager(world)
     analysis = analyzer.get(world.state)
@@ -67,9 +67,20 @@ def test_an_analysis_that_ran_begins_anew_and_says_so(manager: Callable[[World],
         analyzer.judgement(world.state)
 
 
+def test_one_that_had_ended_is_not_begun_anew(manager: Callable[[World], Analyzer]) -> None:
+    """Its manager died, or the mon did not answer, before it could say so."""
+    world = World()
+    shelf(world.store).save(world.state.fscid, found())
+    wanted = {"fs": "cephfs", "duration": 600, "directories": [], "begun": found().ended - 600}
+    world.store.put(f"analysis/{world.state.fscid}", json.dumps(wanted))
+    analyzer = manager(world)
+    assert analyzer.get(world.state).state == FINISHED
+    assert world.store.items("analysis/") == {}
+
+
 def test_a_long_analysis_goes_on_from_its_checkpoint(manager: Callable[[World], Analyzer]) -> None:
     world = World()
-    wanted = {"fs": "cephfs", "duration": 3600, "directories": []}
+    wanted = {"fs": "cephfs", "duration": 3600, "directories": [], "begun": time.time()}
     world.store.put(f"analysis/{world.state.fscid}", json.dumps(wanted))
     kept = Archive(world.store, "checkpoint/", Checkpoint)
     kept.save(world.state.fscid, Checkpoint(1800.0, 180, 0, ()))
@@ -84,7 +95,9 @@ def test_a_long_analysis_goes_on_from_its_checkpoint(manager: Callable[[World], 
 def test_of_a_file_system_that_is_gone_nothing_is_kept(manager: Callable[[World], Analyzer]) -> None:
     world = World()
     shelf(world.store).save(99, found())
-    world.store.put("analysis/99", json.dumps({"fs": "gone", "duration": 600, "directories": []}))
+    world.store.put(
+        "analysis/99", json.dumps({"fs": "gone", "duration": 600, "directories": [], "begun": time.time()})
+    )
     with pytest.raises(NotFound):
         manager(world).get(world.state)
     assert world.store.items("") == {}

@@ -103,8 +103,12 @@ def test_a_mount_root_is_a_path_however_it_was_typed(typed: str, root: str) -> N
 
 
 def test_the_managers_own_mounts_are_no_workload() -> None:
-    found = parse_sessions(0, [session(1, 10), session(2, 20)], {("1.2.3.4:0", 20)})
-    assert found == [Session(0, 1, A, 3, 7.0)]
+    found = parse_sessions(0, [session(1, 10), session(2, 20, "/")], {("1.2.3.4:0", 20)})
+    assert [s.ours for s in found] == [False, True]
+    assert not needs_heat(found, {A})
+    # Theirs is half of the rank's requests, and goes to nobody.
+    shares = attribute(found, {0: 100.0}, {0: {A: 1.0}}, {A})
+    assert list(shares) == [A] and (shares[A].requests, shares[A].caps) == (50.0, 3.0)
 
 
 def test_heat_weighs_as_the_mds_does() -> None:
