@@ -24,7 +24,7 @@ def draw(recording: Recording, path: Path) -> None:
     if recording.loads.shape[1] <= FEW:
         for rank, load in enumerate(recording.loads.T):
             loads.plot(times, load, linewidth=1.0, label=f"rank {rank}")
-        loads.legend(fontsize="small", ncols=4)
+        loads.legend(fontsize="small", loc="center left", bbox_to_anchor=(1.0, 0.5))
         loads.set_ylabel("req/s")
     else:
         image = loads.imshow(
@@ -60,4 +60,4 @@ def _moves(axes: Axes, recording: Recording) -> None:
     axes.set_ylim(-0.7, recording.loads.shape[1] - 0.3)
     axes.set_xlabel("s")
     if recording.moves:
-        axes.legend(fontsize="small")
+        axes.legend(fontsize="small", loc="center left", bbox_to_anchor=(1.0, 0.5))
