@@ -17,21 +17,29 @@ def test_children_that_come_and_go_are_distributed_and_a_rollback_ends_it(cluste
     path = cluster.lab.make_subvolumes([NAME])[NAME]
     cluster.analyzed = ()
     clients = (ClientSpec(f"u{i}", path, job="churn", home=WORK, workers=12, files=20) for i in range(3))
-    with at_work(cluster, LoadSpec(tuple(clients))):
-        cluster.analyze(12)
-        plan = cluster.plan("--heavy", "fanout")
-        steps = [step for step in plan["steps"] if step["kind"] == "distributed"]
-        assert [step["value"] for step in steps] == ["1"], plan
-        (target,) = (step["target"] for step in steps)
-        assert target.startswith(path), plan
-        assert not [step for step in plan["steps"] if step["target"].startswith(f"{target}/")], plan
-        cluster.partitioner("partition", "start", FS, str(plan["name"]))
-        cluster.wait_state("done")
-        assert distributed(cluster, target) == "1"
-        wait_for(
-            "several ranks serve what is made below",
-            lambda: len(set(cluster.authority_below(f"{target}/").values())) > 1,
-        )
-        cluster.partitioner("partition", "rollback", FS)
-        cluster.wait_state("rolled-back")
-        assert distributed(cluster, target) == "0"
+    try:
+        with at_work(cluster, LoadSpec(tuple(clients))):
+            _distributed_and_rolled_back(cluster, path)
+    finally:
+        # Its fragments stay where they are, and no command takes them home.
+        cluster.inside("rmtree", path + WORK)
+
+
+def _distributed_and_rolled_back(cluster: Cluster, path: str) -> None:
+    cluster.analyze(12)
+    plan = cluster.plan("--heavy", "fanout")
+    steps = [step for step in plan["steps"] if step["kind"] == "distributed"]
+    assert [step["value"] for step in steps] == ["1"], plan
+    (target,) = (step["target"] for step in steps)
+    assert target.startswith(path), plan
+    assert not [step for step in plan["steps"] if step["target"].startswith(f"{target}/")], plan
+    cluster.partitioner("partition", "start", FS, str(plan["name"]))
+    cluster.wait_state("done")
+    assert distributed(cluster, target) == "1"
+    wait_for(
+        "several ranks serve what is made below",
+        lambda: len(set(cluster.authority_below(f"{target}/").values())) > 1,
+    )
+    cluster.partitioner("partition", "rollback", FS)
+    cluster.wait_state("rolled-back")
+    assert distributed(cluster, target) == "0"
