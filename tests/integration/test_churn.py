@@ -23,6 +23,7 @@ def test_children_that_come_and_go_are_distributed_and_a_rollback_ends_it(cluste
     finally:
         # Its fragments stay where they are, and no command takes them home.
         cluster.inside("rmtree", path + WORK)
+        cluster.lab.monitor.command("fs subvolume rm", target="mgr", vol_name=FS, sub_name=NAME)
 
 
 def _distributed_and_rolled_back(cluster: Cluster, path: str) -> None:
