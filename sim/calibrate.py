@@ -113,7 +113,7 @@ def _idle(cluster: Cluster) -> Orders:
 
 def _context(seed: int) -> Context:
     settings = replace(DEFAULTS, rank_capacity=CAPACITY)
-    return Context((), LONGEST, seed, None, settings, {"analyze": ANALYSIS})
+    return Context((), seed, None, settings, {"analyze": ANALYSIS})
 
 
 def _cell(cluster: Cluster, course: Course, requests: float) -> Cell:

@@ -4,9 +4,8 @@
 from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import NDArray
 
-Floats = NDArray[np.float64]
+from sim.model.arrays import Floats
 
 _HALVINGS = 50  # of the interval in which the throughput is
 

@@ -75,7 +75,6 @@ def run(scenario: Scenario, policy_name: str, seed: int, progress: Progress = la
     cluster = build(scenario, seed)
     context = Context(
         clients=scenario.clients,
-        seconds=scenario.seconds,
         seed=seed,
         mask=scenario.ranks.mask,
         settings=scenario.settings,

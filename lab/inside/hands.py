@@ -10,6 +10,7 @@ import errno
 import json
 import sys
 from collections.abc import Iterator
+from importlib import import_module
 from pathlib import Path
 from types import ModuleType
 from typing import Any
@@ -19,8 +20,8 @@ import cephfs
 # The module's file system without the module, which only a manager can import.
 _package = sys.modules["mds_partitioner"] = ModuleType("mds_partitioner")
 _package.__path__ = [str(Path(__file__).parents[2] / "mgr/mds_partitioner")]
-from mds_partitioner.errors import NotFound, PartitionerError  # noqa: E402
-from mds_partitioner.filesystem import DISTRIBUTED, Attempt, FileSystem  # noqa: E402
+errors = import_module("mds_partitioner.errors")
+filesystem = import_module("mds_partitioner.filesystem")
 
 PIN = "ceph.dir.pin"
 FILES = 10  # in a directory that is made
@@ -32,7 +33,7 @@ class Hands:
     def __init__(self) -> None:
         self._fs = cephfs.LibCephFS(auth_id="admin", conffile="/etc/ceph/ceph.conf")
         self._fs.mount()
-        self._module = FileSystem(self._fs, Attempt())
+        self._module = filesystem.FileSystem(self._fs, filesystem.Attempt())
 
     def end(self) -> None:
         self._fs.shutdown()
@@ -76,8 +77,8 @@ class Hands:
         """What the module reads of a directory: inode number, pin, ceph.dir.pin.distributed; None: gone."""
         try:
             ino = self._module.ino(path)
-            return ino, str(self._module.pin(path)), self._module.get(path, DISTRIBUTED)
-        except NotFound:
+            return ino, str(self._module.pin(path)), self._module.get(path, filesystem.DISTRIBUTED)
+        except errors.NotFound:
             return None
 
     def load_and_set(self, path: str, ino: int, attribute: str, value: str) -> None:
@@ -115,7 +116,7 @@ def main() -> None:
             answer = {"error": str(e)}
             if abs(getattr(e, "errno", 0)) not in (errno.ENOENT, errno.EEXIST, errno.ENOTEMPTY):
                 hands = None
-        except PartitionerError as e:
+        except errors.PartitionerError as e:
             answer = {"error": str(e)}
         print(json.dumps(answer), flush=True)
     if hands is not None:

@@ -50,14 +50,12 @@ class Context:
     """What a policy knows before a run.
 
     :ivar clients: all there will ever be: for an oracle only
-    :ivar seconds: how long the run takes: for an oracle only
     :ivar mask: ranks that an operator left for balancing; None: all
     :ivar settings: of the manager's module
     :ivar extra: what the scenario says to this policy alone
     """
 
     clients: tuple[Clients, ...]
-    seconds: float
     seed: int
     mask: tuple[int, ...] | None
     settings: Settings

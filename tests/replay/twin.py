@@ -7,12 +7,15 @@ keys. Ranks that come and go, caches, clocks and health are the model's alone.
 """
 
 import json
-import time
-from collections.abc import ItemsView
+from collections import UserDict
+from collections.abc import Iterator
+from contextlib import suppress
 from typing import Any
 
 from lab.api import Lab
+from lab.errors import LabError
 from lab.hands import Hands
+from lab.ranks import wait
 from mds_partitioner.filesystem import DISTRIBUTED, PIN
 from mds_partitioner.plan.ranks import DEFAULT_MASKS
 
@@ -22,7 +25,6 @@ FS = "cephfs"
 RANKS = 4  # of the lab
 KEYS = "replay/"  # of the lab's config-key store
 PATIENCE = 60.0  # s
-POLL = 0.2  # s
 PINS = {"pin": PIN, "distributed": DISTRIBUTED}
 OPTION = "mds_forward_all_requests_to_auth"
 
@@ -85,28 +87,24 @@ class Twin:
         return found
 
 
-class TwinStore(dict[str, str]):
-    """The journal's keys, in the lab's mon, too."""
+class TwinStore(UserDict[str, str]):
+    """The journal's keys, in the lab's mon, too; compared whenever all are read."""
 
     def __init__(self, world: "TwinWorld") -> None:
         super().__init__()
         self._world = world
 
-    def update(self, items: dict[str, str]) -> None:  # type: ignore[override]
-        """Set keys."""
-        super().update(items)
-        for key, value in items.items():
-            self._world.twin.mon("config-key set", key=KEYS + key, val=value)
+    def __setitem__(self, key: str, value: str) -> None:
+        super().__setitem__(key, value)
+        self._world.twin.mon("config-key set", key=KEYS + key, val=value)
 
-    def pop(self, key: str, default: Any = None) -> Any:
-        """Remove a key."""
+    def __delitem__(self, key: str) -> None:
         self._world.twin.mon("config-key rm", key=KEYS + key)
-        return super().pop(key, default)
+        super().__delitem__(key)
 
-    def items(self) -> ItemsView[str, str]:  # type: ignore[override]
-        """All of them."""
-        self._world.compare("the journal", dict(super().items()), self._world.twin.journal())
-        return super().items()
+    def __iter__(self) -> Iterator[str]:
+        self._world.compare("the journal", self.data, self._world.twin.journal())
+        return super().__iter__()
 
 
 class TwinWorld(World):
@@ -164,10 +162,10 @@ class TwinWorld(World):
         self._follow()
         directories = next(iter(self.filesystems.values())).directories
         wanted = {self._root + d.path: d.pin for d in directories.values() if d.pin >= 0}
-        deadline = time.monotonic() + PATIENCE
-        while (found := self.twin.ranks(set(wanted))) != wanted and time.monotonic() < deadline:
-            time.sleep(POLL)
-        self.compare("ranks of pinned directories", wanted, found)
+        paths = set(wanted)
+        with suppress(LabError):  # what did not arrive is a difference
+            wait("every pin is followed", lambda: self.twin.ranks(paths) == wanted, PATIENCE)
+        self.compare("ranks of pinned directories", wanted, self.twin.ranks(paths))
 
     def end(self) -> None:
         """Leave nothing behind in the lab."""

@@ -4,7 +4,7 @@
 It is only changed through ``Ceph`` (a manager's eyes and hands, in ceph.py) and ``Operator`` (operator.py).
 """
 
-from collections.abc import Iterator
+from collections.abc import Iterator, MutableMapping
 from dataclasses import dataclass, field
 
 from mds_partitioner.clock import Now
@@ -93,7 +93,7 @@ class World:
 
     def __init__(self, filesystems: list[FileSystem]) -> None:
         self.filesystems = {fs.fscid: fs for fs in filesystems}
-        self.store: dict[str, str] = {}
+        self.store: MutableMapping[str, str] = {}
         self.options: dict[str, str] = {}
         self.health: dict[str, HealthCheck] = {}
         self.wall, self.steady = BEGINNING, 1_000.0

@@ -5,12 +5,10 @@ import enum
 from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import NDArray
 
 from sim.closed_network import steady
+from sim.model.arrays import Floats
 from sim.papers.dgist.setting import Setting
-
-Floats = NDArray[np.float64]
 
 
 @dataclass(frozen=True)

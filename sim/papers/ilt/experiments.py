@@ -3,7 +3,7 @@
 
 from collections.abc import Callable, Iterable
 from dataclasses import replace
-from typing import Final
+from typing import Any, Final
 
 from sim.papers.ilt.parameters import BurstOn, Costs, Design, Load, Setting
 from sim.papers.ilt.run import SYSTEMS, Outcome, play
@@ -53,12 +53,12 @@ def seeded(setting: Setting) -> list[Setting]:
     return [replace(setting, seed=seed) for seed in SEEDS]
 
 
-def _load(**changes: object) -> Setting:
-    return replace(AS_ASSUMED, load=replace(Load(), **changes))  # type: ignore[arg-type]
+def _load(**changes: Any) -> Setting:
+    return replace(AS_ASSUMED, load=replace(Load(), **changes))
 
 
-def _design(**changes: object) -> Setting:
-    return replace(AS_ASSUMED, design=replace(Design(), **changes))  # type: ignore[arg-type]
+def _design(**changes: Any) -> Setting:
+    return replace(AS_ASSUMED, design=replace(Design(), **changes))
 
 
 # One thing changed at a time.

@@ -131,7 +131,6 @@ class Run:
         """What it decides, and how often."""
         context = Context(
             clients=self._scenario.clients,
-            seconds=self._scenario.seconds,
             seed=self._seed,
             mask=None,
             settings=self._scenario.settings,

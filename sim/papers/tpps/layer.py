@@ -5,16 +5,14 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import NDArray
 
 from sim.closed_network import Steady, steady
+from sim.model.arrays import Floats, Ints
 from sim.papers.tpps.caches import Cache, Outcome
 from sim.papers.tpps.load import Second
 from sim.papers.tpps.placement import Nodes
 from sim.papers.tpps.setting import Setting
 from sim.papers.tpps.strategy import Choice, Period
-
-Floats = NDArray[np.float64]
 
 
 @dataclass(frozen=True)
@@ -76,7 +74,7 @@ def served(setting: Setting, trace: Trace, threads: int) -> Steady:
     return steady(work / setting.capacity / np.maximum(0.01, 1.0 - busy), threads, setting.think_s)
 
 
-def _choices(periods: Sequence[Period], now: float, asked: NDArray[np.int64], nodes: Nodes) -> list[Choice]:
+def _choices(periods: Sequence[Period], now: float, asked: Ints, nodes: Nodes) -> list[Choice]:
     found = [period.step(now, asked, nodes) for period in periods]
     return [choice for choice in found if choice is not None]
 

@@ -6,13 +6,11 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from lab.bench.plots.canvas import RANK_COLOURS, canvas
+from sim.model.arrays import Floats
 from sim.papers.tpps.measure import MOST, THREADS
 from sim.papers.tpps.study import SIZES, Study
-
-Floats = NDArray[np.float64]
 
 _K = 1_000.0
 # The answer time below which a request counts as well served (V-E).

@@ -3,6 +3,7 @@
 
 from collections.abc import Sequence
 from dataclasses import replace
+from typing import Any
 
 import numpy as np
 import pytest
@@ -17,7 +18,7 @@ from sim.verdict import jobs, judge
 from tests.unit.sim.test_scenario import GOOD
 
 
-def recording(loads: Sequence[Sequence[float]], each: int = 10, **changes: object) -> Recording:
+def recording(loads: Sequence[Sequence[float]], each: int = 10, **changes: Any) -> Recording:
     """Loads by epoch and rank; each rank can do 1,000 req/s."""
     table = np.repeat(np.array(loads, dtype=np.float64), each, axis=0)
     usual = Recording(
@@ -33,7 +34,7 @@ def recording(loads: Sequence[Sequence[float]], each: int = 10, **changes: objec
         ended=np.zeros(1),
         paths={},
     )
-    return replace(usual, **changes)  # type: ignore[arg-type]
+    return replace(usual, **changes)
 
 
 def move(time: float, source: int, target: int, directory: int = 5, inodes: float = 100.0) -> Move:

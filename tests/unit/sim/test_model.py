@@ -2,6 +2,7 @@
 """The modelled cluster keeps what it is given, and has the limits that queues have."""
 
 from dataclasses import replace
+from typing import Any
 
 import numpy as np
 import pytest
@@ -18,7 +19,7 @@ CAPACITY = 1000.0
 EVERYONE = Clients(name="all", on=(0, 4), apart=True, count=4)
 
 
-def scenario(**changes: object) -> Scenario:
+def scenario(**changes: Any) -> Scenario:
     """Four subvolumes on the first of two ranks."""
     usual = Scenario(
         about="",
@@ -30,7 +31,7 @@ def scenario(**changes: object) -> Scenario:
         clients=(EVERYONE,),
         must=Assertions(),
     )
-    return replace(usual, **changes)  # type: ignore[arg-type]
+    return replace(usual, **changes)
 
 
 def after(cluster: Cluster, seconds: float) -> Cluster:
