@@ -24,6 +24,7 @@ from .options import Settings
 from .ranks import Ranks
 
 LONGEST = 7 * 24 * 3600  # s
+LATE = 3  # epochs after its time in which it is tried to end it: an engine or an MDS may be away for a moment
 BEGUN_ANEW = "what the last manager had sampled is lost: begun anew by this one at"
 WENT_ON = "what the last manager sampled after epoch {} is lost: this one went on at"
 
@@ -178,7 +179,7 @@ class Analyzer:
             self._ended.wait(max(0.1, settings.epoch - (time.monotonic() - started)))
 
     def _step(self, fscid: int, sampling: Sampling, settings: Settings) -> None:
-        analysis = sampling.analysis
+        analysis, passes = sampling.analysis, True
         try:
             if sampling.step(settings, time.monotonic()):
                 self._finish(fscid, sampling, settings)
@@ -186,12 +187,14 @@ class Analyzer:
                 self._checkpoints.save(fscid, checkpoint)
         except PartitionerError as e:
             self._log.warning("analysis of %s: %s", analysis.fs, e)
-            analysis.problem = str(e)
+            analysis.problem, passes = str(e), isinstance(e, Unavailable)
         except Exception as e:  # sampling must outlive whatever a release's answer looks like
             self._log.exception("analysis of %s", analysis.fs)
-            analysis.problem = f"{type(e).__name__}: {e}"
+            analysis.problem, passes = f"{type(e).__name__}: {e}", False
         if analysis.problem and analysis.state == RUNNING and analysis.progress(time.monotonic()) >= 1:
-            analysis.state = FAILED
+            sampling.late += 1
+            if not passes or sampling.late > LATE:
+                analysis.state = FAILED
         if analysis.state != RUNNING:
             self._forget(fscid, sampling)
 

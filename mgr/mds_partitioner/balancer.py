@@ -9,7 +9,7 @@ from dataclasses import replace
 from . import clock, policies
 from .act import switch as switching
 from .act.switch import ON, TURNING_OFF, TURNING_ON, Switch
-from .act.switchboard import Switchboard
+from .act.switchboard import Switchboard, Turn
 from .clock import Now
 from .errors import Busy, NotPermitted, PartitionerError
 from .host import Host
@@ -62,9 +62,11 @@ class Balancer:
         :raises Busy: a plan is being executed, or another ``on`` or ``off`` came meanwhile
         """
         kind, text = policies.choose(policy, given)
-        turn = self._board.turn(fs.fscid)
+        with self._board.preparing(fs.fscid) as turn:
+            return self._on(self._host.fs_of_mon(fs.fscid) or fs, kind, text, force, turn)
+
+    def _on(self, fs: FsState, kind: str, text: str, force: bool, turn: Turn) -> Switch:
         before = self._board.get(fs.fscid)
-        fs = self._host.fs_of_mon(fs.fscid) or fs
         self._refuse(fs, before, force)
         if before is not None and _same(before, kind, text) and switching.in_force(fs, before):
             return before
@@ -98,7 +100,7 @@ class Balancer:
                 "use --force to replace it ('balance off' puts it back)"
             )
 
-    def _switch_on(self, switch: Switch, content: str, turn: int, undo: bool) -> Switch:
+    def _switch_on(self, switch: Switch, content: str, turn: Turn, undo: bool) -> Switch:
         try:
             self._board.put_in_force(switch, content, turn)
         except Busy:
@@ -205,7 +207,7 @@ class Balancer:
                 decision = Decision(rank, now.wall, answer.targets, line)
                 watch.decisions.setdefault(rank, deque(maxlen=REMEMBERED)).append(decision)
 
-    def _refresh(self, fs: FsState, switch: Switch, watch: Watch, now: Now, turn: int) -> None:
+    def _refresh(self, fs: FsState, switch: Switch, watch: Watch, now: Now, turn: Turn) -> None:
         assert watch.verdict is not None
         wanted = self._wanted(fs, watch, watch.verdict, now)
         if push_due(switch.hints, wanted, self._settings(), now.wall - switch.pushed):

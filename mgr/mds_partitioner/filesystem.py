@@ -16,6 +16,7 @@ from .model import NO_PIN
 
 PIN = "ceph.dir.pin"
 RENTRIES = "ceph.dir.rentries"
+ENTRIES = "ceph.dir.entries"
 BAL_MASK = "ceph.dir.bal.mask"  # an MDS without our hook does not take it
 NO_MASK = "-1"
 DISTRIBUTED, RANDOM = "ceph.dir.pin.distributed", "ceph.dir.pin.random"
@@ -157,6 +158,10 @@ class FileSystem:
     def rentries(self, path: str) -> int:
         """Files and directories below the directory (recursive statistics)."""
         return int(self.get(path, RENTRIES))
+
+    def entries(self, path: str) -> int:
+        """How many files and directories are right below it."""
+        return int(self.get(path, ENTRIES))
 
     def subdirectories(self, path: str) -> list[tuple[str, int]]:
         """Names and inode numbers of the directories right below, by name."""

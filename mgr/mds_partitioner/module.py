@@ -11,6 +11,7 @@ from typing import Any, ClassVar
 from mgr_module import MgrModule, MgrStandbyModule, NotifyType
 from mgr_util import build_url
 
+from . import clock
 from .act.run import paused_by_guard
 from .analyzer import Analyzer
 from .balancer import Balancer
@@ -19,19 +20,27 @@ from .commands.analyze import AnalyzeCommands
 from .commands.balance import BalanceCommands
 from .commands.overview import OverviewCommands
 from .commands.partition import PartitionCommands
+from .commands.scheduler import SchedulerCommands
 from .desk import Desk
 from .engine_client import EngineClient
+from .errors import NotFound, Unavailable
 from .host import Host
 from .loop import Loop
 from .model import FsState
 from .monitor import health
 from .monitor.app import active_app, standby_app
 from .monitor.options import MONITOR_OPTIONS, Address, MonitorSettings
+from .monitor.sampler import scheduler_state
 from .monitor.server import Endpoint
 from .monitor.service import MOVE, Monitor
+from .monitor.state import SchedulerState
 from .options import MODULE_OPTIONS, Settings
 from .partitioner import Partitioner
 from .ranks import Ranks
+from .schedule.ledger import Ledger
+from .schedule.options import SCHEDULER_OPTIONS, SchedulerSettings
+from .schedule.rounds import Rounds
+from .scheduling import Scheduling
 
 NEEDED = {"cephfs": "python3-cephfs", "yaml": "python3-yaml", "prettytable": "python3-prettytable"}
 NEEDED |= {"wcwidth": "python3-wcwidth"}
@@ -40,10 +49,12 @@ PROGRAMS = {"python3": "python3", "lua5.3": "lua5.3"}  # of the engine; of the s
 ENGINE_NEEDS = {"numpy": "python3-numpy", "scipy": "python3-scipy", "sklearn": "python3-sklearn"}
 BUSY_TICK, IDLE_TICK = 1.0, 10.0  # s
 STANDBY_TICK = 10.0  # s between two looks at the options
-ALL_OPTIONS = [*MODULE_OPTIONS, *MONITOR_OPTIONS]
+ALL_OPTIONS = [*MODULE_OPTIONS, *SCHEDULER_OPTIONS, *MONITOR_OPTIONS]
 
 
-class Module(OverviewCommands, AnalyzeCommands, PartitionCommands, BalanceCommands, MgrModule):
+class Module(
+    OverviewCommands, AnalyzeCommands, PartitionCommands, BalanceCommands, SchedulerCommands, MgrModule
+):
     """Keeps the metadata load of file systems even over their active MDS ranks."""
 
     CLICommand = Commands
@@ -62,6 +73,15 @@ class Module(OverviewCommands, AnalyzeCommands, PartitionCommands, BalanceComman
             self.host, self.engine, self.analyzer, self.settings, self._progress, self.log
         )
         self.balancer = Balancer(self.host, self.ranks, self.settings, self.partitioner.executing, self.log)
+        self.ledger = Ledger(self.host, self.log)
+        self.scheduling = Scheduling(self.host, self.ledger, self.partitioner, self._balances)
+        self.rounds = Rounds(
+            *(self.host, self.engine.call, self.ranks, self.ledger, self.partitioner, self._balances),
+            lambda: (self.settings(), SchedulerSettings.read(self)),
+            self.log,
+        )
+        self.rounds.planned = self.wake
+        self.partitioner.scheduled = self.scheduling.acting
         self.monitor = Monitor(
             *(self.host, self.ranks, self.analyzer, self.partitioner),
             lambda: (self.settings(), MonitorSettings.read(self)),
@@ -69,6 +89,7 @@ class Module(OverviewCommands, AnalyzeCommands, PartitionCommands, BalanceComman
             self.log,
         )
         self.monitor.fallen_back = self._fallen_back
+        self.monitor.scheduler = self._scheduler
         app = active_app(lambda: self.monitor.snapshot, lambda: self.settings().epoch)
         self.endpoint = Endpoint(app, self.log)
         self.health_sources: list[health.Source] = [
@@ -76,12 +97,16 @@ class Module(OverviewCommands, AnalyzeCommands, PartitionCommands, BalanceComman
             lambda: health.unreadable(self.partitioner.unreadable),
             lambda: health.fallen_back(self.balancer.fallen_back()),
             lambda: health.imbalanced(self.monitor.snapshot, MonitorSettings.read(self).imbalance_epochs),
+            lambda: health.scheduler_stuck(self.monitor.snapshot),
+            lambda: health.scheduler_advises(self.monitor.snapshot),
             lambda: health.engine_down(self.monitor.snapshot),
             lambda: health.endpoint_down(self.endpoint.failed, self.get_mgr_id()),
         ]
         self._loops = (
             self._loop("mover", self.partitioner.begin, self._move),
             self._loop("balancer", self.balancer.begin, self._balance),
+            self._loop("scheduler", self.ledger.begin, self.rounds.tick),
+            self._loop("scheduler's directories", lambda: None, self.rounds.read),
             self._loop("capacities", lambda: self.ranks.begin(time.monotonic()), lambda: None),
             self._loop("analyzer", self.analyzer.begin, lambda: None),
             self._loop("health checks", lambda: None, self._tell_health),
@@ -149,6 +174,7 @@ class Module(OverviewCommands, AnalyzeCommands, PartitionCommands, BalanceComman
         self.monitor.shutdown()
         self.endpoint.shutdown()
         self.analyzer.shutdown()
+        self.partitioner.shutdown()
         self.engine.shutdown()
         self.host.shutdown()
 
@@ -170,12 +196,23 @@ class Module(OverviewCommands, AnalyzeCommands, PartitionCommands, BalanceComman
         except (ImportError, RuntimeError) as e:
             self.log.debug("no progress module: %s", e)
 
+    def _balances(self, fs: FsState) -> bool:
+        """Does a policy of ours balance a file system?"""
+        return self.balancer.get(fs) is not None
+
     def _fallen_back(self, fs: FsState) -> frozenset[str] | None:
         """The daemons that left our policy; None while none of ours is in force."""
         if self.balancer.get(fs) is None:
             return None
         told = self.balancer.fallen_back().get(fs.name, [])
         return frozenset(who.partition(": ")[0] for who in told)
+
+    def _scheduler(self, fs: FsState) -> SchedulerState | None:
+        """Its state; None while it was never started, or is not known yet."""
+        try:
+            return scheduler_state(self.scheduling.get(fs), self.scheduling.watch(fs), clock.read())
+        except (NotFound, Unavailable):
+            return None
 
     def _publish(self) -> None:
         """After each epoch: listen where the options say, and show where that is in `ceph mgr services`."""

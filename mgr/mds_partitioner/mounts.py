@@ -17,7 +17,7 @@ from .model import FsState
 from .workers import GivenUp, Workers
 
 T = TypeVar("T")
-THREADS = 4  # a file system: a plan, an analysis, a command and one that hangs
+THREADS = 8  # a file system: four steps of plans, an analysis, the scheduler, a command and one that hangs
 UNMOUNT_TIMEOUT = 10.0  # s: an unmount waits for the MDSs
 
 

@@ -7,7 +7,8 @@ from typing import Any, Self
 from mgr_module import MgrModule, Option, OptionLevel
 
 
-def _option(name: str, kind: str, default: Any, desc: str, low: Any = None, high: Any = None) -> Option:
+def option(name: str, kind: str, default: Any, desc: str, low: Any = None, high: Any = None) -> Option:
+    """An option as this module declares them: advanced, and changed at runtime."""
     return Option(
         name=name,
         level=OptionLevel.ADVANCED,
@@ -21,27 +22,27 @@ def _option(name: str, kind: str, default: Any, desc: str, low: Any = None, high
 
 
 MODULE_OPTIONS = [
-    _option("epoch", "secs", 10, "time between two observations of a file system", 1),
-    _option("analyze_duration", "secs", 600, "how long 'analyze start' samples unless told otherwise", 1),
-    _option(
+    option("epoch", "secs", 10, "time between two observations of a file system", 1),
+    option("analyze_duration", "secs", 600, "how long 'analyze start' samples unless told otherwise", 1),
+    option(
         "rank_capacity", "float", 0.0, "most req/s that a rank can serve; 0 learns it from saturated ranks", 0
     ),
-    _option("imbalance_threshold", "float", 0.075, "imbalance factor above which a file system is uneven", 0),
-    _option("smoothness", "float", 0.2, "S of the urgency's logistic curve (Lunule, equation 2)", 0.01, 1),
-    _option("role_threshold", "float", 0.01, "L of Lunule's Algorithm 1: squared relative distance", 0),
-    _option("min_gain", "float", 0.05, "a plan that empties the fullest rank by less is not proposed", 0, 1),
-    _option("max_moves", "uint", 4, "subtrees that may be moving at the same time", 1),
-    _option("rest_period", "secs", 600, "how long a moved subvolume is left alone", 0),
-    _option("arrival_timeout", "secs", 300, "how long a move is waited for before the plan goes on", 1),
-    _option(
+    option("imbalance_threshold", "float", 0.075, "imbalance factor above which a file system is uneven", 0),
+    option("smoothness", "float", 0.2, "S of the urgency's logistic curve (Lunule, equation 2)", 0.01, 1),
+    option("role_threshold", "float", 0.01, "L of Lunule's Algorithm 1: squared relative distance", 0),
+    option("min_gain", "float", 0.05, "a plan that empties the fullest rank by less is not proposed", 0, 1),
+    option("max_moves", "uint", 4, "subtrees that may be moving at the same time", 1),
+    option("rest_period", "secs", 600, "how long a moved subvolume is left alone", 0),
+    option("arrival_timeout", "secs", 300, "how long a move is waited for before the plan goes on", 1),
+    option(
         "epoch_capacity",
         "float",
         0.0,
         "Cap of Algorithm 1: most req/s a rank hands over a beat; 0: no limit",
         0,
     ),
-    _option("hint_interval", "secs", 60, "least time between two pushes of a policy's hints (new FSMaps)", 1),
-    _option(
+    option("hint_interval", "secs", 60, "least time between two pushes of a policy's hints (new FSMaps)", 1),
+    option(
         "hint_dead_band", "float", 0.1, "relative change of capacity or forecast that is worth a push", 0, 1
     ),
     Option(
@@ -53,16 +54,16 @@ MODULE_OPTIONS = [
         desc="what an MDS with our hook chooses subtrees by; others know heat only",
         runtime=True,
     ),
-    _option("rentries_per_epoch", "uint", 200, "directories whose rentries and pin are read in an epoch", 1),
-    _option("ranks_per_epoch", "uint", 8, "ranks whose sessions are listed in an epoch", 1),
-    _option("tell_concurrency", "uint", 8, "commands to MDSs under way at once", 1, 64),
-    _option(
+    option("rentries_per_epoch", "uint", 200, "directories whose rentries and pin are read in an epoch", 1),
+    option("ranks_per_epoch", "uint", 8, "ranks whose sessions are listed in an epoch", 1),
+    option("tell_concurrency", "uint", 8, "commands to MDSs under way at once", 1, 64),
+    option(
         "bytes_per_inode", "uint", 3072, "MDS memory a cached inode takes with its dentry and capability", 1
     ),
-    _option("engine_python", "str", "python3", "the interpreter that runs the engine"),
-    _option("engine_deadline", "secs", 60, "how long the engine may take for an answer", 1),
-    _option("engine_memory", "size", 2 << 30, "memory limit of the engine", 256 << 20),
-    _option("engine_nice", "uint", 10, "niceness of the engine", 0, 19),
+    option("engine_python", "str", "python3", "the interpreter that runs the engine"),
+    option("engine_deadline", "secs", 60, "how long the engine may take for an answer", 1),
+    option("engine_memory", "size", 2 << 30, "memory limit of the engine", 256 << 20),
+    option("engine_nice", "uint", 10, "niceness of the engine", 0, 19),
 ]
 
 

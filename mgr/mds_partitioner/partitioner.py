@@ -1,16 +1,18 @@
 # SPDX-License-Identifier: LGPL-2.1-or-later
-"""Plans and their execution: what the ``partition`` commands do."""
+"""Plans and their execution: what the ``partition`` commands and the scheduler do."""
 
 import logging
 import threading
 import uuid
 from collections.abc import Callable, Sequence
+from dataclasses import replace
 from typing import Any
 
 from . import clock
 from .act.core import interrupted
 from .act.executor import Executor
 from .act.journal import Journal, Unreadable, check_name, new_id
+from .act.merge import mergeable, merged
 from .act.run import (
     ACTIVE,
     DONE,
@@ -20,6 +22,7 @@ from .act.run import (
     ROLLING_BACK,
     RUNNING,
     STOPPED,
+    Head,
     Run,
     find,
     in_force,
@@ -47,6 +50,12 @@ from .verify.guards import why_wait
 from .verify.whereabouts import MdsWhereabouts
 
 Progress = Callable[[str, str, float | None], None]  # event id, message, 0 to 1 or None when it is over
+SCHEDULER = "scheduler-"  # its plans are scheduler-1, scheduler-2, ...
+
+
+def nobody(fs: FsState) -> bool:
+    """No scheduler acts."""
+    return False
 
 
 class Partitioner:
@@ -72,6 +81,7 @@ class Partitioner:
         self._creating: set[str] = set()
         self._runs: list[Run] | None = None
         self.unreadable: list[Unreadable] = []
+        self.scheduled: Callable[[FsState], bool] = nobody  # does the scheduler act on a file system?
 
     def begin(self) -> None:
         """Read the journal; plans that another manager left unfinished go on."""
@@ -85,6 +95,10 @@ class Partitioner:
         for bad in self.unreadable:
             self._log.error("the journal of plan '%s' cannot be read: %s", bad.name, bad.why)
         self._runs = runs
+
+    def shutdown(self) -> None:
+        """Begin nothing more."""
+        self._executor.shutdown()
 
     def active(self) -> list[Run]:
         """Plans that are being executed, paused or rolled back."""
@@ -104,11 +118,18 @@ class Partitioner:
 
     def _tick(self, run: Run) -> None:
         try:
-            self._executor.tick(run, self._settings(), self._now())
+            self._executor.tick(run, self._pace(run), self._now())
         except Exception as e:  # what nobody expected of one plan must not stop the others
             self._log.exception("plan %s", run.plan.name)
             self._executor.wait(run, f"{type(e).__name__}: {e}; see the manager's log")
         self._report(run)
+
+    def _pace(self, run: Run) -> Settings:
+        """What the scheduler moves it has already counted; all of its plan is begun at once."""
+        settings = self._settings()
+        if not run.plan.scheduled or run.heading() == ROLLING_BACK:
+            return settings
+        return replace(settings, max_moves=max(len(run.plan.steps), 1))
 
     def all(self, fs: FsState) -> list[Run]:
         """The plans of a file system, oldest first."""
@@ -135,7 +156,7 @@ class Partitioner:
         wish = Wish(heavy, check_ranks(fs, ranks), force, to_auth)
         judgement, now, settings = self._analyzer.judgement(fs), self._now(), self._settings()
         ended = self._analyzer.get(fs).ended or now.wall
-        self._refuse_active(fs)
+        self._refuse_active(self.all(fs), fs)
         runs = self.known()
         ours = Ours(
             pins=owned_pins(runs, fs.fscid),
@@ -154,7 +175,7 @@ class Partitioner:
             self._engine.call,
             lambda path, lasts: brood_of(self._host, fs, path, lasts),
             now.wall,
-            ended - judgement.caveats.epochs * settings.epoch,
+            ended - judgement.caveats.span(settings.epoch),
         )
         if save:
             self._save(made)
@@ -165,9 +186,48 @@ class Partitioner:
             taken = self._names() | self._creating
             self._creating.add(made.name)
         try:
-            self.known().append(self._journal.create(made, taken))
+            run = self._journal.create(made, taken)
+            with self._lock:
+                self.known().append(run)
         finally:
             self._creating.discard(made.name)
+
+    def propose(self, fs: FsState, made: Plan) -> Run:
+        """Save a plan of the scheduler under a name that is chosen here. Nobody executes it before ``admit``.
+
+        :raises Busy: a plan that an operator started is under way
+        """
+        self._refuse_active([run for run in self.all(fs) if not run.plan.scheduled], fs)
+        head = Head(RUNNING, started=self._now().wall)
+        return self._journal.create(replace(made, name=self._next_name()), self._names(), head)
+
+    def admit(self, run: Run) -> None:
+        """From now on it is executed, beside the scheduler's others."""
+        with self._lock:
+            self.known().append(run)
+
+    def withdraw(self, run: Run) -> None:
+        """Forget what was proposed and not admitted."""
+        self._journal.discard(run.id)
+
+    def merge(self, fs: FsState, since: float) -> None:
+        """Make one of the scheduler's plans that have ended, if there are enough: the mon keeps what is to be
+        undone, not how it came about.
+
+        :param since: plans made before are left alone; Unix time, s
+        :raises JournalError: the mon was not told yet; it is before anything else is written
+        """
+        self._journal.finish()
+        old = mergeable([run for run in self.all(fs) if run.plan.created >= since])
+        if not old:
+            return
+        plan, records = merged(old, self._next_name())
+        done = replace(old[-1].head, started=old[0].head.started)
+        run = self._journal.merge(plan, done, records)
+        with self._lock:
+            left = [other for other in self.known() if other not in old[:-1]]
+            self._runs = [run if other is old[-1] else other for other in left]
+        self._journal.finish()
 
     def start(self, fs: FsState, name: str) -> Run:
         """Execute a plan, or go on with a stopped one. Starting a finished plan does nothing.
@@ -175,13 +235,14 @@ class Partitioner:
         :raises Busy: another plan of the file system is under way
         :raises BadInput: it needs a rank that does not exist any more, or was rolled back, be it in part
         """
+        self._refuse_beside_scheduler(fs)
         run = self._find(fs, name)
         if run.head.state in (RUNNING, DONE):
             if run.head.state == RUNNING and not run.memory.halted:
                 raise Busy(f"plan '{name}' is being executed already ({progress(run):.0%})")
             run.memory.halted = False
             return run
-        self._refuse_active(fs)
+        self._refuse_active(self.all(fs), fs)
         if run.heading() == ROLLED_BACK:
             raise BadInput(f"plan '{name}' was rolled back: make a new one ('partition plan')")
         if run.heading() == ROLLING_BACK:
@@ -199,26 +260,29 @@ class Partitioner:
         """Begin no further step; moves under way end. :raises BadInput: a duration that is not positive."""
         if seconds is not None and seconds <= 0:
             raise BadInput(f"duration {seconds} is not allowed: give a number of seconds above 0")
-        run, now = self._active(fs), self._now()
-        run.memory.halted = True
-        run.memory.hold = None if seconds is None else now.steady + seconds
+        runs, now = self._active(fs), self._now()
+        for run in runs:
+            run.memory.halted = True
+            run.memory.hold = None if seconds is None else now.steady + seconds
         until = None if seconds is None else now.wall + seconds
-        self._journal.head(
-            run,
-            state=PAUSED,
-            why="by command",
-            by_operator=True,
-            until=until,
-            resume_to=interrupted(run.head),
-        )
-        return run
+        for run in runs:
+            self._journal.head(
+                run,
+                state=PAUSED,
+                why="by command",
+                by_operator=True,
+                until=until,
+                resume_to=interrupted(run.head),
+            )
+        return runs[-1]
 
     def resume(self, fs: FsState) -> Run:
         """Go on with a paused plan; a guard may pause it again at once."""
-        run = self._active(fs)
-        if run.head.state == PAUSED or run.memory.halted:
-            self._go(run, state=interrupted(run.head), why="", by_operator=False, until=None)
-        return run
+        runs = self._active(fs)
+        for run in runs:
+            if run.head.state == PAUSED or run.memory.halted:
+                self._go(run, state=interrupted(run.head), why="", by_operator=False, until=None)
+        return runs[-1]
 
     def stop(self, fs: FsState) -> Run:
         """End the execution where it is; what was done stays until it is rolled back.
@@ -228,17 +292,19 @@ class Partitioner:
 
         :raises JournalError: the mon did not take it; this manager has stopped all the same
         """
-        run = self._active(fs)
-        run.memory.halted, run.memory.hold = True, None
-        self._journal.head(
-            run,
-            state=STOPPED,
-            why="by command",
-            resume_to=interrupted(run.head),
-            finished=self._now().wall,
-        )
-        self._report(run)
-        return run
+        runs = self._active(fs)
+        for run in runs:
+            run.memory.halted, run.memory.hold = True, None
+        for run in runs:
+            self._journal.head(
+                run,
+                state=STOPPED,
+                why="by command",
+                resume_to=interrupted(run.head),
+                finished=self._now().wall,
+            )
+            self._report(run)
+        return runs[-1]
 
     def rollback(self, fs: FsState, name: str | None) -> Run:
         """Put back every value that a plan replaced.
@@ -246,6 +312,7 @@ class Partitioner:
         :raises NotFound: nothing of the file system is in force
         :raises Busy: a newer plan is in force and must be rolled back first
         """
+        self._refuse_beside_scheduler(fs)
         forced = [run for run, _, _ in in_force(self.known(), fs.fscid)]
         if not name and not forced:
             raise NotFound(f"no plan of '{fs.name}' is in force: there is nothing to roll back")
@@ -255,10 +322,14 @@ class Partitioner:
         newer = [r.plan.name for r in forced if r.plan.created > run.plan.created]
         if newer:
             raise Busy(f"plan '{newer[-1]}' was made after '{run.plan.name}': roll that one back first")
+        self.undo(run)
+        return run
+
+    def undo(self, run: Run) -> None:
+        """Put back what a plan replaced; what was made after it must have been put back before."""
         self._go(
             run, state=ROLLING_BACK, why="", by_operator=False, until=None, resume_to=RUNNING, finished=None
         )
-        return run
 
     def _go(self, run: Run, **changes: Any) -> None:
         """An operator lets a plan go on: what halted it is over once the journal has that."""
@@ -285,10 +356,13 @@ class Partitioner:
         self._journal.sweep(run.id)
 
     def newest(self, fs: FsState, name: str | None) -> Run:
-        """The named plan, else the active one, else the last made or run. :raises NotFound: none."""
+        """The named plan, else the active one, else the last made or run. :raises NotFound: none.
+
+        One of the scheduler's must be named, unless there are no others.
+        """
         if name:
             return self._find(fs, name)
-        runs = self.all(fs)
+        runs = [run for run in self.all(fs) if not run.plan.scheduled] or self.all(fs)
         if not runs:
             raise NotFound(f"'{fs.name}' has no plan: run 'ceph mds_partitioner partition plan {fs.name}'")
         last = max(runs, key=lambda run: max(run.plan.created, run.head.started or 0, run.head.finished or 0))
@@ -296,7 +370,7 @@ class Partitioner:
 
     def startable(self, fs: FsState) -> Run | None:
         """The newest plan, when it was not executed yet or was stopped."""
-        runs = self.all(fs)
+        runs = [run for run in self.all(fs) if not run.plan.scheduled]
         return runs[-1] if runs and runs[-1].head.state in (READY, STOPPED) else None
 
     def _why_wait(self, fs: FsState) -> str | None:
@@ -315,23 +389,35 @@ class Partitioner:
     def _find(self, fs: FsState, name: str) -> Run:
         return find(self.all(fs), name)
 
-    def _active(self, fs: FsState) -> Run:
-        for run in self.all(fs):
-            if run.head.state in ACTIVE:
-                return run
-        raise NotFound(f"no plan of '{fs.name}' is being executed")
+    def _active(self, fs: FsState) -> list[Run]:
+        found = [run for run in self.all(fs) if run.head.state in ACTIVE]
+        if not found:
+            raise NotFound(f"no plan of '{fs.name}' is being executed")
+        return found
 
-    def _refuse_active(self, fs: FsState) -> None:
-        for run in self.all(fs):
+    def _refuse_active(self, runs: Sequence[Run], fs: FsState) -> None:
+        for run in runs:
             if run.head.state in ACTIVE:
                 raise Busy(
                     f"plan '{run.plan.name}' of '{fs.name}' is {run.head.state} ({progress(run):.0%}): "
                     "wait for it or stop it"
                 )
 
+    def _refuse_beside_scheduler(self, fs: FsState) -> None:
+        if self.scheduled(fs):
+            raise Busy(
+                f"the scheduler acts on '{fs.name}': run 'ceph mds_partitioner scheduler stop {fs.name}' "
+                "first, with --rollback to undo what it did"
+            )
+
     def _free_name(self) -> str:
         taken = self._names()
         return next(f"plan-{i}" for i in range(1, len(taken) + 2) if f"plan-{i}" not in taken)
+
+    def _next_name(self) -> str:
+        """Of a plan of the scheduler: higher than all there are, as its history names them."""
+        numbers = [name.removeprefix(SCHEDULER) for name in self._names() if name.startswith(SCHEDULER)]
+        return f"{SCHEDULER}{max((int(n) for n in numbers if n.isdecimal()), default=0) + 1}"
 
     def _report(self, run: Run) -> None:
         event = str(uuid.uuid5(uuid.NAMESPACE_OID, f"{run.plan.name}/{run.plan.created}"))

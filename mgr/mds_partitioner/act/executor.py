@@ -3,18 +3,22 @@
 
 import logging
 from collections.abc import Callable
+from concurrent.futures import wait
 from dataclasses import replace
+from functools import partial
 
 from ..clock import Now
 from ..errors import JournalError, PartitionerError, Unavailable
 from ..host import Host
 from ..model import FsState
 from ..options import Settings
+from ..workers import Workers
 from .changes import Change, Gone, Whereabouts, bind
 from .core import Seen, StepCore, Transition, after_tick, next_step, paused
 from .journal import Journal
 from .run import ACTIVE, INTENT, PAUSED, ROLLED_BACK, ROLLING_BACK, UNDOING, Head, Run, way_home
 
+ABREAST = 4  # steps of a plan of the scheduler at once: a saturated MDS takes up to a second for each
 Guard = Callable[[FsState], str | None]
 
 
@@ -31,6 +35,11 @@ class Executor:
         """``guard`` says why nothing may be changed now, or None."""
         self._host, self._journal, self._where = host, journal, where
         self._guard, self._log = guard, log
+        self._abreast = Workers("steps of the scheduler's plans", ABREAST)
+
+    def shutdown(self) -> None:
+        """Begin no more steps side by side; wait for none."""
+        self._abreast.shutdown()
 
     def tick(self, run: Run, settings: Settings, now: Now) -> None:
         """One pass over the steps. What fails is tried again on the next tick."""
@@ -81,22 +90,47 @@ class Executor:
     def _steps(self, run: Run, began: Head, fs: FsState | None, settings: Settings, now: Now) -> None:
         tried: set[int] = set()
         heading, troubles = run.heading(), run.memory.troubles
+        width = ABREAST if run.plan.scheduled and heading != ROLLING_BACK else 1
         while True:
-            known = frozenset(troubles)
-            i = next_step(run.plan, heading, run.records, tried, known, settings.max_moves)
-            if i is None:
+            batch: list[int] = []
+            for _ in range(width):
+                known = frozenset(troubles)
+                i = next_step(run.plan, heading, run.records, tried, known, settings.max_moves)
+                if i is not None:
+                    tried.add(i)
+                    batch.append(i)
+            if not batch:
                 return
-            tried.add(i)
+            away = False
+            for i, error in zip(batch, self._made(run, began, batch, fs, settings, now), strict=True):
+                if error is None:
+                    troubles.pop(i, None)
+                    continue
+                self._log.warning("plan %s, step %d: %s", run.plan.name, i, error)
+                troubles[i] = str(error)
+                away = away or isinstance(error, Unavailable)
+            if away:
+                return  # whoever did not answer now will not answer the next step either
+
+    def _made(
+        self, run: Run, began: Head, batch: list[int], fs: FsState | None, settings: Settings, now: Now
+    ) -> list[PartitionerError | None]:
+        """Do these steps, several at once; what each met. :raises JournalError, Overruled: any of them did"""
+
+        def made(i: int) -> PartitionerError | None:
             try:
                 self._step(run, began, i, fs, settings, now)
-                troubles.pop(i, None)
             except JournalError:
                 raise
             except PartitionerError as e:
-                self._log.warning("plan %s, step %d: %s", run.plan.name, i, e)
-                troubles[i] = str(e)
-                if isinstance(e, Unavailable):
-                    return  # whoever did not answer now will not answer the next step either
+                return e
+            return None
+
+        if len(batch) == 1:
+            return [made(batch[0])]
+        futures = [self._abreast.submit(partial(made, i)) for i in batch]
+        wait(futures)
+        return [future.result() for future in futures]
 
     def _step(self, run: Run, began: Head, i: int, fs: FsState | None, settings: Settings, now: Now) -> None:
         step, record = run.plan.steps[i], run.records.get(i)

@@ -4,6 +4,7 @@
 plan/ID/seal          the plan's name, how many parts it has, and their digest; without it there is no plan,
                       nor with nothing but it
 plan/ID/body/NNNN     the plan itself, immutable, in parts (the mon takes 64 KiB a key)
+plan/ID/done/NNNN     records that it began with, as it was merged from other plans; immutable, in parts
 plan/ID/head/M        the state, small and rewritten
 plan/ID/step/NNNNNN/M one record a step, written before the change and when the change has ended
 
@@ -11,6 +12,9 @@ An ID is used once, so nothing that an interrupted creation or removal left behi
 of another plan. M is the manager's incarnation, and only the highest is read: what a manager writes that has
 been replaced, and does not know it yet, changes nothing. (Its changes of directories are refused: the mon
 blocklists the clients of a manager that it replaces.)
+
+A plan that was merged from others counts as soon as it is complete; they are removed then. Before that is
+done nothing else is written of any plan, so both say the same as long as both are there.
 """
 
 import hashlib
@@ -18,8 +22,11 @@ import json
 import re
 import threading
 import uuid
+from collections import deque
 from collections.abc import Callable, Iterable, Mapping
+from contextlib import suppress
 from dataclasses import dataclass, replace
+from functools import partial
 from typing import Any
 
 from ..errors import BadInput, Busy, JournalError
@@ -27,6 +34,7 @@ from ..plan.plan import Plan
 from ..store import Store
 from .run import READY, Head, Record, Run
 
+READY_HEAD = Head()
 ROOT = "plan/"
 PART = 48 * 1024  # characters; ASCII, so bytes
 ID = re.compile(r"[0-9a-f]{32}")
@@ -61,45 +69,70 @@ class Journal:
         """``incarnation`` grows with each manager that becomes active; ``new_id``: of a plan, never twice."""
         self._store, self._me, self._new_id = store, f"{incarnation:010d}", new_id
         self._lock = threading.Lock()  # commands and the mover both change heads
+        self._finishing = threading.Lock()
+        self._pending: deque[Callable[[], None]] = deque()  # writes that come before all others
 
     def load(self) -> tuple[list[Run], list[Unreadable]]:
         """Every plan, oldest first, and those that cannot be read.
 
         :raises JournalError: the mon does not answer
         """
-        runs, unreadable = [], []
+        runs: list[Run] = []
+        unreadable: list[Unreadable] = []
         for id_, parts in self._plans().items():
             if ID.fullmatch(id_) and not {"seal", "head"} <= parts.keys():
-                self._discard(id_)
+                self.discard(id_)
                 continue
             try:
                 runs.append(_run(id_, parts))
             except (ValueError, TypeError, KeyError, IndexError) as e:
                 why = f"{type(e).__name__}: {e}"
                 unreadable.append(Unreadable(id_, _name(id_, parts), why))
-        return self._unique(sorted(runs, key=lambda run: run.plan.created)), unreadable
+        runs, unreadable = self._unmerged(sorted(runs, key=lambda run: run.plan.created), unreadable)
+        return self._unique(runs), unreadable
 
-    def create(self, plan: Plan, taken: Iterable[str]) -> Run:
+    def create(
+        self,
+        plan: Plan,
+        taken: Iterable[str],
+        head: Head = READY_HEAD,
+    ) -> Run:
         """Save a new plan. The seal is written last: a plan without one does not exist.
 
         :param taken: names of plans that there are
+        :param head: what it begins with
         """
         check_name(plan.name)
         if plan.name in taken:
             raise Busy(f"a plan named '{plan.name}' exists already; choose another name or remove it")
-        run = Run(self._new_id(), plan, Head())
-        text = plan.to_json()
-        parts = {f"body/{i:04d}": part for i, part in enumerate(_parts(text))}
-        seal = json.dumps({"name": plan.name, "parts": len(parts), "digest": _digest(text)})
-        parts |= {f"head/{self._me}": json.dumps(vars(run.head)), "seal": seal}
+        self.finish()
+        run = Run(self._new_id(), plan, head)
         try:
-            for rest, value in parts.items():
-                self._store.put(f"{ROOT}{run.id}/{rest}", value)
+            self._write(run)
         except JournalError:
             # What the mon has taken may include the seal: its answer may be all that was lost.
-            self._discard(run.id)
+            self.discard(run.id)
             raise
         return run
+
+    def merge(self, plan: Plan, head: Head, records: Mapping[int, Record]) -> Run:
+        """A plan in place of those that it replaces, from now on. ``finish`` tells the mon."""
+        run = Run(self._new_id(), plan, head, dict(records))
+        whole = Run(run.id, plan, head, dict(records))  # as it is now, whatever becomes of it
+        self._pending.append(lambda: self._write(whole))
+        self._pending += [partial(self._remove, id_) for id_ in plan.replaces]
+        return run
+
+    def _write(self, run: Run) -> None:
+        text = run.plan.to_json()
+        body, done = _parts(text), _parts(json.dumps({i: vars(r) for i, r in run.records.items()}))
+        parts = {f"body/{i:04d}": part for i, part in enumerate(body)}
+        if run.records:
+            parts |= {f"done/{i:04d}": part for i, part in enumerate(done)}
+        seal = json.dumps({"name": run.plan.name, "parts": len(body), "digest": _digest(text)})
+        parts |= {f"head/{self._me}": json.dumps(vars(run.head)), "seal": seal}
+        for rest, value in parts.items():
+            self._store.put(f"{ROOT}{run.id}/{rest}", value)
 
     def head(self, run: Run, *, only_from: str | None = None, **changes: Any) -> None:
         """Change the head, durably; with ``only_from``, unless a command has changed the state meanwhile."""
@@ -124,10 +157,12 @@ class Journal:
             run.head = head
 
     def _write_head(self, run: Run, head: Head) -> None:
+        self.finish()
         self._store.put(f"{ROOT}{run.id}/head/{self._me}", json.dumps(vars(head)))
 
     def record(self, run: Run, step: int, record: Record) -> None:
         """Write a step's record, durably."""
+        self.finish()
         self._store.put(f"{ROOT}{run.id}/step/{step:06d}/{self._me}", json.dumps(vars(record)))
         run.records[step] = record
         run.memory.recorded.add(step)
@@ -137,11 +172,21 @@ class Journal:
         found = self._store.items(f"{ROOT}{run.id}/step/{step:06d}/")
         return Record(**json.loads(found[max(found)])) if found else None
 
-    def _discard(self, id_: str) -> None:
-        try:
-            self.unseal(id_)
-        except JournalError:
-            return
+    def discard(self, id_: str) -> None:
+        """Remove a plan; when the mon does not take that, it is done before the next write of any other."""
+        self._pending.append(partial(self._remove, id_))
+        with suppress(JournalError):
+            self.finish()
+
+    def finish(self) -> None:
+        """Do what must be done before anything else is written. :raises JournalError: not all of it is"""
+        with self._finishing:
+            while self._pending:
+                self._pending[0]()
+                self._pending.popleft()
+
+    def _remove(self, id_: str) -> None:
+        self.unseal(id_)
         self.sweep(id_)
 
     def unseal(self, id_: str) -> None:
@@ -166,12 +211,20 @@ class Journal:
             found.setdefault(id_, {})[rest] = value
         return found
 
+    def _unmerged(self, runs: list[Run], unreadable: list[Unreadable]) -> tuple[list[Run], list[Unreadable]]:
+        """Without those that another was merged from."""
+        there = {run.id for run in runs}
+        stale = {id_ for run in runs for id_ in run.plan.replaces}
+        for id_ in sorted(stale & (there | {bad.id for bad in unreadable})):
+            self.discard(id_)
+        return [r for r in runs if r.id not in stale], [bad for bad in unreadable if bad.id not in stale]
+
     def _unique(self, runs: list[Run]) -> list[Run]:
         """Without what a creation left that was told to have failed, and was made again by the same name."""
         newest = {run.plan.name: run for run in runs}
         stale = [run for run in runs if run.head.state == READY and newest[run.plan.name] is not run]
         for run in stale:
-            self._discard(run.id)
+            self.discard(run.id)
         return [run for run in runs if run not in stale]
 
 
@@ -189,7 +242,9 @@ def _run(id_: str, parts: Mapping[str, str]) -> Run:
     if _digest(text) != seal["digest"]:
         raise ValueError("its parts are not those that were written")
     plan = Plan.from_json(text)
-    records = {
+    begun = "".join(part for key, part in sorted(parts.items()) if key.startswith("done/"))
+    records = {int(i): Record(**record) for i, record in json.loads(begun or "{}").items()}
+    records |= {
         int(key.removeprefix("step/")): Record(**json.loads(value))
         for key, value in parts.items()
         if key.startswith("step/")

@@ -10,12 +10,21 @@ import threading
 from collections import Counter
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
-from dataclasses import replace
+from dataclasses import dataclass, replace
 
 from ..errors import Busy, CephError, Unavailable
 from ..host import Host
 from . import switch as switching
 from .switch import TURNING_OFF, Forget, RemoveObject, Save, Step, Switch
+
+
+@dataclass(frozen=True)
+class Turn:
+    """Who began last. The loop's (``command`` false) is none while a command prepares to switch: an operator
+    who waits for a policy to be tried must not hear that somebody else came meanwhile."""
+
+    number: int
+    command: bool = False
 
 
 class Switchboard:
@@ -27,6 +36,7 @@ class Switchboard:
         self._switches: dict[int, Switch] | None = None
         self._turns: Counter[int] = Counter()
         self._working: Counter[int] = Counter()
+        self._preparing: Counter[int] = Counter()
         self._late: set[int] = set()  # turned off while somebody was switching them on
 
     def begin(self) -> dict[str, str]:
@@ -45,16 +55,28 @@ class Switchboard:
         with self._lock:
             return list((self._switches or {}).values())
 
-    def turn(self, fscid: int) -> int:
+    def turn(self, fscid: int) -> Turn:
         """Whose turn it is: for ``put_in_force``, which refuses when somebody else began since."""
-        return self._turns[fscid]
+        return Turn(self._turns[fscid])
+
+    @contextmanager
+    def preparing(self, fscid: int) -> Iterator[Turn]:
+        """A command is about to switch: the loop begins nothing until it has."""
+        with self._lock:
+            self._preparing[fscid] += 1
+            turn = Turn(self._turns[fscid], command=True)
+        try:
+            yield turn
+        finally:
+            with self._lock:
+                self._preparing[fscid] -= 1
 
     def idle(self, fscid: int) -> bool:
         """Is nobody switching this file system?"""
         with self._lock:
             return not self._working[fscid]
 
-    def put_in_force(self, switch: Switch, text: str, turn: int) -> None:
+    def put_in_force(self, switch: Switch, text: str, turn: Turn) -> None:
         """Go from an intended record to one in force. One that fails stays, and is gone on with or undone.
 
         :raises Busy: somebody else began to switch since ``turn``
@@ -64,7 +86,7 @@ class Switchboard:
             if fs is not None:
                 self._carry_out(mine, switch.fscid, switching.steps_on(switch, fs), text)
 
-    def take_out(self, switch: Switch, turn: int) -> list[str]:
+    def take_out(self, switch: Switch, turn: Turn) -> list[str]:
         """Put back what was replaced; in sentences, what was not. Settings come first, our objects last.
 
         :raises Busy: as ``put_in_force``
@@ -92,7 +114,7 @@ class Switchboard:
             if known.get(switch.fscid) == switch:
                 known[switch.fscid] = replace(switch, state=TURNING_OFF)
 
-    def rename(self, switch: Switch, name: str, turn: int) -> None:
+    def rename(self, switch: Switch, name: str, turn: Turn) -> None:
         """Go on under the file system's new name. :raises Busy: as ``put_in_force``"""
         renamed = replace(switch, fs=name)
         with self._sequence(renamed, turn) as mine:
@@ -104,17 +126,17 @@ class Switchboard:
         with self._lock:
             self._known().pop(fscid, None)
 
-    def interrupt(self, fscid: int) -> tuple[Switch | None, int]:
+    def interrupt(self, fscid: int) -> tuple[Switch | None, Turn]:
         """Take the turn, so that whoever is switching stops, or does not begin; the switch, and the turn."""
         with self._lock:
             self._turns[fscid] += 1
-            return self._known().get(fscid), self._turns[fscid]
+            return self._known().get(fscid), Turn(self._turns[fscid], command=True)
 
     @contextmanager
-    def _sequence(self, switch: Switch, turn: int) -> Iterator[int]:
+    def _sequence(self, switch: Switch, turn: Turn) -> Iterator[int]:
         fscid = switch.fscid
         with self._lock:
-            if self._turns[fscid] != turn:
+            if self._turns[fscid] != turn.number or (self._preparing[fscid] and not turn.command):
                 raise Busy(f"'{switch.fs}' was switched by another command meanwhile: see 'balance status'")
             self._turns[fscid] += 1
             self._working[fscid] += 1

@@ -22,6 +22,7 @@ from ..monitor.service import Monitor
 from ..partitioner import Partitioner
 from ..ranks import Ranks
 from ..report.text import DEFAULT_FORMAT, TOP, check_format, check_top, render
+from ..scheduling import Scheduling
 
 
 class Services:
@@ -33,6 +34,7 @@ class Services:
     ranks: Ranks
     partitioner: Partitioner
     balancer: Balancer
+    scheduling: Scheduling
     monitor: Monitor
     wake: Callable[[], None]  # look at once whether there is work for the loop
 

@@ -9,6 +9,7 @@ from ..errors import NotFound, Unavailable
 from ..model import FsState
 from ..report import imbalance as report
 from ..report.overview import Overview, overview_text, overview_value
+from ..schedule.record import OFF
 from .declare import Answer, Services, reads
 
 
@@ -29,7 +30,15 @@ class OverviewCommands(Services):
             analyzed = "none"
         except Unavailable:
             analyzed = "starting"
-        return Overview(fs, analyzed, self.partitioner.all(fs), self.balancer.get(fs))
+        return Overview(fs, analyzed, self.partitioner.all(fs), self.balancer.get(fs), self._mode(fs))
+
+    def _mode(self, fs: FsState) -> str:
+        try:
+            return self.scheduling.get(fs).mode
+        except NotFound:
+            return OFF
+        except Unavailable:
+            return "starting"
 
     @reads("imbalance")
     def show_imbalance(self, fs: Optional[str] = None, format: str = "table") -> Answer:

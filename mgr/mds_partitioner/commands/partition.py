@@ -1,12 +1,14 @@
 # SPDX-License-Identifier: LGPL-2.1-or-later
 """The ``partition`` commands."""
 
+from collections.abc import Callable
 from dataclasses import replace
 from typing import Optional
 
 from ..act.run import Run
 from ..desk import MAKE, URGENT
 from ..engine.names import MASK
+from ..errors import NotFound
 from ..model import FsState
 from ..observe.subtrees import subtree_map
 from ..plan.plan import Plan
@@ -94,21 +96,39 @@ class PartitionCommands(Services):
     def partition_pause(
         self, fs: Optional[str] = None, duration: Optional[int] = None, format: str = "table"
     ) -> Answer:
-        """Begin no further step, for a number of seconds or until resumed"""
+        """Begin no further step, for a number of seconds or until resumed; the scheduler pauses, too"""
         found = self.host.fs(fs)
-        return _ordered(found, self.partitioner.pause(found, duration))
+        return self._both(
+            found,
+            self.scheduling.pause(found, duration),
+            lambda: self.partitioner.pause(found, duration),
+            "is paused",
+        )
 
     @writes("partition resume")
     def partition_resume(self, fs: Optional[str] = None, format: str = "table") -> Answer:
-        """Go on with a paused plan"""
+        """Go on with a paused plan, and with the scheduler"""
         found = self.host.fs(fs)
-        return _ordered(found, self.partitioner.resume(found))
+        acts = self.scheduling.resume(found)
+        return self._both(found, acts, lambda: self.partitioner.resume(found), "goes on")
 
     @writes("partition stop", URGENT)
     def partition_stop(self, fs: Optional[str] = None, format: str = "table") -> Answer:
-        """End the execution of a plan where it is"""
+        """End the execution of a plan where it is; the scheduler only advises from then on"""
         found = self.host.fs(fs)
-        return _ordered(found, self.partitioner.stop(found))
+        acted = self.scheduling.halt(found)
+        return self._both(found, acted, lambda: self.partitioner.stop(found), "only advises now")
+
+    def _both(self, fs: FsState, scheduled: bool, order: Callable[[], Run], said: str) -> Answer:
+        """An order to the scheduler, which acted if ``scheduled``, and then to the plans."""
+        if not scheduled:
+            return _ordered(fs, order())
+        told = f"the scheduler of '{fs.name}' {said}"
+        try:
+            answer = _ordered(fs, order())
+        except NotFound:  # no plan is under way at this moment
+            return Answer({"scheduler": said}, f"{told}; see 'ceph mds_partitioner scheduler status'")
+        return Answer(answer.value | {"scheduler": said}, f"{answer.text}\n{told}")
 
     @writes("partition rollback")
     def partition_rollback(

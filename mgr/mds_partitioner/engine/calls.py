@@ -2,6 +2,7 @@
 """What the engine can be asked, by name."""
 
 from .analyze import analyze
+from .capacities import capacities
 from .classes import classify
 from .judge import judge
 from .order import order
@@ -11,6 +12,7 @@ from .plan_answer import plan
 CALLS = {
     "ping": ping,
     "judge": judge,
+    "capacities": capacities,
     "analyze": analyze,
     "classify": classify,
     "plan": plan,

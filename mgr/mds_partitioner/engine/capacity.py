@@ -7,7 +7,7 @@ import numpy as np
 
 from .arrays import Bools, Floats
 from .capacity_source import CapacitySource
-from .saturation import SEEN_TWICE
+from .saturation import SEEN_TWICE, saturated_ranks
 
 SEEN_AGAIN = 3  # saturated epochs before a lower capacity than the one known is believed
 MOST_DROP = 0.5  # of the known capacity, in one window
@@ -64,3 +64,18 @@ def choose_capacity(rate: Floats, saturated: Bools, option: float, earlier: floa
     if earlier is None:
         return Capacity(None, CapacitySource.UNKNOWN)
     return Capacity(max(earlier, sustained(rate)), CapacitySource.EARLIER)
+
+
+def rank_capacities(rate: Floats, saturated: Bools, earlier: Floats) -> Floats:
+    """(ranks,): the most each rank can serve, req/s; NaN where it is not known. Ranks need not be alike.
+
+    A rank that is saturated teaches its own: the median of what it served in its saturated epochs. One that
+    serves more than what was known of it shows that it can.
+
+    :param rate: req/s, (ranks, epochs); saturated: likewise
+    :param earlier: as this function found it last, (ranks,)
+    """
+    taught = np.array(
+        [np.median(row[own]) if own.any() else np.nan for row, own in zip(rate, saturated, strict=True)]
+    )
+    return np.where(saturated_ranks(saturated), taught, np.where(rate[:, -1] > earlier, rate[:, -1], earlier))

@@ -6,8 +6,10 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from .arrays import Floats
+from .arrays import Bools, Floats
 from .bad_input import BadInputError
+
+PAPERS_CLUSTER = 5  # ranks
 
 
 @dataclass(frozen=True)
@@ -45,6 +47,29 @@ def urgency(peak: float, capacity: float, smoothness: float) -> float:
     if exponent > 700.0:
         return 0.0
     return 1.0 / (1.0 + math.exp(exponent))
+
+
+def hot_ranks(loads: Floats, capacity: float | None, smoothness: float, threshold: float) -> Bools:
+    """(ranks,): those of a large cluster each of which would be harmful as the one hot rank of five.
+
+    Where all other ranks are even, one at x above the mean makes CoV / sqrt(n) = x / (n - 1). So the more
+    ranks there are, the fuller one may be before the factor is above the threshold. But its clients wait as
+    long in a cluster of 36 as in one of five, the paper's. In a cluster of at most five no rank could be hot
+    unless the factor is above the threshold, too, and none is called so. None is while the capacity is
+    unknown.
+
+    loads, capacity, smoothness as in :func:`imbalance`; threshold: of the factor.
+    """
+    if loads.size <= PAPERS_CLUSTER or capacity is None or not loads.any():
+        return np.zeros(loads.size, dtype=bool)
+    urgent = np.array([urgency(float(load), capacity, smoothness) for load in loads])
+    return np.asarray((loads / loads.mean() - 1.0) / (PAPERS_CLUSTER - 1) * urgent > threshold)
+
+
+def halfway_to_hot(threshold: float) -> float:
+    """How far above the mean, in parts of it, a rank is to come that takes from a hot one: half of what makes
+    a full rank hot. threshold: of the factor."""
+    return threshold * (PAPERS_CLUSTER - 1) / 2.0
 
 
 def imbalance(loads: Floats, capacity: float | None, smoothness: float) -> Imbalance:

@@ -109,6 +109,14 @@ def amounts(value: Json, name: str) -> Floats:
     raise BadInputError(f"{name}[{at}] is {shown(items[at])}; allowed: a finite number from 0")
 
 
+def amounts_or_none(value: Json, name: str) -> Floats:
+    """As ``amounts``; null where a number is not known, NaN in the vector."""
+    items = array(value, name)
+    known = amounts([0.0 if item is None else item for item in items], name)
+    known[[item is None for item in items]] = np.nan
+    return known
+
+
 def series(value: Json, name: str, rows: int) -> Floats:
     """A table (rows, epochs) of finite numbers from 0, at least one epoch, the rows of one length."""
     table = array(value, name)
@@ -121,6 +129,18 @@ def series(value: Json, name: str, rows: int) -> Floats:
             f"{name} has rows of {shown(sorted(lengths))} epochs; allowed: one length, at least 1"
         )
     return np.vstack(vectors)
+
+
+def rank_series(args: Args) -> tuple[list[int], Floats, Floats, Floats]:
+    """The ranks, and their loads (req/s), latency (s) and fetches (1/s): (ranks, epochs) each."""
+    ranks = some_ranks(args, "ranks")
+    loads, latency, fetches = (
+        series(required(args, name), name, len(ranks)) for name in ("loads", "latency", "fetches")
+    )
+    for name, table in (("latency", latency), ("fetches", fetches)):
+        if table.shape != loads.shape:
+            raise BadInputError(f"{name} has {table.shape[1]} epochs; allowed: {loads.shape[1]}, as loads")
+    return ranks, loads, latency, fetches
 
 
 def rank_sets(value: Json, name: str, rows: int) -> list[list[int]]:

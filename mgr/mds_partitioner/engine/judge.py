@@ -11,17 +11,15 @@ from .arrays import Bools, Floats
 from .bad_input import BadInputError
 from .capacity import Capacity, choose_capacity
 from .forecast import forecast
-from .imbalance import imbalance
+from .imbalance import halfway_to_hot, hot_ranks, imbalance
 from .inputs import (
     Args,
     Json,
     check_names,
     number,
     number_or_none,
+    rank_series,
     ranks_or_none,
-    required,
-    series,
-    some_ranks,
 )
 from .roles import roles
 from .saturation import saturated_epochs, saturated_ranks
@@ -54,13 +52,7 @@ class JudgeRequest:
 
 def read_request(args: Args) -> JudgeRequest:
     """The arguments of `judge`, checked."""
-    ranks = some_ranks(args, "ranks")
-    loads, latency, fetches = (
-        series(required(args, n), n, len(ranks)) for n in ("loads", "latency", "fetches")
-    )
-    for name, table in (("latency", latency), ("fetches", fetches)):
-        if table.shape != loads.shape:
-            raise BadInputError(f"{name} has {table.shape[1]} epochs; allowed: {loads.shape[1]}, as loads")
+    ranks, loads, latency, fetches = rank_series(args)
     mask = ranks_or_none(args, "mask")
     if mask is not None and not set(mask) & set(ranks):
         raise BadInputError(f"mask is {mask}; allowed: null or a list with at least one of the ranks")
@@ -90,8 +82,17 @@ def judge_loads(request: JudgeRequest, loads: Floats) -> dict[str, Json]:
     uneven = imbalance(among, request.capacity.value, request.smoothness)
     predicted = forecast(request.loads)
     harmful = uneven.factor is not None and uneven.factor > request.threshold
+    hot = np.zeros(loads.size, dtype=bool)
+    hot[request.usable] = hot_ranks(among, request.capacity.value, request.smoothness, request.threshold)
     parts = roles(
-        loads, predicted, request.role_threshold, request.epoch_capacity, request.usable, harmful=harmful
+        loads,
+        predicted,
+        request.role_threshold,
+        request.epoch_capacity,
+        request.usable,
+        harmful=harmful,
+        hot=hot,
+        above=halfway_to_hot(request.threshold),
     )
     return {
         "imbalance_factor": uneven.factor,
@@ -105,6 +106,7 @@ def judge_loads(request: JudgeRequest, loads: Floats) -> dict[str, Json]:
         "exporters": named(request.ranks, parts.exporters.tolist()),
         "importers": named(request.ranks, parts.importers.tolist()),
         "triggered": harmful,
+        "hot": named(request.ranks, np.flatnonzero(hot).tolist()),
         "capacity": {"value": request.capacity.value, "source": request.capacity.source},
         "saturated": named(request.ranks, np.flatnonzero(saturated_ranks(request.saturated)).tolist()),
     }

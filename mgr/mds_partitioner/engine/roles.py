@@ -19,7 +19,13 @@ class Roles:
 
 
 def demands(
-    current: Floats, predicted: Floats, threshold: float, limit: float, harmful: bool = False
+    current: Floats,
+    predicted: Floats,
+    threshold: float,
+    limit: float,
+    harmful: bool = False,
+    hot: Bools | None = None,
+    above: float = 0.0,
 ) -> tuple[Floats, Floats]:
     """Lines 1 to 12: export and import demand of each rank, (ranks,) each, req/s.
 
@@ -30,21 +36,29 @@ def demands(
     By L alone there may be an exporter and nobody to take from it: beside one hot rank all others are a
     little below the mean. So L only says who comes first. Where those beyond it on one side are too few for
     the other side, the farthest of the others on theirs fill up; where nobody is beyond it and the imbalance
-    is ``harmful`` (IF above its threshold), all do.
+    is ``harmful`` (IF above its threshold), all may give.
+
+    hot: (ranks,), those of a large cluster that have to give by themselves
+    (:func:`~.imbalance.hot_ranks`); None: none. Unless the imbalance is harmful, only these give. Beside
+    them, a rank within L takes until it is ``above`` the mean, in parts of it: up to the mean, each of many
+    ranks may have room for less than any subtree is worth.
     """
     mean = float(current.mean())
     if mean == 0.0:
         return np.zeros_like(current), np.zeros_like(current)
     gap = np.abs(current - mean)
-    left = np.minimum(gap, gap - (predicted - current))
-    exports = np.where(current > mean, np.minimum(limit, gap), 0.0)
-    imports = np.where((current < mean) & (left > 0.0), np.minimum(limit, left), 0.0)
     uneven = (gap / mean) ** 2 > threshold
+    some_hot = hot is not None and bool(hot.any())
+    free = np.where(uneven | (not some_hot), mean, (1.0 + above) * mean) - current
+    left = np.minimum(free, free - (predicted - current))
+    may = hot if hot is not None and some_hot and not harmful else np.ones_like(uneven)
+    exports = np.where(may & (current > mean), np.minimum(limit, gap), 0.0)
+    imports = np.where((current < mean) & (left > 0.0), np.minimum(limit, left), 0.0)
     sends, takes = np.where(uneven, exports, 0.0), np.where(uneven, imports, 0.0)
-    if not sends.any() and not takes.any():
-        return (exports, imports) if harmful else (sends, takes)
-    if not sends.any():
+    if not sends.any() and takes.any():
         return filled(sends, exports, float(takes.sum()), np.argsort(-current, kind="stable")), takes
+    if not sends.any() and (harmful or some_hot):
+        sends = exports
     return sends, filled(takes, imports, float(sends.sum()), np.argsort(current, kind="stable"))
 
 
@@ -83,14 +97,23 @@ def roles(
     limit: float,
     allowed: Bools,
     harmful: bool = False,
+    hot: Bools | None = None,
+    above: float = 0.0,
 ) -> Roles:
     """Algorithm 1 among the ranks of a mask; the others take no part.
 
-    current, predicted: (ranks,), req/s; allowed: (ranks,), the mask; the others as in :func:`demands`.
+    current, predicted: (ranks,), req/s; allowed: (ranks,), the mask; the others as in :func:`demands`, where
+    hot is of all ranks.
     """
     exports, imports = np.zeros_like(current), np.zeros_like(current)
     if allowed.any():
         exports[allowed], imports[allowed] = demands(
-            current[allowed], predicted[allowed], threshold, limit, harmful
+            current[allowed],
+            predicted[allowed],
+            threshold,
+            limit,
+            harmful,
+            None if hot is None else hot[allowed],
+            above,
         )
     return Roles(pair(exports, imports), np.flatnonzero(exports > 0.0), np.flatnonzero(imports > 0.0))

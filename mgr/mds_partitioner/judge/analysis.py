@@ -4,6 +4,7 @@
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 
+from ..errors import Unavailable
 from ..model import DirectoryFacts, Observation
 from ..options import Settings
 from .archive import Found
@@ -72,19 +73,27 @@ class Sampling:
         self.analysis = analysis
         self._window = Window(analysis.fs) if kept is None else Window.resumed(analysis.fs, kept)
         self._observe, self._facts, self._judge = observe, facts, judge
+        self.late = 0  # epochs that it has gone on for, as it could not be ended
         self._saved = analysis.started if kept is None else analysis.started + kept.elapsed
 
     def step(self, settings: Settings, now: float) -> bool:
-        """Sample one epoch; is the time over? An epoch that fails is skipped.
+        """Sample one epoch; is the time over? An epoch that fails is skipped; the last one, too.
 
         :param now: monotonic, s
         :raises PartitionerError: this epoch could not be sampled
         """
-        self._window.add(*self._observe(settings, now))
+        # Before the last epoch is due, so that an analysis takes as long as was asked for.
+        over = now - self.analysis.started >= self.analysis.duration - settings.epoch / 2
+        try:
+            self._window.add(*self._observe(settings, now))
+        except Unavailable as e:
+            self.analysis.problem = str(e)
+            if over and self._window.ready:
+                return True
+            raise
         self.analysis.epochs = self._window.epochs
         self.analysis.problem = ""
-        # Before the last epoch is due, so that an analysis takes as long as was asked for.
-        return now - self.analysis.started >= self.analysis.duration - settings.epoch / 2
+        return over
 
     def checkpoint(self, now: float) -> Checkpoint | None:
         """What is worth saving now: a hundredth of a long analysis, and ten minutes at least, since the last.

@@ -46,6 +46,10 @@ class Caveats:
     gone: tuple[str, ...] = ()  # directories that the operator named and that were gone at the end
     capacity_known: bool = True  # else how much an uneven load hurts is not
 
+    def span(self, epoch: float) -> float:
+        """s from the first sample to the last."""
+        return max(0, self.epochs - 1) * epoch
+
 
 @dataclass(frozen=True)
 class Judgement:

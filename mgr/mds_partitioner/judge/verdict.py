@@ -50,7 +50,7 @@ class Flow:
 class Verdict:
     """How uneven the ranks are, and who should hand how much to whom; loads in req/s.
 
-    While the capacity is unknown the factor and the urgency are, too, and nothing is ``triggered``.
+    While the capacity is unknown the factor and the urgency are, too, and nothing is ``triggered`` or hot.
     """
 
     factor: float | None  # Lunule's IF
@@ -59,6 +59,7 @@ class Verdict:
     urgency: float | None
     threshold: float  # of the factor
     triggered: bool  # the factor is known, and above it
+    hot: tuple[int, ...]  # ranks that have to give whatever the factor is (engine/imbalance.py)
     mean: float
     ranks: tuple[int, ...]
     loads: tuple[float, ...]  # (ranks,)
@@ -127,6 +128,7 @@ def read_verdict(answer: Mapping[str, Any], arguments: Mapping[str, Any]) -> Ver
         urgency=answer["urgency"],
         threshold=arguments["threshold"],
         triggered=answer["triggered"],
+        hot=tuple(answer["hot"]),
         mean=answer["mean"],
         ranks=tuple(arguments["ranks"]),
         loads=tuple(answer["loads"]),

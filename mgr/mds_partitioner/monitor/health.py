@@ -9,6 +9,7 @@ from typing import Any
 from ..act.journal import Unreadable
 from ..act.run import ACTIVE, Run
 from ..report.text import printable
+from ..schedule.record import ACT, ADVISE
 from .server import Failed
 from .state import FsSample, Snapshot
 
@@ -16,8 +17,12 @@ PAUSED = "MDS_PARTITIONER_PAUSED"
 JOURNAL = "MDS_PARTITIONER_JOURNAL"
 FALLBACK = "MDS_PARTITIONER_FALLBACK"
 IMBALANCE = "MDS_PARTITIONER_IMBALANCE"
+SCHEDULER_STUCK = "MDS_PARTITIONER_SCHEDULER_STUCK"
+SCHEDULER_ADVISES = "MDS_PARTITIONER_SCHEDULER_ADVISES"
 ENGINE_DOWN = "MDS_PARTITIONER_ENGINE_DOWN"
 ENDPOINT_DOWN = "MDS_PARTITIONER_ENDPOINT_DOWN"
+STUCK = 300.0  # s: a load that passes is no reason to call an operator
+MOST_HELD = 3  # reasons that are named
 
 
 @dataclass(frozen=True)
@@ -108,7 +113,9 @@ def _advice(sample: FsSample) -> str:
     fullest = max(sample.ranks, key=lambda rank: rank.load)
     part = fullest.load / sample.load if sample.load else 0.0
     plan = sample.plan
-    if plan is not None and plan.state in ACTIVE:
+    if sample.scheduler is not None and sample.scheduler.mode in (ADVISE, ACT):
+        do = f"see 'ceph mds_partitioner scheduler status {sample.fs}'"
+    elif plan is not None and plan.state in ACTIVE:
         do = f"plan '{plan.name}' is {plan.state}: see 'ceph mds_partitioner partition status {sample.fs}'"
     elif sample.analysis is None:
         do = f"run 'ceph mds_partitioner analyze start {sample.fs}', then 'partition plan'"
@@ -119,6 +126,31 @@ def _advice(sample: FsSample) -> str:
         f"for {sample.uneven_epochs} epochs; rank {fullest.rank} serves {part:.0%} of "
         f"{sample.load:.0f} req/s: {do}"
     )
+
+
+def scheduler_stuck(snapshot: Snapshot) -> list[Check]:
+    """File systems that stay uneven, as there is nothing that the scheduler could move."""
+    stuck = [(s.fs, s.scheduler) for s in snapshot.filesystems if s.scheduler and s.scheduler.stuck >= STUCK]
+    detail = tuple(
+        f"'{fs}': uneven for {of.stuck:.0f} s: {of.why}"
+        + "".join(f"; left alone: {told}" for told in of.held[:MOST_HELD])
+        + f": see 'ceph mds_partitioner scheduler status {fs}'"
+        for fs, of in stuck
+    )
+    summary = f"the scheduler cannot make {len(detail)} file system(s) even"
+    return [Check(SCHEDULER_STUCK, summary, detail)] if detail else []
+
+
+def scheduler_advises(snapshot: Snapshot) -> list[Check]:
+    """Uneven file systems that the scheduler would make even if it were allowed to."""
+    detail = tuple(
+        f"'{s.fs}': {s.scheduler.advised} moves are advised: 'ceph mds_partitioner scheduler history {s.fs}' "
+        f"shows them, 'ceph mds_partitioner scheduler start {s.fs} --mode act' has them made"
+        for s in snapshot.filesystems
+        if s.scheduler and s.scheduler.mode == ADVISE and s.scheduler.advised and s.uneven_epochs
+    )
+    summary = f"the scheduler would move directories on {len(detail)} file system(s), and only advises"
+    return [Check(SCHEDULER_ADVISES, summary, detail)] if detail else []
 
 
 def engine_down(snapshot: Snapshot) -> list[Check]:

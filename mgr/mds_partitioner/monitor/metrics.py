@@ -14,6 +14,8 @@ from prometheus_client.registry import Collector
 from ..act.run import DONE, PAUSED, READY, ROLLED_BACK, ROLLING_BACK, RUNNING, STOPPED
 from ..judge.verdict import Verdict
 from ..report.text import printable
+from ..schedule.hotspots import KINDS
+from ..schedule.record import ACT, ADVISE, OFF, UNDOING
 from .state import (
     EXPORTER,
     IMPORTER,
@@ -21,6 +23,7 @@ from .state import (
     FsSample,
     PlanState,
     RankState,
+    SchedulerState,
     Snapshot,
     SubvolumeState,
 )
@@ -32,6 +35,7 @@ RANK = ("fs", "rank", "ceph_daemon")
 SUBVOLUME = ("fs", "subvolume")
 PLAN = ("fs", "plan")
 PLAN_STATES = (READY, RUNNING, PAUSED, STOPPED, DONE, ROLLING_BACK, ROLLED_BACK)
+SCHEDULER_MODES = (OFF, ADVISE, ACT, UNDOING)
 REQUESTS = "requests a second"
 
 
@@ -122,6 +126,31 @@ PLANS: tuple[tuple[str, str, Callable[[PlanState], float | None]], ...] = (
     ("plan_inodes", "Inodes that the plan is expected to move", lambda p: p.inodes),
     ("plan_start_timestamp_seconds", "When the plan was last started", lambda p: p.started),
     ("plan_end_timestamp_seconds", "When the plan came to an end", lambda p: p.finished),
+)
+SCHEDULER: tuple[tuple[str, str, Callable[[SchedulerState], float]], ...] = (
+    ("scheduler_moves_under_way", "Moves of the scheduler that have not arrived", lambda s: s.under_way),
+    ("scheduler_moves_advised", "Moves that the scheduler advises, and does not make", lambda s: s.advised),
+    (
+        "scheduler_predicted_gain_requests_per_second",
+        f"{REQUESTS.capitalize()} that the scheduler's decisions of the last hour were to take from the "
+        "fullest rank",
+        lambda s: s.predicted,
+    ),
+    (
+        "scheduler_real_gain_requests_per_second",
+        f"{REQUESTS.capitalize()} that these decisions took from the rank that was the fullest",
+        lambda s: s.real,
+    ),
+    (
+        "scheduler_stuck_seconds",
+        "How long it has been uneven without anything that the scheduler could move",
+        lambda s: s.stuck,
+    ),
+)
+SCHEDULER_TOTALS: tuple[tuple[str, str, Callable[[SchedulerState], float]], ...] = (
+    ("scheduler_decisions", "Decisions of the scheduler that were carried out", lambda s: s.decisions),
+    ("scheduler_moves", "Directories that the scheduler gave to another rank", lambda s: s.moves),
+    ("scheduler_inodes", "Inodes that these moves were expected to take along", lambda s: s.inodes),
 )
 
 
@@ -224,6 +253,26 @@ def _of_plans(snapshot: Snapshot) -> Iterator[Metric]:
     yield state
 
 
+def _of_schedulers(snapshot: Snapshot) -> Iterator[Metric]:
+    known = [(label(s.fs), s.scheduler) for s in snapshot.filesystems if s.scheduler is not None]
+    for make, table in ((_gauge, SCHEDULER), (_counter, SCHEDULER_TOTALS)):
+        for name, help_, value in table:
+            family = make(name, help_, FS)
+            for fs, scheduler in known:
+                family.add_metric([fs], value(scheduler))
+            yield family
+    mode = _gauge("scheduler_mode", "1 for the mode that the scheduler is in", (*FS, "mode"))
+    for fs, scheduler in known:
+        for name in SCHEDULER_MODES:
+            mode.add_metric([fs, name], float(scheduler.mode == name))
+    yield mode
+    hot = _gauge("hot_spots", "Directories that are hot, or are from time to time, by kind", (*FS, "kind"))
+    for fs, scheduler in known:
+        for name in KINDS:
+            hot.add_metric([fs, name], float(sum(spot.kind == name for spot in scheduler.hot)))
+    yield hot
+
+
 def _of_the_module(snapshot: Snapshot) -> Iterator[Metric]:
     yield active_metric(True)
     engine = _gauge("engine_up", "1 if the numeric engine answered in the last epoch", ())
@@ -254,7 +303,8 @@ def active_metric(active: bool) -> Metric:
 
 def families(snapshot: Snapshot) -> Iterator[Metric]:
     """Every metric of a snapshot."""
-    for part in (_of_the_module, _of_filesystems, _of_ranks, _of_moves, _of_subvolumes, _of_plans):
+    ranks = (_of_filesystems, _of_ranks, _of_moves)
+    for part in (_of_the_module, *ranks, _of_subvolumes, _of_plans, _of_schedulers):
         yield from part(snapshot)
 
 

@@ -10,11 +10,21 @@ from xml.etree.ElementTree import Element
 
 from ..judge.verdict import Verdict, told
 from ..report.text import count, largest, ranks_cell
+from ..schedule.record import OFF
 from .charts import bar, factor_chart
 from .markup import Node, document, el, style
-from .state import AnalysisState, FsSample, PlanState, RankState, Snapshot
+from .state import (
+    AnalysisState,
+    FsSample,
+    HotState,
+    PlanState,
+    RankState,
+    SchedulerState,
+    Snapshot,
+)
 
 SOONEST_RELOAD = 5  # s
+MOST_HOT = 5  # that are shown
 NEAR = 0.9  # of its capacity: a rank that is shown as full
 
 STYLE = """
@@ -124,6 +134,7 @@ def _file_system(sample: FsSample) -> Element:
         parts += [el("h3", "Imbalance factor over the last hour"), chart, _chart_legend(sample.verdict)]
     if sample.ranks:
         parts += [el("h3", "Ranks"), _ranks(sample), _bar_legend()]
+    parts += _scheduler(sample.scheduler)
     parts += _plan(sample.plan)
     parts += _subvolumes(sample.analysis, sample.fs)
     return el("section", *parts)
@@ -238,6 +249,36 @@ def _role(rank: RankState, sample: FsSample) -> str:
     given = largest([(m.amount, f"to {m.target}") for m in moves if m.source == rank.rank])
     taken = largest([(m.amount, f"from {m.source}") for m in moves if m.target == rank.rank])
     return "; ".join(told for told in (given, taken) if told)
+
+
+def _scheduler(state: SchedulerState | None) -> list[Node]:
+    if state is None or state.mode == OFF:
+        return []
+    badge = el("span", state.mode, class_="badge bad" if state.stuck else "badge dim")
+    parts: list[Node] = [el("h3", "Scheduler ", badge), el("p", f"{state.why}; {_done(state)}", class_="dim")]
+    if state.hot:
+        columns = (("Hot spot", ""), ("Kind", "left"), ("Share", ""))
+        parts.append(_table(columns, [_hot(spot) for spot in state.hot[:MOST_HOT]]))
+    if state.last:
+        rows = [el("tr", el("td", _clock(at)), el("td", text, class_="left name")) for at, text in state.last]
+        parts.append(_table((("Decided", ""), ("What", "left")), rows))
+    return parts
+
+
+def _done(state: SchedulerState) -> str:
+    facts = [
+        f"{state.under_way} moves under way",
+        f"{state.moves:,} moves of {count(state.inodes)} inodes in all",
+        f"{count(state.predicted)} req/s were to be gained in the last hour, {count(state.real)} were",
+    ]
+    if state.advised:
+        facts[0] = f"{state.advised} moves advised"
+    return ", ".join(facts)
+
+
+def _hot(spot: HotState) -> Element:
+    share = el("td", f"{spot.share:.0%}")
+    return el("tr", el("td", spot.path, class_="name"), el("td", spot.kind, class_="left"), share)
 
 
 def _plan(plan: PlanState | None) -> list[Node]:

@@ -1,28 +1,35 @@
 # SPDX-License-Identifier: LGPL-2.1-or-later
 """One sample of one file system, an epoch: the ranks' counters, the engine's judgement, plan and analysis."""
 
-from collections import deque
+from collections import Counter, deque
 from collections.abc import Callable, Collection, Sequence
 from dataclasses import dataclass, field, replace
 
 from ..act.run import Run, paused_by_guard, progress
+from ..clock import Now
 from ..errors import PartitionerError
 from ..judge.analysis import Analysis
 from ..judge.judgement import Judgement
 from ..judge.verdict import Verdict
 from ..model import FsState, RankSample
 from ..report.partition import run_state
+from ..report.scheduler import told
+from ..schedule.record import OFF, Kept, gains, under_way
+from ..schedule.watch import Watch
 from .state import (
     EXPORTER,
     IMPORTER,
     AnalysisState,
     FsSample,
+    HotState,
     PlanState,
     Point,
     RankState,
+    SchedulerState,
     SubvolumeState,
 )
 
+DECISIONS = 5  # of the scheduler that are shown
 HISTORY = 3600.0  # s, of the status page's chart
 
 # Daemons that lately used the built-in balancer in place of our policy; None: no policy of ours is in force.
@@ -31,6 +38,13 @@ FallenBack = Callable[[FsState], Collection[str] | None]
 
 def no_policy(fs: FsState) -> None:
     """There is nothing to fall back from."""
+
+
+Scheduled = Callable[[FsState], SchedulerState | None]
+
+
+def no_scheduler(fs: FsState) -> None:
+    """It was never started."""
 
 
 @dataclass
@@ -133,6 +147,28 @@ def _heaviest(found: Judgement, top: int) -> tuple[SubvolumeState, ...]:
             ranks=row.seen.ranks,
         )
         for row in rows
+    )
+
+
+def scheduler_state(kept: Kept, watch: Watch, now: Now) -> SchedulerState:
+    """The scheduler as the endpoint and the health checks show it. ``kept``: times by the wall clock."""
+    predicted, real = gains(kept.turns, now.wall - HISTORY)
+    pieces = () if watch.view is None else watch.view.pieces
+    held = Counter(piece.held for piece in pieces if piece.held)
+    return SchedulerState(
+        mode=kept.mode,
+        why=watch.decision.why,
+        under_way=len(under_way(kept)),
+        decisions=kept.done.decisions,
+        moves=kept.done.moves,
+        inodes=kept.done.inodes,
+        predicted=predicted,
+        real=real,
+        advised=len(watch.advised),
+        stuck=0.0 if watch.idle_since is None or kept.mode == OFF else now.steady - watch.idle_since,
+        held=tuple(f"{number}: {why}" for why, number in held.most_common()),
+        last=tuple((turn.at, told(turn)) for turn in reversed(kept.turns[-DECISIONS:])),
+        hot=tuple(HotState(piece.path, spot.kind, spot.part) for spot, piece in watch.spots(now.steady)),
     )
 
 

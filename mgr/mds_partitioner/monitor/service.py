@@ -18,10 +18,12 @@ from .options import MonitorSettings
 from .sampler import (
     FallenBack,
     Past,
+    Scheduled,
     analysis_state,
     failed,
     judged,
     no_policy,
+    no_scheduler,
     observed,
     plan_state,
 )
@@ -54,6 +56,7 @@ class Monitor:
         self._thread = threading.Thread(target=self._run, name="mds_partitioner-monitor", daemon=True)
         self.snapshot = Snapshot()
         self.fallen_back: FallenBack = no_policy
+        self.scheduler: Scheduled = no_scheduler
 
     def begin(self) -> None:
         """Start the thread."""
@@ -111,6 +114,7 @@ class Monitor:
             sample,
             plan=self._plan(fs),
             analysis=self._analysis(fs, ours.top_subvolumes),
+            scheduler=self.scheduler(fs),
             history=tuple(memory.history),
         )
 
@@ -128,9 +132,10 @@ class Monitor:
 
     def _plan(self, fs: FsState) -> PlanState | None:
         try:
-            return plan_state(self._partitioner.newest(fs, None))
+            run = self._partitioner.newest(fs, None)
         except PartitionerError:  # none, or the journal was not read yet
             return None
+        return None if run.plan.scheduled else plan_state(run)  # its names come and go
 
     def _analysis(self, fs: FsState, top: int) -> AnalysisState | None:
         try:

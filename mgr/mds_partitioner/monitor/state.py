@@ -65,6 +65,34 @@ class PlanState:
 
 
 @dataclass(frozen=True)
+class HotState:
+    """A directory that is hot, or is from time to time. share: of all requests."""
+
+    path: str
+    kind: str
+    share: float
+
+
+@dataclass(frozen=True)
+class SchedulerState:
+    """The scheduler of a file system, when it was ever started."""
+
+    mode: str  # off, advise, act or rolling-back
+    why: str  # what it does now, and why
+    under_way: int  # moves
+    decisions: int  # in all; so are moves and inodes
+    moves: int
+    inodes: float
+    predicted: float  # req/s that its decisions of the last hour were to take from the fullest rank
+    real: float  # req/s that they took
+    advised: int  # moves that it would make
+    stuck: float  # s since when it is uneven and there is nothing that it could do; 0: it is not so
+    held: tuple[str, ...]  # what it must leave alone, most first: "12: pinned-by-operator"
+    last: tuple[tuple[float, str], ...] = ()  # decisions, the newest first, and when: Unix, s
+    hot: tuple[HotState, ...] = ()  # the hottest first
+
+
+@dataclass(frozen=True)
 class Point:
     """One epoch of the page's chart."""
 
@@ -85,6 +113,7 @@ class FsSample:
     analysis: AnalysisState | None = None
     history: tuple[Point, ...] = ()
     problem: str = ""
+    scheduler: SchedulerState | None = None
 
     @property
     def load(self) -> float:

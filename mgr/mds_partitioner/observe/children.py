@@ -40,12 +40,14 @@ class Brood:
     :ivar chain: the heavy directory, and those from it down to the one whose children can be spread
     :ivar ranks: where the last of the chain is itself
     :ivar born: when the last of the chain was made, seconds since the Unix epoch
+    :ivar vanished: children that were listed, and gone before they were looked at
     """
 
     chain: tuple[Placed, ...]
     born: float
     children: tuple[Child, ...]
     ranks: tuple[int, ...] = ()
+    vanished: int = 0
 
     @property
     def parent(self) -> Placed:
@@ -59,27 +61,31 @@ def placed(fs: FileSystem, path: str) -> Placed:
     return Placed(path, fs.ino(path), fs.pin(path), distributed, random)
 
 
-def brood(fs: FileSystem, path: str, lasts: Lasts) -> Brood:
+def brood(fs: FileSystem, path: str, lasts: Lasts, most: int | None = None) -> Brood:
     """From ``path`` down to the first directory that has several children, or whose only one does not last.
 
     A subvolume's own directory holds one directory, named by a UUID, with the data in it.
+
+    :param most: where there are more children, none is looked at
     """
     chain, born = [placed(fs, path)], fs.born(path)
-    children = _children(fs, path)
-    while len(children) == 1 and lasts(children[0].born, born, chain[-1].ino):
+    children, vanished = _children(fs, path, most)
+    while len(children) == 1 and not vanished and lasts(children[0].born, born, chain[-1].ino):
         path, born = children[0].path, children[0].born
         chain.append(placed(fs, path))
-        children = _children(fs, path)
-    return Brood(tuple(chain), born, tuple(children))
+        children, vanished = _children(fs, path, most)
+    return Brood(tuple(chain), born, tuple(children), vanished=vanished)
 
 
-def _children(fs: FileSystem, path: str) -> list[Child]:
-    found = []
-    for name, ino in fs.subdirectories(path):
+def _children(fs: FileSystem, path: str, most: int | None) -> tuple[list[Child], int]:
+    """Those that could be looked at, and how many were gone before."""
+    found: list[Child] = []
+    names, vanished = fs.subdirectories(path), 0
+    for name, ino in names if most is None or len(names) <= most else ():
         child = f"{path}/{name}"
         try:
             rentries, pin = fs.rentries_and_pin(child)
             found.append(Child(child, ino, rentries, pin, fs.born(child)))
         except NotFound:
-            continue  # it came and went
-    return found
+            vanished += 1
+    return found, vanished

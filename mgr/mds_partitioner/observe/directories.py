@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: LGPL-2.1-or-later
 """Which directories there are, and their recursive statistics, read a few at a time."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 
 from ..errors import CephError, NotFound
 from ..filesystem import FileSystem
@@ -27,6 +27,12 @@ def subvolumes(fs: FileSystem) -> list[Directory]:
     return found
 
 
+def everything(fs: FileSystem) -> list[Directory]:
+    """Every subvolume, and every directory right below the root but the one that subvolumes are in."""
+    beside = [(f"/{name}", ino) for name, ino in fs.subdirectories("/") if f"/{name}" != VOLUMES]
+    return [*subvolumes(fs), *(Directory(path, path, ino) for path, ino in beside)]
+
+
 def named(fs: FileSystem, paths: Sequence[str]) -> list[Directory]:
     """The directories an operator named. :raises NotFound: one of them does not exist."""
     clean = ["/" + path.strip("/") for path in paths]
@@ -38,7 +44,7 @@ def facts(fs: FileSystem, directory: Directory) -> DirectoryFacts | None:
     try:
         if fs.ino(directory.path) != directory.ino:
             return None
-        return DirectoryFacts(directory, fs.rentries(directory.path), fs.pin(directory.path))
+        return DirectoryFacts(directory, *fs.rentries_and_pin(directory.path))
     except (NotFound, CephError):
         return None
 
@@ -47,22 +53,27 @@ class Rotation:
     """The directories of a file system and their facts, refreshed ``limit`` at a time: first those that were
     never read, the busiest first, then those read longest ago."""
 
-    def __init__(self, extra: Sequence[str]) -> None:
-        """``extra``: paths the operator named beside the subvolumes."""
-        self._extra = tuple(extra)
+    def __init__(
+        self, extra: Sequence[str], find: Callable[[FileSystem], list[Directory]] = subvolumes
+    ) -> None:
+        """``extra``: paths the operator named in place of what ``find`` finds."""
+        self._extra, self._find = tuple(extra), find
         self.gone: tuple[str, ...] = ()  # of these, the ones that are not there now
         self._order: list[Directory] = []
         self._facts: dict[str, DirectoryFacts] = {}
         self._new: set[str] = set()  # never looked at: one that cannot be read must not stand in the way
 
-    def refresh(self, fs: FileSystem, limit: int, requests: Mapping[str, float]) -> None:
+    def refresh(
+        self, fs: FileSystem, limit: int, requests: Mapping[str, float], below: Sequence[Directory] = ()
+    ) -> None:
         """Look for new directories, then re-read the facts of at most ``limit`` of them.
 
+        :param below: directories below subvolumes that are wanted beside these
         :param requests: req/s by path as last seen: without facts a directory cannot be judged, and the
             busiest decide
         :raises NotFound: of the directories that the operator named none is there any more
         """
-        wanted = {d.path: d for d in (self._named(fs) if self._extra else subvolumes(fs))}
+        wanted = {d.path: d for d in (*(self._named(fs) if self._extra else self._find(fs)), *below)}
         kept = [d for d in self._order if wanted.get(d.path) == d]
         known = {d.path for d in kept}
         self._new = (self._new & known) | (wanted.keys() - known)
@@ -81,6 +92,12 @@ class Rotation:
         self._order = self._order[limit:] + self._order[:limit]
         present = {d.path for d in self._order}
         self._facts = {path: fact for path, fact in self._facts.items() if path in present}
+
+    def doubt(self, paths: Iterable[str]) -> None:
+        """What was read of these is read again next."""
+        for path in list(paths):
+            self._facts.pop(path, None)
+            self._new.add(path)
 
     def _named(self, fs: FileSystem) -> list[Directory]:
         """One that was removed meanwhile costs its own row only."""

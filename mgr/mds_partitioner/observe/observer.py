@@ -21,9 +21,9 @@ from ..model import (
 from ..options import Settings
 from .attribution import Share, attribute, needs_heat
 from .directories import Rotation
-from .heat import parse_heat
+from .heat import depth, parse_heat
 from .sessions import parse_sessions
-from .subtrees import SubtreeMap, ancestors, parse_subtrees
+from .subtrees import SubtreeMap, parse_subtrees
 from .turnover import Turnover
 from .working_sets import parse_working_sets
 
@@ -95,12 +95,12 @@ class Observer:
         return tuple(missing)
 
     def _heat(self, fs: FsState, paths: Collection[str]) -> dict[int, dict[str, float]]:
-        answers = self._answers(fs.active(), "dump loads", depth=_depth(paths))
+        answers = self._answers(fs.active(), "dump loads", depth=depth(paths))
         return {rank: parse_heat(answer, paths) for rank, answer in answers.items()}
 
     def _working_sets(self, fs: FsState, paths: Collection[str]) -> dict[str, float] | None:
         """As the MDSs counted them; None unless all of them do."""
-        answers = self._answers(fs.active(), HOOK_COMMAND, path="/", depth=_depth(paths))
+        answers = self._answers(fs.active(), HOOK_COMMAND, path="/", depth=depth(paths))
         return parse_working_sets([answers.get(m.rank) for m in fs.active()], paths)
 
     def _subtrees(self, fs: FsState, paths: Collection[str]) -> SubtreeMap:
@@ -111,11 +111,6 @@ class Observer:
     def _answers(self, active: Sequence[MdsInfo], prefix: str, **arguments: Any) -> dict[int, Any]:
         answers = self._host.tell_each([m.name for m in active], prefix, **arguments)
         return {m.rank: a for m in active if not isinstance(a := answers[m.name], PartitionerError)}
-
-
-def _depth(paths: Collection[str]) -> int:
-    """Levels of directories from the root down to the lowest of them."""
-    return max((len(list(ancestors(path))) - 1 for path in paths), default=0)
 
 
 def _busiest(shares: Mapping[str, Share], most: int) -> list[str]:

@@ -4,7 +4,10 @@
 from collections.abc import Collection, Iterable, Mapping
 from typing import Any
 
-from ..model import Address, Session
+from ..errors import PartitionerError
+from ..host import Host
+from ..model import Address, FsState, Session
+from .subtrees import ancestors
 
 
 def address(entry: Mapping[str, Any]) -> Address:
@@ -28,6 +31,25 @@ def parse_sessions(
         )
         for entry in answer
     ]
+
+
+def clients_at(host: Host, fs: FsState, places: Mapping[str, int | None]) -> dict[str, int | None]:
+    """How many clients are mounted at a directory or in it; None: not known, or it is on several ranks.
+
+    :param places: the rank of each directory, by path
+    """
+    names = {m.rank: m.name for m in fs.active() if m.rank in places.values()}
+    answers = host.tell_each(list(names.values()), "session ls") if names else {}
+    managers = host.manager_addresses()
+    found: dict[str, int | None] = {}
+    for path, rank in places.items():
+        answer = answers.get(names[rank]) if rank in names else None
+        if answer is None or isinstance(answer, PartitionerError):
+            found[path] = None
+            continue
+        sessions = parse_sessions(rank or 0, answer, managers)
+        found[path] = sum(not s.ours and path in ancestors(s.root) for s in sessions)
+    return found
 
 
 def _clean(root: str) -> str:

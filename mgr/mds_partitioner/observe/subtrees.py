@@ -23,7 +23,7 @@ def parse_subtrees(rank: int, answer: Iterable[Mapping[str, Any]]) -> list[Subtr
     found = []
     for entry in answer:
         path = str(entry["dir"]["path"])
-        if path.startswith("~") or not entry["is_auth"] or int(entry["auth_first"]) != rank:
+        if path.startswith("~") or not entry.get("is_auth") or int(entry["auth_first"]) != rank:
             continue
         ephemeral = bool(entry["distributed_ephemeral_pin"] or entry["random_ephemeral_pin"])
         found.append(Subtree(path or "/", rank, int(entry["export_pin"]), ephemeral))
@@ -39,6 +39,7 @@ class SubtreeMap:
         """``directories``: paths that will be asked for; ``silent``: ranks whose subtrees are not known."""
         self.silent = tuple(silent)
         self._at: dict[str, set[int]] = {}
+        self._own: dict[str, tuple[int, ...]] = {}  # that were asked for
         self._ephemeral: set[str] = set()
         self._below: dict[str, set[int]] = {path: set() for path in directories}
         for subtree in subtrees:
@@ -51,8 +52,18 @@ class SubtreeMap:
 
     def ranks(self, directory: str) -> tuple[int, ...]:
         """Ranks of the directory itself and of the subtrees below it, ascending."""
-        own = next((self._at[path] for path in ancestors(directory) if path in self._at), set())
-        return tuple(sorted(own | self._below.get(directory, set())))
+        return tuple(sorted({*self.own(directory), *self._below.get(directory, ())}))
+
+    def own(self, directory: str) -> tuple[int, ...]:
+        """Ranks of the directory itself, ascending: one, unless its fragments are on several."""
+        if directory not in self._own:
+            at = next((self._at[path] for path in ancestors(directory) if path in self._at), ())
+            self._own[directory] = tuple(sorted(at))
+        return self._own[directory]
+
+    def root(self, path: str) -> bool:
+        """Does a subtree begin there?"""
+        return path in self._at
 
     def ephemeral(self, directory: str) -> bool:
         """Is the directory itself held by an ephemeral pin?"""

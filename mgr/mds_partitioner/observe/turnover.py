@@ -1,22 +1,28 @@
 # SPDX-License-Identifier: LGPL-2.1-or-later
 """Which directories' subdirectories come and go while an analysis looks on."""
 
-from collections.abc import Iterator
 from dataclasses import dataclass, field
 
 from ..errors import CephError, NotFound
 from ..filesystem import FileSystem
 
-MOST_LISTED = 2000  # subdirectories; a directory with more is not looked at
+MOST_LISTED = 2000  # entries; a directory with more is not looked at: to list one takes some 8 us of the CPU
+LISTINGS = 60  # after which half of what was lost is forgotten, and looks after which one not listed is
+A_LOOK = 5000  # entries that are listed in one look; what is left is listed in the next
 DEEPEST = 16
 CHURN = 0.1  # part of all subdirectories seen that were gone later
 
 
 @dataclass
 class _Seen:
+    """Of one directory. top: the busy one that it is, or is below."""
+
+    top: str
     now: frozenset[int] = frozenset()
     ever: set[int] = field(default_factory=set)
     lost: int = 0
+    listings: int = 0
+    at: int = 0  # the look that listed it last
 
 
 class Turnover:
@@ -24,17 +30,38 @@ class Turnover:
 
     def __init__(self) -> None:
         self._seen: dict[int, _Seen] = {}
+        self._turn: dict[str, int] = {}  # by path: the last look that listed it
+        self._looks = 0
 
     def look(self, fs: FileSystem, paths: list[str]) -> None:
-        """List these directories, each down to the first that has not just one subdirectory."""
-        found = dict(entry for path in paths for entry in _listed(fs, path))
-        self._seen = {ino: seen for ino, seen in self._seen.items() if ino in found or seen.lost}
+        """List these directories, each down to the first that has not just one subdirectory; those first that
+        were listed longest ago, as many as A_LOOK allows."""
+        self._looks += 1
+        self._turn = {path: self._turn.get(path, 0) for path in paths}
+        self._seen = {
+            ino: seen
+            for ino, seen in self._seen.items()
+            if seen.top in self._turn or (seen.lost and self._looks - seen.at <= LISTINGS)
+        }
+        left = A_LOOK
+        for path in sorted(paths, key=lambda path: self._turn[path]):
+            if left <= 0:
+                return
+            self._turn[path] = self._looks
+            found, cost = _listed(fs, path)
+            left -= cost
+            self._learn(path, found)
+
+    def _learn(self, top: str, found: dict[int, frozenset[int]]) -> None:
+        self._seen = {ino: s for ino, s in self._seen.items() if s.top != top or ino in found or s.lost}
         for ino, below in found.items():
-            seen = self._seen.setdefault(ino, _Seen())
+            seen = self._seen.setdefault(ino, _Seen(top))
             seen.lost += len(seen.now - below)
-            seen.now = below
+            seen.now, seen.at, seen.listings = below, self._looks, seen.listings + 1
             if len(seen.ever) < MOST_LISTED:
                 seen.ever |= below
+            if seen.listings % LISTINGS == 0:
+                seen.lost, seen.ever = seen.lost // 2, set(below)
 
     def churning(self) -> tuple[int, ...]:
         """Inode numbers of the directories that lost a good part of their subdirectories."""
@@ -42,17 +69,30 @@ class Turnover:
         return tuple(sorted(ino for ino, part in lost.items() if part >= CHURN))
 
 
-def _listed(fs: FileSystem, path: str) -> Iterator[tuple[int, frozenset[int]]]:
-    """Inode number and subdirectories' inode numbers, from a directory down."""
+def listed(fs: FileSystem, path: str) -> tuple[list[tuple[str, int]] | None, int]:
+    """Names and inode numbers of a directory's subdirectories, and how many entries had to be listed for it.
+
+    None: it has too many entries. :raises NotFound: it is gone
+    """
+    entries = fs.entries(path)
+    return (None, 0) if entries > MOST_LISTED else (fs.subdirectories(path), entries)
+
+
+def _listed(fs: FileSystem, path: str) -> tuple[dict[int, frozenset[int]], int]:
+    """Subdirectories' inode numbers by their parent's, from a directory down; and how many were listed."""
+    found: dict[int, frozenset[int]] = {}
+    cost = 0
     try:
         ino = fs.ino(path)
         for _ in range(DEEPEST):
-            below = fs.subdirectories(path)
-            if len(below) > MOST_LISTED:
-                return
-            yield ino, frozenset(child for _, child in below)
+            below, entries = listed(fs, path)
+            cost += entries
+            if below is None:
+                break
+            found[ino] = frozenset(child for _, child in below)
             if len(below) != 1:
-                return
+                break
             path, ino = f"{path}/{below[0][0]}", below[0][1]
-    except (NotFound, CephError):  # gone meanwhile, or not to be listed: nothing was learned
-        return
+    except (NotFound, CephError):  # gone meanwhile, or not to be listed: what was seen counts
+        pass
+    return found, cost

@@ -140,7 +140,8 @@ def brood_of(host: Host, fs: FsState, path: str, lasts: Lasts) -> Brood:
 
 def above(mount: FileSystem, directories: Sequence[Directory]) -> dict[str, Placed]:
     """The directories above these whose own settings place all below them, by path."""
-    paths = {path for d in directories for path in ancestors(d.path) if path not in (d.path, "/")}
+    parents = {d.path.rpartition("/")[0] for d in directories}
+    paths = {path for parent in parents for path in ancestors(parent) if path != "/"}
     found = {}
     for path in sorted(paths):
         try:

@@ -84,15 +84,17 @@ def family(brood: Brood, c: Circumstances, lasts: Lasts) -> Family:
     free = [child for child in brood.children if not _operators(child.ino, child.pin, c)]
     stay = [child for child in free if lasts(child.born, brood.born, parent.ino)]
     passing = [child for child in free if child not in stay]
+    number = len(passing) + brood.vanished
     ours = parent.distributed and c.owned_distributed.get(parent.ino) == "1"
-    part = _size(passing) / (_size(passing) + _size(stay)) if stay else 1.0
+    going = _size(passing) + brood.vanished
+    part = going / (going + _size(stay)) if stay else 1.0
     return Family(
         parent=parent,
         lasting=tuple(stay),
-        passing=len(passing),
+        passing=number,
         staying=part,
-        fragments=_fragments(parent, len(passing), brood.ranks, c)
-        if ours or (part >= MOSTLY and len(passing) >= len(c.ranks))
+        fragments=_fragments(parent, number, brood.ranks, c)
+        if ours or (part >= MOSTLY and number >= len(c.ranks))
         else None,
         scattered=ours,
         ranks=brood.ranks,

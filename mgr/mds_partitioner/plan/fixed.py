@@ -2,12 +2,13 @@
 """What a plan must leave where it is, and why."""
 
 from dataclasses import dataclass
+from typing import Protocol
 
 from ..engine.reasons import EPHEMERAL_PIN, MASKED_BY_OPERATOR, PINNED_BY_OPERATOR, RESTING
 from ..filesystem import NO_MASK
 from ..judge.judgement import DirectoryJudgement
 from ..judge.verdict import Verdict
-from ..model import NO_PIN
+from ..model import NO_PIN, Directory
 from ..observe.children import Placed
 from ..observe.subtrees import ancestors
 from .circumstances import Circumstances
@@ -21,31 +22,48 @@ class Fixed:
     why: str = ""
 
 
+class Settled(Protocol):
+    """What a directory's own settings and the MDSs say of its place."""
+
+    @property
+    def directory(self) -> Directory: ...
+    @property
+    def pin(self) -> int: ...
+    @property
+    def ephemeral(self) -> bool: ...
+
+
 def fixed(row: DirectoryJudgement, c: Circumstances, rests_until: float, now: float) -> Fixed | None:
     """Why a directory must stay where it is; None when it may move. See ``rests_until``."""
-    pin, ino = row.seen.pin, row.seen.directory.ino
-    if row.seen.ephemeral and c.owned_distributed.get(ino) != "1":
-        return Fixed(EPHEMERAL_PIN)
-    if pin != NO_PIN and c.owned.get(ino) != pin and not c.force:
-        return Fixed(PINNED_BY_OPERATOR)
-    if pin == NO_PIN and not c.force and (from_above := inherited(row, c)):
-        return from_above
-    if c.mask_of(ino) not in (NO_MASK, c.owned_masks.get(ino)) and not c.force:
-        return Fixed(MASKED_BY_OPERATOR)
-    if now < rests_until and not c.force:
+    found = operators(row.seen, c)
+    if found is None and now < rests_until and not c.force:
         return Fixed(
             RESTING,
             f"moved lately, it rests for {rests_until - now:.0f} s more: wait, use --force, or undo the plan "
             "that moved it ('partition rollback')",
         )
+    return found
+
+
+def operators(seen: Settled, c: Circumstances) -> Fixed | None:
+    """The setting of an operator that keeps a directory where it is; None when there is none."""
+    pin, ino = seen.pin, seen.directory.ino
+    if seen.ephemeral and c.owned_distributed.get(ino) != "1":
+        return Fixed(EPHEMERAL_PIN)
+    if pin != NO_PIN and c.owned.get(ino) != pin and not c.force:
+        return Fixed(PINNED_BY_OPERATOR)
+    if pin == NO_PIN and not c.force and (from_above := inherited(seen.directory.path, c)):
+        return from_above
+    if c.mask_of(ino) not in (NO_MASK, c.owned_masks.get(ino)) and not c.force:
+        return Fixed(MASKED_BY_OPERATOR)
     return None
 
 
-def inherited(row: DirectoryJudgement, c: Circumstances) -> Fixed | None:
+def inherited(directory: str, c: Circumstances) -> Fixed | None:
     """The nearest setting above a directory that places it, if an operator made it."""
-    for path in ancestors(row.seen.directory.path):
+    for path in ancestors(directory):
         at = c.above.get(path)
-        if at is None or path == row.seen.directory.path:
+        if at is None or path == directory:
             continue
         if at.pin != NO_PIN:
             ours = c.owned.get(at.ino) == at.pin

@@ -78,7 +78,12 @@ class Prediction:
 
 @dataclass(frozen=True)
 class Plan:
-    """What to change, and why."""
+    """What to change, and why.
+
+    :ivar caveats: what the plan does not know, one sentence each
+    :ivar scheduled: the scheduler made it
+    :ivar replaces: journal ids of the plans that this one was merged from
+    """
 
     name: str
     fs: str
@@ -91,7 +96,9 @@ class Plan:
     rows: tuple[Row, ...]
     steps: tuple[Step, ...]
     prediction: Prediction
-    caveats: tuple[str, ...] = ()  # what the plan does not know, one sentence each
+    caveats: tuple[str, ...] = ()
+    scheduled: bool = False
+    replaces: tuple[str, ...] = ()
 
     def to_json(self) -> str:
         """For the journal and ``--format json``."""
@@ -106,7 +113,8 @@ class Plan:
         )
         steps = (Step(**s) for s in data.pop("steps"))
         data["heavy_ranks"] = tuple(data["heavy_ranks"])
-        data["caveats"] = tuple(data.get("caveats", ()))
+        for name in ("caveats", "replaces"):
+            data[name] = tuple(data.get(name, ()))
         data["prediction"] = Prediction(**data["prediction"])
         return cls(rows=tuple(rows), steps=tuple(steps), **data)
 

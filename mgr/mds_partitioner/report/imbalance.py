@@ -7,6 +7,7 @@ from typing import Any
 
 from ..judge.verdict import Verdict
 from ..model import RankSample
+from ..plan.ranks import format_ranks
 from .text import count, largest, table
 
 SETTLE = "it is learned when a rank is saturated; or set mgr/mds_partitioner/rank_capacity"
@@ -20,7 +21,7 @@ def verdict_value(verdict: Verdict) -> dict[str, Any]:
     return {
         "imbalance_factor": value.pop("factor"),
         "imbalance_most": value.pop("most"),
-        **{name: value.pop(name) for name in ("cov", "urgency", "triggered")},
+        **{name: value.pop(name) for name in ("cov", "urgency", "triggered", "hot")},
         **value,
     }
 
@@ -94,4 +95,6 @@ def factor_told(verdict: Verdict) -> str:
 def _advice(verdict: Verdict) -> str:
     if verdict.unsettled:
         return f"uneven; whether that hurts depends on the capacity of a rank: {SETTLE}"
+    if verdict.hot and not verdict.triggered:
+        return f"uneven enough to act on hot ranks ({format_ranks(verdict.hot)})"
     return "uneven enough to act" if verdict.triggered else "no need to act"

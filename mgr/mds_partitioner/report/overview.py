@@ -11,18 +11,19 @@ from ..model import FsState
 from .partition import run_state
 from .text import table
 
-COLUMNS = ("Name", "Ranks", "Analysis", "Plan in force", "Newest plan", "Balance")
-LEFT = ("Name", "Analysis", "Plan in force", "Newest plan", "Balance")
+COLUMNS = ("Name", "Ranks", "Analysis", "Plan in force", "Newest plan", "Balance", "Scheduler")
+LEFT = ("Name", "Analysis", "Plan in force", "Newest plan", "Balance", "Scheduler")
 
 
 @dataclass(frozen=True)
 class Overview:
-    """What goes on on one file system. ``runs``: its plans, oldest first."""
+    """What goes on on one file system. ``runs``: its plans, oldest first; ``scheduler``: its mode."""
 
     fs: FsState
     analysis: str
     runs: Sequence[Run]
     switch: Switch | None
+    scheduler: str
 
 
 def _told(run: Run) -> str:
@@ -44,6 +45,7 @@ def overview_value(seen: Overview) -> dict[str, Any]:
         "in_force": [_told(run) for run in acting(seen)],
         "plan": _told(seen.runs[-1]) if seen.runs else "none",
         "balance": f"{seen.switch.policy}: {seen.switch.state}" if seen.switch else "off",
+        "scheduler": seen.scheduler,
     }
 
 

@@ -31,7 +31,8 @@ class MdsWhereabouts:
         except PartitionerError:
             # "not in cache" is an error too; only authority over it counts as arrival.
             return False
-        return bool(answer) and all(fragment["is_auth"] for fragment in answer)
+        # Right after a fail-over an MDS was seen to leave this out.
+        return bool(answer) and all(fragment.get("is_auth") for fragment in answer)
 
     def within(self, fs: FsState, path: str, ranks: Collection[int]) -> bool:
         """Are a directory and all below it on some of these ranks? Not as long as an MDS does not answer."""

@@ -1,12 +1,15 @@
 # SPDX-License-Identifier: LGPL-2.1-or-later
 """What no placement can beat, and how a placement is measured."""
 
+from dataclasses import replace
+
 import numpy as np
 
 from ..arrays import Floats
 from .instance import Instance, Placement, rank_loads
 
 CACHE_SLACK = 1.25
+NOISE = 1.15  # times their bound: requests come and go as inodes do not, and are no reason to move up to that
 
 
 def water_level(base: Floats, volume: float) -> float:
@@ -37,10 +40,15 @@ def room_a_rank(instance: Instance) -> float:
     return max(instance.cache, CACHE_SLACK * even)
 
 
+def by_requests(instance: Instance) -> Instance:
+    """The problem, were requests all that counts."""
+    return replace(instance, w=instance.q)
+
+
 def badness(instance: Instance, placement: Placement) -> float:
-    """What a plan is to lower: the fullest usable rank's workload, as a multiple of the lower bound, plus
-    the part by which the working sets on some usable rank exceed its room, plus the part by which the
-    heavies' requests on some usable rank, in points, exceed the lower bound.
+    """What a plan is to lower: the fullest usable rank's workload or requests, whichever is the larger
+    multiple of its lower bound (of requests, of NOISE times that), plus the part by which the working sets on
+    some usable rank exceed its room.
 
     A subvolume too large for any rank counts as filling one: nothing can be done about the rest of it.
     """
@@ -49,10 +57,10 @@ def badness(instance: Instance, placement: Placement) -> float:
     sizes = np.where(split, instance.s, np.minimum(instance.s, room))
     loads = rank_loads(placement, instance.w, instance.ranks)[: instance.usable]
     inodes = rank_loads(placement, sizes, instance.ranks)[: instance.usable]
-    hot = rank_loads(placement, instance.q * instance.heavy, instance.ranks)[: instance.usable]
+    busy = rank_loads(placement, instance.q, instance.ranks)[: instance.usable]
     crammed = max(0.0, float(inodes.max()) / room - 1.0)
-    lower = max(lower_bound(instance), 1e-300)
-    return float(loads.max()) / lower + crammed + max(0.0, float(hot.max()) / lower - 1.0)
+    lower, least_busy = max(lower_bound(instance), 1e-300), max(lower_bound(by_requests(instance)), 1e-300)
+    return max(float(loads.max()) / lower, float(busy.max()) / (NOISE * least_busy)) + crammed
 
 
 def worth(old: float, new: float, instance: Instance) -> bool:

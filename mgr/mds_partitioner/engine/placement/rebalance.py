@@ -5,11 +5,12 @@ import numpy as np
 
 from ..arrays import Bools, Floats, Ints
 from ..names import MASK
-from .bounds import fixed_part, lower_bound, room_a_rank
+from .bounds import by_requests, fixed_part, lower_bound, room_a_rank
 from .evict import movers
 from .fill import fill
 from .heavies import Choice, Stage, choose_fanout, choose_pool, weighed
 from .instance import SEVERAL, TOLERANCE, Instance, Placement
+from .requests import Requests, spread_requests
 from .task import Task, totals
 
 SMALL = 0.001
@@ -74,17 +75,23 @@ def choose(instance: Instance, problem: Stage) -> Choice:
 
 
 def rebalance(instance: Instance) -> Placement:
-    """Ranks for every subvolume: heavies several, fixed ones what they have, the others exactly one."""
+    """Ranks for every subvolume: heavies several, fixed ones what they have, the others exactly one.
+
+    By LINE's points first; then, where these leave the requests uneven by more than NOISE, some go by
+    both.
+    """
     home = homes(instance)
     small = too_small(instance, home)
     free = ~instance.fixed & ~instance.heavy & ~small
     staying = np.where(small, home, -1)
     base_w = totals(fixed_part(instance, instance.w), instance.w, staying)
+    base_q = totals(fixed_part(instance, instance.q), instance.q, staying)
     base_s = totals(fixed_part(instance, instance.s), instance.s, staying)
     problem = stage(instance, home, free, base_w, base_s)
     chosen = choose(instance, problem)
-    for points, size, own in zip(problem.w, problem.s, chosen.ranks, strict=True):
+    for points, requests, size, own in zip(problem.w, problem.q, problem.s, chosen.ranks, strict=True):
         base_w[list(own)] += points / len(own)
+        base_q[list(own)] += requests / len(own)
         base_s[list(own)] += size / len(own)
     items = np.flatnonzero(free)
     task = Task(
@@ -96,7 +103,14 @@ def rebalance(instance: Instance) -> Placement:
         room=problem.room,
     )
     target = max(chosen.level, problem.lower) * (1.0 + TOLERANCE)
-    rank = fill(task, target, problem.lower * (1.0 + GOAL))
+    asked = Requests(
+        q=instance.q[items],
+        base_q=base_q,
+        points=problem.lower,
+        requests=lower_bound(by_requests(instance)),
+        enough=1.0 + instance.min_gain,
+    )
+    rank = spread_requests(task, fill(task, target, problem.lower * (1.0 + GOAL)), asked)
     single = np.where(small, home, instance.current.single)
     single[items] = rank
     several = {i: own for i, own in instance.current.several.items() if instance.fixed[i]}

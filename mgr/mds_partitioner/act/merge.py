@@ -1,0 +1,72 @@
+# SPDX-License-Identifier: LGPL-2.1-or-later
+"""Several plans that have ended as one: the scheduler makes many small ones."""
+
+from collections.abc import Sequence
+from dataclasses import replace
+
+from ..plan.plan import Plan, Row, Step
+from .run import DONE, IN_FORCE, Record, Run
+
+SMALL = 16  # steps: a plan of so many is merged with whatever is newer
+TOGETHER = 8  # plans of about one size make one: a step is written anew once in so many, then in 64, ...
+
+
+def mergeable(runs: Sequence[Run]) -> list[Run]:
+    """The newest of the scheduler's ended plans that may become one now, oldest first; [] for none yet.
+
+    An older one is left out when it is larger than all newer ones together: else everything would be written
+    again with each merge.
+    """
+    found: list[Run] = []
+    size = 0
+    for run in reversed(runs):
+        steps = len(run.plan.steps)
+        if not run.plan.scheduled or run.head.state != DONE or steps > max(size, SMALL):
+            break
+        found.insert(0, run)
+        size += steps
+    return found if len(found) >= TOGETHER else []
+
+
+def merged(runs: Sequence[Run], name: str) -> tuple[Plan, dict[int, Record]]:
+    """One plan that stands for these, oldest first: of each target the newest value, and the oldest that it
+    replaced. What has nothing to undo is left out.
+
+    :param runs: that have ended
+    """
+    last: dict[tuple[str, int, str], tuple[Step, Record, Row | None]] = {}
+    for run in runs:
+        for i, record in sorted(run.records.items()):
+            if record.state not in IN_FORCE:
+                continue
+            step = run.plan.steps[i]
+            target = (step.kind, step.ino, "" if step.ino else step.target)
+            before = last.get(target)
+            row = run.plan.rows[step.row] if step.row >= 0 else None
+            last[target] = (*_since(before, step, record), row)
+    return _plan(runs, name, [kept for kept in last.values() if kept[0].value != kept[1].old])
+
+
+def _since(before: tuple[Step, Record, Row | None] | None, step: Step, record: Record) -> tuple[Step, Record]:
+    """A step that replaced what an earlier one had set, as if it had come at once; where somebody else set a
+    value in between, that is what is to be put back."""
+    if before is None or before[0].value != record.old:
+        return step, record
+    first, replaced, _ = before
+    return replace(step, expected=first.expected, home=first.home), replace(record, old=replaced.old)
+
+
+def _plan(
+    runs: Sequence[Run], name: str, kept: Sequence[tuple[Step, Record, Row | None]]
+) -> tuple[Plan, dict[int, Record]]:
+    rows = [row for _, _, row in kept if row is not None]
+    at = iter(range(len(rows)))
+    steps = tuple(replace(step, row=-1 if row is None else next(at)) for step, _, row in kept)
+    plan = replace(
+        runs[-1].plan,
+        name=name,
+        rows=tuple(rows),
+        steps=steps,
+        replaces=tuple(run.id for run in runs),
+    )
+    return plan, {i: record for i, (_, record, _) in enumerate(kept)}

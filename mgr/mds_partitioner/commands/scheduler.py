@@ -1,0 +1,67 @@
+# SPDX-License-Identifier: LGPL-2.1-or-later
+"""The ``scheduler`` commands."""
+
+from typing import Optional
+
+from ..desk import URGENT
+from ..errors import NotFound
+from ..model import FsState
+from ..report import scheduler as report
+from ..report.hotspots import hotspots_text, hotspots_value
+from ..report.text import TOP
+from ..schedule.record import ADVISE, Kept
+from .declare import Answer, Services, reads, writes
+
+
+class SchedulerCommands(Services):
+    """Keep a file system even without an operator."""
+
+    @writes("scheduler start")
+    def scheduler_start(self, fs: Optional[str] = None, mode: str = ADVISE, format: str = "table") -> Answer:
+        """Look at the load every few seconds and tell what to move (advise), or move it (act)"""
+        found = self.host.fs(fs)
+        return _ordered(found, self.scheduling.start(found, mode))
+
+    @writes("scheduler stop", URGENT)
+    def scheduler_stop(
+        self, fs: Optional[str] = None, rollback: bool = False, format: str = "table"
+    ) -> Answer:
+        """Begin nothing more; with --rollback undo all that was done since the start"""
+        found = self.host.fs(fs)
+        return _ordered(found, self.scheduling.stop(found, rollback))
+
+    @reads("scheduler status")
+    def scheduler_status(self, fs: Optional[str] = None, format: str = "table") -> Answer:
+        """Show the mode, the ranks' load and utilisation, what is under way and the last decisions"""
+        found = self.host.fs(fs)
+        try:
+            kept, watch = self.scheduling.get(found), self.scheduling.watch(found)
+        except NotFound:
+            return Answer(report.off_value(found), report.off_text(found))
+        seen = report.Status(found, kept, watch, self.scheduling.next_look(found))
+        return Answer(report.status_value(seen), report.status_text(seen))
+
+    @reads("hotspots")
+    def hotspots(self, fs: Optional[str] = None, format: str = "table") -> Answer:
+        """Name directories that have become hot, are so from time to time, or always"""
+        found = self.host.fs(fs)
+        seen = self.scheduling.hotspots(found)
+        return Answer(hotspots_value(seen), hotspots_text(seen))
+
+    @reads("scheduler history")
+    def scheduler_history(
+        self,
+        fs: Optional[str] = None,
+        directory: Optional[str] = None,
+        format: str = "table",
+        top: int = TOP,
+    ) -> Answer:
+        """Show each move, or those of one directory: why it was made, what it was to bring, and brought"""
+        found = self.host.fs(fs)
+        kept = self.scheduling.get(found)
+        return Answer(report.history_value(kept, directory), report.history_text(kept, directory, top))
+
+
+def _ordered(fs: FsState, kept: Kept) -> Answer:
+    said = report.mode_line(fs, kept)
+    return Answer(report.kept_value(fs, kept), f"{said}; see 'ceph mds_partitioner scheduler status'")

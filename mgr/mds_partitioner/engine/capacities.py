@@ -1,0 +1,31 @@
+# SPDX-License-Identifier: LGPL-2.1-or-later
+"""The `capacities` call: which ranks are full, and what each can serve."""
+
+import numpy as np
+
+from .bad_input import BadInputError
+from .capacity import rank_capacities
+from .inputs import Args, Json, amounts_or_none, check_names, rank_series, required, series
+from .saturation import saturated_epochs
+
+NAMES = ("ranks", "loads", "latency", "fetches", "moved", "earlier")
+
+
+def capacities(args: Args) -> dict[str, Json]:
+    """``full``: ranks that are saturated in the last epoch. ``capacities``: one a rank, req/s, null where it
+    is not known; ``earlier``: those of the call before, likewise. ``moved``: inodes/s that each rank exported
+    and imported, (ranks, epochs): what it serves meanwhile is not all that it can."""
+    check_names(args, NAMES)
+    ranks, loads, latency, fetches = rank_series(args)
+    earlier = amounts_or_none(required(args, "earlier"), "earlier")
+    if earlier.size != len(ranks):
+        raise BadInputError(f"earlier has {earlier.size} values; allowed: one a rank, {len(ranks)}")
+    moved = series(required(args, "moved"), "moved", len(ranks))
+    if moved.shape != loads.shape:
+        raise BadInputError(f"moved has {moved.shape[1]} epochs; allowed: {loads.shape[1]}, as loads")
+    saturated = saturated_epochs(loads, latency, fetches)
+    known = rank_capacities(loads, saturated & (moved == 0.0), earlier)
+    return {
+        "full": [rank for rank, own in zip(ranks, saturated[:, -1], strict=True) if own],
+        "capacities": [None if np.isnan(value) else float(value) for value in known],
+    }

@@ -1,0 +1,275 @@
+# SPDX-License-Identifier: LGPL-2.1-or-later
+"""What ``scheduler status`` and ``scheduler history`` show."""
+
+import time
+from collections.abc import Iterator, Sequence
+from dataclasses import asdict, dataclass
+from typing import Any
+
+from ..model import FsState
+from ..schedule.record import ACT, ADVISE, OFF, UNDOING, Kept, Turn, under_way
+from ..schedule.state import Past
+from ..schedule.view import RankView
+from ..schedule.watch import Watch, relative
+from .text import count, cut, first, printable, table
+
+LAST = 5  # decisions that a status shows
+PATH_WIDTH = 36  # cells
+TOLD = {
+    OFF: "off",
+    ADVISE: "advises: it changes nothing",
+    ACT: "acts",
+    UNDOING: "undoes what it did",
+}
+
+
+def off_value(fs: FsState) -> dict[str, Any]:
+    """As plain data, where it was never started."""
+    return {"fs": fs.name, "mode": OFF}
+
+
+def off_text(fs: FsState) -> str:
+    """For people, where it was never started."""
+    return (
+        f"the scheduler of '{fs.name}' is off: start it with 'ceph mds_partitioner scheduler start {fs.name}'"
+    )
+
+
+def kept_value(fs: FsState, kept: Kept) -> dict[str, Any]:
+    """The mode as plain data. Times: Unix, s."""
+    return {
+        "fs": fs.name,
+        "mode": kept.mode,
+        "since": kept.since,
+        "paused": kept.paused,
+        "until": kept.until,
+    }
+
+
+def mode_line(fs: FsState, kept: Kept) -> str:
+    """One line."""
+    paused = ", paused" if kept.paused else ""
+    return f"the scheduler of '{fs.name}' {_verb(kept.mode)}{paused}"
+
+
+def _verb(mode: str) -> str:
+    return f"is {OFF}" if mode == OFF else TOLD[mode]
+
+
+@dataclass(frozen=True)
+class Status:
+    """What a status tells of. ``next_look``: in so many seconds; None: none is due."""
+
+    fs: FsState
+    kept: Kept
+    watch: Watch
+    next_look: float | None
+
+
+def status_value(seen: Status) -> dict[str, Any]:
+    """As plain data. Loads and capacities in req/s."""
+    kept, watch = seen.kept, seen.watch
+    verdict, view = watch.verdict, watch.view
+    return kept_value(seen.fs, kept) | {
+        "state": watch.decision.why,
+        "problem": watch.problem,
+        "next_look": seen.next_look,
+        "imbalance_factor": None if verdict is None else verdict.factor,
+        "threshold": None if verdict is None else verdict.threshold,
+        "ranks": [] if view is None else [_rank_value(rank, watch) for rank in view.ranks],
+        "under_way": [_move_value(past, requests) for past, requests in under_way(kept)],
+        "decisions": [_turn_value(turn) for turn in kept.turns[-LAST:]],
+        "held": _held(watch),
+    }
+
+
+def _rank_value(rank: RankView, watch: Watch) -> dict[str, Any]:
+    parts = {} if watch.view is None else relative(watch.view)
+    return {
+        "rank": rank.rank,
+        "requests": round(rank.requests, 2),
+        "capacity": rank.able,
+        "utilisation": rank.requests / rank.able if rank.able else None,
+        "of_its_share": parts.get(rank.rank),
+        "full": rank.full,
+    }
+
+
+def _held(watch: Watch) -> dict[str, int]:
+    """How many directories stay where they are, by reason."""
+    found: dict[str, int] = {}
+    for piece in () if watch.view is None else watch.view.pieces:
+        if piece.held:
+            found[piece.held] = found.get(piece.held, 0) + 1
+    return found
+
+
+def _move_value(past: Past, requests: float) -> dict[str, Any]:
+    move = past.move
+    return {
+        "path": move.path,
+        "source": move.source,
+        "target": move.target,
+        "inodes": round(move.inodes),
+        "requests": round(requests, 2),
+        "requests_since": round(past.settled, 2) if past.settled >= 0.0 else None,
+        "predicted_gain": round(move.gain, 2),
+        "begun": past.begun,
+        "arrived": past.arrived if past.arrived >= 0.0 else None,
+        "why": move.why,
+    }
+
+
+def _turn_value(turn: Turn) -> dict[str, Any]:
+    value = asdict(turn) | {
+        "moves": [_move_value(*entry) for entry in zip(turn.moves, turn.requests, strict=True)],
+        "predicted_gain": round(turn.gain, 2),
+        "real_gain": None if turn.real is None else round(turn.real, 2),
+    }
+    return value
+
+
+def status_text(seen: Status) -> str:
+    """For people, at most 100 columns."""
+    kept, watch = seen.kept, seen.watch
+    parts = [_head(seen), _ranks(kept, watch), _moving(kept), _last(kept), _left(watch)]
+    return "\n\n".join(part for part in parts if part)
+
+
+def _head(seen: Status) -> str:
+    kept, watch, next_look = seen.kept, seen.watch, seen.next_look
+    lines = [f"{mode_line(seen.fs, kept)} (since {_clock(kept.since)})"]
+    if kept.mode == OFF:
+        return lines[0]
+    due = "" if next_look is None else f"; it looks again in {max(0.0, next_look):.0f} s"
+    lines.append(f"{cut(watch.decision.why, 95 - len(due))}{due}")
+    if watch.verdict is not None:
+        factor = watch.verdict.factor
+        told = "unknown: no rank was seen full yet" if factor is None else f"{factor:.3f}"
+        lines.append(f"imbalance factor {told} (threshold {watch.verdict.threshold:g})")
+    if watch.problem:
+        lines.append(cut(f"problem: {watch.problem}", 100))
+    return "\n".join(lines)
+
+
+def _ranks(kept: Kept, watch: Watch) -> str:
+    if watch.view is None or kept.mode == OFF:
+        return ""
+    rows = []
+    for rank in watch.view.ranks:
+        value = _rank_value(rank, watch)
+        used, share = value["utilisation"], value["of_its_share"]
+        rows.append(
+            (
+                rank.rank,
+                count(rank.requests),
+                "-" if rank.able is None else count(rank.able),
+                "-" if used is None else f"{used:.0%}",
+                "-" if share is None else f"{share:.2f}",
+                "full" if rank.full else "",
+            )
+        )
+    drawn = table(("Rank", "reqs/s", "Capacity", "Used", "of its share", ""), rows, left=("",))
+    return f"as the ranks would be:\n{drawn}" if watch.advised else drawn
+
+
+def _moving(kept: Kept) -> str:
+    moves = under_way(kept)
+    if not moves:
+        return ""
+    inodes = sum(past.move.inodes for past, _ in moves)
+    lines = [f"under way: {len(moves)} moves of {count(inodes)} inodes"]
+    lines += first([f"  {_arrow(*entry)}" for entry in moves], LAST)
+    return "\n".join(lines)
+
+
+def _arrow(past: Past, requests: float) -> str:
+    move = past.move
+    return f"{cut(move.path, PATH_WIDTH)} {move.source} -> {move.target}, {count(requests)} req/s"
+
+
+def _last(kept: Kept) -> str:
+    lines = [f"{_clock(turn.at)}  {cut(told(turn), 78)}" for turn in kept.turns[-LAST:]]
+    return "\n".join(["last decisions:", *lines]) if lines else ""
+
+
+def told(turn: Turn) -> str:
+    """A decision in a line: what, what it was to bring, and what it brought."""
+    real = "" if turn.real is None else f", brought {count(turn.real)}"
+    gain = f": {count(turn.gain)} req/s less for rank {turn.fullest}{real}" if turn.moves else ""
+    return f"{'(advice) ' if turn.mode == ADVISE else ''}{turn.why}{gain}"
+
+
+def _left(watch: Watch) -> str:
+    held = sorted(_held(watch).items(), key=lambda entry: -entry[1])
+    return "\n".join(first([cut(f"left alone: {number:,}: {why}", 100) for why, number in held], LAST))
+
+
+def history_value(kept: Kept, directory: str | None) -> list[dict[str, Any]]:
+    """Decisions as plain data, oldest first; of one directory, those that moved it."""
+    return [_turn_value(turn) for turn in kept.turns if directory is None or _about(turn, directory)]
+
+
+def _about(turn: Turn, directory: str) -> bool:
+    return directory in turn.split or any(past.move.path == directory for past in turn.moves)
+
+
+def history_text(kept: Kept, directory: str | None, top: int) -> str:
+    """A row a move, the newest first; what was not made, and why."""
+    rows, notes = [], []
+    for turn in reversed(kept.turns):
+        rows += list(_rows(turn, directory))
+        notes += _reasons(turn, directory)
+        notes += [printable(text) for text in turn.trouble]
+        notes += [f"{printable(path)} is seen as its parts since {_clock(turn.at)}" for path in turn.split]
+    if not rows and not notes:
+        return "no decision yet" if directory is None else f"{printable(directory)} was not moved"
+    shown = rows if top == 0 else rows[:top]
+    drawn = table(
+        ("When", "Directory", "From", "To", "reqs/s", "then", "Gain", "real", "State"),
+        shown,
+        left=("When", "Directory", "State"),
+    )
+    more = f"\n... and {len(rows) - len(shown):,} more (--top 0 shows all)" if len(rows) > len(shown) else ""
+    return "\n\n".join([drawn + more, *(["\n".join(first(notes, top))] if notes else [])])
+
+
+def _reasons(turn: Turn, directory: str | None) -> list[str]:
+    """Why a directory was moved, where one was named."""
+    plan = f" ({turn.plan})" if turn.plan else ""
+    return [f"{_clock(turn.at)}: {past.move.why}{plan}" for past in turn.moves if past.move.path == directory]
+
+
+def _rows(turn: Turn, directory: str | None) -> Iterator[Sequence[Any]]:
+    real = "-" if turn.real is None else count(turn.real)
+    for past, requests in zip(turn.moves, turn.requests, strict=True):
+        move = past.move
+        if directory is not None and move.path != directory:
+            continue
+        yield (
+            _clock(turn.at),
+            cut(move.path, PATH_WIDTH),
+            move.source,
+            move.target,
+            count(requests),
+            "-" if past.settled < 0.0 else count(past.settled),
+            count(move.gain),
+            real,
+            _state(turn, past),
+        )
+
+
+def _state(turn: Turn, past: Past) -> str:
+    if turn.mode == ADVISE:
+        return "advice"
+    if turn.undone:
+        return "rolled back"
+    if past.move.load <= 0.0 and (past.arrived < 0.0 or past.lost):
+        return "pinned"
+    if past.arrived < 0.0:
+        return "moving"
+    return "gone or not moved" if past.lost else "there"
+
+
+def _clock(at: float) -> str:
+    return time.strftime("%m-%d %H:%M:%S", time.localtime(at))

@@ -1,0 +1,221 @@
+# SPDX-License-Identifier: LGPL-2.1-or-later
+"""The directories that the scheduler may move, read at their own pace: a slow MDS holds up no look."""
+
+from collections.abc import Collection, Iterator, Mapping, Sequence
+from contextlib import suppress
+from dataclasses import dataclass, field, replace
+
+from ..engine.names import FANOUT
+from ..errors import PartitionerError
+from ..filesystem import FileSystem
+from ..host import Host
+from ..model import Directory, DirectoryFacts, FsState
+from ..observe.children import Brood, Lasts, Placed, brood
+from ..observe.directories import Rotation, everything
+from ..observe.turnover import MOST_LISTED, Turnover, listed
+from ..plan.circumstances import Circumstances, above
+from ..plan.families import family, held, lasting
+
+BROODS = 2  # directories whose children are read in a round: some MDS is asked three times a child
+FRESH = 60.0  # s, for which what was read of children is good, and a directory is new
+MOST_NEW = 200  # directories of which in a round it is asked when they were made
+DEEPEST = 16
+
+
+@dataclass(frozen=True)
+class Owned:
+    """What this module set on a file system and nobody changed since, as its journal has it; by inode
+    number.
+
+    :ivar moved_at: when a pin of it was last set, or the MDSs had followed, Unix, s
+    """
+
+    pins: Mapping[int, int] = field(default_factory=dict)
+    moved_at: Mapping[int, float] = field(default_factory=dict)
+    masks: Mapping[int, str] = field(default_factory=dict)
+    distributed: Mapping[int, str] = field(default_factory=dict)
+
+
+@dataclass(frozen=True)
+class Known:
+    """What was read so far.
+
+    :ivar directories: subvolumes, directories right below the root, and the lasting children of those that
+        are split
+    :ivar within: of these children, the inode number of what they were taken out of, by their own
+    :ivar read: when the facts were read, Unix, s, by path
+    :ivar parts: how many lasting children a directory has, by inode number, where that was read
+    :ivar above: directories above these that are placed by settings of their own, by path
+    :ivar fresh: inode numbers of those that were made since it looks, and found in the last FRESH s
+    :ivar ripe: the busiest were looked at, so that they are not moved as a whole before it is known whether
+        they have parts
+    :ivar masks: ``ceph.dir.bal.mask``, by inode number, of those that were read; None: MDSs without our hook
+    """
+
+    directories: tuple[Directory, ...] = ()
+    within: Mapping[int, int] = field(default_factory=dict)
+    facts: Mapping[str, DirectoryFacts] = field(default_factory=dict)
+    read: Mapping[str, float] = field(default_factory=dict)
+    parts: Mapping[int, int] = field(default_factory=dict)
+    above: Mapping[str, Placed] = field(default_factory=dict)
+    masks: Mapping[int, str] | None = None
+    fresh: frozenset[int] = frozenset()
+    ripe: bool = False
+
+    def pin(self, directory: Directory, owned: Owned) -> int:
+        """A directory's pin: as it was read, unless we have set another one since. Its facts are known."""
+        ours = owned.pins.get(directory.ino)
+        if ours is not None and owned.moved_at.get(directory.ino, 0.0) >= self.read[directory.path]:
+            return ours
+        return self.facts[directory.path].pin
+
+    def without(self, inos: Collection[int]) -> "Known":
+        """What was read of some directories is not relied on any more."""
+        return replace(self, facts={p: f for p, f in self.facts.items() if f.directory.ino not in inos})
+
+    @property
+    def seen(self) -> tuple[bool, bool]:
+        """Is there anything to look at, and to decide on?"""
+        return bool(self.directories), self.ripe
+
+    @property
+    def unread(self) -> int:
+        """Directories whose facts are not known."""
+        return len(self.directories) - len(self.facts)
+
+    def circumstances(self, fs: FsState, owned: Owned) -> Circumstances:
+        """What tells whether a directory may be moved."""
+        return Circumstances(
+            fs,
+            fs.ranks_in,
+            FANOUT,
+            False,
+            owned.pins,
+            {},
+            False,
+            masks=self.masks,
+            owned_masks=owned.masks,
+            owned_distributed=owned.distributed,
+            above=self.above,
+        )
+
+
+@dataclass(frozen=True)
+class Wanted:
+    """What the next round should look at.
+
+    :ivar requests: req/s by path: the busiest are read first
+    :ivar split: inode numbers of directories that are to be seen as their parts
+    """
+
+    requests: Mapping[str, float] = field(default_factory=dict)
+    split: frozenset[int] = frozenset()
+
+
+class Catalogue:
+    """Of one file system; ``known`` is replaced as a whole, so readers need no lock."""
+
+    def __init__(self, host: Host, began: float) -> None:
+        """``began``: when it began to look, Unix, s."""
+        self._host, self._began = host, began
+        self._rotation = Rotation((), everything)
+        self._turnover = Turnover()
+        self._broods: dict[int, tuple[float, Brood]] = {}  # by inode number; when it was read
+        self._counts: dict[int, tuple[float, int]] = {}  # likewise: of children
+        self._found: dict[int, float] = {}  # when what is new was found, Unix, s, by inode number
+        self.known = Known()
+
+    def doubt(self, inos: Collection[int]) -> None:
+        """Somebody changed these directories' pins: they are read again, before all others."""
+        self.known = self.known.without(inos)
+
+    def refresh(self, fs: FsState, limit: int, wanted: Wanted, owned: Owned, now: float) -> None:
+        """One round. ``limit``: directories whose facts are read; ``now``: Unix, s.
+
+        :raises PartitionerError: the file system does not answer; what was known stays
+        """
+        hooked = self._host.has_hook(fs)
+        self.known = self._host.on_fs(fs, lambda mount: self._read(mount, fs, limit, wanted, owned, now))
+        if hooked:
+            busiest = self._busiest(wanted.requests, 4 * len(fs.ranks_in))
+            masks = self._host.on_fs(fs, lambda mount: dict(_masks(mount, busiest)))
+            self.known = replace(self.known, masks={**(self.known.masks or {}), **masks})
+
+    def _read(
+        self, mount: FileSystem, fs: FsState, limit: int, wanted: Wanted, owned: Owned, now: float
+    ) -> Known:
+        c = self.known.circumstances(fs, owned)
+        self._rotation.doubt(f for f in self._rotation.facts() if f not in self.known.facts)
+        busiest = self._busiest(wanted.requests, len(fs.ranks_in))
+        self._turnover.look(mount, [d.path for d in busiest])
+        lasts = lasting(self._turnover.churning(), self._began, now)
+        for directory in busiest:
+            if now - self._counts.get(directory.ino, (0.0, 0))[0] > FRESH:
+                with suppress(PartitionerError):  # gone meanwhile: what it had goes with it
+                    self._counts[directory.ino] = now, children(mount, directory.path, lasts)
+        split = [d for d in self._rotation.directories() if d.ino in wanted.split]
+        due = [d for d in split if now - self._broods.get(d.ino, (0.0, None))[0] > FRESH]
+        for directory in due[:BROODS]:
+            with suppress(PartitionerError):
+                self._broods[directory.ino] = now, brood(mount, directory.path, lasts, MOST_LISTED)
+        families = {
+            ino: family(found, c, lasts) for ino, (_, found) in self._broods.items() if held(found, c) is None
+        }
+        parts = {ino: [Directory(k.path, k.path, k.ino) for k in of.lasting] for ino, of in families.items()}
+        below = [kid for ino in wanted.split for kid in parts.get(ino, ())]
+        self._rotation.refresh(mount, limit, wanted.requests, below)
+        directories, facts = self._rotation.directories(), self._rotation.facts()
+        old = self.known
+        read = {p: old.read[p] if old.facts.get(p) is fact else now for p, fact in facts.items()}
+        there = {d.ino for d in directories}
+        self._find_new(mount, directories, now)
+        self._broods = {ino: kept for ino, kept in self._broods.items() if ino in there}
+        self._counts = {ino: kept for ino, kept in self._counts.items() if ino in there}
+        counted = {ino: count for ino, (_, count) in self._counts.items()}
+        return Known(
+            directories,
+            {kid.ino: ino for ino in wanted.split for kid in parts.get(ino, ())},
+            facts,
+            read,
+            counted | {ino: len(kids) for ino, kids in parts.items() if ino in there},
+            above(mount, directories),
+            self.known.masks,
+            frozenset(self._found),
+            ripe=self.known.ripe or bool(wanted.requests) or not directories,
+        )
+
+    def _find_new(self, mount: FileSystem, directories: Sequence[Directory], now: float) -> None:
+        """What is listed for the first time may be older: split meanwhile, or renamed to be here."""
+        before = {d.ino for d in self.known.directories}
+        unknown = [d for d in directories if d.ino not in before] if before else []
+        self._found = {ino: at for ino, at in self._found.items() if now - at <= FRESH}
+        for directory in unknown[:MOST_NEW]:
+            with suppress(PartitionerError):
+                young = mount.born(directory.path) >= max(self._began, now - FRESH)
+                if young and not any(mount.ephemeral_pins(directory.path)):
+                    self._found[directory.ino] = now
+
+    def _busiest(self, requests: Mapping[str, float], most: int) -> list[Directory]:
+        found = [d for d in self._rotation.directories() if requests.get(d.path, 0.0) > 0.0]
+        return sorted(found, key=lambda d: -requests[d.path])[:most]
+
+
+def children(mount: FileSystem, path: str, lasts: Lasts) -> int:
+    """About how many lasting directories there are below one, where it first has several: the first and the
+    last of them stand for all. :raises NotFound: it is gone"""
+    for _ in range(DEEPEST):
+        names = listed(mount, path)[0] or []
+        if len(names) != 1:
+            break
+        path = f"{path}/{names[0][0]}"
+    if len(names) < 2:
+        return 0
+    born, ino = mount.born(path), mount.ino(path)
+    ends = (mount.born(f"{path}/{name}") for name, _ in (names[0], names[-1]))
+    return len(names) if all(lasts(of, born, ino) for of in ends) else 0
+
+
+def _masks(mount: FileSystem, directories: Sequence[Directory]) -> Iterator[tuple[int, str]]:
+    for directory in directories:
+        with suppress(PartitionerError):
+            yield directory.ino, mount.mask(directory.path)

@@ -1,0 +1,142 @@
+# SPDX-License-Identifier: LGPL-2.1-or-later
+"""Which pieces to give to which ranks so that the fullest is relieved most for the fewest inodes.
+
+What is evened is utilisation, not requests: ranks need not be alike. A rank is relieved down to its share of
+all load, no further; an importer is filled up to its own. So two neighbours never swap a load to and fro.
+"""
+
+from collections.abc import Collection, Mapping, Sequence
+from dataclasses import dataclass
+
+FREEZE = 500.0  # inodes: what an export costs besides its inodes, as it stops clients for a moment
+LEAST = 0.02  # of the exporter's share: less is not worth a move (FoundationDB: 1 to 2 %), unless so much
+HALF = 0.5  # of a piece's load: a move that relieves by less turns the difference round
+MANY = 0.5  # of what it has too much is in pieces that are all smaller
+
+
+@dataclass(frozen=True)
+class Candidate:
+    """A piece as it is expected to be.
+
+    :ivar key: that of the caller
+    :ivar load: req/s
+    :ivar divisible: it could be seen as its parts, so it need not go where it makes a rank too full
+    :ivar avoid: a rank that it does not go to; -1: none
+    """
+
+    key: int
+    rank: int
+    load: float
+    inodes: float
+    divisible: bool = False
+    avoid: int = -1
+
+
+@dataclass(frozen=True)
+class Choice:
+    """One of the candidates, and where it goes. gain: req/s by which the fullest rank is relieved."""
+
+    key: int
+    source: int
+    target: int
+    gain: float
+
+
+@dataclass(frozen=True)
+class Budget:
+    """What may be begun now. The first move may exceed ``inodes`` when nothing else is under way."""
+
+    moves: int
+    inodes: float
+    idle: bool
+
+
+def shares(loads: Mapping[int, float], capacity: Mapping[int, float]) -> dict[int, float]:
+    """req/s that each rank should have, by its capacity."""
+    total, room = sum(loads.values()), sum(capacity[r] for r in loads)
+    return {r: total * capacity[r] / room for r in loads}
+
+
+def choose(
+    candidates: Sequence[Candidate],
+    loads: Mapping[int, float],
+    capacity: Mapping[int, float],
+    pressure: Mapping[int, float],
+    band: float,
+    budget: Budget,
+    sources: Collection[int] | None = None,
+) -> tuple[list[Choice], list[int]]:
+    """Moves in the order in which they should be begun, and ranks that no candidate relieves.
+
+    :param loads: req/s by rank, of everything, also what is no candidate
+    :param capacity: req/s by rank; only how they compare counts
+    :param pressure: by rank: of those above their share, the highest is relieved first
+    :param band: a rank no more than this much above its share (in parts of it) is left alone
+    :param sources: ranks that may be relieved; None: all
+    """
+    load, share = dict(loads), shares(loads, capacity)
+    own = {r: _worth([c for c in candidates if c.rank == r], load[r] - share[r], share[r]) for r in load}
+    may = load.keys() if sources is None else sources
+    chosen: list[Choice] = []
+    stuck: list[int] = []
+    left = budget.inodes
+    while len(chosen) < budget.moves:
+        above = [r for r in may if r not in stuck and 0.0 < (1.0 + band) * share[r] < load[r]]
+        if not above:
+            break
+        source = max(above, key=lambda r: (pressure[r], load[r] / share[r], -r))
+        found = _best(own[source], source, load, share, band)
+        if found is None:
+            stuck.append(source)
+            continue
+        piece, target = found
+        if piece.inodes > left and (chosen or not budget.idle):
+            break
+        gain = _relief(piece, source, target, load, share)
+        chosen.append(Choice(piece.key, source, target, gain))
+        own[source].remove(piece)
+        load[source] -= piece.load
+        load[target] += piece.load
+        left -= piece.inodes
+    return chosen, stuck
+
+
+def _worth(pieces: Sequence[Candidate], excess: float, share: float) -> list[Candidate]:
+    """Crumbs are left alone, unless a good part of what is too much is crumbs."""
+    large = [p for p in pieces if p.load >= LEAST * share]
+    crumbs = sum(p.load for p in pieces) - sum(p.load for p in large)
+    return list(pieces) if crumbs >= MANY * excess else large
+
+
+def _best(
+    pieces: Sequence[Candidate],
+    source: int,
+    load: Mapping[int, float],
+    share: Mapping[int, float],
+    band: float,
+) -> tuple[Candidate, int] | None:
+    """The piece that relieves the rank most for each inode, and the rank that has most room for it."""
+    roomy = sorted((r for r in load if r != source and share[r] > 0.0), key=lambda r: (load[r] - share[r], r))
+    fits = []
+    for piece in pieces:
+        target = next((r for r in roomy if r != piece.avoid), None)
+        if target is None:
+            continue
+        if piece.divisible and load[target] + piece.load > (1.0 + band) * share[target]:
+            continue
+        gain = _relief(piece, source, target, load, share)
+        if gain > 0.0 and gain >= min(HALF * piece.load, load[source] - share[source]):
+            fits.append((gain / (piece.inodes + FREEZE), gain, -piece.key, piece, target))
+    return max(fits, key=lambda f: f[:3])[3:] if fits else None
+
+
+def _relief(
+    piece: Candidate, source: int, target: int, load: Mapping[int, float], share: Mapping[int, float]
+) -> float:
+    """req/s of the source by which the fuller of the two ranks gets emptier; at most what it has too much."""
+    before = load[source] / share[source]
+    after = max(
+        (load[source] - piece.load) / share[source],
+        (load[target] + piece.load) / share[target],
+    )
+    return min((before - after) * share[source], load[source] - share[source])

@@ -1,0 +1,278 @@
+# SPDX-License-Identifier: LGPL-2.1-or-later
+"""Decides, look after look, what to move next: no I/O, no clock, no thread. Its memory is a value."""
+
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from functools import cached_property
+from itertools import accumulate, pairwise
+from statistics import median
+
+from .choose import Budget, Candidate, Choice, choose, shares
+from .demand import HELD
+from .elastic import held_back, usual
+from .learn import looked
+from .load import capacities, pressures, utilisations
+from .newcomers import placed
+from .state import Limits, Past, State
+from .view import Decision, Move, Piece, View
+
+BAND = 0.1  # above its share: nearer than that is even
+WIDEST = 0.3  # that noise makes of it
+MEDIAN_STEP = 0.954  # of the distances of two draws, in standard deviations (normal)
+NOISES = 2.0  # standard deviations of what is measured that are no difference
+FAR = 0.85  # an importer has at most this part of the exporter's utilisation
+URGENT = 0.7  # beside a rank so much emptier, one look at a full one is enough (FoundationDB)
+REALLY = 2.0  # times: a load that changed so much is another load
+
+
+class Scheduler:
+    """One look.
+
+    Invariant, whatever the looks are:
+
+    1. nothing is ordered while the view says wait, nor to a rank that it does not show, nor a piece that is
+       held or on several ranks;
+    2. no piece is ordered again while it is under way, and within its rest only when its load has really
+       changed since it arrived; within an hour it does not go back to where it came from otherwise;
+    3. what is under way counts at its target until it was seen there;
+    4. never more under way than the limits allow, but for one piece that is larger than all of them.
+    """
+
+    def __init__(self, state: State, view: View, limits: Limits) -> None:
+        self._view, self._limits = view, limits
+        self._pieces = {piece.ino: piece for piece in view.pieces}
+        self._state = looked(state, view, limits)
+        self._capacity = self._state.capacity or capacities(view.ranks)
+        self._usual = usual(self._state.elastic, {p.ino: p.within for p in view.pieces})
+        self._full = {r.rank for r in view.ranks if r.full}
+        self._factors: dict[tuple[int, float], float] = {}  # of what full ranks hold back
+        self._bound = {p.move.ino: p.move for p in self._state.past if p.settled < 0.0}
+
+    def decide(self) -> tuple[State, Decision]:
+        """The next state, and what to do."""
+        state, view = self._state, self._view
+        if view.wait:
+            return replace(state, held=0), Decision(why=view.wait)
+        if len(view.ranks) < 2:
+            return state, Decision(why="one rank only")
+        if not any(r.requests for r in view.ranks):
+            return replace(state, held=0, acting=False), Decision(why="idle")
+        new = self._new() if view.measured else ()
+        if view.measured:
+            state, why = self._uneven()
+        elif self._pieces.keys() <= state.demand.keys():
+            why = "nothing was measured since"
+        else:
+            return state, Decision(why="what is new is not measured yet")
+        decision = Decision(why=why)
+        if state.acting:
+            state, decision = self._act(state, self._loads())
+        if not new:
+            return state, decision
+        told = f"{len(new)} new directories get a rank; {decision.why}"
+        return state, replace(decision, moves=(*new, *decision.moves), why=told)
+
+    def _act(self, state: State, load: Mapping[int, float]) -> tuple[State, Decision]:
+        under_way = state.moving
+        spent = sum(past.move.inodes for past in state.past if past.begun > self._view.now - 3600.0)
+        inodes = min(
+            self._limits.inodes - sum(move.inodes for move in under_way), self._limits.hourly - spent
+        )
+        budget = Budget(self._limits.moves - len(under_way), inodes, not under_way and inodes > 0.0)
+        # Where the unevenness as a whole does no harm, ranks that are not full may stay as they are.
+        sources = None if self._view.harmful else self._full & load.keys()
+        chosen, stuck = choose(
+            self._candidates(), load, self._capacity, pressures(self._view.ranks), self._band, budget, sources
+        )
+        worth = [c for c in chosen if self._pays(c)]
+        moves = tuple(self._move(c) for c in worth)
+        split = self._split(stuck, load)
+        past = (*state.past, *(Past(move, self._view.now) for move in moves))
+        untold = {**state.untold, **{move.ino: state.demand[move.ino].mean for move in moves}}
+        # Of what is split only its own entries are left in the piece.
+        demand = {ino: known for ino, known in state.demand.items() if ino not in split}
+        state = replace(state, past=past, untold=untold, demand=demand, split=state.split | set(split))
+        return state, Decision(moves, split, self._said(moves, split, under_way, stuck))
+
+    def _said(
+        self, moves: Sequence[Move], split: Sequence[int], under_way: Sequence[Move], stuck: Sequence[int]
+    ) -> str:
+        if moves:
+            return f"{len(moves)} moves of {sum(m.inodes for m in moves):.0f} inodes"
+        if split:
+            return self._parts(split)
+        if under_way:
+            return f"{len(under_way)} moves are under way"
+        if stuck:
+            return f"nothing on rank {stuck[0]} fits elsewhere, or it rests"
+        return "nothing is worth a move"
+
+    def _new(self) -> tuple[Move, ...]:
+        """What is new is given a rank before it has a load: it waits for no sign, and relieves nobody."""
+        known = {past.move.ino for past in self._state.past}
+        room = max(0, self._limits.moves - len(self._state.moving))
+        found = placed(self._view.pieces, known, self._loads(), self._capacity)[:room]
+        inodes = accumulate(move.inodes for move in found)
+        moves = tuple(m for m, taken in zip(found, inodes, strict=True) if taken <= self._limits.inodes)
+        past = (*self._state.past, *(Past(move, self._view.now) for move in moves))
+        self._state = replace(self._state, past=past)
+        self._bound |= {move.ino: move for move in moves}
+        return moves
+
+    def _uneven(self) -> tuple[State, str]:
+        """Is it time to act? A little above its share a rank may be for ever."""
+        state = self._state
+        more = self._more()
+        ranks = [replace(r, requests=r.requests + more.get(r.rank, 0.0)) for r in self._view.ranks]
+        relative = utilisations(ranks, self._capacity)
+        top = max(relative, key=lambda r: (relative[r], -r))
+        lowest = min(relative.values())
+        if not (relative[top] > 1.0 + self._band and lowest < FAR * relative[top]):
+            return replace(state, held=0, acting=False), "even"
+        full = any(r.full and relative[r.rank] > 1.0 for r in ranks)
+        held = state.held + 1
+        urgent = full and lowest < URGENT * relative[top]
+        harm = full or self._view.harmful
+        acting = (state.acting and harm) or urgent or (self._view.harmful and held >= HELD)
+        why = f"rank {top} has {relative[top]:.2f} times its share"
+        return replace(state, held=held, acting=acting), why
+
+    def _more(self) -> dict[int, float]:
+        """By full rank, req/s: what it holds back."""
+        found: dict[int, float] = {}
+        for piece in self._view.pieces:
+            if piece.rank in self._full:
+                more = self._asked(piece) - self._served(piece)
+                found[piece.rank] = found.get(piece.rank, 0.0) + more
+        return found
+
+    def _loads(self) -> dict[int, float]:
+        """By rank, req/s, as it will be when all that is under way has arrived."""
+        load = dict(self._state.rest)
+        for piece in self._view.pieces:
+            move = self._bound.get(piece.ino)
+            where = piece.rank if move is None else move.target
+            if where in load:
+                load[where] += self._load(piece)
+        return load
+
+    def _load(self, piece: Piece) -> float:
+        """Of a piece, req/s; of one that is under way, what it had before."""
+        move = self._bound.get(piece.ino)
+        if move is not None:
+            return move.load
+        return self._asked(piece)
+
+    def _served(self, piece: Piece) -> float:
+        """req/s that it gets through where it is."""
+        scale = 1.0 if piece.rank is None else self._state.scale.get(piece.rank, 1.0)
+        return self._state.demand[piece.ino].mean * scale
+
+    def _asked(self, piece: Piece) -> float:
+        """req/s that it would get through on the quickest rank; no more than any of its siblings does."""
+        served = self._served(piece)
+        elastic = self._state.elastic.get(piece.ino, self._usual.get(piece.within, 0.0))
+        return max(served, min(served * self._held_back(piece.rank, elastic), self._most[piece.within]))
+
+    @cached_property
+    def _most(self) -> dict[int, float]:
+        """req/s that the busiest gets through, by what it was taken out of."""
+        found: dict[int, float] = {}
+        for piece in self._view.pieces:
+            found[piece.within] = max(found.get(piece.within, 0.0), self._served(piece))
+        return found
+
+    def _held_back(self, rank: int | None, elastic: float) -> float:
+        if rank not in self._full:
+            return 1.0
+        if (rank, elastic) not in self._factors:
+            self._factors[rank, elastic] = held_back(self._state.latency, rank, elastic)
+        return self._factors[rank, elastic]
+
+    @cached_property
+    def _band(self) -> float:
+        """How far above its share a rank may be."""
+        rates = [self._state.rates[r.rank] for r in self._view.ranks]
+        mean = sum(sum(row) / len(row) for row in rates) / len(rates)
+        noise = median(map(_noise, rates))
+        return max(BAND, min(WIDEST, NOISES * noise / mean if mean else 0.0))
+
+    def _candidates(self) -> list[Candidate]:
+        """What may be moved now, and where not to."""
+        last = {past.move.ino: past for past in self._state.past}
+        times = Counter(past.move.ino for past in self._state.past)
+        turned = self._turned()
+        found = []
+        for piece in self._view.pieces:
+            if piece.held or piece.rank is None or piece.ino in self._state.split:
+                continue
+            past, avoid = last.get(piece.ino), -1
+            if past is not None and not self._changed(past, piece, turned):
+                rests = self._view.now - past.arrived < self._limits.rest
+                wrong = (
+                    not past.lost and piece.rank in self._full and times[piece.ino] == 1
+                )  # its rank can do less than was thought
+                if past.settled < 0.0 or (rests and not wrong):
+                    continue
+                avoid = past.move.source
+            load = self._load(piece)
+            found.append(Candidate(piece.ino, piece.rank, load, piece.inodes, piece.parts > 1, avoid))
+        return found
+
+    def _turned(self) -> dict[int, float]:
+        """By rank: when the load of something on it that counts last changed for good, steady clock, s."""
+        share = sum(r.requests for r in self._view.ranks) / len(self._view.ranks)
+        found: dict[int, float] = {}
+        for piece in self._view.pieces:
+            demand = self._state.demand[piece.ino]
+            if piece.rank is not None and demand.mean >= self._band * share:
+                found[piece.rank] = max(found.get(piece.rank, -1.0), demand.turned)
+        return found
+
+    def _changed(self, past: Past, piece: Piece, turned: Mapping[int, float]) -> bool:
+        """Is its load, or what it shares a rank with, really another one since it arrived?"""
+        if past.settled < 0.0 or past.lost or piece.rank is None:
+            return False
+        demand = self._state.demand[piece.ino]
+        low, high = sorted((max(past.settled, 1e-9), max(demand.mean, 1e-9)))
+        own = high >= REALLY * low and demand.seconds >= HELD * self._state.dt
+        return own or turned.get(piece.rank, -1.0) > past.arrived
+
+    def _pays(self, choice: Choice) -> bool:
+        """Does it bring more than it costs?"""
+        inodes = self._pieces[choice.key].inodes
+        return choice.gain * self._limits.horizon >= inodes * self._limits.price
+
+    def _move(self, choice: Choice) -> Move:
+        piece = self._pieces[choice.key]
+        load, gain = self._load(piece), choice.gain
+        why = f"{load:.0f} req/s, relieves rank {choice.source} by {gain:.0f} req/s"
+        return Move(piece.ino, piece.path, choice.source, choice.target, load, gain, piece.inodes, why)
+
+    def _parts(self, split: Sequence[int]) -> str:
+        more = f" and {len(split) - 1} more are" if len(split) > 1 else " is"
+        return f"{self._pieces[split[0]].path}{more} looked at as parts: as a whole it fits nowhere"
+
+    def _split(self, stuck: Sequence[int], load: Mapping[int, float]) -> tuple[int, ...]:
+        """What is looked at as its parts: all that fits on no rank, of the rank that has most to do; else the
+        largest piece of a rank that nothing relieves, if it has a good part of the load."""
+        share, band = shares(load, self._capacity), self._band
+        pressure = pressures(self._view.ranks)
+        top = max(load, key=lambda r: (pressure[r], load[r], -r))
+        parts = [c for c in self._candidates() if c.divisible]
+        most = (1.0 + band) * max(share.values())
+        large = tuple(c.key for c in parts if c.rank == top and c.load > most)
+        if large:
+            return large
+        for rank in stuck:
+            own = [c for c in parts if c.rank == rank and c.load >= band * share[rank]]
+            if own:
+                return (max(own, key=lambda c: (c.load, -c.key)).key,)
+        return ()
+
+
+def _noise(rates: Sequence[float]) -> float:
+    """Standard deviation of a rate, req/s, from how it differs from look to look: one jump does not count."""
+    steps = [abs(b - a) for a, b in pairwise(rates)]
+    return median(steps) / MEDIAN_STEP if steps else 0.0

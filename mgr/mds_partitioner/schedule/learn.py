@@ -1,0 +1,164 @@
+# SPDX-License-Identifier: LGPL-2.1-or-later
+"""What a look teaches: from the state before to the state with what the view shows taken in. No I/O."""
+
+from collections import defaultdict
+from collections.abc import Collection, Mapping, Sequence
+from dataclasses import replace
+
+from .demand import HELD, Demand, first
+from .elastic import elasticity
+from .load import capacities
+from .state import FIRST, FRESH, Limits, Past, State
+from .view import Piece, RankView, View
+
+KEPT = 13  # looks at a rank's rate
+LONGEST = 60.0  # s after its arrival for which a piece counts as it did where it was
+
+
+def looked(state: State, view: View, limits: Limits) -> State:
+    """With what the view shows taken in."""
+    if view.wait:
+        return replace(state, at=view.now)
+    where = {piece.ino: piece.rank for piece in view.pieces}
+    remembered = (p for p in state.past if view.now - p.begun <= limits.memory)
+    past = tuple(_follow(p, where, view, limits) for p in remembered)
+    # What is new takes no load along: its ranks are seen as they are.
+    moving = [p.move for p in past if p.under_way and p.move.load > 0.0]
+    stale = frozenset(rank for move in moving for rank in (move.source, move.target))
+    if not view.measured:
+        return replace(state, past=past, stale=state.stale | stale)
+    dt = view.now - state.at if state.at >= 0.0 else FIRST
+    full = {r.rank for r in view.ranks if r.full}
+    demand = {
+        p.ino: _demand(p, state, stale, 1 if p.rank in full else HELD, dt, view.now) for p in view.pieces
+    }
+    seen: dict[int | None, float] = defaultdict(float)
+    expected: dict[int | None, float] = defaultdict(float)
+    for piece in view.pieces:
+        seen[piece.rank] += piece.requests
+        expected[piece.rank] += demand[piece.ino].mean
+    rest = {r.rank: _rest(r, state, seen[r.rank], stale) for r in view.ranks}
+    scale = {r.rank: _scale(r, state, expected[r.rank], rest[r.rank], stale) for r in view.ranks}
+    able = capacities(view.ranks)
+    capacity = {r: state.capacity.get(r, able[r]) if r in stale else able[r] for r in able}
+    latency = {r.rank: _latency(r, state, stale) for r in view.ranks}
+    grown = _grown(view, state, demand, stale)
+    rates = {r.rank: (*state.rates.get(r.rank, ()), r.requests)[-KEPT:] for r in view.ranks}
+    now = replace(
+        state,
+        at=view.now,
+        dt=dt,
+        past=_settled(past, view, demand, stale),
+        demand=demand,
+        rest=rest,
+        scale=scale,
+        stale=stale,
+        rates=rates,
+        capacity=capacity,
+        latency=latency,
+        grown=grown,
+    )
+    return _taught(now, view)
+
+
+def _demand(piece: Piece, state: State, stale: Collection[int], held: int, dt: float, now: float) -> Demand:
+    """What is known of a piece after this look. When a rank's load has changed by moves it is a new one."""
+    known = state.demand.get(piece.ino)
+    if known is None:
+        return first(piece.requests, dt)
+    if piece.rank is None or piece.rank in stale:
+        return known
+    if piece.rank in state.stale:
+        return first(piece.requests, dt)
+    return known.seen(piece.requests, dt, now, held)
+
+
+def _rest(rank: RankView, state: State, seen: float, stale: Collection[int]) -> float:
+    """req/s of a rank that are no piece's. ``seen``: that are, req/s."""
+    if rank.rank in stale and rank.rank in state.rest:
+        return state.rest[rank.rank]
+    return max(0.0, rank.requests - seen)
+
+
+def _scale(rank: RankView, state: State, expected: float, rest: float, stale: Collection[int]) -> float:
+    """A long mean comes late where all of a rank's load rises or falls together.
+
+    :param expected: of its pieces, req/s
+    """
+    before = state.scale.get(rank.rank, 1.0)
+    if rank.rank in stale:
+        return before
+    now = max(0.0, rank.requests - rest) / expected if expected else 1.0
+    return now if rank.rank in state.stale or rank.rank not in state.scale else (before + now) / 2.0
+
+
+def _latency(rank: RankView, state: State, stale: Collection[int]) -> float:
+    before, now = state.latency.get(rank.rank, 0.0), rank.inside / rank.requests if rank.requests else 0.0
+    if rank.rank in stale and before:
+        return before
+    return (before + now) / 2.0 if before and rank.rank not in state.stale else now
+
+
+def _grown(
+    view: View, state: State, demand: Mapping[int, Demand], stale: Collection[int]
+) -> dict[tuple[int, int], float]:
+    """Of ranks that are seen as they are now, what became of all siblings that stayed: what others use is
+    used by other clients."""
+    found = {key: value for key, value in state.grown.items() if key[0] not in stale}
+    now, before = defaultdict[tuple[int, int], float](float), defaultdict[tuple[int, int], float](float)
+    seen = state.stale - frozenset(stale)
+    for piece in view.pieces:
+        known = state.demand.get(piece.ino)
+        if piece.rank is not None and piece.rank in seen and known and piece.ino not in state.untold:
+            before[piece.rank, piece.within] += known.mean
+            now[piece.rank, piece.within] += demand[piece.ino].mean
+    return found | {key: now[key] / value for key, value in before.items() if value > 0.0}
+
+
+def _taught(state: State, view: View) -> State:
+    """With what those teach that have arrived, when both ranks are seen as they are now."""
+    there, last = {p.ino: p for p in view.pieces}, {p.move.ino: p for p in state.past}
+    untold: dict[int, float] = {}
+    elastic = {ino: value for ino, value in state.elastic.items() if ino in there}
+    for ino, before in state.untold.items():
+        past = last.get(ino)
+        if past is None or past.lost or ino not in there:
+            continue
+        source, target = past.move.source, past.move.target
+        if past.under_way or {source, target} & state.stale:
+            untold[ino] = before
+            continue
+        stayed = state.grown.get((source, there[ino].within))
+        if there[ino].rank == target and before > 0.0 and stayed is not None:
+            latencies = state.latency.get(source, 0.0), state.latency.get(target, 0.0)
+            value = elasticity(state.demand[ino].mean / before, stayed, *latencies)
+            elastic |= {} if value is None else {ino: value}
+    return replace(state, elastic=elastic, untold=untold)
+
+
+def _settled(
+    past: Sequence[Past], view: View, demand: Mapping[int, Demand], stale: Collection[int]
+) -> tuple[Past, ...]:
+    """What has arrived on a rank that is seen as it is now, as is the one that it left: until then all that
+    left that one counts as it did there, or what is ordered later would be weighed by other numbers."""
+    fresh = {p.ino for p in view.pieces if p.rank is not None and p.rank not in stale}
+
+    def seen(p: Past) -> bool:
+        late = p.arrived >= 0.0 and view.now - p.arrived > LONGEST
+        return p.arrived >= 0.0 > p.settled and p.move.ino in fresh and (p.move.source not in stale or late)
+
+    return tuple(replace(p, settled=demand[p.move.ino].mean) if seen(p) else p for p in past)
+
+
+def _follow(past: Past, where: Mapping[int, int | None], view: View, limits: Limits) -> Past:
+    """How far it got. What is gone, or does not arrive in time, is no longer waited for.
+
+    :param where: the rank of each piece, by inode number
+    """
+    if not past.under_way:
+        return past
+    if past.arrived >= 0.0:
+        return replace(past, looks=past.looks + view.measured)
+    if past.move.ino not in where or view.now - past.begun > limits.deadline:
+        return replace(past, arrived=view.now, looks=FRESH, settled=0.0, lost=True)
+    return replace(past, arrived=view.now) if where[past.move.ino] == past.move.target else past

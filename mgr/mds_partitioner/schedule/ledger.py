@@ -1,0 +1,112 @@
+# SPDX-License-Identifier: LGPL-2.1-or-later
+"""What the schedulers must remember: in memory at once, in the mon as soon as that takes it."""
+
+import logging
+import threading
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import replace
+from typing import Any
+
+from .. import clock
+from ..clock import Now
+from ..errors import NotFound, Unavailable
+from ..host import Host
+from ..judge.archive import Archive
+from ..judge.fullness import Fullness
+from ..model import FsState
+from .catalogue import Catalogue
+from .record import Kept, made, shifted
+from .state import State
+from .watch import Watch
+
+HOUR = 3600.0  # s: the core remembers moves for so long
+
+
+class Ledger:
+    """Of all file systems; commands and loops both change it. In memory under a lock that is never held while
+    Ceph is waited for; in the mon one after the other, the newest each time."""
+
+    def __init__(self, host: Host, log: logging.Logger, now: Callable[[], Now] = clock.read) -> None:
+        self._host, self._log, self._now = host, log, now
+        self._archive = Archive(host.store, "scheduler/", Kept)
+        self._watches: dict[int, Watch] | None = None
+        self._lock = threading.Lock()  # of what is kept, in memory
+        self._saving = threading.Lock()  # of what is kept, in the mon
+
+    def begin(self) -> None:
+        """Read what the last manager kept."""
+        now = self._now()
+        watches: dict[int, Watch] = {}
+        for fscid, kept in self._archive.load().items():
+            fs = self._host.fs_by_id(fscid)
+            if fs is None:
+                self._archive.forget(fscid)
+            elif isinstance(kept, ValueError):
+                self._log.error("the scheduler's record of '%s' cannot be read: %s: it is off", fs.name, kept)
+            else:
+                watches[fscid] = self._restored(kept, now)
+        self._watches = watches
+
+    def _restored(self, kept: Kept, now: Now) -> Watch:
+        turns = shifted(kept.turns, now.steady - now.wall)
+        state = State(past=made(turns, now.steady - HOUR), split=frozenset(kept.split))
+        known = Fullness(capacity={c.mds: c.value for c in kept.capacities})
+        return Watch(replace(kept, turns=turns), Catalogue(self._host, now.wall), state, fullness=known)
+
+    def all(self) -> list[tuple[int, Watch]]:
+        """By fscid; none before the last manager's was read."""
+        return list((self._watches or {}).items())
+
+    def get(self, fscid: int) -> Watch | None:
+        """None: it was never started. :raises Unavailable: what the last manager kept was not read yet"""
+        if self._watches is None:
+            raise Unavailable("the module is starting: what the scheduler kept was not read yet")
+        return self._watches.get(fscid)
+
+    def find(self, fs: FsState) -> Watch:
+        """:raises NotFound: it was never started"""
+        found = self.get(fs.fscid)
+        if found is None:
+            raise NotFound(
+                f"the scheduler of '{fs.name}' is off: run 'ceph mds_partitioner scheduler start {fs.name}'"
+            )
+        return found
+
+    def add(self, fscid: int, watch: Watch) -> None:
+        """One that is started."""
+        assert self._watches is not None
+        self._watches[fscid] = watch
+
+    def forget(self, fscid: int) -> None:
+        """Its file system was removed."""
+        self._archive.forget(fscid)
+        if self._watches is not None:
+            self._watches.pop(fscid, None)
+
+    @contextmanager
+    def unchanged(self) -> Iterator[None]:
+        """Within, for a moment, no command changes what is kept."""
+        with self._lock:
+            yield
+
+    def change(self, watch: Watch, **changes: Any) -> None:
+        """In memory."""
+        with self._lock:
+            watch.kept = replace(watch.kept, **changes)
+
+    def order(self, fscid: int, watch: Watch, **changes: Any) -> None:
+        """Holds from this moment on, and is then made durable."""
+        self.change(watch, **changes)
+        watch.due = 0.0
+        self.save(fscid, watch)
+
+    def save(self, fscid: int, watch: Watch, **changes: Any) -> None:
+        """Made durable, and holds then."""
+        with self._saving:
+            now, kept = self._now(), replace(watch.kept, **changes)
+            turns = shifted(kept.turns, now.wall - now.steady)
+            if not self._archive.save(fscid, replace(kept, turns=turns)):
+                self._log.error("the scheduler's record of '%s' is too large to be kept", kept.fs)
+            self.change(watch, **changes)
+            watch.saved = now.steady

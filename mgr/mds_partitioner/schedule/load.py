@@ -1,0 +1,41 @@
+# SPDX-License-Identifier: LGPL-2.1-or-later
+"""How much ranks have to do.
+
+What is evened is utilisation, req/s in parts of what a rank can serve. Of several full ranks, which all serve
+what they can, that one has most to do that has most requests inside (Little's law: rate x latency).
+"""
+
+from collections.abc import Mapping, Sequence
+
+from .view import RankView
+
+MORE = 1.5  # times the requests inside: a rank that has so many serves more for that alone
+
+
+def capacities(ranks: Sequence[RankView]) -> dict[int, float]:
+    """What each rank can serve, req/s: what it taught, else what the best of all did or itself does.
+
+    All are alike while nothing is known, and each can do what it does now. A rank that is full with fewer
+    requests inside than a better one is taken to be as good: an MDS serves more, the more it has at once.
+    """
+    known = [r.able for r in ranks if r.able is not None]
+    best = max(known or [r.requests for r in ranks], default=0.0)
+    return {r.rank: max(best, r.requests) if r.able is None else _as_good(r, ranks) for r in ranks}
+
+
+def _as_good(rank: RankView, ranks: Sequence[RankView]) -> float:
+    with_more = [r for r in ranks if r.full and rank.full and r.inside >= MORE * rank.inside]
+    return max(r.able for r in (rank, *with_more) if r.able is not None)
+
+
+def utilisations(ranks: Sequence[RankView], capacity: Mapping[int, float]) -> dict[int, float]:
+    """What each rank serves, in parts of what all of them together serve of all that they can."""
+    served, room = sum(r.requests for r in ranks), sum(capacity[r.rank] for r in ranks)
+    if not served or not room:
+        return {r.rank: 1.0 for r in ranks}
+    return {r.rank: r.requests / capacity[r.rank] * room / served for r in ranks}
+
+
+def pressures(ranks: Sequence[RankView]) -> dict[int, float]:
+    """Who is to be relieved first: full ranks by what is inside them, then all others."""
+    return {r.rank: max(1.0, r.inside) if r.full else 0.0 for r in ranks}

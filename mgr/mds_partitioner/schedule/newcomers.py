@@ -1,0 +1,61 @@
+# SPDX-License-Identifier: LGPL-2.1-or-later
+"""Where new directories go: to the rank that their entry of a lookup table names, while they are empty.
+
+The table is made of the load as it is expected to be: from one in which every rank has as many entries as
+the others, by one adjustment (lookup_table.py). So it needs no memory, and what is placed stays where it is.
+"""
+
+from collections.abc import Collection, Iterable, Mapping, Sequence
+
+from .lookup_table import LookupTable, adjust
+from .view import Move, Piece
+
+BITS = 8
+ENTRIES = 1 << BITS
+GOLDEN = 0x9E3779B97F4A7C15  # 2^64 / golden ratio (Knuth, 6.4): numbers in a row fall far from each other
+SMALL = 1000.0  # inodes: with more in it a directory is no longer one that costs nothing to move
+
+
+def placed(
+    pieces: Iterable[Piece],
+    known: Collection[int],
+    load: Mapping[int, float],
+    capacity: Mapping[int, float],
+) -> list[Move]:
+    """Moves for those that are new and on another rank than that of their entry.
+
+    None as long as all that may be moved is on one rank: then nothing was ever to be spread.
+
+    :param known: inode numbers of pieces that were moved before
+    :param load: req/s by rank, as expected; capacity: the same that each can serve
+    """
+    seen = [p for p in pieces if p.rank is not None]
+    new = [
+        p
+        for p in seen
+        if p.fresh and not p.held and p.rank in load and p.inodes <= SMALL and p.ino not in known
+    ]
+    if not new or len({p.rank for p in seen}) < 2:
+        return []
+    owner = _table(load, capacity)
+    return [_move(p, owner) for p in new if owner[_entry(p)] != p.rank]
+
+
+def _table(load: Mapping[int, float], capacity: Mapping[int, float]) -> list[int]:
+    """The rank of each entry; those of one are in a row, so what is made in a row is spread as they are."""
+    ranks = sorted(load)
+    even = LookupTable.round_robin(ENTRIES, len(ranks))
+    shifts = adjust(even, [load[r] for r in ranks], [max(capacity[r], 1e-9) for r in ranks])
+    return [ranks[server] for server in sorted(even.moved(shifts).owners)]
+
+
+def _entry(piece: Piece) -> int:
+    return (piece.ino * GOLDEN % (1 << 64)) >> (64 - BITS)
+
+
+def _move(piece: Piece, owner: Sequence[int]) -> Move:
+    assert piece.rank is not None
+    entry = _entry(piece)
+    target = owner[entry]
+    why = f"new: entry {entry} of the table is rank {target}'s"
+    return Move(piece.ino, piece.path, piece.rank, target, 0.0, 0.0, piece.inodes, why)

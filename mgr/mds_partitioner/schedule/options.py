@@ -1,0 +1,54 @@
+# SPDX-License-Identifier: LGPL-2.1-or-later
+"""The scheduler's options, and their values in force."""
+
+from dataclasses import dataclass, fields
+from typing import Self
+
+from mgr_module import MgrModule
+
+from ..options import option
+from .state import Limits
+
+DEFAULTS = Limits()
+SCHEDULER_OPTIONS = [
+    option("scheduler_interval", "secs", 5, "time between two looks of the scheduler at a file system", 1),
+    option("scheduler_moves", "uint", DEFAULTS.moves, "subtrees that the scheduler moves at a time", 1),
+    option("scheduler_inodes", "uint", int(DEFAULTS.inodes), "inodes that it moves at a time", 1),
+    option("scheduler_inodes_an_hour", "uint", int(DEFAULTS.hourly), "inodes that it moves in an hour", 1),
+    option("scheduler_rest", "secs", int(DEFAULTS.rest), "how long it leaves alone what it moved", 0),
+    # Names and meaning of mgr/balancer's.
+    option("begin_time", "str", "0000", "time of day, HHMM, from which on the scheduler may act"),
+    option("end_time", "str", "0000", "time of day, HHMM, until which the scheduler may act"),
+    option("begin_weekday", "uint", 0, "weekday from which on the scheduler may act; 0 is Sunday", 0, 6),
+    option("end_weekday", "uint", 0, "weekday until which, without it, the scheduler may act", 0, 6),
+]
+
+
+@dataclass(frozen=True)
+class SchedulerSettings:
+    """Values in force; names and units as in SCHEDULER_OPTIONS."""
+
+    scheduler_interval: int
+    scheduler_moves: int
+    scheduler_inodes: int
+    scheduler_inodes_an_hour: int
+    scheduler_rest: int
+    begin_time: str
+    end_time: str
+    begin_weekday: int
+    end_weekday: int
+
+    @classmethod
+    def read(cls, module: MgrModule) -> Self:
+        """What the operator has configured."""
+        return cls(**{f.name: module.get_module_option(f.name) for f in fields(cls)})
+
+    def limits(self, deadline: float) -> Limits:
+        """What the core may order. ``deadline``: s for a move to arrive."""
+        return Limits(
+            moves=self.scheduler_moves,
+            inodes=float(self.scheduler_inodes),
+            hourly=float(self.scheduler_inodes_an_hour),
+            rest=float(self.scheduler_rest),
+            deadline=deadline,
+        )

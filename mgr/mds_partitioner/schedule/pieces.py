@@ -1,0 +1,112 @@
+# SPDX-License-Identifier: LGPL-2.1-or-later
+"""From what was seen of ranks and directories to the pieces that the scheduler may move."""
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+
+from ..model import Directory, DirectoryFacts, FsState, RankSample
+from ..observe.heat import Heat
+from ..observe.subtrees import SubtreeMap
+from ..plan.circumstances import Circumstances
+from ..plan.fixed import operators
+from .catalogue import Known, Owned
+from .view import Piece
+
+UNREAD = "its pin was not read yet"
+
+
+@dataclass(frozen=True)
+class Settled:
+    """What says whether a directory may be moved (plan/fixed.py)."""
+
+    directory: Directory
+    pin: int
+    ephemeral: bool
+
+
+@dataclass(frozen=True)
+class Seen:
+    """A file system at one moment.
+
+    :ivar ranks: their samples
+    :ivar heat: by rank; of one that did not answer, what it answered last
+    :ivar split: inode numbers of pieces that are seen as their parts
+    """
+
+    fs: FsState
+    ranks: tuple[RankSample, ...]
+    heat: Mapping[int, Heat]
+    where: SubtreeMap
+    known: Known
+    owned: Owned
+    split: frozenset[int]
+
+
+def pieces(seen: Seen) -> tuple[Piece, ...]:
+    """One a directory. A rank's requests are shared out by popularity."""
+    c = seen.known.circumstances(seen.fs, seen.owned)
+    cached = {s.rank: float(s.inodes) for s in seen.ranks}
+    kids: dict[int, list[Directory]] = {}
+    for directory in seen.known.directories:
+        if directory.ino in seen.known.within:
+            kids.setdefault(seen.known.within[directory.ino], []).append(directory)
+
+    def inodes(directory: Directory) -> float:
+        facts = seen.known.facts.get(directory.path)
+        return 0.0 if facts is None else facts.rentries + 1.0
+
+    rates = _rates(seen)
+
+    def requests(directory: Directory, below: Iterable[Directory]) -> float:
+        taken = sum(rates.get(kid.path, 0.0) for kid in below if not seen.where.root(kid.path))
+        return max(0.0, rates.get(directory.path, 0.0) - taken)
+
+    found = []
+    for directory in seen.known.directories:
+        below = kids.get(directory.ino, []) if directory.ino in seen.split else []
+        facts = seen.known.facts.get(directory.path)
+        rank = rank_of(directory.path, seen.where, bool(below))
+        of_itself = max(1.0, inodes(directory) - sum(map(inodes, below)))
+        found.append(
+            Piece(
+                ino=directory.ino,
+                path=directory.path,
+                rank=rank,
+                requests=requests(directory, below),
+                inodes=min(of_itself, cached.get(rank, of_itself)) if rank is not None else of_itself,
+                within=seen.known.within.get(directory.ino, 0),
+                held=UNREAD if facts is None else _held(facts, seen, c),
+                parts=seen.known.parts.get(directory.ino, 0),
+                fresh=directory.ino in seen.known.fresh,
+            )
+        )
+    return tuple(found)
+
+
+def rank_of(path: str, where: SubtreeMap, split: bool) -> int | None:
+    """That has all of a piece; None while it is on several. ``split``: it is seen as its parts."""
+    ranks = where.own(path) if split else where.ranks(path)
+    return ranks[0] if len(ranks) == 1 else None
+
+
+def _held(facts: DirectoryFacts, seen: Seen, c: Circumstances) -> str:
+    directory = facts.directory
+    pin = seen.known.pin(directory, seen.owned)
+    found = operators(Settled(directory, pin, seen.where.ephemeral(directory.path)), c)
+    if found is not None:
+        return f"{found.reason}: {found.why}" if found.why else found.reason
+    # With our hook an operator may have masked it; only what is busy is asked about.
+    unread = seen.known.masks is not None and directory.ino not in seen.known.masks
+    return "its mask was not read yet" if unread else ""
+
+
+def _rates(seen: Seen) -> dict[str, float]:
+    """req/s by path, with what is below it and in the same subtree."""
+    rates: dict[str, float] = {}
+    for sample in seen.ranks:
+        heat = seen.heat.get(sample.rank)
+        if heat is None or heat.total <= 0.0:
+            continue
+        for path, value in heat.of.items():
+            rates[path] = rates.get(path, 0.0) + sample.requests * min(1.0, value / heat.total)
+    return rates

@@ -1,0 +1,125 @@
+# SPDX-License-Identifier: LGPL-2.1-or-later
+"""The scheduler's decisions as plans: what is executed, journaled and undone as any plan is."""
+
+import math
+from collections.abc import Iterable, Mapping, Sequence
+from statistics import fmean, stdev
+
+from ..act.run import Run
+from ..engine.reasons import REBALANCE
+from ..model import FsState
+from ..plan.circumstances import TO_AUTH
+from ..plan.plan import CONFIG_STEP, PIN_STEP, Plan, Prediction, Row, Step
+from .view import Move, View
+
+TICK, QUICK = "mds_tick_interval", "1.000000"  # s, as the mon writes it: pins are followed on a tick
+ESTIMATE = "reqs: each rank's measured rate, shared out by popularity"
+
+
+def preparation(fs: FsState, old: Mapping[str, str], now: float) -> Plan | None:
+    """What is set while the scheduler acts: requests go to the authority; pins are followed within a second.
+
+    None: both are so already.
+
+    :param old: TO_AUTH and TICK as an operator has set them, "" for not at all
+    """
+    wanted = {}
+    if old[TO_AUTH] != "true":
+        wanted[TO_AUTH] = "true"
+    if not old[TICK] or float(old[TICK]) > float(QUICK):
+        wanted[TICK] = QUICK
+    steps = tuple(Step(0, CONFIG_STEP, -1, name, 0, value, old[name]) for name, value in wanted.items())
+    return _plan(fs, now, (), steps, _prediction({}, {}, 0.0)) if steps else None
+
+
+def plan_of(
+    fs: FsState,
+    moves: Sequence[Move],
+    view: View,
+    names: Mapping[str, str],
+    pins: Mapping[int, int],
+    now: float,
+) -> Plan:
+    """One pin a move, in the order of the moves.
+
+    :param view: what was decided on
+    :param names: what a directory is called, by path
+    :param pins: seen, by inode number: another one found at execution was set by an operator since
+    :param now: Unix, s
+    """
+    requests = {piece.ino: piece.requests for piece in view.pieces}
+    rows = tuple(_row(move, requests[move.ino], names) for move in moves)
+    steps = tuple(
+        Step(0, PIN_STEP, i, m.path, m.ino, str(m.target), str(pins[m.ino]), m.source)
+        for i, m in enumerate(moves)
+    )
+    before = {r.rank: r.requests for r in view.ranks}
+    after = dict(before)
+    for move in moves:
+        after[move.source] -= requests[move.ino]
+        after[move.target] += requests[move.ino]
+    return _plan(fs, now, rows, steps, _prediction(before, after, sum(m.inodes for m in moves)))
+
+
+def scheduled_since(runs: Iterable[Run], since: float) -> list[Run]:
+    """The scheduler's plans that were made since a start (Unix, s), oldest first."""
+    return [run for run in runs if run.plan.scheduled and run.plan.created >= since]
+
+
+def _plan(
+    fs: FsState, now: float, rows: tuple[Row, ...], steps: tuple[Step, ...], prediction: Prediction
+) -> Plan:
+    return Plan(
+        name="",
+        fs=fs.name,
+        fscid=fs.fscid,
+        created=now,
+        heavy_mode="",
+        heavy_ranks=(),
+        force=False,
+        estimate=ESTIMATE,
+        rows=rows,
+        steps=steps,
+        prediction=prediction,
+        scheduled=True,
+    )
+
+
+def _row(move: Move, requests: float, names: Mapping[str, str]) -> Row:
+    return Row(
+        name=names.get(move.path, move.path),
+        path=move.path,
+        ino=move.ino,
+        wss=move.inodes,
+        reqs=requests,
+        rentries=round(move.inodes),
+        workload=0.0,
+        klass="",
+        current=(move.source,),
+        new=(move.target,),
+        reason=REBALANCE,
+        why=move.why,
+    )
+
+
+def _prediction(before: Mapping[int, float], after: Mapping[int, float], inodes: float) -> Prediction:
+    first = max(before, key=lambda r: before[r], default=0)
+    last = max(after, key=lambda r: after[r], default=0)
+    return Prediction(
+        imbalance_before=_most(list(before.values())),
+        imbalance_after=_most(list(after.values())),
+        fullest_rank_before=first,
+        fullest_before=before.get(first, 0.0),
+        fullest_rank_after=last,
+        fullest_after=after.get(last, 0.0),
+        lower_bound=fmean(before.values()) if before else 0.0,
+        load_before={str(rank): load for rank, load in before.items()},
+        load_after={str(rank): load for rank, load in after.items()},
+        inodes_to_move=inodes,
+    )
+
+
+def _most(loads: Sequence[float]) -> float:
+    """The imbalance factor at full urgency (Lunule, equations 1 and 3): CoV / sqrt(ranks)."""
+    mean = fmean(loads) if loads else 0.0
+    return stdev(loads) / mean / math.sqrt(len(loads)) if len(loads) > 1 and mean > 0.0 else 0.0

@@ -1,0 +1,145 @@
+# SPDX-License-Identifier: LGPL-2.1-or-later
+"""What the scheduler did and why, as it is kept for the next manager and shown to operators."""
+
+from collections.abc import Collection, Mapping, Sequence
+from dataclasses import dataclass, replace
+
+from .state import FRESH, Past
+
+OFF, ADVISE, ACT, UNDOING = "off", "advise", "act", "rolling-back"  # modes
+MODES = (ADVISE, ACT)
+TURNS = 200  # that are kept
+
+
+@dataclass(frozen=True)
+class Turn:
+    """A look that came to something. Times as those of its moves.
+
+    :ivar mode: ADVISE: the moves were told, not made
+    :ivar requests: of each move's directory, req/s
+    :ivar plan: that made them; "" in advise
+    :ivar fullest: the rank that had most of its share
+    :ivar share: req/s that were its share; before: what it had, in parts of that
+    :ivar after: the same when all moves had arrived and settled; None: not yet
+    :ivar split: paths that are seen as their parts since
+    :ivar trouble: moves that were not made, one sentence each
+    :ivar undone: its moves were rolled back
+    """
+
+    at: float
+    mode: str
+    why: str
+    moves: tuple[Past, ...]
+    requests: tuple[float, ...]
+    fullest: int
+    share: float
+    before: float
+    after: float | None = None
+    plan: str = ""
+    split: tuple[str, ...] = ()
+    trouble: tuple[str, ...] = ()
+    undone: bool = False
+
+    @property
+    def gain(self) -> float:
+        """req/s by which the fullest rank was to be relieved: of the moves that leave it."""
+        return sum(p.move.gain for p in self.moves if p.move.source == self.fullest)
+
+    @property
+    def real(self) -> float | None:
+        """req/s by which it was, at the load of that time; None: not yet known."""
+        return None if self.after is None else (self.before - self.after) * self.share
+
+    def followed(self, now: Mapping[tuple[int, float], Past], relative: Mapping[int, float]) -> "Turn":
+        """With how far its moves are. ``relative``: load by rank in parts of its share."""
+        moves = tuple(now.get((p.move.ino, p.begun), p) for p in self.moves)
+        relieved = any(p.move.load > 0.0 for p in moves)  # what is new relieves nobody
+        settled = self.after is None and relieved and all(p.settled >= 0.0 for p in moves)
+        return replace(self, moves=moves, after=relative.get(self.fullest) if settled else self.after)
+
+
+@dataclass(frozen=True)
+class Capacity:
+    """What one MDS can serve, req/s."""
+
+    mds: str
+    value: float
+
+
+@dataclass(frozen=True)
+class Totals:
+    """What was done in all, whenever it was started; inodes: that were to be moved."""
+
+    decisions: int = 0
+    moves: int = 0
+    inodes: float = 0.0
+
+    def plus(self, turn: Turn) -> "Totals":
+        """One more."""
+        inodes = sum(past.move.inodes for past in turn.moves)
+        return Totals(self.decisions + 1, self.moves + len(turn.moves), self.inodes + inodes)
+
+
+@dataclass(frozen=True)
+class Kept:
+    """The scheduler of one file system. Times: Unix, s.
+
+    :ivar since: when it was started: ``stop --rollback`` undoes what was done since
+    :ivar turns: the last ones, oldest first
+    :ivar split: inode numbers of directories that are seen as their parts
+    :ivar until: end of an operator's pause; None: until it is resumed
+    """
+
+    fs: str
+    mode: str
+    since: float
+    turns: tuple[Turn, ...] = ()
+    split: tuple[int, ...] = ()
+    capacities: tuple[Capacity, ...] = ()
+    done: Totals = Totals()
+    paused: bool = False
+    until: float | None = None
+
+
+def shifted(turns: Sequence[Turn], by: float) -> tuple[Turn, ...]:
+    """The same turns on another clock, ``by`` s ahead."""
+    return tuple(replace(t, at=t.at + by, moves=tuple(_shifted(p, by) for p in t.moves)) for t in turns)
+
+
+def _shifted(past: Past, by: float) -> Past:
+    arrived = past.arrived + by if past.arrived >= 0.0 else past.arrived
+    return replace(past, begun=past.begun + by, arrived=arrived)
+
+
+def made(turns: Sequence[Turn], since: float) -> tuple[Past, ...]:
+    """Moves that were made since a time and hold, not advised or rolled back; oldest first."""
+    return tuple(p for t in turns if t.mode == ACT and not t.undone for p in t.moves if p.begun >= since)
+
+
+def rolled_back(turns: Sequence[Turn], since: float) -> tuple[Turn, ...]:
+    """With those since a time undone."""
+    return tuple(replace(t, undone=True) if t.mode == ACT and t.at >= since else t for t in turns)
+
+
+def under_way(kept: Kept) -> list[tuple[Past, float]]:
+    """Moves that have not arrived, oldest first, and what was asked of each, req/s. When it is off nobody
+    looks whether they have."""
+    if kept.mode == OFF:
+        return []
+    made = (t for t in kept.turns if t.mode == ACT and not t.undone)
+    moves = (entry for t in made for entry in zip(t.moves, t.requests, strict=True))
+    return [(past, requests) for past, requests in moves if past.arrived < 0.0 and past.move.load > 0.0]
+
+
+def gains(turns: Sequence[Turn], since: float) -> tuple[float, float]:
+    """req/s that were predicted, and that came, of what was done since a time and has settled."""
+    settled = [turn for turn in turns if turn.mode == ACT and turn.at >= since and turn.real is not None]
+    return sum(turn.gain for turn in settled), sum(turn.real or 0.0 for turn in settled)
+
+
+def failed(past: Sequence[Past], keys: Collection[tuple[int, float]], now: float) -> tuple[Past, ...]:
+    """With those moves ended, by inode number and when they were begun, that will not arrive."""
+    return tuple(
+        replace(p, arrived=now, looks=FRESH, settled=0.0, lost=True) if (p.move.ino, p.begun) in keys else p
+        for p in past
+    )

@@ -1,0 +1,341 @@
+# SPDX-License-Identifier: LGPL-2.1-or-later
+"""The loops that look at file systems, decide, and have plans made of what was decided."""
+
+import logging
+from collections.abc import Callable, Iterator
+from dataclasses import replace
+from datetime import datetime
+
+from .. import clock
+from ..act.run import (
+    ACTIVE,
+    IN_FORCE,
+    ROLLED_BACK,
+    ROLLING_BACK,
+    SKIPPED,
+    STOPPED,
+    Run,
+    moved_at,
+    owned_distributed,
+    owned_masks,
+    owned_pins,
+)
+from ..clock import Now
+from ..errors import Busy, PartitionerError
+from ..host import Host
+from ..judge.verdict import Engine
+from ..model import FsState
+from ..observe.ranks import silence
+from ..options import Settings
+from ..partitioner import Partitioner
+from ..plan.circumstances import TO_AUTH
+from ..plan.plan import Plan
+from ..ranks import Ranks
+from ..verify.guards import why_wait
+from .advice import as_if, outstanding
+from .catalogue import Owned, Wanted
+from .core import Scheduler
+from .hours import closed
+from .ledger import Ledger
+from .options import SchedulerSettings
+from .plans import TICK, plan_of, preparation, scheduled_since
+from .record import ACT, ADVISE, MODES, OFF, TURNS, UNDOING, Capacity, Turn, failed, rolled_back
+from .state import State
+from .view import Decision, Move, View
+from .watch import Looker, Watch, relative
+
+GLANCE = 2.5  # s between two looks only at where things are, while something is under way
+UNDONE = 0.5  # s between two looks whether a rollback has ended
+IDLE = 10.0  # s between two looks whether there is something to do
+FEW = 16  # directories that are read at a time while some were never read
+UNRIPE = "it reads which directories there are, and which of the busiest can be split"
+SAVE_EVERY = 60.0  # s, when nothing happened that must not be lost
+
+
+class Rounds:
+    """Of all file systems, one after the other."""
+
+    def __init__(
+        self,
+        host: Host,
+        engine: Engine,
+        ranks: Ranks,
+        ledger: Ledger,
+        partitioner: Partitioner,
+        policy: Callable[[FsState], bool],
+        settings: Callable[[], tuple[Settings, SchedulerSettings]],
+        log: logging.Logger,
+        now: Callable[[], Now] = clock.read,
+    ) -> None:
+        """``policy``: does a Mantle policy of ours balance a file system?"""
+        self._host, self._ranks, self._ledger, self._partitioner = host, ranks, ledger, partitioner
+        self._policy, self._settings, self._log, self._now = policy, settings, log, now
+        self._looker = Looker(host, engine)
+        self.planned: Callable[[], None] = lambda: None  # called when there is something to execute
+
+    def tick(self) -> float:
+        """Look at the file systems whose turn it is. Returns in how many seconds the next look is due."""
+        now = self._now()
+        for fscid, watch in self._ledger.all():
+            if watch.kept.mode != OFF and now.steady >= watch.due:
+                interval = self._settings()[1].scheduler_interval
+                watch.due = now.steady + interval
+                self._apart(fscid, watch, self._step)
+                if watch.glances:
+                    watch.due = min(watch.due, now.steady + GLANCE, watch.measured + interval)
+        due = [watch.due for _, watch in self._ledger.all() if watch.kept.mode != OFF]
+        return max(0.1, min(due) - self._now().steady) if due else IDLE
+
+    def read(self) -> float:
+        """Read about directories, for the looks. Returns in how many seconds it is to be done again."""
+        now, epoch = self._now(), float(self._settings()[0].epoch)
+        for fscid, watch in self._ledger.all():
+            if watch.kept.mode in MODES and now.steady >= watch.read_due:
+                watch.read_due = now.steady + epoch
+                self._apart(fscid, watch, self._read)
+        due = [watch.read_due for _, watch in self._ledger.all() if watch.kept.mode in MODES]
+        return max(0.1, min([epoch, *(at - self._now().steady for at in due)]))
+
+    def _apart(self, fscid: int, watch: Watch, work: Callable[[FsState, Watch], None]) -> None:
+        fs = self._host.fs_by_id(fscid)
+        try:
+            if fs is not None:
+                work(fs, watch)
+            elif self._host.fs_of_mon(fscid) is None:
+                self._ledger.forget(fscid)
+        except PartitionerError as e:
+            self._log.warning("scheduler of %s: %s", watch.kept.fs, e)
+            watch.problem = str(e)
+
+    def _read(self, fs: FsState, watch: Watch) -> None:
+        if self._why_wait(fs, watch):
+            return
+        seen = () if watch.view is None else watch.view.pieces
+        wanted = Wanted({p.path: p.requests for p in seen}, watch.state.split)
+        settings, known = self._settings()[0], watch.catalogue.known
+        # First the list alone; then a few at a time, the busiest first, so that these are known soon.
+        share = settings.rentries_per_epoch if known.unread == 0 else min(FEW, settings.rentries_per_epoch)
+        limit = share if known.directories else 0
+        watch.catalogue.refresh(fs, limit, wanted, self._owned(fs), self._now().wall)
+        if watch.catalogue.known.unread:
+            pause = settings.epoch * share / settings.rentries_per_epoch
+            watch.read_due = min(watch.read_due, self._now().steady + pause)
+        if known.seen != watch.catalogue.known.seen:
+            watch.due, watch.asked = 0.0, float("-inf")  # there was not much to see or to decide on
+            self.planned()
+
+    def _owned(self, fs: FsState) -> Owned:
+        runs, fscid = self._partitioner.all(fs), fs.fscid
+        return Owned(
+            pins=owned_pins(runs, fscid),
+            moved_at=moved_at(runs, fscid),
+            masks=owned_masks(runs, fscid),
+            distributed=owned_distributed(runs, fscid),
+        )
+
+    def _step(self, fs: FsState, watch: Watch) -> None:
+        watch.problem = ""
+        if watch.kept.until is not None and self._now().wall >= watch.kept.until:
+            self._ledger.save(fs.fscid, watch, paused=False, until=None)
+        if watch.kept.mode == UNDOING:
+            self._undo(fs, watch)
+        else:
+            self._look(fs, watch, self._now())
+
+    def _look(self, fs: FsState, watch: Watch, now: Now) -> None:
+        settings, ours = self._settings()
+        mode, wait = watch.kept.mode, self._why_wait(fs, watch)
+        blind = View(now.steady, (), (), wait=wait)
+        view = blind if wait else self._seen(fs, watch, settings, ours, now)
+        if view.measured:
+            watch.measured = now.steady
+        if not wait and not watch.known.ripe:
+            watch.read_due = 0.0
+            self.planned()
+            view = replace(view, wait=UNRIPE)
+        self._give_up(fs, watch, now)
+        before = watch.state
+        state, decision = Scheduler(before, view, ours.limits(float(settings.arrival_timeout))).decide()
+        if watch.kept.mode != mode or watch.state is not before:
+            return  # a command came in between: it is looked at again
+        self._follow(watch, state, decision, now)
+        if decision.moves or decision.split:
+            state = self._come_to(fs, watch, state, decision, now)
+        if watch.state is before:
+            watch.state, watch.decision = state, decision
+        self._ledger.change(watch, split=tuple(sorted(watch.state.split)), capacities=_capacities(watch))
+        if now.steady - watch.saved > SAVE_EVERY:
+            self._ledger.save(fs.fscid, watch)
+        if mode == ACT and not view.wait:
+            self._partitioner.merge(fs, watch.kept.since)
+
+    def _why_wait(self, fs: FsState, watch: Watch) -> str:
+        if watch.kept.paused:
+            return "an operator paused it: 'partition resume' goes on"
+        running = (r for r in self._partitioner.all(fs) if r.head.state in ACTIVE and not r.plan.scheduled)
+        plan = next((f"plan '{run.plan.name}' is {run.head.state}" for run in running), "")
+        wall = self._now().wall
+        return (
+            closed(datetime.fromtimestamp(wall), self._settings()[1])
+            or plan
+            or automate(self._policy, fs)
+            or why_wait(fs, self._host.health(), silence(self._host, fs, wall))
+            or ""
+        )
+
+    def _seen(self, fs: FsState, watch: Watch, settings: Settings, ours: SchedulerSettings, now: Now) -> View:
+        """What is seen, or, in advise, what would be."""
+        if watch.view and watch.glances and now.steady < watch.measured + ours.scheduler_interval:
+            watch.view = self._looker.glance(fs, watch, watch.view, now)
+            return watch.view
+        learned, window = self._ranks.learned(fs.fscid), float(ours.scheduler_interval)
+        view = self._looker.look(fs, watch, self._owned(fs), learned, settings, window, now)
+        watch.advised = outstanding(watch.advised, {piece.ino: piece for piece in view.pieces})
+        if watch.kept.mode == ADVISE:
+            view = as_if(view, watch.advised)
+        watch.view = view
+        return view
+
+    def _give_up(self, fs: FsState, watch: Watch, now: Now) -> None:
+        """Moves that the executor left alone, as an operator or a user was quicker, are not waited for."""
+        turns, keys = [], set[tuple[int, float]]()
+        runs = {run.plan.name: run for run in scheduled_since(self._partitioner.all(fs), watch.kept.since)}
+        for turn in watch.kept.turns:
+            skipped = dict(_skipped(runs[turn.plan])) if turn.plan in runs and not turn.undone else {}
+            lost = [p for p in turn.moves if p.settled < 0.0 and p.move.ino in skipped]
+            own = {(p.move.ino, p.begun) for p in lost}
+            told = tuple(f"{p.move.path!r} was left where it is: {skipped[p.move.ino]}" for p in lost)
+            # In the turn as well: the core may have forgotten it, and it is told once.
+            moves = failed(turn.moves, own, now.steady)
+            turns.append(replace(turn, moves=moves, trouble=(*turn.trouble, *told)))
+            keys |= own
+        if keys:
+            self._ledger.change(watch, turns=tuple(turns))
+            watch.state = replace(watch.state, past=failed(watch.state.past, keys, now.steady))
+            watch.catalogue.doubt({ino for ino, _ in keys})
+
+    def _follow(self, watch: Watch, state: State, decision: Decision, now: Now) -> None:
+        """How far moves got, and whether anything is found to do."""
+        by_key = {(p.move.ino, p.begun): p for p in state.past}
+        loads = {} if watch.view is None else relative(watch.view)
+        self._ledger.change(watch, turns=tuple(turn.followed(by_key, loads) for turn in watch.kept.turns))
+        busy = decision.moves or decision.split or state.moving
+        if busy or not state.acting:
+            watch.idle_since = None
+        elif watch.idle_since is None:
+            watch.idle_since = now.steady
+
+    def _come_to(self, fs: FsState, watch: Watch, state: State, decision: Decision, now: Now) -> State:
+        """Make a plan of a decision, or advise it. Returns the state that holds then."""
+        plan = ""
+        if decision.moves and watch.kept.mode == ACT:
+            try:
+                plan = self._planned(fs, watch, decision.moves, now)
+            except PartitionerError as e:
+                self._log.warning("scheduler of %s: %s", fs.name, e)
+                watch.problem = str(e)
+                return replace(state, past=tuple(p for p in state.past if p.begun != now.steady))
+        elif decision.moves:
+            watch.advised = watch.advised | {move.ino: move.target for move in decision.moves}
+        turn = _turn(watch, state, decision, plan, now)
+        done = watch.kept.done.plus(turn) if plan else watch.kept.done
+        self._ledger.change(watch, turns=(*watch.kept.turns, turn)[-TURNS:], done=done)
+        self._ledger.save(fs.fscid, watch)
+        return state
+
+    def _planned(self, fs: FsState, watch: Watch, moves: tuple[Move, ...], now: Now) -> str:
+        """The name of the plan that makes these moves. :raises PartitionerError: nothing was begun."""
+        if not watch.prepared:
+            self._prepare(fs, watch, now)
+        known, owned = watch.known, self._owned(fs)
+        by_ino = {d.ino: d for d in known.directories}
+        names = {d.path: d.name for d in known.directories}
+        pins = {move.ino: known.pin(by_ino[move.ino], owned) for move in moves}
+        assert watch.view is not None
+        return self._execute(fs, watch, plan_of(fs, moves, watch.view, names, pins, now.wall))
+
+    def _prepare(self, fs: FsState, watch: Watch, now: Now) -> None:
+        """Once a start: what an operator makes of the options afterwards is his."""
+        done = {
+            step.target
+            for run in scheduled_since(self._partitioner.all(fs), watch.kept.since)
+            for step in run.plan.steps
+        }
+        if not done & {TO_AUTH, TICK}:
+            plan = preparation(fs, {name: self._host.mds_option(name) for name in (TO_AUTH, TICK)}, now.wall)
+            if plan is not None:
+                self._execute(fs, watch, plan)
+        watch.prepared = True
+
+    def _execute(self, fs: FsState, watch: Watch, plan: Plan) -> str:
+        """:raises Busy: an operator stopped it meanwhile"""
+        run = self._partitioner.propose(fs, plan)
+        with self._ledger.unchanged():
+            admitted = watch.kept.mode == ACT and not watch.kept.paused
+            if admitted:
+                self._partitioner.admit(run)
+        if not admitted:
+            self._partitioner.withdraw(run)
+            raise Busy(f"the scheduler of '{fs.name}' was stopped meanwhile")
+        self.planned()
+        return run.plan.name
+
+    def _undo(self, fs: FsState, watch: Watch) -> None:
+        """Roll back the newest plan of ours, then the one before it, and so on; forget those that are."""
+        if watch.kept.paused:
+            return
+        for run in reversed(scheduled_since(self._partitioner.all(fs), watch.kept.since)):
+            state, changed = run.head.state, any(r.state in IN_FORCE for r in tuple(run.records.values()))
+            if state == ROLLED_BACK or (state not in ACTIVE and not changed):
+                self._partitioner.remove(run.plan.name, fs)
+                continue
+            if run.heading() != ROLLING_BACK or state == STOPPED:
+                self._partitioner.undo(run)
+                self.planned()
+            watch.due = self._now().steady + UNDONE
+            return
+        now = self._now()
+        turns = rolled_back(watch.kept.turns, watch.kept.since - now.wall + now.steady)
+        self._ledger.save(fs.fscid, watch, mode=OFF, turns=turns)
+
+
+def automate(policy: Callable[[FsState], bool], fs: FsState) -> str:
+    """Why the scheduler may not act beside an operator's balancer; "" when none is on."""
+    if not fs.balance_automate or policy(fs):
+        return ""
+    return (
+        f"'{fs.name}' has balance_automate on: its balancer would move what the scheduler moves; run "
+        f"'ceph fs set {fs.name} balance_automate false' first"
+    )
+
+
+def _skipped(run: Run) -> Iterator[tuple[int, str]]:
+    """Inode numbers of the directories that the executor left alone, and why."""
+    for i, record in tuple(run.records.items()):
+        if record.state == SKIPPED:
+            yield run.plan.steps[i].ino, record.why
+
+
+def _turn(watch: Watch, state: State, decision: Decision, plan: str, now: Now) -> Turn:
+    assert watch.view is not None
+    loads = relative(watch.view)
+    fullest = max(loads, key=lambda rank: (loads[rank], -rank))
+    requests = {r.rank: r.requests for r in watch.view.ranks}
+    pieces = {piece.ino: piece for piece in watch.view.pieces}
+    moves = tuple(p for p in state.past if p.begun == now.steady)
+    return Turn(
+        at=now.steady,
+        mode=watch.kept.mode,
+        why=decision.why,
+        moves=moves,
+        requests=tuple(pieces[p.move.ino].requests for p in moves),
+        fullest=fullest,
+        share=requests[fullest] / loads[fullest],
+        before=loads[fullest],
+        plan=plan,
+        split=tuple(pieces[ino].path for ino in decision.split),
+    )
+
+
+def _capacities(watch: Watch) -> tuple[Capacity, ...]:
+    return tuple(Capacity(mds, value) for mds, value in sorted(watch.fullness.capacity.items()))

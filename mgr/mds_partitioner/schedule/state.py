@@ -1,0 +1,105 @@
+# SPDX-License-Identifier: LGPL-2.1-or-later
+"""What the scheduler remembers from look to look, and its budgets: values."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+
+from .demand import Demand
+from .view import Move
+
+FRESH = 2  # looks at a piece after its arrival before it counts as it is seen
+FIRST = 5.0  # s that the first look is of
+
+
+@dataclass(frozen=True)
+class Limits:
+    """Budgets, from the module's options.
+
+    :ivar moves: subtrees under way at once
+    :ivar inodes: under way at once
+    :ivar hourly: inodes begun in an hour
+    :ivar rest: s that a piece is left alone after a move
+    :ivar memory: s in which it does not go back
+    :ivar deadline: s for a move to arrive
+    :ivar horizon: s in which a move must pay back what it costs
+    :ivar price: requests that moving an inode costs
+    """
+
+    moves: int = 64
+    inodes: float = 25_000.0
+    hourly: float = 1_000_000.0
+    rest: float = 600.0
+    memory: float = 3600.0
+    deadline: float = 300.0
+    horizon: float = 600.0
+    price: float = 0.25
+
+
+@dataclass(frozen=True)
+class Past:
+    """A move that was begun. Times: steady clock, s.
+
+    :ivar arrived: -1: not yet
+    :ivar looks: since it arrived
+    :ivar settled: req/s where it is now, as it was first seen; -1: not yet
+    :ivar lost: it was not seen to arrive in time
+    """
+
+    move: Move
+    begun: float
+    arrived: float = -1.0
+    looks: int = 0
+    settled: float = -1.0
+    lost: bool = False
+
+    @property
+    def under_way(self) -> bool:
+        """What is seen of its ranks is still of the time before."""
+        return self.arrived < 0.0 or self.looks < FRESH
+
+
+@dataclass(frozen=True)
+class State:
+    """What was learned so far.
+
+    :ivar at: when it was last measured, steady clock, s; -1: never
+    :ivar dt: s between the last two times
+    :ivar demand: by inode number
+    :ivar rest: by rank: req/s that are no piece's
+    :ivar scale: by rank: what it serves now of what its pieces are expected to ask for
+    :ivar stale: ranks that something was moving from or to
+    :ivar capacity: by rank, req/s; while something moves, as it was before
+    :ivar rates: by rank, req/s, at the last looks, oldest first
+    :ivar latency: by rank, s, a mean of the last looks
+    :ivar grown: what stayed on a rank when something moved, in times of what it had before; by rank, and by
+        what it was taken out of (0: nothing)
+    :ivar elastic: by inode number: elasticity of what was moved (elastic.py)
+    :ivar untold: by inode number: req/s before its move, of what has not taught that yet
+    :ivar held: looks for which a rank has been above its share
+    :ivar acting: it was uneven and is not even again
+    :ivar past: moves of the last hour, oldest first
+    :ivar split: inode numbers of pieces that are seen as their parts
+    """
+
+    at: float = -1.0
+    dt: float = FIRST
+    demand: Mapping[int, Demand] = field(default_factory=dict)
+    rest: Mapping[int, float] = field(default_factory=dict)
+    scale: Mapping[int, float] = field(default_factory=dict)
+    stale: frozenset[int] = frozenset()
+    capacity: Mapping[int, float] = field(default_factory=dict)
+    rates: Mapping[int, tuple[float, ...]] = field(default_factory=dict)
+    latency: Mapping[int, float] = field(default_factory=dict)
+    grown: Mapping[tuple[int, int], float] = field(default_factory=dict)
+    elastic: Mapping[int, float] = field(default_factory=dict)
+    untold: Mapping[int, float] = field(default_factory=dict)
+    held: int = 0
+    acting: bool = False
+    past: tuple[Past, ...] = ()
+    split: frozenset[int] = frozenset()
+
+    @property
+    def moving(self) -> tuple[Move, ...]:
+        """What was ordered and was not seen to have arrived; but for what is new: MDSs export nothing that is
+        empty, so that takes as long as it stays so."""
+        return tuple(past.move for past in self.past if past.arrived < 0.0 and past.move.load > 0.0)

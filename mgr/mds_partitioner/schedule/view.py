@@ -1,0 +1,107 @@
+# SPDX-License-Identifier: LGPL-2.1-or-later
+"""What the scheduler is shown at a moment, and what it answers."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from typing import Self
+
+
+@dataclass(frozen=True)
+class RankView:
+    """One rank that may have load.
+
+    :ivar requests: req/s since the last look
+    :ivar inside: requests that it has in work or waiting, on the mean since then: rate x latency (Little)
+    :ivar full: it serves as much as it can (engine/saturation.py)
+    :ivar capacity: the most it was found to be able to serve, req/s; None: unknown
+    """
+
+    rank: int
+    requests: float
+    inside: float = 0.0
+    full: bool = False
+    capacity: float | None = None
+
+    @property
+    def able(self) -> float | None:
+        """The same, req/s; it can do what it does now."""
+        return None if self.capacity is None else max(self.capacity, self.requests)
+
+
+@dataclass(frozen=True)
+class Piece:
+    """Something that can be given to another rank as a whole.
+
+    :ivar within: inode number of the piece that this one was taken out of, 0 for none
+    :ivar rank: that has all of it; None while it is on several
+    :ivar requests: req/s since the last look, without those of pieces within it
+    :ivar inodes: that would move
+    :ivar held: in words, why it must stay where it is; "" when it may be moved
+    :ivar parts: the lasting directories right below it that could be pieces
+    :ivar fresh: it was made, and found, since the scheduler looks
+    """
+
+    ino: int
+    path: str
+    rank: int | None
+    requests: float
+    inodes: float
+    within: int = 0
+    held: str = ""
+    parts: int = 0
+    fresh: bool = False
+
+
+@dataclass(frozen=True)
+class View:
+    """A file system now.
+
+    :ivar now: steady clock, s
+    :ivar measured: else only where pieces are is new, and all the rest is of the view before
+    :ivar harmful: the imbalance factor is above its threshold
+    :ivar wait: why nothing may be changed now, or ""
+    """
+
+    now: float
+    ranks: tuple[RankView, ...]
+    pieces: tuple[Piece, ...]
+    harmful: bool = False
+    wait: str = ""
+    measured: bool = True
+
+    def glanced(self, now: float, ranks: Mapping[int, int | None]) -> Self:
+        """The same at another time, with some pieces where they are then. ``ranks``: by inode number."""
+        pieces = tuple(replace(p, rank=ranks[p.ino]) if p.ino in ranks else p for p in self.pieces)
+        return replace(self, now=now, pieces=pieces, measured=False)
+
+
+@dataclass(frozen=True)
+class Move:
+    """A piece to another rank.
+
+    :ivar load: req/s that go with it; 0 for what is new
+    :ivar gain: by how many req/s the rank that it leaves is expected to be relieved
+    :ivar inodes: that it takes along
+    """
+
+    ino: int
+    path: str
+    source: int
+    target: int
+    load: float
+    gain: float
+    inodes: float
+    why: str
+
+
+@dataclass(frozen=True)
+class Decision:
+    """What to do now.
+
+    :ivar split: inode numbers of pieces that should be seen as their parts from now on
+    :ivar why: one sentence, for people: why these moves, or why none
+    """
+
+    moves: tuple[Move, ...] = ()
+    split: tuple[int, ...] = ()
+    why: str = ""

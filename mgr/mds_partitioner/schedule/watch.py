@@ -1,0 +1,220 @@
+# SPDX-License-Identifier: LGPL-2.1-or-later
+"""What the scheduler's loop knows of one file system, and how it looks at it."""
+
+from collections.abc import Collection, Sequence
+from dataclasses import dataclass, field
+
+from ..clock import Now
+from ..errors import PartitionerError
+from ..host import Host
+from ..judge.fullness import Fullness, fullness
+from ..judge.history import History
+from ..judge.verdict import Engine, Verdict, rank_arguments, read_verdict
+from ..model import Directory, FsState, RankSample, Subtree
+from ..observe.heat import Heat, depth, rank_heat
+from ..observe.ranks import observe_ranks
+from ..observe.subtrees import SubtreeMap, parse_subtrees
+from ..options import Settings
+from ..plan.hints import mask_of
+from .catalogue import Catalogue, Known, Owned
+from .hotspots import Glimpse, Hotspot, hotspots, recent, remembered
+from .load import capacities, utilisations
+from .pieces import Seen, pieces, rank_of
+from .record import ACT, OFF, Kept
+from .state import State
+from .view import Decision, Move, Piece, RankView, View
+
+CALM = 15.0  # s between two questions to MDSs while it is even, and to all of them where subtrees are
+UNEVEN = 1.1  # times its share: a full rank that has so much is looked at closely
+WITHIN = 2.0  # s, for what MDSs are asked in a look
+
+
+@dataclass
+class Watch:
+    """What only this manager knows; the next one begins anew. ``kept.turns`` are by the steady clock here,
+    what is saved by the wall clock.
+
+    :ivar heat, subtrees: by rank; of one that did not answer, what it answered last
+    :ivar ranks: at the last look
+    :ivar known: of directories, at the last look
+    :ivar glimpses: how the load was shared out, in the looks of the last hour that MDSs were asked in
+    :ivar actual: the last look; view: the same, or in advise as it would be
+    :ivar advised: in advise, where pieces would be, by inode number
+    :ivar idle_since: since when it is uneven and finds nothing to do, steady clock, s; None: it is not so
+    :ivar prepared: what acting needs beside pins is done
+    :ivar due, read_due: when it is looked at, and when directories are read; measured: when that was done
+        last; asked: when MDSs were asked last; mapped: when all were asked for subtrees; saved: when it was
+        saved (steady clock, s)
+    :ivar where: where ``placed`` are, by ``subtrees``; None: these have changed
+    """
+
+    kept: Kept
+    catalogue: Catalogue
+    state: State = field(default_factory=State)
+    history: History = field(default_factory=History)
+    fullness: Fullness = field(default_factory=Fullness)
+    verdict: Verdict | None = None
+    heat: dict[int, Heat] = field(default_factory=dict)
+    subtrees: dict[int, list[Subtree]] = field(default_factory=dict)
+    glimpses: tuple[Glimpse, ...] = ()
+    advised: dict[int, int] = field(default_factory=dict)
+    ranks: dict[int, RankView] = field(default_factory=dict)
+    known: Known = field(default_factory=Known)
+    actual: View | None = None
+    view: View | None = None
+    decision: Decision = field(default_factory=lambda: Decision(why="it has not looked yet"))
+    idle_since: float | None = None
+    prepared: bool = False
+    due: float = 0.0
+    read_due: float = 0.0
+    measured: float = float("-inf")
+    asked: float = float("-inf")
+    mapped: float = float("-inf")
+    where: SubtreeMap | None = None
+    placed: tuple[Directory, ...] = ()
+    saved: float = 0.0
+    problem: str = ""
+
+    def spots(self, now: float) -> tuple[tuple[Hotspot, Piece], ...]:
+        """Hot spots that are still there, and what they are now, the hottest first. now: steady clock, s"""
+        if self.kept.mode == OFF or self.actual is None:
+            return ()
+        pieces = {piece.ino: piece for piece in self.actual.pieces}
+        found = hotspots(recent(self.glimpses, now), len(self.ranks))
+        return tuple((spot, pieces[spot.ino]) for spot in found if spot.ino in pieces)
+
+    @property
+    def glances(self) -> bool:
+        """Is it looked at in between? What has arrived makes room for more."""
+        return self.kept.mode == ACT and bool(self.state.moving)
+
+
+def relative(view: View) -> dict[int, float]:
+    """What each rank serves, in parts of its share of all; {} when there is nothing."""
+    if not any(rank.requests for rank in view.ranks):
+        return {}
+    return utilisations(view.ranks, capacities(view.ranks))
+
+
+def _rank(sample: RankSample, found: Fullness, option: float) -> RankView:
+    """``option``: rank_capacity, req/s; 0: it is learned."""
+    return RankView(
+        sample.rank,
+        sample.requests,
+        inside=sample.requests * sample.quickest,
+        full=sample.rank in found.full,
+        capacity=option or found.capacity.get(sample.name),
+    )
+
+
+def _again(sample: RankSample, before: Sequence[RankSample]) -> bool:
+    """Is it of the very report that the one before was of?"""
+    same = (s for s in before if (s.rank, s.name) == (sample.rank, sample.name))
+    return any(s.reported > 0.0 and s.reported == sample.reported for s in same)
+
+
+def _worth_asking(watch: Watch, ranks: Sequence[RankView], now: float) -> bool:
+    """Is it time to ask MDSs? While nothing is to be done, now and then will do: their answers are long."""
+    state = watch.state
+    if state.acting or any(past.settled < 0.0 for past in state.past) or now - watch.asked >= CALM:
+        return True
+    used = utilisations(ranks, capacities(ranks))
+    return any(r.full and used[r.rank] > UNEVEN for r in ranks)
+
+
+def _concerned(moving: Sequence[Move]) -> frozenset[int]:
+    """Ranks that something moves from or to."""
+    return frozenset(rank for move in moving for rank in (move.source, move.target))
+
+
+class Looker:
+    """Asks Ceph, and the engine."""
+
+    def __init__(self, host: Host, engine: Engine) -> None:
+        self._host, self._engine = host, engine
+
+    def look(
+        self,
+        fs: FsState,
+        watch: Watch,
+        owned: Owned,
+        learned: float | None,
+        settings: Settings,
+        window: float,
+        now: Now,
+    ) -> View:
+        """What the core is shown.
+
+        :param learned: capacity learned from saturated ranks, req/s a rank
+        :param window: s, over which rates are measured
+        :raises PartitionerError: the manager cannot be asked, or the engine failed
+        """
+        samples = observe_ranks(self._host, fs, window, now.wall)
+        before, watch.history = watch.history.latest, watch.history.plus(samples, now.steady)
+        series, mask = watch.history.series(), mask_of(fs)
+        arguments = rank_arguments(series, settings, learned, mask)
+        watch.verdict = read_verdict(self._engine("judge", arguments), arguments)
+        watch.fullness = found = fullness(series, watch.fullness.capacity, self._engine)
+        watch.known = known = watch.catalogue.known
+        latest = watch.history.latest
+        fresh = {s.rank: _rank(s, found, settings.rank_capacity) for s in latest}
+        # Of a report that was seen before nothing new is known: see History.
+        watch.ranks = {
+            s.rank: watch.ranks[s.rank] if _again(s, before) and s.rank in watch.ranks else fresh[s.rank]
+            for s in latest
+        }
+        ranks = tuple(rank for rank in watch.ranks.values() if mask is None or rank.rank in mask)
+        paths = [d.path for d in known.directories]
+        if _worth_asking(watch, ranks, now.steady):
+            self._ask(fs, watch, paths, now.steady)
+            watch.asked = now.steady
+        where = watch.where
+        if where is None or watch.placed != known.directories:
+            where = SubtreeMap((s for found in watch.subtrees.values() for s in found), paths)
+            watch.where, watch.placed = where, known.directories
+        seen = Seen(fs, latest, watch.heat, where, known, owned, watch.state.split)
+        view = View(now.steady, ranks, pieces(seen), watch.verdict.triggered)
+        watch.actual = view
+        if watch.asked == now.steady:
+            watch.glimpses = remembered(watch.glimpses, view)
+        return view
+
+    def glance(self, fs: FsState, watch: Watch, view: View, now: Now) -> View:
+        """The view before, with what is under way where it is now: only its ranks are asked for it."""
+        moving, split = watch.state.moving, watch.state.split
+        self._ask_subtrees(fs, watch, _concerned(moving))
+        where = SubtreeMap((s for found in watch.subtrees.values() for s in found), [m.path for m in moving])
+        there = {m.ino: rank_of(m.path, where, m.ino in split) for m in moving}
+        watch.actual = view.glanced(now.steady, there)
+        return watch.actual
+
+    def _ask(self, fs: FsState, watch: Watch, paths: list[str], now: float) -> None:
+        """Take in what MDSs say of popularity and subtrees; while something moves, subtrees change there."""
+        active, wanted = {m.rank: m.name for m in fs.active()}, frozenset(paths)
+        heat = self._host.tell_each(list(active.values()), "dump loads", within=WITHIN, depth=depth(paths))
+        for rank, name in active.items():
+            if not isinstance(heat[name], PartitionerError):
+                watch.heat[rank] = rank_heat(heat[name], wanted)
+        watch.heat = {rank: found for rank, found in watch.heat.items() if rank in active}
+        moved = _concerned(watch.state.moving)
+        if not moved or now - watch.mapped >= CALM:
+            moved, watch.mapped = frozenset(active), now
+        self._ask_subtrees(fs, watch, moved)
+
+    def _ask_subtrees(self, fs: FsState, watch: Watch, ranks: Collection[int]) -> None:
+        """Take in what these ranks have. One that is silent has what it had, but for what others have now."""
+        active = {m.rank: m.name for m in fs.active()}
+        asked = {rank: name for rank, name in active.items() if rank in ranks}
+        answers = self._host.tell_each(list(asked.values()), "get subtrees", within=WITHIN)
+        new = {
+            rank: parse_subtrees(rank, answers[name])
+            for rank, name in asked.items()
+            if not isinstance(answers[name], PartitionerError)
+        }
+        taken = {subtree.path for found in new.values() for subtree in found}
+        old = {
+            rank: [subtree for subtree in found if subtree.path not in taken]
+            for rank, found in watch.subtrees.items()
+            if rank in active
+        }
+        watch.subtrees, watch.where = old | new, None

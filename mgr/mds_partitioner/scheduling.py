@@ -1,0 +1,159 @@
+# SPDX-License-Identifier: LGPL-2.1-or-later
+"""What the ``scheduler`` commands do. The loops that look and decide are in schedule/rounds.py; plans are
+executed, journaled and undone by the partitioner."""
+
+from collections.abc import Callable
+from dataclasses import replace
+
+from . import clock
+from .act.run import ACTIVE, STOPPED, in_force
+from .clock import Now
+from .errors import BadInput, Busy, NotPermitted
+from .host import Host
+from .model import FsState
+from .observe.sessions import clients_at
+from .partitioner import Partitioner
+from .schedule.catalogue import Catalogue
+from .schedule.hotspots import Hotspots, recent
+from .schedule.ledger import HOUR, Ledger
+from .schedule.plans import scheduled_since
+from .schedule.record import ACT, ADVISE, MODES, OFF, UNDOING, Kept, made, shifted
+from .schedule.rounds import automate
+from .schedule.state import State
+from .schedule.watch import Watch
+
+
+class Scheduling:
+    """The schedulers of all file systems."""
+
+    def __init__(
+        self,
+        host: Host,
+        ledger: Ledger,
+        partitioner: Partitioner,
+        policy: Callable[[FsState], bool],
+        now: Callable[[], Now] = clock.read,
+    ) -> None:
+        """``policy``: does a Mantle policy of ours balance a file system?"""
+        self._host, self._ledger, self._partitioner = host, ledger, partitioner
+        self._policy, self._now = policy, now
+
+    def start(self, fs: FsState, mode: str) -> Kept:
+        """Begin to look, or change the mode.
+
+        :raises BadInput: no such mode
+        :raises Busy: in mode act, a plan is under way or was stopped; or what was done is being undone
+        :raises NotPermitted: in mode act, an operator's balancer is on
+        :raises JournalError: the mon did not take it; nothing was changed
+        """
+        if mode not in MODES:
+            raise BadInput(f"'{mode}' is not a mode: use {' or '.join(MODES)}")
+        if mode == ACT:
+            self._refuse_act(fs)
+        now = self._now()
+        watch = self._ledger.get(fs.fscid)
+        if watch is None:
+            watch = Watch(Kept(fs.name, OFF, now.wall), Catalogue(self._host, now.wall))
+        elif watch.kept.mode == UNDOING:
+            raise Busy(f"what the scheduler did on '{fs.name}' is being undone: wait for it")
+        if watch.kept.mode != mode:
+            # Whole seconds, as they are kept: what is planned in the first second belongs to it.
+            since = float(int(now.wall)) if watch.kept.mode == OFF else watch.kept.since
+            self._ledger.save(fs.fscid, watch, mode=mode, since=since, fs=fs.name, paused=False, until=None)
+            self._begin_anew(watch)
+            self._ledger.add(fs.fscid, watch)
+        return self.get(fs)
+
+    def _begin_anew(self, watch: Watch) -> None:
+        """What was advised was not done; what was done within the hour counts."""
+        watch.advised, watch.due, watch.prepared = {}, 0.0, False
+        past = made(watch.kept.turns, self._now().steady - HOUR)
+        watch.state = State(demand=watch.state.demand, past=past, split=watch.state.split)
+
+    def _refuse_act(self, fs: FsState) -> None:
+        why = automate(self._policy, self._host.fs_of_mon(fs.fscid) or fs)
+        if why:
+            raise NotPermitted(why)
+        for run in self._partitioner.all(fs):
+            name, state = run.plan.name, run.head.state
+            if state in ACTIVE and not run.plan.scheduled:
+                raise Busy(f"plan '{name}' of '{fs.name}' is {state}: wait for it or stop it")
+            if state == STOPPED and run.plan.scheduled:
+                raise Busy(
+                    f"plan '{name}' of the scheduler was stopped: go on with it ('partition start {fs.name} "
+                    f"{name}') or undo it ('partition rollback {fs.name} {name}') first"
+                )
+
+    def stop(self, fs: FsState, rollback: bool) -> Kept:
+        """Begin nothing more. What is under way arrives; with ``rollback`` all since the start is undone.
+
+        :raises NotFound: it was never started
+        :raises Busy: a plan that was made later must be rolled back first
+        :raises JournalError: the mon did not take it; this manager has stopped all the same
+        """
+        watch = self._ledger.find(fs)
+        if rollback:
+            self._refuse_under_newer(fs, watch)
+        if rollback or watch.kept.mode in MODES:
+            self._ledger.order(fs.fscid, watch, mode=UNDOING if rollback else OFF, paused=False, until=None)
+        return self.get(fs)
+
+    def _refuse_under_newer(self, fs: FsState, watch: Watch) -> None:
+        changed = {run.id for run, _, _ in in_force(self._partitioner.all(fs), fs.fscid)}
+        ours = scheduled_since(self._partitioner.all(fs), watch.kept.since)
+        later = [run for run in self._partitioner.all(fs) if ours and run.plan.created > ours[0].plan.created]
+        for run in later:
+            if run.id in changed and not run.plan.scheduled:
+                name = run.plan.name
+                raise Busy(f"plan '{name}' was made after '{ours[0].plan.name}': roll that one back first")
+
+    def halt(self, fs: FsState) -> bool:
+        """An emergency stop: from now on it only advises. Did it act? Errors as ``stop``."""
+        if not self.acting(fs):
+            return False
+        watch = self._ledger.find(fs)
+        self._begin_anew(watch)
+        self._ledger.order(fs.fscid, watch, mode=ADVISE)
+        return True
+
+    def pause(self, fs: FsState, seconds: int | None) -> bool:
+        """Begin nothing for a while, or until it is resumed. Did it act? Errors as ``stop``."""
+        if not self.acting(fs):
+            return False
+        until = None if seconds is None else self._now().wall + seconds
+        self._ledger.order(fs.fscid, self._ledger.find(fs), paused=True, until=until)
+        return True
+
+    def resume(self, fs: FsState) -> bool:
+        """End a pause. Does it act? Errors as ``start``."""
+        if not self.acting(fs):
+            return False
+        self._ledger.save(fs.fscid, self._ledger.find(fs), paused=False, until=None)
+        return True
+
+    def get(self, fs: FsState) -> Kept:
+        """What is kept, times by the wall clock. :raises NotFound: it was never started."""
+        kept, now = self._ledger.find(fs).kept, self._now()
+        return replace(kept, turns=shifted(kept.turns, now.wall - now.steady))
+
+    def watch(self, fs: FsState) -> Watch:
+        """What was seen since this manager began to look. :raises NotFound: it was never started."""
+        return self._ledger.find(fs)
+
+    def hotspots(self, fs: FsState) -> Hotspots:
+        """Directories that are hot, or were regularly. :raises NotFound: it was never started."""
+        watch, now = self._ledger.find(fs), self._now()
+        glimpses, spots = recent(watch.glimpses, now.steady), watch.spots(now.steady)
+        clients = clients_at(self._host, fs, {piece.path: piece.rank for _, piece in spots})
+        looked = now.steady - glimpses[0].at if glimpses else 0.0
+        return Hotspots(spots, clients, now.wall - now.steady, looked)
+
+    def next_look(self, fs: FsState) -> float | None:
+        """In how many seconds; None: none is due."""
+        watch = self._ledger.find(fs)
+        return None if watch.kept.mode == OFF else max(0.0, watch.due - self._now().steady)
+
+    def acting(self, fs: FsState) -> bool:
+        """Does it change this file system?"""
+        watch = dict(self._ledger.all()).get(fs.fscid)
+        return watch is not None and watch.kept.mode in (ACT, UNDOING)
