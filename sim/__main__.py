@@ -7,8 +7,10 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from mds_partitioner.sandbox.refusals import PolicyError, SandboxError
-from sim import calibrate, papers, scenario
+from sim import calibrate, fit, papers, scenario
+from sim.compare import FORWARDED, SCENARIOS, SEEDS, compare
 from sim.errors import SimError
+from sim.markdown import wrapped
 from sim.run import run_all
 
 OUT = Path("out/sim")
@@ -44,7 +46,20 @@ def _parser() -> argparse.ArgumentParser:
     calibrated.add_argument(
         "--out", type=Path, default=OUT, help="where the table goes (default: %(default)s)"
     )
+    calibrated.add_argument(
+        "--fit", action="store_true", help="fit the costs of an MDS instead, and say what they are"
+    )
     calibrated.set_defaults(do=_calibrate)
+    compared = commands.add_parser("compare", help="every policy and paper's system on the same scenarios")
+    compared.add_argument(
+        "names", nargs="*", metavar="SCENARIO", help=f"without a name: {', '.join([*SCENARIOS, FORWARDED])}"
+    )
+    compared.add_argument("--seeds", nargs="+", type=int, default=SEEDS, metavar="SEED", help="default: 1")
+    compared.add_argument("--jobs", type=int, default=0, help="runs at once (default: one a core)")
+    compared.add_argument(
+        "--out", type=Path, default=OUT, help="where all.md and all.png go (default: %(default)s)"
+    )
+    compared.set_defaults(do=_compare)
     paper = commands.add_parser("paper", help="a paper's systems: its numbers beside ours")
     paper.add_argument(
         "name", nargs="?", metavar="NAME", help=f"one of: {', '.join(papers.names())}; all without one"
@@ -66,15 +81,25 @@ def _list(args: argparse.Namespace) -> int:
         marks = [
             mark for mark, holds in (("quick", found.quick), ("fails today", found.known_failure)) if holds
         ]
-        print(f"{found.name} ({', '.join([found.policy, *marks])}): {found.about}")
+        whose = f"{found.policy}, not {found.fails_with}"
+        print(f"{found.name} ({', '.join([whose, *marks])}): {found.about}")
     return 0
 
 
 def _calibrate(args: argparse.Namespace) -> int:
+    if args.fit:
+        for workloads in (calibrate.FITTED, calibrate.CHECKED):
+            print(fit.told(fit.fit(workloads), workloads))
+        return 0
     text = calibrate.report()
     args.out.mkdir(parents=True, exist_ok=True)
-    (args.out / "calibration.md").write_text(text)
+    (args.out / "calibration.md").write_text(wrapped(text))
     print(text)
+    return 0
+
+
+def _compare(args: argparse.Namespace) -> int:
+    print(compare(args.names, args.seeds, args.jobs, args.out))
     return 0
 
 
@@ -84,7 +109,7 @@ def _paper(args: argparse.Namespace) -> int:
         out: Path = args.out / paper.NAME
         out.mkdir(parents=True, exist_ok=True)
         text = paper.report(out)
-        (out / "report.md").write_text(text)
+        (out / "report.md").write_text(wrapped(text))
         print(text)
     return 0
 

@@ -10,6 +10,7 @@ from sim.load.crowd import gather
 from sim.model.arrays import Bools, Floats
 from sim.model.cluster import Cluster, Unsafe
 from sim.model.namespace import Move
+from sim.model.service import Service
 from sim.policies import make
 from sim.policies.base import Context, Orders
 from sim.policies.mantle import Mantle
@@ -54,14 +55,15 @@ class Recording:
         return sum(move.inodes for move in self.moves if not move.forced)
 
 
-def build(scenario: Scenario, seed: int) -> Cluster:
+def build(scenario: Scenario, seed: int, kind: type[Cluster] = Cluster) -> Cluster:
     """The cluster before anything happens."""
     tree = tree_of(scenario)
     auth, pins = first_places(scenario, tree)
     capacity, exists = capacity_of(scenario)
-    cluster = Cluster(tree, auth, capacity, exists, gather(scenario.clients, tree, seed), scenario.physics)
+    cluster = kind(tree, auth, capacity, exists, gather(scenario.clients, tree, seed), scenario.physics)
     for directory in np.flatnonzero(pins >= 0).tolist():
         cluster.names.set_pin(directory, int(pins[directory]))
+    cluster.to_auth = scenario.ranks.to_auth
     if scenario.ranks.mask is not None:
         cluster.masked = ~np.isin(np.arange(cluster.ranks), scenario.ranks.mask)
     return cluster
@@ -72,7 +74,6 @@ def run(scenario: Scenario, policy_name: str, seed: int, progress: Progress = la
 
     :raises SimError: there is no such policy
     """
-    cluster = build(scenario, seed)
     context = Context(
         clients=scenario.clients,
         seed=seed,
@@ -81,6 +82,7 @@ def run(scenario: Scenario, policy_name: str, seed: int, progress: Progress = la
         extra=scenario.policies.get(policy_name, {}),
     )
     policy = make(policy_name, context)
+    cluster = build(scenario, seed, policy.cluster)
     try:
         course = Course(cluster, policy.decide, policy.every, scenario.events, seed)
         course.go(scenario.seconds, progress)
@@ -151,6 +153,9 @@ class Course:
             cluster.distribute(directory, on)
         for place in orders.places:
             cluster.place(place.directory, place.target, place.why)
+        if orders.trips is not None:
+            assert isinstance(cluster, Service)
+            cluster.trips = orders.trips
         if orders.to_auth is not None:
             cluster.to_auth = orders.to_auth
 

@@ -13,6 +13,7 @@ from sim.measures import EPOCH, factors
 
 mpl.use("Agg")
 FEW = 12  # ranks that a line each can be told apart
+ROWS = 256  # of a map, of a pixel or more
 
 
 def draw(recording: Recording, path: Path) -> None:
@@ -27,15 +28,7 @@ def draw(recording: Recording, path: Path) -> None:
         loads.legend(fontsize="small", loc="center left", bbox_to_anchor=(1.0, 0.5))
         loads.set_ylabel("req/s")
     else:
-        image = loads.imshow(
-            recording.loads.T,
-            aspect="auto",
-            origin="lower",
-            interpolation="nearest",
-            extent=(0.0, float(times[-1]) + SAMPLE, -0.5, recording.loads.shape[1] - 0.5),
-        )
-        figure.colorbar(image, ax=loads, label="req/s")
-        loads.set_ylabel("rank")
+        map_of(loads, recording)
     values = factors(recording)
     factor.step(np.arange(values.size) * EPOCH, values, where="post")
     factor.set_ylabel("IF")
@@ -44,12 +37,29 @@ def draw(recording: Recording, path: Path) -> None:
     figure.savefig(path, dpi=110)
 
 
+def map_of(axes: Axes, recording: Recording) -> None:
+    """A colour for each rank and second; where there is not a row of pixels for each, the fullest of some."""
+    seconds, ranks = recording.loads.shape
+    some = -(-ranks // ROWS)
+    rows = np.maximum.reduceat(recording.loads.T, np.arange(0, ranks, some), axis=0)
+    image = axes.imshow(
+        rows,
+        aspect="auto",
+        origin="lower",
+        interpolation="nearest",
+        vmin=0.0,
+        extent=(0.0, seconds * SAMPLE, -0.5, rows.shape[0] * some - 0.5),
+    )
+    axes.figure.colorbar(image, ax=axes, location="top", aspect=60, label="req/s")
+    axes.set_ylabel("rank" if some == 1 else f"rank (fullest of each {some})")
+
+
 def _moves(axes: Axes, recording: Recording) -> None:
     """A line from exporter to importer for each, its width by inodes."""
     largest = max((move.inodes for move in recording.moves), default=1.0)
     for move in recording.moves:
         width = 0.4 + 2.0 * move.inodes / max(largest, 1.0)
-        axes.plot([move.time, move.time], [move.source, move.target], color="grey", linewidth=width)
+        axes.vlines(move.time, move.source, move.target, color="grey", linewidth=width, alpha=0.5)
     axes.scatter(
         [m.time for m in recording.moves], [m.target for m in recording.moves], s=12, marker="v", label="to"
     )

@@ -25,12 +25,14 @@ EVERY_RANK = "spread"
 
 @dataclass(frozen=True, config=STRICT)
 class Ranks:
-    """capacity: req/s of each, or of all; more: ranks that events may add; mask: those left for balancing."""
+    """capacity: req/s of each, or of all; more: ranks that events may add; mask: those left for balancing;
+    to_auth: mds_forward_all_requests_to_auth, as the operator has it."""
 
     count: Annotated[int, Field(ge=1, le=1024)]
     capacity: Positive | tuple[Positive, ...] = 1100.0
     more: Annotated[int, Field(ge=0)] = 0
     mask: tuple[int, ...] | None = None
+    to_auth: bool = False
 
 
 @dataclass(frozen=True, config=STRICT)

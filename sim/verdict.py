@@ -6,10 +6,9 @@ from dataclasses import dataclass
 
 from sim.assertions import Finding, check, needs_oracle
 from sim.course import Recording
+from sim.parallel import Job
 from sim.policies.oracle import Oracle
 from sim.scenario import Scenario
-
-Job = tuple[str, int]  # policy and seed
 
 
 @dataclass(frozen=True)

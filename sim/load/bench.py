@@ -1,75 +1,95 @@
 # SPDX-License-Identifier: LGPL-2.1-or-later
 """The bench's workloads (lab/bench/workloads), from the same definitions as on the lab.
 
-Directories that clients use are put side by side in their subvolume, however deep they are. Requests of a log
-are taken in the mean, not in its order.
+Requests of a log are taken in the mean, not in its order; those of dbench are shared out evenly to a client's
+workers.
 """
 
+from collections import Counter
 from collections.abc import Mapping
 from dataclasses import dataclass
+from pathlib import PurePosixPath
 
 import numpy as np
 
 from lab.bench.workloads import WORKLOADS
-from lab.bench.workloads.accesslog import directories
 from lab.bench.workloads.base import Workload
-from lab.bench.workloads.web import FILES, SOURCE
+from lab.bench.workloads.web import SOURCE
+from lab.clients import weblog
 from lab.clients.spec import ClientSpec
-from sim.load.clients import Clients
+from lab.clients.tree import directory
+from sim.load.clients import Clients, Does
 from sim.load.crowd import Crowd, Group
 from sim.load.pattern import Fixed, Pattern, Scan
 from sim.model.arrays import Floats, Ints
-from sim.model.tree import Part, Tree, plant
+from sim.model.tree import GROUP, Part, Tree
 
 GROUP_PATH = "/volumes/_nogroup/"
 DATA = "/data"  # in a subvolume, as its UUID
 
 
 @dataclass(frozen=True)
+class Use:
+    """(entries,) each: the directories that a client uses, in the order of a scan; what it looks up there: a
+    directory, or the same for its files; the part of its requests."""
+
+    directories: Ints
+    names: Ints
+    parts: Floats
+
+
+@dataclass(frozen=True)
 class Bench:
     """A workload on the model.
 
-    :ivar demand: (directories,) operations of a whole run, as an oracle may know them
-    :ivar paths: the path in ``demand`` of the lab that each number of a used directory stands for
+    :ivar name: of the workload
+    :ivar demand: operations of a whole run by path, as the lab's oracle knows them
+    :ivar paths: (directories,)
+    :ivar uses: of each client
     :ivar operations: of each client
     """
 
+    name: str
     tree: Tree
-    demand: Floats
-    paths: Mapping[int, str]
+    demand: Mapping[str, float]
+    paths: tuple[str, ...]
     specs: tuple[ClientSpec, ...]
-    used: Mapping[str, Ints]
+    uses: tuple[Use, ...]
     operations: Floats
 
     def crowd(self, requests: float, seed: int) -> Crowd:
         """The clients, each with so many requests for an operation; new ones for each run."""
-        rng = np.random.default_rng([seed, 3])
-        groups, places, at = [], [], 0
-        for spec, operations in zip(self.specs, self.operations, strict=True):
-            own = self.used[_subvolume(spec.path)]
+        groups, places, names, at = [], [], [], 0
+        for spec, use, operations in zip(self.specs, self.uses, self.operations, strict=True):
             kind = Clients(
                 name=spec.name,
                 on=(0, 1),
                 threads=spec.workers,
                 requests=float(operations * requests),
-                does="create" if spec.mix.get("create") == 1.0 and spec.job == "mix" else "read",
+                uses="scan" if spec.job == "scan" else "uniform",
+                does=_does(spec),
+                remembers=spec.cached,
             )
-            groups.append(Group(kind, self._pattern(spec, own, requests, rng), slice(at, at + own.size)))
-            places.append(own)
-            at += own.size
-        return Crowd(groups, np.concatenate(places), np.ones(len(groups)))
-
-    def _pattern(self, spec: ClientSpec, own: Ints, requests: float, rng: np.random.Generator) -> Pattern:
-        if spec.job == "scan":
-            # They begin evenly spread on the lab, and drift apart; here they would keep in step.
-            start = spec.start + rng.uniform(0.0, 1.0 / len(self.specs))
-            return Scan(own.size, round((spec.files + 1) * requests), start)
-        parts = self.demand[own]
-        return Fixed(parts / parts.sum())
+            groups.append(Group(kind, _pattern(spec, use, requests), slice(at, at + use.directories.size)))
+            places.append(use.directories)
+            names.append(use.names)
+            at += use.directories.size
+        ones = np.ones(len(groups))
+        return Crowd(groups, np.concatenate(places), ones, seed, np.concatenate(names))
 
 
-def _subvolume(path: str) -> str:
-    return path.removeprefix(GROUP_PATH).partition("/")[0]
+def _does(spec: ClientSpec) -> Does:
+    """dbench's clients made their directories, and know by their capabilities what is in them: their requests
+    are changes."""
+    if spec.job == "dbench":
+        return "update"
+    return "create" if spec.job == "mix" and spec.mix.get("create") == 1.0 else "read"
+
+
+def _pattern(spec: ClientSpec, use: Use, requests: float) -> Pattern:
+    if spec.job == "scan":
+        return Scan(use.directories.size, round((spec.files + 1) * requests), spec.start)
+    return Fixed(use.parts)
 
 
 def bench(name: str) -> Bench:
@@ -78,30 +98,63 @@ def bench(name: str) -> Bench:
     mounts = {subvolume: f"{GROUP_PATH}{subvolume}{DATA}" for subvolume in workload.subvolumes}
     demand = workload.demand(mounts)
     specs = workload.load(workload.phases[0], mounts, "run").clients
-    below = {subvolume: _below(subvolume, demand) for subvolume in workload.subvolumes}
-    inodes = {subvolume: _inodes(subvolume, specs) for subvolume in workload.subvolumes}
-    tree = plant([Part(s, 1, (len(below[s]),) if len(below[s]) > 1 else (), inodes[s]) for s in below])
-    used = {subvolume: tree.leaves(k) for k, subvolume in enumerate(below)}
-    table, paths = np.zeros(tree.size), {}
-    for subvolume, names in below.items():
-        for directory, path in zip(used[subvolume].tolist(), names, strict=True):
-            table[directory], paths[directory] = demand[path], path
+    asked = [_asked(spec, demand) for spec in specs]
+    files: dict[str, float] = {}
+    for spec, parts in zip(specs, asked, strict=True):
+        files |= _files(spec, workload, parts)
+    tree, paths = _grow(files)
+    at = {path: number for number, path in enumerate(paths)}
+    uses = tuple(_use(parts, at) for parts in asked)
     operations = np.array([_operations(spec, workload) for spec in specs])
-    return Bench(tree, table, paths, specs, used, operations)
+    return Bench(name, tree, demand, paths, specs, uses, operations)
 
 
-def _below(subvolume: str, demand: Mapping[str, float]) -> list[str]:
-    """The paths of a subvolume's directories that clients use."""
-    root = f"{GROUP_PATH}{subvolume}"
-    return sorted(path for path in demand if path == root or path.startswith(f"{root}/"))
+def _use(asked: Mapping[str, float], at: Mapping[str, int]) -> Use:
+    """Requests of a log for names in a directory are for what is below it, each time, or for its files."""
+    rows = []
+    for path, requests in asked.items():
+        below = {other: n for other, n in asked.items() if str(PurePosixPath(other).parent) == path}
+        rows.append((at[path], at[path], requests - sum(below.values())))
+        rows += [(at[path], at[other], n) for other, n in below.items()]
+    directories, names, parts = map(np.array, zip(*(row for row in rows if row[2] > 0.0), strict=True))
+    return Use(directories, names, parts / parts.sum())
 
 
-def _inodes(subvolume: str, specs: tuple[ClientSpec, ...]) -> float:
-    """Files in each directory when the clients begin."""
-    first = next(spec for spec in specs if _subvolume(spec.path) == subvolume)
-    if first.job == "weblog":
-        return FILES / len(directories())
-    return 1.0 if first.job == "dbench" else float(first.files)
+def _asked(spec: ClientSpec, demand: Mapping[str, float]) -> dict[str, float]:
+    """Requests of a client in each directory, relative to one another."""
+    if spec.job == "weblog":
+        return {path: n for path, n in demand.items() if PurePosixPath(path).is_relative_to(spec.path)}
+    if spec.job == "dbench":
+        return {f"{spec.path}{spec.home}/w{worker}": 1.0 for worker in range(spec.workers)}
+    return {spec.path + directory(spec, number): 1.0 for number in range(spec.dirs)}
+
+
+def _files(spec: ClientSpec, workload: Workload, asked: Mapping[str, float]) -> dict[str, float]:
+    """Inodes in each directory when the clients begin."""
+    if spec.job == "weblog":
+        names = weblog.files(workload.inputs()[SOURCE].splitlines())
+        own = Counter(spec.path + name.rpartition("/")[0] for name in names)
+        return {path: float(own[path]) for path in asked}
+    empty = spec.job == "dbench"
+    return dict.fromkeys(asked, 1.0 if empty else float(spec.files))
+
+
+def _grow(files: Mapping[str, float]) -> tuple[Tree, tuple[str, ...]]:
+    """The tree of these directories and all above them, and the path of each."""
+    wanted = {PurePosixPath(path) for path in files}
+    above = {parent for path in wanted for parent in path.parents}
+    places = sorted(wanted | above, key=lambda path: path.parts)  # preorder
+    at = {path: number for number, path in enumerate(places)}
+    level = np.array([len(path.parts) - 1 for path in places])
+    parent = np.array([-1, *(at[path.parent] for path in places[1:])])
+    end = np.arange(1, len(places) + 1)
+    for number in range(len(places) - 1, 0, -1):
+        end[parent[number]] = max(end[parent[number]], end[number])
+    subvolume = np.cumsum(level == GROUP + 1) - 1
+    names = [path.name for path in places if len(path.parts) == GROUP + 2]
+    inodes = np.array([files.get(str(path), 0.0) + 1.0 for path in places])
+    tree = Tree(tuple(Part(name, 1, (), 1.0) for name in names), parent, end, level, inodes, subvolume)
+    return tree, tuple(map(str, places))
 
 
 def _operations(spec: ClientSpec, workload: Workload) -> float:
@@ -110,13 +163,8 @@ def _operations(spec: ClientSpec, workload: Workload) -> float:
         return float(spec.dirs * (spec.files + 1))
     if spec.job == "weblog":
         assert spec.source == SOURCE
-        return float(_lines(workload))
+        return float(workload.inputs()[SOURCE].count("\n"))
     if spec.job == "dbench":
         return float(next(iter(workload.demand({s: f"/{s}{DATA}" for s in workload.subvolumes}).values())))
     assert spec.operations is not None
     return float(spec.operations)
-
-
-def _lines(workload: Workload) -> int:
-    """Lines of the log that each client replays."""
-    return workload.inputs()[SOURCE].count("\n")

@@ -13,6 +13,7 @@ from sim.load.pattern import Adversary, Churn, Fixed, HotSet, Pattern, Scan, by_
 
 STRICT = ConfigDict(extra="forbid")  # a misspelt name would otherwise be ignored in silence
 Positive = Annotated[float, Field(gt=0.0)]
+Does = Literal["read", "create", "update"]
 Count = Annotated[int, Field(ge=1)]
 Part = Annotated[float, Field(ge=0.0, le=1.0)]
 Time = Annotated[float, Field(ge=0.0)]
@@ -62,8 +63,10 @@ class Clients:
     :ivar share: of the requests that go to those
     :ivar jumps: s until others are hot
     :ivar files: requests that a directory takes, of a scan or until it is deleted
-    :ivar does: read, or create (files are added, and a request is twice as hot)
+    :ivar does: read; create (files are added); update (files are made, changed and removed): both go to the
+        directory's own rank, and a request is twice as hot
     :ivar requests: after so many, a client ends
+    :ivar remembers: directories that stay in a client's cache, and with them who gave it capabilities of them
     """
 
     name: str
@@ -79,10 +82,11 @@ class Clients:
     share: Part = 0.9
     jumps: Positive = math.inf
     files: Count = 100
-    does: Literal["read", "create"] = "read"
+    does: Does = "read"
     begins: Time = 0.0
     ends: Time = math.inf
     requests: Positive = math.inf
+    remembers: Count = 16384  # client_cache_size
     swing: Swing | None = None
     surges: tuple[Surge, ...] = ()
 
@@ -98,7 +102,7 @@ class Clients:
     @property
     def heat(self) -> float:
         """meta_load of a request: a read counts once, a write twice (dirfrag_load_vec_t)."""
-        return 2.0 if self.does == "create" else 1.0
+        return 1.0 if self.does == "read" else 2.0
 
     def pattern(self, directories: int, place: float, rng: np.random.Generator) -> Pattern:
         """How they use so many directories. ``place``: 0 to 1, among those who do the same.
@@ -112,7 +116,7 @@ class Clients:
         if self.uses == "hot":
             return HotSet(directories, self.hot, self.share, self.jumps, rng)
         if self.uses == "scan":
-            # Exactly alike, they would keep in step for ever: nothing in a model of mean values drifts.
+            # They were not started at one moment.
             return Scan(directories, self.files, place + rng.uniform(0.0, 1.0 / self.count))
         if self.uses == "churn":
             return Churn(directories, self.files, rng)

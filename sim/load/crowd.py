@@ -23,14 +23,25 @@ class Group:
 
 class Crowd:
     """An entry is a directory that a group uses. (groups,): threads, think, rate, busy. (entries,): group,
-    directory, part; stuck: requests that wait for a directory that does not answer."""
+    directory, part; name: the directory in it that is looked up, itself for its files; stuck: requests that
+    wait for a directory that does not answer."""
 
-    def __init__(self, groups: Sequence[Group], directories: Ints, counts: Floats) -> None:
-        """counts: (groups,) clients of each."""
+    def __init__(
+        self,
+        groups: Sequence[Group],
+        directories: Ints,
+        counts: Floats,
+        seed: int,
+        names: Ints | None = None,
+    ) -> None:
+        """counts: (groups,) clients of each. names: None: nobody looks up directories."""
         self.groups = tuple(groups)
+        self._rng = np.random.default_rng([seed, 4])
+        self._scans: Bools = np.array([g.kind.uses == "scan" for g in groups])
         sizes = [group.entries.stop - group.entries.start for group in groups]
         self.group: Ints = np.repeat(np.arange(len(sizes)), sizes)
         self.directory = directories
+        self.name = directories if names is None else names
         self.part = np.zeros(directories.size)
         self.stuck = np.zeros(directories.size)
         self.version = 0  # of the parts
@@ -42,8 +53,13 @@ class Crowd:
         self._limit: Floats = counts * [g.kind.requests for g in groups]
         self.heat: Floats = np.array([g.kind.heat for g in groups])[self.group]
         self.grows: Bools = np.array([g.kind.does == "create" for g in groups])[self.group]
+        # A client that uses more than it remembers learns anew each time who has a directory.
+        sizes_seen = np.array([g.kind.remembers >= size for g, size in zip(groups, sizes, strict=True)])
+        self.remembers: Bools = sizes_seen[self.group]
+        self.looks_up: Bools = np.array([g.kind.does == "read" for g in groups])[self.group]
         self.answered = np.zeros(len(groups))  # requests so far
         self.ended = np.full(len(groups), np.inf)  # s, when a group had made all its requests
+        self.files: Ints = np.array([g.pattern.files for g in groups])[self.group]  # of Pattern
         self._kinds = list({id(g.kind): g.kind for g in groups}.values())
         at = {id(kind): i for i, kind in enumerate(self._kinds)}
         self._kind_of: Ints = np.array([at[id(g.kind)] for g in groups])
@@ -75,10 +91,24 @@ class Crowd:
             np.isfinite(self._limit).any() and (self.answered >= self._limit)[np.isfinite(self._limit)].all()
         )
 
-    def count(self, answered: Floats, now: float) -> None:
-        """Requests that were answered. answered: (entries,)."""
+    def walked(self, answered: Floats) -> tuple[Floats, Floats]:
+        """(entries,) each: the part of its directory's files that a client had met, and has met with these
+        requests; of those that meet files in order. answered: (entries,)."""
+        lives = np.maximum(1, self.files) * self.clients[self.group]
+        begin = self.answered[self.group] / lives % 1.0
+        return begin, np.minimum(1.0, begin + answered / lives)
+
+    def count(self, answered: Floats, now: float, dispersion: float) -> None:
+        """Requests that were answered. answered: (entries,).
+
+        Clients of a scan drift apart because single requests take differently long: how far each gets is
+        drawn (gamma distribution). The variance of a number of answers is their mean times ``dispersion``,
+        the squared coefficient of variation of the time that one takes.
+        """
         before = self.answered < self._limit
-        self.answered += sums(self.group, answered, len(self.groups))
+        through = sums(self.group, answered, len(self.groups))
+        through[self._scans] = self._rng.gamma(through[self._scans] / dispersion, dispersion)
+        self.answered += through
         self.ended[before & (self.answered >= self._limit)] = now
 
     def turn(self, now: float, beside: Ints) -> list[int]:
@@ -119,7 +149,7 @@ def gather(kinds: Sequence[Clients], tree: Tree, seed: int) -> Crowd:
             directories.append(own)
             counts.append(clients)
             at += own.size
-    return Crowd(groups, np.concatenate(directories), np.array(counts))
+    return Crowd(groups, np.concatenate(directories), np.array(counts), seed)
 
 
 def _shares(kind: Clients, tree: Tree) -> list[tuple[Ints, float, float]]:

@@ -31,9 +31,12 @@ class Pattern(ABC):
     """Of one group; ``parts`` is asked once a step.
 
     :ivar settled: nothing changes any more
+    :ivar files: requests in which a client meets each file of a directory once, in order; 0: files are met at
+        random
     """
 
     settled = False
+    files = 0
 
     @abstractmethod
     def parts(self, past: Past) -> Floats | None:
@@ -89,16 +92,16 @@ class Scan(Pattern):
 
     def __init__(self, directories: int, files: int, start: float) -> None:
         """:param start: part of the directories that come last"""
-        self._size, self._files, self._first = directories, files, int(start * directories)
-        self._at = -1
+        self._size, self.files, self._first = directories, files, int(start * directories)
+        self.at = -1
 
     def parts(self, past: Past) -> Floats | None:
         """At each new directory."""
-        turn = int(past.requests / past.clients / self._files)
+        turn = int(past.requests / past.clients / self.files)
         at = (self._first + turn) % self._size
-        if at == self._at:
+        if at == self.at:
             return None
-        self._at = at
+        self.at = at
         parts = np.zeros(self._size)
         parts[at] = 1.0
         return parts

@@ -15,6 +15,7 @@ from sim.model.namespace import Move, Namespace
 from sim.model.physics import Physics
 from sim.model.queues import flow
 from sim.model.tree import ROOT, Tree
+from sim.model.visits import Visits
 
 
 @dataclass(frozen=True)
@@ -37,6 +38,7 @@ class Cluster:
         self.names = Namespace(tree, auth)
         self.names.born[crowd.passing] = 0.0
         self.counters = Counters(self.names, physics, capacity.size)
+        self.visits: Visits | None = None  # recorded since somebody asked
         self.migrator = Migrator(self.names, physics, capacity.size)
         self.capacity, self.exists, self.up = capacity.copy(), exists.copy(), exists.copy()
         self.until = np.full(capacity.size, np.inf)
@@ -49,6 +51,7 @@ class Cluster:
         self.served = np.zeros(capacity.size)  # requests answered by each rank since the run began
         self.asked = 0.0  # requests that clients made since then
         self._wait = 1.0 / np.maximum(capacity, 1.0)
+        self._there = np.zeros(len(crowd.groups))
         self._steps = 0
         self._cached: tuple[object, Lanes] | None = None
 
@@ -85,9 +88,13 @@ class Cluster:
         lanes = self._lanes()
         self._release(lanes)
         there = crowd.there(self.now)
+        self._mount(there)
         threads, think, rate = crowd.threads(there), crowd.think, crowd.arrivals(there)
         left = np.maximum(0.0, capacity - taken / dt)
-        found = flow(lanes, threads, think, self._wait, left, self.backlog, self.physics.forward_work, dt)
+        physics = self.physics
+        found = flow(
+            lanes, threads, think, self._wait, left, self.backlog, physics.forward_work, physics.relief, dt
+        )
         self._wait = found.wait
         free, rank = lanes.entry_free, lanes.entry_rank
         closed = found.asked[crowd.group] * crowd.part * dt
@@ -105,27 +112,54 @@ class Cluster:
         self.served += served
         self._count(lanes, closed, closed + arriving * drained[rank], served, taken, found.inside)
 
+    def _mount(self, there: Floats) -> None:
+        """Clients that were not there before mount. there: (groups,) part of each group's clients."""
+        new = float((np.maximum(0.0, there - self._there) * self.crowd.clients).sum())
+        self._there = there
+        if new:
+            self.counters.mount(new * self.physics.mounting)
+
     def _lanes(self) -> Lanes:
         """As before as long as nothing has changed."""
         crowd, names = self.crowd, self.names
         version = (names.version, crowd.version, self.to_auth, self.up.tobytes())
         if self._cached is None or self._cached[0] != version:
-            rank = names.auth[crowd.directory]
+            rank = names.answering(crowd.directory, crowd.name)
             work = np.where(names.cold[crowd.directory] > 0.0, 1.0 + self.physics.cold_work, 1.0)
+            free = ~names.frozen[crowd.directory] & self.up[rank]
+            names.used(crowd.directory[free & (crowd.part > 0.0)])
+            detour, away = self._detours(rank)
             found = lanes(
                 group=crowd.group,
                 part=crowd.part,
                 rank=rank,
-                detour=names.auth[names.tree.parent[crowd.directory]],
-                away=0.0 if self.to_auth else self.physics.forwards,
-                free=~names.frozen[crowd.directory] & self.up[rank],
+                detour=detour,
+                away=away,
+                free=free,
                 work=work,
-                looks_up=~crowd.grows,
                 groups=len(crowd.groups),
                 ranks=self.ranks,
             )
             self._cached = (version, found)
         return self._cached[1]
+
+    def _detours(self, rank: Ints) -> tuple[Ints, Floats]:
+        """(entries,) each: the rank that clients ask before a directory's own, and for which part of their
+        requests.
+
+        Only lookups go anywhere else (MetaRequest::auth_is_best). Of a subtree's root clients are told its
+        replicas, and draw one (Client::choose_target_mds); of what is below it they are told nothing, and ask
+        the lowest rank that they have a capability from, as long as they remember the directory
+        (docs/benchmarking.md, Forwards).
+        """
+        crowd, names = self.crowd, self.names
+        home = names.home(crowd.directory)
+        told = home != rank
+        lowest = np.where(crowd.remembers, names.lowest[crowd.directory], rank)
+        detour = np.where(told, home, np.minimum(lowest, rank))
+        part = np.where(told, self.physics.forwards, 1.0)
+        goes = (detour != rank) & crowd.looks_up & (not self.to_auth)
+        return detour, np.where(goes, part, 0.0)
 
     def _release(self, lanes: Lanes) -> None:
         """Requests that waited for a directory which answers again go to its rank."""
@@ -139,7 +173,7 @@ class Cluster:
         self, lanes: Lanes, closed: Floats, answered: Floats, served: Floats, taken: Floats, inside: Floats
     ) -> None:
         """closed, answered: (entries,) requests of the step; served, taken: (ranks,) requests, work."""
-        counters, crowd, dt = self.counters, self.crowd, self.physics.step
+        counters = self.counters
         passed = sums(lanes.entry_detour, closed * lanes.entry_detours, self.ranks)
         counters.received += served + passed
         counters.passed += passed
@@ -147,10 +181,17 @@ class Cluster:
         work = served + passed * self.physics.forward_work + taken
         counters.busy += np.divide(work, self.capacity, out=np.zeros(self.ranks), where=self.capacity > 0.0)
         counters.queue = inside + self.backlog
-        crowd.count(answered, self.now)
+        self._note(answered)
+
+    def _note(self, answered: Floats) -> None:
+        """What directories notice of the requests answered in the step. answered: (entries,)."""
+        crowd = self.crowd
+        if self.visits is not None:
+            self.visits.count(crowd, answered)
+        crowd.count(answered, self.now, self.physics.dispersion)
         requests = sums(crowd.directory, answered, self.tree.size)
         hot = sums(crowd.directory, answered * crowd.heat, self.tree.size)
-        counters.count(hot, requests, dt)
+        self.counters.count(hot, requests, self.physics.step)
         if crowd.grows.any():
             self.names.inodes += sums(crowd.directory[crowd.grows], answered[crowd.grows], self.tree.size)
         self.names.warm(self.physics.cold_inodes, requests)
@@ -160,10 +201,10 @@ class Cluster:
     def order(self, orders: Sequence[Order], deciding: Sequence[int]) -> None:
         """A balancer's exports. deciding: the ranks that decided now, whose older orders are void."""
         for rank in deciding:
-            self.migrator.forget(rank, self.now)
+            self.migrator.forget(rank)
         for order in orders:
             self._check(order.directory, order.target, order.why)
-        self.migrator.order([o for o in orders if 0 <= o.target < self.ranks], self.now)
+        self.migrator.order([o for o in orders if 0 <= o.target < self.ranks])
 
     def pin(self, directory: int, rank: int, why: str) -> None:
         """Set ``ceph.dir.pin``."""
@@ -193,6 +234,12 @@ class Cluster:
         elif self.masked[rank]:
             self.unsafe.append(Unsafe(self.now, f"{where}: it is masked out"))
 
+    def record_visits(self) -> Visits:
+        """Which inodes are visited, from the first time that somebody asks."""
+        if self.visits is None:
+            self.visits = Visits(self.tree.size)
+        return self.visits
+
     # what befalls ranks
 
     def die(self, rank: int) -> None:
@@ -204,9 +251,9 @@ class Cluster:
         self.exists[rank] = self.up[rank] = True
 
     def stop(self, rank: int) -> None:
-        """It leaves: what it has goes to rank 0."""
+        """It leaves: what it has goes to rank 0. Pins that name it wait for it (handle_export_pins)."""
         self.exists[rank] = self.up[rank] = False
-        self.names.pin[self.names.pin == rank] = -1
+        self.names.dismiss(rank)
         for directory in np.flatnonzero(self.names.bounds & (self.names.auth == rank)).tolist():
             self.place(directory, ROOT, "its rank was stopped", forced=True)
 
@@ -223,6 +270,8 @@ class Cluster:
     def _remake(self, directory: int) -> None:
         self.names.remake(directory, self.now)
         self.counters.forget(directory)
+        if self.visits is not None:
+            self.visits.forget(directory)
 
     def _book(self, moves: Sequence[Move]) -> None:
         for move in moves:

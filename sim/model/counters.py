@@ -53,6 +53,7 @@ class Counters:
         self.popularity = np.zeros(names.tree.size)
         self.visited = np.zeros(names.tree.size)
         self.sessions = np.zeros(names.tree.roots.size)
+        self._mounted = np.zeros(ranks)  # popularity of what clients ask for when they mount
         self.received, self.passed = np.zeros(ranks), np.zeros(ranks)
         self.latency, self.busy = np.zeros(ranks), np.zeros(ranks)  # s; s of a full rank
         self.exported, self.imported = np.zeros(ranks), np.zeros(ranks)
@@ -65,9 +66,14 @@ class Counters:
         physics = self._physics
         keep, session = _kept(physics.half_life, dt), _kept(physics.session_half_life, dt)
         self.popularity = self.popularity * keep + heat
+        self._mounted *= keep
         self.visited = self.visited * session + requests
         of = self._names.tree.subvolume[FIRST:]
         self.sessions = self.sessions * session + sums(of, requests[FIRST:], self.sessions.size)
+
+    def mount(self, requests: float) -> None:
+        """Clients mount, and ask every rank."""
+        self._mounted += requests
 
     def totals(self, now: float) -> Totals:
         """As they are now."""
@@ -91,7 +97,7 @@ class Counters:
         self._beat = (now, self.received.copy(), self.busy.copy())
         return Beat(
             time=now,
-            popularity=sums(self._names.auth, self.popularity, self.received.size),
+            popularity=sums(self._names.auth, self.popularity, self.received.size) + self._mounted,
             rate=(self.received - received) / span,
             queue=np.floor(self.queue),
             cpu=1.0 + self._physics.cpu * (self.busy - busy) / span,

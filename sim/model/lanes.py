@@ -28,16 +28,16 @@ class Lanes:
     entry_detours: Floats
     entry_free: Bools
 
-    def waits(self, wait: Floats) -> Floats:
-        """(groups,): s that a request takes in the mean. wait: (ranks,)."""
-        spent = self.part * (wait[self.rank] + self.detours * wait[self.detour])
+    def waits(self, near: Floats, wait: Floats) -> Floats:
+        """(groups,): s that a request takes in the mean. near: (lanes,) at the rank; wait: (ranks,)."""
+        spent = self.part * (near + self.detours * wait[self.detour])
         return sums(self.group, spent, self.blocked.size)
 
-    def loads(self, asked: Floats, forward_work: float) -> Floats:
-        """(ranks,): work/s. asked: (groups,) requests/s."""
+    def loads(self, asked: Floats, forward_work: float) -> tuple[Floats, Floats]:
+        """Work/s: (lanes,) at the rank, (ranks,) of passing on. asked: (groups,) requests/s."""
         requests = asked[self.group] * self.part
-        own = sums(self.rank, requests * self.work, self.ranks)
-        return own + sums(self.detour, requests * self.detours * forward_work, self.ranks)
+        passing = sums(self.detour, requests * self.detours * forward_work, self.ranks)
+        return requests * self.work, passing
 
 
 def lanes(
@@ -45,38 +45,35 @@ def lanes(
     part: Floats,
     rank: Ints,
     detour: Ints,
-    away: float,
+    away: Floats,
     free: Bools,
     work: Floats,
-    looks_up: Bools,
     groups: int,
     ranks: int,
 ) -> Lanes:
-    """Put entries together. (entries,) each: group, part of its requests, the rank that answers, the rank of
-    the parent directory, whether it answers now, work of one request, and whether it begins with a lookup,
-    which may go to another rank; what makes a file goes to the directory's own rank.
-
-    :param away: part of the requests for a directory away from its parent's rank that go to that one first
-    """
-    detours = np.where((rank != detour) & looks_up, away, 0.0)
+    """Put entries together. (entries,) each: group, part of its requests, the rank that answers, the rank
+    that is asked first, the part of the requests for which it is, whether the first answers now, and the work
+    of one request."""
     blocked = sums(group[~free], part[~free], groups)
     heavy, works = np.unique(work, return_inverse=True)
-    code = ((group * ranks + rank) * ranks + np.where(detours > 0.0, detour, rank)) * heavy.size + works
+    code = ((group * ranks + rank) * ranks + np.where(away > 0.0, detour, rank)) * heavy.size + works
     kept, lane = np.unique(code[free], return_inverse=True)
     rest, which = np.divmod(kept, heavy.size)
     rest, lane_detour = np.divmod(rest, ranks)
     lane_group, lane_rank = np.divmod(rest, ranks)
+    lane_part = sums(lane, part[free], kept.size)
+    detoured = sums(lane, (part * away)[free], kept.size)
     return Lanes(
         group=lane_group,
         rank=lane_rank,
         detour=lane_detour,
-        detours=np.where(lane_rank != lane_detour, away, 0.0),
+        detours=np.divide(detoured, lane_part, out=np.zeros(kept.size), where=lane_part > 0.0),
         work=heavy[which] if heavy.size else np.zeros(0),
-        part=sums(lane, part[free], kept.size),
+        part=lane_part,
         blocked=blocked,
         ranks=ranks,
         entry_rank=rank,
         entry_detour=detour,
-        entry_detours=detours,
+        entry_detours=away,
         entry_free=free,
     )

@@ -22,13 +22,13 @@ class Order:
 
 @dataclass
 class Export:
-    """One under way. begins: s, when it freezes; members: what is frozen; send, take: work that is left for
-    exporter and importer; done: s, not before."""
+    """One under way. size: inodes; begins: s, when it freezes; members: what is frozen; send, take: work
+    that is left for exporter and importer; done: s, not before."""
 
     order: Order
     source: int
+    size: float
     begins: float
-    pinned: bool
     send: float = 0.0
     take: float = 0.0
     done: float = 0.0
@@ -40,21 +40,18 @@ class Migrator:
 
     def __init__(self, names: Namespace, physics: Physics, ranks: int) -> None:
         self._names, self._physics, self._ranks = names, physics, ranks
-        self._queues: list[list[tuple[float, Order]]] = [[] for _ in range(ranks)]  # s, not before
+        self._queues: list[list[Order]] = [[] for _ in range(ranks)]
         self.exports: list[Export] = []
         self.ended: list[Move] = []
 
-    def order(self, orders: Sequence[Order], now: float) -> None:
-        """A balancer's orders of this beat, in place of those of the last that were not begun (MDBalancer.cc:
-        clear_export_queue)."""
+    def order(self, orders: Sequence[Order]) -> None:
+        """A balancer's orders."""
         for order in orders:
-            due = now + self._physics.orders_late
-            self._queues[int(self._names.auth[order.directory])].append((due, order))
+            self._queues[int(self._names.auth[order.directory])].append(order)
 
-    def forget(self, rank: int, now: float) -> None:
-        """A rank decides anew: what could have begun since the last beat and has not is forgotten."""
-        beat = self._physics.beat
-        self._queues[rank] = [(due, order) for due, order in self._queues[rank] if now - due < beat]
+    def forget(self, rank: int) -> None:
+        """A rank decides anew: what it has not begun is forgotten (Migrator::clear_export_queue)."""
+        self._queues[rank].clear()
 
     def pins(self, now: float, up: Bools) -> None:
         """A tick: everything that is pinned elsewhere sets off, however much it is."""
@@ -62,7 +59,7 @@ class Migrator:
         for directory, rank in self._names.misplaced():
             source = int(self._names.auth[directory])
             if directory not in under_way and rank < up.size and up[rank] and up[source]:
-                self._begin(Order(directory, rank, "pin"), now, pinned=True)
+                self._begin(Order(directory, rank, "pin"), now)
 
     def step(self, now: float, up: Bools, capacity: Floats, dt: float) -> Floats:
         """(ranks,): the work that exports took in this step. capacity: (ranks,) work/s."""
@@ -77,18 +74,27 @@ class Migrator:
                 self._go_on(export, left, now)
         return np.asarray(capacity * dt - left)
 
-    def _begin_queued(self, rank: int, queue: list[tuple[float, Order]], now: float, up: Bools) -> None:
-        going = sum(e.source == rank and not e.pinned for e in self.exports)
-        while queue and queue[0][0] <= now and going < self._physics.exports_at_once:
-            order = queue.pop(0)[1]
-            here = self._names.auth[order.directory] == rank and not self._names.frozen[order.directory]
+    def _begin_queued(self, rank: int, queue: list[Order], now: float, up: Bools) -> None:
+        going = sum(e.size for e in self.exports if e.source == rank)
+        while queue and going <= self._physics.export_size:
+            order = queue.pop(0)
+            names = self._names
+            here = names.auth[order.directory] == rank and not names.on_its_way(order.directory)
             if here and up[rank] and up[order.target]:
-                self._begin(order, now, pinned=False)
-                going += 1
+                going += self._begin(order, now).size
 
-    def _begin(self, order: Order, now: float, pinned: bool) -> None:
-        source = int(self._names.auth[order.directory])
-        self.exports.append(Export(order, source, now + self._physics.export_delay, pinned))
+    def _begin(self, order: Order, now: float) -> Export:
+        names = self._names
+        source = int(names.auth[order.directory])
+        size = self._cached(names.members(order.directory))
+        export = Export(order, source, size, now + self._physics.export_delay)
+        names.freezing[order.directory] = True
+        self.exports.append(export)
+        return export
+
+    def _cached(self, members: Ints) -> float:
+        """Inodes of these directories that the exporter has."""
+        return float((self._names.inodes - self._names.cold)[members].sum())
 
     def _go_on(self, export: Export, left: Floats, now: float) -> None:
         names, physics, directory = self._names, self._physics, export.order.directory
@@ -98,7 +104,7 @@ class Migrator:
                 return
             export.members = members = names.members(directory)
             names.freeze(directory, members)
-            inodes = float((names.inodes - names.cold)[members].sum())
+            inodes = self._cached(members)
             export.send, export.take = physics.export_work * inodes, physics.import_work * inodes
             export.done = now + physics.freeze
         export.send = _paid(export.send, left, export.source)
@@ -111,6 +117,7 @@ class Migrator:
 
     def _end(self, export: Export) -> None:
         self.exports.remove(export)
+        self._names.freezing[export.order.directory] = False
         if export.members is not None:
             self._names.thaw(export.order.directory, export.members)
 

@@ -13,6 +13,7 @@ from sim.model.tree import ROOT, Tree
 
 FIRST_INO = 1 << 40  # of users' directories
 DISTRIBUTED_FACTOR = 2.0  # mds_export_ephemeral_distributed_factor
+NOBODY = np.iinfo(np.int64).max  # a rank above all
 
 
 @dataclass(frozen=True)
@@ -46,7 +47,10 @@ class Namespace:
         self.cold = np.zeros(tree.size)  # of these, how many must be fetched first
         self.generation = np.zeros(tree.size, dtype=np.int64)  # how often it was made anew
         self.born = np.full(tree.size, -1e9)  # s
+        self.freezing = np.zeros(tree.size, dtype=np.bool_)  # roots of subtrees that are to be frozen
         self.frozen = np.zeros(tree.size, dtype=np.bool_)
+        # The lowest rank that clients have a capability of each from; capabilities of those above stay, too.
+        self.lowest = np.full(tree.size, NOBODY)
         self.distributed: dict[int, tuple[int, ...]] = {}  # ranks of the fragments of a distributed directory
         self.exporting: set[int] = set()  # roots of frozen subtrees
         self.version = 0  # of what clients notice: authority, freezing, cold directories
@@ -76,6 +80,24 @@ class Namespace:
         np.add.at(foreign, inside - directory, 1)
         np.add.at(foreign, self.tree.end[inside] - directory, -1)
         return np.flatnonzero(np.cumsum(foreign)[:-1] == 0) + directory
+
+    def home(self, directories: Ints) -> Ints:
+        """The rank of each directory's own inode: its parent's, or that of the parent's fragment it is in."""
+        parent = self.tree.parent[directories]
+        scattered = np.isin(parent, list(self.distributed))
+        return np.where(scattered, self.auth[directories], self.auth[parent])
+
+    def answering(self, directories: Ints, names: Ints) -> Ints:
+        """The rank that has a name's entry in each directory: of a distributed one, that of the fragment.
+
+        :param names: the directory that is looked up, or the one that it is in for its files
+        """
+        within = np.isin(directories, list(self.distributed))
+        return np.where(within, self.auth[names], self.auth[directories])
+
+    def used(self, directories: Ints) -> None:
+        """Clients ask for these, and so have a capability of each from the rank that it is on now."""
+        np.minimum.at(self.lowest, directories, self.auth[directories])
 
     def below(self, values: Floats) -> Floats:
         """The sum of the values of each directory and all of its subtree below it."""
@@ -134,12 +156,22 @@ class Namespace:
         self.pin[directory] = NO_PIN
         placed = self.wanted(directory)
         self.auth[directory] = self.auth[self.tree.parent[directory]] if placed == NO_PIN else placed
-        self.frozen[directory], self.cold[directory] = False, 0.0
+        self.freezing[directory] = self.frozen[directory] = False
+        self.cold[directory], self.lowest[directory] = 0.0, NOBODY
         self._bounds = None
         self.version += 1
 
+    def on_its_way(self, directory: int) -> bool:
+        """Is it to be exported already? Then it is not exported again (Migrator::export_dir)."""
+        return bool(self.freezing[directory] or self.frozen[directory])
+
+    def dismiss(self, rank: int) -> None:
+        """Nobody has a capability from a rank that was stopped."""
+        self.lowest[self.lowest == rank] = NOBODY
+
     def freeze(self, directory: int, members: Ints) -> None:
         """Nobody is answered about a subtree any more; it is one of its own as long as it is on its way."""
+        self.freezing[directory] = False
         self.frozen[members] = True
         self.exporting.add(directory)
         self._bounds = None

@@ -19,24 +19,35 @@ class Physics:
     """s; mds_decay_halflife, of popularity."""
     report: float = 5.0
     """s; mgr_stats_period: how often a rank's counters come to the manager."""
-    orders_late: float = 0.0
-    """s; how much later than on a quiet cluster an export begins that a balancer ordered."""
-    export_work: float = 0.25
-    """Work of an exporter for each cached inode: 4,500 inodes/s left a rank of some 1,100 req/s (lab)."""
-    import_work: float = 0.25
-    """Work of an importer for each inode. Assumed to be the exporter's: it was not measured apart."""
+    dispersion: float = 1.45
+    """Squared coefficient of variation of the time that a request takes: the median of the oracle's cells of
+    web, zipf and mix (docs/results/bench, histogram)."""
+    export_work: float = 0.14
+    """Work of an exporter for each cached inode. Fitted: `python3 -m sim calibrate --fit`."""
+    import_work: float = 0.47
+    """Work of an importer for each inode. Fitted likewise."""
     export_delay: float = 0.5
-    """s; an export's messages and journal writes, while nothing is frozen. Assumed."""
+    """s; until an export's subtree is frozen: messages, and requests that hold a part of it end. The exporter
+    answers meanwhile. Assumed; on a busy cluster it is longer, and an MDS gives up when nothing changes for
+    30 s (mds_freeze_tree_timeout)."""
     freeze: float = 0.25
     """s; the least that a subtree is frozen: the importer's and the exporter's journal writes. Assumed."""
-    exports_at_once: int = 2
-    """Of a rank, by a balancer: Migrator::maybe_do_queued_export. Pins know no limit."""
+    export_size: float = 18_500.0
+    """Inodes: while a rank's exports under way have more, none of a balancer's begins
+    (Migrator::maybe_do_queued_export). mds_max_export_size, 20 MB, at 1,080 bytes for an inode with a
+    capability (maybe_split_export). Pins know no limit."""
     forwards: float = 0.5
     """Part of the requests for a directory on another rank than its parent that go to that rank first: for a
     lookup clients draw one of two replicas (docs/benchmarking.md, Forwards). 0 with requests forwarded to the
     authority only."""
-    forward_work: float = 0.8
-    """Work of passing one request on (docs/benchmarking.md, Forwards)."""
+    relief: float = 0.0
+    """The part of its capacity that a rank gains when no closed-loop thread waits for it, in place of all.
+    The lab's, where MDSs share two cores (sim/calibrate.py fits it); no property of Ceph that we know of."""
+    mounting: float = 3.0
+    """Requests that a client makes of every rank when it mounts: web's cells, first second. Until they have
+    decayed, no rank is idle for a policy that looks at popularity."""
+    forward_work: float = 0.56
+    """Work of passing one request on. Fitted likewise."""
     cold_work: float = 1.0
     """Work beyond a request's own when it finds a directory cold. Assumed."""
     cold_inodes: float = 50.0

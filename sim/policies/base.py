@@ -10,6 +10,7 @@ from mds_partitioner.options import MODULE_OPTIONS, Settings
 from sim.load.clients import Clients
 from sim.model.cluster import Cluster
 from sim.model.migrator import Order
+from sim.model.trips import Trips
 
 
 @dataclass(frozen=True)
@@ -29,6 +30,7 @@ class Orders:
     :ivar deciding: ranks whose balancer has decided: what they ordered before and have not begun is void
     :ivar places: at once and for nothing, which only an oracle may
     :ivar distribute: directories to be pinned with ceph.dir.pin.distributed, or not any more
+    :ivar trips: of a service that is not Ceph's: who answers what from now on; None: as it is
     :ivar to_auth: mds_forward_all_requests_to_auth; None: as it is
     :ivar said: for people: what was decided and why
     """
@@ -38,6 +40,7 @@ class Orders:
     pins: tuple[Pin, ...] = ()
     distribute: tuple[tuple[int, bool], ...] = ()
     places: tuple[Order, ...] = ()
+    trips: Trips | None = None
     to_auth: bool | None = None
     said: tuple[str, ...] = ()
 
@@ -66,6 +69,8 @@ class Policy(ABC):
     """One run's decisions."""
 
     name: ClassVar[str]
+    cluster: ClassVar[type[Cluster]] = Cluster
+    """What it decides about."""
     every: float = 10.0
     """s between two decisions."""
 

@@ -14,6 +14,7 @@ from sim.model.arrays import Bools, Floats
 from sim.model.cluster import Cluster
 from sim.model.counters import Beat
 from sim.model.migrator import Order
+from sim.model.namespace import Namespace
 from sim.policies.base import NOTHING, Context, Orders, Policy
 from sim.policies.exports import choose
 
@@ -84,6 +85,16 @@ def match(load: Floats, target: Floats, exporters: list[int], came: dict[int, li
     return found
 
 
+def homes(names: Namespace) -> dict[int, list[int]]:
+    """By rank: the ranks that it has subtrees from."""
+    roots = np.flatnonzero(names.bounds)[1:]
+    came: dict[int, set[int]] = {}
+    for rank, home in zip(names.auth[roots], names.auth[names.tree.parent[roots]], strict=True):
+        if rank != home:
+            came.setdefault(int(rank), set()).add(int(home))
+    return {rank: sorted(found) for rank, found in came.items()}
+
+
 class BuiltIn(Policy):
     """``balance_automate`` with no policy named."""
 
@@ -102,20 +113,14 @@ class BuiltIn(Policy):
         self._beat += 1
         ranks = np.flatnonzero(cluster.exists)
         load = mds_load(beat)[ranks]
-        masked_in = ~cluster.masked[ranks]
+        masked_in = ~self.outside(cluster)[ranks]
         if not masked_in.any():
             return NOTHING
         mean = float(load.sum() / masked_in.sum())
         exporters = self._exporters(load, mean, masked_in)
         names, heat = cluster.names, cluster.names.below(cluster.counters.popularity)
-        roots = np.flatnonzero(names.bounds)[1:]
-        came: dict[int, list[int]] = {}
-        for rank, home in zip(names.auth[roots], names.auth[names.tree.parent[roots]], strict=True):
-            if rank != home:
-                came.setdefault(int(rank), []).append(int(home))
-        origins = {rank: sorted(set(homes)) for rank, homes in came.items()}
         target = np.where(masked_in, mean, 0.0)
-        found = match(load, target, exporters, origins, self._beat % 2 == 1)
+        found = match(load, target, exporters, homes(names), self._beat % 2 == 1)
         orders: list[Order] = []
         said = []
         for exporter, row in sorted(found.by_rank.items()):
@@ -123,8 +128,12 @@ class BuiltIn(Policy):
             targets = {to: amount * scale for to, amount in row.items()}
             why = f"load {load[exporter]:.0f}, mean {mean:.0f}"
             orders += choose(names, exporter, heat, targets, mean * scale, f"builtin: {why}")
-            said.append(f"rank {exporter}: {why}: " + _told(targets))
+            said.append(f"rank {exporter}: {why}: " + told(targets))
         return Orders(exports=tuple(orders), deciding=tuple(ranks.tolist()), said=tuple(said))
+
+    def outside(self, cluster: Cluster) -> Bools:
+        """(ranks,): those outside bal_rank_mask."""
+        return cluster.masked
 
     def _exporters(self, load: Floats, mean: float, masked_in: Bools) -> list[int]:
         """Ranks above the mean for two beats, and those outside the mask, by load."""
@@ -138,5 +147,6 @@ class BuiltIn(Policy):
         ]
 
 
-def _told(targets: dict[int, float]) -> str:
+def told(targets: dict[int, float]) -> str:
+    """Amounts by rank, for people."""
     return ", ".join(f"{amount:.0f} to {to}" for to, amount in sorted(targets.items()))

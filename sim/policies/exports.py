@@ -32,7 +32,8 @@ class Search:
         """heat: (directories,) pop_auth_subtree.meta_load"""
         self._tree, self._heat = names.tree, heat
         # What may go as a part of a subtree of this rank; (directories,).
-        self._free = (names.auth == rank) & ~names.bounds & ~names.frozen & (heat >= LEAST * MIN_CHUNK)
+        here = (names.auth == rank) & ~names.bounds & ~names.freezing & ~names.frozen
+        self._free = here & (heat >= LEAST * MIN_CHUNK)
         self.chosen: dict[int, int] = {}
 
     def find(self, directory: int, amount: float, have: float, target: int) -> float:
@@ -72,6 +73,14 @@ class Search:
         return have + float(self._heat[directory])
 
 
+def subtrees_of(names: Namespace, rank: int) -> Ints:
+    """Roots of a rank's subtrees that nothing holds in place and that are not on their way."""
+    still = ~names.freezing & ~names.frozen
+    mine = np.flatnonzero(names.bounds & (names.auth == rank) & (names.pin == NO_PIN) & still)
+    found: Ints = mine[~np.isin(names.tree.parent[mine], list(names.distributed))]
+    return found
+
+
 def choose(
     names: Namespace, rank: int, heat: Floats, targets: Mapping[int, float], mean: float, why: str
 ) -> tuple[Order, ...]:
@@ -82,9 +91,7 @@ def choose(
     :param mean: the popularity that each rank should have, as the balancer has it; 0 where it has none
     """
     tree = names.tree
-    mine = np.flatnonzero(names.bounds & (names.auth == rank) & (names.pin == NO_PIN) & ~names.frozen)
-    mine = mine[~np.isin(tree.parent[mine], list(names.distributed))]
-    imports = sorted((float(heat[d]), d) for d in mine.tolist())
+    imports = sorted((float(heat[d]), d) for d in subtrees_of(names, rank).tolist())
     wanted = {
         to: amount
         for to, amount in sorted(targets.items())
@@ -94,10 +101,10 @@ def choose(
     had = dict.fromkeys(wanted, 0.0)
     for to in wanted:  # what was imported from there goes back first
         home = [(h, d) for h, d in imports if d != ROOT and names.auth[tree.parent[d]] == to]
-        _whole(search, home, to, wanted, had, 0.0)
+        whole(search, home, to, wanted, had, 0.0)
     for to in wanted:
         rest = [(h, d) for h, d in imports if d != ROOT and d not in search.chosen]
-        _whole(search, rest, to, wanted, had, LEAST_BACK)
+        whole(search, rest, to, wanted, had, LEAST_BACK)
     for to, amount in wanted.items():
         for _, directory in reversed([item for item in imports if item[1] not in search.chosen]):
             if amount - had[to] < LEAST:
@@ -106,7 +113,7 @@ def choose(
     return tuple(Order(d, to, why) for d, to in search.chosen.items())
 
 
-def _whole(
+def whole(
     search: Search,
     subtrees: list[tuple[float, int]],
     to: int,

@@ -65,6 +65,10 @@ class Mount:
         """FileSystem.ephemeral_pins."""
         return self.directory(path) in self._names.distributed, False
 
+    def entries(self, path: str) -> int:
+        """FileSystem.entries. Files are not modelled one by one: they keep no directory from being listed."""
+        return len(self._names.tree.kids(self.directory(path)))
+
     def subdirectories(self, path: str) -> list[tuple[str, int]]:
         """FileSystem.subdirectories."""
         kids = self._names.tree.kids(self.directory(path)).tolist()

@@ -89,7 +89,7 @@ class Plan(Policy):
             engine,
             lambda path, lasts: brood_of(cluster, path, lasts),
             now,
-            now - self._window.epochs * settings.epoch,
+            now - judgement.caveats.span(settings.epoch),
         )
         self._execution = Execution(made)
         predicted = made.prediction

@@ -3,8 +3,8 @@
 
 import simpy
 
+from mds_partitioner.schedule.lookup_table import LookupTable, adjust
 from sim.papers.ilt.cluster import Cluster
-from sim.papers.ilt.lookup_table import LookupTable, adjust
 from sim.papers.ilt.server import Server, Work
 from sim.papers.ilt.workload import Kind, Request
 

@@ -51,11 +51,11 @@ class Namespace:
 
     def file_hash(self, file: int) -> int:
         """Of the file's full path."""
-        return _hashed(f"{self._paths[self._directory_of[file]]}/f{file}")
+        return path_hash(f"{self._paths[self._directory_of[file]]}/f{file}")
 
     def directory_hash(self, directory: int) -> int:
         """Of the directory's full path."""
-        return _hashed(self._paths[directory])
+        return path_hash(self._paths[directory])
 
     def create(self, directory: int) -> int:
         """A new file."""
@@ -73,7 +73,8 @@ class Namespace:
         return self.below(directory)
 
 
-def _hashed(path: str) -> int:
+def path_hash(path: str) -> int:
+    """Of a full path, 64 bits."""
     return int.from_bytes(hashlib.blake2b(path.encode(), digest_size=8).digest(), "big")
 
 

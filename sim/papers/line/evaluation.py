@@ -7,17 +7,15 @@ from typing import Final
 
 import numpy as np
 
-from mds_partitioner.engine.placement.lpt import pack
-from mds_partitioner.engine.workload import workload
 from sim.course import Course, build
 from sim.load.clients import Clients
-from sim.model.arrays import Floats, Ints, sums
+from sim.model.arrays import Floats
 from sim.model.cluster import Cluster
 from sim.model.namespace import Move
 from sim.papers.line.cache import Cache
+from sim.papers.line.static_policy import pins
 from sim.policies import make
 from sim.policies.base import DEFAULTS, NOTHING, Context, Orders
-from sim.policies.observer import working_sets
 from sim.scenario import Assertions, Ranks, Scenario, Subvolumes
 
 LIGHT, MODERATE, HEAVY = 20, 20, 2  # subvolumes, and clients: each has its own
@@ -176,23 +174,5 @@ class Watch:
 
 def pin(cluster: Cluster, ranks: Sequence[int]) -> None:
     """Pins what is not heavy by LINE's workload points, the largest first to the emptiest rank."""
-    tree, names = cluster.tree, cluster.names
-    points = workload(working_sets(cluster), cluster.counters.shares(), _rentries(cluster)).points
-    chosen: Ints = np.arange(LIGHT + MODERATE)
-    order = chosen[np.argsort(-points[chosen], kind="stable")]
-    given = pack(points[order].tolist(), [0.0] * order.size, [0.0] * len(ranks), [0.0] * len(ranks))
-    for subvolume, place in zip(order.tolist(), given, strict=True):
-        cluster.pin(int(tree.roots[subvolume]), ranks[place], "static partitioning")
-    # What the balancer had taken apart comes together again below a pin.
-    for subvolume in order.tolist():
-        root = int(tree.roots[subvolume])
-        inside = np.arange(root + 1, int(tree.end[root]))
-        for directory in inside[names.bounds[inside]].tolist():
-            cluster.pin(directory, int(names.pin[root]), "static partitioning")
-
-
-def _rentries(cluster: Cluster) -> Floats:
-    """(subvolumes,)."""
-    of = cluster.tree.subvolume
-    inside = of >= 0
-    return sums(of[inside], cluster.names.inodes[inside], cluster.tree.roots.size)
+    for pinned in pins(cluster, np.arange(LIGHT + MODERATE), ranks):
+        cluster.pin(pinned.directory, pinned.rank, pinned.why)

@@ -3,16 +3,16 @@
 
 from pathlib import Path
 
-from sim.papers.tpps.pictures import draw
-from sim.papers.tpps.setting import Setting
-from sim.papers.tpps.study import study
-from sim.papers.tpps.text import text
-
 NAME = "tpps"
 HELP = "hot spots found early (Algorithms 1 and 2) and cached in front of the namenodes (PARC)"
 
 
 def report(out: Path) -> str:
     """Some two minutes on one core; pictures go to ``out``."""
+    from sim.papers.tpps.pictures import draw
+    from sim.papers.tpps.setting import Setting
+    from sim.papers.tpps.study import study
+    from sim.papers.tpps.text import text
+
     found = study(Setting())
     return text(found, draw(found, out))

@@ -8,7 +8,7 @@ entries seen more than once and one of names seen once: TwoQueues. PARC is that 
 
 import enum
 from collections import OrderedDict
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Collection, Iterable, Sequence
 from typing import Protocol
 
 import libcachesim
@@ -97,6 +97,10 @@ class TwoQueues:
 
     def holds(self, file: int) -> bool:
         return file in self._entries
+
+    def files(self) -> Collection[int]:
+        """All that are held."""
+        return self._entries.keys()
 
     def __len__(self) -> int:
         return len(self._entries)

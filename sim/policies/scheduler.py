@@ -1,0 +1,126 @@
+# SPDX-License-Identifier: LGPL-2.1-or-later
+"""The scheduler that ships, shown the modelled cluster: pieces are subvolumes, or what is below them."""
+
+from collections.abc import Mapping
+from dataclasses import replace
+
+import numpy as np
+
+from mds_partitioner.judge.fullness import fullness
+from mds_partitioner.judge.verdict import Verdict
+from mds_partitioner.model import RankSample
+from mds_partitioner.schedule.core import Scheduler
+from mds_partitioner.schedule.rounds import GLANCE
+from mds_partitioner.schedule.state import Limits, State
+from mds_partitioner.schedule.view import Piece, RankView, View
+from mds_partitioner.verify.guards import why_wait
+from sim.model.arrays import Floats
+from sim.model.cluster import Cluster
+from sim.policies.base import Context, Orders, Pin, Policy
+from sim.policies.manager import Manager, engine, fs_state
+
+LOOK = 5  # s
+
+
+class Schedule(Policy):
+    """``scheduler start --mode act``: looks every 5 s, which is how often MDSs report, and in between while
+    something is under way."""
+
+    name = "scheduler"
+    every = GLANCE
+
+    def __init__(self, context: Context) -> None:
+        super().__init__(context)
+        self._manager = Manager(replace(context.settings, epoch=LOOK), context.mask)
+        self._limits = Limits()
+        self._state = State()
+        self._capacity: Mapping[str, float] = {}
+        self._ours: dict[int, int] = {}  # pins that were set, by directory
+        self._begun = False
+        self._seen = View(-LOOK, (), ())
+
+    def decide(self, cluster: Cluster) -> Orders:
+        """One look."""
+        if cluster.now >= self._seen.now + LOOK:
+            self._manager.sample(cluster)
+            view = self._seen = self._view(cluster, self._manager.judge(cluster))
+        elif self._state.moving:
+            view = self._glance(cluster)
+        else:
+            return Orders()
+        self._state, decision = Scheduler(self._state, view, self._limits).decide()
+        of_ino = {cluster.names.ino(d): d for d in range(cluster.tree.size)} if decision.moves else {}
+        pins = []
+        for move in decision.moves:
+            directory = of_ino[move.ino]
+            pins.append(Pin(directory, move.target, move.why))
+            self._ours[directory] = move.target
+        first, self._begun = not self._begun, True
+        said = [f"{m.path} from {m.source} to {m.target}: {m.why}" for m in decision.moves]
+        return Orders(pins=tuple(pins), to_auth=True if first else None, said=(decision.why, *said))
+
+    def _glance(self, cluster: Cluster) -> View:
+        moving = {move.ino for move in self._state.moving}
+        pieces = self._pieces(cluster, self._manager.history.latest)
+        view = self._seen.glanced(cluster.now, {p.ino: p.rank for p in pieces if p.ino in moving})
+        self._seen = replace(self._seen, pieces=view.pieces)
+        return view
+
+    def _view(self, cluster: Cluster, verdict: Verdict) -> View:
+        fs = fs_state(cluster, self.context.mask)
+        wait = why_wait(fs, {}, {}) or ""
+        latest = self._manager.history.latest
+        found = fullness(self._manager.history.series(), self._capacity, engine)
+        self._capacity = found.capacity
+        allowed = None if self.context.mask is None else set(self.context.mask)
+        ranks = tuple(
+            RankView(
+                s.rank,
+                s.requests,
+                s.requests * s.quickest,
+                s.rank in found.full,
+                found.capacity.get(s.name),
+            )
+            for s in latest
+            if allowed is None or s.rank in allowed
+        )
+        return View(cluster.now, ranks, self._pieces(cluster, latest), verdict.triggered, wait)
+
+    def _pieces(self, cluster: Cluster, latest: tuple[RankSample, ...]) -> tuple[Piece, ...]:
+        rates = dict.fromkeys(range(cluster.ranks), 0.0) | {s.rank: s.requests for s in latest}
+        heat, names, tree = cluster.counters.popularity, cluster.names, cluster.tree
+        on = np.bincount(names.auth, weights=heat, minlength=cluster.ranks)
+        each: Floats = np.divide(
+            heat * np.array([rates[r] for r in names.auth.tolist()]),
+            on[names.auth],
+            out=np.zeros(heat.size),
+            where=on[names.auth] > 0.0,
+        )
+        found: list[Piece] = []
+        for root in tree.roots.tolist():
+            self._add(found, cluster, root, each, 0)
+        return tuple(found)
+
+    def _add(self, found: list[Piece], cluster: Cluster, directory: int, each: Floats, within: int) -> None:
+        names, tree = cluster.names, cluster.tree
+        ino = names.ino(directory)
+        kids = tree.kids(directory).tolist()
+        below = [directory] if ino in self._state.split else range(directory, int(tree.end[directory]))
+        ranks = np.unique(names.auth[below])
+        pin = int(names.pin[directory])
+        held = "" if pin < 0 or self._ours.get(directory) == pin else "an operator pinned it"
+        found.append(
+            Piece(
+                ino=ino,
+                path=tree.path(directory),
+                rank=int(ranks[0]) if ranks.size == 1 else None,
+                requests=float(each[below].sum()),
+                inodes=float(names.inodes[below].sum()),
+                within=within,
+                held=held,
+                parts=len(kids),
+            )
+        )
+        if ino in self._state.split:
+            for kid in kids:
+                self._add(found, cluster, kid, each, ino)
