@@ -53,7 +53,7 @@ CASES = (
 @dataclass(frozen=True)
 class Outcome:
     """What was measured of a case: seconds (median of the runs), peak resident bytes of the engine, the
-    plan."""
+    plan: the fullest rank's points over their lower bound, its requests over the mean."""
 
     name: str
     ranks: int
@@ -66,6 +66,8 @@ class Outcome:
     peak_rss: int
     fullest_before_over_bound: float
     fullest_over_bound: float
+    busiest_before_over_mean: float
+    busiest_over_mean: float
     moved: int
     heavy_ranks: int
 
@@ -149,6 +151,16 @@ def classes(engine: Engine, asked: dict[str, Any]) -> list[str]:
     return found
 
 
+def busiest(asked: dict[str, Any], placement: list[list[int]]) -> float:
+    """The requests of the busiest rank to use, over their mean; a heavy subvolume shares its out evenly."""
+    reqs, ranks = asked["subvolumes"]["reqs"], asked["ranks"]
+    busy = np.zeros(max(asked["all_ranks"] + [rank for own in placement for rank in own]) + 1)
+    for load, own in zip(reqs, placement, strict=True):
+        busy[own] += load / len(own)
+    mean = float(sum(reqs)) / len(ranks)
+    return float(busy[ranks].max()) / mean
+
+
 def measure(case: Case, mode: str, runs: int) -> Outcome:
     """Run one case in an engine of its own, warmed up by a ping."""
     engine = Engine()
@@ -174,6 +186,8 @@ def measure(case: Case, mode: str, runs: int) -> Outcome:
         peak_rss=peak,
         fullest_before_over_bound=result["fullest_before"]["value"] / result["lower_bound"],
         fullest_over_bound=result["fullest_after"]["value"] / result["lower_bound"],
+        busiest_before_over_mean=busiest(asked, start),
+        busiest_over_mean=busiest(asked, result["new"]),
         moved=sum(old != new for old, new in zip(start, result["new"], strict=True)),
         heavy_ranks=len(result["heavy_ranks"]),
     )
@@ -192,7 +206,7 @@ def show(outcomes: list[Outcome]) -> None:
     table = Table(title="plan: median seconds, over the pipe and back")
     for name in ("case", "ranks", "subvolumes", "mode", "round trip", "goal", "engine", "peak RSS"):
         table.add_column(name)
-    for name in ("before / bound", "fullest / bound", "moved", "heavy ranks"):
+    for name in ("before / bound", "fullest / bound", "requests / mean", "moved", "heavy ranks"):
         table.add_column(name)
     for o in outcomes:
         table.add_row(
@@ -205,9 +219,9 @@ def show(outcomes: list[Outcome]) -> None:
                 f"{o.goal_seconds} s",
             ),
             *(f"{o.engine:.3f} s", f"{o.peak_rss / 2**20:.0f} MiB", f"{o.fullest_before_over_bound:.2f}"),
-            *(f"{o.fullest_over_bound:.4f}", str(o.moved), str(o.heavy_ranks)),
+            *(f"{o.fullest_over_bound:.4f}", f"{o.busiest_over_mean:.4f}", str(o.moved), str(o.heavy_ranks)),
         )
-    Console(width=150).print(table)
+    Console(width=170).print(table)
 
 
 def main() -> None:

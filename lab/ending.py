@@ -4,6 +4,7 @@
 import signal
 from collections.abc import Iterator
 from contextlib import contextmanager
+from dataclasses import dataclass
 from types import FrameType
 
 _SIGNALS = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
@@ -17,11 +18,38 @@ class EndedError(BaseException):
         self.signum = signum
 
 
+@dataclass
+class _Held:
+    """How many hold an end back, and the signal that came meanwhile."""
+
+    by: int = 0
+    signum: int | None = None
+
+
+_held = _Held()
+
+
 def _end(signum: int, frame: FrameType | None) -> None:
     # One is enough: a second must not interrupt the cleaning up.
     for each in _SIGNALS:
         signal.signal(each, signal.SIG_IGN)
-    raise EndedError(signum)
+    if _held.by:
+        _held.signum = signum
+    else:
+        raise EndedError(signum)
+
+
+@contextmanager
+def held() -> Iterator[None]:
+    """Within, an end waits: none may come between what is made and the note of who removes it."""
+    _held.by += 1
+    try:
+        yield
+    finally:
+        _held.by -= 1
+        if not _held.by and (signum := _held.signum) is not None:
+            _held.signum = None
+            raise EndedError(signum)
 
 
 @contextmanager

@@ -13,6 +13,7 @@ from pathlib import Path
 
 from lab import cgroups, cluster, daemons, keeper, releases, requirements, rootfs, sandbox, state
 from lab.cluster import Shape
+from lab.ending import held
 from lab.errors import LabError
 from lab.progress import Progress
 from lab.state import LabState
@@ -71,13 +72,15 @@ class Leash:
             requirements.check(self._order.release, state.base_dir())
         try:
             with contextlib.ExitStack() as stack:
-                lock = _claim(self._order.name)
-                stack.callback(self._give_back, lock)
+                with held():
+                    lock = _claim(self._order.name)
+                    stack.callback(self._give_back, lock)
                 root = rootfs.acquire(self._order.release, progress)
                 stack.callback(root.release)
                 # Before the first thing is made there is someone to remove it.
                 cgroup = cgroups.group_of(state.lab_dir(self._order.name))
-                self._keeper = keeper.start(self._order.name, cgroup, [lock, root.lock_fd])
+                with held():
+                    self._keeper = keeper.start(self._order.name, cgroup, [lock, root.lock_fd])
                 with progress.step("sandbox"):
                     lab = self._make_sandbox(self._keeper, root.path, cgroup, progress)
             cluster.Bringup(lab, self._order.shape, progress).run()

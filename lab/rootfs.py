@@ -101,11 +101,11 @@ def is_ready(release: Release) -> bool:
 
 def acquire(release: Release, progress: Progress) -> RootFS:
     """The release's root file system, built if there is none or a broken one."""
-    lock = _open_lock(key(release))
+    lock, what = _open_lock(key(release)), "the root file system"
     try:
-        _flock(lock, fcntl.LOCK_SH, "is being built", progress)
+        lock_or_wait(lock, fcntl.LOCK_SH, f"{what} is being built", progress)
         while not is_ready(release):
-            _flock(lock, fcntl.LOCK_EX, "is in use and broken, or being built", progress)
+            lock_or_wait(lock, fcntl.LOCK_EX, f"{what} is in use and broken, or being built", progress)
             if not is_ready(release):
                 _build(release, progress)
             # Another process may slip in between the two locks, hence the loop.
@@ -145,11 +145,12 @@ def _open_lock(name: str) -> int:
     return os.open(_locks_dir() / f"{name}.lock", os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
 
 
-def _flock(fd: int, kind: int, why: str, progress: Progress) -> None:
+def lock_or_wait(fd: int, kind: int, why: str, progress: Progress) -> None:
+    """flock, and say why it takes long if it does."""
     try:
         fcntl.flock(fd, kind | fcntl.LOCK_NB)
     except BlockingIOError:
-        progress.note(f"the root file system {why} by another lab: waiting for it")
+        progress.note(f"{why} by another process: waiting for it")
         fcntl.flock(fd, kind)
 
 

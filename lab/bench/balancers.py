@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: LGPL-2.1-or-later
 """The balancers that an operator can choose between: how each is switched on, and all are switched off."""
 
+import time
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 
@@ -34,6 +35,18 @@ def _builtin(setting: Setting) -> list[Pin]:
     return []
 
 
+def _builtin_to_auth(setting: Setting) -> list[Pin]:
+    """And clients are not sent to replicas."""
+    setting.lab.monitor.command("config set", who="mds", name=_NO_REPLICAS, value="true")
+    return _builtin(setting)
+
+
+def _scheduler(setting: Setting) -> list[Pin]:
+    """From cold: nothing was analyzed, and no capacity is known."""
+    module.text(setting.lab, "scheduler start", fs=FS, mode="act")
+    return []
+
+
 def _policy(name: str, selection: str = "mindex") -> Callable[[Setting], list[Pin]]:
     def switch_on(setting: Setting) -> list[Pin]:
         module.set_option(setting.lab, "selection", selection)
@@ -54,6 +67,17 @@ def _dir_hash(setting: Setting) -> list[Pin]:
     return pins
 
 
+def _scheduler_off(lab: Lab) -> None:
+    if module.ask(lab, "scheduler status", fs=FS)["mode"] == "off":
+        return
+    module.text(lab, "scheduler stop", fs=FS, rollback=True)
+    deadline = time.monotonic() + _UNDONE_S
+    while module.ask(lab, "scheduler status", fs=FS)["mode"] != "off":
+        if time.monotonic() > deadline:
+            raise LabError(f"the scheduler has not undone its moves within {_UNDONE_S:.0f} s")
+        time.sleep(1.0)
+
+
 # Clients that know of no replicas ask the lowest rank that they have a capability of the directory from.
 _NO_REPLICAS = "mds_forward_all_requests_to_auth"
 
@@ -70,12 +94,16 @@ def _oracle(setting: Setting) -> list[Pin]:
     return pins
 
 
+_UNDONE_S = 300.0
+
 MATRIX = ("none", "builtin", "greedyspill", "dir-hash", "line", "lunule", "lunule-mindex", "oracle")
 BALANCERS: Mapping[str, Balancer] = {
     balancer.name: balancer
     for balancer in (
         Balancer("none", _none),
         Balancer("builtin", _builtin),
+        Balancer("builtin-to-auth", _builtin_to_auth),
+        Balancer("scheduler", _scheduler),
         Balancer("greedyspill", _policy("greedyspill")),
         Balancer("dir-hash", _dir_hash),
         Balancer("line", line.partition),
@@ -91,6 +119,7 @@ BALANCERS: Mapping[str, Balancer] = {
 def switch_off(lab: Lab) -> None:
     """Whatever was on; pins are taken away elsewhere."""
     module.text(lab, "balance off", fs=FS)
+    _scheduler_off(lab)
     lab.monitor.command("fs set", fs_name=FS, var="balance_automate", val="false")
     lab.monitor.command("config rm", who="mds", name=_NO_REPLICAS)
     line.forget(lab)

@@ -64,7 +64,8 @@ class Reading(CreateReread):
         return LoadSpec(tuple(clients), seed=SEED)
 
 
-def _put(lab: Lab, name: str, text: str) -> None:
+def put_policy(lab: Lab, name: str, text: str) -> None:
+    """Put a policy's text into force, as the module does it."""
     lab.exec(["rados", "-p", f"{FS}_meta", "put", name, "-"], stdin=text)
     lab.monitor.command("fs set", fs_name=FS, var="balancer", val=name)
     lab.monitor.command("fs set", fs_name=FS, var="balance_automate", val="true")
@@ -76,7 +77,7 @@ def _phases(order: Order, text: str) -> Phases:
         with stage.lab.clients(load, on_line=lines.append) as clients:
             until_working(lines, {client.name for client in load.clients})
             time.sleep(_HOT_S)
-            _put(stage.lab, order.key, f"hints = {{capacity = {stage.capacity:.0f}}} {text}")
+            put_policy(stage.lab, order.key, f"hints = {{capacity = {stage.capacity:.0f}}} {text}")
             began = time.time()
             time.sleep(order.limit)
             ended = time.time()

@@ -58,6 +58,8 @@ class ClientSpec:
     after the other. All but mix and churn end by themselves."""
     operations: int | None = None
     """The client ends after so many; None: mix goes on until stopped, the others do all there is."""
+    repeat: bool = False
+    """Begin anew instead of ending."""
     home: str = ""
     """Directory below the mount that holds the prepared tree, or what dbench makes."""
     touch: str = "open"

@@ -6,6 +6,7 @@ import random
 import threading
 import time
 from collections.abc import Callable
+from functools import partial
 from typing import Any
 
 import cephfs
@@ -40,30 +41,38 @@ class Run:
         self._stop = stop
         self._seed = seed
         self._recorder = Recorder()
-        self._job = _KINDS[client.job](fs, client, seed)
+        self._new_job: Callable[[], Job] = partial(_KINDS[client.job], fs, client, seed)
+        self._job = self._new_job()
+        self._threads: list[threading.Thread] = []
 
     def run(self, seconds: float | None) -> bool:
         """Work until the job is done, the time is over, or stopped; False if a worker would not end."""
         self._job.begin()
         began = time.time()
-        threads = start(self._work, self._client.workers)
+        self._threads = start(self._work, self._client.workers)
         done = threading.Event()
-        last = threading.Thread(target=self._finish, args=(threads, done), daemon=True)
+        last = threading.Thread(target=self._finish, args=(done,), daemon=True)
         last.start()
         self._report(seconds, last)
         self._stop.set()
-        complete = join([*threads, last], self._stop)
+        complete = join([*self._threads, last], self._stop)
         ended = round(time.time(), 3) if done.is_set() else None
         say({"client": self._client.name, "began": round(began, 3), "ended": ended, **self._recorder.total()})
         return complete
 
-    def _finish(self, threads: list[threading.Thread], done: threading.Event) -> None:
-        for thread in threads:
-            thread.join()
-        if self._stop.is_set():
-            return
-        for op, act in self._job.last():
-            self._one(op, act)
+    def _finish(self, done: threading.Event) -> None:
+        while True:
+            for thread in self._threads:
+                thread.join()
+            if self._stop.is_set():
+                return
+            for op, act in self._job.last():
+                self._one(op, act)
+            if not self._client.repeat:
+                break
+            self._job = self._new_job()
+            self._job.begin()
+            self._threads = start(self._work, self._client.workers)
         done.set()
 
     def _report(self, seconds: float | None, last: threading.Thread) -> None:

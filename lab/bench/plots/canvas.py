@@ -11,6 +11,8 @@ from typing import Any
 COLOURS = {
     "none": "#999999",
     "builtin": "#d55e00",
+    "builtin-to-auth": "#e69f00",
+    "scheduler": "#a6003a",
     "greedyspill": "#cc79a7",
     "dir-hash": "#f0e442",
     "line": "#56b4e9",
