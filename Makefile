@@ -7,7 +7,7 @@ LAB_PACKAGES := mmdebstrap bubblewrap uidmap
 TEST_TOOLS := luacheck lua5.3 promtool prometheus-alertmanager chromium
 TEST_PACKAGES := lua-check lua5.3 prometheus prometheus-alertmanager chromium fonts-dejavu-core
 
-.PHONY: demo test sim replay replay-lab lint unit monitoring hook integration mds mds-optimized bench-hook hook-mask hook-stress hook-cost chaos bench bench-quick bench-planner bench-observe bench-saturation bench-policy bench-churn bench-push bench-cost deps test-deps clean
+.PHONY: demo test sim replay replay-lab lint unit monitoring hook integration mds mds-optimized bench-hook hook-mask hook-stress hook-cost chaos bench bench-quick bench-planner bench-observe bench-schedule-cost bench-saturation bench-policy bench-churn bench-large bench-scheduler bench-push bench-cost deps test-deps clean
 
 # Installs Debian packages $(2) unless every tool of $(1) is there.
 define need
@@ -37,10 +37,13 @@ mds: deps
 mds-optimized: deps
 	$(RUN) -m mds.build --flags=-O2
 
-# Every scenario and every paper; pictures and reports go to out/sim.
+# Every scenario, every policy beside every other, what the lab measured beside the model, and every paper; pictures
+# and reports go to out/sim.
 sim: deps
 	$(call need,lua5.3,lua5.3)
 	$(RUN) -m sim run --draw
+	$(RUN) -m sim compare
+	$(RUN) -m sim calibrate
 	$(RUN) -m sim paper
 
 # HISTORIES from SEED on, on every core.
@@ -87,6 +90,10 @@ bench-quick: deps
 bench-planner: deps
 	$(RUN) -m lab.bench_planner --out docs/results/planner.json
 
+# With 36 ranks and 3,000 subvolumes, in parts of a core.
+bench-schedule-cost: deps
+	PYTHONPATH=mgr:tests/fakes:tests/unit:tests/unit/module $(RUN) tests/bench/schedule.py
+
 bench-observe: deps
 	PYTHONPATH=mgr:tests/fakes $(RUN) tests/bench/observe.py
 
@@ -99,6 +106,17 @@ bench-policy: deps
 
 bench-churn: deps
 	$(RUN) -m lab.bench_churn
+
+# One full rank of ten, by the policy that ships and by the one before hot ranks gave by themselves, in turns; goes on
+# where it was ended.
+bench-large: deps
+	mkdir -p out
+	git show 92561ed:mantle/lunule.lua > out/lunule-old.lua
+	$(RUN) -m lab.bench.large --old out/lunule-old.lua
+
+# The scheduler from cold beside the built-in balancer and the oracle; goes on where it was ended.
+bench-scheduler: deps
+	$(RUN) -m lab.bench.cold
 
 bench-push: deps
 	$(RUN) -m lab.bench.push

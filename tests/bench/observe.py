@@ -90,12 +90,18 @@ class Directories:
         numbers = range(500 * group, min(SUBVOLUMES, 500 * (group + 1)))
         return [(path(i).rpartition("/")[2], i) for i in numbers]
 
+    def entries(self, directory: str) -> int:
+        return 10_000
+
     def ino(self, directory: str) -> int:
         time.sleep(LATENCY_S / 10)
         return int(directory.rpartition("-")[2])
 
     def rentries(self, directory: str) -> int:
         return 1000
+
+    def rentries_and_pin(self, directory: str) -> tuple[int, int]:
+        return self.rentries(directory), self.pin(directory)
 
     def pin(self, directory: str) -> int:
         return -1

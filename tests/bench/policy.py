@@ -24,13 +24,14 @@ SIZES = (4, 16, 64, 256)
 DECISIONS = 300
 GOAL_MS = 2.0  # at 256 ranks
 SEED = 2021
+CAPACITY = 10_000  # req/s of a rank
 
 
 # Mantle loads the text in every beat. With the hook there is more to do: the order is remembered.
 TIMED = """
 local text, lines, began = {text}, {{}}, os.clock()
 local env = {{ BAL_LOG = function(_, line) lines[#lines + 1] = line end, mds = {mds}, whoami = {whoami} }}
-env.hook, env.epoch, env.history = 1, 1, {{}}
+env.hook, env.epoch, env.history, env.hints = 1, 1, {{}}, {{ capacity = {capacity} }}
 local targets = load(text, "=policy", "t", setmetatable(env, {{ __index = _G }}))()
 local passed = os.clock() - began
 assert(#targets + 1 == {ranks} and lines[1]:find("exporter"), lines[1])
@@ -43,7 +44,8 @@ def decide(ranks: int, chosen: random.Random, text: str) -> float:
     # A tenth of the ranks do nearly everything: above the threshold at every size, long rows.
     loads = [chosen.uniform(8_000, 10_000) if r % 10 == 0 else chosen.uniform(0, 500) for r in range(ranks)]
     mds = lua({rank: {"req_rate": load, "auth.meta_load": 7 * load} for rank, load in enumerate(loads)})
-    timed = TIMED.format(text=lua(text), mds=mds, whoami=chosen.randrange(0, ranks, 10), ranks=ranks)
+    whoami = chosen.randrange(0, ranks, 10)
+    timed = TIMED.format(text=lua(text), mds=mds, whoami=whoami, ranks=ranks, capacity=CAPACITY)
     told = subprocess.run(["lua5.3", "-"], input=timed, capture_output=True, text=True, check=False)
     assert told.returncode == 0, told.stderr
     return float(told.stdout)

@@ -11,9 +11,11 @@ from mds_partitioner.monitor.state import (
     IMPORTER,
     AnalysisState,
     FsSample,
+    HotState,
     PlanState,
     Point,
     RankState,
+    SchedulerState,
     Snapshot,
     SubvolumeState,
     Timing,
@@ -57,6 +59,25 @@ def subvolume(name: str, workload: float = 10.0) -> SubvolumeState:
 def plan(state: str = "running", progress: float = 0.42) -> PlanState:
     """A plan under way."""
     return PlanState("plan-1", state, state, "", False, progress, 12_000.0, NOW - 60, None)
+
+
+def scheduler(names: tuple[str, ...] = ("/volumes/_nogroup/heavy-1",)) -> SchedulerState:
+    """It acts. ``names``: of hot spots, and in its decisions."""
+    return SchedulerState(
+        mode="act",
+        why="nothing on rank 0 fits elsewhere, or it rests",
+        under_way=0,
+        decisions=4,
+        moves=9,
+        inodes=1200.0,
+        predicted=300.0,
+        real=-20.0,
+        advised=0,
+        stuck=0.0,
+        held=("12: pinned-by-operator",),
+        last=tuple((NOW - 60 * i, f"{name} is looked at as parts") for i, name in enumerate(names)),
+        hot=tuple(HotState(name, "sudden", 0.3) for name in names),
+    )
 
 
 def uneven(names: tuple[str, ...] = ("heavy-1", "heavy-2")) -> FsSample:

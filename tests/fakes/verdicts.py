@@ -19,6 +19,7 @@ def verdict(factor: float | None = 0.83, capacity: RankCapacity = LEARNED, **cha
         "urgency": None if factor is None else 0.97,
         "threshold": 0.075,
         "triggered": factor is not None and factor > 0.075,
+        "hot": () if factor is None else (0,),
         "mean": 163.75,
         "ranks": (0, 1, 2, 3),
         "loads": (612.0, 31.0, 12.0, 0.0),

@@ -19,7 +19,7 @@ T = TypeVar("T")
 FS = "cephfs"
 NOGROUP = "/volumes/_nogroup"
 POLL = 0.3  # s
-PATIENCE = 120.0  # s: the machine may be busy with other labs
+PATIENCE = 240.0  # s; only what never comes takes so long
 INSIDE = Path(__file__).with_name("inside.py").read_text()
 # Ceph's own intervals, for tests that wait for what comes of them: counters, pins and health in a second. The
 # graces are long: a busy machine's daemons may be held up, and a test that kills one says so itself.
@@ -135,12 +135,17 @@ class Cluster:
 
     def authority(self) -> dict[str, int]:
         """The rank that serves each subtree root, by path: what the MDSs say in ``get subtrees``."""
-        found = {}
+        return dict(self._authority())
+
+    def ranks_of(self, path: str) -> frozenset[int]:
+        """The ranks that serve a directory's fragments, where they are subtree roots."""
+        return frozenset(rank for root, rank in self._authority() if root == path)
+
+    def _authority(self) -> Iterator[tuple[str, int]]:
         for rank in range(4):
             for subtree in self.ask(rank, "get subtrees"):
                 if subtree["is_auth"] and subtree["auth_first"] == rank:
-                    found[subtree["dir"]["path"]] = rank
-        return found
+                    yield subtree["dir"]["path"], rank
 
     def pins(self, root: str = "/volumes") -> dict[str, int]:
         """The pin of every directory."""
@@ -168,6 +173,7 @@ class Cluster:
         """Is the module of the active manager there and past its beginning?"""
         try:
             self.module("partition ls")
+            self.module("balance status")  # its journal is read by a loop of its own
         except (CommandError, LabError):
             return False
         return True
@@ -202,7 +208,10 @@ class Cluster:
             last.update(self.status())
             return bool(last["state"] in states)
 
-        wait_for(f"plan {' or '.join(states)}", there, seconds)
+        try:
+            wait_for(f"plan {' or '.join(states)}", there, seconds)
+        except AssertionError as e:
+            raise AssertionError(f"{e}; {last}; {self.health()}") from None
         return last
 
     def analyze(self, seconds: int = 6, directories: Sequence[str] = ()) -> dict[str, Any]:
@@ -228,6 +237,7 @@ class Cluster:
     def reset(self) -> None:
         """Back to a file system on rank 0 without plans, pins, masks, policies, and to the tests' options."""
         self.module("balance off")
+        self.cli("mds_partitioner", "scheduler", "stop", FS)  # refused when it was never started
         for plan in self.plans():
             if plan["state"] in ("running", "paused", "rolling-back"):
                 self.cli("mds_partitioner", "partition", "stop", FS)

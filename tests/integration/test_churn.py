@@ -1,6 +1,8 @@
 # SPDX-License-Identifier: LGPL-2.1-or-later
 """Directories that come and go are distributed when they are made, and no more after a rollback."""
 
+import json
+
 from support import FS, Cluster, at_work, wait_for
 
 from lab.clients.spec import ClientSpec, LoadSpec
@@ -16,7 +18,8 @@ def distributed(cluster: Cluster, path: str) -> str:
 def test_children_that_come_and_go_are_distributed_and_a_rollback_ends_it(cluster: Cluster) -> None:
     path = cluster.lab.make_subvolumes([NAME])[NAME]
     cluster.analyzed = ()
-    clients = (ClientSpec(f"u{i}", path, job="churn", home=WORK, workers=12, files=20) for i in range(3))
+    # Few files: a directory is gone long before the analysis is over, however slow the machine is.
+    clients = (ClientSpec(f"u{i}", path, job="churn", home=WORK, workers=8, files=4) for i in range(2))
     try:
         with at_work(cluster, LoadSpec(tuple(clients))):
             _distributed_and_rolled_back(cluster, path)
@@ -30,17 +33,14 @@ def _distributed_and_rolled_back(cluster: Cluster, path: str) -> None:
     cluster.analyze(12)
     plan = cluster.plan("--heavy", "fanout")
     steps = [step for step in plan["steps"] if step["kind"] == "distributed"]
-    assert [step["value"] for step in steps] == ["1"], plan
+    assert [step["value"] for step in steps] == ["1"], json.dumps(plan)
     (target,) = (step["target"] for step in steps)
     assert target.startswith(path), plan
     assert not [step for step in plan["steps"] if step["target"].startswith(f"{target}/")], plan
     cluster.partitioner("partition", "start", FS, str(plan["name"]))
     cluster.wait_state("done")
     assert distributed(cluster, target) == "1"
-    wait_for(
-        "several ranks serve what is made below",
-        lambda: len(set(cluster.authority_below(f"{target}/").values())) > 1,
-    )
+    wait_for("several ranks serve its fragments", lambda: len(cluster.ranks_of(target)) > 1)
     cluster.partitioner("partition", "rollback", FS)
     cluster.wait_state("rolled-back")
     assert distributed(cluster, target) == "0"

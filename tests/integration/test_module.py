@@ -5,11 +5,14 @@ import json
 
 from support import Cluster
 
-READING = {"status", "imbalance", "analyze status", "partition status", "partition ls", "balance status"}
+READING = {
+    *("status", "imbalance", "analyze status", "partition status", "partition ls", "balance status"),
+    *("scheduler status", "scheduler history", "hotspots"),
+}
 WRITING = {
     *("analyze start", "analyze stop", "balance on", "balance off"),
     *("partition plan", "partition start", "partition pause", "partition resume", "partition stop"),
-    *("partition rollback", "partition rm"),
+    *("partition rollback", "partition rm", "scheduler start", "scheduler stop"),
 }
 
 MODULE_TROUBLE = {"MGR_MODULE_ERROR", "MGR_MODULE_DEPENDENCY"}

@@ -184,6 +184,7 @@ def test_imbalance_alerts_and_resolves_and_every_panel_has_data(
             cluster.wait_state("done")
             wait_for("the alert is resolved", lambda: state() == "inactive")
             wait_for("the health check is gone", lambda: CHECK not in cluster.health())
+            cluster.module("scheduler start")  # it advises: its panels have data
             scrapes(prometheus, 4)
         assert states == ["inactive", "pending", "firing", "inactive"]
         boards = [
@@ -197,6 +198,7 @@ def test_imbalance_alerts_and_resolves_and_every_panel_has_data(
         ]
         assert not empty, f"panels without data: {empty}"
     finally:
+        cluster.cli("mds_partitioner", "scheduler", "stop", FS)  # refused when it was not started
         cluster.set(rank_capacity=0, imbalance_epochs=30)
 
 

@@ -15,7 +15,7 @@ import pytest
 import yaml
 from grafana_foundation_sdk.cog.encoder import JSONEncoder
 from grafana_foundation_sdk.models.dashboard import Dashboard
-from monitor_snapshots import NOW, plan, snapshot, uneven
+from monitor_snapshots import NOW, plan, scheduler, snapshot, uneven
 
 from mds_partitioner.monitor.metrics import exposition, families
 from monitoring.alerts import ALERTS
@@ -31,9 +31,8 @@ OTHERS = {"ceph_mds_metadata"}  # of Ceph's prometheus module
 def exported() -> set[str]:
     """Every name in a scrape."""
     ended = replace(plan("done", 1.0), finished=NOW)
-    text = "".join(
-        exposition(families(snapshot(replace(uneven(), plan=p)))).decode() for p in (plan(), ended)
-    )
+    samples = (replace(uneven(), plan=p, scheduler=scheduler()) for p in (plan(), ended))
+    text = "".join(exposition(families(snapshot(sample))).decode() for sample in samples)
     return set(re.findall(r"^(\w+)", re.sub(r"^#.*\n", "", text, flags=re.M), flags=re.M))
 
 

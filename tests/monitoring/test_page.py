@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterator
 from dataclasses import replace
 
 import pytest
-from monitor_snapshots import HOSTILE, broken, plan, snapshot, uneven, unsettled
+from monitor_snapshots import HOSTILE, broken, plan, scheduler, snapshot, uneven, unsettled
 from playwright.sync_api import Browser, Page, sync_playwright
 
 from mds_partitioner.monitor.app import active_app, standby_app
@@ -74,6 +74,11 @@ def show(browser: Browser, served: Served) -> Iterator[Callable[..., Page]]:
     assert not unwanted
 
 
+def scheduled(names: tuple[str, ...]) -> Snapshot:
+    """With a scheduler at work; its directories have such names, as have the subvolumes."""
+    return snapshot(replace(uneven(names), scheduler=scheduler(names)))
+
+
 def luminance(colour: str) -> float:
     """Relative luminance of an rgb(...) colour (WCAG 2)."""
     parts = [int(float(x)) / 255 for x in colour.split("(")[1].rstrip(")").split(",")[:3]]
@@ -112,6 +117,13 @@ def test_it_shows_ranks_factor_subvolumes_and_plan(show: Callable[..., Page]) ->
     assert "file system 'silent' does not answer" in page.locator("section").nth(1).inner_text()
 
 
+def test_it_shows_what_the_scheduler_does_and_what_is_hot(show: Callable[..., Page]) -> None:
+    text = show(scheduled(("/volumes/_nogroup/heavy-1",))).locator("section").first.inner_text()
+    for part in ("Scheduler", "nothing on rank 0 fits elsewhere", "9 moves of 1,200 inodes", "sudden", "30%"):
+        assert part in text
+    assert "heavy-1 is looked at as parts" in text
+
+
 def test_what_is_not_known_is_called_unknown(show: Callable[..., Page]) -> None:
     text = show(unsettled()).locator("section").first.inner_text()
     for part in ("uneven, urgency unknown", "≤ 0.860", "no rank was seen saturated", "recommended: unknown"):
@@ -124,7 +136,7 @@ def test_what_is_not_known_is_called_unknown(show: Callable[..., Page]) -> None:
 def test_nothing_overflows_and_everything_can_be_read(
     show: Callable[..., Page], viewport: dict[str, int], scheme: str
 ) -> None:
-    page = show(snapshot(uneven((*HOSTILE, "h"))), viewport, scheme)
+    page = show(scheduled(HOSTILE), viewport, scheme)
     assert page.evaluate("document.documentElement.scrollWidth") <= viewport["width"]
     dark = luminance(page.evaluate("getComputedStyle(document.body).backgroundColor")) < 0.2
     assert dark == (scheme == "dark")
@@ -134,10 +146,10 @@ def test_nothing_overflows_and_everything_can_be_read(
 
 
 def test_hostile_names_are_text(show: Callable[..., Page]) -> None:
-    page = show(snapshot(uneven(HOSTILE)))
+    page = show(scheduled(HOSTILE))
     assert page.title() == "mds_partitioner"
     assert page.locator("script, img, iframe, object").count() == 0
-    cells = page.locator("td.name").all_inner_texts()
+    cells = page.locator("table").last.locator("td.name").all_inner_texts()
     assert len(cells) == len(HOSTILE)
     assert HOSTILE[0] in cells[0] and HOSTILE[1] in cells[1]
 

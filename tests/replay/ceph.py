@@ -316,6 +316,10 @@ class Mount:
         """FileSystem.rentries."""
         return self._ceph.io("get rentries", lambda: self._find(path)[1].rentries, CephError)
 
+    def entries(self, path: str) -> int:
+        """FileSystem.entries."""
+        return len(self.subdirectories(path))
+
     def subdirectories(self, path: str) -> list[tuple[str, int]]:
         """FileSystem.subdirectories."""
         prefix = path.rstrip("/") + "/"

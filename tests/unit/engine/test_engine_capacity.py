@@ -2,10 +2,13 @@
 """What one rank can serve: when it counts as saturated, what that teaches, how many ranks it asks for."""
 
 from functools import partial
+from typing import Any
 
 import numpy as np
 import pytest
 from engine.arrays import Floats
+from engine.bad_input import BadInputError
+from engine.capacities import capacities
 from engine.capacity import Capacity, choose_capacity
 from engine.capacity_source import CapacitySource
 from engine.recommend import recommend
@@ -181,3 +184,25 @@ def test_no_number_of_ranks_comes_from_an_unknown_capacity(load: float, wss: flo
     )
     assert (advice.ranks, advice.by_load, advice.lower_bound) == (None, None, True)
     assert advice.by_wss >= 1
+
+
+def test_each_rank_teaches_its_own_capacity() -> None:
+    rates = [[100.0, 100.0, 100.0], [40.0, 42.0, 44.0], [10.0, 20.0, 90.0], [10.0, 10.0, 10.0]]
+    inside = [[0.1] * 3, [0.1] * 3, [0.001] * 3, [0.001] * 3]
+    table = {"ranks": [3, 5, 6, 7], "loads": rates, "latency": inside, "fetches": [[0.0] * 3] * 4}
+    still = {"moved": [[0.0] * 3] * 4}
+    answer: Any = capacities(table | still | {"earlier": [None, 300.0, 80.0, None]})
+    assert answer == {"full": [3, 5], "capacities": [100.0, 42.0, 90.0, None]}
+    moving = {"moved": [[0.0] * 3, [0.0, 900.0, 900.0], [0.0] * 3, [0.0] * 3]}
+    busy: Any = capacities(table | moving | {"earlier": [None, 300.0, 80.0, None]})
+    assert busy == {"full": [3, 5], "capacities": [100.0, 300.0, 90.0, None]}, "it has other work, too"
+    with pytest.raises(BadInputError, match="earlier has 1 values; allowed: one a rank, 4"):
+        capacities(table | still | {"earlier": [None]})
+    with pytest.raises(BadInputError, match="moved has 2 epochs; allowed: 3, as loads"):
+        capacities(table | {"moved": [[0.0] * 2] * 4, "earlier": [None] * 4})
+
+
+def test_one_full_epoch_teaches_nothing() -> None:
+    table = {"ranks": [0], "loads": [[100.0] * 3], "latency": [[0.001, 0.001, 0.1]], "fetches": [[0.0] * 3]}
+    answer: Any = capacities(table | {"moved": [[0.0] * 3], "earlier": [None]})
+    assert answer["capacities"] == [None]

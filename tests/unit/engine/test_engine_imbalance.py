@@ -6,7 +6,7 @@ import math
 import numpy as np
 import pytest
 from engine.bad_input import BadInputError
-from engine.imbalance import imbalance
+from engine.imbalance import hot_ranks, imbalance
 from hypothesis import assume, given
 from hypothesis import strategies as st
 
@@ -87,6 +87,28 @@ def test_smoothness_near_0_makes_urgency_a_step(loads: list[float]) -> None:
     assume(peak > 1.0)
     assert imbalance(np.array(loads), peak / 0.6, 1e-4).urgency == pytest.approx(1.0)
     assert imbalance(np.array(loads), peak / 0.4, 1e-4).urgency == pytest.approx(0.0)
+
+
+def hot(loads: list[float], capacity: float | None = 300.0) -> list[int]:
+    return np.flatnonzero(hot_ranks(np.array(loads), capacity, 0.2, THRESHOLD)).tolist()
+
+
+def test_of_five_ranks_at_most_the_factor_sees_every_hot_one() -> None:
+    assert factor([131.0, 92.3, 92.3, 92.2, 92.2], capacity=100) > THRESHOLD
+    assert factor([129.0, 92.8, 92.8, 92.7, 92.7], capacity=100) < THRESHOLD
+    assert hot([131.0, 92.3, 92.3, 92.2, 92.2], 100.0) == []
+
+
+@pytest.mark.parametrize("ranks", [6, 36, 256])
+def test_a_rank_is_as_hot_among_many_as_among_five(ranks: int) -> None:
+    def beside_even(fullest: float) -> list[float]:
+        mean = 300.0 / fullest
+        return [300.0] + [(ranks * mean - 300.0) / (ranks - 1)] * (ranks - 1)
+
+    assert hot(beside_even(1.31)) == [0]
+    assert hot(beside_even(1.29)) == [], "full, and not far above the mean"
+    assert hot(beside_even(1.31), capacity=1000.0) == [], "far above the mean, and not full"
+    assert hot(beside_even(1.31), capacity=None) == []
 
 
 @pytest.mark.parametrize("bad", [math.nan, math.inf, -1.0])

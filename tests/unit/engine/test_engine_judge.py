@@ -3,6 +3,7 @@
 
 from typing import Any
 
+import numpy as np
 import pytest
 from engine.analyze import analyze
 from engine.bad_input import BadInputError
@@ -71,6 +72,30 @@ def test_without_a_capacity_there_is_no_factor_and_nothing_is_triggered() -> Non
     assert (result["imbalance_factor"], result["urgency"], result["triggered"]) == (None, None, False)
     assert result["imbalance_most"] > 0.9
     assert result["exporters"] == [0]
+
+
+def with_hot_ranks(*hot: float) -> Any:
+    """The verdict on 36 ranks, all others at 100 req/s; a full one serves 300."""
+    loads = [*hot, *[100.0] * (36 - len(hot))]
+    flat = {name: [[value] * 3 for value in values] for name, values in {"loads": loads}.items()}
+    calm = {"latency": [[0.0001] * 3] * 36, "fetches": [[0] * 3] * 36}
+    return judge(arguments(ranks=list(range(36)), learned_capacity=300, **flat, **calm))
+
+
+def test_of_many_ranks_a_full_one_gives_although_the_factor_hardly_sees_it() -> None:
+    result = with_hot_ranks(120, 300, 115, 280)
+    assert result["imbalance_factor"] < 0.075
+    assert result["triggered"] is False, "the factor is the paper's"
+    assert result["hot"] == [1, 3]
+    assert result["exporters"] == [1, 3]
+    moved = np.array(result["matrix"])
+    assert moved[1].sum() == pytest.approx(300 - result["mean"])
+    assert not moved[:, [0, 2]].any()
+
+
+@pytest.mark.parametrize("hot", [130.0, 100.0])
+def test_of_many_ranks_none_is_hot_that_five_would_leave_alone(hot: float) -> None:
+    assert with_hot_ranks(hot)["hot"] == []
 
 
 def test_without_a_capacity_no_number_of_ranks_is_recommended() -> None:

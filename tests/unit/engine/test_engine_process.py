@@ -82,7 +82,7 @@ def test_the_end_of_its_input_ends_it_without_another_word(engine: Engine) -> No
         (
             b'{"id": 3, "call": "fly", "args": {}}',
             3,
-            "call is 'fly'; allowed: analyze, classify, judge, order, ping",
+            "call is 'fly'; allowed: analyze, capacities, classify, judge, order, ping",
         ),
         (b'{"id": 4, "call": "ping"}', 4, "args is None"),
         (b'{"id": 5, "call": "ping", "args": {"loud": 1}}', 5, "unknown argument 'loud'"),
@@ -143,7 +143,9 @@ def test_it_is_nice() -> None:
     process = Engine(nice=7)
     try:
         process.ask(1, "ping", {})
-        assert os.getpriority(os.PRIO_PROCESS, process.child.pid) == os.getpriority(os.PRIO_PROCESS, 0) + 7
+        nicest = 19  # these tests may be nice themselves
+        wanted = min(nicest, os.getpriority(os.PRIO_PROCESS, 0) + 7)
+        assert os.getpriority(os.PRIO_PROCESS, process.child.pid) == wanted
     finally:
         process.child.kill()
         process.child.communicate()

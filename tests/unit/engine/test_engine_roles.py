@@ -144,6 +144,38 @@ def test_those_beyond_the_threshold_come_first() -> None:
     assert decide([115.0, 95.0, 105.0, 85.0], threshold=0.01).importers.tolist() == [3]
 
 
+@settings(deadline=None)
+@given(uneven(256).map(np.array), st.floats(0.0, 1.0), LIMIT)
+def test_what_hot_ranks_give_makes_the_factor_less_and_makes_nobody_hot(
+    loads: Floats, part: float, limit: float
+) -> None:
+    mean = loads.mean()
+    hot = loads > 1.3 * mean
+    assume(hot.any())
+    hot &= np.arange(hot.size) >= np.flatnonzero(hot)[int(part * (hot.sum() - 1))]
+    moved = roles(loads, loads, 0.01, limit, np.ones(loads.size, dtype=bool), hot=hot, above=0.15).matrix
+    sent, taken = moved.sum(axis=1), moved.sum(axis=0)
+    slack = 1e-9 * (1.0 + loads.sum())
+    assert sent[hot].sum() == pytest.approx(np.minimum(limit, loads - mean)[hot].sum(), abs=slack) or (
+        limit < math.inf
+    )
+    assert not sent[~hot].any()
+    after = loads - sent + taken
+    assert factor(after) < factor(loads)
+    near = (loads / mean - 1.0) ** 2 <= 0.01
+    assert (after[(taken > 0) & ~near] <= mean + slack).all()
+    assert (after[(taken > 0) & near] <= 1.15 * mean + slack).all()
+
+
+def test_what_a_hot_rank_gives_is_not_cut_into_pieces_smaller_than_any_subtree() -> None:
+    loads = np.array([300.0] + [100.0] * 255)
+    all_of_them = np.ones(256, dtype=bool)
+    taken = roles(loads, loads, 0.01, math.inf, all_of_them, hot=loads > 200.0, above=0.15).matrix[0]
+    mean = loads.mean()
+    assert taken.max() == pytest.approx(1.15 * mean - 100.0)
+    assert np.count_nonzero(taken) == 13, "not a 255th of it to each"
+
+
 def test_a_falling_rank_takes_no_more_than_its_gap() -> None:
     assert decide([300, 100], predicted=[300, 0]).matrix[0, 1] == pytest.approx(100)
 

@@ -195,6 +195,21 @@ def test_a_stopped_run_has_no_end(tmp_path: Path, capfd: pytest.CaptureFixture[s
     assert json.loads(capfd.readouterr().out.splitlines()[-1])["ended"] is None
 
 
+def test_what_repeats_has_no_end_and_does_all_each_time(
+    tmp_path: Path, capfd: pytest.CaptureFixture[str]
+) -> None:
+    spec = client(job="scan", dirs=2, files=3, workers=2, repeat=True, record="/record")
+    fs = HostFs(tmp_path)
+    Prepare(fs, spec, threading.Event()).run()
+    assert Run(fs, spec, 1, threading.Event()).run(0.5)
+    whole = json.loads(capfd.readouterr().out.splitlines()[-1])
+    assert whole["ended"] is None
+    done = whole["done"]
+    assert done["open"] > 2 * 6 and done["readdir"] >= done["open"] // 3, (
+        "all files of a directory, and then again"
+    )
+
+
 def test_histograms_add_up_and_keep_percentiles() -> None:
     values = [i / 1000 for i in range(1, 1001)]
     halves = [Counter(map(bucket, values[::2])), Counter(map(bucket, values[1::2]))]

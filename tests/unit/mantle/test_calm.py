@@ -83,6 +83,31 @@ def test_a_full_rank_that_hides_what_its_clients_would_do_is_relieved(ranks: int
     assert moved <= 1.5
 
 
+def hottest(model: Model) -> float:
+    """The fullest rank's demand in parts of the mean."""
+    loads = model.loads()
+    return max(loads) * len(loads) / sum(loads)
+
+
+@pytest.mark.parametrize("extra", [300.0, 900.0], ids=["just full", "more has to wait"])
+@pytest.mark.parametrize("delay", DELAYS)
+def test_of_12_ranks_a_full_one_is_relieved_although_the_factor_hardly_sees_it(
+    delay: int, extra: float
+) -> None:
+    even = [Subtree(40.0, rank) for rank in range(12) for _ in range(10)]
+    model = Model([*even, *(Subtree(extra / 15, 0) for _ in range(15))], 12, delay, 700.0, most=700.0)
+    assert 0.05 < model.factor() < HARMFUL
+    assert hottest(model) > 1.6
+    last = 0
+    for _ in range(40):
+        model.step()
+        last = model.beat if hottest(model) > 1.3 else last
+    assert last <= 24
+    assert model.last_move is not None
+    assert model.last_move < 40 - QUIET, "it does not come to rest"
+    assert model.moved <= 1.2 * extra
+
+
 @pytest.mark.parametrize("clock", [True, False])
 @pytest.mark.parametrize(("ranks", "seed"), [(2, 0), (2, 1), (2, 2), (4, 0), (16, 0)])
 def test_noise_of_a_tenth_moves_nothing(ranks: int, clock: bool, seed: int) -> None:

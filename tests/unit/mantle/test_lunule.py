@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from engine.imbalance import imbalance
+from engine.imbalance import halfway_to_hot, hot_ranks, imbalance
 from engine.roles import demands, roles
 from hypothesis import assume, given
 from hypothesis import strategies as st
@@ -26,12 +26,24 @@ def hints(**more: Any) -> dict[str, Any]:
     return {"capacity": CAPACITY, "threshold": 0.0, "role_threshold": 0.01, **more}
 
 
-def python_matrix(loads: list[float], mask: list[int] | None = None, limit: float = math.inf) -> np.ndarray:
+def python_matrix(
+    loads: list[float],
+    mask: list[int] | None = None,
+    limit: float = math.inf,
+    capacity: float = CAPACITY,
+    threshold: float = 0.0,
+) -> np.ndarray:
+    """What the engine's judge would have moved: (ranks, ranks), req/s."""
     current = np.array(loads)
     allowed = np.array([mask is None or rank in mask for rank in range(len(loads))])
-    if not imbalance(current[allowed], CAPACITY, 0.2).factor > 0.0:
+    harmful = imbalance(current[allowed], capacity, 0.2).factor > threshold
+    hot = np.zeros(len(loads), dtype=bool)
+    hot[allowed] = hot_ranks(current[allowed], capacity, 0.2, threshold)
+    if not harmful and not hot.any():
         return np.zeros((len(loads), len(loads)))
-    return roles(current, current, 0.01, limit, allowed, harmful=True).matrix
+    return roles(
+        current, current, 0.01, limit, allowed, harmful=harmful, hot=hot, above=halfway_to_hot(threshold)
+    ).matrix
 
 
 @given(st.one_of(LOADS, uneven(12)), st.one_of(st.just(math.inf), st.floats(1, 1e5)))
@@ -51,6 +63,40 @@ def test_nobody_is_left_hot_because_the_others_are_close_to_the_mean(loads: list
     assert found == pytest.approx(python_matrix(loads), rel=1e-9, abs=1e-9 * (1 + max(loads)))
 
 
+MANY = st.lists(st.one_of(st.floats(90, 110), st.floats(90, 400)), min_size=6, max_size=16)
+
+
+@given(MANY, st.floats(150, 400))
+def test_hot_ranks_are_the_engines_hot_ranks(loads: list[float], capacity: float) -> None:
+    expected = python_matrix(loads, capacity=capacity, threshold=0.075)
+    found = np.array(matrix(metrics(loads), hints(capacity=capacity, threshold=0.075)))
+    assert found == pytest.approx(expected, rel=1e-9, abs=1e-6)
+
+
+def test_of_many_ranks_only_those_give_that_are_hot_by_themselves() -> None:
+    seen = metrics([300.0, 120.0, *[100.0] * 34])
+    targets, line = decide("lunule", seen, 0, hints={"capacity": 300})
+    mean = sum(s["req_rate"] for s in seen) / 36
+    assert sum(targets) == pytest.approx((300 - mean) * 7)
+    assert max(targets) == pytest.approx((1.15 * mean - 100) * 7)
+    assert line.startswith("lunule: IF 0.052, load 300 req/s, mean 106, 1 hot by themselves: exporter")
+    assert decide("lunule", seen, 1, hints={"capacity": 300})[1].endswith(": neither")
+
+
+def test_of_many_ranks_none_gives_that_is_hot_and_not_full() -> None:
+    seen = metrics([300.0, *[100.0] * 35])
+    assert decide("lunule", seen, 0, hints={"capacity": 1200})[0] == [0.0] * 36
+
+
+def test_without_a_capacity_a_hot_rank_says_itself_how_full_it_is() -> None:
+    seen = metrics([300.0, *[100.0] * 35])
+    for mine in seen:
+        mine["cpu_load_avg"] = mine["req_rate"] / 60
+    assert sum(decide("lunule", seen)[0]) == 0
+    seen[0]["queue_len"] = 5.0
+    assert sum(decide("lunule", seen)[0]) > 0
+
+
 @given(LOADS, st.sets(st.integers(0, 11), min_size=1))
 def test_a_mask_is_the_engines_mask(loads: list[float], mask: set[int]) -> None:
     expected = python_matrix(loads, mask=sorted(mask))
@@ -64,7 +110,9 @@ def test_a_mask_is_the_engines_mask(loads: list[float], mask: set[int]) -> None:
 
 @given(LOADS)
 def test_nobody_sends_or_takes_more_than_its_demand_and_nobody_does_both(loads: list[float]) -> None:
-    exports, imports = demands(np.array(loads), np.array(loads), 0.01, math.inf, harmful=True)
+    current = np.array(loads)
+    hot = hot_ranks(current, CAPACITY, 0.2, 0.0)
+    exports, imports = demands(current, current, 0.01, math.inf, harmful=True, hot=hot)
     found = np.array(matrix(metrics(loads), hints()))
     slack = 1e-9 * (1 + sum(loads))
     assert (found.sum(axis=1) <= exports + slack).all()

@@ -1,12 +1,17 @@
 # SPDX-License-Identifier: LGPL-2.1-or-later
 """A ceph-mds is used only if it was built of the patches that are here."""
 
+import threading
 from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
 
 import pytest
 
 from lab import releases
 from lab.errors import LabError
+from lab.progress import Progress
+from mds import build
 from mds.build import OPTIMIZED, Recipe, built
 
 
@@ -52,3 +57,40 @@ def test_the_optimized_program_is_another_one(recipe: Recipe) -> None:
     optimized = Recipe(recipe.release, flags=OPTIMIZED)
     put_program(optimized, optimized.digest())
     assert built("tentacle", OPTIMIZED) == optimized.program != recipe.program
+
+
+class Notes(Progress):
+    """Keeps what is noted."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.noted = threading.Event()
+
+    def note(self, text: str) -> None:
+        self.noted.set()
+
+
+def test_two_builds_in_one_folder_are_one_after_the_other(
+    recipe: Recipe, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    begun, may_end, made = threading.Event(), threading.Event(), list[str]()
+
+    def make(*_: Any) -> None:
+        made.append("begin")
+        begun.set()
+        may_end.wait(10)
+        made.append("end")
+
+    root = SimpleNamespace(path=Path("/"), release=lambda: None)
+    monkeypatch.setattr(build.rootfs, "acquire", lambda *_: root)
+    monkeypatch.setattr(build, "_make", make)
+    first, second = Notes(), Notes()
+    threads = [threading.Thread(target=build.build, args=(recipe, 1, notes)) for notes in (first, second)]
+    threads[0].start()
+    assert begun.wait(10)
+    threads[1].start()
+    assert second.noted.wait(10), "it says what it waits for"
+    may_end.set()
+    for thread in threads:
+        thread.join(10)
+    assert made == ["begin", "end"] * 2

@@ -7,17 +7,20 @@ import threading
 import time
 from collections.abc import Callable
 from dataclasses import replace
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
 from test_archive import found, shelf
 from world import SETTINGS, World
 
-from mds_partitioner.analyzer import BEGUN_ANEW, Analyzer
-from mds_partitioner.errors import Busy, NotFound, Unavailable
-from mds_partitioner.judge.analysis import FINISHED, RUNNING
+from mds_partitioner.analyzer import BEGUN_ANEW, LATE, Analyzer
+from mds_partitioner.errors import Busy, NotFound, PartitionerError, Unavailable
+from mds_partitioner.judge.analysis import FAILED, FINISHED, RUNNING, Analysis
 from mds_partitioner.judge.archive import Archive
+from mds_partitioner.judge.history import History
 from mds_partitioner.judge.window import Checkpoint
+from mds_partitioner.model import Observation, RankSample
 
 
 class Ranks:
@@ -130,3 +133,79 @@ def test_a_file_system_that_hangs_holds_up_no_other_analysis() -> None:
     finally:
         ranks.over.set()
         analyzer.shutdown()
+
+
+class Observer:
+    """Sees ranks and no directories."""
+
+    def __init__(self, *_: Any) -> None:
+        self.facts = dict
+
+    def observe(self, *_: Any) -> Observation:
+        """Observer.observe."""
+        return Observation("cephfs", ())
+
+
+class Away:
+    """Answers are not there for a while: of the calls, those in ``range`` fail."""
+
+    def __init__(self, answer: Any, away: range, error: Exception) -> None:
+        self.answer, self.away, self.error, self.calls = answer, away, error, 0
+
+    def __call__(self, *_: Any) -> Any:
+        self.calls += 1
+        if self.calls in self.away:
+            raise self.error
+        return self.answer
+
+
+SAMPLES = (RankSample(0, "m0", 4.0, 0.001, 10, 5, 1, 0.0, 0.0, 1, 1000),)
+NO_ANSWER = Unavailable("no answer")
+
+
+def analyzed(monkeypatch: pytest.MonkeyPatch, history: Away, judge: Away) -> Analysis:
+    """An analysis of ten epochs, when it has ended. An epoch passes whenever the ranks are asked."""
+    monkeypatch.setattr("mds_partitioner.analyzer.Observer", Observer)
+    monkeypatch.setattr("mds_partitioner.analyzer.judge", judge)
+    clock = SimpleNamespace(monotonic=lambda: float(history.calls * SETTINGS.epoch), time=time.time)
+    monkeypatch.setattr("mds_partitioner.analyzer.time", clock)
+    world, ranks = World(), SimpleNamespace(history=history, learned=lambda fscid: None)
+    monkeypatch.setattr(world, "config", lambda name: "4294967296", raising=False)
+    parts: Any = (world, None, ranks, lambda: SETTINGS, logging.getLogger("test"))
+    analyzer = Analyzer(*parts)
+    analyzer.begin()
+    try:
+        analysis = analyzer.start(world.state, 10 * SETTINGS.epoch, [])
+        for thread in threading.enumerate():
+            if thread.name == "mds_partitioner-sampler":
+                thread.join(60)
+        return analysis
+    finally:
+        analyzer.shutdown()
+
+
+def seen(away: range = range(0)) -> Away:
+    return Away(History().plus(SAMPLES, 1.0), away, NO_ANSWER)
+
+
+def test_an_engine_that_fails_at_the_end_does_not_cost_the_analysis(monkeypatch: pytest.MonkeyPatch) -> None:
+    judgement = found().judgement
+    analysis = analyzed(monkeypatch, seen(), Away(judgement, range(1, 3), NO_ANSWER))
+    assert (analysis.state, analysis.judgement, analysis.problem) == (FINISHED, judgement, "")
+
+
+def test_an_mds_that_is_away_at_the_end_does_not_cost_the_analysis(monkeypatch: pytest.MonkeyPatch) -> None:
+    analysis = analyzed(monkeypatch, seen(range(5, 1000)), Away(found().judgement, range(0), NO_ANSWER))
+    assert (analysis.state, analysis.epochs, analysis.problem) == (FINISHED, 4, "no answer")
+
+
+@pytest.mark.parametrize(
+    ("error", "tries"), [(NO_ANSWER, LATE + 1), (PartitionerError("too little memory", code=12), 1)]
+)
+def test_an_analysis_that_cannot_be_judged_fails(
+    monkeypatch: pytest.MonkeyPatch, error: Exception, tries: int
+) -> None:
+    judge = Away(None, range(1, 1000), error)
+    analysis = analyzed(monkeypatch, seen(), judge)
+    assert (analysis.state, analysis.problem) == (FAILED, str(error))
+    assert judge.calls == tries

@@ -18,10 +18,11 @@ from mds_partitioner.module import Module
 from mds_partitioner.report.text import TOP
 
 READING = {"status", "imbalance", "analyze status", "partition status", "partition ls", "balance status"}
+READING |= {"scheduler status", "scheduler history", "hotspots"}
 WRITING = {
     *("analyze start", "analyze stop", "balance on", "balance off"),
     *("partition plan", "partition start", "partition pause", "partition resume", "partition stop"),
-    *("partition rollback", "partition rm"),
+    *("partition rollback", "partition rm", "scheduler start", "scheduler stop"),
 }
 
 

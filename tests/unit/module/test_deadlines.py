@@ -14,7 +14,7 @@ import rados
 from world import World
 
 from mds_partitioner import host as host_module
-from mds_partitioner import mon, objects
+from mds_partitioner import mon, mounts, objects
 from mds_partitioner.errors import CephError, InDoubt, JournalError, Unavailable
 from mds_partitioner.filesystem import PIN, Write
 from mds_partitioner.host import Host
@@ -198,12 +198,12 @@ def test_one_file_system_that_hangs_holds_up_no_other(
 ) -> None:
     gate = manager.mounts["cephfs"].gates["stat"] = Gate()
     impatient(gate)
-    for _ in range(4):
+    for _ in range(mounts.THREADS):
         with pytest.raises(Unavailable, match="no answer"):
             host.on_fs(FS, lambda mount: mount.ino("/d"))
     monkeypatch.undo()
     monkeypatch.setattr(host_module, "FS_TIMEOUT", 0.0)
-    with pytest.raises(Unavailable, match="all 4 threads for libcephfs calls on 'cephfs' wait"):
+    with pytest.raises(Unavailable, match="all 8 threads for libcephfs calls on 'cephfs' wait"):
         host.on_fs(FS, lambda mount: mount.ino("/d"))
     monkeypatch.undo()
     other = manager.mounts["other"] = Mount()

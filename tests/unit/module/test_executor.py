@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: LGPL-2.1-or-later
 """Executing a plan: the journal first, each step once, everything undone by a rollback."""
 
+import threading
 from dataclasses import replace
 
 import pytest
@@ -9,6 +10,7 @@ from hypothesis import strategies as st
 from world import SETTINGS, Crash, Manager, World, plan
 
 from mds_partitioner.act.core import next_step
+from mds_partitioner.act.executor import ABREAST
 from mds_partitioner.act.run import (
     APPLIED,
     DONE,
@@ -164,6 +166,30 @@ def test_no_more_than_max_moves_are_under_way() -> None:
     while run.head.state == RUNNING:
         manager.tick(run)
         assert world.under_way() <= 2
+
+
+def test_steps_of_the_scheduler_are_taken_side_by_side() -> None:
+    world = World(directories=8)
+    manager = Manager(world)
+    moves = {100 + i: 1 + i % 3 for i in range(8)}
+    run = manager.journal.create(replace(plan(world, moves), scheduled=True), [])
+    manager.journal.head(run, state=RUNNING)
+    together = threading.Barrier(ABREAST)
+
+    def meet(event: str) -> None:
+        if event.startswith("pin"):
+            together.wait(60)
+
+    world.watch = meet
+    manager.executor.tick(run, replace(SETTINGS, max_moves=8), Now(1000.0, 0.0))
+    assert {ino: world.directories[ino].pin for ino in moves} == moves
+    world.watch = lambda text: None
+    for i, record in run.records.items():
+        before, change = f"put step/{i:06d}", f"pin {run.plan.steps[i].target} {run.plan.steps[i].value}"
+        assert world.events.index(before) < world.events.index(change) and record.old == "-1"
+    manager.journal.head(run, state=ROLLING_BACK)
+    until(manager, run, ROLLED_BACK)
+    assert not [d for d in world.directories.values() if d.pin != -1]
 
 
 def test_a_refused_journal_record_means_no_change() -> None:

@@ -46,6 +46,13 @@ class Orders:
         return lambda *_: self.run
 
 
+class Off:
+    """No scheduler acts."""
+
+    def __getattr__(self, name: str) -> Any:
+        return lambda *_: False
+
+
 class Module(PartitionCommands):
     """Nothing but the commands."""
 
@@ -53,6 +60,8 @@ class Module(PartitionCommands):
         self.desk = desk.Desk()
         self.silent = Silent()
         self.host, self.partitioner = self.silent, Orders()  # type: ignore[assignment]
+        scheduling: Any = Off()
+        self.scheduling = scheduling
         self.woken = threading.Event()
 
     def wake(self) -> None:

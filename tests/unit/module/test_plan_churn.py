@@ -3,15 +3,17 @@
 
 import re
 from dataclasses import replace
+from typing import cast
 
 import pytest
 from plans import ALL_ON_0, NOW, circumstances, family, judgement, made
 from world import World
 
 from mds_partitioner.engine_client import EngineClient
-from mds_partitioner.errors import NotPermitted
+from mds_partitioner.errors import NotFound, NotPermitted
+from mds_partitioner.filesystem import FileSystem
 from mds_partitioner.judge.judgement import Judgement
-from mds_partitioner.observe.children import Brood, Placed
+from mds_partitioner.observe.children import Brood, Placed, brood
 from mds_partitioner.plan.circumstances import Circumstances
 from mds_partitioner.plan.ephemeral import fragment_ranks
 from mds_partitioner.plan.families import family as plan_family
@@ -70,6 +72,39 @@ def only_subvol1(churning: tuple[int, ...] = ()) -> Judgement:
 
 def distributing(c: Circumstances) -> Circumstances:
     return replace(c, distributed_factor=2.0)
+
+
+class Fleeting:
+    """A mount on which every directory but the first is gone when it is looked at."""
+
+    def subdirectories(self, path: str) -> list[tuple[str, int]]:
+        return [(f"d{i}", 500 + i) for i in range(8)] if path == "/work" else []
+
+    def rentries_and_pin(self, path: str) -> tuple[int, int]:
+        if not path.endswith("d0"):
+            raise NotFound(path)
+        return 3, -1
+
+    def born(self, path: str) -> float:
+        return NOW - 5
+
+    def ino(self, path: str) -> int:
+        return EVEN
+
+    def pin(self, path: str) -> int:
+        return -1
+
+    def ephemeral_pins(self, path: str) -> tuple[bool, bool]:
+        return False, False
+
+
+def test_what_is_gone_before_it_is_looked_at_comes_and_goes() -> None:
+    c = distributing(circumstances("fanout"))
+    found = brood(cast(FileSystem, Fleeting()), "/work", lambda *_: True)
+    assert (len(found.children), found.vanished, found.parent.path) == (1, 7, "/work")
+    judged = plan_family(found, c, lambda *_: False)
+    assert judged.passing == 8
+    assert judged.fragments is not None
 
 
 def test_directories_that_come_and_go_are_not_pinned(engine: EngineClient) -> None:

@@ -241,7 +241,7 @@ def test_status_shows_the_plan_in_force_behind_a_newer_one() -> None:
     back = plan(World(), {100: 1}, name="undone")
     undone = Run("undone", back, Head(state=ROLLED_BACK), {0: Record(UNDONE, "-1", 1.0)})
     new = Run("new", plan(World(), {100: 2}, name="new"), Head(), {})
-    seen = Overview(World().state, "done 100%", [old, undone, new], None)
+    seen = Overview(World().state, "done 100%", [old, undone, new], None, "off")
     value = overview_value(seen)
     assert (value["in_force"], value["plan"]) == (["old: done"], "new: ready")
     assert "old: done" in overview_text([seen]) and "new: ready" in overview_text([seen])

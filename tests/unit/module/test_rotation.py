@@ -37,6 +37,10 @@ class Mount:
         """ceph.dir.rentries."""
         return 1
 
+    def rentries_and_pin(self, path: str) -> tuple[int, int]:
+        """Both at once."""
+        return self.rentries(path), self.pin(path)
+
     def pin(self, path: str) -> int:
         """ceph.dir.pin."""
         return -1
@@ -77,6 +81,10 @@ class Named:
     def rentries(self, path: str) -> int:
         """ceph.dir.rentries."""
         return 1
+
+    def rentries_and_pin(self, path: str) -> tuple[int, int]:
+        """Both at once."""
+        return self.rentries(path), self.pin(path)
 
     def pin(self, path: str) -> int:
         """ceph.dir.pin."""

@@ -261,6 +261,21 @@ def test_an_on_that_made_up_its_mind_before_an_off_is_refused() -> None:
     assert (world.events, it.all()) == ([], [])
 
 
+def test_the_loop_gives_way_to_a_command_that_tries_a_policy() -> None:
+    world = World()
+    it = board(world)
+    switch = push(world, fresh(world), 1000.0)
+    it.begin()
+    name, text = policy_object("lunule", HINTS, "return {}")
+    with it.preparing(1) as turn:
+        with pytest.raises(Busy):
+            it.put_in_force(switching.intended(switch, name, 3.0), text, it.turn(1))
+        it.put_in_force(switching.intended(switch, name, 4.0), text, turn)
+    assert it.all()[0].pushed == 4.0
+    it.put_in_force(switching.intended(it.all()[0], name, 5.0), text, it.turn(1))
+    assert it.all()[0].pushed == 5.0
+
+
 def test_an_on_that_fails_is_undone() -> None:
     world = Overtaken()
     before = world.snapshot()

@@ -11,7 +11,7 @@ from mds_partitioner.filesystem import FileSystem
 from mds_partitioner.judge.history import History
 from mds_partitioner.judge.window import Window
 from mds_partitioner.model import Observation
-from mds_partitioner.observe.turnover import Turnover
+from mds_partitioner.observe.turnover import LISTINGS, MOST_LISTED, Turnover
 from mds_partitioner.plan.ephemeral import fragment_ranks
 
 
@@ -21,6 +21,8 @@ class Tree:
 
     inos: dict[str, int] = field(default_factory=lambda: {"/s": 1})
     last: int = 1
+    files: int = 0  # in each directory
+    listings: list[str] = field(default_factory=list)
 
     def make(self, *paths: str) -> None:
         """Make directories."""
@@ -38,8 +40,16 @@ class Tree:
             raise NotFound(path)
         return self.inos[path]
 
+    def entries(self, path: str) -> int:
+        """FileSystem.entries: it has files, too."""
+        return len(self._below(path)) + self.files
+
     def subdirectories(self, path: str) -> list[tuple[str, int]]:
         """FileSystem.subdirectories."""
+        self.listings.append(path)
+        return self._below(path)
+
+    def _below(self, path: str) -> list[tuple[str, int]]:
         self.ino(path)
         return sorted(
             (p.removeprefix(f"{path}/"), i)
@@ -88,6 +98,45 @@ def test_a_directory_that_is_gone_teaches_nothing() -> None:
     tree, turnover = Tree(), Turnover()
     looked(tree, turnover, "/gone", "/s")
     assert turnover.churning() == ()
+
+
+def test_what_has_too_many_files_is_not_listed() -> None:
+    tree, turnover = Tree(files=MOST_LISTED), Turnover()
+    tree.make("/s/a", "/s/b")
+    looked(tree, turnover, "/s")
+    assert tree.listings == []
+    tree.files -= 2
+    looked(tree, turnover, "/s")
+    assert tree.listings == ["/s"]
+
+
+def test_directories_take_turns_where_not_all_can_be_listed() -> None:
+    busy = [f"/b{i}" for i in range(7)]
+    tree, turnover = Tree(files=MOST_LISTED - 2), Turnover()
+    tree.make(*busy, *(f"{path}/{name}" for path in busy for name in "xy"))
+    for _ in range(3):
+        looked(tree, turnover, *busy)
+        tree.remove("/b6/x")
+        tree.make("/b6/x")
+    assert tree.listings[:7] == busy and len(tree.listings) <= 9
+    for _ in range(3):
+        looked(tree, turnover, *busy)
+    assert turnover.churning() == (tree.inos["/b6"],)
+
+
+def test_what_was_lost_long_ago_is_forgotten() -> None:
+    tree, turnover = Tree(), Turnover()
+    tree.make(*(f"/s/d{i}" for i in range(20)))
+    for hour in range(30):
+        looked(tree, turnover, "/s")
+        tree.remove(f"/s/d{hour % 20}")
+        tree.make(f"/s/d{hour % 20}")
+        for _ in range(LISTINGS * 3):
+            looked(tree, turnover, "/s")
+    assert turnover.churning() == (), "one in half an hour"
+    for _ in range(LISTINGS + 2):
+        looked(tree, turnover)
+    assert not turnover._seen
 
 
 def test_an_analysis_keeps_what_came_and_went() -> None:

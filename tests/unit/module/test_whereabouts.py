@@ -3,6 +3,7 @@
 
 import struct
 from dataclasses import replace
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
@@ -114,3 +115,17 @@ def test_a_backtrace_that_is_cut_short_is_refused(cut: int) -> None:
     assert parse_backtrace(whole) == Parent(PARENT, b"name")
     with pytest.raises(ValueError, match="cut short"):
         parse_backtrace(whole[:cut])
+
+
+@pytest.mark.parametrize(
+    ("answer", "there"),
+    [
+        ([{"is_auth": True}, {"is_auth": True}], True),
+        ([{"is_auth": True}, {"is_auth": False}], False),
+        ([{"is_auth": True}, {}], False),
+        ([], False),
+    ],
+)
+def test_a_rank_is_there_when_it_says_so_of_all_fragments(answer: Any, there: bool) -> None:
+    host: Any = SimpleNamespace(tell=lambda mds, prefix, path: answer)
+    assert MdsWhereabouts(host).there(World().state, "/a", 1) is there

@@ -152,7 +152,7 @@ class World:
         self.watch: Callable[[str], None] = lambda text: None  # told of each event
         self.crash_at: int | None = None
         self.lag = lag
-        self.incarnation = self.ticks = 0
+        self.managers = self.ticks = 0
         self._moving: dict[int, int] = {}
         self._spreading: dict[int, int] = {}
 
@@ -295,8 +295,8 @@ class Manager:
 
     def __init__(self, world: World) -> None:
         self.world = world
-        self.world.incarnation += 1
-        self.journal = Journal(world.store, world.incarnation)
+        self.world.managers += 1
+        self.journal = Journal(world.store, world.managers)
         self.runs, self.unreadable = self.journal.load()
         self.executor = Executor(world, self.journal, world, lambda fs: world.why, LOG)  # type: ignore[arg-type]
 

@@ -3,8 +3,9 @@
 
 import logging
 from dataclasses import replace
+from typing import Any
 
-from monitor_snapshots import broken, plan, snapshot, uneven, unsettled
+from monitor_snapshots import broken, plan, scheduler, snapshot, uneven, unsettled
 
 from mds_partitioner.monitor.health import (
     ENGINE_DOWN,
@@ -14,6 +15,8 @@ from mds_partitioner.monitor.health import (
     collect,
     engine_down,
     imbalanced,
+    scheduler_advises,
+    scheduler_stuck,
 )
 from mds_partitioner.monitor.state import Snapshot
 
@@ -68,3 +71,26 @@ def test_a_source_that_fails_takes_no_other_check_with_it() -> None:
 
     sources = [apart(source, logging.getLogger("test")) for source in (broken, lambda: [Check("C", "c", ())])]
     assert list(collect(sources)) == ["C"]
+
+
+def scheduled(**changes: Any) -> Snapshot:
+    return snapshot(replace(uneven(), scheduler=replace(scheduler(), **changes)))
+
+
+def test_a_scheduler_that_cannot_help_says_why_and_where_to_look() -> None:
+    assert scheduler_stuck(scheduled(stuck=299.0)) == scheduler_stuck(snapshot()) == []
+    (check,) = scheduler_stuck(scheduled(stuck=301.0))
+    assert "left alone: 12: pinned-by-operator" in check.detail[0]
+    assert "nothing on rank 0 fits elsewhere" in check.detail[0]
+    assert "scheduler status cephfs" in check.detail[0]
+
+
+def test_advice_that_nobody_follows_is_told_with_the_command() -> None:
+    assert scheduler_advises(scheduled(mode="advise")) == scheduler_advises(scheduled(advised=3)) == []
+    (check,) = scheduler_advises(scheduled(mode="advise", advised=3))
+    assert "3 moves are advised" in check.detail[0]
+    assert "scheduler start cephfs --mode act" in check.detail[0]
+
+
+def test_an_uneven_file_system_that_is_scheduled_needs_no_analysis() -> None:
+    assert "scheduler status cephfs" in advice(scheduled())

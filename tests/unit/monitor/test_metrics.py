@@ -17,6 +17,8 @@ UNITS = ("ratio", "seconds", "requests_per_second", "inodes", "points", "ranks",
 UNITLESS = (
     *("active", "engine_up", "errors", "policy_fallback", "rank_saturated", "rank_role", "plan_state"),
     *("plan_waiting", "analysis_subvolumes", "rank_capacity_known"),
+    *("scheduler_moves_under_way", "scheduler_moves_advised", "scheduler_decisions", "scheduler_moves"),
+    *("scheduler_mode", "hot_spots"),
 )
 LABELS = {
     "fs",
@@ -29,6 +31,8 @@ LABELS = {
     "plan",
     "state",
     "stage",
+    "mode",
+    "kind",
 }
 
 

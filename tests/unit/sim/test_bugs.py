@@ -8,6 +8,8 @@ from pathlib import Path
 import pytest
 
 from mds_partitioner.act.core import StepCore, Transition
+from mds_partitioner.observe.children import Lasts
+from mds_partitioner.plan import planner
 from mds_partitioner.policies import source_of
 from sim.assertions import Finding, check, needs_oracle
 from sim.course import run
@@ -32,8 +34,8 @@ def broken(scenario: Scenario) -> set[str]:
         (
             "wrong sign",
             "one-hot-rank",
-            "local gap = side * (state.loads[rank] - state.mean)",
-            "local gap = -side * (state.loads[rank] - state.mean)",
+            'return math.min(hint("limit"), state.loads[rank] - state.mean)',
+            'return math.min(hint("limit"), state.mean - state.loads[rank])',
             "balance",
         ),
         (
@@ -49,6 +51,13 @@ def broken(scenario: Scenario) -> set[str]:
             "if mask == nil or mask[rank] then",
             "if mask == nil or rank then",
             "safety",
+        ),
+        (
+            "orders that are on their way are given again",
+            "one-hot-rank-late-orders",
+            "return seconds // BEAT % BEATS_A_TURN == 0 and 1 or 0",
+            "return 1",
+            "steady",
         ),
     ],
 )
@@ -75,3 +84,13 @@ def test_a_step_to_a_rank_that_is_gone_is_caught(monkeypatch: pytest.MonkeyPatch
     assert broken(scenario) == set()
     monkeypatch.setattr(plan, "StepCore", Careless)
     assert "safety" in broken(scenario)
+
+
+def test_pins_on_directories_that_will_be_deleted_are_caught(monkeypatch: pytest.MonkeyPatch) -> None:
+    def everything(churning: Collection[int], since: float, now: float) -> Lasts:
+        return lambda born, parent_born, parent: True
+
+    (scenario,) = find(["churn-planned"])
+    assert broken(scenario) == set()
+    monkeypatch.setattr(planner, "lasting", everything)
+    assert broken(scenario) == {"balance"}

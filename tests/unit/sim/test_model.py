@@ -13,6 +13,7 @@ from sim.model.cluster import Cluster
 from sim.model.migrator import Order
 from sim.model.physics import Physics
 from sim.model.tree import GROUP, Part, plant
+from sim.policies.exports import choose
 from sim.scenario import Assertions, Event, Ranks, Scenario, Subvolumes
 
 CAPACITY = 1000.0
@@ -79,7 +80,7 @@ def test_no_request_is_lost_or_made_up_whatever_moves_or_dies(rate: float | None
 
 
 def test_an_export_takes_its_rank_time_by_inodes_and_freezes_what_moves() -> None:
-    physics = Physics(export_delay=0.0, freeze=0.0)
+    physics = Physics(export_delay=0.0, freeze=0.0, export_work=0.25, import_work=0.25)
     cluster = build(scenario(physics=physics), 1)
     root = int(cluster.tree.roots[0])
     cluster.names.inodes[root + 1] = 4000.0  # 1,000 requests of work on either side: a second each
@@ -107,23 +108,28 @@ def test_a_pin_is_followed_on_a_tick_and_not_before() -> None:
     assert cluster.names.auth[root] == 1
 
 
-def test_a_balancer_exports_a_few_subtrees_at_a_time_and_a_beat_voids_what_was_not_begun() -> None:
-    cluster = build(scenario(), 1)
+def test_a_balancer_exports_so_many_inodes_at_a_time_and_a_beat_voids_what_was_not_begun() -> None:
+    cluster = build(scenario(physics=Physics(export_size=50_000.0, export_work=0.25, import_work=0.25)), 1)
     roots = cluster.tree.roots.tolist()
-    cluster.names.inodes[:] = 40_000.0  # each takes its exporter ten seconds
+    cluster.names.inodes[:] = 20_000.0  # with the directory above each takes its exporter ten seconds
     cluster.order([Order(root, 1, "") for root in roots], [0])
     after(cluster, cluster.physics.beat)
-    assert len(cluster.migrator.exports) == cluster.physics.exports_at_once
+    assert len(cluster.migrator.exports) == 2
     cluster.order([], [0])
     after(cluster, 60.0)
     assert cluster.names.auth[roots].tolist() == [1, 1, 0, 0]
 
 
-def test_late_orders_begin_late() -> None:
-    cluster = build(scenario(physics=Physics(orders_late=20.0)), 1)
+def test_until_it_is_frozen_a_subtree_is_served_and_not_chosen_again() -> None:
+    cluster = after(build(scenario(physics=Physics(export_delay=20.0)), 1), 10.0)
     root = int(cluster.tree.roots[0])
     cluster.order([Order(root, 1, "")], [0])
+    served = cluster.served[0]
     after(cluster, 19.0)
+    assert cluster.served[0] - served == pytest.approx(19.0 * CAPACITY, rel=0.01)
+    heat = cluster.names.below(cluster.counters.popularity)
+    again = choose(cluster.names, 0, heat, {1: float(heat[root])}, 0.0, "")
+    assert [o.directory for o in again] == [int(cluster.tree.roots[1])]
     cluster.order([], [0])  # the next beat finds nothing that it could void
     assert cluster.names.auth[root] == 0
     after(cluster, 10.0)
@@ -140,6 +146,78 @@ def test_requests_for_a_directory_away_from_its_parent_go_by_the_parents_rank() 
     cluster.to_auth = True
     after(cluster, 10.0)
     assert cluster.counters.passed[0] == passed
+
+
+def test_below_a_subtree_that_moved_clients_go_on_asking_the_lowest_rank_that_they_know() -> None:
+    cluster = build(scenario(), 1)
+    after(cluster, 5.0)
+    cluster.place(int(cluster.tree.roots[0]), 1, "")
+    before = cluster.served[1]
+    after(cluster, 10.0)
+    assert cluster.counters.passed[0] == pytest.approx(cluster.served[1] - before, rel=0.01)
+    cluster.place(int(cluster.tree.roots[0]), 0, "")
+    passed = cluster.counters.passed.sum()
+    after(cluster, 10.0)
+    assert cluster.counters.passed.sum() == passed
+
+
+def test_clients_that_forget_directories_learn_where_they_are() -> None:
+    forgetful = replace(EVERYONE, on=(0, 1), count=1, remembers=1)
+    volumes = (Subvolumes("vol", 1, directories=(2,)),)
+    cluster = build(scenario(clients=(forgetful,), subvolumes=volumes), 1)
+    after(cluster, 5.0)
+    cluster.place(int(cluster.tree.roots[0]), 1, "")
+    after(cluster, 10.0)
+    assert cluster.served[1] > 0.0
+    assert cluster.counters.passed.sum() == 0.0
+
+
+def test_a_distributed_directorys_names_are_where_its_fragments_are() -> None:
+    cluster = build(scenario(), 1)
+    group = GROUP
+    cluster.distribute(group, True)
+    root = int(cluster.tree.roots[0])
+    cluster.names.move(root, 1, 0.0, "")
+    entries = np.array([group, group, root + 1])
+    assert cluster.names.answering(entries, np.array([group, root, root + 1])).tolist() == [0, 1, 1]
+    assert cluster.names.home(np.array([root, root + 1])).tolist() == [1, 1]
+
+
+def test_one_client_alone_gets_all_that_a_rank_can_do() -> None:
+    cluster = after(build(scenario(clients=(replace(EVERYONE, on=(0, 1), count=1),)), 1), 10.0)
+    assert cluster.served[0] == pytest.approx(CAPACITY * 10.0, rel=0.01)
+
+
+def test_relief_is_what_a_rank_gains_that_few_wait_for() -> None:
+    alone = after(build(scenario(physics=Physics(relief=0.5)), 1), 10.0)
+    assert alone.served[0] == pytest.approx(CAPACITY * 10.0, rel=0.01)
+    shared = build(scenario(physics=Physics(relief=0.5)), 1)
+    for root in shared.tree.roots[:2].tolist():
+        shared.place(root, 1, "")
+    shared.to_auth = True
+    after(shared, 10.0)
+    assert shared.served == pytest.approx([CAPACITY * 12.5] * 2, rel=0.01)
+
+
+def test_clients_of_a_scan_that_begin_together_drift_apart_the_same_way_for_a_seed() -> None:
+    scan = replace(EVERYONE, apart=False, uses="scan", files=50)
+
+    def gone(seed: int) -> list[float]:
+        cluster = after(build(scenario(clients=(scan,)), seed), 20.0)
+        return [float(x) for x in cluster.crowd.answered]
+
+    first = gone(1)
+    assert gone(1) == first
+    assert gone(2) != first
+    assert len({round(x) for x in first}) == len(first)
+    assert sum(first) == pytest.approx(CAPACITY * 20.0, rel=0.02)
+
+
+def test_clients_that_mount_ask_every_rank_and_that_decays() -> None:
+    cluster = after(build(scenario(), 1), 0.25)
+    assert cluster.beat().popularity[1] == pytest.approx(4 * cluster.physics.mounting, rel=0.05)
+    after(cluster, 5.0)
+    assert cluster.beat().popularity[1] == pytest.approx(2 * cluster.physics.mounting, rel=0.05)
 
 
 def test_what_makes_files_goes_to_the_directorys_own_rank() -> None:
@@ -171,6 +249,18 @@ def test_a_stopped_ranks_directories_go_to_rank_0_and_count_as_nobodys_moves() -
     cluster.stop(1)
     assert (cluster.names.auth == 0).all()
     assert [move.forced for move in cluster.moves] == [False, True]
+
+
+def test_a_pin_to_a_rank_that_was_stopped_waits_for_it() -> None:
+    cluster = build(scenario(), 1)
+    root = int(cluster.tree.roots[0])
+    cluster.pin(root, 1, "")
+    cluster.stop(1)
+    after(cluster, 20.0)
+    assert (cluster.names.auth[root], cluster.names.pin[root]) == (0, 1)
+    cluster.add(1)
+    after(cluster, 20.0)
+    assert cluster.names.auth[root] == 1
 
 
 def test_orders_to_ranks_that_are_not_there_down_or_masked_out_are_unsafe() -> None:

@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from sim.papers.ilt.lookup_table import LookupTable, Move, adjust
+from mds_partitioner.schedule.lookup_table import LookupTable, Shift, adjust
 
 
 def entries_of(table: LookupTable) -> Counter[int]:
@@ -17,7 +17,7 @@ def entries_of(table: LookupTable) -> Counter[int]:
 def test_an_overloaded_server_gives_what_its_extra_holds_and_no_more() -> None:
     # Load 100 of 10 entries, mean 60: Extra 40, Load_e 10, so 4. The other: Extra -40, Load_e 2, room for 20.
     table = LookupTable((0,) * 10 + (1,) * 10)
-    assert adjust(table, [100.0, 20.0]) == [Move(entry, 0, 1) for entry in range(4)]
+    assert adjust(table, [100.0, 20.0]) == [Shift(entry, 0, 1) for entry in range(4)]
 
 
 def test_an_extra_below_one_entry_gives_nothing() -> None:

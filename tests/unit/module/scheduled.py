@@ -1,0 +1,282 @@
+# SPDX-License-Identifier: LGPL-2.1-or-later
+"""A cluster in memory whose directories have load, with the partitioner and the scheduler on it."""
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
+from typing import Any
+
+from world import LOG, SETTINGS, Directory, Mount, Store, World
+
+from mds_partitioner.clock import Now
+from mds_partitioner.engine.calls import CALLS
+from mds_partitioner.errors import JournalError, NotFound
+from mds_partitioner.model import FsState, HealthCheck
+from mds_partitioner.partitioner import Partitioner
+from mds_partitioner.ranks import Ranks
+from mds_partitioner.schedule.ledger import Ledger
+from mds_partitioner.schedule.options import SCHEDULER_OPTIONS, SchedulerSettings
+from mds_partitioner.schedule.rounds import Rounds
+from mds_partitioner.scheduling import Scheduling
+
+DEFAULTS = SchedulerSettings(**{option["name"]: option["default"] for option in SCHEDULER_OPTIONS})
+NOGROUP = "/volumes/_nogroup"
+LATENCY = 0.001  # s, of a rank that is not full
+BEGINNING = 1_800_000_000.0  # Unix, s
+
+
+class RealStore(Store):
+    """Deletes are events, too; and the mon may refuse for a while."""
+
+    def __init__(self, world: World) -> None:
+        super().__init__(world)
+        self._refused = range(0)
+        self._writes = 0
+
+    def refuse(self, after: int, count: int) -> None:
+        """So many writes and removals, after some."""
+        self._refused = range(self._writes + after, self._writes + after + count)
+
+    def put(self, key: str, value: str) -> None:
+        """Store, unless it is refused."""
+        self._ask()
+        super().put(key, value)
+
+    def delete(self, key: str) -> None:
+        """Remove a key, unless it is refused."""
+        self._ask()
+        self.world.event("delete")
+        super().delete(key)
+
+    def _ask(self) -> None:
+        self._writes += 1
+        if self._writes in self._refused:
+            raise JournalError("the mon refused it")
+
+
+class LoadedMount(Mount):
+    """Also what the catalogue asks a mount."""
+
+    def __init__(self, world: "Cluster") -> None:
+        super().__init__(world)
+        self._made = world.made
+
+    def entries(self, path: str) -> int:
+        """FileSystem.entries."""
+        return len(self.subdirectories(path))
+
+    def subdirectories(self, path: str) -> list[tuple[str, int]]:
+        """FileSystem.subdirectories."""
+        path = path.rstrip("/")
+        if path:
+            self.ino(path)
+        found = {d.path: ino for ino, d in self._world.directories.items()}
+        return sorted((p.rpartition("/")[2], ino) for p, ino in found.items() if p.rpartition("/")[0] == path)
+
+    def rentries(self, path: str) -> int:
+        """FileSystem.rentries."""
+        self.ino(path)
+        return 999
+
+    def rentries_and_pin(self, path: str) -> tuple[int, int]:
+        """FileSystem.rentries_and_pin."""
+        return self.rentries(path), self.pin(path)
+
+    def born(self, path: str) -> float:
+        """FileSystem.born: long ago, if nothing else is told."""
+        return self._made.get(self.ino(path), 1.0)
+
+
+class Cluster(World):
+    """Everything is on rank 0; each directory has a load of its own, that clients wait for."""
+
+    def __init__(
+        self, loads: Sequence[float] = (100.0,) * 8, ranks: int = 4, capacity: float = 300.0
+    ) -> None:
+        super().__init__(directories=len(loads), ranks=ranks)
+        self.store: RealStore = RealStore(self)
+        self.directories |= {2: Directory("/volumes"), 3: Directory(NOGROUP)}
+        self.load = {100 + i: load for i, load in enumerate(loads)}
+        self.capacity = capacity
+        self.wall, self.steady = BEGINNING, 100.0
+        self.checks: dict[str, HealthCheck] = {}
+        self.silent: set[str] = set()  # MDSs that do not answer
+        self.made: dict[int, float] = {}  # Unix, s, by inode number
+
+    def incarnation(self) -> int:
+        """Host.incarnation."""
+        return self.managers
+
+    def pass_time(self) -> None:
+        """A directory without a pin goes where its parent is."""
+        super().pass_time()
+        by_path = {d.path: d for d in self.directories.values()}
+        for at in self.directories.values():
+            parent = at.path.rpartition("/")[0]
+            if at.pin < 0 and parent.startswith(f"{NOGROUP}/"):
+                at.rank = by_path[parent].rank
+
+    def now(self) -> Now:
+        """clock.read."""
+        return Now(self.wall, self.steady)
+
+    def file_systems(self) -> list[FsState]:
+        """Host.file_systems."""
+        return [self.state]
+
+    def on_fs(self, fs: FsState, call: Callable[[Any], Any]) -> Any:
+        """Host.on_fs."""
+        return call(LoadedMount(self))
+
+    def health(self) -> dict[str, HealthCheck]:
+        """Host.health."""
+        return self.checks
+
+    def has_hook(self, fs: FsState) -> bool:
+        """Host.has_hook."""
+        return False
+
+    def demand(self, rank: int) -> float:
+        """req/s that are asked of a rank."""
+        return sum(load for ino, load in self.load.items() if self.directories[ino].rank == rank)
+
+    def counter(self, mds: str, path: str) -> list[tuple[float, ...]]:
+        """Host.counter: each MDS has just reported. A full rank has all that is asked of it inside."""
+        asked = self.demand(int(mds[1:]))
+        rate = min(self.capacity, asked)
+        latency = 26.0 / rate if asked > self.capacity else LATENCY
+        if path == "mds.reply_latency":
+            return [(self.wall - 5.0, 0.0, 0.0), (self.wall, 5 * rate * latency * 1e9, 5 * rate)]
+        value = {"mds_server.handle_client_request": 5 * rate, "mds_mem.ino": 1e6}.get(path, 0.0)
+        return [(self.wall - 5.0, 0.0), (self.wall, value)]
+
+    def tell(self, mds: str, prefix: str, **arguments: Any) -> Any:
+        """Host.tell."""
+        rank = int(mds[1:])
+        if prefix == "dump dir":
+            at = self._at(str(arguments["path"]))
+            return [{"is_auth": at.rank == rank}]
+        if prefix == "session ls":
+            return [_session(i, d.path) for i, d in self.directories.items() if d.rank == rank]
+        if prefix == "dump loads":
+            return {"dirfrags": list(self._dirfrags(rank))}
+        assert prefix == "get subtrees", prefix
+        roots = [d for d in self.directories.values() if d.rank != 0 or d.pin >= 0]  # once pinned, always
+        return [_subtree(d.path, d.rank, d.pin) for d in (Directory(""), *roots) if d.rank == rank]
+
+    def manager_addresses(self) -> frozenset[Any]:
+        """Host.manager_addresses."""
+        return frozenset()
+
+    def tell_each(
+        self, names: list[str], prefix: str, *, within: float = 8.0, **arguments: Any
+    ) -> dict[str, Any]:
+        """Host.tell_each."""
+        silent = NotFound("no answer")
+        return {n: silent if n in self.silent else self.tell(n, prefix, **arguments) for n in names}
+
+    def _at(self, path: str) -> Directory:
+        return next(d for d in self.directories.values() if d.path == path)
+
+    def _dirfrags(self, rank: int) -> Any:
+        yield {
+            "path": "",
+            "pop_auth_subtree": _heat(0.0),
+            "pop_auth_subtree_nested": _heat(self.demand(rank)),
+        }
+        for ino, load in self.load.items():
+            at = self.directories[ino]
+            if at.rank == rank:
+                heat = _heat(load + self._below(at))
+                yield {"path": at.path, "pop_auth_subtree": heat, "pop_auth_subtree_nested": heat}
+
+    def _below(self, at: Directory) -> float:
+        """req/s of what is below a directory and in its subtree."""
+        below = ((d, ino) for ino, d in self.directories.items() if d.path.startswith(f"{at.path}/"))
+        return sum(self.load.get(ino, 0.0) for d, ino in below if d.pin < 0 and d.rank == at.rank)
+
+
+def _session(client: int, root: str) -> dict[str, Any]:
+    return {
+        "id": client,
+        "entity": {"addr": {"addr": "10.0.0.1:0", "nonce": client}},
+        "client_metadata": {"root": f"{root}/data"},
+        "num_caps": 10,
+        "request_load_avg": 5,
+    }
+
+
+def _heat(reads: float) -> dict[str, Any]:
+    return {"Decay Counters": [{"value": reads}, *({"value": 0.0},) * 4]}
+
+
+def _subtree(path: str, rank: int, pin: int) -> dict[str, Any]:
+    return {
+        "is_auth": True,
+        "auth_first": rank,
+        "export_pin": pin,
+        "distributed_ephemeral_pin": False,
+        "random_ephemeral_pin": False,
+        "dir": {"path": path},
+    }
+
+
+@dataclass
+class Options:
+    """The values in force; tests change them."""
+
+    ours: SchedulerSettings = DEFAULTS
+
+
+class Manager:
+    """One manager: it dies with this object."""
+
+    def __init__(self, world: Cluster, options: Options | None = None) -> None:
+        self.world, self.options = world, options or Options()
+        world.managers += 1
+        host: Any = world
+        ranks = Ranks(host, _engine, lambda: SETTINGS, LOG, lambda: world.wall)
+        nobody: Any = None
+        self.partitioner = Partitioner(
+            *(host, nobody, nobody, lambda: SETTINGS, lambda *_: None, LOG, world.now)
+        )
+        ledger = Ledger(host, LOG, world.now)
+        self.scheduling = Scheduling(host, ledger, self.partitioner, lambda fs: False, world.now)
+        self.rounds = Rounds(
+            *(host, _engine, ranks, ledger, self.partitioner, lambda fs: False),
+            lambda: (SETTINGS, self.options.ours),
+            LOG,
+            world.now,
+        )
+        self.woken = 0
+        self.rounds.planned = self._wake
+        self.partitioner.scheduled = self.scheduling.acting
+        self.partitioner.begin()
+        ledger.begin()
+
+    def _wake(self) -> None:
+        """Every loop looks at once, that of the scheduler, too."""
+        self.woken += 1
+
+    def run(self, seconds: int) -> None:
+        """Let time pass; the loops do what is due."""
+        for _ in range(seconds):
+            self.rounds.read()
+            self.rounds.tick()
+            self.partitioner.tick()
+            self.world.pass_time()
+            self.world.wall += 1.0
+            self.world.steady += 1.0
+
+    @property
+    def fs(self) -> FsState:
+        """As it is now."""
+        return self.world.state
+
+
+def _engine(name: str, arguments: dict[str, Any]) -> dict[str, Any]:
+    return CALLS[name](arguments)
+
+
+def fewer(**changes: Any) -> Options:
+    """The defaults, but for these."""
+    return Options(replace(DEFAULTS, **changes))

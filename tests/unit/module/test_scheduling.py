@@ -1,0 +1,435 @@
+# SPDX-License-Identifier: LGPL-2.1-or-later
+"""The scheduler in the manager: what it begins and when it does not, what outlives it, how all is undone."""
+
+from dataclasses import replace
+from typing import Any
+
+import pytest
+from scheduled import NOGROUP, Cluster, Manager, fewer
+from world import Directory, plan
+
+from mds_partitioner.act.run import ROLLED_BACK, STOPPED
+from mds_partitioner.errors import BadInput, Busy, JournalError, NotFound, NotPermitted
+from mds_partitioner.model import HealthCheck, Subtree
+from mds_partitioner.plan.circumstances import TO_AUTH
+from mds_partitioner.schedule.plans import TICK
+from mds_partitioner.schedule.record import ACT, ADVISE, OFF, under_way
+from mds_partitioner.schedule.rounds import UNDONE
+from mds_partitioner.schedule.state import Past, State
+from mds_partitioner.schedule.watch import Looker
+
+AT_LAST = 100  # s, within which a cold cluster of this size is even
+
+
+def pins(world: Cluster) -> list[str]:
+    return [event for event in world.events if event.startswith("pin ")]
+
+
+def loads(world: Cluster) -> list[float]:
+    return [world.demand(rank) for rank in world.state.ranks_in]
+
+
+@pytest.fixture
+def world() -> Cluster:
+    return Cluster()
+
+
+@pytest.fixture
+def manager(world: Cluster) -> Manager:
+    return Manager(world)
+
+
+@pytest.fixture
+def acting(manager: Manager) -> Manager:
+    manager.scheduling.start(manager.fs, ACT)
+    return manager
+
+
+def test_a_cold_file_system_becomes_even_and_stays_as_it_is(world: Cluster, acting: Manager) -> None:
+    acting.run(AT_LAST)
+    assert loads(world) == [200.0] * 4
+    assert world.options == {TO_AUTH: "true", TICK: "1.000000"}
+    done = len(pins(world))
+    acting.run(300)
+    assert len(pins(world)) == done, "nothing moves while it is even"
+    assert "even" in acting.scheduling.watch(acting.fs).decision.why
+
+
+def test_a_rollback_undoes_all_since_the_start(world: Cluster, acting: Manager) -> None:
+    world.directories[107].pin = world.directories[107].rank = 3
+    before = world.snapshot()
+    acting.run(AT_LAST)
+    assert world.snapshot() != before
+    acting.scheduling.stop(acting.fs, rollback=True)
+    acting.run(AT_LAST)
+    assert world.snapshot() == before
+    assert acting.scheduling.get(acting.fs).mode == OFF
+    assert acting.partitioner.all(acting.fs) == []
+
+
+def test_directories_beside_the_subvolumes_are_found(world: Cluster, manager: Manager) -> None:
+    for i, ino in enumerate(sorted(world.load)[:6]):
+        world.directories[ino].path = f"/home{i}"
+    manager.scheduling.start(manager.fs, ACT)
+    manager.run(AT_LAST)
+    assert loads(world) == [200.0] * 4
+    assert any("/home" in event for event in pins(world))
+
+
+def test_what_is_new_is_pinned_at_once_and_given_back(world: Cluster, acting: Manager) -> None:
+    acting.run(AT_LAST)
+    old = {ino: d.pin for ino, d in world.directories.items()}
+    new = range(500, 512)
+    for ino in new:
+        world.directories[ino] = Directory(f"{NOGROUP}/new{ino}")
+        world.load[ino] = 0.0
+        world.made[ino] = world.wall
+    world.directories[600] = Directory(f"{NOGROUP}/renamed")
+    world.load[600] = 0.0
+    acting.run(30)
+    assert {world.directories[ino].rank for ino in new} == {0, 1, 2, 3}
+    assert {ino: world.directories[ino].pin for ino in (*old, 600)} == {**old, 600: -1}
+    turn = acting.scheduling.get(acting.fs).turns[-1]
+    assert turn.real is None and "new" in turn.why and all("entry" in p.move.why for p in turn.moves)
+    acting.scheduling.stop(acting.fs, rollback=True)
+    acting.run(AT_LAST)
+    assert {d.pin for d in world.directories.values()} == {-1}
+
+
+def test_a_rollback_is_waited_for_without_haste(world: Cluster, acting: Manager) -> None:
+    acting.run(AT_LAST)
+    plans, world.lag = len(acting.partitioner.all(acting.fs)), 20
+    acting.scheduling.stop(acting.fs, rollback=True)
+    acting.woken = 0
+    acting.run(15)
+    assert world.under_way()
+    assert acting.woken <= plans, "who is woken for each look looks all the time"
+    assert acting.rounds.tick() >= UNDONE / 2
+
+
+def test_nothing_hurries_where_there_is_nothing_to_see(world: Cluster, acting: Manager) -> None:
+    for ino in tuple(world.load):
+        world.load[ino] = 0.0
+    acting.run(30)
+    acting.woken = 0
+    acting.run(60)
+    assert acting.woken == 0
+
+
+def test_what_was_rolled_back_does_not_rest(world: Cluster, acting: Manager) -> None:
+    for _ in range(3):
+        acting.run(AT_LAST)
+        assert loads(world) == [200.0] * 4
+        acting.scheduling.stop(acting.fs, rollback=True)
+        acting.run(AT_LAST)
+        assert loads(world)[1:] == [0.0] * 3
+        acting.scheduling.start(acting.fs, ACT)
+    kept = acting.scheduling.get(acting.fs)
+    assert kept.turns and all(turn.undone for turn in kept.turns)
+    assert under_way(kept) == []
+
+
+def test_advice_changes_nothing_and_is_given_once(world: Cluster, manager: Manager) -> None:
+    before = world.snapshot()
+    manager.scheduling.start(manager.fs, ADVISE)
+    manager.run(AT_LAST)
+    assert world.snapshot() == before and manager.partitioner.all(manager.fs) == []
+    turns = manager.scheduling.get(manager.fs).turns
+    told = [past.move.ino for turn in turns for past in turn.moves]
+    assert len(told) == len(set(told)) == 6 and {turn.mode for turn in turns} == {ADVISE}
+    assert manager.scheduling.watch(manager.fs).decision.why == "even", "as if it had been followed"
+    manager.scheduling.start(manager.fs, ACT)
+    manager.run(AT_LAST)
+    assert loads(world) == [200.0] * 4
+
+
+def test_the_next_manager_goes_on(world: Cluster) -> None:
+    acting = Manager(world, fewer(scheduler_moves=1))
+    acting.scheduling.start(acting.fs, ACT)
+    acting.run(12)
+    assert 0 < len(pins(world)) < 6
+    known = acting.scheduling.get(acting.fs)
+    assert known.turns
+    after = Manager(world, fewer(scheduler_moves=1))
+    assert after.scheduling.get(after.fs).mode == ACT
+    assert [t.why for t in after.scheduling.get(after.fs).turns] == [t.why for t in known.turns]
+    after.run(AT_LAST)
+    assert max(loads(world)) <= world.capacity
+    assert [c.mds for c in after.scheduling.get(after.fs).capacities] == ["m0"]
+    after.scheduling.stop(after.fs, rollback=True)
+    third = Manager(world)
+    third.run(AT_LAST)
+    assert {d.pin for d in world.directories.values()} == {-1}
+    assert third.scheduling.get(third.fs).mode == OFF
+
+
+def test_a_stop_lets_what_is_under_way_arrive(world: Cluster, acting: Manager) -> None:
+    world.lag = 20
+    acting.run(7)
+    assert world.under_way()
+    acting.scheduling.stop(acting.fs, rollback=False)
+    begun = len(pins(world))
+    acting.run(AT_LAST)
+    assert (world.under_way(), acting.partitioner.active()) == (0, [])
+    assert len(pins(world)) == begun
+    assert acting.scheduling.get(acting.fs).mode == OFF
+
+
+def test_what_an_operator_pinned_is_left_alone(world: Cluster, acting: Manager) -> None:
+    for ino in (100, 101):
+        world.directories[ino].pin = 0
+    acting.run(AT_LAST)
+    assert not [event for event in pins(world) if "s0 " in event or "s1 " in event]
+    seen = acting.scheduling.watch(acting.fs).view
+    assert seen is not None
+    assert {p.held for p in seen.pieces if p.ino in (100, 101)} == {"pinned-by-operator"}
+
+
+def test_an_operator_who_is_quicker_is_not_fought(world: Cluster, acting: Manager) -> None:
+    def pin_it(event: str) -> None:
+        if event == "put seal" and world.directories[103].pin == -1:
+            world.directories[103].pin = 0
+
+    world.watch = pin_it
+    acting.run(AT_LAST)
+    assert not [event for event in pins(world) if "s3 " in event]
+    said = [text for turn in acting.scheduling.get(acting.fs).turns for text in turn.trouble]
+    assert any("s3" in text and "operator" in text for text in said)
+    assert max(loads(world)) <= 300.0, "the others were moved all the same"
+
+
+def test_it_does_not_act_beside_an_operators_balancer(world: Cluster, manager: Manager) -> None:
+    world.state = replace(world.state, balance_automate=True)
+    with pytest.raises(NotPermitted, match="ceph fs set cephfs balance_automate false"):
+        manager.scheduling.start(manager.fs, ACT)
+    world.state = replace(world.state, balance_automate=False)
+    manager.scheduling.start(manager.fs, ACT)
+    world.state = replace(world.state, balance_automate=True)
+    manager.run(AT_LAST)
+    assert pins(world) == []
+    assert "balance_automate" in manager.scheduling.watch(manager.fs).decision.why
+
+
+def test_it_does_not_act_beside_a_plan_nor_a_plan_beside_it(world: Cluster, manager: Manager) -> None:
+    run = manager.partitioner.propose(manager.fs, plan(world, {100: 1}))
+    run.plan = replace(run.plan, scheduled=False, name="mine")
+    manager.partitioner.admit(run)
+    with pytest.raises(Busy, match="plan 'mine' of 'cephfs' is running"):
+        manager.scheduling.start(manager.fs, ACT)
+    manager.run(5)
+    manager.scheduling.start(manager.fs, ACT)
+    for order in (manager.partitioner.start, manager.partitioner.rollback):
+        with pytest.raises(Busy, match="scheduler stop cephfs"):
+            order(manager.fs, "mine")
+
+
+def test_an_emergency_stop_ends_in_advice(world: Cluster, acting: Manager) -> None:
+    world.lag = 20
+    acting.run(7)
+    assert acting.scheduling.halt(acting.fs)
+    acting.partitioner.stop(acting.fs)
+    begun = len(pins(world))
+    acting.run(AT_LAST)
+    assert len(pins(world)) == begun
+    after = Manager(world)
+    assert after.scheduling.get(after.fs).mode == ADVISE
+    assert {run.head.state for run in after.partitioner.all(after.fs)} >= {STOPPED}
+    with pytest.raises(Busy, match="of the scheduler was stopped: go on with it"):
+        after.scheduling.start(after.fs, ACT)
+    after.scheduling.stop(after.fs, rollback=True)
+    after.run(AT_LAST)
+    assert {d.pin for d in world.directories.values()} == {-1}
+
+
+def test_a_stop_while_a_plan_is_being_saved_comes_first(world: Cluster, acting: Manager) -> None:
+    def stop(event: str) -> None:
+        if event == "put seal":
+            world.watch = lambda text: None
+            acting.scheduling.halt(acting.fs)
+
+    world.watch = stop
+    acting.run(AT_LAST)
+    assert pins(world) == [] and acting.partitioner.all(acting.fs) == []
+    assert not [key for key in world.store.data if key.endswith("/seal") and key.startswith("plan/")]
+
+
+def test_a_pause_ends_by_itself_or_by_command(world: Cluster, acting: Manager) -> None:
+    acting.scheduling.pause(acting.fs, 30)
+    acting.run(29)
+    assert pins(world) == []
+    acting.run(AT_LAST)
+    assert loads(world) == [200.0] * 4
+    acting.scheduling.pause(acting.fs, None)
+    world.load[107] = 800.0
+    done = len(pins(world))
+    acting.run(AT_LAST)
+    assert len(pins(world)) == done
+    assert Manager(world).scheduling.get(acting.fs).paused
+    acting.scheduling.resume(acting.fs)
+    acting.run(AT_LAST)
+    assert len(pins(world)) > done
+
+
+@pytest.mark.parametrize(
+    ("changed", "said"),
+    [
+        ({"max_mds": 2}, "is being resized from 4 to 2"),
+        ({"failed": (1,)}, "rank 1 has failed"),
+    ],
+)
+def test_it_waits_for_the_file_system(
+    world: Cluster, acting: Manager, changed: dict[str, Any], said: str
+) -> None:
+    well = world.state
+    world.state = replace(well, **changed)
+    acting.run(AT_LAST)
+    assert pins(world) == []
+    assert said in acting.scheduling.watch(acting.fs).decision.why
+    world.state = well
+    acting.run(AT_LAST)
+    assert loads(world) == [200.0] * 4
+
+
+def test_slow_requests_are_waited_for(world: Cluster, acting: Manager) -> None:
+    world.checks = {"MDS_SLOW_REQUEST": HealthCheck("slow")}
+    acting.run(AT_LAST)
+    assert pins(world) == []
+
+
+def test_it_acts_in_its_hours_only(world: Cluster) -> None:
+    manager = Manager(world, fewer(begin_time="0000", end_time="0001", begin_weekday=1, end_weekday=1))
+    manager.options.ours = replace(manager.options.ours, begin_time="25h")
+    manager.scheduling.start(manager.fs, ACT)
+    manager.run(20)
+    assert pins(world) == []
+    assert "give a time of day as HHMM" in manager.scheduling.watch(manager.fs).decision.why
+
+
+def test_an_mds_that_does_not_answer_keeps_its_last_shares(world: Cluster, acting: Manager) -> None:
+    acting.run(6)
+    world.silent = {"m0"}
+    world.load[100] = 101.0
+    acting.run(3)
+    seen = acting.scheduling.watch(acting.fs).view
+    assert seen is not None and sum(piece.requests for piece in seen.pieces) > 0.0
+
+
+def test_what_the_mon_does_not_take_is_not_begun(world: Cluster, acting: Manager) -> None:
+    world.store.fail = True
+    acting.run(30)
+    assert pins(world) == []
+    assert "refused" in acting.scheduling.watch(acting.fs).problem
+    with pytest.raises(JournalError):
+        acting.scheduling.start(acting.fs, ADVISE)
+    assert acting.scheduling.get(acting.fs).mode == ACT
+    world.store.fail = False
+    acting.run(AT_LAST)
+    assert loads(world) == [200.0] * 4
+
+
+def test_many_small_plans_become_few(world: Cluster) -> None:
+    world = Cluster([30.0 + i for i in range(40)], capacity=600.0)
+    manager = Manager(world, fewer(scheduler_moves=1, scheduler_interval=1))
+    before = world.snapshot()
+    manager.scheduling.start(manager.fs, ACT)
+    manager.run(300)
+    turns = manager.scheduling.get(manager.fs).turns
+    assert len(turns) > 16
+    assert len(manager.partitioner.all(manager.fs)) < 12
+    manager.scheduling.stop(manager.fs, rollback=True)
+    manager.run(400)
+    assert world.snapshot() == before
+
+
+def test_what_is_too_large_is_taken_apart(world: Cluster) -> None:
+    world = Cluster([0.0, 20.0, 20.0, 20.0, 20.0])
+    for i in range(4):
+        world.directories[200 + i] = Directory(f"/volumes/_nogroup/s0/c{i}")
+        world.load[200 + i] = 100.0
+    before, manager = world.snapshot(), Manager(world)
+    manager.scheduling.start(manager.fs, ACT)
+    manager.run(200)
+    assert max(loads(world)) < world.capacity
+    turns = manager.scheduling.get(manager.fs).turns
+    assert [path for turn in turns for path in turn.split] == ["/volumes/_nogroup/s0"]
+    seen = manager.scheduling.watch(manager.fs).view
+    assert seen is not None
+    assert {p.within for p in seen.pieces if p.ino >= 200} == {100}
+    assert next(p.requests for p in seen.pieces if p.ino == 100) == pytest.approx(0.0, abs=1.0)
+    again = Manager(world)
+    again.run(20)
+    seen = again.scheduling.watch(again.fs).view
+    assert seen is not None
+    assert {p.ino for p in seen.pieces} >= {200, 201, 202, 203}
+    again.scheduling.stop(again.fs, rollback=True)
+    again.run(100)
+    assert world.snapshot() == before
+
+
+def test_what_has_arrived_makes_room_before_the_next_look(world: Cluster) -> None:
+    manager = Manager(world, fewer(scheduler_inodes=1000, scheduler_interval=30))
+    manager.scheduling.start(manager.fs, ACT)
+    manager.run(60)
+    assert loads(world) == [200.0] * 4, "six moves, one at a time"
+
+
+def test_what_a_rank_has_taken_over_a_silent_one_has_no_more(world: Cluster, acting: Manager) -> None:
+    acting.run(6)
+    watch = acting.scheduling.watch(acting.fs)
+    move = next(past.move for past in watch.state.past)
+    watch.state = State(past=(Past(move, world.steady),))
+    watch.subtrees = {0: [Subtree("/", 0, -1, False), Subtree(move.path, 0, move.target, False)]}
+    world.directories[move.ino].pin = world.directories[move.ino].rank = move.target
+    world.silent = {"m0"}
+    assert watch.view is not None
+    host: Any = world
+    view = Looker(host, lambda *_: {}).glance(acting.fs, watch, watch.view, world.now())
+    assert next(piece.rank for piece in view.pieces if piece.ino == move.ino) == move.target
+
+
+def test_its_budgets_hold(world: Cluster) -> None:
+    manager = Manager(world, fewer(scheduler_inodes_an_hour=3000))
+    manager.scheduling.start(manager.fs, ACT)
+    manager.run(AT_LAST)
+    assert len(pins(world)) == 3
+
+
+def test_what_is_not_so_is_refused(world: Cluster, manager: Manager) -> None:
+    with pytest.raises(BadInput, match="'now' is not a mode: use advise or act"):
+        manager.scheduling.start(manager.fs, "now")
+    for order in (manager.scheduling.get, manager.scheduling.watch):
+        with pytest.raises(NotFound, match="scheduler start cephfs"):
+            order(manager.fs)
+    with pytest.raises(NotFound):
+        manager.scheduling.stop(manager.fs, rollback=True)
+    assert not manager.scheduling.halt(manager.fs)
+    assert not manager.scheduling.pause(manager.fs, None)
+    assert not manager.scheduling.resume(manager.fs)
+
+
+def test_a_plan_that_was_made_later_is_rolled_back_first(world: Cluster, acting: Manager) -> None:
+    acting.run(AT_LAST)
+    acting.scheduling.stop(acting.fs, rollback=False)
+    run = acting.partitioner.propose(
+        acting.fs, replace(plan(world, {100: (world.directories[100].rank + 1) % 4}), created=world.wall)
+    )
+    run.plan = replace(run.plan, scheduled=False, name="mine")
+    acting.partitioner.admit(run)
+    acting.run(5)
+    with pytest.raises(Busy, match="plan 'mine' was made after 'scheduler-1'"):
+        acting.scheduling.stop(acting.fs, rollback=True)
+    acting.partitioner.rollback(acting.fs, "mine")
+    acting.run(20)
+    assert run.head.state == ROLLED_BACK
+    acting.scheduling.stop(acting.fs, rollback=True)
+    acting.run(AT_LAST)
+    assert {d.pin for d in world.directories.values()} == {-1}
+
+
+def test_a_file_system_that_was_removed_needs_no_scheduler(world: Cluster, acting: Manager) -> None:
+    acting.run(7)
+    world.state = replace(world.state, fscid=2)
+    acting.run(30)
+    assert not [key for key in world.store.data if key.startswith("scheduler/1/")]
+    with pytest.raises(NotFound):
+        acting.scheduling.get(world.state)

@@ -1,0 +1,94 @@
+# SPDX-License-Identifier: LGPL-2.1-or-later
+"""Which pieces go where."""
+
+from hypothesis import given
+from hypothesis import strategies as st
+
+from mds_partitioner.schedule.choose import Budget, Candidate, Choice, choose, shares
+
+FREE = Budget(moves=100, inodes=1e9, idle=True)
+CALM = dict.fromkeys(range(64), 0.0)
+ALIKE = dict.fromkeys(range(64), 1000.0)
+
+
+def loads_after(
+    candidates: list[Candidate], loads: dict[int, float], chosen: list[Choice]
+) -> dict[int, float]:
+    load, after = {c.key: c.load for c in candidates}, dict(loads)
+    for choice in chosen:
+        after[choice.source] -= load[choice.key]
+        after[choice.target] += load[choice.key]
+    return after
+
+
+def test_from_one_hot_rank_all_are_filled_alike() -> None:
+    pieces = [Candidate(k, 0, 50.0, 1000.0) for k in range(20)]
+    chosen, stuck = choose(pieces, {0: 1000.0, 1: 0.0, 2: 0.0, 3: 0.0}, ALIKE, CALM, 0.1, FREE)
+    assert sorted(c.target for c in chosen) == [1] * 5 + [2] * 5 + [3] * 5
+    assert stuck == []
+
+
+def test_the_slow_rank_gets_less() -> None:
+    pieces = [Candidate(k, 0, 30.0, 1000.0) for k in range(30)]
+    capacity = {0: 400.0, 1: 400.0, 2: 800.0, 3: 800.0}
+    loads = {0: 900.0, 1: 0.0, 2: 0.0, 3: 0.0}
+    after = loads_after(pieces, loads, choose(pieces, loads, capacity, CALM, 0.05, FREE)[0])
+    assert after == {0: 150.0, 1: 150.0, 2: 300.0, 3: 300.0}
+
+
+def test_the_cheaper_of_two_alike_goes() -> None:
+    pieces = [Candidate(1, 0, 100.0, 50_000.0), Candidate(2, 0, 100.0, 1000.0)]
+    chosen, _ = choose(pieces, {0: 200.0, 1: 0.0}, ALIKE, CALM, 0.1, FREE)
+    assert [c.key for c in chosen] == [2]
+
+
+def test_of_two_full_ranks_that_with_more_inside_is_relieved_first() -> None:
+    pieces = [Candidate(1, 0, 100.0, 10.0), Candidate(2, 1, 100.0, 10.0)]
+    loads = {0: 1000.0, 1: 990.0, 2: 0.0}
+    chosen, _ = choose(pieces, loads, ALIKE, {0: 2.0, 1: 30.0, 2: 0.0}, 0.1, Budget(1, 1e9, True))
+    assert [c.key for c in chosen] == [2]
+
+
+def test_what_could_be_divided_does_not_go_where_it_is_too_much() -> None:
+    pieces = [Candidate(1, 0, 900.0, 10.0, divisible=True), Candidate(2, 0, 100.0, 10.0)]
+    chosen, stuck = choose(pieces, {0: 1000.0, 1: 0.0}, ALIKE, CALM, 0.1, FREE)
+    assert ([c.key for c in chosen], stuck) == ([2], [0])
+
+
+def test_crumbs_stay_unless_all_are_crumbs() -> None:
+    crumbs = [Candidate(k, 0, 1.0, 10.0) for k in range(2, 40)]
+    loads = {0: 1038.0, 1: 0.0}
+    chosen, _ = choose([Candidate(1, 0, 500.0, 10.0), *crumbs], loads, ALIKE, CALM, 0.01, FREE)
+    assert [c.key for c in chosen] == [1]
+    many = [Candidate(k, 0, 1.0, 10.0) for k in range(1000)]
+    assert len(choose(many, {0: 1000.0, 1: 0.0}, ALIKE, CALM, 0.1, Budget(2000, 1e9, True))[0]) >= 450
+
+
+def test_what_is_larger_than_the_budget_goes_only_alone() -> None:
+    pieces = [Candidate(k, 0, 100.0, 60_000.0) for k in range(4)]
+    loads = {0: 400.0, 1: 0.0}
+    assert len(choose(pieces, loads, ALIKE, CALM, 0.1, Budget(10, 20_000.0, True))[0]) == 1
+    assert choose(pieces, loads, ALIKE, CALM, 0.1, Budget(10, 20_000.0, False))[0] == []
+
+
+numbers = st.floats(0.0, 500.0, allow_nan=False)
+
+
+@given(
+    st.lists(st.tuples(st.integers(0, 5), numbers, st.floats(0.0, 1e5), st.booleans()), max_size=40),
+    st.lists(st.floats(10.0, 2000.0), min_size=6, max_size=6),
+    st.lists(numbers, min_size=6, max_size=6),
+)
+def test_no_choice_makes_a_rank_fuller_than_the_fullest_was(
+    found: list[tuple[int, float, float, bool]], capacity: list[float], rest: list[float]
+) -> None:
+    pieces = [Candidate(k, *piece) for k, piece in enumerate(found)]
+    of_rank, loads = dict(enumerate(capacity)), dict(enumerate(rest))
+    for piece in pieces:
+        loads[piece.rank] += piece.load
+    chosen, _ = choose(pieces, loads, of_rank, CALM, 0.1, FREE)
+    share, after = shares(loads, of_rank), loads_after(pieces, loads, chosen)
+    used = [after[r] / share[r] for r in share if share[r]]
+    assert not used or max(used) <= max(loads[r] / share[r] for r in share if share[r]) + 1e-9
+    assert len({c.key for c in chosen}) == len(chosen)
+    assert all(c.source != c.target and c.gain > 0.0 for c in chosen)

@@ -1,0 +1,356 @@
+# SPDX-License-Identifier: LGPL-2.1-or-later
+"""The scheduler's core, look after look, on a small cluster that does what it says."""
+
+import math
+from collections import Counter
+from collections.abc import Callable
+from dataclasses import dataclass, field, replace
+from statistics import fmean, stdev
+from typing import Any
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from mds_partitioner.schedule.core import Scheduler
+from mds_partitioner.schedule.state import Limits, State
+from mds_partitioner.schedule.view import Decision, Move, Piece, RankView, View
+
+LOOK = 5.0  # s
+CAPACITY = 1000.0
+THRESHOLD = 0.075  # of the variation over the root of the number of ranks, as the imbalance factor's
+
+
+@dataclass
+class Cluster:
+    """Pieces with a rate each, and moves that take some looks. A rank serves no more than it can."""
+
+    rates: dict[int, float]
+    ranks: int = 4
+    takes: int = 2
+    inodes: float = 1000.0
+    capacity: dict[int, float] = field(default_factory=dict)
+    held: frozenset[int] = frozenset()
+    fresh: frozenset[int] = frozenset()
+    parts: dict[int, int] = field(default_factory=dict)
+    now: float = 0.0
+    state: State = field(default_factory=State)
+    limits: Limits = field(default_factory=Limits)
+    history: list[tuple[float, Move]] = field(default_factory=list)
+    wait: str = ""
+
+    def __post_init__(self) -> None:
+        self.at = dict.fromkeys(self.rates, 0)
+        self.taught: dict[int, float] = {}
+        self.under_way: dict[int, tuple[int, int]] = {}  # by piece: where to, looks left
+
+    def able(self, rank: int) -> float:
+        return self.capacity.get(rank, CAPACITY)
+
+    def loads(self) -> dict[int, float]:
+        found = dict.fromkeys(range(self.ranks), 0.0)
+        for piece, rank in self.at.items():
+            found[rank] += self.rates[piece]
+        return found
+
+    def view(self) -> View:
+        asked = self.loads()
+        fits = {r: min(1.0, self.able(r) / asked[r]) if asked[r] else 1.0 for r in asked}
+        full = {r: asked[r] >= 0.95 * self.able(r) for r in asked}
+        self.taught |= {r: self.able(r) for r in asked if full[r]}
+        ranks = tuple(
+            RankView(r, asked[r] * fits[r], 1.0 / fits[r], full[r], self.taught.get(r)) for r in asked
+        )
+        pieces = tuple(
+            Piece(
+                ino=piece,
+                path=f"/p{piece}",
+                rank=rank,
+                requests=self.rates[piece] * fits[rank],
+                inodes=self.inodes,
+                held="pinned" if piece in self.held else "",
+                parts=self.parts.get(piece, 0),
+                fresh=piece in self.fresh,
+            )
+            for piece, rank in self.at.items()
+        )
+        used = [r.requests / self.able(r.rank) for r in ranks]
+        variation = stdev(used) / fmean(used) / math.sqrt(len(used)) if any(used) else 0.0
+        harmful = any(full.values()) or (variation > THRESHOLD and max(used) > 0.5)
+        return View(self.now, ranks, pieces, harmful, wait=self.wait)
+
+    def look(self, *, measured: bool = True) -> Decision:
+        for piece, (target, left) in list(self.under_way.items()):
+            if left <= 1:
+                self.at[piece] = target
+                del self.under_way[piece]
+            else:
+                self.under_way[piece] = (target, left - 1)
+        self.now += LOOK if measured else LOOK / 2.0
+        view = replace(self.view(), measured=measured)
+        self.state, decision = Scheduler(self.state, view, self.limits).decide()
+        for move in decision.moves:
+            assert move.ino not in self.under_way, "what is under way is not ordered again"
+            assert (self.at[move.ino], move.ino in self.held) == (move.source, False)
+            self.under_way[move.ino] = (move.target, self.takes)
+            self.history.append((self.now, move))
+        return decision
+
+    def go(self, looks: int, each: Callable[[int], None] = lambda look: None) -> None:
+        for look in range(looks):
+            each(look)
+            self.look()
+
+    def fullest(self) -> float:
+        used = [load / self.able(r) for r, load in self.loads().items()]
+        mean = sum(self.loads().values()) / sum(self.able(r) for r in range(self.ranks))
+        return max(used) / mean
+
+
+def hot(pieces: int = 20, rate: float = 100.0, **more: Any) -> Cluster:
+    """All on rank 0, which is asked for twice what it can serve."""
+    return Cluster(dict.fromkeys(range(1, pieces + 1), rate), **more)
+
+
+def test_from_cold_it_is_even_within_five_looks_and_stays_so() -> None:
+    cluster = hot()
+    cluster.go(6)
+    assert cluster.fullest() <= 1.1
+    moves = len(cluster.history)
+    assert moves == 15
+    cluster.go(200)
+    assert len(cluster.history) == moves
+
+
+@pytest.mark.parametrize("takes", [1, 2, 3, 6, 12])
+def test_moves_that_take_long_are_not_ordered_twice(takes: int) -> None:
+    cluster = hot(takes=takes)
+    cluster.go(60)
+    assert cluster.fullest() <= 1.1
+    assert len(cluster.history) == 15
+
+
+def test_the_slow_rank_gets_its_part() -> None:
+    cluster = hot(40, 50.0, capacity={1: 400.0})
+    cluster.go(20)
+    assert cluster.loads()[1] <= 320.0
+    cluster.go(300)  # what was moved has rested
+    assert cluster.fullest() <= 1.15
+
+
+def test_what_arrives_between_two_looks_makes_room_for_more_but_teaches_nothing() -> None:
+    cluster = hot(takes=1, inodes=20_000.0)
+    cluster.go(2)
+    first = cluster.history[-1][1]
+    view = replace(cluster.view(), now=cluster.now + 2.5, measured=False)
+
+    def glance(where: int, *new: Piece) -> tuple[State, Decision]:
+        seen = (replace(p, requests=999.0, rank=where if p.ino == first.ino else p.rank) for p in view.pieces)
+        between = replace(view, pieces=(*seen, *new))
+        return Scheduler(cluster.state, between, cluster.limits).decide()
+
+    assert glance(first.source)[1].moves == ()
+    state, decision = glance(first.target)
+    assert [move.ino != first.ino for move in decision.moves] == [True]
+    before = cluster.state
+    assert (state.demand, state.rates, state.at) == (before.demand, before.rates, before.at)
+    assert all(past.looks == 0 for past in state.past[-2:])
+    assert {first.source, first.target} <= state.stale
+    unknown = replace(view.pieces[0], ino=99, path="/new")
+    assert glance(first.target, unknown)[1].moves == (), "what it asks for is not known"
+
+
+def test_an_even_load_with_noise_moves_nothing() -> None:
+    cluster = hot(40, 24.0)
+    cluster.at = {piece: piece % 4 for piece in cluster.rates}
+
+    def noise(look: int) -> None:
+        for piece in cluster.rates:
+            cluster.rates[piece] = 24.0 * (1.0 + 0.3 * ((piece * 7 + look * 13) % 11 - 5) / 5)
+
+    cluster.go(120, noise)
+    assert cluster.history == []
+
+
+def spread_and_new(new: int, **more: Any) -> Cluster:
+    """Four ranks with 200 req/s each, and new directories without any on rank 0."""
+    cluster = Cluster(
+        {**dict.fromkeys(range(1, 9), 100.0), **dict.fromkeys(range(1000, 1000 + new), 0.0)}, **more
+    )
+    cluster.at = {piece: piece % 4 if piece < 1000 else 0 for piece in cluster.rates}
+    cluster.fresh = frozenset(range(1000, 1000 + new))
+    return cluster
+
+
+def test_what_is_new_gets_a_rank_at_once_and_is_not_moved_when_its_load_comes() -> None:
+    cluster = spread_and_new(40, inodes=1.0)
+    cluster.go(3)
+    found = Counter(rank for piece, rank in cluster.at.items() if piece in cluster.fresh)
+    assert len(found) == 4 and max(found.values()) - min(found.values()) <= 2
+    assert cluster.state.stale == frozenset(), "what is empty changes nothing that is seen"
+    assert all(move.gain == 0.0 and "entry" in move.why for _, move in cluster.history)
+    moved = len(cluster.history)
+    cluster.rates |= dict.fromkeys(cluster.fresh, 20.0)
+    cluster.go(60)
+    assert len(cluster.history) <= moved + 2
+
+
+def test_of_what_is_new_a_rank_with_more_load_gets_less() -> None:
+    cluster = spread_and_new(64, inodes=1.0)
+    cluster.rates |= {4: 180.0, 8: 180.0}  # rank 0: 360 of 960; its share is 240
+    cluster.go(3)
+    found = Counter(rank for piece, rank in cluster.at.items() if piece in cluster.fresh)
+    assert found[0] in (10, 11) and min(found[1], found[2], found[3]) > 15
+
+
+@pytest.mark.parametrize(
+    "why", ["all are on one rank", "it is full already", "it is held", "nothing is asked for"]
+)
+def test_what_is_new_stays_where_it_is_when(why: str) -> None:
+    cluster = spread_and_new(8, inodes=5000.0 if why == "it is full already" else 1.0)
+    if why == "all are on one rank":
+        cluster.at = dict.fromkeys(cluster.at, 0)
+        cluster.rates |= dict.fromkeys(range(1, 9), 10.0)
+    if why == "it is held":
+        cluster.held = cluster.fresh
+    if why == "nothing is asked for":
+        cluster.rates = dict.fromkeys(cluster.rates, 0.0)
+    cluster.go(5)
+    assert cluster.history == []
+
+
+def test_what_is_new_is_not_ordered_again_though_its_load_comes_before_it_is_there() -> None:
+    cluster = spread_and_new(8, takes=8, inodes=1.0)
+    cluster.look()
+    ordered = {move.ino for _, move in cluster.history}
+    assert ordered and cluster.state.moving == (), (
+        "an MDS exports nothing that is empty: it is not waited for"
+    )
+    cluster.rates |= dict.fromkeys(ordered, 200.0)
+    cluster.go(4)
+    assert Counter(move.ino for _, move in cluster.history)[min(ordered)] == 1
+
+
+def test_what_is_new_on_a_rank_that_is_masked_out_is_left_alone() -> None:
+    cluster = spread_and_new(8, inodes=1.0)
+    view = replace(cluster.view(), now=5.0)
+    masked = replace(view, ranks=tuple(r for r in view.ranks if r.rank))
+    assert Scheduler(State(), masked, Limits()).decide()[1].moves == ()
+
+
+def test_what_is_new_waits_for_no_move_and_holds_up_none() -> None:
+    cluster = hot(inodes=200.0)
+    cluster.go(2)
+    cluster.rates |= dict.fromkeys(range(1000, 1016), 0.0)
+    cluster.at |= dict.fromkeys(range(1000, 1016), 0)
+    cluster.fresh = frozenset(range(1000, 1016))
+    cluster.go(4)
+    assert cluster.fullest() <= 1.1
+    assert len({cluster.at[piece] for piece in cluster.fresh}) == 4
+
+
+def test_where_the_whole_is_even_enough_only_full_ranks_are_relieved() -> None:
+    rates = {rank * 10 + i: 60.0 for rank in range(16) for i in range(10)}
+    cluster = Cluster(rates, ranks=16)
+    cluster.at = {piece: piece // 10 for piece in rates}
+    cluster.rates |= dict.fromkeys(range(10), 100.0) | {10 + i: 78.0 for i in range(10)}
+    view = replace(cluster.view(), harmful=False)
+    assert [r.rank for r in view.ranks if r.full] == [0]
+    _, decision = Scheduler(State(), replace(view, now=5.0), Limits()).decide()
+    assert {move.source for move in decision.moves} == {0}
+    _, decision = Scheduler(State(), replace(view, now=5.0, harmful=True), Limits()).decide()
+    assert {move.source for move in decision.moves} > {0, 1}
+
+
+def test_idle_moves_nothing() -> None:
+    cluster = hot(rate=0.0)
+    cluster.go(10)
+    assert cluster.history == []
+    assert cluster.look().why == "idle"
+
+
+def test_a_load_that_is_light_is_left_alone() -> None:
+    cluster = hot(4, 20.0)
+    cluster.go(30)
+    assert cluster.history == []
+
+
+def test_what_is_held_stays() -> None:
+    cluster = hot(held=frozenset(range(1, 16)))
+    cluster.go(10)
+    assert {move.ino for _, move in cluster.history} == set(range(16, 21))
+
+
+def test_nothing_moves_while_it_must_wait() -> None:
+    cluster = hot(wait="rank 1 has failed")
+    cluster.go(5)
+    assert cluster.history == []
+    assert cluster.look().why == "rank 1 has failed"
+    cluster.wait = ""
+    cluster.go(6)
+    assert cluster.fullest() <= 1.1
+
+
+def test_a_piece_that_fits_nowhere_is_split() -> None:
+    cluster = Cluster({1: 2000.0, 2: 50.0}, parts={1: 8})
+    cluster.look()
+    decision = cluster.look()
+    assert 1 in (*decision.split, *cluster.state.split)
+    assert all(move.ino == 2 for _, move in cluster.history)
+
+
+def test_a_directory_rests_after_a_move_unless_its_load_really_changes() -> None:
+    cluster = hot()
+    cluster.go(10)
+    first = {move.ino for _, move in cluster.history}
+    away = next(piece for piece in first if cluster.at[piece] == 1)
+    moves = len(cluster.history)
+    cluster.go(20)
+    assert len(cluster.history) == moves
+    cluster.rates[away] = 900.0  # its rank is full again
+    cluster.go(10)
+    assert {move.source for _, move in cluster.history[moves:]} == {1}
+    assert cluster.fullest() <= 1.3
+
+
+def test_hours_of_moves_are_limited() -> None:
+    cluster = hot(limits=Limits(hourly=5000.0))
+    cluster.go(100)
+    assert len(cluster.history) == 5
+
+
+def test_under_way_at_once_is_limited() -> None:
+    cluster = hot(inodes=8000.0, takes=4, limits=Limits(inodes=20_000.0))
+    for _ in range(80):
+        cluster.look()
+        assert len(cluster.under_way) <= 2
+    assert cluster.fullest() <= 1.2
+
+
+def test_one_that_never_arrives_is_given_up() -> None:
+    cluster = hot(takes=10_000, limits=Limits(deadline=100.0))
+    cluster.go(40)
+    assert not [past for past in cluster.state.past if past.under_way and cluster.now - past.begun > 105.0]
+
+
+@settings(max_examples=60, deadline=None)
+@given(st.data())
+def test_whatever_happens_moves_are_bounded_and_nothing_goes_to_and_fro(data: st.DataObject) -> None:
+    cluster = hot(12, 150.0, takes=data.draw(st.integers(1, 4)))
+
+    def change(look: int) -> None:
+        if cluster.under_way and data.draw(st.booleans()):
+            cluster.look(measured=False)
+        if look % 6 == 0 and data.draw(st.booleans()):
+            piece = data.draw(st.sampled_from(sorted(cluster.rates)))
+            cluster.rates[piece] = data.draw(st.sampled_from([5.0, 80.0, 150.0, 400.0]))
+
+    cluster.go(60, change)
+    last: dict[int, tuple[float, Move]] = {}
+    changed = replace(cluster.state).demand
+    assert set(changed) == set(cluster.rates)
+    for at, move in cluster.history:
+        before = last.get(move.ino)
+        if before is not None and at - before[0] < 15.0:
+            assert move.target != before[1].source, "back at once"
+        last[move.ino] = (at, move)

@@ -1,0 +1,27 @@
+# SPDX-License-Identifier: LGPL-2.1-or-later
+"""What ranks are taken to be able to serve."""
+
+import pytest
+
+from mds_partitioner.schedule.load import capacities
+from mds_partitioner.schedule.view import RankView
+
+
+@pytest.mark.parametrize(
+    ("rank", "found"),
+    [
+        (RankView(1, 500.0, 12.0, True, 500.0), 500.0),
+        (RankView(1, 500.0, 4.0, True, 500.0), 1000.0),
+        (RankView(1, 500.0, 4.0, False, 500.0), 500.0),
+        (RankView(1, 900.0, 12.0, True, 300.0), 900.0),
+        (RankView(1, 100.0), 1000.0),
+        (RankView(1, 1200.0), 1200.0),
+    ],
+    ids=["as it taught", "had less to do", "is not full", "does more now", "unknown", "unknown, does more"],
+)
+def test_a_rank_beside_one_that_serves_a_thousand(rank: RankView, found: float) -> None:
+    assert capacities([RankView(0, 1000.0, 12.0, True, 1000.0), rank])[1] == found
+
+
+def test_all_are_alike_while_nothing_is_known() -> None:
+    assert capacities([RankView(0, 700.0), RankView(1, 0.0)]) == {0: 700.0, 1: 700.0}

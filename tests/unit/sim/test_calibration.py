@@ -1,0 +1,33 @@
+# SPDX-License-Identifier: LGPL-2.1-or-later
+"""What the recorded cells tell: where things were, and what an MDS spent its time on."""
+
+from collections import Counter
+from pathlib import PurePosixPath
+
+import pytest
+
+from sim.calibrate import CHECKED, FITTED, LAB, WORKLOADS
+from sim.fit import fit, told
+from sim.model.physics import Physics
+from sim.placement import recorded
+
+
+def test_no_workload_is_both_fitted_on_and_checked() -> None:
+    assert sorted((*FITTED, *CHECKED)) == sorted(WORKLOADS)
+
+
+def test_names_fall_into_fragments_by_cephs_hash() -> None:
+    # By these numbers of directories the recorded loads of the ranks are explained (docs/results/bench).
+    found = recorded("nlp")
+    where = Counter(found.rank(PurePosixPath(f"/volumes/_nogroup/nlp/data/d{k:04d}")) for k in range(14))
+    assert where == {0: 2, 1: 5, 3: 4, 4: 3}
+
+
+def test_the_constants_are_what_the_fit_gives() -> None:
+    found = fit(FITTED)
+    assert found.spans > 100
+    assert found.value.forward_work == pytest.approx(Physics().forward_work, abs=0.01)
+    assert found.value.export_work == pytest.approx(Physics().export_work, abs=0.01)
+    assert found.value.import_work == pytest.approx(Physics().import_work, abs=0.01)
+    assert found.value.relief == pytest.approx(LAB.relief, abs=0.01)
+    assert "forward_work | 0.56" in told(found, FITTED)

@@ -1,0 +1,38 @@
+# SPDX-License-Identifier: LGPL-2.1-or-later
+"""What is shown of runs can be read: the table in a terminal, a picture of very many ranks."""
+
+from dataclasses import replace
+
+import numpy as np
+from matplotlib.figure import Figure
+
+from sim.draw import map_of
+from sim.policies import POLICIES
+from sim.report import table
+from sim.scenario import find
+from sim.verdict import Checked, Verdict
+from tests.unit.sim.test_assertions import move, recording
+
+TERMINAL = 80  # columns
+PIXELS = 256  # of a map, at the least
+
+
+def test_the_table_fits_a_terminal() -> None:
+    longest = max(find([]), key=lambda scenario: len(scenario.name))
+    moves = tuple(move(float(i), 0, 1, inodes=999.0) for i in range(9999))
+    seen = recording([[1000.0, 1.0]], policy=max(POLICIES, key=len), moves=moves)
+    run = Checked(seen, ())
+    oracle = replace(seen, moves=moves[:100])
+    text = table([Verdict(replace(longest, known_failure="because"), (run,), run, oracle, "")])
+    assert "known" in text
+    assert max(map(len, text.splitlines())) <= TERMINAL
+
+
+def test_no_full_rank_of_a_thousand_is_lost_in_a_picture() -> None:
+    loads = np.full(1000, 100.0)
+    loads[[7, 501, 999]] = 1000.0
+    axes = Figure().subplots()
+    map_of(axes, recording([loads.tolist()]))
+    shown = np.asarray(axes.images[0].get_array())
+    assert shown.shape[0] <= PIXELS
+    assert (shown[:, 0] == 1000.0).sum() == 3
