@@ -388,6 +388,40 @@ COST = (
         Query(f"sum by (cluster, fs) ({of('rank_load_requests_per_second', RANK)})", "all ranks"),
     ),
 )
+SCHEDULER = (
+    lines(
+        "Gain of the scheduler's decisions",
+        "Requests a second that the fullest rank was to be relieved of in the last hour, and was",
+        "reqps",
+        Query(of("scheduler_predicted_gain_requests_per_second"), "predicted"),
+        Query(of("scheduler_real_gain_requests_per_second"), "real"),
+    ),
+    lines(
+        "Moves of the scheduler",
+        "Directories that it gives to another rank, has under way, or would give in advise",
+        "short",
+        Query(
+            f"max by (cluster, fs) (increase(ceph_mds_partitioner_scheduler_moves_total{{{WHERE}}}"
+            "[$__rate_interval]))",
+            "begun",
+        ),
+        Query(of("scheduler_moves_under_way"), "under way"),
+        Query(of("scheduler_moves_advised"), "advised"),
+    ),
+    lines(
+        "Mode of the scheduler",
+        "1 for the mode that it is in; and for how long it has found nothing to do though it is uneven",
+        "none",
+        Query(of("scheduler_mode", "mode") + " == 1", "{{mode}}"),
+        Query(of("scheduler_stuck_seconds"), "stuck, s"),
+    ),
+    lines(
+        "Hot spots",
+        "Directories with more than half of a rank's share of all requests, by kind",
+        "short",
+        Query(of("hot_spots", "kind"), "{{kind}}"),
+    ),
+)
 CLUSTER = '{cluster=~"$cluster"}'
 MODULE = (
     lines(
@@ -429,8 +463,8 @@ def migration() -> Any:
     return _board(
         "ceph-mds-partitioner-migration",
         "CephFS metadata migration",
-        "The newest partition plan, what moving subtrees costs, and the module itself",
-        (("Plan", EXECUTION), ("Migration cost", COST), ("Module", MODULE)),
+        "The newest partition plan, the scheduler, what moving subtrees costs, and the module itself",
+        (("Plan", EXECUTION), ("Scheduler", SCHEDULER), ("Migration cost", COST), ("Module", MODULE)),
     )
 
 
