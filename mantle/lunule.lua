@@ -43,6 +43,11 @@ local DEFAULTS = {
   limit = math.huge,     -- Cap: the most one rank hands over or takes in one beat, req/s
 }
 
+-- In a cluster of n, with all others even, one rank at x above the mean makes CoV / sqrt(n) = x / (n - 1). So the more
+-- ranks there are, the fuller one may be before the threshold is passed. In a cluster larger than the paper's, each is
+-- judged as if it were in that.
+local PAPERS_CLUSTER = 5 -- ranks
+
 local CORE = 100       -- cpu_load_avg of an MDS that uses one core; its dispatcher can use no more
 local BEAT = 10        -- s, mds_bal_interval
 local BEATS_A_TURN = 4 -- an order that shows within three beats is not repeated
@@ -196,25 +201,26 @@ local function participants(n)
   return ranks
 end
 
--- How full the busiest rank is, 1 for full. Without a capacity by the MDSs' own account.
-local function fullness(peak, ranks)
+-- How full a rank is, 1 for full. Without a capacity by the MDS's own account.
+local function fullness(rank, load)
   local capacity = type(hints) == "table" and hints.capacity
   if finite(capacity) and capacity > 0 then
-    return peak / capacity
+    return load / capacity
   end
-  local full = 0
-  for _, rank in ipairs(ranks) do
-    local cpu, queue = mds[rank]["cpu_load_avg"], mds[rank]["queue_len"]
-    full = math.max(full, finite(cpu) and cpu / CORE or 0, finite(queue) and queue >= 1 and 1 or 0)
-  end
-  return full
+  local cpu, queue = mds[rank]["cpu_load_avg"], mds[rank]["queue_len"]
+  return math.max(finite(cpu) and cpu / CORE or 0, finite(queue) and queue >= 1 and 1 or 0)
+end
+
+-- Equation 2.
+local function urgency(full)
+  return 1 / (1 + math.exp((1 - 2 * full) / hint("smoothness")))
 end
 
 -- Equations 1 to 3; also the mean load, req/s.
 local function imbalance(loads, ranks)
-  local n, peak = #ranks, 0
+  local n, peak, fullest = #ranks, 0, 0
   for _, rank in ipairs(ranks) do
-    peak = math.max(peak, loads[rank])
+    peak, fullest = math.max(peak, loads[rank]), math.max(fullest, fullness(rank, loads[rank]))
   end
   if n < 2 or peak == 0 then
     return 0, peak
@@ -228,8 +234,19 @@ local function imbalance(loads, ranks)
     squares = squares + (loads[rank] / peak - mean) ^ 2
   end
   local cov = math.min(math.sqrt(squares / (n - 1)) / mean, math.sqrt(n))
-  local urgency = 1 / (1 + math.exp((1 - 2 * fullness(peak, ranks)) / hint("smoothness")))
-  return math.min(cov / math.sqrt(n) * urgency, 1), mean * peak
+  return math.min(cov / math.sqrt(n) * urgency(fullest), 1), mean * peak
+end
+
+-- The ranks of a large cluster each of which would be harmful as the one hot rank of five: as a set, and how many.
+local function hot_ranks(loads, mean, ranks)
+  local hot, count = {}, 0
+  for _, rank in ipairs(#ranks > PAPERS_CLUSTER and ranks or {}) do
+    local factor = (loads[rank] / mean - 1) / (PAPERS_CLUSTER - 1) * urgency(fullness(rank, loads[rank]))
+    if factor > hint("threshold") then -- of a NaN, too, this is false
+      hot[rank], count = true, count + 1
+    end
+  end
+  return hot, count
 end
 
 -- What the load of a rank is expected to grow by within the next beat, req/s. The module saw `seen` and predicts `by`;
@@ -247,19 +264,33 @@ local function growth(rank, load)
   return math.abs(load - forecast.seen) <= math.abs(forecast.by) and forecast.by or 0
 end
 
--- What a rank has to give (side 1) or room to take (side -1) by its requests, req/s.
-local function room(rank, side, state)
-  local gap = side * (state.loads[rank] - state.mean)
-  return math.min(hint("limit"), gap, side > 0 and gap or gap - growth(rank, state.loads[rank]))
+-- What a rank within L is to come to, at most, req/s. Beside hot ranks that is half the way from the mean to where a
+-- full rank is hot: up to the mean, each of many ranks may have room for less than any subtree is worth. The other half
+-- is for its growth, and for an MDS that moves a fifth more than it is told (mds_bal_need_max).
+local function ceiling(state)
+  local above = next(state.hot) and hint("threshold") * (PAPERS_CLUSTER - 1) / 2 or 0
+  return state.mean * (1 + above)
 end
 
--- As much of that as its other signals agree to.
-local function agreed(amount, rank, side, state)
+-- What a rank above the mean has to give, req/s.
+local function surplus(rank, state)
+  return math.min(hint("limit"), state.loads[rank] - state.mean)
+end
+
+-- What a rank below the mean has room for until it comes to `level`, req/s.
+local function room(rank, level, state)
+  local gap = level - state.loads[rank]
+  return math.min(hint("limit"), gap, gap - growth(rank, state.loads[rank]))
+end
+
+-- As much of the amount that a rank gives (side 1) or takes (side -1) as its other signals agree to. level: req/s that
+-- it is to come to.
+local function agreed(amount, rank, side, level, state)
   local clearly = math.min(math.sqrt(hint("role_threshold")) * state.mean, side * (state.loads[rank] - state.mean) / 2)
   if state.cpu and side * (state.cpu[rank] - state.mean) <= clearly then
     return 0
   end
-  return math.max(0, state.fresh and math.min(amount, side * (state.fresh[rank] - state.mean)) or amount)
+  return math.max(0, state.fresh and math.min(amount, side * (state.fresh[rank] - level)) or amount)
 end
 
 -- The chosen demands, and as much of the others as they are short of `need`, farthest from the mean first.
@@ -285,31 +316,31 @@ end
 -- Algorithm 1, lines 1 to 12: export and import demand by rank, req/s. By L alone there may be an exporter and nobody
 -- to take from it: beside one hot rank all others are a little below the mean. So L only says who comes first. Where
 -- those beyond it on one side are too few for the other, the farthest of the others fill up; where nobody is beyond
--- it, all take part.
+-- it, all may give. While the factor is not harmful, only hot ranks may.
 local function demands(state, moving, ranks)
   local resting = rank_set("resting") or {}
   local exports, imports, near_exports, near_imports = {}, {}, {}, {}
   for _, rank in ipairs(ranks) do
-    local side = state.loads[rank] > state.mean and 1 or -1
-    local receiving = side > 0 and (moving[rank] or 0) > 0
-    local amount = room(rank, side, state)
-    if amount > 0 and not resting[rank] and not receiving then
-      amount = agreed(amount, rank, side, state)
-      local far = ((state.loads[rank] - state.mean) / state.mean) ^ 2 > hint("role_threshold")
-      if side > 0 then
-        (far and exports or near_exports)[rank] = amount
-      else
-        (far and imports or near_imports)[rank] = amount
+    local load = state.loads[rank]
+    local far = ((load - state.mean) / state.mean) ^ 2 > hint("role_threshold")
+    if load > state.mean then
+      local may = state.harmful or state.hot[rank]
+      if may and not resting[rank] and (moving[rank] or 0) <= 0 then
+        (far and exports or near_exports)[rank] = agreed(surplus(rank, state), rank, 1, state.mean, state)
+      end
+    elseif load < state.mean and not resting[rank] then
+      local level = far and state.mean or ceiling(state)
+      local amount = room(rank, level, state)
+      if amount > 0 then
+        (far and imports or near_imports)[rank] = agreed(amount, rank, -1, level, state)
       end
     end
   end
-  if next(exports) then
-    return exports, filled(imports, near_imports, total(exports), state)
+  if next(exports) == nil and next(imports) then
+    return filled({}, near_exports, total(imports), state), imports
   end
-  if next(imports) then
-    return filled(exports, near_exports, total(imports), state), imports
-  end
-  return near_exports, near_imports
+  exports = next(exports) and exports or near_exports
+  return exports, filled(imports, near_imports, total(exports), state)
 end
 
 -- Algorithm 1, lines 13 to 18: rows of the matrix, req/s by exporter and importer. Both are matched in the order of
@@ -391,17 +422,22 @@ local function decide(n)
   local moving, missing = on_the_way(loads, ranks)
   local expected = sum_of(loads, moving, ranks)
   local factor, mean = imbalance(expected, ranks)
+  local harmful = factor > hint("threshold") -- of a NaN, too, this is false
+  local hot, count = hot_ranks(expected, mean, ranks)
   local seen = string.format("IF %.3f, load %.0f req/s, mean %.0f", factor, loads[whoami], mean)
   if missing > 0 then
     seen = string.format("%s, on the way %.0f", seen, missing)
   end
-  local harmful = factor > hint("threshold") -- of a NaN, too, this is false
-  if not harmful then
+  if not harmful and count == 0 then
     return targets, 2, seen .. ": balanced"
+  end
+  if not harmful then
+    seen = string.format("%s, %d hot by themselves", seen, count)
   end
   local fresh = loads_by("auth.meta_load", loads, ranks)
   local cpu = loads_by("cpu_load_avg", expected, ranks)
   local state = { loads = expected, fresh = fresh and sum_of(fresh, moving, ranks), cpu = cpu, mean = mean }
+  state.harmful, state.hot = harmful, hot
   local exports, imports = demands(state, moving, ranks)
   local what = role(whoami, exports, imports)
   local rows = match(exports, imports, ranks)

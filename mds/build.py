@@ -7,6 +7,7 @@ standard output.
 """
 
 import argparse
+import fcntl
 import hashlib
 import os
 import shutil
@@ -172,11 +173,13 @@ def build_root(release: Release) -> Release:
 def build(recipe: Recipe, jobs: int, progress: Progress) -> Path:
     """Build what has changed; the program's path."""
     recipe.home.mkdir(parents=True, exist_ok=True)
-    root = rootfs.acquire(build_root(recipe.release), progress)
-    try:
-        _make(recipe, root.path, jobs, progress)
-    finally:
-        root.release()
+    with (recipe.home / "lock").open("w") as lock:
+        rootfs.lock_or_wait(lock.fileno(), fcntl.LOCK_EX, "ceph-mds is being built", progress)
+        root = rootfs.acquire(build_root(recipe.release), progress)
+        try:
+            _make(recipe, root.path, jobs, progress)
+        finally:
+            root.release()
     return recipe.program
 
 
