@@ -69,6 +69,14 @@ class RankSample:
 
 
 @dataclass(frozen=True)
+class Reading:
+    """A session's decayed count of requests (``request_load_avg``), and its age then, s (``uptime``)."""
+
+    decayed: float = 0.0
+    uptime: float = 0.0
+
+
+@dataclass(frozen=True)
 class Session:
     """A client session on one rank (``session ls``)."""
 
@@ -76,8 +84,9 @@ class Session:
     client: int
     root: str  # the directory the client mounted
     caps: int
-    load: float  # request_load_avg: decayed requests with a half-life of 60 s
+    load: float  # req/s since it was read
     ours: bool = False  # a manager's mount
+    read: Reading = Reading()  # what the next one is compared with
 
 
 @dataclass(frozen=True)
@@ -123,6 +132,17 @@ class SubtreeSample:
 
 
 @dataclass(frozen=True)
+class Churning:
+    """A directory whose subdirectories come and go.
+
+    :ivar at_once: how many it has at a time, mean
+    """
+
+    ino: int
+    at_once: float
+
+
+@dataclass(frozen=True)
 class Observation:
     """The directories of one file system in one epoch."""
 
@@ -130,4 +150,4 @@ class Observation:
     directories: tuple[SubtreeSample, ...]
     missing: tuple[int, ...] = field(default=())  # ranks whose sessions could not be read
     gone: tuple[str, ...] = ()  # directories that the operator named and that are not there
-    churning: tuple[int, ...] = ()  # inode numbers of directories whose subdirectories come and go
+    churning: tuple[Churning, ...] = ()

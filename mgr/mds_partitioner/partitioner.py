@@ -76,7 +76,7 @@ class Partitioner:
         self._settings, self._on_progress, self._log, self._now = settings, on_progress, log, now
         self._journal = Journal(host.store, host.incarnation(), new_id)
         where = MdsWhereabouts(host)
-        self._executor = Executor(host, self._journal, where, self._why_wait, log)
+        self._executor = Executor(host, self._journal, where, self._why_wait, self._distributed, log)
         self._lock = threading.Lock()  # of the names that are being taken
         self._creating: set[str] = set()
         self._runs: list[Run] | None = None
@@ -130,6 +130,9 @@ class Partitioner:
         if not run.plan.scheduled or run.heading() == ROLLING_BACK:
             return settings
         return replace(settings, max_moves=max(len(run.plan.steps), 1))
+
+    def _distributed(self, fscid: int) -> dict[int, str]:
+        return owned_distributed(self.known(), fscid)
 
     def all(self, fs: FsState) -> list[Run]:
         """The plans of a file system, oldest first."""

@@ -12,8 +12,8 @@ from verdicts import verdict
 from mds_partitioner.engine.calls import CALLS
 from mds_partitioner.judge.judgement import Caveats, DirectoryJudgement, Judgement
 from mds_partitioner.judge.window import Observed
+from mds_partitioner.model import Churning, FsState
 from mds_partitioner.model import Directory as Named
-from mds_partitioner.model import FsState
 
 from .world import BEGINNING, ROOT, Directory, FileSystem, World
 
@@ -94,7 +94,7 @@ def judgement(fs: FileSystem) -> Judgement:
         recommended=3,
         recommended_reason="",
         cache_limit=4 << 30,
-        churning=(100,) if any(d.born for d in fs.directories.values()) else (),
+        churning=(Churning(100, 5.0),) if any(d.born for d in fs.directories.values()) else (),
         caveats=Caveats(epochs=6, unread=0, unread_load=0.0, missing=0, by_heat=0),
     )
 

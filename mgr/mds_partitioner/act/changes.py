@@ -27,6 +27,7 @@ class Change(Protocol):
     def write(self, value: str, may: Callable[[], bool]) -> None: ...
     def arrived(self, value: str) -> bool: ...
     def in_doubt(self) -> bool: ...
+    def ephemeral(self) -> bool: ...
 
 
 class Whereabouts(Protocol):
@@ -63,6 +64,10 @@ class _DirectoryChange:
         """Has an MDS been asked for a change that it has not answered, and nobody waits for any more?"""
         return self.host.in_flight(self.fs.fscid, self.ino) is not None
 
+    def ephemeral(self) -> bool:
+        """Has it an ephemeral pin of its own? Only a pin would be in the way of one."""
+        return False
+
 
 class PinChange(_DirectoryChange):
     """``ceph.dir.pin`` of a directory."""
@@ -78,6 +83,10 @@ class PinChange(_DirectoryChange):
     def arrived(self, value: str) -> bool:
         """Has the pinned rank taken over? Without a pin there is nothing to wait for."""
         return int(value) == NO_PIN or self.where.there(self.fs, self.path, int(value))
+
+    def ephemeral(self) -> bool:
+        """Has it an ephemeral pin of its own?"""
+        return any(self.get(lambda mount: mount.ephemeral_pins(self.path)))
 
 
 class MaskChange(_DirectoryChange):
@@ -143,6 +152,10 @@ class SettingChange:
         """The mon takes commands one after the other: what it is asked next comes after what it was asked."""
         return False
 
+    def ephemeral(self) -> bool:
+        """No directory."""
+        return False
+
 
 @dataclass(frozen=True)
 class ConfigChange:
@@ -165,6 +178,10 @@ class ConfigChange:
 
     def in_doubt(self) -> bool:
         """As for a setting."""
+        return False
+
+    def ephemeral(self) -> bool:
+        """No directory."""
         return False
 
 

@@ -40,6 +40,7 @@ class Seen:
     :ivar arrived: the MDSs follow the value
     :ivar made: this manager has set the value and was told so
     :ivar in_doubt: a change of it was given up and may still be made
+    :ivar held: in words, an operator's own setting that places what is in it; asked before anything is done
     :ivar waited: s since this manager first saw the record in its state, on the steady clock
     """
 
@@ -48,6 +49,7 @@ class Seen:
     arrived: bool = False
     made: bool = False
     in_doubt: bool = False
+    held: str = ""
     waited: float = 0.0
 
 
@@ -119,6 +121,8 @@ class StepCore:
         if not force and not same(step, seen.value, step.expected):
             why = f"an operator changed it from {step.expected} to {seen.value} after it was planned"
             return self._to(SKIPPED, why)
+        if seen.held:
+            return self._to(SKIPPED, seen.held)
         return Transition(Record(INTENT, seen.value, self._now), step.value)
 
     def back(self, home: str | None) -> Transition:

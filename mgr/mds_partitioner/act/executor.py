@@ -2,7 +2,7 @@
 """Carries out what ``core.py`` decides: reads, journals, writes; one tick at a time."""
 
 import logging
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from concurrent.futures import wait
 from dataclasses import replace
 from functools import partial
@@ -30,11 +30,21 @@ class Executor:
     """Takes a run forward (or back) one tick at a time."""
 
     def __init__(
-        self, host: Host, journal: Journal, where: Whereabouts, guard: Guard, log: logging.Logger
+        self,
+        host: Host,
+        journal: Journal,
+        where: Whereabouts,
+        guard: Guard,
+        distributed: Callable[[int], Mapping[int, str]],
+        log: logging.Logger,
     ) -> None:
-        """``guard`` says why nothing may be changed now, or None."""
+        """``guard`` says why nothing may be changed now, or None.
+
+        :param distributed: ``ceph.dir.pin.distributed`` that this module set on a file system, by inode
+            number
+        """
         self._host, self._journal, self._where = host, journal, where
-        self._guard, self._log = guard, log
+        self._guard, self._distributed, self._log = guard, distributed, log
         self._abreast = Workers("steps of the scheduler's plans", ABREAST)
 
     def shutdown(self) -> None:
@@ -157,8 +167,15 @@ class Executor:
             value,
             arrived=awaited is not None and value == awaited and change.arrived(awaited),
             made=i in memory.made,
+            held=self._held(run, i, change) if record is None else "",
             waited=now.steady - memory.since.setdefault(i, now.steady),
         )
+
+    def _held(self, run: Run, i: int, change: Change) -> str:
+        """An operator may have set it since the plan was made, or where the MDSs do not show it yet."""
+        if not change.ephemeral() or run.plan.steps[i].ino in self._distributed(run.plan.fscid):
+            return ""
+        return "an operator's ephemeral pin is on it: ceph.dir.pin.distributed or ceph.dir.pin.random"
 
     def _do(self, run: Run, began: Head, i: int, change: Change | None, what: Transition, now: Now) -> None:
         if what.record is not None:

@@ -49,7 +49,9 @@ def _decode(kind: Any, value: Any) -> Any:
         return None
     if is_dataclass(kind):
         hints = get_type_hints(kind)
-        return cast(Any, kind)(**{f.name: _decode(hints[f.name], value[f.name]) for f in fields(kind)})
+        return cast(Any, kind)(
+            **{f.name: _decode(hints[f.name], value[f.name]) for f in fields(kind) if f.name in value}
+        )
     if isinstance(kind, type) and issubclass(kind, Enum):
         return kind(value)
     inner = [argument for argument in get_args(kind) if argument not in (type(None), Ellipsis)]

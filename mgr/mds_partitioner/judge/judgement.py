@@ -4,7 +4,7 @@
 from collections.abc import Mapping
 from dataclasses import dataclass
 
-from ..model import RankSample
+from ..model import Churning, RankSample
 from ..options import Settings
 from .verdict import Engine, Verdict, rank_arguments, read_verdict
 from .window import Observed, WindowSummary
@@ -63,7 +63,7 @@ class Judgement:
     recommended_reason: str
     cache_limit: int  # bytes a rank
     caveats: Caveats
-    churning: tuple[int, ...] = ()  # inode numbers of directories whose subdirectories come and go
+    churning: tuple[Churning, ...] = ()
 
 
 def judge(

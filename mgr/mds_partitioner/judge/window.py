@@ -5,7 +5,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Self
 
-from ..model import Directory, DirectoryFacts, Observation, RankSample, SubtreeSample
+from ..model import Churning, Directory, DirectoryFacts, Observation, RankSample, SubtreeSample
 from .history import History
 
 
@@ -38,7 +38,7 @@ class WindowSummary:
     unread_load: float  # part of all directories' requests that are theirs, 0 to 1
     missing: int  # times a rank's sessions could not be read
     gone: tuple[str, ...] = ()  # directories that the operator named and that were gone at the end
-    churning: tuple[int, ...] = ()  # inode numbers of directories whose subdirectories come and go
+    churning: tuple[Churning, ...] = ()
 
 
 @dataclass
@@ -82,7 +82,7 @@ class Window:
     _sums: dict[str, DirectorySum] = field(default_factory=dict)
     _missing: int = 0
     _gone: tuple[str, ...] = ()
-    _churning: tuple[int, ...] = ()
+    _churning: tuple[Churning, ...] = ()
 
     @classmethod
     def resumed(cls, fs: str, kept: Checkpoint) -> Self:

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: LGPL-2.1-or-later
 """The directories below a heavy one that can be spread over ranks."""
 
-from collections.abc import Callable
-from dataclasses import dataclass
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
 
 from ..errors import NotFound
 from ..filesystem import FileSystem
@@ -41,6 +41,7 @@ class Brood:
     :ivar ranks: where the last of the chain is itself
     :ivar born: when the last of the chain was made, seconds since the Unix epoch
     :ivar vanished: children that were listed, and gone before they were looked at
+    :ivar unread: children that were not looked at yet
     """
 
     chain: tuple[Placed, ...]
@@ -48,6 +49,7 @@ class Brood:
     children: tuple[Child, ...]
     ranks: tuple[int, ...] = ()
     vanished: int = 0
+    unread: int = 0
 
     @property
     def parent(self) -> Placed:
@@ -61,31 +63,56 @@ def placed(fs: FileSystem, path: str) -> Placed:
     return Placed(path, fs.ino(path), fs.pin(path), distributed, random)
 
 
-def brood(fs: FileSystem, path: str, lasts: Lasts, most: int | None = None) -> Brood:
+def brood(
+    fs: FileSystem,
+    path: str,
+    lasts: Lasts,
+    most: int | None = None,
+    known: Mapping[int, Child] = {},
+    limit: int | None = None,
+) -> Brood:
     """From ``path`` down to the first directory that has several children, or whose only one does not last.
 
     A subvolume's own directory holds one directory, named by a UUID, with the data in it.
 
     :param most: where there are more children, none is looked at
+    :param known: those that need not be looked at again, by inode number
+    :param limit: how many of the others are looked at
     """
     chain, born = [placed(fs, path)], fs.born(path)
-    children, vanished = _children(fs, path, most)
-    while len(children) == 1 and not vanished and lasts(children[0].born, born, chain[-1].ino):
-        path, born = children[0].path, children[0].born
+    found = _children(fs, path, most, known, limit)
+    while len(found.seen) == 1 and not found.vanished and lasts(found.seen[0].born, born, chain[-1].ino):
+        path, born = found.seen[0].path, found.seen[0].born
         chain.append(placed(fs, path))
-        children, vanished = _children(fs, path, most)
-    return Brood(tuple(chain), born, tuple(children), vanished=vanished)
+        found = _children(fs, path, most, known, limit)
+    return Brood(tuple(chain), born, tuple(found.seen), vanished=found.vanished, unread=found.unread)
 
 
-def _children(fs: FileSystem, path: str, most: int | None) -> tuple[list[Child], int]:
-    """Those that could be looked at, and how many were gone before."""
-    found: list[Child] = []
-    names, vanished = fs.subdirectories(path), 0
+@dataclass
+class _Children:
+    """See ``Brood``."""
+
+    seen: list[Child] = field(default_factory=list)
+    vanished: int = 0
+    unread: int = 0
+
+
+def _children(
+    fs: FileSystem, path: str, most: int | None, known: Mapping[int, Child], limit: int | None
+) -> _Children:
+    names, found = fs.subdirectories(path), _Children()
+    left = len(names) if limit is None else limit
     for name, ino in names if most is None or len(names) <= most else ():
         child = f"{path}/{name}"
-        try:
-            rentries, pin = fs.rentries_and_pin(child)
-            found.append(Child(child, ino, rentries, pin, fs.born(child)))
-        except NotFound:
-            vanished += 1
-    return found, vanished
+        if ino in known and known[ino].path == child:
+            found.seen.append(known[ino])
+        elif left <= 0:
+            found.unread += 1
+        else:
+            left -= 1
+            try:
+                rentries, pin = fs.rentries_and_pin(child)
+                found.seen.append(Child(child, ino, rentries, pin, fs.born(child)))
+            except NotFound:
+                found.vanished += 1
+    return found

@@ -8,12 +8,12 @@ NANOSECONDS = 1e9  # time counters are sent in nanoseconds
 
 
 def _span(points: Sequence[Point], window: float) -> tuple[Point, Point] | None:
-    """The newest point and the oldest one at most ``window`` seconds before it (or the one before it)."""
+    """The newest point and, of those before it, the one that is nearest to ``window`` seconds older: reports
+    that come a moment late leave out no interval."""
     if len(points) < 2:
         return None
     last = points[-1]
-    inside = [p for p in points[:-1] if last[0] - p[0] <= window]
-    first = inside[0] if inside else points[-2]
+    first = min(points[:-1], key=lambda p: abs(last[0] - p[0] - window))
     return (first, last) if last[0] > first[0] else None
 
 

@@ -91,7 +91,8 @@ class Observer:
             if isinstance(answer, PartitionerError):
                 missing.append(rank)
             else:
-                self._sessions[rank] = parse_sessions(rank, answer, managers)
+                before = self._sessions.get(rank, ())
+                self._sessions[rank] = parse_sessions(rank, answer, managers, before)
         return tuple(missing)
 
     def _heat(self, fs: FsState, paths: Collection[str]) -> dict[int, dict[str, float]]:

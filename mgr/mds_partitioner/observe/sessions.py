@@ -1,13 +1,17 @@
 # SPDX-License-Identifier: LGPL-2.1-or-later
 """The client sessions of a rank (``session ls``)."""
 
+import math
 from collections.abc import Collection, Iterable, Mapping
 from typing import Any
 
 from ..errors import PartitionerError
 from ..host import Host
-from ..model import Address, FsState, Session
+from ..model import Address, FsState, Reading, Session
 from .subtrees import ancestors
+
+HALF_LIFE = 60.0  # s: mds_request_load_average_decay_rate
+APART = 10.0  # s between two readings at least, as they are whole numbers
 
 
 def address(entry: Mapping[str, Any]) -> Address:
@@ -17,20 +21,40 @@ def address(entry: Mapping[str, Any]) -> Address:
 
 
 def parse_sessions(
-    rank: int, answer: Iterable[Mapping[str, Any]], managers: Collection[Address]
+    rank: int,
+    answer: Iterable[Mapping[str, Any]],
+    managers: Collection[Address],
+    before: Iterable[Session] = (),
 ) -> list[Session]:
-    """One rank's clients. One that does not say what it mounted is taken to have mounted ``/``."""
-    return [
-        Session(
-            rank=rank,
-            client=int(entry["id"]),
-            root=_clean(str(entry.get("client_metadata", {}).get("root") or "/")),
-            caps=int(entry["num_caps"]),
-            load=float(entry["request_load_avg"]),
-            ours=address(entry) in managers,
-        )
-        for entry in answer
-    ]
+    """One rank's clients. One that does not say what it mounted is taken to have mounted ``/``.
+
+    :param before: the same rank's, as they were read last
+    """
+    known = {session.client: session.read for session in before}
+    return [_session(rank, entry, managers, known.get(int(entry["id"]), Reading())) for entry in answer]
+
+
+def _session(rank: int, entry: Mapping[str, Any], managers: Collection[Address], before: Reading) -> Session:
+    now = Reading(float(entry["request_load_avg"]), float(entry["uptime"]))
+    if before.uptime >= now.uptime:
+        before = Reading()  # the rank, or the client, began anew
+    return Session(
+        rank=rank,
+        client=int(entry["id"]),
+        root=_clean(str(entry.get("client_metadata", {}).get("root") or "/")),
+        caps=int(entry["num_caps"]),
+        load=_rate(before, now),
+        ours=address(entry) in managers,
+        read=now if now.uptime - before.uptime >= APART else before,
+    )
+
+
+def _rate(before: Reading, now: Reading) -> float:
+    """req/s between two readings. The decayed counts themselves cannot be compared with each other: a client
+    of twenty seconds has a fifth of what one has that did the same for many minutes."""
+    left = math.exp2((before.uptime - now.uptime) / HALF_LIFE)
+    came = max(0.0, now.decayed - before.decayed * left)
+    return came * math.log(2.0) / HALF_LIFE / max(1.0 - left, 1e-9)
 
 
 def clients_at(host: Host, fs: FsState, places: Mapping[str, int | None]) -> dict[str, int | None]:

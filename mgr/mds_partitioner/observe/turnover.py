@@ -5,6 +5,7 @@ from dataclasses import dataclass, field
 
 from ..errors import CephError, NotFound
 from ..filesystem import FileSystem
+from ..model import Churning
 
 MOST_LISTED = 2000  # entries; a directory with more is not looked at: to list one takes some 8 us of the CPU
 LISTINGS = 60  # after which half of what was lost is forgotten, and looks after which one not listed is
@@ -22,6 +23,7 @@ class _Seen:
     ever: set[int] = field(default_factory=set)
     lost: int = 0
     listings: int = 0
+    mean: float = 0.0  # of the subdirectories that a listing shows
     at: int = 0  # the look that listed it last
 
 
@@ -58,15 +60,18 @@ class Turnover:
             seen = self._seen.setdefault(ino, _Seen(top))
             seen.lost += len(seen.now - below)
             seen.now, seen.at, seen.listings = below, self._looks, seen.listings + 1
+            seen.mean += (len(below) - seen.mean) / min(seen.listings, LISTINGS)
             if len(seen.ever) < MOST_LISTED:
                 seen.ever |= below
             if seen.listings % LISTINGS == 0:
                 seen.lost, seen.ever = seen.lost // 2, set(below)
 
-    def churning(self) -> tuple[int, ...]:
-        """Inode numbers of the directories that lost a good part of their subdirectories."""
-        lost = {ino: seen.lost / max(len(seen.ever), 1) for ino, seen in self._seen.items() if seen.lost}
-        return tuple(sorted(ino for ino, part in lost.items() if part >= CHURN))
+    def churning(self) -> tuple[Churning, ...]:
+        """The directories that lost a good part of their subdirectories, by inode number."""
+        lost = {
+            ino: seen for ino, seen in self._seen.items() if seen.lost >= max(CHURN * len(seen.ever), 1.0)
+        }
+        return tuple(Churning(ino, seen.mean) for ino, seen in sorted(lost.items()))
 
 
 def listed(fs: FileSystem, path: str) -> tuple[list[tuple[str, int]] | None, int]:

@@ -2,7 +2,7 @@
 """What of a heavy directory a plan can rely on: children that last are pinned, others stay where made."""
 
 import math
-from collections.abc import Callable, Collection, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass
 
 from ..engine.reasons import EPHEMERAL_PIN, PINNED_BY_OPERATOR
@@ -75,18 +75,21 @@ def held(brood: Brood, c: Circumstances) -> str | None:
     return None
 
 
-def family(brood: Brood, c: Circumstances, lasts: Lasts) -> Family:
+def family(brood: Brood, c: Circumstances, lasts: Lasts, at_once: Mapping[int, float]) -> Family:
     """Judge a heavy directory's children; those that an operator pinned are left out.
 
     To be distributed there must be at least one that comes and goes for each rank; once it is, it may stay.
+    Clients in step make and remove them all at a time, so one listing does not tell how many there are.
+
+    :param at_once: children that directories have at a time, mean, by inode number, where they come and go
     """
     parent = brood.parent
     free = [child for child in brood.children if not _operators(child.ino, child.pin, c)]
     stay = [child for child in free if lasts(child.born, brood.born, parent.ino)]
     passing = [child for child in free if child not in stay]
-    number = len(passing) + brood.vanished
+    number = max(len(passing) + brood.vanished, round(at_once.get(parent.ino, 0.0)) - len(stay))
     ours = parent.distributed and c.owned_distributed.get(parent.ino) == "1"
-    going = _size(passing) + brood.vanished
+    going = _size(passing) + number - len(passing)
     part = going / (going + _size(stay)) if stay else 1.0
     return Family(
         parent=parent,

@@ -48,15 +48,16 @@ def make_plan(
     rows, rest = judgement.directories, settings.rest_period
     stay = [fixed(row, c, rests_until(row, judgement.verdict, c, since, rest), now) for row in rows]
     families: dict[int, Family] = {}
+    at_once = {churning.ino: churning.at_once for churning in judgement.churning}
     for i, row in enumerate(rows):
         if c.heavy_mode == FANOUT and row.klass == HEAVY and stay[i] is None:
-            lasts = lasting(judgement.churning, since, now)
+            lasts = lasting(at_once, since, now)
             brood = brood_of(row.seen.directory.path, lasts)
             reason = held(brood, c)
             if reason is not None:
                 stay[i] = Fixed(reason, "set by an operator on a directory below it")
             else:
-                families[i] = family(brood, c, lasts)
+                families[i] = family(brood, c, lasts, at_once)
     answer = engine("plan", _arguments(judgement, c, settings, stay, families))
     table = tuple(
         _row(row, new, reason, why)

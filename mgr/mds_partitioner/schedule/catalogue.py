@@ -9,14 +9,15 @@ from ..engine.names import FANOUT
 from ..errors import PartitionerError
 from ..filesystem import FileSystem
 from ..host import Host
-from ..model import Directory, DirectoryFacts, FsState
+from ..model import NO_PIN, Directory, DirectoryFacts, FsState
 from ..observe.children import Brood, Lasts, Placed, brood
 from ..observe.directories import Rotation, everything
 from ..observe.turnover import MOST_LISTED, Turnover, listed
 from ..plan.circumstances import Circumstances, above
 from ..plan.families import family, held, lasting
 
-BROODS = 2  # directories whose children are read in a round: some MDS is asked three times a child
+BROODS = 2  # directories whose children are listed in a round
+A_ROUND = 50  # children of each that are read then: some MDS is asked three times a child
 FRESH = 60.0  # s, for which what was read of children is good, and a directory is new
 MOST_NEW = 200  # directories of which in a round it is asked when they were made
 DEEPEST = 16
@@ -121,6 +122,7 @@ class Catalogue:
         self._rotation = Rotation((), everything)
         self._turnover = Turnover()
         self._broods: dict[int, tuple[float, Brood]] = {}  # by inode number; when it was read
+        self._begun: dict[int, Brood] = {}  # likewise: not all of its children are read yet
         self._counts: dict[int, tuple[float, int]] = {}  # likewise: of children
         self._found: dict[int, float] = {}  # when what is new was found, Unix, s, by inode number
         self.known = Known()
@@ -148,7 +150,8 @@ class Catalogue:
         self._rotation.doubt(f for f in self._rotation.facts() if f not in self.known.facts)
         busiest = self._busiest(wanted.requests, len(fs.ranks_in))
         self._turnover.look(mount, [d.path for d in busiest])
-        lasts = lasting(self._turnover.churning(), self._began, now)
+        at_once = {churning.ino: churning.at_once for churning in self._turnover.churning()}
+        lasts = lasting(at_once, self._began, now)
         for directory in busiest:
             if now - self._counts.get(directory.ino, (0.0, 0))[0] > FRESH:
                 with suppress(PartitionerError):  # gone meanwhile: what it had goes with it
@@ -157,9 +160,11 @@ class Catalogue:
         due = [d for d in split if now - self._broods.get(d.ino, (0.0, None))[0] > FRESH]
         for directory in due[:BROODS]:
             with suppress(PartitionerError):
-                self._broods[directory.ino] = now, brood(mount, directory.path, lasts, MOST_LISTED)
+                self._read_children(mount, directory, lasts, owned, now)
         families = {
-            ino: family(found, c, lasts) for ino, (_, found) in self._broods.items() if held(found, c) is None
+            ino: family(found, c, lasts, at_once)
+            for ino, (_, found) in self._broods.items()
+            if held(found, c) is None
         }
         parts = {ino: [Directory(k.path, k.path, k.ino) for k in of.lasting] for ino, of in families.items()}
         below = [kid for ino in wanted.split for kid in parts.get(ino, ())]
@@ -170,6 +175,7 @@ class Catalogue:
         there = {d.ino for d in directories}
         self._find_new(mount, directories, now)
         self._broods = {ino: kept for ino, kept in self._broods.items() if ino in there}
+        self._begun = {ino: kept for ino, kept in self._begun.items() if ino in there}
         self._counts = {ino: kept for ino, kept in self._counts.items() if ino in there}
         counted = {ino: count for ino, (_, count) in self._counts.items()}
         return Known(
@@ -184,15 +190,32 @@ class Catalogue:
             ripe=self.known.ripe or bool(wanted.requests) or not directories,
         )
 
+    def _read_children(
+        self, mount: FileSystem, directory: Directory, lasts: Lasts, owned: Owned, now: float
+    ) -> None:
+        """What was read of a child is good, but for a pin that an operator may have removed: whether it has
+        one now is among its facts."""
+        ino = directory.ino
+        before = self._begun.get(ino) or self._broods.get(ino, (0.0, None))[1]
+        read = () if before is None else before.children
+        known = {k.ino: k for k in read if k.pin in (NO_PIN, owned.pins.get(k.ino))}
+        found = brood(mount, directory.path, lasts, MOST_LISTED, known, A_ROUND)
+        if found.unread:
+            self._begun[ino] = found
+        else:
+            self._begun.pop(ino, None)
+            self._broods[ino] = now, found
+
     def _find_new(self, mount: FileSystem, directories: Sequence[Directory], now: float) -> None:
         """What is listed for the first time may be older: split meanwhile, or renamed to be here."""
         before = {d.ino for d in self.known.directories}
-        unknown = [d for d in directories if d.ino not in before] if before else []
+        after = max(self._began, now - FRESH)
+        old = {kid.ino for _, of in self._broods.values() for kid in of.children if kid.born < after}
+        unknown = [d for d in directories if d.ino not in before | old] if before else []
         self._found = {ino: at for ino, at in self._found.items() if now - at <= FRESH}
         for directory in unknown[:MOST_NEW]:
             with suppress(PartitionerError):
-                young = mount.born(directory.path) >= max(self._began, now - FRESH)
-                if young and not any(mount.ephemeral_pins(directory.path)):
+                if mount.born(directory.path) >= after and not any(mount.ephemeral_pins(directory.path)):
                     self._found[directory.ino] = now
 
     def _busiest(self, requests: Mapping[str, float], most: int) -> list[Directory]:

@@ -202,6 +202,7 @@ def _session(client: int, root: str) -> dict[str, Any]:
         "client_metadata": {"root": f"{root}/data"},
         "num_caps": 10,
         "request_load_avg": 5,
+        "uptime": 900.0,
     }
 
 

@@ -14,6 +14,7 @@ from mds_partitioner.judge.history import History
 from mds_partitioner.judge.judgement import Caveats, DirectoryJudgement, Judgement, RankJudgement
 from mds_partitioner.judge.window import Checkpoint, Observed, Window
 from mds_partitioner.model import Directory, DirectoryFacts, Observation, RankSample, SubtreeSample
+from mds_partitioner.schedule.record import Kept
 
 SUBVOLUMES = 3000
 LIMIT = 64 * 1024  # of the mon, a key
@@ -128,8 +129,13 @@ def test_what_is_damaged_is_an_error_and_hides_no_other() -> None:
 
 
 def test_a_judgement_of_another_version_is_refused_not_misread() -> None:
-    with pytest.raises(KeyError):
+    with pytest.raises(TypeError, match="duration"):
         decode(Found, {"fs": "cephfs"})
+
+
+def test_what_an_older_manager_did_not_know_yet_is_as_it_is_at_the_beginning() -> None:
+    kept = decode(Kept, {"fs": "cephfs", "mode": "act", "since": 5.0})
+    assert kept == Kept("cephfs", "act", 5.0)
 
 
 def test_a_running_analysis_goes_on_from_its_checkpoint() -> None:

@@ -100,6 +100,29 @@ def test_an_option_of_the_mdss_is_set_after_the_pins_and_is_put_back(old: str) -
     assert world.snapshot() == before
 
 
+def test_what_an_operator_distributed_since_is_not_pinned() -> None:
+    world = World()
+    manager = Manager(world)
+    run = started(world, manager, MOVES)
+    world.directories[101].distributed = "1"
+    until(manager, run, DONE)
+    assert [run.records[i].state for i in range(3)] == [APPLIED, SKIPPED, APPLIED]
+    assert "ceph.dir.pin.distributed" in run.records[1].why
+    assert world.directories[101].pin == -1
+
+
+def test_what_this_module_distributed_may_be_pinned() -> None:
+    world = World()
+    manager = Manager(world)
+    step = Step(0, DISTRIBUTED_STEP, 0, "/volumes/_nogroup/s2", 102, "1", "0")
+    first = manager.journal.create(replace(plan(world, {102: 0}), steps=(step,)), [])
+    manager.journal.head(first, state=RUNNING)
+    manager.runs.append(first)
+    until(manager, first, DONE)
+    until(manager, run := started(world, manager, {102: 3}), DONE)
+    assert run.records[0].state == APPLIED
+
+
 def test_an_option_that_an_operator_changed_since_is_kept() -> None:
     world = World()
     manager = Manager(world)

@@ -17,7 +17,7 @@ from mds_partitioner.observe.sessions import parse_sessions
 ROOT = b"/volumes/_nogroup/\xff\xe9"
 TEXT = "/volumes/_nogroup/\udcff\udce9"
 SESSION = b'[{"id": 7, "entity": {"addr": {"addr": "1.2.3.4:0", "nonce": 1}}, "num_caps": 3, '
-SESSION += b'"request_load_avg": 2, "client_metadata": {"root": "' + ROOT + b'"}}]'
+SESSION += b'"request_load_avg": 2, "uptime": 60.5, "client_metadata": {"root": "' + ROOT + b'"}}]'
 
 
 class Mds:

@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: LGPL-2.1-or-later
 """From the daemons' answers to samples."""
 
+import math
 from collections.abc import Callable
 from dataclasses import replace
 
@@ -36,6 +37,11 @@ A, B = "/volumes/_nogroup/a", "/volumes/_nogroup/b"
 
 def test_a_rate_is_the_increase_over_the_window() -> None:
     assert rate([(0, 0), (5, 50), (10, 150), (15, 250)], 10) == 20.0
+
+
+def test_a_report_that_comes_late_leaves_out_no_interval() -> None:
+    # Every 5 s, 10 req/s; what was counted in an interval shows half a second late in each second report.
+    assert rate([(0.0, 0), (5.5, 55), (10.2, 100), (15.6, 155)], 10) == pytest.approx(100 / 10.1)
 
 
 def test_a_counter_that_restarted_has_no_negative_rate() -> None:
@@ -91,6 +97,7 @@ def session(number: int, nonce: int, root: str = A) -> dict[str, object]:
         "entity": {"addr": {"addr": "1.2.3.4:0", "nonce": nonce}},
         "num_caps": 3,
         "request_load_avg": 7,
+        "uptime": 600.0,
         "client_metadata": {"root": root},
     }
 
@@ -109,6 +116,40 @@ def test_the_managers_own_mounts_are_no_workload() -> None:
     # Theirs is half of the rank's requests, and goes to nobody.
     shares = attribute(found, {0: 100.0}, {0: {A: 1.0}}, {A})
     assert list(shares) == [A] and (shares[A].requests, shares[A].caps) == (50.0, 3.0)
+
+
+def decayed(rate: float, seconds: float, before: float = 0.0) -> float:
+    """request_load_avg after so many seconds at a rate in req/s."""
+    left = 0.5 ** (seconds / 60.0)
+    return before * left + rate * 60.0 / math.log(2.0) * (1.0 - left)
+
+
+def told(number: int, count: float, uptime: float) -> dict[str, object]:
+    return session(number, number) | {"request_load_avg": int(count), "uptime": uptime}
+
+
+def test_a_young_client_counts_as_an_old_one_that_does_the_same() -> None:
+    old, young = told(1, decayed(50.0, 3600.0), 3600.0), told(2, decayed(50.0, 12.0), 12.0)
+    assert [s.load for s in parse_sessions(0, [old, young], ())] == [pytest.approx(50.0, rel=0.01)] * 2
+
+
+def test_what_a_client_did_before_it_was_read_last_does_not_count() -> None:
+    busy = decayed(80.0, 3600.0)
+    seen = parse_sessions(0, [told(1, busy, 3600.0), told(2, 0.0, 3600.0)], ())
+    # The one stops, the other begins; both are read every two seconds.
+    for seconds in range(2, 14, 2):
+        now = [
+            told(1, busy * 0.5 ** (seconds / 60.0), 3600.0 + seconds),
+            told(2, decayed(80.0, seconds), 3600.0 + seconds),
+        ]
+        seen = parse_sessions(0, now, (), seen)
+    assert [s.load for s in seen] == [pytest.approx(0.0, abs=0.2), pytest.approx(80.0, rel=0.01)]
+
+
+def test_a_rank_that_was_restarted_counts_anew() -> None:
+    seen = parse_sessions(0, [told(1, decayed(50.0, 3600.0), 3600.0)], ())
+    seen = parse_sessions(0, [told(1, decayed(20.0, 15.0), 15.0)], (), seen)
+    assert [s.load for s in seen] == [pytest.approx(20.0, rel=0.01)]
 
 
 def test_heat_weighs_as_the_mds_does() -> None:

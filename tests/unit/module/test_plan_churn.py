@@ -13,6 +13,7 @@ from mds_partitioner.engine_client import EngineClient
 from mds_partitioner.errors import NotFound, NotPermitted
 from mds_partitioner.filesystem import FileSystem
 from mds_partitioner.judge.judgement import Judgement
+from mds_partitioner.model import Churning
 from mds_partitioner.observe.children import Brood, Placed, brood
 from mds_partitioner.plan.circumstances import Circumstances
 from mds_partitioner.plan.ephemeral import fragment_ranks
@@ -58,7 +59,7 @@ def churned(children: int, ino: int = EVEN) -> Brood:
     return replace(brood, chain=(brood.chain[0], replace(brood.chain[1], ino=ino)))
 
 
-def only_subvol1(churning: tuple[int, ...] = ()) -> Judgement:
+def only_subvol1(churning: tuple[Churning, ...] = ()) -> Judgement:
     """One heavy directory, of all the requests, and three idle ones."""
     found = judgement(ALL_ON_0)
     rows = [
@@ -102,20 +103,32 @@ def test_what_is_gone_before_it_is_looked_at_comes_and_goes() -> None:
     c = distributing(circumstances("fanout"))
     found = brood(cast(FileSystem, Fleeting()), "/work", lambda *_: True)
     assert (len(found.children), found.vanished, found.parent.path) == (1, 7, "/work")
-    judged = plan_family(found, c, lambda *_: False)
+    judged = plan_family(found, c, lambda *_: False, {})
     assert judged.passing == 8
     assert judged.fragments is not None
 
 
+def test_clients_in_step_are_distributed_whenever_they_are_looked_at(engine: EngineClient) -> None:
+    """All of them have just removed their directories."""
+    found, c = only_subvol1((Churning(EVEN, 12.0),)), distributing(circumstances("fanout"))
+    plan = made(found, c, engine, lambda _: churned(0))
+    assert [step.value for step in plan.steps if step.kind == DISTRIBUTED_STEP] == ["1"]
+    # Without that memory there is nothing to distribute.
+    plan = made(only_subvol1(), c, engine, lambda _: churned(0))
+    assert [step for step in plan.steps if step.kind == DISTRIBUTED_STEP] == []
+
+
 def test_directories_that_come_and_go_are_not_pinned(engine: EngineClient) -> None:
+    found = only_subvol1((Churning(EVEN, 8.0),))
     for children in (1, 2, 20):
-        plan = made(only_subvol1((EVEN,)), circumstances("fanout"), engine, lambda _, n=children: churned(n))
+        plan = made(found, circumstances("fanout"), engine, lambda _, n=children: churned(n))
         assert not [s for s in plan.steps if "/uuid/" in s.target]
         assert len(next(r for r in plan.rows if r.ino == SUBVOL1).new) == 1
 
 
 def test_many_that_come_and_go_are_distributed_when_they_are_made(engine: EngineClient) -> None:
-    plan = made(only_subvol1((EVEN,)), distributing(circumstances("fanout")), engine, lambda _: churned(12))
+    found = only_subvol1((Churning(EVEN, 8.0),))
+    plan = made(found, distributing(circumstances("fanout")), engine, lambda _: churned(12))
     assert [(s.kind, s.target, s.value, s.expected) for s in plan.steps] == [
         (DISTRIBUTED_STEP, "/volumes/_nogroup/Subvol1/uuid", "1", "0")
     ]
@@ -135,7 +148,7 @@ def test_fragments_that_are_often_empty_are_often_at_home(engine: EngineClient) 
     for children in (12, 20, 40, 400):
         brood = replace(churned(children), ranks=(home,))
         c = replace(distributing(circumstances("fanout")), owned_distributed={EVEN: "1"})
-        found = plan_family(brood, c, lasting({EVEN}, NOW - 30, NOW))
+        found = plan_family(brood, c, lasting({EVEN}, NOW - 30, NOW), {})
         assert found.fragments is not None
         parts.append(found.fragments.count(home) / len(found.fragments))
     assert parts == sorted(parts, reverse=True)
@@ -147,7 +160,7 @@ def test_planning_again_what_is_distributed_proposes_nothing(engine: EngineClien
     c = replace(distributing(circumstances("fanout")), owned_distributed={EVEN: "1"})
     brood = churned(12)
     brood = replace(brood, chain=(brood.chain[0], replace(brood.chain[1], distributed=True)))
-    found = only_subvol1((EVEN,))
+    found = only_subvol1((Churning(EVEN, 8.0),))
     rows = tuple(
         replace(r, seen=replace(r.seen, ranks=(0, 1, 2))) if r.seen.directory.ino == SUBVOL1 else r
         for r in found.directories
@@ -158,7 +171,8 @@ def test_planning_again_what_is_distributed_proposes_nothing(engine: EngineClien
 @pytest.mark.parametrize("children", [0, 1, 2])
 def test_too_few_to_spread_stay_on_one_rank(children: int, engine: EngineClient) -> None:
     c = distributing(circumstances("fanout"))
-    plan = made(only_subvol1((EVEN,)), c, engine, lambda _: churned(children))
+    found = only_subvol1((Churning(EVEN, float(children)),))
+    plan = made(found, c, engine, lambda _: churned(children))
     assert not [s for s in plan.steps if s.kind == DISTRIBUTED_STEP]
 
 
@@ -181,7 +195,7 @@ def test_pins_of_ours_on_what_comes_and_goes_are_taken_off(engine: EngineClient)
     c = replace(circumstances("fanout"), owned={child.ino: 2 for child in pinned})
     brood = replace(brood, children=pinned, ranks=(0,))
     found = judgement({**ALL_ON_0, "Subvol1": (0, 2)})
-    plan = made(replace(found, churning=(EVEN,)), c, engine, lambda _: brood)
+    plan = made(replace(found, churning=(Churning(EVEN, 8.0),)), c, engine, lambda _: brood)
     assert {s.value for s in plan.steps if s.ino in c.owned} == {"-1"}
     assert plan.prediction.load_before["0"] == sum(row.reqs for row in plan.rows)
 

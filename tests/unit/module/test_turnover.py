@@ -10,7 +10,7 @@ from mds_partitioner.errors import NotFound
 from mds_partitioner.filesystem import FileSystem
 from mds_partitioner.judge.history import History
 from mds_partitioner.judge.window import Window
-from mds_partitioner.model import Observation
+from mds_partitioner.model import Churning, Observation
 from mds_partitioner.observe.turnover import LISTINGS, MOST_LISTED, Turnover
 from mds_partitioner.plan.ephemeral import fragment_ranks
 
@@ -70,7 +70,19 @@ def test_directories_made_anew_all_the_time_are_noticed() -> None:
         tree.remove(f"/s/uuid/a{i}")
         tree.make(f"/s/uuid/a{i + 1}")
     looked(tree, turnover, "/s")
-    assert turnover.churning() == (tree.inos["/s/uuid"],)
+    assert [c.ino for c in turnover.churning()] == [tree.inos["/s/uuid"]]
+
+
+def test_how_many_there_are_at_a_time_is_known_whatever_the_last_listing_shows() -> None:
+    tree, turnover = Tree(), Turnover()
+    tree.make("/s/uuid")
+    for _ in range(4):  # clients in step: all of them, then none
+        tree.make("/s/uuid/a", "/s/uuid/b", "/s/uuid/c", "/s/uuid/d")
+        looked(tree, turnover, "/s")
+        for name in "abcd":
+            tree.remove(f"/s/uuid/{name}")
+        looked(tree, turnover, "/s")
+    assert turnover.churning() == (Churning(tree.inos["/s/uuid"], 2.0),)
 
 
 def test_one_of_the_same_name_is_another_directory() -> None:
@@ -80,7 +92,7 @@ def test_one_of_the_same_name_is_another_directory() -> None:
     tree.remove("/s/uuid/tree")
     tree.make("/s/uuid/tree", "/s/uuid/tree/x", "/s/uuid/tree/y")
     looked(tree, turnover, "/s")
-    assert turnover.churning() == (tree.inos["/s/uuid"],)
+    assert [c.ino for c in turnover.churning()] == [tree.inos["/s/uuid"]]
 
 
 def test_growth_and_a_single_loss_among_many_are_no_churn() -> None:
@@ -121,7 +133,7 @@ def test_directories_take_turns_where_not_all_can_be_listed() -> None:
     assert tree.listings[:7] == busy and len(tree.listings) <= 9
     for _ in range(3):
         looked(tree, turnover, *busy)
-    assert turnover.churning() == (tree.inos["/b6"],)
+    assert [c.ino for c in turnover.churning()] == [tree.inos["/b6"]]
 
 
 def test_what_was_lost_long_ago_is_forgotten() -> None:
@@ -142,8 +154,8 @@ def test_what_was_lost_long_ago_is_forgotten() -> None:
 def test_an_analysis_keeps_what_came_and_went() -> None:
     window = Window("cephfs")
     window.add(Observation("cephfs", ()), History())
-    window.add(Observation("cephfs", (), churning=(5,)), History())
-    assert window.summary({}).churning == (5,)
+    window.add(Observation("cephfs", (), churning=(Churning(5, 2.0),)), History())
+    assert window.summary({}).churning == (Churning(5, 2.0),)
 
 
 @pytest.mark.parametrize(

@@ -11,7 +11,7 @@ from typing import Any
 
 from mds_partitioner.act.executor import Executor
 from mds_partitioner.act.journal import Journal
-from mds_partitioner.act.run import Run
+from mds_partitioner.act.run import Run, owned_distributed
 from mds_partitioner.clock import Now
 from mds_partitioner.errors import CephError, JournalError, NotFound
 from mds_partitioner.model import FsState, MdsInfo
@@ -298,7 +298,14 @@ class Manager:
         self.world.managers += 1
         self.journal = Journal(world.store, world.managers)
         self.runs, self.unreadable = self.journal.load()
-        self.executor = Executor(world, self.journal, world, lambda fs: world.why, LOG)  # type: ignore[arg-type]
+        self.executor = Executor(
+            world,  # type: ignore[arg-type]
+            self.journal,
+            world,
+            lambda fs: world.why,
+            lambda fscid: owned_distributed(self.runs, fscid),
+            LOG,
+        )
 
     def tick(self, run: Run) -> None:
         """One tick of the mover, then of the MDSs."""

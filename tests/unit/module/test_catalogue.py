@@ -1,0 +1,90 @@
+# SPDX-License-Identifier: LGPL-2.1-or-later
+"""What the scheduler reads of directories, a part in each round."""
+
+from collections import Counter
+from dataclasses import dataclass, field
+from typing import Any
+
+from scheduled import BEGINNING, Cluster, LoadedMount
+from world import Directory
+
+from mds_partitioner.schedule.catalogue import A_ROUND, FRESH, Catalogue, Owned, Wanted
+
+PARENT = "/volumes/_nogroup/s0"
+CHILDREN = 2 * A_ROUND + 20
+
+
+@dataclass
+class Counting:
+    """A host that counts what its mounts read."""
+
+    world: Cluster
+    read: Counter[str] = field(default_factory=Counter)
+
+    def has_hook(self, fs: Any) -> bool:
+        """Host.has_hook."""
+        return False
+
+    def on_fs(self, fs: Any, call: Any) -> Any:
+        """Host.on_fs."""
+        mount, read = LoadedMount(self.world), self.read
+
+        class Counted:
+            def __getattr__(self, name: str) -> Any:
+                return getattr(mount, name)
+
+            def born(self, path: str) -> float:
+                """FileSystem.born: asked once a child that is looked at."""
+                read[path] += 1
+                return mount.born(path)
+
+        return call(Counted())
+
+
+def children(known: Any) -> set[str]:
+    return {d.path for d in known.directories if d.path.startswith(f"{PARENT}/")}
+
+
+def below(read: Counter[str]) -> int:
+    return sum(count for path, count in read.items() if path.startswith(f"{PARENT}/"))
+
+
+def test_the_children_of_a_large_directory_are_read_a_part_in_each_round() -> None:
+    world = Cluster([20.0] * 4)
+    for i in range(CHILDREN):
+        world.directories[200 + i] = Directory(f"{PARENT}/c{i:03d}")
+    host: Any = Counting(world)
+    catalogue, now = Catalogue(host, BEGINNING), BEGINNING
+    wanted = Wanted(split=frozenset({100}))
+    for _ in range(2):  # which directories there are; then, a part of what is in them
+        catalogue.refresh(world.state, 200, wanted, Owned(), now)
+    assert 0 < below(host.read) <= A_ROUND and not children(catalogue.known), "not before all are known"
+    for _ in range(2):
+        before = below(host.read)
+        catalogue.refresh(world.state, 200, wanted, Owned(), now)
+        assert below(host.read) - before <= A_ROUND
+    assert len(children(catalogue.known)) == CHILDREN
+    # A new one is read when they are listed again, and the others are not.
+    world.directories[900] = Directory(f"{PARENT}/new")
+    before = below(host.read)
+    catalogue.refresh(world.state, 200, wanted, Owned(), now + FRESH / 2)
+    assert below(host.read) == before
+    catalogue.refresh(world.state, 200, wanted, Owned(), now + FRESH + 1)
+    assert host.read[f"{PARENT}/new"] >= 1 and len(children(catalogue.known)) == CHILDREN + 1
+    assert below(host.read) - before <= 3
+
+
+def test_a_child_that_an_operator_unpinned_is_looked_at_again() -> None:
+    world = Cluster([20.0] * 4)
+    for i in range(4):
+        world.directories[200 + i] = Directory(f"{PARENT}/c{i}")
+    world.directories[201].pin = 2
+    host: Any = Counting(world)
+    catalogue = Catalogue(host, BEGINNING)
+    wanted = Wanted(split=frozenset({100}))
+    for _ in range(2):
+        catalogue.refresh(world.state, 200, wanted, Owned(), BEGINNING)
+    assert children(catalogue.known) == {f"{PARENT}/c{i}" for i in (0, 2, 3)}
+    world.directories[201].pin = -1
+    catalogue.refresh(world.state, 200, wanted, Owned(), BEGINNING + FRESH + 1)
+    assert len(children(catalogue.known)) == 4
