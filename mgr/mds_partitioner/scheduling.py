@@ -17,7 +17,7 @@ from .schedule.catalogue import Catalogue
 from .schedule.hotspots import Hotspots, recent
 from .schedule.ledger import HOUR, Ledger
 from .schedule.plans import scheduled_since
-from .schedule.record import ACT, ADVISE, MODES, OFF, UNDOING, Kept, made, shifted
+from .schedule.record import ACT, ADVISE, MODES, OFF, UNDOING, Kept, made, scattered, shifted
 from .schedule.rounds import automate
 from .schedule.state import State
 from .schedule.watch import Watch
@@ -68,7 +68,8 @@ class Scheduling:
         """What was advised was not done; what was done within the hour counts."""
         watch.advised, watch.due, watch.prepared = {}, 0.0, False
         past = made(watch.kept.turns, self._now().steady - HOUR)
-        watch.state = State(demand=watch.state.demand, past=past, split=watch.state.split)
+        there = scattered(watch.kept.turns)
+        watch.state = State(demand=watch.state.demand, past=past, split=watch.state.split, scattered=there)
 
     def _refuse_act(self, fs: FsState) -> None:
         why = automate(self._policy, self._host.fs_of_mon(fs.fscid) or fs)

@@ -18,6 +18,7 @@ from sim.model.arrays import Floats
 from sim.model.cluster import Cluster
 from sim.policies.base import Context, Orders, Pin, Policy
 from sim.policies.manager import Manager, engine, fs_state
+from sim.policies.nursery import Nursery
 
 LOOK = 5  # s
 
@@ -37,12 +38,14 @@ class Schedule(Policy):
         self._capacity: Mapping[str, float] = {}
         self._ours: dict[int, int] = {}  # pins that were set, by directory
         self._begun = False
+        self._nursery = Nursery()
         self._seen = View(-LOOK, (), ())
 
     def decide(self, cluster: Cluster) -> Orders:
         """One look."""
         if cluster.now >= self._seen.now + LOOK:
             self._manager.sample(cluster)
+            self._nursery.look(cluster, self._seen)
             view = self._seen = self._view(cluster, self._manager.judge(cluster))
         elif self._state.moving:
             view = self._glance(cluster)
@@ -57,7 +60,12 @@ class Schedule(Policy):
             self._ours[directory] = move.target
         first, self._begun = not self._begun, True
         said = [f"{m.path} from {m.source} to {m.target}: {m.why}" for m in decision.moves]
-        return Orders(pins=tuple(pins), to_auth=True if first else None, said=(decision.why, *said))
+        return Orders(
+            pins=tuple(pins),
+            distribute=self._nursery.distribute(cluster, decision),
+            to_auth=True if first else None,
+            said=(decision.why, *said),
+        )
 
     def _glance(self, cluster: Cluster) -> View:
         moving = {move.ino for move in self._state.moving}
@@ -107,18 +115,20 @@ class Schedule(Policy):
         kids = tree.kids(directory).tolist()
         below = [directory] if ino in self._state.split else range(directory, int(tree.end[directory]))
         ranks = np.unique(names.auth[below])
+        rank = int(ranks[0]) if ranks.size == 1 else None
         pin = int(names.pin[directory])
         held = "" if pin < 0 or self._ours.get(directory) == pin else "an operator pinned it"
         found.append(
             Piece(
                 ino=ino,
                 path=tree.path(directory),
-                rank=int(ranks[0]) if ranks.size == 1 else None,
+                rank=rank,
                 requests=float(each[below].sum()),
                 inodes=float(names.inodes[below].sum()),
                 within=within,
                 held=held,
-                parts=len(kids),
+                parts=len(kids) if self._nursery.last(cluster, directory, kids) else 0,
+                scatters=self._nursery.scatters(ino, rank),
             )
         )
         if ino in self._state.split:

@@ -39,8 +39,8 @@ def test_an_analysis_agrees_with_the_clients_and_names_the_heavy(
     assert {row["name"] for row in result["directories"][:2]} == set(HEAVY)
     assert {name for name, row in rows.items() if row["class"] == "heavy"} == set(HEAVY)
     assert {row["class"] for row in rows.values()} <= {"light", "moderate", "heavy"}
-    # The clients' rate is what they log. A stat is one request; a file that is made or removed, each a tenth of
-    # all operations, is looked up before.
+    # The clients' rate is what they log. A stat is one request; a file that is made or removed is looked up
+    # before, and a tenth of all operations is each.
     measured, told = sum(row["reqs"] for row in rows.values()), 1.2 * sum(ops.values())
     assert measured == pytest.approx(told, rel=0.3), f"the analysis says {measured}/s, the clients {told}/s"
     for name in (*HEAVY, *LIGHT):

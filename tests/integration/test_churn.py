@@ -2,7 +2,9 @@
 """Directories that come and go are distributed when they are made, and no more after a rollback."""
 
 import json
+from collections.abc import Iterator
 
+import pytest
 from support import FS, Cluster, at_work, wait_for
 
 from lab.clients.spec import ClientSpec, LoadSpec
@@ -15,27 +17,31 @@ def distributed(cluster: Cluster, path: str) -> str:
     return str(cluster.inside("attribute", [path, "ceph.dir.pin.distributed"]))
 
 
-def test_children_that_come_and_go_are_distributed_and_a_rollback_ends_it(cluster: Cluster) -> None:
+@pytest.fixture
+def churned(cluster: Cluster) -> Iterator[str]:
+    """A subvolume in which clients make and remove directories; its path."""
     path = cluster.lab.make_subvolumes([NAME])[NAME]
     cluster.analyzed = ()
     # Few files: a directory is gone long before the analysis is over, however slow the machine is.
     clients = (ClientSpec(f"u{i}", path, job="churn", home=WORK, workers=8, files=4) for i in range(2))
     try:
         with at_work(cluster, LoadSpec(tuple(clients))):
-            _distributed_and_rolled_back(cluster, path)
+            yield path
     finally:
         # Its fragments stay where they are, and no command takes them home.
         cluster.inside("rmtree", path + WORK)
         cluster.lab.monitor.command("fs subvolume rm", target="mgr", vol_name=FS, sub_name=NAME)
 
 
-def _distributed_and_rolled_back(cluster: Cluster, path: str) -> None:
+def test_children_that_come_and_go_are_distributed_and_a_rollback_ends_it(
+    cluster: Cluster, churned: str
+) -> None:
     cluster.analyze(12)
     plan = cluster.plan("--heavy", "fanout")
     steps = [step for step in plan["steps"] if step["kind"] == "distributed"]
     assert [step["value"] for step in steps] == ["1"], json.dumps(plan)
     (target,) = (step["target"] for step in steps)
-    assert target.startswith(path), plan
+    assert target.startswith(churned), plan
     assert not [step for step in plan["steps"] if step["target"].startswith(f"{target}/")], plan
     cluster.partitioner("partition", "start", FS, str(plan["name"]))
     cluster.wait_state("done")
@@ -44,3 +50,22 @@ def _distributed_and_rolled_back(cluster: Cluster, path: str) -> None:
     cluster.partitioner("partition", "rollback", FS)
     cluster.wait_state("rolled-back")
     assert distributed(cluster, target) == "0"
+
+
+def test_the_scheduler_distributes_them_by_itself(cluster: Cluster, churned: str) -> None:
+    target = churned + WORK
+    served = cluster.analyze(8)["ranks"][0]["load"]
+    cluster.set(rank_capacity=max(1, round(0.8 * served)), scheduler_interval=2)
+    try:
+        cluster.module("scheduler start", mode="act")
+        try:
+            wait_for("it is distributed", lambda: distributed(cluster, target) == "1")
+        except AssertionError as e:
+            raise AssertionError(f"{e}\n{cluster.module_json('scheduler status')}") from None
+        wait_for("several ranks serve its fragments", lambda: len(cluster.ranks_of(target)) > 1)
+        assert "comes and goes" in cluster.module("scheduler history")
+        cluster.module("scheduler stop", rollback=True)
+        wait_for("all is undone", lambda: cluster.module_json("scheduler status")["mode"] == "off")
+        assert distributed(cluster, target) == "0"
+    finally:
+        cluster.set(rank_capacity=0, scheduler_interval=5)

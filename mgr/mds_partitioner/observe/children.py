@@ -77,7 +77,7 @@ def brood(
 
     :param most: where there are more children, none is looked at
     :param known: those that need not be looked at again, by inode number
-    :param limit: how many of the others are looked at
+    :param limit: how many of the others are looked at, where there are several
     """
     chain, born = [placed(fs, path)], fs.born(path)
     found = _children(fs, path, most, known, limit)
@@ -101,7 +101,7 @@ def _children(
     fs: FileSystem, path: str, most: int | None, known: Mapping[int, Child], limit: int | None
 ) -> _Children:
     names, found = fs.subdirectories(path), _Children()
-    left = len(names) if limit is None else limit
+    left = len(names) if limit is None or len(names) == 1 else limit
     for name, ino in names if most is None or len(names) <= most else ():
         child = f"{path}/{name}"
         if ino in known and known[ino].path == child:

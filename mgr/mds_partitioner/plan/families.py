@@ -120,18 +120,30 @@ def _size(children: Collection[Child]) -> float:
 def _fragments(
     parent: Placed, children: int, home: Sequence[int], c: Circumstances
 ) -> tuple[int, ...] | None:
-    """Where the load would be, in equal parts, when MDSs distribute and all of these ranks may be used.
+    """Where the load would be, in equal parts. ``home``: the ranks that the parent is on itself"""
+    ranks = hashed(parent.ino, c)
+    return None if ranks is None else shared_out(ranks, children, home)
 
-    :param home: the ranks that the parent is on itself
-    """
+
+def hashed(ino: int, c: Circumstances) -> tuple[int, ...] | None:
+    """The rank of each fragment of a directory if it were distributed; None: MDSs do not do that, or not all
+    of these ranks may be used."""
     if c.distributed_factor is None:
         return None
-    ranks = fragment_ranks(parent.ino, c.fs.max_mds, c.distributed_factor)
-    if not set(ranks) <= set(c.ranks):
-        return None
-    at_home = _at_home(children / len(ranks))
-    again = tuple(home) * round(PARTS * len(ranks) * at_home / (1.0 - at_home)) if len(home) == 1 else ()
-    return ranks * PARTS + again
+    ranks = fragment_ranks(ino, c.fs.max_mds, c.distributed_factor)
+    return ranks if set(ranks) <= set(c.ranks) else None
+
+
+def shared_out(fragments: Sequence[int], children: float, home: Sequence[int]) -> tuple[int, ...]:
+    """The rank of each equal part of the load of what comes and goes.
+
+    :param fragments: where each would be
+    :param children: that there are at a time
+    :param home: the ranks that the parent is on itself
+    """
+    at_home = _at_home(children / len(fragments))
+    parts = round(PARTS * len(fragments) * at_home / (1.0 - at_home))
+    return tuple(fragments) * PARTS + (tuple(home) * parts if len(home) == 1 else ())
 
 
 def _at_home(children: float) -> float:

@@ -211,7 +211,8 @@ def history_value(kept: Kept, directory: str | None) -> list[dict[str, Any]]:
 
 
 def _about(turn: Turn, directory: str) -> bool:
-    return directory in turn.split or any(past.move.path == directory for past in turn.moves)
+    scattered = any(scatter.path == directory for scatter in turn.scatter)
+    return scattered or directory in turn.split or any(past.move.path == directory for past in turn.moves)
 
 
 def history_text(kept: Kept, directory: str | None, top: int) -> str:
@@ -222,6 +223,7 @@ def history_text(kept: Kept, directory: str | None, top: int) -> str:
         notes += _reasons(turn, directory)
         notes += [printable(text) for text in turn.trouble]
         notes += [f"{printable(path)} is seen as its parts since {_clock(turn.at)}" for path in turn.split]
+        notes += _scattered(turn, directory)
     if not rows and not notes:
         return "no decision yet" if directory is None else f"{printable(directory)} was not moved"
     shown = rows if top == 0 else rows[:top]
@@ -238,6 +240,12 @@ def _reasons(turn: Turn, directory: str | None) -> list[str]:
     """Why a directory was moved, where one was named."""
     plan = f" ({turn.plan})" if turn.plan else ""
     return [f"{_clock(turn.at)}: {past.move.why}{plan}" for past in turn.moves if past.move.path == directory]
+
+
+def _scattered(turn: Turn, directory: str | None) -> list[str]:
+    told = "advice" if turn.mode == ADVISE else "rolled back" if turn.undone else turn.plan
+    some = (scatter for scatter in turn.scatter if directory in (None, scatter.path))
+    return [f"{_clock(turn.at)}: {printable(scatter.why)} ({told})" for scatter in some]
 
 
 def _rows(turn: Turn, directory: str | None) -> Iterator[Sequence[Any]]:

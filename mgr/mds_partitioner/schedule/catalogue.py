@@ -13,8 +13,9 @@ from ..model import NO_PIN, Directory, DirectoryFacts, FsState
 from ..observe.children import Brood, Lasts, Placed, brood
 from ..observe.directories import Rotation, everything
 from ..observe.turnover import MOST_LISTED, Turnover, listed
-from ..plan.circumstances import Circumstances, above
+from ..plan.circumstances import DISTRIBUTES, FACTOR, Circumstances, above
 from ..plan.families import family, held, lasting
+from .fragments import Fragments, fragments
 
 BROODS = 2  # directories whose children are listed in a round
 A_ROUND = 50  # children of each that are read then: some MDS is asked three times a child
@@ -48,6 +49,7 @@ class Known:
     :ivar parts: how many lasting children a directory has, by inode number, where that was read
     :ivar above: directories above these that are placed by settings of their own, by path
     :ivar fresh: inode numbers of those that were made since it looks, and found in the last FRESH s
+    :ivar fragments: what could be distributed, by the inode number of the directory that it is in
     :ivar ripe: the busiest were looked at, so that they are not moved as a whole before it is known whether
         they have parts
     :ivar masks: ``ceph.dir.bal.mask``, by inode number, of those that were read; None: MDSs without our hook
@@ -61,6 +63,7 @@ class Known:
     above: Mapping[str, Placed] = field(default_factory=dict)
     masks: Mapping[int, str] | None = None
     fresh: frozenset[int] = frozenset()
+    fragments: Mapping[int, Fragments] = field(default_factory=dict)
     ripe: bool = False
 
     def pin(self, directory: Directory, owned: Owned) -> int:
@@ -84,8 +87,11 @@ class Known:
         """Directories whose facts are not known."""
         return len(self.directories) - len(self.facts)
 
-    def circumstances(self, fs: FsState, owned: Owned) -> Circumstances:
-        """What tells whether a directory may be moved."""
+    def circumstances(self, fs: FsState, owned: Owned, factor: float | None = None) -> Circumstances:
+        """What tells whether a directory may be moved.
+
+        :param factor: ``mds_export_ephemeral_distributed_factor``; None: nothing is to be distributed
+        """
         return Circumstances(
             fs,
             fs.ranks_in,
@@ -97,6 +103,7 @@ class Known:
             masks=self.masks,
             owned_masks=owned.masks,
             owned_distributed=owned.distributed,
+            distributed_factor=factor,
             above=self.above,
         )
 
@@ -123,6 +130,7 @@ class Catalogue:
         self._turnover = Turnover()
         self._broods: dict[int, tuple[float, Brood]] = {}  # by inode number; when it was read
         self._begun: dict[int, Brood] = {}  # likewise: not all of its children are read yet
+        self._fragments: dict[int, tuple[float, Fragments]] = {}  # likewise
         self._counts: dict[int, tuple[float, int]] = {}  # likewise: of children
         self._found: dict[int, float] = {}  # when what is new was found, Unix, s, by inode number
         self.known = Known()
@@ -137,16 +145,22 @@ class Catalogue:
         :raises PartitionerError: the file system does not answer; what was known stays
         """
         hooked = self._host.has_hook(fs)
-        self.known = self._host.on_fs(fs, lambda mount: self._read(mount, fs, limit, wanted, owned, now))
+        c = self.known.circumstances(fs, owned, self._factor())
+        self.known = self._host.on_fs(fs, lambda mount: self._read(mount, fs, limit, wanted, c, now))
         if hooked:
             busiest = self._busiest(wanted.requests, 4 * len(fs.ranks_in))
             masks = self._host.on_fs(fs, lambda mount: dict(_masks(mount, busiest)))
             self.known = replace(self.known, masks={**(self.known.masks or {}), **masks})
 
+    def _factor(self) -> float | None:
+        """Of MDSs that distribute; they are asked where something comes and goes."""
+        if not self._turnover.churning() or not self._host.config(DISTRIBUTES):
+            return None
+        return float(self._host.config(FACTOR))
+
     def _read(
-        self, mount: FileSystem, fs: FsState, limit: int, wanted: Wanted, owned: Owned, now: float
+        self, mount: FileSystem, fs: FsState, limit: int, wanted: Wanted, c: Circumstances, now: float
     ) -> Known:
-        c = self.known.circumstances(fs, owned)
         self._rotation.doubt(f for f in self._rotation.facts() if f not in self.known.facts)
         busiest = self._busiest(wanted.requests, len(fs.ranks_in))
         self._turnover.look(mount, [d.path for d in busiest])
@@ -156,11 +170,15 @@ class Catalogue:
             if now - self._counts.get(directory.ino, (0.0, 0))[0] > FRESH:
                 with suppress(PartitionerError):  # gone meanwhile: what it had goes with it
                     self._counts[directory.ino] = now, children(mount, directory.path, lasts)
+        if c.distributed_factor is not None:
+            for directory in busiest:
+                with suppress(PartitionerError):
+                    self._read_fragments(mount, directory, c, lasts, at_once, now)
         split = [d for d in self._rotation.directories() if d.ino in wanted.split]
         due = [d for d in split if now - self._broods.get(d.ino, (0.0, None))[0] > FRESH]
         for directory in due[:BROODS]:
             with suppress(PartitionerError):
-                self._read_children(mount, directory, lasts, owned, now)
+                self._read_children(mount, directory, lasts, c.owned, now)
         families = {
             ino: family(found, c, lasts, at_once)
             for ino, (_, found) in self._broods.items()
@@ -175,6 +193,7 @@ class Catalogue:
         there = {d.ino for d in directories}
         self._find_new(mount, directories, now)
         self._broods = {ino: kept for ino, kept in self._broods.items() if ino in there}
+        self._fragments = {ino: kept for ino, kept in self._fragments.items() if ino in there}
         self._begun = {ino: kept for ino, kept in self._begun.items() if ino in there}
         self._counts = {ino: kept for ino, kept in self._counts.items() if ino in there}
         counted = {ino: count for ino, (_, count) in self._counts.items()}
@@ -187,24 +206,41 @@ class Catalogue:
             above(mount, directories),
             self.known.masks,
             frozenset(self._found),
+            {ino: of for ino, (_, of) in self._fragments.items()},
             ripe=self.known.ripe or bool(wanted.requests) or not directories,
         )
 
     def _read_children(
-        self, mount: FileSystem, directory: Directory, lasts: Lasts, owned: Owned, now: float
+        self, mount: FileSystem, directory: Directory, lasts: Lasts, pins: Mapping[int, int], now: float
     ) -> None:
         """What was read of a child is good, but for a pin that an operator may have removed: whether it has
         one now is among its facts."""
         ino = directory.ino
         before = self._begun.get(ino) or self._broods.get(ino, (0.0, None))[1]
         read = () if before is None else before.children
-        known = {k.ino: k for k in read if k.pin in (NO_PIN, owned.pins.get(k.ino))}
+        known = {k.ino: k for k in read if k.pin in (NO_PIN, pins.get(k.ino))}
         found = brood(mount, directory.path, lasts, MOST_LISTED, known, A_ROUND)
         if found.unread:
             self._begun[ino] = found
         else:
             self._begun.pop(ino, None)
             self._broods[ino] = now, found
+
+    def _read_fragments(
+        self,
+        mount: FileSystem,
+        directory: Directory,
+        c: Circumstances,
+        lasts: Lasts,
+        at_once: Mapping[int, float],
+        now: float,
+    ) -> None:
+        if now - self._fragments.get(directory.ino, (0.0, None))[0] <= FRESH:
+            return
+        self._fragments.pop(directory.ino, None)
+        found = fragments(brood(mount, directory.path, lasts, limit=0), c, lasts, at_once)
+        if found is not None:
+            self._fragments[directory.ino] = now, found
 
     def _find_new(self, mount: FileSystem, directories: Sequence[Directory], now: float) -> None:
         """What is listed for the first time may be older: split meanwhile, or renamed to be here."""

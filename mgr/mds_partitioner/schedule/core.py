@@ -14,8 +14,9 @@ from .elastic import held_back, usual
 from .learn import looked
 from .load import capacities, pressures, utilisations
 from .newcomers import placed
-from .state import Limits, Past, State
-from .view import Decision, Move, Piece, View
+from .scatter import scatter
+from .state import Limits, Past, Scattered, State
+from .view import Decision, Move, Piece, Scatter, View
 
 BAND = 0.1  # above its share: nearer than that is even
 WIDEST = 0.3  # that noise makes of it
@@ -36,7 +37,8 @@ class Scheduler:
     2. no piece is ordered again while it is under way, and within its rest only when its load has really
        changed since it arrived; within an hour it does not go back to where it came from otherwise;
     3. what is under way counts at its target until it was seen there;
-    4. never more under way than the limits allow, but for one piece that is larger than all of them.
+    4. never more under way than the limits allow, but for one piece that is larger than all of them;
+    5. only what could not be moved as a whole, and has no lasting parts, is scattered, and once.
     """
 
     def __init__(self, state: State, view: View, limits: Limits) -> None:
@@ -48,6 +50,11 @@ class Scheduler:
         self._full = {r.rank for r in view.ranks if r.full}
         self._factors: dict[tuple[int, float], float] = {}  # of what full ranks hold back
         self._bound = {p.move.ino: p.move for p in self._state.past if p.settled < 0.0}
+        self._scattering = {
+            p.ino: self._state.scattered[p.ino].ranks
+            for p in view.pieces
+            if p.rank is not None and self._scatters(p.ino)
+        }
 
     def decide(self) -> tuple[State, Decision]:
         """The next state, and what to do."""
@@ -73,6 +80,11 @@ class Scheduler:
         told = f"{len(new)} new directories get a rank; {decision.why}"
         return state, replace(decision, moves=(*new, *decision.moves), why=told)
 
+    def _scatters(self, ino: int) -> bool:
+        """Was it scattered, and may MDSs still be at it?"""
+        done = self._state.scattered.get(ino)
+        return done is not None and self._view.now - done.begun <= self._limits.deadline
+
     def _act(self, state: State, load: Mapping[int, float]) -> tuple[State, Decision]:
         under_way = state.moving
         spent = sum(past.move.inodes for past in state.past if past.begun > self._view.now - 3600.0)
@@ -88,12 +100,18 @@ class Scheduler:
         worth = [c for c in chosen if self._pays(c)]
         moves = tuple(self._move(c) for c in worth)
         split = self._split(stuck, load)
+        scattered = () if moves or split else self._scatter(stuck, load)
         past = (*state.past, *(Past(move, self._view.now) for move in moves))
         untold = {**state.untold, **{move.ino: state.demand[move.ino].mean for move in moves}}
         # Of what is split only its own entries are left in the piece.
         demand = {ino: known for ino, known in state.demand.items() if ino not in split}
         state = replace(state, past=past, untold=untold, demand=demand, split=state.split | set(split))
-        return state, Decision(moves, split, self._said(moves, split, under_way, stuck))
+        if not scattered:
+            return state, Decision(moves, split, self._said(moves, split, under_way, stuck))
+        done = {s.ino: Scattered(s.ranks, self._view.now) for s in scattered}
+        state = replace(state, scattered={**state.scattered, **done})
+        more = f" (and {len(scattered) - 1} more)" if len(scattered) > 1 else ""
+        return state, Decision(why=f"{scattered[0].why}{more}", scatter=scattered)
 
     def _said(
         self, moves: Sequence[Move], split: Sequence[int], under_way: Sequence[Move], stuck: Sequence[int]
@@ -151,11 +169,17 @@ class Scheduler:
         """By rank, req/s, as it will be when all that is under way has arrived."""
         load = dict(self._state.rest)
         for piece in self._view.pieces:
-            move = self._bound.get(piece.ino)
-            where = piece.rank if move is None else move.target
-            if where in load:
-                load[where] += self._load(piece)
+            for rank in self._where(piece):
+                if rank in load:
+                    load[rank] += self._load(piece) / len(self._where(piece))
         return load
+
+    def _where(self, piece: Piece) -> tuple[int | None, ...]:
+        """The rank of each equal part of its load."""
+        if piece.ino in self._scattering:
+            return self._scattering[piece.ino]
+        move = self._bound.get(piece.ino)
+        return (piece.rank if move is None else move.target,)
 
     def _load(self, piece: Piece) -> float:
         """Of a piece, req/s; of one that is under way, what it had before."""
@@ -207,6 +231,8 @@ class Scheduler:
         for piece in self._view.pieces:
             if piece.held or piece.rank is None or piece.ino in self._state.split:
                 continue
+            if piece.ino in self._scattering:
+                continue
             past, avoid = last.get(piece.ino), -1
             if past is not None and not self._changed(past, piece, turned):
                 rests = self._view.now - past.arrived < self._limits.rest
@@ -217,7 +243,8 @@ class Scheduler:
                     continue
                 avoid = past.move.source
             load = self._load(piece)
-            found.append(Candidate(piece.ino, piece.rank, load, piece.inodes, piece.parts > 1, avoid))
+            divisible = piece.parts > 1 or self._may_scatter(piece)
+            found.append(Candidate(piece.ino, piece.rank, load, piece.inodes, divisible, avoid))
         return found
 
     def _turned(self) -> dict[int, float]:
@@ -260,7 +287,7 @@ class Scheduler:
         share, band = shares(load, self._capacity), self._band
         pressure = pressures(self._view.ranks)
         top = max(load, key=lambda r: (pressure[r], load[r], -r))
-        parts = [c for c in self._candidates() if c.divisible]
+        parts = [c for c in self._candidates() if self._pieces[c.key].parts > 1]
         most = (1.0 + band) * max(share.values())
         large = tuple(c.key for c in parts if c.rank == top and c.load > most)
         if large:
@@ -270,6 +297,19 @@ class Scheduler:
             if own:
                 return (max(own, key=lambda c: (c.load, -c.key)).key,)
         return ()
+
+    def _may_scatter(self, piece: Piece) -> bool:
+        """Its parts may go to these ranks, and it was not tried yet."""
+        there = {r.rank for r in self._view.ranks}
+        return (
+            set(piece.scatters) <= there and bool(piece.scatters) and piece.ino not in self._state.scattered
+        )
+
+    def _scatter(self, stuck: Sequence[int], load: Mapping[int, float]) -> tuple[Scatter, ...]:
+        """Of what comes and goes on ranks that nothing else relieves, what brings most."""
+        pieces = (self._pieces[c.key] for c in self._candidates() if c.rank in stuck)
+        may = [(piece, self._load(piece)) for piece in pieces if self._may_scatter(piece)]
+        return scatter(may, load, shares(load, self._capacity), self._band)
 
 
 def _noise(rates: Sequence[float]) -> float:

@@ -16,7 +16,7 @@ from ..judge.archive import Archive
 from ..judge.fullness import Fullness
 from ..model import FsState
 from .catalogue import Catalogue
-from .record import Kept, made, shifted
+from .record import Kept, made, scattered, shifted
 from .state import State
 from .watch import Watch
 
@@ -50,7 +50,9 @@ class Ledger:
 
     def _restored(self, kept: Kept, now: Now) -> Watch:
         turns = shifted(kept.turns, now.steady - now.wall)
-        state = State(past=made(turns, now.steady - HOUR), split=frozenset(kept.split))
+        state = State(
+            past=made(turns, now.steady - HOUR), split=frozenset(kept.split), scattered=scattered(turns)
+        )
         known = Fullness(capacity={c.mds: c.value for c in kept.capacities})
         return Watch(replace(kept, turns=turns), Catalogue(self._host, now.wall), state, fullness=known)
 

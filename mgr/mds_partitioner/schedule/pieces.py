@@ -66,6 +66,7 @@ def pieces(seen: Seen) -> tuple[Piece, ...]:
         below = kids.get(directory.ino, []) if directory.ino in seen.split else []
         facts = seen.known.facts.get(directory.path)
         rank = rank_of(directory.path, seen.where, bool(below))
+        scattered = seen.known.fragments.get(directory.ino)
         of_itself = max(1.0, inodes(directory) - sum(map(inodes, below)))
         found.append(
             Piece(
@@ -78,6 +79,7 @@ def pieces(seen: Seen) -> tuple[Piece, ...]:
                 held=UNREAD if facts is None else _held(facts, seen, c),
                 parts=seen.known.parts.get(directory.ino, 0),
                 fresh=directory.ino in seen.known.fresh,
+                scatters=() if scattered is None or rank is None else scattered.parts(rank),
             )
         )
     return tuple(found)

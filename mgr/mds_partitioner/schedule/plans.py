@@ -9,8 +9,9 @@ from ..act.run import Run
 from ..engine.reasons import REBALANCE
 from ..model import FsState
 from ..plan.circumstances import TO_AUTH
-from ..plan.plan import CONFIG_STEP, PIN_STEP, Plan, Prediction, Row, Step
-from .view import Move, View
+from ..plan.plan import CONFIG_STEP, DISTRIBUTED_STEP, PIN_STEP, Plan, Prediction, Row, Step
+from .fragments import Fragments
+from .view import Decision, Move, Scatter, View
 
 TICK, QUICK = "mds_tick_interval", "1.000000"  # s, as the mon writes it: pins are followed on a tick
 ESTIMATE = "reqs: each rank's measured rate, shared out by popularity"
@@ -34,31 +35,42 @@ def preparation(fs: FsState, old: Mapping[str, str], now: float) -> Plan | None:
 
 def plan_of(
     fs: FsState,
-    moves: Sequence[Move],
+    decision: Decision,
     view: View,
     names: Mapping[str, str],
     pins: Mapping[int, int],
+    fragments: Mapping[int, Fragments],
     now: float,
 ) -> Plan:
-    """One pin a move, in the order of the moves.
+    """One pin a move, in the order of the moves; then what is placed as it is made.
 
     :param view: what was decided on
     :param names: what a directory is called, by path
     :param pins: seen, by inode number: another one found at execution was set by an operator since
+    :param fragments: what could be distributed, by inode number
     :param now: Unix, s
     """
     requests = {piece.ino: piece.requests for piece in view.pieces}
-    rows = tuple(_row(move, requests[move.ino], names) for move in moves)
-    steps = tuple(
+    moves = decision.moves
+    rows = [_row(move, requests[move.ino], names) for move in moves]
+    steps = [
         Step(0, PIN_STEP, i, m.path, m.ino, str(m.target), str(pins[m.ino]), m.source)
         for i, m in enumerate(moves)
-    )
+    ]
     before = {r.rank: r.requests for r in view.ranks}
     after = dict(before)
     for move in moves:
         after[move.source] -= requests[move.ino]
         after[move.target] += requests[move.ino]
-    return _plan(fs, now, rows, steps, _prediction(before, after, sum(m.inodes for m in moves)))
+    for scatter in decision.scatter:
+        at, load = fragments[scatter.ino], requests[scatter.ino]
+        steps.append(Step(0, DISTRIBUTED_STEP, len(rows), at.path, at.ino, "1", "0"))
+        rows.append(_scattered(scatter, load, names))
+        after[scatter.source] -= load
+        for rank in scatter.ranks:
+            after[rank] += load / len(scatter.ranks)
+    prediction = _prediction(before, after, sum(m.inodes for m in moves))
+    return _plan(fs, now, tuple(rows), tuple(steps), prediction)
 
 
 def scheduled_since(runs: Iterable[Run], since: float) -> list[Run]:
@@ -99,6 +111,23 @@ def _row(move: Move, requests: float, names: Mapping[str, str]) -> Row:
         new=(move.target,),
         reason=REBALANCE,
         why=move.why,
+    )
+
+
+def _scattered(scatter: Scatter, requests: float, names: Mapping[str, str]) -> Row:
+    return Row(
+        name=names.get(scatter.path, scatter.path),
+        path=scatter.path,
+        ino=scatter.ino,
+        wss=0.0,
+        reqs=requests,
+        rentries=0,
+        workload=0.0,
+        klass="",
+        current=(scatter.source,),
+        new=tuple(sorted(set(scatter.ranks))),
+        reason=REBALANCE,
+        why=scatter.why,
     )
 
 

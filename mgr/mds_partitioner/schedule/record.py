@@ -4,7 +4,8 @@
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, replace
 
-from .state import FRESH, Past
+from .state import FRESH, Past, Scattered
+from .view import Move, Scatter
 
 OFF, ADVISE, ACT, UNDOING = "off", "advise", "act", "rolling-back"  # modes
 MODES = (ADVISE, ACT)
@@ -23,7 +24,8 @@ class Turn:
     :ivar after: the same when all moves had arrived and settled; None: not yet
     :ivar split: paths that are seen as their parts since
     :ivar trouble: moves that were not made, one sentence each
-    :ivar undone: its moves were rolled back
+    :ivar undone: what it did was rolled back
+    :ivar scatter: what is placed as it is made since
     """
 
     at: float
@@ -39,11 +41,13 @@ class Turn:
     split: tuple[str, ...] = ()
     trouble: tuple[str, ...] = ()
     undone: bool = False
+    scatter: tuple[Scatter, ...] = ()
 
     @property
     def gain(self) -> float:
-        """req/s by which the fullest rank was to be relieved: of the moves that leave it."""
-        return sum(p.move.gain for p in self.moves if p.move.source == self.fullest)
+        """req/s by which the fullest rank was to be relieved: of what leaves it."""
+        done: tuple[Scatter | Move, ...] = (*self.scatter, *(past.move for past in self.moves))
+        return sum(each.gain for each in done if each.source == self.fullest)
 
     @property
     def real(self) -> float | None:
@@ -114,6 +118,12 @@ def _shifted(past: Past, by: float) -> Past:
 def made(turns: Sequence[Turn], since: float) -> tuple[Past, ...]:
     """Moves that were made since a time and hold, not advised or rolled back; oldest first."""
     return tuple(p for t in turns if t.mode == ACT and not t.undone for p in t.moves if p.begun >= since)
+
+
+def scattered(turns: Sequence[Turn]) -> dict[int, Scattered]:
+    """What is placed as it is made, by inode number."""
+    made = (t for t in turns if t.mode == ACT and not t.undone)
+    return {s.ino: Scattered(s.ranks, t.at) for t in made for s in t.scatter}
 
 
 def rolled_back(turns: Sequence[Turn], since: float) -> tuple[Turn, ...]:

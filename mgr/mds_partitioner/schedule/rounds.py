@@ -41,7 +41,7 @@ from .options import SchedulerSettings
 from .plans import TICK, plan_of, preparation, scheduled_since
 from .record import ACT, ADVISE, MODES, OFF, TURNS, UNDOING, Capacity, Turn, failed, rolled_back
 from .state import State
-from .view import Decision, Move, View
+from .view import Decision, View
 from .watch import Looker, Watch, relative
 
 GLANCE = 2.5  # s between two looks only at where things are, while something is under way
@@ -159,7 +159,7 @@ class Rounds:
         if watch.kept.mode != mode or watch.state is not before:
             return  # a command came in between: it is looked at again
         self._follow(watch, state, decision, now)
-        if decision.moves or decision.split:
+        if decision.something:
             state = self._come_to(fs, watch, state, decision, now)
         if watch.state is before:
             watch.state, watch.decision = state, decision
@@ -219,7 +219,7 @@ class Rounds:
         by_key = {(p.move.ino, p.begun): p for p in state.past}
         loads = {} if watch.view is None else relative(watch.view)
         self._ledger.change(watch, turns=tuple(turn.followed(by_key, loads) for turn in watch.kept.turns))
-        busy = decision.moves or decision.split or state.moving
+        busy = decision.something or state.moving
         if busy or not state.acting:
             watch.idle_since = None
         elif watch.idle_since is None:
@@ -228,31 +228,33 @@ class Rounds:
     def _come_to(self, fs: FsState, watch: Watch, state: State, decision: Decision, now: Now) -> State:
         """Make a plan of a decision, or advise it. Returns the state that holds then."""
         plan = ""
-        if decision.moves and watch.kept.mode == ACT:
+        if (decision.moves or decision.scatter) and watch.kept.mode == ACT:
             try:
-                plan = self._planned(fs, watch, decision.moves, now)
+                plan = self._planned(fs, watch, decision, now)
             except PartitionerError as e:
                 self._log.warning("scheduler of %s: %s", fs.name, e)
                 watch.problem = str(e)
-                return replace(state, past=tuple(p for p in state.past if p.begun != now.steady))
-        elif decision.moves:
-            watch.advised = watch.advised | {move.ino: move.target for move in decision.moves}
+                past = tuple(p for p in state.past if p.begun != now.steady)
+                return replace(state, past=past, scattered=watch.state.scattered)
+        else:
+            watch.advised = watch.advised | _advice(decision)
         turn = _turn(watch, state, decision, plan, now)
         done = watch.kept.done.plus(turn) if plan else watch.kept.done
         self._ledger.change(watch, turns=(*watch.kept.turns, turn)[-TURNS:], done=done)
         self._ledger.save(fs.fscid, watch)
         return state
 
-    def _planned(self, fs: FsState, watch: Watch, moves: tuple[Move, ...], now: Now) -> str:
-        """The name of the plan that makes these moves. :raises PartitionerError: nothing was begun."""
+    def _planned(self, fs: FsState, watch: Watch, decision: Decision, now: Now) -> str:
+        """The name of the plan that does it. :raises PartitionerError: nothing was begun."""
         if not watch.prepared:
             self._prepare(fs, watch, now)
         known, owned = watch.known, self._owned(fs)
         by_ino = {d.ino: d for d in known.directories}
         names = {d.path: d.name for d in known.directories}
-        pins = {move.ino: known.pin(by_ino[move.ino], owned) for move in moves}
         assert watch.view is not None
-        return self._execute(fs, watch, plan_of(fs, moves, watch.view, names, pins, now.wall))
+        pins = {move.ino: known.pin(by_ino[move.ino], owned) for move in decision.moves}
+        plan = plan_of(fs, decision, watch.view, names, pins, known.fragments, now.wall)
+        return self._execute(fs, watch, plan)
 
     def _prepare(self, fs: FsState, watch: Watch, now: Now) -> None:
         """Once a start: what an operator makes of the options afterwards is his."""
@@ -334,7 +336,14 @@ def _turn(watch: Watch, state: State, decision: Decision, plan: str, now: Now) -
         before=loads[fullest],
         plan=plan,
         split=tuple(pieces[ino].path for ino in decision.split),
+        scatter=decision.scatter,
     )
+
+
+def _advice(decision: Decision) -> dict[int, tuple[int, ...]]:
+    """Where each equal part of a piece would be, by inode number."""
+    told: dict[int, tuple[int, ...]] = {move.ino: (move.target,) for move in decision.moves}
+    return told | {scatter.ino: scatter.ranks for scatter in decision.scatter}
 
 
 def _capacities(watch: Watch) -> tuple[Capacity, ...]:

@@ -59,6 +59,17 @@ class Past:
 
 
 @dataclass(frozen=True)
+class Scattered:
+    """A piece whose parts have been placed by MDSs since ``begun`` (steady clock, s).
+
+    :ivar ranks: of equal parts of its load, as expected
+    """
+
+    ranks: tuple[int, ...]
+    begun: float
+
+
+@dataclass(frozen=True)
 class State:
     """What was learned so far.
 
@@ -79,6 +90,7 @@ class State:
     :ivar acting: it was uneven and is not even again
     :ivar past: moves of the last hour, oldest first
     :ivar split: inode numbers of pieces that are seen as their parts
+    :ivar scattered: by inode number
     """
 
     at: float = -1.0
@@ -97,6 +109,7 @@ class State:
     acting: bool = False
     past: tuple[Past, ...] = ()
     split: frozenset[int] = frozenset()
+    scattered: Mapping[int, Scattered] = field(default_factory=dict)
 
     @property
     def moving(self) -> tuple[Move, ...]:

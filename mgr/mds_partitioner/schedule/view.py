@@ -39,6 +39,8 @@ class Piece:
     :ivar held: in words, why it must stay where it is; "" when it may be moved
     :ivar parts: the lasting directories right below it that could be pieces
     :ivar fresh: it was made, and found, since the scheduler looks
+    :ivar scatters: the rank of each equal part of its load, if what comes and goes in it were placed when it
+        is made; () when that cannot be
     """
 
     ino: int
@@ -50,6 +52,7 @@ class Piece:
     held: str = ""
     parts: int = 0
     fresh: bool = False
+    scatters: tuple[int, ...] = ()
 
 
 @dataclass(frozen=True)
@@ -95,6 +98,25 @@ class Move:
 
 
 @dataclass(frozen=True)
+class Scatter:
+    """A piece whose children, which come and go, are placed by MDSs when they are made.
+
+    :ivar source: the rank that it is on
+    :ivar ranks: of equal parts of its load, as expected
+    :ivar load: its load, req/s
+    :ivar gain: by how many req/s the rank that it is on is expected to be relieved
+    """
+
+    ino: int
+    path: str
+    source: int
+    ranks: tuple[int, ...]
+    load: float
+    gain: float
+    why: str
+
+
+@dataclass(frozen=True)
 class Decision:
     """What to do now.
 
@@ -105,3 +127,9 @@ class Decision:
     moves: tuple[Move, ...] = ()
     split: tuple[int, ...] = ()
     why: str = ""
+    scatter: tuple[Scatter, ...] = ()
+
+    @property
+    def something(self) -> bool:
+        """Is anything to be done, or seen in another way?"""
+        return bool(self.moves or self.split or self.scatter)

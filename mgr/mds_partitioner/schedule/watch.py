@@ -39,7 +39,7 @@ class Watch:
     :ivar known: of directories, at the last look
     :ivar glimpses: how the load was shared out, in the looks of the last hour that MDSs were asked in
     :ivar actual: the last look; view: the same, or in advise as it would be
-    :ivar advised: in advise, where pieces would be, by inode number
+    :ivar advised: in advise, where each equal part of a piece would be, by inode number
     :ivar idle_since: since when it is uneven and finds nothing to do, steady clock, s; None: it is not so
     :ivar prepared: what acting needs beside pins is done
     :ivar due, read_due: when it is looked at, and when directories are read; measured: when that was done
@@ -57,7 +57,7 @@ class Watch:
     heat: dict[int, Heat] = field(default_factory=dict)
     subtrees: dict[int, list[Subtree]] = field(default_factory=dict)
     glimpses: tuple[Glimpse, ...] = ()
-    advised: dict[int, int] = field(default_factory=dict)
+    advised: dict[int, tuple[int, ...]] = field(default_factory=dict)
     ranks: dict[int, RankView] = field(default_factory=dict)
     known: Known = field(default_factory=Known)
     actual: View | None = None

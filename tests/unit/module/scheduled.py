@@ -12,6 +12,8 @@ from mds_partitioner.engine.calls import CALLS
 from mds_partitioner.errors import JournalError, NotFound
 from mds_partitioner.model import FsState, HealthCheck
 from mds_partitioner.partitioner import Partitioner
+from mds_partitioner.plan.circumstances import DISTRIBUTES, FACTOR
+from mds_partitioner.plan.ephemeral import fragment_ranks
 from mds_partitioner.ranks import Ranks
 from mds_partitioner.schedule.ledger import Ledger
 from mds_partitioner.schedule.options import SCHEDULER_OPTIONS, SchedulerSettings
@@ -101,6 +103,8 @@ class Cluster(World):
         self.checks: dict[str, HealthCheck] = {}
         self.silent: set[str] = set()  # MDSs that do not answer
         self.made: dict[int, float] = {}  # Unix, s, by inode number
+        self.churning: dict[int, int] = {}  # directories whose children come and go: how many there are
+        self.last = 10_000  # the newest inode number
 
     def incarnation(self) -> int:
         """Host.incarnation."""
@@ -109,11 +113,28 @@ class Cluster(World):
     def pass_time(self) -> None:
         """A directory without a pin goes where its parent is."""
         super().pass_time()
+        self._churn()
         by_path = {d.path: d for d in self.directories.values()}
         for at in self.directories.values():
             parent = at.path.rpartition("/")[0]
             if at.pin < 0 and parent.startswith(f"{NOGROUP}/"):
                 at.rank = by_path[parent].rank
+
+    def _churn(self) -> None:
+        """All that comes and goes is made anew."""
+        for parent, number in self.churning.items():
+            path = self.directories[parent].path
+            gone = [ino for ino, d in self.directories.items() if d.path.startswith(f"{path}/t")]
+            for ino in gone:
+                del self.directories[ino]
+            for i in range(number):
+                self.last += 1
+                self.directories[self.last] = Directory(f"{path}/t{i}", rank=self.directories[parent].rank)
+                self.made[self.last] = self.wall
+
+    def config(self, option: str) -> Any:
+        """Host.config."""
+        return {DISTRIBUTES: True, FACTOR: 2.0}[option]
 
     def now(self) -> Now:
         """clock.read."""
@@ -137,7 +158,15 @@ class Cluster(World):
 
     def demand(self, rank: int) -> float:
         """req/s that are asked of a rank."""
-        return sum(load for ino, load in self.load.items() if self.directories[ino].rank == rank)
+        return sum(load * self._part(ino, rank) for ino, load in self.load.items())
+
+    def _part(self, ino: int, rank: int) -> float:
+        """Of a directory's load that is on a rank."""
+        at = self.directories[ino]
+        if not at.scattered:
+            return float(at.rank == rank)
+        ranks = fragment_ranks(ino, self.state.max_mds, 2.0)
+        return ranks.count(rank) / len(ranks)
 
     def counter(self, mds: str, path: str) -> list[tuple[float, ...]]:
         """Host.counter: each MDS has just reported. A full rank has all that is asked of it inside."""
@@ -161,7 +190,9 @@ class Cluster(World):
             return {"dirfrags": list(self._dirfrags(rank))}
         assert prefix == "get subtrees", prefix
         roots = [d for d in self.directories.values() if d.rank != 0 or d.pin >= 0]  # once pinned, always
-        return [_subtree(d.path, d.rank, d.pin) for d in (Directory(""), *roots) if d.rank == rank]
+        found = [_subtree(d.path, d.rank, d.pin) for d in (Directory(""), *roots) if d.rank == rank]
+        scattered = [ino for ino, d in self.directories.items() if d.scattered and self._part(ino, rank)]
+        return found + [_subtree(self.directories[ino].path, rank, -1, ephemeral=True) for ino in scattered]
 
     def manager_addresses(self) -> frozenset[Any]:
         """Host.manager_addresses."""
@@ -185,8 +216,8 @@ class Cluster(World):
         }
         for ino, load in self.load.items():
             at = self.directories[ino]
-            if at.rank == rank:
-                heat = _heat(load + self._below(at))
+            if self._part(ino, rank):
+                heat = _heat(load * self._part(ino, rank) + self._below(at))
                 yield {"path": at.path, "pop_auth_subtree": heat, "pop_auth_subtree_nested": heat}
 
     def _below(self, at: Directory) -> float:
@@ -210,12 +241,12 @@ def _heat(reads: float) -> dict[str, Any]:
     return {"Decay Counters": [{"value": reads}, *({"value": 0.0},) * 4]}
 
 
-def _subtree(path: str, rank: int, pin: int) -> dict[str, Any]:
+def _subtree(path: str, rank: int, pin: int, *, ephemeral: bool = False) -> dict[str, Any]:
     return {
         "is_auth": True,
         "auth_first": rank,
         "export_pin": pin,
-        "distributed_ephemeral_pin": False,
+        "distributed_ephemeral_pin": ephemeral,
         "random_ephemeral_pin": False,
         "dir": {"path": path},
     }

@@ -12,6 +12,8 @@ from mds_partitioner.act.run import ROLLED_BACK, STOPPED
 from mds_partitioner.errors import BadInput, Busy, JournalError, NotFound, NotPermitted
 from mds_partitioner.model import HealthCheck, Subtree
 from mds_partitioner.plan.circumstances import TO_AUTH
+from mds_partitioner.plan.ephemeral import fragment_ranks
+from mds_partitioner.report.scheduler import history_text
 from mds_partitioner.schedule.plans import TICK
 from mds_partitioner.schedule.record import ACT, ADVISE, OFF, under_way
 from mds_partitioner.schedule.rounds import UNDONE
@@ -364,6 +366,69 @@ def test_what_is_too_large_is_taken_apart(world: Cluster) -> None:
     again.scheduling.stop(again.fs, rollback=True)
     again.run(100)
     assert world.snapshot() == before
+
+
+def churned() -> Cluster:
+    """A subvolume has most of the load, in directories that are made and removed all the time below its own."""
+    world = Cluster([20.0, 20.0, 20.0, 0.0])
+    ranks = (fragment_ranks(ino, 4, 2.0) for ino in range(3000, 4000))
+    ino = 3000 + next(i for i, of in enumerate(ranks) if all(of.count(r) == 2 for r in range(4)))
+    world.directories[ino], world.load[ino] = Directory(f"{NOGROUP}/s3/uuid"), 480.0
+    world.churning[ino] = 40
+    return world
+
+
+def test_what_comes_and_goes_is_placed_as_it_is_made() -> None:
+    world = churned()
+    (parent,) = world.churning
+    world.pass_time()
+    before, manager = shape(world), Manager(world)
+    manager.scheduling.start(manager.fs, ACT)
+    manager.run(AT_LAST)
+    assert world.directories[parent].distributed == "1"
+    assert max(loads(world)) < world.capacity
+    assert not [event for event in pins(world) if f"{world.directories[parent].path}/" in event]
+    (turn,) = (t for t in manager.scheduling.get(manager.fs).turns if t.scatter)
+    assert [scatter.ino for scatter in turn.scatter] == [103]
+    assert turn.gain > world.capacity / 2
+    # It goes on so under the next manager, and is undone by one command.
+    again = Manager(world)
+    again.run(60)
+    assert len(set_distributed(world)) == 1
+    again.scheduling.stop(again.fs, rollback=True)
+    again.run(AT_LAST)
+    assert shape(world) == before
+
+
+def test_advice_to_place_what_is_made_is_given_once() -> None:
+    world = churned()
+    manager = Manager(world)
+    manager.scheduling.start(manager.fs, ADVISE)
+    manager.run(AT_LAST)
+    assert not set_distributed(world)
+    turns = manager.scheduling.get(manager.fs).turns
+    assert len([turn for turn in turns if turn.scatter]) == 1
+    assert "comes and goes" in history_text(manager.scheduling.get(manager.fs), None, 20)
+
+
+def test_what_an_operator_distributed_no_more_stays_so() -> None:
+    world = churned()
+    (parent,) = world.churning
+    manager = Manager(world)
+    manager.scheduling.start(manager.fs, ACT)
+    manager.run(AT_LAST)
+    world.directories[parent].distributed = "0"
+    manager.run(AT_LAST)
+    assert world.directories[parent].distributed == "0"
+
+
+def set_distributed(world: Cluster) -> list[str]:
+    return [event for event in world.events if event.startswith("distributed") and event.endswith(" 1")]
+
+
+def shape(world: Cluster) -> dict[str, tuple[int, str]]:
+    """What lasts, as it is set."""
+    return {d.path: (d.pin, d.distributed) for d in world.directories.values() if "/t" not in d.path}
 
 
 def test_what_has_arrived_makes_room_before_the_next_look(world: Cluster) -> None:

@@ -33,6 +33,7 @@ class Cluster:
     held: frozenset[int] = frozenset()
     fresh: frozenset[int] = frozenset()
     parts: dict[int, int] = field(default_factory=dict)
+    scatters: dict[int, tuple[int, ...]] = field(default_factory=dict)
     now: float = 0.0
     state: State = field(default_factory=State)
     limits: Limits = field(default_factory=Limits)
@@ -71,6 +72,7 @@ class Cluster:
                 held="pinned" if piece in self.held else "",
                 parts=self.parts.get(piece, 0),
                 fresh=piece in self.fresh,
+                scatters=self.scatters.get(piece, ()),
             )
             for piece, rank in self.at.items()
         )
@@ -297,6 +299,35 @@ def test_a_piece_that_fits_nowhere_is_split() -> None:
     decision = cluster.look()
     assert 1 in (*decision.split, *cluster.state.split)
     assert all(move.ino == 2 for _, move in cluster.history)
+
+
+def test_what_comes_and_goes_and_fits_nowhere_is_placed_as_it_is_made() -> None:
+    cluster = Cluster({1: 2000.0, 2: 50.0}, scatters={1: (0, 1, 2, 3)})
+    decisions = [cluster.look() for _ in range(10)]
+    (found,) = (scatter for decision in decisions for scatter in decision.scatter)
+    assert (found.ino, found.source, found.ranks) == (1, 0, (0, 1, 2, 3))
+    assert found.gain == pytest.approx(0.75 * CAPACITY, rel=0.1), "of what it was seen to serve"
+
+
+def test_two_that_fill_a_rank_each_are_placed_together() -> None:
+    cluster = Cluster({1: 2000.0, 2: 2000.0}, scatters={1: (0, 1, 2, 3), 2: (0, 1, 2, 3)})
+    cluster.at[2] = 1
+    decisions = [cluster.look() for _ in range(10)]
+    assert [{s.ino for s in decision.scatter} for decision in decisions if decision.scatter] == [{1, 2}]
+    assert cluster.history == []
+
+
+def test_what_can_be_moved_as_a_whole_is() -> None:
+    every = tuple(range(4))
+    cluster = hot(8, 200.0, scatters=dict.fromkeys(range(1, 9), every))
+    assert not any(cluster.look().scatter for _ in range(20))
+    assert cluster.fullest() <= 1.1
+
+
+@pytest.mark.parametrize("ranks", [(0, 0, 0, 0), (0, 1, 2, 9), ()])
+def test_what_brings_nothing_or_needs_another_rank_is_not_placed(ranks: tuple[int, ...]) -> None:
+    cluster = Cluster({1: 2000.0, 2: 50.0}, scatters={1: ranks})
+    assert not any(cluster.look().scatter for _ in range(10))
 
 
 def test_a_directory_rests_after_a_move_unless_its_load_really_changes() -> None:

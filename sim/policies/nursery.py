@@ -1,0 +1,70 @@
+# SPDX-License-Identifier: LGPL-2.1-or-later
+"""What the scheduler finds out of directories that come and go, as schedule/catalogue.py does."""
+
+from collections.abc import Mapping, Sequence
+from typing import cast
+
+from mds_partitioner.filesystem import FileSystem
+from mds_partitioner.observe.children import brood
+from mds_partitioner.observe.turnover import Turnover
+from mds_partitioner.plan.circumstances import Circumstances
+from mds_partitioner.plan.families import lasting
+from mds_partitioner.schedule.catalogue import Known, Owned
+from mds_partitioner.schedule.fragments import Fragments, fragments
+from mds_partitioner.schedule.view import Decision, View
+from sim.model.cluster import Cluster
+from sim.model.namespace import DISTRIBUTED_FACTOR
+from sim.policies.manager import fs_state
+from sim.policies.mount import WALL, Mount
+
+EPOCH = 10.0  # s between two listings
+
+
+class Nursery:
+    """Looks at the busiest directories, once an epoch."""
+
+    def __init__(self) -> None:
+        self._turnover, self._listed = Turnover(), -EPOCH
+        self._found: dict[int, Fragments] = {}
+        self._ours: dict[int, str] = {}
+        self._churning: Mapping[int, float] = {}
+
+    def look(self, cluster: Cluster, seen: View) -> None:
+        """List the busiest directories, once an epoch."""
+        if cluster.now < self._listed + EPOCH:
+            return
+        self._listed = cluster.now
+        fs, mount = fs_state(cluster, None), cast(FileSystem, Mount(cluster.names))
+        busy = sorted((p for p in seen.pieces if p.requests > 0.0), key=lambda p: -p.requests)
+        busiest = busy[: len(fs.ranks_in)]
+        self._turnover.look(mount, [piece.path for piece in busiest])
+        self._churning = {churning.ino: churning.at_once for churning in self._turnover.churning()}
+        owned = Owned(distributed=self._ours)
+        c: Circumstances = Known().circumstances(fs, owned, DISTRIBUTED_FACTOR)
+        lasts = lasting(self._churning, WALL, WALL + cluster.now)
+        for piece in busiest if self._churning else ():
+            self._found.pop(piece.ino, None)
+            found = fragments(brood(mount, piece.path, lasts, limit=0), c, lasts, self._churning)
+            if found is not None:
+                self._found[piece.ino] = found
+
+    def last(self, cluster: Cluster, directory: int, kids: Sequence[int]) -> bool:
+        """Can a directory be seen as its children? The first and the last of them stand for all."""
+        names, lasts = cluster.names, lasting(self._churning, WALL, WALL + cluster.now)
+        born, ino = WALL + float(names.born[directory]), names.ino(directory)
+        return all(lasts(WALL + float(names.born[kid]), born, ino) for kid in (*kids[:1], *kids[-1:]))
+
+    def scatters(self, ino: int, rank: int | None) -> tuple[int, ...]:
+        """Piece.scatters."""
+        return () if rank is None or ino not in self._found else self._found[ino].parts(rank)
+
+    def distribute(self, cluster: Cluster, decision: Decision) -> tuple[tuple[int, bool], ...]:
+        """Orders.distribute."""
+        found = []
+        for scatter in decision.scatter:
+            at = self._found[scatter.ino]
+            directory = Mount(cluster.names).by_ino(at.ino)
+            assert directory is not None
+            self._ours[at.ino] = "1"
+            found.append((directory, True))
+        return tuple(found)
