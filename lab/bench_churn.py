@@ -1,9 +1,10 @@
 # SPDX-License-Identifier: LGPL-2.1-or-later
-"""A load that makes and deletes its directories all the time: `partition` during it against the built-in
-balancer. `python3 -m lab.bench_churn`.
+"""A load that makes and deletes its directories all the time: `partition` during it, and the scheduler,
+against the built-in balancer. `python3 -m lab.bench_churn`.
 
 Each run is on a cluster of its own, all load on rank 0 at first. At the same moment of each run either
-`balance_automate` is set, or an analysis begins that is planned from and carried out under the load.
+`balance_automate` is set, or an analysis begins that is planned from and carried out under the load, or the
+scheduler is started.
 """
 
 import argparse
@@ -37,6 +38,7 @@ UNSETTLED_S = 5.0
 ANALYSIS_S = 20
 LAST_S = 60.0
 ROLLBACK_S = 60.0
+TO_AUTH = "mds_forward_all_requests_to_auth"
 
 
 def load(paths: Mapping[str, str]) -> LoadSpec:
@@ -70,6 +72,30 @@ def planned(lab: Lab) -> dict[str, Any]:
     }
 
 
+def to_auth(lab: Lab) -> dict[str, Any]:
+    """Built in, and clients are not sent to replicas."""
+    lab.monitor.command("config set", who="mds", name=TO_AUTH, value="true")
+    return builtin(lab)
+
+
+def scheduled(lab: Lab) -> dict[str, Any]:
+    """From cold."""
+    module.text(lab, "scheduler start", fs=FS, mode="act")
+    return {}
+
+
+def decided(lab: Lab) -> dict[str, Any]:
+    """What the scheduler did by the end of the load; it is rolled back."""
+    turns = module.ask(lab, "scheduler history", fs=FS)
+    module.text(lab, "scheduler stop", fs=FS, rollback=True)
+    deadline = time.monotonic() + ROLLBACK_S
+    while (mode := module.ask(lab, "scheduler status", fs=FS)["mode"]) != "off":
+        if time.monotonic() > deadline:
+            break
+        time.sleep(1.0)
+    return {"decisions": [[turn["at"], turn["why"]] for turn in turns], "after_rollback": mode}
+
+
 def undone(lab: Lab) -> dict[str, Any]:
     """The plan's state at the end of the load, and after a rollback."""
     ended = module.ask(lab, "partition status", fs=FS)["state"]
@@ -82,7 +108,12 @@ def undone(lab: Lab) -> dict[str, Any]:
     return {"state": ended, "after_rollback": now["state"], "steps": [step["state"] for step in now["steps"]]}
 
 
-WAYS: Mapping[str, Callable[[Lab], dict[str, Any]]] = {"builtin": builtin, "plan": planned}
+WAYS: Mapping[str, Callable[[Lab], dict[str, Any]]] = {
+    "builtin": builtin,
+    "builtin-to-auth": to_auth,
+    "plan": planned,
+    "scheduler": scheduled,
+}
 
 
 def fullest_part(samples: Sequence[Mapping[str, Any]]) -> float:
@@ -113,6 +144,8 @@ def run(way: str, release: str, ranks: int, quota: int, seconds: float) -> dict[
         lab.set_mds_cpu(None)
         if told.get("commands"):
             told |= undone(lab)
+        if way == "scheduler":
+            told |= decided(lab)
     end = began + seconds
     last = [s for s in sampling.lines if end - LAST_S <= s["t"] <= end]
     if len(last) < 2:
@@ -134,13 +167,17 @@ def rate(lines: Sequence[Line], begin: float, end: float) -> float:
 
 
 def summary(runs: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
-    """Medians of each way, and the ratio of each pair."""
+    """Medians of each way, and the ratio of each run to that of the built-in balancer in its block."""
     of = {way: [r for r in runs if r["way"] == way] for way in WAYS}
-    pairs = list(zip(of["plan"], of["builtin"], strict=False))
+
+    def ratios(way: str, what: str) -> list[float]:
+        return [round(r[what] / b[what], 2) for r, b in zip(of[way], of["builtin"], strict=False)]
+
+    others = [way for way in WAYS if way != "builtin" and of[way] and of["builtin"]]
     return {
         "median_ops": {way: statistics.median(r["ops"] for r in rows) for way, rows in of.items() if rows},
-        "ratios": [round(p["ops"] / b["ops"], 2) for p, b in pairs],
-        "ratios_last": [round(p["ops_last"] / b["ops_last"], 2) for p, b in pairs],
+        "ratios": {way: ratios(way, "ops") for way in others},
+        "ratios_last": {way: ratios(way, "ops_last") for way in others},
     }
 
 
@@ -151,7 +188,8 @@ def main(argv: Sequence[str]) -> int:
     parser.add_argument("--ranks", type=int, default=4)
     parser.add_argument("--mds-cpu", type=int, default=15, help="quota of each MDS, percent of a core")
     parser.add_argument("--seconds", type=float, default=110.0, help="of each run, once balancing is on")
-    parser.add_argument("--pairs", type=int, default=3, help="runs of each way, interleaved")
+    parser.add_argument("--ways", nargs="+", choices=WAYS, default=list(WAYS), help="in each block")
+    parser.add_argument("--blocks", type=int, default=3, help="of one run of each way, the order rotated")
     parser.add_argument("--more", action="store_true", help="add to the runs that the result has already")
     parser.add_argument("--out", type=Path, default=OUT)
     args = parser.parse_args(argv)
@@ -162,8 +200,9 @@ def _measure(args: argparse.Namespace, argv: Sequence[str]) -> None:
     head = about("lab.bench_churn", argv, release=args.release, ranks=args.ranks, mds_cpu=args.mds_cpu)
     earlier = json.loads(args.out.read_text())["runs"] if args.more and args.out.exists() else []
     runs: list[dict[str, Any]] = list(earlier)
-    for _ in range(args.pairs):
-        for way in WAYS:
+    for block in range(args.blocks):
+        first = block % len(args.ways)
+        for way in (*args.ways[first:], *args.ways[:first]):
             runs.append(run(way, args.release, args.ranks, args.mds_cpu, args.seconds))
             print(json.dumps(runs[-1]), flush=True)
             save(args.out, {**head, "seconds": args.seconds, **summary(runs), "runs": runs})
