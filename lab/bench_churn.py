@@ -86,7 +86,7 @@ def scheduled(lab: Lab) -> dict[str, Any]:
 
 def decided(lab: Lab) -> dict[str, Any]:
     """What the scheduler did by the end of the load; it is rolled back."""
-    turns = module.ask(lab, "scheduler history", fs=FS)
+    turns = module.ask(lab, "scheduler history", fs=FS)["rows"]
     module.text(lab, "scheduler stop", fs=FS, rollback=True)
     deadline = time.monotonic() + ROLLBACK_S
     while (mode := module.ask(lab, "scheduler status", fs=FS)["mode"]) != "off":

@@ -104,7 +104,7 @@ def estimate(rows: Sequence[DirectoryJudgement]) -> str:
         if counted
         else "capabilities of the sessions at or below each directory, at their highest; "
     )
-    text += "reqs: each rank's measured rate, shared by its sessions' request counts"
+    text += "reqs: each rank's measured rate, shared by what its sessions did"
     shared = sum(row.seen.shared for row in rows)
     if shared:
         text += f"; {shared} directories partly by heat, for sessions mounted above them"

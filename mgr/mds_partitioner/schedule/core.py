@@ -300,14 +300,14 @@ class Scheduler:
 
     def _may_scatter(self, piece: Piece) -> bool:
         """Its parts may go to these ranks, and it was not tried yet."""
-        there = {r.rank for r in self._view.ranks}
-        return (
-            set(piece.scatters) <= there and bool(piece.scatters) and piece.ino not in self._state.scattered
-        )
+        if piece.held or not piece.scatters or piece.ino in {*self._state.scattered, *self._state.split}:
+            return False
+        return set(piece.scatters) <= {r.rank for r in self._view.ranks}
 
     def _scatter(self, stuck: Sequence[int], load: Mapping[int, float]) -> tuple[Scatter, ...]:
-        """Of what comes and goes on ranks that nothing else relieves, what brings most."""
-        pieces = (self._pieces[c.key] for c in self._candidates() if c.rank in stuck)
+        """Of what comes and goes on ranks that nothing else relieves, what brings most. It need not rest: it does
+        not come back from there."""
+        pieces = (p for p in self._view.pieces if p.rank in stuck and p.ino not in self._bound)
         may = [(piece, self._load(piece)) for piece in pieces if self._may_scatter(piece)]
         return scatter(may, load, shares(load, self._capacity), self._band)
 

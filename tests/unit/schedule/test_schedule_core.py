@@ -317,6 +317,14 @@ def test_two_that_fill_a_rank_each_are_placed_together() -> None:
     assert cluster.history == []
 
 
+def test_what_was_moved_as_a_whole_before_it_was_seen_to_come_and_go_need_not_rest() -> None:
+    cluster = Cluster({1: 2000.0, 2: 2000.0})
+    cluster.go(8)
+    assert sorted(cluster.at.values()) in ([0, 1], [0, 2], [0, 3])
+    cluster.scatters = {1: (0, 1, 2, 3), 2: (0, 1, 2, 3)}
+    assert {s.ino for _ in range(6) for s in cluster.look().scatter} == {1, 2}
+
+
 def test_what_can_be_moved_as_a_whole_is() -> None:
     every = tuple(range(4))
     cluster = hot(8, 200.0, scatters=dict.fromkeys(range(1, 9), every))
