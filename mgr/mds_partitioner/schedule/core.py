@@ -305,8 +305,8 @@ class Scheduler:
         return set(piece.scatters) <= {r.rank for r in self._view.ranks}
 
     def _scatter(self, stuck: Sequence[int], load: Mapping[int, float]) -> tuple[Scatter, ...]:
-        """Of what comes and goes on ranks that nothing else relieves, what brings most. It need not rest: it does
-        not come back from there."""
+        """Of what comes and goes on ranks that nothing else relieves, what brings most. It need not rest: it
+        does not come back from there."""
         pieces = (p for p in self._view.pieces if p.rank in stuck and p.ino not in self._bound)
         may = [(piece, self._load(piece)) for piece in pieces if self._may_scatter(piece)]
         return scatter(may, load, shares(load, self._capacity), self._band)

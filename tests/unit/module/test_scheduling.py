@@ -369,7 +369,7 @@ def test_what_is_too_large_is_taken_apart(world: Cluster) -> None:
 
 
 def churned() -> Cluster:
-    """A subvolume has most of the load, in directories that are made and removed all the time below its own."""
+    """A subvolume has most of the load, in directories that are made and removed all the time."""
     world = Cluster([20.0, 20.0, 20.0, 0.0])
     ranks = (fragment_ranks(ino, 4, 2.0) for ino in range(3000, 4000))
     ino = 3000 + next(i for i, of in enumerate(ranks) if all(of.count(r) == 2 for r in range(4)))
