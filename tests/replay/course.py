@@ -6,6 +6,7 @@ import random
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 
+from mds_partitioner.act import executor
 from mds_partitioner.act.run import (
     ACTIVE,
     APPLIED,
@@ -37,6 +38,7 @@ LOG = logging.getLogger("replay")
 LOG.addHandler(logging.NullHandler())
 LOG.propagate = False
 LOG.setLevel(logging.CRITICAL)
+executor.ABREAST = 1  # threads do not take turns the same way in every replay
 DEFAULTS = Settings(**{option["name"]: option["default"] for option in MODULE_OPTIONS})
 STORMY, CALM = 80, 500  # ticks with and without faults
 HEAL_EVERY = 15  # ticks
@@ -65,7 +67,11 @@ class Course:
         self.world: World = world or build(self.scenario)
         self.script = Script(history)
         self.operator = operator or Operator(self.world, history.seed)
-        self.settings = replace(DEFAULTS, max_moves=history.max_moves, rest_period=0, arrival_timeout=30)
+        # Of the scheduler's moves some must come too late.
+        patience = 2 if self.scenario.scheduled else 30
+        self.settings = replace(
+            DEFAULTS, max_moves=history.max_moves, rest_period=0, arrival_timeout=patience
+        )
         self._lag = history.lag
         self._ids = random.Random(history.seed)
         self._commanding = False
@@ -235,9 +241,17 @@ class Course:
             fs = self.ceph.fs_by_id(fscid)
             if fs is not None and not self.partitioner.all(fs):
                 s = self.scenario
-                self.partitioner.plan(
-                    fs, name=None, heavy=s.heavy, ranks=None, force=s.operators_pins, to_auth=s.to_auth
+                made = self.partitioner.plan(
+                    fs,
+                    name=None,
+                    heavy=s.heavy,
+                    ranks=None,
+                    force=s.operators_pins,
+                    to_auth=s.to_auth,
+                    save=not s.scheduled,
                 )
+                if s.scheduled:
+                    self.partitioner.admit(self.partitioner.propose(fs, replace(made, scheduled=True)))
 
         self._try(plan)
         self._know()

@@ -30,6 +30,7 @@ class Scenario:
     to_auth: bool = False
     churning: bool = False  # the heavy one's children come and go
     operators_pins: bool = False  # some directories are pinned before; the plan is made with --force
+    scheduled: bool = False  # the plan is the scheduler's: what does not arrive in time is put back
 
 
 SCENARIOS = {
@@ -39,6 +40,7 @@ SCENARIOS = {
     "a mask of the directory, with the hook": Scenario(1, 4, 5, "mask", hooked=True),
     "children that come and go": Scenario(1, 4, 5, "fanout", churning=True),
     "over an operator's pins": Scenario(1, 4, 6, "fanout", to_auth=True, operators_pins=True),
+    "the scheduler's": Scenario(1, 4, 6, "fanout", scheduled=True),
     "two file systems": Scenario(2, 3, 4, "fanout"),
     "two file systems, masks": Scenario(2, 4, 5, "mask"),
 }

@@ -2,6 +2,7 @@
 """What to do next about a plan: no I/O, no clock, no thread. ``executor.py`` does what this says.
 
 (none) -> intent -> done           forward; the old value is in the journal before anything changes
+intent -> undoing -> undone        forward, where what does not arrive in time is put back
 (none) -> skipped                  its directory is gone, or an operator changed the value since
 intent|done -> undoing -> undone   rollback: back to the rank it came from, then the old value
 intent|done -> kept                rollback: an operator changed the value since
@@ -89,15 +90,25 @@ class StepCore:
         self._step, self._record, self._seen = step, record, seen
         self._now, self._timeout = now, timeout
 
-    def forward(self, ranks: Collection[int], force: bool) -> Transition:
-        """Towards the planned value. ``ranks`` exist; ``force``: an operator's value is replaced, too."""
-        step, record, seen = self._step, self._record, self._seen
-        if seen.in_doubt:
+    def forward(
+        self, ranks: Collection[int], force: bool, late: str | None = None, home: str | None = None
+    ) -> Transition:
+        """Towards the planned value. ``ranks`` exist; ``force``: an operator's value is replaced, too.
+
+        :param late: why what has not arrived in time is put back; None: it stays as it is set
+        :param home: as for ``back``
+        """
+        record = self._record
+        if self._seen.in_doubt:
             return NOTHING
         if record is None:
             return self._begin(ranks, force)
-        if record.state != INTENT:
-            return NOTHING
+        if record.state == UNDOING:
+            return self.back(home)
+        return self._under_way(record, late, home) if record.state == INTENT else NOTHING
+
+    def _under_way(self, record: Record, late: str | None, home: str | None) -> Transition:
+        step, seen = self._step, self._seen
         if seen.value is None:
             return self._to(SKIPPED, seen.gone)
         if not same(step, seen.value, step.value):
@@ -106,9 +117,16 @@ class StepCore:
             return self._to(SKIPPED, f"an operator changed it to {seen.value} while it was under way")
         if seen.arrived:
             return self._to(APPLIED)
-        if seen.waited > self._timeout:
+        if not self.late:
+            return NOTHING
+        if late is None:
             return self._to(APPLIED, f"set, but the MDSs have not moved it within {self._timeout:g} s")
-        return NOTHING
+        return Transition(Record(UNDOING, record.old, self._now, late), home or record.old)
+
+    @property
+    def late(self) -> bool:
+        """Has it been waited for as long as is allowed?"""
+        return self._seen.waited > self._timeout
 
     def _begin(self, ranks: Collection[int], force: bool) -> Transition:
         step, seen = self._step, self._seen
@@ -133,12 +151,12 @@ class StepCore:
         if seen.value is None:
             return self._to(KEPT, seen.gone)
         if same(step, seen.value, record.old):
-            return self._to(UNDONE)
+            return self._to(UNDONE, record.why)
         undoing = record.state == UNDOING
         if same(step, seen.value, step.value):
             return Transition(None if undoing else Record(UNDOING, record.old, self._now), home or record.old)
         if undoing and home is not None and seen.value == home:
-            go_on = seen.arrived or seen.waited > self._timeout
+            go_on = seen.arrived or self.late
             return Transition(write=record.old) if go_on else NOTHING
         return self._to(KEPT, f"an operator changed it to {seen.value} since")
 
@@ -178,7 +196,7 @@ def _next_forward(
     also: bool,
 ) -> int | None:
     steps = plan.steps
-    moving = [i for i in sorted(records) if records[i].state == INTENT]
+    moving = [i for i in sorted(records) if records[i].state in (INTENT, UNDOING)]
     for i in moving:
         if i not in tried and (also or i not in troubled):
             return i
@@ -216,7 +234,8 @@ def has_ended(plan: Plan, heading: str, records: Mapping[int, Record]) -> bool:
     """Is there nothing left to do?"""
     if heading == ROLLING_BACK:
         return not any(record.state in IN_FORCE for record in records.values())
-    return len(records) == len(plan.steps) and all(r.state != INTENT for r in records.values())
+    going = (INTENT, UNDOING)  # UNDOING: it was late
+    return len(records) == len(plan.steps) and all(r.state not in going for r in records.values())
 
 
 def interrupted(head: Head) -> str:

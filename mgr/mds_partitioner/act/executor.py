@@ -12,6 +12,8 @@ from ..errors import JournalError, PartitionerError, Unavailable
 from ..host import Host
 from ..model import FsState
 from ..options import Settings
+from ..plan.plan import Step
+from ..verify.guards import late_clients
 from ..workers import Workers
 from .changes import Change, Gone, Whereabouts, bind
 from .core import Seen, StepCore, Transition, after_tick, next_step, paused
@@ -146,7 +148,7 @@ class Executor:
         step, record = run.plan.steps[i], run.records.get(i)
         ranks = fs.ranks_in if fs is not None else ()
         back = run.heading() == ROLLING_BACK
-        home = way_home(step, record.old, ranks) if back and record is not None else None
+        home = way_home(step, record.old, ranks) if record is not None else None
         change: Change | None = None
         try:
             change = bind(step, self._host, self._where, fs)
@@ -154,8 +156,16 @@ class Executor:
         except Gone as e:
             seen = Seen(None, str(e))
         core = StepCore(step, record, seen, now.wall, settings.arrival_timeout)
-        what = core.back(home) if back else core.forward(ranks, run.plan.force)
+        late = self._late(fs, step, settings) if run.plan.scheduled and core.late else None
+        what = core.back(home) if back else core.forward(ranks, run.plan.force, late, home)
         self._do(run, began, i, change, what, now)
+
+    def _late(self, fs: FsState | None, step: Step, settings: Settings) -> str:
+        """The scheduler counts on what it moves: what does not come in time is put back."""
+        mds = next((m.name for m in fs.mds if m.rank == step.home), "") if fs is not None else ""
+        clients = late_clients(mds, self._host.health())
+        told = f": {clients[0]}" if clients else ""
+        return f"put back, as the MDSs had not moved it within {settings.arrival_timeout:g} s{told}"
 
     def _see(self, run: Run, i: int, change: Change, home: str | None, now: Now) -> Seen:
         record, memory = run.records.get(i), run.memory

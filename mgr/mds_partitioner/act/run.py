@@ -154,7 +154,7 @@ def moved_at(runs: Iterable[Run], fscid: int) -> dict[int, float]:
 def ended_states(run: Run) -> tuple[str, ...]:
     """The states of a step that has nothing left to do, in the direction that the plan goes."""
     back = run.heading() in (ROLLING_BACK, ROLLED_BACK)
-    return (UNDONE, KEPT, SKIPPED) if back else (APPLIED, SKIPPED)
+    return (UNDONE, KEPT, SKIPPED) if back else (APPLIED, SKIPPED, UNDONE, KEPT)
 
 
 def progress(run: Run) -> float:

@@ -14,6 +14,8 @@ from ..act.run import (
     ROLLING_BACK,
     SKIPPED,
     STOPPED,
+    UNDOING,
+    UNDONE,
     Run,
     moved_at,
     owned_distributed,
@@ -39,13 +41,14 @@ from .hours import closed
 from .ledger import Ledger
 from .options import SchedulerSettings
 from .plans import TICK, plan_of, preparation, scheduled_since
-from .record import ACT, ADVISE, MODES, OFF, TURNS, UNDOING, Capacity, Turn, failed, rolled_back
+from .record import ACT, ADVISE, MODES, OFF, TURNS, Capacity, Turn, failed, rolled_back
+from .record import UNDOING as ROLLS_BACK
 from .state import State
 from .view import Decision, View
 from .watch import Looker, Watch, relative
 
 GLANCE = 2.5  # s between two looks only at where things are, while something is under way
-UNDONE = 0.5  # s between two looks whether a rollback has ended
+AFTER_UNDOING = 0.5  # s between two looks whether a rollback has ended
 IDLE = 10.0  # s between two looks whether there is something to do
 FEW = 16  # directories that are read at a time while some were never read
 UNRIPE = "it reads which directories there are, and which of the busiest can be split"
@@ -137,7 +140,7 @@ class Rounds:
         watch.problem = ""
         if watch.kept.until is not None and self._now().wall >= watch.kept.until:
             self._ledger.save(fs.fscid, watch, paused=False, until=None)
-        if watch.kept.mode == UNDOING:
+        if watch.kept.mode == ROLLS_BACK:
             self._undo(fs, watch)
         else:
             self._look(fs, watch, self._now())
@@ -294,7 +297,7 @@ class Rounds:
             if run.heading() != ROLLING_BACK or state == STOPPED:
                 self._partitioner.undo(run)
                 self.planned()
-            watch.due = self._now().steady + UNDONE
+            watch.due = self._now().steady + AFTER_UNDOING
             return
         now = self._now()
         turns = rolled_back(watch.kept.turns, watch.kept.since - now.wall + now.steady)
@@ -312,9 +315,10 @@ def automate(policy: Callable[[FsState], bool], fs: FsState) -> str:
 
 
 def _skipped(run: Run) -> Iterator[tuple[int, str]]:
-    """Inode numbers of the directories that the executor left alone, and why."""
+    """Inode numbers of the directories that the executor left alone, or puts back as they came too late, and
+    why."""
     for i, record in tuple(run.records.items()):
-        if record.state == SKIPPED:
+        if record.state == SKIPPED or (record.state in (UNDOING, UNDONE) and record.why):
             yield run.plan.steps[i].ino, record.why
 
 

@@ -53,6 +53,14 @@ def why_wait(fs: FsState, health: Mapping[str, HealthCheck], silence: Mapping[in
     return None
 
 
+def late_clients(mds: str, health: Mapping[str, HealthCheck]) -> list[str]:
+    """What an MDS says of clients that keep capabilities which it has asked them for. What waits for these
+    cannot be moved."""
+    check = health.get("MDS_CLIENT_LATE_RELEASE")
+    lines = check.detail if check is not None else ()
+    return [line.partition(": ")[2] for line in lines if mds and line.startswith(f"mds.{mds}(")]
+
+
 def _about(fs: FsState, check: HealthCheck) -> str | None:
     """What a check says of this file system; None when it speaks of others only."""
     ours = [line for line in check.detail if not _of_another(fs, line)]

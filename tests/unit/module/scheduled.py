@@ -10,7 +10,7 @@ from world import LOG, SETTINGS, Directory, Mount, Store, World
 from mds_partitioner.clock import Now
 from mds_partitioner.engine.calls import CALLS
 from mds_partitioner.errors import JournalError, NotFound
-from mds_partitioner.model import FsState, HealthCheck
+from mds_partitioner.model import FsState
 from mds_partitioner.partitioner import Partitioner
 from mds_partitioner.plan.circumstances import DISTRIBUTES, FACTOR
 from mds_partitioner.plan.ephemeral import fragment_ranks
@@ -100,7 +100,6 @@ class Cluster(World):
         self.load = {100 + i: load for i, load in enumerate(loads)}
         self.capacity = capacity
         self.wall, self.steady = BEGINNING, 100.0
-        self.checks: dict[str, HealthCheck] = {}
         self.silent: set[str] = set()  # MDSs that do not answer
         self.made: dict[int, float] = {}  # Unix, s, by inode number
         self.churning: dict[int, int] = {}  # directories whose children come and go: how many there are
@@ -147,10 +146,6 @@ class Cluster(World):
     def on_fs(self, fs: FsState, call: Callable[[Any], Any]) -> Any:
         """Host.on_fs."""
         return call(LoadedMount(self))
-
-    def health(self) -> dict[str, HealthCheck]:
-        """Host.health."""
-        return self.checks
 
     def has_hook(self, fs: FsState) -> bool:
         """Host.has_hook."""

@@ -30,6 +30,7 @@ from mds_partitioner.act.run import (
     owned_pins,
 )
 from mds_partitioner.clock import Now
+from mds_partitioner.model import HealthCheck
 from mds_partitioner.plan.plan import DISTRIBUTED_STEP, Step
 
 MOVES = {100: 1, 101: 2, 102: 3}
@@ -121,6 +122,37 @@ def test_what_this_module_distributed_may_be_pinned() -> None:
     until(manager, first, DONE)
     until(manager, run := started(world, manager, {102: 3}), DONE)
     assert run.records[0].state == APPLIED
+
+
+def test_what_the_scheduler_moves_is_put_back_when_it_does_not_come_in_time() -> None:
+    world = World(lag=10_000)
+    world.checks["MDS_CLIENT_LATE_RELEASE"] = HealthCheck(
+        "1 clients failing to respond to capability release",
+        ("mds.m0(mds.0): Client web7 failing to respond to capability release client_id: 4305",),
+    )
+    before = world.snapshot()
+    manager = Manager(world)
+    run = manager.journal.create(replace(plan(world, {100: 1}), scheduled=True), [])
+    manager.journal.head(run, state=RUNNING)
+    for _ in range(SETTINGS.arrival_timeout):
+        manager.tick(run)
+    assert run.records[0].state == INTENT
+    until(manager, run, DONE)
+    assert run.records[0].state == UNDONE
+    assert "Client web7 failing to respond" in run.records[0].why
+    assert world.snapshot() == before
+    manager.journal.head(run, state=ROLLING_BACK)
+    until(manager, run, ROLLED_BACK)
+    assert world.snapshot() == before
+
+
+def test_what_an_operator_plans_stays_set_however_long_it_takes() -> None:
+    world = World(lag=10_000)
+    manager = Manager(world)
+    run = started(world, manager, {100: 1})
+    for _ in range(SETTINGS.arrival_timeout + 5):
+        manager.tick(run)
+    assert (run.head.state, run.records[0].state, world.directories[100].pin) == (DONE, APPLIED, 1)
 
 
 def test_an_option_that_an_operator_changed_since_is_kept() -> None:

@@ -16,7 +16,7 @@ from mds_partitioner.plan.ephemeral import fragment_ranks
 from mds_partitioner.report.scheduler import history_text
 from mds_partitioner.schedule.plans import TICK
 from mds_partitioner.schedule.record import ACT, ADVISE, OFF, under_way
-from mds_partitioner.schedule.rounds import UNDONE
+from mds_partitioner.schedule.rounds import AFTER_UNDOING
 from mds_partitioner.schedule.state import Past, State
 from mds_partitioner.schedule.watch import Looker
 
@@ -106,7 +106,7 @@ def test_a_rollback_is_waited_for_without_haste(world: Cluster, acting: Manager)
     acting.run(15)
     assert world.under_way()
     assert acting.woken <= plans, "who is woken for each look looks all the time"
-    assert acting.rounds.tick() >= UNDONE / 2
+    assert acting.rounds.tick() >= AFTER_UNDOING / 2
 
 
 def test_nothing_hurries_where_there_is_nothing_to_see(world: Cluster, acting: Manager) -> None:

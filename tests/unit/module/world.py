@@ -14,7 +14,7 @@ from mds_partitioner.act.journal import Journal
 from mds_partitioner.act.run import Run, owned_distributed
 from mds_partitioner.clock import Now
 from mds_partitioner.errors import CephError, JournalError, NotFound
-from mds_partitioner.model import FsState, MdsInfo
+from mds_partitioner.model import FsState, HealthCheck, MdsInfo
 from mds_partitioner.options import Settings
 from mds_partitioner.plan.plan import CONFIG_STEP, FS_STEP, MASK_STEP, PIN_STEP, Plan, Prediction, Row, Step
 from mds_partitioner.plan.ranks import parse_ranks
@@ -147,6 +147,7 @@ class World:
         self.objects: dict[str, str] = {}
         self.options: dict[str, str] = {}
         self.why: str | None = None
+        self.checks: dict[str, HealthCheck] = {}
         self.refused: set[str] = set()  # paths whose attributes the MDSs do not let us set
         self.events: list[str] = []
         self.watch: Callable[[str], None] = lambda text: None  # told of each event
@@ -203,6 +204,10 @@ class World:
             "balancer": state.balancer,
             "bal_rank_mask": state.bal_rank_mask,
         }
+
+    def health(self) -> dict[str, HealthCheck]:
+        """Host.health."""
+        return self.checks
 
     def in_flight(self, fscid: int, ino: int) -> None:
         """Host.in_flight: whatever was given up has ended."""
