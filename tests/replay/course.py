@@ -6,7 +6,6 @@ import random
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 
-from mds_partitioner.act import executor
 from mds_partitioner.act.run import (
     ACTIVE,
     APPLIED,
@@ -38,7 +37,6 @@ LOG = logging.getLogger("replay")
 LOG.addHandler(logging.NullHandler())
 LOG.propagate = False
 LOG.setLevel(logging.CRITICAL)
-executor.ABREAST = 1  # threads do not take turns the same way in every replay
 DEFAULTS = Settings(**{option["name"]: option["default"] for option in MODULE_OPTIONS})
 STORMY, CALM = 80, 500  # ticks with and without faults
 HEAL_EVERY = 15  # ticks
@@ -140,6 +138,8 @@ class Course:
                 self.world.now,
                 self._new_id,
             )
+            # Threads do not take turns in the same way in every replay.
+            self.partitioner._executor.abreast = 1
             try:
                 self._begin()
                 return

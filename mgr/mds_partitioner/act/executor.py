@@ -47,11 +47,12 @@ class Executor:
         """
         self._host, self._journal, self._where = host, journal, where
         self._guard, self._distributed, self._log = guard, distributed, log
-        self._abreast = Workers("steps of the scheduler's plans", ABREAST)
+        self.abreast = ABREAST
+        self._workers = Workers("steps of the scheduler's plans", ABREAST)
 
     def shutdown(self) -> None:
         """Begin no more steps side by side; wait for none."""
-        self._abreast.shutdown()
+        self._workers.shutdown()
 
     def tick(self, run: Run, settings: Settings, now: Now) -> None:
         """One pass over the steps. What fails is tried again on the next tick."""
@@ -102,7 +103,7 @@ class Executor:
     def _steps(self, run: Run, began: Head, fs: FsState | None, settings: Settings, now: Now) -> None:
         tried: set[int] = set()
         heading, troubles = run.heading(), run.memory.troubles
-        width = ABREAST if run.plan.scheduled and heading != ROLLING_BACK else 1
+        width = self.abreast if run.plan.scheduled and heading != ROLLING_BACK else 1
         while True:
             batch: list[int] = []
             for _ in range(width):
@@ -140,7 +141,7 @@ class Executor:
 
         if len(batch) == 1:
             return [made(batch[0])]
-        futures = [self._abreast.submit(partial(made, i)) for i in batch]
+        futures = [self._workers.submit(partial(made, i)) for i in batch]
         wait(futures)
         return [future.result() for future in futures]
 

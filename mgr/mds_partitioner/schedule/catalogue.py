@@ -247,7 +247,8 @@ class Catalogue:
         before = {d.ino for d in self.known.directories}
         after = max(self._began, now - FRESH)
         old = {kid.ino for _, of in self._broods.values() for kid in of.children if kid.born < after}
-        unknown = [d for d in directories if d.ino not in before | old] if before else []
+        told = before | old
+        unknown = [d for d in directories if d.ino not in told] if before else []
         self._found = {ino: at for ino, at in self._found.items() if now - at <= FRESH}
         for directory in unknown[:MOST_NEW]:
             with suppress(PartitionerError):

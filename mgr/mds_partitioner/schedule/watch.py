@@ -24,7 +24,7 @@ from .record import ACT, OFF, Kept
 from .state import State
 from .view import Decision, Move, Piece, RankView, View
 
-CALM = 15.0  # s between two questions to MDSs while it is even, and to all of them where subtrees are
+CALM = 30.0  # s between two questions to MDSs while nothing can be done; to all of them where subtrees are
 UNEVEN = 1.1  # times its share: a full rank that has so much is looked at closely
 WITHIN = 2.0  # s, for what MDSs are asked in a look
 
@@ -116,6 +116,8 @@ def _again(sample: RankSample, before: Sequence[RankSample]) -> bool:
 def _worth_asking(watch: Watch, ranks: Sequence[RankView], now: float) -> bool:
     """Is it time to ask MDSs? While nothing is to be done, now and then will do: their answers are long."""
     state = watch.state
+    if watch.idle_since is not None and now - watch.idle_since >= CALM:
+        return now - watch.asked >= CALM
     if state.acting or any(past.settled < 0.0 for past in state.past) or now - watch.asked >= CALM:
         return True
     used = utilisations(ranks, capacities(ranks))
