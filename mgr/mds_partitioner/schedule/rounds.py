@@ -223,6 +223,8 @@ class Rounds:
         loads = {} if watch.view is None else relative(watch.view)
         self._ledger.change(watch, turns=tuple(turn.followed(by_key, loads) for turn in watch.kept.turns))
         busy = decision.something or state.moving
+        if busy:
+            watch.pressing_since = None
         if busy or not state.acting:
             watch.idle_since = None
         elif watch.idle_since is None:

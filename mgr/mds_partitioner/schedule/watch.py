@@ -41,6 +41,7 @@ class Watch:
     :ivar actual: the last look; view: the same, or in advise as it would be
     :ivar advised: in advise, where each equal part of a piece would be, by inode number
     :ivar idle_since: since when it is uneven and finds nothing to do, steady clock, s; None: it is not so
+    :ivar pressing_since: since when a rank wants relief and nothing was found to do, likewise
     :ivar prepared: what acting needs beside pins is done
     :ivar due, read_due: when it is looked at, and when directories are read; measured: when that was done
         last; asked: when MDSs were asked last; mapped: when all were asked for subtrees; saved: when it was
@@ -64,6 +65,7 @@ class Watch:
     view: View | None = None
     decision: Decision = field(default_factory=lambda: Decision(why="it has not looked yet"))
     idle_since: float | None = None
+    pressing_since: float | None = None
     prepared: bool = False
     due: float = 0.0
     read_due: float = 0.0
@@ -113,15 +115,17 @@ def _again(sample: RankSample, before: Sequence[RankSample]) -> bool:
     return any(s.reported > 0.0 and s.reported == sample.reported for s in same)
 
 
-def _worth_asking(watch: Watch, ranks: Sequence[RankView], now: float) -> bool:
+def _worth_asking(watch: Watch, now: float) -> bool:
     """Is it time to ask MDSs? While nothing is to be done, now and then will do: their answers are long."""
-    state = watch.state
-    if watch.idle_since is not None and now - watch.idle_since >= CALM:
-        return now - watch.asked >= CALM
-    if state.acting or any(past.settled < 0.0 for past in state.past) or now - watch.asked >= CALM:
+    if any(past.settled < 0.0 for past in watch.state.past) or now - watch.asked >= CALM:
         return True
+    return watch.pressing_since is not None and now - watch.pressing_since < CALM
+
+
+def _presses(state: State, ranks: Sequence[RankView]) -> bool:
+    """Does a rank want relief?"""
     used = utilisations(ranks, capacities(ranks))
-    return any(r.full and used[r.rank] > UNEVEN for r in ranks)
+    return state.acting or any(r.full and used[r.rank] > UNEVEN for r in ranks)
 
 
 def _concerned(moving: Sequence[Move]) -> frozenset[int]:
@@ -167,7 +171,11 @@ class Looker:
         }
         ranks = tuple(rank for rank in watch.ranks.values() if mask is None or rank.rank in mask)
         paths = [d.path for d in known.directories]
-        if _worth_asking(watch, ranks, now.steady):
+        if not _presses(watch.state, ranks):
+            watch.pressing_since = None
+        elif watch.pressing_since is None:
+            watch.pressing_since = now.steady
+        if _worth_asking(watch, now.steady):
             self._ask(fs, watch, paths, now.steady)
             watch.asked = now.steady
         where = watch.where
