@@ -84,6 +84,10 @@ class PinChange(_DirectoryChange):
         """Has the pinned rank taken over? Without a pin there is nothing to wait for."""
         return int(value) == NO_PIN or self.where.there(self.fs, self.path, int(value))
 
+    def empty(self) -> bool:
+        """Is there nothing in it? MDSs export nothing that is empty: it moves with the first that is made."""
+        return self.get(lambda mount: mount.entries(self.path)) == 0
+
     def ephemeral(self) -> bool:
         """Has it an ephemeral pin of its own?"""
         return any(self.get(lambda mount: mount.ephemeral_pins(self.path)))

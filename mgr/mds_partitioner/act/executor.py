@@ -15,7 +15,7 @@ from ..options import Settings
 from ..plan.plan import Step
 from ..verify.guards import late_clients
 from ..workers import Workers
-from .changes import Change, Gone, Whereabouts, bind
+from .changes import Change, Gone, PinChange, Whereabouts, bind
 from .core import Seen, StepCore, Transition, after_tick, next_step, paused
 from .journal import Journal
 from .run import ACTIVE, INTENT, PAUSED, ROLLED_BACK, ROLLING_BACK, UNDOING, Head, Run, way_home
@@ -157,7 +157,9 @@ class Executor:
         except Gone as e:
             seen = Seen(None, str(e))
         core = StepCore(step, record, seen, now.wall, settings.arrival_timeout)
-        late = self._late(fs, step, settings) if run.plan.scheduled and core.late else None
+        late = None
+        if run.plan.scheduled and core.late and not (isinstance(change, PinChange) and change.empty()):
+            late = self._late(fs, step, settings)
         what = core.back(home) if back else core.forward(ranks, run.plan.force, late, home)
         self._do(run, began, i, change, what, now)
 

@@ -146,6 +146,17 @@ def test_what_the_scheduler_moves_is_put_back_when_it_does_not_come_in_time() ->
     assert world.snapshot() == before
 
 
+def test_what_is_empty_keeps_its_pin_though_nothing_moves() -> None:
+    world = World(lag=10_000)
+    world.empty.add(100)
+    manager = Manager(world)
+    run = manager.journal.create(replace(plan(world, {100: 1}), scheduled=True), [])
+    manager.journal.head(run, state=RUNNING)
+    for _ in range(SETTINGS.arrival_timeout + 5):
+        manager.tick(run)
+    assert (run.records[0].state, world.directories[100].pin) == (APPLIED, 1)
+
+
 def test_what_an_operator_plans_stays_set_however_long_it_takes() -> None:
     world = World(lag=10_000)
     manager = Manager(world)

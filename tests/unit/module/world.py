@@ -108,6 +108,10 @@ class Mount:
         """ceph.dir.bal.mask."""
         return self._world.directories[self.ino(path)].mask
 
+    def entries(self, path: str) -> int:
+        """ceph.dir.entries."""
+        return 0 if self.ino(path) in self._world.empty else 7
+
     def ephemeral_pins(self, path: str) -> tuple[bool, bool]:
         """ceph.dir.pin.distributed and .random."""
         return self._world.directories[self.ino(path)].distributed == "1", False
@@ -147,6 +151,7 @@ class World:
         self.objects: dict[str, str] = {}
         self.options: dict[str, str] = {}
         self.why: str | None = None
+        self.empty: set[int] = set()  # directories with nothing in them
         self.checks: dict[str, HealthCheck] = {}
         self.refused: set[str] = set()  # paths whose attributes the MDSs do not let us set
         self.events: list[str] = []
