@@ -8,6 +8,9 @@ from support import FS, HEAVY, LIGHT, Cluster, at_work, ops_per_second, rate_of,
 
 from lab.clients.spec import LoadSpec
 
+# Of an operation. A stat is one; a file that is made or removed, a tenth of all each, is looked up before.
+REQUESTS = 1.2
+
 
 def seen(cluster: Cluster) -> float:
     """Requests per second of all ranks, as the managers see them at this moment."""
@@ -19,7 +22,7 @@ def found(cluster: Cluster, load: LoadSpec) -> tuple[dict[str, Any], dict[str, f
     """The analysis of a load, and what its clients say they did meanwhile."""
     with at_work(cluster, load) as run:
         # The managers' counters are some seconds old: the making of the files must be over in them too.
-        wait_for("only the load is seen", lambda: 0.7 < seen(cluster) / rate_of(load) < 1.5)
+        wait_for("only the load is seen", lambda: 0.7 < seen(cluster) / (REQUESTS * rate_of(load)) < 1.5)
         before = len(run.lines)
         result = cluster.analyze(12)
         lines = run.lines[before:]
@@ -39,9 +42,7 @@ def test_an_analysis_agrees_with_the_clients_and_names_the_heavy(
     assert {row["name"] for row in result["directories"][:2]} == set(HEAVY)
     assert {name for name, row in rows.items() if row["class"] == "heavy"} == set(HEAVY)
     assert {row["class"] for row in rows.values()} <= {"light", "moderate", "heavy"}
-    # The clients' rate is what they log. A stat is one request; a file that is made or removed is looked up
-    # before, and a tenth of all operations is each.
-    measured, told = sum(row["reqs"] for row in rows.values()), 1.2 * sum(ops.values())
+    measured, told = sum(row["reqs"] for row in rows.values()), REQUESTS * sum(ops.values())
     assert measured == pytest.approx(told, rel=0.3), f"the analysis says {measured}/s, the clients {told}/s"
     for name in (*HEAVY, *LIGHT):
         assert rows[name]["ranks"] == [0]
