@@ -135,11 +135,13 @@ class SubtreeSample:
 class Churning:
     """A directory whose subdirectories come and go.
 
-    :ivar at_once: how many it has at a time, mean
+    :ivar at_once: how many it has at a time, mean, of those that do not last
+    :ivar lasting: how many were there in all looks
     """
 
     ino: int
     at_once: float
+    lasting: int = 0
 
 
 @dataclass(frozen=True)

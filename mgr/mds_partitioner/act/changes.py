@@ -40,7 +40,7 @@ class Whereabouts(Protocol):
 
 
 @dataclass(frozen=True)
-class _DirectoryChange:
+class DirectoryChange:
     """A directory, found by inode so that a rename does not lose it."""
 
     host: Host
@@ -64,12 +64,16 @@ class _DirectoryChange:
         """Has an MDS been asked for a change that it has not answered, and nobody waits for any more?"""
         return self.host.in_flight(self.fs.fscid, self.ino) is not None
 
+    def empty(self) -> bool:
+        """Is there nothing in it? MDSs export nothing that is empty: it moves with the first that is made."""
+        return self.get(lambda mount: mount.entries(self.path)) == 0
+
     def ephemeral(self) -> bool:
         """Has it an ephemeral pin of its own? Only a pin would be in the way of one."""
         return False
 
 
-class PinChange(_DirectoryChange):
+class PinChange(DirectoryChange):
     """``ceph.dir.pin`` of a directory."""
 
     def read(self) -> str:
@@ -84,16 +88,12 @@ class PinChange(_DirectoryChange):
         """Has the pinned rank taken over? Without a pin there is nothing to wait for."""
         return int(value) == NO_PIN or self.where.there(self.fs, self.path, int(value))
 
-    def empty(self) -> bool:
-        """Is there nothing in it? MDSs export nothing that is empty: it moves with the first that is made."""
-        return self.get(lambda mount: mount.entries(self.path)) == 0
-
     def ephemeral(self) -> bool:
         """Has it an ephemeral pin of its own?"""
         return any(self.get(lambda mount: mount.ephemeral_pins(self.path)))
 
 
-class MaskChange(_DirectoryChange):
+class MaskChange(DirectoryChange):
     """``ceph.dir.bal.mask`` of a directory, on MDSs with our hook."""
 
     def read(self) -> str:
@@ -109,7 +109,7 @@ class MaskChange(_DirectoryChange):
         return value == NO_MASK or self.where.within(self.fs, self.path, parse_ranks(value))
 
 
-class DistributedChange(_DirectoryChange):
+class DistributedChange(DirectoryChange):
     """``ceph.dir.pin.distributed`` of a directory: its fragments on the ranks that their hashes say."""
 
     def read(self) -> str:

@@ -63,6 +63,7 @@ class Transition:
 
 
 NOTHING = Transition()
+SETTLED = 10.0  # s after which an export that had begun is over
 
 
 def same(step: Step, one: str, other: str) -> bool:
@@ -139,7 +140,7 @@ class StepCore:
         if not force and not same(step, seen.value, step.expected):
             why = f"an operator changed it from {step.expected} to {seen.value} after it was planned"
             return self._to(SKIPPED, why)
-        if seen.held:
+        if seen.held and not force:
             return self._to(SKIPPED, seen.held)
         return Transition(Record(INTENT, seen.value, self._now), step.value)
 
@@ -156,7 +157,9 @@ class StepCore:
         if same(step, seen.value, step.value):
             return Transition(None if undoing else Record(UNDOING, record.old, self._now), home or record.old)
         if undoing and home is not None and seen.value == home:
-            go_on = seen.arrived or self.late
+            # What was late may be on its way still, and must come back first.
+            home_for_good = seen.arrived and (not record.why or seen.waited >= SETTLED)
+            go_on = home_for_good or self.late
             return Transition(write=record.old) if go_on else NOTHING
         return self._to(KEPT, f"an operator changed it to {seen.value} since")
 

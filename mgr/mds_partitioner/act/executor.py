@@ -15,7 +15,7 @@ from ..options import Settings
 from ..plan.plan import Step
 from ..verify.guards import late_clients
 from ..workers import Workers
-from .changes import Change, Gone, PinChange, Whereabouts, bind
+from .changes import Change, DirectoryChange, Gone, Whereabouts, bind
 from .core import Seen, StepCore, Transition, after_tick, next_step, paused
 from .journal import Journal
 from .run import ACTIVE, INTENT, PAUSED, ROLLED_BACK, ROLLING_BACK, UNDOING, Head, Run, way_home
@@ -97,6 +97,7 @@ class Executor:
             memory.halted = False
         why = self._guard(fs)
         if why is not None:
+            memory.since.clear()  # nothing can arrive meanwhile: the time to do so begins anew
             self._wait(run, run.head, why)
         return why is None
 
@@ -158,7 +159,7 @@ class Executor:
             seen = Seen(None, str(e))
         core = StepCore(step, record, seen, now.wall, settings.arrival_timeout)
         late = None
-        if run.plan.scheduled and core.late and not (isinstance(change, PinChange) and change.empty()):
+        if run.plan.scheduled and core.late and not (isinstance(change, DirectoryChange) and change.empty()):
             late = self._late(fs, step, settings)
         what = core.back(home) if back else core.forward(ranks, run.plan.force, late, home)
         self._do(run, began, i, change, what, now)
@@ -186,7 +187,7 @@ class Executor:
 
     def _held(self, run: Run, i: int, change: Change) -> str:
         """An operator may have set it since the plan was made, or where the MDSs do not show it yet."""
-        if not change.ephemeral() or run.plan.steps[i].ino in self._distributed(run.plan.fscid):
+        if not change.ephemeral() or self._distributed(run.plan.fscid).get(run.plan.steps[i].ino) == "1":
             return ""
         return "an operator's ephemeral pin is on it: ceph.dir.pin.distributed or ceph.dir.pin.random"
 

@@ -11,7 +11,7 @@ from ..model import Address, FsState, Reading, Session
 from .subtrees import ancestors
 
 HALF_LIFE = 60.0  # s: mds_request_load_average_decay_rate
-APART = 10.0  # s between two readings at least, as they are whole numbers
+APART = 10.0  # s that a rate is measured over, at least: readings are whole numbers
 
 
 def address(entry: Mapping[str, Any]) -> Address:
@@ -54,7 +54,9 @@ def _rate(before: Reading, now: Reading) -> float:
     of twenty seconds has a fifth of what one has that did the same for many minutes."""
     left = math.exp2((before.uptime - now.uptime) / HALF_LIFE)
     came = max(0.0, now.decayed - before.decayed * left)
-    return came * math.log(2.0) / HALF_LIFE / max(1.0 - left, 1e-9)
+    # A session of a moment may have made its first requests in it: it does not make so many a second.
+    shortest = 0.0 if before.uptime else APART
+    return came * math.log(2.0) / HALF_LIFE / max(1.0 - left, 1.0 - math.exp2(-shortest / HALF_LIFE), 1e-9)
 
 
 def clients_at(host: Host, fs: FsState, places: Mapping[str, int | None]) -> dict[str, int | None]:

@@ -21,6 +21,8 @@ class _Seen:
     top: str
     now: frozenset[int] = frozenset()
     ever: set[int] = field(default_factory=set)
+    always: frozenset[int] = frozenset()  # in all listings of late
+    lasted: int = MOST_LISTED  # how many were in all of those before
     lost: int = 0
     listings: int = 0
     mean: float = 0.0  # of the subdirectories that a listing shows
@@ -59,19 +61,31 @@ class Turnover:
         for ino, below in found.items():
             seen = self._seen.setdefault(ino, _Seen(top))
             seen.lost += len(seen.now - below)
+            seen.always = seen.always & below if seen.listings else below
             seen.now, seen.at, seen.listings = below, self._looks, seen.listings + 1
             seen.mean += (len(below) - seen.mean) / min(seen.listings, LISTINGS)
             if len(seen.ever) < MOST_LISTED:
                 seen.ever |= below
             if seen.listings % LISTINGS == 0:
                 seen.lost, seen.ever = seen.lost // 2, set(below)
+                seen.lasted, seen.always = len(seen.always), below
 
     def churning(self) -> tuple[Churning, ...]:
         """The directories that lost a good part of their subdirectories, by inode number."""
         lost = {
             ino: seen for ino, seen in self._seen.items() if seen.lost >= max(CHURN * len(seen.ever), 1.0)
         }
-        return tuple(Churning(ino, seen.mean) for ino, seen in sorted(lost.items()))
+        return tuple(_churning(ino, seen) for ino, seen in sorted(lost.items()))
+
+    def tops(self) -> frozenset[str]:
+        """The busy directories in which something comes and goes."""
+        inos = {churning.ino for churning in self.churning()}
+        return frozenset(seen.top for ino, seen in self._seen.items() if ino in inos)
+
+
+def _churning(ino: int, seen: _Seen) -> Churning:
+    lasting = min(len(seen.always), seen.lasted)
+    return Churning(ino, max(0.0, seen.mean - lasting), lasting)
 
 
 def listed(fs: FileSystem, path: str) -> tuple[list[tuple[str, int]] | None, int]:

@@ -81,13 +81,13 @@ def family(brood: Brood, c: Circumstances, lasts: Lasts, at_once: Mapping[int, f
     To be distributed there must be at least one that comes and goes for each rank; once it is, it may stay.
     Clients in step make and remove them all at a time, so one listing does not tell how many there are.
 
-    :param at_once: children that directories have at a time, mean, by inode number, where they come and go
+    :param at_once: children that come and go that directories have at a time, mean, by inode number
     """
     parent = brood.parent
     free = [child for child in brood.children if not _operators(child.ino, child.pin, c)]
     stay = [child for child in free if lasts(child.born, brood.born, parent.ino)]
     passing = [child for child in free if child not in stay]
-    number = max(len(passing) + brood.vanished, round(at_once.get(parent.ino, 0.0)) - len(stay))
+    number = max(len(passing) + brood.vanished, round(at_once.get(parent.ino, 0.0)))
     ours = parent.distributed and c.owned_distributed.get(parent.ino) == "1"
     going = _size(passing) + number - len(passing)
     part = going / (going + _size(stay)) if stay else 1.0

@@ -128,8 +128,8 @@ class Catalogue:
         self._host, self._began = host, began
         self._rotation = Rotation((), everything)
         self._turnover = Turnover()
-        self._broods: dict[int, tuple[float, Brood]] = {}  # by inode number; when it was read
-        self._begun: dict[int, Brood] = {}  # likewise: not all of its children are read yet
+        self._broods: dict[int, tuple[float, Brood]] = {}  # by inode number; when it was read last
+        self._tried: dict[int, float] = {}  # likewise: when it was to be read last
         self._fragments: dict[int, tuple[float, Fragments]] = {}  # likewise
         self._counts: dict[int, tuple[float, int]] = {}  # likewise: of children
         self._found: dict[int, float] = {}  # when what is new was found, Unix, s, by inode number
@@ -170,13 +170,11 @@ class Catalogue:
             if now - self._counts.get(directory.ino, (0.0, 0))[0] > FRESH:
                 with suppress(PartitionerError):  # gone meanwhile: what it had goes with it
                     self._counts[directory.ino] = now, children(mount, directory.path, lasts)
-        if c.distributed_factor is not None:
-            for directory in busiest:
-                with suppress(PartitionerError):
-                    self._read_fragments(mount, directory, c, lasts, at_once, now)
+        self._read_fragments(mount, busiest, c, lasts, now)
         split = [d for d in self._rotation.directories() if d.ino in wanted.split]
-        due = [d for d in split if now - self._broods.get(d.ino, (0.0, None))[0] > FRESH]
-        for directory in due[:BROODS]:
+        due = [d for d in split if self._due(d.ino, now)]
+        for directory in sorted(due, key=lambda d: self._tried.get(d.ino, 0.0))[:BROODS]:
+            self._tried[directory.ino] = now
             with suppress(PartitionerError):
                 self._read_children(mount, directory, lasts, c.owned, now)
         families = {
@@ -194,7 +192,7 @@ class Catalogue:
         self._find_new(mount, directories, now)
         self._broods = {ino: kept for ino, kept in self._broods.items() if ino in there}
         self._fragments = {ino: kept for ino, kept in self._fragments.items() if ino in there}
-        self._begun = {ino: kept for ino, kept in self._begun.items() if ino in there}
+        self._tried = {ino: at for ino, at in self._tried.items() if ino in there}
         self._counts = {ino: kept for ino, kept in self._counts.items() if ino in there}
         counted = {ino: count for ino, (_, count) in self._counts.items()}
         return Known(
@@ -215,32 +213,35 @@ class Catalogue:
     ) -> None:
         """What was read of a child is good, but for a pin that an operator may have removed: whether it has
         one now is among its facts."""
-        ino = directory.ino
-        before = self._begun.get(ino) or self._broods.get(ino, (0.0, None))[1]
-        read = () if before is None else before.children
+        before = self._broods.get(directory.ino)
+        read = () if before is None else before[1].children
         known = {k.ino: k for k in read if k.pin in (NO_PIN, pins.get(k.ino))}
         found = brood(mount, directory.path, lasts, MOST_LISTED, known, A_ROUND)
-        if found.unread:
-            self._begun[ino] = found
-        else:
-            self._begun.pop(ino, None)
-            self._broods[ino] = now, found
+        self._broods[directory.ino] = now, found
+
+    def _due(self, ino: int, now: float) -> bool:
+        """Are its children to be read, or those of them that were left out?"""
+        read_at, found = self._broods.get(ino, (float("-inf"), None))
+        return now - read_at > FRESH or (found is not None and found.unread > 0)
 
     def _read_fragments(
-        self,
-        mount: FileSystem,
-        directory: Directory,
-        c: Circumstances,
-        lasts: Lasts,
-        at_once: Mapping[int, float],
-        now: float,
+        self, mount: FileSystem, busiest: Sequence[Directory], c: Circumstances, lasts: Lasts, now: float
     ) -> None:
-        if now - self._fragments.get(directory.ino, (0.0, None))[0] <= FRESH:
+        """Where what lasts is no more than what comes and goes. What is not looked at again is forgotten."""
+        if c.distributed_factor is None:
+            self._fragments = {}
             return
-        self._fragments.pop(directory.ino, None)
-        found = fragments(brood(mount, directory.path, lasts, limit=0), c, lasts, at_once)
-        if found is not None:
-            self._fragments[directory.ino] = now, found
+        self._fragments = {ino: kept for ino, kept in self._fragments.items() if now - kept[0] <= 2 * FRESH}
+        tops = self._turnover.tops()
+        at_once = {of.ino: of.at_once for of in self._turnover.churning() if of.at_once >= of.lasting}
+        for directory in busiest:
+            read_at = self._fragments.get(directory.ino, (float("-inf"), None))[0]
+            if directory.path in tops and now - read_at > FRESH:
+                self._fragments.pop(directory.ino, None)
+                with suppress(PartitionerError):
+                    found = fragments(brood(mount, directory.path, lasts, limit=0), c, lasts, at_once)
+                    if found is not None:
+                        self._fragments[directory.ino] = now, found
 
     def _find_new(self, mount: FileSystem, directories: Sequence[Directory], now: float) -> None:
         """What is listed for the first time may be older: split meanwhile, or renamed to be here."""

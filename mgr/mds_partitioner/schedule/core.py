@@ -83,7 +83,7 @@ class Scheduler:
     def _scatters(self, ino: int) -> bool:
         """Was it scattered, and may MDSs still be at it?"""
         done = self._state.scattered.get(ino)
-        return done is not None and self._view.now - done.begun <= self._limits.deadline
+        return done is not None and not done.lost and self._view.now - done.begun <= self._limits.deadline
 
     def _act(self, state: State, load: Mapping[int, float]) -> tuple[State, Decision]:
         under_way = state.moving
@@ -231,8 +231,8 @@ class Scheduler:
         for piece in self._view.pieces:
             if piece.held or piece.rank is None or piece.ino in self._state.split:
                 continue
-            if piece.ino in self._scattering:
-                continue
+            if piece.ino in self._state.scattered:
+                continue  # a pin would end that
             past, avoid = last.get(piece.ino), -1
             if past is not None and not self._changed(past, piece, turned):
                 rests = self._view.now - past.arrived < self._limits.rest
@@ -243,8 +243,7 @@ class Scheduler:
                     continue
                 avoid = past.move.source
             load = self._load(piece)
-            divisible = piece.parts > 1 or self._may_scatter(piece)
-            found.append(Candidate(piece.ino, piece.rank, load, piece.inodes, divisible, avoid))
+            found.append(Candidate(piece.ino, piece.rank, load, piece.inodes, piece.parts > 1, avoid))
         return found
 
     def _turned(self) -> dict[int, float]:
@@ -287,7 +286,7 @@ class Scheduler:
         share, band = shares(load, self._capacity), self._band
         pressure = pressures(self._view.ranks)
         top = max(load, key=lambda r: (pressure[r], load[r], -r))
-        parts = [c for c in self._candidates() if self._pieces[c.key].parts > 1]
+        parts = [c for c in self._candidates() if c.divisible]
         most = (1.0 + band) * max(share.values())
         large = tuple(c.key for c in parts if c.rank == top and c.load > most)
         if large:
@@ -301,6 +300,9 @@ class Scheduler:
     def _may_scatter(self, piece: Piece) -> bool:
         """Its parts may go to these ranks, and it was not tried yet."""
         if piece.held or not piece.scatters or piece.ino in {*self._state.scattered, *self._state.split}:
+            return False
+        pays = self._load(piece) * self._limits.horizon >= piece.inodes * self._limits.price
+        if piece.inodes > self._limits.inodes or not pays:
             return False
         return set(piece.scatters) <= {r.rank for r in self._view.ranks}
 

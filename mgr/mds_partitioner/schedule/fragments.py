@@ -4,6 +4,7 @@
 from collections.abc import Mapping
 from dataclasses import dataclass
 
+from ..model import NO_PIN
 from ..observe.children import Brood, Lasts
 from ..plan.circumstances import Circumstances
 from ..plan.families import family, hashed, held, shared_out
@@ -14,13 +15,15 @@ class Fragments:
     """Of a directory whose children come and go, and that nobody has distributed yet.
 
     :ivar ranks: of its fragments, with ``ceph.dir.pin.distributed``: equal parts of its names
-    :ivar children: that it has at a time, mean
+    :ivar children: that come and go that it has at a time, mean
+    :ivar pin: its own, which would be in the way
     """
 
     path: str
     ino: int
     ranks: tuple[int, ...]
     children: float
+    pin: int = NO_PIN
 
     def parts(self, home: int) -> tuple[int, ...]:
         """The rank of each equal part of its load. ``home``: the rank that it is on now"""
@@ -39,4 +42,4 @@ def fragments(found: Brood, c: Circumstances, lasts: Lasts, at_once: Mapping[int
     ranks = hashed(parent.ino, c)
     if ranks is None or family(found, c, lasts, at_once).fragments is None:
         return None
-    return Fragments(parent.path, parent.ino, ranks, at_once[parent.ino])
+    return Fragments(parent.path, parent.ino, ranks, at_once[parent.ino], parent.pin)

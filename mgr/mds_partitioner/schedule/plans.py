@@ -7,7 +7,7 @@ from statistics import fmean, stdev
 
 from ..act.run import Run
 from ..engine.reasons import REBALANCE
-from ..model import FsState
+from ..model import NO_PIN, FsState
 from ..plan.circumstances import TO_AUTH
 from ..plan.plan import CONFIG_STEP, DISTRIBUTED_STEP, PIN_STEP, Plan, Prediction, Row, Step
 from .fragments import Fragments
@@ -64,7 +64,11 @@ def plan_of(
         after[move.target] += requests[move.ino]
     for scatter in decision.scatter:
         at, load = fragments[scatter.ino], requests[scatter.ino]
-        steps.append(Step(0, DISTRIBUTED_STEP, len(rows), at.path, at.ino, "1", "0"))
+        if at.pin != NO_PIN:  # one of ours, from when it was moved as a whole: it would hold all of it
+            steps.append(
+                Step(0, PIN_STEP, len(rows), at.path, at.ino, str(NO_PIN), str(at.pin), scatter.source)
+            )
+        steps.append(Step(1, DISTRIBUTED_STEP, len(rows), at.path, at.ino, "1", "0", scatter.source))
         rows.append(_scattered(scatter, load, names))
         after[scatter.source] -= load
         for rank in scatter.ranks:

@@ -44,6 +44,12 @@ class Turn:
     scatter: tuple[Scatter, ...] = ()
 
     @property
+    def about(self) -> tuple[tuple[int, str], ...]:
+        """What it moved, or had placed: inode number and path."""
+        done: tuple[Scatter | Move, ...] = (*self.scatter, *(past.move for past in self.moves))
+        return tuple((each.ino, each.path) for each in done)
+
+    @property
     def gain(self) -> float:
         """req/s by which the fullest rank was to be relieved: of what leaves it."""
         done: tuple[Scatter | Move, ...] = (*self.scatter, *(past.move for past in self.moves))

@@ -10,11 +10,11 @@ from .. import clock
 from ..act.run import (
     ACTIVE,
     IN_FORCE,
+    KEPT,
     ROLLED_BACK,
     ROLLING_BACK,
     SKIPPED,
     STOPPED,
-    UNDOING,
     UNDONE,
     Run,
     moved_at,
@@ -41,8 +41,7 @@ from .hours import closed
 from .ledger import Ledger
 from .options import SchedulerSettings
 from .plans import TICK, plan_of, preparation, scheduled_since
-from .record import ACT, ADVISE, MODES, OFF, TURNS, Capacity, Turn, failed, rolled_back
-from .record import UNDOING as ROLLS_BACK
+from .record import ACT, ADVISE, MODES, OFF, TURNS, UNDOING, Capacity, Turn, failed, rolled_back
 from .state import State
 from .view import Decision, View
 from .watch import Looker, Watch, relative
@@ -140,7 +139,7 @@ class Rounds:
         watch.problem = ""
         if watch.kept.until is not None and self._now().wall >= watch.kept.until:
             self._ledger.save(fs.fscid, watch, paused=False, until=None)
-        if watch.kept.mode == ROLLS_BACK:
+        if watch.kept.mode == UNDOING:
             self._undo(fs, watch)
         else:
             self._look(fs, watch, self._now())
@@ -161,6 +160,10 @@ class Rounds:
         state, decision = Scheduler(before, view, ours.limits(float(settings.arrival_timeout))).decide()
         if watch.kept.mode != mode or watch.state is not before:
             return  # a command came in between: it is looked at again
+        if decision.something and view.measured and watch.asked < now.steady:
+            # Decided on shares of the load that are old: it is looked at again, and MDSs are asked.
+            watch.asked, watch.due = float("-inf"), 0.0
+            return
         self._follow(watch, state, decision, now)
         if decision.something:
             state = self._come_to(fs, watch, state, decision, now)
@@ -201,20 +204,25 @@ class Rounds:
 
     def _give_up(self, fs: FsState, watch: Watch, now: Now) -> None:
         """Moves that the executor left alone, as an operator or a user was quicker, are not waited for."""
-        turns, keys = [], set[tuple[int, float]]()
+        turns, keys, scattered = [], set[tuple[int, float]](), set[int]()
         runs = {run.plan.name: run for run in scheduled_since(self._partitioner.all(fs), watch.kept.since)}
         for turn in watch.kept.turns:
-            skipped = dict(_skipped(runs[turn.plan])) if turn.plan in runs and not turn.undone else {}
-            lost = [p for p in turn.moves if p.settled < 0.0 and p.move.ino in skipped]
-            own = {(p.move.ino, p.begun) for p in lost}
-            told = tuple(f"{p.move.path!r} was left where it is: {skipped[p.move.ino]}" for p in lost)
+            left = dict(_left(runs[turn.plan])) if turn.plan in runs and not turn.undone else {}
+            told = tuple(
+                f"{path!r} was left where it is: {left[ino]}" for ino, path in turn.about if ino in left
+            )
+            new = tuple(text for text in told if text not in turn.trouble)
+            own = {(p.move.ino, p.begun) for p in turn.moves if new and p.move.ino in left}
+            scattered |= {scatter.ino for scatter in turn.scatter if new and scatter.ino in left}
             # In the turn as well: the core may have forgotten it, and it is told once.
             moves = failed(turn.moves, own, now.steady)
-            turns.append(replace(turn, moves=moves, trouble=(*turn.trouble, *told)))
+            turns.append(replace(turn, moves=moves, trouble=(*turn.trouble, *new)))
             keys |= own
-        if keys:
+        if keys or scattered:
             self._ledger.change(watch, turns=tuple(turns))
-            watch.state = replace(watch.state, past=failed(watch.state.past, keys, now.steady))
+            past = failed(watch.state.past, keys, now.steady)
+            lost = {i: replace(s, lost=s.lost or i in scattered) for i, s in watch.state.scattered.items()}
+            watch.state = replace(watch.state, past=past, scattered=lost)
             watch.catalogue.doubt({ino for ino, _ in keys})
 
     def _follow(self, watch: Watch, state: State, decision: Decision, now: Now) -> None:
@@ -316,12 +324,13 @@ def automate(policy: Callable[[FsState], bool], fs: FsState) -> str:
     )
 
 
-def _skipped(run: Run) -> Iterator[tuple[int, str]]:
-    """Inode numbers of the directories that the executor left alone, or puts back as they came too late, and
+def _left(run: Run) -> Iterator[tuple[int, str]]:
+    """Inode numbers of the directories that the executor left alone, or put back as they came too late, and
     why."""
     for i, record in tuple(run.records.items()):
-        if record.state == SKIPPED or (record.state in (UNDOING, UNDONE) and record.why):
-            yield run.plan.steps[i].ino, record.why
+        row = run.plan.steps[i].row
+        if row >= 0 and (record.state == SKIPPED or (record.state in (UNDONE, KEPT) and record.why)):
+            yield run.plan.rows[row].ino, record.why
 
 
 def _turn(watch: Watch, state: State, decision: Decision, plan: str, now: Now) -> Turn:

@@ -63,10 +63,12 @@ class Scattered:
     """A piece whose parts have been placed by MDSs since ``begun`` (steady clock, s).
 
     :ivar ranks: of equal parts of its load, as expected
+    :ivar lost: it was not done, or put back
     """
 
     ranks: tuple[int, ...]
     begun: float
+    lost: bool = False
 
 
 @dataclass(frozen=True)

@@ -58,7 +58,7 @@ def test_the_children_of_a_large_directory_are_read_a_part_in_each_round() -> No
     wanted = Wanted(split=frozenset({100}))
     for _ in range(2):  # which directories there are; then, a part of what is in them
         catalogue.refresh(world.state, 200, wanted, Owned(), now)
-    assert 0 < below(host.read) <= A_ROUND and not children(catalogue.known), "not before all are known"
+    assert below(host.read) == len(children(catalogue.known)) == A_ROUND
     for _ in range(2):
         before = below(host.read)
         catalogue.refresh(world.state, 200, wanted, Owned(), now)

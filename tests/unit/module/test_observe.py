@@ -133,6 +133,12 @@ def test_a_young_client_counts_as_an_old_one_that_does_the_same() -> None:
     assert [s.load for s in parse_sessions(0, [old, young], ())] == [pytest.approx(50.0, rel=0.01)] * 2
 
 
+@pytest.mark.parametrize("uptime", [0.0, 0.001, 0.5])
+def test_a_client_of_a_moment_is_not_taken_to_do_thousands_of_requests(uptime: float) -> None:
+    (found,) = parse_sessions(0, [told(1, 10.0, uptime)], ())
+    assert found.load <= 1.1
+
+
 def test_what_a_client_did_before_it_was_read_last_does_not_count() -> None:
     busy = decayed(80.0, 3600.0)
     seen = parse_sessions(0, [told(1, busy, 3600.0), told(2, 0.0, 3600.0)], ())

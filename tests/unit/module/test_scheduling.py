@@ -400,6 +400,24 @@ def test_what_comes_and_goes_is_placed_as_it_is_made() -> None:
     assert shape(world) == before
 
 
+def test_one_that_was_moved_as_a_whole_before_loses_its_pin_first() -> None:
+    world = churned()
+    (parent,) = world.churning
+    world.churning, world.directories[parent].path = {}, f"{NOGROUP}/flat"
+    world.load |= {parent: 200.0, 103: 180.0}
+    before, manager = shape(world), Manager(world)
+    manager.scheduling.start(manager.fs, ACT)
+    manager.run(AT_LAST)
+    assert world.directories[parent].pin > 0
+    world.load[parent], world.churning[parent] = 900.0, 40
+    manager.run(AT_LAST)
+    assert (world.directories[parent].pin, world.directories[parent].distributed) == (-1, "1")
+    assert max(loads(world)) < 500.0, "it was 900 on one of them"
+    manager.scheduling.stop(manager.fs, rollback=True)
+    manager.run(AT_LAST)
+    assert shape(world) == before
+
+
 def test_advice_to_place_what_is_made_is_given_once() -> None:
     world = churned()
     manager = Manager(world)

@@ -85,6 +85,19 @@ def test_how_many_there_are_at_a_time_is_known_whatever_the_last_listing_shows()
     assert turnover.churning() == (Churning(tree.inos["/s/uuid"], 2.0),)
 
 
+def test_what_lasts_beside_what_comes_and_goes_is_told_apart() -> None:
+    tree, turnover = Tree(), Turnover()
+    tree.make(*(f"/s/d{i}" for i in range(30)))
+    for i in range(3 * LISTINGS):
+        tree.make(f"/s/tmp{i}")
+        looked(tree, turnover, "/s")
+        tree.remove(f"/s/tmp{i}")
+        if i > 5 and turnover.churning():
+            (found,) = turnover.churning()
+            assert (found.lasting, round(found.at_once)) == (30, 1)
+    assert turnover.churning() and turnover.tops() == {"/s"}
+
+
 def test_one_of_the_same_name_is_another_directory() -> None:
     tree, turnover = Tree(), Turnover()
     tree.make("/s/uuid", "/s/uuid/tree", "/s/uuid/tree/x", "/s/uuid/tree/y")

@@ -260,7 +260,8 @@ class World:
     def pass_time(self) -> None:
         """The MDSs move what is pinned elsewhere, ``lag`` ticks after the pin was set."""
         for ino, directory in self.directories.items():
-            waited = self._spreading.get(ino, 0) + 1 if directory.distributed == "1" else 0
+            spreads = directory.distributed == "1" and directory.pin < 0
+            waited = self._spreading.get(ino, 0) + 1 if spreads else 0
             self._spreading[ino], directory.scattered = waited, waited > self.lag
         for ino, directory in self.directories.items():
             if directory.rank == _wanted(directory):

@@ -70,7 +70,7 @@ def undone_unseen(monkeypatch: pytest.MonkeyPatch) -> None:
 
 def in_doubt(monkeypatch: pytest.MonkeyPatch) -> None:
     """A change that was given up is not waited for."""
-    monkeypatch.setattr(changes._DirectoryChange, "in_doubt", lambda self: False)
+    monkeypatch.setattr(changes.DirectoryChange, "in_doubt", lambda self: False)
 
 
 def deaf_to_stop(monkeypatch: pytest.MonkeyPatch) -> None:
