@@ -5,7 +5,6 @@ from collections.abc import Mapping, Sequence
 from typing import cast
 
 from mds_partitioner.filesystem import FileSystem
-from mds_partitioner.observe.children import brood
 from mds_partitioner.observe.turnover import Turnover
 from mds_partitioner.plan.circumstances import Circumstances
 from mds_partitioner.plan.families import lasting
@@ -41,10 +40,9 @@ class Nursery:
         self._churning = {churning.ino: churning.at_once for churning in self._turnover.churning()}
         owned = Owned(distributed=self._ours)
         c: Circumstances = Known().circumstances(fs, owned, DISTRIBUTED_FACTOR)
-        lasts = lasting(self._churning, WALL, WALL + cluster.now)
         for piece in busiest if self._churning else ():
             self._found.pop(piece.ino, None)
-            found = fragments(brood(mount, piece.path, lasts, limit=0), c, lasts, self._churning)
+            found = fragments(mount, piece.path, c, self._turnover.churning())
             if found is not None:
                 self._found[piece.ino] = found
 

@@ -170,7 +170,7 @@ class Catalogue:
             if now - self._counts.get(directory.ino, (0.0, 0))[0] > FRESH:
                 with suppress(PartitionerError):  # gone meanwhile: what it had goes with it
                     self._counts[directory.ino] = now, children(mount, directory.path, lasts)
-        self._read_fragments(mount, busiest, c, lasts, now)
+        self._read_fragments(mount, busiest, c, now)
         split = [d for d in self._rotation.directories() if d.ino in wanted.split]
         due = [d for d in split if self._due(d.ino, now)]
         for directory in sorted(due, key=lambda d: self._tried.get(d.ino, 0.0))[:BROODS]:
@@ -225,21 +225,20 @@ class Catalogue:
         return now - read_at > FRESH or (found is not None and found.unread > 0)
 
     def _read_fragments(
-        self, mount: FileSystem, busiest: Sequence[Directory], c: Circumstances, lasts: Lasts, now: float
+        self, mount: FileSystem, busiest: Sequence[Directory], c: Circumstances, now: float
     ) -> None:
-        """Where what lasts is no more than what comes and goes. What is not looked at again is forgotten."""
+        """What is not looked at again is forgotten."""
         if c.distributed_factor is None:
             self._fragments = {}
             return
         self._fragments = {ino: kept for ino, kept in self._fragments.items() if now - kept[0] <= 2 * FRESH}
-        tops = self._turnover.tops()
-        at_once = {of.ino: of.at_once for of in self._turnover.churning() if of.at_once >= of.lasting}
+        tops, churning = self._turnover.tops(), self._turnover.churning()
         for directory in busiest:
             read_at = self._fragments.get(directory.ino, (float("-inf"), None))[0]
             if directory.path in tops and now - read_at > FRESH:
                 self._fragments.pop(directory.ino, None)
                 with suppress(PartitionerError):
-                    found = fragments(brood(mount, directory.path, lasts, limit=0), c, lasts, at_once)
+                    found = fragments(mount, directory.path, c, churning)
                     if found is not None:
                         self._fragments[directory.ino] = now, found
 

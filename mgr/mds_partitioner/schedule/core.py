@@ -299,7 +299,7 @@ class Scheduler:
 
     def _may_scatter(self, piece: Piece) -> bool:
         """Its parts may go to these ranks, and it was not tried yet."""
-        if piece.held or not piece.scatters or piece.ino in {*self._state.scattered, *self._state.split}:
+        if piece.held or piece.parts or not piece.scatters or piece.ino in self._state.scattered:
             return False
         pays = self._load(piece) * self._limits.horizon >= piece.inodes * self._limits.price
         if piece.inodes > self._limits.inodes or not pays:

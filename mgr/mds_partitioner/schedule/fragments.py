@@ -1,11 +1,12 @@
 # SPDX-License-Identifier: LGPL-2.1-or-later
 """Directories whose children come and go: where these would be if MDSs placed each when it is made."""
 
-from collections.abc import Mapping
+from collections.abc import Collection
 from dataclasses import dataclass
 
-from ..model import NO_PIN
-from ..observe.children import Brood, Lasts
+from ..filesystem import FileSystem
+from ..model import NO_PIN, Churning
+from ..observe.children import brood
 from ..plan.circumstances import Circumstances
 from ..plan.families import family, hashed, held, shared_out
 
@@ -30,12 +31,21 @@ class Fragments:
         return shared_out(self.ranks, self.children, (home,))
 
 
-def fragments(found: Brood, c: Circumstances, lasts: Lasts, at_once: Mapping[int, float]) -> Fragments | None:
-    """None: an operator has placed it or what is in it, or nothing would be gained.
+def fragments(
+    mount: FileSystem, path: str, c: Circumstances, churning: Collection[Churning]
+) -> Fragments | None:
+    """Of a directory, or of the one below it whose children come and go. None: an operator has placed it or
+    what is in it, most of what is in it lasts, or nothing would be gained.
 
-    :param found: whose children need not have been looked at
-    :param at_once: as ``family``
+    :raises NotFound: it is gone
     """
+    inos = {of.ino for of in churning}
+    at_once = {of.ino: of.at_once for of in churning if of.at_once >= of.lasting}
+
+    def lasts(born: float, parent_born: float, parent: int) -> bool:
+        return parent not in inos  # what they are in may be as young as it likes
+
+    found = brood(mount, path, lasts, limit=0)
     parent = found.parent
     if parent.ino not in at_once or parent.distributed or held(found, c) is not None:
         return None

@@ -400,6 +400,16 @@ def test_what_comes_and_goes_is_placed_as_it_is_made() -> None:
     assert shape(world) == before
 
 
+def test_what_is_as_young_as_what_is_made_in_it_is_placed_too() -> None:
+    world = churned()
+    (parent,) = world.churning
+    world.made |= {parent: world.wall + 20.0, 103: world.wall + 20.0}
+    manager = Manager(world)
+    manager.scheduling.start(manager.fs, ACT)
+    manager.run(AT_LAST)
+    assert world.directories[parent].distributed == "1"
+
+
 def test_one_that_was_moved_as_a_whole_before_loses_its_pin_first() -> None:
     world = churned()
     (parent,) = world.churning
