@@ -38,10 +38,13 @@ def keep_apart() -> None:
 
 def _skip(numbers: int) -> None:
     for _ in range(numbers // EACH):
-        numbered = type("numbered", (), {})
+
+        class Numbered:
+            value = 0
+
         for value in range(EACH):
-            numbered.value = value  # type: ignore[attr-defined]
-            _ = numbered.value  # type: ignore[attr-defined]
+            Numbered.value = value
+            _ = Numbered.value
 
 
 def _classes() -> Iterator[type]:

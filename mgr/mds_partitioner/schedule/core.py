@@ -169,9 +169,10 @@ class Scheduler:
         """By rank, req/s, as it will be when all that is under way has arrived."""
         load = dict(self._state.rest)
         for piece in self._view.pieces:
-            for rank in self._where(piece):
+            where = self._where(piece)
+            for rank in where:
                 if rank in load:
-                    load[rank] += self._load(piece) / len(self._where(piece))
+                    load[rank] += self._load(piece) / len(where)
         return load
 
     def _where(self, piece: Piece) -> tuple[int | None, ...]:

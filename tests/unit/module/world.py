@@ -309,8 +309,9 @@ class Manager:
         self.world.managers += 1
         self.journal = Journal(world.store, world.managers)
         self.runs, self.unreadable = self.journal.load()
+        host: Any = world
         self.executor = Executor(
-            world,  # type: ignore[arg-type]
+            host,
             self.journal,
             world,
             lambda fs: world.why,
