@@ -27,8 +27,7 @@ def scatter(
     best = max(sets, key=lambda some: (_relief(some, load, share), -len(some)), default=[])
     if not best or _relief(best, load, share) < least:
         return ()
-    after = _after(best, load)
-    return tuple(_scatter(piece, own, load, after) for piece, own in best)
+    return tuple(_scatter(piece, own) for piece, own in best)
 
 
 def _after(pieces: Sequence[Own], load: Mapping[int, float]) -> dict[int, float]:
@@ -49,9 +48,9 @@ def _relief(pieces: Sequence[Own], load: Mapping[int, float], share: Mapping[int
     return max(load[r] / share[r] for r in of) - max(after[r] / share[r] for r in of)
 
 
-def _scatter(piece: Piece, own: float, load: Mapping[int, float], after: Mapping[int, float]) -> Scatter:
+def _scatter(piece: Piece, own: float) -> Scatter:
     assert piece.rank is not None
-    gain = max(0.0, load[piece.rank] - after[piece.rank])
+    gain = own * (1.0 - piece.scatters.count(piece.rank) / len(piece.scatters))
     why = (
         f"{piece.path}: what is in it comes and goes, and is placed when it is made from now on; relieves "
         f"rank {piece.rank} by {gain:.0f} req/s"
