@@ -53,22 +53,24 @@ class Balancer:
                 "the journal's record '%s' cannot be read: %s; 'balance off' removes it", key, why
             )
 
-    def on(self, fs: FsState, policy: str, given: str | None, force: bool) -> Switch:
+    def on(self, fs: FsState, policy: str, given: str | None, force: bool, to_auth: bool = False) -> Switch:
         """Let a policy balance the file system.
 
         :param given: an operator's own policy, the content of ``-i FILE``
+        :param to_auth: MDSs shall forward every request to the authority; asked for before and not now, that
+            ends
         :raises BadInput: no such policy, or an MDS could not use it
         :raises NotPermitted: an operator set another balancer, and ``force`` is not given
         :raises Busy: a plan is being executed, or another ``on`` or ``off`` came meanwhile
         """
         kind, text = policies.choose(policy, given)
         with self._board.preparing(fs.fscid) as turn:
-            return self._on(self._host.fs_of_mon(fs.fscid) or fs, kind, text, force, turn)
+            return self._on(self._host.fs_of_mon(fs.fscid) or fs, kind, text, force, to_auth, turn)
 
-    def _on(self, fs: FsState, kind: str, text: str, force: bool, turn: Turn) -> Switch:
+    def _on(self, fs: FsState, kind: str, text: str, force: bool, to_auth: bool, turn: Turn) -> Switch:
         before = self._board.get(fs.fscid)
         self._refuse(fs, before, force)
-        if before is not None and _same(before, kind, text) and switching.in_force(fs, before):
+        if before is not None and _same(before, kind, text, to_auth) and switching.in_force(fs, before):
             return before
         now = self._now()
         hints = make_hints(fs, self._settings(), self._capacity(fs, now), self._resting(fs, now))
@@ -85,7 +87,11 @@ class Balancer:
             started=now.wall,
             hints=hints,
             objects=before.objects if before else (),
+            to_auth=before.to_auth if before else switching.LEFT,
+            old_to_auth=before.old_to_auth if before else "",
         )
+        present = switching.option(self._host, fs.fscid).read() if to_auth else ""
+        fresh = switching.asking(fresh, to_auth, present)
         self._refuse(fs, before, force)  # trying a policy takes time
         self._watches[fs.fscid] = Watch()
         return self._switch_on(switching.intended(fresh, name, now.wall), content, turn, undo=before is None)
@@ -127,7 +133,7 @@ class Balancer:
         if found is None or not found.balancer.startswith(PREFIX):
             self._board.forget(fs.fscid)  # a record that cannot be read is one, too
             return []
-        left = switching.remainder(found, make_hints(found, self._settings(), None, ()))
+        left = switching.remainder(self._host, found, make_hints(found, self._settings(), None, ()))
         told = f"'{found.balancer}' was in force without a readable record: what it had replaced is not known"
         return [f"{told}, so balance_automate is off now", *self._board.take_out(left, turn)]
 
@@ -170,7 +176,7 @@ class Balancer:
             return
         fs = self._host.fs_by_id(fscid)
         if fs is None:
-            self._forget_if_gone(switch)
+            self._forget_if_gone(switch, turn)
         elif switch.state == TURNING_OFF:
             self._board.take_out(switch, turn)
         elif fs.name != switch.fs:
@@ -185,10 +191,10 @@ class Balancer:
                 self._refresh(fs, switch, watch, now, turn)
             watch.problem = ""
 
-    def _forget_if_gone(self, switch: Switch) -> None:
+    def _forget_if_gone(self, switch: Switch, turn: Turn) -> None:
         if self._host.fs_of_mon(switch.fscid) is None:
             self._log.warning("'%s' was removed: its balancing ends", switch.fs)
-            self._board.forget(switch.fscid)
+            self._board.take_out(switch, turn)
             self._watches.pop(switch.fscid, None)
 
     def _observe(self, fs: FsState, switch: Switch, watch: Watch, now: Now) -> None:
@@ -248,8 +254,9 @@ def _not_ours(balancer: str) -> str:
     return "" if balancer.startswith(PREFIX) else balancer
 
 
-def _same(switch: Switch, kind: str, source: str) -> bool:
-    return switch.state == ON and (switch.policy, switch.source) == (kind, source)
+def _same(switch: Switch, kind: str, source: str, to_auth: bool) -> bool:
+    asked = (switch.policy, switch.source, switch.to_auth == switching.SET)
+    return switch.state == ON and asked == (kind, source, to_auth)
 
 
 def _rates(beat: Beat | None) -> list[float]:

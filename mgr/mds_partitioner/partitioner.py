@@ -32,7 +32,9 @@ from .act.run import (
     owned_pins,
     owned_settings,
     progress,
+    user_of,
 )
+from .act.shared import SharedOption, forget
 from .act.switch import policy_in_force
 from .analyzer import Analyzer
 from .clock import Now
@@ -42,8 +44,8 @@ from .host import Host
 from .model import FsState
 from .observe.ranks import silence
 from .options import Settings
-from .plan.circumstances import Ours, Wish, brood_of, check_ranks, gather
-from .plan.plan import Plan
+from .plan.circumstances import FORWARDS, TO_AUTH, Ours, Wish, brood_of, check_ranks, gather
+from .plan.plan import CONFIG_STEP, Plan
 from .plan.planner import make_plan
 from .plan.ranks import format_ranks
 from .verify.guards import why_wait
@@ -168,6 +170,7 @@ class Partitioner:
             moved_at=moved_at(runs, fs.fscid),
             distributed=owned_distributed(runs, fs.fscid),
             policy=policy_in_force(self._host.store, fs),
+            to_auth=self._to_auth(fs) if to_auth else None,
         )
         made = make_plan(
             name or self._free_name(),
@@ -183,6 +186,12 @@ class Partitioner:
         if save:
             self._save(made)
         return made
+
+    def _to_auth(self, fs: FsState) -> str:
+        """The option as a plan sees it: the claim of an older one, which outlives it, will do."""
+        forced = in_force(self.known(), fs.fscid)
+        holders = [user_of(run) for run, i, _ in forced if run.plan.steps[i].target == TO_AUTH]
+        return SharedOption(self._host, TO_AUTH, holders[-1] if holders else "", FORWARDS).read()
 
     def _save(self, made: Plan) -> None:
         with self._lock:
@@ -348,12 +357,16 @@ class Partitioner:
         bad = next((b for b in self.unreadable if b.name == name), None)
         if bad is not None:
             self._journal.unseal(bad.id)
+            forget(self._host.store, f"plan/{bad.id}")
             self.unreadable.remove(bad)
             self._journal.sweep(bad.id)
             return
         run = find(self.known() if fs is None else self.all(fs), name)
         if run.head.state in ACTIVE:
             raise Busy(f"plan '{name}' is {run.head.state}: stop it first")
+        for step in run.plan.steps:
+            if step.kind == CONFIG_STEP:
+                SharedOption(self._host, step.target, user_of(run), step.value).let_go()
         self._journal.unseal(run.id)
         self.known().remove(run)
         self._journal.sweep(run.id)

@@ -115,6 +115,11 @@ class Cluster:
         mdsmap = self.mon("fs get", fs_name=FS)["mdsmap"]
         return {name: mdsmap[name] for name in SETTINGS}
 
+    def mds_options(self, *names: str) -> dict[str, str]:
+        """Which of these options are set for all MDSs, and to what."""
+        found = ((str(e["name"]), str(e["value"])) for e in self.mon("config dump"))
+        return {name: value for name, value in found if name in names}
+
     def fs_set(self, name: str, value: str) -> None:
         self.lab.monitor.command("fs set", fs_name=FS, var=name, val=value)
 

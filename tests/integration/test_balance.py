@@ -22,6 +22,7 @@ BEAT_DONE = "mantle decided that new targets="
 MDS_OPTIONS = {"mds_bal_interval": str(BEAT_S), "debug_mds_balancer": "7/7"}
 FALLBACK = "MDS_PARTITIONER_FALLBACK"
 PREFIX = "mds_partitioner."
+TO_AUTH = "mds_forward_all_requests_to_auth"
 OTHER, RENAMED = "other", "renamed"
 STILL = "local t = {} for i = 0, #mds do t[i] = 0 end return t"
 HANGING = "string.find(('a'):rep(30), ('a?'):rep(30) .. ('a'):rep(30)) "
@@ -161,7 +162,8 @@ def test_one_hot_rank_is_spread_and_off_restores_everything(balanced: Cluster, e
     # A busy machine serves less: two ranks of four with all the load are to be harmful even then.
     balanced.set(rank_capacity=CAPACITY // 2)
     with at_work(balanced, even):
-        balanced.partitioner("balance", "on", FS, "--policy", "lunule")
+        balanced.partitioner("balance", "on", FS, "--policy", "lunule", "--to-auth")
+        assert balanced.mds_options(TO_AUTH) == {TO_AUTH: "true"}
         wait_for("no rank has more than 45 % of the load", lambda: 0 < max(shares(balanced)) < 0.45)
         wait_for("every rank has decided", decided(balanced))
         # The module may see the load spread before a beat of the policy's does.
@@ -180,6 +182,7 @@ def test_one_hot_rank_is_spread_and_off_restores_everything(balanced: Cluster, e
     assert FALLBACK not in balanced.health()
     balanced.module("balance off")
     assert balanced.fs_settings() == settings
+    assert balanced.mds_options(TO_AUTH) == {}
     assert objects(balanced) == []
     assert "no policy" in balanced.module("balance off"), "off twice is fine"
 

@@ -47,8 +47,7 @@ def wait_even(cluster: Cluster) -> None:
 
 def option(cluster: Cluster) -> dict[str, str]:
     """What is set for all MDSs."""
-    found = ((str(e["name"]), str(e["value"])) for e in cluster.mon("config dump"))
-    return {name: value for name, value in found if name in (TO_AUTH, TICK)}
+    return cluster.mds_options(TO_AUTH, TICK)
 
 
 def undo(cluster: Cluster) -> None:

@@ -25,13 +25,14 @@ from mds_partitioner.act.run import (
 from mds_partitioner.errors import JournalError, PartitionerError
 from mds_partitioner.options import MODULE_OPTIONS, Settings
 from mds_partitioner.partitioner import Partitioner
+from mds_partitioner.plan.plan import CONFIG_STEP
 from mds_partitioner.plan.ranks import DEFAULT_MASKS
 
 from .ceph import Ceph, Crash
 from .operator import Operator
 from .scenarios import SCENARIOS, Analyzer, Engine, Scenario, build
 from .script import EXECUTION, REMOVAL, ROLLBACK, History, Script
-from .world import World
+from .world import Target, World
 
 LOG = logging.getLogger("replay")
 LOG.addHandler(logging.NullHandler())
@@ -85,6 +86,7 @@ class Course:
         self._storm()
         self._settle()
         self._check_done()
+        self._check_options()
         self._check_memory()
         self.script.begin(ROLLBACK)
         self._roll_back(STORMY)
@@ -301,13 +303,15 @@ class Course:
         for tick in range(ticks):
             if not waiting:
                 return
-            for run in reversed(waiting):
+            # In every other history one after the other: what one puts back the others may still want.
+            for run in waiting[-1:] if self.script.history.seed % 2 else reversed(waiting):
                 fs = self.ceph.fs_by_id(run.plan.fscid)
                 held = run.head.by_operator or run.memory.halted
                 if fs is not None and (run.head.state not in ACTIVE or held):
                     self.world.stopped.discard(fs.fscid)
                     self._try(lambda fs=fs, run=run: self.partitioner.rollback(fs, run.plan.name))  # type: ignore[misc]
             self._tick()
+            self._check_options()
             if tick % HEAL_EVERY == HEAL_EVERY - 1:
                 self.operator.heal()
             waiting = self._in_force()
@@ -333,6 +337,18 @@ class Course:
             same = {value, held.initial} <= set(DEFAULT_MASKS)
             if value not in allowed and not same:
                 self.world.violations.append(f"{target} is {value} after the rollback, not {sorted(allowed)}")
+
+    def _check_options(self) -> None:
+        """What one plan puts back another one may still want: whoever is last does."""
+        for run in self.partitioner.known():
+            for i, record in run.records.items():
+                step = run.plan.steps[i]
+                target: Target = ("config", 0, step.target)
+                if step.kind == CONFIG_STEP and record.state == APPLIED:
+                    value, held = self.world.value(target), self.world.held[target]
+                    if value != step.value and value not in held.wanted and not held.raced:
+                        told = f"{step.target} is {value!r}, and plan {run.plan.name} wants it still"
+                        self.world.violations.append(told)
 
     def _forget(self) -> None:
         for run in list(self.partitioner.known()):

@@ -42,6 +42,7 @@ SCENARIOS = {
     "over an operator's pins": Scenario(1, 4, 6, "fanout", to_auth=True, operators_pins=True),
     "the scheduler's": Scenario(1, 4, 6, "fanout", scheduled=True),
     "two file systems": Scenario(2, 3, 4, "fanout"),
+    "two file systems, forwarding to the authority": Scenario(2, 3, 3, "fanout", to_auth=True),
     "two file systems, masks": Scenario(2, 4, 5, "mask"),
 }
 CHILDREN = 6

@@ -12,6 +12,7 @@ from ..host import Host, fs_state
 from ..model import NO_PIN, FsState
 from ..plan.plan import CONFIG_STEP, DISTRIBUTED_STEP, MASK_STEP, PIN_STEP, Step
 from ..plan.ranks import parse_ranks
+from .shared import SharedOption
 
 T = TypeVar("T")
 
@@ -163,18 +164,17 @@ class SettingChange:
 
 @dataclass(frozen=True)
 class ConfigChange:
-    """An option of all MDSs of the cluster (``ceph config set mds``)."""
+    """An option of all MDSs of the cluster, which other users of ours may want as well."""
 
-    host: Host
-    name: str
+    option: SharedOption
 
     def read(self) -> str:
-        """The value, or "" when none is set."""
-        return self.host.mds_option(self.name)
+        """The value as this user may see it, or "" when none is set."""
+        return self.option.read()
 
     def write(self, value: str, may: Callable[[], bool]) -> None:
-        """Set it, or take it away with ""."""
-        self.host.set_mds_option(self.name, value)
+        """Set it, or go back to what was there."""
+        self.option.write(value)
 
     def arrived(self, value: str) -> bool:
         """The mon tells the MDSs at once."""
@@ -189,13 +189,13 @@ class ConfigChange:
         return False
 
 
-def bind(step: Step, host: Host, where: Whereabouts, fs: FsState | None) -> Change:
-    """The change a step stands for. ``fs``: None once it was removed.
+def bind(step: Step, user: str, host: Host, where: Whereabouts, fs: FsState | None) -> Change:
+    """The change a step stands for. ``fs``: None once it was removed; ``user``: of shared options.
 
     :raises Gone: its directory, or the file system, does not exist any more
     """
     if step.kind == CONFIG_STEP:
-        return ConfigChange(host, step.target)
+        return ConfigChange(SharedOption(host, step.target, user, step.value))
     if fs is None:
         raise Gone("its file system was removed")
     if step.kind == PIN_STEP:

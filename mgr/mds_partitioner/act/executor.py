@@ -15,10 +15,24 @@ from ..options import Settings
 from ..plan.plan import Step
 from ..verify.guards import late_clients
 from ..workers import Workers
-from .changes import Change, DirectoryChange, Gone, Whereabouts, bind
+from .changes import Change, ConfigChange, DirectoryChange, Gone, Whereabouts, bind
 from .core import Seen, StepCore, Transition, after_tick, next_step, paused
 from .journal import Journal
-from .run import ACTIVE, INTENT, PAUSED, ROLLED_BACK, ROLLING_BACK, UNDOING, Head, Run, way_home
+from .run import (
+    ACTIVE,
+    INTENT,
+    KEPT,
+    PAUSED,
+    ROLLED_BACK,
+    ROLLING_BACK,
+    SKIPPED,
+    UNDOING,
+    UNDONE,
+    Head,
+    Run,
+    user_of,
+    way_home,
+)
 
 ABREAST = 4  # steps of a plan of the scheduler at once: a saturated MDS takes up to a second for each
 Guard = Callable[[FsState], str | None]
@@ -153,7 +167,7 @@ class Executor:
         home = way_home(step, record.old, ranks) if record is not None else None
         change: Change | None = None
         try:
-            change = bind(step, self._host, self._where, fs)
+            change = bind(step, user_of(run), self._host, self._where, fs)
             seen = self._see(run, i, change, home, now)
         except Gone as e:
             seen = Seen(None, str(e))
@@ -199,6 +213,8 @@ class Executor:
             if begun is not None:
                 run.records[i] = begun
                 return
+            if isinstance(change, ConfigChange) and what.record.state in (SKIPPED, UNDONE, KEPT):
+                change.option.let_go()  # first, so that no claim outlives the step
             self._journal.record(run, i, what.record)
             self._log.info("plan %s: step %d is %s %s", run.plan.name, i, what.record.state, what.record.why)
             run.memory.made.discard(i)

@@ -86,6 +86,11 @@ def find(runs: Iterable[Run], name: str) -> Run:
     raise NotFound(f"plan '{name}' does not exist (there are: {names})")
 
 
+def user_of(run: Run) -> str:
+    """As what a plan has a claim on an option; the scheduler's plans follow each other."""
+    return f"scheduler/{run.plan.fscid}" if run.plan.scheduled else f"plan/{run.id}"
+
+
 def paused_by_guard(head: Head) -> bool:
     """Is it waiting for the cluster, not for the operator?"""
     return head.state == PAUSED and not head.by_operator

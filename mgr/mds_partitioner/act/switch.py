@@ -12,10 +12,13 @@ from dataclasses import asdict, dataclass, replace
 
 from ..host import Host
 from ..model import FsState
+from ..plan.circumstances import FORWARDS, TO_AUTH
 from ..plan.hints import Growth, Hints
 from ..store import Store
+from .shared import SharedOption
 
 TURNING_ON, ON, TURNING_OFF = "turning-on", "on", "turning-off"
+LEFT, SETTING, SET, RETURNING = "left", "setting", "set", "returning"  # mds_forward_all_requests_to_auth
 KEPT_OBJECTS = 2  # an MDS that has not seen the newest FSMap may still read the object before
 
 
@@ -35,6 +38,8 @@ class Switch:
     object: str = ""  # in force
     objects: tuple[str, ...] = ()  # ours in the metadata pool, oldest first
     pushed: float = 0.0  # Unix time of the last push, s
+    to_auth: str = LEFT
+    old_to_auth: str = ""  # what the option had been, unless it is left alone
 
 
 def load(store: Store) -> tuple[dict[int, Switch], dict[str, str]]:
@@ -51,10 +56,11 @@ def load(store: Store) -> tuple[dict[int, Switch], dict[str, str]]:
     return found, unreadable
 
 
-def remainder(fs: FsState, hints: Hints) -> Switch:
+def remainder(host: Host, fs: FsState, hints: Hints) -> Switch:
     """What is to be undone where an object of ours is in force and no record says since when."""
-    ours = (fs.balancer,)
-    return Switch(fs.name, fs.fscid, TURNING_OFF, "", "", "", False, 0.0, hints, fs.balancer, ours)
+    ours, replaced = (fs.balancer,), option(host, fs.fscid).replaced()
+    found = Switch(fs.name, fs.fscid, TURNING_OFF, "", "", "", False, 0.0, hints, fs.balancer, ours)
+    return found if replaced is None else replace(found, to_auth=SET, old_to_auth=replaced)
 
 
 def _switch(value: Mapping[str, object]) -> Switch:
@@ -65,6 +71,25 @@ def _switch(value: Mapping[str, object]) -> Switch:
     hints["resting"] = tuple(hints["resting"])
     fields["objects"] = tuple(fields["objects"])  # type: ignore[arg-type]
     return Switch(hints=Hints(**hints), **fields)  # type: ignore[arg-type]
+
+
+def option(host: Host, fscid: int) -> SharedOption:
+    """``mds_forward_all_requests_to_auth`` as the policy of a file system may see and set it."""
+    return SharedOption(host, TO_AUTH, f"balance/{fscid}", FORWARDS)
+
+
+def asking(switch: Switch, to_auth: bool, present: str) -> Switch:
+    """With the option, or without it: where it was set and is not asked for any more, it goes back.
+
+    :param present: the option as the policy may see it
+    """
+    if to_auth and switch.to_auth == LEFT:
+        return replace(switch, to_auth=SETTING, old_to_auth=present)
+    if to_auth and switch.to_auth == RETURNING:
+        return replace(switch, to_auth=SETTING)
+    if not to_auth and switch.to_auth != LEFT:
+        return replace(switch, to_auth=RETURNING)
+    return switch
 
 
 @dataclass(frozen=True)
@@ -106,7 +131,22 @@ class SetFs:
     value: str
 
 
-Step = Save | Forget | WriteObject | RemoveObject | SetFs
+@dataclass(frozen=True)
+class SetOption:
+    """Set ``mds_forward_all_requests_to_auth``."""
+
+    fscid: int
+
+
+@dataclass(frozen=True)
+class PutBackOption:
+    """Take it back, unless an operator has set it since, or another user of ours wants it."""
+
+    fscid: int
+    old: str
+
+
+Step = Save | Forget | WriteObject | RemoveObject | SetFs | SetOption | PutBackOption
 
 
 def intended(switch: Switch, name: str, now: float) -> Switch:
@@ -124,8 +164,22 @@ def steps_on(switch: Switch, fs: FsState) -> tuple[Step, ...]:
     if not fs.balance_automate:
         settings.append(SetFs(fs.name, "balance_automate", "true"))
     old = [RemoveObject(fs.metadata_pool, name) for name in switch.objects[:-KEPT_OBJECTS]]
-    done = replace(switch, objects=switch.objects[-KEPT_OBJECTS:], state=ON)
-    return (Save(switch), WriteObject(fs.metadata_pool, switch.object), *settings, *old, Save(done))
+    forwards = {SETTING: SET, RETURNING: LEFT}.get(switch.to_auth, switch.to_auth)
+    done = replace(switch, objects=switch.objects[-KEPT_OBJECTS:], state=ON, to_auth=forwards)
+    write = WriteObject(fs.metadata_pool, switch.object)
+    return (Save(switch), write, *_steps_of_option(switch), *settings, *old, Save(done))
+
+
+def _steps_of_option(switch: Switch) -> tuple[Step, ...]:
+    # Once: what an operator makes of it afterwards is his.
+    if switch.to_auth == SETTING:
+        return (SetOption(switch.fscid),)
+    return put_back_option(switch) if switch.to_auth == RETURNING else ()
+
+
+def put_back_option(switch: Switch) -> tuple[Step, ...]:
+    """The step that takes the option back, if it was set."""
+    return () if switch.to_auth == LEFT else (PutBackOption(switch.fscid, switch.old_to_auth),)
 
 
 def steps_off(switch: Switch, fs: FsState, late: bool = False) -> tuple[Step, ...]:
@@ -143,18 +197,25 @@ def steps_off(switch: Switch, fs: FsState, late: bool = False) -> tuple[Step, ..
         if fs.balancer != switch.old_balancer:
             settings.append(SetFs(fs.name, "balancer", switch.old_balancer))
     objects = [RemoveObject(fs.metadata_pool, name) for name in switch.objects]
-    return (Save(replace(switch, state=TURNING_OFF)), *settings, *objects, Forget(switch.fscid))
+    back = (*settings, *put_back_option(switch))
+    return (Save(replace(switch, state=TURNING_OFF)), *back, *objects, Forget(switch.fscid))
 
 
-def left_alone(switch: Switch, fs: FsState) -> list[str]:
-    """What ``steps_off`` does not put back, in sentences: what an operator set since."""
+def left_alone(switch: Switch, fs: FsState, to_auth: str) -> list[str]:
+    """What ``steps_off`` does not put back, in sentences: what an operator set since.
+
+    :param to_auth: ``mds_forward_all_requests_to_auth`` as it is
+    """
+    told = []
     now, before = (fs.balancer, fs.balance_automate), (switch.old_balancer, switch.old_automate)
-    if fs.balancer in switch.objects or now == before:
-        return []
-    return [
-        f"balancer is '{fs.balancer}' and balance_automate {str(fs.balance_automate).lower()}, "
-        "as an operator set them since: they were left"
-    ]
+    if fs.balancer not in switch.objects and now != before:
+        told.append(
+            f"balancer is '{fs.balancer}' and balance_automate {str(fs.balance_automate).lower()}, "
+            "as an operator set them since: they were left"
+        )
+    if switch.to_auth == SET and to_auth not in (FORWARDS, switch.old_to_auth):
+        told.append(f"{TO_AUTH} is '{to_auth}', as an operator set it since: it was left")
+    return told
 
 
 def carry_out(host: Host, step: Step, text: str) -> None:
@@ -167,6 +228,13 @@ def carry_out(host: Host, step: Step, text: str) -> None:
         host.write_object(step.pool, step.name, text)
     elif isinstance(step, RemoveObject):
         host.remove_object(step.pool, step.name)
+    elif isinstance(step, SetOption):
+        option(host, step.fscid).write(FORWARDS)
+    elif isinstance(step, PutBackOption):
+        shared = option(host, step.fscid)
+        if shared.read() == FORWARDS:
+            shared.write(step.old)
+        shared.let_go()
     else:
         host.mon("fs set", fs_name=step.fs, var=step.variable, val=step.value)
 

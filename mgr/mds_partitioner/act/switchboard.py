@@ -95,12 +95,15 @@ class Switchboard:
         with self._sequence(off, turn) as mine:
             fs = self._host.fs_of_mon(switch.fscid)
             if fs is None:
-                self._carry_out(mine, switch.fscid, (Forget(switch.fscid),))
+                gone = (*switching.put_back_option(switch), Forget(switch.fscid))
+                self._carry_out(mine, switch.fscid, gone)
                 return []
             steps = switching.steps_off(off, fs, switch.fscid in self._late)
             at_last = [step for step in steps if isinstance(step, (RemoveObject, Forget))]
+            asked = switch.to_auth != switching.LEFT
+            present = switching.option(self._host, switch.fscid).read() if asked else ""
+            told = switching.left_alone(switch, fs, present)
             self._carry_out(mine, switch.fscid, steps[: -len(at_last)])
-            told = switching.left_alone(switch, fs)
             try:
                 self._carry_out(mine, switch.fscid, at_last)
             except (CephError, Unavailable) as e:

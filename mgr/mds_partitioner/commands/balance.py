@@ -16,13 +16,14 @@ class BalanceCommands(Services):
         self,
         fs: Optional[str] = None,
         policy: str = "lunule",
+        to_auth: bool = False,
         force: bool = False,
         format: str = "table",
         inbuf: Optional[str] = None,
     ) -> Answer:
         """Let the MDSs balance by a Mantle policy: lunule, greedyspill, or your own (-i FILE)"""
         found = self.host.fs(fs)
-        switch = self.balancer.on(found, policy, inbuf, force)
+        switch = self.balancer.on(found, policy, inbuf, force, to_auth)
         now = self.host.fs(found.name)
         said = f"'{now.name}' is balanced by the policy {switch.policy}"
         return Answer(

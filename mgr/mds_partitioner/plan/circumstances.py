@@ -15,7 +15,7 @@ from ..observe.subtrees import ancestors, subtree_map
 from .ranks import format_ranks
 
 DISTRIBUTES, FACTOR = "mds_export_ephemeral_distributed", "mds_export_ephemeral_distributed_factor"
-TO_AUTH = "mds_forward_all_requests_to_auth"
+TO_AUTH, FORWARDS = "mds_forward_all_requests_to_auth", "true"
 
 
 @dataclass(frozen=True)
@@ -49,6 +49,8 @@ class Ours:
     :ivar settings: of the file system, by name
     :ivar moved_at: when a directory was last moved (seconds since the Unix epoch), by inode number
     :ivar policy: the one that ``balance on`` put in force, if any
+    :ivar to_auth: ``mds_forward_all_requests_to_auth`` as it would be without us, "" for not at all; None:
+        nobody asked
     """
 
     pins: Mapping[int, int]
@@ -57,6 +59,7 @@ class Ours:
     settings: Mapping[str, str]
     moved_at: Mapping[int, float]
     policy: str | None
+    to_auth: str | None
 
 
 @dataclass(frozen=True)
@@ -68,8 +71,7 @@ class Circumstances:
     :ivar owns_settings: the file system's mask and balancer are as this module set them
     :ivar masks: ``ceph.dir.bal.mask`` of the heavy directories, by inode number; None: MDSs without our hook
     :ivar owned_masks: masks that this module set, by inode number
-    :ivar to_auth: ``mds_forward_all_requests_to_auth`` as it is set for all MDSs, "" for not at all; None:
-        leave it alone
+    :ivar to_auth: as in ``Ours``; None: leave it alone
     :ivar owned_distributed: ``ceph.dir.pin.distributed`` that this module set, by inode number
     :ivar distributed_factor: ``mds_export_ephemeral_distributed_factor``; None: MDSs do not distribute
     :ivar above: directories above the judged ones that are placed by settings of their own, by path
@@ -122,7 +124,7 @@ def gather(host: Host, fs: FsState, judgement: Judgement, wish: Wish, ours: Ours
         owns_settings=ours.settings.get("bal_rank_mask") == fs.bal_rank_mask,
         masks=_masks(host, fs, judgement) if hooked else None,
         owned_masks=ours.masks,
-        to_auth=host.mds_option(TO_AUTH) if wish.to_auth else None,
+        to_auth=ours.to_auth,
         owned_distributed=ours.distributed,
         distributed_factor=float(host.config(FACTOR)) if host.config(DISTRIBUTES) else None,
         above=host.on_fs(fs, lambda mount: above(mount, directories)),

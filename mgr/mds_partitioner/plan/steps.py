@@ -12,7 +12,7 @@ from ..judge.judgement import DirectoryJudgement
 from ..judge.verdict import Engine
 from ..model import NO_PIN
 from ..observe.children import Child
-from .circumstances import TO_AUTH, Circumstances
+from .circumstances import FORWARDS, TO_AUTH, Circumstances
 from .families import Family
 from .plan import CONFIG_STEP, DISTRIBUTED_STEP, FS_STEP, MASK_STEP, PIN_STEP, Row, Step
 from .ranks import DEFAULT_MASKS, format_ranks, ranks_mask
@@ -160,9 +160,9 @@ def _ordered(
 
 
 def _to_auth(c: Circumstances) -> list[Step]:
-    if c.to_auth is None or c.to_auth == "true":
+    if c.to_auth is None or c.to_auth == FORWARDS:
         return []
-    return [Step(SETTINGS, CONFIG_STEP, -1, TO_AUTH, 0, "true", c.to_auth)]
+    return [Step(SETTINGS, CONFIG_STEP, -1, TO_AUTH, 0, FORWARDS, c.to_auth)]
 
 
 def _mask_steps(heavy_ranks: tuple[int, ...], c: Circumstances) -> list[Step]:

@@ -5,7 +5,7 @@ import time
 from dataclasses import asdict
 from typing import Any
 
-from ..act.switch import Switch, in_force
+from ..act.switch import SET, Switch, in_force
 from ..model import FsState
 from ..plan.hints import Hints
 from ..plan.ranks import format_ranks
@@ -32,6 +32,7 @@ def value(fs: FsState, switch: Switch | None, watch: Watch) -> dict[str, Any]:
         "in_force": in_force(fs, switch),
         "hints": asdict(switch.hints),
         "replaced": {"balancer": switch.old_balancer, "balance_automate": switch.old_automate},
+        "to_auth": switch.to_auth,
         "judged_at": watch.judged_at if watch.verdict else None,
         "imbalance_factor": watch.verdict.factor if watch.verdict else None,
         "threshold": switch.hints.threshold,
@@ -86,6 +87,8 @@ def text(fs: FsState, switch: Switch | None, watch: Watch) -> str:
 
 def _head(fs: FsState, switch: Switch, watch: Watch) -> list[str]:
     lines = [f"'{fs.name}': {switch.state}, policy {switch.policy} ({switch.object})", _hints(switch.hints)]
+    if switch.to_auth == SET:
+        lines.append("requests go to the authority until 'balance off' (mds_forward_all_requests_to_auth)")
     if watch.verdict is not None:
         known = watch.verdict.capacity
         ago = f"{time.time() - watch.judged_at:.0f} s ago"

@@ -8,7 +8,7 @@ from statistics import fmean, stdev
 from ..act.run import Run
 from ..engine.reasons import REBALANCE
 from ..model import NO_PIN, FsState
-from ..plan.circumstances import TO_AUTH
+from ..plan.circumstances import FORWARDS, TO_AUTH
 from ..plan.plan import CONFIG_STEP, DISTRIBUTED_STEP, PIN_STEP, Plan, Prediction, Row, Step
 from .fragments import Fragments
 from .view import Decision, Move, Scatter, View
@@ -22,11 +22,11 @@ def preparation(fs: FsState, old: Mapping[str, str], now: float) -> Plan | None:
 
     None: both are so already.
 
-    :param old: TO_AUTH and TICK as an operator has set them, "" for not at all
+    :param old: TO_AUTH and TICK as they would be without us, "" for not at all
     """
     wanted = {}
-    if old[TO_AUTH] != "true":
-        wanted[TO_AUTH] = "true"
+    if old[TO_AUTH] != FORWARDS:
+        wanted[TO_AUTH] = FORWARDS
     if not old[TICK] or float(old[TICK]) > float(QUICK):
         wanted[TICK] = QUICK
     steps = tuple(Step(0, CONFIG_STEP, -1, name, 0, value, old[name]) for name, value in wanted.items())

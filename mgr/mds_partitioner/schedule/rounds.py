@@ -22,6 +22,7 @@ from ..act.run import (
     owned_masks,
     owned_pins,
 )
+from ..act.shared import SharedOption
 from ..clock import Now
 from ..errors import Busy, PartitionerError
 from ..host import Host
@@ -30,7 +31,7 @@ from ..model import FsState
 from ..observe.ranks import silence
 from ..options import Settings
 from ..partitioner import Partitioner
-from ..plan.circumstances import TO_AUTH
+from ..plan.circumstances import FORWARDS, TO_AUTH
 from ..plan.plan import Plan
 from ..ranks import Ranks
 from ..verify.guards import why_wait
@@ -40,7 +41,7 @@ from .core import Scheduler
 from .hours import closed
 from .ledger import Ledger
 from .options import SchedulerSettings
-from .plans import TICK, plan_of, preparation, scheduled_since
+from .plans import QUICK, TICK, plan_of, preparation, scheduled_since
 from .record import ACT, ADVISE, MODES, OFF, TURNS, UNDOING, Capacity, Turn, failed, rolled_back
 from .state import State
 from .view import Decision, View
@@ -277,7 +278,9 @@ class Rounds:
             for step in run.plan.steps
         }
         if not done & {TO_AUTH, TICK}:
-            plan = preparation(fs, {name: self._host.mds_option(name) for name in (TO_AUTH, TICK)}, now.wall)
+            wanted = {TO_AUTH: FORWARDS, TICK: QUICK}
+            old = {name: SharedOption(self._host, name, "", wanted[name]).read() for name in wanted}
+            plan = preparation(fs, old, now.wall)
             if plan is not None:
                 self._execute(fs, watch, plan)
         watch.prepared = True
