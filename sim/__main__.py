@@ -36,6 +36,7 @@ def _parser() -> argparse.ArgumentParser:
     run = commands.add_parser("run", help="run scenarios; all without a name")
     run.add_argument("names", nargs="*", metavar="SCENARIO", help="a name (see: list), or a .toml file")
     run.add_argument("--quick", action="store_true", help="only those that are part of make test")
+    run.add_argument("--policy", help="judge this one in place of each scenario's own")
     run.add_argument("--jobs", type=int, default=0, help="runs at once (default: one a core)")
     run.add_argument("--draw", action="store_true", help="pictures of all, not only of those that fail")
     run.add_argument("--out", type=Path, default=OUT, help="where pictures go (default: %(default)s)")
@@ -73,6 +74,8 @@ def _run(args: argparse.Namespace) -> int:
     found = [s for s in scenario.find(args.names) if s.quick or not args.quick]
     if not found:
         raise SimError("there is no such scenario")
+    if args.policy is not None:
+        found = [scenario.instead(s, args.policy) for s in found]
     return 1 if run_all(found, args.out, args.jobs, args.draw) else 0
 
 

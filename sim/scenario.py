@@ -220,6 +220,22 @@ def _shipped(name: str) -> Path:
     return path
 
 
+def instead(scenario: Scenario, policy: str) -> Scenario:
+    """The same with another policy, of which no failure is declared.
+
+    :raises SimError: it is none, or the one that must fail
+    """
+    from sim.policies import POLICIES
+
+    if policy not in POLICIES:
+        raise SimError(f"'{policy}' is no policy; allowed: {', '.join(POLICIES)}")
+    if policy == scenario.policy:
+        return scenario
+    if policy == scenario.fails_with:
+        raise SimError(f"scenario '{scenario.name}': '{policy}' is the policy that must fail")
+    return replace(scenario, policy=policy, known_failure="")
+
+
 def tree_of(scenario: Scenario) -> Tree:
     """All directories."""
     return plant([Planted(s.name, s.count, s.directories, s.inodes) for s in scenario.subvolumes])

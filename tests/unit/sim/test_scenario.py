@@ -1,10 +1,12 @@
 # SPDX-License-Identifier: LGPL-2.1-or-later
 """A scenario that cannot be is refused with the value and what is allowed."""
 
+from dataclasses import replace
+
 import pytest
 
 from sim.errors import SimError
-from sim.scenario import find, parse
+from sim.scenario import find, instead, parse
 
 GOOD = """
 about = "x"
@@ -56,6 +58,16 @@ def test_a_bad_value_is_named_with_what_is_allowed(old: str, new: str, told: str
     assert old in GOOD
     with pytest.raises(SimError, match=told):
         parse(GOOD.replace(old, new, 1), "bad")
+
+
+def test_another_policy_is_judged_as_it_is_and_one_that_must_fail_is_not() -> None:
+    scenario = replace(parse(GOOD, "good"), known_failure="it is slow")
+    assert instead(scenario, "scheduler") == replace(scenario, policy="scheduler", known_failure="")
+    assert instead(scenario, "lunule") == scenario
+    with pytest.raises(SimError, match="'nothing' is the policy that must fail"):
+        instead(scenario, "nothing")
+    with pytest.raises(SimError, match="'magic' is no policy; allowed: nothing"):
+        instead(scenario, "magic")
 
 
 def test_an_unknown_scenario_is_named_with_those_there_are() -> None:
