@@ -117,6 +117,7 @@ class Scenario:
     :ivar about: one sentence: what happens and what must not
     :ivar fails_with: a policy that must fail
     :ivar known_failure: why the policy fails today; then it must
+    :ivar elsewhere: why other policies fail today, by name: as ``known_failure``, where they are judged instead
     :ivar quick: part of ``make test``
     :ivar options: of the module, in place of their defaults
     :ivar policies: what is said to a policy alone, by its name
@@ -136,6 +137,7 @@ class Scenario:
     options: dict[str, Any] = Field(default_factory=dict)
     policies: dict[str, dict[str, Any]] = Field(default_factory=dict)
     known_failure: str = ""
+    elsewhere: dict[str, str] = Field(default_factory=dict)
     quick: bool = False
     name: str = ""
 
@@ -187,7 +189,7 @@ def _check(scenario: Scenario) -> None:
         if not good:
             raise SimError(f"scenario '{scenario.name}': {what}")
 
-    for policy in (scenario.policy, scenario.fails_with, *scenario.policies):
+    for policy in (scenario.policy, scenario.fails_with, *scenario.policies, *scenario.elsewhere):
         must(policy in POLICIES, f"'{policy}' is no policy; allowed: {', '.join(POLICIES)}")
     total = sum(kind.count for kind in scenario.subvolumes)
     for kind in scenario.clients:
@@ -221,7 +223,7 @@ def _shipped(name: str) -> Path:
 
 
 def instead(scenario: Scenario, policy: str) -> Scenario:
-    """The same with another policy, of which no failure is declared.
+    """The same with another policy, and what is declared of that one.
 
     :raises SimError: it is none, or the one that must fail
     """
@@ -233,7 +235,7 @@ def instead(scenario: Scenario, policy: str) -> Scenario:
         return scenario
     if policy == scenario.fails_with:
         raise SimError(f"scenario '{scenario.name}': '{policy}' is the policy that must fail")
-    return replace(scenario, policy=policy, known_failure="")
+    return replace(scenario, policy=policy, known_failure=scenario.elsewhere.get(policy, ""))
 
 
 def tree_of(scenario: Scenario) -> Tree:

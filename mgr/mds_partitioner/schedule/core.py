@@ -23,6 +23,7 @@ WIDEST = 0.3  # that noise makes of it
 MEDIAN_STEP = 0.954  # of the distances of two draws, in standard deviations (normal)
 NOISES = 2.0  # standard deviations of what is measured that are no difference
 FAR = 0.85  # an importer has at most this part of the exporter's utilisation
+GROWN = 6  # looks, until a rank's load is what it will be
 URGENT = 0.7  # beside a rank so much emptier, one look at a full one is enough (FoundationDB)
 REALLY = 2.0  # times: a load that changed so much is another load
 
@@ -65,6 +66,10 @@ class Scheduler:
             return state, Decision(why="one rank only")
         if not any(r.requests for r in view.ranks):
             return replace(state, held=0, acting=False), Decision(why="idle")
+        young = self._young()
+        if young is not None:
+            why = f"rank {young} has come, or come back, just now: its load is not yet what it will be"
+            return replace(state, held=0), Decision(why=why)
         new = self._new() if view.measured else ()
         if view.measured:
             state, why = self._uneven()
@@ -79,6 +84,12 @@ class Scheduler:
             return state, decision
         told = f"{len(new)} new directories get a rank; {decision.why}"
         return state, replace(decision, moves=(*new, *decision.moves), why=told)
+
+    def _young(self) -> int | None:
+        """A rank that is new here, or was away: clients that waited for it come by and by."""
+        seen = {r.rank: len(self._state.rates.get(r.rank, ())) for r in self._view.ranks}
+        least = min(seen, key=lambda rank: (seen[rank], rank))
+        return least if seen[least] < GROWN <= max(seen.values()) else None
 
     def _scatters(self, ino: int) -> bool:
         """Was it scattered, and may MDSs still be at it?"""

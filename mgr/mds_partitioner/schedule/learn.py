@@ -18,7 +18,8 @@ LONGEST = 60.0  # s after its arrival for which a piece counts as it did where i
 def looked(state: State, view: View, limits: Limits) -> State:
     """With what the view shows taken in."""
     if view.wait:
-        return replace(state, at=view.now)
+        there = {r.rank: state.rates[r.rank] for r in view.ranks if r.rank in state.rates}
+        return replace(state, at=view.now, rates=there)
     where = {piece.ino: piece.rank for piece in view.pieces}
     remembered = (p for p in state.past if view.now - p.begun <= limits.memory)
     past = tuple(_follow(p, where, view, limits) for p in remembered)

@@ -140,6 +140,24 @@ def test_the_slow_rank_gets_its_part() -> None:
     assert cluster.fullest() <= 1.15
 
 
+def test_a_rank_that_comes_back_is_judged_when_its_clients_have_come_back_too() -> None:
+    cluster = hot()
+    cluster.go(20)
+    moves = len(cluster.history)
+    everything = cluster.view()
+    without = replace(everything, ranks=everything.ranks[:2] + everything.ranks[3:], wait="rank 2 has failed")
+    cluster.now += LOOK
+    cluster.state, _ = Scheduler(cluster.state, replace(without, now=cluster.now), cluster.limits).decide()
+    there = [piece for piece, rank in cluster.at.items() if rank == 2]
+    before = {piece: cluster.rates[piece] for piece in there}
+    for part in (0.0, 0.1, 0.3, 0.6, 1.0):
+        cluster.rates |= {piece: part * rate for piece, rate in before.items()}
+        decision = cluster.look()
+        assert "rank 2 has come, or come back, just now" in decision.why
+    cluster.go(20)
+    assert len(cluster.history) == moves
+
+
 def test_what_arrives_between_two_looks_makes_room_for_more_but_teaches_nothing() -> None:
     cluster = hot(takes=1, inodes=20_000.0)
     cluster.go(2)
