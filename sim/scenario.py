@@ -117,7 +117,7 @@ class Scenario:
     :ivar about: one sentence: what happens and what must not
     :ivar fails_with: a policy that must fail
     :ivar known_failure: why the policy fails today; then it must
-    :ivar elsewhere: why other policies fail today, by name: as ``known_failure``, where they are judged instead
+    :ivar elsewhere: ``known_failure`` of other policies, by name, for when they are judged instead
     :ivar quick: part of ``make test``
     :ivar options: of the module, in place of their defaults
     :ivar policies: what is said to a policy alone, by its name
