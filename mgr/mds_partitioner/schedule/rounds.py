@@ -148,7 +148,9 @@ class Rounds:
     def _look(self, fs: FsState, watch: Watch, now: Now) -> None:
         settings, ours = self._settings()
         mode, wait = watch.kept.mode, self._why_wait(fs, watch)
-        blind = View(now.steady, (), (), wait=wait)
+        active = {mds.rank for mds in fs.active()}
+        there = tuple(known for rank, known in watch.ranks.items() if rank in active)
+        blind = View(now.steady, there, (), wait=wait)  # who was away is looked at for a while first
         view = blind if wait else self._seen(fs, watch, settings, ours, now)
         if view.measured:
             watch.measured = now.steady

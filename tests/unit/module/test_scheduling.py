@@ -292,6 +292,19 @@ def test_it_waits_for_the_file_system(
     assert loads(world) == [200.0] * 4
 
 
+def test_a_rank_that_was_away_is_looked_at_for_a_while_first(world: Cluster, acting: Manager) -> None:
+    acting.run(AT_LAST)
+    well, done = world.state, len(pins(world))
+    world.state = replace(well, failed=(2,), mds=tuple(m for m in well.mds if m.rank != 2))
+    acting.run(20)
+    world.state = well
+    acting.run(15)
+    assert "rank 2 has come, or come back" in acting.scheduling.watch(acting.fs).decision.why
+    acting.run(30)
+    assert acting.scheduling.watch(acting.fs).decision.why == "even"
+    assert len(pins(world)) == done
+
+
 def test_slow_requests_are_waited_for(world: Cluster, acting: Manager) -> None:
     world.checks = {"MDS_SLOW_REQUEST": HealthCheck("slow")}
     acting.run(AT_LAST)
