@@ -247,7 +247,8 @@ class Scheduler:
                 continue  # a pin would end that
             past, avoid = last.get(piece.ino), -1
             if past is not None and not self._changed(past, piece, turned):
-                rests = self._view.now - past.arrived < self._limits.rest
+                rest = self._limits.rest if times[piece.ino] == 1 else self._limits.memory
+                rests = self._view.now - past.arrived < rest
                 wrong = (
                     not past.lost and piece.rank in self._full and times[piece.ino] == 1
                 )  # its rank can do less than was thought
