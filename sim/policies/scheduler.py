@@ -1,18 +1,18 @@
 # SPDX-License-Identifier: LGPL-2.1-or-later
 """The scheduler that ships, shown the modelled cluster: pieces are subvolumes, or what is below them."""
 
-from collections.abc import Mapping
 from dataclasses import replace
 
 import numpy as np
 
-from mds_partitioner.judge.fullness import fullness
+from mds_partitioner.judge.fullness import Fullness, fullness
 from mds_partitioner.judge.verdict import Verdict
 from mds_partitioner.model import RankSample
 from mds_partitioner.schedule.core import Scheduler
 from mds_partitioner.schedule.rounds import GLANCE
 from mds_partitioner.schedule.state import Limits, State
-from mds_partitioner.schedule.view import Piece, RankView, View
+from mds_partitioner.schedule.view import Piece, View
+from mds_partitioner.schedule.watch import rank_view
 from mds_partitioner.verify.guards import why_wait
 from sim.model.arrays import Floats
 from sim.model.cluster import Cluster
@@ -35,7 +35,7 @@ class Schedule(Policy):
         self._manager = Manager(replace(context.settings, epoch=LOOK), context.mask)
         self._limits = Limits()
         self._state = State()
-        self._capacity: Mapping[str, float] = {}
+        self._found = Fullness()
         self._ours: dict[int, int] = {}  # pins that were set, by directory
         self._begun = False
         self._nursery = Nursery()
@@ -78,17 +78,10 @@ class Schedule(Policy):
         fs = fs_state(cluster, self.context.mask)
         wait = why_wait(fs, {}, {}) or ""
         latest = self._manager.history.latest
-        found = fullness(self._manager.history.series(), self._capacity, engine)
-        self._capacity = found.capacity
+        self._found = found = fullness(self._manager.history.series(), self._found.capacity, engine)
         allowed = None if self.context.mask is None else set(self.context.mask)
         ranks = tuple(
-            RankView(
-                s.rank,
-                s.requests,
-                s.requests * s.quickest,
-                s.rank in found.full,
-                found.capacity.get(s.name),
-            )
+            rank_view(s, found, self.context.settings.rank_capacity)
             for s in latest
             if allowed is None or s.rank in allowed
         )

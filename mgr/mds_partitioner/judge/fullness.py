@@ -7,21 +7,35 @@ from dataclasses import dataclass, field
 from ..model import RankSample
 from .verdict import Engine
 
+ALIKE = 0.9  # of the larger of two capacities that are the same but for noise
+
+
+@dataclass(frozen=True)
+class Taught:
+    """What an MDS was found to be able to serve.
+
+    :ivar value: req/s
+    :ivar inside: requests that it had inside then: with more of them it may serve more
+    """
+
+    value: float
+    inside: float = 0.0
+
 
 @dataclass(frozen=True)
 class Fullness:
-    """``full``: ranks that serve as much as they can; ``capacity``: req/s, by the MDS's name, where known."""
+    """``full``: ranks that serve as much as they can; ``capacity``: by the MDS's name, where known."""
 
     full: frozenset[int] = frozenset()
-    capacity: Mapping[str, float] = field(default_factory=dict)
+    capacity: Mapping[str, Taught] = field(default_factory=dict)
 
 
 def fullness(
-    series: Mapping[int, Sequence[RankSample]], known: Mapping[str, float], engine: Engine
+    series: Mapping[int, Sequence[RankSample]], known: Mapping[str, Taught], engine: Engine
 ) -> Fullness:
     """Ask the engine about the last epochs, one row a rank.
 
-    :param known: what MDSs were found to be able to serve before, req/s, by name
+    :param known: what was found before, by the MDS's name
     """
     names = [row[-1].name for row in series.values()]
     answer = engine(
@@ -32,8 +46,23 @@ def fullness(
             "latency": [[s.quickest for s in row] for row in series.values()],
             "fetches": [[s.fetches for s in row] for row in series.values()],
             "moved": [[s.exported + s.imported for s in row] for row in series.values()],
-            "earlier": [known.get(name) for name in names],
+            "earlier": [known[name].value if name in known else None for name in names],
         },
     )
-    found = zip(names, answer["capacities"], strict=True)
-    return Fullness(frozenset(answer["full"]), {name: value for name, value in found if value is not None})
+    full, values = frozenset(answer["full"]), answer["capacities"]
+    rows = zip(series.items(), values, strict=True)
+    found = {
+        row[-1].name: Taught(value, _inside(row[-1], rank in full, value, known.get(row[-1].name)))
+        for (rank, row), value in rows
+        if value is not None
+    }
+    return Fullness(full, found)
+
+
+def _inside(last: RankSample, full: bool, value: float, known: Taught | None) -> float:
+    """The most requests inside with which it was full at this rate, and had no other work."""
+    before, now = known.inside if known else 0.0, last.requests * last.quickest
+    if not full or last.exported or last.imported:
+        return before
+    same = known is not None and min(value, known.value) >= ALIKE * max(value, known.value)
+    return max(before, now) if same else now

@@ -13,7 +13,7 @@ from ..clock import Now
 from ..errors import NotFound, Unavailable
 from ..host import Host
 from ..judge.archive import Archive
-from ..judge.fullness import Fullness
+from ..judge.fullness import Fullness, Taught
 from ..model import FsState
 from .catalogue import Catalogue
 from .record import Kept, made, scattered, shifted
@@ -53,7 +53,7 @@ class Ledger:
         state = State(
             past=made(turns, now.steady - HOUR), split=frozenset(kept.split), scattered=scattered(turns)
         )
-        known = Fullness(capacity={c.mds: c.value for c in kept.capacities})
+        known = Fullness(capacity={c.mds: Taught(c.value, c.inside) for c in kept.capacities})
         return Watch(replace(kept, turns=turns), Catalogue(self._host, now.wall), state, fullness=known)
 
     def all(self) -> list[tuple[int, Watch]]:

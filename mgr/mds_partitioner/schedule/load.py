@@ -15,8 +15,9 @@ MORE = 1.5  # times the requests inside: a rank that has so many serves more for
 def capacities(ranks: Sequence[RankView]) -> dict[int, float]:
     """What each rank can serve, req/s: what it taught, else what the best of all did or itself does.
 
-    All are alike while nothing is known, and each can do what it does now. A rank that is full with fewer
-    requests inside than a better one is taken to be as good: an MDS serves more, the more it has at once.
+    All are alike while nothing is known, and each can do what it does now. A rank that was full with fewer
+    requests inside than a better one is taken to be as good: an MDS serves more, the more it has at once. If
+    it is not, it is soon as crowded.
     """
     known = [r.able for r in ranks if r.able is not None]
     best = max(known or [r.requests for r in ranks], default=0.0)
@@ -24,7 +25,7 @@ def capacities(ranks: Sequence[RankView]) -> dict[int, float]:
 
 
 def _as_good(rank: RankView, ranks: Sequence[RankView]) -> float:
-    with_more = [r for r in ranks if r.full and rank.full and r.inside >= MORE * rank.inside]
+    with_more = [r for r in ranks if r.crowd > rank.crowd and r.crowd >= MORE * rank.crowd]
     return max(r.able for r in (rank, *with_more) if r.able is not None)
 
 

@@ -70,10 +70,11 @@ class Turn:
 
 @dataclass(frozen=True)
 class Capacity:
-    """What one MDS can serve, req/s."""
+    """What one MDS can serve, req/s, as it was found with so many requests inside."""
 
     mds: str
     value: float
+    inside: float = 0.0
 
 
 @dataclass(frozen=True)

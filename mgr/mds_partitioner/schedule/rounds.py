@@ -367,4 +367,5 @@ def _advice(decision: Decision) -> dict[int, tuple[int, ...]]:
 
 
 def _capacities(watch: Watch) -> tuple[Capacity, ...]:
-    return tuple(Capacity(mds, value) for mds, value in sorted(watch.fullness.capacity.items()))
+    known = sorted(watch.fullness.capacity.items())
+    return tuple(Capacity(mds, taught.value, taught.inside) for mds, taught in known)

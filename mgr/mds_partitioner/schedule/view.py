@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: LGPL-2.1-or-later
 """What the scheduler is shown at a moment, and what it answers."""
 
+import math
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from typing import Self
@@ -14,6 +15,7 @@ class RankView:
     :ivar inside: requests that it has in work or waiting, on the mean since then: rate x latency (Little)
     :ivar full: it serves as much as it can (engine/saturation.py)
     :ivar capacity: the most it was found to be able to serve, req/s; None: unknown
+    :ivar crowd: requests inside when it was found; infinite: an operator has told it
     """
 
     rank: int
@@ -21,6 +23,7 @@ class RankView:
     inside: float = 0.0
     full: bool = False
     capacity: float | None = None
+    crowd: float = math.inf
 
     @property
     def able(self) -> float | None:

@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: LGPL-2.1-or-later
 """What the scheduler's loop knows of one file system, and how it looks at it."""
 
+import math
 from collections.abc import Collection, Sequence
 from dataclasses import dataclass, field
 
@@ -98,14 +99,16 @@ def relative(view: View) -> dict[int, float]:
     return utilisations(view.ranks, capacities(view.ranks))
 
 
-def _rank(sample: RankSample, found: Fullness, option: float) -> RankView:
-    """``option``: rank_capacity, req/s; 0: it is learned."""
+def rank_view(sample: RankSample, found: Fullness, option: float) -> RankView:
+    """A rank as the core is shown it. ``option``: rank_capacity, req/s; 0: it is learned."""
+    taught = found.capacity.get(sample.name)
     return RankView(
         sample.rank,
         sample.requests,
         inside=sample.requests * sample.quickest,
         full=sample.rank in found.full,
-        capacity=option or found.capacity.get(sample.name),
+        capacity=option or (taught.value if taught else None),
+        crowd=taught.inside if taught and not option else math.inf,
     )
 
 
@@ -163,7 +166,7 @@ class Looker:
         watch.fullness = found = fullness(series, watch.fullness.capacity, self._engine)
         watch.known = known = watch.catalogue.known
         latest = watch.history.latest
-        fresh = {s.rank: _rank(s, found, settings.rank_capacity) for s in latest}
+        fresh = {s.rank: rank_view(s, found, settings.rank_capacity) for s in latest}
         # Of a report that was seen before nothing new is known: see History.
         watch.ranks = {
             s.rank: watch.ranks[s.rank] if _again(s, before) and s.rank in watch.ranks else fresh[s.rank]

@@ -10,17 +10,28 @@ from mds_partitioner.schedule.view import RankView
 @pytest.mark.parametrize(
     ("rank", "found"),
     [
-        (RankView(1, 500.0, 12.0, True, 500.0), 500.0),
-        (RankView(1, 500.0, 4.0, True, 500.0), 1000.0),
-        (RankView(1, 500.0, 4.0, False, 500.0), 500.0),
-        (RankView(1, 900.0, 12.0, True, 300.0), 900.0),
+        (RankView(1, 500.0, 12.0, True, 500.0, 12.0), 500.0),
+        (RankView(1, 500.0, 4.0, True, 500.0, 4.0), 1000.0),
+        (RankView(1, 400.0, 0.4, False, 500.0, 4.0), 1000.0),
+        (RankView(1, 400.0, 0.4, False, 500.0, 12.0), 500.0),
+        (RankView(1, 900.0, 12.0, True, 300.0, 12.0), 900.0),
+        (RankView(1, 500.0, 4.0, True, 500.0), 500.0),
         (RankView(1, 100.0), 1000.0),
         (RankView(1, 1200.0), 1200.0),
     ],
-    ids=["as it taught", "had less to do", "is not full", "does more now", "unknown", "unknown, does more"],
+    ids=[
+        "as it taught",
+        "had less to do",
+        "had less to do and is not full any more",
+        "is not full any more",
+        "does more now",
+        "an operator has told it",
+        "unknown",
+        "unknown, does more",
+    ],
 )
 def test_a_rank_beside_one_that_serves_a_thousand(rank: RankView, found: float) -> None:
-    assert capacities([RankView(0, 1000.0, 12.0, True, 1000.0), rank])[1] == found
+    assert capacities([RankView(0, 1000.0, 12.0, True, 1000.0, 12.0), rank])[1] == found
 
 
 def test_all_are_alike_while_nothing_is_known() -> None:

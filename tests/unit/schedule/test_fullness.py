@@ -1,0 +1,46 @@
+# SPDX-License-Identifier: LGPL-2.1-or-later
+"""What a rank can do is known as well as it was crowded when that was seen."""
+
+from typing import Any
+
+import pytest
+
+from mds_partitioner.judge.fullness import Fullness, Taught, fullness
+from mds_partitioner.model import RankSample
+
+
+def sample(requests: float, inside: float, moved: float = 0.0) -> RankSample:
+    return RankSample(0, "m0", requests, 0.0, 0, 0, 0, 0.0, moved, 1, 0, quickest=inside / requests)
+
+
+def seen(row: RankSample, known: dict[str, Taught], full: bool, value: float) -> Fullness:
+    def engine(name: str, arguments: dict[str, Any]) -> dict[str, Any]:
+        assert (name, arguments["earlier"]) == (
+            "capacities",
+            [known["m0"].value if known else None],
+        )
+        return {"full": [0] if full else [], "capacities": [value]}
+
+    return fullness({0: [row]}, known, engine)
+
+
+@pytest.mark.parametrize(
+    ("row", "full", "value", "inside"),
+    [
+        (sample(500.0, 2.0), True, 500.0, 40.0),
+        (sample(520.0, 60.0), True, 520.0, 60.0),
+        (sample(300.0, 2.0), True, 300.0, 2.0),
+        (sample(900.0, 2.0), True, 900.0, 2.0),
+        (sample(400.0, 0.5), False, 500.0, 40.0),
+        (sample(300.0, 80.0, moved=100.0), True, 500.0, 40.0),
+    ],
+    ids=["as much with fewer", "with more", "less than before", "more", "is not full", "has other work"],
+)
+def test_how_crowded_it_was_at_that_rate(row: RankSample, full: bool, value: float, inside: float) -> None:
+    found = seen(row, {"m0": Taught(500.0, 40.0)}, full, value)
+    assert found.capacity["m0"].value == value
+    assert found.capacity["m0"].inside == pytest.approx(inside)
+
+
+def test_what_is_full_for_the_first_time_is_as_crowded_as_it_is() -> None:
+    assert seen(sample(500.0, 2.0), {}, True, 500.0).capacity["m0"].inside == pytest.approx(2.0)
