@@ -15,9 +15,9 @@ from .observe.sessions import clients_at
 from .partitioner import Partitioner
 from .schedule.catalogue import Catalogue
 from .schedule.hotspots import Hotspots, recent
-from .schedule.ledger import HOUR, Ledger
+from .schedule.ledger import Ledger
 from .schedule.plans import scheduled_since
-from .schedule.record import ACT, ADVISE, MODES, OFF, UNDOING, Kept, made, scattered, shifted
+from .schedule.record import ACT, ADVISE, HOUR, MODES, OFF, UNDOING, Kept, made, scattered, shifted
 from .schedule.rounds import automate
 from .schedule.state import State
 from .schedule.watch import Watch

@@ -102,7 +102,7 @@ class Scheduler:
         inodes = min(
             self._limits.inodes - sum(move.inodes for move in under_way), self._limits.hourly - spent
         )
-        budget = Budget(self._limits.moves - len(under_way), inodes, not under_way and inodes > 0.0)
+        budget = Budget(self._room(), inodes, not under_way and inodes > 0.0)
         # Where the unevenness as a whole does no harm, ranks that are not full may stay as they are.
         sources = None if self._view.harmful else self._full & load.keys()
         chosen, stuck = choose(
@@ -110,7 +110,7 @@ class Scheduler:
         )
         worth = [c for c in chosen if self._pays(c)]
         moves = tuple(self._move(c) for c in worth)
-        split = self._split(stuck, load)
+        split = () if self._spent() else self._split(stuck, load)
         scattered = () if moves or split else self._scatter(stuck, load)
         past = (*state.past, *(Past(move, self._view.now) for move in moves))
         untold = {**state.untold, **{move.ino: state.demand[move.ino].mean for move in moves}}
@@ -124,6 +124,21 @@ class Scheduler:
         more = f" (and {len(scattered) - 1} more)" if len(scattered) > 1 else ""
         return state, Decision(why=f"{scattered[0].why}{more}", scatter=scattered)
 
+    def _room(self) -> int:
+        """Moves that may be begun now."""
+        limits, view = self._limits, self._view
+        pins = limits.pins - view.pins if view.pins < limits.pins else limits.moves
+        return min(limits.moves - len(self._state.moving), limits.daily - view.begun, pins)
+
+    def _spent(self) -> str:
+        """The budget of long standing that is used up, in words; "" for none."""
+        limits, view = self._limits, self._view
+        if view.begun >= limits.daily:
+            return f"{view.begun} moves were begun within a day: no more may be (scheduler_moves_a_day)"
+        if view.pins >= limits.pins:
+            return f"{view.pins} directories are pinned: no more may be (scheduler_pins)"
+        return ""
+
     def _said(
         self, moves: Sequence[Move], split: Sequence[int], under_way: Sequence[Move], stuck: Sequence[int]
     ) -> str:
@@ -133,6 +148,8 @@ class Scheduler:
             return self._parts(split)
         if under_way:
             return f"{len(under_way)} moves are under way"
+        if self._spent():
+            return self._spent()
         if stuck:
             return f"nothing on rank {stuck[0]} fits elsewhere, or it rests"
         return "nothing is worth a move"
@@ -140,7 +157,9 @@ class Scheduler:
     def _new(self) -> tuple[Move, ...]:
         """What is new is given a rank before it has a load: it waits for no sign, and relieves nobody."""
         known = {past.move.ino for past in self._state.past}
-        room = max(0, self._limits.moves - len(self._state.moving))
+        room = max(0, self._room())
+        if self._view.pins >= self._limits.pins:
+            return ()
         found = placed(self._view.pieces, known, self._loads(), self._capacity)[:room]
         inodes = accumulate(move.inodes for move in found)
         moves = tuple(m for m, taken in zip(found, inodes, strict=True) if taken <= self._limits.inodes)
@@ -245,6 +264,8 @@ class Scheduler:
                 continue
             if piece.ino in self._state.scattered:
                 continue  # a pin would end that
+            if not piece.pinned and self._view.pins >= self._limits.pins:
+                continue
             past, avoid = last.get(piece.ino), -1
             if past is not None and not self._changed(past, piece, turned):
                 rest = self._limits.rest if times[piece.ino] == 1 else self._limits.memory

@@ -16,11 +16,9 @@ from ..judge.archive import Archive
 from ..judge.fullness import Fullness, Taught
 from ..model import FsState
 from .catalogue import Catalogue
-from .record import Kept, made, scattered, shifted
+from .record import HOUR, Kept, made, scattered, shifted
 from .state import State
 from .watch import Watch
-
-HOUR = 3600.0  # s: the core remembers moves for so long
 
 
 class Ledger:

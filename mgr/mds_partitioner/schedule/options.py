@@ -15,6 +15,8 @@ SCHEDULER_OPTIONS = [
     option("scheduler_moves", "uint", DEFAULTS.moves, "subtrees that the scheduler moves at a time", 1),
     option("scheduler_inodes", "uint", int(DEFAULTS.inodes), "inodes that it moves at a time", 1),
     option("scheduler_inodes_an_hour", "uint", int(DEFAULTS.hourly), "inodes that it moves in an hour", 1),
+    option("scheduler_moves_a_day", "uint", DEFAULTS.daily, "directories that it moves in a day", 1),
+    option("scheduler_pins", "uint", DEFAULTS.pins, "directories that it pins on a file system", 1),
     option("scheduler_rest", "secs", int(DEFAULTS.rest), "how long it leaves alone what it moved", 0),
     # Names and meaning of mgr/balancer's.
     option("begin_time", "str", "0000", "time of day, HHMM, from which on the scheduler may act"),
@@ -32,6 +34,8 @@ class SchedulerSettings:
     scheduler_moves: int
     scheduler_inodes: int
     scheduler_inodes_an_hour: int
+    scheduler_moves_a_day: int
+    scheduler_pins: int
     scheduler_rest: int
     begin_time: str
     end_time: str
@@ -49,6 +53,8 @@ class SchedulerSettings:
             moves=self.scheduler_moves,
             inodes=float(self.scheduler_inodes),
             hourly=float(self.scheduler_inodes_an_hour),
+            daily=self.scheduler_moves_a_day,
+            pins=self.scheduler_pins,
             rest=float(self.scheduler_rest),
             deadline=deadline,
         )

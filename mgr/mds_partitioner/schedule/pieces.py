@@ -80,6 +80,7 @@ def pieces(seen: Seen) -> tuple[Piece, ...]:
                 parts=seen.known.parts.get(directory.ino, 0),
                 fresh=directory.ino in seen.known.fresh,
                 scatters=() if scattered is None or rank is None else scattered.parts(rank),
+                pinned=directory.ino in seen.owned.pins,
             )
         )
     return tuple(found)

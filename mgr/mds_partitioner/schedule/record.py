@@ -10,6 +10,7 @@ from .view import Move, Scatter
 OFF, ADVISE, ACT, UNDOING = "off", "advise", "act", "rolling-back"  # modes
 MODES = (ADVISE, ACT)
 TURNS = 200  # that are kept
+HOUR, DAY = 3600.0, 86_400.0  # s
 
 
 @dataclass(frozen=True)
@@ -92,12 +93,21 @@ class Totals:
 
 
 @dataclass(frozen=True)
+class Hour:
+    """Moves that were begun in the hour from ``start`` (Unix, s) on."""
+
+    start: float
+    moves: int
+
+
+@dataclass(frozen=True)
 class Kept:
     """The scheduler of one file system. Times: Unix, s.
 
     :ivar since: when it was started: ``stop --rollback`` undoes what was done since
     :ivar turns: the last ones, oldest first
     :ivar split: inode numbers of directories that are seen as their parts
+    :ivar day: the hours of the last day in which something was moved, oldest first
     :ivar until: end of an operator's pause; None: until it is resumed
     """
 
@@ -108,6 +118,7 @@ class Kept:
     split: tuple[int, ...] = ()
     capacities: tuple[Capacity, ...] = ()
     done: Totals = Totals()
+    day: tuple[Hour, ...] = ()
     paused: bool = False
     until: float | None = None
 
@@ -131,6 +142,18 @@ def scattered(turns: Sequence[Turn]) -> dict[int, Scattered]:
     """What is placed as it is made, by inode number."""
     made = (t for t in turns if t.mode == ACT and not t.undone)
     return {s.ino: Scattered(s.ranks, t.at) for t in made for s in t.scatter}
+
+
+def counted(day: Sequence[Hour], now: float, moves: int) -> tuple[Hour, ...]:
+    """With moves that are begun now (Unix, s); what is older than a day is forgotten."""
+    start = now - now % HOUR
+    of_now = moves + sum(hour.moves for hour in day if hour.start == start)
+    return (*(hour for hour in day if start - DAY < hour.start != start), Hour(start, of_now))
+
+
+def begun(day: Sequence[Hour], now: float) -> int:
+    """Moves of the last day, to the hour."""
+    return sum(hour.moves for hour in day if hour.start > now - DAY)
 
 
 def rolled_back(turns: Sequence[Turn], since: float) -> tuple[Turn, ...]:

@@ -42,7 +42,20 @@ from .hours import closed
 from .ledger import Ledger
 from .options import SchedulerSettings
 from .plans import QUICK, TICK, plan_of, preparation, scheduled_since
-from .record import ACT, ADVISE, MODES, OFF, TURNS, UNDOING, Capacity, Turn, failed, rolled_back
+from .record import (
+    ACT,
+    ADVISE,
+    MODES,
+    OFF,
+    TURNS,
+    UNDOING,
+    Capacity,
+    Turn,
+    begun,
+    counted,
+    failed,
+    rolled_back,
+)
 from .state import State
 from .view import Decision, View
 from .watch import Looker, Watch, relative
@@ -194,11 +207,14 @@ class Rounds:
 
     def _seen(self, fs: FsState, watch: Watch, settings: Settings, ours: SchedulerSettings, now: Now) -> View:
         """What is seen, or, in advise, what would be."""
+        owned = self._owned(fs)
+        moved, pins = begun(watch.kept.day, now.wall), len(owned.pins)
         if watch.view and watch.glances and now.steady < watch.measured + ours.scheduler_interval:
-            watch.view = self._looker.glance(fs, watch, watch.view, now)
+            watch.view = replace(self._looker.glance(fs, watch, watch.view, now), begun=moved, pins=pins)
             return watch.view
         learned, window = self._ranks.learned(fs.fscid), float(ours.scheduler_interval)
-        view = self._looker.look(fs, watch, self._owned(fs), learned, settings, window, now)
+        view = self._looker.look(fs, watch, owned, learned, settings, window, now)
+        view = replace(view, begun=moved, pins=pins)
         watch.advised = outstanding(watch.advised, {piece.ino: piece for piece in view.pieces})
         if watch.kept.mode == ADVISE:
             view = as_if(view, watch.advised)
@@ -256,7 +272,8 @@ class Rounds:
             watch.advised = watch.advised | _advice(decision)
         turn = _turn(watch, state, decision, plan, now)
         done = watch.kept.done.plus(turn) if plan else watch.kept.done
-        self._ledger.change(watch, turns=(*watch.kept.turns, turn)[-TURNS:], done=done)
+        day = counted(watch.kept.day, now.wall, len(turn.moves)) if plan else watch.kept.day
+        self._ledger.change(watch, turns=(*watch.kept.turns, turn)[-TURNS:], done=done, day=day)
         self._ledger.save(fs.fscid, watch)
         return state
 

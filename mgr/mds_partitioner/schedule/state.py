@@ -18,6 +18,8 @@ class Limits:
     :ivar moves: subtrees under way at once
     :ivar inodes: under way at once
     :ivar hourly: inodes begun in an hour
+    :ivar daily: moves begun in a day
+    :ivar pins: directories that are pinned by the scheduler at a time
     :ivar rest: s that a piece is left alone after a move
     :ivar memory: s in which it does not go back
     :ivar deadline: s for a move to arrive
@@ -28,6 +30,8 @@ class Limits:
     moves: int = 64
     inodes: float = 25_000.0
     hourly: float = 1_000_000.0
+    daily: int = 10_000
+    pins: int = 10_000
     rest: float = 600.0
     memory: float = 3600.0
     deadline: float = 300.0

@@ -44,6 +44,7 @@ class Piece:
     :ivar fresh: it was made, and found, since the scheduler looks
     :ivar scatters: the rank of each equal part of its load, if what comes and goes in it were placed when it
         is made; () when that cannot be
+    :ivar pinned: by us
     """
 
     ino: int
@@ -56,6 +57,7 @@ class Piece:
     parts: int = 0
     fresh: bool = False
     scatters: tuple[int, ...] = ()
+    pinned: bool = False
 
 
 @dataclass(frozen=True)
@@ -66,6 +68,8 @@ class View:
     :ivar measured: else only where pieces are is new, and all the rest is of the view before
     :ivar harmful: the imbalance factor is above its threshold
     :ivar wait: why nothing may be changed now, or ""
+    :ivar begun: moves, in the last day
+    :ivar pins: directories that are pinned by the scheduler
     """
 
     now: float
@@ -74,6 +78,8 @@ class View:
     harmful: bool = False
     wait: str = ""
     measured: bool = True
+    begun: int = 0
+    pins: int = 0
 
     def glanced(self, now: float, ranks: Mapping[int, int | None]) -> Self:
         """The same at another time, with some pieces where they are then. ``ranks``: by inode number."""

@@ -500,6 +500,30 @@ def test_its_budgets_hold(world: Cluster) -> None:
     assert len(pins(world)) == 3
 
 
+def test_moves_of_a_day_are_counted_across_managers(world: Cluster) -> None:
+    few = fewer(scheduler_moves_a_day=4, scheduler_moves=2)
+    manager = Manager(world, few)
+    manager.scheduling.start(manager.fs, ACT)
+    manager.run(10)
+    assert len(pins(world)) == 4
+    after = Manager(world, few)
+    after.run(AT_LAST)
+    assert len(pins(world)) == 4
+    assert "no more may be (scheduler_moves_a_day)" in after.scheduling.watch(after.fs).decision.why
+    world.wall += 86_400.0
+    after.run(AT_LAST)
+    assert len(pins(world)) == 6
+
+
+def test_so_many_directories_are_pinned_and_those_may_still_be_moved(world: Cluster) -> None:
+    manager = Manager(world, fewer(scheduler_pins=3))
+    manager.scheduling.start(manager.fs, ACT)
+    manager.run(AT_LAST)
+    assert sum(d.pin >= 0 for d in world.directories.values()) == 3
+    assert "no more may be (scheduler_pins)" in manager.scheduling.watch(manager.fs).decision.why
+    assert manager.scheduling.get(manager.fs).split == ()
+
+
 def test_what_is_not_so_is_refused(world: Cluster, manager: Manager) -> None:
     with pytest.raises(BadInput, match="'now' is not a mode: use advise or act"):
         manager.scheduling.start(manager.fs, "now")
