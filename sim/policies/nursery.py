@@ -8,7 +8,7 @@ from mds_partitioner.filesystem import FileSystem
 from mds_partitioner.observe.turnover import Turnover
 from mds_partitioner.plan.circumstances import Circumstances
 from mds_partitioner.plan.families import lasting
-from mds_partitioner.schedule.catalogue import Known, Owned
+from mds_partitioner.schedule.catalogue import Known, Owned, several
 from mds_partitioner.schedule.fragments import Fragments, fragments
 from mds_partitioner.schedule.view import Decision, View
 from sim.model.cluster import Cluster
@@ -46,11 +46,11 @@ class Nursery:
             if found is not None:
                 self._found[piece.ino] = found
 
-    def last(self, cluster: Cluster, directory: int, kids: Sequence[int]) -> bool:
-        """Can a directory be seen as its children? The first and the last of them stand for all."""
+    def lasting(self, cluster: Cluster, directory: int, kids: Sequence[int]) -> int:
+        """About how many of a directory's children last; 0 where most do not."""
         names, lasts = cluster.names, lasting(self._churning, WALL, WALL + cluster.now)
         born, ino = WALL + float(names.born[directory]), names.ino(directory)
-        return all(lasts(WALL + float(names.born[kid]), born, ino) for kid in (*kids[:1], *kids[-1:]))
+        return several(kids, lambda kid: lasts(WALL + float(names.born[kid]), born, ino))
 
     def scatters(self, ino: int, rank: int | None) -> tuple[int, ...]:
         """Piece.scatters."""

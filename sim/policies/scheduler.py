@@ -120,7 +120,7 @@ class Schedule(Policy):
                 inodes=float(names.inodes[below].sum()),
                 within=within,
                 held=held,
-                parts=len(kids) if self._nursery.last(cluster, directory, kids) else 0,
+                parts=self._nursery.lasting(cluster, directory, kids),
                 scatters=self._nursery.scatters(ino, rank),
             )
         )

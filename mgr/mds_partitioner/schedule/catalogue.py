@@ -1,9 +1,10 @@
 # SPDX-License-Identifier: LGPL-2.1-or-later
 """The directories that the scheduler may move, read at their own pace: a slow MDS holds up no look."""
 
-from collections.abc import Collection, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field, replace
+from typing import TypeVar
 
 from ..engine.names import FANOUT
 from ..errors import PartitionerError
@@ -22,6 +23,8 @@ A_ROUND = 50  # children of each that are read then: some MDS is asked three tim
 FRESH = 60.0  # s, for which what was read of children is good, and a directory is new
 MOST_NEW = 200  # directories of which in a round it is asked when they were made
 DEEPEST = 16
+SOME, MOST = 8, 0.5  # children that stand for all; so many of them must last
+T = TypeVar("T")
 
 
 @dataclass(frozen=True)
@@ -261,8 +264,8 @@ class Catalogue:
 
 
 def children(mount: FileSystem, path: str, lasts: Lasts) -> int:
-    """About how many lasting directories there are below one, where it first has several: the first and the
-    last of them stand for all. :raises NotFound: it is gone"""
+    """About how many lasting directories there are below one, where it first has several: a few stand for
+    all. 0 where most do not last. :raises NotFound: it is gone"""
     for _ in range(DEEPEST):
         names = listed(mount, path)[0] or []
         if len(names) != 1:
@@ -271,8 +274,15 @@ def children(mount: FileSystem, path: str, lasts: Lasts) -> int:
     if len(names) < 2:
         return 0
     born, ino = mount.born(path), mount.ino(path)
-    ends = (mount.born(f"{path}/{name}") for name, _ in (names[0], names[-1]))
-    return len(names) if all(lasts(of, born, ino) for of in ends) else 0
+    return several(names, lambda kid: lasts(mount.born(f"{path}/{kid[0]}"), born, ino))
+
+
+def several(kids: Sequence[T], lasts: Callable[[T], bool]) -> int:
+    """About how many of several last, by the first, the last and some in between; 0 where most do not."""
+    last, number = len(kids) - 1, min(SOME, len(kids))
+    few = [kids[i * last // (number - 1)] for i in range(number)] if number > 1 else kids
+    stay = sum(map(lasts, few))
+    return round(len(kids) * stay / number) if stay and stay >= MOST * number else 0
 
 
 def _masks(mount: FileSystem, directories: Sequence[Directory]) -> Iterator[tuple[int, str]]:

@@ -5,10 +5,11 @@ from collections import Counter
 from dataclasses import dataclass, field
 from typing import Any
 
+import pytest
 from scheduled import BEGINNING, Cluster, LoadedMount
 from world import Directory
 
-from mds_partitioner.schedule.catalogue import A_ROUND, FRESH, Catalogue, Owned, Wanted
+from mds_partitioner.schedule.catalogue import A_ROUND, FRESH, Catalogue, Owned, Wanted, several
 
 PARENT = "/volumes/_nogroup/s0"
 CHILDREN = 2 * A_ROUND + 20
@@ -43,6 +44,15 @@ class Counting:
 
 def children(known: Any) -> set[str]:
     return {d.path for d in known.directories if d.path.startswith(f"{PARENT}/")}
+
+
+@pytest.mark.parametrize(
+    ("going", "found"),
+    [(set(), 64), ({0}, 56), ({63}, 56), ({0, 9, 18, 27}, 32), (set(range(37)), 0), (set(range(64)), 0)],
+)
+def test_a_few_children_stand_for_all(going: set[int], found: int) -> None:
+    assert several(range(64), lambda kid: kid not in going) == found
+    assert (several([], bool), several([1], bool), several([1, 1], bool)) == (0, 1, 2)
 
 
 def below(read: Counter[str]) -> int:
