@@ -90,7 +90,7 @@ def run(release: str, out: Path) -> dict[str, Any]:
         for name, port in PORTS.items():
             module.set_option(lab, f"{name}/server_port", str(port))
         module.enable(lab, scene.OPTIONS)
-        load = bounded(scene.load(lab.make_subvolumes(scene.subvolumes())))
+        load = bounded(scene.load(lab.make_subvolumes(scene.subvolumes()), *scene.AT_FIRST))
         lab.prepare(load)
         lab.set_mds_cpu(scene.CPU_PERCENT)
         say("subvolumes and files made")

@@ -161,13 +161,17 @@ class Lab:
         daemons.check_known(current, daemon)
         daemons.start(current, daemon, program)
 
-    def set_mds_cpu(self, percent: int | None) -> None:
-        """Change the CPU quota of every MDS, in percent of one core; None lifts it."""
+    def set_mds_cpu(self, percent: int | None, *only: str) -> None:
+        """Change the CPU quota of every MDS, or of these ("mds.a"), in percent of one core; None lifts it."""
         lifecycle.check_percent(percent)
         current = self.state
+        for daemon in only:
+            daemons.check_known(current, daemon)
+            if not daemon.startswith("mds."):
+                raise LabError(f"{daemon!r} is no MDS: only those have a CPU quota, for example mds.a")
         if current.cgroup is None:
             raise LabError(f"lab {self.name!r} runs without cgroups, so it has no CPU quota to set")
-        daemons.set_quota(current, percent)
+        daemons.set_quota(current, percent, only)
         state.save(current)
 
     def make_subvolumes(

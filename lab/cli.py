@@ -174,12 +174,14 @@ def _start(name: str, rest: list[str]) -> int:
 
 
 def _quota(name: str, rest: list[str]) -> int:
-    parser = _sub("quota", "Set the CPU quota of every MDS.")
+    parser = _sub("quota", "Set the CPU quota of every MDS, or of some.")
     parser.add_argument("percent", metavar="PCT|none")
-    text = parser.parse_args(rest).percent
+    parser.add_argument("only", metavar="DAEMON", nargs="*")
+    args = parser.parse_args(rest)
+    text = args.percent
     if text != "none" and not text.isdigit():
         raise LabError(f"bad quota {text!r}: a whole number of percent of one core, or none")
-    Lab(name).set_mds_cpu(None if text == "none" else int(text))
+    Lab(name).set_mds_cpu(None if text == "none" else int(text), *args.only)
     return 0
 
 

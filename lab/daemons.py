@@ -5,6 +5,7 @@ import contextlib
 import os
 import signal
 import time
+from collections.abc import Sequence
 from pathlib import Path
 
 from lab import cgroups, state
@@ -46,9 +47,12 @@ def start(lab: LabState, daemon: str, program: str | None = None) -> None:
         )
 
 
-def set_quota(lab: LabState, percent: int | None) -> None:
-    """Give every MDS of the lab that CPU quota, now and when it is started again."""
-    lab.mds_cpu = percent
+def set_quota(lab: LabState, percent: int | None, only: Sequence[str] = ()) -> None:
+    """Give every MDS of the lab that CPU quota, or only these, now and when it is started again."""
+    if only:
+        lab.mds_cpu_own |= dict.fromkeys(only, percent)
+    else:
+        lab.mds_cpu, lab.mds_cpu_own = percent, {}
     for daemon in lab.daemons:
         _cgroup(lab, daemon)
 
@@ -57,7 +61,7 @@ def _cgroup(lab: LabState, daemon: str) -> Path | None:
     if lab.cgroup is None or not daemon.startswith("mds."):
         return None
     group = cgroups.member(Path(lab.cgroup), daemon)
-    cgroups.set_quota(group, lab.mds_cpu)
+    cgroups.set_quota(group, lab.mds_cpu_own.get(daemon, lab.mds_cpu))
     return group
 
 

@@ -30,9 +30,8 @@ def show() -> None:
 
 
 def _show_lab(console: Console, lab: LabState) -> None:
-    quota = "no CPU quota" if lab.mds_cpu is None else f"{lab.mds_cpu} % of a core per MDS"
     ranks, health = _cluster(lab)
-    console.print(f"lab {lab.name}: {lab.release}, {quota}, {health}", markup=False, highlight=False)
+    console.print(f"lab {lab.name}: {lab.release}, {_quotas(lab)}, {health}", markup=False, highlight=False)
     table = Table()
     for column in ("daemon", "pid", "role"):
         table.add_column(column)
@@ -41,6 +40,12 @@ def _show_lab(console: Console, lab: LabState) -> None:
         pids = ", ".join(map(str, alive.get(daemon, []))) or "dead"
         table.add_row(daemon, pids, ranks.get(daemon, ""))
     console.print(table)
+
+
+def _quotas(lab: LabState) -> str:
+    quotas = {"each MDS": lab.mds_cpu} | dict(sorted(lab.mds_cpu_own.items()))
+    told = (f"{who} {'no quota' if q is None else f'{q} % of a core'}" for who, q in quotas.items())
+    return "CPU: " + ", ".join(told)
 
 
 def _cluster(lab: LabState) -> tuple[dict[str, str], str]:

@@ -34,6 +34,8 @@ class LabState:
     """Parent of the MDSs' cgroups, or None where there are no rights to make any."""
     mds_cpu: int | None = None
     """CPU quota of each MDS in percent of one core; None is unlimited."""
+    mds_cpu_own: dict[str, int | None] = field(default_factory=dict)
+    """The same of those that have one of their own, by daemon."""
     daemons: list[str] = field(default_factory=list)
     """For example mds.a, in the order they were started."""
     ready: bool = False

@@ -9,6 +9,7 @@ import shlex
 import sys
 import time
 from collections.abc import Sequence
+from dataclasses import asdict
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
@@ -47,6 +48,8 @@ def _run(release: str, heavy: str, out: Path, command: str) -> None:
     about = _about(command, release, heavy)
     played = story.play(release, heavy, telling, record)
     before, after = (summary.part(record, span, played.capacity) for span in (played.before, played.after))
+    spans = played.followed.spans if played.followed else {}
+    later = {name: summary.part(record, span, played.capacity) for name, span in spans.items()}
     run = {
         **about,
         "ceph": played.ceph,
@@ -57,14 +60,18 @@ def _run(release: str, heavy: str, out: Path, command: str) -> None:
         "recommended_ranks": played.analysis["result"]["recommended"],
         "prediction": played.plan["prediction"],
         "plan_state": played.execution["state"],
+        "sequel": {name: asdict(part) for name, part in later.items()},
+        "scheduler": played.followed.history if played.followed else None,
         "series": summary.series(record, played.whole, played.capacity),
     }
     path = out / "demo.json"
     path.write_text(json.dumps(run, indent=1) + "\n")
     with telling.step("draw"):
         plot.draw(run, out / "demo.png")
-    telling.heading("6. What it changed")
+    telling.heading("8. What it changed")
     telling.console.print(summary.table(before, after))
+    if later:
+        telling.console.print(summary.sequel(later))
     c = played.capacity
     telling.say(f"imbalance factor: mean of the moments, all with C = {c.value:.0f} req/s, {c.source}")
     telling.say(f"{time.monotonic() - started:.0f} s in all")

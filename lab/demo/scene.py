@@ -7,6 +7,8 @@ from dataclasses import dataclass
 from lab.clients.spec import ClientSpec, LoadSpec
 
 RANKS = 4
+HEAVY, LATER = "heavy", "later"  # kinds: those at work at first, and those to which the load turns
+STEADY = ("moderate", "light")
 CPU_PERCENT = 15
 EPOCH_S = 5
 SEED = 2023
@@ -31,10 +33,12 @@ class Kind:
 
 
 KINDS = (
-    Kind("heavy", 2, dirs=16, files=100, workers=24, rate=None),
+    Kind(HEAVY, 2, dirs=16, files=100, workers=24, rate=None),
     Kind("moderate", 6, dirs=4, files=60, workers=2, rate=40.0),
     Kind("light", 16, dirs=2, files=30, workers=1, rate=5.0),
+    Kind(LATER, 2, dirs=16, files=100, workers=24, rate=None),
 )
+AT_FIRST = (HEAVY, *STEADY)
 
 
 def names(kind: Kind) -> list[str]:
@@ -47,9 +51,10 @@ def subvolumes() -> list[str]:
     return [name for kind in KINDS for name in names(kind)]
 
 
-def load(paths: Mapping[str, str]) -> LoadSpec:
-    """The clients' work, given the subvolumes' paths."""
-    clients = (_client(kind, name, paths[name]) for kind in KINDS for name in names(kind))
+def load(paths: Mapping[str, str], *kinds: str) -> LoadSpec:
+    """The work of the clients of these kinds, given the subvolumes' paths."""
+    wanted = (kind for kind in KINDS if kind.name in kinds)
+    clients = (_client(kind, name, paths[name]) for kind in wanted for name in names(kind))
     return LoadSpec(tuple(clients), seed=SEED)
 
 

@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: LGPL-2.1-or-later
-"""The sequence: a lab, a load on one rank, analyze, partition, and the same load again."""
+"""The sequence: a lab, a load on one rank, analyze, partition, the same load again, and what comes then."""
 
 import os
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Any
@@ -11,19 +11,19 @@ from typing import Any
 from lab.api import Lab
 from lab.demo import module, scene
 from lab.demo.record import Record, Span
+from lab.demo.sequel import Followed, follow
+from lab.demo.steps import START_S, poll, until_working, watched
 from lab.demo.summary import Capacity
 from lab.demo.telling import Telling
-from lab.demo.watch import News, Watch, for_seconds
+from lab.demo.watch import Watch, for_seconds
 from lab.errors import LabError
 
-START_S = 8.0
 BEFORE_S = 30.0
 ANALYZE_S = 40
 PATIENCE_S = 130.0
 AFTER_S = 45.0
 # The built-in balancer, which spreads heavy subvolumes under a mask, beats every 10 s.
 SETTLE_S = {"fanout": 10.0, "mask": 35.0}
-_POLL_S = 2.0
 
 
 @dataclass(frozen=True)
@@ -39,6 +39,7 @@ class Played:
     execution: dict[str, Any]
     ceph: str
     mds_cpu_limited: bool
+    followed: Followed | None
 
 
 def play(release: str, heavy: str, telling: Telling, record: Record) -> Played:
@@ -48,26 +49,35 @@ def play(release: str, heavy: str, telling: Telling, record: Record) -> Played:
         ceph = lab.monitor.command("version").strip()
         watch = Watch(lab, record, telling.console)
         telling.heading("2. All the load is on one rank")
-        load = _prepare(lab, telling)
+        paths = _prepare(lab, telling)
         _limit(lab, limited)
-        with lab.clients(load, on_line=record.add_line) as clients:
+        steady, unsteady = scene.load(paths, *scene.STEADY), scene.load(paths, scene.HEAVY)
+        with (
+            lab.clients(steady, on_line=record.add_line) as clients,
+            lab.clients(unsteady, on_line=record.add_line) as heavy_ones,
+        ):
             with telling.step("clients mount and start"):
-                _until_working(record, len(load.clients), clients.wait)
+                until_working(record, steady, clients.wait)
+                until_working(record, unsteady, heavy_ones.wait)
                 time.sleep(START_S)
             whole_start = record.marks["before"] = time.time()
-            before = _watched(telling, watch, "load before", for_seconds(BEFORE_S, "before"))
+            before = watched(telling, watch, "load before", for_seconds(BEFORE_S, "before"))
             analysis = _analyze(lab, telling, watch, record)
             capacity = _capacity(analysis)
             plan, execution = _partition(lab, heavy, telling, watch, record)
-            _watched(telling, watch, "settle", for_seconds(SETTLE_S[heavy], "settling"))
+            watched(telling, watch, "settle", for_seconds(SETTLE_S[heavy], "settling"))
             record.marks["after"] = time.time()
-            after = _watched(telling, watch, "load after", for_seconds(AFTER_S, "after"))
-            with telling.step("clients unmount"):
+            after = watched(telling, watch, "load after", for_seconds(AFTER_S, "after"))
+            followed = None
+            if heavy == "fanout":  # with a mask, Ceph's own balancer is at work
+                followed = follow(lab, heavy_ones, paths, limited, telling, watch, record)
+            with telling.step("the other clients unmount"):
+                heavy_ones.stop()
                 clients.stop()
         with telling.step("the lab ends"):
             lab.down()
-    whole = Span(whole_start, after.end)
-    return Played(whole, before, after, capacity, analysis, plan, execution, ceph, limited)
+    whole = Span(whole_start, followed.end if followed else after.end)
+    return Played(whole, before, after, capacity, analysis, plan, execution, ceph, limited, followed)
 
 
 @contextmanager
@@ -90,43 +100,24 @@ def _limit(lab: Lab, limited: bool) -> None:
         lab.set_mds_cpu(scene.CPU_PERCENT)
 
 
-def _prepare(lab: Lab, telling: Telling) -> Any:
+def _prepare(lab: Lab, telling: Telling) -> dict[str, str]:
     with telling.step(f"make {len(scene.subvolumes())} subvolumes"):
         paths = lab.make_subvolumes(scene.subvolumes())
-    load = scene.load(paths)
+    load = scene.load(paths, *(kind.name for kind in scene.KINDS))
     files = sum(client.dirs * client.files for client in load.clients)
     with telling.step(f"make {files:,} files in them"):
         lab.prepare(load)
-    return load
-
-
-def _until_working(record: Record, clients: int, wait: Callable[[float], Any]) -> None:
-    """Return when every client has done something; LabError if they end before."""
-    deadline = time.monotonic() + 60
-    while time.monotonic() < deadline:
-        now = time.time()
-        if len({line["client"] for line in record.lines(Span(now - 60, now))}) >= clients:
-            return
-        time.sleep(0.5)
-    wait(0.1)
-    raise LabError("the clients do not get going")
-
-
-def _watched(telling: Telling, watch: Watch, title: str, news: News) -> Span:
-    started = time.time()
-    with telling.shown(title):
-        watch.until(news)
-    return Span(started, time.time())
+    return paths
 
 
 def _analyze(lab: Lab, telling: Telling, watch: Watch, record: Record) -> dict[str, Any]:
     telling.heading(f"3. ceph mds_partitioner analyze start --duration {ANALYZE_S}")
     record.marks["analyze"] = time.time()
     module.text(lab, "analyze start", duration=ANALYZE_S)
-    answers = _poll(
+    answers = poll(
         lab, "analyze status", "running", ANALYZE_S + PATIENCE_S, lambda a: f"analysis at {a['progress']:.0%}"
     )
-    _watched(telling, watch, "analyze", answers)
+    watched(telling, watch, "analyze", answers)
     telling.say(module.text(lab, "analyze status"))
     answer = module.ask(lab, "analyze status")
     if "result" not in answer:
@@ -152,8 +143,8 @@ def _partition(
     telling.heading("5. ceph mds_partitioner partition start")
     record.marks["partition"] = time.time()
     module.text(lab, "partition start", plan="demo")
-    answers = _poll(lab, "partition status", "running", PATIENCE_S, lambda a: f"plan at {a['progress']:.0%}")
-    _watched(telling, watch, "partition", answers)
+    answers = poll(lab, "partition status", "running", PATIENCE_S, lambda a: f"plan at {a['progress']:.0%}")
+    watched(telling, watch, "partition", answers)
     record.marks["done"] = time.time()
     telling.say(module.text(lab, "partition status"))
     execution = module.ask(lab, "partition status")
@@ -162,24 +153,3 @@ def _partition(
             f"the plan is {execution['state']} ({execution['why']}), so what follows is not its full effect"
         )
     return plan, execution
-
-
-def _poll(
-    lab: Lab, command: str, while_state: str, patience: float, say: Callable[[dict[str, Any]], str]
-) -> News:
-    """Watch until the state that a command tells is another one, or patience is at its end."""
-    deadline = time.monotonic() + patience
-    asked = 0.0
-    last = ("asking", False)
-
-    def news() -> tuple[str, bool]:
-        nonlocal asked, last
-        if time.monotonic() - asked >= _POLL_S:
-            asked = time.monotonic()
-            answer = module.ask_or_none(lab, command)
-            if answer is not None:
-                # A plan may pause itself, and goes on by itself.
-                last = (say(answer), answer["state"] not in (while_state, "paused"))
-        return last[0], last[1] or time.monotonic() > deadline
-
-    return news

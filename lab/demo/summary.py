@@ -2,6 +2,7 @@
 """Before and after: the numbers, the table, and the file for machines."""
 
 import statistics
+from collections.abc import Mapping
 from dataclasses import asdict, dataclass
 from typing import Any
 
@@ -9,6 +10,7 @@ from rich.table import Table
 
 from lab.demo.factor import factors
 from lab.demo.record import Record, Span
+from lab.demo.scene import RANKS
 
 
 @dataclass(frozen=True)
@@ -77,6 +79,18 @@ def table(before: Part, after: Part) -> Table:
     )
     for rank, (old, new) in enumerate(zip(before.loads, after.loads, strict=True)):
         shown.add_row(f"rank {rank}", f"{old:,.0f} req/s", f"{new:,.0f} req/s", "")
+    return shown
+
+
+def sequel(parts: Mapping[str, Part]) -> Table:
+    """For people: what came after each change that no plan had known."""
+    shown = Table(title="and then", title_justify="left")
+    for column in ("", "op/s", "p95, ms", "fullest rank", *(f"rank {r}" for r in range(RANKS))):
+        shown.add_column(column, justify="right" if column else "left")
+    for name, at in parts.items():
+        p95 = "-" if at.p95_ms is None else f"{at.p95_ms:.0f}"
+        loads = (f"{load:,.0f}" for load in at.loads)
+        shown.add_row(name, f"{at.ops:,.0f}", p95, f"{at.fullest_share:.0%}", *loads)
     return shown
 
 

@@ -42,8 +42,10 @@ def recorded() -> Record:
 
 
 def test_the_scene_has_lines_skew() -> None:
-    assert [kind.count for kind in scene.KINDS] == [2, 6, 16]
-    load = scene.load({name: f"/volumes/{name}" for name in scene.subvolumes()})
+    assert [kind.count for kind in scene.KINDS] == [2, 6, 16, 2]
+    paths = {name: f"/volumes/{name}" for name in scene.subvolumes()}
+    load = scene.load(paths, *scene.AT_FIRST)
+    assert [c.name for c in scene.load(paths, scene.LATER).clients] == ["later-1", "later-2"]
     assert len(load.clients) == 24
     assert [c.rate is None for c in load.clients] == [True] * 2 + [False] * 22
     assert all(c.dirs >= scene.RANKS for c in load.clients if c.name.startswith("heavy"))
