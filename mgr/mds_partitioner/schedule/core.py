@@ -277,7 +277,9 @@ class Scheduler:
                     continue
                 avoid = past.move.source
             load = self._load(piece)
-            found.append(Candidate(piece.ino, piece.rank, load, piece.inodes, piece.parts > 1, avoid))
+            # What nobody has looked into yet is not squeezed in as a whole: it is known in a moment.
+            divisible = piece.parts is None or piece.parts > 1
+            found.append(Candidate(piece.ino, piece.rank, load, piece.inodes, divisible, avoid))
         return found
 
     def _turned(self) -> dict[int, float]:
@@ -320,7 +322,7 @@ class Scheduler:
         share, band = shares(load, self._capacity), self._band
         pressure = pressures(self._view.ranks)
         top = max(load, key=lambda r: (pressure[r], load[r], -r))
-        parts = [c for c in self._candidates() if c.divisible]
+        parts = [c for c in self._candidates() if (self._pieces[c.key].parts or 0) > 1]
         most = (1.0 + band) * max(share.values())
         large = tuple(c.key for c in parts if c.rank == top and c.load > most)
         if large:
@@ -333,7 +335,7 @@ class Scheduler:
 
     def _may_scatter(self, piece: Piece) -> bool:
         """Its parts may go to these ranks, and it was not tried yet."""
-        if piece.held or piece.parts or not piece.scatters or piece.ino in self._state.scattered:
+        if piece.held or piece.parts != 0 or not piece.scatters or piece.ino in self._state.scattered:
             return False
         pays = self._load(piece) * self._limits.horizon >= piece.inodes * self._limits.price
         if piece.inodes > self._limits.inodes or not pays:

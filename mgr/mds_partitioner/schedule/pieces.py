@@ -77,7 +77,7 @@ def pieces(seen: Seen) -> tuple[Piece, ...]:
                 inodes=min(of_itself, cached.get(rank, of_itself)) if rank is not None else of_itself,
                 within=seen.known.within.get(directory.ino, 0),
                 held=UNREAD if facts is None else _held(facts, seen, c),
-                parts=seen.known.parts.get(directory.ino, 0),
+                parts=seen.known.parts.get(directory.ino),
                 fresh=directory.ino in seen.known.fresh,
                 scatters=() if scattered is None or rank is None else scattered.parts(rank),
                 pinned=directory.ino in seen.owned.pins,

@@ -171,6 +171,9 @@ class Rounds:
             watch.read_due = 0.0
             self.planned()
             view = replace(view, wait=UNRIPE)
+        elif watch.pressing_since is not None and _unknown(view):
+            watch.read_due = 0.0
+            self.planned()
         self._give_up(fs, watch, now)
         before = watch.state
         state, decision = Scheduler(before, view, ours.limits(float(settings.arrival_timeout))).decide()
@@ -344,6 +347,12 @@ def automate(policy: Callable[[FsState], bool], fs: FsState) -> str:
         f"'{fs.name}' has balance_automate on: its balancer would move what the scheduler moves; run "
         f"'ceph fs set {fs.name} balance_automate false' first"
     )
+
+
+def _unknown(view: View) -> bool:
+    """Has nobody looked yet into one of those that have most to do?"""
+    busiest = sorted(view.pieces, key=lambda piece: -piece.requests)[: len(view.ranks)]
+    return any(piece.parts is None and piece.requests > 0.0 for piece in busiest)
 
 
 def _left(run: Run) -> Iterator[tuple[int, str]]:

@@ -40,7 +40,7 @@ class Piece:
     :ivar requests: req/s since the last look, without those of pieces within it
     :ivar inodes: that would move
     :ivar held: in words, why it must stay where it is; "" when it may be moved
-    :ivar parts: the lasting directories right below it that could be pieces
+    :ivar parts: the lasting directories right below it that could be pieces; None: nobody has looked yet
     :ivar fresh: it was made, and found, since the scheduler looks
     :ivar scatters: the rank of each equal part of its load, if what comes and goes in it were placed when it
         is made; () when that cannot be
@@ -54,7 +54,7 @@ class Piece:
     inodes: float
     within: int = 0
     held: str = ""
-    parts: int = 0
+    parts: int | None = 0
     fresh: bool = False
     scatters: tuple[int, ...] = ()
     pinned: bool = False

@@ -381,6 +381,22 @@ def test_what_is_too_large_is_taken_apart(world: Cluster) -> None:
     assert world.snapshot() == before
 
 
+def test_what_becomes_hot_later_is_looked_into_before_it_is_squeezed_in() -> None:
+    world = Cluster([100.0, 100.0, 0.0, 0.0])
+    for i in range(16):
+        world.directories[200 + i] = Directory(f"/volumes/_nogroup/s{2 + i // 8}/c{i}")
+        world.load[200 + i] = 0.0
+    manager = Manager(world)
+    manager.scheduling.start(manager.fs, ACT)
+    manager.run(30)
+    world.load |= dict.fromkeys(range(200, 216), 60.0) | {100: 0.0, 101: 0.0}
+    manager.run(100)
+    turns = manager.scheduling.get(manager.fs).turns
+    assert {path for turn in turns for path in turn.split} >= {"/volumes/_nogroup/s2", "/volumes/_nogroup/s3"}
+    assert not {p.move.ino for turn in turns for p in turn.moves} & {102, 103}
+    assert max(loads(world)) <= 1.1 * world.capacity
+
+
 def churned() -> Cluster:
     """A subvolume has most of the load, in directories that are made and removed all the time."""
     world = Cluster([20.0, 20.0, 20.0, 0.0])

@@ -32,7 +32,7 @@ class Cluster:
     capacity: dict[int, float] = field(default_factory=dict)
     held: frozenset[int] = frozenset()
     fresh: frozenset[int] = frozenset()
-    parts: dict[int, int] = field(default_factory=dict)
+    parts: dict[int, int | None] = field(default_factory=dict)
     scatters: dict[int, tuple[int, ...]] = field(default_factory=dict)
     now: float = 0.0
     state: State = field(default_factory=State)
@@ -156,6 +156,16 @@ def test_a_rank_that_comes_back_is_judged_when_its_clients_have_come_back_too() 
         assert "rank 2 has come, or come back, just now" in decision.why
     cluster.go(20)
     assert len(cluster.history) == moves
+
+
+def test_what_nobody_has_looked_into_is_neither_squeezed_in_nor_taken_apart() -> None:
+    cluster = Cluster({1: 900.0, 2: 900.0, **dict.fromkeys(range(3, 9), 20.0)}, parts={1: None, 2: None})
+    cluster.go(4)
+    assert not {move.ino for _, move in cluster.history} & {1, 2}
+    assert cluster.state.split == frozenset()
+    cluster.parts = {1: 0, 2: 0}
+    cluster.look()
+    assert {move.ino for _, move in cluster.history} & {1, 2}, "there is nothing in them: they go as they are"
 
 
 def test_what_arrives_between_two_looks_makes_room_for_more_but_teaches_nothing() -> None:
