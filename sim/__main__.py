@@ -11,6 +11,7 @@ from sim import calibrate, fit, papers, scenario
 from sim.compare import FORWARDED, SCENARIOS, SEEDS, compare
 from sim.errors import SimError
 from sim.markdown import wrapped
+from sim.policies import POLICIES
 from sim.run import run_all
 
 OUT = Path("out/sim")
@@ -75,8 +76,15 @@ def _run(args: argparse.Namespace) -> int:
     if not found:
         raise SimError("there is no such scenario")
     if args.policy is not None:
-        found = [scenario.instead(s, args.policy) for s in found]
+        for left in (s for s in found if s.fails_with == args.policy != s.policy):
+            print(f"{left.name} is left out: '{args.policy}' is the policy that must fail in it")
+        found = [scenario.instead(s, args.policy) for s in found if args.policy in (s.policy, *_others(s))]
     return 1 if run_all(found, args.out, args.jobs, args.draw) else 0
+
+
+def _others(found: scenario.Scenario) -> list[str]:
+    """Policies that a scenario can be judged with besides its own."""
+    return [policy for policy in POLICIES if policy != found.fails_with]
 
 
 def _list(args: argparse.Namespace) -> int:

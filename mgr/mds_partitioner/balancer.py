@@ -8,7 +8,8 @@ from dataclasses import replace
 
 from . import clock, policies
 from .act import switch as switching
-from .act.switch import ON, TURNING_OFF, TURNING_ON, Switch
+from .act.shared import sweep
+from .act.switch import ON, TURNING_OFF, TURNING_ON, PutBackOption, Switch
 from .act.switchboard import Switchboard, Turn
 from .clock import Now
 from .errors import Busy, NotPermitted, PartitionerError
@@ -18,6 +19,7 @@ from .model import FsState
 from .observe.beats import Beat, fallbacks, last_beat
 from .observe.ranks import SILENT_AFTER, silence
 from .options import Settings
+from .plan.circumstances import FORWARDS
 from .plan.hints import PREFIX, Hints, growth, make_hints, policy_object, push_due
 from .policy_trial import refuse_unless_usable, what_ranks_decide
 from .ranks import Ranks
@@ -48,10 +50,13 @@ class Balancer:
 
     def begin(self) -> None:
         """Read the journal; what another manager left half done is done by the next tick."""
-        for key, why in self._board.begin().items():
+        unreadable = self._board.begin()
+        for key, why in unreadable.items():
             self._log.error(
                 "the journal's record '%s' cannot be read: %s; 'balance off' removes it", key, why
             )
+        users = {switching.user(switch.fscid) for switch in self._board.all()} | set(unreadable)
+        sweep(self._host.store, ("balance",), users)
 
     def on(self, fs: FsState, policy: str, given: str | None, force: bool, to_auth: bool = False) -> Switch:
         """Let a policy balance the file system.
@@ -70,7 +75,9 @@ class Balancer:
     def _on(self, fs: FsState, kind: str, text: str, force: bool, to_auth: bool, turn: Turn) -> Switch:
         before = self._board.get(fs.fscid)
         self._refuse(fs, before, force)
-        if before is not None and _same(before, kind, text, to_auth) and switching.in_force(fs, before):
+        present = switching.option(self._host, fs.fscid).read() if to_auth else FORWARDS
+        same = before is not None and _same(before, kind, text, to_auth) and switching.in_force(fs, before)
+        if before is not None and same and present == FORWARDS:
             return before
         now = self._now()
         hints = make_hints(fs, self._settings(), self._capacity(fs, now), self._resting(fs, now))
@@ -90,7 +97,6 @@ class Balancer:
             to_auth=before.to_auth if before else switching.LEFT,
             old_to_auth=before.old_to_auth if before else "",
         )
-        present = switching.option(self._host, fs.fscid).read() if to_auth else ""
         fresh = switching.asking(fresh, to_auth, present)
         self._refuse(fs, before, force)  # trying a policy takes time
         self._watches[fs.fscid] = Watch()
@@ -131,6 +137,9 @@ class Balancer:
             return self._board.take_out(switch, turn)
         found = self._host.fs_of_mon(fs.fscid)
         if found is None or not found.balancer.startswith(PREFIX):
+            replaced = switching.option(self._host, fs.fscid).replaced()
+            if replaced is not None:
+                switching.carry_out(self._host, PutBackOption(fs.fscid, replaced), "")
             self._board.forget(fs.fscid)  # a record that cannot be read is one, too
             return []
         left = switching.remainder(self._host, found, make_hints(found, self._settings(), None, ()))

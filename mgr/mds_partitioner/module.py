@@ -99,6 +99,7 @@ class Module(
             lambda: health.imbalanced(self.monitor.snapshot, MonitorSettings.read(self).imbalance_epochs),
             lambda: health.scheduler_stuck(self.monitor.snapshot),
             lambda: health.scheduler_advises(self.monitor.snapshot),
+            lambda: health.scheduler_misjudges(self.monitor.snapshot),
             lambda: health.engine_down(self.monitor.snapshot),
             lambda: health.endpoint_down(self.endpoint.failed, self.get_mgr_id()),
         ]

@@ -15,7 +15,10 @@ from .act.journal import Journal, Unreadable, check_name, new_id
 from .act.merge import mergeable, merged
 from .act.run import (
     ACTIVE,
+    APPLIED,
     DONE,
+    IN_FORCE,
+    INTENT,
     PAUSED,
     READY,
     ROLLED_BACK,
@@ -23,6 +26,7 @@ from .act.run import (
     RUNNING,
     STOPPED,
     Head,
+    Record,
     Run,
     find,
     in_force,
@@ -31,10 +35,11 @@ from .act.run import (
     owned_masks,
     owned_pins,
     owned_settings,
+    plan_user,
     progress,
     user_of,
 )
-from .act.shared import SharedOption, forget
+from .act.shared import SharedOption, sweep
 from .act.switch import policy_in_force
 from .analyzer import Analyzer
 from .clock import Now
@@ -96,7 +101,31 @@ class Partitioner:
                 run.memory.hold = now.steady + run.head.until - now.wall
         for bad in self.unreadable:
             self._log.error("the journal of plan '%s' cannot be read: %s", bad.name, bad.why)
+        self._claim(runs)
+        self._sweep(runs)
         self._runs = runs
+
+    def _claim(self, runs: Sequence[Run]) -> None:
+        """What was set by a manager that knew of no claims is claimed now."""
+        for option, record in self._options(runs):
+            if record.state in (INTENT, APPLIED) and option.replaced() is None:
+                option.claim(record.old)
+
+    def _sweep(self, runs: Sequence[Run]) -> None:
+        """Claims that no plan stands for go; whose plan cannot be read is not known."""
+        users = {option.user for option, _ in self._options(runs)}
+        users |= {plan_user(bad.id) for bad in self.unreadable}
+        sweep(self._host.store, ("plan",) if self.unreadable else ("plan", "scheduler"), users)
+
+    def _options(self, runs: Sequence[Run]) -> list[tuple[SharedOption, Record]]:
+        """Options of the cluster that plans have set, or are about to."""
+        return [
+            (SharedOption(self._host, step.target, user_of(run), step.value), record)
+            for run in runs
+            if run.head.state != ROLLED_BACK
+            for i, record in tuple(run.records.items())
+            if (step := run.plan.steps[i]).kind == CONFIG_STEP and record.state in IN_FORCE
+        ]
 
     def shutdown(self) -> None:
         """Begin nothing more."""
@@ -189,7 +218,7 @@ class Partitioner:
 
     def _to_auth(self, fs: FsState) -> str:
         """The option as a plan sees it: the claim of an older one, which outlives it, will do."""
-        forced = in_force(self.known(), fs.fscid)
+        forced = in_force([run for run in self.known() if not run.plan.scheduled], fs.fscid)
         holders = [user_of(run) for run, i, _ in forced if run.plan.steps[i].target == TO_AUTH]
         return SharedOption(self._host, TO_AUTH, holders[-1] if holders else "", FORWARDS).read()
 
@@ -357,18 +386,16 @@ class Partitioner:
         bad = next((b for b in self.unreadable if b.name == name), None)
         if bad is not None:
             self._journal.unseal(bad.id)
-            forget(self._host.store, f"plan/{bad.id}")
             self.unreadable.remove(bad)
+            self._sweep(self.known())
             self._journal.sweep(bad.id)
             return
         run = find(self.known() if fs is None else self.all(fs), name)
         if run.head.state in ACTIVE:
             raise Busy(f"plan '{name}' is {run.head.state}: stop it first")
-        for step in run.plan.steps:
-            if step.kind == CONFIG_STEP:
-                SharedOption(self._host, step.target, user_of(run), step.value).let_go()
         self._journal.unseal(run.id)
         self.known().remove(run)
+        self._sweep(self.known())
         self._journal.sweep(run.id)
 
     def newest(self, fs: FsState, name: str | None) -> Run:

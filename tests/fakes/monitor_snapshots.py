@@ -70,6 +70,7 @@ def scheduler(names: tuple[str, ...] = ("/volumes/_nogroup/heavy-1",)) -> Schedu
         decisions=4,
         moves=9,
         inodes=1200.0,
+        settled=4,
         predicted=300.0,
         real=-20.0,
         advised=0,

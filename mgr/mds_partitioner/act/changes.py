@@ -174,7 +174,10 @@ class ConfigChange:
 
     def write(self, value: str, may: Callable[[], bool]) -> None:
         """Set it, or go back to what was there."""
-        self.option.write(value)
+        if value == self.option.wanted:
+            self.option.take()
+        else:
+            self.option.give_back(value)
 
     def arrived(self, value: str) -> bool:
         """The mon tells the MDSs at once."""

@@ -213,7 +213,8 @@ class Executor:
             if begun is not None:
                 run.records[i] = begun
                 return
-            if isinstance(change, ConfigChange) and what.record.state in (SKIPPED, UNDONE, KEPT):
+            ended = i in run.records and what.record.state in (SKIPPED, UNDONE, KEPT)
+            if ended and isinstance(change, ConfigChange):
                 change.option.let_go()  # first, so that no claim outlives the step
             self._journal.record(run, i, what.record)
             self._log.info("plan %s: step %d is %s %s", run.plan.name, i, what.record.state, what.record.why)

@@ -88,7 +88,17 @@ def find(runs: Iterable[Run], name: str) -> Run:
 
 def user_of(run: Run) -> str:
     """As what a plan has a claim on an option; the scheduler's plans follow each other."""
-    return f"scheduler/{run.plan.fscid}" if run.plan.scheduled else f"plan/{run.id}"
+    return scheduler_user(run.plan.fscid) if run.plan.scheduled else plan_user(run.id)
+
+
+def plan_user(id_: str) -> str:
+    """As what a plan that is not the scheduler's has one."""
+    return f"plan/{id_}"
+
+
+def scheduler_user(fscid: int) -> str:
+    """As what the scheduler of a file system has one."""
+    return f"scheduler/{fscid}"
 
 
 def paused_by_guard(head: Head) -> bool:

@@ -3,13 +3,15 @@
 
 option/NAME/USER   a claim: what the user wants it to be, and what it was without all of us
 
-Users are plans, schedulers and policies. Whoever is last puts back what was there. Each claim is durable
-before its user sets the option, and users look at the claims after they looked at the option: so nobody
-takes what another user has set for an operator's. No lock is needed: of two that let go at once the later one
-sees that nobody is left, and who sees that somebody came meanwhile sets the option again.
+Users are plans, schedulers and policies. Whoever is last puts back what was there. A claim is durable before
+its user sets the option, and goes after the last user has put it back; who looks at both looks until the
+claims have not changed meanwhile. Of two that let go at once the later one sees that nobody is left, and who
+sees that somebody came sets the option again. So no lock is held while the mon is waited for; only what comes
+just between two that let go at once can take their value for an operator's.
 """
 
 import json
+from collections.abc import Collection
 from dataclasses import dataclass
 
 from ..host import Host
@@ -33,52 +35,67 @@ class SharedOption:
 
     def read(self) -> str:
         """The value, "" when none is set; for who has no claim, what it would be without the others'."""
-        present, claims = self.host.mds_option(self.name), self._claims()
-        if present != self.wanted or self.user in claims or not claims:
-            return present
-        return next(iter(claims.values()))
+        present, claims = self._look()
+        return present if self.user in claims else self._without(present, claims)
 
-    def write(self, value: str) -> None:
-        """Set what is wanted, or go back to what was there; that is done when no other user is left."""
-        if value == self.wanted:
-            self._take()
-        else:
-            self._give_back(value)
+    def take(self) -> None:
+        """Set it to what is wanted, until it is given back."""
+        present, claims = self._look()
+        if self.user not in claims:
+            old = self._without(present, claims)
+            self.claim(old)
+            for other, theirs in claims.items():
+                if present not in (theirs, self.wanted):  # an operator has set it since: that is to come back
+                    self._claim(other, present)
+        self.host.set_mds_option(self.name, self.wanted)
+
+    def give_back(self, old: str) -> None:
+        """Put back what was there when no other user is left. ``old``: if there is no claim that says it"""
+        claims = self._claims()
+        old = claims.pop(self.user, old)
+        alone = not claims
+        if alone:
+            self.host.set_mds_option(self.name, old)
+        self.let_go()
+        if alone == bool(self._claims()):
+            self.host.set_mds_option(self.name, self.wanted if alone else old)
 
     def let_go(self) -> None:
         """The option is not this user's any more, and is left as it is."""
-        if self.user in self._claims():
+        if self._key(self.user) in self.host.store.items(_PREFIX):
             self.host.store.delete(self._key(self.user))
+
+    def claim(self, old: str) -> None:
+        """This user has set it, or is about to; ``old``: what it is to put back."""
+        self._claim(self.user, old)
 
     def replaced(self) -> str | None:
         """What this user is to put back; None: it has no claim."""
         return self._claims().get(self.user)
 
-    def _take(self) -> None:
-        present, claims = self.host.mds_option(self.name), self._claims()
-        if self.user not in claims:
-            old = present if present != self.wanted or not claims else next(iter(claims.values()))
-            self._claim(self.user, old)
-            for other, theirs in claims.items():
-                if old not in (theirs, self.wanted):  # an operator has set it since: that is to come back
-                    self._claim(other, old)
-        self.host.set_mds_option(self.name, self.wanted)
+    def _without(self, present: str, claims: dict[str, str]) -> str:
+        return next(iter(claims.values())) if claims and present == self.wanted else present
 
-    def _give_back(self, value: str) -> None:
+    def _look(self) -> tuple[str, dict[str, str]]:
+        """The value, and the claims that were there before and after it was read."""
         claims = self._claims()
-        old = claims.pop(self.user, value)
-        alone = not claims
-        if alone:
-            self.host.set_mds_option(self.name, old)
-        self.host.store.delete(self._key(self.user))
-        if alone == bool(self._claims()):
-            self.host.set_mds_option(self.name, old if not alone else self.wanted)
+        while True:
+            present = self.host.mds_option(self.name)
+            before, claims = claims, self._claims()
+            if before == claims:
+                return present, claims
 
     def _claims(self) -> dict[str, str]:
         """What each user of ours is to put back, by user."""
-        prefix = self._key("")
-        found = {k.removeprefix(prefix): json.loads(v) for k, v in self.host.store.items(prefix).items()}
-        return {user: str(claim["old"]) for user, claim in found.items() if claim["value"] == self.wanted}
+        prefix, found = self._key(""), {}
+        for key, value in self.host.store.items(prefix).items():
+            try:
+                claim = json.loads(value)
+                if claim["value"] == self.wanted:
+                    found[key.removeprefix(prefix)] = str(claim["old"])
+            except (ValueError, KeyError, TypeError):
+                continue  # of nobody who could be asked
+        return found
 
     def _claim(self, user: str, old: str) -> None:
         self.host.store.put(self._key(user), json.dumps({"value": self.wanted, "old": old}))
@@ -87,8 +104,9 @@ class SharedOption:
         return f"{_PREFIX}{self.name}/{user}"
 
 
-def forget(store: Store, user: str) -> None:
-    """Nobody remembers this user: its claims go, and the options are left as they are."""
+def sweep(store: Store, kinds: Collection[str], users: Collection[str]) -> None:
+    """Claims of users of these kinds ("plan", ...) that are not there any more go; the options are left."""
     for key in store.items(_PREFIX):
-        if key.removeprefix(_PREFIX).partition("/")[2] == user:
+        user = key.removeprefix(_PREFIX).partition("/")[2]
+        if user.partition("/")[0] in kinds and user not in users:
             store.delete(key)

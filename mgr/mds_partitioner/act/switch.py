@@ -75,7 +75,12 @@ def _switch(value: Mapping[str, object]) -> Switch:
 
 def option(host: Host, fscid: int) -> SharedOption:
     """``mds_forward_all_requests_to_auth`` as the policy of a file system may see and set it."""
-    return SharedOption(host, TO_AUTH, f"balance/{fscid}", FORWARDS)
+    return SharedOption(host, TO_AUTH, user(fscid), FORWARDS)
+
+
+def user(fscid: int) -> str:
+    """As what the policy of a file system has a claim on the option: as its record's key."""
+    return f"balance/{fscid}"
 
 
 def asking(switch: Switch, to_auth: bool, present: str) -> Switch:
@@ -83,13 +88,11 @@ def asking(switch: Switch, to_auth: bool, present: str) -> Switch:
 
     :param present: the option as the policy may see it
     """
-    if to_auth and switch.to_auth == LEFT:
+    if not to_auth:
+        return switch if switch.to_auth == LEFT else replace(switch, to_auth=RETURNING)
+    if switch.to_auth == LEFT or (switch.to_auth == SET and present != FORWARDS):
         return replace(switch, to_auth=SETTING, old_to_auth=present)
-    if to_auth and switch.to_auth == RETURNING:
-        return replace(switch, to_auth=SETTING)
-    if not to_auth and switch.to_auth != LEFT:
-        return replace(switch, to_auth=RETURNING)
-    return switch
+    return replace(switch, to_auth=SETTING) if switch.to_auth == RETURNING else switch
 
 
 @dataclass(frozen=True)
@@ -197,8 +200,12 @@ def steps_off(switch: Switch, fs: FsState, late: bool = False) -> tuple[Step, ..
         if fs.balancer != switch.old_balancer:
             settings.append(SetFs(fs.name, "balancer", switch.old_balancer))
     objects = [RemoveObject(fs.metadata_pool, name) for name in switch.objects]
-    back = (*settings, *put_back_option(switch))
-    return (Save(replace(switch, state=TURNING_OFF)), *back, *objects, Forget(switch.fscid))
+    off = replace(switch, state=TURNING_OFF)
+    back = put_back_option(switch)
+    if back:  # once: what an operator makes of it afterwards is his
+        back = (*back, Save(replace(off, to_auth=LEFT)))
+        off = replace(off, to_auth=RETURNING)
+    return (Save(off), *settings, *back, *objects, Forget(switch.fscid))
 
 
 def left_alone(switch: Switch, fs: FsState, to_auth: str) -> list[str]:
@@ -221,19 +228,19 @@ def left_alone(switch: Switch, fs: FsState, to_auth: str) -> list[str]:
 def carry_out(host: Host, step: Step, text: str) -> None:
     """Make one step; ``text``: the policy to write. :raises PartitionerError: it failed, or may have."""
     if isinstance(step, Save):
-        host.store.put(f"balance/{step.switch.fscid}", json.dumps(asdict(step.switch)))
+        host.store.put(user(step.switch.fscid), json.dumps(asdict(step.switch)))
     elif isinstance(step, Forget):
-        host.store.delete(f"balance/{step.fscid}")
+        host.store.delete(user(step.fscid))
     elif isinstance(step, WriteObject):
         host.write_object(step.pool, step.name, text)
     elif isinstance(step, RemoveObject):
         host.remove_object(step.pool, step.name)
     elif isinstance(step, SetOption):
-        option(host, step.fscid).write(FORWARDS)
+        option(host, step.fscid).take()
     elif isinstance(step, PutBackOption):
         shared = option(host, step.fscid)
         if shared.read() == FORWARDS:
-            shared.write(step.old)
+            shared.give_back(step.old)
         shared.let_go()
     else:
         host.mon("fs set", fs_name=step.fs, var=step.variable, val=step.value)

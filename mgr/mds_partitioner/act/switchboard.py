@@ -12,10 +12,11 @@ from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
 
-from ..errors import Busy, CephError, Unavailable
+from ..errors import Busy, CephError, PartitionerError, Unavailable
 from ..host import Host
+from ..plan.circumstances import FORWARDS
 from . import switch as switching
-from .switch import TURNING_OFF, Forget, RemoveObject, Save, Step, Switch
+from .switch import LEFT, TURNING_OFF, Forget, RemoveObject, Save, Step, Switch
 
 
 @dataclass(frozen=True)
@@ -100,15 +101,20 @@ class Switchboard:
                 return []
             steps = switching.steps_off(off, fs, switch.fscid in self._late)
             at_last = [step for step in steps if isinstance(step, (RemoveObject, Forget))]
-            asked = switch.to_auth != switching.LEFT
-            present = switching.option(self._host, switch.fscid).read() if asked else ""
-            told = switching.left_alone(switch, fs, present)
+            told = switching.left_alone(switch, fs, self._to_auth(switch))
             self._carry_out(mine, switch.fscid, steps[: -len(at_last)])
             try:
                 self._carry_out(mine, switch.fscid, at_last)
             except (CephError, Unavailable) as e:
                 told.append(f"the policy's objects are still in the pool, and will be removed: {e}")
             return told
+
+    def _to_auth(self, switch: Switch) -> str:
+        """The option as it is, for what is told; what cannot be read holds nothing up."""
+        try:
+            return FORWARDS if switch.to_auth == LEFT else switching.option(self._host, switch.fscid).read()
+        except PartitionerError:
+            return FORWARDS
 
     def undo(self, switch: Switch) -> None:
         """Let the loop turn off what could not be put in force, unless somebody else began meanwhile."""
@@ -124,7 +130,7 @@ class Switchboard:
             self._carry_out(mine, switch.fscid, (Save(renamed),))
 
     def forget(self, fscid: int) -> None:
-        """The file system was removed: its record goes, and nothing else is changed."""
+        """The record of a file system, which cannot be read, goes; nothing else is changed."""
         self._host.store.delete(f"balance/{fscid}")
         with self._lock:
             self._known().pop(fscid, None)

@@ -19,10 +19,12 @@ FALLBACK = "MDS_PARTITIONER_FALLBACK"
 IMBALANCE = "MDS_PARTITIONER_IMBALANCE"
 SCHEDULER_STUCK = "MDS_PARTITIONER_SCHEDULER_STUCK"
 SCHEDULER_ADVISES = "MDS_PARTITIONER_SCHEDULER_ADVISES"
+SCHEDULER_MISJUDGES = "MDS_PARTITIONER_SCHEDULER_MISJUDGES"
 ENGINE_DOWN = "MDS_PARTITIONER_ENGINE_DOWN"
 ENDPOINT_DOWN = "MDS_PARTITIONER_ENDPOINT_DOWN"
 STUCK = 300.0  # s: a load that passes is no reason to call an operator
 MOST_HELD = 3  # reasons that are named
+JUDGED = 5  # decisions: fewer may be bad luck
 
 
 @dataclass(frozen=True)
@@ -151,6 +153,20 @@ def scheduler_advises(snapshot: Snapshot) -> list[Check]:
     )
     summary = f"the scheduler would move directories on {len(detail)} file system(s), and only advises"
     return [Check(SCHEDULER_ADVISES, summary, detail)] if detail else []
+
+
+def scheduler_misjudges(snapshot: Snapshot) -> list[Check]:
+    """Schedulers whose decisions of the last hour, taken together, relieved no full rank."""
+    found = [(s.fs, s.scheduler) for s in snapshot.filesystems if s.scheduler and s.scheduler.mode == ACT]
+    detail = tuple(
+        f"'{fs}': {of.settled} decisions were to take {of.predicted:.0f} req/s from the fullest ranks, and "
+        f"took {of.real:.0f}: 'ceph mds_partitioner scheduler history {fs}' shows them, "
+        f"'ceph mds_partitioner scheduler stop {fs}' ends it, with --rollback all is as before"
+        for fs, of in found
+        if of.settled >= JUDGED and of.real <= 0.0 < of.predicted
+    )
+    summary = f"what the scheduler moved on {len(detail)} file system(s) within an hour has not helped"
+    return [Check(SCHEDULER_MISJUDGES, summary, detail)] if detail else []
 
 
 def engine_down(snapshot: Snapshot) -> list[Check]:

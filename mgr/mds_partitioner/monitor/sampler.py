@@ -152,7 +152,7 @@ def _heaviest(found: Judgement, top: int) -> tuple[SubvolumeState, ...]:
 
 def scheduler_state(kept: Kept, watch: Watch, now: Now) -> SchedulerState:
     """The scheduler as the endpoint and the health checks show it. ``kept``: times by the wall clock."""
-    predicted, real = gains(kept.turns, now.wall - HISTORY)
+    found = gains(kept.turns, now.wall - HISTORY)
     pieces = () if watch.view is None else watch.view.pieces
     held = Counter(piece.held for piece in pieces if piece.held)
     return SchedulerState(
@@ -162,8 +162,9 @@ def scheduler_state(kept: Kept, watch: Watch, now: Now) -> SchedulerState:
         decisions=kept.done.decisions,
         moves=kept.done.moves,
         inodes=kept.done.inodes,
-        predicted=predicted,
-        real=real,
+        settled=found.settled,
+        predicted=found.predicted,
+        real=found.real,
         advised=len(watch.advised),
         stuck=0.0 if watch.idle_since is None or kept.mode == OFF else now.steady - watch.idle_since,
         held=tuple(f"{number}: {why}" for why, number in held.most_common()),

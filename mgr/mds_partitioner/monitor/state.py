@@ -83,7 +83,8 @@ class SchedulerState:
     decisions: int  # in all; so are moves and inodes
     moves: int
     inodes: float
-    predicted: float  # req/s that its decisions of the last hour were to take from the fullest rank
+    settled: int  # decisions of the last hour of which is known what they brought
+    predicted: float  # req/s that these were to take from the fullest rank
     real: float  # req/s that they took
     advised: int  # moves that it would make
     stuck: float  # s since when it is uneven and there is nothing that it could do; 0: it is not so

@@ -7,7 +7,7 @@ from dataclasses import dataclass, field, replace
 from typing import TypeVar
 
 from ..engine.names import FANOUT
-from ..errors import PartitionerError
+from ..errors import NotFound, PartitionerError
 from ..filesystem import FileSystem
 from ..host import Host
 from ..model import NO_PIN, Directory, DirectoryFacts, FsState
@@ -274,7 +274,14 @@ def children(mount: FileSystem, path: str, lasts: Lasts) -> int:
     if len(names) < 2:
         return 0
     born, ino = mount.born(path), mount.ino(path)
-    return several(names, lambda kid: lasts(mount.born(f"{path}/{kid[0]}"), born, ino))
+
+    def stays(kid: tuple[str, int]) -> bool:
+        try:
+            return lasts(mount.born(f"{path}/{kid[0]}"), born, ino)
+        except NotFound:
+            return False
+
+    return several(names, stays)
 
 
 def several(kids: Sequence[T], lasts: Callable[[T], bool]) -> int:

@@ -23,7 +23,7 @@ WIDEST = 0.3  # that noise makes of it
 MEDIAN_STEP = 0.954  # of the distances of two draws, in standard deviations (normal)
 NOISES = 2.0  # standard deviations of what is measured that are no difference
 FAR = 0.85  # an importer has at most this part of the exporter's utilisation
-GROWN = 6  # looks, until a rank's load is what it will be
+GROWN = 30.0  # s, until a rank's load is what it will be
 URGENT = 0.7  # beside a rank so much emptier, one look at a full one is enough (FoundationDB)
 REALLY = 2.0  # times: a load that changed so much is another load
 
@@ -51,6 +51,7 @@ class Scheduler:
         self._full = {r.rank for r in view.ranks if r.full}
         self._factors: dict[tuple[int, float], float] = {}  # of what full ranks hold back
         self._bound = {p.move.ino: p.move for p in self._state.past if p.settled < 0.0}
+        self._placed = 0  # new ones, in this look
         self._scattering = {
             p.ino: self._state.scattered[p.ino].ranks
             for p in view.pieces
@@ -89,7 +90,8 @@ class Scheduler:
         """A rank that is new here, or was away: clients that waited for it come by and by."""
         seen = {r.rank: len(self._state.rates.get(r.rank, ())) for r in self._view.ranks}
         least = min(seen, key=lambda rank: (seen[rank], rank))
-        return least if seen[least] < GROWN <= max(seen.values()) else None
+        enough = max(2, round(GROWN / self._state.dt))
+        return least if seen[least] < enough <= max(seen.values()) else None
 
     def _scatters(self, ino: int) -> bool:
         """Was it scattered, and may MDSs still be at it?"""
@@ -108,8 +110,7 @@ class Scheduler:
         chosen, stuck = choose(
             self._candidates(), load, self._capacity, pressures(self._view.ranks), self._band, budget, sources
         )
-        worth = [c for c in chosen if self._pays(c)]
-        moves = tuple(self._move(c) for c in worth)
+        moves = tuple(self._move(c) for c in self._within_pins([c for c in chosen if self._pays(c)]))
         split = () if self._spent() else self._split(stuck, load)
         scattered = () if moves or split else self._scatter(stuck, load)
         past = (*state.past, *(Past(move, self._view.now) for move in moves))
@@ -127,15 +128,18 @@ class Scheduler:
     def _room(self) -> int:
         """Moves that may be begun now."""
         limits, view = self._limits, self._view
-        pins = limits.pins - view.pins if view.pins < limits.pins else limits.moves
-        return min(limits.moves - len(self._state.moving), limits.daily - view.begun, pins)
+        return min(limits.moves - len(self._state.moving), limits.daily - view.begun) - self._placed
+
+    def _pins_left(self) -> int:
+        """Directories that may be pinned besides those that are."""
+        return self._limits.pins - self._view.pins - self._placed
 
     def _spent(self) -> str:
         """The budget of long standing that is used up, in words; "" for none."""
         limits, view = self._limits, self._view
         if view.begun >= limits.daily:
             return f"{view.begun} moves were begun within a day: no more may be (scheduler_moves_a_day)"
-        if view.pins >= limits.pins:
+        if self._pins_left() <= 0:
             return f"{view.pins} directories are pinned: no more may be (scheduler_pins)"
         return ""
 
@@ -157,12 +161,11 @@ class Scheduler:
     def _new(self) -> tuple[Move, ...]:
         """What is new is given a rank before it has a load: it waits for no sign, and relieves nobody."""
         known = {past.move.ino for past in self._state.past}
-        room = max(0, self._room())
-        if self._view.pins >= self._limits.pins:
-            return ()
+        room = max(0, min(self._room(), self._pins_left()))
         found = placed(self._view.pieces, known, self._loads(), self._capacity)[:room]
         inodes = accumulate(move.inodes for move in found)
         moves = tuple(m for m, taken in zip(found, inodes, strict=True) if taken <= self._limits.inodes)
+        self._placed = len(moves)
         past = (*self._state.past, *(Past(move, self._view.now) for move in moves))
         self._state = replace(self._state, past=past)
         self._bound |= {move.ino: move for move in moves}
@@ -248,15 +251,16 @@ class Scheduler:
     @cached_property
     def _band(self) -> float:
         """How far above its share a rank may be."""
-        rates = [self._state.rates[r.rank] for r in self._view.ranks]
-        mean = sum(sum(row) / len(row) for row in rates) / len(rates)
-        noise = median(map(_noise, rates))
+        rates = [row for r in self._view.ranks if (row := self._state.rates.get(r.rank))]
+        mean = sum(sum(row) / len(row) for row in rates) / len(rates) if rates else 0.0
+        noise = median(map(_noise, rates)) if rates else 0.0
         return max(BAND, min(WIDEST, NOISES * noise / mean if mean else 0.0))
 
     def _candidates(self) -> list[Candidate]:
         """What may be moved now, and where not to."""
         last = {past.move.ino: past for past in self._state.past}
-        times = Counter(past.move.ino for past in self._state.past)
+        # What is new was placed without a load, and what is lost was not moved.
+        times = Counter(p.move.ino for p in self._state.past if p.move.load > 0.0 and not p.lost)
         turned = self._turned()
         found = []
         for piece in self._view.pieces:
@@ -264,11 +268,11 @@ class Scheduler:
                 continue
             if piece.ino in self._state.scattered:
                 continue  # a pin would end that
-            if not piece.pinned and self._view.pins >= self._limits.pins:
+            if not piece.pinned and self._pins_left() <= 0:
                 continue
             past, avoid = last.get(piece.ino), -1
             if past is not None and not self._changed(past, piece, turned):
-                rest = self._limits.rest if times[piece.ino] == 1 else self._limits.memory
+                rest = self._limits.rest if times[piece.ino] <= 1 else self._limits.memory
                 rests = self._view.now - past.arrived < rest
                 wrong = (
                     not past.lost and piece.rank in self._full and times[piece.ino] == 1
@@ -300,6 +304,11 @@ class Scheduler:
         low, high = sorted((max(past.settled, 1e-9), max(demand.mean, 1e-9)))
         own = high >= REALLY * low and demand.seconds >= HELD * self._state.dt
         return own or turned.get(piece.rank, -1.0) > past.arrived
+
+    def _within_pins(self, choices: Sequence[Choice]) -> list[Choice]:
+        """Up to the first that would be one pin too many."""
+        new = accumulate(not self._pieces[choice.key].pinned for choice in choices)
+        return [choice for choice, pins in zip(choices, new, strict=True) if pins <= self._pins_left()]
 
     def _pays(self, choice: Choice) -> bool:
         """Does it bring more than it costs?"""

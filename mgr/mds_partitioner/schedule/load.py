@@ -5,19 +5,22 @@ What is evened is utilisation, req/s in parts of what a rank can serve. Of sever
 what they can, that one has most to do that has most requests inside (Little's law: rate x latency).
 """
 
+import math
 from collections.abc import Mapping, Sequence
 
 from .view import RankView
 
 MORE = 1.5  # times the requests inside: a rank that has so many serves more for that alone
+CROWD = 8.0  # requests inside (engine/saturation.py): who is full with so many shows what it can do
 
 
 def capacities(ranks: Sequence[RankView]) -> dict[int, float]:
     """What each rank can serve, req/s: what it taught, else what the best of all did or itself does.
 
-    All are alike while nothing is known, and each can do what it does now. A rank that was full with fewer
-    requests inside than a better one is taken to be as good: an MDS serves more, the more it has at once. If
-    it is not, it is soon as crowded.
+    All are alike while nothing is known, and each can do what it does now. A rank that is full with few
+    requests inside, and fewer than a better one, is taken to be as good: an MDS serves more, the more it has
+    at once. So is one that is not full any more, by what both had when that was found. If it is not as good
+    it is soon crowded.
     """
     known = [r.able for r in ranks if r.able is not None]
     best = max(known or [r.requests for r in ranks], default=0.0)
@@ -25,8 +28,14 @@ def capacities(ranks: Sequence[RankView]) -> dict[int, float]:
 
 
 def _as_good(rank: RankView, ranks: Sequence[RankView]) -> float:
-    with_more = [r for r in ranks if r.crowd > rank.crowd and r.crowd >= MORE * rank.crowd]
-    return max(r.able for r in (rank, *with_more) if r.able is not None)
+    def crowd(r: RankView) -> float:
+        return r.inside if rank.full else r.crowd
+
+    own = rank.able or 0.0
+    if math.isinf(rank.crowd) or crowd(rank) >= CROWD:
+        return own
+    others = (r for r in ranks if r.able is not None and (r.full or not rank.full))
+    return max([own, *(r.able or 0.0 for r in others if MORE * crowd(rank) <= crowd(r) < math.inf)])
 
 
 def utilisations(ranks: Sequence[RankView], capacity: Mapping[int, float]) -> dict[int, float]:

@@ -4,7 +4,7 @@
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 
-from ..model import Directory, DirectoryFacts, FsState, RankSample
+from ..model import NO_PIN, Directory, DirectoryFacts, FsState, RankSample
 from ..observe.heat import Heat
 from ..observe.subtrees import SubtreeMap
 from ..plan.circumstances import Circumstances
@@ -80,7 +80,7 @@ def pieces(seen: Seen) -> tuple[Piece, ...]:
                 parts=seen.known.parts.get(directory.ino),
                 fresh=directory.ino in seen.known.fresh,
                 scatters=() if scattered is None or rank is None else scattered.parts(rank),
-                pinned=directory.ino in seen.owned.pins,
+                pinned=seen.owned.pins.get(directory.ino, NO_PIN) != NO_PIN,
             )
         )
     return tuple(found)

@@ -148,12 +148,12 @@ def counted(day: Sequence[Hour], now: float, moves: int) -> tuple[Hour, ...]:
     """With moves that are begun now (Unix, s); what is older than a day is forgotten."""
     start = now - now % HOUR
     of_now = moves + sum(hour.moves for hour in day if hour.start == start)
-    return (*(hour for hour in day if start - DAY < hour.start != start), Hour(start, of_now))
+    return (*(hour for hour in day if start - DAY <= hour.start != start), Hour(start, of_now))
 
 
 def begun(day: Sequence[Hour], now: float) -> int:
-    """Moves of the last day, to the hour."""
-    return sum(hour.moves for hour in day if hour.start > now - DAY)
+    """Moves of the last day, and of what was left then of an hour."""
+    return sum(hour.moves for hour in day if now - DAY - HOUR < hour.start <= now)
 
 
 def rolled_back(turns: Sequence[Turn], since: float) -> tuple[Turn, ...]:
@@ -171,10 +171,20 @@ def under_way(kept: Kept) -> list[tuple[Past, float]]:
     return [(past, requests) for past, requests in moves if past.arrived < 0.0 and past.move.load > 0.0]
 
 
-def gains(turns: Sequence[Turn], since: float) -> tuple[float, float]:
-    """req/s that were predicted, and that came, of what was done since a time and has settled."""
+@dataclass(frozen=True)
+class Gains:
+    """Of decisions that have settled: how many, req/s that were predicted, and req/s that came."""
+
+    settled: int
+    predicted: float
+    real: float
+
+
+def gains(turns: Sequence[Turn], since: float) -> Gains:
+    """Of what was done since a time."""
     settled = [turn for turn in turns if turn.mode == ACT and turn.at >= since and turn.real is not None]
-    return sum(turn.gain for turn in settled), sum(turn.real or 0.0 for turn in settled)
+    predicted, real = sum(turn.gain for turn in settled), sum(turn.real or 0.0 for turn in settled)
+    return Gains(len(settled), predicted, real)
 
 
 def failed(past: Sequence[Past], keys: Collection[tuple[int, float]], now: float) -> tuple[Past, ...]:

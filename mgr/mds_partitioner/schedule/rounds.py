@@ -21,13 +21,14 @@ from ..act.run import (
     owned_distributed,
     owned_masks,
     owned_pins,
+    scheduler_user,
 )
 from ..act.shared import SharedOption
 from ..clock import Now
 from ..errors import Busy, PartitionerError
 from ..host import Host
 from ..judge.verdict import Engine
-from ..model import FsState
+from ..model import NO_PIN, FsState
 from ..observe.ranks import silence
 from ..options import Settings
 from ..partitioner import Partitioner
@@ -166,7 +167,8 @@ class Rounds:
         blind = View(now.steady, there, (), wait=wait)  # who was away is looked at for a while first
         view = blind if wait else self._seen(fs, watch, settings, ours, now)
         if view.measured:
-            watch.measured = now.steady
+            # After a look that waits the next one is no glance: ranks may have gone meanwhile.
+            watch.measured = float("-inf") if wait else now.steady
         if not wait and not watch.known.ripe:
             watch.read_due = 0.0
             self.planned()
@@ -211,7 +213,7 @@ class Rounds:
     def _seen(self, fs: FsState, watch: Watch, settings: Settings, ours: SchedulerSettings, now: Now) -> View:
         """What is seen, or, in advise, what would be."""
         owned = self._owned(fs)
-        moved, pins = begun(watch.kept.day, now.wall), len(owned.pins)
+        moved, pins = begun(watch.kept.day, now.wall), _pinned(watch, owned)
         if watch.view and watch.glances and now.steady < watch.measured + ours.scheduler_interval:
             watch.view = replace(self._looker.glance(fs, watch, watch.view, now), begun=moved, pins=pins)
             return watch.view
@@ -297,11 +299,13 @@ class Rounds:
         done = {
             step.target
             for run in scheduled_since(self._partitioner.all(fs), watch.kept.since)
+            if run.head.state != ROLLED_BACK
             for step in run.plan.steps
         }
         if not done & {TO_AUTH, TICK}:
             wanted = {TO_AUTH: FORWARDS, TICK: QUICK}
-            old = {name: SharedOption(self._host, name, "", wanted[name]).read() for name in wanted}
+            user = scheduler_user(fs.fscid)
+            old = {name: SharedOption(self._host, name, user, wanted[name]).read() for name in wanted}
             plan = preparation(fs, old, now.wall)
             if plan is not None:
                 self._execute(fs, watch, plan)
@@ -347,6 +351,14 @@ def automate(policy: Callable[[FsState], bool], fs: FsState) -> str:
         f"'{fs.name}' has balance_automate on: its balancer would move what the scheduler moves; run "
         f"'ceph fs set {fs.name} balance_automate false' first"
     )
+
+
+def _pinned(watch: Watch, owned: Owned) -> int:
+    """Directories that we pinned, or are about to; of those that are gone the journal still has the pin."""
+    there = {d.ino for d in watch.known.directories}
+    ours = {ino for ino, pin in owned.pins.items() if pin != NO_PIN}
+    ordered = {p.move.ino for p in watch.state.past if not p.lost} if watch.kept.mode == ACT else set[int]()
+    return len(there & (ours | ordered))
 
 
 def _unknown(view: View) -> bool:

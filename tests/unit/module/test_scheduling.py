@@ -9,6 +9,7 @@ from scheduled import NOGROUP, Cluster, Manager, fewer
 from world import Directory, plan
 
 from mds_partitioner.act.run import ROLLED_BACK, STOPPED
+from mds_partitioner.act.shared import SharedOption
 from mds_partitioner.errors import BadInput, Busy, JournalError, NotFound, NotPermitted
 from mds_partitioner.model import HealthCheck, Subtree
 from mds_partitioner.plan.circumstances import TO_AUTH
@@ -526,7 +527,7 @@ def test_moves_of_a_day_are_counted_across_managers(world: Cluster) -> None:
     after.run(AT_LAST)
     assert len(pins(world)) == 4
     assert "no more may be (scheduler_moves_a_day)" in after.scheduling.watch(after.fs).decision.why
-    world.wall += 86_400.0
+    world.wall += 90_000.0
     after.run(AT_LAST)
     assert len(pins(world)) == 6
 
@@ -538,6 +539,89 @@ def test_so_many_directories_are_pinned_and_those_may_still_be_moved(world: Clus
     assert sum(d.pin >= 0 for d in world.directories.values()) == 3
     assert "no more may be (scheduler_pins)" in manager.scheduling.watch(manager.fs).decision.why
     assert manager.scheduling.get(manager.fs).split == ()
+
+
+def test_pins_of_what_was_deleted_are_not_counted(world: Cluster) -> None:
+    manager = Manager(world, fewer(scheduler_pins=6))
+    manager.scheduling.start(manager.fs, ACT)
+    manager.run(AT_LAST)
+    gone = [ino for ino, d in world.directories.items() if d.pin >= 0]
+    assert len(gone) == 6
+    for ino in gone:
+        del world.directories[ino], world.load[ino]
+    for i in range(6):
+        world.directories[300 + i] = Directory(f"{NOGROUP}/later{i}")
+        world.load[300 + i] = 100.0
+    manager.run(AT_LAST)
+    assert sum(d.pin >= 0 for d in world.directories.values()) == 6
+
+
+def test_options_of_the_cluster_are_claimed_once_whatever_is_started_and_stopped(
+    world: Cluster, acting: Manager
+) -> None:
+    acting.run(AT_LAST)
+    claims = world.store.items("option/")
+    assert [key.rpartition("/")[0].rpartition("/")[2] for key in claims] == ["scheduler"] * 2
+    acting.scheduling.stop(acting.fs, rollback=False)
+    for i in range(8):
+        world.directories[300 + i] = Directory(f"{NOGROUP}/later{i}")
+        world.load[300 + i] = 40.0
+    acting.scheduling.start(acting.fs, ACT)
+    acting.run(AT_LAST)
+    assert {past.move.ino for turn in acting.scheduling.get(acting.fs).turns for past in turn.moves} > {100}
+    assert world.store.items("option/") == claims
+    assert world.options == {TO_AUTH: "true", TICK: "1.000000"}
+
+
+def test_what_was_rolled_back_by_hand_is_set_again_when_it_acts_again(
+    world: Cluster, acting: Manager
+) -> None:
+    acting.run(AT_LAST)
+    acting.scheduling.halt(acting.fs)
+    for run in reversed(acting.partitioner.all(acting.fs)):
+        acting.partitioner.undo(run)
+        acting.run(AT_LAST)
+    assert (world.options, world.store.items("option/")) == ({TO_AUTH: "", TICK: ""}, {})
+    acting.scheduling.start(acting.fs, ACT)
+    acting.run(AT_LAST)
+    assert world.options == {TO_AUTH: "true", TICK: "1.000000"}
+
+
+def test_a_journal_from_before_there_were_claims_is_put_back_too(world: Cluster, acting: Manager) -> None:
+    acting.run(AT_LAST)
+    for key in world.store.items("option/"):
+        world.store.delete(key)
+    after = Manager(world)
+    assert len(world.store.items("option/")) == 2
+    other = SharedOption(world, TO_AUTH, "balance/2", "true")  # type: ignore[arg-type]
+    other.take()
+    after.scheduling.stop(after.fs, rollback=True)
+    after.run(AT_LAST)
+    assert (after.scheduling.get(after.fs).mode, world.options[TO_AUTH]) == (OFF, "true")
+    other.give_back("true")
+    assert world.options == {TO_AUTH: "", TICK: ""}
+
+
+def test_claims_of_plans_that_are_gone_are_swept(world: Cluster, acting: Manager) -> None:
+    world.store.put(f"option/{TO_AUTH}/plan/gone", '{"value": "true", "old": ""}')
+    world.store.put(f"option/{TO_AUTH}/scheduler/9", '{"value": "true", "old": ""}')
+    world.store.put(f"option/{TO_AUTH}/balance/1", '{"value": "true", "old": ""}')
+    Manager(world)
+    assert list(world.store.items("option/")) == [f"option/{TO_AUTH}/balance/1"]
+
+
+def test_a_rank_that_is_away_while_something_moves_stops_no_look(world: Cluster) -> None:
+    world = Cluster(loads=(100.0,) * 16)
+    world.lag = 8
+    manager = Manager(world)
+    manager.scheduling.start(manager.fs, ACT)
+    manager.run(2)
+    well = world.state
+    world.state = replace(well, failed=(2,), mds=tuple(m for m in well.mds if m.rank != 2))
+    manager.run(3)
+    world.state = well
+    manager.run(100)
+    assert max(loads(world)) <= 1.1 * 400.0
 
 
 def test_what_is_not_so_is_refused(world: Cluster, manager: Manager) -> None:

@@ -12,8 +12,9 @@ from world import Crash, Manager, World, plan
 
 from mds_partitioner.act import switch as switching
 from mds_partitioner.act.run import DONE, ROLLED_BACK, ROLLING_BACK, RUNNING
-from mds_partitioner.act.shared import SharedOption, forget
+from mds_partitioner.act.shared import SharedOption, sweep
 from mds_partitioner.act.switch import SET, asking
+from mds_partitioner.errors import CephError
 from mds_partitioner.plan.circumstances import TO_AUTH
 
 USERS = ("plan/a", "scheduler/1", "balance/2")
@@ -23,6 +24,13 @@ def option(world: World, user: str) -> SharedOption:
     return SharedOption(world, TO_AUTH, user, "true")  # type: ignore[arg-type]
 
 
+def make(of: SharedOption, value: str) -> None:
+    if value == "true":
+        of.take()
+    else:
+        of.give_back(value)
+
+
 @given(st.sampled_from(["", "false"]), st.permutations(USERS), st.permutations(USERS))
 def test_whoever_is_last_puts_back_what_was_there(old: str, come: list[str], go: list[str]) -> None:
     world = World()
@@ -30,10 +38,10 @@ def test_whoever_is_last_puts_back_what_was_there(old: str, come: list[str], go:
     seen = []
     for user in come:
         seen.append(option(world, user).read())
-        option(world, user).write("true")
+        option(world, user).take()
     for user in go:
         assert (world.options[TO_AUTH], option(world, user).read()) == ("true", "true")
-        option(world, user).write(old)
+        option(world, user).give_back(old)
         assert option(world, user).read() == old, "for who has let go it is as before"
     assert (seen, world.options[TO_AUTH], world.store.data) == ([old] * 3, old, {})
 
@@ -52,10 +60,10 @@ def test_a_manager_that_dies_at_any_moment_leaves_what_the_next_one_can_finish(
         value = "true" if user in wants else ""
         world.crash_at = len(world.events) + lives
         with suppress(Crash):
-            option(world, user).write(value)
+            make(option(world, user), value)
         world.crash_at = None
         while option(world, user).read() != value:
-            option(world, user).write(value)
+            make(option(world, user), value)
         if user not in wants:
             option(world, user).let_go()
         assert world.mds_option(TO_AUTH) == ("true" if wants else "")
@@ -70,39 +78,39 @@ def test_what_an_operator_had_set_before_is_no_users() -> None:
 
 def test_what_an_operator_sets_in_between_comes_back_whoever_is_last() -> None:
     world = World()
-    option(world, "plan/a").write("true")
+    option(world, "plan/a").take()
     world.options[TO_AUTH] = "false"
-    option(world, "plan/b").write("true")
-    option(world, "plan/b").write("false")
+    option(world, "plan/b").take()
+    option(world, "plan/b").give_back("false")
     assert world.options[TO_AUTH] == "true", "the first wants it still"
-    option(world, "plan/a").write("")
+    option(world, "plan/a").give_back("")
     assert (world.options[TO_AUTH], world.store.data) == ("false", {})
 
 
 def test_who_comes_while_another_one_goes_has_what_it_wants() -> None:
     world = World()
     first, second = option(world, "plan/a"), option(world, "plan/b")
-    first.write("true")
+    first.take()
     put_back = world.set_mds_option
 
     def meanwhile(name: str, value: str) -> None:
         world.set_mds_option = put_back  # type: ignore[method-assign]
-        second.write("true")
+        second.take()
         put_back(name, value)
 
     world.set_mds_option = meanwhile  # type: ignore[method-assign]
-    first.write("")
+    first.give_back("")
     assert world.options[TO_AUTH] == "true"
-    second.write("")
+    second.give_back("")
     assert (world.options[TO_AUTH], world.store.data) == ("", {})
 
 
 def test_a_plan_that_nobody_can_read_any_more_holds_nothing() -> None:
     world = World()
-    option(world, "plan/a").write("true")
-    option(world, "plan/b").write("true")
-    forget(world.store, "plan/a")  # type: ignore[arg-type]
-    option(world, "plan/b").write("")
+    option(world, "plan/a").take()
+    option(world, "plan/b").take()
+    sweep(world.store, ("plan",), {"plan/b"})
+    option(world, "plan/b").give_back("")
     assert (world.options[TO_AUTH], world.store.data) == ("", {})
 
 
@@ -170,3 +178,107 @@ def test_of_a_file_system_that_was_removed_it_goes_back() -> None:
     world.state = replace(world.state, fscid=2)
     restore(world, switch)
     assert (world.options[TO_AUTH], world.store.data) == ("", {})
+
+
+def objects_stay(world: World) -> None:
+    def full(pool: int, name: str) -> None:
+        raise CephError("the pool is full")
+
+    world.remove_object = full  # type: ignore[method-assign]
+
+
+def test_what_is_off_but_for_its_objects_touches_the_option_no_more_and_can_be_switched_on_again() -> None:
+    world = World()
+    switch = push(world, asking(fresh(world), True, ""), 1000.0)
+    remove = world.remove_object
+    objects_stay(world)
+    restore(world, switch)
+    world.remove_object = remove  # type: ignore[method-assign]
+    left = switching.load(world.store)[0][1]
+    assert (left.to_auth, world.options[TO_AUTH]) == (switching.LEFT, "")
+    again = push(world, asking(replace(left, state=switching.TURNING_ON), True, ""), 1000.0)
+    assert (again.to_auth, world.options[TO_AUTH]) == (SET, "true")
+    objects_stay(world)
+    restore(world, again)
+    world.options[TO_AUTH] = "true"  # by an operator
+    world.remove_object = remove  # type: ignore[method-assign]
+    next_manager(world)
+    assert world.options[TO_AUTH] == "true"
+
+
+def test_what_an_operator_had_set_and_changed_since_is_what_comes_back() -> None:
+    world = World()
+    world.options[TO_AUTH] = "true"
+    switch = push(world, asking(fresh(world), True, "true"), 1000.0)
+    world.options[TO_AUTH] = "false"
+    option(world, "plan/b").take()
+    option(world, "plan/b").give_back("false")
+    assert world.options[TO_AUTH] == "true", "the policy is there"
+    restore(world, switch)
+    assert (world.options[TO_AUTH], world.store.items("option/")) == ("false", {})
+
+
+def test_one_that_an_operator_has_taken_away_is_asked_for_again() -> None:
+    world = World()
+    switch = push(world, asking(fresh(world), True, ""), 1000.0)
+    world.options[TO_AUTH] = "false"
+    again = asking(switch, True, "false")
+    assert (again.to_auth, again.old_to_auth) == (switching.SETTING, "false")
+    assert asking(switch, True, "true") == switch
+
+
+def test_who_looks_while_another_one_gives_it_back_sees_no_operators_value() -> None:
+    world = World()
+    first, second = option(world, "balance/2"), option(world, "plan/a")
+    first.take()
+    look = world.mds_option
+
+    def between(name: str) -> str:
+        value = look(name)
+        world.mds_option = look  # type: ignore[method-assign]
+        first.give_back("")
+        return value
+
+    world.mds_option = between  # type: ignore[method-assign]
+    second.take()
+    assert world.options[TO_AUTH] == "true"
+    second.give_back("")
+    assert (world.options[TO_AUTH], world.store.data) == ("", {})
+
+
+@pytest.mark.parametrize("broken", ["{", "{}", "[]", "null", '{"value": "true"}'])
+def test_a_claim_that_nobody_can_read_holds_up_no_off(broken: str) -> None:
+    world = World()
+    switch = push(world, asking(fresh(world), True, ""), 1000.0)
+    world.store.data[f"option/{TO_AUTH}/plan/x"] = broken
+    restore(world, switch)
+    assert (world.options[TO_AUTH], world.state.balance_automate) == ("", False)
+
+
+def test_two_that_let_go_at_once_leave_nothing_set() -> None:
+    world = World()
+    first, second = option(world, "plan/a"), option(world, "plan/b")
+    first.take()
+    second.take()
+    delete = world.store.delete
+
+    def meanwhile(key: str) -> None:
+        world.store.delete = delete  # type: ignore[method-assign]
+        second.give_back("")
+        delete(key)
+
+    world.store.delete = meanwhile  # type: ignore[method-assign]
+    first.give_back("")
+    assert (world.options[TO_AUTH], world.store.data) == ("", {})
+
+
+def test_a_step_that_found_it_so_takes_no_claim_of_another_plan_away() -> None:
+    world = World()
+    world.options[TO_AUTH] = "true"  # by an operator
+    manager = Manager(world)
+    run = manager.journal.create(replace(plan(world, {}, option=TO_AUTH), scheduled=True), [])
+    option(world, "scheduler/1").claim("")  # of an older plan of the scheduler's
+    manager.journal.head(run, state=RUNNING)
+    while run.head.state != DONE:
+        manager.tick(run)
+    assert option(world, "scheduler/1").replaced() == ""

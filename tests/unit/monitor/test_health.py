@@ -16,6 +16,7 @@ from mds_partitioner.monitor.health import (
     engine_down,
     imbalanced,
     scheduler_advises,
+    scheduler_misjudges,
     scheduler_stuck,
 )
 from mds_partitioner.monitor.state import Snapshot
@@ -90,6 +91,15 @@ def test_advice_that_nobody_follows_is_told_with_the_command() -> None:
     (check,) = scheduler_advises(scheduled(mode="advise", advised=3))
     assert "3 moves are advised" in check.detail[0]
     assert "scheduler start cephfs --mode act" in check.detail[0]
+
+
+def test_moves_that_do_not_help_are_told_when_there_were_enough_of_them() -> None:
+    assert scheduler_misjudges(scheduled(settled=4)) == []
+    assert scheduler_misjudges(scheduled(settled=9, real=1.0)) == []
+    assert scheduler_misjudges(scheduled(settled=9, mode="advise")) == scheduler_misjudges(snapshot()) == []
+    (check,) = scheduler_misjudges(scheduled(settled=9))
+    assert "9 decisions were to take 300 req/s from the fullest ranks, and took -20" in check.detail[0]
+    assert "scheduler stop cephfs" in check.detail[0]
 
 
 def test_an_uneven_file_system_that_is_scheduled_needs_no_analysis() -> None:

@@ -168,6 +168,38 @@ def test_what_nobody_has_looked_into_is_neither_squeezed_in_nor_taken_apart() ->
     assert {move.ino for _, move in cluster.history} & {1, 2}, "there is nothing in them: they go as they are"
 
 
+@pytest.mark.parametrize("limits", [Limits(daily=4), Limits(pins=4)])
+def test_what_is_new_and_what_is_not_share_the_budgets(limits: Limits) -> None:
+    cluster = hot(limits=limits)
+    cluster.at |= {1: 1}  # something is spread
+    cluster.rates |= dict.fromkeys(range(50, 60), 0.0)
+    cluster.at |= dict.fromkeys(range(50, 60), 0)
+    cluster.fresh = frozenset(range(50, 60))
+    cluster.inodes = 10.0
+    cluster.look()
+    assert len(cluster.history) == 4
+
+
+def test_what_is_pinned_already_may_be_moved_when_no_more_may_be_pinned() -> None:
+    cluster = hot(limits=Limits(pins=7))
+    view = replace(cluster.view(), now=LOOK, pins=6)
+    pieces = tuple(replace(piece, pinned=piece.ino <= 6) for piece in view.pieces)
+    _, decision = Scheduler(State(), replace(view, pieces=pieces), cluster.limits).decide()
+    moved = {move.ino for move in decision.moves}
+    assert moved >= set(range(1, 7)) and len(moved) == 7, "one more may be pinned"
+    cluster.parts = dict.fromkeys(cluster.rates, 4)
+    _, decision = Scheduler(State(), replace(cluster.view(), now=LOOK, pins=7), cluster.limits).decide()
+    assert (decision.moves, decision.split) == ((), ())
+    assert "no more may be (scheduler_pins)" in decision.why
+
+
+def test_what_was_moved_twice_within_an_hour_rests_for_the_rest_of_it() -> None:
+    cluster = hot(2, 700.0, capacity={2: 100.0, 3: 100.0})
+    cluster.go(400)
+    times = Counter(move.ino for _, move in cluster.history)
+    assert max(times.values()) <= 2
+
+
 def test_what_arrives_between_two_looks_makes_room_for_more_but_teaches_nothing() -> None:
     cluster = hot(takes=1, inodes=20_000.0)
     cluster.go(2)
