@@ -13,7 +13,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from mds_partitioner.schedule.core import Scheduler
-from mds_partitioner.schedule.state import Limits, State
+from mds_partitioner.schedule.state import Limits, Past, State
 from mds_partitioner.schedule.view import Decision, Move, Piece, RankView, View
 
 LOOK = 5.0  # s
@@ -180,24 +180,39 @@ def test_what_is_new_and_what_is_not_share_the_budgets(limits: Limits) -> None:
     assert len(cluster.history) == 4
 
 
-def test_what_is_pinned_already_may_be_moved_when_no_more_may_be_pinned() -> None:
-    cluster = hot(limits=Limits(pins=7))
+@pytest.mark.parametrize(("most", "others"), [(7, 1), (6, 0)])
+def test_what_is_pinned_already_may_be_moved_when_no_more_may_be_pinned(most: int, others: int) -> None:
+    cluster = hot(limits=Limits(pins=most))
     view = replace(cluster.view(), now=LOOK, pins=6)
     pieces = tuple(replace(piece, pinned=piece.ino <= 6) for piece in view.pieces)
     _, decision = Scheduler(State(), replace(view, pieces=pieces), cluster.limits).decide()
     moved = {move.ino for move in decision.moves}
-    assert moved >= set(range(1, 7)) and len(moved) == 7, "one more may be pinned"
-    cluster.parts = dict.fromkeys(cluster.rates, 4)
-    _, decision = Scheduler(State(), replace(cluster.view(), now=LOOK, pins=7), cluster.limits).decide()
+    assert moved >= set(range(1, 7)) and len(moved) == 6 + others
+
+
+@pytest.mark.parametrize(
+    ("limits", "told"), [(Limits(pins=7), "(scheduler_pins)"), (Limits(daily=7), "(scheduler_moves_a_day)")]
+)
+def test_what_may_not_be_moved_is_not_taken_apart_either(limits: Limits, told: str) -> None:
+    cluster = Cluster({1: 2000.0, 2: 50.0}, parts={1: 8}, limits=limits)
+    view = replace(cluster.view(), now=LOOK, pins=7, begun=7)
+    _, decision = Scheduler(State(), view, limits).decide()
     assert (decision.moves, decision.split) == ((), ())
-    assert "no more may be (scheduler_pins)" in decision.why
+    assert told in decision.why
 
 
 def test_what_was_moved_twice_within_an_hour_rests_for_the_rest_of_it() -> None:
-    cluster = hot(2, 700.0, capacity={2: 100.0, 3: 100.0})
-    cluster.go(400)
-    times = Counter(move.ino for _, move in cluster.history)
-    assert max(times.values()) <= 2
+    cluster = hot(3, 500.0)
+    move = Move(1, "/p1", 1, 0, 500.0, 100.0, 1000.0, "")
+    for times, rests in ((1, False), (2, True)):
+        for ago, expected in ((700.0, rests), (3700.0, False)):
+            past = tuple(Past(move, 5000.0 - ago - i, 5000.0 - ago, 2, 500.0) for i in range(times))
+            view = replace(cluster.view(), now=5000.0)
+            view = replace(
+                view, pieces=tuple(replace(p, held="" if p.ino == 1 else "x") for p in view.pieces)
+            )
+            _, decision = Scheduler(State(past=past), view, cluster.limits).decide()
+            assert (not decision.moves) == expected
 
 
 def test_what_arrives_between_two_looks_makes_room_for_more_but_teaches_nothing() -> None:
