@@ -8,6 +8,8 @@ from ..model import RankSample
 from .verdict import Engine
 
 ALIKE = 0.9  # of the larger of two capacities that are the same but for noise
+CROWD = 8.0  # requests inside (engine/saturation.py): who is full with so many shows what it can do
+MORE = 1.5  # times the requests inside: a rank that has so many serves more for that alone
 
 
 @dataclass(frozen=True)
@@ -52,17 +54,22 @@ def fullness(
     full, values = frozenset(answer["full"]), answer["capacities"]
     rows = zip(series.items(), values, strict=True)
     found = {
-        row[-1].name: Taught(value, _inside(row[-1], rank in full, value, known.get(row[-1].name)))
+        row[-1].name: _taught(row[-1], rank in full, value, known.get(row[-1].name))
         for (rank, row), value in rows
         if value is not None
     }
     return Fullness(full, found)
 
 
-def _inside(last: RankSample, full: bool, value: float, known: Taught | None) -> float:
-    """The most requests inside with which it was full at this rate, and had no other work."""
-    before, now = known.inside if known else 0.0, last.requests * last.quickest
+def _taught(last: RankSample, full: bool, value: float, known: Taught | None) -> Taught:
+    """Of several times that it was full at about the same rate the one with most inside counts. A lower rate
+    with few inside, and fewer than it had, says nothing of what it could do with as many."""
+    inside = last.requests * last.quickest
+    if known is None:
+        return Taught(value, inside if full else 0.0)
     if not full or last.exported or last.imported:
-        return before
-    same = known is not None and min(value, known.value) >= ALIKE * max(value, known.value)
-    return max(before, now) if same else now
+        return Taught(value, known.inside)
+    if min(value, known.value) >= ALIKE * max(value, known.value):
+        return Taught(value, max(known.inside, inside))
+    few = inside < CROWD and MORE * inside <= known.inside
+    return known if few and value < known.value else Taught(value, inside)

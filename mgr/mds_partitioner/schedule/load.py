@@ -8,10 +8,8 @@ what they can, that one has most to do that has most requests inside (Little's l
 import math
 from collections.abc import Mapping, Sequence
 
+from ..judge.fullness import CROWD, MORE
 from .view import RankView
-
-MORE = 1.5  # times the requests inside: a rank that has so many serves more for that alone
-CROWD = 8.0  # requests inside (engine/saturation.py): who is full with so many shows what it can do
 
 
 def capacities(ranks: Sequence[RankView]) -> dict[int, float]:

@@ -29,7 +29,7 @@ def seen(row: RankSample, known: dict[str, Taught], full: bool, value: float) ->
     [
         (sample(500.0, 2.0), True, 500.0, 40.0),
         (sample(520.0, 60.0), True, 520.0, 60.0),
-        (sample(300.0, 2.0), True, 300.0, 2.0),
+        (sample(300.0, 20.0), True, 300.0, 20.0),
         (sample(900.0, 2.0), True, 900.0, 2.0),
         (sample(400.0, 0.5), False, 500.0, 40.0),
         (sample(300.0, 80.0, moved=100.0), True, 500.0, 40.0),
@@ -44,3 +44,10 @@ def test_how_crowded_it_was_at_that_rate(row: RankSample, full: bool, value: flo
 
 def test_what_is_full_for_the_first_time_is_as_crowded_as_it_is() -> None:
     assert seen(sample(500.0, 2.0), {}, True, 500.0).capacity["m0"].inside == pytest.approx(2.0)
+
+
+def test_less_with_few_inside_says_nothing_of_what_it_can_do_with_many() -> None:
+    known = Taught(500.0, 40.0)
+    assert seen(sample(300.0, 2.0), {"m0": known}, True, 300.0).capacity["m0"] == known
+    assert seen(sample(300.0, 30.0), {"m0": known}, True, 300.0).capacity["m0"].value == 300.0
+    assert seen(sample(300.0, 7.0), {"m0": Taught(500.0, 9.0)}, True, 300.0).capacity["m0"].value == 300.0
