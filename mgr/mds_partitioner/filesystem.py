@@ -17,6 +17,7 @@ from .model import NO_PIN
 PIN = "ceph.dir.pin"
 RENTRIES = "ceph.dir.rentries"
 ENTRIES = "ceph.dir.entries"
+SUBDIRS = "ceph.dir.subdirs"
 BAL_MASK = "ceph.dir.bal.mask"  # an MDS without our hook does not take it
 NO_MASK = "-1"
 DISTRIBUTED, RANDOM = "ceph.dir.pin.distributed", "ceph.dir.pin.random"
@@ -162,6 +163,10 @@ class FileSystem:
     def entries(self, path: str) -> int:
         """How many files and directories are right below it."""
         return int(self.get(path, ENTRIES))
+
+    def subdirs(self, path: str) -> int:
+        """How many of them are directories."""
+        return int(self.get(path, SUBDIRS))
 
     def subdirectories(self, path: str) -> list[tuple[str, int]]:
         """Names and inode numbers of the directories right below, by name."""

@@ -16,7 +16,7 @@ from ..observe.directories import Rotation, everything
 from ..observe.turnover import MOST_LISTED, Turnover, listed
 from ..plan.circumstances import DISTRIBUTES, FACTOR, Circumstances, above
 from ..plan.families import family, held, lasting
-from .fragments import Fragments, fragments
+from .fragments import Fragments, flat, fragments
 
 BROODS = 2  # directories whose children are listed in a round
 A_ROUND = 50  # children of each that are read then: some MDS is asked three times a child
@@ -117,10 +117,12 @@ class Wanted:
 
     :ivar requests: req/s by path: the busiest are read first
     :ivar split: inode numbers of directories that are to be seen as their parts
+    :ivar hot: of those that fill a rank and have no parts
     """
 
     requests: Mapping[str, float] = field(default_factory=dict)
     split: frozenset[int] = frozenset()
+    hot: frozenset[int] = frozenset()
 
 
 class Catalogue:
@@ -148,16 +150,18 @@ class Catalogue:
         :raises PartitionerError: the file system does not answer; what was known stays
         """
         hooked = self._host.has_hook(fs)
-        c = self.known.circumstances(fs, owned, self._factor())
+        c = self.known.circumstances(fs, owned, self._factor(wanted))
         self.known = self._host.on_fs(fs, lambda mount: self._read(mount, fs, limit, wanted, c, now))
         if hooked:
             busiest = self._busiest(wanted.requests, 4 * len(fs.ranks_in))
             masks = self._host.on_fs(fs, lambda mount: dict(_masks(mount, busiest)))
             self.known = replace(self.known, masks={**(self.known.masks or {}), **masks})
 
-    def _factor(self) -> float | None:
-        """Of MDSs that distribute; they are asked where something comes and goes."""
-        if not self._turnover.churning() or not self._host.config(DISTRIBUTES):
+    def _factor(self, wanted: Wanted) -> float | None:
+        """Of MDSs that distribute; asked where something comes and goes, or is hot and has no parts."""
+        if not self._turnover.churning() and not wanted.hot:
+            return None
+        if not self._host.config(DISTRIBUTES):
             return None
         return float(self._host.config(FACTOR))
 
@@ -173,7 +177,7 @@ class Catalogue:
             if now - self._counts.get(directory.ino, (0.0, 0))[0] > FRESH:
                 with suppress(PartitionerError):  # gone meanwhile: what it had goes with it
                     self._counts[directory.ino] = now, children(mount, directory.path, lasts)
-        self._read_fragments(mount, busiest, c, now)
+        self._read_fragments(mount, busiest, wanted.hot, c, now)
         split = [d for d in self._rotation.directories() if d.ino in wanted.split]
         due = [d for d in split if self._due(d.ino, now)]
         for directory in sorted(due, key=lambda d: self._tried.get(d.ino, 0.0))[:BROODS]:
@@ -228,7 +232,12 @@ class Catalogue:
         return now - read_at > FRESH or (found is not None and found.unread > 0)
 
     def _read_fragments(
-        self, mount: FileSystem, busiest: Sequence[Directory], c: Circumstances, now: float
+        self,
+        mount: FileSystem,
+        busiest: Sequence[Directory],
+        hot_ones: Collection[int],
+        c: Circumstances,
+        now: float,
     ) -> None:
         """What is not looked at again is forgotten."""
         if c.distributed_factor is None:
@@ -238,10 +247,12 @@ class Catalogue:
         tops, churning = self._turnover.tops(), self._turnover.churning()
         for directory in busiest:
             read_at = self._fragments.get(directory.ino, (float("-inf"), None))[0]
-            if directory.path in tops and now - read_at > FRESH:
+            comes_and_goes, hot = directory.path in tops, directory.ino in hot_ones
+            if (comes_and_goes or hot) and now - read_at > FRESH:
                 self._fragments.pop(directory.ino, None)
                 with suppress(PartitionerError):
-                    found = fragments(mount, directory.path, c, churning)
+                    found = fragments(mount, directory.path, c, churning) if comes_and_goes else None
+                    found = flat(mount, directory.path, c) if found is None and hot else found
                     if found is not None:
                         self._fragments[directory.ino] = now, found
 

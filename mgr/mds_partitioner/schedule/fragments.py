@@ -1,23 +1,28 @@
 # SPDX-License-Identifier: LGPL-2.1-or-later
-"""Directories whose children come and go: where these would be if MDSs placed each when it is made."""
+"""Directories that no pin divides, as their children come and go or as they have files only: where what is in
+them would be if MDSs placed it by their fragments."""
 
 from collections.abc import Collection
 from dataclasses import dataclass
 
 from ..filesystem import FileSystem
 from ..model import NO_PIN, Churning
-from ..observe.children import brood
+from ..observe.children import Brood, brood, placed
+from ..observe.turnover import DEEPEST, MOST_LISTED
 from ..plan.circumstances import Circumstances
 from ..plan.families import family, hashed, held, shared_out
+
+FILES = 8  # a fragment, for the hash to share out their load
 
 
 @dataclass(frozen=True)
 class Fragments:
-    """Of a directory whose children come and go, and that nobody has distributed yet.
+    """Of a directory that nobody has distributed yet.
 
     :ivar ranks: of its fragments, with ``ceph.dir.pin.distributed``: equal parts of its names
-    :ivar children: that come and go that it has at a time, mean
+    :ivar children: that come and go that it has at a time, mean; or its files
     :ivar pin: its own, which would be in the way
+    :ivar files: there are only files in it
     """
 
     path: str
@@ -25,6 +30,7 @@ class Fragments:
     ranks: tuple[int, ...]
     children: float
     pin: int = NO_PIN
+    files: bool = False
 
     def parts(self, home: int) -> tuple[int, ...]:
         """The rank of each equal part of its load. ``home``: the rank that it is on now"""
@@ -53,3 +59,23 @@ def fragments(
     if ranks is None or family(found, c, lasts, at_once).fragments is None:
         return None
     return Fragments(parent.path, parent.ino, ranks, at_once[parent.ino], parent.pin)
+
+
+def flat(mount: FileSystem, path: str, c: Circumstances) -> Fragments | None:
+    """Of a directory, or of the only one below it, that has files only. None: there are other directories,
+    too few files for all ranks, or an operator has placed it or what it is in.
+
+    :raises NotFound: it is gone
+    """
+    chain = [placed(mount, path)]
+    while (entries := mount.entries(path)) and mount.subdirs(path):
+        below = mount.subdirectories(path) if entries <= MOST_LISTED and len(chain) <= DEEPEST else []
+        if len(below) != 1:
+            return None
+        path = f"{path}/{below[0][0]}"
+        chain.append(placed(mount, path))
+    at, ranks = chain[-1], hashed(chain[-1].ino, c)
+    taken = at.distributed or held(Brood(tuple(chain), 0.0, ()), c) is not None
+    if ranks is None or entries < FILES * len(ranks) or taken:
+        return None
+    return Fragments(at.path, at.ino, ranks, float(entries), at.pin, files=True)

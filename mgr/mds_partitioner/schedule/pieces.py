@@ -80,6 +80,7 @@ def pieces(seen: Seen) -> tuple[Piece, ...]:
                 parts=seen.known.parts.get(directory.ino),
                 fresh=directory.ino in seen.known.fresh,
                 scatters=() if scattered is None or rank is None else scattered.parts(rank),
+                files=scattered is not None and scattered.files,
                 pinned=seen.owned.pins.get(directory.ino, NO_PIN) != NO_PIN,
             )
         )

@@ -63,6 +63,7 @@ from .watch import Looker, Watch, relative
 
 GLANCE = 2.5  # s between two looks only at where things are, while something is under way
 AFTER_UNDOING = 0.5  # s between two looks whether a rollback has ended
+FILLS = 0.5  # of a full rank: what has so much of it is looked into
 IDLE = 10.0  # s between two looks whether there is something to do
 FEW = 16  # directories that are read at a time while some were never read
 UNRIPE = "it reads which directories there are, and which of the busiest can be split"
@@ -128,7 +129,8 @@ class Rounds:
         if self._why_wait(fs, watch):
             return
         seen = () if watch.view is None else watch.view.pieces
-        wanted = Wanted({p.path: p.requests for p in seen}, watch.state.split)
+        hot = frozenset() if watch.view is None else _undivided(watch.view)
+        wanted = Wanted({p.path: p.requests for p in seen}, watch.state.split, hot)
         settings, known = self._settings()[0], watch.catalogue.known
         # First the list alone; then a few at a time, the busiest first, so that these are known soon.
         share = settings.rentries_per_epoch if known.unread == 0 else min(FEW, settings.rentries_per_epoch)
@@ -359,6 +361,13 @@ def _pinned(watch: Watch, owned: Owned) -> int:
     ours = {ino for ino, pin in owned.pins.items() if pin != NO_PIN}
     ordered = {p.move.ino for p in watch.state.past if not p.lost} if watch.kept.mode == ACT else set[int]()
     return len(there & (ours | ordered))
+
+
+def _undivided(view: View) -> frozenset[int]:
+    """Inode numbers of those that fill a rank, and have no parts that could be moved."""
+    full = {rank.rank: rank.requests for rank in view.ranks if rank.full}
+    pieces = (piece for piece in view.pieces if piece.parts == 0 and not piece.held)
+    return frozenset(p.ino for p in pieces if p.rank in full and p.requests >= FILLS * full[p.rank])
 
 
 def _unknown(view: View) -> bool:

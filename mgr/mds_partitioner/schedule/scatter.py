@@ -51,8 +51,6 @@ def _relief(pieces: Sequence[Own], load: Mapping[int, float], share: Mapping[int
 def _scatter(piece: Piece, own: float) -> Scatter:
     assert piece.rank is not None
     gain = own * (1.0 - piece.scatters.count(piece.rank) / len(piece.scatters))
-    why = (
-        f"{piece.path}: what is in it comes and goes, and is placed when it is made from now on; relieves "
-        f"rank {piece.rank} by {gain:.0f} req/s"
-    )
+    how = "its files are spread by their names" if piece.files else "what comes and goes is placed when made"
+    why = f"{piece.path}: {how}; relieves rank {piece.rank} by {gain:.0f} req/s"
     return Scatter(piece.ino, piece.path, piece.rank, piece.scatters, own, gain, why)

@@ -44,6 +44,7 @@ class Piece:
     :ivar fresh: it was made, and found, since the scheduler looks
     :ivar scatters: the rank of each equal part of its load, if what comes and goes in it were placed when it
         is made; () when that cannot be
+    :ivar files: what would be placed so are files
     :ivar pinned: by us
     """
 
@@ -57,6 +58,7 @@ class Piece:
     parts: int | None = 0
     fresh: bool = False
     scatters: tuple[int, ...] = ()
+    files: bool = False
     pinned: bool = False
 
 

@@ -60,10 +60,15 @@ class LoadedMount(Mount):
 
     def __init__(self, world: "Cluster") -> None:
         super().__init__(world)
-        self._made = world.made
+        self._made, self._files = world.made, world.files
 
     def entries(self, path: str) -> int:
         """FileSystem.entries."""
+        files = self._files.get(self.ino(path), 0) if path.rstrip("/") else 0
+        return self.subdirs(path) + files
+
+    def subdirs(self, path: str) -> int:
+        """FileSystem.subdirs."""
         return len(self.subdirectories(path))
 
     def subdirectories(self, path: str) -> list[tuple[str, int]]:
@@ -104,6 +109,7 @@ class Cluster(World):
         self.made: dict[int, float] = {}  # Unix, s, by inode number
         self.churning: dict[int, int] = {}  # directories whose children come and go: how many there are
         self.last = 10_000  # the newest inode number
+        self.files: dict[int, int] = {}  # that directories have, by inode number
 
     def incarnation(self) -> int:
         """Host.incarnation."""

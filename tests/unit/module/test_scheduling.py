@@ -430,6 +430,48 @@ def test_what_comes_and_goes_is_placed_as_it_is_made() -> None:
     assert shape(world) == before
 
 
+def flat(files: int = 4000) -> Cluster:
+    """A subvolume has most of the load, in one directory of files."""
+    world = churned()
+    (parent,) = world.churning
+    world.churning, world.files = {}, {parent: files}
+    return world
+
+
+@pytest.mark.parametrize("files", [64, 4000])
+def test_one_hot_directory_of_files_is_spread_by_their_names(files: int) -> None:
+    world = flat(files)
+    (parent,) = world.files
+    before, manager = shape(world), Manager(world)
+    manager.scheduling.start(manager.fs, ACT)
+    manager.run(AT_LAST)
+    assert world.directories[parent].distributed == "1"
+    assert max(loads(world)) < world.capacity
+    (turn,) = (t for t in manager.scheduling.get(manager.fs).turns if t.scatter)
+    assert "its files are spread by their names" in turn.why
+    manager.scheduling.stop(manager.fs, rollback=True)
+    manager.run(AT_LAST)
+    assert shape(world) == before
+
+
+def test_a_directory_of_few_files_is_not() -> None:
+    world = flat(63)
+    manager = Manager(world)
+    manager.scheduling.start(manager.fs, ACT)
+    manager.run(AT_LAST)
+    assert not set_distributed(world)
+
+
+def test_a_directory_of_files_that_an_operator_has_pinned_is_left_alone() -> None:
+    world = flat()
+    (parent,) = world.files
+    world.directories[parent].pin = 0
+    manager = Manager(world)
+    manager.scheduling.start(manager.fs, ACT)
+    manager.run(AT_LAST)
+    assert not set_distributed(world) and world.directories[parent].pin == 0
+
+
 def test_what_is_as_young_as_what_is_made_in_it_is_placed_too() -> None:
     world = churned()
     (parent,) = world.churning
