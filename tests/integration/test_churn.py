@@ -1,8 +1,9 @@
 # SPDX-License-Identifier: LGPL-2.1-or-later
-"""Directories that come and go are distributed when they are made, and no more after a rollback."""
+"""What no pin divides is distributed: directories that come and go, and one hot directory of files."""
 
 import json
 from collections.abc import Iterator
+from contextlib import contextmanager
 
 import pytest
 from support import FS, Cluster, at_work, wait_for
@@ -52,8 +53,24 @@ def test_children_that_come_and_go_are_distributed_and_a_rollback_ends_it(
     assert distributed(cluster, target) == "0"
 
 
-def test_the_scheduler_distributes_them_by_itself(cluster: Cluster, churned: str) -> None:
-    target = churned + WORK
+@pytest.fixture
+def hot(cluster: Cluster) -> Iterator[str]:
+    """A subvolume all of whose load is on the files of one directory; that directory."""
+    path = cluster.lab.make_subvolumes([NAME])[NAME]
+    clients = (ClientSpec(f"u{i}", path, mix={"stat": 1.0}, dirs=1, files=600, cache=10) for i in range(2))
+    load = LoadSpec(tuple(clients))
+    cluster.lab.prepare(load)
+    try:
+        with at_work(cluster, load):
+            yield f"{path}/d0000"
+    finally:
+        cluster.inside("rmtree", f"{path}/d0000")
+        cluster.lab.monitor.command("fs subvolume rm", target="mgr", vol_name=FS, sub_name=NAME)
+
+
+@contextmanager
+def distributing(cluster: Cluster, target: str) -> Iterator[None]:
+    """The scheduler acts until a directory is distributed over several ranks, and undoes it in the end."""
     served = cluster.analyze(8)["ranks"][0]["load"]
     cluster.set(rank_capacity=max(1, round(0.8 * served)), scheduler_interval=2)
     try:
@@ -63,9 +80,25 @@ def test_the_scheduler_distributes_them_by_itself(cluster: Cluster, churned: str
         except AssertionError as e:
             raise AssertionError(f"{e}\n{cluster.module_json('scheduler status')}") from None
         wait_for("several ranks serve its fragments", lambda: len(cluster.ranks_of(target)) > 1)
-        assert "comes and goes" in cluster.module("scheduler history")
+        yield
         cluster.module("scheduler stop", rollback=True)
         wait_for("all is undone", lambda: cluster.module_json("scheduler status")["mode"] == "off")
         assert distributed(cluster, target) == "0"
     finally:
         cluster.set(rank_capacity=0, scheduler_interval=5)
+
+
+def test_the_scheduler_distributes_them_by_itself(cluster: Cluster, churned: str) -> None:
+    with distributing(cluster, churned + WORK):
+        assert "comes and goes" in cluster.module("scheduler history")
+
+
+def test_the_scheduler_spreads_one_hot_directory_of_files(cluster: Cluster, hot: str) -> None:
+    with distributing(cluster, hot):
+        assert "spread by their names" in cluster.module("scheduler history")
+
+        def served() -> bool:
+            loads = [rank["requests"] for rank in cluster.module_json("scheduler status")["ranks"]]
+            return max(loads) < 0.8 * sum(loads)
+
+        wait_for("several ranks serve its files", served)

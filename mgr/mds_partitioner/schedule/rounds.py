@@ -364,9 +364,9 @@ def _pinned(watch: Watch, owned: Owned) -> int:
 
 
 def _undivided(view: View) -> frozenset[int]:
-    """Inode numbers of those that fill a rank, and have no parts that could be moved."""
-    full = {rank.rank: rank.requests for rank in view.ranks if rank.full}
-    pieces = (piece for piece in view.pieces if piece.parts == 0 and not piece.held)
+    """Inode numbers of those that a rank is too full for, and that have no parts that could be moved."""
+    full = {rank.rank: rank.requests for rank in view.ranks if rank.full or view.harmful}
+    pieces = (piece for piece in view.pieces if piece.parts == 0 and piece.requests and not piece.held)
     return frozenset(p.ino for p in pieces if p.rank in full and p.requests >= FILLS * full[p.rank])
 
 
