@@ -20,7 +20,7 @@ class Turn:
     :ivar mode: ADVISE: the moves were told, not made
     :ivar requests: of each move's directory, req/s
     :ivar plan: that made them; "" in advise
-    :ivar fullest: the rank that had most of its share
+    :ivar fullest: the rank that it relieves most; where it relieves none, the one with most of its share
     :ivar share: req/s that were its share; before: what it had, in parts of that
     :ivar after: the same when all moves had arrived and settled; None: not yet
     :ivar split: paths that are seen as their parts since
@@ -52,7 +52,7 @@ class Turn:
 
     @property
     def gain(self) -> float:
-        """req/s by which the fullest rank was to be relieved: of what leaves it."""
+        """req/s by which that rank was to be relieved: of what leaves it."""
         done: tuple[Scatter | Move, ...] = (*self.scatter, *(past.move for past in self.moves))
         return sum(each.gain for each in done if each.source == self.fullest)
 

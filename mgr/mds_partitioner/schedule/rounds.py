@@ -58,7 +58,7 @@ from .record import (
     rolled_back,
 )
 from .state import State
-from .view import Decision, View
+from .view import Decision, Move, Scatter, View
 from .watch import Looker, Watch, relative
 
 GLANCE = 2.5  # s between two looks only at where things are, while something is under way
@@ -387,8 +387,11 @@ def _left(run: Run) -> Iterator[tuple[int, str]]:
 
 def _turn(watch: Watch, state: State, decision: Decision, plan: str, now: Now) -> Turn:
     assert watch.view is not None
-    loads = relative(watch.view)
-    fullest = max(loads, key=lambda rank: (loads[rank], -rank))
+    done: tuple[Scatter | Move, ...] = (*decision.scatter, *decision.moves)
+    loads, gains = relative(watch.view), dict[int, float]()
+    for each in done:
+        gains[each.source] = gains.get(each.source, 0.0) + each.gain
+    fullest = max(loads, key=lambda rank: (gains.get(rank, 0.0), loads[rank], -rank))
     requests = {r.rank: r.requests for r in watch.view.ranks}
     pieces = {piece.ino: piece for piece in watch.view.pieces}
     moves = tuple(p for p in state.past if p.begun == now.steady)

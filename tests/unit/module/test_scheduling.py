@@ -559,6 +559,22 @@ def test_its_budgets_hold(world: Cluster) -> None:
     assert len(pins(world)) == 3
 
 
+def test_a_decision_tells_of_the_rank_that_it_relieves(world: Cluster, acting: Manager) -> None:
+    acting.run(AT_LAST)
+    turns = [turn for turn in acting.scheduling.get(acting.fs).turns if turn.moves]
+    for turn in turns:
+        gains = {rank: sum(p.move.gain for p in turn.moves if p.move.source == rank) for rank in range(4)}
+        assert turn.gain == max(gains.values()) > 0.0
+    on_two = Cluster((150.0,) * 8)
+    for ino in range(104, 108):
+        on_two.directories[ino].pin = on_two.directories[ino].rank = 1
+    on_two.load |= {100: 300.0}
+    manager = Manager(on_two)
+    manager.scheduling.start(manager.fs, ACT)
+    manager.run(AT_LAST)
+    assert all(turn.gain > 0.0 for turn in manager.scheduling.get(manager.fs).turns if turn.moves)
+
+
 def test_moves_of_a_day_are_counted_across_managers(world: Cluster) -> None:
     few = fewer(scheduler_moves_a_day=4, scheduler_moves=2)
     manager = Manager(world, few)
