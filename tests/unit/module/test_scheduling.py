@@ -17,8 +17,9 @@ from mds_partitioner.plan.ephemeral import fragment_ranks
 from mds_partitioner.report.scheduler import history_text
 from mds_partitioner.schedule.plans import TICK
 from mds_partitioner.schedule.record import ACT, ADVISE, OFF, under_way
-from mds_partitioner.schedule.rounds import AFTER_UNDOING
+from mds_partitioner.schedule.rounds import AFTER_UNDOING, _turn
 from mds_partitioner.schedule.state import Past, State
+from mds_partitioner.schedule.view import Decision, Move, Piece, RankView, View
 from mds_partitioner.schedule.watch import Looker
 
 AT_LAST = 100  # s, within which a cold cluster of this size is even
@@ -561,18 +562,16 @@ def test_its_budgets_hold(world: Cluster) -> None:
 
 def test_a_decision_tells_of_the_rank_that_it_relieves(world: Cluster, acting: Manager) -> None:
     acting.run(AT_LAST)
-    turns = [turn for turn in acting.scheduling.get(acting.fs).turns if turn.moves]
-    for turn in turns:
-        gains = {rank: sum(p.move.gain for p in turn.moves if p.move.source == rank) for rank in range(4)}
-        assert turn.gain == max(gains.values()) > 0.0
-    on_two = Cluster((150.0,) * 8)
-    for ino in range(104, 108):
-        on_two.directories[ino].pin = on_two.directories[ino].rank = 1
-    on_two.load |= {100: 300.0}
-    manager = Manager(on_two)
-    manager.scheduling.start(manager.fs, ACT)
-    manager.run(AT_LAST)
-    assert all(turn.gain > 0.0 for turn in manager.scheduling.get(manager.fs).turns if turn.moves)
+    watch = acting.scheduling.watch(acting.fs)
+    move = Move(1, "/a", 1, 2, 50.0, 50.0, 10.0, "")
+    pieces = (Piece(1, "/a", 1, 50.0, 10.0),)
+    # Rank 0 has more of its share, but on rank 1 more requests wait.
+    ranks = (RankView(0, 400.0, 2.0, True), RankView(1, 390.0, 90.0, True), RankView(2, 10.0))
+    watch.view, now = View(world.steady, ranks, pieces), world.now()
+    state = State(past=(Past(move, now.steady),))
+    turn = _turn(watch, state, Decision((move,)), "", now)
+    assert (turn.fullest, turn.gain) == (1, 50.0)
+    assert _turn(watch, State(), Decision(split=(1,)), "", now).fullest == 0
 
 
 def test_moves_of_a_day_are_counted_across_managers(world: Cluster) -> None:
