@@ -56,6 +56,8 @@ class Scheduling:
             watch = Watch(Kept(fs.name, OFF, now.wall), Catalogue(self._host, now.wall))
         elif watch.kept.mode == UNDOING:
             raise Busy(f"what the scheduler did on '{fs.name}' is being undone: wait for it")
+        if watch.kept.mode == OFF:
+            watch.forget()
         if watch.kept.mode != mode:
             # Whole seconds, as they are kept: what is planned in the first second belongs to it.
             since = float(int(now.wall)) if watch.kept.mode == OFF else watch.kept.since

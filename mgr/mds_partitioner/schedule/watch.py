@@ -27,6 +27,7 @@ from .view import Decision, Move, Piece, RankView, View
 
 CALM = 30.0  # s between two questions to MDSs while nothing can be done; to all of them where subtrees are
 UNEVEN = 1.1  # times its share: a full rank that has so much is looked at closely
+NOT_YET = "it has not looked yet"
 WITHIN = 2.0  # s, for what MDSs are asked in a look
 
 
@@ -64,7 +65,7 @@ class Watch:
     known: Known = field(default_factory=Known)
     actual: View | None = None
     view: View | None = None
-    decision: Decision = field(default_factory=lambda: Decision(why="it has not looked yet"))
+    decision: Decision = field(default_factory=lambda: Decision(why=NOT_YET))
     idle_since: float | None = None
     pressing_since: float | None = None
     prepared: bool = False
@@ -77,6 +78,14 @@ class Watch:
     placed: tuple[Directory, ...] = ()
     saved: float = 0.0
     problem: str = ""
+
+    def forget(self) -> None:
+        """It has not looked for a while: what it saw last is not so any more."""
+        self.ranks, self.view, self.actual, self.where = {}, None, None, None
+        self.heat, self.subtrees, self.verdict = {}, {}, None
+        self.measured = self.asked = self.mapped = float("-inf")
+        self.idle_since = self.pressing_since = None
+        self.decision = Decision(why=NOT_YET)
 
     def spots(self, now: float) -> tuple[tuple[Hotspot, Piece], ...]:
         """Hot spots that are still there, and what they are now, the hottest first. now: steady clock, s"""

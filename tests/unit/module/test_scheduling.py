@@ -560,6 +560,19 @@ def test_its_budgets_hold(world: Cluster) -> None:
     assert len(pins(world)) == 3
 
 
+def test_what_was_seen_before_a_stop_is_not_told_after_the_next_start(
+    world: Cluster, acting: Manager
+) -> None:
+    acting.run(AT_LAST)
+    acting.scheduling.stop(acting.fs, rollback=True)
+    acting.run(AT_LAST)
+    acting.scheduling.start(acting.fs, ACT)
+    watch = acting.scheduling.watch(acting.fs)
+    assert (watch.ranks, watch.view, watch.decision.why) == ({}, None, "it has not looked yet")
+    acting.run(AT_LAST)
+    assert loads(world) == [200.0] * 4
+
+
 def test_a_decision_tells_of_the_rank_that_it_relieves(world: Cluster, acting: Manager) -> None:
     acting.run(AT_LAST)
     watch = acting.scheduling.watch(acting.fs)
