@@ -18,7 +18,7 @@ from .scatter import scatter
 from .state import Limits, Past, Scattered, State
 from .view import Decision, Move, Piece, Scatter, View
 
-BAND = 0.1  # above its share: nearer than that is even
+BAND = 0.06  # above its share: nearer than that is even
 WIDEST = 0.3  # that noise makes of it
 MEDIAN_STEP = 0.954  # of the distances of two draws, in standard deviations (normal)
 NOISES = 2.0  # standard deviations of what is measured that are no difference

@@ -15,10 +15,9 @@ from .view import RankView
 def capacities(ranks: Sequence[RankView]) -> dict[int, float]:
     """What each rank can serve, req/s: what it taught, else what the best of all did or itself does.
 
-    All are alike while nothing is known, and each can do what it does now. A rank that is full with few
+    All are alike while nothing is known, and each can do what it does now. A rank that was full with few
     requests inside, and fewer than a better one, is taken to be as good: an MDS serves more, the more it has
-    at once. So is one that is not full any more, by what both had when that was found. If it is not as good
-    it is soon crowded.
+    at once. If it is not, it is soon crowded.
     """
     known = [r.able for r in ranks if r.able is not None]
     best = max(known or [r.requests for r in ranks], default=0.0)
@@ -26,14 +25,8 @@ def capacities(ranks: Sequence[RankView]) -> dict[int, float]:
 
 
 def _as_good(rank: RankView, ranks: Sequence[RankView]) -> float:
-    def crowd(r: RankView) -> float:
-        return r.inside if rank.full else r.crowd
-
-    own = rank.able or 0.0
-    if math.isinf(rank.crowd) or crowd(rank) >= CROWD:
-        return own
-    others = (r for r in ranks if r.able is not None and (r.full or not rank.full))
-    return max([own, *(r.able or 0.0 for r in others if MORE * crowd(rank) <= crowd(r) < math.inf)])
+    with_more = (r for r in ranks if rank.crowd < CROWD and MORE * rank.crowd <= r.crowd < math.inf)
+    return max(r.able for r in (rank, *with_more) if r.able is not None)
 
 
 def utilisations(ranks: Sequence[RankView], capacity: Mapping[int, float]) -> dict[int, float]:
