@@ -4,6 +4,7 @@
 from typing import Optional
 
 from ..desk import URGENT
+from ..model import FsState
 from ..report import balance as report
 from .declare import Answer, Services, reads, writes
 
@@ -24,7 +25,7 @@ class BalanceCommands(Services):
         """Let the MDSs balance by a Mantle policy: lunule, greedyspill, or your own (-i FILE)"""
         found = self.host.fs(fs)
         switch = self.balancer.on(found, policy, inbuf, force, to_auth)
-        now = self.host.fs(found.name)
+        now = self._present(found)
         said = f"'{now.name}' is balanced by the policy {switch.policy}"
         return Answer(
             report.value(now, switch, self.balancer.watch(now)),
@@ -36,7 +37,7 @@ class BalanceCommands(Services):
         """Put back the balancer that 'balance on' replaced, and remove its policy"""
         found = self.host.fs(fs)
         kept = self.balancer.off(found)
-        now = self.host.fs(found.name)
+        now = self._present(found)
         said = [f"'{now.name}': no policy of mds_partitioner balances it", *kept]
         value = report.value(now, None, self.balancer.watch(now)) | {"kept": kept}
         return Answer(value, "\n".join(said))
@@ -44,6 +45,10 @@ class BalanceCommands(Services):
     @reads("balance status")
     def balance_status(self, fs: Optional[str] = None, format: str = "table") -> Answer:
         """Show the policy, and what each rank decided lately and why"""
-        found = self.host.fs(fs)
+        found = self._present(self.host.fs(fs))
         switch, watch = self.balancer.get(found), self.balancer.watch(found)
         return Answer(report.value(found, switch, watch), report.text(found, switch, watch))
+
+    def _present(self, fs: FsState) -> FsState:
+        """What the mon has: this manager's FSMap may lack what an operator, or we, set a moment ago."""
+        return self.host.fs_of_mon(fs.fscid) or fs

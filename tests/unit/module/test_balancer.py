@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: LGPL-2.1-or-later
 """The `balance` commands and their loop: hints, new names, and a stop that waits for nobody."""
 
+import json
 import threading
 from collections.abc import Callable
 from dataclasses import dataclass, replace
@@ -11,11 +12,12 @@ from verdicts import UNKNOWN, verdict
 from world import LOG, SETTINGS, World
 
 from mds_partitioner import balancer as module
-from mds_partitioner import policy_trial
+from mds_partitioner import desk, policy_trial
 from mds_partitioner.act import switch as switching
 from mds_partitioner.act.switch import TURNING_OFF
 from mds_partitioner.balancer import Balancer
 from mds_partitioner.clock import Now
+from mds_partitioner.commands.balance import BalanceCommands
 from mds_partitioner.engine.capacity_source import CapacitySource
 from mds_partitioner.errors import BadInput, Busy, Unavailable
 from mds_partitioner.judge.history import History
@@ -291,3 +293,28 @@ def test_off_also_stops_a_policy_of_ours_that_no_record_can_be_read_of(
     assert (world.store.data, balancer.active()) == ({}, False)
     world.store.data["balance/1"] = "{"
     assert (balancer.off(world.state), world.store.data) == ([], {})
+
+
+class Module(BalanceCommands):
+    """Nothing but the commands."""
+
+    def __init__(self, host: Any, balancer: Balancer) -> None:
+        self.desk, self.host, self.balancer = desk.Desk(), host, balancer
+
+    def wake(self) -> None:
+        """After each command."""
+
+
+def test_what_an_operator_set_a_moment_ago_is_shown(
+    world: Cluster, balancer: Balancer, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    stale = world.state  # what a manager whose FSMap lags behind sees
+    monkeypatch.setattr(world, "fs", lambda name: stale, raising=False)
+    commands = Module(world, balancer)
+    assert json.loads(commands.balance_on(format="json").stdout)["balancer"].startswith("mds_partitioner")
+    stale = world.state
+    world.state = replace(world.state, balancer="mine.lua")
+    assert "not in force: balancer is 'mine.lua'" in commands.balance_status().stdout
+    assert "mine.lua" in commands.balance_off().stdout
+    assert world.state.balancer == "mine.lua"
+    commands.desk.shutdown()
