@@ -57,6 +57,11 @@ def holders(lab: Lab) -> dict[int, tuple[str, int]]:
     return {mds["rank"]: (f"mds.{mds['name']}", int(mds["gid"])) for mds in _mdss(lab)}
 
 
+def set_quota(lab: Lab, rank: int, percent: int) -> None:
+    """CPU quota of the MDS that has a rank, in percent of one core."""
+    lab.set_mds_cpu(percent, holders(lab)[rank][0])
+
+
 def _mdss(lab: Lab) -> list[dict[str, Any]]:
     """What the mon says of each MDS that has a rank."""
     return list(lab.monitor.json("fs get", fs_name=cluster.FS_NAME)["mdsmap"]["info"].values())

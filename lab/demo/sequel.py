@@ -13,7 +13,7 @@ from lab.demo.record import Record, Span
 from lab.demo.steps import START_S, until_working, watched
 from lab.demo.telling import Telling
 from lab.demo.watch import Watch, for_seconds
-from lab.ranks import holders
+from lab.ranks import set_quota
 
 TURN_S, SLOW_S = 60.0, 60.0
 FIRST_S, LAST_S = 10.0, 20.0  # parts of these that are compared
@@ -67,9 +67,8 @@ def follow(
 
 
 def _slow(lab: Lab, telling: Telling, watch: Watch, record: Record) -> dict[str, Span]:
-    name, _ = holders(lab)[SLOW_RANK]
     record.marks[f"rank {SLOW_RANK} slower"] = time.time()
-    lab.set_mds_cpu(round(scene.CPU_PERCENT * SLOWER), f"mds.{name}")
+    set_quota(lab, SLOW_RANK, round(scene.CPU_PERCENT * SLOWER))
     return _compared("slower", watched(telling, watch, "it is slower", for_seconds(SLOW_S, "following")))
 
 

@@ -8,7 +8,7 @@ import pytest
 
 from lab.api import Lab
 from lab.errors import LabError
-from lab.ranks import all_active, gid, holders, wait_all_active
+from lab.ranks import all_active, gid, holders, set_quota, wait_all_active
 
 
 def lab(*mdss: tuple[str, int, int, str]) -> Lab:
@@ -58,3 +58,12 @@ def test_a_rank_has_its_mds_before_it_serves() -> None:
         0: ("mds.a", 11),
         1: ("mds.b", 13),
     }
+
+
+def test_a_quota_is_for_the_daemon_that_has_the_rank(monkeypatch: pytest.MonkeyPatch) -> None:
+    quotas: list[tuple[int, str]] = []
+    swapped = lab(("a", 11, 1, "up:active"), ("b", 13, 0, "up:active"))
+    quota = lambda percent, daemon: quotas.append((percent, daemon))  # noqa: E731
+    monkeypatch.setattr(swapped, "set_mds_cpu", quota, raising=False)
+    set_quota(swapped, 1, 8)
+    assert quotas == [(8, "mds.a")]
