@@ -117,6 +117,8 @@ bench-large: deps
 # The scheduler from cold beside the built-in balancer and the oracle; goes on where it was ended.
 bench-scheduler: deps
 	$(RUN) -m lab.bench.cold
+	$(RUN) -m lab.bench.cold --workloads jumps --out docs/results/scheduler/jumps
+	$(RUN) -m lab.bench.cold --workloads zipf12 --quotas 8 8 16 16 --out docs/results/scheduler/quotas
 
 bench-push: deps
 	$(RUN) -m lab.bench.push

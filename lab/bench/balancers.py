@@ -84,7 +84,7 @@ _NO_REPLICAS = "mds_forward_all_requests_to_auth"
 
 def _oracle(setting: Setting) -> list[Pin]:
     setting.lab.monitor.command("config set", who="mds", name=_NO_REPLICAS, value="true")
-    where = oracle.spread(setting.demand, setting.ranks)
+    where = oracle.spread(setting.demand, setting.ranks, setting.shares)
     pins = [Pin(path, PIN, str(rank)) for path, rank in sorted(where.items())]
     put(setting.lab, pins)
     found = {path_of(key): rank for key, rank in settled(setting.lab).items()}

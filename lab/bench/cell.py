@@ -75,7 +75,7 @@ def _switch_on(stage: Stage, order: Order) -> tuple[list[Pin], float]:
         stage.lab.set_mds_cpu(None)
         stage.forget_visits()
         pins = BALANCERS[order.balancer].switch_on(stage.setting)
-        stage.lab.set_mds_cpu(order.cluster.mds_cpu)
+        stage.limit()
     return pins, round(time.monotonic() - began, 1)
 
 
@@ -84,7 +84,7 @@ def _phase(stage: Stage, order: Order, phase: str, lines: list[Line]) -> tuple[f
     load = order.cluster.workload.load(phase, stage.paths, f"{order.balancer}-{order.run}")
     mine: list[Line] = []
     with stage.lab.clients(load, on_line=mine.append) as clients:
-        until_working(mine, {client.name for client in load.clients})
+        until_working(mine, load.first)
         with stage.progress.step(f"{phase} of {order.key}"):
             start = time.time()
             # A client that fails ends, too: stopping the others says why.
@@ -112,6 +112,7 @@ def _cell(
         "hook": order.cluster.hook,
         "ranks": order.cluster.ranks + order.cluster.standby,
         "mds_cpu": order.cluster.mds_cpu,
+        "shares": order.cluster.shares,
         "limit": order.limit,
         "paths": stage.paths,
         "date": datetime.now(UTC).isoformat(timespec="seconds"),

@@ -36,7 +36,9 @@ def orders(args: argparse.Namespace) -> list[Order]:
     """Block by block; in each the next balancer is first."""
     found = []
     for workload in args.workloads:
-        cluster = Cluster(Endless(WORKLOADS[workload]), args.release, args.ranks, args.mds_cpu)
+        quotas = tuple(args.quotas)
+        ranks = len(quotas) or args.ranks
+        cluster = Cluster(Endless(WORKLOADS[workload]), args.release, ranks, args.mds_cpu, quotas=quotas)
         for run in range(1, args.runs + 1):
             first = (run - 1) % len(args.balancers)
             turned = [*args.balancers[first:], *args.balancers[:first]]
@@ -51,8 +53,12 @@ def whole(cell: Cell) -> float:
 
 def later(cell: Cell) -> float:
     """op/s from the sixtieth second on."""
+    return figures.throughput(cell, _later(cell))
+
+
+def _later(cell: Cell) -> tuple[float, float]:
     began, ended = cell["spans"]["run"]
-    return figures.throughput(cell, (began + LATER_S, ended))
+    return began + LATER_S, ended
 
 
 def even_after(cell: Cell) -> float:
@@ -81,7 +87,7 @@ def report(cells: Sequence[Cell]) -> str:
     table = PrettyTable(
         [
             *("load", "blocks", "op/s", "/ oracle", "/ oracle from 60 s", "/ built-in", "/ built-in to auth"),
-            *("s until even", "inodes moved"),
+            *("s until even", "inodes moved", "inodes moved from 60 s"),
         ]
     )
     table.set_style(TableStyle.MARKDOWN)
@@ -99,15 +105,16 @@ def report(cells: Sequence[Cell]) -> str:
         for name, value in middles.items():
             columns[name] += [] if value is None else [value]
         moved = [float(figures.total(cell, "exported_inodes", cell["spans"]["run"])) for cell in ours]
+        late = [float(figures.total(cell, "exported_inodes", _later(cell))) for cell in ours]
         table.add_row(
             [
                 *(workload, len(ours), _number(_median([whole(cell) for cell in ours]))),
                 *("-" if value is None else f"{value:.2f}" for value in middles.values()),
-                *(_number(_median([even_after(cell) for cell in ours])), _number(_median(moved))),
+                *(_number(_median(x)) for x in ([even_after(cell) for cell in ours], moved, late)),
             ]
         )
     means = ["-" if not values else f"{statistics.geometric_mean(values):.2f}" for values in columns.values()]
-    table.add_row(["geometric mean", "", "", *means, "", ""])
+    table.add_row(["geometric mean", "", "", *means, *[""] * 3])
     return str(table.get_string())
 
 
@@ -124,6 +131,12 @@ def _number(value: float | None) -> str:
     return "-" if value is None else "never" if math.isinf(value) else f"{value:,.0f}"
 
 
+def _head(args: argparse.Namespace) -> str:
+    alike = f"{args.ranks} ranks at {args.mds_cpu} % of a core"
+    ranks = f"ranks at {', '.join(map(str, args.quotas))} % of a core" if args.quotas else alike
+    return f"{ranks}, Ceph {args.release}, {args.seconds:.0f} s"
+
+
 def main(argv: Sequence[str]) -> int:
     """Measure what is missing, then report; the exit status."""
     parser = argparse.ArgumentParser(
@@ -133,6 +146,14 @@ def main(argv: Sequence[str]) -> int:
     add_options(parser, BALANCERS, mds_cpu=12, runs=3)
     parser.set_defaults(out=OUT)
     parser.add_argument("--ranks", type=int, default=5)
+    parser.add_argument(
+        "--quotas",
+        type=int,
+        nargs="+",
+        default=[],
+        metavar="PERCENT",
+        help="of a core, rank by rank, in place of --ranks and --mds-cpu",
+    )
     parser.add_argument("--seconds", type=float, default=300.0, help="of a run (default: %(default)s)")
     args = parser.parse_args(argv)
 
@@ -141,8 +162,7 @@ def main(argv: Sequence[str]) -> int:
         failures = runner.run(wanted, args.out)
         there = (order.key for order in wanted if store.path_of(args.out, order.key).exists())
         text = report([store.load(args.out, key) for key in there])
-        head = f"{args.ranks} ranks at {args.mds_cpu} % of a core, Ceph {args.release}, {args.seconds:.0f} s"
-        (args.out / "cold.md").write_text(f"{head}; medians of the blocks\n\n{text}\n")
+        (args.out / "cold.md").write_text(f"{_head(args)}; medians of the blocks\n\n{text}\n")
         print(text)
         if failures:
             raise LabError(f"{len(failures)} cells failed: {'; '.join(failures)}")

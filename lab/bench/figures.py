@@ -45,9 +45,15 @@ def _served(sample: Sample, rank: str) -> float:
 
 
 def imbalance(cell: Cell, capacity: float) -> list[tuple[float, float]]:
-    """IF over time, of loads over ten seconds."""
-    rows = loads(cell)
-    values = factors([[max(0.0, x) for x in row] for _, row in rows], capacity)
+    """IF over time, of loads over ten seconds; of ranks that are not alike: of loads for their shares.
+
+    capacity: of rank 0, req/s
+    """
+    rows, shares = loads(cell), cell.get("shares") or [1.0] * cell["ranks"]
+    values = factors(
+        [[max(0.0, x) / share for x, share in zip(row, shares, strict=True)] for _, row in rows],
+        capacity / shares[0],
+    )
     return [(t, value) for (t, _), value in zip(rows, values, strict=True)]
 
 

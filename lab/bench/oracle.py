@@ -1,15 +1,16 @@
 # SPDX-License-Identifier: LGPL-2.1-or-later
 """Pins by somebody who knows the run: directories over ranks so that each has the same number of operations.
 
-A directory goes to a rank with all that is below it; the heaviest are taken apart only as long as the fullest
-rank is above the mean. Longest processing time first (Graham 1969) puts what is left on the emptiest rank.
+A rank that has more CPU than the mean gets so much more. A directory goes to a rank with all that is below
+it; the heaviest are taken apart only as long as the fullest rank is above the mean. Longest processing time
+first (Graham 1969) puts what is left where it is done first.
 
 A pinned directory's own inode stays on its parent's rank, and clients that are told of no replicas look names
 up at the lowest rank that gave them a capability for the directory (docs/benchmarking.md, "Forwards"). So the
 parents are on the highest rank: then the lowest is the one that has the entries.
 """
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import PurePosixPath
 
@@ -47,27 +48,31 @@ class _Item:
         return self.directory.total if self.whole else self.directory.own
 
 
-def _assign(items: list[_Item], ranks: int) -> tuple[dict[str, int], list[float]]:
+def _assign(items: list[_Item], shares: Sequence[float]) -> tuple[dict[str, int], list[float]]:
+    """The rank of each, and the load of each rank for its share."""
+    ranks = len(shares)
     apart = [item for item in items if not item.whole]  # parents of what else is pinned
     where = {item.directory.path: ranks - 1 for item in apart}
     loads = [0.0] * ranks
-    loads[-1] = sum(item.weight for item in apart)
+    loads[-1] = sum(item.weight for item in apart) / shares[-1]
     for item in sorted((item for item in items if item.whole), key=lambda item: -item.weight):
-        rank = loads.index(min(loads))
+        then = [load + item.weight / share for load, share in zip(loads, shares, strict=True)]
+        rank = then.index(min(then))
         where[item.directory.path] = rank
-        loads[rank] += item.weight
+        loads[rank] = then[rank]
     return where, loads
 
 
-def spread(demand: Mapping[str, float], ranks: int) -> dict[str, int]:
-    """The rank of each directory that gets a pin."""
+def spread(demand: Mapping[str, float], ranks: int, shares: Sequence[float] = ()) -> dict[str, int]:
+    """The rank of each directory that gets a pin. shares: what each rank has of the mean one's CPU."""
+    shares = shares or (1.0,) * ranks
     items = [_Item(_tree(demand), whole=True)]
     best, placed, least = items, dict[str, int](), float("inf")
     while True:
-        where, loads = _assign(items, ranks)
+        where, loads = _assign(items, shares)
         if max(loads) < least:
             best, placed, least = list(items), where, max(loads)
-        if max(loads) <= _GOOD_ENOUGH * sum(loads) / ranks:
+        if max(loads) <= _GOOD_ENOUGH * sum(demand.values()) / ranks:
             break
         fullest = loads.index(max(loads))
         divisible = [

@@ -16,12 +16,20 @@ class Cluster:
     mds_cpu: int  # % of a core, each MDS
     hook: bool = False  # MDSs built from mds/
     standby: int = 0  # MDSs that become ranks during the run
+    quotas: tuple[int, ...] = ()  # % of a core, rank by rank; none: mds_cpu each
 
     @property
     def name(self) -> str:
         """Beginning of the cells' file names."""
         mds = f"{self.release}-hook" if self.hook else self.release
-        return f"{self.workload.name}-{mds}-{self.ranks}x{self.mds_cpu}"
+        quota = "-".join(map(str, self.quotas)) or self.mds_cpu
+        return f"{self.workload.name}-{mds}-{self.ranks}x{quota}"
+
+    @property
+    def shares(self) -> tuple[float, ...]:
+        """What each rank has of the mean rank's CPU."""
+        mean = sum(self.quotas) / self.ranks
+        return tuple(quota / mean for quota in self.quotas) or (1.0,) * self.ranks
 
 
 @dataclass(frozen=True)

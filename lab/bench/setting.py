@@ -18,3 +18,4 @@ class Setting:
     ranks: int
     capacity: float  # C, req/s a rank, as measured while rank 0 was saturated
     demand: Mapping[str, float]  # operations in each directory during the run: for the oracle only
+    shares: tuple[float, ...] = ()  # what each rank has of the mean one's CPU, for the oracle; none: the same

@@ -22,6 +22,7 @@ from lab.clients.run import Line
 from lab.demo import module
 from lab.errors import LabError
 from lab.progress import Progress
+from lab.ranks import set_quota
 from mds.build import OPTIMIZED, built
 
 TOP = "/volumes"
@@ -68,7 +69,7 @@ class Stage:
     def setting(self) -> Setting:
         """For a balancer."""
         demand = self.cluster.workload.demand(self.paths)
-        return Setting(self.lab, self.cluster.ranks, self.capacity, demand)
+        return Setting(self.lab, self.cluster.ranks, self.capacity, demand, self.cluster.shares)
 
     def _data(self) -> dict[str, str]:
         began = time.monotonic()
@@ -89,14 +90,14 @@ class Stage:
         workload = self.cluster.workload
         began = time.monotonic()
         lines: list[Line] = []
-        self.lab.set_mds_cpu(self.cluster.mds_cpu)
+        self.limit()
         load = workload.load(workload.phases[0], self.paths, "calibration")
         with (
             self.progress.step("calibration on rank 0"),
             Sampling(self.lab.sandbox) as sampling,
             self.lab.clients(load, on_line=lines.append) as clients,
         ):
-            until_working(lines, {client.name for client in load.clients})
+            until_working(lines, load.first)
             time.sleep(_UNSETTLED_S)
             if analyze:
                 line.analyze(self.lab, _CALIBRATION_S)
@@ -109,6 +110,12 @@ class Stage:
             clients.stop()
         self.seconds["calibration"] = round(time.monotonic() - began, 1)
         return _rate([s for s in sampling.lines if since <= s["t"] <= since + _CALIBRATION_S])
+
+    def limit(self) -> None:
+        """Give the MDSs the quotas of their ranks."""
+        self.lab.set_mds_cpu(self.cluster.mds_cpu)
+        for rank, quota in enumerate(self.cluster.quotas):
+            set_quota(self.lab, rank, quota)
 
     def forget_visits(self) -> None:
         """MDSs with the hook begin without what they saw in the calibration, or in the cell before."""
@@ -123,7 +130,7 @@ class Stage:
             self.lab.set_mds_cpu(None)
             switch_off(self.lab)
             bring_home(self.lab, TOP, pins)
-            self.lab.set_mds_cpu(self.cluster.mds_cpu)
+            self.limit()
         return round(time.monotonic() - began, 1)
 
 

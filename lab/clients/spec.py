@@ -70,6 +70,10 @@ class ClientSpec:
     """A file that scan writes when all files are read: the list of them."""
     source: str | None = None
     """Path in the sandbox of what weblog and dbench replay."""
+    turn: int = 0
+    """Of those that the time is cut into: the client works in this one, and pauses in the others."""
+    turns: int = 1
+    turn_seconds: float = 60.0
 
     def __post_init__(self) -> None:
         """Refuse what cannot be run."""
@@ -93,6 +97,9 @@ class ClientSpec:
             "working_set",
             f"1 to {total} files",
         )
+        _check(self, 1 <= self.turns <= 1000, "turns", "1 to 1000")
+        _check(self, 0 <= self.turn < self.turns, "turn", f"0 to {self.turns - 1}, as turns is {self.turns}")
+        _check(self, 0 < self.turn_seconds < math.inf, "turn_seconds", "more than 0")
         self._check_job()
 
     def _check_mix(self) -> None:
@@ -129,6 +136,15 @@ class ClientSpec:
         """Dentries the client caches."""
         return self.cache or max(1, self.used_files // 4)
 
+    def pause(self, elapsed: float) -> float:
+        """Seconds until its turn, so many seconds after the start; 0: it is its turn."""
+        return max(0.0, self._until(elapsed % (self.turns * self.turn_seconds)))
+
+    def _until(self, at: float) -> float:
+        begin = self.turn * self.turn_seconds
+        over = at >= begin + self.turn_seconds
+        return begin - at + (self.turns * self.turn_seconds if over else 0.0)
+
     def seed_in(self, base: int) -> int:
         """This client's seed in a set with that seed."""
         return self.seed if self.seed is not None else zlib.crc32(self.name.encode(), base & 0xFFFFFFFF)
@@ -149,6 +165,11 @@ class LoadSpec:
             raise LabError("a load needs at least one client")
         if len(set(names)) != len(names):
             raise LabError("two clients of a load have the same name")
+
+    @property
+    def first(self) -> set[str]:
+        """Names of the clients that work from the start."""
+        return {client.name for client in self.clients if not client.pause(0.0)}
 
     def to_json(self) -> str:
         """One line of JSON."""

@@ -19,6 +19,7 @@ from lab.clients.jobs.scan import Scan
 from lab.clients.jobs.weblog import WebLog
 from lab.clients.latency import Recorder
 from lab.clients.lines import say
+from lab.clients.pace import Pace
 from lab.clients.spec import JOBS, ClientSpec
 from lab.clients.threads import join, start
 
@@ -43,12 +44,13 @@ class Run:
         self._recorder = Recorder()
         self._new_job: Callable[[], Job] = partial(_KINDS[client.job], fs, client, seed)
         self._job = self._new_job()
+        self._began = time.monotonic()
         self._threads: list[threading.Thread] = []
 
     def run(self, seconds: float | None) -> bool:
         """Work until the job is done, the time is over, or stopped; False if a worker would not end."""
         self._job.begin()
-        began = time.time()
+        began, self._began = time.time(), time.monotonic()
         self._threads = start(self._work, self._client.workers)
         done = threading.Event()
         last = threading.Thread(target=self._finish, args=(done,), daemon=True)
@@ -99,7 +101,7 @@ class Run:
             previous = now
 
     def _work(self, number: int) -> None:
-        pace = Pace(self._client.rate, self._client.workers, random.Random(self._seed * 1_000_033 + number))
+        pace = Pace(self._client, self._began, random.Random(self._seed * 1_000_033 + number))
         for op, act in self._job.steps(number):
             if not pace.wait(self._stop):
                 return
@@ -114,19 +116,3 @@ class Run:
             self._stop.wait(_AFTER_ERROR_S)
         else:
             self._recorder.done(op, time.monotonic() - started)
-
-
-class Pace:
-    """Keeps one of several workers at its share of a rate."""
-
-    def __init__(self, rate: float | None, workers: int, rng: random.Random) -> None:
-        self._gap = 0.0 if rate is None else workers / rate
-        self._next = time.monotonic() + rng.random() * self._gap
-
-    def wait(self, stop: threading.Event) -> bool:
-        """Wait until the next operation is due; False when it is time to stop."""
-        if self._gap:
-            # Time lost to slow answers is not made up for by a burst.
-            self._next = max(self._next + self._gap, time.monotonic())
-            stop.wait(self._next - time.monotonic())
-        return not stop.is_set()

@@ -7,3 +7,5 @@ from lab.bench.workloads.private import Private
 EIGHTY_TWENTY = 0.95
 
 ZIPF = Private("zipf", "open", operations=12_000, files=10_000, zipf=EIGHTY_TWENTY)
+# Twelve subvolumes: ranks that serve 1 to 2 can have 1 to 2 of them.
+ZIPF12 = Private("zipf12", "open", operations=12_000, files=10_000, zipf=EIGHTY_TWENTY, clients=12)

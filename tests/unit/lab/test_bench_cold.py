@@ -8,6 +8,8 @@ from typing import Any
 import pytest
 
 from lab.bench.cold import BALANCERS, even_after, orders, report
+from lab.bench.order import Cluster
+from lab.bench.workloads import WORKLOADS
 
 SECONDS = 120
 
@@ -60,6 +62,7 @@ def test_the_order_turns_from_block_to_block() -> None:
         release="tentacle",
         ranks=5,
         mds_cpu=12,
+        quotas=[],
         runs=2,
         seconds=300.0,
         balancers=BALANCERS,
@@ -67,3 +70,12 @@ def test_the_order_turns_from_block_to_block() -> None:
     found = [order.balancer for order in orders(args)]
     assert found == [*BALANCERS, *BALANCERS[1:], BALANCERS[0]]
     assert {order.limit for order in orders(args)} == {300.0}
+
+
+def test_ranks_that_are_not_alike_are_even_when_their_shares_are() -> None:
+    cluster = Cluster(WORKLOADS["zipf12"], "tentacle", 4, 12, quotas=(8, 8, 16, 16))
+    assert cluster.name == "zipf12-tentacle-4x8-8-16-16"
+    assert cluster.shares == pytest.approx((2 / 3, 2 / 3, 4 / 3, 4 / 3))
+    alike = cell("scheduler", even_from=0)
+    assert even_after(alike | {"shares": [1.0, 1.0]}) == 0.0
+    assert math.isinf(even_after(alike | {"shares": [0.5, 1.5]})), "rank 0 has three times its part"

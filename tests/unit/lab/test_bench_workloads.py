@@ -120,6 +120,23 @@ def test_the_oracle_keeps_what_it_takes_apart_on_the_highest_rank() -> None:
     assert sorted(pins[f"/v/w/{k}"] for k in range(6)) == [0, 0, 0, 1, 1, 2]
 
 
+def test_the_oracle_knows_what_ranks_can_do() -> None:
+    flat = {f"/v/{k}": 1.0 for k in range(12)}
+    pins = oracle.spread(flat, 4, (2 / 3, 2 / 3, 4 / 3, 4 / 3))
+    del pins["/v"]
+    assert Counter(pins.values()) == {0: 2, 1: 2, 2: 4, 3: 4}
+
+
+def test_each_turn_of_the_jumps_is_even_under_the_oracle() -> None:
+    workload, paths = WORKLOADS["jumps"], paths_of("jumps")
+    pins = oracle.spread(workload.demand(paths), 5)
+    clients = workload.load("run", paths, "").clients
+    assert len(workload.load("run", paths, "").first) == 5
+    for turn in range(5):
+        hot = [client.path.rpartition("/")[0] for client in clients if client.turn == turn]
+        assert sorted(pins[path] for path in hot) == [0, 1, 2, 3, 4]
+
+
 def test_web_tells_the_oracle_of_the_names_on_the_way_to_a_file() -> None:
     demand = WORKLOADS["web"].demand(paths_of("web"))
     root = paths_of("web")["web"]

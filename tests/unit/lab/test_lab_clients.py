@@ -4,6 +4,7 @@
 import json
 import random
 from collections import Counter
+from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -38,6 +39,9 @@ def client(**fields: Any) -> ClientSpec:
         ("mix", {"stat": 0}, "one above"),
         ("mix", {"stat": -1, "open": 2}, "weights"),
         ("mix", {"rename": 1}, "unknown operation 'rename'"),
+        ("turns", 0, "1 to 1000"),
+        ("turn", 1, "0 to 0"),
+        ("turn_seconds", 0, "more than 0"),
     ],
 )
 def test_a_bad_client_is_refused_with_what_is_allowed(field: str, value: object, says: str) -> None:
@@ -68,6 +72,15 @@ def test_a_load_survives_json() -> None:
     load = LoadSpec((client(name="a", rate=1.5, mix={"stat": 1}), client(name="b", seed=7)), seed=3)
     assert LoadSpec.from_json(load.to_json()) == load
     assert "\n" not in load.to_json()
+
+
+def test_a_client_works_in_its_turn() -> None:
+    second = client(turn=1, turns=3, turn_seconds=10)
+    assert [second.pause(t) for t in (0, 9, 10, 19.5, 20, 29, 30, 40, 60)] == [10, 1, 0, 0, 20, 11, 10, 0, 10]
+    assert client().pause(1e6) == 0
+    assert LoadSpec(
+        (client(name="always"), replace(second, turn=0), replace(second, name="later")), seed=1
+    ).first == {"always", "c"}
 
 
 def test_seeds_are_fixed_and_differ_by_client_and_by_set() -> None:
