@@ -237,6 +237,15 @@ def test_what_arrives_between_two_looks_makes_room_for_more_but_teaches_nothing(
     assert glance(first.target, unknown)[1].moves == (), "what it asks for is not known"
 
 
+def test_while_nobody_knows_what_a_full_rank_holds_back_nothing_small_is_moved_to_make_it_exact() -> None:
+    large, small = range(100, 133), range(16)
+    cluster = Cluster(dict.fromkeys(large, 30.0) | dict.fromkeys(small, 11.0))
+    cluster.at |= {ino: ino % 4 for ino in small}
+    moved = cluster.look().moves
+    assert len(moved) == 24, "eight for each of the others"
+    assert {move.ino for move in moved} <= set(large), "0.08 above the mean is near enough"
+
+
 def test_an_even_load_with_noise_moves_nothing() -> None:
     cluster = hot(40, 24.0)
     cluster.at = {piece: piece % 4 for piece in cluster.rates}
