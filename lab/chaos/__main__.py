@@ -14,6 +14,8 @@ from typing import Any
 from lab import releases
 from lab.api import Lab
 from lab.chaos.course import Course
+from lab.chaos.crank import Crank
+from lab.chaos.scheduling import SchedulerCrank
 from lab.chaos.world import RANKS, World
 from lab.measurement import about, exit_status, save
 from lab.progress import ConsoleProgress
@@ -28,7 +30,8 @@ CONF = {
     # Clients that ended without a word hold back nothing for longer.
     "mds_reconnect_timeout": "6",
 }
-OPTIONS = {"epoch": 2, "rest_period": 0, "arrival_timeout": 60, "max_moves": 2}
+OPTIONS = {"epoch": 2, "rest_period": 0, "arrival_timeout": 60, "max_moves": 2, "scheduler_rest": 5}
+MDS_CPU = 10  # %: so that the scheduler finds ranks full
 
 
 def measure(args: argparse.Namespace, seed: int) -> dict[str, Any]:
@@ -40,16 +43,23 @@ def measure(args: argparse.Namespace, seed: int) -> dict[str, Any]:
 
     name = f"chaos-{os.getpid()}"
     with Lab.up(
-        name=name, release=args.release, mds=RANKS, mgr=2, conf=CONF, progress=ConsoleProgress()
+        name=name,
+        release=args.release,
+        mds=RANKS,
+        mgr=2,
+        conf=CONF,
+        mds_cpu=MDS_CPU if args.scheduler else None,
+        progress=ConsoleProgress(),
     ) as lab:
-        world = World(lab)
+        world = World(lab, saturated=args.scheduler)
         world.mon("mgr module enable", module="mds_partitioner")
         world.wait("the module answers", world.answers)
         for option, value in OPTIONS.items():
             world.mon("config set", who="mgr", name=f"mgr/mds_partitioner/{option}", value=str(value))
         for setting in ("session_timeout", "session_autoclose"):
             world.mon("fs set", fs_name=world.fs, var=setting, val="30")
-        course = Course(world, seed, tell)
+        crank = SchedulerCrank(world) if args.scheduler else Crank(world)
+        course = Course(world, crank, seed, tell)
         try:
             world.begin()
             course.run(args.duration)
@@ -64,6 +74,9 @@ def main(argv: Sequence[str]) -> int:
     parser = argparse.ArgumentParser(prog="python3 -m lab.chaos", allow_abbrev=False)
     parser.add_argument("--release", choices=sorted(releases.RELEASES), default=releases.DEFAULT)
     parser.add_argument("--duration", type=float, default=900.0, metavar="SECONDS")
+    parser.add_argument(
+        "--scheduler", action="store_true", help="the scheduler acts, in place of plans by hand"
+    )
     parser.add_argument("--seed", type=int, help="default: a new one")
     parser.add_argument("--out", type=Path, default=OUT)
     args = parser.parse_args(argv)

@@ -2,10 +2,13 @@
 """Who does something at random: each actor does one thing, and says what. A refusal is a LabError."""
 
 import random
+import signal
+import time
 from collections.abc import Callable
 
 from lab.chaos.world import CHILDREN, DIRECTORIES, RANKS, TOP, World
 
+FREEZE_S = 8.0
 Actor = Callable[[World, random.Random], str]
 
 
@@ -69,6 +72,20 @@ def kills_mds(world: World, rng: random.Random) -> str:
     return f"kills mds.{name}"
 
 
+def freezes(world: World, rng: random.Random) -> str:
+    """Any daemon but the one monitor, for some seconds."""
+    name = rng.choice(
+        sorted(daemon for daemon, pids in world.lab.daemons().items() if pids and daemon[:4] != "mon.")
+    )
+    seconds = rng.uniform(1.0, FREEZE_S)
+    world.lab.kill(name, signal.SIGSTOP)
+    try:
+        time.sleep(seconds)
+    finally:
+        world.lab.kill(name, signal.SIGCONT)
+    return f"freezes {name} for {seconds:.0f} s"
+
+
 def changes_ranks(world: World, rng: random.Random) -> str:
     """One fewer, or all."""
     ranks = rng.choice([RANKS - 1, RANKS])
@@ -110,6 +127,7 @@ WEIGHTS: dict[Actor, int] = {
     kills_manager: 3,
     takes_over: 2,
     kills_mds: 2,
+    freezes: 2,
     changes_ranks: 2,
     renames_fs: 1,
     changes_load: 2,

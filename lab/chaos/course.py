@@ -21,11 +21,11 @@ PAUSE_S = (0.2, 3.0)  # between two events
 class Course:
     """One run. What is drawn depends on the seed alone; what comes of it on the cluster, too."""
 
-    def __init__(self, world: World, seed: int, tell: Callable[[str], None]) -> None:
+    def __init__(self, world: World, crank: Crank, seed: int, tell: Callable[[str], None]) -> None:
         self._world = world
         self._rng = random.Random(seed)
         self._tell = tell
-        self._crank = Crank(world)
+        self._crank = crank
         self.events: Counter[str] = Counter()
         self.refusals: Counter[str] = Counter()
 

@@ -25,8 +25,10 @@ KEYS = "mgr/mds_partitioner/plan"
 class World:
     """One lab with the module, directories below TOP, and what was done to them."""
 
-    def __init__(self, lab: Lab) -> None:
+    def __init__(self, lab: Lab, saturated: bool = False) -> None:
+        """saturated: the busiest clients ask for as much as they are answered."""
         self.lab = lab
+        self.saturated = saturated
         self.fs = "cephfs"
         self.history = History()
         self.wrong: list[str] = []
@@ -73,7 +75,7 @@ class World:
                 "/",
                 home=f"{TOP}/d{number}",
                 mix={"stat": 4.0, "create": 1.0, "unlink": 1.0},
-                rate=60 if number < 2 else 10,
+                rate=(None if self.saturated else 60.0) if number < 2 else 10.0,
                 dirs=CHILDREN,
                 files=10,
                 workers=2,
