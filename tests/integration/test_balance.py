@@ -94,13 +94,30 @@ def pool_name(cluster: Cluster, number: int) -> str:
     return next(p["poolname"] for p in cluster.mon("osd lspools") if p["poolnum"] == number)
 
 
+def all_old_balancer_lines(cluster: Cluster) -> list[str]:
+    """What MDSs said of using the built-in balancer for a beat."""
+    lines = str(cluster.lab.ceph("log", "last", "1000", "warn", "cluster")).splitlines()
+    return [line for line in lines if "using old balancer" in line]
+
+
 def old_balancer_lines(cluster: Cluster) -> list[str]:
-    """What MDSs said of using the built-in balancer, but for an OSD of a busy machine that was late.
+    """The same, but for an OSD of a busy machine that was late.
 
     An MDS gives the pool half a beat to read the policy, and the tests' beat is half of Ceph's.
     """
-    lines = str(cluster.lab.ceph("log", "last", "1000", "warn", "cluster")).splitlines()
-    return [line for line in lines if "using old balancer" in line and "timed out" not in line]
+    return [line for line in all_old_balancer_lines(cluster) if "timed out" not in line]
+
+
+def exported_in(cluster: Cluster, beats: int) -> tuple[list[int], list[int]]:
+    """Inodes exported by each rank before and after so many beats of the policy alone."""
+
+    def window() -> tuple[list[int], list[int]] | None:
+        said, before = all_old_balancer_lines(cluster), exported(cluster)
+        await_beats(cluster, beats)
+        after = exported(cluster)
+        return (before, after) if all_old_balancer_lines(cluster) == said else None
+
+    return wait_for("beats without the built-in balancer", window, 5 * PATIENCE)
 
 
 def give(cluster: Cluster, policy: str, *args: str) -> Answer:
@@ -195,9 +212,8 @@ def test_even_load_is_left_alone(balanced: Cluster, even: LoadSpec) -> None:
     with at_work(balanced, even):
         balanced.module("balance on")
         wait_for("every rank has decided", decided(balanced, 2))
-        before = exported(balanced)
-        await_beats(balanced, BEATS)
-        assert exported(balanced) == before
+        before, after = exported_in(balanced, BEATS)
+        assert after == before, all_old_balancer_lines(balanced)
 
 
 @pytest.mark.every_release_alike
@@ -206,10 +222,9 @@ def test_harmless_imbalance_is_left_alone_until_it_does_harm(balanced: Cluster, 
     with at_work(balanced, even):
         balanced.module("balance on")
         wait_for("every rank has decided", decided(balanced, 2))
-        before = exported(balanced)
         first = settled_hints(balanced)
-        await_beats(balanced, 6)
-        assert exported(balanced) == before
+        before, after = exported_in(balanced, 6)
+        assert after == before, all_old_balancer_lines(balanced)
         assert settled_hints(balanced) == first
         balanced.set(rank_capacity=CAPACITY)
         wait_for("new hints are pushed", lambda: settled_hints(balanced)["capacity"] == CAPACITY)
