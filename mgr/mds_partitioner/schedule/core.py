@@ -18,8 +18,7 @@ from .scatter import scatter
 from .state import Limits, Past, Scattered, State
 from .view import Decision, Move, Piece, Scatter, View
 
-BAND = 0.06  # above its share: nearer than that is even
-BLURRED = 0.1  # the same while nobody knows what full ranks hold back
+BAND = 0.1  # above its share: nearer than that is even
 WIDEST = 0.3  # that noise makes of it
 MEDIAN_STEP = 0.954  # of the distances of two draws, in standard deviations (normal)
 NOISES = 2.0  # standard deviations of what is measured that are no difference
@@ -255,8 +254,7 @@ class Scheduler:
         rates = [row for r in self._view.ranks if (row := self._state.rates.get(r.rank))]
         mean = sum(sum(row) / len(row) for row in rates) / len(rates) if rates else 0.0
         noise = median(map(_noise, rates)) if rates else 0.0
-        least = BLURRED if self._full and not self._usual else BAND
-        return max(least, min(WIDEST, NOISES * noise / mean if mean else 0.0))
+        return max(BAND, min(WIDEST, NOISES * noise / mean if mean else 0.0))
 
     def _candidates(self) -> list[Candidate]:
         """What may be moved now, and where not to."""
