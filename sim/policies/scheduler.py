@@ -8,6 +8,7 @@ import numpy as np
 from mds_partitioner.judge.fullness import Fullness, fullness
 from mds_partitioner.judge.verdict import Verdict
 from mds_partitioner.model import RankSample
+from mds_partitioner.observe.heat import GONE, TOLD, kept
 from mds_partitioner.schedule.core import Scheduler
 from mds_partitioner.schedule.rounds import GLANCE
 from mds_partitioner.schedule.state import Limits, State
@@ -40,6 +41,11 @@ class Schedule(Policy):
         self._begun = False
         self._nursery = Nursery()
         self._seen = View(-LOOK, (), ())
+        self._told: tuple[float, Floats] = (
+            -LOOK,
+            np.zeros(0),
+        )  # when popularity was looked at last, and what it was
+        self._heat: Floats = np.zeros(0)
 
     def decide(self, cluster: Cluster) -> Orders:
         """One look."""
@@ -78,6 +84,7 @@ class Schedule(Policy):
         fs = fs_state(cluster, self.context.mask)
         wait = why_wait(fs, {}, {}) or ""
         latest = self._manager.history.latest
+        self._heat, self._told = self._hot(cluster), (cluster.now, cluster.counters.popularity.copy())
         self._found = found = fullness(self._manager.history.series(), self._found.capacity, engine)
         allowed = None if self.context.mask is None else set(self.context.mask)
         ranks = tuple(
@@ -87,9 +94,20 @@ class Schedule(Policy):
         )
         return View(cluster.now, ranks, self._pieces(cluster, latest), verdict.triggered, wait)
 
+    def _hot(self, cluster: Cluster) -> Floats:
+        """(directories,) popularity without that of loads that have gone, as Heat.since."""
+        hot, (at, before), auth = cluster.counters.popularity, self._told, cluster.names.auth
+        if before.size != hot.size:
+            return hot.copy()
+        left = kept(cluster.now - at, cluster.physics.half_life)
+        added = np.maximum(hot - left * before, 0.0)
+        told = np.bincount(auth, weights=added) >= TOLD * np.bincount(auth, weights=hot)
+        now = added / (1.0 - left)
+        return np.where(told[auth] & (now < GONE * hot), now, hot)
+
     def _pieces(self, cluster: Cluster, latest: tuple[RankSample, ...]) -> tuple[Piece, ...]:
         rates = dict.fromkeys(range(cluster.ranks), 0.0) | {s.rank: s.requests for s in latest}
-        heat, names, tree = cluster.counters.popularity, cluster.names, cluster.tree
+        heat, names, tree = self._heat, cluster.names, cluster.tree
         on = np.bincount(names.auth, weights=heat, minlength=cluster.ranks)
         each: Floats = np.divide(
             heat * np.array([rates[r] for r in names.auth.tolist()]),

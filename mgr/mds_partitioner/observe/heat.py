@@ -2,13 +2,15 @@
 """Popularity of directories on a rank (``dump loads``): whose the rank's requests are."""
 
 from collections.abc import Collection, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 from .subtrees import ancestors
 
 # Weights of IRD, IWR, READDIR, FETCH, STORE in dirfrag_load_vec_t::meta_load (src/mds/mdstypes.h).
 WEIGHTS = (1.0, 2.0, 1.0, 2.0, 4.0)
+TOLD = 0.05  # of all heat: what was added is at least so much, or nobody can tell where
+GONE = 0.1  # of its heat: a load that would come to less, as it is now, has gone; not one that is held back
 
 
 @dataclass(frozen=True)
@@ -17,10 +19,39 @@ class Heat:
 
     :ivar total: of all that the rank is the authority of
     :ivar of: by path; a subtree of its own below a directory does not count for it
+    :ivar asked: the paths that were looked for
+    :ivar half_life: s (mds_decay_halflife)
     """
 
     total: float = 0.0
     of: Mapping[str, float] = field(default_factory=dict)
+    asked: frozenset[str] = frozenset()
+    half_life: float = 0.0
+
+    def since(self, before: "Heat", seconds: float) -> "Heat":
+        """Without the heat that loads have left behind that went in so many seconds.
+
+        As it is, when so little was added that it tells nothing. What was not looked for before is taken to
+        have been as hot.
+        """
+        left = kept(seconds, self.half_life)
+        if self.total - left * before.total < TOLD * self.total:
+            return self
+        added = {path: hot - left * self._was(path, before) for path, hot in self.of.items()}
+        now = {path: max(0.0, more) / (1.0 - left) for path, more in added.items()}
+        gone = {path for path, hot in self.of.items() if now[path] < GONE * hot}
+        highest = (path for path in gone if not gone & (set(ancestors(path)) - {path}))
+        lost = sum(self.of[path] - now[path] for path in highest)
+        of = {path: now[path] if path in gone else hot for path, hot in self.of.items()}
+        return replace(self, total=max(0.0, self.total - lost), of=of)
+
+    def _was(self, path: str, before: "Heat") -> float:
+        return before.of.get(path, 0.0) if path in before.asked else self.of[path]
+
+
+def kept(seconds: float, half_life: float) -> float:
+    """The part of a decaying counter that is left."""
+    return 0.5 ** (seconds / half_life) if half_life > 0.0 else 0.0
 
 
 def depth(paths: Collection[str]) -> int:
@@ -44,8 +75,9 @@ def parse_heat(answer: Mapping[str, Any], directories: Collection[str]) -> dict[
     return heat
 
 
-def rank_heat(answer: Mapping[str, Any], directories: Collection[str]) -> Heat:
+def rank_heat(answer: Mapping[str, Any], directories: frozenset[str]) -> Heat:
     """All of ``dump loads`` that the scheduler needs. MDBalancer::hit_dir adds each hit to the nested counter
     of every ancestor, so the root's is that of the whole rank."""
-    roots = (d["pop_auth_subtree_nested"] for d in answer["dirfrags"] if str(d["path"]) in ("", "/"))
-    return Heat(sum(map(meta_load, roots)), parse_heat(answer, directories))
+    roots = [d["pop_auth_subtree_nested"] for d in answer["dirfrags"] if str(d["path"]) in ("", "/")]
+    half_life = max((float(root["Decay Counters"][0]["halflife"]) for root in roots), default=0.0)
+    return Heat(sum(map(meta_load, roots)), parse_heat(answer, directories), directories, half_life)

@@ -31,12 +31,28 @@ NOT_YET = "it has not looked yet"
 WITHIN = 2.0  # s, for what MDSs are asked in a look
 
 
+@dataclass(frozen=True)
+class Told:
+    """What a rank said of its popularity, when (steady clock, s), and which subtrees it had."""
+
+    at: float
+    heat: Heat
+    subtrees: tuple[Subtree, ...]
+
+    def since(self, before: "Told | None") -> Heat:
+        """Without what has gone since; where subtrees came or went meanwhile, all there is."""
+        if before is None or before.subtrees != self.subtrees:
+            return self.heat
+        return self.heat.since(before.heat, self.at - before.at)
+
+
 @dataclass
 class Watch:
     """What only this manager knows; the next one begins anew. ``kept.turns`` are by the steady clock here,
     what is saved by the wall clock.
 
-    :ivar heat, subtrees: by rank; of one that did not answer, what it answered last
+    :ivar told, subtrees: by rank; of one that did not answer, what it answered last
+    :ivar heat: by rank, without what had gone at its last answer
     :ivar ranks: at the last look
     :ivar known: of directories, at the last look
     :ivar glimpses: how the load was shared out, in the looks of the last hour that MDSs were asked in
@@ -57,6 +73,7 @@ class Watch:
     history: History = field(default_factory=History)
     fullness: Fullness = field(default_factory=Fullness)
     verdict: Verdict | None = None
+    told: dict[int, Told] = field(default_factory=dict)
     heat: dict[int, Heat] = field(default_factory=dict)
     subtrees: dict[int, list[Subtree]] = field(default_factory=dict)
     glimpses: tuple[Glimpse, ...] = ()
@@ -82,7 +99,7 @@ class Watch:
     def forget(self) -> None:
         """It has not looked for a while: what it saw last is not so any more."""
         self.ranks, self.view, self.actual, self.where = {}, None, None, None
-        self.heat, self.subtrees, self.verdict = {}, {}, None
+        self.told, self.heat, self.subtrees, self.verdict = {}, {}, {}, None
         self.measured = self.asked = self.mapped = float("-inf")
         self.idle_since = self.pressing_since = None
         self.decision = Decision(why=NOT_YET)
@@ -213,15 +230,19 @@ class Looker:
     def _ask(self, fs: FsState, watch: Watch, paths: list[str], now: float) -> None:
         """Take in what MDSs say of popularity and subtrees; while something moves, subtrees change there."""
         active, wanted = {m.rank: m.name for m in fs.active()}, frozenset(paths)
-        heat = self._host.tell_each(list(active.values()), "dump loads", within=WITHIN, depth=depth(paths))
-        for rank, name in active.items():
-            if not isinstance(heat[name], PartitionerError):
-                watch.heat[rank] = rank_heat(heat[name], wanted)
-        watch.heat = {rank: found for rank, found in watch.heat.items() if rank in active}
+        loads = self._host.tell_each(list(active.values()), "dump loads", within=WITHIN, depth=depth(paths))
         moved = _concerned(watch.state.moving)
         if not moved or now - watch.mapped >= CALM:
             moved, watch.mapped = frozenset(active), now
         self._ask_subtrees(fs, watch, moved)
+        told = {
+            rank: Told(now, rank_heat(loads[name], wanted), tuple(watch.subtrees.get(rank, ())))
+            for rank, name in active.items()
+            if not isinstance(loads[name], PartitionerError)
+        }
+        added = {rank: answer.since(watch.told.get(rank)) for rank, answer in told.items()}
+        watch.told = {rank: answer for rank, answer in (watch.told | told).items() if rank in active}
+        watch.heat = {rank: heat for rank, heat in (watch.heat | added).items() if rank in active}
 
     def _ask_subtrees(self, fs: FsState, watch: Watch, ranks: Collection[int]) -> None:
         """Take in what these ranks have. One that is silent has what it had, but for what others have now."""

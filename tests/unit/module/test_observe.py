@@ -24,12 +24,13 @@ from mds_partitioner.model import (
 )
 from mds_partitioner.observe.attribution import attribute, needs_heat, owner
 from mds_partitioner.observe.counters import level, mean_time, rate
-from mds_partitioner.observe.heat import parse_heat
+from mds_partitioner.observe.heat import Heat, kept, parse_heat, rank_heat
 from mds_partitioner.observe.ranks import quickest, served
 from mds_partitioner.observe.sessions import parse_sessions
 from mds_partitioner.observe.subtrees import SubtreeMap, ancestors, parse_subtrees
 from mds_partitioner.observe.working_sets import parse_working_sets
 from mds_partitioner.report.text import printable, table
+from mds_partitioner.schedule.watch import Told
 from mds_partitioner.verify.guards import why_wait
 
 A, B = "/volumes/_nogroup/a", "/volumes/_nogroup/b"
@@ -325,3 +326,57 @@ def test_the_latency_that_counts_is_that_of_the_quickest_common_kind() -> None:
     )
     assert quickest(kinds(open=(900.0, 150)), 0.9, 10) == pytest.approx(0.9)
     assert quickest(kinds(), 0.2, 10) == 0.2
+
+
+def heat(seconds: float, half_life: float = 5.0, **loads: tuple[float, float]) -> Heat:
+    """After so many seconds with a load (req/s) on each path, from what it had been before."""
+    left = kept(seconds, half_life)
+    each = half_life / math.log(2.0)
+    of = {path: before * left + load * each * (1.0 - left) for path, (before, load) in loads.items()}
+    return Heat(sum(of.values()), of, frozenset(loads), half_life)
+
+
+def shares(found: Heat) -> dict[str, float]:
+    return {path: value / found.total for path, value in found.of.items()}
+
+
+def test_a_load_that_has_gone_does_not_count_by_the_heat_that_it_left() -> None:
+    before = heat(60.0, a=(0.0, 100.0), b=(0.0, 0.0))
+    now = heat(5.0, a=(before.of["a"], 0.0), b=(0.0, 100.0))
+    assert shares(now)["a"] == pytest.approx(0.5, rel=1e-3)
+    assert shares(now.since(before, 5.0)) == pytest.approx({"a": 0.0, "b": 1.0})
+    assert min(now.since(before, 4.5).of.values()) >= 0.0, "MDSs answer when they can"
+
+
+def test_a_load_that_stays_has_the_shares_that_it_had() -> None:
+    before = heat(60.0, a=(0.0, 30.0), b=(0.0, 10.0))
+    now = heat(5.0, a=(before.of["a"], 30.0), b=(before.of["b"], 10.0))
+    assert shares(now.since(before, 5.0)) == pytest.approx({"a": 0.75, "b": 0.25})
+    half = replace(before, asked=frozenset({"a"}), of={"a": before.of["a"]})
+    assert shares(now.since(half, 5.0)) == pytest.approx({"a": 0.75, "b": 0.25}, rel=1e-3), (
+        "b was not looked for"
+    )
+
+
+def test_where_subtrees_came_or_went_all_heat_counts() -> None:
+    before = heat(60.0, a=(0.0, 30.0), b=(0.0, 10.0))
+    now = heat(5.0, a=(before.of["a"], 0.0), b=(before.of["b"], 10.0))
+    root, other = Subtree("/", 0, -1, False), Subtree(A, 1, -1, False)
+    told = Told(105.0, now, (root,))
+    assert shares(told.since(Told(100.0, before, (root,)))) == pytest.approx({"a": 0.0, "b": 1.0})
+    assert told.since(Told(100.0, before, (root, other))) == told.since(None) == now
+
+
+def test_where_next_to_nothing_was_added_all_heat_counts() -> None:
+    before = heat(60.0, a=(0.0, 30.0), b=(0.0, 10.0))
+    now = heat(5.0, a=(before.of["a"], 0.0), b=(before.of["b"], 0.2))
+    assert now.since(before, 5.0) == now
+    assert heat(1.0).since(heat(1.0), 1.0) == heat(1.0), "nothing at all"
+
+
+def test_a_ranks_heat_has_its_half_life_and_what_was_looked_for() -> None:
+    counters = {"Decay Counters": [{"value": 4.0, "halflife": 7.0}, *({"value": 0.0, "halflife": 7.0},) * 4]}
+    frag = {"pop_auth_subtree": counters, "pop_auth_subtree_nested": counters}
+    answer = {"dirfrags": [{"path": "", **frag}, {"path": A, **frag}]}
+    assert rank_heat(answer, frozenset({A, B})) == Heat(4.0, {A: 4.0}, frozenset({A, B}), 7.0)
+    assert rank_heat({"dirfrags": []}, frozenset({A})) == Heat(0.0, {}, frozenset({A}), 0.0)
