@@ -214,6 +214,8 @@ class Rounds:
 
     def _seen(self, fs: FsState, watch: Watch, settings: Settings, ours: SchedulerSettings, now: Now) -> View:
         """What is seen, or, in advise, what would be."""
+        if watch.kept.mode == ACT:
+            self._prepare(fs, watch, now)
         owned = self._owned(fs)
         moved, pins = begun(watch.kept.day, now.wall), _pinned(watch, owned)
         if watch.view and watch.glances and now.steady < watch.measured + ours.scheduler_interval:
@@ -286,8 +288,6 @@ class Rounds:
 
     def _planned(self, fs: FsState, watch: Watch, decision: Decision, now: Now) -> str:
         """The name of the plan that does it. :raises PartitionerError: nothing was begun."""
-        if not watch.prepared:
-            self._prepare(fs, watch, now)
         known, owned = watch.known, self._owned(fs)
         by_ino = {d.ino: d for d in known.directories}
         names = {d.path: d.name for d in known.directories}
@@ -297,7 +297,13 @@ class Rounds:
         return self._execute(fs, watch, plan)
 
     def _prepare(self, fs: FsState, watch: Watch, now: Now) -> None:
-        """Once a start: what an operator makes of the options afterwards is his."""
+        """Once a start: what an operator makes of the options afterwards is his.
+
+        Not only with the first move: a replica that a client was told of before that stays with it, and when
+        its directory has moved to a higher rank all its requests are forwarded.
+        """
+        if watch.prepared:
+            return
         done = {
             step.target
             for run in scheduled_since(self._partitioner.all(fs), watch.kept.since)

@@ -190,8 +190,11 @@ def test_what_an_operator_pinned_is_left_alone(world: Cluster, acting: Manager) 
 
 
 def test_an_operator_who_is_quicker_is_not_fought(world: Cluster, acting: Manager) -> None:
+    seals: list[str] = []
+
     def pin_it(event: str) -> None:
-        if event == "put seal" and world.directories[103].pin == -1:
+        seals.extend([event] if event == "put seal" else [])
+        if len(seals) == 2:  # the first plan sets options
             world.directories[103].pin = 0
 
     world.watch = pin_it
