@@ -106,13 +106,16 @@ def renames_fs(world: World, rng: random.Random) -> str:
         world.mon("fs set", fs_name=world.fs, var="refuse_client_session", val="false")
         world.mon("fs set", fs_name=world.fs, var="joinable", val="true")
     world.wait_whole()
+    if world.saturated:
+        world.begin_load()
     return f"renames file system {old} to {new}"
 
 
 def changes_load(world: World, rng: random.Random) -> str:
-    """Ends it, or begins it."""
-    if world.load is not None:
-        world.stop_load()
+    """Ends it, or begins it; a cluster that is to be saturated gets the next one at once."""
+    ends = world.load is not None
+    world.stop_load()
+    if ends and not world.saturated:
         return "ends the load"
     world.begin_load()
     return "begins the load"

@@ -15,6 +15,7 @@ from lab.hands import Hands
 
 TOP = "/chaos"
 DIRECTORIES, CHILDREN = 8, 4
+BUSY = 2  # of the directories have much more load than the others
 RANKS = 4
 POLL_S = 0.5
 PATIENCE_S = 180.0
@@ -75,10 +76,10 @@ class World:
                 "/",
                 home=f"{TOP}/d{number}",
                 mix={"stat": 4.0, "create": 1.0, "unlink": 1.0},
-                rate=(None if self.saturated else 60.0) if number < 2 else 10.0,
+                rate=10.0 if number >= BUSY else None if self.saturated else 60.0,
                 dirs=CHILDREN,
                 files=10,
-                workers=2,
+                workers=8 if self.saturated else 2,
                 cache=8,
             )
             for number in range(DIRECTORIES)
