@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: LGPL-2.1-or-later
 """Decides, look after look, what to move next: no I/O, no clock, no thread. Its memory is a value."""
 
+import math
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
@@ -256,8 +257,8 @@ class Scheduler:
         noise = median(map(_noise, rates)) if rates else 0.0
         return max(BAND, min(WIDEST, NOISES * noise / mean if mean else 0.0))
 
-    def _candidates(self) -> list[Candidate]:
-        """What may be moved now, and where not to."""
+    def _candidates(self, *, resting: bool = False) -> list[Candidate]:
+        """What may be moved now, and where not to. resting: also what may be moved later."""
         last = {past.move.ino: past for past in self._state.past}
         # What is new was placed without a load, and what is lost was not moved.
         times = Counter(p.move.ino for p in self._state.past if p.move.load > 0.0 and not p.lost)
@@ -277,7 +278,7 @@ class Scheduler:
                 wrong = (
                     not past.lost and piece.rank in self._full and times[piece.ino] == 1
                 )  # its rank can do less than was thought
-                if past.settled < 0.0 or (rests and not wrong):
+                if past.settled < 0.0 or (rests and not wrong and not resting):
                     continue
                 avoid = past.move.source
             load = self._load(piece)
@@ -342,6 +343,16 @@ class Scheduler:
                 return (max(own, key=lambda c: (c.load, -c.key)).key,)
         return ()
 
+    def _waits(self, rank: int | None, load: Mapping[int, float]) -> bool:
+        """Would a move relieve it that is only not to be made yet? Clients ask the wrong ranks for what is in
+        fragments elsewhere, so that is for what nothing else will help."""
+        later = self._candidates(resting=True)
+        one = Budget(1, math.inf, True)
+        pressure = pressures(self._view.ranks)
+        return bool(
+            rank is not None and choose(later, load, self._capacity, pressure, self._band, one, {rank})[0]
+        )
+
     def _may_scatter(self, piece: Piece) -> bool:
         """Its parts may go to these ranks, and it was not tried yet."""
         if piece.held or piece.parts != 0 or not piece.scatters or piece.ino in self._state.scattered:
@@ -355,7 +366,11 @@ class Scheduler:
         """Of what comes and goes on ranks that nothing else relieves, what brings most. It need not rest: it
         does not come back from there."""
         pieces = (p for p in self._view.pieces if p.rank in stuck and p.ino not in self._bound)
-        may = [(piece, self._load(piece)) for piece in pieces if self._may_scatter(piece)]
+        may = [
+            (piece, self._load(piece))
+            for piece in pieces
+            if self._may_scatter(piece) and not (piece.files and self._waits(piece.rank, load))
+        ]
         return scatter(may, load, shares(load, self._capacity), self._band)
 
 

@@ -88,7 +88,7 @@ class Rounds:
         """``policy``: does a Mantle policy of ours balance a file system?"""
         self._host, self._ranks, self._ledger, self._partitioner = host, ranks, ledger, partitioner
         self._policy, self._settings, self._log, self._now = policy, settings, log, now
-        self._looker = Looker(host, engine)
+        self._looker = Looker(host, engine, now)
         self.planned: Callable[[], None] = lambda: None  # called when there is something to execute
 
     def tick(self) -> float:

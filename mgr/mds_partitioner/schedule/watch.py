@@ -2,7 +2,7 @@
 """What the scheduler's loop knows of one file system, and how it looks at it."""
 
 import math
-from collections.abc import Collection, Sequence
+from collections.abc import Callable, Collection, Sequence
 from dataclasses import dataclass, field
 
 from ..clock import Now
@@ -165,8 +165,8 @@ def _concerned(moving: Sequence[Move]) -> frozenset[int]:
 class Looker:
     """Asks Ceph, and the engine."""
 
-    def __init__(self, host: Host, engine: Engine) -> None:
-        self._host, self._engine = host, engine
+    def __init__(self, host: Host, engine: Engine, now: Callable[[], Now]) -> None:
+        self._host, self._engine, self._now = host, engine, now
 
     def look(
         self,
@@ -205,7 +205,7 @@ class Looker:
         elif watch.pressing_since is None:
             watch.pressing_since = now.steady
         if _worth_asking(watch, now.steady):
-            self._ask(fs, watch, paths, now.steady)
+            self._ask(fs, watch, paths)
             watch.asked = now.steady
         where = watch.where
         if where is None or watch.placed != known.directories:
@@ -227,10 +227,12 @@ class Looker:
         watch.actual = view.glanced(now.steady, there)
         return watch.actual
 
-    def _ask(self, fs: FsState, watch: Watch, paths: list[str], now: float) -> None:
+    def _ask(self, fs: FsState, watch: Watch, paths: list[str]) -> None:
         """Take in what MDSs say of popularity and subtrees; while something moves, subtrees change there."""
         active, wanted = {m.rank: m.name for m in fs.active()}, frozenset(paths)
+        began = self._now().steady
         loads = self._host.tell_each(list(active.values()), "dump loads", within=WITHIN, depth=depth(paths))
+        now = (began + self._now().steady) / 2.0  # full ranks take their time
         moved = _concerned(watch.state.moving)
         if not moved or now - watch.mapped >= CALM:
             moved, watch.mapped = frozenset(active), now

@@ -552,7 +552,7 @@ def test_what_a_rank_has_taken_over_a_silent_one_has_no_more(world: Cluster, act
     world.silent = {"m0"}
     assert watch.view is not None
     host: Any = world
-    view = Looker(host, lambda *_: {}).glance(acting.fs, watch, watch.view, world.now())
+    view = Looker(host, lambda *_: {}, world.now).glance(acting.fs, watch, watch.view, world.now())
     assert next(piece.rank for piece in view.pieces if piece.ino == move.ino) == move.target
 
 

@@ -34,6 +34,7 @@ class Cluster:
     fresh: frozenset[int] = frozenset()
     parts: dict[int, int | None] = field(default_factory=dict)
     scatters: dict[int, tuple[int, ...]] = field(default_factory=dict)
+    files: frozenset[int] = frozenset()
     now: float = 0.0
     state: State = field(default_factory=State)
     limits: Limits = field(default_factory=Limits)
@@ -73,6 +74,7 @@ class Cluster:
                 parts=self.parts.get(piece, 0),
                 fresh=piece in self.fresh,
                 scatters=self.scatters.get(piece, ()),
+                files=piece in self.files,
             )
             for piece, rank in self.at.items()
         )
@@ -407,6 +409,19 @@ def test_what_was_moved_as_a_whole_before_it_was_seen_to_come_and_go_need_not_re
     assert sorted(cluster.at.values()) in ([0, 1], [0, 2], [0, 3])
     cluster.scatters = {1: (0, 1, 2, 3), 2: (0, 1, 2, 3)}
     assert {s.ino for _ in range(6) for s in cluster.look().scatter} == {1, 2}
+
+
+@pytest.mark.parametrize("files", [True, False])
+def test_files_are_not_scattered_where_a_move_will_do_when_nothing_rests(files: bool) -> None:
+    every, two = (0, 1, 2, 3), (1, 2)
+    cluster = Cluster(dict.fromkeys(two, 700.0), scatters=dict.fromkeys(two, every), now=5000.0)
+    cluster.files = frozenset(two if files else ())
+    cluster.at = dict.fromkeys(two, 1)
+    moves = [Move(ino, f"/p{ino}", 0, 1, 700.0, 1.0, 1000.0, "") for ino in two]
+    cluster.state = State(past=tuple(Past(m, 4900.0 + i, 4950.0, 2, 700.0) for m in moves for i in range(2)))
+    assert any(cluster.look().scatter for _ in range(10)) is not files
+    alone = Cluster({1: 2000.0}, scatters={1: every}, files=frozenset({1}))
+    assert any(alone.look().scatter for _ in range(10))
 
 
 def test_what_can_be_moved_as_a_whole_is() -> None:
