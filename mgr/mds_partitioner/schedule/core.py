@@ -148,11 +148,11 @@ class Scheduler:
         self, moves: Sequence[Move], split: Sequence[int], under_way: Sequence[Move], stuck: Sequence[int]
     ) -> str:
         if moves:
-            return f"{len(moves)} moves of {sum(m.inodes for m in moves):.0f} inodes"
+            return f"{_moves(moves)} of {sum(m.inodes for m in moves):.0f} inodes"
         if split:
             return self._parts(split)
         if under_way:
-            return f"{len(under_way)} moves are under way"
+            return f"{_moves(under_way)} under way"
         if self._spent():
             return self._spent()
         if stuck:
@@ -181,7 +181,7 @@ class Scheduler:
         top = max(relative, key=lambda r: (relative[r], -r))
         lowest = min(relative.values())
         if not (relative[top] > 1.0 + self._band and lowest < FAR * relative[top]):
-            return replace(state, held=0, acting=False), "even"
+            return replace(state, held=0, acting=False), self._even
         full = any(r.full and relative[r.rank] > 1.0 for r in ranks)
         held = state.held + 1
         urgent = full and lowest < URGENT * relative[top]
@@ -248,6 +248,11 @@ class Scheduler:
         if (rank, elastic) not in self._factors:
             self._factors[rank, elastic] = held_back(self._state.latency, rank, elastic)
         return self._factors[rank, elastic]
+
+    @property
+    def _even(self) -> str:
+        blurred = f", as far as its noise lets be told: {self._band:.0%} of a share"
+        return "even" + (blurred if self._band > BAND else "")
 
     @cached_property
     def _band(self) -> float:
@@ -372,6 +377,10 @@ class Scheduler:
             if self._may_scatter(piece) and not (piece.files and self._waits(piece.rank, load))
         ]
         return scatter(may, load, shares(load, self._capacity), self._band)
+
+
+def _moves(moves: Sequence[Move]) -> str:
+    return f"{len(moves)} move{'' if len(moves) == 1 else 's'}"
 
 
 def _noise(rates: Sequence[float]) -> float:

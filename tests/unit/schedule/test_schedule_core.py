@@ -260,6 +260,16 @@ def test_an_even_load_with_noise_moves_nothing() -> None:
     assert cluster.history == []
 
 
+def test_what_noise_lets_be_told_is_said_with_even() -> None:
+    cluster = Cluster(dict.fromkeys(range(4), 100.0))
+    cluster.at = {piece: piece for piece in range(4)}
+    assert [cluster.look().why for _ in range(4)][-1] == "even"
+    for look in range(12):
+        cluster.rates = {piece: 100.0 + 10.0 * (-1) ** (look * (piece + 1)) for piece in range(4)}
+        why = cluster.look().why
+    assert why == "even, as far as its noise lets be told: 20% of a share"
+
+
 def spread_and_new(new: int, **more: Any) -> Cluster:
     """Four ranks with 200 req/s each, and new directories without any on rank 0."""
     cluster = Cluster(
