@@ -28,6 +28,7 @@ from .view import Decision, Move, Piece, RankView, View
 CALM = 30.0  # s between two questions to MDSs while nothing can be done; to all of them where subtrees are
 UNEVEN = 1.1  # times its share: a full rank that has so much is looked at closely
 NOT_YET = "it has not looked yet"
+APART = 2.5  # s between two answers, at least, that tell together what has gone
 WITHIN = 2.0  # s, for what MDSs are asked in a look
 
 
@@ -40,8 +41,8 @@ class Told:
     subtrees: tuple[Subtree, ...]
 
     def since(self, before: "Told | None") -> Heat:
-        """Without what has gone since; where subtrees came or went meanwhile, all there is."""
-        if before is None or before.subtrees != self.subtrees:
+        """Without what has gone since; all there is, where that was just now, or subtrees came or went."""
+        if before is None or before.subtrees != self.subtrees or self.at - before.at < APART:
             return self.heat
         return self.heat.since(before.heat, self.at - before.at)
 

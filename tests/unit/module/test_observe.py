@@ -365,6 +365,7 @@ def test_where_subtrees_came_or_went_all_heat_counts() -> None:
     told = Told(105.0, now, (root,))
     assert shares(told.since(Told(100.0, before, (root,)))) == pytest.approx({"a": 0.0, "b": 1.0})
     assert told.since(Told(100.0, before, (root, other))) == told.since(None) == now
+    assert told.since(told) == told.since(Told(103.0, before, (root,))) == now, "nobody can tell so soon"
 
 
 def test_where_next_to_nothing_was_added_all_heat_counts() -> None:
