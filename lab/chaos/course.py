@@ -49,8 +49,7 @@ class Course:
                 world.lab.start(daemon)
         world.mon("fs set", fs_name=world.fs, var="max_mds", val=str(RANKS))
         world.wait_whole()
-        self._crank.learn()
-        world.check_now()
+        world.check_now(self._crank.learn)
         self._crank.end()
         world.check_forgotten()
 
@@ -68,8 +67,7 @@ class Course:
     def _look(self) -> None:
         try:
             self._world.wait_whole()
-            self._crank.learn()
-            self._world.check_now()
+            self._world.check_now(self._crank.learn)
         except LabError as e:
             self._tell(f"a look: {e}")
 

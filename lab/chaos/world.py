@@ -151,9 +151,13 @@ class World:
             if ino and step.get("time"):
                 self.history.stepped.setdefault(ino, set()).add(float(step["time"]))
 
-    def check_now(self) -> None:
-        """Nothing has a pin that nobody ordered."""
-        self.wrong += not_journaled(self.scan(), self.history)
+    def check_now(self, learn: Callable[[], None]) -> None:
+        """Nothing has a pin that nobody ordered. learn: takes in the plans, as the scheduler makes one at any
+        time, and may forget one."""
+        learn()
+        seen = self.scan()
+        learn()
+        self.wrong += not_journaled(seen, self.history)
 
     def check_restored(self) -> None:
         """Everything is as it was, but for what the operator changed."""
