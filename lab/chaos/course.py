@@ -10,6 +10,7 @@ from typing import Any
 from lab.chaos.actors import WEIGHTS
 from lab.chaos.crank import Crank
 from lab.chaos.world import RANKS, World
+from lab.daemons import log_tail
 from lab.errors import LabError
 
 CRANK = "the crank"
@@ -46,6 +47,7 @@ class Course:
         for daemon, pids in world.lab.daemons().items():
             if not pids:
                 world.wrong.append(f"{daemon} has died by itself")
+                self._tell(log_tail(world.lab.name, daemon))
                 world.lab.start(daemon)
         world.mon("fs set", fs_name=world.fs, var="max_mds", val=str(RANKS))
         world.wait_whole()
