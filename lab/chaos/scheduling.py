@@ -39,9 +39,9 @@ class SchedulerCrank(Crank):
 
     def _act(self) -> str:
         """What was stopped, or is left of an earlier start, is undone first."""
-        for plan in reversed(self._world.module("partition ls")):
-            if plan["state"] == STOPPED or (self._mode() == OFF and plan["state"] == DONE):
-                return self._order("rollback", plan["name"])
+        left = [plan for plan in self._world.module("partition ls") if plan["state"] in (STOPPED, DONE)]
+        if left and (self._mode() == OFF or any(plan["state"] == STOPPED for plan in left)):
+            return self._order("rollback", left[-1]["name"])  # the newest first
         self.counts["scheduler start"] += 1
         self._world.module("scheduler start", mode=ACT)
         return "starts the scheduler"
