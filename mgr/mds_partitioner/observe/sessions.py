@@ -26,12 +26,17 @@ def parse_sessions(
     managers: Collection[Address],
     before: Iterable[Session] = (),
 ) -> list[Session]:
-    """One rank's clients. One that does not say what it mounted is taken to have mounted ``/``.
+    """One rank's clients: not who is about to come or go. One that does not say what it mounted is taken to
+    have mounted ``/``.
 
     :param before: the same rank's, as they were read last
     """
     known = {session.client: session.read for session in before}
-    return [_session(rank, entry, managers, known.get(int(entry["id"]), Reading())) for entry in answer]
+    return [
+        _session(rank, entry, managers, known.get(int(entry["id"]), Reading()))
+        for entry in answer
+        if "request_load_avg" in entry  # told of open and stale ones alone (``Session::dump``)
+    ]
 
 
 def _session(rank: int, entry: Mapping[str, Any], managers: Collection[Address], before: Reading) -> Session:

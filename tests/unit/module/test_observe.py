@@ -119,6 +119,14 @@ def test_the_managers_own_mounts_are_no_workload() -> None:
     assert list(shares) == [A] and (shares[A].requests, shares[A].caps) == (50.0, 3.0)
 
 
+@pytest.mark.parametrize("state", ["opening", "closing", "killing", "closed"])
+def test_a_client_that_is_about_to_come_or_go_makes_no_load(state: str) -> None:
+    """An MDS tells no load of such a session (SessionMap.cc, ``Session::dump``)."""
+    passing = {name: value for name, value in session(2, 20).items() if name != "request_load_avg"}
+    found = parse_sessions(0, [session(1, 10), passing | {"state": state}], ())
+    assert [s.client for s in found] == [1]
+
+
 def decayed(rate: float, seconds: float, before: float = 0.0) -> float:
     """request_load_avg after so many seconds at a rate in req/s."""
     left = 0.5 ** (seconds / 60.0)
