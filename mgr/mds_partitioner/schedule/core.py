@@ -9,6 +9,7 @@ from functools import cached_property
 from itertools import accumulate, pairwise
 from statistics import median
 
+from .apart import come, opened
 from .choose import Budget, Candidate, Choice, choose, shares
 from .demand import HELD
 from .elastic import held_back, usual
@@ -40,7 +41,8 @@ class Scheduler:
        changed since it arrived; within an hour it does not go back to where it came from otherwise;
     3. what is under way counts at its target until it was seen there;
     4. never more under way than the limits allow, but for one piece that is larger than all of them;
-    5. only what could not be moved as a whole, and has no lasting parts, is scattered, and once.
+    5. only what could not be moved as a whole, and has no lasting parts, is scattered, and once;
+    6. what is taken apart was on the highest rank before, or did not come there.
     """
 
     def __init__(self, state: State, view: View, limits: Limits) -> None:
@@ -100,31 +102,44 @@ class Scheduler:
         return done is not None and not done.lost and self._view.now - done.begun <= self._limits.deadline
 
     def _act(self, state: State, load: Mapping[int, float]) -> tuple[State, Decision]:
+        here = come(state, self._pieces)
+        if here:
+            return opened(state, here, self._pieces), Decision(split=here, why=self._parts(here))
         under_way = state.moving
         spent = sum(past.move.inodes for past in state.past if past.begun > self._view.now - 3600.0)
         inodes = min(
             self._limits.inodes - sum(move.inodes for move in under_way), self._limits.hourly - spent
         )
         budget = Budget(self._room(), inodes, not under_way and inodes > 0.0)
-        # Where the unevenness as a whole does no harm, ranks that are not full may stay as they are.
-        sources = None if self._view.harmful else self._full & load.keys()
-        chosen, stuck = choose(
-            self._candidates(), load, self._capacity, pressures(self._view.ranks), self._band, budget, sources
-        )
+        chosen, stuck = self._chosen(load, budget)
+        wanted = () if self._spent() else self._split(stuck, load)
+        lifted = self._lifted(wanted, load, budget)
+        if lifted:
+            # What goes besides is chosen as if all this were in its parts already.
+            state = self._state = replace(state, apart=state.apart | {m.ino for m in lifted})
+            load, inodes = self._loads(), inodes - sum(m.inodes for m in lifted)
+            chosen, stuck = self._chosen(load, Budget(budget.moves - len(lifted), inodes, idle=False))
         moves = tuple(self._move(c) for c in self._within_pins([c for c in chosen if self._pays(c)]))
-        split = () if self._spent() else self._split(stuck, load)
-        scattered = () if moves or split else self._scatter(stuck, load)
-        past = (*state.past, *(Past(move, self._view.now) for move in moves))
+        split = tuple(ino for ino in wanted if not self._lifts(ino))
+        scattered = () if moves or wanted else self._scatter(stuck, load)
+        ordered = (*lifted, *moves)
+        past = (*state.past, *(Past(move, self._view.now) for move in ordered))
         untold = {**state.untold, **{move.ino: state.demand[move.ino].mean for move in moves}}
-        # Of what is split only its own entries are left in the piece.
-        demand = {ino: known for ino, known in state.demand.items() if ino not in split}
-        state = replace(state, past=past, untold=untold, demand=demand, split=state.split | set(split))
+        state = opened(replace(state, past=past, untold=untold), split, self._pieces)
         if not scattered:
-            return state, Decision(moves, split, self._said(moves, split, under_way, stuck))
+            why = self._parts([m.ino for m in lifted], "to be ") if lifted else ""
+            return state, Decision(ordered, split, why or self._said(moves, split, under_way, stuck))
         done = {s.ino: Scattered(s.ranks, self._view.now) for s in scattered}
         state = replace(state, scattered={**state.scattered, **done})
         more = f" (and {len(scattered) - 1} more)" if len(scattered) > 1 else ""
         return state, Decision(why=f"{scattered[0].why}{more}", scatter=scattered)
+
+    def _chosen(self, load: Mapping[int, float], budget: Budget) -> tuple[list[Choice], list[int]]:
+        """Moves, and ranks that none relieves."""
+        # Where the unevenness as a whole does no harm, ranks that are not full may stay as they are.
+        sources = None if self._view.harmful else self._full & load.keys()
+        pressure = pressures(self._view.ranks)
+        return choose(self._candidates(), load, self._capacity, pressure, self._band, budget, sources)
 
     def _room(self) -> int:
         """Moves that may be begun now."""
@@ -213,6 +228,8 @@ class Scheduler:
         """The rank of each equal part of its load."""
         if piece.ino in self._scattering:
             return self._scattering[piece.ino]
+        if piece.ino in self._state.apart:
+            return tuple(r.rank for r in self._view.ranks)  # as it will be
         move = self._bound.get(piece.ino)
         return (piece.rank if move is None else move.target,)
 
@@ -272,8 +289,8 @@ class Scheduler:
         for piece in self._view.pieces:
             if piece.held or piece.rank is None or piece.ino in self._state.split:
                 continue
-            if piece.ino in self._state.scattered:
-                continue  # a pin would end that
+            if piece.ino in self._state.scattered or piece.ino in self._state.apart:
+                continue  # a pin would end that; or it is another piece soon
             if not piece.pinned and self._pins_left() <= 0:
                 continue
             past, avoid = last.get(piece.ino), -1
@@ -327,9 +344,30 @@ class Scheduler:
         why = f"{load:.0f} req/s, relieves rank {choice.source} by {gain:.0f} req/s"
         return Move(piece.ino, piece.path, choice.source, choice.target, load, gain, piece.inodes, why)
 
-    def _parts(self, split: Sequence[int]) -> str:
+    def _lifts(self, ino: int) -> bool:
+        """Must it go to the highest rank before it is taken apart?"""
+        piece = self._pieces[ino]
+        pays = self._load(piece) * self._limits.horizon >= piece.inodes * self._limits.price
+        return piece.rank != max(r.rank for r in self._view.ranks) and pays
+
+    def _lifted(self, wanted: Sequence[int], load: Mapping[int, float], budget: Budget) -> tuple[Move, ...]:
+        """Of what is to be taken apart, what goes to the highest rank now."""
+        highest, share, left = max(load), shares(load, self._capacity), budget.inodes
+        found: list[Move] = []
+        for piece in (self._pieces[ino] for ino in wanted if self._lifts(ino)):
+            alone = budget.idle and not found
+            if piece.rank is None or len(found) >= budget.moves or not (alone or piece.inodes <= left):
+                break
+            asks = self._load(piece)
+            gain = min(asks, load[piece.rank] - share[piece.rank])
+            why = f"{asks:.0f} req/s, to be taken apart: clients of its parts ask the lowest rank they know"
+            found.append(Move(piece.ino, piece.path, piece.rank, highest, asks, gain, piece.inodes, why))
+            left -= piece.inodes
+        return tuple(found)
+
+    def _parts(self, split: Sequence[int], when: str = "") -> str:
         more = f" and {len(split) - 1} more are" if len(split) > 1 else " is"
-        return f"{self._pieces[split[0]].path}{more} looked at as parts: as a whole it fits nowhere"
+        return f"{self._pieces[split[0]].path}{more} {when}looked at as parts: as a whole it fits nowhere"
 
     def _split(self, stuck: Sequence[int], load: Mapping[int, float]) -> tuple[int, ...]:
         """What is looked at as its parts: all that fits on no rank, of the rank that has most to do; else the

@@ -63,6 +63,8 @@ def pieces(seen: Seen) -> tuple[Piece, ...]:
 
     found = []
     for directory in seen.known.directories:
+        if seen.known.within.get(directory.ino, 0) not in (0, *seen.split):
+            continue  # it is known, but not seen as one of its own yet
         below = kids.get(directory.ino, []) if directory.ino in seen.split else []
         facts = seen.known.facts.get(directory.path)
         rank = rank_of(directory.path, seen.where, bool(below))

@@ -130,7 +130,8 @@ class Rounds:
             return
         seen = () if watch.view is None else watch.view.pieces
         hot = frozenset() if watch.view is None else _undivided(watch.view)
-        wanted = Wanted({p.path: p.requests for p in seen}, watch.state.split, hot)
+        # The parts of what is on its way to be taken apart are known when it comes.
+        wanted = Wanted({p.path: p.requests for p in seen}, watch.state.split | watch.state.apart, hot)
         settings, known = self._settings()[0], watch.catalogue.known
         # First the list alone; then a few at a time, the busiest first, so that these are known soon.
         share = settings.rentries_per_epoch if known.unread == 0 else min(FEW, settings.rentries_per_epoch)

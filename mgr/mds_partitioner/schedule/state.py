@@ -96,6 +96,7 @@ class State:
     :ivar acting: it was uneven and is not even again
     :ivar past: moves of the last hour, oldest first
     :ivar split: inode numbers of pieces that are seen as their parts
+    :ivar apart: of those that will be when they have come to the highest rank (apart.py)
     :ivar scattered: by inode number
     """
 
@@ -115,6 +116,7 @@ class State:
     acting: bool = False
     past: tuple[Past, ...] = ()
     split: frozenset[int] = frozenset()
+    apart: frozenset[int] = frozenset()
     scattered: Mapping[int, Scattered] = field(default_factory=dict)
 
     @property

@@ -190,7 +190,7 @@ class Cluster(World):
         if prefix == "dump loads":
             return {"dirfrags": list(self._dirfrags(rank))}
         assert prefix == "get subtrees", prefix
-        roots = [d for d in self.directories.values() if d.rank != 0 or d.pin >= 0]  # once pinned, always
+        roots = [d for d in self.directories.values() if d.pin >= 0 or d.rank != self._above(d)]
         found = [_subtree(d.path, d.rank, d.pin) for d in (Directory(""), *roots) if d.rank == rank]
         scattered = [ino for ino, d in self.directories.items() if d.scattered and self._part(ino, rank)]
         return found + [_subtree(self.directories[ino].path, rank, -1, ephemeral=True) for ino in scattered]
@@ -220,6 +220,11 @@ class Cluster(World):
             if self._part(ino, rank):
                 heat = _heat(load * self._part(ino, rank) + self._below(at))
                 yield {"path": at.path, "pop_auth_subtree": heat, "pop_auth_subtree_nested": heat}
+
+    def _above(self, at: Directory) -> int:
+        """The rank of the nearest directory that one is in."""
+        around = [d for d in self.directories.values() if at.path.startswith(f"{d.path}/")]
+        return max(around, key=lambda d: len(d.path)).rank if around else 0
 
     def _below(self, at: Directory) -> float:
         """req/s of what is below a directory and in its subtree."""

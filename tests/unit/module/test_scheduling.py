@@ -398,7 +398,8 @@ def test_what_becomes_hot_later_is_looked_into_before_it_is_squeezed_in() -> Non
     manager.run(100)
     turns = manager.scheduling.get(manager.fs).turns
     assert {path for turn in turns for path in turn.split} >= {"/volumes/_nogroup/s2", "/volumes/_nogroup/s3"}
-    assert not {p.move.ino for turn in turns for p in turn.moves} & {102, 103}
+    moved = [p.move for turn in turns for p in turn.moves]
+    assert {m.target for m in moved if m.ino in (102, 103)} <= {3}  # only to be taken apart there
     assert max(loads(world)) <= 1.1 * world.capacity
 
 

@@ -389,12 +389,53 @@ def test_nothing_moves_while_it_must_wait() -> None:
     assert cluster.fullest() <= 1.1
 
 
-def test_a_piece_that_fits_nowhere_is_split() -> None:
+def until_split(cluster: Cluster, looks: int = 20) -> list[Move]:
+    """What was ordered until 1 was split."""
+    for _ in range(looks):
+        if 1 in cluster.look().split:
+            return [move for _, move in cluster.history]
+    raise AssertionError("not split")
+
+
+def test_a_piece_that_fits_nowhere_is_split_on_the_highest_rank() -> None:
     cluster = Cluster({1: 2000.0, 2: 50.0}, parts={1: 8})
-    cluster.look()
-    decision = cluster.look()
-    assert 1 in (*decision.split, *cluster.state.split)
-    assert all(move.ino == 2 for _, move in cluster.history)
+    (move,) = (move for move in until_split(cluster) if move.ino == 1)
+    assert (move.source, move.target) == (0, 3)
+    assert 0.0 < move.gain < move.load
+    assert cluster.at[1] == 3 and cluster.state.split == {1}
+
+
+def test_a_piece_on_the_highest_rank_is_split_as_it_is() -> None:
+    cluster = Cluster({1: 2000.0, 2: 50.0}, parts={1: 8})
+    cluster.at[1] = 3
+    assert 1 not in {move.ino for move in until_split(cluster)}
+
+
+def test_a_piece_that_does_not_come_to_the_highest_rank_is_split_where_it_is() -> None:
+    cluster = Cluster({1: 2000.0, 2: 50.0}, parts={1: 8}, takes=1000, limits=Limits(deadline=30.0))
+    until_split(cluster)
+    assert cluster.at[1] == 0
+
+
+def test_what_costs_more_to_take_away_than_that_brings_is_split_where_it_is() -> None:
+    cluster = Cluster({1: 2000.0, 2: 50.0}, parts={1: 8}, inodes=1e9)
+    assert 1 not in {move.ino for move in until_split(cluster)}
+
+
+def test_nothing_makes_way_for_what_is_only_passing() -> None:
+    """On its way to be taken apart a piece counts as it will be: everywhere alike."""
+    cluster = Cluster({1: 1600.0} | dict.fromkeys(range(2, 18), 25.0), parts={1: 8}, takes=6)
+    for piece in range(2, 18):
+        cluster.at[piece] = piece % 4
+    assert {move.ino for move in until_split(cluster)} == {1}
+
+
+def test_more_than_may_be_under_way_at_once_is_taken_apart_by_turns() -> None:
+    cluster = Cluster({1: 1500.0, 2: 1400.0}, parts={1: 8, 2: 8}, inodes=15_000.0)
+    cluster.go(2)
+    assert sum(move.inodes for move in cluster.state.moving) == 15_000.0
+    cluster.go(10)
+    assert cluster.state.split == {1, 2}
 
 
 def test_what_comes_and_goes_and_fits_nowhere_is_placed_as_it_is_made() -> None:
