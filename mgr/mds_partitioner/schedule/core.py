@@ -42,7 +42,8 @@ class Scheduler:
     3. what is under way counts at its target until it was seen there;
     4. never more under way than the limits allow, but for one piece that is larger than all of them;
     5. only what could not be moved as a whole, and has no lasting parts, is scattered, and once;
-    6. what is taken apart was on the highest rank before, or did not come there.
+    6. what is too large for every rank is taken apart on the highest, but where it is when it is too much to
+       be moved once more, or did not come there.
     """
 
     def __init__(self, state: State, view: View, limits: Limits) -> None:
@@ -113,14 +114,15 @@ class Scheduler:
         budget = Budget(self._room(), inodes, not under_way and inodes > 0.0)
         chosen, stuck = self._chosen(load, budget)
         wanted = () if self._spent() else self._split(stuck, load)
-        lifted = self._lifted(wanted, load, budget)
+        higher = self._higher(wanted, load)
+        split = tuple(ino for ino in wanted if ino not in higher)
+        lifted = self._lifted(higher, load, budget)
         if lifted:
             # What goes besides is chosen as if all this were in its parts already.
             state = self._state = replace(state, apart=state.apart | {m.ino for m in lifted})
             load, inodes = self._loads(), inodes - sum(m.inodes for m in lifted)
             chosen, stuck = self._chosen(load, Budget(budget.moves - len(lifted), inodes, idle=False))
         moves = tuple(self._move(c) for c in self._within_pins([c for c in chosen if self._pays(c)]))
-        split = tuple(ino for ino in wanted if not self._lifts(ino))
         scattered = () if moves or wanted else self._scatter(stuck, load)
         ordered = (*lifted, *moves)
         past = (*state.past, *(Past(move, self._view.now) for move in ordered))
@@ -344,17 +346,26 @@ class Scheduler:
         why = f"{load:.0f} req/s, relieves rank {choice.source} by {gain:.0f} req/s"
         return Move(piece.ino, piece.path, choice.source, choice.target, load, gain, piece.inodes, why)
 
-    def _lifts(self, ino: int) -> bool:
-        """Must it go to the highest rank before it is taken apart?"""
-        piece = self._pieces[ino]
-        pays = self._load(piece) * self._limits.horizon >= piece.inodes * self._limits.price
-        return piece.rank != max(r.rank for r in self._view.ranks) and pays
+    def _higher(self, wanted: Sequence[int], load: Mapping[int, float]) -> list[int]:
+        """Of what is to be taken apart, what goes to the highest rank before: most of its load will be on
+        other ranks, and it is little enough to be moved once more."""
+        highest, most = max(load), self._most_that_fits(load)
+        pieces = (self._pieces[ino] for ino in wanted)
+        return [
+            piece.ino
+            for piece in pieces
+            if piece.rank != highest and self._load(piece) > most and piece.inodes <= self._limits.inodes
+        ]
 
-    def _lifted(self, wanted: Sequence[int], load: Mapping[int, float], budget: Budget) -> tuple[Move, ...]:
-        """Of what is to be taken apart, what goes to the highest rank now."""
+    def _most_that_fits(self, load: Mapping[int, float]) -> float:
+        """req/s of a piece that is not too large for every rank."""
+        return (1.0 + self._band) * max(shares(load, self._capacity).values())
+
+    def _lifted(self, higher: Sequence[int], load: Mapping[int, float], budget: Budget) -> tuple[Move, ...]:
+        """Of what goes to the highest rank, what goes now."""
         highest, share, left = max(load), shares(load, self._capacity), budget.inodes
         found: list[Move] = []
-        for piece in (self._pieces[ino] for ino in wanted if self._lifts(ino)):
+        for piece in (self._pieces[ino] for ino in higher):
             alone = budget.idle and not found
             if piece.rank is None or len(found) >= budget.moves or not (alone or piece.inodes <= left):
                 break
@@ -376,7 +387,7 @@ class Scheduler:
         pressure = pressures(self._view.ranks)
         top = max(load, key=lambda r: (pressure[r], load[r], -r))
         parts = [c for c in self._candidates() if (self._pieces[c.key].parts or 0) > 1]
-        most = (1.0 + band) * max(share.values())
+        most = self._most_that_fits(load)
         large = tuple(c.key for c in parts if c.rank == top and c.load > most)
         if large:
             return large

@@ -417,9 +417,15 @@ def test_a_piece_that_does_not_come_to_the_highest_rank_is_split_where_it_is() -
     assert cluster.at[1] == 0
 
 
-def test_what_costs_more_to_take_away_than_that_brings_is_split_where_it_is() -> None:
-    cluster = Cluster({1: 2000.0, 2: 50.0}, parts={1: 8}, inodes=1e9)
+def test_what_is_too_much_to_be_moved_once_more_is_split_where_it_is() -> None:
+    cluster = Cluster({1: 2000.0, 2: 50.0}, parts={1: 8}, inodes=25_001.0)
     assert 1 not in {move.ino for move in until_split(cluster)}
+
+
+def test_what_would_fit_on_a_rank_is_split_where_it_is_for_the_sake_of_a_part_or_two() -> None:
+    cluster = Cluster({1: 700.0, 2: 900.0, 3: 500.0}, ranks=2, parts={1: 8}, held=frozenset({2, 3}))
+    cluster.at[3] = 1
+    assert until_split(cluster) == [] and cluster.at[1] == 0
 
 
 def test_nothing_makes_way_for_what_is_only_passing() -> None:
