@@ -11,13 +11,15 @@ from collections.abc import Mapping, Sequence
 from ..judge.fullness import CROWD, MORE
 from .view import RankView
 
+STEEPEST = 0.5  # a full rank serves at most so many powers of what is inside (docs/results/saturation.md)
+
 
 def capacities(ranks: Sequence[RankView]) -> dict[int, float]:
     """What each rank can serve, req/s: what it taught, else what the best of all did or itself does.
 
     All are alike while nothing is known, and each can do what it does now. A rank that was full with few
-    requests inside, and fewer than a better one, is taken to be as good: an MDS serves more, the more it has
-    at once. If it is not, it is soon crowded.
+    requests inside, and fewer than a better one, is taken to be as good, as far as an MDS may serve so much
+    more for having as many at once. If it is not, it is soon crowded.
     """
     known = [r.able for r in ranks if r.able is not None]
     best = max(known or [r.requests for r in ranks], default=0.0)
@@ -26,7 +28,13 @@ def capacities(ranks: Sequence[RankView]) -> dict[int, float]:
 
 def _as_good(rank: RankView, ranks: Sequence[RankView]) -> float:
     with_more = (r for r in ranks if rank.crowd < CROWD and MORE * rank.crowd <= r.crowd < math.inf)
-    return max(r.able for r in (rank, *with_more) if r.able is not None)
+    return max(_with_as_many(rank, r) for r in (rank, *with_more))
+
+
+def _with_as_many(rank: RankView, other: RankView) -> float:
+    """req/s that a rank may be able to serve with as many requests inside as another one taught."""
+    able, best = rank.able or 0.0, other.able or 0.0
+    return min(best, able * math.pow(other.crowd / rank.crowd, STEEPEST)) if rank.crowd else best
 
 
 def utilisations(ranks: Sequence[RankView], capacity: Mapping[int, float]) -> dict[int, float]:

@@ -11,8 +11,9 @@ from mds_partitioner.schedule.view import RankView
     ("rank", "found"),
     [
         (RankView(1, 500.0, 12.0, True, 500.0, 12.0), 500.0),
-        (RankView(1, 500.0, 4.0, True, 500.0, 4.0), 1000.0),
-        (RankView(1, 400.0, 0.4, False, 500.0, 4.0), 1000.0),
+        (RankView(1, 700.0, 4.0, True, 700.0, 4.0), 1000.0),
+        (RankView(1, 300.0, 4.0, True, 300.0, 4.0), 300.0 * 3.0**0.5),
+        (RankView(1, 400.0, 0.4, False, 700.0, 4.0), 1000.0),
         (RankView(1, 400.0, 0.4, False, 500.0, 12.0), 500.0),
         (RankView(1, 900.0, 12.0, True, 300.0, 12.0), 900.0),
         (RankView(1, 500.0, 4.0, True, 500.0), 500.0),
@@ -22,6 +23,7 @@ from mds_partitioner.schedule.view import RankView
     ids=[
         "as it taught",
         "had less to do",
+        "had less to do, but is slower than that tells",
         "had less to do and is not full any more",
         "is not full any more",
         "does more now",
