@@ -12,11 +12,12 @@ from statistics import median
 from .apart import come, opened
 from .choose import Budget, Candidate, Choice, choose, shares
 from .demand import HELD
-from .elastic import held_back, usual
+from .elastic import TOLD, held_back, usual
 from .learn import looked
 from .load import capacities, pressures, utilisations
 from .newcomers import placed
 from .scatter import scatter
+from .sleepers import ASLEEP, PART, SETTLE, Stakes, expected, spread
 from .state import Limits, Past, Scattered, State
 from .view import Decision, Move, Piece, Scatter, View
 
@@ -38,11 +39,14 @@ class Scheduler:
     1. nothing is ordered while the view says wait, nor to a rank that it does not show, nor a piece that is
        held or on several ranks;
     2. no piece is ordered again while it is under way, and within its rest only when its load has really
-       changed since it arrived; within an hour it does not go back to where it came from otherwise;
+       changed since it arrived; within an hour it does not go back to where it came from otherwise, but once
+       when its move made it worse;
     3. what is under way counts at its target until it was seen there;
     4. never more under way than the limits allow, but for one piece that is larger than all of them;
-    5. only what could not be moved as a whole, and has no lasting parts, is scattered, and once;
-    6. what is too large for every rank is taken apart on the highest, but where it is when it is too much to
+    5. what nobody uses is moved only while there is nothing else to do, once an hour at most, and where that
+       is likely to save more than it costs;
+    6. only what could not be moved as a whole, and has no lasting parts, is scattered, and once;
+    7. what is too large for every rank is taken apart on the highest, but where it is when it is too much to
        be moved once more, or did not come there.
     """
 
@@ -85,6 +89,8 @@ class Scheduler:
         decision = Decision(why=why)
         if state.acting:
             state, decision = self._act(state, self._loads())
+        if view.measured and not (new or decision.something or state.moving):
+            state, decision = self._ahead(state, decision)
         if not new:
             return state, decision
         told = f"{len(new)} new directories get a rank; {decision.why}"
@@ -107,9 +113,9 @@ class Scheduler:
         if here:
             return opened(state, here, self._pieces), Decision(split=here, why=self._parts(here))
         under_way = state.moving
-        spent = sum(past.move.inodes for past in state.past if past.begun > self._view.now - 3600.0)
         inodes = min(
-            self._limits.inodes - sum(move.inodes for move in under_way), self._limits.hourly - spent
+            self._limits.inodes - sum(move.inodes for move in under_way),
+            self._limits.hourly - self._spent_inodes(),
         )
         budget = Budget(self._room(), inodes, not under_way and inodes > 0.0)
         chosen, stuck = self._chosen(load, budget)
@@ -125,7 +131,7 @@ class Scheduler:
         moves = tuple(self._move(c) for c in self._within_pins([c for c in chosen if self._pays(c)]))
         scattered = () if moves or wanted else self._scatter(stuck, load)
         ordered = (*lifted, *moves)
-        past = (*state.past, *(Past(move, self._view.now) for move in ordered))
+        past = (*state.past, *map(self._begun, ordered))
         untold = {**state.untold, **{move.ino: state.demand[move.ino].mean for move in moves}}
         state = opened(replace(state, past=past, untold=untold), split, self._pieces)
         if not scattered:
@@ -142,6 +148,10 @@ class Scheduler:
         sources = None if self._view.harmful else self._full & load.keys()
         pressure = pressures(self._view.ranks)
         return choose(self._candidates(), load, self._capacity, pressure, self._band, budget, sources)
+
+    def _spent_inodes(self) -> float:
+        """Inodes whose move was begun within an hour."""
+        return sum(past.move.inodes for past in self._state.past if past.begun > self._view.now - 3600.0)
 
     def _room(self) -> int:
         """Moves that may be begun now."""
@@ -184,10 +194,35 @@ class Scheduler:
         inodes = accumulate(move.inodes for move in found)
         moves = tuple(m for m, taken in zip(found, inodes, strict=True) if taken <= self._limits.inodes)
         self._placed = len(moves)
-        past = (*self._state.past, *(Past(move, self._view.now) for move in moves))
+        past = (*self._state.past, *map(self._begun, moves))
         self._state = replace(self._state, past=past)
         self._bound |= {move.ino: move for move in moves}
         return moves
+
+    def _ahead(self, state: State, decision: Decision) -> tuple[State, Decision]:
+        """What sleeps is spread while there is nothing else to do."""
+        view, limits = self._view, self._limits
+        resting = {p.move.ino for p in state.past}
+        coming = [p.move.inodes for p in state.past if p.arrived < 0.0 and view.now - p.begun < SETTLE]
+        inodes = min(limits.inodes * PART - sum(coming), limits.hourly - self._spent_inodes())
+        moves = min(self._room(), self._pins_left())
+        sleepers = self._asleep()
+        late = expected(state.wakes, view.now - state.began, len(sleepers), limits.horizon)
+        by = Stakes(limits.horizon, limits.price, inodes, moves, not coming and inodes > 0.0)
+        found = spread(sleepers, self._capacity, late, resting, by)
+        if not found:
+            return state, decision
+        past = (*state.past, *map(self._begun, found))
+        why = f"{_moves(found)} of what nobody uses now, as what slept woke lately; {decision.why}"
+        return replace(state, past=past), replace(decision, moves=tuple(found), why=why)
+
+    def _asleep(self) -> list[Piece]:
+        """Pieces that nobody uses and that may be moved; those under way where they will be."""
+        share = sum(r.requests for r in self._view.ranks) / len(self._view.ranks)
+        away = self._state.split | self._state.apart | self._state.scattered.keys()
+        may = (p for p in self._view.pieces if p.rank is not None and not p.held and p.ino not in away)
+        idle = (p for p in may if self._state.demand[p.ino].mean <= ASLEEP * share)
+        return [replace(p, rank=self._bound[p.ino].target) if p.ino in self._bound else p for p in idle]
 
     def _uneven(self) -> tuple[State, str]:
         """Is it time to act? A little above its share a rank may be for ever."""
@@ -304,12 +339,21 @@ class Scheduler:
                 )  # its rank can do less than was thought
                 if past.settled < 0.0 or (rests and not wrong and not resting):
                     continue
-                avoid = past.move.source
+                avoid = -1 if wrong and self._worse(past) else past.move.source
             load = self._load(piece)
             # What nobody has looked into yet is not squeezed in as a whole: it is known in a moment.
             divisible = piece.parts is None or piece.parts > 1
             found.append(Candidate(piece.ino, piece.rank, load, piece.inodes, divisible, avoid))
         return found
+
+    def _begun(self, move: Move) -> Past:
+        return Past(move, self._view.now, latency=self._state.latency.get(move.source, 0.0))
+
+    def _worse(self, past: Past) -> bool:
+        """Do its clients wait longer than they did, and than they would where it came from?"""
+        now = self._state.latency
+        there, back = now.get(past.move.target, 0.0), now.get(past.move.source, 0.0)
+        return 0.0 < past.latency < there and there > TOLD * back
 
     def _turned(self) -> dict[int, float]:
         """By rank: when the load of something on it that counts last changed for good, steady clock, s."""
@@ -344,6 +388,8 @@ class Scheduler:
         piece = self._pieces[choice.key]
         load, gain = self._load(piece), choice.gain
         why = f"{load:.0f} req/s, relieves rank {choice.source} by {gain:.0f} req/s"
+        if any((p.move.ino, p.move.source) == (piece.ino, choice.target) for p in self._state.past):
+            why = f"{why}; back, as its clients wait longer there than before, or its load is another one"
         return Move(piece.ino, piece.path, choice.source, choice.target, load, gain, piece.inodes, why)
 
     def _higher(self, wanted: Sequence[int], load: Mapping[int, float]) -> list[int]:

@@ -2,12 +2,13 @@
 """What a look teaches: from the state before to the state with what the view shows taken in. No I/O."""
 
 from collections import defaultdict
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import replace
 
 from .demand import HELD, Demand, first
 from .elastic import elasticity
 from .load import capacities
+from .sleepers import ASLEEP, WAKES, Wake
 from .state import FIRST, FRESH, Limits, Past, State
 from .view import Piece, RankView, View
 
@@ -58,8 +59,23 @@ def looked(state: State, view: View, limits: Limits) -> State:
         capacity=capacity,
         latency=latency,
         grown=grown,
+        began=state.began if state.began >= 0.0 else view.now,
+        wakes=(
+            *(w for w in state.wakes if view.now - w.at <= limits.memory),
+            *_woken(state, demand, view),
+        ),
     )
     return _taught(now, view)
+
+
+def _woken(state: State, demand: Mapping[int, Demand], view: View) -> Iterator[Wake]:
+    """What had next to nothing before this look, and now has a part of a rank's share."""
+    share = sum(r.requests for r in view.ranks) / max(1, len(view.ranks))
+    for ino, known in demand.items():
+        before = state.demand.get(ino)
+        slept = before is not None and before.mean <= ASLEEP * share
+        if slept and known.turned == view.now and known.mean >= WAKES * share > 0.0:
+            yield Wake(view.now, known.mean)
 
 
 def _demand(piece: Piece, state: State, stale: Collection[int], held: int, dt: float, now: float) -> Demand:

@@ -5,6 +5,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 
 from .demand import Demand
+from .sleepers import Wake
 from .view import Move
 
 FRESH = 2  # looks at a piece after its arrival before it counts as it is seen
@@ -47,6 +48,7 @@ class Past:
     :ivar looks: since it arrived
     :ivar settled: req/s where it is now, as it was first seen; -1: not yet
     :ivar lost: it was not seen to arrive in time
+    :ivar latency: of the rank that it left, s, when it was begun; 0: unknown
     """
 
     move: Move
@@ -55,6 +57,7 @@ class Past:
     looks: int = 0
     settled: float = -1.0
     lost: bool = False
+    latency: float = 0.0
 
     @property
     def under_way(self) -> bool:
@@ -98,6 +101,8 @@ class State:
     :ivar split: inode numbers of pieces that are seen as their parts
     :ivar apart: of those that will be when they have come to the highest rank (apart.py)
     :ivar scattered: by inode number
+    :ivar began: when it was first measured, steady clock, s; -1: never
+    :ivar wakes: of the last hour, oldest first
     """
 
     at: float = -1.0
@@ -118,6 +123,8 @@ class State:
     split: frozenset[int] = frozenset()
     apart: frozenset[int] = frozenset()
     scattered: Mapping[int, Scattered] = field(default_factory=dict)
+    began: float = -1.0
+    wakes: tuple[Wake, ...] = ()
 
     @property
     def moving(self) -> tuple[Move, ...]:

@@ -549,3 +549,53 @@ def test_whatever_happens_moves_are_bounded_and_nothing_goes_to_and_fro(data: st
         if before is not None and at - before[0] < 15.0:
             assert move.target != before[1].source, "back at once"
         last[move.ino] = (at, move)
+
+
+def test_what_a_move_made_worse_goes_back_once() -> None:
+    cluster = hot(20, 60.0, ranks=2, capacity={1: 250.0})
+    cluster.go(12)
+    there, back = (Counter(m.ino for _, m in cluster.history if m.target == rank) for rank in (1, 0))
+    assert max(there.values()) == max(back.values()) == 1 and cluster.loads()[1] <= 300.0
+    moves = len(cluster.history)
+    cluster.go(100)
+    assert len(cluster.history) == moves
+    assert any("back" in move.why for _, move in cluster.history)
+
+
+GROUPS, STAY = 6, 14  # groups of four; looks for which one is used
+
+
+def jumping(inodes: float) -> Cluster:
+    """All on rank 0; one group after the other has all the load, neighbours together."""
+    return hot(4 * GROUPS, 0.0, inodes=inodes)
+
+
+def jump(cluster: Cluster, look: int) -> None:
+    used = look // STAY % GROUPS
+    cluster.rates |= {piece: 450.0 if (piece - 1) // 4 == used else 0.0 for piece in cluster.rates}
+
+
+def test_what_sleeps_is_spread_before_it_wakes() -> None:
+    cluster = jumping(200.0)
+    cluster.look()
+    cluster.go(3 * STAY, lambda look: jump(cluster, look))
+    assert any("nobody uses it" in move.why for _, move in cluster.history)
+    found = Counter(cluster.at.values())
+    assert max(found.values()) - min(found.values()) <= 2
+    moves = len(cluster.history)
+    for used in range(3, GROUPS):
+        jump(cluster, used * STAY)
+        assert cluster.fullest() <= 2.0, "neighbours are not all on one rank"
+        cluster.go(STAY)
+    assert len(cluster.history) <= moves + 2
+
+
+@pytest.mark.parametrize("why", ["it costs more than it saves", "only one thing woke", "nothing woke"])
+def test_what_sleeps_is_left_alone_when(why: str) -> None:
+    cluster = jumping(1e6 if why == "it costs more than it saves" else 200.0)
+    if why != "nothing woke":
+        cluster.look()
+    looks = 4 * STAY if why == "it costs more than it saves" else STAY
+    cluster.go(looks, lambda look: jump(cluster, look))
+    cluster.go(2 * STAY)
+    assert not any("nobody uses it" in move.why for _, move in cluster.history)

@@ -1,0 +1,104 @@
+# SPDX-License-Identifier: LGPL-2.1-or-later
+"""What sleeps is spread before it wakes, where things were seen to wake.
+
+A load that jumps comes to directories that had none, all of them on the rank where they were made; each time
+it takes a while until that is seen and they have moved. Directories that nobody uses cost only their inodes
+to move. So they are shared out in advance, if what they are likely to save, by how often something woke
+lately, is more than that.
+"""
+
+from collections import Counter
+from collections.abc import Collection, Mapping, Sequence
+from dataclasses import dataclass
+from itertools import accumulate
+
+from .choose import shares
+from .view import Move, Piece
+
+WAKES = 0.1  # of a rank's share: what comes to have so much, and had next to nothing, woke
+ASLEEP = 0.01  # of a rank's share: with less it has next to nothing
+SHORTEST = 300.0  # s: what woke is taken to have done so in no less time
+OCCASIONS = 2  # times that something woke, before more is expected to
+APART = 20.0  # s: what wakes within that of something else does so on the same occasion
+LATE = 20.0  # s, from when a load comes until what it uses has moved, on the mean
+PART = 0.25  # of the inodes that may be under way: nobody waits for these
+SETTLE = 30.0  # s, after which what has not arrived is taken not to be in any cache: it moves when it is
+
+
+@dataclass(frozen=True)
+class Wake:
+    """A piece that had next to nothing and came to have ``load`` req/s. at: steady clock, s."""
+
+    at: float
+    load: float
+
+
+@dataclass(frozen=True)
+class Stakes:
+    """What spreading is weighed by.
+
+    :ivar horizon: s in which a move must pay back what it costs
+    :ivar price: requests that moving an inode costs
+    :ivar inodes: that may be begun now
+    :ivar moves: that may be begun now
+    :ivar idle: the first may have more inodes than that: none is under way
+    """
+
+    horizon: float
+    price: float
+    inodes: float
+    moves: int
+    idle: bool
+
+
+def occasions(wakes: Sequence[Wake]) -> int:
+    """Times that something woke; what wakes together does so once."""
+    ends = [wake.at for wake in wakes]
+    return sum(1 for i, at in enumerate(ends) if i == 0 or at - ends[i - 1] > APART)
+
+
+def expected(wakes: Sequence[Wake], seconds: float, sleepers: int, horizon: float) -> float:
+    """Requests that are late when one of them wakes where there is no room, as often as is likely.
+
+    :param seconds: that the wakes were seen in
+    :param horizon: s that are looked ahead
+    """
+    if not sleepers or occasions(wakes) < OCCASIONS:
+        return 0.0
+    load = sum(wake.load for wake in wakes) / len(wakes)
+    often = len(wakes) / max(SHORTEST, seconds) / sleepers
+    return min(1.0, often * horizon) * load * LATE
+
+
+def spread(
+    sleepers: Sequence[Piece], capacity: Mapping[int, float], late: float, known: Collection[int], by: Stakes
+) -> list[Move]:
+    """Moves from ranks that have more than their share of the sleepers to those that have less.
+
+    Neighbours go to different ranks: what is used together often has names alike.
+
+    :param capacity: req/s, by rank: ranks need not be alike
+    :param late: requests that are late when one of them sleeps where too many do
+    :param known: inode numbers of pieces that are not moved again
+    """
+    there = Counter(piece.rank for piece in sleepers)
+    have = {rank: float(there[rank]) for rank in capacity}
+    share = shares(have, capacity)
+    ranks, found = sorted(capacity), list[Move]()
+    for number, piece in enumerate(sorted(sleepers, key=lambda piece: (piece.path, piece.ino))):
+        source = piece.rank
+        if source is None or source not in have or piece.ino in known or have[source] - share[source] < 1.0:
+            continue
+        saves = late * (have[source] - share[source]) / have[source]
+        emptiest = min(ranks, key=lambda rank: (have[rank] - share[rank], rank))
+        turn = ranks[number % len(ranks)]
+        target = turn if turn == source or have[turn] < share[turn] else emptiest
+        if target == source or saves < piece.inodes * by.price:
+            continue
+        have[source] -= 1.0
+        have[target] += 1.0
+        why = "nobody uses it now; what slept woke lately, and too much of what sleeps is on one rank"
+        found.append(Move(piece.ino, piece.path, source, target, 0.0, 0.0, piece.inodes, why))
+    taken = list(accumulate(move.inodes for move in found))
+    fits = [move for i, move in enumerate(found) if taken[i] <= by.inodes or (by.idle and i == 0)]
+    return fits[: max(0, by.moves)]
