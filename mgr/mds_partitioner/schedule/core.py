@@ -218,10 +218,9 @@ class Scheduler:
 
     def _asleep(self) -> list[Piece]:
         """Pieces that nobody uses and that may be moved; those under way where they will be."""
-        share = sum(r.requests for r in self._view.ranks) / len(self._view.ranks)
         away = self._state.split | self._state.apart | self._state.scattered.keys()
         may = (p for p in self._view.pieces if p.rank is not None and not p.held and p.ino not in away)
-        idle = (p for p in may if self._state.demand[p.ino].mean <= ASLEEP * share)
+        idle = (p for p in may if self._state.demand[p.ino].mean <= ASLEEP * self._share)
         return [replace(p, rank=self._bound[p.ino].target) if p.ino in self._bound else p for p in idle]
 
     def _uneven(self) -> tuple[State, str]:
@@ -309,6 +308,11 @@ class Scheduler:
         return "even" + (blurred if self._band > BAND else "")
 
     @cached_property
+    def _share(self) -> float:
+        """req/s that a rank has, on the mean."""
+        return sum(r.requests for r in self._view.ranks) / len(self._view.ranks)
+
+    @cached_property
     def _band(self) -> float:
         """How far above its share a rank may be."""
         rates = [row for r in self._view.ranks if (row := self._state.rates.get(r.rank))]
@@ -357,11 +361,10 @@ class Scheduler:
 
     def _turned(self) -> dict[int, float]:
         """By rank: when the load of something on it that counts last changed for good, steady clock, s."""
-        share = sum(r.requests for r in self._view.ranks) / len(self._view.ranks)
         found: dict[int, float] = {}
         for piece in self._view.pieces:
             demand = self._state.demand[piece.ino]
-            if piece.rank is not None and demand.mean >= self._band * share:
+            if piece.rank is not None and demand.mean >= self._band * self._share:
                 found[piece.rank] = max(found.get(piece.rank, -1.0), demand.turned)
         return found
 
@@ -371,7 +374,9 @@ class Scheduler:
             return False
         demand = self._state.demand[piece.ino]
         low, high = sorted((max(past.settled, 1e-9), max(demand.mean, 1e-9)))
-        own = high >= REALLY * low and demand.seconds >= HELD * self._state.dt
+        # What slept when it moved was not moved for its load: that is as new as a stranger's.
+        looks = 1 if past.settled <= ASLEEP * self._share else HELD
+        own = high >= REALLY * low and demand.seconds >= looks * self._state.dt
         return own or turned.get(piece.rank, -1.0) > past.arrived
 
     def _within_pins(self, choices: Sequence[Choice]) -> list[Choice]:

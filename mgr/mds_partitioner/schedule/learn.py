@@ -2,13 +2,13 @@
 """What a look teaches: from the state before to the state with what the view shows taken in. No I/O."""
 
 from collections import defaultdict
-from collections.abc import Collection, Iterator, Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import replace
 
 from .demand import HELD, Demand, first
 from .elastic import elasticity
 from .load import capacities
-from .sleepers import ASLEEP, WAKES, Wake
+from .sleepers import ASLEEP, WAKES, Wake, jumped
 from .state import FIRST, FRESH, Limits, Past, State
 from .view import Piece, RankView, View
 
@@ -40,7 +40,10 @@ def looked(state: State, view: View, limits: Limits) -> State:
         seen[piece.rank] += piece.requests
         expected[piece.rank] += demand[piece.ino].mean
     rest = {r.rank: _rest(r, state, seen[r.rank], stale) for r in view.ranks}
-    scale = {r.rank: _scale(r, state, expected[r.rank], rest[r.rank], stale) for r in view.ranks}
+    asleep, woken = _woken(state, demand, view)
+    wakes = (*(w for w in state.wakes if view.now - w.at <= limits.memory), *woken)
+    jumps = jumped(wakes, view.now, sum(r.requests for r in view.ranks))
+    scale = {r.rank: _scale(r, state, expected[r.rank], rest[r.rank], stale, jumps) for r in view.ranks}
     able = capacities(view.ranks)
     capacity = {r: state.capacity.get(r, able[r]) if r in stale else able[r] for r in able}
     latency = {r.rank: _latency(r, state, stale) for r in view.ranks}
@@ -60,22 +63,20 @@ def looked(state: State, view: View, limits: Limits) -> State:
         latency=latency,
         grown=grown,
         began=state.began if state.began >= 0.0 else view.now,
-        wakes=(
-            *(w for w in state.wakes if view.now - w.at <= limits.memory),
-            *_woken(state, demand, view),
-        ),
+        asleep=asleep,
+        wakes=wakes,
     )
     return _taught(now, view)
 
 
-def _woken(state: State, demand: Mapping[int, Demand], view: View) -> Iterator[Wake]:
-    """What had next to nothing before this look, and now has a part of a rank's share."""
+def _woken(
+    state: State, demand: Mapping[int, Demand], view: View
+) -> tuple[frozenset[int], tuple[Wake, ...]]:
+    """What sleeps after this look, and what woke in it."""
     share = sum(r.requests for r in view.ranks) / max(1, len(view.ranks))
-    for ino, known in demand.items():
-        before = state.demand.get(ino)
-        slept = before is not None and before.mean <= ASLEEP * share
-        if slept and known.turned == view.now and known.mean >= WAKES * share > 0.0:
-            yield Wake(view.now, known.mean)
+    asleep = (state.asleep & demand.keys()) | {i for i, d in demand.items() if d.mean <= ASLEEP * share}
+    woken = [i for i in sorted(asleep) if demand[i].mean >= WAKES * share > 0.0]
+    return frozenset(asleep.difference(woken)), tuple(Wake(view.now, demand[i].mean) for i in woken)
 
 
 def _demand(piece: Piece, state: State, stale: Collection[int], held: int, dt: float, now: float) -> Demand:
@@ -97,16 +98,20 @@ def _rest(rank: RankView, state: State, seen: float, stale: Collection[int]) -> 
     return max(0.0, rank.requests - seen)
 
 
-def _scale(rank: RankView, state: State, expected: float, rest: float, stale: Collection[int]) -> float:
+def _scale(
+    rank: RankView, state: State, expected: float, rest: float, stale: Collection[int], jumps: bool
+) -> float:
     """A long mean comes late where all of a rank's load rises or falls together.
 
     :param expected: of its pieces, req/s
+    :param jumps: the load has gone elsewhere: what a rank serves now is what counts
     """
     before = state.scale.get(rank.rank, 1.0)
     if rank.rank in stale:
         return before
     now = max(0.0, rank.requests - rest) / expected if expected else 1.0
-    return now if rank.rank in state.stale or rank.rank not in state.scale else (before + now) / 2.0
+    new = jumps or rank.rank in state.stale or rank.rank not in state.scale
+    return now if new else (before + now) / 2.0
 
 
 def _latency(rank: RankView, state: State, stale: Collection[int]) -> float:

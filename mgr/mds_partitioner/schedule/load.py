@@ -28,7 +28,7 @@ def capacities(ranks: Sequence[RankView]) -> dict[int, float]:
 
 def _as_good(rank: RankView, ranks: Sequence[RankView]) -> float:
     with_more = (r for r in ranks if rank.crowd < CROWD and MORE * rank.crowd <= r.crowd < math.inf)
-    return max(_with_as_many(rank, r) for r in (rank, *with_more))
+    return max([rank.able or 0.0, *(_with_as_many(rank, r) for r in with_more)])
 
 
 def _with_as_many(rank: RankView, other: RankView) -> float:

@@ -19,6 +19,7 @@ WAKES = 0.1  # of a rank's share: what comes to have so much, and had next to no
 ASLEEP = 0.01  # of a rank's share: with less it has next to nothing
 SHORTEST = 300.0  # s: what woke is taken to have done so in no less time
 OCCASIONS = 2  # times that something woke, before more is expected to
+JUMPS = 0.3  # of all requests: with so much in what just woke the load is another one
 APART = 20.0  # s: what wakes within that of something else does so on the same occasion
 LATE = 20.0  # s, from when a load comes until what it uses has moved, on the mean
 PART = 0.25  # of the inodes that may be under way: nobody waits for these
@@ -55,6 +56,11 @@ def occasions(wakes: Sequence[Wake]) -> int:
     """Times that something woke; what wakes together does so once."""
     ends = [wake.at for wake in wakes]
     return sum(1 for i, at in enumerate(ends) if i == 0 or at - ends[i - 1] > APART)
+
+
+def jumped(wakes: Sequence[Wake], now: float, requests: float) -> bool:
+    """Has a good part of the load come to what slept, just now? requests: of all ranks, req/s."""
+    return sum(wake.load for wake in wakes if now - wake.at <= APART) >= JUMPS * requests > 0.0
 
 
 def expected(wakes: Sequence[Wake], seconds: float, sleepers: int, horizon: float) -> float:

@@ -102,6 +102,7 @@ class State:
     :ivar apart: of those that will be when they have come to the highest rank (apart.py)
     :ivar scattered: by inode number
     :ivar began: when it was first measured, steady clock, s; -1: never
+    :ivar asleep: inode numbers of pieces that had next to nothing, and have not woken since
     :ivar wakes: of the last hour, oldest first
     """
 
@@ -124,6 +125,7 @@ class State:
     apart: frozenset[int] = frozenset()
     scattered: Mapping[int, Scattered] = field(default_factory=dict)
     began: float = -1.0
+    asleep: frozenset[int] = frozenset()
     wakes: tuple[Wake, ...] = ()
 
     @property
