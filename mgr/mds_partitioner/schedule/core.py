@@ -114,7 +114,7 @@ class Scheduler:
             return opened(state, here, self._pieces), Decision(split=here, why=self._parts(here))
         under_way = state.moving
         inodes = min(
-            self._limits.inodes - sum(move.inodes for move in under_way),
+            self._limits.inodes * self._state.pace - sum(move.inodes for move in under_way),
             self._limits.hourly - self._spent_inodes(),
         )
         budget = Budget(self._room(), inodes, not under_way and inodes > 0.0)
@@ -156,7 +156,8 @@ class Scheduler:
     def _room(self) -> int:
         """Moves that may be begun now."""
         limits, view = self._limits, self._view
-        return min(limits.moves - len(self._state.moving), limits.daily - view.begun) - self._placed
+        at_once = max(1, round(limits.moves * self._state.pace))
+        return min(at_once - len(self._state.moving), limits.daily - view.begun) - self._placed
 
     def _pins_left(self) -> int:
         """Directories that may be pinned besides those that are."""
@@ -175,16 +176,21 @@ class Scheduler:
         self, moves: Sequence[Move], split: Sequence[int], under_way: Sequence[Move], stuck: Sequence[int]
     ) -> str:
         if moves:
-            return f"{_moves(moves)} of {sum(m.inodes for m in moves):.0f} inodes"
+            return f"{_moves(moves)} of {sum(m.inodes for m in moves):.0f} inodes{self._slower}"
         if split:
             return self._parts(split)
         if under_way:
-            return f"{_moves(under_way)} under way"
+            return f"{_moves(under_way)} under way{self._slower}"
         if self._spent():
             return self._spent()
         if stuck:
             return f"nothing on rank {stuck[0]} fits elsewhere, or it rests"
         return "nothing is worth a move"
+
+    @property
+    def _slower(self) -> str:
+        pace = self._state.pace
+        return f"; {pace:.0%} of the budgets, as clients got through less meanwhile" if pace < 1.0 else ""
 
     def _new(self) -> tuple[Move, ...]:
         """What is new is given a rank before it has a load: it waits for no sign, and relieves nobody."""
@@ -204,7 +210,9 @@ class Scheduler:
         view, limits = self._view, self._limits
         resting = {p.move.ino for p in state.past}
         coming = [p.move.inodes for p in state.past if p.arrived < 0.0 and view.now - p.begun < SETTLE]
-        inodes = min(limits.inodes * PART - sum(coming), limits.hourly - self._spent_inodes())
+        inodes = min(
+            limits.inodes * self._state.pace * PART - sum(coming), limits.hourly - self._spent_inodes()
+        )
         moves = min(self._room(), self._pins_left())
         sleepers = self._asleep()
         late = expected(state.wakes, view.now - state.began, len(sleepers), limits.horizon)

@@ -8,6 +8,7 @@ from dataclasses import replace
 from .demand import HELD, Demand, first
 from .elastic import elasticity
 from .load import capacities
+from .pace import pace
 from .sleepers import ASLEEP, WAKES, Wake, jumped
 from .state import FIRST, FRESH, Limits, Past, State
 from .view import Piece, RankView, View
@@ -42,7 +43,8 @@ def looked(state: State, view: View, limits: Limits) -> State:
     rest = {r.rank: _rest(r, state, seen[r.rank], stale) for r in view.ranks}
     asleep, woken = _woken(state, demand, view)
     wakes = (*(w for w in state.wakes if view.now - w.at <= limits.memory), *woken)
-    jumps = jumped(wakes, view.now, sum(r.requests for r in view.ranks))
+    requests = sum(r.requests for r in view.ranks)
+    jumps = jumped(wakes, view.now, requests)
     scale = {r.rank: _scale(r, state, expected[r.rank], rest[r.rank], stale, jumps) for r in view.ranks}
     able = capacities(view.ranks)
     capacity = {r: state.capacity.get(r, able[r]) if r in stale else able[r] for r in able}
@@ -63,15 +65,15 @@ def looked(state: State, view: View, limits: Limits) -> State:
         latency=latency,
         grown=grown,
         began=state.began if state.began >= 0.0 else view.now,
+        calm=state.calm if moving else requests,
+        pace=pace(state.pace, state.calm, requests, bool(moving)),
         asleep=asleep,
         wakes=wakes,
     )
     return _taught(now, view)
 
 
-def _woken(
-    state: State, demand: Mapping[int, Demand], view: View
-) -> tuple[frozenset[int], tuple[Wake, ...]]:
+def _woken(state: State, demand: Mapping[int, Demand], view: View) -> tuple[frozenset[int], tuple[Wake, ...]]:
     """What sleeps after this look, and what woke in it."""
     share = sum(r.requests for r in view.ranks) / max(1, len(view.ranks))
     asleep = (state.asleep & demand.keys()) | {i for i, d in demand.items() if d.mean <= ASLEEP * share}

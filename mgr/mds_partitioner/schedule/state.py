@@ -102,6 +102,8 @@ class State:
     :ivar apart: of those that will be when they have come to the highest rank (apart.py)
     :ivar scattered: by inode number
     :ivar began: when it was first measured, steady clock, s; -1: never
+    :ivar calm: req/s of all ranks when nothing was under way last; 0: unknown
+    :ivar pace: part of the budgets of what may be under way that is used (pace.py)
     :ivar asleep: inode numbers of pieces that had next to nothing, and have not woken since
     :ivar wakes: of the last hour, oldest first
     """
@@ -125,6 +127,8 @@ class State:
     apart: frozenset[int] = frozenset()
     scattered: Mapping[int, Scattered] = field(default_factory=dict)
     began: float = -1.0
+    calm: float = 0.0
+    pace: float = 1.0
     asleep: frozenset[int] = frozenset()
     wakes: tuple[Wake, ...] = ()
 
