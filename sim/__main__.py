@@ -10,6 +10,7 @@ from mds_partitioner.sandbox.refusals import PolicyError, SandboxError
 from sim import calibrate, fit, papers, scenario
 from sim.compare import FORWARDED, SCENARIOS, SEEDS, compare
 from sim.errors import SimError
+from sim.explore import explore
 from sim.markdown import wrapped
 from sim.policies import POLICIES
 from sim.run import run_all
@@ -62,6 +63,13 @@ def _parser() -> argparse.ArgumentParser:
         "--out", type=Path, default=OUT, help="where all.md and all.png go (default: %(default)s)"
     )
     compared.set_defaults(do=_compare)
+    explored = commands.add_parser("explore", help="scenarios that nobody wrote, drawn from seeds")
+    explored.add_argument("--policy", choices=POLICIES, default="scheduler", help="default: %(default)s")
+    explored.add_argument("--first", type=int, default=0, help="the first seed (default: %(default)s)")
+    explored.add_argument("--count", type=int, default=20, help="of scenarios (default: %(default)s)")
+    explored.add_argument("--jobs", type=int, default=0, help="runs at once (default: one a core)")
+    explored.add_argument("--out", type=Path, default=OUT, help="where pictures go (default: %(default)s)")
+    explored.set_defaults(do=_explore)
     paper = commands.add_parser("paper", help="a paper's systems: its numbers beside ours")
     paper.add_argument(
         "name", nargs="?", metavar="NAME", help=f"one of: {', '.join(papers.names())}; all without one"
@@ -112,6 +120,13 @@ def _calibrate(args: argparse.Namespace) -> int:
 def _compare(args: argparse.Namespace) -> int:
     print(compare(args.names, args.seeds, args.jobs, args.out))
     return 0
+
+
+def _explore(args: argparse.Namespace) -> int:
+    seeds = range(args.first, args.first + args.count)
+    text, bad = explore(seeds, args.policy, args.out, args.jobs)
+    print(text)
+    return 1 if bad else 0
 
 
 def _paper(args: argparse.Namespace) -> int:

@@ -8,6 +8,7 @@ import numpy as np
 
 from .arrays import Bools, Floats
 from .bad_input import BadInputError
+from .urgency import urgency
 
 PAPERS_CLUSTER = 5  # ranks
 
@@ -36,17 +37,6 @@ def variation(loads: Floats) -> float:
     scaled = loads / peak  # no overflow or underflow whatever the unit
     cov = float(scaled.std(ddof=1) / scaled.mean())
     return min(cov, math.sqrt(loads.size))
-
-
-def urgency(peak: float, capacity: float, smoothness: float) -> float:
-    """Equation 2: how much an imbalance hurts, in (0, 1); 0.5 where the busiest rank is at half its capacity.
-
-    peak, capacity: req/s (peak above capacity is allowed); smoothness: the paper's S, above 0.
-    """
-    exponent = (1.0 - 2.0 * peak / capacity) / smoothness
-    if exponent > 700.0:
-        return 0.0
-    return 1.0 / (1.0 + math.exp(exponent))
 
 
 def hot_ranks(loads: Floats, capacity: float | None, smoothness: float, threshold: float) -> Bools:

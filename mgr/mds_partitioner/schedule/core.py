@@ -9,6 +9,7 @@ from functools import cached_property
 from itertools import accumulate, pairwise
 from statistics import median
 
+from ..engine.urgency import urgency
 from .apart import come, opened
 from .choose import Budget, Candidate, Choice, choose, shares
 from .demand import HELD
@@ -216,7 +217,7 @@ class Scheduler:
         moves = min(self._room(), self._pins_left())
         sleepers = self._asleep()
         late = expected(state.wakes, view.now - state.began, len(sleepers), limits.horizon)
-        by = Stakes(limits.horizon, limits.price, inodes, moves, not coming and inodes > 0.0)
+        by = Stakes(limits.horizon, self._price, inodes, moves, not coming and inodes > 0.0)
         found = spread(sleepers, self._capacity, late, resting, by)
         if not found:
             return state, decision
@@ -343,7 +344,7 @@ class Scheduler:
             if not piece.pinned and self._pins_left() <= 0:
                 continue
             past, avoid = last.get(piece.ino), -1
-            if past is not None and not self._changed(past, piece, turned):
+            if past is not None and not self._changed(past, piece, turned, times[piece.ino]):
                 rest = self._limits.rest if times[piece.ino] <= 1 else self._limits.memory
                 rests = self._view.now - past.arrived < rest
                 wrong = (
@@ -376,8 +377,9 @@ class Scheduler:
                 found[piece.rank] = max(found.get(piece.rank, -1.0), demand.turned)
         return found
 
-    def _changed(self, past: Past, piece: Piece, turned: Mapping[int, float]) -> bool:
-        """Is its load, or what it shares a rank with, really another one since it arrived?"""
+    def _changed(self, past: Past, piece: Piece, turned: Mapping[int, float], times: int) -> bool:
+        """Is its load, or what it shares a rank with, really another one since it arrived? What others do does
+        not send it around: that counts once."""
         if past.settled < 0.0 or past.lost or piece.rank is None:
             return False
         demand = self._state.demand[piece.ino]
@@ -385,7 +387,7 @@ class Scheduler:
         # What slept when it moved was not moved for its load: that is as new as a stranger's.
         looks = 1 if past.settled <= ASLEEP * self._share else HELD
         own = high >= REALLY * low and demand.seconds >= looks * self._state.dt
-        return own or turned.get(piece.rank, -1.0) > past.arrived
+        return own or (times <= 1 and turned.get(piece.rank, -1.0) > past.arrived)
 
     def _within_pins(self, choices: Sequence[Choice]) -> list[Choice]:
         """Up to the first that would be one pin too many."""
@@ -393,9 +395,21 @@ class Scheduler:
         return [choice for choice, pins in zip(choices, new, strict=True) if pins <= self._pins_left()]
 
     def _pays(self, choice: Choice) -> bool:
-        """Does it bring more than it costs?"""
-        inodes = self._pieces[choice.key].inodes
-        return choice.gain * self._limits.horizon >= inodes * self._limits.price
+        """Does it bring more than it costs? Clients of a rank that is not full gain little by its relief."""
+        gain = choice.gain * self._urgency(choice.source)
+        return gain * self._limits.horizon >= self._pieces[choice.key].inodes * self._price
+
+    def _urgency(self, rank: int) -> float:
+        """Of relieving it, 0 to 1."""
+        if rank in self._full or not self._capacity[rank]:
+            return 1.0
+        requests = next(r.requests for r in self._view.ranks if r.rank == rank)
+        return urgency(requests, self._capacity[rank], self._limits.smoothness)
+
+    @cached_property
+    def _price(self) -> float:
+        """Requests that moving an inode costs."""
+        return self._state.toll.or_else(self._limits.price)
 
     def _move(self, choice: Choice) -> Move:
         piece = self._pieces[choice.key]
@@ -470,7 +484,7 @@ class Scheduler:
         """Its parts may go to these ranks, and it was not tried yet."""
         if piece.held or piece.parts != 0 or not piece.scatters or piece.ino in self._state.scattered:
             return False
-        pays = self._load(piece) * self._limits.horizon >= piece.inodes * self._limits.price
+        pays = self._load(piece) * self._limits.horizon >= piece.inodes * self._price
         if piece.inodes > self._limits.inodes or not pays:
             return False
         return set(piece.scatters) <= {r.rank for r in self._view.ranks}

@@ -11,6 +11,7 @@ from .load import capacities
 from .pace import pace
 from .sleepers import ASLEEP, WAKES, Wake, jumped
 from .state import FIRST, FRESH, Limits, Past, State
+from .toll import Toll
 from .view import Piece, RankView, View
 
 KEPT = 13  # looks at a rank's rate
@@ -67,6 +68,7 @@ def looked(state: State, view: View, limits: Limits) -> State:
         began=state.began if state.began >= 0.0 else view.now,
         calm=state.calm if moving else requests,
         pace=pace(state.pace, state.calm, requests, bool(moving)),
+        toll=_toll(state, past, max(0.0, state.calm - requests) * dt),
         asleep=asleep,
         wakes=wakes,
     )
@@ -79,6 +81,14 @@ def _woken(state: State, demand: Mapping[int, Demand], view: View) -> tuple[froz
     asleep = (state.asleep & demand.keys()) | {i for i, d in demand.items() if d.mean <= ASLEEP * share}
     woken = [i for i in sorted(asleep) if demand[i].mean >= WAKES * share > 0.0]
     return frozenset(asleep.difference(woken)), tuple(Wake(view.now, demand[i].mean) for i in woken)
+
+
+def _toll(state: State, past: Sequence[Past], missing: float) -> Toll:
+    """With what this look tells. missing: requests that clients got through less than before moves began."""
+    under_way = [p for p in past if p.begun <= state.at and p.move.load > 0.0 and not p.lost]
+    arrived = sum(p.move.inodes for p in under_way if p.arrived > state.at)
+    moving = arrived or any(p.under_way for p in under_way)
+    return state.toll.seen(missing, arrived) if moving else replace(state.toll, lost=0.0)
 
 
 def _demand(piece: Piece, state: State, stale: Collection[int], held: int, dt: float, now: float) -> Demand:

@@ -6,7 +6,7 @@ from typing import Self
 
 from mgr_module import MgrModule
 
-from ..options import option
+from ..options import Settings, option
 from .state import Limits
 
 DEFAULTS = Limits()
@@ -47,8 +47,8 @@ class SchedulerSettings:
         """What the operator has configured."""
         return cls(**{f.name: module.get_module_option(f.name) for f in fields(cls)})
 
-    def limits(self, deadline: float) -> Limits:
-        """What the core may order. ``deadline``: s for a move to arrive."""
+    def limits(self, settings: Settings) -> Limits:
+        """What the core may order."""
         return Limits(
             moves=self.scheduler_moves,
             inodes=float(self.scheduler_inodes),
@@ -56,5 +56,6 @@ class SchedulerSettings:
             daily=self.scheduler_moves_a_day,
             pins=self.scheduler_pins,
             rest=float(self.scheduler_rest),
-            deadline=deadline,
+            deadline=float(settings.arrival_timeout),
+            smoothness=settings.smoothness,
         )

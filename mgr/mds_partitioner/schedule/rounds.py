@@ -181,7 +181,7 @@ class Rounds:
             self.planned()
         self._give_up(fs, watch, now)
         before = watch.state
-        state, decision = Scheduler(before, view, ours.limits(float(settings.arrival_timeout))).decide()
+        state, decision = Scheduler(before, view, ours.limits(settings)).decide()
         if watch.kept.mode != mode or watch.state is not before:
             return  # a command came in between: it is looked at again
         if decision.something and view.measured and watch.asked < now.steady:

@@ -6,6 +6,7 @@ from dataclasses import dataclass, field
 
 from .demand import Demand
 from .sleepers import Wake
+from .toll import Toll
 from .view import Move
 
 FRESH = 2  # looks at a piece after its arrival before it counts as it is seen
@@ -25,7 +26,8 @@ class Limits:
     :ivar memory: s in which it does not go back
     :ivar deadline: s for a move to arrive
     :ivar horizon: s in which a move must pay back what it costs
-    :ivar price: requests that moving an inode costs
+    :ivar price: requests that moving an inode costs, until that is learned
+    :ivar smoothness: S of the urgency's curve (Lunule, equation 2)
     """
 
     moves: int = 64
@@ -38,6 +40,7 @@ class Limits:
     deadline: float = 300.0
     horizon: float = 600.0
     price: float = 0.25
+    smoothness: float = 0.2
 
 
 @dataclass(frozen=True)
@@ -104,6 +107,7 @@ class State:
     :ivar began: when it was first measured, steady clock, s; -1: never
     :ivar calm: req/s of all ranks when nothing was under way last; 0: unknown
     :ivar pace: part of the budgets of what may be under way that is used (pace.py)
+    :ivar toll: what moving costs (toll.py)
     :ivar asleep: inode numbers of pieces that had next to nothing, and have not woken since
     :ivar wakes: of the last hour, oldest first
     """
@@ -129,6 +133,7 @@ class State:
     began: float = -1.0
     calm: float = 0.0
     pace: float = 1.0
+    toll: Toll = field(default_factory=Toll)
     asleep: frozenset[int] = frozenset()
     wakes: tuple[Wake, ...] = ()
 

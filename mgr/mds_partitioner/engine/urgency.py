@@ -1,0 +1,15 @@
+# SPDX-License-Identifier: LGPL-2.1-or-later
+"""The urgency of an imbalance (Lunule, section 3.2, equation 2), without numpy: the manager asks it, too."""
+
+import math
+
+
+def urgency(peak: float, capacity: float, smoothness: float) -> float:
+    """Equation 2: how much an imbalance hurts, in (0, 1); 0.5 where the busiest rank is at half its capacity.
+
+    peak, capacity: req/s (peak above capacity is allowed); smoothness: the paper's S, above 0.
+    """
+    exponent = (1.0 - 2.0 * peak / capacity) / smoothness
+    if exponent > 700.0:
+        return 0.0
+    return 1.0 / (1.0 + math.exp(exponent))
