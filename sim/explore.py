@@ -11,10 +11,11 @@ from collections import Counter
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
+from typing import Literal
 
 from sim.course import Recording, run
 from sim.draw import draw
-from sim.load.clients import Clients, Surge, Swing
+from sim.load.clients import Clients, Does, Surge, Swing
 from sim.markdown import table
 from sim.parallel import Job, each
 from sim.scenario import Assertions, Event, Ranks, Scenario, Subvolumes
@@ -23,7 +24,9 @@ RIVALS = ("nothing", "builtin")
 WORSE = 0.9  # of the better rival's requests in the second half: with less a policy has done harm
 SECONDS = 600.0
 OFTEN = 4  # times that one directory may move
-USES = ("uniform", "uniform", "zipf", "zipf", "hot", "scan", "churn")
+Uses = Literal["uniform", "zipf", "hot", "scan", "churn"]
+DOES: tuple[Does, ...] = ("read", "read", "create", "update")
+USES: tuple[Uses, ...] = ("uniform", "uniform", "zipf", "zipf", "hot", "scan", "churn")
 
 
 @dataclass(frozen=True)
@@ -97,7 +100,7 @@ def _clients(rng: random.Random, kind: Subvolumes, first: int, ranks: int) -> Cl
         hot=max(1, min(directories, rng.choice([1, ranks, 3 * ranks]))),
         jumps=rng.choice([45.0, 120.0, float("inf")]),
         files=rng.choice([50, 400]),
-        does=rng.choice(["read", "read", "create", "update"]),
+        does=rng.choice(DOES),
         begins=begins,
         swing=Swing(rng.choice([100.0, 300.0]), 0.1, rng.random()) if changes < 0.15 else None,
         surges=(Surge(200.0, 260.0, rng.choice([0.0, 3.0])),) if changes > 0.8 else (),

@@ -28,6 +28,7 @@ MEDIAN_STEP = 0.954  # of the distances of two draws, in standard deviations (no
 NOISES = 2.0  # standard deviations of what is measured that are no difference
 FAR = 0.85  # an importer has at most this part of the exporter's utilisation
 GROWN = 30.0  # s, until a rank's load is what it will be
+BUSY = 0.25  # of its share
 URGENT = 0.7  # beside a rank so much emptier, one look at a full one is enough (FoundationDB)
 REALLY = 2.0  # times: a load that changed so much is another load
 
@@ -308,8 +309,14 @@ class Scheduler:
         if rank not in self._full:
             return 1.0
         if (rank, elastic) not in self._factors:
-            self._factors[rank, elastic] = held_back(self._state.latency, rank, elastic)
+            self._factors[rank, elastic] = held_back(self._latency, rank, elastic)
         return self._factors[rank, elastic]
+
+    @cached_property
+    def _latency(self) -> dict[int, float]:
+        """s, of ranks that have something to do: one that is idle answers as it will not with a load."""
+        busy = (r.rank for r in self._view.ranks if r.requests >= BUSY * self._share)
+        return {rank: self._state.latency[rank] for rank in busy}
 
     @property
     def _even(self) -> str:
@@ -369,8 +376,10 @@ class Scheduler:
         return 0.0 < past.latency < there and there > TOLD * back
 
     def _turned(self) -> dict[int, float]:
-        """By rank: when the load of something on it that counts last changed for good, steady clock, s."""
-        found: dict[int, float] = {}
+        """By rank: when something on it that counts last changed for good, or something else was spread over
+        several ranks; steady clock, s."""
+        spread = max((s.begun for s in self._state.scattered.values() if not s.lost), default=-1.0)
+        found = dict.fromkeys((r.rank for r in self._view.ranks), spread)
         for piece in self._view.pieces:
             demand = self._state.demand[piece.ino]
             if piece.rank is not None and demand.mean >= self._band * self._share:
@@ -378,8 +387,8 @@ class Scheduler:
         return found
 
     def _changed(self, past: Past, piece: Piece, turned: Mapping[int, float], times: int) -> bool:
-        """Is its load, or what it shares a rank with, really another one since it arrived? What others do does
-        not send it around: that counts once."""
+        """Is its load, or what it shares a rank with, really another one since it arrived? What others do
+        counts once: they do not send it around."""
         if past.settled < 0.0 or past.lost or piece.rank is None:
             return False
         demand = self._state.demand[piece.ino]
@@ -416,7 +425,7 @@ class Scheduler:
         load, gain = self._load(piece), choice.gain
         why = f"{load:.0f} req/s, relieves rank {choice.source} by {gain:.0f} req/s"
         if any((p.move.ino, p.move.source) == (piece.ino, choice.target) for p in self._state.past):
-            why = f"{why}; back, as its clients wait longer there than before, or its load is another one"
+            why = f"{why}; back where it came from"
         return Move(piece.ino, piece.path, choice.source, choice.target, load, gain, piece.inodes, why)
 
     def _higher(self, wanted: Sequence[int], load: Mapping[int, float]) -> list[int]:

@@ -15,6 +15,7 @@ from .toll import Toll
 from .view import Piece, RankView, View
 
 KEPT = 13  # looks at a rank's rate
+RISES = 4.0  # times what its pieces are expected to ask for, at most: else that is not known yet
 LONGEST = 60.0  # s after its arrival for which a piece counts as it did where it was
 
 
@@ -121,15 +122,17 @@ def _scale(
     before = state.scale.get(rank.rank, 1.0)
     if rank.rank in stale:
         return before
-    now = max(0.0, rank.requests - rest) / expected if expected else 1.0
+    now = min(RISES, max(0.0, rank.requests - rest) / expected) if expected else 1.0
     new = jumps or rank.rank in state.stale or rank.rank not in state.scale
     return now if new else (before + now) / 2.0
 
 
 def _latency(rank: RankView, state: State, stale: Collection[int]) -> float:
-    before, now = state.latency.get(rank.rank, 0.0), rank.inside / rank.requests if rank.requests else 0.0
-    if rank.rank in stale and before:
+    """s; of a rank that served nothing, as it was."""
+    before = state.latency.get(rank.rank, 0.0)
+    if not rank.requests or (rank.rank in stale and before):
         return before
+    now = rank.inside / rank.requests
     return (before + now) / 2.0 if before and rank.rank not in state.stale else now
 
 

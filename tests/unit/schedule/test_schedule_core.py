@@ -13,7 +13,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from mds_partitioner.schedule.core import Scheduler
-from mds_partitioner.schedule.state import Limits, Past, State
+from mds_partitioner.schedule.state import Limits, Past, Scattered, State
 from mds_partitioner.schedule.view import Decision, Move, Piece, RankView, View
 
 LOOK = 5.0  # s
@@ -599,3 +599,58 @@ def test_what_sleeps_is_left_alone_when(why: str) -> None:
     cluster.go(looks, lambda look: jump(cluster, look))
     cluster.go(2 * STAY)
     assert not any("nobody uses it" in move.why for _, move in cluster.history)
+
+
+def test_after_a_pause_of_all_no_piece_is_taken_for_more_than_its_rank_serves() -> None:
+    """While something moves, what its ranks' pieces are expected to ask for is of before the pause."""
+    cluster = hot(8, 60.0)
+    cluster.go(20)
+    rates = dict(cluster.rates)
+    cluster.rates = dict.fromkeys(rates, 1e-9)
+    cluster.go(20)
+    cluster.rates = {piece: rate if cluster.at[piece] == 0 else 1e-9 for piece, rate in rates.items()}
+    cluster.look()
+    served = cluster.state.demand
+    for piece, rank in cluster.at.items():
+        assert served[piece].mean * cluster.state.scale[rank] <= sum(rates.values())
+        assert cluster.state.scale[rank] <= 4.0
+
+
+@pytest.mark.parametrize(("scattered", "back"), [({}, False), ({9: Scattered((1, 2), 50.0)}, True)])
+def test_what_was_spread_frees_once_what_rests_beside_it(scattered: dict[int, Scattered], back: bool) -> None:
+    """It was moved from rank 0 when that was full of what is spread over the others now."""
+    moves = [Move(ino, f"/p{ino}", 0, 1, 300.0, 300.0, 100.0, "") for ino in (1, 2, 3)]
+    past = tuple(Past(move, 0.0, 10.0, 2, 300.0) for move in moves)
+    state = State(past=past, scattered=scattered)
+    for now in (95.0, 100.0):
+        ranks = (RankView(0, 10.0, 0.1), RankView(1, 1000.0, 9.0, True, 1000.0), RankView(2, 400.0, 0.5))
+        pieces = tuple(Piece(ino, f"/p{ino}", 1, 300.0, 100.0) for ino in (1, 2, 3))
+        state, decision = Scheduler(state, View(now, ranks, pieces, harmful=True), Limits()).decide()
+        if decision.moves:
+            break
+    assert any(move.target == 0 for move in decision.moves) == back
+
+
+def test_a_rank_that_serves_nothing_keeps_the_latency_that_it_had() -> None:
+    cluster = hot()
+    cluster.go(8)
+    known = dict(cluster.state.latency)
+    assert known[1] > 0.0
+    cluster.rates = {piece: rate if cluster.at[piece] != 1 else 0.0 for piece, rate in cluster.rates.items()}
+    cluster.go(5)
+    assert cluster.state.latency[1] == known[1]
+
+
+@pytest.mark.parametrize(("full", "inodes", "moves"), [(False, 3e5, 0), (False, 2e5, 1), (True, 3e5, 1)])
+def test_relief_of_a_rank_that_is_not_full_counts_less(full: bool, inodes: float, moves: int) -> None:
+    """Lunule's urgency at 0.6 of its capacity is 0.73; 150 req/s for 600 s pay for 360,000 inodes at most."""
+    state, found = State(), list[Move]()
+    for look in range(1, 5):
+        ranks = (
+            RankView(0, 600.0, 1.0, full, 1000.0),
+            *(RankView(r, 0.0, 0.0, False, 1000.0) for r in (1, 2, 3)),
+        )
+        pieces = tuple(Piece(ino, f"/p{ino}", 0, 150.0, inodes) for ino in range(1, 5))
+        state, decision = Scheduler(state, View(look * LOOK, ranks, pieces, harmful=True), Limits()).decide()
+        found += decision.moves
+    assert len(found) == moves

@@ -1,0 +1,28 @@
+# SPDX-License-Identifier: LGPL-2.1-or-later
+"""What moving an inode costs, as it is learned."""
+
+import pytest
+
+from mds_partitioner.schedule.toll import KNOWN, MEMORY, MOST, Toll
+
+
+def test_nothing_seen_is_the_guess() -> None:
+    assert Toll().or_else(0.25) == 0.25
+
+
+def test_what_is_missing_until_something_arrives_is_what_that_cost() -> None:
+    toll = Toll().seen(3000.0, 0.0).seen(1000.0, 10_000.0)
+    assert (toll.price, toll.inodes, toll.lost) == (0.4, 10_000.0, 0.0)
+    assert toll.or_else(0.25) == pytest.approx((0.4 * 10_000 + 0.25 * KNOWN) / (10_000 + KNOWN))
+
+
+def test_what_was_seen_long_ago_is_forgotten_by_inodes() -> None:
+    toll = Toll().seen(0.0, MEMORY)
+    for _ in range(40):
+        toll = toll.seen(20_000.0, 20_000.0)
+    assert toll.inodes == MEMORY
+    assert toll.price == pytest.approx(1.0, abs=0.02)
+
+
+def test_a_load_that_ends_meanwhile_does_not_make_moving_dear_for_ever() -> None:
+    assert Toll().seen(1e9, 10.0).price == MOST
