@@ -217,7 +217,7 @@ class Scheduler:
         )
         moves = min(self._room(), self._pins_left())
         sleepers = self._asleep()
-        late = expected(state.wakes, view.now - state.began, len(sleepers), limits.horizon)
+        late = expected(state.wakes, view.now, state.began, len(sleepers), limits.horizon)
         by = Stakes(limits.horizon, self._price, inodes, moves, not coming and inodes > 0.0)
         found = spread(sleepers, self._capacity, late, resting, by)
         if not found:

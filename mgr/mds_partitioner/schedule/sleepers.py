@@ -63,16 +63,18 @@ def jumped(wakes: Sequence[Wake], now: float, requests: float) -> bool:
     return sum(wake.load for wake in wakes if now - wake.at <= APART) >= JUMPS * requests > 0.0
 
 
-def expected(wakes: Sequence[Wake], seconds: float, sleepers: int, horizon: float) -> float:
+def expected(wakes: Sequence[Wake], now: float, began: float, sleepers: int, horizon: float) -> float:
     """Requests that are late when one of them wakes where there is no room, as often as is likely.
 
-    :param seconds: that the wakes were seen in
+    None while something wakes: what sleeps now may be about to.
+
+    :param now: steady clock, s; began: when wakes were first looked for
     :param horizon: s that are looked ahead
     """
-    if not sleepers or occasions(wakes) < OCCASIONS:
+    if not sleepers or occasions(wakes) < OCCASIONS or now - wakes[-1].at < APART:
         return 0.0
     load = sum(wake.load for wake in wakes) / len(wakes)
-    often = len(wakes) / max(SHORTEST, seconds) / sleepers
+    often = len(wakes) / max(SHORTEST, now - began) / sleepers
     return min(1.0, often * horizon) * load * LATE
 
 
