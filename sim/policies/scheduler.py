@@ -78,11 +78,13 @@ class Schedule(Policy):
         pieces = self._pieces(cluster, self._manager.history.latest)
         view = self._seen.glanced(cluster.now, {p.ino: p.rank for p in pieces if p.ino in moving})
         self._seen = replace(self._seen, pieces=view.pieces)
-        return view
+        return replace(view, wait=self._wait(cluster))
+
+    def _wait(self, cluster: Cluster) -> str:
+        return why_wait(fs_state(cluster, self.context.mask), {}, {}) or ""
 
     def _view(self, cluster: Cluster, verdict: Verdict) -> View:
-        fs = fs_state(cluster, self.context.mask)
-        wait = why_wait(fs, {}, {}) or ""
+        wait = self._wait(cluster)
         latest = self._manager.history.latest
         self._heat, self._told = self._hot(cluster), (cluster.now, cluster.counters.popularity.copy())
         self._found = found = fullness(self._manager.history.series(), self._found.capacity, engine)

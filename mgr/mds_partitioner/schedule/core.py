@@ -56,7 +56,8 @@ class Scheduler:
         self._view, self._limits = view, limits
         self._pieces = {piece.ino: piece for piece in view.pieces}
         self._state = looked(state, view, limits)
-        self._capacity = self._state.capacity or capacities(view.ranks)
+        known = {r.rank: self._state.capacity[r.rank] for r in view.ranks if r.rank in self._state.capacity}
+        self._capacity = capacities(view.ranks) | known
         self._usual = usual(self._state.elastic, {p.ino: p.within for p in view.pieces})
         self._full = {r.rank for r in view.ranks if r.full}
         self._factors: dict[tuple[int, float], float] = {}  # of what full ranks hold back
@@ -262,7 +263,7 @@ class Scheduler:
 
     def _loads(self) -> dict[int, float]:
         """By rank, req/s, as it will be when all that is under way has arrived."""
-        load = dict(self._state.rest)
+        load = {r.rank: self._state.rest.get(r.rank, 0.0) for r in self._view.ranks}
         for piece in self._view.pieces:
             where = self._where(piece)
             for rank in where:

@@ -654,3 +654,14 @@ def test_relief_of_a_rank_that_is_not_full_counts_less(full: bool, inodes: float
         state, decision = Scheduler(state, View(look * LOOK, ranks, pieces, harmful=True), Limits()).decide()
         found += decision.moves
     assert len(found) == moves
+
+
+def test_a_rank_that_went_or_came_since_the_last_measure_is_no_error() -> None:
+    cluster = hot()
+    cluster.go(3)
+    view = replace(cluster.view(), now=cluster.now + 1.0, measured=False)
+    less = replace(view, ranks=view.ranks[:-1], pieces=tuple(p for p in view.pieces if p.rank != 3))
+    more = replace(view, ranks=(*view.ranks, RankView(9, 0.0)))
+    for changed in (less, more):
+        _, decision = Scheduler(cluster.state, changed, cluster.limits).decide()
+        assert all(move.target in {r.rank for r in changed.ranks} for move in decision.moves)
