@@ -2,12 +2,14 @@
 """Runs analyses: at most one a file system, each sampled in a thread of its own. What one found outlives the
 manager; one that ran when it died is begun anew."""
 
+from __future__ import annotations
+
 import json
 import logging
 import threading
 import time
 from collections.abc import Callable, Sequence
-from datetime import UTC, datetime
+from datetime import datetime, timezone
 
 from .errors import BadInput, Busy, NotFound, PartitionerError, Unavailable
 from .host import Host
@@ -244,7 +246,7 @@ class Analyzer:
 
 
 def _clock() -> str:
-    return datetime.fromtimestamp(time.time(), UTC).strftime("%Y-%m-%d %H:%M:%S UTC")
+    return datetime.fromtimestamp(time.time(), timezone.utc).strftime("%Y-%m-%d %H:%M:%S UTC")
 
 
 def _percent(analysis: Analysis) -> str:

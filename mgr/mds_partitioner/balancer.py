@@ -1,6 +1,8 @@
 # SPDX-License-Identifier: LGPL-2.1-or-later
 """Balancing by a Mantle policy: what the ``balance`` commands do, and the loop that keeps its hints fresh."""
 
+from __future__ import annotations
+
 import logging
 from collections import deque
 from collections.abc import Callable

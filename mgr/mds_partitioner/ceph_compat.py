@@ -9,6 +9,8 @@ An MDS with our hook (mds/ of this project) counts working sets and knows ``ceph
 ``dump mindex``, which any other MDS refuses.
 """
 
+from __future__ import annotations
+
 import errno
 import json
 import threading

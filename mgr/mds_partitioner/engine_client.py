@@ -1,6 +1,8 @@
 # SPDX-License-Identifier: LGPL-2.1-or-later
 """The engine as a child process: started on demand, restarted after a failure, never waited for endlessly."""
 
+from __future__ import annotations
+
 import itertools
 import json
 import logging
@@ -88,7 +90,7 @@ class EngineClient:
                 answer += chunk
         return bytes(answer)
 
-    def _send(self, process: "subprocess.Popen[bytes]", request: bytes) -> None:
+    def _send(self, process: subprocess.Popen[bytes], request: bytes) -> None:
         # A dead engine shows as end of file on the reading side, which is where it is reported.
         try:
             assert process.stdin is not None
@@ -97,7 +99,7 @@ class EngineClient:
         except (OSError, ValueError) as e:
             self._log.debug("engine: cannot send: %s", e)
 
-    def _running(self) -> "subprocess.Popen[bytes]":
+    def _running(self) -> subprocess.Popen[bytes]:
         if self._ended:
             raise _EngineFailure("the module ends")
         if self._process is not None and self._process.poll() is None:
@@ -119,7 +121,7 @@ class EngineClient:
         threading.Thread(target=self._listen, args=(process, self._complaints), daemon=True).start()
         return process
 
-    def _listen(self, process: "subprocess.Popen[bytes]", complaints: list[str]) -> None:
+    def _listen(self, process: subprocess.Popen[bytes], complaints: list[str]) -> None:
         assert process.stderr is not None
         for line in process.stderr:
             text = line.decode(errors="replace").rstrip()
@@ -127,7 +129,7 @@ class EngineClient:
             complaints.append(text)
             del complaints[:-TAIL]
 
-    def _last_words(self, process: "subprocess.Popen[bytes]") -> str:
+    def _last_words(self, process: subprocess.Popen[bytes]) -> str:
         try:
             process.wait(1)
         except subprocess.TimeoutExpired:

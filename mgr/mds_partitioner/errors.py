@@ -1,6 +1,8 @@
 # SPDX-License-Identifier: LGPL-2.1-or-later
 """Errors that reach the operator: an errno for the command's exit code and one sentence."""
 
+from __future__ import annotations
+
 import errno
 
 

@@ -1,6 +1,8 @@
 # SPDX-License-Identifier: LGPL-2.1-or-later
 """The few libcephfs calls the module makes, with errors an operator can read."""
 
+from __future__ import annotations
+
 import errno
 import os
 import threading

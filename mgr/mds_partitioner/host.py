@@ -1,6 +1,8 @@
 # SPDX-License-Identifier: LGPL-2.1-or-later
 """Everything the module asks of Ceph, through the manager it lives in."""
 
+from __future__ import annotations
+
 import json
 import time
 from collections.abc import Callable, Mapping

@@ -1,6 +1,8 @@
 # SPDX-License-Identifier: LGPL-2.1-or-later
 """A part of the module that works by itself: a thread that does one thing again and again."""
 
+from __future__ import annotations
+
 import logging
 import threading
 from collections.abc import Callable

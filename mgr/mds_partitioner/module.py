@@ -1,6 +1,8 @@
 # SPDX-License-Identifier: LGPL-2.1-or-later
 """The manager module: options and the loop. It wires and delegates; its commands are in commands/."""
 
+from __future__ import annotations
+
 import importlib.util
 import shutil
 import threading

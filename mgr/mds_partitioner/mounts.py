@@ -1,6 +1,8 @@
 # SPDX-License-Identifier: LGPL-2.1-or-later
 """The module's mounts of the file systems: which calls are under way on them, and which may still write."""
 
+from __future__ import annotations
+
 import logging
 import threading
 from collections.abc import Callable

@@ -1,6 +1,8 @@
 # SPDX-License-Identifier: LGPL-2.1-or-later
 """RADOS objects: the policies that MDSs read are written, where directories are is read."""
 
+from __future__ import annotations
+
 import errno
 import threading
 

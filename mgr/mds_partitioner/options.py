@@ -2,7 +2,7 @@
 """The module's options (``ceph config set mgr mgr/mds_partitioner/NAME VALUE``) and their values in force."""
 
 from dataclasses import dataclass, fields
-from typing import Any, Self
+from typing import Any
 
 from mgr_module import MgrModule, Option, OptionLevel
 
@@ -95,6 +95,6 @@ class Settings:
     engine_nice: int
 
     @classmethod
-    def read(cls, module: MgrModule) -> Self:
+    def read(cls, module: MgrModule) -> "Settings":
         """What the operator has configured."""
         return cls(**{f.name: module.get_module_option(f.name) for f in fields(cls)})

@@ -1,12 +1,14 @@
 # SPDX-License-Identifier: LGPL-2.1-or-later
 """Plans and their execution: what the ``partition`` commands and the scheduler do."""
 
+from __future__ import annotations
+
 import logging
 import threading
 import uuid
 from collections.abc import Callable, Sequence
 from dataclasses import replace
-from typing import Any
+from typing import Any, Optional
 
 from . import clock
 from .act.core import interrupted
@@ -56,7 +58,7 @@ from .plan.ranks import format_ranks
 from .verify.guards import why_wait
 from .verify.whereabouts import MdsWhereabouts
 
-Progress = Callable[[str, str, float | None], None]  # event id, message, 0 to 1 or None when it is over
+Progress = Callable[[str, str, Optional[float]], None]  # event id, message, 0 to 1 or None when it is over
 SCHEDULER = "scheduler-"  # its plans are scheduler-1, scheduler-2, ...
 
 

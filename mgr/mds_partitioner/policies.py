@@ -1,6 +1,8 @@
 # SPDX-License-Identifier: LGPL-2.1-or-later
 """Mantle policies: those the module comes with, and an operator's own."""
 
+from __future__ import annotations
+
 from pathlib import Path
 
 from .errors import BadInput, Unavailable

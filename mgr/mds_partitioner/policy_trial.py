@@ -1,6 +1,8 @@
 # SPDX-License-Identifier: LGPL-2.1-or-later
 """The sandbox's answers as the balancer needs them: a policy is usable, or why not; what the ranks decide."""
 
+from __future__ import annotations
+
 from . import policies
 from .errors import BadInput, Unavailable
 from .observe.beats import Beat

@@ -1,6 +1,8 @@
 # SPDX-License-Identifier: LGPL-2.1-or-later
 """The one place that samples the ranks and has them judged, once an epoch, for all who ask."""
 
+from __future__ import annotations
+
 import logging
 import time
 from collections.abc import Callable

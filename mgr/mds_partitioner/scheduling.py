@@ -2,6 +2,8 @@
 """What the ``scheduler`` commands do. The loops that look and decide are in schedule/rounds.py; plans are
 executed, journaled and undone by the partitioner."""
 
+from __future__ import annotations
+
 from collections.abc import Callable
 from dataclasses import replace
 

@@ -1,6 +1,8 @@
 # SPDX-License-Identifier: LGPL-2.1-or-later
 """Stands in for Ceph's mgr_module, so that the module can be imported outside a manager."""
 
+from __future__ import annotations
+
 import inspect
 import threading
 from collections.abc import Callable
@@ -8,7 +10,7 @@ from enum import Enum, IntEnum
 from typing import Any, ClassVar, NamedTuple
 
 
-class NotifyType(str, Enum):  # noqa: UP042 - as in Ceph
+class NotifyType(str, Enum):
     """The one that the module asks for."""
 
     fs_map = "fs_map"
@@ -58,7 +60,7 @@ class HandleCommandResult(NamedTuple):
 class CLICommandBase:
     """Tentacle's registry: reads the command line from the innermost function, as mgr_module does."""
 
-    COMMANDS: ClassVar[dict[str, "CLICommandBase"]] = {}
+    COMMANDS: ClassVar[dict[str, CLICommandBase]] = {}
 
     def __init__(self, prefix: str, perm: str) -> None:
         self.prefix, self.perm = prefix, perm
@@ -84,12 +86,12 @@ class CLICommandBase:
         return type(name, (cls,), {"COMMANDS": {}})
 
     @classmethod
-    def Read(cls, prefix: str) -> "CLICommandBase":  # noqa: N802 - Ceph's name
+    def Read(cls, prefix: str) -> CLICommandBase:  # noqa: N802 - Ceph's name
         """Register a reading command."""
         return cls(prefix, "r")
 
     @classmethod
-    def Write(cls, prefix: str) -> "CLICommandBase":  # noqa: N802 - Ceph's name
+    def Write(cls, prefix: str) -> CLICommandBase:  # noqa: N802 - Ceph's name
         """Register a writing command."""
         return cls(prefix, "w")
 

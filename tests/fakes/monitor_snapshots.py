@@ -1,6 +1,8 @@
 # SPDX-License-Identifier: LGPL-2.1-or-later
 """Snapshots to show: an uneven file system and one that does not answer."""
 
+from __future__ import annotations
+
 import math
 from dataclasses import replace
 

@@ -1,6 +1,8 @@
 # SPDX-License-Identifier: LGPL-2.1-or-later
 """Verdicts for tests: all load on rank 0."""
 
+from __future__ import annotations
+
 from typing import Any
 
 from mds_partitioner.engine.capacity_source import CapacitySource

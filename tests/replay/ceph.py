@@ -1,6 +1,8 @@
 # SPDX-License-Identifier: LGPL-2.1-or-later
 """A manager's eyes and hands: what host.py and filesystem.py stand for. Each call is an I/O that may fail."""
 
+from __future__ import annotations
+
 import json
 import struct
 from collections.abc import Callable

@@ -1,6 +1,8 @@
 # SPDX-License-Identifier: LGPL-2.1-or-later
 """Plays a history from its plans to their rollback and removal, and says what was wrong."""
 
+from __future__ import annotations
+
 import logging
 import random
 from collections.abc import Callable

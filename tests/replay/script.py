@@ -1,6 +1,8 @@
 # SPDX-License-Identifier: LGPL-2.1-or-later
 """What goes wrong in a history, and at which I/O: so a history can be replayed, and cut short."""
 
+from __future__ import annotations
+
 import json
 import random
 from collections import Counter
@@ -39,14 +41,14 @@ class History:
     faults: tuple[tuple[int, str], ...]
     actions: tuple[tuple[int, str], ...]
 
-    def without(self) -> Iterator["History"]:
+    def without(self) -> Iterator[History]:
         """The same with one event less, for each event."""
         for i in range(len(self.faults)):
             yield self._with(self.faults[:i] + self.faults[i + 1 :], self.actions)
         for i in range(len(self.actions)):
             yield self._with(self.faults, self.actions[:i] + self.actions[i + 1 :])
 
-    def and_then(self, at: int, event: str) -> "History":
+    def and_then(self, at: int, event: str) -> History:
         """The same up to an I/O, and there an event in place of those that were there and after it."""
         faults = tuple(f for f in self.faults if f[0] < at)
         actions = tuple(a for a in self.actions if a[0] < at)
@@ -54,7 +56,7 @@ class History:
             return self._with((*faults, (at, event)), actions)
         return self._with(faults, (*actions, (at, event)))
 
-    def _with(self, faults: tuple[tuple[int, str], ...], actions: tuple[tuple[int, str], ...]) -> "History":
+    def _with(self, faults: tuple[tuple[int, str], ...], actions: tuple[tuple[int, str], ...]) -> History:
         return History(self.seed, self.scenario, self.lag, self.max_moves, faults, actions)
 
 

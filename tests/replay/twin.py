@@ -6,6 +6,8 @@ The twin has the directories, their pins, the file system's settings, an option 
 keys. Ranks that come and go, caches, clocks and health are the model's alone.
 """
 
+from __future__ import annotations
+
 import json
 from collections import UserDict
 from collections.abc import Iterator
@@ -90,7 +92,7 @@ class Twin:
 class TwinStore(UserDict[str, str]):
     """The journal's keys, in the lab's mon, too; compared whenever all are read."""
 
-    def __init__(self, world: "TwinWorld") -> None:
+    def __init__(self, world: TwinWorld) -> None:
         super().__init__()
         self._world = world
 

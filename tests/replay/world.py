@@ -4,8 +4,11 @@
 It is only changed through ``Ceph`` (a manager's eyes and hands, in ceph.py) and ``Operator`` (operator.py).
 """
 
+from __future__ import annotations
+
 from collections.abc import Iterator, MutableMapping
 from dataclasses import dataclass, field
+from typing import Union
 
 from mds_partitioner.clock import Now
 from mds_partitioner.model import FsState, HealthCheck, MdsInfo
@@ -16,7 +19,7 @@ BEGINNING = 20_000 * 86_400.0  # seconds since the Unix epoch
 
 # What can be changed: ("pin", "mask" or "distributed", fscid, inode number), ("fs", fscid, setting),
 # ("config", 0, option).
-Target = tuple[str, int, int | str]
+Target = tuple[str, int, Union[int, str]]
 
 
 @dataclass

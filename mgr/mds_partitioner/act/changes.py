@@ -1,6 +1,8 @@
 # SPDX-License-Identifier: LGPL-2.1-or-later
 """The kinds of change: how to read the present value, how to set one, whether it has taken effect."""
 
+from __future__ import annotations
+
 import json
 from collections.abc import Callable, Collection
 from dataclasses import dataclass

@@ -8,6 +8,8 @@ intent|done -> undoing -> undone   rollback: back to the rank it came from, then
 intent|done -> kept                rollback: an operator changed the value since
 """
 
+from __future__ import annotations
+
 from collections.abc import Collection, Mapping
 from dataclasses import dataclass, replace
 

@@ -1,11 +1,14 @@
 # SPDX-License-Identifier: LGPL-2.1-or-later
 """Carries out what ``core.py`` decides: reads, journals, writes; one tick at a time."""
 
+from __future__ import annotations
+
 import logging
 from collections.abc import Callable, Mapping
 from concurrent.futures import wait
 from dataclasses import replace
 from functools import partial
+from typing import Optional
 
 from ..clock import Now
 from ..errors import JournalError, PartitionerError, Unavailable
@@ -35,7 +38,7 @@ from .run import (
 )
 
 ABREAST = 4  # steps of a plan of the scheduler at once: a saturated MDS takes up to a second for each
-Guard = Callable[[FsState], str | None]
+Guard = Callable[[FsState], Optional[str]]
 
 
 class Overruled(Exception):
@@ -130,7 +133,7 @@ class Executor:
             if not batch:
                 return
             away = False
-            for i, error in zip(batch, self._made(run, began, batch, fs, settings, now), strict=True):
+            for i, error in zip(batch, self._made(run, began, batch, fs, settings, now)):
                 if error is None:
                     troubles.pop(i, None)
                     continue

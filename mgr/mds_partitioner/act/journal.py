@@ -17,6 +17,8 @@ A plan that was merged from others counts as soon as it is complete; they are re
 done nothing else is written of any plan, so both say the same as long as both are there.
 """
 
+from __future__ import annotations
+
 import hashlib
 import json
 import re

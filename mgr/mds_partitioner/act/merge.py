@@ -1,6 +1,8 @@
 # SPDX-License-Identifier: LGPL-2.1-or-later
 """Several plans that have ended as one: the scheduler makes many small ones."""
 
+from __future__ import annotations
+
 from collections.abc import Sequence
 from dataclasses import replace
 

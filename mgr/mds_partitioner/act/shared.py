@@ -10,6 +10,8 @@ sees that somebody came sets the option again. So no lock is held while the mon 
 just between two that let go at once can take their value for an operator's.
 """
 
+from __future__ import annotations
+
 import json
 from collections.abc import Collection
 from dataclasses import dataclass

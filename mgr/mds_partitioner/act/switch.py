@@ -6,9 +6,12 @@ Each write of the record comes before the change it speaks of; every step may be
 the record and of the file system as it is tell the steps; ``carry_out`` makes one.
 """
 
+from __future__ import annotations
+
 import json
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass, replace
+from typing import Union
 
 from ..host import Host
 from ..model import FsState
@@ -149,7 +152,7 @@ class PutBackOption:
     old: str
 
 
-Step = Save | Forget | WriteObject | RemoveObject | SetFs | SetOption | PutBackOption
+Step = Union[Save, Forget, WriteObject, RemoveObject, SetFs, SetOption, PutBackOption]
 
 
 def intended(switch: Switch, name: str, now: float) -> Switch:

@@ -6,6 +6,8 @@ was under way then may still take effect, so a record that is to be forgotten st
 file system, and the loop turns off once more what it speaks of. No lock is held while Ceph is waited for.
 """
 
+from __future__ import annotations
+
 import threading
 from collections import Counter
 from collections.abc import Iterable, Iterator

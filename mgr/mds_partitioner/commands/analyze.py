@@ -49,7 +49,7 @@ def _shown(analysis: Analysis, top: int) -> Answer:
     return Answer(analysis_value(analysis, now), analysis_text(analysis, now, top))
 
 
-def parse_directories(text: str | None) -> list[str]:
+def parse_directories(text: Optional[str]) -> list[str]:
     """A path, or a JSON list of paths. :raises BadInput: neither."""
     if text is None:
         return []

@@ -5,10 +5,12 @@ Both releases' registries (mgr_module) look through ``functools.wraps`` at the m
 in the form of ``typing.Optional`` only. What follows ``format`` or a bool is given by name only.
 """
 
+from __future__ import annotations
+
 import functools
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
-from typing import Any, Concatenate, ParamSpec, TypeVar
+from typing import TYPE_CHECKING, Any, TypeVar
 
 from mgr_module import HandleCommandResult
 
@@ -47,10 +49,13 @@ class Answer:
     text: str
 
 
-P = ParamSpec("P")
-S = TypeVar("S", bound=Services)
-Body = Callable[Concatenate[S, P], Answer]
-Command = Callable[Concatenate[S, P], HandleCommandResult]
+if TYPE_CHECKING:
+    from typing_extensions import Concatenate, ParamSpec  # Python 3.10
+
+    P = ParamSpec("P")
+    S = TypeVar("S", bound=Services)
+    Body = Callable[Concatenate[S, P], Answer]
+    Command = Callable[Concatenate[S, P], HandleCommandResult]
 
 
 def reads(prefix: str, line: Line = LOOK) -> Callable[[Body[S, P]], Command[S, P]]:

@@ -26,6 +26,6 @@ def capacities(args: Args) -> dict[str, Json]:
     saturated = saturated_epochs(loads, latency, fetches)
     known = rank_capacities(loads, saturated & (moved == 0.0), earlier)
     return {
-        "full": [rank for rank, own in zip(ranks, saturated[:, -1], strict=True) if own],
+        "full": [rank for rank, own in zip(ranks, saturated[:, -1]) if own],
         "capacities": [None if np.isnan(value) else float(value) for value in known],
     }

@@ -1,6 +1,8 @@
 # SPDX-License-Identifier: LGPL-2.1-or-later
 """The most requests a second one rank can serve (the C of Lunule's equation 2)."""
 
+from __future__ import annotations
+
 from dataclasses import dataclass
 
 import numpy as np
@@ -75,7 +77,5 @@ def rank_capacities(rate: Floats, saturated: Bools, earlier: Floats) -> Floats:
     :param rate: req/s, (ranks, epochs); saturated: likewise
     :param earlier: as this function found it last, (ranks,)
     """
-    taught = np.array(
-        [np.median(row[own]) if own.any() else np.nan for row, own in zip(rate, saturated, strict=True)]
-    )
+    taught = np.array([np.median(row[own]) if own.any() else np.nan for row, own in zip(rate, saturated)])
     return np.where(saturated_ranks(saturated), taught, np.where(rate[:, -1] > earlier, rate[:, -1], earlier))

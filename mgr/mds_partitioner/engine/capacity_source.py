@@ -4,7 +4,7 @@
 from enum import Enum
 
 
-class CapacitySource(str, Enum):  # noqa: UP042 (StrEnum is Python 3.11)
+class CapacitySource(str, Enum):
     """In order of precedence; the values stand in the engine's answers and in ``--format json``."""
 
     OPTION = "option"  # rank_capacity, set by the operator

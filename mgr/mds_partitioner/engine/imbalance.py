@@ -1,6 +1,8 @@
 # SPDX-License-Identifier: LGPL-2.1-or-later
 """The imbalance factor (Lunule, section 3.2, equations 1 to 3)."""
 
+from __future__ import annotations
+
 import math
 from dataclasses import dataclass
 

@@ -1,17 +1,18 @@
 # SPDX-License-Identifier: LGPL-2.1-or-later
 """Reading a request's arguments: each getter returns a checked value or raises BadInputError."""
 
+from __future__ import annotations
+
 from collections.abc import Collection, Mapping, Sequence
 from itertools import chain
-from typing import TypeAlias
 
 import numpy as np
 
 from .arrays import Floats
 from .bad_input import BadInputError
 
-Json: TypeAlias = object
-Args: TypeAlias = Mapping[str, Json]
+Json = object
+Args = Mapping[str, Json]
 
 
 def shown(value: Json) -> str:
@@ -158,7 +159,7 @@ def rank_sets(value: Json, name: str, rows: int) -> list[list[int]]:
 def columns(table: Args, names: Sequence[str], where: str) -> list[Floats]:
     """The named vectors of a columnar table, all of the first one's length."""
     vectors = [amounts(required(table, name), f"{where}.{name}") for name in names]
-    for name, vector in zip(names, vectors, strict=True):
+    for name, vector in zip(names, vectors):
         if vector.size != vectors[0].size:
             raise BadInputError(
                 f"{where}.{name} has {vector.size} values; allowed: {vectors[0].size}, as {where}.{names[0]}"

@@ -1,6 +1,8 @@
 # SPDX-License-Identifier: LGPL-2.1-or-later
 """The `order` call: which moves to make first, so that the load is even soonest for what is moved."""
 
+from __future__ import annotations
+
 import numpy as np
 
 from .arrays import Floats

@@ -132,7 +132,7 @@ def plan(args: Args) -> dict[str, Json]:
         for placed, parts in ((proposal.before, stands), (proposal.after, spread.shares))
     )
     worthwhile = proposal.worthwhile or (bool(stands) and relieved(before[1], after[1], instance.min_gain))
-    work, load = zip(before, after if worthwhile else before, strict=True)
+    work, load = zip(before, after if worthwhile else before)
     uneven = [factor_or_most(imbalance(values, request.capacity, request.smoothness)) for values in load]
     return {
         "new": new_ranks(request, proposal.after, moved),

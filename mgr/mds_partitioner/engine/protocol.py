@@ -6,6 +6,8 @@ Request ``{"id": int, "call": name, "args": {...}}``; answer ``{"id", "ok": true
 where the request's own could not be read. ``seconds`` is reading and computing, without writing the answer.
 """
 
+from __future__ import annotations
+
 import json
 import sys
 import time

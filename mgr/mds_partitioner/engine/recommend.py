@@ -1,6 +1,8 @@
 # SPDX-License-Identifier: LGPL-2.1-or-later
 """How many active MDSs the file system needs (LINE: "recommend optimal the number of MDSs")."""
 
+from __future__ import annotations
+
 import math
 from dataclasses import dataclass
 

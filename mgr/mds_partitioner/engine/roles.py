@@ -1,6 +1,8 @@
 # SPDX-License-Identifier: LGPL-2.1-or-later
 """Who exports how much to whom (Lunule, section 3.2, Algorithm 1)."""
 
+from __future__ import annotations
+
 from dataclasses import dataclass
 
 import numpy as np

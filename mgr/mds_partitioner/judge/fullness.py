@@ -1,11 +1,13 @@
 # SPDX-License-Identifier: LGPL-2.1-or-later
 """Which ranks are full, and what each can serve: what the scheduler evens utilisation by."""
 
+from __future__ import annotations
+
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
 from ..model import RankSample
-from .verdict import Engine
+from .verdict import Engine, column
 
 ALIKE = 0.9  # of the larger of two capacities that are the same but for noise
 CROWD = 8.0  # requests inside (engine/saturation.py): who is full with so many shows what it can do
@@ -51,11 +53,10 @@ def fullness(
             "earlier": [known[name].value if name in known else None for name in names],
         },
     )
-    full, values = frozenset(answer["full"]), answer["capacities"]
-    rows = zip(series.items(), values, strict=True)
+    full, values = frozenset(answer["full"]), column(answer, "capacities", series)
     found = {
         row[-1].name: _taught(row[-1], rank in full, value, known.get(row[-1].name))
-        for (rank, row), value in rows
+        for (rank, row), value in zip(series.items(), values)
         if value is not None
     }
     return Fullness(full, found)

@@ -41,7 +41,7 @@ class History:
 
     def series(self) -> Mapping[int, tuple[RankSample, ...]]:
         """One row a rank, oldest first, all of one length."""
-        return {row[-1].rank: row for row in zip(*self.epochs, strict=True)}
+        return {row[-1].rank: row for row in zip(*self.epochs)}
 
 
 def _seen_once(sample: RankSample, before: RankSample) -> RankSample:

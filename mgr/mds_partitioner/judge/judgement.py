@@ -3,10 +3,11 @@
 
 from collections.abc import Mapping
 from dataclasses import dataclass
+from typing import Optional
 
 from ..model import Churning, RankSample
 from ..options import Settings
-from .verdict import Engine, Verdict, rank_arguments, read_verdict
+from .verdict import Engine, Verdict, column, rank_arguments, read_verdict
 from .window import Observed, WindowSummary
 
 
@@ -59,7 +60,7 @@ class Judgement:
     verdict: Verdict  # on each rank's mean load over the analysis
     ranks: tuple[RankJudgement, ...]
     directories: tuple[DirectoryJudgement, ...]
-    recommended: int | None  # None: the capacity of a rank is unknown
+    recommended: Optional[int]  # None: the capacity of a rank is unknown
     recommended_reason: str
     cache_limit: int  # bytes a rank
     caveats: Caveats
@@ -67,7 +68,7 @@ class Judgement:
 
 
 def judge(
-    window: WindowSummary, settings: Settings, cache_limit: int, learned: float | None, engine: Engine
+    window: WindowSummary, settings: Settings, cache_limit: int, learned: Optional[float], engine: Engine
 ) -> Judgement:
     """Ask the engine about a window.
 
@@ -97,7 +98,7 @@ def judge(
         ranks=_rank_judgements(window.series, verdict),
         directories=tuple(
             DirectoryJudgement(row, float(w), str(c))
-            for row, w, c in zip(rows, answer["workload"], answer["class"], strict=True)
+            for row, w, c in zip(rows, column(answer, "workload", rows), column(answer, "class", rows))
         ),
         recommended=answer["recommended"]["ranks"],
         recommended_reason=str(answer["recommended"]["reason"]),
@@ -130,5 +131,5 @@ def _rank_judgements(
             subtrees=row[-1].subtrees,
             saturated=rank in verdict.saturated,
         )
-        for (rank, row), load, forecast in zip(series.items(), verdict.loads, verdict.forecast, strict=True)
+        for (rank, row), load, forecast in zip(series.items(), verdict.loads, verdict.forecast)
     )

@@ -1,6 +1,8 @@
 # SPDX-License-Identifier: LGPL-2.1-or-later
 """The capacity that saturated ranks taught, as it is remembered."""
 
+from __future__ import annotations
+
 from dataclasses import dataclass
 
 WORTH_SAVING = 0.05  # relative change: the mon's store is not written every epoch

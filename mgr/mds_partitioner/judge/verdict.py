@@ -1,11 +1,12 @@
 # SPDX-License-Identifier: LGPL-2.1-or-later
 """The engine's verdict on the ranks of a file system, and the arguments it needs."""
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence, Sized
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, Optional
 
 from ..engine.capacity_source import CapacitySource
+from ..errors import Unavailable
 from ..model import RankSample
 from ..options import Settings
 
@@ -16,7 +17,7 @@ Engine = Callable[[str, dict[str, Any]], dict[str, Any]]
 class RankCapacity:
     """The most one rank can serve."""
 
-    value: float | None  # req/s; None: unknown
+    value: Optional[float]  # req/s; None: unknown
     source: CapacitySource
 
     def __str__(self) -> str:
@@ -53,10 +54,10 @@ class Verdict:
     While the capacity is unknown the factor and the urgency are, too, and nothing is ``triggered`` or hot.
     """
 
-    factor: float | None  # Lunule's IF
+    factor: Optional[float]  # Lunule's IF
     most: float  # what the factor is at full urgency: CoV / sqrt(ranks)
     cov: float
-    urgency: float | None
+    urgency: Optional[float]
     threshold: float  # of the factor
     triggered: bool  # the factor is known, and above it
     hot: tuple[int, ...]  # ranks that have to give whatever the factor is (engine/imbalance.py)
@@ -86,7 +87,7 @@ class Verdict:
         return self.factor is None and self.most > self.threshold
 
     @property
-    def taught(self) -> float | None:
+    def taught(self) -> Optional[float]:
         """The capacity that the ranks themselves taught, req/s; None: nothing new."""
         learned = self.capacity.source in (CapacitySource.LEARNED, CapacitySource.EARLIER)
         return self.capacity.value if learned else None
@@ -95,8 +96,8 @@ class Verdict:
 def rank_arguments(
     series: Mapping[int, Sequence[RankSample]],
     settings: Settings,
-    learned: float | None,
-    mask: Sequence[int] | None = None,
+    learned: Optional[float],
+    mask: Optional[Sequence[int]] = None,
 ) -> dict[str, Any]:
     """What the engine is told of the ranks.
 
@@ -118,9 +119,19 @@ def rank_arguments(
     }
 
 
+def column(answer: Mapping[str, Any], name: str, rows: Sized) -> list[Any]:
+    """The named list of an engine's answer, one value a row. :raises Unavailable: it has more or fewer"""
+    values: list[Any] = answer[name]
+    if len(values) != len(rows):
+        raise Unavailable(
+            f"the engine's answer has {len(values)} values of '{name}'; allowed: one a row, {len(rows)}"
+        )
+    return values
+
+
 def read_verdict(answer: Mapping[str, Any], arguments: Mapping[str, Any]) -> Verdict:
     """The engine's answer to ``judge`` or ``analyze`` and these arguments."""
-    capacity = answer["capacity"]
+    capacity, ranks = answer["capacity"], arguments["ranks"]
     return Verdict(
         factor=answer["imbalance_factor"],
         most=answer["imbalance_most"],
@@ -130,10 +141,10 @@ def read_verdict(answer: Mapping[str, Any], arguments: Mapping[str, Any]) -> Ver
         triggered=answer["triggered"],
         hot=tuple(answer["hot"]),
         mean=answer["mean"],
-        ranks=tuple(arguments["ranks"]),
-        loads=tuple(answer["loads"]),
-        forecast=tuple(answer["forecast"]),
-        matrix=tuple(tuple(row) for row in answer["matrix"]),
+        ranks=tuple(ranks),
+        loads=tuple(column(answer, "loads", ranks)),
+        forecast=tuple(column(answer, "forecast", ranks)),
+        matrix=tuple(tuple(row) for row in column(answer, "matrix", ranks)),
         exporters=tuple(answer["exporters"]),
         importers=tuple(answer["importers"]),
         saturated=tuple(answer["saturated"]),

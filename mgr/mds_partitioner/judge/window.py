@@ -3,7 +3,6 @@
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import Self
 
 from ..model import Churning, Directory, DirectoryFacts, Observation, RankSample, SubtreeSample
 from .history import History
@@ -85,7 +84,7 @@ class Window:
     _churning: tuple[Churning, ...] = ()
 
     @classmethod
-    def resumed(cls, fs: str, kept: Checkpoint) -> Self:
+    def resumed(cls, fs: str, kept: Checkpoint) -> "Window":
         """Go on from a checkpoint. What the ranks did before is not in it: their history begins anew, too."""
         sums = {total.last.directory.path: total for total in kept.directories}
         return cls(fs, kept.epochs, _sums=sums, _missing=kept.missing)

@@ -1,6 +1,8 @@
 # SPDX-License-Identifier: LGPL-2.1-or-later
 """What the endpoint answers: GET and HEAD of three paths, and nothing else."""
 
+from __future__ import annotations
+
 import base64
 import hashlib
 import threading

@@ -1,8 +1,9 @@
 # SPDX-License-Identifier: LGPL-2.1-or-later
 """The status page's drawings: inline SVG that stretches with the page, its colours from the style sheet."""
 
+from __future__ import annotations
+
 from collections.abc import Iterator, Sequence
-from itertools import pairwise
 from xml.etree.ElementTree import Element
 
 from .markup import el
@@ -25,7 +26,7 @@ def _y(factor: float) -> float:
 
 def _pieces(points: Sequence[Point]) -> Iterator[list[Point]]:
     """Points that belong together: a pause in the observation is a gap in the line."""
-    distances = sorted(b.time - a.time for a, b in pairwise(points))
+    distances = sorted(b.time - a.time for a, b in zip(points, points[1:]))
     usual = distances[len(distances) // 2] if distances else 0.0
     piece: list[Point] = []
     for point in points:

@@ -1,6 +1,8 @@
 # SPDX-License-Identifier: LGPL-2.1-or-later
 """The module's health checks. A check is raised as long as its reason lasts, and clears itself."""
 
+from __future__ import annotations
+
 import logging
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass

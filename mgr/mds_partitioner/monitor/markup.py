@@ -1,11 +1,14 @@
 # SPDX-License-Identifier: LGPL-2.1-or-later
 """HTML and SVG as trees: what is put into an element is text, whatever it looks like."""
 
+from __future__ import annotations
+
+from typing import Union
 from xml.etree import ElementTree as ET
 
 from ..report.text import printable
 
-Node = ET.Element | str
+Node = Union[ET.Element, str]
 
 
 def el(tag: str, *children: Node, **attributes: str | float) -> ET.Element:

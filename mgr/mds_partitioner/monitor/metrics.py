@@ -5,11 +5,12 @@
 listed even when it has no sample, so that a scrape documents what there is.
 """
 
+from __future__ import annotations
+
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 
 from prometheus_client import CollectorRegistry, generate_latest
 from prometheus_client.core import CounterMetricFamily, GaugeMetricFamily, Metric, SummaryMetricFamily
-from prometheus_client.registry import Collector
 
 from ..act.run import DONE, PAUSED, READY, ROLLED_BACK, ROLLING_BACK, RUNNING, STOPPED
 from ..judge.verdict import Verdict
@@ -308,7 +309,7 @@ def families(snapshot: Snapshot) -> Iterator[Metric]:
         yield from part(snapshot)
 
 
-class _Fixed(Collector):
+class _Fixed:
     def __init__(self, metrics: Iterable[Metric]) -> None:
         self._metrics = tuple(metrics)
 

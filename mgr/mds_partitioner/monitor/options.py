@@ -1,8 +1,9 @@
 # SPDX-License-Identifier: LGPL-2.1-or-later
 """The options of monitoring, and their values in force."""
 
+from __future__ import annotations
+
 from dataclasses import dataclass
-from typing import Self
 
 from mgr_module import MgrModule, MgrStandbyModule, Option, OptionLevel
 from mgr_util import get_default_addr
@@ -66,7 +67,7 @@ class Address:
     port: int
 
     @classmethod
-    def read(cls, module: MgrModule | MgrStandbyModule) -> Self | None:
+    def read(cls, module: MgrModule | MgrStandbyModule) -> Address | None:
         """What is configured for this manager: a value for it alone goes over the one for all."""
         if not module.get_module_option("metrics"):
             return None
@@ -82,7 +83,7 @@ class MonitorSettings:
     imbalance_epochs: int
 
     @classmethod
-    def read(cls, module: MgrModule) -> Self:
+    def read(cls, module: MgrModule) -> MonitorSettings:
         """What the operator has configured."""
         return cls(
             top_subvolumes=int(module.get_module_option("top_subvolumes")),

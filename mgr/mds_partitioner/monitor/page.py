@@ -4,8 +4,10 @@
 No script, no outside resource; it reloads itself once an epoch.
 """
 
+from __future__ import annotations
+
 from collections.abc import Iterable, Sequence
-from datetime import UTC, datetime
+from datetime import datetime, timezone
 from xml.etree.ElementTree import Element
 
 from ..judge.verdict import Verdict, told
@@ -121,7 +123,7 @@ def standby_page(active_uri: str) -> str:
 
 
 def _clock(time: float) -> str:
-    return datetime.fromtimestamp(time, UTC).strftime("%Y-%m-%d %H:%M:%S UTC")
+    return datetime.fromtimestamp(time, timezone.utc).strftime("%Y-%m-%d %H:%M:%S UTC")
 
 
 def _file_system(sample: FsSample) -> Element:

@@ -1,9 +1,12 @@
 # SPDX-License-Identifier: LGPL-2.1-or-later
 """One sample of one file system, an epoch: the ranks' counters, the engine's judgement, plan and analysis."""
 
+from __future__ import annotations
+
 from collections import Counter, deque
 from collections.abc import Callable, Collection, Sequence
 from dataclasses import dataclass, field, replace
+from typing import Optional
 
 from ..act.run import Run, paused_by_guard, progress
 from ..clock import Now
@@ -33,14 +36,14 @@ DECISIONS = 5  # of the scheduler that are shown
 HISTORY = 3600.0  # s, of the status page's chart
 
 # Daemons that lately used the built-in balancer in place of our policy; None: no policy of ours is in force.
-FallenBack = Callable[[FsState], Collection[str] | None]
+FallenBack = Callable[[FsState], Optional[Collection[str]]]
 
 
 def no_policy(fs: FsState) -> None:
     """There is nothing to fall back from."""
 
 
-Scheduled = Callable[[FsState], SchedulerState | None]
+Scheduled = Callable[[FsState], Optional[SchedulerState]]
 
 
 def no_scheduler(fs: FsState) -> None:
@@ -94,7 +97,7 @@ def judged(sample: FsSample, verdict: Verdict, memory: Past) -> FsSample:
             saturated=rank.rank in verdict.saturated,
             role=_role(rank.rank, verdict),
         )
-        for rank, forecast in zip(sample.ranks, verdict.forecast, strict=True)
+        for rank, forecast in zip(sample.ranks, verdict.forecast)
     )
     return replace(sample, ranks=ranks, verdict=verdict, uneven_epochs=memory.uneven_epochs)
 

@@ -5,6 +5,8 @@ A worker thread reads a request for at most 2 s and writes an answer for at most
 client drips; 16 workers, requests of at most 8 KiB, one request a connection.
 """
 
+from __future__ import annotations
+
 import logging
 import socket
 import threading

@@ -1,6 +1,8 @@
 # SPDX-License-Identifier: LGPL-2.1-or-later
 """Takes a snapshot once an epoch. Scrapes and pages read the newest one and never wait for the cluster."""
 
+from __future__ import annotations
+
 import logging
 import threading
 import time

@@ -1,6 +1,8 @@
 # SPDX-License-Identifier: LGPL-2.1-or-later
 """What is known at the end of an epoch. Frozen: readers share it without a lock."""
 
+from __future__ import annotations
+
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
@@ -129,7 +131,7 @@ class Timing:
     count: int = 0
     seconds: float = 0.0
 
-    def plus(self, seconds: float) -> "Timing":
+    def plus(self, seconds: float) -> Timing:
         """One more."""
         return Timing(self.count + 1, self.seconds + seconds)
 

@@ -7,6 +7,8 @@ sessions by their decayed request counts, so that the sum agrees with the rank's
 managers' own mounts (this module's, the volumes module's) ask for is no workload, and is taken out.
 """
 
+from __future__ import annotations
+
 from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass
 
@@ -23,7 +25,7 @@ class Share:
     clients: frozenset[int] = frozenset()
     shared: bool = False  # some of it came by heat
 
-    def plus(self, caps: float, requests: float, client: int, shared: bool) -> "Share":
+    def plus(self, caps: float, requests: float, client: int, shared: bool) -> Share:
         """With a session's part added."""
         return Share(
             self.caps + caps, self.requests + requests, self.clients | {client}, self.shared or shared

@@ -1,6 +1,8 @@
 # SPDX-License-Identifier: LGPL-2.1-or-later
 """Rates and levels from the points of a perf counter that the manager keeps (one in 5 s)."""
 
+from __future__ import annotations
+
 from collections.abc import Sequence
 
 Point = tuple[float, ...]

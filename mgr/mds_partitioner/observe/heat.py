@@ -62,7 +62,7 @@ def depth(paths: Collection[str]) -> int:
 def meta_load(counters: Mapping[str, Any]) -> float:
     """The MDS's own sum of a dirfrag's decaying counters."""
     values = (float(c["value"]) for c in counters["Decay Counters"])
-    return sum(weight * value for weight, value in zip(WEIGHTS, values, strict=False))
+    return sum(weight * value for weight, value in zip(WEIGHTS, values))
 
 
 def parse_heat(answer: Mapping[str, Any], directories: Collection[str]) -> dict[str, float]:

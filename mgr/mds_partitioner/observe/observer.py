@@ -1,6 +1,8 @@
 # SPDX-License-Identifier: LGPL-2.1-or-later
 """One epoch's observation of one file system."""
 
+from __future__ import annotations
+
 from collections.abc import Collection, Mapping, Sequence
 from contextlib import suppress
 from typing import Any

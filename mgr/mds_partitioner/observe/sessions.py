@@ -1,6 +1,8 @@
 # SPDX-License-Identifier: LGPL-2.1-or-later
 """The client sessions of a rank (``session ls``)."""
 
+from __future__ import annotations
+
 import math
 from collections.abc import Collection, Iterable, Mapping
 from typing import Any
@@ -57,11 +59,11 @@ def _session(rank: int, entry: Mapping[str, Any], managers: Collection[Address],
 def _rate(before: Reading, now: Reading) -> float:
     """req/s between two readings. The decayed counts themselves cannot be compared with each other: a client
     of twenty seconds has a fifth of what one has that did the same for many minutes."""
-    left = math.exp2((before.uptime - now.uptime) / HALF_LIFE)
+    left = math.pow(0.5, (now.uptime - before.uptime) / HALF_LIFE)
     came = max(0.0, now.decayed - before.decayed * left)
     # A session of a moment may have made its first requests in it: it does not make so many a second.
     shortest = 0.0 if before.uptime else APART
-    return came * math.log(2.0) / HALF_LIFE / max(1.0 - left, 1.0 - math.exp2(-shortest / HALF_LIFE), 1e-9)
+    return came * math.log(2.0) / HALF_LIFE / max(1.0 - left, 1.0 - math.pow(0.5, shortest / HALF_LIFE), 1e-9)
 
 
 def clients_at(host: Host, fs: FsState, places: Mapping[str, int | None]) -> dict[str, int | None]:

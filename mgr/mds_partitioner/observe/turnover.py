@@ -1,6 +1,8 @@
 # SPDX-License-Identifier: LGPL-2.1-or-later
 """Which directories' subdirectories come and go while an analysis looks on."""
 
+from __future__ import annotations
+
 from dataclasses import dataclass, field
 
 from ..errors import CephError, NotFound

@@ -1,6 +1,8 @@
 # SPDX-License-Identifier: LGPL-2.1-or-later
 """Working sets as MDSs with our hook count them (``dump mindex``)."""
 
+from __future__ import annotations
+
 from collections.abc import Collection, Mapping, Sequence
 from typing import Any
 

@@ -1,6 +1,8 @@
 # SPDX-License-Identifier: LGPL-2.1-or-later
 """What of a heavy directory a plan can rely on: children that last are pinned, others stay where made."""
 
+from __future__ import annotations
+
 import math
 from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass

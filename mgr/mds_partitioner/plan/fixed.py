@@ -1,6 +1,8 @@
 # SPDX-License-Identifier: LGPL-2.1-or-later
 """What a plan must leave where it is, and why."""
 
+from __future__ import annotations
+
 from dataclasses import dataclass
 from typing import Protocol
 

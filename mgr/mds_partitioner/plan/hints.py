@@ -1,6 +1,8 @@
 # SPDX-License-Identifier: LGPL-2.1-or-later
 """What a Mantle policy is told from outside, as Mantle forgets everything between beats."""
 
+from __future__ import annotations
+
 import hashlib
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
@@ -49,7 +51,7 @@ def growth(loads: Sequence[float], forecast: Sequence[float], dead_band: float) 
     least = dead_band * sum(loads) / len(loads) if loads else 0.0
     return {
         rank: Growth(round(load, 1), round(next_load - load, 1))
-        for rank, (load, next_load) in enumerate(zip(loads, forecast, strict=True))
+        for rank, (load, next_load) in enumerate(zip(loads, forecast))
         if abs(next_load - load) > least
     }
 

@@ -3,7 +3,7 @@
 
 import json
 from dataclasses import asdict, dataclass
-from typing import Any, Self
+from typing import Any
 
 from ..filesystem import BAL_MASK, DISTRIBUTED, PIN
 from .shell import word
@@ -105,7 +105,7 @@ class Plan:
         return json.dumps(asdict(self), sort_keys=True)
 
     @classmethod
-    def from_json(cls, text: str) -> Self:
+    def from_json(cls, text: str) -> "Plan":
         """What ``to_json`` wrote."""
         data: dict[str, Any] = json.loads(text)
         rows = (

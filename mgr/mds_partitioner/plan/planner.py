@@ -1,6 +1,8 @@
 # SPDX-License-Identifier: LGPL-2.1-or-later
 """From a judgement to a plan: what may move, where the engine puts it, and the steps that take it there."""
 
+from __future__ import annotations
+
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from typing import Any
@@ -8,7 +10,7 @@ from typing import Any
 from ..engine.names import FANOUT, HEAVY
 from ..filesystem import NO_MASK
 from ..judge.judgement import DirectoryJudgement, Judgement
-from ..judge.verdict import Engine
+from ..judge.verdict import Engine, column
 from ..model import FsState
 from ..options import Settings
 from .caveats import caveats, refuse_blind
@@ -61,7 +63,9 @@ def make_plan(
     answer = engine("plan", _arguments(judgement, c, settings, stay, families))
     table = tuple(
         _row(row, new, reason, why)
-        for row, new, reason, why in zip(rows, answer["new"], answer["reason"], stay, strict=True)
+        for row, new, reason, why in zip(
+            rows, column(answer, "new", rows), column(answer, "reason", rows), stay
+        )
     )
     prediction = _prediction(answer, c.fs)
     made = steps(rows, table, answer, c, families, engine)
@@ -92,7 +96,7 @@ def classified(judgement: Judgement, ranks: Sequence[int], engine: Engine) -> Ju
         "rentries": [s.rentries for s in seen],
     }
     answer = engine("classify", {"ranks": list(ranks), "subvolumes": table})
-    rows = zip(seen, answer["workload"], answer["class"], strict=True)
+    rows = zip(seen, column(answer, "workload", seen), column(answer, "class", seen))
     return replace(judgement, directories=tuple(DirectoryJudgement(s, float(w), str(k)) for s, w, k in rows))
 
 
@@ -180,8 +184,9 @@ def _row(row: DirectoryJudgement, new: Sequence[int], reason: str, stay: Fixed |
 
 
 def _prediction(answer: Mapping[str, Any], fs: FsState) -> Prediction:
-    def by_rank(values: Sequence[float]) -> dict[str, float]:
-        return {str(rank): float(v) for rank, v in zip(fs.ranks_in, values, strict=True)}
+    def by_rank(name: str) -> dict[str, float]:
+        values = column(answer, name, fs.ranks_in)
+        return {str(rank): float(v) for rank, v in zip(fs.ranks_in, values)}
 
     return Prediction(
         imbalance_before=float(answer["imbalance_before"]),
@@ -191,7 +196,7 @@ def _prediction(answer: Mapping[str, Any], fs: FsState) -> Prediction:
         fullest_rank_after=int(answer["fullest_after"]["rank"]),
         fullest_after=float(answer["fullest_after"]["value"]),
         lower_bound=float(answer["lower_bound"]),
-        load_before=by_rank(answer["load_before"]),
-        load_after=by_rank(answer["load_after"]),
+        load_before=by_rank("load_before"),
+        load_after=by_rank("load_after"),
         inodes_to_move=float(answer["inodes_to_move"]),
     )

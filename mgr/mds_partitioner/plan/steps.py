@@ -1,6 +1,8 @@
 # SPDX-License-Identifier: LGPL-2.1-or-later
 """The steps that take a file system from where things are to where the engine puts them."""
 
+from __future__ import annotations
+
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -9,7 +11,7 @@ from ..engine.names import HEAVY, MASK
 from ..engine.reasons import EPHEMERAL_PIN, MASKED_BY_OPERATOR, PINNED_BY_OPERATOR
 from ..errors import NotPermitted
 from ..judge.judgement import DirectoryJudgement
-from ..judge.verdict import Engine
+from ..judge.verdict import Engine, column
 from ..model import NO_PIN
 from ..observe.children import Child
 from .circumstances import FORWARDS, TO_AUTH, Circumstances
@@ -56,7 +58,7 @@ def steps(
     heavy_ranks = tuple(answer["heavy_ranks"])
     dynamic = c.heavy_mode == MASK and len(heavy_ranks) > 1
     moves: list[Move] = []
-    for i, (seen, row) in enumerate(zip(judged, rows, strict=True)):
+    for i, (seen, row) in enumerate(zip(judged, rows)):
         if row.reason in (PINNED_BY_OPERATOR, EPHEMERAL_PIN, MASKED_BY_OPERATOR):
             continue
         if i in families:
@@ -133,8 +135,8 @@ def _fanout(
         moves.append(Move(_pin(index, row, pin, home), row.reqs, row.wss, row.current, at))
     weights = [child.rentries + 1.0 for child in family.lasting]
     part = (1.0 - family.staying) / sum(weights) if weights else 0.0
-    given = answer["children_ranks"][str(index)]
-    for child, weight, rank in zip(family.lasting, weights, given, strict=True):
+    given = column(answer["children_ranks"], str(index), family.lasting)
+    for child, weight, rank in zip(family.lasting, weights, given):
         if child.pin != rank:
             source = child.ranks if child.pin != NO_PIN else at
             load, inodes = row.reqs * part * weight, row.wss * part * weight

@@ -1,6 +1,8 @@
 # SPDX-License-Identifier: LGPL-2.1-or-later
 """What ``balance status`` shows: the policy, and what each rank decided lately and why."""
 
+from __future__ import annotations
+
 import time
 from dataclasses import asdict
 from typing import Any

@@ -31,7 +31,7 @@ def hotspots_value(seen: Hotspots) -> list[dict[str, Any]]:
 def hotspots_text(seen: Hotspots) -> str:
     """For people, at most 100 columns."""
     rows = []
-    for (spot, _), value in zip(seen.spots, hotspots_value(seen), strict=True):
+    for (spot, _), value in zip(seen.spots, hotspots_value(seen)):
         rank, clients, every = value["rank"], value["clients"], value["every"]
         rows.append(
             (

@@ -42,7 +42,7 @@ def value(verdict: Verdict, samples: Sequence[RankSample]) -> dict[str, Any]:
                 "exported": round(s.exported, 2),
                 "imported": round(s.imported, 2),
             }
-            for s, forecast in zip(samples, verdict.forecast, strict=True)
+            for s, forecast in zip(samples, verdict.forecast)
         ]
     }
 
@@ -59,7 +59,7 @@ def text(verdict: Verdict, samples: Sequence[RankSample]) -> str:
             count(s.inodes),
             *_moves(ranks, row),
         )
-        for s, forecast, row in zip(samples, verdict.forecast, verdict.matrix, strict=True)
+        for s, forecast, row in zip(samples, verdict.forecast, verdict.matrix)
     ]
     to = (WOULD_MOVE,) if len(ranks) > MATRIX else tuple(f"to {rank}" for rank in ranks)
     columns = ("Rank", "reqs/s", "Forecast", "Latency", "Inodes", *to)
@@ -70,7 +70,7 @@ def _moves(ranks: Sequence[int], row: Sequence[float]) -> list[str]:
     """What Algorithm 1 would move: a column a rank, or one for all where that were too wide."""
     if len(ranks) <= MATRIX:
         return [count(amount) if amount else "-" for amount in row]
-    told = largest([(amount, f"to {rank}") for amount, rank in zip(row, ranks, strict=True) if amount])
+    told = largest([(amount, f"to {rank}") for amount, rank in zip(row, ranks) if amount])
     return [told or "-"]
 
 

@@ -1,6 +1,8 @@
 # SPDX-License-Identifier: LGPL-2.1-or-later
 """What ``partition plan`` and ``partition status`` show."""
 
+from __future__ import annotations
+
 from collections.abc import Sequence
 from dataclasses import asdict
 from typing import Any

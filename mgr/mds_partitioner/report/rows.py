@@ -1,6 +1,8 @@
 # SPDX-License-Identifier: LGPL-2.1-or-later
 """How far each row of a plan got, in LINE's words."""
 
+from __future__ import annotations
+
 from collections import defaultdict
 from collections.abc import Sequence
 from dataclasses import dataclass

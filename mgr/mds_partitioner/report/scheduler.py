@@ -1,6 +1,8 @@
 # SPDX-License-Identifier: LGPL-2.1-or-later
 """What ``scheduler status`` and ``scheduler history`` show."""
 
+from __future__ import annotations
+
 import time
 from collections.abc import Iterator, Sequence
 from dataclasses import asdict, dataclass
@@ -122,7 +124,7 @@ def _move_value(past: Past, requests: float) -> dict[str, Any]:
 
 def _turn_value(turn: Turn) -> dict[str, Any]:
     value = asdict(turn) | {
-        "moves": [_move_value(*entry) for entry in zip(turn.moves, turn.requests, strict=True)],
+        "moves": [_move_value(*entry) for entry in zip(turn.moves, turn.requests)],
         "predicted_gain": round(turn.gain, 2),
         "real_gain": None if turn.real is None else round(turn.real, 2),
     }
@@ -250,7 +252,7 @@ def _scattered(turn: Turn, directory: str | None) -> list[str]:
 
 def _rows(turn: Turn, directory: str | None) -> Iterator[Sequence[Any]]:
     real = "-" if turn.real is None else count(turn.real)
-    for past, requests in zip(turn.moves, turn.requests, strict=True):
+    for past, requests in zip(turn.moves, turn.requests):
         move = past.move
         if directory is not None and move.path != directory:
             continue

@@ -1,6 +1,8 @@
 # SPDX-License-Identifier: LGPL-2.1-or-later
 """The process that policies run in: lua5.3 with driver.lua, limited by the kernel, killed at a deadline."""
 
+from __future__ import annotations
+
 import json
 import os
 import resource
@@ -47,7 +49,7 @@ class LuaChild:
         self._cpu = 0.0  # s it has used
         self._confine()
 
-    def __enter__(self) -> "LuaChild":
+    def __enter__(self) -> LuaChild:
         return self
 
     def __exit__(

@@ -7,6 +7,8 @@ MDS falls back to its own balancer. It ignores amounts under 10, so negative one
 own rank it dies (Migrator::export_dir asserts that the importer is another rank).
 """
 
+from __future__ import annotations
+
 import json
 import math
 from collections.abc import Iterable, Mapping, Sequence
@@ -62,7 +64,7 @@ class Sandbox:
         except PolicyError as e:
             raise PolicyError(f"the policy is not Lua 5.3: {e}") from e
 
-    def __enter__(self) -> "Sandbox":
+    def __enter__(self) -> Sandbox:
         return self
 
     def __exit__(

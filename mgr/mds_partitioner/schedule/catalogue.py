@@ -1,6 +1,8 @@
 # SPDX-License-Identifier: LGPL-2.1-or-later
 """The directories that the scheduler may move, read at their own pace: a slow MDS holds up no look."""
 
+from __future__ import annotations
+
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field, replace
@@ -76,7 +78,7 @@ class Known:
             return ours
         return self.facts[directory.path].pin
 
-    def without(self, inos: Collection[int]) -> "Known":
+    def without(self, inos: Collection[int]) -> Known:
         """What was read of some directories is not relied on any more."""
         return replace(self, facts={p: f for p, f in self.facts.items() if f.directory.ino not in inos})
 

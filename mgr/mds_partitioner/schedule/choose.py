@@ -5,6 +5,8 @@ What is evened is utilisation, not requests: ranks need not be alike. A rank is 
 all load, no further; an importer is filled up to its own. So two neighbours never swap a load to and fro.
 """
 
+from __future__ import annotations
+
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 

@@ -1,12 +1,14 @@
 # SPDX-License-Identifier: LGPL-2.1-or-later
 """Decides, look after look, what to move next: no I/O, no clock, no thread. Its memory is a value."""
 
+from __future__ import annotations
+
 import math
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from functools import cached_property
-from itertools import accumulate, pairwise
+from itertools import accumulate
 from statistics import median
 
 from ..engine.urgency import urgency
@@ -201,7 +203,7 @@ class Scheduler:
         room = max(0, min(self._room(), self._pins_left()))
         found = placed(self._view.pieces, known, self._loads(), self._capacity)[:room]
         inodes = accumulate(move.inodes for move in found)
-        moves = tuple(m for m, taken in zip(found, inodes, strict=True) if taken <= self._limits.inodes)
+        moves = tuple(m for m, taken in zip(found, inodes) if taken <= self._limits.inodes)
         self._placed = len(moves)
         past = (*self._state.past, *map(self._begun, moves))
         self._state = replace(self._state, past=past)
@@ -402,7 +404,7 @@ class Scheduler:
     def _within_pins(self, choices: Sequence[Choice]) -> list[Choice]:
         """Up to the first that would be one pin too many."""
         new = accumulate(not self._pieces[choice.key].pinned for choice in choices)
-        return [choice for choice, pins in zip(choices, new, strict=True) if pins <= self._pins_left()]
+        return [choice for choice, pins in zip(choices, new) if pins <= self._pins_left()]
 
     def _pays(self, choice: Choice) -> bool:
         """Does it bring more than it costs? Clients of a rank that is not full gain little by its relief."""
@@ -517,5 +519,5 @@ def _moves(moves: Sequence[Move]) -> str:
 
 def _noise(rates: Sequence[float]) -> float:
     """Standard deviation of a rate, req/s, from how it differs from look to look: one jump does not count."""
-    steps = [abs(b - a) for a, b in pairwise(rates)]
+    steps = [abs(b - a) for a, b in zip(rates, rates[1:])]
     return median(steps) / MEDIAN_STEP if steps else 0.0

@@ -7,6 +7,8 @@ grows by ``G * (latency before / latency after) ** a``: G is what all clients to
 piece's elasticity: 1 for the former, 0 for the latter. What moved, beside what stayed, tells it.
 """
 
+from __future__ import annotations
+
 import math
 from collections import defaultdict
 from collections.abc import Mapping

@@ -2,6 +2,8 @@
 """Directories that no pin divides, as their children come and go or as they have files only: where what is in
 them would be if MDSs placed it by their fragments."""
 
+from __future__ import annotations
+
 from collections.abc import Collection
 from dataclasses import dataclass
 

@@ -6,10 +6,11 @@ Algorithm 2): the first n/e samples of a window only tell how hot a directory is
 is hotter says that it has become a hot spot.
 """
 
+from __future__ import annotations
+
 import math
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from itertools import pairwise
 from statistics import median
 
 from .view import Piece, View
@@ -137,7 +138,8 @@ def _spans(
     """When it became hot and cool again, s; the last may be hot still. Not what was hot from the first look
     on, as it may have been so before."""
     found: list[tuple[float, float | None]] = []
-    for glimpse, (before, now) in zip(glimpses[1:], pairwise(_hot(parts, level)), strict=True):
+    hot = _hot(parts, level)
+    for glimpse, before, now in zip(glimpses[1:], hot, hot[1:]):
         if now and not before:
             found.append((glimpse.at, None))
         elif before and not now and found:
@@ -149,7 +151,7 @@ def _cycle(spans: Sequence[tuple[float, float | None]], now: float) -> float | N
     """s from one to the next, if there were TIMES of them that are alike, and the next is not overdue."""
     if len(spans) < TIMES:
         return None
-    gaps = [b[0] - a[0] for a, b in pairwise(spans)]
+    gaps = [b[0] - a[0] for a, b in zip(spans, spans[1:])]
     lasted = [end - begin for begin, end in spans if end is not None]
     usual = median(gaps)
     overdue = now - spans[-1][0] > (1.0 + REGULAR) * usual

@@ -1,6 +1,8 @@
 # SPDX-License-Identifier: LGPL-2.1-or-later
 """What a look teaches: from the state before to the state with what the view shows taken in. No I/O."""
 
+from __future__ import annotations
+
 from collections import defaultdict
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import replace

@@ -1,6 +1,8 @@
 # SPDX-License-Identifier: LGPL-2.1-or-later
 """What the schedulers must remember: in memory at once, in the mon as soon as that takes it."""
 
+from __future__ import annotations
+
 import logging
 import threading
 from collections.abc import Callable, Iterator

@@ -2,6 +2,8 @@
 """The Indirect Lookup Table (content-based-ilt, 3.1) and its adjustment (3.3): hash buckets, called entries,
 given to servers. Pure."""
 
+from __future__ import annotations
+
 import heapq
 import math
 from collections.abc import Iterable, Sequence
@@ -27,14 +29,14 @@ class LookupTable:
     owners: tuple[int, ...]
 
     @classmethod
-    def round_robin(cls, entries: int, servers: int) -> "LookupTable":
+    def round_robin(cls, entries: int, servers: int) -> LookupTable:
         """Every server has as many entries as the others, to within one."""
         return cls(tuple(entry % servers for entry in range(entries)))
 
     def owner(self, hashed: int) -> int:
         return self.owners[hashed % len(self.owners)]
 
-    def moved(self, moves: Iterable[Shift]) -> "LookupTable":
+    def moved(self, moves: Iterable[Shift]) -> LookupTable:
         """The table after the moves."""
         owners = list(self.owners)
         for move in moves:
@@ -62,10 +64,9 @@ def adjust(table: LookupTable, loads: Sequence[float], weights: Sequence[float] 
     owned: list[list[int]] = [[] for _ in loads]
     for entry, owner in enumerate(table.owners):
         owned[owner].append(entry)
-    extra = [load - total * share for load, share in zip(loads, shares, strict=True)]
+    extra = [load - total * share for load, share in zip(loads, shares)]
     per_entry = [
-        load / len(entries) if entries else total / len(table.owners)
-        for load, entries in zip(loads, owned, strict=True)
+        load / len(entries) if entries else total / len(table.owners) for load, entries in zip(loads, owned)
     ]
     offered = [
         (entry, server)

@@ -2,7 +2,6 @@
 """The scheduler's options, and their values in force."""
 
 from dataclasses import dataclass, fields
-from typing import Self
 
 from mgr_module import MgrModule
 
@@ -43,7 +42,7 @@ class SchedulerSettings:
     end_weekday: int
 
     @classmethod
-    def read(cls, module: MgrModule) -> Self:
+    def read(cls, module: MgrModule) -> "SchedulerSettings":
         """What the operator has configured."""
         return cls(**{f.name: module.get_module_option(f.name) for f in fields(cls)})
 

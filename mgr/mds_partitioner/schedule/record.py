@@ -3,6 +3,7 @@
 
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, replace
+from typing import Optional
 
 from .state import FRESH, Past, Scattered
 from .view import Move, Scatter
@@ -37,7 +38,7 @@ class Turn:
     fullest: int
     share: float
     before: float
-    after: float | None = None
+    after: Optional[float] = None
     plan: str = ""
     split: tuple[str, ...] = ()
     trouble: tuple[str, ...] = ()
@@ -57,7 +58,7 @@ class Turn:
         return sum(each.gain for each in done if each.source == self.fullest)
 
     @property
-    def real(self) -> float | None:
+    def real(self) -> Optional[float]:
         """req/s by which it was, at the load of that time; None: not yet known."""
         return None if self.after is None else (self.before - self.after) * self.share
 
@@ -120,7 +121,7 @@ class Kept:
     done: Totals = Totals()
     day: tuple[Hour, ...] = ()
     paused: bool = False
-    until: float | None = None
+    until: Optional[float] = None
 
 
 def shifted(turns: Sequence[Turn], by: float) -> tuple[Turn, ...]:
@@ -167,7 +168,7 @@ def under_way(kept: Kept) -> list[tuple[Past, float]]:
     if kept.mode == OFF:
         return []
     made = (t for t in kept.turns if t.mode == ACT and not t.undone)
-    moves = (entry for t in made for entry in zip(t.moves, t.requests, strict=True))
+    moves = (entry for t in made for entry in zip(t.moves, t.requests))
     return [(past, requests) for past, requests in moves if past.arrived < 0.0 and past.move.load > 0.0]
 
 

@@ -1,6 +1,8 @@
 # SPDX-License-Identifier: LGPL-2.1-or-later
 """The loops that look at file systems, decide, and have plans made of what was decided."""
 
+from __future__ import annotations
+
 import logging
 from collections.abc import Callable, Iterator
 from dataclasses import replace

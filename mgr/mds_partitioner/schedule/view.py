@@ -1,10 +1,11 @@
 # SPDX-License-Identifier: LGPL-2.1-or-later
 """What the scheduler is shown at a moment, and what it answers."""
 
+from __future__ import annotations
+
 import math
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
-from typing import Self
 
 
 @dataclass(frozen=True)
@@ -83,7 +84,7 @@ class View:
     begun: int = 0
     pins: int = 0
 
-    def glanced(self, now: float, ranks: Mapping[int, int | None]) -> Self:
+    def glanced(self, now: float, ranks: Mapping[int, int | None]) -> View:
         """The same at another time, with some pieces where they are then. ``ranks``: by inode number."""
         pieces = tuple(replace(p, rank=ranks[p.ino]) if p.ino in ranks else p for p in self.pieces)
         return replace(self, now=now, pieces=pieces, measured=False)

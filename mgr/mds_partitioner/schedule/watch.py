@@ -1,6 +1,8 @@
 # SPDX-License-Identifier: LGPL-2.1-or-later
 """What the scheduler's loop knows of one file system, and how it looks at it."""
 
+from __future__ import annotations
+
 import math
 from collections.abc import Callable, Collection, Sequence
 from dataclasses import dataclass, field
@@ -40,7 +42,7 @@ class Told:
     heat: Heat
     subtrees: tuple[Subtree, ...]
 
-    def since(self, before: "Told | None") -> Heat:
+    def since(self, before: Told | None) -> Heat:
         """Without what has gone since; all there is, where that was just now, or subtrees came or went."""
         if before is None or before.subtrees != self.subtrees or self.at - before.at < APART:
             return self.heat

@@ -1,6 +1,8 @@
 # SPDX-License-Identifier: LGPL-2.1-or-later
 """What the ranks decided lately, as long as a policy of ours balances a file system."""
 
+from __future__ import annotations
+
 from collections import deque
 from dataclasses import dataclass, field
 

@@ -1,6 +1,8 @@
 # SPDX-License-Identifier: LGPL-2.1-or-later
 """Is the cluster well enough to change it? (DESIGN.md, section 6)"""
 
+from __future__ import annotations
+
 from collections.abc import Mapping
 
 from ..model import FsState, HealthCheck

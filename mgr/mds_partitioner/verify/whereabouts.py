@@ -1,6 +1,8 @@
 # SPDX-License-Identifier: LGPL-2.1-or-later
 """Where a directory is, and on which rank. The MDSs are asked, never the plan."""
 
+from __future__ import annotations
+
 import os
 from collections.abc import Collection
 

@@ -1,6 +1,8 @@
 # SPDX-License-Identifier: LGPL-2.1-or-later
 """Plan requests for the tests, and hypothesis' way of making them up."""
 
+from __future__ import annotations
+
 from typing import Any
 
 from engine.classes import classify

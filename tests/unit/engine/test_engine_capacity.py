@@ -1,6 +1,8 @@
 # SPDX-License-Identifier: LGPL-2.1-or-later
 """What one rank can serve: when it counts as saturated, what that teaches, how many ranks it asks for."""
 
+from __future__ import annotations
+
 from functools import partial
 from typing import Any
 

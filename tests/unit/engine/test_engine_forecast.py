@@ -32,7 +32,9 @@ def test_with_one_epoch_the_forecast_is_that_epoch(loads: list[float]) -> None:
 )
 def test_a_ranks_forecast_is_its_own_least_squares_line(loads: list[list[float]]) -> None:
     epochs = len(loads[0])
-    for row, predicted in zip(loads, forecast(np.array(loads)), strict=True):
+    found = forecast(np.array(loads))
+    assert len(found) == len(loads)
+    for row, predicted in zip(loads, found):
         slope, start = np.polyfit(np.arange(epochs), row, 1)
         assert predicted == pytest.approx(max(0.0, start + slope * epochs), abs=1e-4)
 

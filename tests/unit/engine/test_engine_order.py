@@ -1,6 +1,8 @@
 # SPDX-License-Identifier: LGPL-2.1-or-later
 """Which move is made first."""
 
+from __future__ import annotations
+
 from typing import Any
 
 import numpy as np
@@ -13,7 +15,7 @@ from hypothesis import strategies as st
 
 def moves(loads: list[float], *listed: tuple[float, float, int, int, int | None]) -> list[int]:
     """Each move: req/s, inodes, from, to, after."""
-    load, inodes, source, target, after = (list(column) for column in zip(*listed, strict=True))
+    load, inodes, source, target, after = (list(column) for column in zip(*listed))
     args: dict[str, Any] = {
         "ranks": list(range(len(loads))),
         "loads": loads,

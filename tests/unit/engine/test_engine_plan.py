@@ -1,6 +1,8 @@
 # SPDX-License-Identifier: LGPL-2.1-or-later
 """What every plan keeps to, whatever the cluster looks like."""
 
+from __future__ import annotations
+
 from itertools import product
 from typing import Any
 
@@ -16,7 +18,8 @@ from hypothesis import strategies as st
 def rows(args: dict[str, Any], result: dict[str, Any]) -> list[tuple[list[int], list[int], str | None, str]]:
     """(current, new, fixed code, class) of each subvolume."""
     table = args["subvolumes"]
-    return list(zip(table["current"], result["new"], table["fixed"], result["class"], strict=True))
+    assert {len(result[column]) for column in ("new", "class", "reason")} == {len(table["current"])}
+    return list(zip(table["current"], result["new"], table["fixed"], result["class"]))
 
 
 def new_mask(args: dict[str, Any], result: dict[str, Any]) -> bool:
@@ -35,7 +38,7 @@ def test_every_subvolume_has_a_rank_and_only_usable_ones(args: dict[str, Any]) -
 @given(requests())
 def test_what_is_fixed_stays_and_says_why(args: dict[str, Any]) -> None:
     result = answer(args)
-    for (current, new, fixed, _), reason in zip(rows(args, result), result["reason"], strict=True):
+    for (current, new, fixed, _), reason in zip(rows(args, result), result["reason"]):
         if fixed is not None:
             assert new == current
             assert reason == fixed
@@ -74,7 +77,7 @@ def busiest(args: dict[str, Any], placement: list[list[int]]) -> float:
     """The most requests on one rank, of all requests."""
     asked = args["subvolumes"]["reqs"]
     busy = dict.fromkeys(args["all_ranks"], 0.0)
-    for own, reqs in zip(placement, asked, strict=True):
+    for own, reqs in zip(placement, asked):
         for rank in own:
             busy[rank] += reqs / len(own)
     return max(busy[rank] for rank in args["ranks"]) / max(sum(asked), 1)
@@ -88,7 +91,7 @@ def test_where_nothing_must_move_a_plan_gains_at_least_the_least_gain(args: dict
     placements = args["subvolumes"]["current"], result["new"]
     total = sum(result["workload"])
     requests = [busiest(args, own) * total / (NOISE * bound) for own in placements]
-    before, after = (max(each) for each in zip(points, requests, strict=True))
+    before, after = (max(each) for each in zip(points, requests))
     if result["worthwhile"]:
         assert before > after * (1 + args["min_gain"])
     else:
@@ -108,13 +111,7 @@ def test_no_placement_beats_the_lower_bound(args: dict[str, Any]) -> None:
 def test_workload_and_requests_are_all_accounted_for(args: dict[str, Any]) -> None:
     result = answer(args)
     table = args["subvolumes"]
-    assume(
-        all(
-            set(c) <= set(args["all_ranks"]) and c
-            for c, f in zip(table["current"], table["fixed"], strict=True)
-            if f
-        )
-    )
+    assume(all(set(c) <= set(args["all_ranks"]) and c for c, f in zip(table["current"], table["fixed"]) if f))
     assert sum(result["rank_workload_after"]) == pytest.approx(sum(result["workload"]))
     assert sum(result["load_after"]) == pytest.approx(sum(table["reqs"]))
 
@@ -124,7 +121,7 @@ def test_each_subvolume_has_a_reason(args: dict[str, Any]) -> None:
     result = answer(args)
     moving = {"heavy", "rebalance", "rank-gone", "rank-not-allowed", "unplaced"}
     staying = {"already-there", "gain-too-small", "too-small", "too-large-for-a-rank"}
-    for (current, new, fixed, _), reason in zip(rows(args, result), result["reason"], strict=True):
+    for (current, new, fixed, _), reason in zip(rows(args, result), result["reason"]):
         if fixed is None:
             remasked = reason == "heavy" and new_mask(args, result)
             assert remasked or reason in (moving if set(new) != set(current) else staying)
@@ -155,7 +152,7 @@ def test_a_small_plan_is_close_to_the_best_there_is(case: tuple[list[int], list[
     assume("heavy" not in result["class"])
     points = result["workload"]
     best = min(
-        max(sum(p for p, r in zip(points, ranks, strict=True) if r == rank) for rank in range(3))
+        max(sum(p for p, r in zip(points, ranks) if r == rank) for rank in range(3))
         for ranks in product(range(3), repeat=len(points))
     )
     assert result["fullest_after"]["value"] <= best * 1.05 * 1.05
@@ -251,7 +248,7 @@ def test_the_working_sets_of_a_rank_fit_its_cache() -> None:
         [[0], [0], [1], [1], [2], [2]], wss=wss, reqs=[10] * 6, rentries=[10] * 6, cache_inodes=100
     )
     result = answer(args)
-    sums = [sum(w for w, new in zip(wss, result["new"], strict=True) if new == [r]) for r in range(3)]
+    sums = [sum(w for w, new in zip(wss, result["new"]) if new == [r]) for r in range(3)]
     assert result["worthwhile"] is True
     assert max(sums) <= 100
 

@@ -1,6 +1,8 @@
 # SPDX-License-Identifier: LGPL-2.1-or-later
 """The engine as a process: JSON lines in, JSON lines out."""
 
+from __future__ import annotations
+
 import json
 import os
 import subprocess

@@ -1,6 +1,8 @@
 # SPDX-License-Identifier: LGPL-2.1-or-later
 """Algorithm 1 of Lunule (section 3.2)."""
 
+from __future__ import annotations
+
 import math
 
 import numpy as np

@@ -5,6 +5,8 @@ Harder than an MDS in two ways: the exporter serves a subtree until it has gone,
 that it is on its way; and an order that is repeated meanwhile finds other subtrees, never the same.
 """
 
+from __future__ import annotations
+
 import math
 import random
 from collections.abc import Mapping, Sequence
@@ -93,7 +95,7 @@ class Model:
         mean = sum(rates) / self.ranks
         busy = [rank for rank in range(self.ranks) if seen[rank]["req_rate"] > 0.9 * mean]
         answers = LUA.answers(self._text, [(rank, seen, None) for rank in busy])
-        for rank, answer in zip(busy, answers, strict=True):
+        for rank, answer in zip(busy, answers):
             for importer, amount in enumerate(answer.targets):
                 self._export(rank, importer, amount)
         self.beat += 1
@@ -105,7 +107,7 @@ class Model:
             subtree.served = subtree.demand * part[subtree.rank]
             steady = POPULARITY * subtree.served
             subtree.popularity = KEPT * subtree.popularity + (1 - KEPT) * steady
-        return [load * p for load, p in zip(loads, part, strict=True)]
+        return [load * p for load, p in zip(loads, part)]
 
     def _metrics(self, rates: Sequence[float]) -> Metrics:
         heat = [0.0] * self.ranks

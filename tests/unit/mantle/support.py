@@ -1,6 +1,8 @@
 # SPDX-License-Identifier: LGPL-2.1-or-later
 """Runs the files of mantle/ as Mantle would."""
 
+from __future__ import annotations
+
 import math
 from collections.abc import Mapping, Sequence
 from pathlib import Path
@@ -94,7 +96,7 @@ def matrix(seen: Metrics, hints: Mapping[str, Any] | None = None) -> list[list[f
     """What all ranks of a cluster would send by lunule.lua, req/s: (ranks, ranks)."""
     answers = LUA.answers(source("lunule", hints), [(rank, seen, None) for rank in range(len(seen))])
     rows = []
-    for mine, answer in zip(seen, answers, strict=True):
+    for mine, answer in zip(seen, answers):
         scale = mine["auth.meta_load"] / mine["req_rate"] if mine["req_rate"] else 1.0
         rows.append([amount / scale for amount in answer.targets])
     return rows

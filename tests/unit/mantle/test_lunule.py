@@ -1,6 +1,8 @@
 # SPDX-License-Identifier: LGPL-2.1-or-later
 """mantle/lunule.lua, in real Lua 5.3, against the engine's Algorithm 1."""
 
+from __future__ import annotations
+
 import math
 from typing import Any
 
@@ -288,7 +290,7 @@ def test_nobody_is_to_hand_over_more_than_it_has_nor_what_is_still_on_its_way_to
     before: list[float], loads: list[float], popularity: list[float], rank: int
 ) -> None:
     now = metrics(loads)
-    for seen, heat in zip(now, popularity, strict=True):
+    for seen, heat in zip(now, popularity):
         seen["auth.meta_load"] = heat
     cases = [
         (rank, seen, Hooked(beat, 0.0, tuple(range(4)))) for beat, seen in ((1, metrics(before)), (2, now))

@@ -1,6 +1,8 @@
 # SPDX-License-Identifier: LGPL-2.1-or-later
 """The sandbox refuses what would make an MDS fall back, hang or die, and nothing gets out of it."""
 
+from __future__ import annotations
+
 import os
 import time
 

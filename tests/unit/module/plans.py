@@ -1,6 +1,8 @@
 # SPDX-License-Identifier: LGPL-2.1-or-later
 """LINE's subvolumes, judged, and plans for them."""
 
+from __future__ import annotations
+
 from collections.abc import Callable
 
 from verdicts import verdict

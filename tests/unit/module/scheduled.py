@@ -1,6 +1,8 @@
 # SPDX-License-Identifier: LGPL-2.1-or-later
 """A cluster in memory whose directories have load, with the partitioner and the scheduler on it."""
 
+from __future__ import annotations
+
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
@@ -58,7 +60,7 @@ class RealStore(Store):
 class LoadedMount(Mount):
     """Also what the catalogue asks a mount."""
 
-    def __init__(self, world: "Cluster") -> None:
+    def __init__(self, world: Cluster) -> None:
         super().__init__(world)
         self._made, self._files = world.made, world.files
 

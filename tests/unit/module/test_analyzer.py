@@ -1,6 +1,8 @@
 # SPDX-License-Identifier: LGPL-2.1-or-later
 """What analyses leave to the next manager."""
 
+from __future__ import annotations
+
 import json
 import logging
 import threading

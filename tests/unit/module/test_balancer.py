@@ -1,6 +1,8 @@
 # SPDX-License-Identifier: LGPL-2.1-or-later
 """The `balance` commands and their loop: hints, new names, and a stop that waits for nobody."""
 
+from __future__ import annotations
+
 import json
 import threading
 from collections.abc import Callable

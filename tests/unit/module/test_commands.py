@@ -1,6 +1,8 @@
 # SPDX-License-Identifier: LGPL-2.1-or-later
 """The command layer: what the manager registers, and what every command has in common."""
 
+from __future__ import annotations
+
 import errno
 import json
 from collections.abc import Iterator

@@ -1,6 +1,8 @@
 # SPDX-License-Identifier: LGPL-2.1-or-later
 """Ceph may answer late or never: every call comes back, and what was given up is known."""
 
+from __future__ import annotations
+
 import json
 import logging
 import threading
@@ -77,7 +79,7 @@ class Mount:
 class Ioctx:
     """An I/O context: writes hang at the gate of their object."""
 
-    def __init__(self, cluster: "Manager") -> None:
+    def __init__(self, cluster: Manager) -> None:
         self._cluster = cluster
 
     def write_full(self, name: str, content: bytes) -> None:

@@ -1,6 +1,8 @@
 # SPDX-License-Identifier: LGPL-2.1-or-later
 """One thread brings all commands of a module: none may hold it, and an order to stop is always heard."""
 
+from __future__ import annotations
+
 import errno
 import threading
 from collections.abc import Callable, Iterator

@@ -1,6 +1,8 @@
 # SPDX-License-Identifier: LGPL-2.1-or-later
 """Executing a plan: the journal first, each step once, everything undone by a rollback."""
 
+from __future__ import annotations
+
 import threading
 from dataclasses import replace
 

@@ -1,6 +1,8 @@
 # SPDX-License-Identifier: LGPL-2.1-or-later
 """What a policy is told, and when telling it again is worth a new FSMap."""
 
+from __future__ import annotations
+
 import ast
 import subprocess
 from dataclasses import replace
@@ -38,7 +40,7 @@ def read(hints: Hints) -> dict[str, object]:
     return {key: list(v.values()) if key in ("mask", "resting") else v for key, v in table.items()}
 
 
-def executed(text: str) -> "subprocess.CompletedProcess[str]":
+def executed(text: str) -> subprocess.CompletedProcess[str]:
     return subprocess.run(["lua5.3", "-"], input=text, capture_output=True, text=True, check=False)
 
 

@@ -1,6 +1,8 @@
 # SPDX-License-Identifier: LGPL-2.1-or-later
 """What is in the journal is read back as it was written, whatever was interrupted."""
 
+from __future__ import annotations
+
 import itertools
 from dataclasses import replace
 

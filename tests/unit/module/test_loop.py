@@ -1,6 +1,8 @@
 # SPDX-License-Identifier: LGPL-2.1-or-later
 """The module's loops: what one of them meets holds up no other, and none ends of it."""
 
+from __future__ import annotations
+
 import logging
 import threading
 from collections.abc import Callable, Iterator

@@ -1,6 +1,8 @@
 # SPDX-License-Identifier: LGPL-2.1-or-later
 """``ceph tell mds.NAME``: names need not be UTF-8, and neither release hands such an answer to a module."""
 
+from __future__ import annotations
+
 import contextlib
 import json
 import threading
@@ -40,7 +42,7 @@ class Tentacle:
         self._mds = mds
 
     @property
-    def cephfs(self) -> "Tentacle":
+    def cephfs(self) -> Tentacle:
         return self
 
     def mds_command2(self, result: Any, mds: str, command: bytes) -> None:

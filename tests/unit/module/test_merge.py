@@ -1,6 +1,8 @@
 # SPDX-License-Identifier: LGPL-2.1-or-later
 """The scheduler's ended plans become one, whatever happens in between, and are undone as if they had not."""
 
+from __future__ import annotations
+
 from dataclasses import replace
 from functools import cache
 

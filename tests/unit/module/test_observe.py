@@ -1,6 +1,8 @@
 # SPDX-License-Identifier: LGPL-2.1-or-later
 """From the daemons' answers to samples."""
 
+from __future__ import annotations
+
 import math
 from collections.abc import Callable
 from dataclasses import replace

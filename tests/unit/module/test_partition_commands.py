@@ -1,6 +1,8 @@
 # SPDX-License-Identifier: LGPL-2.1-or-later
 """What the ``partition`` commands ask, and of whom."""
 
+from __future__ import annotations
+
 import json
 import threading
 from collections.abc import Iterator

@@ -1,6 +1,8 @@
 # SPDX-License-Identifier: LGPL-2.1-or-later
 """Plans, made by the real engine process."""
 
+from __future__ import annotations
+
 from dataclasses import replace
 
 import pytest

@@ -1,6 +1,8 @@
 # SPDX-License-Identifier: LGPL-2.1-or-later
 """Which policy was asked for."""
 
+from __future__ import annotations
+
 from pathlib import Path
 
 import pytest

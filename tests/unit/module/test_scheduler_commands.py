@@ -1,6 +1,8 @@
 # SPDX-License-Identifier: LGPL-2.1-or-later
 """What the ``scheduler`` commands show, and how ``partition`` commands reach the scheduler."""
 
+from __future__ import annotations
+
 import json
 from collections.abc import Iterator
 from typing import Any

@@ -1,6 +1,8 @@
 # SPDX-License-Identifier: LGPL-2.1-or-later
 """Where a directory is: in an MDS's cache, or by the backtraces in the metadata pool."""
 
+from __future__ import annotations
+
 import struct
 from dataclasses import replace
 from types import SimpleNamespace

@@ -1,6 +1,8 @@
 # SPDX-License-Identifier: LGPL-2.1-or-later
 """A cluster in memory: pins that move directories after a while, a key/value store that can fail."""
 
+from __future__ import annotations
+
 import json
 import logging
 import re
@@ -54,7 +56,7 @@ class Crash(BaseException):
 class Store:
     """The mon's key/value store. ``fail``: refuse writes. See World.crash_at."""
 
-    world: "World"
+    world: World
     data: dict[str, str] = field(default_factory=dict)
     fail: bool = False
 
@@ -90,7 +92,7 @@ class Directory:
 class Mount:
     """What the module does on a mount."""
 
-    def __init__(self, world: "World") -> None:
+    def __init__(self, world: World) -> None:
         self._world = world
 
     def ino(self, path: str) -> int:

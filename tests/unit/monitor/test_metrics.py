@@ -110,7 +110,7 @@ def test_hostile_names_stay_label_values_and_stay_apart() -> None:
     assert len(shown) == len(HOSTILE)
 
 
-@given(st.lists(st.text(st.characters(codec=None), min_size=1, max_size=40), unique=True, max_size=8))
+@given(st.lists(st.text(st.characters(), min_size=1, max_size=40), unique=True, max_size=8))
 def test_any_two_names_have_different_labels_and_any_scrape_can_be_parsed(names: list[str]) -> None:
     assert len({label(name) for name in names}) == len(names)
     sample = uneven()

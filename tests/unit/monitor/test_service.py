@@ -1,6 +1,8 @@
 # SPDX-License-Identifier: LGPL-2.1-or-later
 """A snapshot an epoch: from counters and the engine's judgement, whatever of these fails."""
 
+from __future__ import annotations
+
 import logging
 from dataclasses import replace
 from typing import Any

@@ -1,6 +1,8 @@
 # SPDX-License-Identifier: LGPL-2.1-or-later
 """A part of the replay, and bugs put into the code that it must find."""
 
+from __future__ import annotations
+
 from collections.abc import Callable
 
 import pytest

@@ -29,7 +29,7 @@ def seen(seconds: float, part: Callable[[float], float], noise: float = 0.0) -> 
     """Directory 1 has so much of all requests; directory 2 a little."""
     times = [i * LOOK for i in range(int(seconds / LOOK))]
     shaken = [part(t) * (1.0 + noise * ((i * 7) % 11 - 5) / 5) for i, t in enumerate(times)]
-    return hotspots([Glimpse(t, {1: p, 2: 0.05}) for t, p in zip(times, shaken, strict=True)], RANKS)
+    return hotspots([Glimpse(t, {1: p, 2: 0.05}) for t, p in zip(times, shaken)], RANKS)
 
 
 @pytest.mark.parametrize("noise", [0.0, 0.3])

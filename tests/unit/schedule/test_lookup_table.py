@@ -1,6 +1,8 @@
 # SPDX-License-Identifier: LGPL-2.1-or-later
 """The adjustment of the Indirect Lookup Table (3.3), on cases worked out by hand."""
 
+from __future__ import annotations
+
 from collections import Counter
 
 import pytest

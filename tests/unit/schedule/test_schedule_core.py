@@ -1,6 +1,8 @@
 # SPDX-License-Identifier: LGPL-2.1-or-later
 """The scheduler's core, look after look, on a small cluster that does what it says."""
 
+from __future__ import annotations
+
 import math
 from collections import Counter
 from collections.abc import Callable

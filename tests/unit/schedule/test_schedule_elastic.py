@@ -1,6 +1,8 @@
 # SPDX-License-Identifier: LGPL-2.1-or-later
 """Clients that wait for their answers: with a directory each, or all in all directories."""
 
+from __future__ import annotations
+
 from collections.abc import Callable
 from dataclasses import replace
 

@@ -2,6 +2,8 @@
 """Exchanging an item of an overfull rank for a smaller one of a rank with room: what eviction alone cannot
 do."""
 
+from __future__ import annotations
+
 from dataclasses import dataclass
 
 import numpy as np

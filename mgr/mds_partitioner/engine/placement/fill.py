@@ -99,7 +99,7 @@ def put_back(task: Task, rank: Ints, limit: float) -> Ints:
     moved = np.flatnonzero((rank != task.cur) & (task.cur >= 0))
     moved = moved[np.argsort(task.w[moved], kind="stable")]
     result = rank.copy()
-    for i, home in zip(moved.tolist(), task.cur[moved].tolist(), strict=True):
+    for i, home in zip(moved.tolist(), task.cur[moved].tolist()):
         points, need = float(task.w[i]), float(task.s[i])
         if load[home] + points <= limit and inodes[home] + need <= task.room:
             away = int(result[i])

@@ -1,6 +1,8 @@
 # SPDX-License-Identifier: LGPL-2.1-or-later
 """How many ranks, and which, the heavy subvolumes get."""
 
+from __future__ import annotations
+
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import partial
@@ -74,7 +76,7 @@ def expected(stage: Stage, ranks: Ranks) -> float:
     """Workload points of the fullest rank with these ranks; a cache filled over its room weighs in
     proportion."""
     load, inodes = stage.base_w.copy(), stage.base_s.copy()
-    for points, size, own in zip(stage.w, stage.s, ranks, strict=True):
+    for points, size, own in zip(stage.w, stage.s, ranks):
         load[list(own)] += points / len(own)
         inodes[list(own)] += size / len(own)
     crammed = stage.lower * float(inodes.max()) / stage.room
@@ -84,7 +86,7 @@ def expected(stage: Stage, ranks: Ranks) -> float:
 def hottest(stage: Stage, ranks: Ranks) -> float:
     """The most requests of heavies on one rank, in points."""
     hot = np.zeros(stage.base_w.size)
-    for points, own in zip(stage.q, ranks, strict=True):
+    for points, own in zip(stage.q, ranks):
         hot[list(own)] += points / len(own)
     return float(hot.max())
 
@@ -132,7 +134,7 @@ def choose_pool(stage: Stage) -> Choice:
     ranks = stage.base_w.size
     work, requests, inodes = sum(stage.w), sum(stage.q), sum(stage.s)
     favour = np.zeros(ranks)
-    for points, own in zip(stage.w, stage.homes, strict=True):
+    for points, own in zip(stage.w, stage.homes):
         favour[list(own)] += points
     favour[list(stage.mask)] += 2.0 * work
 
@@ -169,7 +171,7 @@ def choose_fanout(stage: Stage) -> Choice:
     steps = steps[steps >= stage.lower][:24]
     targets = [stage.lower / 4, stage.lower / 3, stage.lower / 2, stage.lower, *steps.tolist()]
     splits = {tuple(np.clip(np.ceil(large / t - 1e-9).astype(int), 1, most).tolist()) for t in targets}
-    now = tuple(min(len(own), limit) for own, limit in zip(stage.homes, most.tolist(), strict=True))
+    now = tuple(min(len(own), limit) for own, limit in zip(stage.homes, most.tolist()))
 
     def floor(split: tuple[int, ...]) -> float:
         return floor_level(stage, large / np.array(split), np.array(stage.s) / np.array(split))

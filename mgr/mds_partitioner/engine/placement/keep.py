@@ -1,6 +1,8 @@
 # SPDX-License-Identifier: LGPL-2.1-or-later
 """The plan that moves only what must move: what has no rank, or a rank that is gone or not usable."""
 
+from __future__ import annotations
+
 from dataclasses import replace
 
 import numpy as np

@@ -47,7 +47,7 @@ def pack(work: list[float], inodes: list[float], load: list[float], used: list[f
     heapify(heap)
     given = []
     passes = max(FEWEST_PASSED, MOST_PASSED // len(work))
-    for points, need in zip(work, inodes, strict=True):
+    for points, need in zip(work, inodes):
         most = 1.0 + 1e-9 - need
         _, count, r = heappop(heap) if used[heap[0][2]] <= most else take(heap, used, most, passes)
         load[r] += points
@@ -85,7 +85,7 @@ def resettle(task: Task, target: float, smallest: float) -> Ints:
     big = big[np.argsort(-task.w[big], kind="stable")]
     result = task.cur.copy()
     for i, points, need, home in zip(
-        big.tolist(), task.w[big].tolist(), task.s[big].tolist(), task.cur[big].tolist(), strict=True
+        big.tolist(), task.w[big].tolist(), task.s[big].tolist(), task.cur[big].tolist()
     ):
         stays = home >= 0 and load[home] + points <= target and used[home] + need <= task.room
         r = home if stays else min(range(len(load)), key=load.__getitem__)

@@ -1,6 +1,8 @@
 # SPDX-License-Identifier: LGPL-2.1-or-later
 """Whether to move only what must move, or to rebalance."""
 
+from __future__ import annotations
+
 from dataclasses import dataclass, replace
 
 import numpy as np

@@ -89,7 +89,7 @@ def rebalance(instance: Instance) -> Placement:
     base_s = totals(fixed_part(instance, instance.s), instance.s, staying)
     problem = stage(instance, home, free, base_w, base_s)
     chosen = choose(instance, problem)
-    for points, requests, size, own in zip(problem.w, problem.q, problem.s, chosen.ranks, strict=True):
+    for points, requests, size, own in zip(problem.w, problem.q, problem.s, chosen.ranks):
         base_w[list(own)] += points / len(own)
         base_q[list(own)] += requests / len(own)
         base_s[list(own)] += size / len(own)
@@ -114,6 +114,6 @@ def rebalance(instance: Instance) -> Placement:
     single = np.where(small, home, instance.current.single)
     single[items] = rank
     several = {i: own for i, own in instance.current.several.items() if instance.fixed[i]}
-    several |= dict(zip(instance.heavies, chosen.ranks, strict=True))
+    several |= dict(zip(instance.heavies, chosen.ranks))
     single[list(several)] = SEVERAL
     return Placement(single, several)
