@@ -7,7 +7,7 @@ LAB_PACKAGES := mmdebstrap bubblewrap uidmap
 TEST_TOOLS := luacheck lua5.3 promtool prometheus-alertmanager chromium
 TEST_PACKAGES := lua-check lua5.3 prometheus prometheus-alertmanager chromium fonts-dejavu-core
 
-.PHONY: demo test sim replay replay-lab lint unit monitoring hook integration mds mds-optimized bench-hook hook-mask hook-stress hook-cost chaos bench bench-quick bench-planner bench-observe bench-schedule-cost bench-saturation bench-policy bench-churn bench-large bench-scheduler bench-push bench-cost deps test-deps clean
+.PHONY: demo test sim replay replay-lab lint unit monitoring hook integration pythons mds mds-optimized bench-hook hook-mask hook-stress hook-cost chaos bench bench-quick bench-planner bench-observe bench-schedule-cost bench-saturation bench-policy bench-churn bench-large bench-scheduler bench-push bench-cost deps test-deps clean
 
 # Installs Debian packages $(2) unless every tool of $(1) is there.
 define need
@@ -29,6 +29,10 @@ lint unit monitoring hook: test-deps
 
 integration: test-deps
 	$(VENV)/bin/tox run -e integration-tentacle,integration-reef
+
+# The module's unit tests with Debian's own Python and libraries, from bullseye's 3.9 to forky's 3.14; SUITES: some.
+pythons: deps
+	$(RUN) -m tests.pythons $(SUITES)
 
 mds: deps
 	$(RUN) -m mds.build

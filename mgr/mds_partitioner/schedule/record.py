@@ -3,7 +3,7 @@
 
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import Optional
+from typing import Optional, Union
 
 from .state import FRESH, Past, Scattered
 from .view import Move, Scatter
@@ -48,13 +48,13 @@ class Turn:
     @property
     def about(self) -> tuple[tuple[int, str], ...]:
         """What it moved, or had placed: inode number and path."""
-        done: tuple[Scatter | Move, ...] = (*self.scatter, *(past.move for past in self.moves))
+        done: tuple[Union[Scatter, Move], ...] = (*self.scatter, *(past.move for past in self.moves))
         return tuple((each.ino, each.path) for each in done)
 
     @property
     def gain(self) -> float:
         """req/s by which that rank was to be relieved: of what leaves it."""
-        done: tuple[Scatter | Move, ...] = (*self.scatter, *(past.move for past in self.moves))
+        done: tuple[Union[Scatter, Move], ...] = (*self.scatter, *(past.move for past in self.moves))
         return sum(each.gain for each in done if each.source == self.fullest)
 
     @property

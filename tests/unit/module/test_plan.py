@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from typing import Any
 
 import pytest
 from hypothesis import given
@@ -13,7 +14,7 @@ from verdicts import UNKNOWN, verdict
 from world import World
 
 from mds_partitioner.engine_client import EngineClient
-from mds_partitioner.errors import BadInput, NotPermitted
+from mds_partitioner.errors import BadInput, NotPermitted, Unavailable
 from mds_partitioner.plan.circumstances import Circumstances, check_ranks
 from mds_partitioner.plan.plan import CONFIG_STEP, FS_STEP, MASK_STEP, PIN_STEP
 from mds_partitioner.plan.ranks import format_ranks, mask_ranks, parse_ranks, ranks_mask
@@ -37,6 +38,29 @@ def test_with_the_mask_everything_that_is_not_heavy_is_pinned_before_the_balance
     assert max(s.phase for s in plan.steps if s.kind == PIN_STEP) < min(
         s.phase for s in plan.steps if s.kind == FS_STEP
     )
+
+
+@pytest.mark.parametrize(
+    ("call", "name"),
+    [
+        ("classify", "workload"),
+        ("classify", "class"),
+        ("plan", "new"),
+        ("plan", "reason"),
+        ("plan", "load_after"),
+    ],
+)
+def test_an_engine_that_says_nothing_of_the_last_row_is_not_believed(
+    engine: EngineClient, monkeypatch: pytest.MonkeyPatch, call: str, name: str
+) -> None:
+    def short(asked: str, arguments: dict[str, Any]) -> dict[str, Any]:
+        answer = whole(asked, arguments)
+        return {**answer, name: answer[name][:-1]} if asked == call else answer
+
+    whole = engine.call
+    monkeypatch.setattr(engine, "call", short)
+    with pytest.raises(Unavailable, match=f"'{name}'; allowed: one a row"):
+        made(judgement(AS_IN_LINE), circumstances(), engine)
 
 
 def hooked(found: Circumstances, masks: dict[int, str], owned: dict[int, str] | None = None) -> Circumstances:

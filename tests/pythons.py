@@ -1,0 +1,156 @@
+# SPDX-License-Identifier: LGPL-2.1-or-later
+"""Unit tests of the module in Debian's releases, with their own Python and libraries: `make pythons`.
+
+Managers have the Python of their host or container: 3.9 on EL9, whose numpy is of bullseye's age. Each suite
+named is tried, all unless told otherwise, and has a line at the end. Root file systems are built as the
+lab's, and cached beside them.
+"""
+
+import argparse
+import subprocess
+import sys
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from lab import requirements, rootfs
+from lab.ending import EndedError, signals_raise
+from lab.errors import LabError
+from lab.progress import ConsoleProgress, Progress
+from lab.releases import Release
+from lab.sandbox import checkout, environment
+
+_PACKAGES = (
+    "python3-numpy",
+    "python3-scipy",
+    "python3-sklearn",
+    "python3-prettytable",
+    "python3-wcwidth",
+    "python3-yaml",
+    "python3-cheroot",
+    "python3-prometheus-client",
+    "lua5.3",
+    "python3-pytest",
+    "python3-pytest-timeout",
+    "python3-hypothesis",
+    "python3-rich",
+)
+_VERSIONS = """
+import platform
+from importlib.metadata import version
+names = "numpy", "scipy", "scikit-learn", "pytest", "hypothesis"
+print("Python", platform.python_version(), *(f"{name} {version(name)}" for name in names), sep=", ")
+"""
+_CODE = "/tmp/checkout"
+_FOLDERS = ("mgr", "mantle", "tests")  # pyproject.toml has settings that bullseye's pytest refuses
+_OF_TOOLS = ("tests/unit/lab", "tests/unit/mds", "tests/unit/sim")
+_TIMEOUT = 600  # s, of one test, as in pyproject.toml
+
+
+@dataclass(frozen=True)
+class Suite:
+    """A release of Debian, and the tests that its libraries are too old for: why, by id."""
+
+    name: str
+    python: str
+    too_old: tuple[tuple[str, str], ...] = ()
+
+
+SUITES = (
+    Suite("bullseye", "3.9"),
+    Suite("bookworm", "3.11"),
+    Suite("trixie", "3.13"),
+    Suite("forky", "3.14"),
+)
+
+
+def root_of(suite: Suite) -> Release:
+    """The suite's root file system: the lab's recipe with other packages."""
+    return Release(
+        f"python-{suite.name}",
+        suite=suite.name,
+        cipher="",
+        python=suite.python,
+        packages=_PACKAGES,
+        key_files=("usr/bin/python3", "usr/bin/lua5.3"),
+        imports="import numpy, scipy, sklearn, prettytable, wcwidth, yaml, cheroot, prometheus_client",
+    )
+
+
+def command(root: str, argv: Sequence[str]) -> list[str]:
+    """What runs argv in the root file system, with the checkout's code and nothing else of this machine."""
+    made = ["bwrap", "--die-with-parent", "--unshare-all"]
+    made += ["--ro-bind", root, "/", "--dev", "/dev", "--proc", "/proc", "--tmpfs", "/tmp"]
+    for folder in _FOLDERS:
+        made += ["--ro-bind", str(checkout() / folder), f"{_CODE}/{folder}"]
+    return [*made, "--chdir", _CODE, "--", *argv]
+
+
+def tests_of(suite: Suite) -> list[str]:
+    """The command line of its pytest."""
+    options = ["-q", "-ra", "-p", "no:cacheprovider", f"--timeout={_TIMEOUT}"]
+    options += [f"--ignore={folder}" for folder in _OF_TOOLS]
+    options += [f"--deselect={id_}" for id_, _ in suite.too_old]
+    return ["python3", "-m", "pytest", *options, "tests/unit"]
+
+
+def tried(suite: Suite, progress: Progress) -> tuple[bool, str]:
+    """Run a suite's tests, showing what they say: whether all passed, and the line on it."""
+    release = root_of(suite)
+    try:
+        requirements.check(release, rootfs.cache_dir())
+        root = rootfs.acquire(release, progress)
+    except LabError as e:
+        return False, f"{suite.name}: not tried: {e}"
+    try:
+        versions = _run(str(root.path), ["python3", "-c", _VERSIONS])[1]
+        print(f"{suite.name}: {versions}", flush=True)
+        code, said = _run(str(root.path), tests_of(suite), show=True)
+    finally:
+        root.release()
+    return code == 0, f"{suite.name}: {versions}: {said}"
+
+
+def _run(root: str, argv: Sequence[str], *, show: bool = False) -> tuple[int, str]:
+    """The exit status, and the last line of the output."""
+    paths = ":".join(f"{_CODE}/{folder}" for folder in ("mgr", ".", "tests/fakes", "tests"))
+    last = ""
+    with subprocess.Popen(
+        command(root, argv),
+        stdin=subprocess.DEVNULL,
+        stdout=subprocess.PIPE,
+        text=True,
+        errors="replace",
+        env=environment({"PYTHONPATH": paths}),
+    ) as process:
+        assert process.stdout is not None
+        for line in process.stdout:
+            if show:
+                print(line, end="", flush=True)
+            last = line.strip(" =\n") or last
+    return process.returncode, last
+
+
+def main(argv: Sequence[str] | None = None) -> int:
+    """Try the suites one after the other; 1 if a test failed."""
+    parser = argparse.ArgumentParser(prog="tests.pythons", description=__doc__)
+    known = {suite.name: suite for suite in SUITES}
+    parser.add_argument("suites", nargs="*", metavar="SUITE", help=f"{', '.join(known)} (default: all)")
+    names = parser.parse_args(argv).suites or list(known)
+    if strange := [name for name in names if name not in known]:
+        parser.error(f"no suite {strange[0]!r}: there are {', '.join(known)}")
+    try:
+        with signals_raise():
+            found = [tried(known[name], ConsoleProgress()) for name in names]
+    except EndedError as e:
+        return 128 + e.signum
+    tools = ", ".join(_OF_TOOLS)
+    print(f"\nleft out everywhere: {tools}: of tools, which need Python 3.11 and what pip installs")
+    for name in names:
+        for id_, why in known[name].too_old:
+            print(f"left out on {name}: {id_}: {why}")
+    print("\n".join(line for _, line in found))
+    return 0 if all(passed for passed, _ in found) else 1
+
+
+if __name__ == "__main__":
+    sys.exit(main())
