@@ -274,7 +274,8 @@ def _state(turn: Turn, past: Past) -> str:
         return "advice"
     if turn.undone:
         return "rolled back"
-    if past.move.load <= 0.0 and (past.arrived < 0.0 or past.lost):
+    left = any(text.startswith(f"{past.move.path!r} ") for text in turn.trouble)
+    if past.move.load <= 0.0 and (past.arrived < 0.0 or past.lost) and not left:
         return "pinned"
     if past.arrived < 0.0:
         return "moving"

@@ -20,7 +20,7 @@ from .learn import looked
 from .load import capacities, pressures, utilisations
 from .newcomers import placed
 from .scatter import scatter
-from .sleepers import ASLEEP, PART, SETTLE, Stakes, expected, spread
+from .sleepers import ASLEEP, EMPTY, LEFT, PART, SETTLE, Stakes, expected, spread
 from .state import Limits, Past, Scattered, State
 from .view import Decision, Move, Piece, Scatter, View
 
@@ -119,7 +119,7 @@ class Scheduler:
             return opened(state, here, self._pieces), Decision(split=here, why=self._parts(here))
         under_way = state.moving
         inodes = min(
-            self._limits.inodes * self._state.pace - sum(move.inodes for move in under_way),
+            self._limits.inodes * self._state.pace - sum(p.move.inodes for p in self._coming),
             self._limits.hourly - self._spent_inodes(),
         )
         budget = Budget(self._room(), inodes, not under_way and inodes > 0.0)
@@ -157,6 +157,11 @@ class Scheduler:
     def _spent_inodes(self) -> float:
         """Inodes whose move was begun within an hour."""
         return sum(past.move.inodes for past in self._state.past if past.begun > self._view.now - 3600.0)
+
+    @property
+    def _coming(self) -> list[Past]:
+        """What was ordered, for its load or not, and was not seen to have arrived."""
+        return [past for past in self._state.past if past.arrived < 0.0]
 
     def _room(self) -> int:
         """Moves that may be begun now."""
@@ -214,14 +219,19 @@ class Scheduler:
         """What sleeps is spread while there is nothing else to do."""
         view, limits = self._view, self._limits
         resting = {p.move.ino for p in state.past}
-        coming = [p.move.inodes for p in state.past if p.arrived < 0.0 and view.now - p.begun < SETTLE]
+        coming = self._coming
         inodes = min(
-            limits.inodes * self._state.pace * PART - sum(coming), limits.hourly - self._spent_inodes()
+            limits.inodes * self._state.pace * PART - sum(p.move.inodes for p in coming),
+            limits.hourly * LEFT - self._spent_inodes(),
         )
-        moves = min(self._room(), self._pins_left())
+        # What is new does not come while it is empty: it takes its place for a while only.
+        placed = sum(view.now - p.begun < SETTLE for p in coming)
+        lasting = limits.daily * LEFT - view.begun, limits.pins * LEFT - view.pins
+        moves = min(self._room() - placed, *map(int, lasting))
         sleepers = self._asleep()
-        late = expected(state.wakes, view.now, state.began, len(sleepers), limits.horizon)
-        by = Stakes(limits.horizon, self._price, inodes, moves, not coming and inodes > 0.0)
+        since = max(state.began, view.now - limits.memory)
+        late = expected(state.wakes, view.now, since, len(sleepers), limits.horizon)
+        by = Stakes(self._price, inodes, moves, not coming and inodes > 0.0)
         found = spread(sleepers, self._capacity, late, resting, by)
         if not found:
             return state, decision
@@ -230,10 +240,11 @@ class Scheduler:
         return replace(state, past=past), replace(decision, moves=tuple(found), why=why)
 
     def _asleep(self) -> list[Piece]:
-        """Pieces that nobody uses and that may be moved; those under way where they will be."""
+        """Pieces that nobody uses and that may be moved; those under way where they will be. MDSs export
+        nothing that is empty: it would be pinned for nothing, and counted where it stays."""
         away = self._state.split | self._state.apart | self._state.scattered.keys()
         may = (p for p in self._view.pieces if p.rank is not None and not p.held and p.ino not in away)
-        idle = (p for p in may if self._state.demand[p.ino].mean <= ASLEEP * self._share)
+        idle = (p for p in may if p.inodes > EMPTY and self._state.demand[p.ino].mean <= ASLEEP * self._share)
         return [replace(p, rank=self._bound[p.ino].target) if p.ino in self._bound else p for p in idle]
 
     def _uneven(self) -> tuple[State, str]:
@@ -283,9 +294,9 @@ class Scheduler:
         return (piece.rank if move is None else move.target,)
 
     def _load(self, piece: Piece) -> float:
-        """Of a piece, req/s; of one that is under way, what it had before."""
+        """Of a piece, req/s; of one that is under way, what it had before, if it was moved for that."""
         move = self._bound.get(piece.ino)
-        if move is not None:
+        if move is not None and move.load > 0.0:
             return move.load
         return self._asked(piece)
 
@@ -395,9 +406,9 @@ class Scheduler:
         if past.settled < 0.0 or past.lost or piece.rank is None:
             return False
         demand = self._state.demand[piece.ino]
-        low, high = sorted((max(past.settled, 1e-9), max(demand.mean, 1e-9)))
-        # What slept when it moved was not moved for its load: that is as new as a stranger's.
-        looks = 1 if past.settled <= ASLEEP * self._share else HELD
+        # What slept, or was new, when it moved was not moved for its load: that is as new as a stranger's.
+        before, looks = (past.settled, HELD) if past.move.load > 0.0 else (0.0, 1)
+        low, high = sorted((max(before, 1e-9), max(demand.mean, 1e-9)))
         own = high >= REALLY * low and demand.seconds >= looks * self._state.dt
         return own or (times <= 1 and turned.get(piece.rank, -1.0) > past.arrived)
 
@@ -427,7 +438,8 @@ class Scheduler:
         piece = self._pieces[choice.key]
         load, gain = self._load(piece), choice.gain
         why = f"{load:.0f} req/s, relieves rank {choice.source} by {gain:.0f} req/s"
-        if any((p.move.ino, p.move.source) == (piece.ino, choice.target) for p in self._state.past):
+        last = next((p.move for p in reversed(self._state.past) if p.move.ino == piece.ino), None)
+        if last is not None and last.source == choice.target:
             why = f"{why}; back where it came from"
         return Move(piece.ino, piece.path, choice.source, choice.target, load, gain, piece.inodes, why)
 

@@ -17,6 +17,7 @@ from .toll import Toll
 from .view import Piece, RankView, View
 
 KEPT = 13  # looks at a rank's rate
+FORGETS = 0.1  # of how it was before something moved, in a look: loads go meanwhile, too
 RISES = 4.0  # times what its pieces are expected to ask for, at most: else that is not known yet
 LONGEST = 60.0  # s after its arrival for which a piece counts as it did where it was
 
@@ -69,7 +70,7 @@ def looked(state: State, view: View, limits: Limits) -> State:
         latency=latency,
         grown=grown,
         began=state.began if state.began >= 0.0 else view.now,
-        calm=state.calm if moving else requests,
+        calm=max(requests, state.calm + (requests - state.calm) * FORGETS) if moving else requests,
         pace=pace(state.pace, state.calm, requests, bool(moving)),
         toll=_toll(state, past, max(0.0, state.calm - requests) * dt),
         asleep=asleep,
@@ -79,9 +80,12 @@ def looked(state: State, view: View, limits: Limits) -> State:
 
 
 def _woken(state: State, demand: Mapping[int, Demand], view: View) -> tuple[frozenset[int], tuple[Wake, ...]]:
-    """What sleeps after this look, and what woke in it."""
+    """What sleeps after this look, and what woke in it. While no client is at work nothing falls asleep, nor
+    does what has gone on since, but is not expected to yet."""
     share = sum(r.requests for r in view.ranks) / max(1, len(view.ranks))
-    asleep = (state.asleep & demand.keys()) | {i for i, d in demand.items() if d.mean <= ASLEEP * share}
+    most = ASLEEP * share
+    idle = {p.ino for p in view.pieces if share and max(p.requests, demand[p.ino].mean) <= most}
+    asleep = (state.asleep & demand.keys()) | idle
     woken = [i for i in sorted(asleep) if demand[i].mean >= WAKES * share > 0.0]
     return frozenset(asleep.difference(woken)), tuple(Wake(view.now, demand[i].mean) for i in woken)
 

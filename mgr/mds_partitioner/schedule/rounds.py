@@ -261,7 +261,8 @@ class Rounds:
         by_key = {(p.move.ino, p.begun): p for p in state.past}
         loads = {} if watch.view is None else relative(watch.view)
         self._ledger.change(watch, turns=tuple(turn.followed(by_key, loads) for turn in watch.kept.turns))
-        busy = decision.something or state.moving
+        # What nobody uses, or is new, relieves no rank: that it is moved does not mean that something helps.
+        busy = decision.split or decision.scatter or state.moving
         if busy:
             watch.pressing_since = None
         if busy or not state.acting:

@@ -17,13 +17,15 @@ from .view import Move, Piece
 
 WAKES = 0.1  # of a rank's share: what comes to have so much, and had next to nothing, woke
 ASLEEP = 0.01  # of a rank's share: with less it has next to nothing
+EMPTY = 1.0  # inodes of a directory with nothing in it
 SHORTEST = 300.0  # s: what woke is taken to have done so in no less time
-OCCASIONS = 2  # times that something woke, before more is expected to
+SEEN = 3  # things that woke, before more are expected to
 JUMPS = 0.3  # of all requests: with so much in what just woke the load is another one
-APART = 20.0  # s: what wakes within that of something else does so on the same occasion
+APART = 20.0  # s: what wakes within that of something else wakes with it
 LATE = 20.0  # s, from when a load comes until what it uses has moved, on the mean
 PART = 0.25  # of the inodes that may be under way: nobody waits for these
-SETTLE = 30.0  # s, after which what has not arrived is taken not to be in any cache: it moves when it is
+LEFT = 0.5  # of the budgets of an hour, of a day and of pins: the rest is for what is used
+SETTLE = 30.0  # s, after which what has not arrived is taken to be empty: it moves when it is not
 
 
 @dataclass(frozen=True)
@@ -38,24 +40,16 @@ class Wake:
 class Stakes:
     """What spreading is weighed by.
 
-    :ivar horizon: s in which a move must pay back what it costs
     :ivar price: requests that moving an inode costs
     :ivar inodes: that may be begun now
     :ivar moves: that may be begun now
     :ivar idle: the first may have more inodes than that: none is under way
     """
 
-    horizon: float
     price: float
     inodes: float
     moves: int
     idle: bool
-
-
-def occasions(wakes: Sequence[Wake]) -> int:
-    """Times that something woke; what wakes together does so once."""
-    ends = [wake.at for wake in wakes]
-    return sum(1 for i, at in enumerate(ends) if i == 0 or at - ends[i - 1] > APART)
 
 
 def jumped(wakes: Sequence[Wake], now: float, requests: float) -> bool:
@@ -68,10 +62,10 @@ def expected(wakes: Sequence[Wake], now: float, began: float, sleepers: int, hor
 
     None while something wakes: what sleeps now may be about to.
 
-    :param now: steady clock, s; began: when wakes were first looked for
+    :param now: steady clock, s; began: since when all wakes are known
     :param horizon: s that are looked ahead
     """
-    if not sleepers or occasions(wakes) < OCCASIONS or now - wakes[-1].at < APART:
+    if not sleepers or len(wakes) < SEEN or now - wakes[-1].at < APART:
         return 0.0
     load = sum(wake.load for wake in wakes) / len(wakes)
     often = len(wakes) / max(SHORTEST, now - began) / sleepers
@@ -89,6 +83,8 @@ def spread(
     :param late: requests that are late when one of them sleeps where too many do
     :param known: inode numbers of pieces that are not moved again
     """
+    if late <= 0.0:
+        return []  # what has no inodes is not spread for nothing either
     there = Counter(piece.rank for piece in sleepers)
     have = {rank: float(there[rank]) for rank in capacity}
     share = shares(have, capacity)

@@ -100,6 +100,43 @@ def test_what_is_new_is_pinned_at_once_and_given_back(world: Cluster, acting: Ma
     assert {d.pin for d in world.directories.values()} == {-1}
 
 
+def test_what_sleeps_and_does_not_come_is_put_back_and_history_says_so() -> None:
+    world = Cluster((0.0, *(100.0,) * 4))
+    world.files = {100: 1}
+    for rank in range(4):
+        world.directories[101 + rank].pin = world.directories[101 + rank].rank = rank
+    before, acting = world.snapshot(), Manager(world)
+    acting.scheduling.start(acting.fs, ACT)
+    acting.run(20)
+    move = Move(100, world.directories[100].path, 0, 2, 0.0, 0.0, 999.0, "nobody uses it now")
+    watch, world.lag = acting.scheduling.watch(acting.fs), 10_000
+    decision, now = Decision((move,), why="spread"), world.now()
+    state = replace(watch.state, past=(Past(move, now.steady),))
+    watch.state = acting.rounds._come_to(acting.fs, watch, state, decision, now)
+    told = []
+    for _ in range(2):
+        acting.run(200)
+        told.append(history_text(acting.scheduling.get(acting.fs), None, 20))
+    assert [text.partition("s0 ")[2].count("pinned") for text in told] == [1, 0]
+    assert "put back" in told[1] and world.directories[100].pin == -1
+    acting.scheduling.stop(acting.fs, rollback=True)
+    acting.run(AT_LAST)
+    assert world.snapshot() == before
+
+
+@pytest.mark.parametrize(("load", "stuck"), [(0.0, True), (100.0, False)])
+def test_what_relieves_nobody_does_not_hide_that_it_is_stuck(
+    acting: Manager, load: float, stuck: bool
+) -> None:
+    acting.run(5)
+    watch, now = acting.scheduling.watch(acting.fs), acting.world.now()
+    watch.idle_since = watch.pressing_since = now.steady - 700.0
+    move = Move(100, f"{NOGROUP}/s0", 0, 2, load, load, 999.0, "")
+    state = State(acting=True, past=(Past(move, now.steady),))
+    acting.rounds._follow(watch, state, Decision((move,)), now)
+    assert (watch.idle_since is not None, watch.pressing_since is not None) == (stuck, stuck)
+
+
 def test_a_rollback_is_waited_for_without_haste(world: Cluster, acting: Manager) -> None:
     acting.run(AT_LAST)
     plans, world.lag = len(acting.partitioner.all(acting.fs)), 20

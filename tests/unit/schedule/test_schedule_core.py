@@ -15,6 +15,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from mds_partitioner.schedule.core import Scheduler
+from mds_partitioner.schedule.sleepers import Wake
 from mds_partitioner.schedule.state import Limits, Past, Scattered, State
 from mds_partitioner.schedule.view import Decision, Move, Piece, RankView, View
 
@@ -42,6 +43,7 @@ class Cluster:
     limits: Limits = field(default_factory=Limits)
     history: list[tuple[float, Move]] = field(default_factory=list)
     wait: str = ""
+    begun: int = 0  # moves, and pins
 
     def __post_init__(self) -> None:
         self.at = dict.fromkeys(self.rates, 0)
@@ -83,7 +85,7 @@ class Cluster:
         used = [r.requests / self.able(r.rank) for r in ranks]
         variation = stdev(used) / fmean(used) / math.sqrt(len(used)) if any(used) else 0.0
         harmful = any(full.values()) or (variation > THRESHOLD and max(used) > 0.5)
-        return View(self.now, ranks, pieces, harmful, wait=self.wait)
+        return View(self.now, ranks, pieces, harmful, wait=self.wait, begun=self.begun, pins=self.begun)
 
     def look(self, *, measured: bool = True) -> Decision:
         for piece, (target, left) in list(self.under_way.items()):
@@ -579,6 +581,7 @@ def jump(cluster: Cluster, look: int) -> None:
 
 def test_what_sleeps_is_spread_before_it_wakes() -> None:
     cluster = jumping(200.0)
+    cluster.rates |= {24: 100.0}  # some client is at work
     cluster.look()
     cluster.go(3 * STAY, lambda look: jump(cluster, look))
     assert any("nobody uses it" in move.why for _, move in cluster.history)
@@ -592,14 +595,13 @@ def test_what_sleeps_is_spread_before_it_wakes() -> None:
     assert len(cluster.history) <= moves + 2
 
 
-@pytest.mark.parametrize("why", ["it costs more than it saves", "only one thing woke", "nothing woke"])
+@pytest.mark.parametrize("why", ["it costs more than it saves", "only two woke", "nothing woke"])
 def test_what_sleeps_is_left_alone_when(why: str) -> None:
     cluster = jumping(1e6 if why == "it costs more than it saves" else 200.0)
-    if why != "nothing woke":
-        cluster.look()
-    looks = 4 * STAY if why == "it costs more than it saves" else STAY
-    cluster.go(looks, lambda look: jump(cluster, look))
+    cluster.go((4 if why == "it costs more than it saves" else 1) * STAY, lambda look: jump(cluster, look))
+    cluster.rates |= dict.fromkeys((5, 6), 450.0) if why == "only two woke" else {}
     cluster.go(2 * STAY)
+    assert (len(cluster.state.wakes) == 2) == (why == "only two woke")
     assert not any("nobody uses it" in move.why for _, move in cluster.history)
 
 
@@ -667,3 +669,107 @@ def test_a_rank_that_went_or_came_since_the_last_measure_is_no_error() -> None:
     for changed in (less, more):
         _, decision = Scheduler(cluster.state, changed, cluster.limits).decide()
         assert all(move.target in {r.rank for r in changed.ranks} for move in decision.moves)
+
+
+def test_what_has_no_inodes_is_not_spread_either_when_nothing_woke() -> None:
+    cluster = jumping(0.0)
+    cluster.rates[1] = 450.0
+    cluster.go(STAY)
+    assert cluster.history == []
+
+
+def test_how_often_things_wake_is_told_by_the_last_hour_however_long_it_has_looked() -> None:
+    cluster = jumping(200.0)
+    cluster.now = 100 * 3600.0
+    cluster.state = State(began=0.0)
+    cluster.look()
+    cluster.go(3 * STAY, lambda look: jump(cluster, look))
+    assert any("nobody uses it" in move.why for _, move in cluster.history)
+
+
+def asleep(pieces: int, **more: Any) -> Cluster:
+    """On rank 0 much that nobody uses, of which others woke lately; every rank has its share of the load."""
+    used = dict.fromkeys(range(1001, 1005), 500.0)
+    cluster = Cluster(dict.fromkeys(range(1, pieces + 1), 0.0) | used, now=5000.0, **more)
+    cluster.at |= {1001 + rank: rank for rank in range(4)}
+    cluster.look()
+    wakes = tuple(Wake(cluster.now - 60.0 * ago, 450.0) for ago in range(20, 0, -1) for _ in range(4))
+    cluster.state = replace(cluster.state, wakes=wakes, began=cluster.now - 3600.0)
+    return cluster
+
+
+@pytest.mark.parametrize(
+    ("inodes", "limits", "most"), [(500.0, Limits(inodes=8000.0), 4), (5.0, Limits(moves=8), 88)]
+)
+def test_what_sleeps_and_comes_late_is_under_way_as_well(inodes: float, limits: Limits, most: int) -> None:
+    cluster = asleep(400, inodes=inodes, takes=10_000, limits=limits)
+    cluster.go(58)
+    assert 0 < len(cluster.under_way) <= most, "eight in each half minute at most, if they may be empty"
+
+
+def test_what_sleeps_and_is_under_way_leaves_less_for_others() -> None:
+    cluster = asleep(400, inodes=500.0, takes=10_000, limits=Limits(inodes=6000.0))
+    cluster.look()
+    coming = len(cluster.under_way)
+    cluster.rates |= dict.fromkeys(range(340, 401), 40.0)
+    cluster.go(5)
+    assert coming and coming < len(cluster.under_way) <= 12
+
+
+def test_what_wakes_on_its_way_counts_and_need_not_rest_where_it_comes_to() -> None:
+    cluster = asleep(40, inodes=200.0, takes=12)
+    cluster.go(3)
+    woken = [move.ino for _, move in cluster.history if move.target == 1][:3]
+    cluster.rates |= dict.fromkeys(woken, 250.0)
+    cluster.go(3)
+    view = replace(cluster.view(), now=cluster.now + 1.0, measured=False)
+    expected = Scheduler(cluster.state, view, cluster.limits)._loads()
+    assert len(woken) == 3 and expected[1] >= 1000.0
+    cluster.go(30)
+    assert cluster.fullest() <= 1.3
+
+
+def test_what_was_moved_for_its_load_and_paused_as_it_came_is_no_stranger() -> None:
+    past = Past(Move(1, "/p1", 1, 0, 500.0, 100.0, 1000.0, ""), 4900.0, 4950.0, 2, 0.0)
+    cluster = hot(3, 500.0, now=5000.0, held=frozenset({2, 3}))
+    cluster.state = State(past=(past,))
+    assert [move.target == 1 for move in cluster.look().moves] == [False]
+
+
+def test_a_load_that_pauses_and_goes_on_wakes_nothing() -> None:
+    cluster = Cluster(dict.fromkeys(range(1, 41), 0.0), inodes=100.0)
+    used = {1001 + i: 50.0 for i in range(40)}
+    cluster.at |= {piece: piece % 4 for piece in used}
+    for _ in range(4):
+        cluster.rates |= used
+        cluster.go(30)
+        cluster.rates |= dict.fromkeys(used, 0.0)
+        cluster.go(5)
+    cluster.rates |= used
+    cluster.go(30)
+    assert cluster.history == [] and cluster.state.wakes == ()
+
+
+@pytest.mark.parametrize("limits", [Limits(hourly=4000.0), Limits(daily=20), Limits(pins=20)])
+def test_what_sleeps_leaves_half_of_the_budgets_of_long_standing(limits: Limits) -> None:
+    cluster = asleep(400, inodes=200.0, limits=limits)
+    for _ in range(20):
+        cluster.begun = len(cluster.history)
+        cluster.look()
+    assert len(cluster.history) == 10
+
+
+@pytest.mark.parametrize(("inodes", "moves"), [(1.0, False), (2.0, True)])
+def test_what_is_empty_is_not_spread_as_it_would_not_move(inodes: float, moves: bool) -> None:
+    cluster = asleep(40, inodes=inodes)
+    cluster.go(10)
+    assert bool(cluster.history) is moves
+
+
+def test_only_what_goes_where_its_last_move_came_from_goes_back() -> None:
+    cluster = Cluster({1: 500.0, 2: 700.0, 3: 600.0}, ranks=3, held=frozenset({2, 3}), now=5000.0)
+    cluster.at |= {3: 1}
+    first = Move(1, "/p1", 2, 1, 0.0, 0.0, 1000.0, "nobody uses it now")
+    second = Move(1, "/p1", 1, 0, 500.0, 100.0, 1000.0, "500 req/s")
+    cluster.state = State(past=(Past(first, 2500.0, 2510.0, 2, 0.0), Past(second, 3000.0, 3010.0, 2, 500.0)))
+    assert [(move.target, "back" in move.why) for move in cluster.look().moves] == [(2, False)]

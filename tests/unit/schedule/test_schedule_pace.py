@@ -46,3 +46,12 @@ def test_a_cluster_whose_clients_suffer_is_given_less_at_once() -> None:
     _, then = Scheduler(there, view(3 * LOOK, 1000.0), limits).decide()
     assert len(then.moves) == 5
     assert "62% of the budgets" in then.why
+
+
+def test_clients_that_left_while_something_moves_do_not_slow_it_for_ever() -> None:
+    state, _ = Scheduler(State(), view(LOOK, 1000.0), Limits(inodes=8000.0)).decide()
+    paces = []
+    for look in range(2, 40):
+        state, _ = Scheduler(state, view(look * LOOK, 300.0), Limits(inodes=8000.0)).decide()
+        paces.append(state.pace)
+    assert min(paces) < 0.5 and paces[-1] == 1.0
