@@ -11,7 +11,7 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
-from lab import state
+from lab import provenance, state
 from lab.ending import EndedError, signals_raise
 from lab.errors import LabError
 
@@ -34,6 +34,7 @@ def about(module: str, argv: Sequence[str], **more: Any) -> dict[str, Any]:
     """The command, when and where it ran, and what else ran: taken before the work begins."""
     return {
         "command": shlex.join(["python3", "-m", module, *argv]),
+        "version": provenance.version(),
         "date": datetime.now(UTC).isoformat(timespec="seconds"),
         "cpus": os.cpu_count(),
         "kernel": platform.release(),

@@ -48,7 +48,7 @@ def _arguments(argv: Sequence[str]) -> argparse.Namespace:
 
 
 def _orders(args: argparse.Namespace) -> list[Order]:
-    """All runs of a cluster's cells together, first runs of all workloads first."""
+    """First runs of all workloads first; then a cluster serves all further runs of its cells."""
     balancers = args.balancers
     if any(BALANCERS[name].hook for name in balancers) and not args.report_only:
         try:
@@ -69,9 +69,10 @@ def _orders(args: argparse.Namespace) -> list[Order]:
             run=run,
             seconds=args.seconds,
         )
-        for run in range(1, args.runs + 1)
+        for runs in (range(1, 2), range(2, args.runs + 1))
         for workload in args.workloads
         for hook in (False, True)
+        for run in runs
         for balancer in balancers
         if BALANCERS[balancer].hook == hook
     ]

@@ -21,8 +21,14 @@ class Balancer:
     name: str
     switch_on: Callable[[Setting], list[Pin]]
     """Returns the pins that it made; static ones are in place on return."""
+    parts: tuple[str, ...] = ()
+    """Parts of the project that it is made of, as lab.provenance names them."""
     hook: bool = False
     """Whether it needs MDSs with the hook."""
+    static: bool = False
+    """Whether it has placed everything before the clients begin, and follows no load."""
+    analyzed: bool = False
+    """Whether it needs an analysis under load."""
 
 
 def _none(setting: Setting) -> list[Pin]:
@@ -47,12 +53,12 @@ def _scheduler(setting: Setting) -> list[Pin]:
     return []
 
 
-def _policy(name: str, selection: str = "mindex") -> Callable[[Setting], list[Pin]]:
+def _policy(name: str, selection: str = "mindex", *, to_auth: bool = False) -> Callable[[Setting], list[Pin]]:
     def switch_on(setting: Setting) -> list[Pin]:
         module.set_option(setting.lab, "selection", selection)
         # As an analysis would have told: every balancer is judged with the same C.
         module.set_option(setting.lab, "rank_capacity", f"{setting.capacity:.0f}")
-        module.text(setting.lab, "balance on", fs=FS, policy=name)
+        module.text(setting.lab, "balance on", fs=FS, policy=name, to_auth=to_auth)
         return []
 
     return switch_on
@@ -95,7 +101,9 @@ def _oracle(setting: Setting) -> list[Pin]:
 
 
 _UNDONE_S = 300.0
+_EVERY_RANK = "-1"
 
+_PLAN, _POLICY = ("planner",), ("policy",)
 MATRIX = ("none", "builtin", "greedyspill", "dir-hash", "line", "lunule", "lunule-mindex", "oracle")
 BALANCERS: Mapping[str, Balancer] = {
     balancer.name: balancer
@@ -103,15 +111,21 @@ BALANCERS: Mapping[str, Balancer] = {
         Balancer("none", _none),
         Balancer("builtin", _builtin),
         Balancer("builtin-to-auth", _builtin_to_auth),
-        Balancer("scheduler", _scheduler),
-        Balancer("greedyspill", _policy("greedyspill")),
-        Balancer("dir-hash", _dir_hash),
-        Balancer("line", line.partition),
-        Balancer("lunule", _policy("lunule", "heat")),
+        Balancer("scheduler", _scheduler, ("scheduler",)),
+        Balancer("greedyspill", _policy("greedyspill"), _POLICY),
+        Balancer("dir-hash", _dir_hash, static=True),
+        Balancer("line", line.partition(heavy="fanout", to_auth=True), _PLAN, static=True, analyzed=True),
+        # Controls: without the option that line has, and as `partition` is without any option.
+        Balancer(
+            "line-replicas", line.partition(heavy="fanout", to_auth=False), _PLAN, static=True, analyzed=True
+        ),
+        Balancer("line-mask", line.partition(heavy="mask", to_auth=False), _PLAN, static=True, analyzed=True),
+        Balancer("lunule", _policy("lunule", "heat"), _POLICY),
+        Balancer("lunule-to-auth", _policy("lunule", "heat", to_auth=True), _POLICY),
         # The same policy on MDSs with the hook: chosen by heat, as without it, or by the migration index.
-        Balancer("lunule-heat", _policy("lunule", "heat"), hook=True),
-        Balancer("lunule-mindex", _policy("lunule", "mindex"), hook=True),
-        Balancer("oracle", _oracle),
+        Balancer("lunule-heat", _policy("lunule", "heat"), (*_POLICY, "hook"), hook=True),
+        Balancer("lunule-mindex", _policy("lunule", "mindex"), (*_POLICY, "hook"), hook=True),
+        Balancer("oracle", _oracle, static=True),
     )
 }
 
@@ -121,5 +135,6 @@ def switch_off(lab: Lab) -> None:
     module.text(lab, "balance off", fs=FS)
     _scheduler_off(lab)
     lab.monitor.command("fs set", fs_name=FS, var="balance_automate", val="false")
+    lab.monitor.command("fs set", fs_name=FS, var="bal_rank_mask", val=_EVERY_RANK)
     lab.monitor.command("config rm", who="mds", name=_NO_REPLICAS)
     line.forget(lab)

@@ -7,15 +7,17 @@ from collections.abc import Callable, Sequence
 from datetime import UTC, datetime
 from typing import Any
 
+from lab import provenance
 from lab.bench.balancers import BALANCERS
 from lab.bench.cpu import CpuSampling
 from lab.bench.order import Order
-from lab.bench.sampling import Sampling
+from lab.bench.sampling import Reference, Sampling
 from lab.bench.stage import Stage, until_working
 from lab.bench.subtrees import Pin
 from lab.clients.latency_histogram import merged
-from lab.clients.run import Line
+from lab.clients.run import ClientRun, Line
 from lab.errors import LabError
+from lab.progress import Progress
 
 # 1: the balancer was switched on while clients worked; 2: before they begin.
 PROTOCOL = 2
@@ -40,19 +42,27 @@ def measure(stage: Stage, order: Order, phases: Phases | None = None) -> dict[st
     phases: what the clients do instead of the workload's own phases.
     """
     began_load = os.getloadavg()
+    made_by = provenance.made_by(("workload", *BALANCERS[order.balancer].parts))
     pins, took = _switch_on(stage, order)
     lines: list[Line] = []
     with (
         CpuSampling(stage.lab) as cpu,
+        Reference(stage.lab.state) as reference,
         Sampling(stage.lab.sandbox, mindex=stage.cluster.hook) as sampling,
     ):
         spans = (phases or _own_phases(order))(stage, lines)
+    # What was before a settled cell's clock is no part of it.
+    since = min(span[0] for span in spans.values()) if order.settled else 0.0
     cell = _cell(order, stage, spans, lines) | {
+        **made_by,
         "load_average_at_start": [round(x, 2) for x in began_load],
         "pins": len(pins),
         "seconds": stage.seconds | {"switch_on": took},
-        "cpu": cpu.lines,
-        "samples": compact(sampling.lines),
+        "cpus": os.cpu_count(),
+        "mds_cpu_own": stage.lab.state.mds_cpu_own,
+        "cpu": [line for line in cpu.lines if line["t"] >= since],
+        "reference": [[at["t"], at["units"], at["cpu"]] for at in reference.lines if at["t"] >= since],
+        "samples": compact([line for line in sampling.lines if line["t"] >= since]),
     }
     try:
         cell["seconds"]["reset"] = stage.reset(pins)
@@ -85,6 +95,7 @@ def _phase(stage: Stage, order: Order, phase: str, lines: list[Line]) -> tuple[f
     mine: list[Line] = []
     with stage.lab.clients(load, on_line=mine.append) as clients:
         until_working(mine, load.first)
+        _settle(order, clients, stage.progress)
         with stage.progress.step(f"{phase} of {order.key}"):
             start = time.time()
             # A client that fails ends, too: stopping the others says why.
@@ -96,6 +107,16 @@ def _phase(stage: Stage, order: Order, phase: str, lines: list[Line]) -> tuple[f
     whole = [line for line in mine if "began" in line]
     began = start if not order.cluster.workload.ends else min(line["began"] for line in whole)
     return began, max(line["ended"] or stopped for line in whole)
+
+
+def _settle(order: Order, clients: ClientRun, progress: Progress) -> None:
+    """The balancer has the load before the clock starts."""
+    if not order.settled:
+        return
+    with progress.step(f"{order.settled:.0f} s before the clock"):
+        ready = time.monotonic() + order.settled
+        while time.monotonic() < ready and clients.running:
+            time.sleep(_POLL_S)
 
 
 def _cell(
@@ -114,6 +135,7 @@ def _cell(
         "mds_cpu": order.cluster.mds_cpu,
         "shares": order.cluster.shares,
         "limit": order.limit,
+        "settled": order.settled,
         "paths": stage.paths,
         "date": datetime.now(UTC).isoformat(timespec="seconds"),
         "capacity": round(stage.capacity, 1),

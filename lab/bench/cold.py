@@ -1,8 +1,9 @@
 # SPDX-License-Identifier: LGPL-2.1-or-later
-"""From cold: all on rank 0, nothing known, clients that work for a fixed time. `python3 -m lab.bench.cold`.
+"""Every balancer under one condition, clients that work for a fixed time. `python3 -m lab.bench.cold`.
 
+cold: all on rank 0, nothing known. settled: each balancer had the load for five minutes before the clock.
 Blocks of one run of each balancer, the order rotated; ratios are within a block. The oracle's pins are in
-place before. Cells that are there are not run again.
+place before in both; other static placements count when settled only. Cells that are there are not run again.
 """
 
 import argparse
@@ -15,7 +16,9 @@ from typing import Any
 
 from prettytable import PrettyTable, TableStyle
 
-from lab.bench import figures, runner, store
+from lab.bench import compare, figures, reference, run_figures, runner, store
+from lab.bench.balancers import BALANCERS
+from lab.bench.interval import shown
 from lab.bench.options import add_names, add_options
 from lab.bench.order import Cluster, Order
 from lab.bench.workloads import MATRIX, WORKLOADS
@@ -23,9 +26,11 @@ from lab.bench.workloads.endless import Endless
 from lab.errors import LabError
 from lab.measurement import exit_status
 
-BALANCERS = ("scheduler", "builtin", "builtin-to-auth", "oracle")
+COMPARED = ("scheduler", "builtin", "builtin-to-auth", "oracle")
+COLD, SETTLED, SETTLED_S = "cold", "settled", 300.0
 OUT = Path("docs/results/scheduler")
 OURS, LATER_S, EVEN = "scheduler", 60.0, 0.1
+_BESIDE_S = 60.0  # a cell's start, pins, and way back to rank 0, and its part of the cluster's start
 
 Cell = Mapping[str, Any]
 Block = Mapping[str, Cell]
@@ -33,17 +38,30 @@ Block = Mapping[str, Cell]
 
 
 def orders(args: argparse.Namespace) -> list[Order]:
-    """Block by block; in each the next balancer is first."""
+    """Block by block; in each the next balancer is first. :raises LabError: one has no place when cold"""
+    static = [name for name in args.balancers if BALANCERS[name].static and name != compare.LIMIT]
+    if args.condition == COLD and static:
+        raise LabError(f"{', '.join(static)}: placed before the clock, so with --condition {SETTLED} only")
+    quotas, settled = tuple(args.quotas), SETTLED_S if args.condition == SETTLED else 0.0
     found = []
-    for workload in args.workloads:
-        quotas = tuple(args.quotas)
-        ranks = len(quotas) or args.ranks
-        cluster = Cluster(Endless(WORKLOADS[workload]), args.release, ranks, args.mds_cpu, quotas=quotas)
-        for run in range(1, args.runs + 1):
-            first = (run - 1) % len(args.balancers)
-            turned = [*args.balancers[first:], *args.balancers[:first]]
-            found += [Order(cluster, balancer, run, args.seconds) for balancer in turned]
+    for run in range(1, args.runs + 1):
+        first = (run - 1) % len(args.balancers)
+        for workload in args.workloads:
+            for balancer in (*args.balancers[first:], *args.balancers[:first]):
+                hook = BALANCERS[balancer].hook
+                of, ranks = Endless(WORKLOADS[workload]), len(quotas) or args.ranks
+                cluster = Cluster(of, args.release, ranks, args.mds_cpu, hook, quotas=quotas)
+                found.append(Order(cluster, balancer, run, args.seconds, settled))
     return found
+
+
+def left(missing: Sequence[Order]) -> str:
+    """What is not measured yet, and how long it takes."""
+    if not missing:
+        return "everything is measured"
+    seconds = sum(order.settled + order.limit + _BESIDE_S for order in missing)
+    names = ", ".join(order.key for order in missing)
+    return f"not measured yet, about {seconds / 3600:.1f} h: {names}"
 
 
 def whole(cell: Cell) -> float:
@@ -76,10 +94,42 @@ def even_after(cell: Cell) -> float:
 
 
 def ratio(block: Block, other: str, of: Callable[[Cell], float]) -> float | None:
-    """Of ours to another; None: one of both is not there."""
-    if OURS not in block or other not in block or not of(block[other]):
+    """Of ours to another; None: one of both is not there, or does not count."""
+    return _ratio(block, OURS, other, of)
+
+
+def _ratio(block: Block, ours: str, other: str, of: Callable[[Cell], float]) -> float | None:
+    pair = [block[name] for name in (ours, other) if name in block]
+    if len(pair) < 2 or not all(map(run_figures.counts, pair)) or not of(pair[1]):
         return None
-    return of(block[OURS]) / of(block[other])
+    return of(pair[0]) / of(pair[1])
+
+
+def beside(cells: Sequence[Cell], workloads: Sequence[str], balancers: Sequence[str]) -> str:
+    """A row a workload, a column a balancer: op/s, beside the built-in one's; what is missing says so."""
+    lines = []
+    for workload in workloads:
+        blocks = _blocks([cell for cell in cells if cell["workload"] == workload])
+        lines.append([workload, *(_beside(blocks, name) for name in balancers)])
+    return compare.table(["op/s (/ built-in)", *balancers], lines)
+
+
+def _beside(blocks: Sequence[Block], name: str) -> str:
+    mine = [block[name] for block in blocks if name in block]
+    if not mine:
+        return "not measured"
+    good = [cell for cell in mine if run_figures.counts(cell)]
+    if not good:
+        return f"none of {len(mine)} counts"
+    text = _number(_median([whole(cell) for cell in good]))
+    fixed = [ops for cell in good if (ops := reference.corrected(cell, whole(cell))) is not None]
+    text += f", corrected {_number(_median(fixed))}" if fixed else ""
+    if name == compare.BASE:
+        return text
+    ratios = [_ratio(block, name, compare.BASE, whole) for block in blocks]
+    known = [ratio for ratio in ratios if ratio is not None]
+    pairs = sum(name in block and compare.BASE in block for block in blocks)
+    return f"{text} ({shown(known, pairs - len(known))})" if pairs else text
 
 
 def report(cells: Sequence[Cell]) -> str:
@@ -94,7 +144,7 @@ def report(cells: Sequence[Cell]) -> str:
     columns: dict[str, list[float]] = {"oracle": [], "later": [], "builtin": [], "builtin-to-auth": []}
     for workload in dict.fromkeys(str(cell["workload"]) for cell in cells):
         blocks = _blocks([cell for cell in cells if cell["workload"] == workload])
-        ours = [block[OURS] for block in blocks if OURS in block]
+        ours = [block[OURS] for block in blocks if OURS in block and run_figures.counts(block[OURS])]
         found = {
             "oracle": [ratio(b, "oracle", whole) for b in blocks],
             "later": [ratio(b, "oracle", later) for b in blocks],
@@ -118,9 +168,14 @@ def report(cells: Sequence[Cell]) -> str:
     return str(table.get_string())
 
 
+def block(cells: Sequence[Cell]) -> dict[str, Cell]:
+    """Cells of one run of each balancer, by its name."""
+    return {str(cell["balancer"]): cell for cell in cells}
+
+
 def _blocks(cells: Sequence[Cell]) -> list[dict[str, Cell]]:
     runs = sorted({int(cell["run"]) for cell in cells})
-    return [{str(cell["balancer"]): cell for cell in cells if cell["run"] == run} for run in runs]
+    return [block([cell for cell in cells if cell["run"] == run]) for run in runs]
 
 
 def _median(values: Sequence[float]) -> float | None:
@@ -134,7 +189,14 @@ def _number(value: float | None) -> str:
 def _head(args: argparse.Namespace) -> str:
     alike = f"{args.ranks} ranks at {args.mds_cpu} % of a core"
     ranks = f"ranks at {', '.join(map(str, args.quotas))} % of a core" if args.quotas else alike
-    return f"{ranks}, Ceph {args.release}, {args.seconds:.0f} s"
+    settled = (
+        f", each balancer had the load for {SETTLED_S:.0f} s before" if args.condition == SETTLED else ""
+    )
+    return f"{ranks}, Ceph {args.release}, {args.seconds:.0f} s, {args.condition}{settled}"
+
+
+def _missing(wanted: Sequence[Order], out: Path) -> list[Order]:
+    return [order for order in wanted if not store.path_of(out, order.key).exists()]
 
 
 def main(argv: Sequence[str]) -> int:
@@ -143,7 +205,7 @@ def main(argv: Sequence[str]) -> int:
         prog="python3 -m lab.bench.cold", description=(__doc__ or "").partition("\n")[0], allow_abbrev=False
     )
     add_names(parser, "workloads", list(WORKLOADS), MATRIX)
-    add_options(parser, BALANCERS, mds_cpu=12, runs=3)
+    add_options(parser, COMPARED, mds_cpu=12, runs=3)
     parser.set_defaults(out=OUT)
     parser.add_argument("--ranks", type=int, default=5)
     parser.add_argument(
@@ -155,14 +217,22 @@ def main(argv: Sequence[str]) -> int:
         help="of a core, rank by rank, in place of --ranks and --mds-cpu",
     )
     parser.add_argument("--seconds", type=float, default=300.0, help="of a run (default: %(default)s)")
+    parser.add_argument("--condition", choices=(COLD, SETTLED), default=COLD, help="default: %(default)s")
+    parser.add_argument(
+        "--report-only", action="store_true", help="measure nothing: what there is, and what is missing"
+    )
     args = parser.parse_args(argv)
 
     def work() -> None:
         wanted = orders(args)
-        failures = runner.run(wanted, args.out)
-        there = (order.key for order in wanted if store.path_of(args.out, order.key).exists())
-        text = report([store.load(args.out, key) for key in there])
-        (args.out / "cold.md").write_text(f"{_head(args)}; medians of the blocks\n\n{text}\n")
+        print(left(_missing(wanted, args.out)), flush=True)
+        failures = [] if args.report_only else runner.run(wanted, args.out)
+        missing = _missing(wanted, args.out)
+        cells = [store.load(args.out, order.key) for order in wanted if order not in missing]
+        tables = [report(cells), beside(cells, args.workloads, args.balancers), f"{left(missing)}."]
+        args.out.mkdir(parents=True, exist_ok=True)
+        text = "\n\n".join([f"{_head(args)}; medians of the blocks", *tables])
+        (args.out / f"{args.condition}.md").write_text(f"{text}\n")
         print(text)
         if failures:
             raise LabError(f"{len(failures)} cells failed: {'; '.join(failures)}")

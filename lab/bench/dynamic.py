@@ -13,7 +13,7 @@ from contextlib import ExitStack
 from dataclasses import replace
 from typing import Any
 
-from lab.bench import figures, store
+from lab.bench import figures, run_figures, store
 from lab.bench.balancers import BALANCERS
 from lab.bench.cell import Phases, ResetError, measure
 from lab.bench.options import add_options
@@ -132,12 +132,20 @@ def _cell(args: argparse.Namespace, test: str, balancer: str, run: int) -> dict[
     return store.load(args.out, order.key)
 
 
+def throughputs(cell: dict[str, Any]) -> list[str]:
+    """op/s of each step, for a table."""
+    if not run_figures.counts(cell):
+        return ["does not count"] * len(cell["spans"])
+    return [f"{figures.throughput(cell, span):,.0f}" for span in cell["spans"].values()]
+
+
 def _report(test: str, cells: Sequence[dict[str, Any]], args: argparse.Namespace) -> None:
     spans = cells[0]["spans"]
     lines = ["| | " + " | ".join(spans) + " |", "|---|" + "---:|" * len(spans)]
     for cell in cells:
-        shown = (f"{figures.throughput(cell, span):,.0f}" for span in cell["spans"].values())
-        lines.append(f"| {cell['balancer']}, run {cell['run']}, op/s | " + " | ".join(shown) + " |")
+        lines.append(
+            f"| {cell['balancer']}, run {cell['run']}, op/s | " + " | ".join(throughputs(cell)) + " |"
+        )
         factor = figures.known_imbalance(cell, cell["capacity"])
         means = (figures.within(factor, span) for span in cell["spans"].values())
         shown = (f"{sum(values) / len(values):.3f}" if values else "-" for values in means)

@@ -2,6 +2,7 @@
 """LINE's static partitioning, as an operator uses it: analyze under load, then `partition` before the run."""
 
 import time
+from collections.abc import Callable
 
 from lab.api import Lab
 from lab.bench.setting import FS, Setting
@@ -29,12 +30,15 @@ def analyzed(lab: Lab, patience: float = 60.0) -> None:
         time.sleep(_POLL_S)
 
 
-def partition(setting: Setting) -> list[Pin]:
-    """Plan and execute; the pins made."""
-    lab = setting.lab
-    plan = module.ask(lab, "partition plan", fs=FS, heavy="fanout", to_auth=True)
+def partition(*, heavy: str, to_auth: bool) -> Callable[[Setting], list[Pin]]:
+    """`partition` with these options: plans and executes; returns the pins made."""
+    return lambda setting: _execute(setting.lab, heavy, to_auth)
+
+
+def _execute(lab: Lab, heavy: str, to_auth: bool) -> list[Pin]:
+    plan = module.ask(lab, "partition plan", fs=FS, heavy=heavy, to_auth=to_auth)
     pins = [Pin(step["target"], PIN, step["value"]) for step in plan["steps"] if step["kind"] == "pin"]
-    if not pins:
+    if not plan["steps"]:
         return []
     module.text(lab, "partition start", fs=FS, plan=plan["name"])
     deadline = time.monotonic() + _DONE_S

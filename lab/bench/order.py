@@ -40,11 +40,13 @@ class Order:
     balancer: str
     run: int
     seconds: float = 75.0  # a phase, of clients that do not end; those that do may take twice as long
+    settled: float = 0.0  # s that the balancer has the load for before the clock starts; 0: from cold
 
     @property
     def key(self) -> str:
         """File name of its result."""
-        return f"{self.cluster.name}-{self.balancer}-{self.run}"
+        condition = "-settled" if self.settled else ""
+        return f"{self.cluster.name}{condition}-{self.balancer}-{self.run}"
 
     @property
     def limit(self) -> float:

@@ -10,6 +10,10 @@ from lab.bench import figures
 from lab.bench.figures import Cell
 from lab.clients.latency_histogram import merged, percentile
 
+SATURATED = 0.9  # of an MDS's quota
+_MACHINE = 0.9  # of all cores
+BUSIEST = "busiest MDS, part of its quota"
+
 
 def completions(cell: Cell) -> list[float | None]:
     """Seconds that each client worked until it was ready; None: it was stopped before."""
@@ -51,14 +55,23 @@ def cores(cell: Cell, who: str) -> float:
 
 def busiest_mds(cell: Cell, window: int = 5) -> float:
     """The highest CPU use of an MDS over ten seconds, as a part of its quota."""
-    lines = cell["cpu"]
+    lines, own = cell["cpu"], cell.get("mds_cpu_own", {})
     best = 0.0
     for first, last in zip(lines, lines[window:], strict=False):
         for who, used in last["used"].items():
             if who.startswith("mds."):
                 rate = (used - first["used"].get(who, 0.0)) / (last["t"] - first["t"])
-                best = max(best, rate * 100 / cell["mds_cpu"])
+                best = max(best, rate * 100 / (own.get(who) or cell["mds_cpu"]))
     return best
+
+
+def counts(cell: Cell) -> bool:
+    """Whether an MDS was the limit, and the machine was not: else a cell says little about balancers.
+
+    Cells of before the number of cores was kept are judged by their MDSs alone.
+    """
+    room = "cpus" not in cell or cores(cell, "busy") <= _MACHINE * cell["cpus"]
+    return room and busiest_mds(cell) > SATURATED
 
 
 def requests(cell: Cell) -> list[float]:
@@ -101,7 +114,7 @@ def row(cell: Cell) -> dict[str, Any]:
         "latency p99, ms": latency(cell, 99),
         "failed operations": errors(cell),
         "slow requests": figures.total(cell, "slow"),
-        "busiest MDS, part of its quota": busiest_mds(cell),
+        BUSIEST: busiest_mds(cell),
         "clients, cores": cores(cell, "clients"),
         "OSD, cores": cores(cell, "osd"),
         "machine, cores": cores(cell, "busy"),

@@ -3,9 +3,11 @@
 
 import time
 from collections.abc import Sequence
+from itertools import groupby
 from pathlib import Path
 
 from lab.bench import store
+from lab.bench.balancers import BALANCERS
 from lab.bench.cell import ResetError, measure
 from lab.bench.order import Order
 from lab.bench.stage import Stage
@@ -14,15 +16,13 @@ from lab.progress import ConsoleProgress
 
 
 def run(orders: Sequence[Order], out: Path) -> list[str]:
-    """Measure what is missing; sentences about what failed."""
+    """Measure what is missing, in this order; sentences about what failed."""
     missing = [order for order in orders if not store.path_of(out, order.key).exists()]
     runner = _Runner(out, len(missing))
-    # One run of everything first; then a cluster serves all further runs.
-    for first in (True, False):
-        for cluster in dict.fromkeys(order.cluster for order in missing):
-            cells = [order for order in missing if order.cluster == cluster and (order.run == 1) == first]
-            while cells:
-                cells = runner.some(cells)
+    for _, group in groupby(missing, key=lambda order: order.cluster):
+        cells = list(group)
+        while cells:
+            cells = runner.some(cells)
     return runner.failures
 
 
@@ -38,7 +38,7 @@ class _Runner:
     def some(self, cells: list[Order]) -> list[Order]:
         """Measure cells on one cluster, as long as it is good for it; those that are left."""
         left, order = list(cells), cells[0]
-        analyze = any(order.balancer == "line" for order in cells)
+        analyze = any(BALANCERS[order.balancer].analyzed for order in cells)
         try:
             with Stage(order.cluster, analyze=analyze, progress=self._progress) as stage:
                 while left:

@@ -5,11 +5,12 @@ import statistics
 from collections.abc import Sequence
 from typing import Any
 
-from lab.bench import figures, run_figures
+from lab.bench import figures, reference, run_figures
 from lab.bench.figures import Cell
 from lab.demo.factor import THRESHOLD
 
 Number = float | None
+CORRECTED = "op/s, corrected"
 
 
 def rows(cells: Sequence[Cell]) -> list[dict[str, Any]]:
@@ -24,7 +25,12 @@ def rows(cells: Sequence[Cell]) -> list[dict[str, Any]]:
 
 def _row(cell: Cell, capacity: float, best: dict[str, float]) -> dict[str, Any]:
     factor = figures.imbalance(cell, capacity)
-    row: dict[str, Any] = {"balancer": cell["balancer"], "run": cell["run"], "C": cell["capacity"]}
+    row: dict[str, Any] = {
+        "balancer": cell["balancer"],
+        "run": cell["run"],
+        "counts": run_figures.counts(cell),
+        "C": cell["capacity"],
+    }
     for phase, span in cell["spans"].items():
         of = "" if phase == "run" else f"{phase}: "
         balanced, moved = figures.balanced(factor, span, THRESHOLD), figures.first_migration(cell, span)
@@ -33,6 +39,7 @@ def _row(cell: Cell, capacity: float, best: dict[str, float]) -> dict[str, Any]:
         row |= {
             f"{of}op/s": figures.throughput(cell, span),
             f"{of}op/s / C": figures.throughput(cell, span) / cell["capacity"],
+            f"{of}{CORRECTED}": reference.corrected(cell, figures.throughput(cell, span)),
             f"{of}op/s, best ten seconds": own,
             f"{of}mean IF": statistics.fmean(inside) if inside else None,
             f"{of}s to balance (IF at most {THRESHOLD:g})": balanced,
@@ -57,13 +64,22 @@ def _row(cell: Cell, capacity: float, best: dict[str, float]) -> dict[str, Any]:
 
 
 def table(cells: Sequence[Cell]) -> str:
-    """A row a figure, a column a balancer: median (lowest to highest) over the runs."""
+    """A row a figure, a column a balancer: median (lowest to highest) over the runs that count."""
     found = rows(cells)
     names = list(dict.fromkeys(row["balancer"] for row in found))
-    keys = [key for key in found[0] if key not in ("balancer", "run")]
+    keys = [key for key in found[0] if key not in ("balancer", "run", "counts")]
+    known = {key for row in found for key, value in row.items() if value is not None}
+    keys = [key for key in keys if not key.endswith(CORRECTED) or key in known]
     lines = ["| | " + " | ".join(names) + " |", "|---|" + "---:|" * len(names)]
+    runs = {name: [row for row in found if row["balancer"] == name] for name in names}
+    told = (f"{sum(row['counts'] for row in mine)} of {len(mine)}" for mine in runs.values())
+    lines.append("| runs that count | " + " | ".join(told) + " |")
     for key in keys:
-        of = [[row[key] for row in found if row["balancer"] == name] for name in names]
+        # What tells whether a run counts is shown of those that do not, too.
+        of = [
+            [row[key] for row in mine if row["counts"] or key == run_figures.BUSIEST]
+            for mine in runs.values()
+        ]
         none = "never" if ": s " in key or key.startswith(("s ", "completion")) else "-"
         lines.append(f"| {key} | " + " | ".join(_cell(values, none) for values in of) + " |")
     return "\n".join(lines)
@@ -73,7 +89,7 @@ def _cell(values: Sequence[Number], none: str) -> str:
     """Median (lowest to highest); ``none`` stands for values that there are not."""
     known = [v for v in values if v is not None]
     if not known:
-        return none
+        return none if values else "-"
     middle = _shown(statistics.median(known))
     never = f", {none} in {len(values) - len(known)}" if len(known) < len(values) else ""
     if len(known) == 1:

@@ -14,7 +14,7 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
-from lab import releases, state
+from lab import provenance, releases, state
 from lab.demo import plot, scene, story, summary
 from lab.demo.record import Record
 from lab.demo.telling import Telling
@@ -91,6 +91,7 @@ def _about(command: str, release: str, heavy: str) -> dict[str, Any]:
         "other_labs_at_start": sum(state.is_alive(name) for name in state.names()),
         "python": platform.python_version(),
         "kernel": platform.release(),
+        **provenance.made_by(("demo", "planner")),
     }
 
 

@@ -40,6 +40,12 @@ def markdown(runs: Sequence[Run]) -> str:
     return "\n".join([*_head("", runs), *results, "", *_head("step, s", runs), *steps])
 
 
+def median(runs: Sequence[Run], name: str) -> str:
+    """One of the numbers, of all runs."""
+    get, form = next((get, form) for title, get, form in NUMBERS if title == name)
+    return format(statistics.median(get(run) for run in runs), form)
+
+
 def _head(first: str, runs: Sequence[Run]) -> list[str]:
     names = [first, *(f"run {number}" for number in range(1, len(runs) + 1)), "median"]
     return ["| " + " | ".join(names) + " |", "|---|" + "---:|" * (len(runs) + 1)]
