@@ -106,7 +106,7 @@ def _left_out(results: Results) -> Claim:
     lines = [
         [
             f"{cell['workload']}, {cell['balancer']}, run {cell['run']}",
-            f"{run_figures.busiest_mds(cell):.2f}",
+            f"{run_figures.busiest_mds(cell):.3f}",
             f"{run_figures.cores(cell, 'busy'):.2f}",
         ]
         for cell in results.matrix
