@@ -47,7 +47,7 @@ class Correction:
 
     def of(self, ops: float, units: float) -> float:
         """op/s, corrected, of a run beside which the reference load did so many units a second."""
-        return ops * (self.at / units) ** self.exponent
+        return ops * math.pow(self.at / units, self.exponent)
 
     def __str__(self) -> str:
         """In a sentence."""

@@ -38,6 +38,8 @@ def cell(places: list[int] | None = None, **more: Any) -> dict[str, Any]:
         "capacity": 100.0,
         "spans": {"only": list(SPAN)},
         "samples": samples,
+        "mds_cpu": 10,
+        "cpu": [{"t": 100.0 + 2 * k, "busy": 1.0 * k, "used": {"mds.a": 0.2 * k}} for k in range(31)],
         "clients": [[100 + s, 100.0 if s <= 30 else 200.0, 5.0, 0] for s in range(1, 61)],
     } | more
 
@@ -109,6 +111,20 @@ def test_a_table_has_medians_and_what_never_happened() -> None:
     assert rows["only: op/s"] == "150 (75 to 150)"
     assert rows["only: s to 90 % of the best"].endswith("never in 1)")
     assert rows["ping-pongs"] == "0 (0 to 0)"
+    assert rows["runs that count"] == "3 of 3"
+
+
+def test_a_table_leaves_out_what_does_not_count() -> None:
+    idle = cell(
+        run=2, cpu=[{"t": 100.0 + 2 * k, "busy": 1.0 * k, "used": {"mds.a": 0.1 * k}} for k in range(31)]
+    )
+    idle["clients"] = [[t, 10 * ops, p95, errors] for t, ops, p95, errors in idle["clients"]]
+    rows = {
+        line.split("|")[1].strip(): line.split("|")[2].strip()
+        for line in summary.table([cell(run=1), idle]).splitlines()
+    }
+    assert rows["runs that count"] == "1 of 2"
+    assert rows["only: op/s"] == "150"
 
 
 def test_inodes_that_nobody_visited_are_those_of_this_cell_alone() -> None:

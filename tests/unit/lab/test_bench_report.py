@@ -9,7 +9,9 @@ from typing import Any
 import pytest
 
 from lab.bench import compare, cpu, dgist, figures, report, run_figures, scale, store
+from lab.bench.interval import interval, shown
 from lab.clients.latency_histogram import bucket
+from lab.errors import LabError
 
 
 def cell(balancer: str, ops: float = 100.0, *, run: int = 1, ready: int = 4, **more: Any) -> dict[str, Any]:
@@ -100,14 +102,54 @@ def test_time_is_counted_by_kind_of_process() -> None:
     assert cpu.name_of(b"/usr/bin/python3\0-m\0lab.inside.sampler\0") is None
 
 
-def test_ratios_are_of_medians_with_the_worst_and_the_best_pair() -> None:
-    cells = [cell("builtin", 100.0), cell("builtin", 120.0, run=2), cell("builtin", 80.0, run=3)]
-    cells += [cell("lunule", 200.0), cell("lunule", 160.0, run=2), cell("lunule", 240.0, run=3)]
-    found = compare.rows(cells)
+def idle(one: dict[str, Any]) -> dict[str, Any]:
+    """The same cell, in which no MDS had more to do than half of its quota."""
+    lines = [line | {"used": {"mds.a": line["used"]["mds.a"] / 2}} for line in one["cpu"]]
+    return one | {"cpu": lines}
+
+
+def three(name: str, *ops: float) -> list[dict[str, Any]]:
+    return [cell(name, x, run=run) for run, x in enumerate(ops, 1)]
+
+
+def test_ratios_are_within_blocks_with_an_interval() -> None:
+    found = compare.rows([*three("builtin", 100.0, 120.0, 80.0), *three("lunule", 180.0, 240.0, 240.0)])
     got = compare.ratio(found, "web", "op/s", "lunule", "builtin")
-    assert got == pytest.approx((2.0, 160 / 120, 240 / 80))
+    assert got is not None and got.blocks == pytest.approx((1.8, 2.0, 3.0))
+    assert str(got) == "2.00 (1.80 to 3.00)"
     assert compare.ratio(found, "web", "op/s", "lunule", "oracle") is None
     assert compare.ratio(found, "nlp", "op/s", "lunule", "builtin") is None
+
+
+def test_a_cell_whose_mdss_were_not_the_limit_is_left_out_of_ratios_and_that_is_told() -> None:
+    base, ours = three("builtin", 100.0, 100.0, 100.0), three("lunule", 150.0, 900.0, 170.0)
+    found = compare.rows([*base, ours[0], idle(ours[1]), ours[2]])
+    got = compare.ratio(found, "web", "op/s", "lunule", "builtin")
+    assert str(got) == "1.60 (1.50 to 1.70), 2 of 3"
+    assert compare.values(found, "web", "lunule", "op/s") == pytest.approx([150.0, 170.0])
+    none = compare.ratio(compare.rows([*base[:1], idle(ours[0])]), "web", "op/s", "lunule", "builtin")
+    assert str(none) == "none of 1 counts"
+    assert none is not None
+    with pytest.raises(LabError, match="none of 1 blocks counts"):
+        _ = none.median
+
+
+def test_a_cell_counts_if_an_mds_was_the_limit_and_the_machine_was_not() -> None:
+    one = cell("builtin")
+    assert run_figures.counts(one)
+    assert not run_figures.counts(idle(one))
+    assert run_figures.counts(one | {"cpus": 2}), "it used one core of two"
+    assert not run_figures.counts(one | {"cpus": 1})
+    own = one | {"mds_cpu_own": {"mds.a": 20}}
+    assert run_figures.busiest_mds(own) == pytest.approx(0.5), "that one's quota is another"
+
+
+def test_one_run_has_no_interval() -> None:
+    assert interval([2.0]) is None
+    assert shown([2.0]) == "2.00"
+    assert interval([2.0, 2.0]) == (2.0, 2.0)
+    low, high = interval([1.0, 1.1, 1.2, 1.3, 1.4, 9.0]) or (0.0, 0.0)
+    assert 1.0 <= low < 1.25 < high <= 9.0
 
 
 def test_each_of_our_policies_is_told_beside_the_built_in_one_and_the_oracle() -> None:
@@ -128,7 +170,8 @@ def test_what_has_no_ratio_has_no_table() -> None:
 
 
 def test_a_ratio_with_clients_that_were_stopped_is_not_known() -> None:
-    found = compare.rows([cell("builtin"), cell("builtin", run=2, ready=3), cell("lunule")])
+    cells = [cell("builtin"), cell("builtin", run=2, ready=3), cell("lunule"), cell("lunule", run=2)]
+    found = compare.rows(cells)
     assert compare.ratio(found, "web", "completion p99, s", "lunule", "builtin") is None
     assert compare.ratio(found, "web", "op/s", "lunule", "builtin") is not None
 
@@ -155,6 +198,20 @@ def test_scale_is_a_ratio_to_linear() -> None:
     peaks = {1: [100.0], 2: [190.0], 4: [320.0], 8: [400.0]}
     assert scale.ratio_to_linear(peaks, 4) == pytest.approx(0.8)
     assert "400 (0.50)" in scale.table({"lunule": peaks})
+    assert scale.ratio_to_linear(peaks | {1: []}, 4) is None
+    assert "none counts | 190 |" in scale.table({"lunule": peaks | {1: []}})
+
+
+def test_scale_has_the_best_ten_seconds_and_the_whole_run_of_everybody() -> None:
+    one = [
+        cell(name, ops) | {"ranks": ranks} for name, ops, ranks in (("lunule", 90.0, 1), ("oracle", 80.0, 2))
+    ]
+    assert scale.measured([*one, idle(one[1])]) == {
+        "lunule, best ten seconds": {1: [90.0], 2: [], 4: [], 8: []},
+        "lunule, whole run": {1: [90.0], 2: [], 4: [], 8: []},
+        "oracle, best ten seconds": {1: [], 2: [80.0], 4: [], 8: []},
+        "oracle, whole run": {1: [], 2: [80.0], 4: [], 8: []},
+    }
 
 
 def test_dgist_tables_are_of_medians() -> None:
