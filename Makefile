@@ -7,7 +7,7 @@ LAB_PACKAGES := mmdebstrap bubblewrap uidmap
 TEST_TOOLS := luacheck lua5.3 promtool prometheus-alertmanager chromium
 TEST_PACKAGES := lua-check lua5.3 prometheus prometheus-alertmanager chromium fonts-dejavu-core
 
-.PHONY: demo test sim replay replay-lab lint unit monitoring hook integration pythons mds mds-optimized bench-hook hook-mask hook-stress hook-cost chaos bench bench-quick bench-planner bench-observe bench-schedule-cost bench-saturation bench-policy bench-churn bench-large bench-scheduler bench-push bench-cost deps test-deps clean
+.PHONY: demo test claims sim replay replay-lab lint unit monitoring hook integration pythons mds mds-optimized bench-hook hook-mask hook-stress hook-cost chaos bench bench-quick bench-planner bench-observe bench-schedule-cost bench-saturation bench-policy bench-churn bench-large bench-scheduler bench-headline bench-conditions bench-reference bench-push bench-cost deps test-deps clean
 
 # Installs Debian packages $(2) unless every tool of $(1) is there.
 define need
@@ -23,6 +23,10 @@ demo: deps
 
 test: test-deps
 	$(VENV)/bin/tox run-parallel --parallel 2 --parallel-no-spinner
+
+# Renders what README and docs claim out of docs/results. ARGS="--check", "--strict".
+claims: deps
+	$(RUN) -m lab.claims $(ARGS)
 
 lint unit monitoring hook: test-deps
 	$(VENV)/bin/tox run -e $@
@@ -123,6 +127,22 @@ bench-scheduler: deps
 	$(RUN) -m lab.bench.cold
 	$(RUN) -m lab.bench.cold --workloads jumps --out docs/results/scheduler/jumps
 	$(RUN) -m lab.bench.cold --workloads zipf12 --quotas 8 8 16 16 --out docs/results/scheduler/quotas
+
+# The main ones on two workloads, five blocks of each condition; each command goes on where it was ended.
+MAIN := builtin builtin-to-auth scheduler oracle
+bench-headline: deps
+	$(RUN) -m lab.bench.cold --workloads zipf mix --balancers $(MAIN) --runs 5 --out docs/results/cold
+	$(RUN) -m lab.bench.cold --condition settled --workloads zipf mix --balancers $(MAIN) line --runs 5 --out docs/results/settled
+
+# Everybody, one block of each condition.
+DYNAMIC := none $(MAIN) greedyspill lunule lunule-to-auth lunule-mindex
+bench-conditions: mds-optimized
+	$(RUN) -m lab.bench.cold --balancers $(DYNAMIC) --runs 1 --out docs/results/cold
+	$(RUN) -m lab.bench.cold --condition settled --balancers $(DYNAMIC) line line-replicas line-mask dir-hash --runs 1 --out docs/results/settled
+
+# Twenty equal cells: does the reference load take the machine out of a figure?
+bench-reference: deps
+	$(RUN) -m lab.bench.reference
 
 bench-push: deps
 	$(RUN) -m lab.bench.push

@@ -17,7 +17,7 @@ from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from lab import releases
+from lab import provenance, releases
 from lab.api import Lab
 from lab.bench import line
 from lab.bench.sampling import Sampling
@@ -116,6 +116,9 @@ WAYS: Mapping[str, Callable[[Lab], dict[str, Any]]] = {
 }
 
 
+_PARTS = {"plan": ("planner",), "scheduler": ("scheduler",)}
+
+
 def fullest_part(samples: Sequence[Mapping[str, Any]]) -> float:
     """The part of all requests that the rank with the most of them served."""
     first, last = samples[0]["ranks"], samples[-1]["ranks"]
@@ -130,6 +133,7 @@ def fullest_part(samples: Sequence[Mapping[str, Any]]) -> float:
 def run(way: str, release: str, ranks: int, quota: int, seconds: float) -> dict[str, Any]:
     """One cluster, one way; operations a second from the moment that balancing began."""
     lines: list[Line] = []
+    made_by = provenance.made_by(("workload", *_PARTS.get(way, ())))
     with Lab.up(name=f"churn-{os.getpid()}", release=release, mds=ranks, mgr=1) as lab:
         module.enable(lab, line.OPTIONS)
         spec = load(lab.make_subvolumes(SUBVOLUMES))
@@ -151,6 +155,7 @@ def run(way: str, release: str, ranks: int, quota: int, seconds: float) -> dict[
     if len(last) < 2:
         raise LabError("the ranks were not sampled")
     return {
+        **made_by,
         "way": way,
         "ops": rate(lines, began, end),
         "ops_last": rate(lines, end - LAST_S, end),

@@ -178,7 +178,7 @@ def _churn(results: Results) -> Claim:
     if not of["scheduler"] or len(of["scheduler"]) != len(of[BASE]):
         raise LabError("the churn trial has no pairs of runs of the scheduler and the built-in balancer")
     ratios = sorted(ours / theirs for ours, theirs in zip(of["scheduler"], of[BASE], strict=True))
-    return Claim(" and ".join(f"{ratio:.1f}" for ratio in ratios), [trial], table=False)
+    return Claim(" and ".join(f"{ratio:.1f}" for ratio in ratios), runs, table=False)
 
 
 def _demo(results: Results) -> Claim:
