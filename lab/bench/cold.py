@@ -168,14 +168,9 @@ def report(cells: Sequence[Cell]) -> str:
     return str(table.get_string())
 
 
-def block(cells: Sequence[Cell]) -> dict[str, Cell]:
-    """Cells of one run of each balancer, by its name."""
-    return {str(cell["balancer"]): cell for cell in cells}
-
-
 def _blocks(cells: Sequence[Cell]) -> list[dict[str, Cell]]:
     runs = sorted({int(cell["run"]) for cell in cells})
-    return [block([cell for cell in cells if cell["run"] == run]) for run in runs]
+    return [{str(cell["balancer"]): cell for cell in cells if cell["run"] == run} for run in runs]
 
 
 def _median(values: Sequence[float]) -> float | None:

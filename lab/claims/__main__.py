@@ -41,7 +41,7 @@ def _work(top: Path, check: bool, strict: bool) -> None:
             raise LabError(f"{name}: {e}") from None
 
     documents = {path: path.read_text() for path in (top / HEADLINE, *sorted((top / "docs").glob("*.md")))}
-    missing = set(CLAIMS) - {name for text in documents.values() for name in markers.names(text)}
+    missing = set(CLAIMS) - {place.name for text in documents.values() for place in markers.places(text)}
     if missing:
         raise LabError(f"no document has {', '.join(sorted(missing))}")
     wrong = [
@@ -56,7 +56,8 @@ def _work(top: Path, check: bool, strict: bool) -> None:
         if new != text:
             path.write_text(new)
     print(f"{len(CLAIMS)} claims agree with the data; rendered anew: {'; '.join(wrong) or 'none'}")
-    _tell_age({name: claim(name) for name in markers.names(documents[top / HEADLINE])}, strict)
+    headline = [place.name for place in markers.places(documents[top / HEADLINE])]
+    _tell_age({name: claim(name) for name in headline}, strict)
 
 
 def _tell_age(claims: dict[str, Claim], strict: bool) -> None:

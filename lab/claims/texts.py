@@ -150,8 +150,12 @@ _BLOCKS: Mapping[str, Sequence[str]] = {
 
 def _scheduler(results: Results) -> Claim:
     columns = ((f"{BASE}-to-auth", cold.whole), (LIMIT, cold.whole), (LIMIT, cold.later))
+    names = (cold.OURS, f"{BASE}-to-auth", LIMIT)
     blocks = {
-        row: [cold.block(results.cells(f"scheduler/{place}-tentacle-5x12-*")) for place in places]
+        row: [
+            {name: results.cell(f"scheduler/{place}-tentacle-5x12-{name}-1") for name in names}
+            for place in places
+        ]
         for row, places in _BLOCKS.items()
     }
     lines = [

@@ -24,11 +24,13 @@ def test_the_documents_of_this_checkout_agree_with_their_data(capsys: pytest.Cap
 
 def test_what_is_between_the_marks_is_rendered_anew() -> None:
     text = {"one": "7", "two": "| y |"}
-    assert markers.names(DOCUMENT) == ["one", "two"]
+    assert [place.name for place in markers.places(DOCUMENT)] == ["one", "two"]
     assert markers.differences(DOCUMENT, text.__getitem__) == ["one", "two"]
     new = markers.filled(DOCUMENT, text.__getitem__)
     assert new == DOCUMENT.replace("1", "7").replace("| x |", "| y |")
     assert markers.differences(new, text.__getitem__) == []
+    twice = f"{new}<!-- claims: one -->8<!-- end -->"
+    assert markers.differences(twice, text.__getitem__) == ["one"]
     empty = "<!-- claims: two -->\n<!-- end -->\n"
     assert markers.filled(empty, text.__getitem__) == "<!-- claims: two -->\n| y |\n<!-- end -->\n"
 
