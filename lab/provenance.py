@@ -4,6 +4,7 @@
 import functools
 import hashlib
 import subprocess
+from collections import Counter
 from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import Any
@@ -62,6 +63,14 @@ def measured_at(result: Mapping[str, Any]) -> str | None:
         return BEFORE
     same = all(PARTS.get(part) and _today(part) == kept for part, kept in result["digests"].items())
     return None if same else str(result["version"])
+
+
+def age(results: Iterable[Mapping[str, Any]]) -> str:
+    """Of which versions results are, where not of today's files; else nothing. A sentence for a table."""
+    found = Counter(measured_at(result) for result in results)
+    old = {version: count for version, count in found.items() if version is not None}
+    shown = ", ".join(f"{version} ({count} of {found.total()})" for version, count in sorted(old.items()))
+    return f"Measured at: {shown}." if old else ""
 
 
 BEFORE = "before digests"

@@ -19,8 +19,8 @@ from lab.clients.run import ClientRun, Line
 from lab.errors import LabError
 from lab.progress import Progress
 
-# 1: the balancer was switched on while clients worked; 2: before they begin.
-PROTOCOL = 2
+# 1: the balancer was switched on while clients worked; 2: before they begin; 3: a reference load is beside.
+PROTOCOL = 3
 _POLL_S = 0.2
 
 

@@ -25,6 +25,7 @@ from lab.bench.workloads import MATRIX, WORKLOADS
 from lab.bench.workloads.endless import Endless
 from lab.errors import LabError
 from lab.measurement import exit_status
+from lab.provenance import age
 
 COMPARED = ("scheduler", "builtin", "builtin-to-auth", "oracle")
 COLD, SETTLED, SETTLED_S = "cold", "settled", 300.0
@@ -224,9 +225,14 @@ def main(argv: Sequence[str]) -> int:
         failures = [] if args.report_only else runner.run(wanted, args.out)
         missing = _missing(wanted, args.out)
         cells = [store.load(args.out, order.key) for order in wanted if order not in missing]
-        tables = [report(cells), beside(cells, args.workloads, args.balancers), f"{left(missing)}."]
+        tables = [
+            report(cells),
+            beside(cells, args.workloads, args.balancers),
+            age(cells),
+            f"{left(missing)}.",
+        ]
         args.out.mkdir(parents=True, exist_ok=True)
-        text = "\n\n".join([f"{_head(args)}; medians of the blocks", *tables])
+        text = "\n\n".join([f"{_head(args)}; medians of the blocks", *filter(None, tables)])
         (args.out / f"{args.condition}.md").write_text(f"{text}\n")
         print(text)
         if failures:

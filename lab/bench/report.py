@@ -12,6 +12,7 @@ from lab.bench.plots import bars, completion, over_time, ranks
 from lab.bench.workloads import WORKLOADS
 from lab.clients import weblog
 from lab.errors import LabError
+from lab.provenance import age
 
 
 def write(out: Path, keys: Sequence[str]) -> None:
@@ -39,9 +40,11 @@ def _workload(cells: list[dict[str, Any]], out: Path) -> None:
     title = f"{first['workload']}: {_about(first)}{' with the hook' if _hooked(cells) else ''}"
     hook = "-hook" if _hooked(cells) else ""
     name = f"{first['workload']}-{first['release']}{hook}"
-    text = f"{title}; median (lowest to highest) of the runs\n\n{summary.table(cells)}\n"
+    notes = [age(cells)]
     if len({cell.get("protocol", 1) for cell in cells}) > 1:
-        text += "\nNot comparable: some balancers were on before the clients began, some not.\n"
+        notes.append("Not comparable: the cells are of several protocols (lab/bench/cell.py).")
+    about = f"{title}; median (lowest to highest) of the runs that count"
+    text = "\n\n".join([about, summary.table(cells), *filter(None, notes)]) + "\n"
     (out / f"{name}.md").write_text(text)
     plot.draw(cells, title, out / f"{name}.png")
     print(f"\n{text}\npicture: {out / name}.png")
@@ -53,6 +56,8 @@ def _matrix(cells: list[dict[str, Any]], out: Path) -> None:
     text = compare.text(found)
     hooked = ", ".join(dict.fromkeys(cell["balancer"] for cell in cells if cell.get("hook")))
     which = f"With the hook: {hooked or 'none'}; the others are Debian's own MDSs."
+    old = age(cells)
+    text = f"{old}\n\n{text}" if old else text
     (out / "matrix.md").write_text(f"# {_about(cells[0])}\n\n{which}\n\n{text}")
     print(text)
     about = _about(cells[0])

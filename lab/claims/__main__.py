@@ -8,10 +8,11 @@ from functools import cache
 from pathlib import Path
 
 from lab.claims import markers
-from lab.claims.results import Results, age
+from lab.claims.results import Results
 from lab.claims.texts import CLAIMS, Claim
 from lab.errors import LabError
 from lab.measurement import exit_status
+from lab.provenance import age
 from lab.sandbox import checkout
 
 HEADLINE = "README.md"
@@ -64,7 +65,7 @@ def _tell_age(claims: dict[str, Claim], strict: bool) -> None:
     """Say which of the headline's claims were measured with other files. :raises LabError: and strict"""
     old = {name: versions for name, claim in claims.items() if (versions := age(claim.made_of))}
     for name, versions in old.items():
-        print(f"{HEADLINE}: {name} was not measured with today's files: {versions}")
+        print(f"{HEADLINE}: {name} was not measured with today's files. {versions}")
     if old and strict:
         raise LabError(f"{HEADLINE} claims what was measured with other files: {', '.join(old)}")
 

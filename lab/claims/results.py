@@ -2,14 +2,12 @@
 """The raw results that claims are rendered from."""
 
 import json
-from collections import Counter
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
 from typing import Any
 
-from lab import provenance
 from lab.bench import compare, store
 from lab.bench.figures import Cell
 from lab.bench.workloads import MATRIX
@@ -58,10 +56,3 @@ class Results:
     def rows(self) -> compare.Rows:
         """Their figures."""
         return compare.rows(self.matrix)
-
-
-def age(results: Iterable[Result]) -> str:
-    """Of which versions they are, if not of today's files; else nothing."""
-    found = Counter(provenance.measured_at(result) for result in results)
-    old = {version: count for version, count in found.items() if version is not None}
-    return ", ".join(f"{version} ({count} of {found.total()})" for version, count in sorted(old.items()))

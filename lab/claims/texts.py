@@ -6,9 +6,10 @@ from dataclasses import dataclass
 
 from lab.bench import cold, compare, dynamic, paper, run_figures, scale
 from lab.bench.compare import BASE, LIMIT, Ratio
-from lab.claims.results import Result, Results, age
+from lab.claims.results import Result, Results
 from lab.demo import medians
 from lab.errors import LabError
+from lab.provenance import age
 
 _NOT = "does not count"
 
@@ -24,7 +25,7 @@ class Claim:
     def __str__(self) -> str:
         """As it stands in the document; a table says of which versions it is."""
         old = age(self.made_of) if self.table else ""
-        return f"{self.text}\n\nMeasured at: {old}." if old else self.text
+        return f"{self.text}\n\n{old}" if old else self.text
 
 
 def _of(results: Results, *balancers: str) -> list[Result]:

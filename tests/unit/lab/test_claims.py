@@ -10,9 +10,10 @@ import pytest
 from lab import provenance
 from lab.claims import __main__ as claims
 from lab.claims import markers, texts
-from lab.claims.results import Results, age
+from lab.claims.results import Results
 from lab.claims.texts import Claim
 from lab.errors import LabError
+from lab.provenance import age
 from lab.sandbox import checkout
 
 DOCUMENT = "a <!-- claims: one -->1<!-- end --> b\n\n<!-- claims: two -->\n| x |\n<!-- end -->\n"
@@ -89,7 +90,10 @@ def test_a_headline_of_other_files_is_told_and_fails_when_strict(
     top: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     assert claims.main([], top) == 0
-    assert "demo was not measured with today's files: before digests (3 of 3)" in capsys.readouterr().out
+    assert (
+        "demo was not measured with today's files. Measured at: before digests (3 of 3)."
+        in capsys.readouterr().out
+    )
     assert claims.main(["--strict"], top) == 1
 
 
@@ -100,7 +104,7 @@ def test_a_result_of_todays_files_needs_no_version() -> None:
     other = {"version": "v1-2-gabc", "digests": {"policy": "0" * 16}}
     assert provenance.measured_at(other) == "v1-2-gabc"
     assert provenance.measured_at({}) == provenance.BEFORE
-    assert age([kept, other, {}]) == "before digests (1 of 3), v1-2-gabc (1 of 3)"
+    assert age([kept, other, {}]) == "Measured at: before digests (1 of 3), v1-2-gabc (1 of 3)."
     assert str(Claim("x", [other])) == "x\n\nMeasured at: v1-2-gabc (1 of 1)."
     assert str(Claim("x", [other], table=False)) == "x", "a figure within a line"
 
