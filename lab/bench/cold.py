@@ -96,10 +96,11 @@ def even_after(cell: Cell) -> float:
 
 def ratio(block: Block, other: str, of: Callable[[Cell], float]) -> float | None:
     """Of ours to another; None: one of both is not there, or does not count."""
-    return _ratio(block, OURS, other, of)
+    return between(block, OURS, other, of)
 
 
-def _ratio(block: Block, ours: str, other: str, of: Callable[[Cell], float]) -> float | None:
+def between(block: Block, ours: str, other: str, of: Callable[[Cell], float]) -> float | None:
+    """Of one to another, as above."""
     pair = [block[name] for name in (ours, other) if name in block]
     if len(pair) < 2 or not all(map(run_figures.counts, pair)) or not of(pair[1]):
         return None
@@ -127,7 +128,7 @@ def _beside(blocks: Sequence[Block], name: str) -> str:
     text += f", corrected {_number(_median(fixed))}" if fixed else ""
     if name == compare.BASE:
         return text
-    ratios = [_ratio(block, name, compare.BASE, whole) for block in blocks]
+    ratios = [between(block, name, compare.BASE, whole) for block in blocks]
     known = [ratio for ratio in ratios if ratio is not None]
     pairs = sum(name in block and compare.BASE in block for block in blocks)
     return f"{text} ({shown(known, pairs - len(known))})" if pairs else text

@@ -3,6 +3,7 @@
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
+from typing import Any
 
 from lab.bench import cold, compare, dynamic, paper, run_figures, scale
 from lab.bench.compare import BASE, LIMIT, Ratio
@@ -12,6 +13,7 @@ from lab.errors import LabError
 from lab.provenance import age
 
 _NOT = "does not count"
+_TO_AUTH = f"{BASE}-to-auth"
 
 
 @dataclass(frozen=True)
@@ -149,9 +151,44 @@ _BLOCKS: Mapping[str, Sequence[str]] = {
 """What a row is of: folder and workload of each block."""
 
 
+_OPTION = {"zipf": "zipf-before", "cnn": "four", "mix": "four", "jumps": "jumps-before"}
+"""Where the built-in balancer ran with and without requests to the authority: load and folder."""
+
+
+def _option_blocks(results: Results, *balancers: str) -> dict[str, dict[str, dict[str, Any]]]:
+    """By load and balancer."""
+    return {
+        load: {name: results.cell(f"scheduler/{folder}/{load}-tentacle-5x12-{name}-1") for name in balancers}
+        for load, folder in _OPTION.items()
+    }
+
+
+def _option(results: Results) -> Claim:
+    """What that option alone is worth."""
+    others = (_TO_AUTH, LIMIT)
+    blocks = _option_blocks(results, BASE, *others)
+    lines = [
+        [load, *(_ratio(cold.between(block, name, BASE, cold.whole)) for name in others)]
+        for load, block in blocks.items()
+    ]
+    head = ["op/s / built-in without the option", "built-in with it", "oracle, with it"]
+    return Claim(compare.table(head, lines), [cell for block in blocks.values() for cell in block.values()])
+
+
+def _option_alone(results: Results) -> Claim:
+    """The same, from the least to the most."""
+    blocks = _option_blocks(results, BASE, _TO_AUTH)
+    ratios = (cold.between(block, _TO_AUTH, BASE, cold.whole) for block in blocks.values())
+    found = [ratio for ratio in ratios if ratio is not None]
+    if not found:
+        raise LabError(f"no block of {_TO_AUTH} and {BASE} counts")
+    made_of = [cell for block in blocks.values() for cell in block.values()]
+    return Claim(f"{min(found):.1f} to {max(found):.1f}", made_of, table=False)
+
+
 def _scheduler(results: Results) -> Claim:
-    columns = ((f"{BASE}-to-auth", cold.whole), (LIMIT, cold.whole), (LIMIT, cold.later))
-    names = (cold.OURS, f"{BASE}-to-auth", LIMIT)
+    columns = ((_TO_AUTH, cold.whole), (LIMIT, cold.whole), (LIMIT, cold.later))
+    names = (cold.OURS, _TO_AUTH, LIMIT)
     blocks = {
         row: [
             {name: results.cell(f"scheduler/{place}-tentacle-5x12-{name}-1") for name in names}
@@ -216,6 +253,8 @@ CLAIMS: Mapping[str, Callable[[Results], Claim]] = {
     "goals": _goals,
     "adaptation": _adaptation,
     "scale": _scale,
+    "option": _option,
+    "option-alone": _option_alone,
     "scheduler-blocks": _scheduler,
     "scheduler-churn": _churn,
 }
