@@ -137,7 +137,7 @@ bench-headline: deps
 # Everybody, one block of each condition.
 DYNAMIC := none $(MAIN) greedyspill lunule lunule-to-auth lunule-mindex
 bench-conditions: mds-optimized
-	$(RUN) -m lab.bench.cold --balancers $(DYNAMIC) --runs 1 --out docs/results/cold
+	$(RUN) -m lab.bench.cold --balancers $(DYNAMIC) dir-hash-cold --runs 1 --out docs/results/cold
 	$(RUN) -m lab.bench.cold --condition settled --balancers $(DYNAMIC) line line-replicas line-mask dir-hash --runs 1 --out docs/results/settled
 
 # Twenty equal cells: does the reference load take the machine out of a figure?

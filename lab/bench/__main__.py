@@ -9,7 +9,7 @@ from lab.bench import report, runner
 from lab.bench.balancers import BALANCERS
 from lab.bench.balancers import MATRIX as MATRIX_BALANCERS
 from lab.bench.options import add_names, add_options
-from lab.bench.order import Cluster, Order
+from lab.bench.order import Cluster, Order, rotated
 from lab.bench.workloads import MATRIX as MATRIX_WORKLOADS
 from lab.bench.workloads import WORKLOADS
 from lab.errors import LabError
@@ -73,7 +73,7 @@ def _orders(args: argparse.Namespace) -> list[Order]:
         for workload in args.workloads
         for hook in (False, True)
         for run in runs
-        for balancer in balancers
+        for balancer in rotated(balancers, run)
         if BALANCERS[balancer].hook == hook
     ]
 

@@ -66,10 +66,16 @@ def _policy(name: str, selection: str = "mindex", *, to_auth: bool = False) -> C
 
 def _dir_hash(setting: Setting) -> list[Pin]:
     """Every directory that has directories in it hands them out by the hash of their inode numbers."""
+    pins = _dir_hash_cold(setting)
+    settled(setting.lab)
+    return pins
+
+
+def _dir_hash_cold(setting: Setting) -> list[Pin]:
+    """The same, but what it moves is moved while the clients work."""
     parents = {path.rpartition("/")[0] for path in setting.demand}
     pins = [Pin(path, DISTRIBUTED, "1") for path in sorted(parents)]
     put(setting.lab, pins)
-    settled(setting.lab)
     return pins
 
 
@@ -114,6 +120,7 @@ BALANCERS: Mapping[str, Balancer] = {
         Balancer("scheduler", _scheduler, ("scheduler",)),
         Balancer("greedyspill", _policy("greedyspill"), _POLICY),
         Balancer("dir-hash", _dir_hash, static=True),
+        Balancer("dir-hash-cold", _dir_hash_cold),
         Balancer("line", line.partition(heavy="fanout", to_auth=True), _PLAN, static=True, analyzed=True),
         # Controls: without the option that line has, and as `partition` is without any option.
         Balancer(

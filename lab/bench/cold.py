@@ -20,7 +20,7 @@ from lab.bench import compare, figures, reference, run_figures, runner, store
 from lab.bench.balancers import BALANCERS
 from lab.bench.interval import shown
 from lab.bench.options import add_names, add_options
-from lab.bench.order import Cluster, Order
+from lab.bench.order import Cluster, Order, rotated
 from lab.bench.workloads import MATRIX, WORKLOADS
 from lab.bench.workloads.endless import Endless
 from lab.errors import LabError
@@ -46,9 +46,8 @@ def orders(args: argparse.Namespace) -> list[Order]:
     quotas, settled = tuple(args.quotas), SETTLED_S if args.condition == SETTLED else 0.0
     found = []
     for run in range(1, args.runs + 1):
-        first = (run - 1) % len(args.balancers)
         for workload in args.workloads:
-            for balancer in (*args.balancers[first:], *args.balancers[:first]):
+            for balancer in rotated(args.balancers, run):
                 hook = BALANCERS[balancer].hook
                 of, ranks = Endless(WORKLOADS[workload]), len(quotas) or args.ranks
                 cluster = Cluster(of, args.release, ranks, args.mds_cpu, hook, quotas=quotas)

@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: LGPL-2.1-or-later
 """What to measure."""
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 from lab.bench.workloads.base import Workload
@@ -30,6 +31,12 @@ class Cluster:
         """What each rank has of the mean rank's CPU."""
         mean = sum(self.quotas) / self.ranks
         return tuple(quota / mean for quota in self.quotas) or (1.0,) * self.ranks
+
+
+def rotated(names: Sequence[str], run: int) -> list[str]:
+    """In each block the next balancer is first, so that none is always before another."""
+    first = (run - 1) % len(names) if names else 0
+    return [*names[first:], *names[:first]]
 
 
 @dataclass(frozen=True)

@@ -15,6 +15,7 @@ COLOURS = {
     "scheduler": "#a6003a",
     "greedyspill": "#cc79a7",
     "dir-hash": "#f0e442",
+    "dir-hash-cold": "#b8a800",
     "line": "#56b4e9",
     "line-replicas": "#9ecae1",
     "line-mask": "#3182bd",

@@ -153,6 +153,9 @@ def test_the_matrix_has_the_first_run_of_everything_first_and_old_keys_stay(tmp_
     assert {order.cluster.workload.name for order in found[:56]} == set(MATRIX)
     assert {order.run for order in found[:56]} == {1}
     assert {order.cluster.hook for order in found if order.balancer == "lunule-mindex"} == {True}
+    cnn = [(o.run, o.balancer) for o in found if o.cluster.workload.name == "cnn" and not o.cluster.hook]
+    assert cnn[:2] == [(1, "none"), (1, "builtin")]
+    assert cnn[7:9] == [(2, "builtin"), (2, "greedyspill")], "the next one is first in the next block"
     (old,) = orders(
         tmp_path, "--workloads", "create-reread", "--balancers", "builtin", "--runs", "1",
         "--ranks", "4", "--mds-cpu", "15",
