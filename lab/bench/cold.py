@@ -43,7 +43,7 @@ def orders(args: argparse.Namespace) -> list[Order]:
     static = [name for name in args.balancers if BALANCERS[name].static and name != compare.LIMIT]
     if args.condition == COLD and static:
         raise LabError(f"{', '.join(static)}: placed before the clock, so with --condition {SETTLED} only")
-    quotas, settled = tuple(args.quotas), SETTLED_S if args.condition == SETTLED else 0.0
+    quotas, settled = tuple(args.quotas), args.before if args.condition == SETTLED else 0.0
     found = []
     for run in range(1, args.runs + 1):
         for workload in args.workloads:
@@ -186,7 +186,7 @@ def _head(args: argparse.Namespace) -> str:
     alike = f"{args.ranks} ranks at {args.mds_cpu} % of a core"
     ranks = f"ranks at {', '.join(map(str, args.quotas))} % of a core" if args.quotas else alike
     settled = (
-        f", each balancer had the load for {SETTLED_S:.0f} s before" if args.condition == SETTLED else ""
+        f", each balancer had the load for {args.before:.0f} s before" if args.condition == SETTLED else ""
     )
     return f"{ranks}, Ceph {args.release}, {args.seconds:.0f} s, {args.condition}{settled}"
 
@@ -214,6 +214,13 @@ def main(argv: Sequence[str]) -> int:
     )
     parser.add_argument("--seconds", type=float, default=300.0, help="of a run (default: %(default)s)")
     parser.add_argument("--condition", choices=(COLD, SETTLED), default=COLD, help="default: %(default)s")
+    parser.add_argument(
+        "--before",
+        type=float,
+        default=SETTLED_S,
+        metavar="SECONDS",
+        help="that a settled balancer had the load for (default: %(default)s)",
+    )
     parser.add_argument(
         "--report-only", action="store_true", help="measure nothing: what there is, and what is missing"
     )

@@ -68,7 +68,7 @@ def arguments(**more: Any) -> argparse.Namespace:
     return argparse.Namespace(
         **{
             **{"workloads": ["zipf"], "release": "tentacle", "ranks": 5, "mds_cpu": 12, "quotas": []},
-            **{"runs": 2, "seconds": 300.0, "balancers": COMPARED, "condition": "cold"},
+            **{"runs": 2, "seconds": 300.0, "balancers": COMPARED, "condition": "cold", "before": 300.0},
             **more,
         }
     )
