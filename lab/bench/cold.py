@@ -93,6 +93,11 @@ def even_after(cell: Cell) -> float:
     return math.inf if above[-1] >= factor[-1][0] else above[-1] - span[0]
 
 
+def moved(cell: Cell) -> float:
+    """Inodes that came to another rank."""
+    return float(figures.total(cell, "exported_inodes", cell["spans"]["run"]))
+
+
 def ratio(block: Block, other: str, of: Callable[[Cell], float]) -> float | None:
     """Of ours to another; None: one of both is not there, or does not count."""
     return between(block, OURS, other, of)
@@ -122,9 +127,9 @@ def _beside(blocks: Sequence[Block], name: str) -> str:
     good = [cell for cell in mine if run_figures.counts(cell)]
     if not good:
         return f"none of {len(mine)} counts"
-    text = _number(_median([whole(cell) for cell in good]))
+    text = number(_median([whole(cell) for cell in good]))
     fixed = [ops for cell in good if (ops := reference.corrected(cell, whole(cell))) is not None]
-    text += f", corrected {_number(_median(fixed))}" if fixed else ""
+    text += f", corrected {number(_median(fixed))}" if fixed else ""
     if name == compare.BASE:
         return text
     ratios = [between(block, name, compare.BASE, whole) for block in blocks]
@@ -155,13 +160,15 @@ def report(cells: Sequence[Cell]) -> str:
         middles = {name: _median([x for x in values if x is not None]) for name, values in found.items()}
         for name, value in middles.items():
             columns[name] += [] if value is None else [value]
-        moved = [float(figures.total(cell, "exported_inodes", cell["spans"]["run"])) for cell in ours]
         late = [float(figures.total(cell, "exported_inodes", _later(cell))) for cell in ours]
         table.add_row(
             [
-                *(workload, len(ours), _number(_median([whole(cell) for cell in ours]))),
+                *(workload, len(ours), number(_median([whole(cell) for cell in ours]))),
                 *("-" if value is None else f"{value:.2f}" for value in middles.values()),
-                *(_number(_median(x)) for x in ([even_after(cell) for cell in ours], moved, late)),
+                *(
+                    number(_median(x))
+                    for x in ([even_after(cell) for cell in ours], [moved(cell) for cell in ours], late)
+                ),
             ]
         )
     means = ["-" if not values else f"{statistics.geometric_mean(values):.2f}" for values in columns.values()]
@@ -178,7 +185,8 @@ def _median(values: Sequence[float]) -> float | None:
     return statistics.median(values) if values else None
 
 
-def _number(value: float | None) -> str:
+def number(value: float | None) -> str:
+    """As tables show it."""
     return "-" if value is None else "never" if math.isinf(value) else f"{value:,.0f}"
 
 

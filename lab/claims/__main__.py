@@ -41,7 +41,7 @@ def _work(top: Path, check: bool, strict: bool) -> None:
         except LabError as e:
             raise LabError(f"{name}: {e}") from None
 
-    documents = {path: path.read_text() for path in (top / HEADLINE, *sorted((top / "docs").glob("*.md")))}
+    documents = {path: path.read_text() for path in (top / HEADLINE, *sorted((top / "docs").rglob("*.md")))}
     missing = set(CLAIMS) - {place.name for text in documents.values() for place in markers.places(text)}
     if missing:
         raise LabError(f"no document has {', '.join(sorted(missing))}")

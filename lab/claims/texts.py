@@ -212,6 +212,48 @@ def _ratio(value: float | None) -> str:
     return _NOT if value is None else f"{value:.2f}"
 
 
+_TRIALS = (
+    *(("zipf-before", "zipf", "120, c0eb76e"), ("jumps-before", "jumps", "185, c0eb76e")),
+    *(("jumps", "jumps", "185, f0256d3"), ("jumps-after", "jumps", "185, 3e23313, by itself")),
+    *(("four", "cnn", "120, b5c2677"), ("four", "mix", "120, b5c2677")),
+    *((("six", load, "120, c451f2f")) for load in ("web", "md", "zipf", "cnn")),
+)
+"""Folder, load, and seconds and commit: cells of before digests do not know it."""
+
+
+def _trials(results: Results) -> Claim:
+    """The scheduler's single blocks, one row each."""
+    lines, made_of = [], list[Result]()
+    for folder, load, about in _TRIALS:
+        cells = results.cells(f"scheduler/{folder}/{load}-tentacle-5x12-*")
+        block = {str(cell["balancer"]): cell for cell in cells}
+        ours = block[cold.OURS]
+        ratios = [
+            _ratio(cold.ratio(block, other, of)) if other in block else "-"
+            for other, of in (
+                (LIMIT, cold.whole),
+                (LIMIT, cold.later),
+                (BASE, cold.whole),
+                (_TO_AUTH, cold.whole),
+            )
+        ]
+        shown = [cold.number(of(ours)) for of in (cold.whole, cold.even_after, cold.moved)]
+        lines.append([folder, f"{load}, {about}", shown[0], *ratios, *shown[1:]])
+        made_of += cells
+    head = [
+        *(
+            "folder",
+            "load, seconds, commit",
+            "scheduler, op/s",
+            "/ oracle",
+            "/ oracle from 60 s",
+            "/ built-in",
+        ),
+        *("/ built-in to auth", "s until even", "inodes moved"),
+    ]
+    return Claim(compare.table(head, lines), made_of)
+
+
 def _churn(results: Results) -> Claim:
     """Pairs of the trial, the smaller ratio first."""
     (trial,) = results.json("scheduler/churn-trial.json")
@@ -241,8 +283,14 @@ def _demo(results: Results) -> Claim:
     return Claim(compare.table(["", "before", "after"], rows), runs)
 
 
+def _demo_runs(results: Results) -> Claim:
+    runs = results.json("demo-[0-9]*.json")
+    return Claim(medians.markdown(runs), runs)
+
+
 CLAIMS: Mapping[str, Callable[[Results], Claim]] = {
     "demo": _demo,
+    "demo-runs": _demo_runs,
     "line-over-builtin": _range("line", BASE, ".1f"),
     "line-over-oracle": _range("line", LIMIT, ".2f", but=("mix",)),
     "line-over-oracle-in-mix": _one("mix", "line", LIMIT),
@@ -256,5 +304,6 @@ CLAIMS: Mapping[str, Callable[[Results], Claim]] = {
     "option": _option,
     "option-alone": _option_alone,
     "scheduler-blocks": _scheduler,
+    "scheduler-trials": _trials,
     "scheduler-churn": _churn,
 }
