@@ -28,6 +28,11 @@ test: test-deps
 claims: deps
 	$(RUN) -m lab.claims $(ARGS)
 
+# The tables of docs/commands.md, from the module's declarations; a unit test compares.
+.PHONY: docs
+docs: deps
+	PYTHONPATH=mgr:tests/fakes $(RUN) -m docs.reference
+
 lint unit monitoring hook: test-deps
 	$(VENV)/bin/tox run -e $@
 

@@ -25,23 +25,39 @@ MODULE_OPTIONS = [
     option("epoch", "secs", 10, "time between two observations of a file system", 1),
     option("analyze_duration", "secs", 600, "how long 'analyze start' samples unless told otherwise", 1),
     option(
-        "rank_capacity", "float", 0.0, "most req/s that a rank can serve; 0 learns it from saturated ranks", 0
+        "rank_capacity",
+        "float",
+        0.0,
+        "most req/s a rank can serve; 0: learned, unknown until one was saturated",
+        0,
     ),
     option("imbalance_threshold", "float", 0.075, "imbalance factor above which a file system is uneven", 0),
     option("smoothness", "float", 0.2, "S of the urgency's logistic curve (Lunule, equation 2)", 0.01, 1),
-    option("role_threshold", "float", 0.01, "L of Lunule's Algorithm 1: squared relative distance", 0),
-    option("min_gain", "float", 0.05, "a plan that empties the fullest rank by less is not proposed", 0, 1),
+    option(
+        "role_threshold",
+        "float",
+        0.01,
+        "L of Lunule's Algorithm 1: squared relative distance from the mean",
+        0,
+    ),
+    option("min_gain", "float", 0.05, "least part of the fullest rank that a plan must gain", 0, 1),
     option("max_moves", "uint", 4, "subtrees that may be moving at the same time", 1),
-    option("rest_period", "secs", 600, "how long a moved subvolume is left alone", 0),
+    option("rest_period", "secs", 600, "a moved subvolume is left alone, if the ranks are even", 0),
     option("arrival_timeout", "secs", 300, "how long a move is waited for before the plan goes on", 1),
     option(
         "epoch_capacity",
         "float",
         0.0,
-        "Cap of Algorithm 1: most req/s a rank hands over a beat; 0: no limit",
+        "Cap of Algorithm 1: most req/s that a rank hands over or takes in a beat; 0: no limit",
         0,
     ),
-    option("hint_interval", "secs", 60, "least time between two pushes of a policy's hints (new FSMaps)", 1),
+    option(
+        "hint_interval",
+        "secs",
+        60,
+        "least time between two pushes of a policy's hints; each makes a new FSMap",
+        1,
+    ),
     option(
         "hint_dead_band", "float", 0.1, "relative change of capacity or forecast that is worth a push", 0, 1
     ),
@@ -54,9 +70,9 @@ MODULE_OPTIONS = [
         desc="what an MDS with our hook chooses subtrees by; others know heat only",
         runtime=True,
     ),
-    option("rentries_per_epoch", "uint", 200, "directories whose rentries and pin are read in an epoch", 1),
+    option("rentries_per_epoch", "uint", 200, "directories whose statistics and pin are read in an epoch", 1),
     option("ranks_per_epoch", "uint", 8, "ranks whose sessions are listed in an epoch", 1),
-    option("tell_concurrency", "uint", 8, "commands to MDSs under way at once", 1, 64),
+    option("tell_concurrency", "uint", 8, "commands to MDSs at once; read when the module starts", 1, 64),
     option(
         "bytes_per_inode", "uint", 3072, "MDS memory a cached inode takes with its dentry and capability", 1
     ),

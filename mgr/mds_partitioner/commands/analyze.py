@@ -25,7 +25,10 @@ class AnalyzeCommands(Services):
         directories: Optional[str] = None,
         format: str = "table",
     ) -> Answer:
-        """Sample the load of subvolumes, or of a JSON list of directories, for a number of seconds"""
+        """Sample the load of subvolumes for DURATION seconds: one epoch to a week.
+
+        --directories takes an absolute path, or a JSON list of them, to sample in place of subvolumes.
+        """
         found = self.host.fs(fs)
         analysis = self.analyzer.start(found, duration, parse_directories(directories))
         said = (
@@ -35,7 +38,11 @@ class AnalyzeCommands(Services):
 
     @reads("analyze status")
     def analyze_status(self, fs: Optional[str] = None, format: str = "table", top: int = TOP) -> Answer:
-        """Show the analysis: subvolumes by workload, ranks, imbalance, recommended number of MDSs"""
+        """Show an analysis: its progress, then subvolumes by workload, ranks, imbalance, recommended ranks.
+
+        A result outlives the manager. An analysis under way goes on from its last checkpoint after a
+        fail-over (one in ten minutes), or begins anew, and says so.
+        """
         return _shown(self.analyzer.get(self.host.fs(fs)), top)
 
     @writes("analyze stop", MAKE)

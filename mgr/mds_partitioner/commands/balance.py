@@ -22,7 +22,12 @@ class BalanceCommands(Services):
         format: str = "table",
         inbuf: Optional[str] = None,
     ) -> Answer:
-        """Let the MDSs balance by a Mantle policy: lunule, greedyspill, or your own (-i FILE)"""
+        """Let the MDSs balance by a Mantle policy.
+
+        --policy is lunule, greedyspill, custom (with -i FILE), or the path of a .lua file on the active
+        manager's host. --to-auth has MDSs forward every request to the authority. --force replaces a
+        balancer that an operator set.
+        """
         found = self.host.fs(fs)
         switch = self.balancer.on(found, policy, inbuf, force, to_auth)
         now = self._present(found)
@@ -34,7 +39,7 @@ class BalanceCommands(Services):
 
     @writes("balance off", URGENT)
     def balance_off(self, fs: Optional[str] = None, format: str = "table") -> Answer:
-        """Put back the balancer that 'balance on' replaced, and remove its policy"""
+        """Put back what 'balance on' replaced, and remove its policy"""
         found = self.host.fs(fs)
         kept = self.balancer.off(found)
         now = self._present(found)
@@ -44,7 +49,7 @@ class BalanceCommands(Services):
 
     @reads("balance status")
     def balance_status(self, fs: Optional[str] = None, format: str = "table") -> Answer:
-        """Show the policy, and what each rank decided lately and why"""
+        """Show the policy, what each rank decided lately and why, inodes moved, and fallbacks"""
         found = self._present(self.host.fs(fs))
         switch, watch = self.balancer.get(found), self.balancer.watch(found)
         return Answer(report.value(found, switch, watch), report.text(found, switch, watch))

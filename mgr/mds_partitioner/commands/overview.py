@@ -18,7 +18,7 @@ class OverviewCommands(Services):
 
     @reads("status", URGENT)
     def show_status(self, format: str = "table") -> Answer:
-        """Show what the module is doing on every file system"""
+        """Show every file system: its analysis, plans in force, newest plan, policy and scheduler"""
         seen = [self._overview(fs) for fs in self.host.file_systems()]
         return Answer([overview_value(o) for o in seen], overview_text(seen))
 
@@ -42,7 +42,7 @@ class OverviewCommands(Services):
 
     @reads("imbalance")
     def show_imbalance(self, fs: Optional[str] = None, format: str = "table") -> Answer:
-        """Show the imbalance factor of this moment, each rank's load, and what Lunule would move"""
+        """Show the newest epoch's imbalance factor, load of ranks, and amounts that Lunule would move"""
         found = self.host.fs(fs)
         now = time.monotonic()
         verdict, samples = self.ranks.judge(found, now), self.ranks.history(found, now).latest

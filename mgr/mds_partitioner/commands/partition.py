@@ -43,7 +43,13 @@ class PartitionCommands(Services):
         format: str = "table",
         top: int = TOP,
     ) -> Answer:
-        """Make a plan from the newest analysis and save it; nothing is changed"""
+        """Make a plan from the newest analysis and save it; nothing is changed.
+
+        PLAN is its name; without one it gets the next free one. --heavy is mask or fanout: how heavy
+        subvolumes get several ranks. --ranks are those that it may use, as 0,1,3 or 0xb. --to-auth adds a
+        step that has MDSs forward every request to the authority. --force plans over an operator's pins, a
+        rest, and directories that were not read in time.
+        """
         usable = None if ranks is None else parse_ranks(ranks)
         found = self.host.fs(fs)
         made = self.partitioner.plan(
@@ -63,7 +69,11 @@ class PartitionCommands(Services):
         format: str = "table",
         top: int = TOP,
     ) -> Answer:
-        """Execute a plan: the named one, else the newest, else a new one; --dry-run prints it only"""
+        """Execute a plan: the named one, else the newest if it was not executed, else a new one.
+
+        --dry-run only prints it, with its commands. --heavy, --to-auth and --force are for a new one, as in
+        'partition plan'. A plan that was stopped goes on.
+        """
         found = self.host.fs(fs)
         run = self.partitioner.newest(found, plan) if plan else self.partitioner.startable(found)
         if run is not None:
@@ -80,7 +90,11 @@ class PartitionCommands(Services):
     def partition_status(
         self, fs: Optional[str] = None, plan: Optional[str] = None, format: str = "table", top: int = TOP
     ) -> Answer:
-        """Show a plan's execution, one row a subvolume"""
+        """Show a plan's execution: a row for each subvolume, and each step that was skipped, with the reason.
+
+        Without PLAN: the one under way, else the last. MDSs are asked for the ranks of this moment for 2 s;
+        those that do not answer are named.
+        """
         found = self.host.fs(fs)
         run = _called(found, self.partitioner.newest(found, plan))
         where = subtree_map(self.host, found, [row.path for row in run.plan.rows], PATIENCE)
@@ -96,7 +110,7 @@ class PartitionCommands(Services):
     def partition_pause(
         self, fs: Optional[str] = None, duration: Optional[int] = None, format: str = "table"
     ) -> Answer:
-        """Begin no further step, for a number of seconds or until resumed; the scheduler pauses, too"""
+        """Begin no further step, for DURATION seconds or until resumed; the scheduler pauses, too"""
         found = self.host.fs(fs)
         return self._both(
             found,
@@ -114,7 +128,11 @@ class PartitionCommands(Services):
 
     @writes("partition stop", URGENT)
     def partition_stop(self, fs: Optional[str] = None, format: str = "table") -> Answer:
-        """End the execution of a plan where it is; the scheduler only advises from then on"""
+        """End the execution or the rollback of a plan where it is, at once: no MDS is asked.
+
+        A scheduler that acts only advises from then on. 'partition start' with the plan's name goes on with
+        an execution, 'partition rollback' with a rollback.
+        """
         found = self.host.fs(fs)
         acted = self.scheduling.halt(found)
         return self._both(found, acted, lambda: self.partitioner.stop(found), "only advises now")
@@ -134,7 +152,10 @@ class PartitionCommands(Services):
     def partition_rollback(
         self, fs: Optional[str] = None, plan: Optional[str] = None, format: str = "table"
     ) -> Answer:
-        """Put back every pin, mask and balancer setting that a plan replaced"""
+        """Put back every pin, mask and setting that a plan replaced.
+
+        Without PLAN: the newest in force.
+        """
         found = self.host.fs(fs)
         return _ordered(found, self.partitioner.rollback(found, plan))
 

@@ -18,7 +18,10 @@ class SchedulerCommands(Services):
 
     @writes("scheduler start")
     def scheduler_start(self, fs: Optional[str] = None, mode: str = ADVISE, format: str = "table") -> Answer:
-        """Look at the load every few seconds and tell what to move (advise), or move it (act)"""
+        """Look at the load every few seconds and tell what to move, or move it.
+
+        --mode is advise or act.
+        """
         found = self.host.fs(fs)
         return _ordered(found, self.scheduling.start(found, mode))
 
@@ -32,7 +35,10 @@ class SchedulerCommands(Services):
 
     @reads("scheduler status")
     def scheduler_status(self, fs: Optional[str] = None, format: str = "table") -> Answer:
-        """Show the mode, the ranks' load and utilisation, what is under way and the last decisions"""
+        """Show the mode, what the scheduler does and why, and what it leaves alone.
+
+        Also the load, capacity and utilisation of ranks, moves under way, and the last decisions.
+        """
         found = self.host.fs(fs)
         try:
             kept, watch = self.scheduling.get(found), self.scheduling.watch(found)
@@ -43,7 +49,11 @@ class SchedulerCommands(Services):
 
     @reads("hotspots")
     def hotspots(self, fs: Optional[str] = None, format: str = "table") -> Answer:
-        """Name directories that have become hot, are so from time to time, or always"""
+        """Name directories that have become hot, are so from time to time, or always.
+
+        Each with its rank, clients, share of all requests, since when and how often; as the scheduler has
+        seen them in the last hour.
+        """
         found = self.host.fs(fs)
         seen = self.scheduling.hotspots(found)
         return Answer(hotspots_value(seen), hotspots_text(seen))
@@ -56,7 +66,10 @@ class SchedulerCommands(Services):
         format: str = "table",
         top: int = TOP,
     ) -> Answer:
-        """Show each move, or those of one directory: why it was made, what it was to bring, and brought"""
+        """Show each move: when, from where to where, why, the gain predicted and the real one.
+
+        Also the requests before and since. --directory shows the moves of one directory (an absolute path).
+        """
         found = self.host.fs(fs)
         kept = self.scheduling.get(found)
         return Answer(report.history_value(kept, directory), report.history_text(kept, directory, top))

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: LGPL-2.1-or-later
-"""Heavy, moderate and light subvolumes (LINE, "Our Idea: Combine Two Approaches"; DESIGN.md section 4).
+"""Heavy, moderate and light subvolumes (LINE, "Our Idea: Combine Two Approaches").
 
 Beyond LINE, requests alone can make a subvolume heavy: three fifths of its points are of inodes, and a rank
 that has room for all inodes of a small, busy subvolume may yet not have the time for its requests.

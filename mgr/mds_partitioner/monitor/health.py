@@ -24,6 +24,26 @@ SCHEDULER_ADVISES = "MDS_PARTITIONER_SCHEDULER_ADVISES"
 SCHEDULER_MISJUDGES = "MDS_PARTITIONER_SCHEDULER_MISJUDGES"
 ENGINE_DOWN = "MDS_PARTITIONER_ENGINE_DOWN"
 ENDPOINT_DOWN = "MDS_PARTITIONER_ENDPOINT_DOWN"
+# What each means, and when it clears where that is not plain: docs/commands.md shows it.
+MEANINGS = {
+    PAUSED: "a plan waits for the file system to recover; the detail says for what. "
+    "It clears when the plan goes on or is stopped.",
+    JOURNAL: "a plan in the journal cannot be read. It is put aside, its pins stay, all others go on.",
+    FALLBACK: "an MDS used the built-in balancer in place of the policy that 'balance on' put in force; "
+    "the detail has its reason. It clears when the MDS follows the policy again.",
+    IMBALANCE: "a file system was uneven for imbalance_epochs epochs in a row; "
+    "the detail says what to type next. It clears with the first even epoch.",
+    SCHEDULER_STUCK: "a file system is uneven for 5 minutes, and there is nothing that the scheduler could "
+    "move; the detail says why, and what it leaves alone.",
+    SCHEDULER_ADVISES: "a file system is uneven, and the scheduler would move directories "
+    "if its mode were act.",
+    SCHEDULER_MISJUDGES: "five or more decisions of the scheduler within an hour were to relieve full ranks "
+    "and, taken together, did not.",
+    ENGINE_DOWN: "the engine gave no judgement in the last epoch; the detail has its last words. "
+    "It clears with the next judgement.",
+    ENDPOINT_DOWN: "the active manager cannot listen on its address and port; the detail has both, the "
+    "error, and the option to set. It is tried again every epoch.",
+}
 STUCK = 300.0  # s: a load that passes is no reason to call an operator
 MOST_HELD = 3  # reasons that are named
 JUDGED = 5  # decisions: fewer may be bad luck

@@ -10,18 +10,37 @@ from .state import Limits
 
 DEFAULTS = Limits()
 SCHEDULER_OPTIONS = [
-    option("scheduler_interval", "secs", 5, "time between two looks of the scheduler at a file system", 1),
+    option("scheduler_interval", "secs", 5, "between two looks of the scheduler; MDSs report every 5 s", 1),
     option("scheduler_moves", "uint", DEFAULTS.moves, "subtrees that the scheduler moves at a time", 1),
     option("scheduler_inodes", "uint", int(DEFAULTS.inodes), "inodes that it moves at a time", 1),
     option("scheduler_inodes_an_hour", "uint", int(DEFAULTS.hourly), "inodes that it moves in an hour", 1),
     option("scheduler_moves_a_day", "uint", DEFAULTS.daily, "directories that it moves in a day", 1),
-    option("scheduler_pins", "uint", DEFAULTS.pins, "directories that it pins on a file system", 1),
-    option("scheduler_rest", "secs", int(DEFAULTS.rest), "how long it leaves alone what it moved", 0),
+    option(
+        "scheduler_pins",
+        "uint",
+        DEFAULTS.pins,
+        "pinned directories from which on the scheduler pins no more",
+        1,
+    ),
+    option(
+        "scheduler_rest",
+        "secs",
+        int(DEFAULTS.rest),
+        "what it moved is left alone, unless its load has really changed",
+        0,
+    ),
     # Names and meaning of mgr/balancer's.
-    option("begin_time", "str", "0000", "time of day, HHMM, from which on the scheduler may act"),
+    option("begin_time", "str", "0000", "HHMM from which on the scheduler may act; as end_time: always"),
     option("end_time", "str", "0000", "time of day, HHMM, until which the scheduler may act"),
-    option("begin_weekday", "uint", 0, "weekday from which on the scheduler may act; 0 is Sunday", 0, 6),
-    option("end_weekday", "uint", 0, "weekday until which, without it, the scheduler may act", 0, 6),
+    option(
+        "begin_weekday",
+        "uint",
+        0,
+        "weekday from which on it may act; 0 is Sunday; as end_weekday: always",
+        0,
+        6,
+    ),
+    option("end_weekday", "uint", 0, "weekday before which it may act", 0, 6),
 ]
 
 

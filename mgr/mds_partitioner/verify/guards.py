@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: LGPL-2.1-or-later
-"""Is the cluster well enough to change it? (DESIGN.md, section 6)"""
+"""Is the cluster well enough to change it?"""
 
 from __future__ import annotations
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: LGPL-2.1-or-later
-"""The imbalance factor (DESIGN.md section 4; Lunule, equations 1 to 3)."""
+"""The imbalance factor (Lunule, equations 1 to 3)."""
 
 from __future__ import annotations
 

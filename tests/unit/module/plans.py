@@ -19,7 +19,7 @@ from mds_partitioner.plan.circumstances import Circumstances
 from mds_partitioner.plan.plan import Plan
 from mds_partitioner.plan.planner import make_plan
 
-LINE = {  # DESIGN.md, section 4: wss, reqs, rentries, LINE's workload
+LINE = {  # wss, reqs, rentries, workload: LINE's example
     "Subvol1": (1_000_000, 1_203_030, 50_000_000, 339),
     "Subvol2": (700_000, 500_000, 1_000_000, 137),
     "subvol3": (100_000, 5_000, 5_000_000, 21),
