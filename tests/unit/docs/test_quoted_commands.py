@@ -1,0 +1,89 @@
+# SPDX-License-Identifier: LGPL-2.1-or-later
+"""Every command of the module that a page quotes is declared, with the arguments that it is quoted with."""
+
+import re
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+from docs.reference import parameters
+
+from mds_partitioner.module import Commands, Module
+
+HOME = Path(__file__).resolve().parents[3]
+PAGES = sorted(
+    {*HOME.glob("*.md"), *(HOME / "docs").glob("*.md"), *(HOME / "docs" / "runbooks").glob("*.md")}
+)
+DECLARED = {
+    prefix.removeprefix("mds_partitioner "): {p.name: p for p in parameters(command.func)}
+    for prefix, command in Commands.COMMANDS.items()
+    if getattr(Module, command.func.__name__, None) is command.func
+}
+GROUPS = {prefix.split()[0] for prefix in DECLARED if " " in prefix}
+BLOCK = re.compile(r"^ {4}ceph mds_partitioner (.*(?:\n {8,}[\[-].*)*)", re.MULTILINE)
+INLINE = re.compile(r"`([^`]+)`")
+WORLD = {"fs", "plan"}  # arguments that are given without their names
+
+
+def quoted(text: str) -> Iterator[str]:
+    """What a page says is typed after ``ceph mds_partitioner``, in blocks and in sentences."""
+    yield from (re.sub(r"\s+#.*|\s*\n\s*", " ", line) for line in BLOCK.findall(text))
+    prose = re.sub(r"^ {4}.*$", "", text, flags=re.MULTILINE)
+    for code in INLINE.findall(prose):
+        words = re.sub(r"\s+", " ", code).strip().removeprefix("ceph mds_partitioner ")
+        first = words.split()[0]
+        if words.startswith(tuple(f"{group} " for group in GROUPS)) and not words.split()[1].startswith("-"):
+            yield words
+        elif first in DECLARED and code.startswith("ceph mds_partitioner "):
+            yield words
+
+
+def wrong(words: str) -> str:
+    """What of a quoted command is not so; "" for nothing. Alternatives are written ``stop|start``."""
+    command, *given = re.sub(r"[\[\]]", " ", words).split()
+    names = [command]
+    if command in GROUPS:
+        names = [f"{command} {name}" for name in given.pop(0).split("|")]
+    return next((told for name in names if (told := _wrong(name, given))), "")
+
+
+def _wrong(name: str, given: list[str]) -> str:
+    if name not in DECLARED:
+        return f"there is no '{name}'"
+    allowed, unnamed = DECLARED[name], 0
+    words = iter(given)
+    for word in words:
+        if not word.startswith("-"):
+            unnamed += 1
+            continue
+        flag = word.partition("=")[0].removeprefix("--").replace("-", "_") if word != "-i" else "inbuf"
+        if flag not in allowed:
+            return f"'{name}' takes no {word}"
+        if "=" not in word and allowed[flag].annotation is not bool:
+            next(words, None)
+    most = len(WORLD & allowed.keys())
+    return f"'{name}' takes {most} words, not {unnamed}" if unnamed > most else ""
+
+
+@pytest.mark.parametrize("page", PAGES, ids=lambda page: str(page.relative_to(HOME)))
+def test_what_a_page_quotes_is_declared(page: Path) -> None:
+    assert [(words, told) for words in quoted(page.read_text()) if (told := wrong(words))] == []
+
+
+def test_commands_are_found_in_blocks_and_in_sentences() -> None:
+    text = "    ceph mds_partitioner status   # all\n\nGive `partition\nstop` or\n`balance on|off`, not `make test`."
+    assert list(quoted(text)) == ["status", "partition stop", "balance on|off"]
+
+
+@pytest.mark.parametrize(
+    ("words", "told"),
+    [
+        ("partition start cephfs plan-1 --dry-run --top 5", ""),
+        ("balance on [FS] [--policy lunule|greedyspill] [-i FILE]", ""),
+        ("partition stop|halt", "there is no 'partition halt'"),
+        ("scheduler stop --undo", "'scheduler stop' takes no --undo"),
+        ("partition ls cephfs plan-1", "'partition ls' takes 1 words, not 2"),
+    ],
+)
+def test_what_is_not_declared_is_told(words: str, told: str) -> None:
+    assert wrong(words) == told
