@@ -6,8 +6,8 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-from docs.reference import parameters
 
+from docs.reference import parameters
 from mds_partitioner.module import Commands, Module
 
 HOME = Path(__file__).resolve().parents[3]
@@ -27,14 +27,13 @@ WORLD = {"fs", "plan"}  # arguments that are given without their names
 
 def quoted(text: str) -> Iterator[str]:
     """What a page says is typed after ``ceph mds_partitioner``, in blocks and in sentences."""
-    yield from (re.sub(r"\s+#.*|\s*\n\s*", " ", line) for line in BLOCK.findall(text))
+    yield from (re.sub(r"\s+#.*|\s*\n\s*", " ", line).strip() for line in BLOCK.findall(text))
     prose = re.sub(r"^ {4}.*$", "", text, flags=re.MULTILINE)
     for code in INLINE.findall(prose):
         words = re.sub(r"\s+", " ", code).strip().removeprefix("ceph mds_partitioner ")
-        first = words.split()[0]
-        if words.startswith(tuple(f"{group} " for group in GROUPS)) and not words.split()[1].startswith("-"):
-            yield words
-        elif first in DECLARED and code.startswith("ceph mds_partitioner "):
+        first, *rest = words.split()
+        in_group = first in GROUPS and rest != [] and not rest[0].startswith("-")
+        if in_group or (first in DECLARED and code.startswith("ceph mds_partitioner ")):
             yield words
 
 
@@ -71,7 +70,9 @@ def test_what_a_page_quotes_is_declared(page: Path) -> None:
 
 
 def test_commands_are_found_in_blocks_and_in_sentences() -> None:
-    text = "    ceph mds_partitioner status   # all\n\nGive `partition\nstop` or\n`balance on|off`, not `make test`."
+    text = (
+        "    ceph mds_partitioner status   # all\n\nGive `partition\nstop` or `balance on|off`, not `make x`."
+    )
     assert list(quoted(text)) == ["status", "partition stop", "balance on|off"]
 
 
