@@ -34,11 +34,13 @@ MEANINGS = {
     IMBALANCE: "a file system was uneven for imbalance_epochs epochs in a row; "
     "the detail says what to type next. It clears with the first even epoch.",
     SCHEDULER_STUCK: "a file system is uneven for 5 minutes, and there is nothing that the scheduler could "
-    "move; the detail says why, and what it leaves alone.",
+    "move; the detail says why, and what it leaves alone. It clears when the load is even, or something "
+    "can be moved.",
     SCHEDULER_ADVISES: "a file system is uneven, and the scheduler would move directories "
-    "if its mode were act.",
+    "if its mode were act. It clears when it acts, is off, or the load is even.",
     SCHEDULER_MISJUDGES: "five or more decisions of the scheduler within an hour were to relieve full ranks "
-    "and, taken together, did not.",
+    "and, taken together, did not. It clears when those of the last hour did, or the scheduler acts no "
+    "more.",
     ENGINE_DOWN: "the engine gave no judgement in the last epoch; the detail has its last words. "
     "It clears with the next judgement.",
     ENDPOINT_DOWN: "the active manager cannot listen on its address and port; the detail has both, the "
