@@ -13,7 +13,8 @@ from typing import Any
 
 from mgr_module import Option
 
-from mds_partitioner.module import ALL_OPTIONS, Commands, Module
+from mds_partitioner.ceph_compat import Commands
+from mds_partitioner.module import ALL_OPTIONS, Module
 from mds_partitioner.monitor.health import MEANINGS
 
 PAGE = Path(__file__).with_name("commands.md")

@@ -8,7 +8,8 @@ from pathlib import Path
 import pytest
 
 from docs.reference import parameters
-from mds_partitioner.module import Commands, Module
+from mds_partitioner.ceph_compat import Commands
+from mds_partitioner.module import Module
 
 HOME = Path(__file__).resolve().parents[3]
 PAGES = sorted(
