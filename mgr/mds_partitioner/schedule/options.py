@@ -30,13 +30,15 @@ SCHEDULER_OPTIONS = [
         0,
     ),
     # Names and meaning of mgr/balancer's.
-    option("begin_time", "str", "0000", "HHMM from which on the scheduler may act; as end_time: always"),
+    option(
+        "begin_time", "str", "0000", "HHMM from which on the scheduler may act; equal to end_time: always"
+    ),
     option("end_time", "str", "0000", "time of day, HHMM, until which the scheduler may act"),
     option(
         "begin_weekday",
         "uint",
         0,
-        "weekday from which on it may act; 0 is Sunday; as end_weekday: always",
+        "weekday from which on it may act; 0 is Sunday; equal to end_weekday: always",
         0,
         6,
     ),
