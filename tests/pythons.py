@@ -42,7 +42,7 @@ print("Python", platform.python_version(), *(f"{name} {version(name)}" for name 
 """
 _CODE = "/tmp/checkout"
 _FOLDERS = ("mgr", "mantle", "tests")  # pyproject.toml has settings that bullseye's pytest refuses
-_OF_TOOLS = ("tests/unit/lab", "tests/unit/mds", "tests/unit/sim")
+_OF_TOOLS = ("tests/unit/docs", "tests/unit/lab", "tests/unit/mds", "tests/unit/sim")
 _TIMEOUT = 600  # s, of one test, as in pyproject.toml
 
 
