@@ -200,6 +200,7 @@ class Balancer:
             self._observe(fs, switch, watch, now)
             if switching.in_force(fs, switch) and why_wait(fs, self._host.health(), {}) is None:
                 self._refresh(fs, switch, watch, now, turn)
+            self._decide(fs, switch, watch, now)
             watch.problem = ""
 
     def _forget_if_gone(self, switch: Switch, turn: Turn) -> None:
@@ -216,13 +217,16 @@ class Balancer:
             watch.moved.setdefault(s.rank, (s.exported_total, s.imported_total))
         recent = now.wall - FALLBACK_EPOCHS * self._settings().epoch
         watch.fallbacks = fallbacks(self._host, frozenset(switch.objects), max(recent, switch.started))
+
+    def _decide(self, fs: FsState, switch: Switch, watch: Watch, now: Now) -> None:
+        # After the hints: it only tells, and has no interpreter where lua5.3 is missing.
         beat = last_beat(self._host, fs)
         if beat is not None and _rates(beat) != _rates(watch.beat):
-            watch.beat = beat
             for rank, answer in enumerate(what_ranks_decide(self._content(switch), beat)):
                 line = "; ".join(text for _, text in answer.log)
                 decision = Decision(rank, now.wall, answer.targets, line)
                 watch.decisions.setdefault(rank, deque(maxlen=REMEMBERED)).append(decision)
+            watch.beat = beat
 
     def _refresh(self, fs: FsState, switch: Switch, watch: Watch, now: Now, turn: Turn) -> None:
         assert watch.verdict is not None

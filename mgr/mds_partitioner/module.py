@@ -4,7 +4,6 @@
 from __future__ import annotations
 
 import importlib.util
-import shutil
 import threading
 import time
 from collections.abc import Callable, Sequence
@@ -29,11 +28,9 @@ from .errors import NotFound, Unavailable
 from .host import Host
 from .loop import Loop
 from .model import FsState
-from .monitor import health
-from .monitor.app import active_app, standby_app
+from .monitor import endpoint, health
 from .monitor.options import MONITOR_OPTIONS, Address, MonitorSettings
 from .monitor.sampler import scheduler_state
-from .monitor.server import Endpoint
 from .monitor.service import MOVE, Monitor
 from .monitor.state import SchedulerState
 from .options import MODULE_OPTIONS, Settings
@@ -46,9 +43,6 @@ from .scheduling import Scheduling
 
 NEEDED = {"cephfs": "python3-cephfs", "yaml": "python3-yaml", "prettytable": "python3-prettytable"}
 NEEDED |= {"wcwidth": "python3-wcwidth"}
-NEEDED |= {"cheroot": "python3-cheroot", "prometheus_client": "python3-prometheus-client"}
-PROGRAMS = {"python3": "python3", "lua5.3": "lua5.3"}  # of the engine; of the sandbox for policies
-ENGINE_NEEDS = {"numpy": "python3-numpy", "scipy": "python3-scipy", "sklearn": "python3-sklearn"}
 BUSY_TICK, IDLE_TICK = 1.0, 10.0  # s
 STANDBY_TICK = 10.0  # s between two looks at the options
 ALL_OPTIONS = [*MODULE_OPTIONS, *SCHEDULER_OPTIONS, *MONITOR_OPTIONS]
@@ -92,8 +86,9 @@ class Module(
         )
         self.monitor.fallen_back = self._fallen_back
         self.monitor.scheduler = self._scheduler
-        app = active_app(lambda: self.monitor.snapshot, lambda: self.settings().epoch)
-        self.endpoint = Endpoint(app, self.log)
+        self.endpoint = endpoint.of_active(
+            lambda: self.monitor.snapshot, lambda: self.settings().epoch, self.log
+        )
         self.health_sources: list[health.Source] = [
             self._paused,
             lambda: health.unreadable(self.partitioner.unreadable),
@@ -117,13 +112,12 @@ class Module(
 
     @staticmethod
     def can_run() -> tuple[bool, str]:
-        """What is missing on this host, if anything. Nothing is imported: numpy may not load here."""
-        missing = [
-            package
-            for name, package in {**NEEDED, **ENGINE_NEEDS}.items()
-            if not importlib.util.find_spec(name)
-        ]
-        missing += [package for name, package in PROGRAMS.items() if shutil.which(name) is None]
+        """What the module itself lacks on this host, if anything.
+
+        What the engine, the endpoint and the sandbox of policies lack, they tell when they are needed; the
+        engine may have another Python than this one.
+        """
+        missing = [package for name, package in NEEDED.items() if not importlib.util.find_spec(name)]
         if missing:
             return False, f"install {', '.join(missing)} on the hosts of the managers"
         return True, ""
@@ -237,7 +231,7 @@ class StandbyModule(MgrStandbyModule):
     def __init__(self, *args: Any, **kwargs: Any) -> None:
         super().__init__(*args, **kwargs)
         self._ended = threading.Event()
-        self.endpoint = Endpoint(standby_app(self.get_active_uri), self.log)
+        self.endpoint = endpoint.of_standby(self.get_active_uri, self.log)
 
     def serve(self) -> None:
         """Answer until this manager becomes active."""

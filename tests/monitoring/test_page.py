@@ -11,8 +11,8 @@ from monitor_snapshots import HOSTILE, broken, plan, scheduler, snapshot, uneven
 from playwright.sync_api import Browser, Page, sync_playwright
 
 from mds_partitioner.monitor.app import active_app, standby_app
+from mds_partitioner.monitor.endpoint import Endpoint
 from mds_partitioner.monitor.options import Address
-from mds_partitioner.monitor.server import Endpoint
 from mds_partitioner.monitor.state import Snapshot
 
 WIDE, NARROW = {"width": 1280, "height": 900}, {"width": 390, "height": 800}

@@ -2,11 +2,13 @@
 """The engine process: ``python3 -m engine --nice N --memory-limit BYTES``."""
 
 import argparse
+import importlib.util
 import os
 import resource
 import sys
 from typing import BinaryIO
 
+NEEDS = {"numpy": "python3-numpy", "scipy": "python3-scipy", "sklearn": "python3-sklearn"}
 THREAD_LIMITS = ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS")
 
 
@@ -15,6 +17,16 @@ def arguments() -> argparse.Namespace:
     parser.add_argument("--nice", type=int, required=True, help="added to the process's niceness")
     parser.add_argument("--memory-limit", type=int, required=True, help="bytes of address space; 0: no limit")
     return parser.parse_args()
+
+
+def refuse_without_libraries() -> None:
+    """:raises SystemExit: this Python lacks what the engine computes with; the manager passes the words on"""
+    missing = [package for name, package in NEEDS.items() if importlib.util.find_spec(name) is None]
+    if missing:
+        sys.exit(
+            f"{sys.executable} lacks what it computes with: install {' '.join(missing)}, "
+            "or name another Python by the option engine_python"
+        )
 
 
 def take_stdout() -> BinaryIO:
@@ -27,6 +39,7 @@ def take_stdout() -> BinaryIO:
 
 def main() -> None:
     options = arguments()
+    refuse_without_libraries()
     os.nice(options.nice)
     if options.memory_limit:
         resource.setrlimit(resource.RLIMIT_AS, (options.memory_limit, options.memory_limit))

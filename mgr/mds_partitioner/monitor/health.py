@@ -12,7 +12,7 @@ from ..act.journal import Unreadable
 from ..act.run import ACTIVE, Run
 from ..report.text import printable
 from ..schedule.record import ACT, ADVISE
-from .server import Failed
+from .endpoint import Failed
 from .state import FsSample, Snapshot
 
 PAUSED = "MDS_PARTITIONER_PAUSED"
@@ -207,9 +207,16 @@ def endpoint_down(failed: Failed | None, manager: str) -> list[Check]:
     if failed is None:
         return []
     option = f"mgr/mds_partitioner/{manager}/server_"
-    detail = (
-        f"mgr.{manager} cannot listen on {failed.at.host} port {failed.at.port}: {failed.why}; it tries "
-        f"again every epoch. Where another manager of this host has the port, give this one another with "
-        f"'ceph config set mgr {option}port PORT'; where the address is not this host's, see {option}addr"
-    )
+    if failed.lacks:
+        cure = (
+            f"install {' '.join(failed.lacks)} on the hosts of the managers and restart them, or do without: "
+            "'ceph config set mgr mgr/mds_partitioner/metrics false'"
+        )
+    else:
+        cure = (
+            "it tries again every epoch. Where another manager of this host has the port, give this one "
+            f"another with 'ceph config set mgr {option}port PORT'; where the address is not this host's, "
+            f"see {option}addr"
+        )
+    detail = f"mgr.{manager} cannot listen on {failed.at.host} port {failed.at.port}: {failed.why}; {cure}"
     return [Check(ENDPOINT_DOWN, "metrics and the status page of mds_partitioner are not served", (detail,))]

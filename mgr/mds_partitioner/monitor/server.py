@@ -9,10 +9,8 @@ from __future__ import annotations
 
 import logging
 import socket
-import threading
 import time
 from collections.abc import Callable, Iterable
-from dataclasses import dataclass
 from typing import Any
 
 from cheroot.makefile import MakeFile
@@ -66,7 +64,7 @@ class _Connection(HTTPConnection):
         super().__init__(server, sock, _bounded_file)
 
 
-class _Server(WsgiServer):
+class Server(WsgiServer):
     ConnectionClass = _Connection
     max_request_header_size = LARGEST_HEADER
     max_request_body_size = LARGEST_BODY
@@ -87,68 +85,3 @@ class _Server(WsgiServer):
     def error_log(self, msg: str = "", level: int = logging.INFO, traceback: bool = False) -> None:
         """What clients do wrong is no news for the manager's log."""
         self._log.debug("http: %s", msg, exc_info=traceback)
-
-
-@dataclass(frozen=True)
-class Failed:
-    """Where the endpoint was to listen, and why it does not."""
-
-    at: Address
-    why: str
-
-
-class Endpoint:
-    """Listens where it is told to, or nowhere. Called from one thread."""
-
-    def __init__(self, app: Wsgi, log: logging.Logger) -> None:
-        self._app, self._log = app, log
-        self._server: Any = None
-        self._wanted: Address | None = None
-        self._failed: Failed | None = None
-        self._gate = threading.Lock()
-        self._ended = False
-
-    @property
-    def address(self) -> Address | None:
-        """Where it listens now."""
-        return self._wanted if self._server is not None else None
-
-    @property
-    def failed(self) -> Failed | None:
-        """Why it does not listen where it is told to; None when it does."""
-        return self._failed
-
-    def apply(self, wanted: Address | None) -> bool:
-        """Listen there; has anything changed? A port in use is tried again with the next call."""
-        with self._gate:
-            if self._ended or (wanted == self.address and self._failed is None):
-                return False
-            self._stop()
-            self._wanted = wanted
-            self._failed = None if wanted is None else self._start(wanted)
-            return True
-
-    def shutdown(self) -> None:
-        """Stop listening for good."""
-        with self._gate:
-            self._ended = True
-            self._stop()
-
-    def _start(self, at: Address) -> Failed | None:
-        server = _Server(at, self._app, self._log)
-        try:
-            server.prepare()
-        except OSError as e:
-            failed = Failed(at, str(e))
-            if failed != self._failed:
-                self._log.error("cannot serve metrics on %s port %d: %s", at.host, at.port, e)
-            return failed
-        self._server = server
-        threading.Thread(target=server.serve, name="mds_partitioner-http", daemon=True).start()
-        self._log.info("serving metrics on %s port %d", at.host, at.port)
-        return None
-
-    def _stop(self) -> None:
-        server, self._server = self._server, None
-        if server is not None:
-            server.stop()

@@ -151,3 +151,13 @@ def test_it_is_nice() -> None:
     finally:
         process.child.kill()
         process.child.communicate()
+
+
+def test_a_python_without_the_libraries_names_the_packages_and_the_option() -> None:
+    command = [sys.executable, "-S", "-m", "engine", "--nice", "0", "--memory-limit", "0"]  # no site-packages
+    done = subprocess.run(
+        command, env=os.environ | {"PYTHONPATH": str(HOME)}, capture_output=True, text=True, check=False
+    )
+    assert (done.returncode, done.stdout) == (1, "")
+    assert "install python3-numpy python3-scipy python3-sklearn" in done.stderr
+    assert done.stderr.endswith("by the option engine_python\n")

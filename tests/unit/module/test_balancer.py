@@ -320,3 +320,18 @@ def test_what_an_operator_set_a_moment_ago_is_shown(
     assert "mine.lua" in commands.balance_off().stdout
     assert world.state.balancer == "mine.lua"
     commands.desk.shutdown()
+
+
+def test_where_lua_is_missing_hints_are_pushed_all_the_same_and_the_package_is_named(
+    world: Cluster, ranks: Ranks, balancer: Balancer, time: Clock, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    balancer.on(world.state, "lunule", None, False)
+    monkeypatch.setenv("PATH", "/nowhere")
+    ranks.capacity(400.0)
+    for _ in range(2):
+        time.now += SETTINGS.epoch
+        balancer.tick()
+        assert "install the package lua5.3" in balancer.watch(world.state).problem
+    assert capacity(balancer, world) == 400.0
+    with pytest.raises(Unavailable, match=r"not put in force: .* install the package lua5\.3"):
+        balancer.on(world.state, "greedyspill", None, False)

@@ -3,7 +3,10 @@
 
 import http.client
 import logging
+import os
 import socket
+import subprocess
+import sys
 import threading
 import time
 from collections.abc import Iterator
@@ -14,9 +17,10 @@ import pytest
 from monitor_snapshots import snapshot
 
 from mds_partitioner.monitor.app import STALE, Once, active_app, standby_app
+from mds_partitioner.monitor.endpoint import Endpoint
 from mds_partitioner.monitor.health import ENDPOINT_DOWN, endpoint_down
 from mds_partitioner.monitor.options import Address
-from mds_partitioner.monitor.server import LARGEST_HEADER, THREADS, Endpoint
+from mds_partitioner.monitor.server import LARGEST_HEADER, THREADS
 from mds_partitioner.monitor.state import Snapshot
 
 EPOCH = 10.0
@@ -223,3 +227,29 @@ def test_an_address_that_is_not_here_is_told_until_the_endpoint_is_switched_off(
     endpoint.apply(None)
     assert endpoint.failed is None
     endpoint.shutdown()
+
+
+WITHOUT_ITS_PACKAGES = """
+import logging, sys
+sys.modules["cheroot"] = sys.modules["prometheus_client"] = None
+from mds_partitioner.module import Module, StandbyModule
+from mds_partitioner.monitor import endpoint
+from mds_partitioner.monitor.health import endpoint_down
+from mds_partitioner.monitor.options import Address
+assert Module.can_run() == (True, ""), Module.can_run()
+ours = endpoint.of_active(lambda: None, lambda: 5.0, logging.getLogger())
+assert ours.apply(Address("::", 9927)) and ours.address is None
+print(endpoint_down(ours.failed, "x")[0].detail[0])
+endpoint.of_standby(lambda: "", logging.getLogger()).apply(None)
+"""
+
+
+def test_without_its_packages_the_module_works_and_says_what_to_install() -> None:
+    code = WITHOUT_ITS_PACKAGES
+    environment = os.environ | {"PYTHONPATH": os.pathsep.join(sys.path)}
+    done = subprocess.run(
+        [sys.executable, "-c", code], env=environment, capture_output=True, text=True, check=False
+    )
+    assert done.returncode == 0, done.stderr
+    assert "install python3-cheroot python3-prometheus-client on the hosts of the managers" in done.stdout
+    assert "mgr/mds_partitioner/metrics false" in done.stdout
