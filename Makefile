@@ -7,7 +7,12 @@ LAB_PACKAGES := mmdebstrap bubblewrap uidmap
 TEST_TOOLS := luacheck lua5.3 promtool prometheus-alertmanager chromium
 TEST_PACKAGES := lua-check lua5.3 prometheus prometheus-alertmanager chromium fonts-dejavu-core
 
-.PHONY: demo test claims sim replay replay-lab lint unit monitoring hook integration pythons mds mds-optimized bench-hook hook-mask hook-stress hook-cost chaos bench bench-quick bench-planner bench-observe bench-schedule-cost bench-saturation bench-policy bench-churn bench-large bench-scheduler bench-headline bench-conditions bench-reference bench-push bench-cost deps test-deps clean
+DEB_TOOLS := dh dpkg-buildpackage
+DEB_PACKAGES := debhelper dpkg-dev
+PACKAGE_TOOLS := $(DEB_TOOLS) lintian rpmbuild rpmlint
+PACKAGE_PACKAGES := $(DEB_PACKAGES) lintian rpm rpmlint
+
+.PHONY: demo test claims sim replay replay-lab lint unit monitoring hook integration pythons mds mds-optimized bench-hook hook-mask hook-stress hook-cost chaos bench bench-quick bench-planner bench-observe bench-schedule-cost bench-saturation bench-policy bench-churn bench-large bench-scheduler bench-headline bench-conditions bench-reference bench-push bench-cost deb rpm package-test deps test-deps clean
 
 # Installs Debian packages $(2) unless every tool of $(1) is there.
 define need
@@ -156,6 +161,20 @@ bench-push: deps
 
 bench-cost: deps
 	$(RUN) -m lab.demo.cost
+
+# Of what is committed, into out/packages; packaging/build says more.
+deb:
+	$(call need,$(DEB_TOOLS),$(DEB_PACKAGES))
+	packaging/build deb out/packages
+
+rpm:
+	$(call need,rpmbuild,rpm)
+	packaging/build rpm out/packages
+
+# Builds both twice, lints them, and installs, upgrades and removes the .deb in a root file system of its own.
+package-test: deps
+	$(call need,$(PACKAGE_TOOLS),$(PACKAGE_PACKAGES))
+	$(RUN) -m pytest -o timeout=1800 tests/package
 
 deps: $(VENV)/ready
 	$(call need,$(LAB_TOOLS),$(LAB_PACKAGES))
