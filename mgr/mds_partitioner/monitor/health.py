@@ -44,7 +44,7 @@ MEANINGS = {
     ENGINE_DOWN: "the engine gave no judgement in the last epoch; the detail has its last words. "
     "It clears with the next judgement.",
     ENDPOINT_DOWN: "the active manager cannot listen on its address and port; the detail has both, the "
-    "error, and the option to set. It is tried again every epoch.",
+    "error, and the option to set or the packages to install. It is tried again every epoch.",
 }
 STUCK = 300.0  # s: a load that passes is no reason to call an operator
 MOST_HELD = 3  # reasons that are named
