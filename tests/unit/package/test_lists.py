@@ -88,7 +88,7 @@ def installed_by_debian() -> list[str]:
 
 
 def installed_by_rpm() -> list[str]:
-    text = SPEC.partition("%install")[2].partition("%check")[0].replace("\\\n", " ")
+    text = SPEC.partition("%install")[2].partition("%preun")[0].replace("\\\n", " ")
     lines = re.findall(r"^(?:cp -a|install (?:-D )?-m 644) (.+)$", text, re.MULTILINE)
     return [source for line in lines for source in line.split()[:-1]]
 
