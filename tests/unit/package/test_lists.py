@@ -4,7 +4,6 @@
 import re
 from collections.abc import Callable
 from datetime import date
-from fnmatch import fnmatch
 from pathlib import Path
 
 import pytest
@@ -64,8 +63,9 @@ def pages() -> list[str]:
 
 def owned(path: str, patterns: list[str]) -> bool:
     """Is it one of these, or below one of these?"""
-    here = Path(path)
-    return any(fnmatch(str(part), pattern) for part in (here, *here.parents) for pattern in patterns)
+    found = {found for pattern in patterns for found in HOME.glob(pattern)}
+    here = HOME / path
+    return any(part in found for part in (here, *here.parents))
 
 
 PAYLOAD = [
