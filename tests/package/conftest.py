@@ -54,7 +54,7 @@ def deb(build: Build) -> Built:
 
 @pytest.fixture(scope="session")
 def rpm(build: Build) -> Built:
-    """The .rpm, its source, and the spec that both were made from."""
+    """The .rpm, and the spec that it was made from."""
     return build("rpm", "rpm")
 
 
