@@ -63,8 +63,11 @@ class Root:
 def make(path: Path, packages: list[str]) -> Root:
     """Debian's with these packages and what they depend on; nothing of Recommends."""
     options = ('APT::Install-Recommends "false"', 'Acquire::Retries "3"', *aptconf.proxy_options())
+    # An interrupt takes the name spaces with it, and so every process and mount in them.
+    contain = ["unshare", "--mount", "--pid", "--fork", "--kill-child", "--mount-proc", "--"]
     subprocess.run(
         [
+            *contain,
             *("mmdebstrap", "--mode=root", "--variant=minbase", f"--include={','.join(packages)}"),
             *(f"--aptopt={option}" for option in options),
             f"--essential-hook={QUIET}",
