@@ -4,6 +4,8 @@
 The packages that they are made with may be missing: then nothing is served, and everything else works.
 """
 
+from __future__ import annotations
+
 import importlib.util
 import logging
 import threading
@@ -38,7 +40,7 @@ class Failed:
 class Endpoint:
     """Listens where it is told to, or nowhere. Called from one thread."""
 
-    def __init__(self, app: "Wsgi | None", log: logging.Logger) -> None:
+    def __init__(self, app: Wsgi | None, log: logging.Logger) -> None:
         """``app``: what to answer with; None where packages are missing."""
         self._app, self._log = app, log
         self._server: Any = None
