@@ -34,11 +34,14 @@ Build = Callable[..., Built]
 @pytest.fixture(scope="session")
 def build(tmp_path_factory: pytest.TempPathFactory) -> Build:
     """Build ``kind`` from a fresh clone in a folder of that name, with other surroundings each time."""
+    git = ["git", "-C", HOME, "rev-parse", "HEAD"]
+    commit = subprocess.run(git, capture_output=True, text=True, check=True).stdout.strip()
 
     def run(kind: str, where: str, *version: str, umask: int = 0o022, zone: str = "UTC") -> Built:
         home = tmp_path_factory.mktemp(where)
         clone = home / where / "checkout"
         subprocess.run(["git", "clone", "-q", "--no-hardlinks", HOME, clone], check=True, umask=umask)
+        subprocess.run(["git", "-C", clone, "checkout", "-q", "--detach", commit], check=True, umask=umask)
         command = [clone / "packaging/build", kind, home / "out", *version]
         subprocess.run(command, env=os.environ | {"TZ": zone}, check=True, umask=umask)
         return Built(home / "out")
