@@ -65,7 +65,8 @@ class LuaChild:
             self.end()
             raise SandboxError(f"'{INTERPRETER}' did not start: {e}") from e
         pid = self._process.pid
-        os.setpriority(os.PRIO_PROCESS, pid, NICENESS)
+        # Where it is lower already, only root may raise it.
+        os.setpriority(os.PRIO_PROCESS, pid, max(NICENESS, os.getpriority(os.PRIO_PROCESS, pid)))
         # It has all that it needs: no file, no process, no more memory from here on.
         for what, most in (
             (resource.RLIMIT_AS, MEMORY),
