@@ -99,6 +99,15 @@ def test_a_process_that_does_not_answer_is_given_up_at_the_deadline(monkeypatch:
         assert sandbox._child._process.returncode is not None
 
 
+def test_a_policys_process_never_has_a_higher_priority_than_whoever_began_it(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    own = os.getpriority(os.PRIO_PROCESS, 0)
+    monkeypatch.setattr(child, "NICENESS", own - 1)
+    with Sandbox(f"return {STILL}") as sandbox:
+        assert os.getpriority(os.PRIO_PROCESS, sandbox._child._process.pid) == own
+
+
 @pytest.mark.parametrize(
     ("source", "why"),
     [
