@@ -38,7 +38,7 @@ _VERSIONS = """
 import platform
 from importlib.metadata import version
 names = "numpy", "scipy", "scikit-learn", "pytest", "hypothesis"
-print("Python", platform.python_version(), *(f"{name} {version(name)}" for name in names), sep=", ")
+print(f"Python {platform.python_version()}", *(f"{name} {version(name)}" for name in names), sep=", ")
 """
 _CODE = "/tmp/checkout"
 _FOLDERS = ("mgr", "mantle", "tests")  # pyproject.toml has settings that bullseye's pytest refuses
