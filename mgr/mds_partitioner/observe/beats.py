@@ -75,4 +75,5 @@ def parse_fallbacks(lines: list[Mapping[str, Any]], objects: frozenset[str], sin
 
 
 def _unix(stamp: str) -> float:
-    return datetime.fromisoformat(stamp).timestamp()
+    # Before Python 3.11 fromisoformat reads no "+0000".
+    return datetime.strptime(stamp, "%Y-%m-%dT%H:%M:%S.%f%z").timestamp()
