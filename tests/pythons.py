@@ -10,7 +10,6 @@ import argparse
 import subprocess
 import sys
 from collections.abc import Sequence
-from dataclasses import dataclass
 
 from lab import requirements, rootfs
 from lab.ending import EndedError, signals_raise
@@ -42,34 +41,27 @@ print(f"Python {platform.python_version()}", *(f"{name} {version(name)}" for nam
 """
 _CODE = "/tmp/checkout"
 _FOLDERS = ("mgr", "mantle", "tests")  # pyproject.toml has settings that bullseye's pytest refuses
-_OF_TOOLS = ("tests/unit/docs", "tests/unit/lab", "tests/unit/mds", "tests/unit/sim")
-_TIMEOUT = 600  # s, of one test, as in pyproject.toml
-
-
-@dataclass(frozen=True)
-class Suite:
-    """A release of Debian, and the tests that its libraries are too old for: why, by id."""
-
-    name: str
-    python: str
-    too_old: tuple[tuple[str, str], ...] = ()
-
-
-SUITES = (
-    Suite("bullseye", "3.9"),
-    Suite("bookworm", "3.11"),
-    Suite("trixie", "3.13"),
-    Suite("forky", "3.14"),
+_OF_TOOLS = ("tests/unit/docs", "tests/unit/lab", "tests/unit/mds", "tests/unit/package", "tests/unit/sim")
+_OPTIONS = (
+    "-q",
+    "-ra",
+    "-p",
+    "no:cacheprovider",
+    "--timeout=600",
+    *(f"--ignore={name}" for name in _OF_TOOLS),
 )
+_PYTEST = ("python3", "-m", "pytest", *_OPTIONS, "tests/unit")
+# Of Debian, and the Python of each.
+SUITES = {"bullseye": "3.9", "bookworm": "3.11", "trixie": "3.13", "forky": "3.14"}
 
 
-def root_of(suite: Suite) -> Release:
+def root_of(suite: str) -> Release:
     """The suite's root file system: the lab's recipe with other packages."""
     return Release(
-        f"python-{suite.name}",
-        suite=suite.name,
+        f"python-{suite}",
+        suite=suite,
         cipher="",
-        python=suite.python,
+        python=SUITES[suite],
         packages=_PACKAGES,
         key_files=("usr/bin/python3", "usr/bin/lua5.3"),
         imports="import numpy, scipy, sklearn, prettytable, wcwidth, yaml, cheroot, prometheus_client",
@@ -85,29 +77,21 @@ def command(root: str, argv: Sequence[str]) -> list[str]:
     return [*made, "--chdir", _CODE, "--", *argv]
 
 
-def tests_of(suite: Suite) -> list[str]:
-    """The command line of its pytest."""
-    options = ["-q", "-ra", "-p", "no:cacheprovider", f"--timeout={_TIMEOUT}"]
-    options += [f"--ignore={folder}" for folder in _OF_TOOLS]
-    options += [f"--deselect={id_}" for id_, _ in suite.too_old]
-    return ["python3", "-m", "pytest", *options, "tests/unit"]
-
-
-def tried(suite: Suite, progress: Progress) -> tuple[bool, str]:
+def tried(suite: str, progress: Progress) -> tuple[bool, str]:
     """Run a suite's tests, showing what they say: whether all passed, and the line on it."""
     release = root_of(suite)
     try:
         requirements.check(release, rootfs.cache_dir())
         root = rootfs.acquire(release, progress)
     except LabError as e:
-        return False, f"{suite.name}: not tried: {e}"
+        return False, f"{suite}: not tried: {e}"
     try:
         versions = _run(str(root.path), ["python3", "-c", _VERSIONS])[1]
-        print(f"{suite.name}: {versions}", flush=True)
-        code, said = _run(str(root.path), tests_of(suite), show=True)
+        print(f"{suite}: {versions}", flush=True)
+        code, said = _run(str(root.path), _PYTEST, show=True)
     finally:
         root.release()
-    return code == 0, f"{suite.name}: {versions}: {said}"
+    return code == 0, f"{suite}: {versions}: {said}"
 
 
 def _run(root: str, argv: Sequence[str], *, show: bool = False) -> tuple[int, str]:
@@ -133,21 +117,17 @@ def _run(root: str, argv: Sequence[str], *, show: bool = False) -> tuple[int, st
 def main(argv: Sequence[str] | None = None) -> int:
     """Try the suites one after the other; 1 if a test failed."""
     parser = argparse.ArgumentParser(prog="tests.pythons", description=__doc__)
-    known = {suite.name: suite for suite in SUITES}
-    parser.add_argument("suites", nargs="*", metavar="SUITE", help=f"{', '.join(known)} (default: all)")
-    names = parser.parse_args(argv).suites or list(known)
-    if strange := [name for name in names if name not in known]:
-        parser.error(f"no suite {strange[0]!r}: there are {', '.join(known)}")
+    parser.add_argument("suites", nargs="*", metavar="SUITE", help=f"{', '.join(SUITES)} (default: all)")
+    names = parser.parse_args(argv).suites or list(SUITES)
+    if strange := [name for name in names if name not in SUITES]:
+        parser.error(f"no suite {strange[0]!r}: there are {', '.join(SUITES)}")
     try:
         with signals_raise():
-            found = [tried(known[name], ConsoleProgress()) for name in names]
+            found = [tried(name, ConsoleProgress()) for name in names]
     except EndedError as e:
         return 128 + e.signum
     tools = ", ".join(_OF_TOOLS)
     print(f"\nleft out everywhere: {tools}: of tools, which need Python 3.11 and what pip installs")
-    for name in names:
-        for id_, why in known[name].too_old:
-            print(f"left out on {name}: {id_}: {why}")
     print("\n".join(line for _, line in found))
     return 0 if all(passed for passed, _ in found) else 1
 
