@@ -146,7 +146,8 @@ _BLOCKS: Mapping[str, Sequence[str]] = {
     "web: one log, replayed": ("six/web",),
     "md: files are made": ("six/md",),
     "mix: all of these (before parents of what is taken apart went first)": ("four/mix",),
-    "a hot set that jumps every minute, 185 s (likewise)": ("jumps/jumps", "jumps-before/jumps"),
+    "a hot set that jumps every minute, 185 s": ("jumps-asleep/jumps",),
+    "the same, before what sleeps was spread": ("jumps/jumps", "jumps-before/jumps"),
 }
 """What a row is of: folder and workload of each block."""
 
@@ -216,6 +217,7 @@ _TRIALS = (
     *(("zipf-before", "zipf", "120, c0eb76e"), ("jumps-before", "jumps", "185, c0eb76e")),
     *(("jumps", "jumps", "185, f0256d3"), ("jumps-after", "jumps", "185, 3e23313, by itself")),
     *(("four", "cnn", "120, b5c2677"), ("four", "mix", "120, b5c2677")),
+    ("jumps-asleep", "jumps", "185, bcaf7ef, beside other work at nice 19"),
     *((("six", load, "120, c451f2f")) for load in ("web", "md", "zipf", "cnn")),
 )
 """Folder, load, and seconds and commit: cells of before digests do not know it."""
