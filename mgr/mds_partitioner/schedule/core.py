@@ -15,7 +15,8 @@ from ..engine.urgency import urgency
 from .apart import come, opened
 from .choose import Budget, Candidate, Choice, choose, shares
 from .demand import HELD
-from .elastic import TOLD, held_back, usual
+from .elastic import TOLD
+from .expectation import Expectation
 from .learn import looked
 from .load import capacities, pressures, utilisations
 from .newcomers import placed
@@ -30,7 +31,6 @@ MEDIAN_STEP = 0.954  # of the distances of two draws, in standard deviations (no
 NOISES = 2.0  # standard deviations of what is measured that are no difference
 FAR = 0.85  # an importer has at most this part of the exporter's utilisation
 GROWN = 30.0  # s, until a rank's load is what it will be
-BUSY = 0.25  # of its share
 URGENT = 0.7  # beside a rank so much emptier, one look at a full one is enough (FoundationDB)
 REALLY = 2.0  # times: a load that changed so much is another load
 
@@ -60,16 +60,14 @@ class Scheduler:
         self._state = looked(state, view, limits)
         known = {r.rank: self._state.capacity[r.rank] for r in view.ranks if r.rank in self._state.capacity}
         self._capacity = capacities(view.ranks) | known
-        self._usual = usual(self._state.elastic, {p.ino: p.within for p in view.pieces})
         self._full = {r.rank for r in view.ranks if r.full}
-        self._factors: dict[tuple[int, float], float] = {}  # of what full ranks hold back
-        self._bound = {p.move.ino: p.move for p in self._state.past if p.settled < 0.0}
+        self._expected = Expectation(self._state, view, limits)
         self._placed = 0  # new ones, in this look
-        self._scattering = {
-            p.ino: self._state.scattered[p.ino].ranks
-            for p in view.pieces
-            if p.rank is not None and self._scatters(p.ino)
-        }
+
+    def _now(self, state: State) -> State:
+        """From here on it is so."""
+        self._state, self._expected = state, Expectation(state, self._view, self._limits)
+        return state
 
     def decide(self) -> tuple[State, Decision]:
         """The next state, and what to do."""
@@ -93,7 +91,7 @@ class Scheduler:
             return state, Decision(why="what is new is not measured yet")
         decision = Decision(why=why)
         if state.acting:
-            state, decision = self._act(state, self._loads())
+            state, decision = self._act(state, self._expected.loads())
         if view.measured and not (new or decision.something or state.moving):
             state, decision = self._ahead(state, decision)
         if not new:
@@ -107,11 +105,6 @@ class Scheduler:
         least = min(seen, key=lambda rank: (seen[rank], rank))
         enough = max(2, round(GROWN / self._state.dt))
         return least if seen[least] < enough <= max(seen.values()) else None
-
-    def _scatters(self, ino: int) -> bool:
-        """Was it scattered, and may MDSs still be at it?"""
-        done = self._state.scattered.get(ino)
-        return done is not None and not done.lost and self._view.now - done.begun <= self._limits.deadline
 
     def _act(self, state: State, load: Mapping[int, float]) -> tuple[State, Decision]:
         here = come(state, self._pieces)
@@ -130,8 +123,8 @@ class Scheduler:
         lifted = self._lifted(higher, load, budget)
         if lifted:
             # What goes besides is chosen as if all this were in its parts already.
-            state = self._state = replace(state, apart=state.apart | {m.ino for m in lifted})
-            load, inodes = self._loads(), inodes - sum(m.inodes for m in lifted)
+            state = self._now(replace(state, apart=state.apart | {m.ino for m in lifted}))
+            load, inodes = self._expected.loads(), inodes - sum(m.inodes for m in lifted)
             chosen, stuck = self._chosen(load, Budget(budget.moves - len(lifted), inodes, idle=False))
         moves = tuple(self._move(c) for c in self._within_pins([c for c in chosen if self._pays(c)]))
         scattered = () if moves or wanted else self._scatter(stuck, load)
@@ -206,13 +199,11 @@ class Scheduler:
         """What is new is given a rank before it has a load: it waits for no sign, and relieves nobody."""
         known = {past.move.ino for past in self._state.past}
         room = max(0, min(self._room(), self._pins_left()))
-        found = placed(self._view.pieces, known, self._loads(), self._capacity)[:room]
+        found = placed(self._view.pieces, known, self._expected.loads(), self._capacity)[:room]
         inodes = accumulate(move.inodes for move in found)
         moves = tuple(m for m, taken in zip(found, inodes) if taken <= self._limits.inodes)
         self._placed = len(moves)
-        past = (*self._state.past, *map(self._begun, moves))
-        self._state = replace(self._state, past=past)
-        self._bound |= {move.ino: move for move in moves}
+        self._now(replace(self._state, past=(*self._state.past, *map(self._begun, moves))))
         return moves
 
     def _ahead(self, state: State, decision: Decision) -> tuple[State, Decision]:
@@ -244,13 +235,20 @@ class Scheduler:
         nothing that is empty: it would be pinned for nothing, and counted where it stays."""
         away = self._state.split | self._state.apart | self._state.scattered.keys()
         may = (p for p in self._view.pieces if p.rank is not None and not p.held and p.ino not in away)
-        idle = (p for p in may if p.inodes > EMPTY and self._state.demand[p.ino].mean <= ASLEEP * self._share)
-        return [replace(p, rank=self._bound[p.ino].target) if p.ino in self._bound else p for p in idle]
+        idle = (
+            p
+            for p in may
+            if p.inodes > EMPTY and self._state.demand[p.ino].mean <= ASLEEP * self._expected.share
+        )
+        return [
+            replace(p, rank=self._expected.bound[p.ino].target) if p.ino in self._expected.bound else p
+            for p in idle
+        ]
 
     def _uneven(self) -> tuple[State, str]:
         """Is it time to act? A little above its share a rank may be for ever."""
         state = self._state
-        more = self._more()
+        more = self._expected.more()
         ranks = [replace(r, requests=r.requests + more.get(r.rank, 0.0)) for r in self._view.ranks]
         relative = utilisations(ranks, self._capacity)
         top = max(relative, key=lambda r: (relative[r], -r))
@@ -265,82 +263,10 @@ class Scheduler:
         why = f"rank {top} has {relative[top]:.2f} times its share"
         return replace(state, held=held, acting=acting), why
 
-    def _more(self) -> dict[int, float]:
-        """By full rank, req/s: what it holds back."""
-        found: dict[int, float] = {}
-        for piece in self._view.pieces:
-            if piece.rank in self._full:
-                more = self._asked(piece) - self._served(piece)
-                found[piece.rank] = found.get(piece.rank, 0.0) + more
-        return found
-
-    def _loads(self) -> dict[int, float]:
-        """By rank, req/s, as it will be when all that is under way has arrived."""
-        load = {r.rank: self._state.rest.get(r.rank, 0.0) for r in self._view.ranks}
-        for piece in self._view.pieces:
-            where = self._where(piece)
-            for rank in where:
-                if rank in load:
-                    load[rank] += self._load(piece) / len(where)
-        return load
-
-    def _where(self, piece: Piece) -> tuple[int | None, ...]:
-        """The rank of each equal part of its load."""
-        if piece.ino in self._scattering:
-            return self._scattering[piece.ino]
-        if piece.ino in self._state.apart:
-            return tuple(r.rank for r in self._view.ranks)  # as it will be
-        move = self._bound.get(piece.ino)
-        return (piece.rank if move is None else move.target,)
-
-    def _load(self, piece: Piece) -> float:
-        """Of a piece, req/s; of one that is under way, what it had before, if it was moved for that."""
-        move = self._bound.get(piece.ino)
-        if move is not None and move.load > 0.0:
-            return move.load
-        return self._asked(piece)
-
-    def _served(self, piece: Piece) -> float:
-        """req/s that it gets through where it is."""
-        scale = 1.0 if piece.rank is None else self._state.scale.get(piece.rank, 1.0)
-        return self._state.demand[piece.ino].mean * scale
-
-    def _asked(self, piece: Piece) -> float:
-        """req/s that it would get through on the quickest rank; no more than any of its siblings does."""
-        served = self._served(piece)
-        elastic = self._state.elastic.get(piece.ino, self._usual.get(piece.within, 0.0))
-        return max(served, min(served * self._held_back(piece.rank, elastic), self._most[piece.within]))
-
-    @cached_property
-    def _most(self) -> dict[int, float]:
-        """req/s that the busiest gets through, by what it was taken out of."""
-        found: dict[int, float] = {}
-        for piece in self._view.pieces:
-            found[piece.within] = max(found.get(piece.within, 0.0), self._served(piece))
-        return found
-
-    def _held_back(self, rank: int | None, elastic: float) -> float:
-        if rank not in self._full:
-            return 1.0
-        if (rank, elastic) not in self._factors:
-            self._factors[rank, elastic] = held_back(self._latency, rank, elastic)
-        return self._factors[rank, elastic]
-
-    @cached_property
-    def _latency(self) -> dict[int, float]:
-        """s, of ranks that have something to do: one that is idle answers as it will not with a load."""
-        busy = (r.rank for r in self._view.ranks if r.requests >= BUSY * self._share)
-        return {rank: self._state.latency[rank] for rank in busy}
-
     @property
     def _even(self) -> str:
         blurred = f", as far as its noise lets be told: {self._band:.0%} of a share"
         return "even" + (blurred if self._band > BAND else "")
-
-    @cached_property
-    def _share(self) -> float:
-        """req/s that a rank has, on the mean."""
-        return sum(r.requests for r in self._view.ranks) / len(self._view.ranks)
 
     @cached_property
     def _band(self) -> float:
@@ -374,7 +300,7 @@ class Scheduler:
                 if past.settled < 0.0 or (rests and not wrong and not resting):
                     continue
                 avoid = -1 if wrong and self._worse(past) else past.move.source
-            load = self._load(piece)
+            load = self._expected.load(piece)
             # What nobody has looked into yet is not squeezed in as a whole: it is known in a moment.
             divisible = piece.parts is None or piece.parts > 1
             found.append(Candidate(piece.ino, piece.rank, load, piece.inodes, divisible, avoid))
@@ -396,7 +322,7 @@ class Scheduler:
         found = dict.fromkeys((r.rank for r in self._view.ranks), spread)
         for piece in self._view.pieces:
             demand = self._state.demand[piece.ino]
-            if piece.rank is not None and demand.mean >= self._band * self._share:
+            if piece.rank is not None and demand.mean >= self._band * self._expected.share:
                 found[piece.rank] = max(found.get(piece.rank, -1.0), demand.turned)
         return found
 
@@ -436,7 +362,7 @@ class Scheduler:
 
     def _move(self, choice: Choice) -> Move:
         piece = self._pieces[choice.key]
-        load, gain = self._load(piece), choice.gain
+        load, gain = self._expected.load(piece), choice.gain
         why = f"{load:.0f} req/s, relieves rank {choice.source} by {gain:.0f} req/s"
         last = next((p.move for p in reversed(self._state.past) if p.move.ino == piece.ino), None)
         if last is not None and last.source == choice.target:
@@ -446,13 +372,9 @@ class Scheduler:
     def _higher(self, wanted: Sequence[int], load: Mapping[int, float]) -> list[int]:
         """Of what is to be taken apart, what goes to the highest rank before: most of its load will be on
         other ranks, and it is little enough to be moved once more."""
-        highest, most = max(load), self._most_that_fits(load)
-        pieces = (self._pieces[ino] for ino in wanted)
-        return [
-            piece.ino
-            for piece in pieces
-            if piece.rank != highest and self._load(piece) > most and piece.inodes <= self._limits.inodes
-        ]
+        highest, most, asked = max(load), self._most_that_fits(load), self._expected.load
+        pieces = [p for p in map(self._pieces.__getitem__, wanted) if p.rank != highest and asked(p) > most]
+        return [piece.ino for piece in pieces if piece.inodes <= self._limits.inodes]
 
     def _most_that_fits(self, load: Mapping[int, float]) -> float:
         """req/s of a piece that is not too large for every rank."""
@@ -466,7 +388,7 @@ class Scheduler:
             alone = budget.idle and not found
             if piece.rank is None or len(found) >= budget.moves or not (alone or piece.inodes <= left):
                 break
-            asks = self._load(piece)
+            asks = self._expected.load(piece)
             gain = min(asks, load[piece.rank] - share[piece.rank])
             why = f"{asks:.0f} req/s, to be taken apart: clients of its parts ask the lowest rank they know"
             found.append(Move(piece.ino, piece.path, piece.rank, highest, asks, gain, piece.inodes, why))
@@ -508,7 +430,7 @@ class Scheduler:
         """Its parts may go to these ranks, and it was not tried yet."""
         if piece.held or piece.parts != 0 or not piece.scatters or piece.ino in self._state.scattered:
             return False
-        pays = self._load(piece) * self._limits.horizon >= piece.inodes * self._price
+        pays = self._expected.load(piece) * self._limits.horizon >= piece.inodes * self._price
         if piece.inodes > self._limits.inodes or not pays:
             return False
         return set(piece.scatters) <= {r.rank for r in self._view.ranks}
@@ -516,9 +438,9 @@ class Scheduler:
     def _scatter(self, stuck: Sequence[int], load: Mapping[int, float]) -> tuple[Scatter, ...]:
         """Of what comes and goes on ranks that nothing else relieves, what brings most. It need not rest: it
         does not come back from there."""
-        pieces = (p for p in self._view.pieces if p.rank in stuck and p.ino not in self._bound)
+        pieces = (p for p in self._view.pieces if p.rank in stuck and p.ino not in self._expected.bound)
         may = [
-            (piece, self._load(piece))
+            (piece, self._expected.load(piece))
             for piece in pieces
             if self._may_scatter(piece) and not (piece.files and self._waits(piece.rank, load))
         ]

@@ -15,6 +15,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from mds_partitioner.schedule.core import Scheduler
+from mds_partitioner.schedule.expectation import Expectation
 from mds_partitioner.schedule.sleepers import Wake
 from mds_partitioner.schedule.state import Limits, Past, Scattered, State
 from mds_partitioner.schedule.view import Decision, Move, Piece, RankView, View
@@ -723,7 +724,7 @@ def test_what_wakes_on_its_way_counts_and_need_not_rest_where_it_comes_to() -> N
     cluster.rates |= dict.fromkeys(woken, 250.0)
     cluster.go(3)
     view = replace(cluster.view(), now=cluster.now + 1.0, measured=False)
-    expected = Scheduler(cluster.state, view, cluster.limits)._loads()
+    expected = Expectation(cluster.state, view, cluster.limits).loads()
     assert len(woken) == 3 and expected[1] >= 1000.0
     cluster.go(30)
     assert cluster.fullest() <= 1.3
