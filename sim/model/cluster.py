@@ -201,7 +201,7 @@ class Cluster:
     def order(self, orders: Sequence[Order], deciding: Sequence[int]) -> None:
         """A balancer's exports. deciding: the ranks that decided now, whose older orders are void."""
         for rank in deciding:
-            self.migrator.forget(rank)
+            self.migrator.forget(rank, self.now)
         for order in orders:
             self._check(order.directory, order.target, order.why)
         self.migrator.order([o for o in orders if 0 <= o.target < self.ranks])

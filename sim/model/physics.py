@@ -33,9 +33,14 @@ class Physics:
     freeze: float = 0.25
     """s; the least that a subtree is frozen: the importer's and the exporter's journal writes. Assumed."""
     export_size: float = 18_500.0
-    """Inodes: while a rank's exports under way have more, none of a balancer's begins
-    (Migrator::maybe_do_queued_export). mds_max_export_size, 20 MB, at 1,080 bytes for an inode with a
-    capability (maybe_split_export). Pins know no limit."""
+    """Inodes: while a rank's exports under way have more, none of a balancer's begins; one that waits for its
+    target counts as so many (Migrator::maybe_do_queued_export), so two wait at most. mds_max_export_size, 20
+    MB, at 1,080 bytes for an inode with a capability (maybe_split_export). Pins know no limit."""
+    target_decay: float = 10.0
+    """s; mds_bal_target_decay, the half-life of an export target."""
+    map_delay: float = 0.25
+    """s; from a tick on which a rank asks for an export target until the map has it: the Monitor waits for
+    others' updates for 0.05 s (paxos_min_wait) or a second (paxos_propose_interval). Assumed."""
     forwards: float = 0.5
     """Part of the requests for a directory on another rank than its parent that go to that rank first: for a
     lookup clients draw one of two replicas (docs/benchmarking.md, Forwards). 0 with requests forwarded to the

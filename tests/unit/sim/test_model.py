@@ -85,8 +85,9 @@ def test_an_export_takes_its_rank_time_by_inodes_and_freezes_what_moves() -> Non
     root = int(cluster.tree.roots[0])
     cluster.names.inodes[root + 1] = 4000.0  # 1,000 requests of work on either side: a second each
     after(cluster, 5.0)
-    before = cluster.served.copy()
     cluster.order([Order(root, 1, "")], [0])
+    after(cluster, physics.tick + physics.map_delay)  # rank 1 is no export target of rank 0 yet
+    before = cluster.served.copy()
     cluster.step()
     assert cluster.names.frozen[root + 1]
     after(cluster, 0.75)
@@ -118,6 +119,44 @@ def test_a_balancer_exports_so_many_inodes_at_a_time_and_a_beat_voids_what_was_n
     cluster.order([], [0])
     after(cluster, 60.0)
     assert cluster.names.auth[roots].tolist() == [1, 1, 0, 0]
+
+
+def test_the_first_export_to_a_rank_waits_until_the_map_has_it_as_a_target() -> None:
+    cluster = after(build(scenario(), 1), 8.0)
+    first, second, *_ = cluster.tree.roots.tolist()
+    wait = cluster.physics.tick + cluster.physics.map_delay
+    cluster.order([Order(first, 1, "")], [0])
+    after(cluster, wait)
+    assert not cluster.names.freezing.any()  # it may still be chosen, but is not begun twice
+    cluster.order([Order(first, 1, "")], [0])
+    cluster.step()
+    assert [export.order.directory for export in cluster.migrator.exports] == [first]
+    after(cluster, 3.0)
+    cluster.order([Order(second, 1, "")], [0])
+    after(cluster, 3.0)
+    assert cluster.names.auth[[first, second]].tolist() == [1, 1]
+
+
+def test_a_target_that_nothing_went_to_for_long_is_given_up() -> None:
+    cluster = build(scenario(), 1)
+    first, second, *_ = cluster.tree.roots.tolist()
+    cluster.order([Order(first, 1, "")], [0])
+    after(cluster, 200.0)  # a thousand inodes have decayed to less than a hundredth in some 170 s
+    cluster.order([Order(second, 1, "")], [0])
+    after(cluster, 4.0)
+    assert cluster.names.auth[[first, second]].tolist() == [1, 0]
+
+
+def test_two_exports_wait_for_a_target_at_most_and_what_is_behind_them_waits_too() -> None:
+    cluster = after(build(scenario(ranks=Ranks(3, CAPACITY)), 1), 8.0)
+    roots = cluster.tree.roots.tolist()
+    cluster.order([Order(root, target, "") for root, target in zip(roots, (1, 1, 1, 2), strict=True)], [0])
+    after(cluster, 1.0)
+    assert [export.order.directory for export in cluster.migrator.exports] == roots[:2]
+    after(cluster, 8.0)
+    assert cluster.names.auth[roots].tolist() == [1, 1, 1, 0]
+    after(cluster, 4.0)
+    assert cluster.names.auth[roots].tolist() == [1, 1, 1, 2]
 
 
 def test_until_it_is_frozen_a_subtree_is_served_and_not_chosen_again() -> None:
