@@ -11,6 +11,7 @@ import json
 from collections.abc import Iterator, Sequence
 from dataclasses import astuple, dataclass
 from pathlib import Path
+from statistics import median
 from typing import Any
 
 import numpy as np
@@ -63,6 +64,24 @@ def fit(workloads: Sequence[str]) -> Fit:
     )
     variance = np.linalg.pinv(found.jac.T @ found.jac) * np.mean(residuals(found.x) ** 2)
     return Fit(Fitted(*found.x), Fitted(*np.sqrt(np.diag(variance))), len(rows))
+
+
+def requests_of(workload: str) -> float:
+    """That MDSs answered for an operation: the median of the workload's cells."""
+    return median(
+        float(replies[:, -1].sum() - replies[:, 0].sum()) / sum(sum(one[2].values()) for one in done.values())
+        for done, replies in _answered(workload)
+    )
+
+
+def _answered(workload: str) -> Iterator[tuple[dict[str, Any], Floats]]:
+    """Of each cell: its clients' lines, and (ranks, samples) replies."""
+    for path in sorted(CELLS.glob(f"{workload}-tentacle-5x12-*.json.gz")):
+        with gzip.open(path) as file:
+            cell = json.load(file)
+        begin, end = cell["spans"]["run"]
+        samples = [sample for sample in cell["samples"] if begin <= sample["t"] <= end]
+        yield cell["done"], _counters(samples)[:, :, COUNTERS.index("replies")]
 
 
 def _rows(workload: str) -> Iterator[list[float]]:

@@ -5,6 +5,8 @@ Requests of a log are taken in the mean, not in its order; those of dbench are s
 workers.
 """
 
+import functools
+import string
 from collections import Counter
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -18,6 +20,7 @@ from lab.bench.workloads.web import SOURCE
 from lab.clients import weblog
 from lab.clients.spec import ClientSpec
 from lab.clients.tree import directory
+from sim.load.cache import lookups
 from sim.load.clients import Clients, Does
 from sim.load.crowd import Crowd, Group
 from sim.load.pattern import Fixed, Pattern, Scan
@@ -26,6 +29,7 @@ from sim.model.tree import GROUP, Part, Tree
 
 GROUP_PATH = "/volumes/_nogroup/"
 DATA = "/data"  # in a subvolume, as its UUID
+BEGINNING = 0.36  # s from the first client's begin to the last one's: median of web's, zipf's, mix's cells
 
 
 @dataclass(frozen=True)
@@ -57,25 +61,36 @@ class Bench:
     uses: tuple[Use, ...]
     operations: Floats
 
-    def crowd(self, requests: float, seed: int) -> Crowd:
-        """The clients, each with so many requests for an operation; new ones for each run."""
+    def crowd(self, requests: Mapping[str, float], seed: int) -> Crowd:
+        """The clients; new ones for each run. They are started together, and begin within a moment.
+
+        requests: for an operation, by the kind of client
+        """
         groups, places, names, at = [], [], [], 0
-        for spec, use, operations in zip(self.specs, self.uses, self.operations, strict=True):
+        begins = np.random.default_rng([seed, 3]).uniform(0.0, BEGINNING, len(self.specs)).tolist()
+        for spec, use, operations, begin in zip(self.specs, self.uses, self.operations, begins, strict=True):
+            each = requests[kind_of(spec)]
             kind = Clients(
                 name=spec.name,
                 on=(0, 1),
                 threads=spec.workers,
-                requests=float(operations * requests),
+                requests=float(operations * each),
+                begins=begin,
                 uses="scan" if spec.job == "scan" else "uniform",
                 does=_does(spec),
                 remembers=spec.cached,
             )
-            groups.append(Group(kind, _pattern(spec, use, requests), slice(at, at + use.directories.size)))
+            groups.append(Group(kind, _pattern(spec, use, each), slice(at, at + use.directories.size)))
             places.append(use.directories)
             names.append(use.names)
             at += use.directories.size
         ones = np.ones(len(groups))
         return Crowd(groups, np.concatenate(places), ones, seed, np.concatenate(names))
+
+
+def kind_of(spec: ClientSpec) -> str:
+    """The workload that a client does, which may be a part of another."""
+    return spec.name.rstrip(string.digits)
 
 
 def _does(spec: ClientSpec) -> Does:
@@ -104,20 +119,41 @@ def bench(name: str) -> Bench:
         files |= _files(spec, workload, parts)
     tree, paths = _grow(files)
     at = {path: number for number, path in enumerate(paths)}
-    uses = tuple(_use(parts, at) for parts in asked)
+    uses = tuple(
+        _use(_read(spec, workload) if spec.job == "weblog" else {(p, p): n for p, n in parts.items()}, at)
+        for spec, parts in zip(specs, asked, strict=True)
+    )
     operations = np.array([_operations(spec, workload) for spec in specs])
     return Bench(name, tree, demand, paths, specs, uses, operations)
 
 
-def _use(asked: Mapping[str, float], at: Mapping[str, int]) -> Use:
-    """Requests of a log for names in a directory are for what is below it, each time, or for its files."""
-    rows = []
-    for path, requests in asked.items():
-        below = {other: n for other, n in asked.items() if str(PurePosixPath(other).parent) == path}
-        rows.append((at[path], at[path], requests - sum(below.values())))
-        rows += [(at[path], at[other], n) for other, n in below.items()]
-    directories, names, parts = map(np.array, zip(*(row for row in rows if row[2] > 0.0), strict=True))
+def _use(asked: Mapping[tuple[str, str], float], at: Mapping[str, int]) -> Use:
+    """asked: requests by directory, and what is looked up in it: a directory, or itself for its files"""
+    directories = np.array([at[directory] for directory, _ in asked])
+    names = np.array([at[name] for _, name in asked])
+    parts = np.array(list(asked.values()), dtype=np.float64)
     return Use(directories, names, parts / parts.sum())
+
+
+def _read(spec: ClientSpec, workload: Workload) -> dict[tuple[str, str], float]:
+    """Requests of a client that reads a log: those for names that it does not remember."""
+    assert spec.source == SOURCE and spec.cache is not None
+    found: Counter[tuple[str, str]] = Counter()
+    counts, directories = _lookups(workload.inputs()[SOURCE], spec.cache, spec.workers)
+    for path, count in counts.items():
+        place = spec.path + path
+        above = place.rpartition("/")[0]
+        found[above, place if path in directories else above] += count
+    return {key: float(count) for key, count in found.items()}
+
+
+@functools.cache
+def _lookups(log: str, size: int, threads: int) -> tuple[Counter[str], frozenset[str]]:
+    """All clients read the same log: names looked up, and those that are directories'."""
+    requests = list(weblog.requests(log.splitlines()))
+    paths = [request.path for request in requests]
+    above = {str(parent) for path in paths for parent in PurePosixPath(path).parents}
+    return lookups(paths, [not request.found for request in requests], size, threads), frozenset(above)
 
 
 def _asked(spec: ClientSpec, demand: Mapping[str, float]) -> dict[str, float]:

@@ -19,9 +19,10 @@ class Physics:
     """s; mds_decay_halflife, of popularity."""
     report: float = 5.0
     """s; mgr_stats_period: how often a rank's counters come to the manager."""
-    dispersion: float = 1.45
-    """Squared coefficient of variation of the time that a request takes: the median of the oracle's cells of
-    web, zipf and mix (docs/results/bench, histogram)."""
+    dispersion: float = 19.0
+    """By how much clients that do the same get apart: the variance of the operations that each had done, in
+    parts of their mean. The median of web's cells, whose clients all ask the same ranks (docs/results/bench,
+    done). It is far more than the times of single requests tell (1.45): they are not independent."""
     export_work: float = 0.14
     """Work of an exporter for each cached inode. Fitted: `python3 -m sim calibrate --fit`."""
     import_work: float = 0.47
