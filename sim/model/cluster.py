@@ -9,13 +9,17 @@ import numpy as np
 from sim.load.crowd import Crowd
 from sim.model.arrays import Bools, Floats, Ints, sums
 from sim.model.counters import Beat, Counters
-from sim.model.lanes import Lanes, lanes
+from sim.model.lanes import Asks, Lanes, lanes
 from sim.model.migrator import Migrator, Order
 from sim.model.namespace import Move, Namespace
 from sim.model.physics import Physics
 from sim.model.queues import flow
-from sim.model.tree import ROOT, Tree
+from sim.model.tree import ROOT, VOLUMES, Tree
 from sim.model.visits import Visits
+
+NOBODY = Asks(
+    np.zeros(0, dtype=np.int64), np.zeros(0, dtype=np.int64), np.zeros(0), np.zeros(0, dtype=np.bool_)
+)
 
 
 @dataclass(frozen=True)
@@ -73,6 +77,7 @@ class Cluster:
         self._revive()
         if _due(self._steps, self.physics.tick, dt):
             self.migrator.pins(now, self.up)
+            self._replicate()
         capacity = np.where(self.up, self.capacity, 0.0)
         taken = self.migrator.step(now, self.up, capacity, dt)
         self._book(self.migrator.ended)
@@ -96,21 +101,21 @@ class Cluster:
             lanes, threads, think, self._wait, left, self.backlog, physics.forward_work, physics.relief, dt
         )
         self._wait = found.wait
-        free, rank = lanes.entry_free, lanes.entry_rank
+        free = lanes.entry_free
         closed = found.asked[crowd.group] * crowd.part * dt
         arriving = rate[crowd.group] * crowd.part * dt
         stuck = np.where(free, 0.0, closed + arriving)
-        closed = np.where(free, closed * found.fit[rank], 0.0)
+        closed = np.where(free, closed * lanes.mean(found.fit), 0.0)
         arriving = np.where(free, arriving, 0.0)
         crowd.stuck += stuck
         self.asked += float(closed.sum() + arriving.sum() + stuck.sum())
-        open_in = sums(rank, arriving, self.ranks)
+        open_in = lanes.answering(arriving)
         open_out = np.minimum(self.backlog + open_in, np.maximum(0.0, (left - found.load) * dt))
         self.backlog = self.backlog + open_in - open_out
         drained = np.divide(open_out, open_in, out=np.zeros(self.ranks), where=open_in > 0.0)
-        served = sums(rank, closed, self.ranks) + open_out
+        served = lanes.answering(closed) + open_out
         self.served += served
-        self._count(lanes, closed, closed + arriving * drained[rank], served, taken, found.inside)
+        self._count(lanes, closed, closed + arriving * lanes.mean(drained), served, taken, found.inside)
 
     def _mount(self, there: Floats) -> None:
         """Clients that were not there before mount. there: (groups,) part of each group's clients."""
@@ -128,13 +133,11 @@ class Cluster:
             work = np.where(names.cold[crowd.directory] > 0.0, 1.0 + self.physics.cold_work, 1.0)
             free = ~names.frozen[crowd.directory] & self.up[rank]
             names.used(crowd.directory[free & (crowd.part > 0.0)])
-            detour, away = self._detours(rank)
             found = lanes(
                 group=crowd.group,
                 part=crowd.part,
                 rank=rank,
-                detour=detour,
-                away=away,
+                asks=self._asks(rank),
                 free=free,
                 work=work,
                 groups=len(crowd.groups),
@@ -143,23 +146,46 @@ class Cluster:
             self._cached = (version, found)
         return self._cached[1]
 
-    def _detours(self, rank: Ints) -> tuple[Ints, Floats]:
-        """(entries,) each: the rank that clients ask before a directory's own, and for which part of their
-        requests.
+    def _asks(self, rank: Ints) -> Asks:
+        """Requests that clients make of other ranks than the one that has the authority. rank: (entries,)
 
         Only lookups go anywhere else (MetaRequest::auth_is_best). Of a subtree's root clients are told its
         replicas, and draw one (Client::choose_target_mds); of what is below it they are told nothing, and ask
         the lowest rank that they have a capability from, as long as they remember the directory
-        (docs/benchmarking.md, Forwards).
+        (docs/benchmarking.md, Forwards). A directory that was replicated to all ranks is known to that of its
+        parent's own inode, too, which clients draw half of the time to look its name up, and always in a
+        fragment, as no answer of it tells them whose the fragment is. It answers, and gives a capability.
         """
         crowd, names = self.crowd, self.names
-        home = names.home(crowd.directory)
-        told = home != rank
+        if self.to_auth:
+            return NOBODY
+        home, everywhere = names.home(crowd.directory), names.replicated[crowd.directory]
+        told, looks_up = home != rank, crowd.looks_up
         lowest = np.where(crowd.remembers, names.lowest[crowd.directory], rank)
-        detour = np.where(told, home, np.minimum(lowest, rank))
-        part = np.where(told, self.physics.forwards, 1.0)
-        goes = (detour != rank) & crowd.looks_up & (not self.to_auth)
-        return detour, np.where(goes, part, 0.0)
+        above = names.home(np.maximum(self.tree.parent[crowd.directory], VOLUMES))
+        lowest = np.minimum(rank, np.where(everywhere, np.minimum(lowest, above), lowest))
+        first = np.where(told, home, lowest)
+        one = np.flatnonzero((first != rank) & looks_up & ~(told & everywhere) & self.up[first])
+        up = np.flatnonzero(self.up)
+        entry, other = (
+            grid.ravel() for grid in np.meshgrid(np.flatnonzero(told & everywhere & looks_up), up)
+        )
+        kept = other != rank[entry]
+        entries, ranks = np.concatenate([one, entry[kept]]), np.concatenate([first[one], other[kept]])
+        parts = np.where(told[one], self.physics.forwards, 1.0)
+        drawn = np.full(int(kept.sum()), 1.0 / max(1, up.size))
+        answered = names.holds(ranks, crowd.directory[entries], crowd.name[entries])
+        return Asks(entries, ranks, np.concatenate([parts, drawn]), answered)
+
+    def _replicate(self) -> None:
+        """Directories that are read so much are replicated to all ranks, once and for all
+        (MDBalancer::hit_dir; mds_bal_unreplicate_threshold is 0)."""
+        reads, names = self.counters.reads, self.names
+        heat = names.below(reads) + 10.0 * reads
+        hot = np.flatnonzero((heat >= self.physics.replicate) & (reads > 0.0) & ~names.replicated)
+        if hot.size:
+            names.replicate(hot)
+            self.counters.ease(hot, (1.0 - 1.0 / self.exists.sum()) / 2.0)
 
     def _release(self, lanes: Lanes) -> None:
         """Requests that waited for a directory which answers again go to its rank."""
@@ -174,24 +200,27 @@ class Cluster:
     ) -> None:
         """closed, answered: (entries,) requests of the step; served, taken: (ranks,) requests, work."""
         counters = self.counters
-        passed = sums(lanes.entry_detour, closed * lanes.entry_detours, self.ranks)
+        passed = lanes.passed(closed)
         counters.received += served + passed
         counters.passed += passed
         counters.latency += served * self._wait
         work = served + passed * self.physics.forward_work + taken
         counters.busy += np.divide(work, self.capacity, out=np.zeros(self.ranks), where=self.capacity > 0.0)
         counters.queue = inside + self.backlog
-        self._note(answered)
+        self._note(answered, lanes.own)
 
-    def _note(self, answered: Floats) -> None:
-        """What directories notice of the requests answered in the step. answered: (entries,)."""
+    def _note(self, answered: Floats, own: Floats | float = 1.0) -> None:
+        """What directories notice of the requests answered in the step. (entries,) answered; own: the part
+        that the authority answered, which alone counts for its popularity."""
         crowd = self.crowd
         if self.visits is not None:
             self.visits.count(crowd, answered)
         crowd.count(answered, self.now, self.physics.dispersion)
         requests = sums(crowd.directory, answered, self.tree.size)
-        hot = sums(crowd.directory, answered * crowd.heat, self.tree.size)
-        self.counters.count(hot, requests, self.physics.step)
+        heat = answered * crowd.heat * own
+        hot = sums(crowd.directory, heat, self.tree.size)
+        reads = sums(crowd.directory, np.where(crowd.looks_up, heat, 0.0), self.tree.size)
+        self.counters.count(hot, reads, requests, self.physics.step)
         if crowd.grows.any():
             self.names.inodes += sums(crowd.directory[crowd.grows], answered[crowd.grows], self.tree.size)
         self.names.warm(self.physics.cold_inodes, requests)

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from sim.model.arrays import Floats, sums
+from sim.model.arrays import Floats, Ints, sums
 from sim.model.namespace import Namespace
 from sim.model.physics import Physics
 from sim.model.tree import GROUP
@@ -45,12 +45,14 @@ class Beat:
 
 
 class Counters:
-    """Grow with every step. popularity: (directories,) pop_me.meta_load; visited: (directories,) requests,
-    with the half-life of sessions; sessions: (subvolumes,) request_load_avg, summed over sessions."""
+    """Grow with every step. (directories,) popularity: pop_me.meta_load; reads: the part of it that is
+    lookups'; visited: requests, with the half-life of sessions. sessions: (subvolumes,) request_load_avg,
+    summed over sessions."""
 
     def __init__(self, names: Namespace, physics: Physics, ranks: int) -> None:
         self._names, self._physics = names, physics
         self.popularity = np.zeros(names.tree.size)
+        self.reads = np.zeros(names.tree.size)
         self.visited = np.zeros(names.tree.size)
         self.sessions = np.zeros(names.tree.roots.size)
         self._mounted = np.zeros(ranks)  # popularity of what clients ask for when they mount
@@ -61,11 +63,12 @@ class Counters:
         self.reports: list[Totals] = [self.totals(0.0)]
         self._beat = (0.0, self.received.copy(), self.busy.copy())
 
-    def count(self, heat: Floats, requests: Floats, dt: float) -> None:
-        """heat, requests: (directories,), of this step."""
+    def count(self, heat: Floats, reads: Floats, requests: Floats, dt: float) -> None:
+        """heat, reads (a part of it), requests: (directories,), of this step."""
         physics = self._physics
         keep, session = _kept(physics.half_life, dt), _kept(physics.session_half_life, dt)
         self.popularity = self.popularity * keep + heat
+        self.reads = self.reads * keep + reads
         self._mounted *= keep
         self.visited = self.visited * session + requests
         of = self._names.tree.subvolume[FIRST:]
@@ -103,9 +106,14 @@ class Counters:
             cpu=1.0 + self._physics.cpu * (self.busy - busy) / span,
         )
 
+    def ease(self, directories: Ints, part: float) -> None:
+        """Others are expected to take this part of the lookups."""
+        self.popularity[directories] -= part * self.reads[directories]
+        self.reads[directories] *= 1.0 - part
+
     def forget(self, directory: int) -> None:
         """A directory that was deleted."""
-        self.popularity[directory] = self.visited[directory] = 0.0
+        self.popularity[directory] = self.reads[directory] = self.visited[directory] = 0.0
 
     def shares(self) -> Floats:
         """(subvolumes,): the part of all requests by the sessions' averages."""

@@ -49,6 +49,7 @@ class Namespace:
         self.born = np.full(tree.size, -1e9)  # s
         self.freezing = np.zeros(tree.size, dtype=np.bool_)  # roots of subtrees that are to be frozen
         self.frozen = np.zeros(tree.size, dtype=np.bool_)
+        self.replicated = np.zeros(tree.size, dtype=np.bool_)  # to all ranks
         # The lowest rank that clients have a capability of each from; capabilities of those above stay, too.
         self.lowest = np.full(tree.size, NOBODY)
         self.distributed: dict[int, tuple[int, ...]] = {}  # ranks of the fragments of a distributed directory
@@ -94,6 +95,25 @@ class Namespace:
         """
         within = np.isin(directories, list(self.distributed))
         return np.where(within, self.auth[names], self.auth[directories])
+
+    def holds(self, ranks: Ints, directories: Ints, names: Ints) -> Bools:
+        """Does a rank answer a lookup of a name in a directory of others? (all alike,)
+
+        It has a replica of a directory below which it has authority, and of one that is replicated to all.
+
+        :param names: the directory that is looked up, or the one that it is in for its files
+        """
+        found = np.zeros(ranks.size, dtype=np.bool_)
+        for at in np.flatnonzero(names != directories).tolist():
+            name = int(names[at])
+            below = self.auth[name : int(self.tree.end[name])]
+            found[at] = self.replicated[name] or bool((below == ranks[at]).any())
+        return found
+
+    def replicate(self, directories: Ints) -> None:
+        """To all ranks, which clients are told."""
+        self.replicated[directories] = True
+        self.version += 1
 
     def used(self, directories: Ints) -> None:
         """Clients ask for these, and so have a capability of each from the rank that it is on now."""
@@ -158,6 +178,7 @@ class Namespace:
         self.auth[directory] = self.auth[self.tree.parent[directory]] if placed == NO_PIN else placed
         self.freezing[directory] = self.frozen[directory] = False
         self.cold[directory], self.lowest[directory] = 0.0, NOBODY
+        self.replicated[directory] = False
         self._bounds = None
         self.version += 1
 

@@ -46,6 +46,9 @@ class Physics:
     """Part of the requests for a directory on another rank than its parent that go to that rank first: for a
     lookup clients draw one of two replicas (docs/benchmarking.md, Forwards). 0 with requests forwarded to the
     authority only."""
+    replicate: float = 8000.0
+    """mds_bal_replicate_threshold: ten times a directory's popularity, and once that of its subtree, by
+    lookups."""
     relief: float = 0.0
     """The part of its capacity that a rank gains when no closed-loop thread waits for it, in place of all.
     The lab's, where MDSs share two cores (sim/calibrate.py fits it); no property of Ceph that we know of."""

@@ -203,7 +203,8 @@ def test_below_a_subtree_that_moved_clients_go_on_asking_the_lowest_rank_that_th
 def test_clients_that_forget_directories_learn_where_they_are() -> None:
     forgetful = replace(EVERYONE, on=(0, 1), count=1, remembers=1)
     volumes = (Subvolumes("vol", 1, directories=(2,)),)
-    cluster = build(scenario(clients=(forgetful,), subvolumes=volumes), 1)
+    calm = Physics(replicate=np.inf)
+    cluster = build(scenario(clients=(forgetful,), subvolumes=volumes, physics=calm), 1)
     after(cluster, 5.0)
     cluster.place(int(cluster.tree.roots[0]), 1, "")
     after(cluster, 10.0)
