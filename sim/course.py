@@ -114,13 +114,16 @@ class Course:
         every: float,
         events: tuple[Event, ...],
         seed: int,
+        first: float | None = None,
     ) -> None:
+        """first: s until the first decision; None: drawn."""
         self._cluster, self._decide = cluster, decide
         self._events = sorted(events, key=lambda event: event.at)
         dt = cluster.physics.step
         self._every, self._second = max(1, round(every / dt)), max(1, round(SAMPLE / dt))
         # Beats, ticks and reports have nothing to do with each other, nor with the begin of a load.
-        self._phase = int(np.random.default_rng([seed, 2]).integers(self._every))
+        drawn = int(np.random.default_rng([seed, 2]).integers(self._every))
+        self._phase = drawn if first is None else round(first / dt)
         self.loads: list[Floats] = []
         self.capacity: list[Floats] = []
         self.said: list[tuple[float, str]] = []

@@ -78,6 +78,7 @@ class Bench:
                 begins=begin,
                 uses="scan" if spec.job == "scan" else "uniform",
                 does=_does(spec),
+                each=each if _does(spec) == "create" else 1.0,
                 remembers=spec.cached,
             )
             groups.append(Group(kind, _pattern(spec, use, each), slice(at, at + use.directories.size)))

@@ -65,6 +65,7 @@ class Clients:
     :ivar files: requests that a directory takes, of a scan or until it is deleted
     :ivar does: read; create (files are added); update (files are made, changed and removed): both go to the
         directory's own rank, and a request is twice as hot
+    :ivar each: requests that it takes to make a file; all but one find that there is none yet
     :ivar requests: after so many, a client ends
     :ivar remembers: directories that stay in a client's cache, and with them who gave it capabilities of them
     """
@@ -83,6 +84,7 @@ class Clients:
     jumps: Positive = math.inf
     files: Count = 100
     does: Does = "read"
+    each: Positive = 1.0
     begins: Time = 0.0
     ends: Time = math.inf
     requests: Positive = math.inf
@@ -101,8 +103,9 @@ class Clients:
 
     @property
     def heat(self) -> float:
-        """meta_load of a request: a read counts once, a write twice (dirfrag_load_vec_t)."""
-        return 1.0 if self.does == "read" else 2.0
+        """meta_load of a request: a read counts once, a write twice (dirfrag_load_vec_t), and a name that is
+        not there nothing."""
+        return 1.0 if self.does == "read" else 2.0 / self.each
 
     def pattern(self, directories: int, place: float, rng: np.random.Generator) -> Pattern:
         """How they use so many directories. ``place``: 0 to 1, among those who do the same.

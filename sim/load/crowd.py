@@ -52,7 +52,9 @@ class Crowd:
         self._rate: Floats = counts * [g.kind.rate or 0.0 for g in groups]
         self._limit: Floats = counts * [g.kind.requests for g in groups]
         self.heat: Floats = np.array([g.kind.heat for g in groups])[self.group]
-        self.grows: Bools = np.array([g.kind.does == "create" for g in groups])[self.group]
+        made = np.array([1.0 / g.kind.each if g.kind.does == "create" else 0.0 for g in groups])
+        self.makes: Floats = made[self.group]  # files a request
+        self.grows: Bools = self.makes > 0.0
         # A client that uses more than it remembers learns anew each time who has a directory.
         sizes_seen = np.array([g.kind.remembers >= size for g, size in zip(groups, sizes, strict=True)])
         self.remembers: Bools = sizes_seen[self.group]

@@ -222,7 +222,7 @@ class Cluster:
         reads = sums(crowd.directory, np.where(crowd.looks_up, heat, 0.0), self.tree.size)
         self.counters.count(hot, reads, requests, self.physics.step)
         if crowd.grows.any():
-            self.names.inodes += sums(crowd.directory[crowd.grows], answered[crowd.grows], self.tree.size)
+            self.names.inodes += sums(crowd.directory, answered * crowd.makes, self.tree.size)
         self.names.warm(self.physics.cold_inodes, requests)
 
     # what others do

@@ -43,7 +43,7 @@ class Visits:
         size = self._requests.shape[1]
         walks = (crowd.files > 0) & (answered > 0.0)
         self._requests[-1] += sums(crowd.directory, answered, size)
-        self._made[-1] += sums(crowd.directory, np.where(crowd.grows, answered, 0.0), size)
+        self._made[-1] += sums(crowd.directory, answered * crowd.makes, size)
         self._random[-1] += sums(crowd.directory, np.where(crowd.grows | walks, 0.0, answered), size)
         if walks.any():
             begin, end = crowd.walked(answered)
