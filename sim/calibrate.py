@@ -85,11 +85,16 @@ def measured(path: Path) -> Cells:
             speed=median(found, lambda row: float(row["op/s / C"])),
             factor=median(found, lambda row: float(row["mean IF"])),
             moved=median(found, lambda row: float(row["inodes migrated"])),
-            forwards=median(found, lambda row: float(row["forwards"])) / total[key[0]],
+            forwards=median(found, lambda row: float(row["forwards"]) / _done(row, total[key[0]])),
         )
         for key, found in rows.items()
         if key[1] in BALANCERS
     }
+
+
+def _done(row: Mapping[str, str], all_of_them: float) -> float:
+    """Operations of a cell, which may have been stopped before its clients' end."""
+    return min(all_of_them, float(row["op/s"]) * LONGEST)
 
 
 def _cluster(work: Bench, requests: Requests, seed: int, physics: Physics) -> Cluster:

@@ -40,6 +40,7 @@ class Crowd:
         self._scans: Bools = np.array([g.kind.uses == "scan" for g in groups])
         sizes = [group.entries.stop - group.entries.start for group in groups]
         self.group: Ints = np.repeat(np.arange(len(sizes)), sizes)
+        self.starts: Ints = np.array([group.entries.start for group in groups])  # first entries
         self.directory = directories
         self.name = directories if names is None else names
         self.part = np.zeros(directories.size)

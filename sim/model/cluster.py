@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: LGPL-2.1-or-later
 """One cluster, a step of time after the other."""
 
+import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 
@@ -17,7 +18,7 @@ from sim.model.queues import flow
 from sim.model.tree import ROOT, VOLUMES, Tree
 from sim.model.visits import Visits
 
-NOBODY = Asks(
+NO_ASKS = Asks(
     np.zeros(0, dtype=np.int64), np.zeros(0, dtype=np.int64), np.zeros(0), np.zeros(0, dtype=np.bool_)
 )
 
@@ -81,6 +82,8 @@ class Cluster:
         capacity = np.where(self.up, self.capacity, 0.0)
         taken = self.migrator.step(now, self.up, capacity, dt)
         self._book(self.migrator.ended)
+        for move in self.migrator.ended:
+            self._leave(move)
         self.migrator.ended.clear()
         self._serve(capacity, taken, dt)
         self._steps += 1
@@ -151,31 +154,85 @@ class Cluster:
 
         Only lookups go anywhere else (MetaRequest::auth_is_best). Of a subtree's root clients are told its
         replicas, and draw one (Client::choose_target_mds); of what is below it they are told nothing, and ask
-        the lowest rank that they have a capability from, as long as they remember the directory
-        (docs/benchmarking.md, Forwards). A directory that was replicated to all ranks is known to that of its
-        parent's own inode, too, which clients draw half of the time to look its name up, and always in a
-        fragment, as no answer of it tells them whose the fragment is. It answers, and gives a capability.
+        the lowest rank that they have a capability from (docs/benchmarking.md, Forwards).
         """
-        crowd, names = self.crowd, self.names
         if self.to_auth:
-            return NOBODY
-        home, everywhere = names.home(crowd.directory), names.replicated[crowd.directory]
-        told, looks_up = home != rank, crowd.looks_up
-        lowest = np.where(crowd.remembers, names.lowest[crowd.directory], rank)
-        above = names.home(np.maximum(self.tree.parent[crowd.directory], VOLUMES))
-        lowest = np.minimum(rank, np.where(everywhere, np.minimum(lowest, above), lowest))
-        first = np.where(told, home, lowest)
-        one = np.flatnonzero((first != rank) & looks_up & ~(told & everywhere) & self.up[first])
+            return NO_ASKS
+        crowd, names = self.crowd, self.names
+        told = names.home(crowd.directory) != rank
+        drawn = np.where(told & names.replicated[crowd.directory], 1.0, 0.0)
+        first, part = self._known(rank, told)
+        if not crowd.remembers.all():
+            fresh = self._fresh()
+            ranks, parts = self._learnt(fresh)
+            first = np.where(crowd.remembers | told, first, ranks[crowd.directory])
+            part = np.where(crowd.remembers, part, parts[crowd.directory])
+            drawn = np.where(crowd.remembers, drawn, drawn * (1.0 - fresh[crowd.directory]))
+            part = np.where(crowd.remembers | (drawn == 0.0), part, fresh[crowd.directory])
+        part = np.where(crowd.remembers & (drawn > 0.0), 0.0, part)
+        one = np.flatnonzero((first != rank) & (part > 0.0) & crowd.looks_up & self.up[first])
+        some = np.flatnonzero((drawn > 0.0) & crowd.looks_up)
         up = np.flatnonzero(self.up)
-        entry, other = (
-            grid.ravel() for grid in np.meshgrid(np.flatnonzero(told & everywhere & looks_up), up)
-        )
+        entry, other = np.repeat(some, up.size), np.tile(up, some.size)
         kept = other != rank[entry]
-        entries, ranks = np.concatenate([one, entry[kept]]), np.concatenate([first[one], other[kept]])
-        parts = np.where(told[one], self.physics.forwards, 1.0)
-        drawn = np.full(int(kept.sum()), 1.0 / max(1, up.size))
-        answered = names.holds(ranks, crowd.directory[entries], crowd.name[entries])
-        return Asks(entries, ranks, np.concatenate([parts, drawn]), answered)
+        entries, asked = np.concatenate([one, entry[kept]]), np.concatenate([first[one], other[kept]])
+        parts = np.concatenate([part[one], drawn[entry[kept]] / max(1, up.size)])
+        answered = names.holds(asked, crowd.directory[entries], crowd.name[entries])
+        return Asks(
+            entry=np.tile(entries, 2),
+            rank=np.tile(asked, 2),
+            part=np.concatenate([parts * (1.0 - answered), parts * answered]),
+            answered=np.repeat([False, True], entries.size),
+        )
+
+    def _known(self, rank: Ints, told: Bools) -> tuple[Ints, Floats]:
+        """(entries,) each: the rank that clients ask who remember their directories, and for which part. A
+        directory that was replicated to all ranks is known to that of its parent's own inode, too, which
+        clients draw half of the time to look its name up, and always in a fragment, as no answer of it tells
+        them whose the fragment is. It answers, and gives a capability. rank, told: (entries,)"""
+        crowd, names = self.crowd, self.names
+        remembered = np.minimum(rank, names.lowest[crowd.directory])
+        parent = np.maximum(self.tree.parent[crowd.directory], VOLUMES)
+        taught = np.where(names.replicated[crowd.directory], names.home(parent), rank)
+        always = ~told & ((remembered < rank) | np.isin(parent, list(names.distributed)))
+        first = np.where(told, names.home(crowd.directory), np.minimum(remembered, taught))
+        return first, np.where(always, 1.0, self.physics.forwards)
+
+    def _fresh(self) -> Floats:
+        """(directories,): of the lookups that a client who forgets makes in each, the part for which it has
+        just learnt what the directory is. It drops the ones that it does not use on a tick."""
+        clients = float(self.crowd.clients[~self.crowd.remembers[self.crowd.starts]].sum())
+        rate = self.counters.reads * math.log(2.0) / self.physics.half_life
+        each = rate * self.physics.forgets / clients
+        return np.divide(-np.expm1(-each), each, out=np.ones(each.size), where=each > 0.0)
+
+    def _learnt(self, fresh: Floats) -> tuple[Ints, Floats]:
+        """(directories,) each: the rank that clients ask who forget their directories, and for which part.
+        Each time that they look a directory's name up anew they get a capability of it from the rank that
+        answers. fresh: as above"""
+        names, tree = self.names, self.tree
+        first = names.home(np.maximum(np.arange(tree.size), VOLUMES))
+        told = first != names.auth
+        told[list(names.distributed)] = True
+        part = np.where(told, fresh + (1.0 - fresh) * self.physics.forwards, 0.0)
+        for level in tree.levels[VOLUMES + 1 :]:
+            inner = level[~told[level]]
+            above = tree.parent[inner]
+            first[inner] = first[above]
+            part[inner] = part[above] * names.stays_at(inner, first[above])
+        return first, part
+
+    def _leave(self, move: Move) -> None:
+        """A subtree went. Requests for what is in it still wait at the exporter: to pass them on it looks for
+        the directories that it has just dropped (MDCache::find_ino_peers), and has replicas of them from then
+        on, which clients' capabilities hold there. Whether any request waits for one follows from how many
+        do in the mean."""
+        members, reads = self.names.members(move.directory), self.counters.reads
+        total = float(reads[self.names.auth == move.source].sum() + reads[members].sum())
+        if total:
+            stuck = sums(self.crowd.directory, self.crowd.stuck, self.tree.size)[members]
+            waiting = stuck + self.counters.queue[move.source] * reads[members] / total
+            self.names.leave(members, move.source, -np.expm1(-waiting))
 
     def _replicate(self) -> None:
         """Directories that are read so much are replicated to all ranks, once and for all

@@ -52,6 +52,9 @@ class Namespace:
         self.replicated = np.zeros(tree.size, dtype=np.bool_)  # to all ranks
         # The lowest rank that clients have a capability of each from; capabilities of those above stay, too.
         self.lowest = np.full(tree.size, NOBODY)
+        # The rank that each was on before, and how likely it has a replica of it since.
+        self.left = np.zeros(tree.size, dtype=np.int64)
+        self.stays = np.zeros(tree.size)
         self.distributed: dict[int, tuple[int, ...]] = {}  # ranks of the fragments of a distributed directory
         self.exporting: set[int] = set()  # roots of frozen subtrees
         self.version = 0  # of what clients notice: authority, freezing, cold directories
@@ -96,19 +99,31 @@ class Namespace:
         within = np.isin(directories, list(self.distributed))
         return np.where(within, self.auth[names], self.auth[directories])
 
-    def holds(self, ranks: Ints, directories: Ints, names: Ints) -> Bools:
-        """Does a rank answer a lookup of a name in a directory of others? (all alike,)
+    def holds(self, ranks: Ints, directories: Ints, names: Ints) -> Floats:
+        """The part of the lookups of a name in a directory of others that a rank answers; all alike.
 
-        It has a replica of a directory below which it has authority, and of one that is replicated to all.
+        It has a replica of a directory below which it has authority.
 
         :param names: the directory that is looked up, or the one that it is in for its files
         """
-        found = np.zeros(ranks.size, dtype=np.bool_)
-        for at in np.flatnonzero(names != directories).tolist():
-            name = int(names[at])
-            below = self.auth[name : int(self.tree.end[name])]
-            found[at] = self.replicated[name] or bool((below == ranks[at]).any())
+        found = np.zeros(ranks.size)
+        at = np.flatnonzero(names != directories)
+        found[at] = self.stays_at(names[at], ranks[at])
+        for row in at.tolist():
+            below = self.auth[int(names[row]) : int(self.tree.end[names[row]])]
+            if (below == ranks[row]).any():
+                found[row] = 1.0
         return found
+
+    def stays_at(self, directories: Ints, ranks: Ints) -> Floats:
+        """How likely a rank has a replica of a directory that it has not the authority over."""
+        former = np.where(self.left[directories] == ranks, self.stays[directories], 0.0)
+        return np.where(self.replicated[directories], 1.0, former)
+
+    def leave(self, directories: Ints, rank: int, chance: Floats) -> None:
+        """They went away from a rank, which keeps replicas with these chances."""
+        self.left[directories], self.stays[directories] = rank, chance
+        self.version += 1
 
     def replicate(self, directories: Ints) -> None:
         """To all ranks, which clients are told."""
@@ -178,7 +193,7 @@ class Namespace:
         self.auth[directory] = self.auth[self.tree.parent[directory]] if placed == NO_PIN else placed
         self.freezing[directory] = self.frozen[directory] = False
         self.cold[directory], self.lowest[directory] = 0.0, NOBODY
-        self.replicated[directory] = False
+        self.replicated[directory], self.stays[directory] = False, 0.0
         self._bounds = None
         self.version += 1
 

@@ -46,6 +46,8 @@ class Physics:
     """Part of the requests for a directory on another rank than its parent that go to that rank first: for a
     lookup clients draw one of two replicas (docs/benchmarking.md, Forwards). 0 with requests forwarded to the
     authority only."""
+    forgets: float = 1.0
+    """s; client_tick_interval: a client whose cache is too small drops what it does not use on a tick."""
     replicate: float = 8000.0
     """mds_bal_replicate_threshold: ten times a directory's popularity, and once that of its subtree, by
     lookups."""
