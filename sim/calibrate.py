@@ -76,20 +76,21 @@ def measured(path: Path) -> Cells:
         for row in csv.DictReader(file):
             rows[row["workload"], row["balancer"]].append(row)
     total = {name: float(bench(name).operations.sum()) for name in WORKLOADS}
+    return {key: _median(found, total[key[0]]) for key, found in rows.items() if key[1] in BALANCERS}
 
-    def median(of: list[dict[str, str]], value: Callable[[dict[str, str]], float]) -> float:
-        return statistics.median(map(value, of))
 
-    return {
-        key: Cell(
-            speed=median(found, lambda row: float(row["op/s / C"])),
-            factor=median(found, lambda row: float(row["mean IF"])),
-            moved=median(found, lambda row: float(row["inodes migrated"])),
-            forwards=median(found, lambda row: float(row["forwards"]) / _done(row, total[key[0]])),
-        )
-        for key, found in rows.items()
-        if key[1] in BALANCERS
-    }
+def _median(rows: list[dict[str, str]], operations: float) -> Cell:
+    """Of a cell's runs. operations: of a whole run."""
+
+    def median(value: Callable[[dict[str, str]], float]) -> float:
+        return statistics.median(map(value, rows))
+
+    return Cell(
+        speed=median(lambda row: float(row["op/s / C"])),
+        factor=median(lambda row: float(row["mean IF"])),
+        moved=median(lambda row: float(row["inodes migrated"])),
+        forwards=median(lambda row: float(row["forwards"]) / _done(row, operations)),
+    )
 
 
 def _done(row: Mapping[str, str], all_of_them: float) -> float:

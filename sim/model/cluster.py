@@ -1,7 +1,6 @@
 # SPDX-License-Identifier: LGPL-2.1-or-later
 """One cluster, a step of time after the other."""
 
-import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 
@@ -9,18 +8,15 @@ import numpy as np
 
 from sim.load.crowd import Crowd
 from sim.model.arrays import Bools, Floats, Ints, sums
+from sim.model.asking import Asking, asks
 from sim.model.counters import Beat, Counters
-from sim.model.lanes import Asks, Lanes, lanes
+from sim.model.lanes import Lanes, lanes
 from sim.model.migrator import Migrator, Order
 from sim.model.namespace import Move, Namespace
 from sim.model.physics import Physics
 from sim.model.queues import flow
-from sim.model.tree import ROOT, VOLUMES, Tree
+from sim.model.tree import ROOT, Tree
 from sim.model.visits import Visits
-
-NO_ASKS = Asks(
-    np.zeros(0, dtype=np.int64), np.zeros(0, dtype=np.int64), np.zeros(0), np.zeros(0, dtype=np.bool_)
-)
 
 
 @dataclass(frozen=True)
@@ -140,7 +136,9 @@ class Cluster:
                 group=crowd.group,
                 part=crowd.part,
                 rank=rank,
-                asks=self._asks(rank),
+                asks=asks(
+                    Asking(crowd, names, self.physics, self.counters.reads, self.to_auth), rank, self.up
+                ),
                 free=free,
                 work=work,
                 groups=len(crowd.groups),
@@ -148,79 +146,6 @@ class Cluster:
             )
             self._cached = (version, found)
         return self._cached[1]
-
-    def _asks(self, rank: Ints) -> Asks:
-        """Requests that clients make of other ranks than the one that has the authority. rank: (entries,)
-
-        Only lookups go anywhere else (MetaRequest::auth_is_best). Of a subtree's root clients are told its
-        replicas, and draw one (Client::choose_target_mds); of what is below it they are told nothing, and ask
-        the lowest rank that they have a capability from (docs/benchmarking.md, Forwards).
-        """
-        if self.to_auth:
-            return NO_ASKS
-        crowd, names = self.crowd, self.names
-        told = names.home(crowd.directory) != rank
-        drawn = np.where(told & names.replicated[crowd.directory], 1.0, 0.0)
-        first, part = self._known(rank, told)
-        if not crowd.remembers.all():
-            fresh = self._fresh()
-            ranks, parts = self._learnt(fresh)
-            first = np.where(crowd.remembers | told, first, ranks[crowd.directory])
-            part = np.where(crowd.remembers, part, parts[crowd.directory])
-            drawn = np.where(crowd.remembers, drawn, drawn * (1.0 - fresh[crowd.directory]))
-            part = np.where(crowd.remembers | (drawn == 0.0), part, fresh[crowd.directory])
-        part = np.where(crowd.remembers & (drawn > 0.0), 0.0, part)
-        one = np.flatnonzero((first != rank) & (part > 0.0) & crowd.looks_up & self.up[first])
-        some = np.flatnonzero((drawn > 0.0) & crowd.looks_up)
-        up = np.flatnonzero(self.up)
-        entry, other = np.repeat(some, up.size), np.tile(up, some.size)
-        kept = other != rank[entry]
-        entries, asked = np.concatenate([one, entry[kept]]), np.concatenate([first[one], other[kept]])
-        parts = np.concatenate([part[one], drawn[entry[kept]] / max(1, up.size)])
-        answered = names.holds(asked, crowd.directory[entries], crowd.name[entries])
-        return Asks(
-            entry=np.tile(entries, 2),
-            rank=np.tile(asked, 2),
-            part=np.concatenate([parts * (1.0 - answered), parts * answered]),
-            answered=np.repeat([False, True], entries.size),
-        )
-
-    def _known(self, rank: Ints, told: Bools) -> tuple[Ints, Floats]:
-        """(entries,) each: the rank that clients ask who remember their directories, and for which part. A
-        directory that was replicated to all ranks is known to that of its parent's own inode, too, which
-        clients draw half of the time to look its name up, and always in a fragment, as no answer of it tells
-        them whose the fragment is. It answers, and gives a capability. rank, told: (entries,)"""
-        crowd, names = self.crowd, self.names
-        remembered = np.minimum(rank, names.lowest[crowd.directory])
-        parent = np.maximum(self.tree.parent[crowd.directory], VOLUMES)
-        taught = np.where(names.replicated[crowd.directory], names.home(parent), rank)
-        always = ~told & ((remembered < rank) | np.isin(parent, list(names.distributed)))
-        first = np.where(told, names.home(crowd.directory), np.minimum(remembered, taught))
-        return first, np.where(always, 1.0, self.physics.forwards)
-
-    def _fresh(self) -> Floats:
-        """(directories,): of the lookups that a client who forgets makes in each, the part for which it has
-        just learnt what the directory is. It drops the ones that it does not use on a tick."""
-        clients = float(self.crowd.clients[~self.crowd.remembers[self.crowd.starts]].sum())
-        rate = self.counters.reads * math.log(2.0) / self.physics.half_life
-        each = rate * self.physics.forgets / clients
-        return np.divide(-np.expm1(-each), each, out=np.ones(each.size), where=each > 0.0)
-
-    def _learnt(self, fresh: Floats) -> tuple[Ints, Floats]:
-        """(directories,) each: the rank that clients ask who forget their directories, and for which part.
-        Each time that they look a directory's name up anew they get a capability of it from the rank that
-        answers. fresh: as above"""
-        names, tree = self.names, self.tree
-        first = names.home(np.maximum(np.arange(tree.size), VOLUMES))
-        told = first != names.auth
-        told[list(names.distributed)] = True
-        part = np.where(told, fresh + (1.0 - fresh) * self.physics.forwards, 0.0)
-        for level in tree.levels[VOLUMES + 1 :]:
-            inner = level[~told[level]]
-            above = tree.parent[inner]
-            first[inner] = first[above]
-            part[inner] = part[above] * names.stays_at(inner, first[above])
-        return first, part
 
     def _leave(self, move: Move) -> None:
         """A subtree went. Requests for what is in it still wait at the exporter: to pass them on it looks for
