@@ -22,7 +22,7 @@ def test_directories_clients_and_operations_are_the_labs(
 
 
 def test_a_scan_begins_where_the_labs_does() -> None:
-    crowd = bench("cnn").crowd(1.0, 1)
+    crowd = bench("cnn").crowd({"cnn": 1.0}, 1)
     crowd.turn(0.0, np.zeros(0, dtype=np.int64))
     begun = [int(np.argmax(crowd.part[group.entries])) for group in crowd.groups]
     assert [at // 10 for at in begun] == list(range(10))
@@ -31,26 +31,43 @@ def test_a_scan_begins_where_the_labs_does() -> None:
     assert int(np.argmax(parts)) == begun[3] + 1
 
 
-def test_a_log_is_read_as_often_as_its_lines_name_a_directory() -> None:
+def test_a_log_is_read_as_often_as_its_lines_name_what_clients_do_not_remember() -> None:
     work = bench("web")
-    crowd = work.crowd(2.0, 1)
-    crowd.turn(0.0, np.zeros(0, dtype=np.int64))
+    use = work.uses[0]
     asked = np.zeros(work.tree.size)
-    own = crowd.groups[0].entries
-    np.add.at(asked, crowd.directory[own], crowd.part[own])
+    np.add.at(asked, use.directories, use.parts)
     wanted = np.array([work.demand.get(path, 0.0) for path in work.paths])
-    assert asked == pytest.approx(wanted / wanted.sum())
+    wanted /= wanted.sum()
+    root = work.paths.index("/volumes/_nogroup/web/data")
+    assert (asked[wanted > 0.0] > 0.0).all()
+    # Names of directories that everybody uses stay in the cache: the lab's oracle, which had the root alone on
+    # a rank, answered 0.225 of the requests there. By the log's lines it would have been 0.31.
+    assert wanted[root] == pytest.approx(0.31, abs=0.01)
+    assert asked[root] == pytest.approx(0.225, abs=0.01)
     assert set(work.operations) == {12_000}
 
 
-def test_a_name_in_a_directory_is_looked_up_each_time_something_below_it_is() -> None:
+def test_a_name_in_a_directory_is_looked_up_when_something_below_it_is() -> None:
     work = bench("web")
     use = work.uses[0]
-    total = sum(work.demand.values())
     person = work.paths.index("/volumes/_nogroup/web/data/~adams")
     (row,) = np.flatnonzero((use.names == person) & (use.directories != person))
     assert work.paths[use.directories[row]] == "/volumes/_nogroup/web/data"
-    assert use.parts[row] == pytest.approx(work.demand[work.paths[person]] / total)
+    assert 0.0 < use.parts[row] < work.demand[work.paths[person]] / sum(work.demand.values())
+
+
+def test_a_part_of_a_workload_takes_its_own_requests() -> None:
+    work = bench("mix")
+    crowd = work.crowd({"cnn": 1.0, "nlp": 1.0, "web": 3.0, "zipf": 0.5}, 1)
+    limits = {g.kind.name: g.kind.requests for g in crowd.groups}
+    assert limits["web1"] == 36_000.0
+    assert limits["zipf1"] == 6_000.0
+
+
+def test_clients_begin_within_a_moment_and_not_together() -> None:
+    begins = [g.kind.begins for g in bench("zipf").crowd({"zipf": 1.0}, 1).groups]
+    assert len(set(begins)) == len(begins)
+    assert 0.0 <= min(begins) < max(begins) < 0.5
 
 
 def test_the_tree_has_all_that_is_above_and_files_where_they_are() -> None:

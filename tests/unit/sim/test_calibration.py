@@ -6,8 +6,8 @@ from pathlib import PurePosixPath
 
 import pytest
 
-from sim.calibrate import CHECKED, FITTED, LAB, WORKLOADS
-from sim.fit import fit, told
+from sim.calibrate import CHECKED, FITTED, FULL, LAB, WORKLOADS
+from sim.fit import fit, requests_of, told
 from sim.model.physics import Physics
 from sim.placement import recorded
 
@@ -30,4 +30,11 @@ def test_the_constants_are_what_the_fit_gives() -> None:
     assert found.value.export_work == pytest.approx(Physics().export_work, abs=0.01)
     assert found.value.import_work == pytest.approx(Physics().import_work, abs=0.01)
     assert found.value.relief == pytest.approx(LAB.relief, abs=0.01)
+    assert found.value.full == pytest.approx(FULL, abs=0.01)
     assert "forward_work | 0.56" in told(found, FITTED)
+
+
+def test_requests_for_an_operation_are_what_mdss_answered() -> None:
+    # A file's name in zipf's directory; on the way to a file of web more than two names (docs/results/bench).
+    assert requests_of("zipf") == pytest.approx(0.93, abs=0.01)
+    assert requests_of("web") == pytest.approx(2.68, abs=0.02)

@@ -212,6 +212,43 @@ def test_clients_that_forget_directories_learn_where_they_are() -> None:
     assert cluster.counters.passed.sum() == 0.0
 
 
+def test_a_hot_directory_is_replicated_and_clients_draw_one_of_all_ranks() -> None:
+    cluster = build(scenario(ranks=Ranks(4, CAPACITY), physics=Physics(replicate=15_000.0)), 1)
+    leaf = int(cluster.tree.roots[0]) + 1
+    cluster.place(leaf, 1, "")
+    after(cluster, 60.0)
+    # One of four on a full rank has 250 requests/s: a popularity of 1,803, and ten times that.
+    assert cluster.names.replicated[leaf]
+    passed, served = cluster.counters.passed.copy(), cluster.served[1]
+    after(cluster, 20.0)
+    passed = cluster.counters.passed - passed
+    assert passed == pytest.approx(
+        0.25 * (cluster.served[1] - served) * np.array([1.0, 0.0, 1.0, 1.0]), rel=0.01
+    )
+
+
+def test_what_is_made_is_not_replicated_and_a_calm_directory_neither() -> None:
+    makers = replace(EVERYONE, does="create")
+    made = after(build(scenario(clients=(makers,)), 1), 20.0)
+    assert not made.names.replicated.any()
+    calm = after(build(scenario(clients=(replace(EVERYONE, rate=50.0),)), 1), 60.0)
+    assert not calm.names.replicated.any()
+
+
+def test_a_rank_keeps_replicas_of_what_went_while_requests_waited_and_answers_for_their_names() -> None:
+    names = build(scenario(subvolumes=(Subvolumes("vol", 1, directories=(1, 2)),), clients=()), 1).names
+    top = int(names.tree.roots[0])
+    upper, lower = top + 1, top + 2
+    names.move(upper, 1, 0.0, "")
+    names.leave(np.array([lower]), 0, np.array([0.75]))
+    asked = np.array([0, 0, 1])
+    # Of files nobody has replicas, and only rank 0 had the directory before.
+    within, looked_up = np.array([upper, lower, upper]), np.array([lower, lower, lower])
+    assert names.holds(asked, within, looked_up).tolist() == [0.75, 0.0, 1.0]
+    names.replicate(np.array([lower]))
+    assert names.holds(np.array([0]), np.array([upper]), np.array([lower])).tolist() == [1.0]
+
+
 def test_a_distributed_directorys_names_are_where_its_fragments_are() -> None:
     cluster = build(scenario(), 1)
     group = GROUP
