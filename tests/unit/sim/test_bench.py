@@ -40,8 +40,8 @@ def test_a_log_is_read_as_often_as_its_lines_name_what_clients_do_not_remember()
     wanted /= wanted.sum()
     root = work.paths.index("/volumes/_nogroup/web/data")
     assert (asked[wanted > 0.0] > 0.0).all()
-    # Names of directories that everybody uses stay in the cache: the lab's oracle, which had the root alone on
-    # a rank, answered 0.225 of the requests there. By the log's lines it would have been 0.31.
+    # Names of directories that everybody uses stay in the cache: where the lab's oracle had the root alone on
+    # a rank, that answered 0.225 of the requests. By the log's lines it would have been 0.31.
     assert wanted[root] == pytest.approx(0.31, abs=0.01)
     assert asked[root] == pytest.approx(0.225, abs=0.01)
     assert set(work.operations) == {12_000}

@@ -41,5 +41,5 @@ def test_a_small_cache_asks_again_and_a_missing_name_is_asked_for_each_time() ->
 
 
 def test_threads_that_read_at_once_may_ask_for_the_same() -> None:
-    asked = lookups(["/d/f"] * 4, [False] * 4, size=10, threads=4)
-    assert asked["/d"] > 1
+    asked = lookups([f"/d/{k}" for k in range(16)], [False] * 16, size=100, threads=16)
+    assert 1 < asked["/d"] <= 16

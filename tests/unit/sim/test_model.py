@@ -11,6 +11,7 @@ from sim.course import build, run
 from sim.load.clients import Clients, Surge
 from sim.model.cluster import Cluster
 from sim.model.migrator import Order
+from sim.model.namespace import Namespace
 from sim.model.physics import Physics
 from sim.model.tree import GROUP, Part, plant
 from sim.policies.exports import choose
@@ -236,9 +237,10 @@ def test_what_is_made_is_not_replicated_and_a_calm_directory_neither() -> None:
 
 
 def test_a_rank_keeps_replicas_of_what_went_while_requests_waited_and_answers_for_their_names() -> None:
-    names = build(scenario(subvolumes=(Subvolumes("vol", 1, directories=(1, 2)),), clients=()), 1).names
-    top = int(names.tree.roots[0])
-    upper, lower = top + 1, top + 2
+    tree = plant([Part("vol", 1, (1, 2), 100.0)])
+    names = Namespace(tree, np.zeros(tree.size, dtype=np.int64))
+    upper = int(tree.roots[0]) + 1
+    lower = upper + 1
     names.move(upper, 1, 0.0, "")
     names.leave(np.array([lower]), 0, np.array([0.75]))
     asked = np.array([0, 0, 1])
