@@ -60,6 +60,9 @@ class Crowd:
         sizes_seen = np.array([g.kind.remembers >= size for g, size in zip(groups, sizes, strict=True)])
         self.remembers: Bools = sizes_seen[self.group]
         self.looks_up: Bools = np.array([g.kind.does == "read" for g in groups])[self.group]
+        # Of the requests of a scan, those of its threads for a directory that it has just begun with.
+        begun = np.array([min(1.0, g.kind.threads / max(1, g.pattern.files)) for g in groups])
+        self.begun: Floats = begun[self.group]
         self.answered = np.zeros(len(groups))  # requests so far
         self.ended = np.full(len(groups), np.inf)  # s, when a group had made all its requests
         self.files: Ints = np.array([g.pattern.files for g in groups])[self.group]  # of Pattern

@@ -115,7 +115,7 @@ def _learnt(asking: Asking, fresh: Floats, rank: Ints, told: Bools) -> First:
     """(entries,) of clients who forget their directories. Each time that they look a directory's name up anew
     they get a capability of it from the rank that answers, and ask that one. fresh: (directories,)"""
     crowd, names = asking.crowd, asking.names
-    anew = fresh[crowd.directory]
+    anew = np.where(crowd.files > 0, crowd.begun, fresh[crowd.directory])
     home = names.home(crowd.directory)
     if asking.to_auth:
         return First(home, np.where(told, anew, 0.0), np.zeros(rank.size))
