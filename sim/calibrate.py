@@ -42,14 +42,14 @@ FITTED = ("web", "zipf", "mix")  # that free parameters may be fitted on; docs/s
 CHECKED = ("cnn", "nlp", "md", "dbench")  # that tell whether the model is true
 WORKLOADS = ("cnn", "nlp", "web", "zipf", "md", "mix", "dbench")
 BALANCERS = ("none", "builtin", "greedyspill", "lunule", "dir-hash", "line", "oracle")
-RANKS, CAPACITY = 5, 1000.0
+RANKS = 5
 LONGEST = 150.0  # s; twice a phase's 75
 ANALYSIS, IN_PLACE = 25.0, 250.0  # s: line's analysis under load, and until its plan is carried out
 # s from the clients' begin to the first beat, by seed. The lab switched the balancer on before, so it was not
 # any time of ten seconds: web's, zipf's and mix's first imports under the built-in one, less a tick's wait.
 FIRST = {1: 0.9, 2: 2.7, 3: 4.5}
 # An MDS has 12 % of a core. relief, and what a full rank answers in parts of C, are fitted (sim/fit.py).
-LAB, FULL = Physics(step=0.1, cpu=12.0, relief=0.29), 0.9
+LAB, FULL = Physics(step=0.1, cpu=12.0, relief=0.29, targets=True, replicate=8000.0), 0.9
 NOISE = 1.2  # a difference below a fifth says nothing (docs/evidence.md)
 
 
@@ -98,10 +98,20 @@ def _done(row: Mapping[str, str], all_of_them: float) -> float:
     return min(all_of_them, float(row["op/s"]) * LONGEST)
 
 
+@functools.cache
+def capacity(workload: str) -> float:
+    """C, req/s: the median of the workload's cells. A create takes twice as long as a lookup, so md's runs
+    have more beats than zipf's."""
+    with CELLS.open() as file:
+        return statistics.median(
+            float(row["C"]) for row in csv.DictReader(file) if row["workload"] == workload
+        )
+
+
 def _cluster(work: Bench, requests: Requests, seed: int, physics: Physics) -> Cluster:
     exists = np.ones(RANKS, dtype=np.bool_)
-    auth, capacity = np.zeros(work.tree.size, dtype=np.int64), np.full(RANKS, FULL * CAPACITY)
-    return Cluster(work.tree, auth, capacity, exists, work.crowd(requests, seed), physics)
+    auth, each = np.zeros(work.tree.size, dtype=np.int64), np.full(RANKS, FULL * capacity(work.name))
+    return Cluster(work.tree, auth, each, exists, work.crowd(requests, seed), physics)
 
 
 def simulated(workload: str, balancer: str, requests: Requests, seed: int, physics: Physics = LAB) -> Cell:
@@ -116,7 +126,7 @@ def simulated(workload: str, balancer: str, requests: Requests, seed: int, physi
     elif balancer == "dir-hash":
         _hashed(cluster, work)
     elif balancer != "none":
-        policy = _policy(balancer, seed)
+        policy = _policy(workload, balancer, seed)
     try:
         decide = _idle if policy is None else policy.decide
         course = Course(cluster, decide, EPOCH, (), seed, FIRST[seed])
@@ -127,8 +137,8 @@ def simulated(workload: str, balancer: str, requests: Requests, seed: int, physi
     return _cell(cluster, course, work, requests)
 
 
-def _policy(balancer: str, seed: int) -> Policy:
-    context = _context(seed)
+def _policy(workload: str, balancer: str, seed: int) -> Policy:
+    context = _context(workload, seed)
     if balancer != "lunule":
         return POLICIES[balancer](context)
     with tempfile.NamedTemporaryFile("w", suffix=".lua") as file:
@@ -156,8 +166,8 @@ def _idle(cluster: Cluster) -> Orders:
     return NOTHING
 
 
-def _context(seed: int) -> Context:
-    settings = replace(DEFAULTS, rank_capacity=CAPACITY)
+def _context(workload: str, seed: int) -> Context:
+    settings = replace(DEFAULTS, rank_capacity=capacity(workload))
     return Context((), seed, None, settings, {"analyze": ANALYSIS})
 
 
@@ -167,7 +177,7 @@ def _cell(cluster: Cluster, course: Course, work: Bench, requests: Requests) -> 
     operations = float((cluster.crowd.answered / each).sum())
     epochs = [load for load in _epochs(loads) if load.any()]
     return Cell(
-        speed=operations / (loads.shape[0] * SAMPLE) / CAPACITY,
+        speed=operations / (loads.shape[0] * SAMPLE) / capacity(work.name),
         factor=float(np.mean([_factor(load) for load in epochs])),
         moved=sum(move.inodes for move in cluster.moves),
         forwards=float(cluster.counters.passed.sum() / operations),
@@ -197,7 +207,7 @@ def _place(cluster: Cluster, work: Bench, pins: Mapping[str, int]) -> None:
 def _planned(cluster: Cluster, work: Bench, requests: Requests, seed: int) -> None:
     """What ``partition`` makes of an analysis under the same load, all on rank 0; then in place."""
     before = _cluster(work, requests, seed, cluster.physics)
-    course = Course(before, Plan(_context(seed)).decide, Plan.every, (), seed)
+    course = Course(before, Plan(_context(work.name, seed)).decide, Plan.every, (), seed)
     course.go(ANALYSIS + IN_PLACE, lambda part: None)
     cluster.names.auth[:] = before.names.auth
     cluster.names.pin[:] = before.names.pin

@@ -67,7 +67,7 @@ class Migrator:
 
     An MDS exports only to ranks that the map has as its targets, and asks for a new one on its next tick
     (MDSRank::update_targets). Until then the export waits, in the state EXPORT_LOCKING, and its subtree is
-    served, counted and chosen as before.
+    served, counted and chosen as before (Physics.targets).
     """
 
     def __init__(self, names: Namespace, physics: Physics, ranks: int) -> None:
@@ -146,7 +146,7 @@ class Migrator:
         physics, source = self._physics, int(self._names.auth[order.directory])
         target = self._targets.get((source, order.target), NO_TARGET)
         lasts = target.left(now, physics.target_decay) > TARGET_ENDS
-        known = target.known if lasts else asks + physics.map_delay
+        known = target.known if lasts or not physics.targets else asks + physics.map_delay
         self._targets[source, order.target] = target.hit(now, TARGET_HIT, physics.target_decay, known)
         locked = max(now, known)
         size = self._cached(self._names.members(order.directory))

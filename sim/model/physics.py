@@ -1,6 +1,8 @@
 # SPDX-License-Identifier: LGPL-2.1-or-later
 """What the modelled MDSs cost and how late they tell: constants of Ceph, figures of the lab, assumptions."""
 
+import math
+
 from pydantic import ConfigDict
 from pydantic.dataclasses import dataclass
 
@@ -37,6 +39,9 @@ class Physics:
     """Inodes: while a rank's exports under way have more, none of a balancer's begins; one that waits for its
     target counts as so many (Migrator::maybe_do_queued_export), so two wait at most. mds_max_export_size, 20
     MB, at 1,080 bytes for an inode with a capability (maybe_split_export). Pins know no limit."""
+    targets: bool = False
+    """An MDS exports only to ranks that the map has as its targets (MDSRank::update_targets). It always does;
+    the scenarios' bounds were made without it (docs/simulator.md)."""
     target_decay: float = 10.0
     """s; mds_bal_target_decay, the half-life of an export target."""
     map_delay: float = 0.25
@@ -48,9 +53,9 @@ class Physics:
     authority only."""
     forgets: float = 1.0
     """s; client_tick_interval: a client whose cache is too small drops what it does not use on a tick."""
-    replicate: float = 8000.0
-    """mds_bal_replicate_threshold: ten times a directory's popularity, and once that of its subtree, by
-    lookups."""
+    replicate: float = math.inf
+    """mds_bal_replicate_threshold, 8,000: ten times a directory's popularity and once its subtree's, by
+    lookups. inf: nothing is replicated, as in the scenarios (docs/simulator.md)."""
     relief: float = 0.0
     """The part of its capacity that a rank gains when no closed-loop thread waits for it, in place of all.
     The lab's, where MDSs share two cores (sim/calibrate.py fits it); no property of Ceph that we know of."""

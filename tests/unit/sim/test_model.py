@@ -18,6 +18,7 @@ from sim.policies.exports import choose
 from sim.scenario import Assertions, Event, Ranks, Scenario, Subvolumes
 
 CAPACITY = 1000.0
+TARGETS = Physics(targets=True)
 EVERYONE = Clients(name="all", on=(0, 4), apart=True, count=4)
 
 
@@ -81,7 +82,7 @@ def test_no_request_is_lost_or_made_up_whatever_moves_or_dies(rate: float | None
 
 
 def test_an_export_takes_its_rank_time_by_inodes_and_freezes_what_moves() -> None:
-    physics = Physics(export_delay=0.0, freeze=0.0, export_work=0.25, import_work=0.25)
+    physics = Physics(export_delay=0.0, freeze=0.0, export_work=0.25, import_work=0.25, targets=True)
     cluster = build(scenario(physics=physics), 1)
     root = int(cluster.tree.roots[0])
     cluster.names.inodes[root + 1] = 4000.0  # 1,000 requests of work on either side: a second each
@@ -123,7 +124,7 @@ def test_a_balancer_exports_so_many_inodes_at_a_time_and_a_beat_voids_what_was_n
 
 
 def test_the_first_export_to_a_rank_waits_until_the_map_has_it_as_a_target() -> None:
-    cluster = after(build(scenario(), 1), 8.0)
+    cluster = after(build(scenario(physics=TARGETS), 1), 8.0)
     first, second, *_ = cluster.tree.roots.tolist()
     wait = cluster.physics.tick + cluster.physics.map_delay
     cluster.order([Order(first, 1, "")], [0])
@@ -139,7 +140,7 @@ def test_the_first_export_to_a_rank_waits_until_the_map_has_it_as_a_target() -> 
 
 
 def test_a_target_that_nothing_went_to_for_long_is_given_up() -> None:
-    cluster = build(scenario(), 1)
+    cluster = build(scenario(physics=TARGETS), 1)
     first, second, *_ = cluster.tree.roots.tolist()
     cluster.order([Order(first, 1, "")], [0])
     after(cluster, 200.0)  # a thousand inodes have decayed to less than a hundredth in some 170 s
@@ -149,7 +150,7 @@ def test_a_target_that_nothing_went_to_for_long_is_given_up() -> None:
 
 
 def test_two_exports_wait_for_a_target_at_most_and_what_is_behind_them_waits_too() -> None:
-    cluster = after(build(scenario(ranks=Ranks(3, CAPACITY)), 1), 8.0)
+    cluster = after(build(scenario(ranks=Ranks(3, CAPACITY), physics=TARGETS), 1), 8.0)
     roots = cluster.tree.roots.tolist()
     cluster.order([Order(root, target, "") for root, target in zip(roots, (1, 1, 1, 2), strict=True)], [0])
     after(cluster, 1.0)
@@ -204,8 +205,7 @@ def test_below_a_subtree_that_moved_clients_go_on_asking_the_lowest_rank_that_th
 def test_clients_that_forget_directories_learn_where_they_are() -> None:
     forgetful = replace(EVERYONE, on=(0, 1), count=1, remembers=1)
     volumes = (Subvolumes("vol", 1, directories=(2,)),)
-    calm = Physics(replicate=np.inf)
-    cluster = build(scenario(clients=(forgetful,), subvolumes=volumes, physics=calm), 1)
+    cluster = build(scenario(clients=(forgetful,), subvolumes=volumes), 1)
     after(cluster, 5.0)
     cluster.place(int(cluster.tree.roots[0]), 1, "")
     after(cluster, 10.0)
@@ -229,10 +229,11 @@ def test_a_hot_directory_is_replicated_and_clients_draw_one_of_all_ranks() -> No
 
 
 def test_what_is_made_is_not_replicated_and_a_calm_directory_neither() -> None:
-    makers = replace(EVERYONE, does="create")
-    made = after(build(scenario(clients=(makers,)), 1), 20.0)
+    ceph = Physics(replicate=8000.0)
+    made = after(build(scenario(clients=(replace(EVERYONE, does="create"),), physics=ceph), 1), 20.0)
     assert not made.names.replicated.any()
-    calm = after(build(scenario(clients=(replace(EVERYONE, rate=50.0),)), 1), 60.0)
+    # 50 requests/s: 361, ten times that, and once more with all below.
+    calm = after(build(scenario(clients=(replace(EVERYONE, rate=50.0),), physics=ceph), 1), 60.0)
     assert not calm.names.replicated.any()
 
 
