@@ -55,10 +55,10 @@ def answer(args: dict[str, Any]) -> dict[str, Any]:
 
 
 def again(args: dict[str, Any], result: dict[str, Any]) -> dict[str, Any]:
-    """The plan after the plan was carried out."""
-    mask = result["heavy_ranks"] if args["heavy_mode"] == "mask" else None
+    """The plan after the plan was carried out; one of fanout leaves the mask as it is."""
+    mask = (result["heavy_ranks"] or None) if args["heavy_mode"] == "mask" else args["current_mask"]
     return answer(
-        args | {"subvolumes": args["subvolumes"] | {"current": result["new"]}, "current_mask": mask or None}
+        args | {"subvolumes": args["subvolumes"] | {"current": result["new"]}, "current_mask": mask}
     )
 
 

@@ -11,7 +11,7 @@ from engine.bad_input import BadInputError
 from engine.placement.bounds import NOISE, by_requests, lower_bound
 from engine.plan_request import read_plan
 from engine_plans import LINE, again, answer, arguments, requests, with_classes
-from hypothesis import assume, given
+from hypothesis import assume, example, given
 from hypothesis import strategies as st
 
 
@@ -51,6 +51,16 @@ def test_what_moves_and_is_not_heavy_gets_one_rank_or_keeps_those_it_may(args: d
             assert set(new) == set(current) & set(args["ranks"])
 
 
+# A fanout plan that leaves a mask in force as it is, as are its heavies.
+@example(
+    arguments(
+        [[0] if i == 6 else [] for i in range(12)],
+        **{name: [int(name == "reqs" and i == 6) for i in range(12)] for name in ("wss", "reqs", "rentries")},
+        ranks=[0, 2],
+        heavy_mode="fanout",
+        current_mask=[0, 2],
+    )
+)
 @given(requests())
 def test_planning_again_after_the_plan_proposes_nothing(args: dict[str, Any]) -> None:
     result = answer(args)
