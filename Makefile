@@ -12,7 +12,7 @@ DEB_PACKAGES := debhelper dpkg-dev
 PACKAGE_TOOLS := $(DEB_TOOLS) lintian rpmbuild rpmlint
 PACKAGE_PACKAGES := $(DEB_PACKAGES) lintian rpm rpmlint
 
-.PHONY: demo test claims sim replay replay-lab lint unit monitoring hook integration pythons mds mds-optimized bench-hook hook-mask hook-stress hook-cost chaos bench bench-quick bench-planner bench-observe bench-schedule-cost bench-saturation bench-policy bench-churn bench-large bench-scheduler bench-headline bench-conditions bench-reference bench-push bench-cost deb rpm package-test deps test-deps clean
+.PHONY: demo test claims sim replay replay-lab lint unit monitoring hook integration pythons mds mds-optimized bench-hook hook-mask hook-stress hook-cost chaos bench bench-quick bench-planner bench-observe bench-sim bench-schedule-cost bench-saturation bench-policy bench-churn bench-large bench-scheduler bench-headline bench-conditions bench-reference bench-push bench-cost deb rpm package-test deps test-deps clean
 
 # Installs Debian packages $(2) unless every tool of $(1) is there.
 define need
@@ -114,6 +114,11 @@ bench-planner: deps
 # With 36 ranks and 3,000 subvolumes, in parts of a core.
 bench-schedule-cost: deps
 	PYTHONPATH=mgr:tests/fakes:tests/unit:tests/unit/module $(RUN) tests/bench/schedule.py
+
+# CPU time and memory of the simulator with 256 ranks, and with 1,024.
+bench-sim: deps
+	$(call need,lua5.3,lua5.3)
+	PYTHONPATH=mgr:. $(RUN) tests/bench/simulator.py
 
 bench-observe: deps
 	PYTHONPATH=mgr:tests/fakes $(RUN) tests/bench/observe.py
