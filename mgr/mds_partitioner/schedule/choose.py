@@ -24,6 +24,7 @@ class Candidate:
     :ivar load: req/s
     :ivar divisible: it could be seen as its parts, so it need not go where it makes a rank too full
     :ivar avoid: a rank that it does not go to; -1: none
+    :ivar back: it goes even there, if no other rank will do
     """
 
     key: int
@@ -32,6 +33,7 @@ class Candidate:
     inodes: float
     divisible: bool = False
     avoid: int = -1
+    back: bool = False
 
 
 @dataclass(frozen=True)
@@ -121,15 +123,21 @@ def _best(
     roomy = sorted((r for r in load if r != source and share[r] > 0.0), key=lambda r: (load[r] - share[r], r))
     fits = []
     for piece in pieces:
-        target = next((r for r in roomy if r != piece.avoid), None)
-        if target is None:
-            continue
-        if piece.divisible and load[target] + piece.load > (1.0 + band) * share[target]:
-            continue
-        gain = _relief(piece, source, target, load, share)
-        if gain > 0.0 and gain >= min(HALF * piece.load, load[source] - share[source]):
-            fits.append((gain / (piece.inodes + FREEZE), gain, -piece.key, piece, target))
+        for target in _targets(piece, roomy):
+            if piece.divisible and load[target] + piece.load > (1.0 + band) * share[target]:
+                continue
+            gain = _relief(piece, source, target, load, share)
+            if gain > 0.0 and gain >= min(HALF * piece.load, load[source] - share[source]):
+                fits.append((gain / (piece.inodes + FREEZE), gain, -piece.key, piece, target))
+                break
     return max(fits, key=lambda f: f[:3])[3:] if fits else None
+
+
+def _targets(piece: Candidate, roomy: Sequence[int]) -> list[int]:
+    """The rank that has most room of those that it may go to, and one that will do if that does not."""
+    first = next((r for r in roomy if r != piece.avoid), None)
+    back = piece.back and piece.avoid in roomy
+    return [*([] if first is None else [first]), *([piece.avoid] if back else [])]
 
 
 def _relief(

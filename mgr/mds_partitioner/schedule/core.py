@@ -44,7 +44,7 @@ class Scheduler:
        held or on several ranks;
     2. no piece is ordered again while it is under way, and within its rest only when its load has really
        changed since it arrived; within an hour it does not go back to where it came from otherwise, but once
-       when its move made it worse;
+       when its move made it worse and no other rank will do;
     3. what is under way counts at its target until it was seen there;
     4. never more under way than the limits allow, but for one piece that is larger than all of them;
     5. what nobody uses is moved only while there is nothing else to do, once an hour at most, and where that
@@ -112,7 +112,7 @@ class Scheduler:
             return opened(state, here, self._pieces), Decision(split=here, why=self._parts(here))
         under_way = state.moving
         inodes = min(
-            self._limits.inodes * self._state.pace - sum(p.move.inodes for p in self._coming),
+            self._limits.inodes - sum(p.move.inodes for p in self._coming),
             self._limits.hourly - self._spent_inodes(),
         )
         budget = Budget(self._room(), inodes, not under_way and inodes > 0.0)
@@ -159,8 +159,7 @@ class Scheduler:
     def _room(self) -> int:
         """Moves that may be begun now."""
         limits, view = self._limits, self._view
-        at_once = max(1, round(limits.moves * self._state.pace))
-        return min(at_once - len(self._state.moving), limits.daily - view.begun) - self._placed
+        return min(limits.moves - len(self._state.moving), limits.daily - view.begun) - self._placed
 
     def _pins_left(self) -> int:
         """Directories that may be pinned besides those that are."""
@@ -179,21 +178,16 @@ class Scheduler:
         self, moves: Sequence[Move], split: Sequence[int], under_way: Sequence[Move], stuck: Sequence[int]
     ) -> str:
         if moves:
-            return f"{_moves(moves)} of {sum(m.inodes for m in moves):.0f} inodes{self._slower}"
+            return f"{_moves(moves)} of {sum(m.inodes for m in moves):.0f} inodes"
         if split:
             return self._parts(split)
         if under_way:
-            return f"{_moves(under_way)} under way{self._slower}"
+            return f"{_moves(under_way)} under way"
         if self._spent():
             return self._spent()
         if stuck:
             return f"nothing on rank {stuck[0]} fits elsewhere, or it rests"
         return "nothing is worth a move"
-
-    @property
-    def _slower(self) -> str:
-        pace = self._state.pace
-        return f"; {pace:.0%} of the budgets, as clients got through less meanwhile" if pace < 1.0 else ""
 
     def _new(self) -> tuple[Move, ...]:
         """What is new is given a rank before it has a load: it waits for no sign, and relieves nobody."""
@@ -212,7 +206,7 @@ class Scheduler:
         resting = {p.move.ino for p in state.past}
         coming = self._coming
         inodes = min(
-            limits.inodes * self._state.pace * PART - sum(p.move.inodes for p in coming),
+            limits.inodes * PART - sum(p.move.inodes for p in coming),
             limits.hourly * LEFT - self._spent_inodes(),
         )
         # What is new does not come while it is empty: it takes its place for a while only.
@@ -290,7 +284,7 @@ class Scheduler:
                 continue  # a pin would end that; or it is another piece soon
             if not piece.pinned and self._pins_left() <= 0:
                 continue
-            past, avoid = last.get(piece.ino), -1
+            past, avoid, back = last.get(piece.ino), -1, False
             if past is not None and not self._changed(past, piece, turned, times[piece.ino]):
                 rest = self._limits.rest if times[piece.ino] <= 1 else self._limits.memory
                 rests = self._view.now - past.arrived < rest
@@ -299,11 +293,11 @@ class Scheduler:
                 )  # its rank can do less than was thought
                 if past.settled < 0.0 or (rests and not wrong and not resting):
                     continue
-                avoid = -1 if wrong and self._worse(past) else past.move.source
+                avoid, back = past.move.source, wrong and self._worse(past)
             load = self._expected.load(piece)
             # What nobody has looked into yet is not squeezed in as a whole: it is known in a moment.
             divisible = piece.parts is None or piece.parts > 1
-            found.append(Candidate(piece.ino, piece.rank, load, piece.inodes, divisible, avoid))
+            found.append(Candidate(piece.ino, piece.rank, load, piece.inodes, divisible, avoid, back))
         return found
 
     def _begun(self, move: Move) -> Past:

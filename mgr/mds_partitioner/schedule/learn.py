@@ -10,7 +10,6 @@ from dataclasses import replace
 from .demand import HELD, Demand, first
 from .elastic import elasticity
 from .load import capacities
-from .pace import pace
 from .sleepers import ASLEEP, WAKES, Wake, jumped
 from .state import FIRST, FRESH, Limits, Past, State
 from .toll import Toll
@@ -71,7 +70,6 @@ def looked(state: State, view: View, limits: Limits) -> State:
         grown=grown,
         began=state.began if state.began >= 0.0 else view.now,
         calm=max(requests, state.calm + (requests - state.calm) * FORGETS) if moving else requests,
-        pace=pace(state.pace, state.calm, requests, bool(moving)),
         toll=_toll(state, past, max(0.0, state.calm - requests) * dt),
         asleep=asleep,
         wakes=wakes,

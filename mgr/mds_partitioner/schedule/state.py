@@ -106,7 +106,6 @@ class State:
     :ivar scattered: by inode number
     :ivar began: when it was first measured, steady clock, s; -1: never
     :ivar calm: req/s of all ranks when nothing was under way last; 0: unknown
-    :ivar pace: part of the budgets of what may be under way that is used (pace.py)
     :ivar toll: what moving costs (toll.py)
     :ivar asleep: inode numbers of pieces that had next to nothing, and have not woken since
     :ivar wakes: of the last hour, oldest first
@@ -132,7 +131,6 @@ class State:
     scattered: Mapping[int, Scattered] = field(default_factory=dict)
     began: float = -1.0
     calm: float = 0.0
-    pace: float = 1.0
     toll: Toll = field(default_factory=Toll)
     asleep: frozenset[int] = frozenset()
     wakes: tuple[Wake, ...] = ()
