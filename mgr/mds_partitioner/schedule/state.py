@@ -105,7 +105,7 @@ class State:
     :ivar apart: of those that will be when they have come to the highest rank (apart.py)
     :ivar scattered: by inode number
     :ivar began: when it was first measured, steady clock, s; -1: never
-    :ivar calm: req/s of all ranks when nothing was under way last; 0: unknown
+    :ivar calm: req/s of all ranks when nothing was under way last, and by and by as it is now; 0: unknown
     :ivar toll: what moving costs (toll.py)
     :ivar asleep: inode numbers of pieces that had next to nothing, and have not woken since
     :ivar wakes: of the last hour, oldest first

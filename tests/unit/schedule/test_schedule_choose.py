@@ -92,3 +92,13 @@ def test_no_choice_makes_a_rank_fuller_than_the_fullest_was(
     assert not used or max(used) <= max(loads[r] / share[r] for r in share if share[r]) + 1e-9
     assert len({c.key for c in chosen}) == len(chosen)
     assert all(c.source != c.target and c.gain > 0.0 for c in chosen)
+
+
+def test_back_where_it_came_from_is_the_last_resort() -> None:
+    def target(loads: dict[int, float], *, back: bool) -> list[int]:
+        piece = Candidate(1, 0, 300.0, 1000.0, avoid=1, back=back)
+        return [c.target for c in choose([piece], loads, ALIKE, CALM, 0.1, FREE)[0]]
+
+    assert target({0: 900.0, 1: 0.0, 2: 100.0}, back=True) == [2], "another rank will do"
+    assert target({0: 900.0, 1: 0.0, 2: 880.0}, back=True) == [1]
+    assert target({0: 900.0, 1: 0.0, 2: 880.0}, back=False) == []

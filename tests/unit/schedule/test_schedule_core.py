@@ -774,3 +774,15 @@ def test_only_what_goes_where_its_last_move_came_from_goes_back() -> None:
     second = Move(1, "/p1", 1, 0, 500.0, 100.0, 1000.0, "500 req/s")
     cluster.state = State(past=(Past(first, 2500.0, 2510.0, 2, 0.0), Past(second, 3000.0, 3010.0, 2, 500.0)))
     assert [(move.target, "back" in move.why) for move in cluster.look().moves] == [(2, False)]
+
+
+def test_clients_that_leave_while_something_moves_are_missed_less_and_less() -> None:
+    cluster = hot(takes=40, inodes=2000.0)
+    cluster.go(2)
+    calm = cluster.state.calm
+    assert calm > 0.0 and cluster.state.moving
+    cluster.rates = {piece: rate / 10.0 for piece, rate in cluster.rates.items()}
+    cluster.go(1)
+    assert 0.8 * calm < cluster.state.calm < calm
+    cluster.go(30)
+    assert cluster.state.moving and cluster.state.calm < 0.3 * calm
