@@ -43,6 +43,7 @@ def measure(stage: Stage, order: Order, phases: Phases | None = None) -> dict[st
     """
     began_load = os.getloadavg()
     made_by = provenance.made_by(("workload", *BALANCERS[order.balancer].parts))
+    targets = stage.export_targets()
     pins, took = _switch_on(stage, order)
     lines: list[Line] = []
     with (
@@ -54,8 +55,10 @@ def measure(stage: Stage, order: Order, phases: Phases | None = None) -> dict[st
     # What was before a settled cell's clock is no part of it.
     since = min(span[0] for span in spans.values()) if order.settled else 0.0
     cell = _cell(order, stage, spans, lines) | {
+        "histogram": histogram(lines, since),
         **made_by,
         "load_average_at_start": [round(x, 2) for x in began_load],
+        "export_targets_at_start": targets,
         "pins": len(pins),
         "seconds": stage.seconds | {"switch_on": took},
         "cpus": os.cpu_count(),
@@ -145,7 +148,6 @@ def _cell(
             line["client"]: [line["began"], line["ended"], line["done"], line.get("why", {})]
             for line in whole
         },
-        "histogram": {str(k): v for k, v in sorted(merged(line["histogram"] for line in whole).items())},
     }
 
 
@@ -163,6 +165,12 @@ def seconds(lines: Sequence[Line]) -> list[list[float]]:
         [t, ops, round(weighted / ops, 2) if ops else 0.0, errors]
         for t, (ops, weighted, errors) in sorted(found.items())
     ]
+
+
+def histogram(lines: Sequence[Line], since: float) -> dict[str, int]:
+    """Operations of all clients from a time on (Unix, s), by bucket of their latency."""
+    counts = merged(line["histogram"] for line in lines if "histogram" in line and line["t"] > since)
+    return {str(number): count for number, count in sorted(counts.items())}
 
 
 def compact(samples: Sequence[dict[str, Any]]) -> list[dict[str, Any]]:

@@ -123,6 +123,18 @@ class Stage:
             with self.progress.step("visits are forgotten"):
                 forget(self.lab, self.cluster.ranks)
 
+    def export_targets(self) -> dict[str, list[int]]:
+        """To whom each rank may export at once, rank by rank; others take the built-in balancer a beat more.
+
+        The mon forgets one minutes after the last export (MDSRank::update_targets): what a cell left is told.
+        """
+        found: dict[str, list[int]] = {}
+        for filesystem in self.lab.monitor.json("fs dump")["filesystems"]:
+            for daemon in filesystem["mdsmap"]["info"].values():
+                if daemon["rank"] >= 0:
+                    found[str(daemon["rank"])] = sorted(daemon["export_targets"])
+        return dict(sorted(found.items()))
+
     def reset(self, pins: list[Pin]) -> float:
         """Everything back to rank 0, nobody balances; the seconds that it took."""
         began = time.monotonic()

@@ -57,6 +57,7 @@ class Recorder:
         with self._lock:
             latencies, self._latencies = self._latencies, {}
             errors, self._errors = self._errors, {}
+            histogram, self._histogram = self._histogram, Counter()
         everything = [value for values in latencies.values() for value in values]
         return {
             "ops": len(everything),
@@ -65,14 +66,14 @@ class Recorder:
                 "all": summary(everything),
                 **{op: summary(v) for op, v in sorted(latencies.items())},
             },
+            "histogram": dict(sorted(histogram.items())),
             **({"why": errors} if errors else {}),
         }
 
     def total(self) -> dict[str, object]:
-        """All that was recorded: operations done, reasons of failures, latencies by bucket."""
+        """All that was recorded: operations done, reasons of failures."""
         with self._lock:
             return {
                 "done": dict(sorted(self._done.items())),
-                "histogram": dict(sorted(self._histogram.items())),
                 **({"why": dict(self._failed)} if self._failed else {}),
             }

@@ -47,6 +47,7 @@ def stage(monkeypatch: pytest.MonkeyPatch) -> Any:
         paths={},
         capacity=1000.0,
         seconds={},
+        export_targets=lambda: {"0": [1], "1": []},
         forget_visits=lambda: None,
         limit=lambda: None,
         reset=lambda pins: 1.0,
@@ -55,7 +56,10 @@ def stage(monkeypatch: pytest.MonkeyPatch) -> Any:
 
 def run(stage: Any, *, settled: float) -> dict[str, Any]:
     def phases(_: Any, lines: list[Any]) -> dict[str, tuple[float, float]]:
-        lines.append({"client": "c", "began": 100.0, "ended": None, "done": {}, "histogram": {}})
+        for t in (90.0, 105.0):
+            lines.append({"client": "c", "t": t, "ops": 3, "errors": 0, "latency_ms": {"all": {"p95": 1.0}}})
+            lines[-1]["histogram"] = {"7": 2, "9": 1}
+        lines.append({"client": "c", "began": 80.0, "ended": None, "done": {}})
         return {"run": SPAN}
 
     return cells.measure(stage, Order(stage.cluster, "none", 1, 10.0, settled), phases)
@@ -73,6 +77,8 @@ def test_a_cell_says_what_made_it_and_how_fast_the_machine_was(stage: Any) -> No
     assert found["reference"] == [[90.0, 7, 0.05], [105.0, 7, 0.05]]
     assert found["mds_cpu_own"] == {"mds.a": 8} and found["cpus"] >= 1
     assert times(found["samples"]) == times(found["cpu"]) == [90.0, 105.0]
+    assert found["histogram"] == {"7": 4, "9": 2}
+    assert found["export_targets_at_start"] == {"0": [1], "1": []}
 
 
 def test_what_was_before_the_clock_is_no_part_of_a_settled_cell(stage: Any) -> None:
@@ -81,6 +87,7 @@ def test_what_was_before_the_clock_is_no_part_of_a_settled_cell(stage: Any) -> N
     assert times(found["samples"]) == times(found["cpu"]) == [105.0]
     assert found["samples"][0]["subtrees"] == {"/": 0}, "the first map is whole"
     assert found["reference"] == [[105.0, 7, 0.05]]
+    assert found["histogram"] == {"7": 2, "9": 1}
 
 
 def test_without_cgroups_there_is_no_reference_load() -> None:

@@ -12,6 +12,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from lab.clients.latency import Recorder, percentile, summary
+from lab.clients.latency_histogram import bucket
 from lab.clients.popularity import Popularity
 from lab.clients.spec import ClientSpec, LoadSpec
 from lab.errors import LabError
@@ -127,8 +128,10 @@ def test_the_recorder_gives_each_operation_once() -> None:
         "create": {"n": 1, "p50": 3.0, "p95": 3.0, "p99": 3.0},
         "stat": {"n": 1, "p50": 1.0, "p95": 1.0, "p99": 1.0},
     }
+    assert first["histogram"] == {bucket(0.001): 1, bucket(0.003): 1}
     json.dumps(first)
-    assert recorder.take() == {"ops": 0, "errors": 0, "latency_ms": {"all": {"n": 0}}}
+    nothing = {"ops": 0, "errors": 0, "latency_ms": {"all": {"n": 0}}, "histogram": {}}
+    assert recorder.take() == nothing
 
 
 @given(st.integers(1, 500), st.data(), st.floats(0, 3), st.integers())
