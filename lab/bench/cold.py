@@ -16,7 +16,7 @@ from typing import Any
 
 from prettytable import PrettyTable, TableStyle
 
-from lab.bench import compare, figures, reference, run_figures, runner, store
+from lab.bench import compare, figures, reference, run_figures, runner, store, summary
 from lab.bench.balancers import BALANCERS
 from lab.bench.interval import shown
 from lab.bench.options import add_names, add_options
@@ -199,6 +199,15 @@ def _head(args: argparse.Namespace) -> str:
     return f"{ranks}, Ceph {args.release}, {args.seconds:.0f} s, {args.condition}{settled}"
 
 
+def _figures(cells: Sequence[Cell]) -> str:
+    """A table a workload, of every figure: median (lowest to highest) of the runs that count."""
+    parts = []
+    for workload in dict.fromkeys(str(cell["workload"]) for cell in cells):
+        mine = [cell for cell in cells if cell["workload"] == workload]
+        parts.append(f"## {workload}\n\n{summary.table(mine)}")
+    return "\n\n".join(parts)
+
+
 def _missing(wanted: Sequence[Order], out: Path) -> list[Order]:
     return [order for order in wanted if not store.path_of(out, order.key).exists()]
 
@@ -249,6 +258,7 @@ def main(argv: Sequence[str]) -> int:
         args.out.mkdir(parents=True, exist_ok=True)
         text = "\n\n".join([f"{_head(args)}; medians of the blocks", *filter(None, tables)])
         (args.out / f"{args.condition}.md").write_text(f"{text}\n")
+        (args.out / f"{args.condition}-figures.md").write_text(f"{_head(args)}\n\n{_figures(cells)}\n")
         print(text)
         if failures:
             raise LabError(f"{len(failures)} cells failed: {'; '.join(failures)}")

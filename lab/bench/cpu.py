@@ -15,12 +15,13 @@ from lab.demo.cost import cpu_ticks
 EVERY_S = 2.0
 _HERTZ = os.sysconf("SC_CLK_TCK")
 _CLIENT = b"lab.clients.worker"
+_ENGINE = b"\0-m\0engine\0"  # the module's numeric process, as engine_client.py starts it
 
 
 class CpuSampling:
     """Samples while its block runs; ``lines``: {"t": Unix s, "busy": s, "used": {who: s}}, totals.
 
-    Who: mds.a and so on, osd, mon, mgr, clients. busy: the whole machine, other programs included.
+    Who: mds.a and so on, osd, mon, mgr, engine, clients. busy: the whole machine, other programs included.
     """
 
     def __init__(self, lab: Lab) -> None:
@@ -75,6 +76,8 @@ def name_of(cmdline: bytes) -> str | None:
     """Under which name a process's time is counted; None: not at all."""
     if _CLIENT in cmdline:
         return "clients"
+    if _ENGINE in cmdline:
+        return "engine"
     daemon = daemons.daemon_of(cmdline)
     if daemon is None:
         return None

@@ -99,6 +99,7 @@ def test_time_is_counted_by_kind_of_process() -> None:
     assert cpu.name_of(b"/usr/bin/ceph-mds\0-i\0b\0") == "mds.b"
     assert cpu.name_of(b"/usr/bin/ceph-osd\0-i\0" + b"0\0") == "osd"
     assert cpu.name_of(b"/usr/bin/python3\0-m\0lab.clients.worker\0") == "clients"
+    assert cpu.name_of(b"/usr/bin/python3\0-m\0engine\0--nice\0") == "engine"
     assert cpu.name_of(b"/usr/bin/python3\0-m\0lab.inside.sampler\0") is None
 
 
