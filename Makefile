@@ -12,7 +12,7 @@ DEB_PACKAGES := debhelper dpkg-dev
 PACKAGE_TOOLS := $(DEB_TOOLS) lintian rpmbuild rpmlint
 PACKAGE_PACKAGES := $(DEB_PACKAGES) lintian rpm rpmlint
 
-.PHONY: demo test claims sim replay replay-lab lint unit monitoring hook integration pythons mds mds-optimized bench-hook hook-mask hook-stress hook-cost chaos bench bench-quick bench-planner bench-observe bench-sim bench-schedule-cost bench-saturation bench-policy bench-churn bench-large bench-scheduler bench-headline bench-conditions bench-reference bench-push bench-cost deb rpm package-test deps test-deps clean
+.PHONY: demo test claims sim replay replay-lab lint unit monitoring hook integration pythons mds mds-optimized bench-hook chaos bench bench-quick bench-observe bench-sim bench-schedule-cost bench-saturation bench-policy bench-churn bench-large bench-scheduler bench-headline bench-conditions bench-reference bench-cost deb rpm package-test deps test-deps clean
 
 # Installs Debian packages $(2) unless every tool of $(1) is there.
 define need
@@ -24,14 +24,14 @@ define need
 endef
 
 demo: deps
-	$(RUN) -m lab.demo
+	$(RUN) -m demo
 
 test: test-deps
 	$(VENV)/bin/tox run-parallel --parallel 2 --parallel-no-spinner
 
 # Renders what README and docs claim out of docs/results. ARGS="--check", "--strict".
 claims: deps
-	$(RUN) -m lab.claims $(ARGS)
+	$(RUN) -m docs.claims $(ARGS)
 
 # The tables of docs/commands.md, from the module's declarations; a unit test compares.
 .PHONY: docs
@@ -73,43 +73,27 @@ replay-lab: deps
 	PYTHONPATH=mgr:tests:tests/fakes $(RUN) -m replay.on_lab --release $(RELEASE) --histories $(or $(HISTORIES),50) --seed $(or $(SEED),0)
 
 bench-hook: mds-optimized
-	$(RUN) -m lab bench --hook --ranks 4 --mds-cpu 15 --workloads scan --balancers builtin lunule-heat lunule-mindex --seconds 170 --out docs/results/hook
-	$(RUN) -m lab bench --hook --ranks 4 --mds-cpu 15 --workloads zipf --balancers builtin lunule-heat lunule-mindex --seconds 60 --out docs/results/hook
-
-hook-mask: mds
-	$(RUN) -m lab.hook_mask
-
-hook-stress: mds
-	$(RUN) -m lab.hook_stress
-
-hook-cost: mds-optimized
-	$(call need,valgrind perf,valgrind linux-perf)
-	$(RUN) -m mds.build --stock --flags=-O2
-	$(RUN) -m lab.hook_cost
+	$(RUN) -m experiments.matrix --hook --ranks 4 --mds-cpu 15 --workloads scan --balancers builtin lunule-heat lunule-mindex --seconds 170 --out docs/results/hook
+	$(RUN) -m experiments.matrix --hook --ranks 4 --mds-cpu 15 --workloads zipf --balancers builtin lunule-heat lunule-mindex --seconds 60 --out docs/results/hook
 
 # Everything that may happen to a plan, at random, on a real cluster: DURATION in s, RELEASE, SEED.
 DURATION ?= 900
 RELEASE ?= tentacle
 chaos: deps
-	$(RUN) -m lab.chaos --duration $(DURATION) --release $(RELEASE) $(if $(SEED),--seed $(SEED))
+	$(RUN) -m tests.chaos --duration $(DURATION) --release $(RELEASE) $(if $(SEED),--seed $(SEED))
 
 MAIN := builtin builtin-to-auth scheduler oracle
 
 # One run of every cell, then two more of those that matter; what is finished is not run again.
 bench: mds-optimized
-	$(RUN) -m lab bench --runs 1
-	$(RUN) -m lab bench --runs 3 --balancers builtin line lunule lunule-mindex oracle
-	$(RUN) -m lab.bench.dynamic
-	$(RUN) -m lab.bench.scale
-	$(RUN) -m lab.bench.dgist
-	$(RUN) -m lab bench --runs 3 --report-only
+	$(RUN) -m experiments.matrix --runs 1
+	$(RUN) -m experiments.matrix --runs 3 --balancers builtin line lunule lunule-mindex oracle
+	$(RUN) -m experiments.adaptation
+	$(RUN) -m experiments.matrix --runs 3 --report-only
 
 # The order of the main five, settled for half a minute: a quarter of an hour.
 bench-quick: deps
-	$(RUN) -m lab.bench.cold --condition settled --before 30 --seconds 30 --workloads zipf cnn --balancers $(MAIN) line --runs 1 --out out/bench-quick
-
-bench-planner: deps
-	$(RUN) -m lab.bench_planner --out docs/results/planner.json
+	$(RUN) -m experiments.conditions --condition settled --before 30 --seconds 30 --workloads zipf cnn --balancers $(MAIN) line --runs 1 --out out/bench-quick
 
 # With 36 ranks and 3,000 subvolumes, in parts of a core.
 bench-schedule-cost: deps
@@ -125,47 +109,44 @@ bench-observe: deps
 
 # Goes on where it was ended; a setting takes half a minute.
 bench-saturation: deps
-	$(RUN) -m lab.saturation
+	$(RUN) -m experiments.saturation
 
 bench-policy: deps
 	$(RUN) tests/bench/policy.py
 
 bench-churn: deps
-	$(RUN) -m lab.bench_churn
+	$(RUN) -m experiments.churn
 
 # One full rank of ten, by the policy that ships and by the one before hot ranks gave by themselves, in turns; goes on
 # where it was ended.
 bench-large: deps
 	mkdir -p out
 	git show 92561ed:mantle/lunule.lua > out/lunule-old.lua
-	$(RUN) -m lab.bench.large --old out/lunule-old.lua
+	$(RUN) -m experiments.large_cluster --old out/lunule-old.lua
 
 # The scheduler from cold beside the built-in balancer and the oracle; goes on where it was ended.
 bench-scheduler: deps
-	$(RUN) -m lab.bench.cold
-	$(RUN) -m lab.bench.cold --workloads jumps --out docs/results/scheduler/jumps
-	$(RUN) -m lab.bench.cold --workloads zipf12 --quotas 8 8 16 16 --out docs/results/scheduler/quotas
+	$(RUN) -m experiments.conditions
+	$(RUN) -m experiments.conditions --workloads jumps --out docs/results/scheduler/jumps
+	$(RUN) -m experiments.conditions --workloads zipf12 --quotas 8 8 16 16 --out docs/results/scheduler/quotas
 
 # The main ones on two workloads, five blocks of each condition; each command goes on where it was ended.
 bench-headline: deps
-	$(RUN) -m lab.bench.cold --workloads zipf mix --balancers $(MAIN) --runs 5 --out docs/results/cold
-	$(RUN) -m lab.bench.cold --condition settled --workloads zipf mix --balancers $(MAIN) line --runs 5 --out docs/results/settled
+	$(RUN) -m experiments.conditions --workloads zipf mix --balancers $(MAIN) --runs 5 --out docs/results/cold
+	$(RUN) -m experiments.conditions --condition settled --workloads zipf mix --balancers $(MAIN) line --runs 5 --out docs/results/settled
 
 # Everybody, one block of each condition.
 DYNAMIC := none $(MAIN) greedyspill lunule lunule-to-auth lunule-mindex
 bench-conditions: mds-optimized
-	$(RUN) -m lab.bench.cold --balancers $(DYNAMIC) dir-hash-cold --runs 1 --out docs/results/cold
-	$(RUN) -m lab.bench.cold --condition settled --balancers $(DYNAMIC) line line-replicas line-mask dir-hash --runs 1 --out docs/results/settled
+	$(RUN) -m experiments.conditions --balancers $(DYNAMIC) dir-hash-cold --runs 1 --out docs/results/cold
+	$(RUN) -m experiments.conditions --condition settled --balancers $(DYNAMIC) line line-replicas line-mask dir-hash --runs 1 --out docs/results/settled
 
 # Twenty equal cells: does the reference load take the machine out of a figure?
 bench-reference: deps
-	$(RUN) -m lab.bench.reference
-
-bench-push: deps
-	$(RUN) -m lab.bench.push
+	$(RUN) -m experiments.reference_load
 
 bench-cost: deps
-	$(RUN) -m lab.demo.cost
+	$(RUN) -m demo.cost
 
 # Of what is committed, into out/packages; packaging/build says more.
 deb:

@@ -30,7 +30,6 @@ commands:
   start     start a daemon that is not running: start DAEMON
   clients   load on the file system: clients LOAD.json [--prepare] [--seconds S]
   quota     CPU quota of every MDS in percent of a core: quota PCT|none
-  bench     balancers against each other, on labs of their own (its options: bench --help)
   down      end the lab, or all of this user: down [--all]
   build     build the root file systems that are not cached yet: build [RELEASE...]
   prune     remove the cached root file systems
@@ -214,12 +213,6 @@ def _print_line(line: Line) -> None:
         raise
 
 
-def _bench(name: str, rest: list[str]) -> int:
-    from lab.bench.__main__ import main as bench
-
-    return bench(rest)
-
-
 def _status(name: str, rest: list[str]) -> int:
     _sub("status", "The labs of this user.").parse_args(rest)
     from lab import report
@@ -269,7 +262,6 @@ _COMMANDS: dict[str, Callable[[str, list[str]], int]] = {
     "start": _start,
     "clients": _clients,
     "quota": _quota,
-    "bench": _bench,
     "build": _build,
     "down": _down,
     "prune": _prune,

@@ -19,7 +19,7 @@ from pathlib import Path, PurePosixPath
 import numpy as np
 from prettytable import PrettyTable, TableStyle
 
-from lab.bench.oracle import spread
+from experiments.common.balancers.oracle import spread
 from sim.course import SAMPLE, Course
 from sim.errors import SimError
 from sim.fit import requests_of
@@ -216,8 +216,8 @@ def _planned(cluster: Cluster, work: Bench, requests: Requests, seed: int) -> No
 
 
 def _hashed(cluster: Cluster, work: Bench) -> None:
-    """What the workload's directories are in is distributed (lab/bench/balancers.py), and in place. Where
-    that is goes by inode numbers, so it is taken from the cell."""
+    """What the workload's directories are in is distributed (experiments/common/balancers), and in place.
+    Where that is goes by inode numbers, so it is taken from the cell."""
     found = recorded(work.name)
     at = {path: number for number, path in enumerate(work.paths)}
     for path in {path.rpartition("/")[0] for path in work.demand}:

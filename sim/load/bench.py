@@ -14,9 +14,9 @@ from pathlib import PurePosixPath
 
 import numpy as np
 
-from lab.bench.workloads import WORKLOADS
-from lab.bench.workloads.base import Workload
-from lab.bench.workloads.web import SOURCE
+from experiments.common.workloads import WORKLOADS
+from experiments.common.workloads.base import Workload
+from experiments.common.workloads.web import SOURCE
 from lab.clients import weblog
 from lab.clients.spec import ClientSpec
 from lab.clients.tree import directory

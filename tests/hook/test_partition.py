@@ -8,8 +8,8 @@ from hooked import mask
 from support import FS, HEAVY, LIGHT, NOGROUP, OPTIONS, Cluster, at_work, skewed, wait_for
 from test_mask import ranks_of
 
+from lab import module
 from lab.clients.spec import LoadSpec
-from lab.demo import module
 
 
 @pytest.fixture(scope="module")

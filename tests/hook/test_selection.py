@@ -8,7 +8,7 @@ import pytest
 from hooked import inside, said, use, use_none
 from support import Cluster, at_work, wait_for
 
-from lab.bench.visits import forget
+from experiments.common.balancers.visits import forget
 from lab.clients.spec import ClientSpec, LoadSpec
 
 TOP = "/selection"

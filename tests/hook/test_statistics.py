@@ -12,7 +12,7 @@ from hooked import end_window, inside, log_of, mindex, no_window_ends
 from reference import WINDOWS, Reference, Summary
 from support import Cluster, wait_for
 
-from lab.bench.visits import forget
+from experiments.common.balancers.visits import forget
 
 TOP = "/statistics/tree"
 DIRS = 10

@@ -5,16 +5,15 @@ from collections.abc import Collection, Iterator
 
 import pytest
 from hooked import MASK, crafted, inside, mask, set_mask
+from stock import RANKS, STOCK, fatal_lines, scrub, stock_program
 from support import Cluster, wait_for
 from test_mask import ranks_of
 
-from lab.hook_stress import STOCK, fatal_lines, scrub, stock_program
 from lab.ranks import active, all_active
 
 EINVAL = 22
 TOP = "/stock"
 DIRS = [f"{TOP}/d{i}" for i in range(4)]
-RANKS = range(4)
 
 
 @pytest.fixture(scope="module")

@@ -12,9 +12,9 @@ from collections.abc import Iterator
 from prettytable import PrettyTable
 from rich.progress import track
 
+from experiments.common.measurement import exit_status
 from lab import releases
 from lab.api import Lab
-from lab.measurement import exit_status
 from lab.progress import ConsoleProgress
 
 from .course import Course, Outcome

@@ -1,0 +1,313 @@
+# SPDX-License-Identifier: LGPL-2.1-or-later
+"""Each claim by its name: how it is rendered, and of which results."""
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from demo import medians
+from docs.claims import scale
+from docs.claims.results import Result, Results
+from experiments.common.figures import compare, paper, run_figures
+from experiments.common.figures.compare import BASE, LIMIT, Ratio
+from experiments.common.provenance import age
+from experiments.conditions import tables
+from lab.errors import LabError
+
+_NOT = "does not count"
+_TO_AUTH = f"{BASE}-to-auth"
+
+
+@dataclass(frozen=True)
+class Claim:
+    """What a document says."""
+
+    text: str
+    made_of: Sequence[Result]
+    table: bool = True  # else a figure within a line
+
+    def __str__(self) -> str:
+        """As it stands in the document; a table says of which versions it is."""
+        old = age(self.made_of) if self.table else ""
+        return f"{self.text}\n\n{old}" if old else self.text
+
+
+def _of(results: Results, *balancers: str) -> list[Result]:
+    return [cell for cell in results.matrix if cell["balancer"] in balancers]
+
+
+def _against(results: Results, balancer: str) -> Claim:
+    return Claim(compare.of_one(results.rows, balancer), _of(results, balancer, BASE, LIMIT))
+
+
+def _range(of: str, against: str, form: str, but: Sequence[str] = ()) -> Callable[[Results], Claim]:
+    """From the least to the most of the workloads' ratios of op/s."""
+
+    def claim(results: Results) -> Claim:
+        ratios = (
+            compare.ratio(results.rows, name, paper.OPS, of, against)
+            for name in results.rows
+            if name not in but
+        )
+        found = [ratio.median for ratio in ratios if ratio and ratio.blocks]
+        if not found:
+            raise LabError(f"no block of {of} and {against} counts")
+        text = f"{min(found):{form}} to {max(found):{form}}"
+        return Claim(text, _of(results, of, against), table=False)
+
+    return claim
+
+
+def _one(workload: str, of: str, against: str) -> Callable[[Results], Claim]:
+    def claim(results: Results) -> Claim:
+        ratio = compare.ratio(results.rows, workload, paper.OPS, of, against)
+        if ratio is None:
+            raise LabError(f"{workload} has no block of {of} and {against}")
+        cells = [cell for cell in _of(results, of, against) if cell["workload"] == workload]
+        return Claim(f"{ratio.median:.2f}", cells, table=False)
+
+    return claim
+
+
+def _goals(results: Results) -> Claim:
+    ours = ("line", "lunule-mindex")
+    lines = [
+        [
+            f"{claim.workload}: {claim.what} {claim.ratio:.2f} times the built-in balancer's",
+            *(_blocks(compare.ratio(results.rows, claim.workload, claim.what, name, BASE)) for name in ours),
+        ]
+        for claim in paper.GOALS
+    ]
+    low, high = (100 * paper.IF_LOWER[key] for key in ("least", "most"))
+    lower = [_each(results, name, paper.MEAN_IF, BASE) for name in ours]
+    limit = [_each(results, name, paper.OPS, LIMIT) for name in ours]
+    lines.append(
+        [f"mean IF {1 - high / 100:.2f} to {1 - low / 100:.2f} times the built-in balancer's", *lower]
+    )
+    lines.append([f"op/s {paper.ORACLE_GOAL:.2f} times the oracle's", *limit])
+    return Claim(compare.table(["goal", *ours], lines), _of(results, *ours, BASE, LIMIT))
+
+
+def _blocks(ratio: Ratio | None) -> str:
+    """Median, and each block."""
+    if ratio is None or not ratio.blocks:
+        return "-" if ratio is None else str(ratio)
+    each = ", ".join(f"{value:.2f}" for value in ratio.blocks)
+    left_out = f"; {ratio.left_out} left out" if ratio.left_out else ""
+    return f"{ratio.median:.2f} ({each}{left_out})"
+
+
+def _each(results: Results, of: str, what: str, against: str) -> str:
+    """The median of each workload."""
+    found = {name: compare.ratio(results.rows, name, what, of, against) for name in results.rows}
+    known = {name: ratio.median for name, ratio in found.items() if ratio and ratio.blocks}
+    none = [name for name, ratio in found.items() if ratio and not ratio.blocks]
+    text = ", ".join(f"{name} {value:.2f}" for name, value in known.items())
+    return text + (f"; {', '.join(none)}: no block counts" if none else "")
+
+
+def _left_out(results: Results) -> Claim:
+    """The cells of the matrix that do not count."""
+    lines = [
+        [
+            f"{cell['workload']}, {cell['balancer']}, run {cell['run']}",
+            f"{run_figures.busiest_mds(cell):.3f}",
+            f"{run_figures.cores(cell, 'busy'):.2f}",
+        ]
+        for cell in results.matrix
+        if not run_figures.counts(cell)
+    ]
+    head = ["", run_figures.BUSIEST, "machine, cores"]
+    return Claim(compare.table(head, lines) or "Every cell counts.", results.matrix)
+
+
+def _adaptation(results: Results) -> Claim:
+    cells = {
+        name: [results.cell(f"bench/ranks-tentacle{hook}-4x12-{name}-1"),
+               results.cell(f"bench/clients-tentacle{hook}-5x12-{name}-1")]
+        for name, hook in ((BASE, ""), ("lunule-mindex", "-hook"))
+    }  # fmt: skip
+    steps = [step for cell in cells[BASE] for step in cell["spans"]]
+    lines = [
+        [name, *(shown for cell in mine for shown in run_figures.throughputs(cell))]
+        for name, mine in cells.items()
+    ]
+    return Claim(
+        compare.table(["mean op/s of 50 s", *steps], lines), [c for mine in cells.values() for c in mine]
+    )
+
+
+def _scale(results: Results) -> Claim:
+    cells = results.cells("bench/scale-tentacle*x6-*")
+    return Claim(scale.table(scale.measured(cells)), cells)
+
+
+_BLOCKS: Mapping[str, Sequence[str]] = {
+    "cnn: a scan of many directories": ("six/cnn",),
+    "zipf: large directories of one client each": ("six/zipf",),
+    "web: one log, replayed": ("six/web",),
+    "md: files are made": ("six/md",),
+    "mix: all of these (before parents of what is taken apart went first)": ("four/mix",),
+    "a hot set that jumps every minute, 185 s": ("jumps-asleep/jumps",),
+    "the same, before what sleeps was spread": ("jumps/jumps", "jumps-before/jumps"),
+}
+"""What a row is of: folder and workload of each block."""
+
+
+_OPTION = {"zipf": "zipf-before", "cnn": "four", "mix": "four", "jumps": "jumps-before"}
+"""Where the built-in balancer ran with and without requests to the authority: load and folder."""
+
+
+def _option_blocks(results: Results, *balancers: str) -> dict[str, dict[str, dict[str, Any]]]:
+    """By load and balancer."""
+    return {
+        load: {name: results.cell(f"scheduler/{folder}/{load}-tentacle-5x12-{name}-1") for name in balancers}
+        for load, folder in _OPTION.items()
+    }
+
+
+def _option(results: Results) -> Claim:
+    """What that option alone is worth."""
+    others = (_TO_AUTH, LIMIT)
+    blocks = _option_blocks(results, BASE, *others)
+    lines = [
+        [load, *(_ratio(tables.between(block, name, BASE, tables.whole)) for name in others)]
+        for load, block in blocks.items()
+    ]
+    head = ["op/s / built-in without the option", "built-in with it", "oracle, with it"]
+    return Claim(compare.table(head, lines), [cell for block in blocks.values() for cell in block.values()])
+
+
+def _option_alone(results: Results) -> Claim:
+    """The same, from the least to the most."""
+    blocks = _option_blocks(results, BASE, _TO_AUTH)
+    ratios = (tables.between(block, _TO_AUTH, BASE, tables.whole) for block in blocks.values())
+    found = [ratio for ratio in ratios if ratio is not None]
+    if not found:
+        raise LabError(f"no block of {_TO_AUTH} and {BASE} counts")
+    made_of = [cell for block in blocks.values() for cell in block.values()]
+    return Claim(f"{min(found):.1f} to {max(found):.1f}", made_of, table=False)
+
+
+def _scheduler(results: Results) -> Claim:
+    columns = ((_TO_AUTH, tables.whole), (LIMIT, tables.whole), (LIMIT, tables.later))
+    names = (tables.OURS, _TO_AUTH, LIMIT)
+    blocks = {
+        row: [
+            {name: results.cell(f"scheduler/{place}-tentacle-5x12-{name}-1") for name in names}
+            for place in places
+        ]
+        for row, places in _BLOCKS.items()
+    }
+    lines = [
+        [row, *(", ".join(_ratio(tables.ratio(block, other, of)) for block in mine) for other, of in columns)]
+        for row, mine in blocks.items()
+    ]
+    head = [
+        *("load", "/ built-in, `mds_forward_all_requests_to_auth`"),
+        *("/ pins made before by one who knows the load", "/ these, from second 60 on"),
+    ]
+    made_of = [cell for mine in blocks.values() for block in mine for cell in block.values()]
+    return Claim(compare.table(head, lines), made_of)
+
+
+def _ratio(value: float | None) -> str:
+    return _NOT if value is None else f"{value:.2f}"
+
+
+_TRIALS = (
+    *(("zipf-before", "zipf", "120, c0eb76e"), ("jumps-before", "jumps", "185, c0eb76e")),
+    *(("jumps", "jumps", "185, f0256d3"), ("jumps-after", "jumps", "185, 3e23313, by itself")),
+    *(("four", "cnn", "120, b5c2677"), ("four", "mix", "120, b5c2677")),
+    ("jumps-asleep", "jumps", "185, bcaf7ef, beside other work at nice 19"),
+    *((("six", load, "120, c451f2f")) for load in ("web", "md", "zipf", "cnn")),
+)
+"""Folder, load, and seconds and commit: cells of before digests do not know it."""
+
+
+def _trials(results: Results) -> Claim:
+    """The scheduler's single blocks, one row each."""
+    lines, made_of = [], list[Result]()
+    for folder, load, about in _TRIALS:
+        cells = results.cells(f"scheduler/{folder}/{load}-tentacle-5x12-*")
+        block = {str(cell["balancer"]): cell for cell in cells}
+        ours = block[tables.OURS]
+        ratios = [
+            _ratio(tables.ratio(block, other, of)) if other in block else "-"
+            for other, of in (
+                (LIMIT, tables.whole),
+                (LIMIT, tables.later),
+                (BASE, tables.whole),
+                (_TO_AUTH, tables.whole),
+            )
+        ]
+        shown = [tables.number(of(ours)) for of in (tables.whole, tables.even_after, tables.moved)]
+        lines.append([folder, f"{load}, {about}", shown[0], *ratios, *shown[1:]])
+        made_of += cells
+    head = [
+        *(
+            "folder",
+            "load, seconds, commit",
+            "scheduler, op/s",
+            "/ oracle",
+            "/ oracle from 60 s",
+            "/ built-in",
+        ),
+        *("/ built-in to auth", "s until even", "inodes moved"),
+    ]
+    return Claim(compare.table(head, lines), made_of)
+
+
+def _churn(results: Results) -> Claim:
+    """Pairs of the trial, the smaller ratio first."""
+    (trial,) = results.json("scheduler/churn-trial.json")
+    runs = trial["runs"]
+    of = {way: [run["ops"] for run in runs if run["way"] == way] for way in (BASE, "scheduler")}
+    if not of["scheduler"] or len(of["scheduler"]) != len(of[BASE]):
+        raise LabError("the churn trial has no pairs of runs of the scheduler and the built-in balancer")
+    ratios = sorted(ours / theirs for ours, theirs in zip(of["scheduler"], of[BASE], strict=True))
+    return Claim(" and ".join(f"{ratio:.1f}" for ratio in ratios), runs, table=False)
+
+
+def _demo(results: Results) -> Claim:
+    runs = results.json("demo-[0-9]*.json")
+
+    def middle(name: str) -> str:
+        return medians.median(runs, name).replace("%", " %")
+
+    rows = [
+        ["throughput of all clients", f"{middle('throughput before, op/s')} op/s",
+         f"{middle('throughput after, op/s')} op/s "
+         f"({middle('**throughput after / before**')} times, median of the ratios)"],
+        ["imbalance factor", middle("**IF before**"), middle("**IF after**")],
+        ["p95 latency", f"{middle('p95 latency before, ms')} ms", f"{middle('p95 latency after, ms')} ms"],
+        ["fullest rank's part of the load", middle("fullest rank's part before"),
+         middle("fullest rank's part after")],
+    ]  # fmt: skip
+    return Claim(compare.table(["", "before", "after"], rows), runs)
+
+
+def _demo_runs(results: Results) -> Claim:
+    runs = results.json("demo-[0-9]*.json")
+    return Claim(medians.markdown(runs), runs)
+
+
+CLAIMS: Mapping[str, Callable[[Results], Claim]] = {
+    "demo": _demo,
+    "demo-runs": _demo_runs,
+    "line-over-builtin": _range("line", BASE, ".1f"),
+    "line-over-oracle": _range("line", LIMIT, ".2f", but=("mix",)),
+    "line-over-oracle-in-mix": _one("mix", "line", LIMIT),
+    "lunule-over-builtin": _range("lunule", BASE, ".2f"),
+    "line": lambda results: _against(results, "line"),
+    "lunule-mindex": lambda results: _against(results, "lunule-mindex"),
+    "left-out": _left_out,
+    "goals": _goals,
+    "adaptation": _adaptation,
+    "scale": _scale,
+    "option": _option,
+    "option-alone": _option_alone,
+    "scheduler-blocks": _scheduler,
+    "scheduler-trials": _trials,
+    "scheduler-churn": _churn,
+}

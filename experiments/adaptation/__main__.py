@@ -1,0 +1,156 @@
+# SPDX-License-Identifier: LGPL-2.1-or-later
+"""Lunule's tests of adaptation (Figure 12): `python3 -m experiments.adaptation`.
+
+ranks: clients read by Zipf's law; max_mds goes from 4 to 5 to 6. clients: on five ranks, three clients
+more at each of four steps.
+"""
+
+import argparse
+import sys
+import time
+from collections.abc import Sequence
+from contextlib import ExitStack
+from dataclasses import replace
+from typing import Any
+
+from experiments.common.balancers.balancers import BALANCERS
+from experiments.common.balancers.setting import FS
+from experiments.common.cells import store
+from experiments.common.cells.cell import Phases, ResetError, measure
+from experiments.common.cells.options import add_options
+from experiments.common.cells.order import Cluster, Order
+from experiments.common.cells.stage import Stage, until_working
+from experiments.common.figures import figures, run_figures
+from experiments.common.measurement import exit_status
+from experiments.common.plots import ranks as ranks_plot
+from experiments.common.workloads.base import Workload
+from experiments.common.workloads.zipf import ZIPF
+from lab.clients.run import Line
+from lab.clients.spec import LoadSpec
+from lab.progress import ConsoleProgress
+from lab.ranks import active, wait
+
+_ENDLESS = 1_000_000_000  # operations
+_ACTIVE_S = 30.0
+RANKS = replace(ZIPF, kind="ranks", operations=_ENDLESS)
+CLIENTS = replace(ZIPF, kind="clients", operations=_ENDLESS, clients=12)
+_STEPS = (5, 6)
+_GROUP = 3
+
+
+def _load(stage: Stage, first: int, count: int) -> LoadSpec:
+    load = stage.cluster.workload.load("run", stage.paths, "dynamic")
+    return replace(load, clients=load.clients[first : first + count])
+
+
+def _set_ranks(stage: Stage, wanted: int) -> None:
+    """Return when the rank is active."""
+    stage.lab.monitor.command("fs set", fs_name=FS, var="max_mds", val=str(wanted))
+    wait(f"rank {wanted - 1} is active", lambda: len(active(stage.lab)) >= wanted, _ACTIVE_S)
+
+
+def ranks_added(seconds: float) -> Phases:
+    """More ranks while all clients work."""
+
+    def phases(stage: Stage, lines: list[Line]) -> dict[str, tuple[float, float]]:
+        spans = {}
+        load = _load(stage, 0, len(stage.cluster.workload.subvolumes))
+        with stage.lab.clients(load, on_line=lines.append) as clients:
+            until_working(lines, {client.name for client in load.clients})
+            for wanted in (stage.cluster.ranks, *_STEPS):
+                with stage.progress.step(f"{wanted} ranks"):
+                    _set_ranks(stage, wanted)
+                    began = time.time()
+                    time.sleep(seconds)
+                    spans[f"{wanted} ranks"] = (began, time.time())
+            clients.stop()
+        return spans
+
+    return phases
+
+
+def clients_added(seconds: float) -> Phases:
+    """More clients; those that are there go on."""
+
+    def phases(stage: Stage, lines: list[Line]) -> dict[str, tuple[float, float]]:
+        spans = {}
+        total = len(stage.cluster.workload.subvolumes)
+        with ExitStack() as running:
+            for first in range(0, total, _GROUP):
+                load = _load(stage, first, _GROUP)
+                with stage.progress.step(f"{first + _GROUP} clients"):
+                    running.enter_context(stage.lab.clients(load, on_line=lines.append))
+                    until_working(lines, {client.name for client in load.clients})
+                    began = time.time()
+                    time.sleep(seconds)
+                    spans[f"{first + _GROUP} clients"] = (began, time.time())
+        return spans
+
+    return phases
+
+
+TESTS: dict[str, tuple[Workload, int, int]] = {"ranks": (RANKS, 4, len(_STEPS)), "clients": (CLIENTS, 5, 0)}
+"""Workload, ranks at the beginning, MDSs in standby."""
+
+
+def main(argv: Sequence[str]) -> int:
+    """Measure what is missing, then report; the exit status."""
+    parser = argparse.ArgumentParser(
+        prog="python3 -m experiments.adaptation",
+        description=(__doc__ or "").partition("\n")[0],
+        allow_abbrev=False,
+    )
+    parser.add_argument("--tests", nargs="+", choices=list(TESTS), default=list(TESTS))
+    add_options(parser, ["builtin", "lunule-mindex"], mds_cpu=12, runs=1)
+    parser.add_argument("--seconds", type=float, default=50.0, help="of each step")
+    args = parser.parse_args(argv)
+
+    def work() -> None:
+        for test in args.tests:
+            cells = [
+                _cell(args, test, balancer, run)
+                for run in range(1, args.runs + 1)
+                for balancer in args.balancers
+            ]
+            _report(test, cells, args)
+
+    return exit_status("dynamic", work, "finished cells are kept, and not run again")
+
+
+def _cell(args: argparse.Namespace, test: str, balancer: str, run: int) -> dict[str, Any]:
+    workload, ranks, standby = TESTS[test]
+    cluster = Cluster(workload, args.release, ranks, args.mds_cpu, BALANCERS[balancer].hook, standby)
+    order = Order(cluster, balancer, run, args.seconds)
+    if not store.path_of(args.out, order.key).exists():
+        phases = (ranks_added if test == "ranks" else clients_added)(args.seconds)
+        # Ranks are not taken away again: every cell has a cluster of its own.
+        with Stage(cluster, analyze=False, progress=ConsoleProgress()) as stage:
+            try:
+                cell = measure(stage, order, phases)
+            except ResetError as e:
+                cell = e.cell
+        store.save(args.out, cell)
+    return store.load(args.out, order.key)
+
+
+def _report(test: str, cells: Sequence[dict[str, Any]], args: argparse.Namespace) -> None:
+    spans = cells[0]["spans"]
+    lines = ["| | " + " | ".join(spans) + " |", "|---|" + "---:|" * len(spans)]
+    for cell in cells:
+        head = f"| {cell['balancer']}, run {cell['run']}"
+        lines.append(f"{head}, op/s | {' | '.join(run_figures.throughputs(cell))} |")
+        factor = figures.known_imbalance(cell, cell["capacity"])
+        means = (figures.within(factor, span) for span in cell["spans"].values())
+        shown = (f"{sum(values) / len(values):.3f}" if values else "-" for values in means)
+        lines.append(f"{head}, mean IF | {' | '.join(shown)} |")
+    text = "\n".join(lines) + "\n"
+    (args.out / f"dynamic-{test}.md").write_text(text)
+    marks = [span[0] - next(iter(spans.values()))[0] for span in spans.values()]
+    picture = args.out / f"fig12-{test}.png"
+    shown_cells = [cell for cell in cells if cell["run"] == 1]
+    ranks_plot.draw(shown_cells, f"As Figure 12: {test} added", picture, marks[1:])
+    print(f"{text}\npicture: {picture}")
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]))

@@ -1,0 +1,147 @@
+# SPDX-License-Identifier: LGPL-2.1-or-later
+"""The balancers that an operator can choose between: how each is switched on, and all are switched off."""
+
+import time
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+
+from experiments.common.balancers import line, oracle
+from experiments.common.balancers.setting import FS, Setting
+from experiments.common.balancers.subtrees import DISTRIBUTED, PIN, Pin, path_of, put, settled
+from experiments.common.figures.figures import owner
+from lab import module
+from lab.api import Lab
+from lab.errors import LabError
+
+
+@dataclass(frozen=True)
+class Balancer:
+    """One of them."""
+
+    name: str
+    switch_on: Callable[[Setting], list[Pin]]
+    """Returns the pins that it made; static ones are in place on return."""
+    parts: tuple[str, ...] = ()
+    """Parts of the project that it is made of, as experiments.common.provenance names them."""
+    hook: bool = False
+    """Whether it needs MDSs with the hook."""
+    static: bool = False
+    """Whether it has placed everything before the clients begin, and follows no load."""
+    analyzed: bool = False
+    """Whether it needs an analysis under load."""
+
+
+def _none(setting: Setting) -> list[Pin]:
+    """All load stays on rank 0."""
+    return []
+
+
+def _builtin(setting: Setting) -> list[Pin]:
+    setting.lab.monitor.command("fs set", fs_name=FS, var="balance_automate", val="true")
+    return []
+
+
+def _builtin_to_auth(setting: Setting) -> list[Pin]:
+    """And clients are not sent to replicas."""
+    setting.lab.monitor.command("config set", who="mds", name=_NO_REPLICAS, value="true")
+    return _builtin(setting)
+
+
+def _scheduler(setting: Setting) -> list[Pin]:
+    """From cold: nothing was analyzed, and no capacity is known."""
+    module.text(setting.lab, "scheduler start", fs=FS, mode="act")
+    return []
+
+
+def _policy(name: str, selection: str = "mindex", *, to_auth: bool = False) -> Callable[[Setting], list[Pin]]:
+    def switch_on(setting: Setting) -> list[Pin]:
+        module.set_option(setting.lab, "selection", selection)
+        # As an analysis would have told: every balancer is judged with the same C.
+        module.set_option(setting.lab, "rank_capacity", f"{setting.capacity:.0f}")
+        module.text(setting.lab, "balance on", fs=FS, policy=name, to_auth=to_auth)
+        return []
+
+    return switch_on
+
+
+def _dir_hash(setting: Setting) -> list[Pin]:
+    """Every directory that has directories in it hands them out by the hash of their inode numbers."""
+    pins = _dir_hash_cold(setting)
+    settled(setting.lab)
+    return pins
+
+
+def _dir_hash_cold(setting: Setting) -> list[Pin]:
+    """The same, but what it moves is moved while the clients work."""
+    parents = {path.rpartition("/")[0] for path in setting.demand}
+    pins = [Pin(path, DISTRIBUTED, "1") for path in sorted(parents)]
+    put(setting.lab, pins)
+    return pins
+
+
+def _scheduler_off(lab: Lab) -> None:
+    if module.ask(lab, "scheduler status", fs=FS)["mode"] == "off":
+        return
+    module.text(lab, "scheduler stop", fs=FS, rollback=True)
+    deadline = time.monotonic() + _UNDONE_S
+    while module.ask(lab, "scheduler status", fs=FS)["mode"] != "off":
+        if time.monotonic() > deadline:
+            raise LabError(f"the scheduler has not undone its moves within {_UNDONE_S:.0f} s")
+        time.sleep(1.0)
+
+
+# Clients that know of no replicas ask the lowest rank that they have a capability of the directory from.
+_NO_REPLICAS = "mds_forward_all_requests_to_auth"
+
+
+def _oracle(setting: Setting) -> list[Pin]:
+    setting.lab.monitor.command("config set", who="mds", name=_NO_REPLICAS, value="true")
+    where = oracle.spread(setting.demand, setting.ranks, setting.shares)
+    pins = [Pin(path, PIN, str(rank)) for path, rank in sorted(where.items())]
+    put(setting.lab, pins)
+    found = {path_of(key): rank for key, rank in settled(setting.lab).items()}
+    missing = [path for path, rank in where.items() if owner(found, path) != rank]
+    if missing:
+        raise LabError(f"{len(missing)} of the oracle's pins did nothing, {missing[0]} for one")
+    return pins
+
+
+_UNDONE_S = 300.0
+_EVERY_RANK = "-1"
+
+_PLAN, _POLICY = ("planner",), ("policy",)
+MATRIX = ("none", "builtin", "greedyspill", "dir-hash", "line", "lunule", "lunule-mindex", "oracle")
+BALANCERS: Mapping[str, Balancer] = {
+    balancer.name: balancer
+    for balancer in (
+        Balancer("none", _none),
+        Balancer("builtin", _builtin),
+        Balancer("builtin-to-auth", _builtin_to_auth),
+        Balancer("scheduler", _scheduler, ("scheduler",)),
+        Balancer("greedyspill", _policy("greedyspill"), _POLICY),
+        Balancer("dir-hash", _dir_hash, static=True),
+        Balancer("dir-hash-cold", _dir_hash_cold),
+        Balancer("line", line.partition(heavy="fanout", to_auth=True), _PLAN, static=True, analyzed=True),
+        # Controls: without the option that line has, and as `partition` is without any option.
+        Balancer(
+            "line-replicas", line.partition(heavy="fanout", to_auth=False), _PLAN, static=True, analyzed=True
+        ),
+        Balancer("line-mask", line.partition(heavy="mask", to_auth=False), _PLAN, static=True, analyzed=True),
+        Balancer("lunule", _policy("lunule", "heat"), _POLICY),
+        Balancer("lunule-to-auth", _policy("lunule", "heat", to_auth=True), _POLICY),
+        # The same policy on MDSs with the hook: chosen by heat, as without it, or by the migration index.
+        Balancer("lunule-heat", _policy("lunule", "heat"), (*_POLICY, "hook"), hook=True),
+        Balancer("lunule-mindex", _policy("lunule", "mindex"), (*_POLICY, "hook"), hook=True),
+        Balancer("oracle", _oracle, static=True),
+    )
+}
+
+
+def switch_off(lab: Lab) -> None:
+    """Whatever was on; pins are taken away elsewhere."""
+    module.text(lab, "balance off", fs=FS)
+    _scheduler_off(lab)
+    lab.monitor.command("fs set", fs_name=FS, var="balance_automate", val="false")
+    lab.monitor.command("fs set", fs_name=FS, var="bal_rank_mask", val=_EVERY_RANK)
+    lab.monitor.command("config rm", who="mds", name=_NO_REPLICAS)
+    line.forget(lab)

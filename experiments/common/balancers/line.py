@@ -1,0 +1,57 @@
+# SPDX-License-Identifier: LGPL-2.1-or-later
+"""LINE's static partitioning, as an operator uses it: analyze under load, then `partition` before the run."""
+
+import time
+from collections.abc import Callable
+
+from experiments.common.balancers.setting import FS, Setting
+from experiments.common.balancers.subtrees import PIN, Pin
+from lab import module
+from lab.api import Lab
+from lab.errors import LabError
+
+OPTIONS = {"epoch": "5", "max_moves": "16", "rest_period": "0"}
+"""Of the module, so that an analysis takes seconds and the same subvolume may move in the next cell."""
+_POLL_S = 1.0
+_DONE_S = 150.0
+
+
+def analyze(lab: Lab, seconds: int) -> None:
+    """Begin an analysis of the load there is; it ends by itself."""
+    module.text(lab, "analyze start", fs=FS, duration=seconds)
+
+
+def analyzed(lab: Lab, patience: float = 60.0) -> None:
+    """Wait for the analysis."""
+    deadline = time.monotonic() + patience
+    while "result" not in (answer := module.ask(lab, "analyze status", fs=FS)):
+        if time.monotonic() > deadline or answer["state"] not in ("running", "judging"):
+            raise LabError(f"the analysis {answer['state']}: {answer.get('problem', '')}")
+        time.sleep(_POLL_S)
+
+
+def partition(*, heavy: str, to_auth: bool) -> Callable[[Setting], list[Pin]]:
+    """`partition` with these options: plans and executes; returns the pins made."""
+    return lambda setting: _execute(setting.lab, heavy, to_auth)
+
+
+def _execute(lab: Lab, heavy: str, to_auth: bool) -> list[Pin]:
+    plan = module.ask(lab, "partition plan", fs=FS, heavy=heavy, to_auth=to_auth)
+    pins = [Pin(step["target"], PIN, step["value"]) for step in plan["steps"] if step["kind"] == "pin"]
+    if not plan["steps"]:
+        return []
+    module.text(lab, "partition start", fs=FS, plan=plan["name"])
+    deadline = time.monotonic() + _DONE_S
+    while (answer := module.ask(lab, "partition status", fs=FS))["state"] in ("running", "paused"):
+        if time.monotonic() > deadline:
+            raise LabError(f"the plan is {answer['state']} after {_DONE_S:.0f} s: {answer.get('why', '')}")
+        time.sleep(_POLL_S)
+    if answer["state"] != "done":
+        raise LabError(f"the plan is {answer['state']}: {answer.get('why', '')}")
+    return pins
+
+
+def forget(lab: Lab) -> None:
+    """Remove the plans; their pins become ours."""
+    for row in module.ask(lab, "partition ls", fs=FS)["rows"]:
+        module.text(lab, "partition rm", fs=FS, plan=row["name"])

@@ -1,0 +1,96 @@
+# SPDX-License-Identifier: LGPL-2.1-or-later
+"""Figures corrected by the reference load beside a cell, once that has shown to make them steadier."""
+
+import functools
+import json
+import math
+import statistics
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from scipy import stats
+
+from experiments.common.figures import figures
+from experiments.common.figures.figures import Cell
+from lab.errors import LabError
+from lab.sandbox import checkout
+
+RESULT = Path("docs/results/reference.json")
+CELLS = 20
+
+
+@dataclass(frozen=True)
+class Correction:
+    """op/s as they would be on a machine of one speed."""
+
+    exponent: float  # of the reference load's speed
+    at: float  # units/s that figures are brought to
+    before: float  # standard deviation of log op/s of the ten that judge, as measured
+    after: float  # the same, corrected
+
+    @property
+    def kept(self) -> bool:
+        """Whether it makes the spread smaller."""
+        return self.after < self.before
+
+    def of(self, ops: float, units: float) -> float:
+        """op/s, corrected, of a run beside which the reference load did so many units a second."""
+        return ops * math.pow(self.at / units, self.exponent)
+
+    def __str__(self) -> str:
+        """In a sentence."""
+        verdict = "kept" if self.kept else "dropped"
+        spread = f"{100 * self.before:.1f} % as measured, {100 * self.after:.1f} % corrected"
+        return f"{verdict}: the spread of the cells that judge is {spread} (exponent {self.exponent:.2f})"
+
+
+def speed(cell: Cell) -> float | None:
+    """Units/s of the reference load while a cell ran; None: it has none."""
+    spans = cell["spans"].values()
+    inside = [row[1] for row in cell.get("reference", ()) if any(a < row[0] <= b for a, b in spans)]
+    return statistics.fmean(inside) if inside else None
+
+
+def fitted(cells: Sequence[Cell]) -> Correction:
+    """By twenty equal cells, in the order of time: every second one judges.
+
+    :raises LabError: they are not twenty, not equal, or one has no reference load
+    """
+    kinds = {str(cell["key"]).rpartition("-")[0] for cell in cells}
+    if len(cells) != CELLS or len(kinds) != 1:
+        raise LabError(f"{len(cells)} cells of {len(kinds)} kinds are there: it takes {CELLS} of one kind")
+    seen = []
+    for cell in sorted(cells, key=lambda cell: str(cell["date"])):
+        units = speed(cell)
+        if not units:
+            raise LabError(f"{cell['key']} has no reference load")
+        seen.append((figures.throughput(cell, cell["spans"]["run"]), units))
+    fit, judge = seen[::2], seen[1::2]
+    speeds = [math.log(units) for _, units in fit]
+    if len(set(speeds)) == 1:
+        raise LabError("the reference load was equally fast in all cells: there is nothing to correct")
+    exponent = float(stats.linregress(speeds, [math.log(ops) for ops, _ in fit]).slope)
+    unjudged = Correction(exponent, statistics.geometric_mean(units for _, units in fit), 0.0, 0.0)
+    return Correction(
+        exponent,
+        unjudged.at,
+        before=statistics.stdev(math.log(ops) for ops, _ in judge),
+        after=statistics.stdev(math.log(unjudged.of(ops, units)) for ops, units in judge),
+    )
+
+
+@functools.cache
+def kept() -> Correction | None:
+    """The correction that figures are shown with; None: it was not fitted yet, or dropped."""
+    path = checkout() / RESULT
+    if not path.exists():
+        return None
+    found = Correction(**json.loads(path.read_text())["correction"])
+    return found if found.kept else None
+
+
+def corrected(cell: Cell, ops: float) -> float | None:
+    """op/s on a machine of one speed; None: there is no correction, or the cell has no reference load."""
+    correction, units = kept(), speed(cell)
+    return correction.of(ops, units) if correction and units else None

@@ -1,0 +1,153 @@
+# SPDX-License-Identifier: LGPL-2.1-or-later
+"""What blocks of cells say: figures of a cell, ratios within a block, tables of all."""
+
+import math
+import statistics
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any
+
+from prettytable import PrettyTable, TableStyle
+
+from experiments.common.figures import compare, correction, figures, run_figures, summary
+from experiments.common.figures.interval import shown
+
+OURS, LATER_S, EVEN = "scheduler", 60.0, 0.1
+
+Cell = Mapping[str, Any]
+Block = Mapping[str, Cell]
+"""One run of each balancer, by its name."""
+
+
+def whole(cell: Cell) -> float:
+    """op/s of the whole run."""
+    return figures.throughput(cell, cell["spans"]["run"])
+
+
+def later(cell: Cell) -> float:
+    """op/s from the sixtieth second on."""
+    return figures.throughput(cell, _later(cell))
+
+
+def _later(cell: Cell) -> tuple[float, float]:
+    began, ended = cell["spans"]["run"]
+    return began + LATER_S, ended
+
+
+def even_after(cell: Cell) -> float:
+    """s until IF, of loads over ten seconds, stays below 0.1; infinite: never."""
+    span = cell["spans"]["run"]
+    factor = [
+        (t, x)
+        for t, x in figures.imbalance(cell, cell["capacity"])
+        if span[0] + figures.WINDOW_S < t <= span[1]
+    ]
+    above = [t for t, x in factor if x >= EVEN]
+    if not above:
+        return 0.0
+    return math.inf if above[-1] >= factor[-1][0] else above[-1] - span[0]
+
+
+def moved(cell: Cell) -> float:
+    """Inodes that came to another rank."""
+    return float(figures.total(cell, "exported_inodes", cell["spans"]["run"]))
+
+
+def ratio(block: Block, other: str, of: Callable[[Cell], float]) -> float | None:
+    """Of ours to another; None: one of both is not there, or does not count."""
+    return between(block, OURS, other, of)
+
+
+def between(block: Block, ours: str, other: str, of: Callable[[Cell], float]) -> float | None:
+    """Of one to another, as above."""
+    pair = [block[name] for name in (ours, other) if name in block]
+    if len(pair) < 2 or not all(map(run_figures.counts, pair)) or not of(pair[1]):
+        return None
+    return of(pair[0]) / of(pair[1])
+
+
+def beside(cells: Sequence[Cell], workloads: Sequence[str], balancers: Sequence[str]) -> str:
+    """A row a workload, a column a balancer: op/s, beside the built-in one's; what is missing says so."""
+    lines = []
+    for workload in workloads:
+        blocks = _blocks([cell for cell in cells if cell["workload"] == workload])
+        lines.append([workload, *(_beside(blocks, name) for name in balancers)])
+    return compare.table(["op/s (/ built-in)", *balancers], lines)
+
+
+def _beside(blocks: Sequence[Block], name: str) -> str:
+    mine = [block[name] for block in blocks if name in block]
+    if not mine:
+        return "not measured"
+    good = [cell for cell in mine if run_figures.counts(cell)]
+    if not good:
+        return f"none of {len(mine)} counts"
+    text = number(_median([whole(cell) for cell in good]))
+    fixed = [ops for cell in good if (ops := correction.corrected(cell, whole(cell))) is not None]
+    text += f", corrected {number(_median(fixed))}" if fixed else ""
+    if name == compare.BASE:
+        return text
+    ratios = [between(block, name, compare.BASE, whole) for block in blocks]
+    known = [ratio for ratio in ratios if ratio is not None]
+    pairs = sum(name in block and compare.BASE in block for block in blocks)
+    return f"{text} ({shown(known, pairs - len(known))})" if pairs else text
+
+
+def report(cells: Sequence[Cell]) -> str:
+    """A row a workload, the median of the blocks; then the geometric means."""
+    table = PrettyTable(
+        [
+            *("load", "blocks", "op/s", "/ oracle", "/ oracle from 60 s", "/ built-in", "/ built-in to auth"),
+            *("s until even", "inodes moved", "inodes moved from 60 s"),
+        ]
+    )
+    table.set_style(TableStyle.MARKDOWN)
+    columns: dict[str, list[float]] = {"oracle": [], "later": [], "builtin": [], "builtin-to-auth": []}
+    for workload in dict.fromkeys(str(cell["workload"]) for cell in cells):
+        blocks = _blocks([cell for cell in cells if cell["workload"] == workload])
+        ours = [block[OURS] for block in blocks if OURS in block and run_figures.counts(block[OURS])]
+        found = {
+            "oracle": [ratio(b, "oracle", whole) for b in blocks],
+            "later": [ratio(b, "oracle", later) for b in blocks],
+            "builtin": [ratio(b, "builtin", whole) for b in blocks],
+            "builtin-to-auth": [ratio(b, "builtin-to-auth", whole) for b in blocks],
+        }
+        middles = {name: _median([x for x in values if x is not None]) for name, values in found.items()}
+        for name, value in middles.items():
+            columns[name] += [] if value is None else [value]
+        late = [float(figures.total(cell, "exported_inodes", _later(cell))) for cell in ours]
+        table.add_row(
+            [
+                *(workload, len(ours), number(_median([whole(cell) for cell in ours]))),
+                *("-" if value is None else f"{value:.2f}" for value in middles.values()),
+                *(
+                    number(_median(x))
+                    for x in ([even_after(cell) for cell in ours], [moved(cell) for cell in ours], late)
+                ),
+            ]
+        )
+    means = ["-" if not values else f"{statistics.geometric_mean(values):.2f}" for values in columns.values()]
+    table.add_row(["geometric mean", "", "", *means, *[""] * 3])
+    return str(table.get_string())
+
+
+def _blocks(cells: Sequence[Cell]) -> list[dict[str, Cell]]:
+    runs = sorted({int(cell["run"]) for cell in cells})
+    return [{str(cell["balancer"]): cell for cell in cells if cell["run"] == run} for run in runs]
+
+
+def _median(values: Sequence[float]) -> float | None:
+    return statistics.median(values) if values else None
+
+
+def number(value: float | None) -> str:
+    """As tables show it."""
+    return "-" if value is None else "never" if math.isinf(value) else f"{value:,.0f}"
+
+
+def every_figure(cells: Sequence[Cell]) -> str:
+    """A table a workload: median (lowest to highest) of the runs that count."""
+    parts = []
+    for workload in dict.fromkeys(str(cell["workload"]) for cell in cells):
+        mine = [cell for cell in cells if cell["workload"] == workload]
+        parts.append(f"## {workload}\n\n{summary.table(mine)}")
+    return "\n\n".join(parts)

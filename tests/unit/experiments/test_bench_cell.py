@@ -1,0 +1,95 @@
+# SPDX-License-Identifier: LGPL-2.1-or-later
+"""What a cell keeps, and of which time."""
+
+from collections.abc import Sequence
+from types import SimpleNamespace
+from typing import Any, Self
+
+import pytest
+
+from experiments.common import provenance
+from experiments.common.cells import cell as cells
+from experiments.common.cells.order import Cluster, Order
+from experiments.common.cells.sampling import Reference
+from experiments.common.workloads import WORKLOADS
+from experiments.common.workloads.endless import Endless
+from lab.errors import LabError
+from lab.progress import Progress
+from lab.state import LabState
+
+SPAN = (100.0, 110.0)
+
+
+class Lines:
+    """In place of what samples: a line at second 90, and one at 105."""
+
+    def __init__(self, *_: object, **__: object) -> None:
+        line = {"units": 7, "cpu": 0.05, "subtrees": {"/": 0}, "used": {}}
+        self.lines: list[dict[str, Any]] = [{"t": t, **line} for t in (90.0, 105.0)]
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        pass
+
+
+@pytest.fixture
+def stage(monkeypatch: pytest.MonkeyPatch) -> Any:
+    for name in ("CpuSampling", "Sampling", "Reference"):
+        monkeypatch.setattr(cells, name, Lines)
+    state = SimpleNamespace(mds_cpu_own={"mds.a": 8})
+    return SimpleNamespace(
+        lab=SimpleNamespace(state=state, sandbox=None, set_mds_cpu=lambda percent: None),
+        cluster=Cluster(Endless(WORKLOADS["zipf"]), "tentacle", 5, 12),
+        progress=Progress(),
+        setting=None,
+        paths={},
+        capacity=1000.0,
+        seconds={},
+        export_targets=lambda: {"0": [1], "1": []},
+        forget_visits=lambda: None,
+        limit=lambda: None,
+        reset=lambda pins: 1.0,
+    )
+
+
+def run(stage: Any, *, settled: float) -> dict[str, Any]:
+    def phases(_: Any, lines: list[Any]) -> dict[str, tuple[float, float]]:
+        for t in (90.0, 105.0):
+            lines.append({"client": "c", "t": t, "ops": 3, "errors": 0, "latency_ms": {"all": {"p95": 1.0}}})
+            lines[-1]["histogram"] = {"7": 2, "9": 1}
+        lines.append({"client": "c", "began": 80.0, "ended": None, "done": {}})
+        return {"run": SPAN}
+
+    return cells.measure(stage, Order(stage.cluster, "none", 1, 10.0, settled), phases)
+
+
+def times(lines: Sequence[Any]) -> list[float]:
+    return [line["t"] for line in lines]
+
+
+def test_a_cell_says_what_made_it_and_how_fast_the_machine_was(stage: Any) -> None:
+    found = run(stage, settled=0.0)
+    assert found["digests"] == {"workload": provenance.digest("workload")}
+    assert found["version"] == provenance.version()
+    assert provenance.measured_at(found) is None
+    assert found["reference"] == [[90.0, 7, 0.05], [105.0, 7, 0.05]]
+    assert found["mds_cpu_own"] == {"mds.a": 8} and found["cpus"] >= 1
+    assert times(found["samples"]) == times(found["cpu"]) == [90.0, 105.0]
+    assert found["histogram"] == {"7": 4, "9": 2}
+    assert found["export_targets_at_start"] == {"0": [1], "1": []}
+
+
+def test_what_was_before_the_clock_is_no_part_of_a_settled_cell(stage: Any) -> None:
+    found = run(stage, settled=300.0)
+    assert found["settled"] == 300.0
+    assert times(found["samples"]) == times(found["cpu"]) == [105.0]
+    assert found["samples"][0]["subtrees"] == {"/": 0}, "the first map is whole"
+    assert found["reference"] == [[105.0, 7, 0.05]]
+    assert found["histogram"] == {"7": 2, "9": 1}
+
+
+def test_without_cgroups_there_is_no_reference_load() -> None:
+    with pytest.raises(LabError, match="'x' runs without cgroups"):
+        Reference(LabState(name="x", release="tentacle"))

@@ -1,0 +1,228 @@
+# SPDX-License-Identifier: LGPL-2.1-or-later
+"""From cells of runs that end to ratios, tables and pictures."""
+
+import csv
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from docs.claims import scale
+from experiments.common.cells import cpu, store
+from experiments.common.figures import compare, figures, run_figures
+from experiments.common.figures.interval import interval, shown
+from experiments.matrix import report
+from lab.clients.latency_histogram import bucket
+from lab.errors import LabError
+
+
+def cell(balancer: str, ops: float = 100.0, *, run: int = 1, ready: int = 4, **more: Any) -> dict[str, Any]:
+    """Two ranks for 40 s: rank 0 serves all of it, or under an oracle each a half; four clients."""
+    share = [0.5, 0.5] if balancer == "oracle" else [1.0, 0.0]
+    samples = [
+        {
+            "t": 100.0 + second,
+            "ranks": {
+                str(rank): {
+                    "requests": share[rank] * ops * second, "forwards": 0, "exported_inodes": 5 * second,
+                    "imported_inodes": 0, "exports": 0, "slow": rank,
+                }
+                for rank in (0, 1)
+            },
+            "subtrees": {"/": 0, "/v/web/a": 1, "/v/web/b#0*": 0, "/v/web/b#1*": 1} if second == 0 else None,
+        }
+        for second in range(41)
+    ]  # fmt: skip
+    return {
+        "key": f"web-tentacle-2x10-{balancer}-{run}",
+        "workload": "web",
+        "balancer": balancer,
+        "run": run,
+        "release": "tentacle",
+        "hook": False,
+        "ranks": 2,
+        "mds_cpu": 10,
+        "limit": 40.0,
+        "capacity": 100.0,
+        "pins": 0,
+        "paths": {"web": "/v/web"},
+        "seconds": {"switch_on": 1.0},
+        "spans": {"run": [100.0, 140.0]},
+        "samples": samples,
+        "clients": [[100 + s, ops, 5.0, 0] for s in range(1, 41)],
+        "done": {
+            f"c{k}": [
+                100.0,
+                110.0 + 10 * k if k < ready else None,
+                {"open": 10},
+                {"open: x": 1} if k == 0 else {},
+            ]
+            for k in range(4)
+        },
+        "histogram": {str(bucket(0.001)): 98, str(bucket(0.1)): 2},
+        "cpu": [
+            {
+                "t": 100.0 + 2 * k,
+                "busy": 2.0 * k,
+                "used": {"mds.a": 0.2 * k, "mds.b": 0.1 * k, "clients": 0.8 * k},
+            }
+            for k in range(21)
+        ],
+    } | more
+
+
+def test_completion_times_are_known_for_those_who_got_there() -> None:
+    whole, cut = cell("builtin"), cell("builtin", ready=3)
+    assert run_figures.completions(whole) == [10.0, 20.0, 30.0, 40.0]
+    assert (run_figures.completion(whole, 50), run_figures.completion(whole, 99)) == (20.0, 40.0)
+    assert (run_figures.completion(cut, 50), run_figures.completion(cut, 99)) == (20.0, None)
+    assert run_figures.cdf(cut) == [(10.0, 0.25), (20.0, 0.5), (30.0, 0.75)]
+
+
+def test_who_was_busy() -> None:
+    one = cell("builtin")
+    assert run_figures.cores(one, "clients") == pytest.approx(0.4)
+    assert run_figures.cores(one, "busy") == pytest.approx(1.0)
+    assert run_figures.cores(one, "osd") == 0.0
+    assert run_figures.busiest_mds(one) == pytest.approx(1.0)
+    assert run_figures.errors(one) == 1
+    assert run_figures.latency(one, 50) == pytest.approx(1.0, rel=0.03)
+    assert run_figures.latency(one, 99) == pytest.approx(100.0, rel=0.03)
+
+
+def test_files_and_requests_by_rank() -> None:
+    one = cell("builtin")
+    weights = {"/v/web/a": 3.0, "/v/web/b": 2.0, "/v/web/c": 1.0}
+    assert run_figures.placed(one, weights) == [2.0, 4.0]
+    assert run_figures.requests(one) == [4000.0, 0.0]
+
+
+def test_time_is_counted_by_kind_of_process() -> None:
+    assert cpu.name_of(b"/usr/bin/ceph-mds\0-i\0b\0") == "mds.b"
+    assert cpu.name_of(b"/usr/bin/ceph-osd\0-i\0" + b"0\0") == "osd"
+    assert cpu.name_of(b"/usr/bin/python3\0-m\0lab.clients.worker\0") == "clients"
+    assert cpu.name_of(b"/usr/bin/python3\0-m\0engine\0--nice\0") == "engine"
+    assert cpu.name_of(b"/usr/bin/python3\0-m\0lab.inside.sampler\0") is None
+
+
+def idle(one: dict[str, Any]) -> dict[str, Any]:
+    """The same cell, in which no MDS had more to do than half of its quota."""
+    lines = [line | {"used": {"mds.a": line["used"]["mds.a"] / 2}} for line in one["cpu"]]
+    return one | {"cpu": lines}
+
+
+def three(name: str, *ops: float) -> list[dict[str, Any]]:
+    return [cell(name, x, run=run) for run, x in enumerate(ops, 1)]
+
+
+def test_ratios_are_within_blocks_with_an_interval() -> None:
+    found = compare.rows([*three("builtin", 100.0, 120.0, 80.0), *three("lunule", 180.0, 240.0, 240.0)])
+    got = compare.ratio(found, "web", "op/s", "lunule", "builtin")
+    assert got is not None and got.blocks == pytest.approx((1.8, 2.0, 3.0))
+    assert str(got) == "2.00 (1.80 to 3.00)"
+    assert compare.ratio(found, "web", "op/s", "lunule", "oracle") is None
+    assert compare.ratio(found, "nlp", "op/s", "lunule", "builtin") is None
+
+
+def test_a_cell_whose_mdss_were_not_the_limit_is_left_out_of_ratios_and_that_is_told() -> None:
+    base, ours = three("builtin", 100.0, 100.0, 100.0), three("lunule", 150.0, 900.0, 170.0)
+    found = compare.rows([*base, ours[0], idle(ours[1]), ours[2]])
+    got = compare.ratio(found, "web", "op/s", "lunule", "builtin")
+    assert str(got) == "1.60 (1.50 to 1.70), 2 of 3"
+    assert compare.values(found, "web", "lunule", "op/s") == pytest.approx([150.0, 170.0])
+    none = compare.ratio(compare.rows([*base[:1], idle(ours[0])]), "web", "op/s", "lunule", "builtin")
+    assert str(none) == "none of 1 counts"
+    assert none is not None
+    with pytest.raises(LabError, match="none of 1 blocks counts"):
+        _ = none.median
+
+
+def test_a_cell_counts_if_an_mds_was_the_limit_and_the_machine_was_not() -> None:
+    one = cell("builtin")
+    assert run_figures.counts(one)
+    assert not run_figures.counts(idle(one))
+    assert run_figures.counts(one | {"cpus": 2}), "it used one core of two"
+    assert not run_figures.counts(one | {"cpus": 1})
+    own = one | {"mds_cpu_own": {"mds.a": 20}}
+    assert run_figures.busiest_mds(own) == pytest.approx(0.5), "that one's quota is another"
+
+
+def test_one_run_has_no_interval() -> None:
+    assert interval([2.0]) is None
+    assert shown([2.0]) == "2.00"
+    assert interval([2.0, 2.0]) == (2.0, 2.0)
+    low, high = interval([1.0, 1.1, 1.2, 1.3, 1.4, 9.0]) or (0.0, 0.0)
+    assert 1.0 <= low < 1.25 < high <= 9.0
+
+
+def test_each_of_our_policies_is_told_beside_the_built_in_one_and_the_oracle() -> None:
+    cells = [cell("builtin"), cell("line", 300.0), cell("lunule", 150.0), cell("oracle", 200.0)]
+    text = compare.text(compare.rows(cells))
+    assert "## line\n" in text
+    assert "## lunule\n" in text
+    assert "## lunule-mindex\n" not in text, "it has no cell"
+    row = next(line for line in compare.of_one(compare.rows(cells), "line").splitlines() if "web" in line)
+    assert row.split(" | ")[1:6] == ["3.00", "3.00", "3.00", "1.50", "1.50"]
+
+
+def test_what_has_no_ratio_has_no_table() -> None:
+    text = compare.text(compare.rows([cell("builtin"), cell("lunule")]))
+    assert "## op/s against the built-in balancer" in text
+    assert "oracle (the goal" not in text
+    assert "cnn" not in text
+
+
+def test_a_ratio_with_clients_that_were_stopped_is_not_known() -> None:
+    cells = [cell("builtin"), cell("builtin", run=2, ready=3), cell("lunule"), cell("lunule", run=2)]
+    found = compare.rows(cells)
+    assert compare.ratio(found, "web", "completion p99, s", "lunule", "builtin") is None
+    assert compare.ratio(found, "web", "op/s", "lunule", "builtin") is not None
+
+
+def test_a_report_has_tables_and_pictures(tmp_path: Path) -> None:
+    cells = [cell("builtin"), cell("dir-hash", 150.0), cell("lunule", 180.0), cell("oracle", 200.0)]
+    cells += [one | {"workload": "mix", "key": one["key"].replace("web", "mix")} for one in cells]
+    for one in cells:
+        store.save(tmp_path, one)
+    report.write(tmp_path, [one["key"] for one in cells] + ["not-measured-yet"])
+    text = (tmp_path / "matrix.md").read_text()
+    assert "| web | lunule | 1.80 | 0.90 | 1.00 |" in text
+    rows = list(csv.DictReader((tmp_path / "cells.csv").open()))
+    assert len(rows) == 8
+    assert {(r["workload"], r["balancer"]): r["op/s"] for r in rows}["mix", "oracle"] == "200"
+    pictures = {path.name for path in tmp_path.glob("fig*.png")}
+    assert pictures == {
+        "fig06-if.png", "fig07-throughput.png", "fig09-mix-if.png", "fig10-mix-ranks.png",
+        "fig11-mix-completion.png", "fig13b-web.png", "fig14-dir-hash.png",
+    }  # fmt: skip
+
+
+def test_scale_is_a_ratio_to_linear() -> None:
+    peaks = {1: [100.0], 2: [190.0], 4: [320.0], 8: [400.0]}
+    assert scale.ratio_to_linear(peaks, 4) == pytest.approx(0.8)
+    assert "400 (0.50)" in scale.table({"lunule": peaks})
+    assert scale.ratio_to_linear(peaks | {1: []}, 4) is None
+    assert "none counts | 190 |" in scale.table({"lunule": peaks | {1: []}})
+
+
+def test_scale_has_the_best_ten_seconds_and_the_whole_run_of_everybody() -> None:
+    one = [
+        cell(name, ops) | {"ranks": ranks} for name, ops, ranks in (("lunule", 90.0, 1), ("oracle", 80.0, 2))
+    ]
+    assert scale.measured([*one, idle(one[1])]) == {
+        "lunule, best ten seconds": {1: [90.0], 2: [], 4: [], 8: []},
+        "lunule, whole run": {1: [90.0], 2: [], 4: [], 8: []},
+        "oracle, best ten seconds": {1: [], 2: [80.0], 4: [], 8: []},
+        "oracle, whole run": {1: [], 2: [80.0], 4: [], 8: []},
+    }
+
+
+def test_a_rank_that_comes_later_serves_nothing_before() -> None:
+    one = cell("oracle")
+    for sample in one["samples"][:20]:
+        del sample["ranks"]["1"]
+    loads = dict(figures.known_loads(one))
+    assert loads[115.0][1] == 0.0 and loads[140.0] == [50.0, 50.0]
+    factor = dict(figures.known_imbalance(one, 100.0))
+    assert factor[115.0] == 0.0, "one rank alone is even"
+    assert factor[140.0] == pytest.approx(0.0)
