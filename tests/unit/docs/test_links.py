@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: LGPL-2.1-or-later
-"""Every link and every anchor of the pages, and every page that a source names, leads to something."""
+"""Every link and every anchor of the pages, and every page and module that is named, leads to something."""
 
 import re
 from collections.abc import Iterator
@@ -8,13 +8,22 @@ from pathlib import Path
 import pytest
 
 HOME = Path(__file__).resolve().parents[3]
+FOLDERS = ("demo", "experiments", "lab", "mds", "monitoring", "sim", "tests")
 PAGES = sorted({*HOME.glob("*.md"), *(HOME / "docs").rglob("*.md")})
 SOURCES = sorted(
-    {HOME / "Makefile", *(p for d in ("mgr", "lab", "sim", "mds", "tests") for p in (HOME / d).rglob("*.py"))}
+    {
+        HOME / "Makefile",
+        HOME / "tox.ini",
+        *(p for d in (*FOLDERS, "docs", "mgr") for p in (HOME / d).rglob("*.py")),
+    }
 )
 LINK = re.compile(r"\]\(([^)\s]+)\)")
 ELSEWHERE = re.compile(r"[a-z]+:")
 NAMED = re.compile(r"(?<![\w./])(?:docs/[\w./-]+\.(?:md|png|json)|[A-Z]{4,}\.md)\b")
+# `python3 -m NAME` as it is typed or written in a list, and names in quotes, which processes are started by.
+RUN = re.compile(
+    rf"""-m[ ",]+((?:docs|{"|".join(FOLDERS)})(?:\.\w+)*)|"((?:docs|experiments|lab)(?:\.\w+)+)\""""
+)
 CODE = re.compile(r"^```.*?^```|^(?: {4}.*\n)+|`[^`]*`", re.MULTILINE | re.DOTALL)
 
 
@@ -57,6 +66,27 @@ def test_pages_that_sources_name_are_there() -> None:
     named = {(source, name) for source, name in found if name.endswith(".md")}
     assert [(source, name) for source, name in sorted(named) if not (HOME / name).exists()] == []
     assert len(named) > 10, "or nothing was found at all"
+
+
+def missing(text: str) -> set[str]:
+    """Modules of ours that are run by their names, and are not there."""
+    named = {name for found in RUN.findall(text) for name in found if name}
+    places = {name: HOME / name.replace(".", "/") for name in named}
+    return {
+        name
+        for name, place in places.items()
+        if not place.with_suffix(".py").exists() and not (place / "__main__.py").exists()
+    }
+
+
+def test_modules_that_are_run_by_their_names_are_there() -> None:
+    found = {str(path.relative_to(HOME)): missing(path.read_text()) for path in [*PAGES, *SOURCES]}
+    assert {place: names for place, names in found.items() if names} == {}
+
+
+def test_a_module_that_is_not_there_is_found() -> None:
+    text = """`python3 -m X.none`, ["-m", "X.nothing"], b"X.nobody", "X.state", -m X, "-m", "docs.claims" """
+    assert missing(text.replace("X", "lab")) == {f"lab.{name}" for name in ("none", "nothing", "nobody")}
 
 
 def test_a_broken_link_is_found(tmp_path: Path) -> None:
