@@ -13,6 +13,7 @@ from contextlib import ExitStack
 from dataclasses import replace
 from typing import Any
 
+from experiments.adaptation.picture import draw
 from experiments.common.balancers.balancers import BALANCERS
 from experiments.common.balancers.setting import FS
 from experiments.common.cells import store
@@ -22,7 +23,6 @@ from experiments.common.cells.order import Cluster, Order
 from experiments.common.cells.stage import Stage, until_working
 from experiments.common.figures import figures, run_figures
 from experiments.common.measurement import exit_status
-from experiments.common.plots import ranks as ranks_plot
 from experiments.common.workloads.base import Workload
 from experiments.common.workloads.zipf import ZIPF
 from lab.clients.run import Line
@@ -148,7 +148,7 @@ def _report(test: str, cells: Sequence[dict[str, Any]], args: argparse.Namespace
     marks = [span[0] - next(iter(spans.values()))[0] for span in spans.values()]
     picture = args.out / f"fig12-{test}.png"
     shown_cells = [cell for cell in cells if cell["run"] == 1]
-    ranks_plot.draw(shown_cells, f"As Figure 12: {test} added", picture, marks[1:])
+    draw(shown_cells, f"As Figure 12: {test} added", picture, marks[1:])
     print(f"{text}\npicture: {picture}")
 
 

@@ -4,6 +4,7 @@
 import argparse
 import sys
 from collections.abc import Sequence
+from pathlib import Path
 
 from experiments.common.balancers.balancers import BALANCERS
 from experiments.common.balancers.balancers import MATRIX as MATRIX_BALANCERS
@@ -17,6 +18,8 @@ from experiments.matrix import report
 from lab.errors import LabError
 from mds.build import OPTIMIZED, built
 
+PICTURES = Path("out/bench")
+
 
 def main(argv: Sequence[str]) -> int:
     """Run what is missing of the matrix, then write tables and pictures; the exit status."""
@@ -25,7 +28,7 @@ def main(argv: Sequence[str]) -> int:
     def work() -> None:
         orders = _orders(args)
         failures = [] if args.report_only else runner.run(orders, args.out)
-        report.write(args.out, [order.key for order in orders])
+        report.write(args.out, args.pictures, [order.key for order in orders])
         if failures:
             raise LabError(f"{len(failures)} cells failed: {'; '.join(failures)}")
 
@@ -46,6 +49,7 @@ def _arguments(argv: Sequence[str]) -> argparse.Namespace:
         default=75.0,
         help="of a phase; clients that end by themselves may take twice as long (default: %(default)s)",
     )
+    parser.add_argument("--pictures", type=Path, default=PICTURES, metavar="DIR", help="default: %(default)s")
     parser.add_argument("--report-only", action="store_true", help="measure nothing, report what there is")
     return parser.parse_args(argv)
 

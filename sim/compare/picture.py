@@ -5,7 +5,7 @@ from pathlib import Path
 
 from matplotlib.ticker import FormatStrFormatter
 
-from experiments.common.plots.canvas import RANK_COLOURS, canvas
+from experiments.common.pictures import RANK_COLOURS, canvas
 from sim.compare.scores import Score, Scores, summary
 
 MARKERS = ("o", "s", "^", "D", "v", "P", "X", "*")

@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: LGPL-2.1-or-later
-"""The answer in numbers: balancers against the built-in one, the oracle, and the paper's figures."""
+"""Ratios of two balancers, block by block."""
 
-import csv
-import io
 import statistics
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -16,26 +14,12 @@ from lab.errors import LabError
 Rows = Mapping[str, Sequence[Mapping[str, Any]]]
 """By workload: a row a cell."""
 BASE, LIMIT = "builtin", "oracle"
-_OWN = ("line", "lunule-mindex", "lunule")
 
 
 def rows(cells: Sequence[Cell]) -> dict[str, list[dict[str, Any]]]:
     """The figures of each cell, by workload."""
     names = dict.fromkeys(cell["workload"] for cell in cells)
     return {name: summary.rows([c for c in cells if c["workload"] == name]) for name in names}
-
-
-def as_csv(found: Rows) -> str:
-    """A line a cell; what is not known is empty."""
-    columns = list(dict.fromkeys(key for part in found.values() for row in part for key in row))
-    text = io.StringIO()
-    writer = csv.DictWriter(text, ["workload", *columns], restval="", lineterminator="\n")
-    writer.writeheader()
-    for workload, part in found.items():
-        for row in part:
-            shown = {k: f"{v:.5g}" if isinstance(v, float) else v for k, v in row.items()}
-            writer.writerow({"workload": workload, **shown})
-    return text.getvalue()
 
 
 def values(found: Rows, workload: str, balancer: str, what: str) -> list[float]:
@@ -75,7 +59,8 @@ def ratio(found: Rows, workload: str, what: str, of: str, against: str) -> Ratio
     return Ratio(tuple(one[what] / other[what] for one, other in good), len(pairs) - len(good))
 
 
-def _shown(found: Ratio | None) -> str:
+def shown_ratio(found: Ratio | None) -> str:
+    """For a table."""
     return "-" if found is None else str(found)
 
 
@@ -85,66 +70,6 @@ def table(head: Sequence[str], lines: Sequence[Sequence[str]]) -> str:
         return ""
     out = ["| " + " | ".join(head) + " |", "|---|" + "---:|" * (len(head) - 1)]
     return "\n".join([*out, *("| " + " | ".join(line) + " |" for line in lines)])
-
-
-def against_all(found: Rows, what: str, against: str) -> str:
-    """A row a workload that has a ratio, a column a balancer."""
-    names = dict.fromkeys(row["balancer"] for part in found.values() for row in part)
-    balancers = [name for name in names if name != against]
-    lines = [
-        [workload, *(_shown(ratio(found, workload, what, name, against)) for name in balancers)]
-        for workload in found
-    ]
-    return table(["", *balancers], [line for line in lines if any(cell != "-" for cell in line[1:])])
-
-
-def beside_the_paper(found: Rows) -> str:
-    """Each of the paper's figures that there is one of ours for."""
-    ours = [(c, ratio(found, c.workload, c.what, c.of, c.against)) for c in paper.CLAIMS]
-    lines = [
-        [
-            f"{claim.workload}: {claim.of} / {claim.against}, {claim.what}",
-            f"{claim.ratio:.2f}",
-            f"{claim.figure} ({claim.where})",
-            _shown(here),
-            claim.differs,
-        ]
-        for claim, here in ours
-        if here
-    ]
-    return table(["", "paper", "its figure", "here", "why they may differ"], lines)
-
-
-def best_of_ours(found: Rows) -> str:
-    """Our policy with the most op/s in each workload, against the built-in balancer and the oracle."""
-    lines = []
-    for workload in found:
-        known = {name: values(found, workload, name, paper.OPS) for name in _OWN}
-        known = {name: runs for name, runs in known.items() if runs}
-        if not known:
-            continue
-        if not values(found, workload, BASE, paper.OPS) and not values(found, workload, LIMIT, paper.OPS):
-            continue
-        best = max(known, key=lambda name: statistics.median(known[name]))
-        lines.append(
-            [
-                workload,
-                best,
-                _shown(ratio(found, workload, paper.OPS, best, BASE)),
-                _shown(ratio(found, workload, paper.OPS, best, LIMIT)),
-                _shown(ratio(found, workload, paper.P99, best, BASE)),
-                _shown(ratio(found, workload, paper.MEAN_IF, best, BASE)),
-            ]
-        )
-    head = [
-        "",
-        "our best",
-        "op/s / built-in",
-        "op/s / oracle",
-        "p99 completion / built-in",
-        "mean IF / built-in",
-    ]
-    return table(head, lines)
 
 
 def _corrected(found: Rows) -> bool:
@@ -167,38 +92,12 @@ def of_one(found: Rows, balancer: str) -> str:
     lines = [
         [
             workload,
-            *(_shown(ratio(found, workload, what, balancer, against)) for what, against in columns.values()),
+            *(
+                shown_ratio(ratio(found, workload, what, balancer, against))
+                for what, against in columns.values()
+            ),
         ]
         for workload in found
         if values(found, workload, balancer, paper.OPS)
     ]
     return table(["", *columns], lines)
-
-
-def text(found: Rows) -> str:
-    """All of it, in Markdown."""
-    low, high = (100 * paper.IF_LOWER[key] for key in ("least", "most"))
-    parts = [
-        ("Our best policy", best_of_ours(found)),
-        *((name, of_one(found, name)) for name in _OWN),
-        ("op/s against the built-in balancer", against_all(found, paper.OPS, BASE)),
-        ("op/s, best ten seconds, against the built-in balancer", against_all(found, paper.PEAK, BASE)),
-        (
-            "op/s / C, each with the C of its own cluster, against the built-in balancer",
-            against_all(found, paper.RANKS_WORTH, BASE),
-        ),
-        (f"op/s against the oracle (the goal: {paper.ORACLE_GOAL:g})", against_all(found, paper.OPS, LIMIT)),
-        ("p99 of completion times against the built-in balancer", against_all(found, paper.P99, BASE)),
-        (
-            f"Mean IF against the built-in balancer (the paper: {low:.1f} to {high:.1f} % lower)",
-            against_all(found, paper.MEAN_IF, BASE),
-        ),
-        ("Beside the paper's figures", beside_the_paper(found)),
-    ]
-    note = (
-        "Medians of the ratios within blocks (95 % bootstrap interval of the median; of three blocks it is\n"
-        "their range, which misses the true median one time in four). 1 of 3: blocks that count; the others\n"
-        "have a cell whose busiest MDS was not above 0.9 of its quota. -: not measured, or clients were\n"
-        "stopped at the limit."
-    )
-    return "\n\n".join([note, *(f"## {title}\n\n{part}" for title, part in parts if part)]) + "\n"

@@ -2,8 +2,6 @@
 """Figures of runs that end by themselves, and of who was busy: pure functions of a cell."""
 
 import math
-from collections.abc import Mapping
-from pathlib import PurePosixPath
 from typing import Any
 
 from experiments.common.figures import figures
@@ -25,12 +23,6 @@ def completion(cell: Cell, percent: float) -> float | None:
     times = sorted(math.inf if t is None else t for t in completions(cell))
     found = times[max(0, math.ceil(len(times) * percent / 100) - 1)]
     return None if math.isinf(found) else found
-
-
-def cdf(cell: Cell) -> list[tuple[float, float]]:
-    """(seconds, part of the clients that were ready by then)."""
-    times = sorted(t for t in completions(cell) if t is not None)
-    return [(t, (k + 1) / len(cell["done"])) for k, t in enumerate(times)]
 
 
 def latency(cell: Cell, percent: float) -> float | None:
@@ -72,35 +64,6 @@ def counts(cell: Cell) -> bool:
     """
     room = "cpus" not in cell or cores(cell, "busy") <= _MACHINE * cell["cpus"]
     return room and busiest_mds(cell) > SATURATED
-
-
-def requests(cell: Cell) -> list[float]:
-    """Requests that each rank served from the first sample to the last."""
-    found = []
-    for rank in map(str, range(cell["ranks"])):
-        seen = [s["ranks"][rank] for s in cell["samples"] if rank in s["ranks"]]
-        served = [s["requests"] - s["forwards"] for s in (seen[0], seen[-1])] if seen else [0.0, 0.0]
-        found.append(served[1] - served[0])
-    return found
-
-
-def placed(cell: Cell, weights: Mapping[str, float]) -> list[float]:
-    """Weights of directories by the rank that had them at the end.
-
-    Which fragment of its parent a directory is in cannot be told from its path: what is at or below a
-    fragmented directory counts for all its fragments alike.
-    """
-    maps = [sample["subtrees"] for sample in cell["samples"] if sample["subtrees"]]
-    ranks_at: dict[str, list[int]] = {}
-    for key, rank in maps[-1].items():
-        ranks_at.setdefault(key.partition("#")[0], []).append(rank)
-    loads = [0.0] * cell["ranks"]
-    for path, weight in weights.items():
-        above = (str(place) for place in (PurePosixPath(path), *PurePosixPath(path).parents))
-        found = next((ranks_at[place] for place in above if place in ranks_at), [0])
-        for rank in found:
-            loads[rank] += weight / len(found)
-    return loads
 
 
 def row(cell: Cell) -> dict[str, Any]:

@@ -3,7 +3,7 @@
 
 from pathlib import Path
 
-from experiments.common.plots.canvas import RANK_COLOURS, canvas
+from experiments.common.pictures import RANK_COLOURS, canvas
 from sim.papers.dgist.model import Reply, Sharing, clusters, creates, stats
 from sim.papers.dgist.setting import Setting
 

@@ -8,7 +8,7 @@ from typing import Final
 import numpy as np
 from numpy.typing import NDArray
 
-from experiments.common.plots.canvas import RANK_COLOURS, canvas
+from experiments.common.pictures import RANK_COLOURS, canvas
 from sim.papers.ilt.run import WINDOW, Outcome
 
 _COLOUR: Final = {"Vesta": "#0072b2", "LH3": "#e69f00", "ILT": "#009e73"}

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import numpy as np
 
-from experiments.common.plots.canvas import RANK_COLOURS, canvas
+from experiments.common.pictures import RANK_COLOURS, canvas
 from sim.papers.line.evaluation import PHASE, Phase
 
 _SMOOTHED = 10  # s

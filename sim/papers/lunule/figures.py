@@ -7,7 +7,7 @@ from typing import Any, Final
 
 import numpy as np
 
-from experiments.common.plots.canvas import COLOURS, RANK_COLOURS, canvas
+from experiments.common.pictures import COLOURS, RANK_COLOURS, canvas
 from sim.measures import EPOCH
 from sim.model.arrays import Floats
 from sim.papers.lunule.experiment import MINUTE, Run

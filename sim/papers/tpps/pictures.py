@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from experiments.common.plots.canvas import RANK_COLOURS, canvas
+from experiments.common.pictures import RANK_COLOURS, canvas
 from sim.model.arrays import Floats
 from sim.papers.tpps.measure import MOST, THREADS
 from sim.papers.tpps.study import SIZES, Study

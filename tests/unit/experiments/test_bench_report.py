@@ -11,7 +11,7 @@ from docs.claims import scale
 from experiments.common.cells import cpu, store
 from experiments.common.figures import compare, figures, run_figures
 from experiments.common.figures.interval import interval, shown
-from experiments.matrix import report
+from experiments.matrix import report, tables
 from lab.clients.latency_histogram import bucket
 from lab.errors import LabError
 
@@ -76,7 +76,6 @@ def test_completion_times_are_known_for_those_who_got_there() -> None:
     assert run_figures.completions(whole) == [10.0, 20.0, 30.0, 40.0]
     assert (run_figures.completion(whole, 50), run_figures.completion(whole, 99)) == (20.0, 40.0)
     assert (run_figures.completion(cut, 50), run_figures.completion(cut, 99)) == (20.0, None)
-    assert run_figures.cdf(cut) == [(10.0, 0.25), (20.0, 0.5), (30.0, 0.75)]
 
 
 def test_who_was_busy() -> None:
@@ -88,13 +87,6 @@ def test_who_was_busy() -> None:
     assert run_figures.errors(one) == 1
     assert run_figures.latency(one, 50) == pytest.approx(1.0, rel=0.03)
     assert run_figures.latency(one, 99) == pytest.approx(100.0, rel=0.03)
-
-
-def test_files_and_requests_by_rank() -> None:
-    one = cell("builtin")
-    weights = {"/v/web/a": 3.0, "/v/web/b": 2.0, "/v/web/c": 1.0}
-    assert run_figures.placed(one, weights) == [2.0, 4.0]
-    assert run_figures.requests(one) == [4000.0, 0.0]
 
 
 def test_time_is_counted_by_kind_of_process() -> None:
@@ -157,7 +149,7 @@ def test_one_run_has_no_interval() -> None:
 
 def test_each_of_our_policies_is_told_beside_the_built_in_one_and_the_oracle() -> None:
     cells = [cell("builtin"), cell("line", 300.0), cell("lunule", 150.0), cell("oracle", 200.0)]
-    text = compare.text(compare.rows(cells))
+    text = tables.text(compare.rows(cells))
     assert "## line\n" in text
     assert "## lunule\n" in text
     assert "## lunule-mindex\n" not in text, "it has no cell"
@@ -166,7 +158,7 @@ def test_each_of_our_policies_is_told_beside_the_built_in_one_and_the_oracle() -
 
 
 def test_what_has_no_ratio_has_no_table() -> None:
-    text = compare.text(compare.rows([cell("builtin"), cell("lunule")]))
+    text = tables.text(compare.rows([cell("builtin"), cell("lunule")]))
     assert "## op/s against the built-in balancer" in text
     assert "oracle (the goal" not in text
     assert "cnn" not in text
@@ -184,17 +176,14 @@ def test_a_report_has_tables_and_pictures(tmp_path: Path) -> None:
     cells += [one | {"workload": "mix", "key": one["key"].replace("web", "mix")} for one in cells]
     for one in cells:
         store.save(tmp_path, one)
-    report.write(tmp_path, [one["key"] for one in cells] + ["not-measured-yet"])
+    report.write(tmp_path, tmp_path / "pictures", [one["key"] for one in cells] + ["not-measured-yet"])
     text = (tmp_path / "matrix.md").read_text()
     assert "| web | lunule | 1.80 | 0.90 | 1.00 |" in text
     rows = list(csv.DictReader((tmp_path / "cells.csv").open()))
     assert len(rows) == 8
     assert {(r["workload"], r["balancer"]): r["op/s"] for r in rows}["mix", "oracle"] == "200"
-    pictures = {path.name for path in tmp_path.glob("fig*.png")}
-    assert pictures == {
-        "fig06-if.png", "fig07-throughput.png", "fig09-mix-if.png", "fig10-mix-ranks.png",
-        "fig11-mix-completion.png", "fig13b-web.png", "fig14-dir-hash.png",
-    }  # fmt: skip
+    pictures = {path.name for path in (tmp_path / "pictures").iterdir()}
+    assert pictures == {"fig07-throughput.png", "mix-tentacle.png", "web-tentacle.png"}
 
 
 def test_scale_is_a_ratio_to_linear() -> None:

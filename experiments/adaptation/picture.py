@@ -1,12 +1,12 @@
 # SPDX-License-Identifier: LGPL-2.1-or-later
-"""Figures 10 and 12: requests of each rank over time, stacked; one panel a run."""
+"""As Figure 12: requests of each rank over time, stacked; one panel a run."""
 
 from collections.abc import Sequence
 from pathlib import Path
 
 from experiments.common.figures import figures
 from experiments.common.figures.figures import Cell
-from experiments.common.plots.canvas import RANK_COLOURS, canvas
+from experiments.common.pictures import RANK_COLOURS, canvas
 
 _COLUMNS = 4
 
