@@ -23,6 +23,7 @@ from experiments.common.cells.order import Cluster, Order
 from experiments.common.cells.stage import Stage, until_working
 from experiments.common.figures import figures, run_figures
 from experiments.common.measurement import exit_status
+from experiments.common.pictures import PICTURES
 from experiments.common.workloads.base import Workload
 from experiments.common.workloads.zipf import ZIPF
 from lab.clients.run import Line
@@ -146,7 +147,8 @@ def _report(test: str, cells: Sequence[dict[str, Any]], args: argparse.Namespace
     text = "\n".join(lines) + "\n"
     (args.out / f"dynamic-{test}.md").write_text(text)
     marks = [span[0] - next(iter(spans.values()))[0] for span in spans.values()]
-    picture = args.out / f"fig12-{test}.png"
+    PICTURES.mkdir(parents=True, exist_ok=True)
+    picture = PICTURES / f"fig12-{test}.png"
     shown_cells = [cell for cell in cells if cell["run"] == 1]
     draw(shown_cells, f"As Figure 12: {test} added", picture, marks[1:])
     print(f"{text}\npicture: {picture}")

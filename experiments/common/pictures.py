@@ -27,6 +27,8 @@ COLOURS = {
 }
 RANK_COLOURS = ("#0072b2", "#e69f00", "#009e73", "#cc79a7", "#56b4e9", "#d55e00", "#999999", "#000000")
 
+PICTURES = Path("out/bench")
+"""Where they go; one that a page shows is copied to docs/results."""
 _TITLE = 45  # letters over each column
 
 

@@ -4,7 +4,6 @@
 import argparse
 import sys
 from collections.abc import Sequence
-from pathlib import Path
 
 from experiments.common.balancers.balancers import BALANCERS
 from experiments.common.balancers.balancers import MATRIX as MATRIX_BALANCERS
@@ -12,13 +11,12 @@ from experiments.common.cells import runner
 from experiments.common.cells.options import add_names, add_options
 from experiments.common.cells.order import Cluster, Order, rotated
 from experiments.common.measurement import exit_status
+from experiments.common.pictures import PICTURES
 from experiments.common.workloads import MATRIX as MATRIX_WORKLOADS
 from experiments.common.workloads import WORKLOADS
 from experiments.matrix import report
 from lab.errors import LabError
 from mds.build import OPTIMIZED, built
-
-PICTURES = Path("out/bench")
 
 
 def main(argv: Sequence[str]) -> int:
@@ -28,7 +26,7 @@ def main(argv: Sequence[str]) -> int:
     def work() -> None:
         orders = _orders(args)
         failures = [] if args.report_only else runner.run(orders, args.out)
-        report.write(args.out, args.pictures, [order.key for order in orders])
+        report.write(args.out, PICTURES, [order.key for order in orders])
         if failures:
             raise LabError(f"{len(failures)} cells failed: {'; '.join(failures)}")
 
@@ -49,7 +47,6 @@ def _arguments(argv: Sequence[str]) -> argparse.Namespace:
         default=75.0,
         help="of a phase; clients that end by themselves may take twice as long (default: %(default)s)",
     )
-    parser.add_argument("--pictures", type=Path, default=PICTURES, metavar="DIR", help="default: %(default)s")
     parser.add_argument("--report-only", action="store_true", help="measure nothing, report what there is")
     return parser.parse_args(argv)
 

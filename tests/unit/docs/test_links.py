@@ -68,6 +68,13 @@ def test_pages_that_sources_name_are_there() -> None:
     assert len(named) > 10, "or nothing was found at all"
 
 
+def test_every_picture_is_shown_by_a_page() -> None:
+    shown = {(page.parent / path).resolve() for page in PAGES for path in LINK.findall(page.read_text())}
+    pictures = set((HOME / "docs").rglob("*.png"))
+    assert sorted(str(picture.relative_to(HOME)) for picture in pictures - shown) == []
+    assert pictures
+
+
 def missing(text: str) -> set[str]:
     """Modules of ours that are run by their names, and are not there."""
     named = {name for found in RUN.findall(text) for name in found if name}
