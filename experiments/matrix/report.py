@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import Any
 
 from experiments.common.cells import store
-from experiments.common.figures import compare
+from experiments.common.figures import compare, summary
 from experiments.common.figures.figures import Cell
 from experiments.common.provenance import age
 from experiments.matrix import tables
@@ -44,7 +44,7 @@ def _workload(cells: list[dict[str, Any]], out: Path, pictures: Path) -> None:
     if len({cell.get("protocol", 1) for cell in cells}) > 1:
         notes.append("Not comparable: the cells are of several protocols (experiments/common/cells/cell.py).")
     about = f"{title}; median (lowest to highest) of the runs that count"
-    text = "\n\n".join([about, tables.of_workload(cells), *filter(None, notes)]) + "\n"
+    text = "\n\n".join([about, summary.table(cells), *filter(None, notes)]) + "\n"
     (out / f"{name}.md").write_text(text)
     compared(cells, title, pictures / f"{name}.png")
     print(f"\n{text}\npicture: {pictures / name}.png")

@@ -4,11 +4,9 @@
 import csv
 import io
 import statistics
-from collections.abc import Sequence
 
-from experiments.common.figures import paper, run_figures, summary
+from experiments.common.figures import paper
 from experiments.common.figures.compare import BASE, LIMIT, Rows, of_one, ratio, shown_ratio, table, values
-from experiments.common.figures.figures import Cell
 
 _OWN = ("line", "lunule-mindex", "lunule")
 
@@ -125,41 +123,3 @@ def as_csv(found: Rows) -> str:
             shown = {k: f"{v:.5g}" if isinstance(v, float) else v for k, v in row.items()}
             writer.writerow({"workload": workload, **shown})
     return text.getvalue()
-
-
-def of_workload(cells: Sequence[Cell]) -> str:
-    """A row a figure, a column a balancer: median (lowest to highest) over the runs that count."""
-    found = summary.rows(cells)
-    names = list(dict.fromkeys(row["balancer"] for row in found))
-    keys = [key for key in found[0] if key not in ("balancer", "run", "counts")]
-    known = {key for row in found for key, value in row.items() if value is not None}
-    keys = [key for key in keys if not key.endswith(summary.CORRECTED) or key in known]
-    lines = ["| | " + " | ".join(names) + " |", "|---|" + "---:|" * len(names)]
-    runs = {name: [row for row in found if row["balancer"] == name] for name in names}
-    told = (f"{sum(row['counts'] for row in mine)} of {len(mine)}" for mine in runs.values())
-    lines.append("| runs that count | " + " | ".join(told) + " |")
-    for key in keys:
-        # What tells whether a run counts is shown of those that do not, too.
-        of = [
-            [row[key] for row in mine if row["counts"] or key == run_figures.BUSIEST]
-            for mine in runs.values()
-        ]
-        none = "never" if ": s " in key or key.startswith(("s ", "completion")) else "-"
-        lines.append(f"| {key} | " + " | ".join(_cell(values, none) for values in of) + " |")
-    return "\n".join(lines)
-
-
-def _cell(values: Sequence[float | None], none: str) -> str:
-    """Median (lowest to highest); ``none`` stands for values that there are not."""
-    known = [v for v in values if v is not None]
-    if not known:
-        return none if values else "-"
-    middle = _number(statistics.median(known))
-    never = f", {none} in {len(values) - len(known)}" if len(known) < len(values) else ""
-    if len(known) == 1:
-        return middle + never
-    return f"{middle} ({_number(min(known))} to {_number(max(known))}{never})"
-
-
-def _number(value: float) -> str:
-    return f"{value:.3f}" if abs(value) < 2 and value != int(value) else f"{value:,.0f}"

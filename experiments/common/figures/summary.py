@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: LGPL-2.1-or-later
-"""The figures of each cell of a workload."""
+"""The figures of each cell of a workload, and their medians and spreads over runs."""
 
 import statistics
 from collections.abc import Sequence
@@ -60,3 +60,41 @@ def _row(cell: Cell, capacity: float, best: dict[str, float]) -> dict[str, Any]:
         }
         | (run_figures.row(cell) if "done" in cell else {})
     )
+
+
+def table(cells: Sequence[Cell]) -> str:
+    """A row a figure, a column a balancer: median (lowest to highest) over the runs that count."""
+    found = rows(cells)
+    names = list(dict.fromkeys(row["balancer"] for row in found))
+    keys = [key for key in found[0] if key not in ("balancer", "run", "counts")]
+    known = {key for row in found for key, value in row.items() if value is not None}
+    keys = [key for key in keys if not key.endswith(CORRECTED) or key in known]
+    lines = ["| | " + " | ".join(names) + " |", "|---|" + "---:|" * len(names)]
+    runs = {name: [row for row in found if row["balancer"] == name] for name in names}
+    told = (f"{sum(row['counts'] for row in mine)} of {len(mine)}" for mine in runs.values())
+    lines.append("| runs that count | " + " | ".join(told) + " |")
+    for key in keys:
+        # What tells whether a run counts is shown of those that do not, too.
+        of = [
+            [row[key] for row in mine if row["counts"] or key == run_figures.BUSIEST]
+            for mine in runs.values()
+        ]
+        none = "never" if ": s " in key or key.startswith(("s ", "completion")) else "-"
+        lines.append(f"| {key} | " + " | ".join(_cell(values, none) for values in of) + " |")
+    return "\n".join(lines)
+
+
+def _cell(values: Sequence[float | None], none: str) -> str:
+    """Median (lowest to highest); ``none`` stands for values that there are not."""
+    known = [v for v in values if v is not None]
+    if not known:
+        return none if values else "-"
+    middle = _shown(statistics.median(known))
+    never = f", {none} in {len(values) - len(known)}" if len(known) < len(values) else ""
+    if len(known) == 1:
+        return middle + never
+    return f"{middle} ({_shown(min(known))} to {_shown(max(known))}{never})"
+
+
+def _shown(value: float) -> str:
+    return f"{value:.3f}" if abs(value) < 2 and value != int(value) else f"{value:,.0f}"

@@ -5,8 +5,7 @@ from typing import Any
 
 import pytest
 
-from experiments.common.figures import figures
-from experiments.matrix import tables
+from experiments.common.figures import figures, summary
 
 SPAN = (100.0, 160.0)
 
@@ -107,7 +106,7 @@ def test_a_fragment_belongs_where_its_directory_does() -> None:
 def test_a_table_has_medians_and_what_never_happened() -> None:
     slow = cell(run=2)
     slow["clients"] = [[t, ops / 2, p95, errors] for t, ops, p95, errors in slow["clients"]]
-    text = tables.of_workload([cell(run=1), cell(run=3), slow])
+    text = summary.table([cell(run=1), cell(run=3), slow])
     rows = {line.split("|")[1].strip(): line.split("|")[2].strip() for line in text.splitlines()}
     assert rows["only: op/s"] == "150 (75 to 150)"
     assert rows["only: s to 90 % of the best"].endswith("never in 1)")
@@ -122,7 +121,7 @@ def test_a_table_leaves_out_what_does_not_count() -> None:
     idle["clients"] = [[t, 10 * ops, p95, errors] for t, ops, p95, errors in idle["clients"]]
     rows = {
         line.split("|")[1].strip(): line.split("|")[2].strip()
-        for line in tables.of_workload([cell(run=1), idle]).splitlines()
+        for line in summary.table([cell(run=1), idle]).splitlines()
     }
     assert rows["runs that count"] == "1 of 2"
     assert rows["only: op/s"] == "150"
