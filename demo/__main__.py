@@ -15,8 +15,8 @@ from pathlib import Path
 from typing import Any
 
 from demo import plot, scene, story, summary
+from demo.console import DemoConsole
 from demo.record import Record
-from demo.telling import Telling
 from experiments.common import provenance
 from experiments.common.measurement import exit_status
 from lab import releases, state
@@ -44,10 +44,10 @@ def main(argv: Sequence[str]) -> int:
 
 def _run(release: str, heavy: str, out: Path, command: str) -> None:
     out.mkdir(parents=True, exist_ok=True)
-    telling, record = Telling(), Record()
+    console, record = DemoConsole(), Record()
     started = time.monotonic()
     about = _about(command, release, heavy)
-    played = story.play(release, heavy, telling, record)
+    played = story.play(release, heavy, console, record)
     before, after = (summary.part(record, span, played.capacity) for span in (played.before, played.after))
     spans = played.followed.spans if played.followed else {}
     later = {name: summary.part(record, span, played.capacity) for name, span in spans.items()}
@@ -57,7 +57,7 @@ def _run(release: str, heavy: str, out: Path, command: str) -> None:
         "cpu_percent": scene.CPU_PERCENT if played.mds_cpu_limited else None,
         **summary.value(record, before, after, played.capacity),
         "seconds": round(time.monotonic() - started, 1),
-        "steps": {title: round(seconds, 1) for title, seconds in telling.times.items()},
+        "steps": {title: round(seconds, 1) for title, seconds in console.times.items()},
         "recommended_ranks": played.analysis["result"]["recommended"],
         "prediction": played.plan["prediction"],
         "plan_state": played.execution["state"],
@@ -67,16 +67,16 @@ def _run(release: str, heavy: str, out: Path, command: str) -> None:
     }
     path = out / "demo.json"
     path.write_text(json.dumps(run, indent=1) + "\n")
-    with telling.step("draw"):
+    with console.step("draw"):
         plot.draw(run, out / "demo.png")
-    telling.heading("8. What it changed")
-    telling.console.print(summary.table(before, after))
+    console.heading("8. What it changed")
+    console.rich.print(summary.table(before, after))
     if later:
-        telling.console.print(summary.sequel(later))
+        console.rich.print(summary.sequel(later))
     c = played.capacity
-    telling.say(f"imbalance factor: mean of the moments, all with C = {c.value:.0f} req/s, {c.source}")
-    telling.say(f"{time.monotonic() - started:.0f} s in all")
-    telling.say(f"picture: {out / 'demo.png'}\nnumbers: {path}")
+    console.say(f"imbalance factor: mean of the moments, all with C = {c.value:.0f} req/s, {c.source}")
+    console.say(f"{time.monotonic() - started:.0f} s in all")
+    console.say(f"picture: {out / 'demo.png'}\nnumbers: {path}")
 
 
 def _about(command: str, release: str, heavy: str) -> dict[str, Any]:

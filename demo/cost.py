@@ -16,7 +16,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from demo import scene
-from demo.telling import Telling
+from demo.console import DemoConsole
 from experiments.common.cells.cpu import cpu_ticks
 from experiments.common.measurement import about, exit_status, save
 from lab import module, releases
@@ -110,12 +110,14 @@ PHASES: tuple[tuple[str, Callable[[Lab, float], None]], ...] = (
 )
 
 
-def measure(release: str, rounds: int, seconds: float, telling: Telling) -> dict[str, list[dict[str, float]]]:
+def measure(
+    release: str, rounds: int, seconds: float, console: DemoConsole
+) -> dict[str, list[dict[str, float]]]:
     """CPU in percent of a core, by phase, one entry a round."""
     found: dict[str, list[dict[str, float]]] = {name: [] for name, _ in PHASES}
-    lab = Lab.up(name=f"cost-{os.getpid()}", release=release, mds=scene.RANKS, mgr=2, progress=telling)
+    lab = Lab.up(name=f"cost-{os.getpid()}", release=release, mds=scene.RANKS, mgr=2, progress=console)
     with lab:
-        with telling.step("make subvolumes and files"):
+        with console.step("make subvolumes and files"):
             load = scene.load(lab.make_subvolumes(scene.subvolumes()))
             lab.prepare(load)
         if lab.state.cgroup is not None:
@@ -124,10 +126,10 @@ def measure(release: str, rounds: int, seconds: float, telling: Telling) -> dict
             for number in range(rounds):
                 for name, begin in PHASES:
                     begin(lab, seconds)
-                    with telling.step(f"round {number + 1}: {name}"):
+                    with console.step(f"round {number + 1}: {name}"):
                         time.sleep(_SETTLE_S)
                         found[name].append(_measure(lab, seconds))
-                    telling.note(f"         {found[name][-1]['total']:.2f} % of a core")
+                    console.note(f"         {found[name][-1]['total']:.2f} % of a core")
             clients.stop()
     return found
 
@@ -158,15 +160,15 @@ def _report(args: argparse.Namespace, argv: Sequence[str]) -> None:
         seconds=args.seconds,
         unit="percent of a core; total = the manager's process + its children (the engine)",
     )
-    telling = Telling()
-    found = measure(args.release, args.rounds, args.seconds, telling)
+    console = DemoConsole()
+    found = measure(args.release, args.rounds, args.seconds, console)
     medians = {name: statistics.median(x["total"] for x in rows) for name, rows in found.items()}
     added = {name: round(medians[name] - medians["disabled"], 3) for name in ("idle", "analyzing")}
     save(args.out, {**head, "rounds": found, "medians": medians, "added": added, "goal": GOAL_PERCENT})
-    telling.say(
+    console.say(
         f"percent of a core, medians: {medians}; the module adds {added} (goal: under {GOAL_PERCENT:.0f})"
     )
-    telling.say(f"numbers: {args.out}")
+    console.say(f"numbers: {args.out}")
 
 
 if __name__ == "__main__":

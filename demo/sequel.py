@@ -7,9 +7,9 @@ from dataclasses import dataclass
 from typing import Any
 
 from demo import scene
+from demo.console import DemoConsole
 from demo.record import Record, Span
 from demo.steps import START_S, until_working, watched
-from demo.telling import Telling
 from demo.watch import Watch, for_seconds
 from lab import module
 from lab.api import Lab
@@ -40,37 +40,37 @@ def follow(
     heavy: ClientRun,
     paths: Mapping[str, str],
     limited: bool,
-    telling: Telling,
+    console: DemoConsole,
     watch: Watch,
     record: Record,
 ) -> Followed:
     """From the plan on, whose heavy clients end."""
-    telling.heading("6. The load turns: ceph mds_partitioner scheduler start --mode act")
+    console.heading("6. The load turns: ceph mds_partitioner scheduler start --mode act")
     module.text(lab, "scheduler start", mode="act")
-    with telling.step("the heavy clients end"):
+    with console.step("the heavy clients end"):
         heavy.stop()
     load = scene.load(paths, scene.LATER)
     with lab.clients(load, on_line=record.add_line) as later:
-        with telling.step("others mount and start"):
+        with console.step("others mount and start"):
             until_working(record, load, later.wait)
             record.marks["load turns"] = time.time()
             time.sleep(START_S)
-        spans = _compared("turned", watched(telling, watch, "it turned", for_seconds(TURN_S, "following")))
-        telling.say(module.text(lab, "scheduler status"))
+        spans = _compared("turned", watched(console, watch, "it turned", for_seconds(TURN_S, "following")))
+        console.say(module.text(lab, "scheduler status"))
         if limited:
-            telling.heading(f"7. Rank {SLOW_RANK} gets half of the others' CPU")
-            spans |= _slow(lab, telling, watch, record)
-        telling.say(module.text(lab, "scheduler history", top=12))
+            console.heading(f"7. Rank {SLOW_RANK} gets half of the others' CPU")
+            spans |= _slow(lab, console, watch, record)
+        console.say(module.text(lab, "scheduler history", top=12))
         history = module.ask(lab, "scheduler history")
-        with telling.step("clients unmount"):
+        with console.step("clients unmount"):
             later.stop()
     return Followed(spans, history)
 
 
-def _slow(lab: Lab, telling: Telling, watch: Watch, record: Record) -> dict[str, Span]:
+def _slow(lab: Lab, console: DemoConsole, watch: Watch, record: Record) -> dict[str, Span]:
     record.marks[f"rank {SLOW_RANK} slower"] = time.time()
     set_quota(lab, SLOW_RANK, round(scene.CPU_PERCENT * SLOWER))
-    return _compared("slower", watched(telling, watch, "it is slower", for_seconds(SLOW_S, "following")))
+    return _compared("slower", watched(console, watch, "it is slower", for_seconds(SLOW_S, "following")))
 
 
 def _compared(what: str, span: Span) -> dict[str, Span]:

@@ -5,8 +5,8 @@ import time
 from collections.abc import Callable
 from typing import Any
 
+from demo.console import DemoConsole
 from demo.record import Record, Span
-from demo.telling import Telling
 from demo.watch import News, Watch
 from lab import module
 from lab.api import Lab
@@ -30,9 +30,9 @@ def until_working(record: Record, load: LoadSpec, wait: Callable[[float], Any]) 
     raise LabError("the clients do not get going")
 
 
-def watched(telling: Telling, watch: Watch, title: str, news: News) -> Span:
+def watched(console: DemoConsole, watch: Watch, title: str, news: News) -> Span:
     started = time.time()
-    with telling.shown(title):
+    with console.shown(title):
         watch.until(news)
     return Span(started, time.time())
 

@@ -15,7 +15,7 @@ from pathlib import Path
 from types import TracebackType
 from typing import Any, Self
 
-from lab import child, cluster, daemons, lifecycle, releases, sandbox, state
+from lab import cluster, daemons, lifecycle, process, releases, sandbox, state
 from lab.clients.run import ClientRun, Line
 from lab.clients.spec import LoadSpec
 from lab.cluster import Shape
@@ -110,7 +110,7 @@ class Lab:
         """Run a program in the lab; with check a failure is a LabError. timeout in seconds."""
         done = self.sandbox.run(argv, stdin=stdin, timeout=timeout)
         if check and done.returncode:
-            reason = child.last_line(done.stderr or done.stdout)
+            reason = process.last_line(done.stderr or done.stdout)
             raise LabError(f"`{' '.join(argv)}` failed with {done.returncode}: {reason}")
         return done
 
@@ -121,7 +121,7 @@ class Lab:
         extra = [] if format is None else ["--format", format]
         done = self.ceph_process(*args, *extra, stdin=stdin, timeout=timeout)
         if done.returncode:
-            reason = child.last_line(done.stderr or done.stdout)
+            reason = process.last_line(done.stderr or done.stdout)
             raise LabError(f"`ceph {' '.join(args)}` failed with {done.returncode}: {reason}")
         return json.loads(done.stdout) if format == "json" else done.stdout
 

@@ -13,10 +13,10 @@ from lab import cephconf, daemons, releases, requirements, rootfs, sandbox, stat
 from lab.api import Lab
 from lab.clients.run import ClientRun, Line
 from lab.clients.spec import LoadSpec
-from lab.ending import EndedError, signals_raise
 from lab.errors import LabError
 from lab.lifecycle import end
 from lab.progress import ConsoleProgress
+from lab.signals import EndedError, signals_raise
 
 _EPILOG = """\
 commands:

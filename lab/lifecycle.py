@@ -11,11 +11,11 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from lab import cgroups, cluster, daemons, keeper, releases, requirements, rootfs, sandbox, state
+from lab import cgroups, cluster, daemons, releases, requirements, rootfs, sandbox, state, supervisor
 from lab.cluster import Shape
-from lab.ending import held
 from lab.errors import LabError
 from lab.progress import Progress
+from lab.signals import held
 from lab.state import LabState
 
 _END_S = 30
@@ -64,7 +64,7 @@ class Leash:
 
     def __init__(self, order: Order) -> None:
         self._order = order
-        self._keeper: subprocess.Popen[str] | None = None
+        self._supervisor: subprocess.Popen[str] | None = None
 
     def start(self, progress: Progress) -> None:
         """Start the lab and return when its cluster is healthy; on any failure nothing is left of it."""
@@ -80,9 +80,9 @@ class Leash:
                 # Before the first thing is made there is someone to remove it.
                 cgroup = cgroups.group_of(state.lab_dir(self._order.name))
                 with held():
-                    self._keeper = keeper.start(self._order.name, cgroup, [lock, root.lock_fd])
+                    self._supervisor = supervisor.start(self._order.name, cgroup, [lock, root.lock_fd])
                 with progress.step("sandbox"):
-                    lab = self._make_sandbox(self._keeper, root.path, cgroup, progress)
+                    lab = self._make_sandbox(self._supervisor, root.path, cgroup, progress)
             cluster.Bringup(lab, self._order.shape, progress).run()
             # Only now, so that a small quota does not make the start slow.
             daemons.set_quota(lab, self._order.mds_cpu if lab.cgroup else None)
@@ -93,28 +93,28 @@ class Leash:
             raise
 
     def _give_back(self, lock: int) -> None:
-        if self._keeper is None:
+        if self._supervisor is None:
             state.drop_lock(self._order.name, lock)
         else:
-            # The keeper and its janitor hold it now.
+            # The supervisor and its reaper hold it now.
             os.close(lock)
 
     def _make_sandbox(
         self, process: "subprocess.Popen[str]", root: Path, cgroup: Path | None, progress: Progress
     ) -> LabState:
         order = self._order
-        keeper.await_line(process)
+        supervisor.await_line(process)
         directory = state.lab_dir(order.name)
         for sub in ("etc", "log"):
             (directory / sub).mkdir(parents=True)
         lab = LabState(name=order.name, release=order.release.name)
-        lab.keeper_pid, lab.keeper_start = process.pid, keeper.start_time(process.pid) or 0
+        lab.supervisor_pid, lab.supervisor_start = process.pid, supervisor.start_time(process.pid) or 0
         state.save(lab)
         self._make_cgroup(lab, cgroup, progress)
         lab.daemons = cluster.write_configuration(order.name, order.release.cipher, order.shape, order.conf)
         plan = sandbox.Plan(root, directory, f"lab-{order.name}", order.mds_binary)
-        keeper.tell(process, json.dumps(sandbox.bwrap_command(plan)))
-        lab.sandbox_pid = int(keeper.await_line(process))
+        supervisor.tell(process, json.dumps(sandbox.bwrap_command(plan)))
+        lab.sandbox_pid = int(supervisor.await_line(process))
         state.save(lab)
         return lab
 
@@ -129,28 +129,28 @@ class Leash:
 
     def keep(self) -> None:
         """Let the lab outlive this process."""
-        if self._keeper is not None:
-            keeper.tell(self._keeper, "keep")
+        if self._supervisor is not None:
+            supervisor.tell(self._supervisor, "keep")
             # Nobody's child once this process is gone, so not waited for.
-            self._keeper.returncode = 0
-            self._keeper = None
+            self._supervisor.returncode = 0
+            self._supervisor = None
 
     def let_go(self) -> None:
         """End the lab; nothing of it is left on return."""
-        if self._keeper is None:
+        if self._supervisor is None:
             return
-        assert self._keeper.stdin is not None
+        assert self._supervisor.stdin is not None
         with contextlib.suppress(BrokenPipeError):
-            self._keeper.stdin.close()
+            self._supervisor.stdin.close()
         try:
-            self._keeper.wait(_END_S)
+            self._supervisor.wait(_END_S)
         except subprocess.TimeoutExpired:
-            self._keeper.kill()
-            self._keeper.wait()
-        for stream in (self._keeper.stdout, self._keeper.stderr):
+            self._supervisor.kill()
+            self._supervisor.wait()
+        for stream in (self._supervisor.stdout, self._supervisor.stderr):
             if stream is not None:
                 stream.close()
-        self._keeper = None
+        self._supervisor = None
         if not _wait_free(self._order.name):
             raise LabError(f"lab {self._order.name!r} has not ended within {_END_S} s")
         end(self._order.name)
@@ -160,24 +160,24 @@ def end(name: str) -> bool:
     """End a lab, or remove what a dead one left; False if there was none."""
     was_alive = state.is_alive(name)
     if was_alive:
-        _end_keeper(name)
+        _end_supervisor(name)
     lock = state.try_lock(name)
     if lock is None:
         raise LabError(f"lab {name!r} is just being started: interrupt its `up`, or try again in a moment")
     try:
-        # The janitor has done this, unless someone killed it too.
+        # The reaper has done this, unless someone killed it too.
         return _remove_leftovers(name) or was_alive
     finally:
         state.drop_lock(name, lock)
 
 
-def _end_keeper(name: str) -> None:
+def _end_supervisor(name: str) -> None:
     for signum in (signal.SIGTERM, signal.SIGKILL):
         lab = state.peek(name)
         if lab is None:
-            # Either it is over already, or `up` has not come to the keeper yet.
+            # Either it is over already, or `up` has not come to the supervisor yet.
             return
-        _signal_keeper(lab, signum)
+        _signal_supervisor(lab, signum)
         if _wait_free(name):
             return
 
@@ -198,18 +198,18 @@ def _claim(name: str) -> int:
 
 
 def _remove_leftovers(name: str) -> bool:
-    """Under the lock: clean up after a keeper and a janitor that were both killed, or a reboot."""
+    """Under the lock: clean up after a supervisor and a reaper that were both killed, or a reboot."""
     left = state.lab_dir(name).exists()
     group = cgroups.group_of(state.lab_dir(name))
     left = left or (group is not None and group.exists())
-    keeper.clean_up(name, group)
+    supervisor.clean_up(name, group)
     return left
 
 
-def _signal_keeper(lab: LabState, signum: int) -> None:
-    if lab.keeper_pid and keeper.start_time(lab.keeper_pid) == lab.keeper_start:
+def _signal_supervisor(lab: LabState, signum: int) -> None:
+    if lab.supervisor_pid and supervisor.start_time(lab.supervisor_pid) == lab.supervisor_start:
         with contextlib.suppress(ProcessLookupError):
-            os.kill(lab.keeper_pid, signum)
+            os.kill(lab.supervisor_pid, signum)
 
 
 def _wait_free(name: str) -> bool:

@@ -9,7 +9,7 @@ import threading
 import time
 from typing import Any
 
-from lab import child
+from lab import process
 from lab.errors import LabError
 from lab.sandbox import CODE, Sandbox, environment, kill_group
 
@@ -30,7 +30,7 @@ class Monitor:
     """A connection to the cluster; close it when done."""
 
     def __init__(self, sandbox: Sandbox) -> None:
-        argv = ["/usr/bin/python3", "-m", "lab.inside.agent", str(_CONNECT_S)]
+        argv = ["/usr/bin/python3", "-m", "lab.sandboxed.agent", str(_CONNECT_S)]
         self._process = subprocess.Popen(
             sandbox.command(argv),
             stdin=subprocess.PIPE,
@@ -96,6 +96,6 @@ class Monitor:
         assert self._process.stdout is not None and self._process.stderr is not None
         line = self._process.stdout.readline()
         if not line:
-            raise LabError(f"cannot talk to the cluster: {child.last_line(self._process.stderr.read())}")
+            raise LabError(f"cannot talk to the cluster: {process.last_line(self._process.stderr.read())}")
         answer: dict[str, Any] = json.loads(line)
         return answer

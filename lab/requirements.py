@@ -9,7 +9,7 @@ import urllib.error
 import urllib.request
 from pathlib import Path
 
-from lab import aptconf, child, rootfs
+from lab import aptconf, process, rootfs
 from lab.errors import LabError
 from lab.releases import Release
 from lab.sandbox import checkout
@@ -63,7 +63,7 @@ def _check_sandbox() -> None:
         need = (
             "the right to make name spaces" if os.geteuid() == 0 else "root, or unprivileged user namespaces"
         )
-        raise LabError(f"the lab needs {need}, which this machine refuses ({child.last_line(done.stderr)})")
+        raise LabError(f"the lab needs {need}, which this machine refuses ({process.last_line(done.stderr)})")
 
 
 def _check_memory() -> None:
@@ -101,7 +101,7 @@ def _check_subordinates() -> None:
     probe = [*rootfs.as_root(), "true"]
     done = subprocess.run(probe, stdin=subprocess.DEVNULL, capture_output=True, text=True, check=False)
     if done.returncode:
-        reason = child.last_line(done.stderr)
+        reason = process.last_line(done.stderr)
         raise LabError(f"an ordinary user needs a range in /etc/subuid and /etc/subgid: {reason}")
 
 

@@ -18,7 +18,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
-from lab import aptconf, child
+from lab import aptconf, process
 from lab.errors import LabError
 from lab.progress import Progress
 from lab.releases import Release
@@ -170,7 +170,7 @@ def remove_tree(path: Path) -> None:
         check=False,
     )
     if done.returncode:
-        raise LabError(f"{path} cannot be removed: {child.last_line(done.stderr)}")
+        raise LabError(f"{path} cannot be removed: {process.last_line(done.stderr)}")
 
 
 def as_root() -> list[str]:
@@ -238,7 +238,7 @@ def _bootstrap(release: Release, work: Path, root: Path, progress: Progress) -> 
     contain = ["unshare", "--mount", "--pid", "--fork", "--kill-child", "--mount-proc", "--"]
     # Device nodes cannot be made by an ordinary user, and the sandbox has its own.
     unpack = ["tar", "-x", "-C", str(root), "--no-same-owner", "-p", "--exclude=./dev/*"]
-    child.pipeline(
+    process.pipeline(
         [*as_root(), *contain, *command],
         unpack,
         env={**os.environ, "TMPDIR": str(temp)},
@@ -287,7 +287,7 @@ def _install_wheel(release: Release, wheel: str, work: Path, root: Path, progres
     )
     files = list(wheels.glob("*.whl"))
     if done.returncode or len(files) != 1:
-        raise LabError(f"pip could not fetch {wheel.split(maxsplit=1)[0]}: {child.last_line(done.stderr)}")
+        raise LabError(f"pip could not fetch {wheel.split(maxsplit=1)[0]}: {process.last_line(done.stderr)}")
     packages = root / "usr/lib/python3/dist-packages"
     name = wheel.split("==", maxsplit=1)[0]
     for old in (packages / name, *packages.glob(f"{name}-*.dist-info")):
@@ -320,4 +320,4 @@ def _check_imports(root: Path, imports: str) -> None:
     ]
     done = subprocess.run(command, stdin=subprocess.DEVNULL, capture_output=True, text=True, check=False)
     if done.returncode:
-        raise LabError(f"the new root file system is of no use: {child.last_line(done.stderr)}")
+        raise LabError(f"the new root file system is of no use: {process.last_line(done.stderr)}")

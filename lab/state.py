@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: LGPL-2.1-or-later
 """Where labs live on this machine, and which of them are alive.
 
-A lab is a directory. While it lives, its keeper and its janitor hold a lock on a file beside it, so that
+A lab is a directory. While it lives, its supervisor and its reaper hold a lock on a file beside it, so that
 "alive" never rests on a process id that something else may have by now.
 """
 
@@ -27,9 +27,9 @@ class LabState:
     release: str
     sandbox_pid: int = 0
     """Host's id of PID 1 of the sandbox."""
-    keeper_pid: int = 0
-    keeper_start: int = 0
-    """Start time of the keeper in clock ticks since boot: with the pid it names the process for good."""
+    supervisor_pid: int = 0
+    supervisor_start: int = 0
+    """Start time of the supervisor in clock ticks since boot: with the pid it names the process for good."""
     cgroup: str | None = None
     """Parent of the MDSs' cgroups, or None where there are no rights to make any."""
     mds_cpu: int | None = None
@@ -96,7 +96,7 @@ def forget_lock(name: str) -> None:
 
 
 def is_alive(name: str) -> bool:
-    """Whether a keeper or its janitor still holds the lab."""
+    """Whether a supervisor or its reaper still holds the lab."""
     if not _lock_path(name).exists():
         return False
     fd = try_lock(name)

@@ -18,8 +18,9 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
-from lab import child, releases, rootfs
+from lab import releases, rootfs
 from lab.errors import LabError
+from lab.process import last_line
 from lab.progress import ConsoleProgress, Progress
 from lab.releases import Release
 
@@ -256,7 +257,7 @@ def _run(
         log = recipe.home / "build.log"
         log.write_text("".join(lines))
         errors = [line.strip() for line in lines if "error:" in line or "FAILED" in line or "rror at" in line]
-        raise LabError(f"{errors[0] if errors else child.last_line(''.join(lines))} (all of it: {log})")
+        raise LabError(f"{errors[0] if errors else last_line(''.join(lines))} (all of it: {log})")
 
 
 @contextmanager

@@ -12,11 +12,11 @@ import sys
 from collections.abc import Sequence
 
 from lab import requirements, rootfs
-from lab.ending import EndedError, signals_raise
 from lab.errors import LabError
 from lab.progress import ConsoleProgress, Progress
 from lab.releases import Release
 from lab.sandbox import checkout, environment
+from lab.signals import EndedError, signals_raise
 
 _PACKAGES = (
     "python3-numpy",

@@ -13,8 +13,8 @@ from typing import Any
 
 from experiments.common import provenance
 from lab import state
-from lab.ending import EndedError, signals_raise
 from lab.errors import LabError
+from lab.signals import EndedError, signals_raise
 
 
 def exit_status(program: str, work: Callable[[], None], left: str = "the lab is gone") -> int:

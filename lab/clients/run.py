@@ -10,7 +10,7 @@ from pathlib import Path
 from types import TracebackType
 from typing import Any, Self
 
-from lab import child
+from lab import process
 from lab.clients.spec import LoadSpec
 from lab.errors import LabError
 from lab.sandbox import CODE, Sandbox, environment, kill_group
@@ -116,7 +116,9 @@ class ClientRun:
         ]
         if failures:
             return failures[0]
-        return child.last_line("".join(self._errors)) if self._errors else f"its launcher ended with {status}"
+        return (
+            process.last_line("".join(self._errors)) if self._errors else f"its launcher ended with {status}"
+        )
 
     def _finish(self) -> None:
         for thread in self._threads:

@@ -15,10 +15,10 @@ from experiments.common.measurement import about, exit_status, save
 from lab import releases
 from lab.api import Lab
 from lab.progress import ConsoleProgress
-from tests.chaos.course import Course
+from tests.chaos.cluster import RANKS, Cluster
 from tests.chaos.crank import Crank
+from tests.chaos.scenario import Scenario
 from tests.chaos.scheduling import SchedulerCrank
-from tests.chaos.world import RANKS, World
 
 OUT = Path("out/chaos.json")
 CONF = {
@@ -51,22 +51,22 @@ def measure(args: argparse.Namespace, seed: int) -> dict[str, Any]:
         mds_cpu=MDS_CPU if args.scheduler else None,
         progress=ConsoleProgress(),
     ) as lab:
-        world = World(lab, saturated=args.scheduler)
-        world.mon("mgr module enable", module="mds_partitioner")
-        world.wait("the module answers", world.answers)
+        cluster = Cluster(lab, saturated=args.scheduler)
+        cluster.mon("mgr module enable", module="mds_partitioner")
+        cluster.wait("the module answers", cluster.answers)
         for option, value in OPTIONS.items():
-            world.mon("config set", who="mgr", name=f"mgr/mds_partitioner/{option}", value=str(value))
+            cluster.mon("config set", who="mgr", name=f"mgr/mds_partitioner/{option}", value=str(value))
         for setting in ("session_timeout", "session_autoclose"):
-            world.mon("fs set", fs_name=world.fs, var=setting, val="30")
-        crank = SchedulerCrank(world) if args.scheduler else Crank(world)
-        course = Course(world, crank, seed, tell)
+            cluster.mon("fs set", fs_name=cluster.fs, var=setting, val="30")
+        crank = SchedulerCrank(cluster) if args.scheduler else Crank(cluster)
+        scenario = Scenario(cluster, crank, seed, tell)
         try:
-            world.begin()
-            course.run(args.duration)
-            course.end()
+            cluster.begin()
+            scenario.run(args.duration)
+            scenario.end()
         finally:
-            world.end()
-    return course.result()
+            cluster.end()
+    return scenario.result()
 
 
 def main(argv: Sequence[str]) -> int:

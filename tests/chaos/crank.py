@@ -7,8 +7,8 @@ from collections import Counter
 from typing import Any
 
 from lab.errors import LabError
+from tests.chaos.cluster import PATIENCE_S, Cluster
 from tests.chaos.invariants import ENDED, speechless
-from tests.chaos.world import PATIENCE_S, World
 
 ANALYSIS_S = 5
 READY, DONE, STOPPED, ROLLED_BACK, ROLLING_BACK = "ready", "done", "stopped", "rolled-back", "rolling-back"
@@ -17,8 +17,8 @@ READY, DONE, STOPPED, ROLLED_BACK, ROLLING_BACK = "ready", "done", "stopped", "r
 class Crank:
     """Plans of one world; what cannot be known after a lost answer is read from the module."""
 
-    def __init__(self, world: World) -> None:
-        self._world = world
+    def __init__(self, cluster: Cluster) -> None:
+        self._cluster = cluster
         self._analyzed = False
         self._inos: dict[str, list[int]] = {}
         self.counts: Counter[str] = Counter()
@@ -30,16 +30,16 @@ class Crank:
             del self._inos[removed]  # the name may be another plan's next
         for name in names:
             if name not in self._inos:
-                plan = self._world.module("partition start", plan=name, dry_run=True)
-                self._inos[name] = self._world.ordered(plan["steps"])
+                plan = self._cluster.module("partition start", plan=name, dry_run=True)
+                self._inos[name] = self._cluster.ordered(plan["steps"])
                 self.counts["plans"] += 1
                 self.counts["steps"] += len(plan["steps"])
-            self._world.note_times(self._status(name)["steps"], self._inos[name])
+            self._cluster.note_times(self._status(name)["steps"], self._inos[name])
 
     def turn(self, rng: random.Random) -> str:
         """One thing that an operator may do now."""
         self.learn()
-        listed = self._world.module("partition ls")
+        listed = self._cluster.module("partition ls")
         for plan in listed:
             if plan["state"] not in ENDED:
                 return self._disturb(plan["name"], rng)
@@ -57,7 +57,7 @@ class Crank:
 
     def end(self) -> None:
         """Every plan ends, is undone, newest first, and is forgotten. :raises LabError: no answer"""
-        world = self._world
+        cluster = self._cluster
         for name in reversed(self._names()):
             state = self._status(name)["state"]
             if state not in ENDED and state != ROLLING_BACK:
@@ -66,7 +66,7 @@ class Crank:
                 self._order("rollback", name)
             self._ends(name)
         self.learn()
-        world.check_restored()
+        cluster.check_restored()
         for name in reversed(self._names()):
             self._order("rm", name)
 
@@ -75,11 +75,11 @@ class Crank:
         try:
             if order and self._status(name)["by_operator"]:
                 self._order(order, name)
-            self._world.wait(f"plan {name} ends", lambda: self._status(name)["state"] in ENDED)
+            self._cluster.wait(f"plan {name} ends", lambda: self._status(name)["state"] in ENDED)
         except LabError:
             status = self._status(name)
             late = f"{status['state']} for {PATIENCE_S:g} s on a whole file system: {status['why']}"
-            self._world.wrong += speechless([status]) or [f"plan {name} is {late}"]
+            self._cluster.wrong += speechless([status]) or [f"plan {name} is {late}"]
             self._order("stop", name)
 
     def _disturb(self, name: str, rng: random.Random) -> str:
@@ -93,26 +93,26 @@ class Crank:
         more: dict[str, Any] = {"duration": 3} if order == "pause for 3 s" else {}
         if order in ("start", "rollback", "rm"):
             more["plan"] = name
-        self._world.module(f"partition {order.split(maxsplit=1)[0]}", **more)
+        self._cluster.module(f"partition {order.split(maxsplit=1)[0]}", **more)
         return f"{order}: {name}"
 
     def _plan(self) -> str:
         if not self._analyzed:
-            there = [s.path for s in self._world.scan() if s.path.count("/") == 2]
-            self._world.module("analyze start", duration=ANALYSIS_S, directories=json.dumps(there))
+            there = [s.path for s in self._cluster.scan() if s.path.count("/") == 2]
+            self._cluster.module("analyze start", duration=ANALYSIS_S, directories=json.dumps(there))
             self._analyzed = True
             return f"analyzes {len(there)} directories"
         self._analyzed = False  # whatever comes of it: a lost analysis is begun again
-        if self._world.module("analyze status")["state"] == "running":
+        if self._cluster.module("analyze status")["state"] == "running":
             self._analyzed = True
             return "waits for the analysis"
-        plan = self._world.module("partition plan", heavy="fanout")
+        plan = self._cluster.module("partition plan", heavy="fanout")
         return f"makes {plan['name']} of {len(plan['steps'])} steps"
 
     def _names(self) -> list[str]:
         """Oldest first."""
-        return [str(plan["name"]) for plan in self._world.module("partition ls")]
+        return [str(plan["name"]) for plan in self._cluster.module("partition ls")]
 
     def _status(self, name: str) -> dict[str, Any]:
-        status: dict[str, Any] = self._world.module("partition status", plan=name)
+        status: dict[str, Any] = self._cluster.module("partition status", plan=name)
         return status

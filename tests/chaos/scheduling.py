@@ -34,25 +34,25 @@ class SchedulerCrank(Crank):
         """It is stopped, and all that it ever did is undone. :raises LabError: no answer"""
         if self._mode() != OFF:
             self._off(undo=True)
-            self._world.wait("the scheduler has undone what it did", lambda: self._mode() == OFF)
+            self._cluster.wait("the scheduler has undone what it did", lambda: self._mode() == OFF)
         super().end()
 
     def _act(self) -> str:
         """What was stopped, or is left of an earlier start, is undone first."""
-        left = [plan for plan in self._world.module("partition ls") if plan["state"] in (STOPPED, DONE)]
+        left = [plan for plan in self._cluster.module("partition ls") if plan["state"] in (STOPPED, DONE)]
         if left and (self._mode() == OFF or any(plan["state"] == STOPPED for plan in left)):
             return self._order("rollback", left[-1]["name"])  # the newest first
         self.counts["scheduler start"] += 1
-        self._world.module("scheduler start", mode=ACT)
+        self._cluster.module("scheduler start", mode=ACT)
         return "starts the scheduler"
 
     def _off(self, undo: bool) -> str:
         self.counts["scheduler stop --rollback" if undo else "scheduler stop"] += 1
-        self._world.module("scheduler stop", rollback=undo)
+        self._cluster.module("scheduler stop", rollback=undo)
         return "stops the scheduler" + (" and undoes all" if undo else "")
 
     def _mode(self) -> str:
         try:
-            return str(self._world.module("scheduler status")["mode"])
+            return str(self._cluster.module("scheduler status")["mode"])
         except LabError as e:
             raise LabError(f"no mode of the scheduler: {e}") from None

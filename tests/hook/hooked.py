@@ -13,12 +13,12 @@ from support import FS, Cluster
 from mds.build import built
 
 PROGRAMS = "/var/log/ceph/programs"  # in the lab
-INSIDE = Path(__file__).with_name("inside.py").read_text()
+INSIDE = Path(__file__).with_name("sandboxed.py").read_text()
 MASK = "ceph.dir.bal.mask"
 
 
 def inside(cluster: Cluster, command: str, argument: Any) -> Any:
-    """Run a command of inside.py in the lab, on a mount of its own."""
+    """Run a command of sandboxed.py in the lab, on a mount of its own."""
     argv = ["python3", "-", command, json.dumps(argument)]
     return json.loads(cluster.lab.exec(argv, stdin=INSIDE, timeout=300).stdout)
 

@@ -20,7 +20,7 @@ FS = "cephfs"
 NOGROUP = "/volumes/_nogroup"
 POLL = 0.3  # s
 PATIENCE = 240.0  # s; only what never comes takes so long
-INSIDE = Path(__file__).with_name("inside.py").read_text()
+INSIDE = Path(__file__).with_name("sandboxed.py").read_text()
 # Ceph's own intervals, for tests that wait for what comes of them: counters, pins and health in a second. The
 # graces are long: a busy machine's daemons may be held up, and a test that kills one says so itself.
 QUICK = {
@@ -104,7 +104,7 @@ class Cluster:
             )
 
     def inside(self, command: str, argument: Any) -> Any:
-        """Run a command of inside.py in the lab."""
+        """Run a command of sandboxed.py in the lab."""
         argv = ["python3", "-", command, json.dumps(argument)]
         return json.loads(self.lab.exec(argv, stdin=INSIDE, timeout=300).stdout)
 

@@ -16,7 +16,7 @@ from typing import Any
 
 from lab.api import Lab
 from lab.errors import LabError
-from lab.hands import Hands
+from lab.mount import Mount
 from lab.ranks import wait
 from mds_partitioner.filesystem import DISTRIBUTED, PIN
 from mds_partitioner.plan.ranks import DEFAULT_MASKS
@@ -36,7 +36,7 @@ class Twin:
 
     def __init__(self, lab: Lab) -> None:
         self._lab = lab
-        self.operator, self.module = Hands(lab.sandbox, PATIENCE), Hands(lab.sandbox, PATIENCE)
+        self.operator, self.module = Mount(lab.sandbox, PATIENCE), Mount(lab.sandbox, PATIENCE)
 
     def end(self) -> None:
         """Unmount."""

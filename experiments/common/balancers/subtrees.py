@@ -35,7 +35,7 @@ def put(lab: Lab, pins: Sequence[Pin]) -> None:
     """Set attributes; returns when they are in the MDSs' journals."""
     if pins:
         text = json.dumps([[pin.path, pin.name, pin.value] for pin in pins])
-        _inside(lab, "lab.inside.xattrs", stdin=text)
+        _inside(lab, "lab.sandboxed.xattrs", stdin=text)
 
 
 def authorities(lab: Lab) -> dict[str, int]:
@@ -45,8 +45,8 @@ def authorities(lab: Lab) -> dict[str, int]:
 
 
 def sample(lab: Lab) -> dict[str, Any]:
-    """All ranks' counters and subtrees, as ``lab.inside.sampler`` prints them."""
-    found: dict[str, Any] = json.loads(_inside(lab, "lab.inside.sampler", "once"))
+    """All ranks' counters and subtrees, as ``lab.sandboxed.sampler`` prints them."""
+    found: dict[str, Any] = json.loads(_inside(lab, "lab.sandboxed.sampler", "once"))
     return found
 
 
@@ -88,5 +88,5 @@ def bring_home(lab: Lab, top: str, pins: Sequence[Pin], patience: float = 120.0)
     finally:
         put(lab, [Pin(top, PIN, "0").off])
     if fragmented:
-        _inside(lab, "lab.inside.merge_fragments", stdin=json.dumps(fragmented))
+        _inside(lab, "lab.sandboxed.merge_fragments", stdin=json.dumps(fragmented))
     return time.monotonic() - began

@@ -55,15 +55,15 @@ class _Watching:
 
 
 class Sampling(_Watching):
-    """Samples of all ranks; ``lines`` as ``lab.inside.sampler`` prints them."""
+    """Samples of all ranks; ``lines`` as ``lab.sandboxed.sampler`` prints them."""
 
     def __init__(self, sandbox: Sandbox, *, mindex: bool = False) -> None:
         """mindex: the MDSs have the hook, so visits can be sampled."""
-        super().__init__(sandbox, ["lab.inside.sampler", *(["mindex"] if mindex else [])])
+        super().__init__(sandbox, ["lab.sandboxed.sampler", *(["mindex"] if mindex else [])])
 
 
 class Reference(_Watching):
-    """Fixed work beside a cell; ``lines`` as ``lab.inside.reference`` prints them."""
+    """Fixed work beside a cell; ``lines`` as ``lab.sandboxed.reference`` prints them."""
 
     def __init__(self, lab: LabState) -> None:
         """:raises LabError: the lab has no cgroups"""
@@ -71,4 +71,4 @@ class Reference(_Watching):
             raise LabError(f"lab {lab.name!r} runs without cgroups, so no reference load can run beside it")
         group = cgroups.member(Path(lab.cgroup), "reference")
         cgroups.set_quota(group, REFERENCE_CPU)
-        super().__init__(Sandbox(lab.sandbox_pid), ["lab.inside.reference"], group)
+        super().__init__(Sandbox(lab.sandbox_pid), ["lab.sandboxed.reference"], group)

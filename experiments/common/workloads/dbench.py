@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from experiments.common.workloads.base import CLIENTS, SEED, UNCACHED, WORKERS, Workload, home_of
-from lab import child, rootfs
+from lab import process, rootfs
 from lab.clients import loadfile
 from lab.clients.spec import ClientSpec, LoadSpec
 from lab.errors import LabError
@@ -27,7 +27,7 @@ def _run(argv: list[str], where: Path) -> None:
         argv, cwd=where, stdin=subprocess.DEVNULL, capture_output=True, text=True, check=False
     )
     if done.returncode:
-        raise LabError(f"dbench's load file could not be fetched: {child.last_line(done.stderr)}")
+        raise LabError(f"dbench's load file could not be fetched: {process.last_line(done.stderr)}")
 
 
 def fetched() -> Path:

@@ -10,7 +10,7 @@ import pytest
 from experiments.common.figures import correction, summary
 from experiments.common.figures.correction import CELLS, Correction, fitted, speed
 from lab.errors import LabError
-from lab.inside.reference import units
+from lab.sandboxed.reference import units
 
 
 def cells(exponent: float, noise: float = 0.01) -> list[dict[str, Any]]:

@@ -8,11 +8,11 @@ from pathlib import Path
 
 import pytest
 
-from lab import keeper, releases, requirements, rootfs, state
+from lab import releases, requirements, rootfs, state, supervisor
 from lab.cluster import Shape
-from lab.ending import EndedError, held, signals_raise
 from lab.lifecycle import Leash, Order
 from lab.progress import Progress
+from lab.signals import EndedError, held, signals_raise
 
 
 def end() -> None:
@@ -42,7 +42,7 @@ def test_an_up_that_is_ended_as_it_takes_its_name_leaves_no_lock(
     monkeypatch.setattr(requirements, "check", lambda *_: None)
     monkeypatch.setattr(state, "try_lock", taken)
     monkeypatch.setattr(rootfs, "acquire", lambda *_: pytest.fail("it goes on"))
-    monkeypatch.setattr(keeper, "start", lambda *_: pytest.fail("it goes on"))
+    monkeypatch.setattr(supervisor, "start", lambda *_: pytest.fail("it goes on"))
     order = Order("it-unit-int", releases.get("tentacle"), Shape(1, 0, 1))
     with signals_raise(), pytest.raises(EndedError):
         Leash(order).start(Progress())

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from lab import cli, keeper, lifecycle, state
+from lab import cli, lifecycle, state, supervisor
 from lab.errors import LabError
 
 
@@ -18,9 +18,9 @@ def _labs(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
 
 
 def left_over(name: str) -> None:
-    """A lab whose keeper and janitor are gone."""
+    """A lab whose supervisor and reaper are gone."""
     state.lab_dir(name).mkdir()
-    state.save(state.LabState(name=name, release="reef", keeper_pid=os.getpid(), keeper_start=1))
+    state.save(state.LabState(name=name, release="reef", supervisor_pid=os.getpid(), supervisor_start=1))
 
 
 def test_a_lab_is_alive_while_its_lock_is_held() -> None:
@@ -74,8 +74,8 @@ def test_down_removes_what_a_dead_lab_left_and_signals_nobody() -> None:
 
 
 def test_start_time_names_a_process_for_good() -> None:
-    assert keeper.start_time(os.getpid()) == keeper.start_time(os.getpid())
-    assert keeper.start_time(2**22 + 1) is None
+    assert supervisor.start_time(os.getpid()) == supervisor.start_time(os.getpid())
+    assert supervisor.start_time(2**22 + 1) is None
 
 
 @pytest.mark.parametrize(

@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pytest
 
-from lab import aptconf, cephconf, child, daemons, lifecycle, releases, rootfs, sandbox
+from lab import aptconf, cephconf, daemons, lifecycle, process, releases, rootfs, sandbox
 from lab.cluster import Shape
 from lab.errors import LabError
 
@@ -179,7 +179,7 @@ def test_a_pipeline_hands_on_data_and_shows_lines(tmp_path: Path) -> None:
     lines: list[str] = []
     out = tmp_path / "out"
     producer = ["sh", "-c", "echo data; echo step 1 >&2; echo step 2 >&2"]
-    child.pipeline(producer, ["sh", "-c", f"cat > {out}"], os.environ, lines.append)
+    process.pipeline(producer, ["sh", "-c", f"cat > {out}"], os.environ, lines.append)
     assert out.read_text() == "data\n"
     assert lines == ["step 1", "step 2"]
 
@@ -200,7 +200,7 @@ def test_a_broken_pipeline_says_which_end_and_why(
     producer: list[str], consumer: list[str], says: str
 ) -> None:
     with pytest.raises(LabError, match=says):
-        child.pipeline(producer, consumer, os.environ, lambda line: None)
+        process.pipeline(producer, consumer, os.environ, lambda line: None)
 
 
 def test_an_interrupted_pipeline_leaves_no_process(tmp_path: Path) -> None:
@@ -210,7 +210,7 @@ def test_an_interrupted_pipeline_leaves_no_process(tmp_path: Path) -> None:
         raise KeyboardInterrupt
 
     with pytest.raises(KeyboardInterrupt):
-        child.pipeline(
+        process.pipeline(
             ["sh", "-c", f"echo $$ > {pid_file}; echo >&2; sleep 60"], ["cat"], os.environ, interrupt
         )
     assert not Path(f"/proc/{pid_file.read_text().strip()}").exists()
@@ -219,6 +219,6 @@ def test_an_interrupted_pipeline_leaves_no_process(tmp_path: Path) -> None:
 def test_the_cause_of_a_failed_bootstrap_is_its_first_error() -> None:
     said = ("I: running", "E: Unable to locate package ceph-mon", "E: setup failed")
     lines = deque(f"{line}\n" for line in said)
-    assert child.explain(lines) == "E: Unable to locate package ceph-mon"
-    assert child.explain(deque(["I: x\n", "\n"])) == "I: x"
-    assert child.last_line("") == "it said nothing"
+    assert process.explain(lines) == "E: Unable to locate package ceph-mon"
+    assert process.explain(deque(["I: x\n", "\n"])) == "I: x"
+    assert process.last_line("") == "it said nothing"

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: LGPL-2.1-or-later
-"""An operator's hands in the file system, inside the sandbox: pins, renames, removals, and looks; and the
+"""What an operator does in the file system, inside the sandbox: pins, renames, removals, and looks; and the
 module's own, to be compared with a model of them.
 
-Request, a JSON line each: {"do": one of Hands' methods, "args": [...]}
+Request, a JSON line each: {"do": a method of Mount, "args": [...]}
 Answer: {"value": ...}, or {"error": text} when the file system refused it.
 """
 
@@ -27,7 +27,7 @@ PIN = "ceph.dir.pin"
 FILES = 10  # in a directory that is made
 
 
-class Hands:
+class Mount:
     """What can be done; paths are absolute, ranks numbers or -1."""
 
     def __init__(self) -> None:
@@ -106,21 +106,21 @@ class Hands:
 
 def main() -> None:
     """Serve until standard input ends; a mount that has failed is replaced."""
-    hands: Hands | None = None
+    mount: Mount | None = None
     for line in sys.stdin:
         request = json.loads(line)
         try:
-            hands = hands or Hands()
-            answer = {"value": getattr(hands, request["do"])(*request["args"])}
+            mount = mount or Mount()
+            answer = {"value": getattr(mount, request["do"])(*request["args"])}
         except cephfs.Error as e:
             answer = {"error": str(e)}
             if abs(getattr(e, "errno", 0)) not in (errno.ENOENT, errno.EEXIST, errno.ENOTEMPTY):
-                hands = None
+                mount = None
         except errors.PartitionerError as e:
             answer = {"error": str(e)}
         print(json.dumps(answer), flush=True)
-    if hands is not None:
-        hands.end()
+    if mount is not None:
+        mount.end()
 
 
 if __name__ == "__main__":

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: LGPL-2.1-or-later
-"""The course of the events: drawn from a seed, done one by one, then everything is healed and checked."""
+"""The events: drawn from a seed, done one by one, then everything is healed and checked."""
 
 import random
 import time
@@ -10,8 +10,8 @@ from typing import Any
 from lab.daemons import log_tail
 from lab.errors import LabError
 from tests.chaos.actors import WEIGHTS
+from tests.chaos.cluster import RANKS, Cluster
 from tests.chaos.crank import Crank
-from tests.chaos.world import RANKS, World
 
 CRANK = "the crank"
 CRANK_PART = 0.5  # of all events
@@ -19,11 +19,11 @@ LOOK_EVERY = 10  # events
 PAUSE_S = (0.2, 3.0)  # between two events
 
 
-class Course:
+class Scenario:
     """One run. What is drawn depends on the seed alone; what comes of it on the cluster, too."""
 
-    def __init__(self, world: World, crank: Crank, seed: int, tell: Callable[[str], None]) -> None:
-        self._world = world
+    def __init__(self, cluster: Cluster, crank: Crank, seed: int, tell: Callable[[str], None]) -> None:
+        self._cluster = cluster
         self._rng = random.Random(seed)
         self._tell = tell
         self._crank = crank
@@ -33,7 +33,7 @@ class Course:
     def run(self, seconds: float) -> None:
         """Events, for so many seconds."""
         end = time.monotonic() + seconds
-        self._world.begin_load()
+        self._cluster.begin_load()
         while time.monotonic() < end:
             self._one()
             if self.events.total() % LOOK_EVERY == 0:
@@ -42,18 +42,18 @@ class Course:
 
     def end(self) -> None:
         """Heal, let the plans end, undo them, and check. :raises LabError: it does not heal"""
-        world = self._world
-        world.stop_load()
-        for daemon, pids in world.lab.daemons().items():
+        cluster = self._cluster
+        cluster.stop_load()
+        for daemon, pids in cluster.lab.daemons().items():
             if not pids:
-                world.wrong.append(f"{daemon} has died by itself")
-                self._tell(log_tail(world.lab.name, daemon))
-                world.lab.start(daemon)
-        world.mon("fs set", fs_name=world.fs, var="max_mds", val=str(RANKS))
-        world.wait_whole()
-        world.check_now(self._crank.learn)
+                cluster.wrong.append(f"{daemon} has died by itself")
+                self._tell(log_tail(cluster.lab.name, daemon))
+                cluster.lab.start(daemon)
+        cluster.mon("fs set", fs_name=cluster.fs, var="max_mds", val=str(RANKS))
+        cluster.wait_whole()
+        cluster.check_now(self._crank.learn)
         self._crank.end()
-        world.check_forgotten()
+        cluster.check_forgotten()
 
     def _one(self) -> None:
         crank = self._rng.random() < CRANK_PART
@@ -61,15 +61,15 @@ class Course:
         name, rng = CRANK if crank else actor.__name__, random.Random(self._rng.random())
         self.events[name] += 1
         try:
-            self._tell(self._crank.turn(rng) if crank else actor(self._world, rng))
+            self._tell(self._crank.turn(rng) if crank else actor(self._cluster, rng))
         except LabError as e:
             self.refusals[name] += 1
             self._tell(f"{name}: {e}")
 
     def _look(self) -> None:
         try:
-            self._world.wait_whole()
-            self._world.check_now(self._crank.learn)
+            self._cluster.wait_whole()
+            self._cluster.check_now(self._crank.learn)
         except LabError as e:
             self._tell(f"a look: {e}")
 
@@ -79,7 +79,7 @@ class Course:
             "events": dict(self.events),
             "refused_or_lost": dict(self.refusals),
             "plans": dict(self._crank.counts),
-            "operator_pins": len(self._world.history.operator),
-            "violations": sorted(set(self._world.wrong)),
-            "nobody_can_tell": self._world.excused,
+            "operator_pins": len(self._cluster.history.operator),
+            "violations": sorted(set(self._cluster.wrong)),
+            "nobody_can_tell": self._cluster.excused,
         }

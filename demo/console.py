@@ -11,11 +11,11 @@ from rich.text import Text
 from lab.progress import ConsoleProgress
 
 
-class Telling(ConsoleProgress):
+class DemoConsole(ConsoleProgress):
     """The lab's progress, and steps that show something of their own meanwhile."""
 
     @property
-    def console(self) -> Console:
+    def rich(self) -> Console:
         """Where everything is shown."""
         return self._console
 

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: LGPL-2.1-or-later
-"""The background process that owns a lab, and the janitor that cleans up after it.
+"""The background process that owns a lab, and the reaper that cleans up after it.
 
-The keeper starts bubblewrap with --die-with-parent: whatever ends the keeper, kill -9 included, ends
-everything in the sandbox. The janitor does nothing but wait for the keeper's end and then remove cgroups and
+The supervisor starts bubblewrap with --die-with-parent: whatever ends it, kill -9 included, ends everything
+in the sandbox. The reaper does nothing but wait for the supervisor's end and then remove cgroups and
 directory. Both hold the lab's lock, so the name is free exactly when nothing is left.
 
 Standard input is the leash: until it says "keep", its end (the starter died or gave up) ends the lab.
@@ -19,19 +19,19 @@ from types import FrameType
 from typing import IO, Any
 
 from lab import cgroups, state
-from lab.child import last_line
 from lab.errors import LabError
+from lab.process import last_line
 
 
 class _EndedError(Exception):
-    """A signal asked the keeper to end."""
+    """A signal asked the supervisor to end."""
 
 
 def start(name: str, cgroup: Path | None, locks: list[int]) -> "subprocess.Popen[str]":
-    """Start the keeper of a lab. It inherits the locks and says a line when its janitor watches."""
+    """Start the supervisor of a lab. It inherits the locks and says a line when its reaper watches."""
     env = {**os.environ, "PYTHONPATH": str(Path(__file__).resolve().parent.parent)}
     return subprocess.Popen(
-        [sys.executable, "-m", "lab.keeper", name, *([] if cgroup is None else [str(cgroup)])],
+        [sys.executable, "-m", "lab.supervisor", name, *([] if cgroup is None else [str(cgroup)])],
         stdin=subprocess.PIPE,
         stdout=subprocess.PIPE,
         stderr=subprocess.PIPE,
@@ -44,7 +44,7 @@ def start(name: str, cgroup: Path | None, locks: list[int]) -> "subprocess.Popen
 
 
 def await_line(process: "subprocess.Popen[str]") -> str:
-    """The keeper's next answer."""
+    """The supervisor's next answer."""
     assert process.stdout is not None and process.stderr is not None
     line = process.stdout.readline()
     if not line:
@@ -53,7 +53,7 @@ def await_line(process: "subprocess.Popen[str]") -> str:
 
 
 def tell(process: "subprocess.Popen[str]", line: str) -> None:
-    """Give the keeper its next order: bubblewrap's command as JSON, and later "keep"."""
+    """Give the supervisor its next order: bubblewrap's command as JSON, and later "keep"."""
     assert process.stdin is not None
     try:
         process.stdin.write(line + "\n")
@@ -80,12 +80,12 @@ def clean_up(name: str, cgroup: Path | None) -> None:
 
 
 def main(name: str, cgroup: Path | None) -> int:
-    """Run as the keeper."""
+    """Run as the supervisor."""
     for signum in (signal.SIGTERM, signal.SIGINT, signal.SIGHUP):
         signal.signal(signum, _end)
-    _be_called("lab-keeper")
+    _be_called("lab-supervisor")
     try:
-        _start_janitor(name, cgroup)
+        _start_reaper(name, cgroup)
         print("watched", flush=True)
         # Unbuffered, so that nothing of the leash is read ahead.
         with os.fdopen(0, "rb", buffering=0, closefd=False) as leash:
@@ -106,17 +106,17 @@ def _end(signum: int, frame: FrameType | None) -> None:
     raise _EndedError
 
 
-def _start_janitor(name: str, cgroup: Path | None) -> None:
-    alive, keeper_end = os.pipe()
+def _start_reaper(name: str, cgroup: Path | None) -> None:
+    alive, supervisor_end = os.pipe()
     if os.fork():
         os.close(alive)
         return
-    # A session of its own: a signal for the keeper's group is not for the janitor.
+    # A session of its own: a signal for the supervisor's group is not for the reaper.
     os.setsid()
-    _be_called("lab-janitor")
+    _be_called("lab-reaper")
     for signum in (signal.SIGTERM, signal.SIGINT, signal.SIGHUP):
         signal.signal(signum, signal.SIG_IGN)
-    os.close(keeper_end)
+    os.close(supervisor_end)
     null = os.open(os.devnull, os.O_RDWR)
     for fd in (0, 1, 2):
         os.dup2(null, fd)

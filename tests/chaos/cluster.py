@@ -10,7 +10,7 @@ from lab.api import Lab
 from lab.clients.run import ClientRun
 from lab.clients.spec import ClientSpec, LoadSpec
 from lab.errors import LabError
-from lab.hands import Hands
+from lab.mount import Mount
 from tests.chaos.invariants import History, OperatorSet, Seen, left_behind, not_journaled, not_restored
 
 TOP = "/chaos"
@@ -23,7 +23,7 @@ ORDER_S = 60  # a command's deadline
 KEYS = "mgr/mds_partitioner/plan"
 
 
-class World:
+class Cluster:
     """One lab with the module, directories below TOP, and what was done to them."""
 
     def __init__(self, lab: Lab, saturated: bool = False) -> None:
@@ -35,18 +35,18 @@ class World:
         self.wrong: list[str] = []
         self.excused: list[str] = []
         self.load: ClientRun | None = None
-        self.hands = Hands(lab.sandbox, PATIENCE_S)
+        self.mount = Mount(lab.sandbox, PATIENCE_S)
 
     def begin(self) -> None:
         """The directories, on rank 0 and without pins."""
         for number in range(DIRECTORIES):
-            self.hands("make", f"{TOP}/d{number}", CHILDREN)
+            self.mount("make", f"{TOP}/d{number}", CHILDREN)
         self.history.initial = {seen.ino: seen.pin for seen in self.scan()}
 
     def end(self) -> None:
         """Nothing of ours works in the lab any more."""
         self.stop_load()
-        self.hands.drop()
+        self.mount.drop()
 
     def mon(self, prefix: str, **args: Any) -> str:
         """A monitor's command."""
@@ -64,7 +64,7 @@ class World:
         if ino is None:
             raise LabError(f"no {path} to pin")
         try:
-            ino = self.hands("pin", path, rank)
+            ino = self.mount("pin", path, rank)
         finally:
             self.history.operator.append(OperatorSet(ino, rank, time.time()))
 
@@ -96,7 +96,7 @@ class World:
 
     def scan(self) -> list[Seen]:
         """Every directory with its pin, as clients see it."""
-        return [Seen(*entry) for entry in self.hands("scan", TOP)]
+        return [Seen(*entry) for entry in self.mount("scan", TOP)]
 
     def active_mgr(self) -> str:
         """Its name."""

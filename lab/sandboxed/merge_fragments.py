@@ -7,7 +7,7 @@ Standard input: a JSON list of paths. Standard output: a JSON object, why an MDS
 import json
 import sys
 
-from lab.inside.sampler import RUN, ask
+from lab.sandboxed.sampler import RUN, ask
 
 _WHOLE = "0/0"
 

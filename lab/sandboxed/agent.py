@@ -13,7 +13,7 @@ from typing import Any
 
 import rados  # type: ignore[import-not-found,unused-ignore]
 
-from lab.inside.sampler import RUN, ask
+from lab.sandboxed.sampler import RUN, ask
 
 
 def _ask(cluster: Any, request: dict[str, Any]) -> dict[str, Any]:

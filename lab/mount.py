@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: LGPL-2.1-or-later
-"""Hands in a lab's file system, from outside the sandbox: the other end of lab.inside.hands."""
+"""A mount of a lab's file system, from outside the sandbox: the other end of lab.sandboxed.mount."""
 
 import json
 import selectors
@@ -10,7 +10,7 @@ from lab.errors import LabError
 from lab.sandbox import CODE, Sandbox, environment, kill_group
 
 
-class Hands:
+class Mount:
     """One mount at a time; one that does not answer is dropped, and the next call gets another."""
 
     def __init__(self, sandbox: Sandbox, patience: float) -> None:
@@ -19,7 +19,7 @@ class Hands:
         self._process: subprocess.Popen[str] | None = None
 
     def __call__(self, do: str, *args: Any) -> Any:
-        """Do something (see lab.inside.hands). :raises LabError: refused, or no answer"""
+        """Do something (see lab.sandboxed.mount). :raises LabError: refused, or no answer"""
         process = self._process = self._process or self._new()
         assert process.stdin is not None and process.stdout is not None
         try:
@@ -46,7 +46,7 @@ class Hands:
 
     def _new(self) -> "subprocess.Popen[str]":
         return subprocess.Popen(
-            self._sandbox.command(["/usr/bin/python3", "-m", "lab.inside.hands"]),
+            self._sandbox.command(["/usr/bin/python3", "-m", "lab.sandboxed.mount"]),
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
             stderr=subprocess.DEVNULL,
