@@ -22,6 +22,7 @@ from experiments.common.measurement import about, exit_status, save
 from lab import module, releases
 from lab.api import Lab
 from lab.errors import LabError
+from lab.waiting import until
 
 OUT = Path("docs/results/module-cost.json")
 GOAL_PERCENT = 2.0
@@ -62,15 +63,13 @@ def ticks(pid: int) -> Ticks:
 
 def _active_manager(lab: Lab) -> int:
     """Process id of the active manager, once there is one."""
-    deadline = time.monotonic() + _AVAILABLE_S
-    while True:
+
+    def pid() -> int | None:
         dump = lab.monitor.json("mgr dump")
         pids = lab.daemons().get(f"mgr.{dump['active_name']}", []) if dump["available"] else []
-        if pids:
-            return pids[0]
-        if time.monotonic() > deadline:
-            raise LabError("no manager is active")
-        time.sleep(0.5)
+        return pids[0] if pids else None
+
+    return until(pid, _AVAILABLE_S, "a manager is active")
 
 
 def _measure(lab: Lab, seconds: float) -> dict[str, float]:

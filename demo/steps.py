@@ -12,6 +12,7 @@ from lab import module
 from lab.api import Lab
 from lab.clients.spec import LoadSpec
 from lab.errors import LabError
+from lab.waiting import until
 
 START_S = 8.0
 _POLL_S = 2.0
@@ -20,14 +21,16 @@ _POLL_S = 2.0
 def until_working(record: Record, load: LoadSpec, wait: Callable[[float], Any]) -> None:
     """Return when every client of a load has done something; LabError if they end before."""
     names = {client.name for client in load.clients}
-    deadline = time.monotonic() + 60
-    while time.monotonic() < deadline:
+
+    def working() -> bool:
         now = time.time()
-        if names <= {line["client"] for line in record.lines(Span(now - 60, now))}:
-            return
-        time.sleep(0.5)
-    wait(0.1)
-    raise LabError("the clients do not get going")
+        return names <= {line["client"] for line in record.lines(Span(now - 60, now))}
+
+    try:
+        until(working, 60, "every client works")
+    except LabError:
+        wait(0.1)
+        raise
 
 
 def watched(console: DemoConsole, watch: Watch, title: str, news: News) -> Span:

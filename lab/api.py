@@ -24,8 +24,8 @@ from lab.lifecycle import Leash, Order
 from lab.monitor import CommandError, Monitor
 from lab.progress import Progress
 from lab.state import LabState
+from lab.waiting import until
 
-_POLL_S = 0.2
 _TAKES_OVER_S = 30  # a manager begins with its modules one after the other
 
 
@@ -189,14 +189,16 @@ class Lab:
 
     def _volumes(self, prefix: str, args: dict[str, Any]) -> str:
         """A command of the volumes module, once a manager that has just taken over has begun with it."""
-        ends = time.monotonic() + _TAKES_OVER_S
-        while True:
+
+        def answer() -> str | None:
             try:
                 return self.monitor.command(prefix, target="mgr", **args)
             except CommandError as e:
-                if e.status != -errno.EOPNOTSUPP or time.monotonic() > ends:
+                if e.status != -errno.EOPNOTSUPP:
                     raise
-            time.sleep(_POLL_S)
+            return None
+
+        return until(answer, _TAKES_OVER_S, f"a manager knows `{prefix}`")
 
     def prepare(self, load: LoadSpec, timeout: float = 600) -> None:
         """Make the directories and files that the clients of a load use; timeout in seconds."""

@@ -6,11 +6,11 @@ A lab has one parent group with a child per MDS. Whether the rights suffice is f
 
 import contextlib
 import os
-import time
 import zlib
 from pathlib import Path
 
 from lab.errors import LabError
+from lab.waiting import until
 
 # Short, so that a throttled MDS answers a little late often rather than very late at times.
 PERIOD_US = 20_000
@@ -108,12 +108,14 @@ def set_quota(group: Path, percent: int | None) -> None:
 
 def remove(parent: Path, patience: float = 10.0) -> bool:
     """Remove a lab's groups, waiting up to patience seconds for the last processes in them to be gone."""
-    deadline = time.monotonic() + patience
-    while parent.exists():
+
+    def gone() -> bool:
         for group in [*parent.glob("*/"), parent]:
             with contextlib.suppress(OSError):
                 group.rmdir()
-        if time.monotonic() > deadline:
-            return False
-        time.sleep(0.05)
-    return True
+        return not parent.exists()
+
+    try:
+        return until(gone, patience, f"{parent} is gone", every=0.05)
+    except LabError:
+        return False

@@ -1,7 +1,6 @@
 # SPDX-License-Identifier: LGPL-2.1-or-later
 """Brings up Ceph in a sandbox: monitor, managers, OSD, MDSs, one file system, until it is healthy."""
 
-import time
 import uuid
 from collections.abc import Callable, Mapping
 from concurrent.futures import ThreadPoolExecutor
@@ -15,9 +14,9 @@ from lab.monitor import CommandError, Monitor
 from lab.progress import Progress
 from lab.sandbox import Sandbox
 from lab.state import LabState
+from lab.waiting import until
 
 FS_NAME = "cephfs"
-_POLL_S = 0.2
 _WAIT_S = 180
 
 
@@ -132,14 +131,20 @@ class Bringup:
 
     def _wait(self, missing: Callable[[], str], culprit: str | None = None) -> None:
         """Poll until nothing is missing; the culprit's log explains what stays missing."""
-        deadline = time.monotonic() + _WAIT_S
-        while text := missing():
-            self._progress.detail(text)
-            self._check_alive()
-            if time.monotonic() > deadline:
-                why = f"; the log of {culprit} ends:\n{self._tail(culprit)}" if culprit else ""
-                raise LabError(f"after {_WAIT_S} s still: {text}{why}")
-            time.sleep(_POLL_S)
+        text = ""
+
+        def complete() -> bool:
+            nonlocal text
+            if text := missing():
+                self._progress.detail(text)
+                self._check_alive()
+            return not text
+
+        def still() -> str:
+            why = f"; the log of {culprit} ends:\n{self._tail(culprit)}" if culprit else ""
+            return f"what is missing still: {text}{why}"
+
+        until(complete, _WAIT_S, still)
 
 
 def _health_missing(monitor: Monitor) -> str:

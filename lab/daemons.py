@@ -5,7 +5,6 @@ import contextlib
 import os
 import secrets
 import signal
-import time
 from collections.abc import Sequence
 from pathlib import Path
 
@@ -13,6 +12,7 @@ from lab import cgroups, state
 from lab.errors import LabError
 from lab.sandbox import Sandbox
 from lab.state import LabState
+from lab.waiting import until
 
 KINDS = ("mon", "mgr", "osd", "mds")
 _FIRST_PORT, _PORTS = 6800, 700  # ms_bind_port_min; ms_bind_port_max is 7568
@@ -121,11 +121,8 @@ def kill(lab: LabState, daemon: str, signum: int) -> None:
             os.kill(pid, signum)
     if signum not in (signal.SIGKILL, signal.SIGTERM, signal.SIGINT):
         return
-    deadline = time.monotonic() + _KILL_S
-    while pids(lab, daemon):
-        if time.monotonic() > deadline:
-            raise LabError(f"{daemon} is still running {_KILL_S} s after {signal.Signals(signum).name}")
-        time.sleep(0.05)
+    gone = f"{daemon} ends by {signal.Signals(signum).name}"
+    until(lambda: not pids(lab, daemon), _KILL_S, gone, every=0.05)
 
 
 def log_path(name: str, daemon: str) -> Path:

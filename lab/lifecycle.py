@@ -6,7 +6,6 @@ import json
 import os
 import signal
 import subprocess
-import time
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -17,6 +16,7 @@ from lab.errors import LabError
 from lab.progress import Progress
 from lab.signals import held
 from lab.state import LabState
+from lab.waiting import until
 
 _END_S = 30
 # A `status` at the same time holds the lock for a moment, just to see whether anyone does.
@@ -184,11 +184,11 @@ def _end_supervisor(name: str) -> None:
 
 def _claim(name: str) -> int:
     """The lock of a name that no lab has; what a dead one left is removed."""
-    deadline = time.monotonic() + _PROBE_S
-    while (lock := state.try_lock(name)) is None:
-        if time.monotonic() > deadline:
-            raise LabError(f"a lab {name!r} is already running: end it with `down`, or choose another --name")
-        time.sleep(0.02)
+    try:
+        lock = until(lambda: state.try_lock(name), _PROBE_S, "the name is free", every=0.02)
+    except LabError:
+        running = f"a lab {name!r} is already running: end it with `down`, or choose another --name"
+        raise LabError(running) from None
     try:
         _remove_leftovers(name)
     except BaseException:
@@ -213,9 +213,7 @@ def _signal_supervisor(lab: LabState, signum: int) -> None:
 
 
 def _wait_free(name: str) -> bool:
-    deadline = time.monotonic() + _END_S
-    while state.is_alive(name):
-        if time.monotonic() > deadline:
-            return False
-        time.sleep(0.02)
-    return True
+    try:
+        return until(lambda: not state.is_alive(name), _END_S, "the name is free", every=0.02)
+    except LabError:
+        return False

@@ -2,13 +2,13 @@
 """The module's commands, as the demo uses them."""
 
 import json
-import time
 from collections.abc import Mapping
 from typing import Any
 
 from lab.api import Lab
 from lab.errors import LabError
 from lab.monitor import CommandError
+from lab.waiting import until
 
 NAME = "mds_partitioner"
 _ENABLE_S = 60
@@ -34,16 +34,18 @@ def set_option(lab: Lab, name: str, value: str) -> None:
 
 def wait(lab: Lab) -> None:
     """Return when the module answers: enabling one restarts the manager."""
-    deadline = time.monotonic() + _ENABLE_S
-    while True:
+    problems: list[LabError] = []
+
+    def answers() -> bool:
         try:
             ask(lab, "status")
             ask(lab, "imbalance")
-            return
         except LabError as e:
-            if time.monotonic() > deadline:
-                raise LabError(f"{NAME} does not answer {_ENABLE_S} s after it was enabled: {e}") from None
-        time.sleep(0.3)
+            problems.append(e)
+            return False
+        return True
+
+    until(answers, _ENABLE_S, lambda: f"{NAME} answers after it was enabled: {problems[-1]}")
 
 
 def text(lab: Lab, command: str, **args: Any) -> str:

@@ -1,22 +1,13 @@
 # SPDX-License-Identifier: LGPL-2.1-or-later
 """Which ranks of a lab's file system serve, and waiting for them."""
 
-import time
-from collections.abc import Callable, Collection
+from collections.abc import Collection
 from typing import Any
 
 from lab import cluster, daemons
 from lab.api import Lab
 from lab.errors import LabError
-
-
-def wait(what: str, condition: Callable[[], bool], seconds: float) -> None:
-    """Poll. :raises LabError: not within so many seconds"""
-    deadline = time.monotonic() + seconds
-    while not condition():
-        if time.monotonic() > deadline:
-            raise LabError(f"not within {seconds:g} s: {what}")
-        time.sleep(1)
+from lab.waiting import until
 
 
 def all_active(lab: Lab, ranks: int, without: Collection[int] = ()) -> bool:
@@ -31,7 +22,7 @@ def all_active(lab: Lab, ranks: int, without: Collection[int] = ()) -> bool:
 def wait_all_active(lab: Lab, ranks: int, seconds: float, without: Collection[int] = ()) -> None:
     """Until all_active. :raises LabError: not in time; it has the states, and the last words of dead MDSs"""
     try:
-        wait("every rank is active", lambda: all_active(lab, ranks, without), seconds)
+        until(lambda: all_active(lab, ranks, without), seconds, "every rank is active", every=1.0)
     except LabError as e:
         states = ", ".join(f"{mds['name']}: rank {mds['rank']} {mds['state']}" for mds in _mdss(lab))
         dead = [name for name, pids in lab.daemons().items() if name.startswith("mds.") and not pids]

@@ -29,7 +29,8 @@ from experiments.common.workloads.zipf import ZIPF
 from lab.clients.run import Line
 from lab.clients.spec import LoadSpec
 from lab.progress import ConsoleProgress
-from lab.ranks import active, wait
+from lab.ranks import active
+from lab.waiting import until
 
 _ENDLESS = 1_000_000_000  # operations
 _ACTIVE_S = 30.0
@@ -47,7 +48,7 @@ def _load(stage: Stage, first: int, count: int) -> LoadSpec:
 def _set_ranks(stage: Stage, wanted: int) -> None:
     """Return when the rank is active."""
     stage.lab.monitor.command("fs set", fs_name=FS, var="max_mds", val=str(wanted))
-    wait(f"rank {wanted - 1} is active", lambda: len(active(stage.lab)) >= wanted, _ACTIVE_S)
+    until(lambda: len(active(stage.lab)) >= wanted, _ACTIVE_S, f"rank {wanted - 1} is active")
 
 
 def ranks_added(seconds: float) -> Phases:

@@ -28,6 +28,7 @@ from lab.api import Lab
 from lab.clients.run import Line
 from lab.clients.spec import ClientSpec, LoadSpec
 from lab.errors import LabError
+from lab.waiting import until
 
 OUT = Path("docs/results/churn.json")
 SUBVOLUMES = ("a", "b")
@@ -88,23 +89,24 @@ def decided(lab: Lab) -> dict[str, Any]:
     """What the scheduler did by the end of the load; it is rolled back."""
     turns = module.ask(lab, "scheduler history", fs=FS)["rows"]
     module.text(lab, "scheduler stop", fs=FS, rollback=True)
-    deadline = time.monotonic() + ROLLBACK_S
-    while (mode := module.ask(lab, "scheduler status", fs=FS)["mode"]) != "off":
-        if time.monotonic() > deadline:
-            break
-        time.sleep(1.0)
-    return {"decisions": [[turn["at"], turn["why"]] for turn in turns], "after_rollback": mode}
+
+    def off() -> bool:
+        return bool(module.ask(lab, "scheduler status", fs=FS)["mode"] == "off")
+
+    until(off, ROLLBACK_S, "the scheduler has undone its moves", every=1.0)
+    return {"decisions": [[turn["at"], turn["why"]] for turn in turns], "after_rollback": "off"}
 
 
 def undone(lab: Lab) -> dict[str, Any]:
     """The plan's state at the end of the load, and after a rollback."""
     ended = module.ask(lab, "partition status", fs=FS)["state"]
     module.text(lab, "partition rollback", fs=FS)
-    deadline = time.monotonic() + ROLLBACK_S
-    while (now := module.ask(lab, "partition status", fs=FS))["state"] == "rolling-back":
-        if time.monotonic() > deadline:
-            break
-        time.sleep(1.0)
+
+    def over() -> dict[str, Any] | None:
+        answer = module.ask(lab, "partition status", fs=FS)
+        return None if answer["state"] == "rolling-back" else answer
+
+    now = until(over, ROLLBACK_S, "the plan is rolled back", every=1.0)
     return {"state": ended, "after_rollback": now["state"], "steps": [step["state"] for step in now["steps"]]}
 
 

@@ -24,7 +24,7 @@ from experiments.common.measurement import about, exit_status, save
 from lab import module, releases
 from lab.api import Lab
 from lab.clients.spec import ClientSpec, LoadSpec
-from lab.errors import LabError
+from lab.waiting import until
 
 OUT = Path("docs/results/saturation.json")
 QUOTAS = (10, 15, 20)  # percent of a core
@@ -111,16 +111,13 @@ class Epochs:
 
     def next(self) -> Answer:
         """Wait for the next one."""
-        deadline = time.monotonic() + 6 * EPOCH_S
-        while True:
-            answer = module.ask(self._lab, "imbalance")
-            seen = [(rank["requests"], rank["latency"]) for rank in answer["ranks"]]
-            if seen != self._last:
-                self._last = seen
-                return answer
-            if time.monotonic() > deadline:
-                raise LabError(f"the module took no sample for {6 * EPOCH_S} s")
-            time.sleep(0.3)
+        return until(self._new, 6 * EPOCH_S, "the module takes a sample")
+
+    def _new(self) -> Answer | None:
+        answer = module.ask(self._lab, "imbalance")
+        seen = [(rank["requests"], rank["latency"]) for rank in answer["ranks"]]
+        before, self._last = self._last, seen
+        return None if seen == before else answer
 
 
 def play(lab: Lab, path: str, setting: Setting, epochs: int) -> Answer:
@@ -134,21 +131,17 @@ def play(lab: Lab, path: str, setting: Setting, epochs: int) -> Answer:
             working.add(line["client"])
 
     with lab.clients(load, on_line=heard) as clients:
-        deadline = time.monotonic() + START_S
-        while len(working) < len(load.clients):
-            if time.monotonic() > deadline:
-                raise LabError(f"{setting.key}: {len(working)} of {len(load.clients)} clients began")
-            time.sleep(0.2)
+        until(lambda: len(working) == len(load.clients), START_S, f"{setting.key}: all clients work")
         series = Epochs(lab)
         for _ in range(2):  # the one there is, and the one that the clients began in
             series.next()
         since = time.time()
         seen = [series.next() for _ in range(epochs)]
-        until = time.time()
+        ended = time.time()
         lab.set_mds_cpu(None)  # so that unmounting takes no time
         lines = clients.stop()
-    operations = sum(line["ops"] for line in lines if since <= line.get("t", 0.0) <= until)
-    return {"setting": asdict(setting), "epochs": seen, "op/s": operations / (until - since)}
+    operations = sum(line["ops"] for line in lines if since <= line.get("t", 0.0) <= ended)
+    return {"setting": asdict(setting), "epochs": seen, "op/s": operations / (ended - since)}
 
 
 def judged(played: Answer) -> Answer:

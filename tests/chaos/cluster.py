@@ -11,6 +11,7 @@ from lab.clients.run import ClientRun
 from lab.clients.spec import ClientSpec, LoadSpec
 from lab.errors import LabError
 from lab.mount import Mount
+from lab.waiting import until
 from tests.chaos.invariants import History, OperatorSet, Seen, left_behind, not_journaled, not_restored
 
 TOP = "/chaos"
@@ -128,11 +129,7 @@ class Cluster:
 
     def wait(self, what: str, condition: Callable[[], bool]) -> None:
         """Poll. :raises LabError: not within PATIENCE_S"""
-        deadline = time.monotonic() + PATIENCE_S
-        while not condition():
-            if time.monotonic() > deadline:
-                raise LabError(f"not within {PATIENCE_S:g} s: {what}")
-            time.sleep(POLL_S)
+        until(condition, PATIENCE_S, what, every=POLL_S)
 
     def ordered(self, steps: Iterable[Mapping[str, Any]]) -> list[int]:
         """A plan's steps are orders from now on; the inode of each, 0 of what is no pin."""

@@ -10,7 +10,7 @@ from typing import Any
 from lab import cluster, releases, rootfs
 from lab.api import Lab
 from lab.progress import ConsoleProgress
-from lab.ranks import wait
+from lab.waiting import until
 
 RANKS = range(4)
 STOCK = "/var/log/ceph/stock/ceph-mds"  # in the lab; its name is what the lab knows an MDS by
@@ -31,10 +31,11 @@ def stock_program(lab: Lab, release: str) -> None:
 def scrub(lab: Lab) -> dict[str, Any]:
     """Scrub everything, and say what damage the ranks know of."""
     began = _tell(lab, 0, "scrub", "start", "/", "recursive,force")
-    wait(
-        "the scrub ends",
+    until(
         lambda: _tell(lab, 0, "scrub", "status")["status"].startswith("no active scrubs"),
         600,
+        "the scrub ends",
+        every=1.0,
     )
     damage = {rank: _tell(lab, rank, "damage", "ls") for rank in RANKS}
     return {"return_code": began["return_code"], "damage": {r: d for r, d in damage.items() if d}}

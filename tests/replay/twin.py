@@ -17,7 +17,7 @@ from typing import Any
 from lab.api import Lab
 from lab.errors import LabError
 from lab.mount import Mount
-from lab.ranks import wait
+from lab.waiting import until
 from mds_partitioner.filesystem import DISTRIBUTED, PIN
 from mds_partitioner.plan.ranks import DEFAULT_MASKS
 
@@ -166,7 +166,7 @@ class TwinWorld(World):
         wanted = {self._root + d.path: d.pin for d in directories.values() if d.pin >= 0}
         paths = set(wanted)
         with suppress(LabError):  # what did not arrive is a difference
-            wait("every pin is followed", lambda: self.twin.ranks(paths) == wanted, PATIENCE)
+            until(lambda: self.twin.ranks(paths) == wanted, PATIENCE, "every pin is followed", every=1.0)
         self.compare("ranks of pinned directories", wanted, self.twin.ranks(paths))
 
     def end(self) -> None:

@@ -1,7 +1,6 @@
 # SPDX-License-Identifier: LGPL-2.1-or-later
 """The balancers that an operator can choose between: how each is switched on, and all are switched off."""
 
-import time
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 
@@ -12,6 +11,7 @@ from experiments.common.figures.figures import owner
 from lab import module
 from lab.api import Lab
 from lab.errors import LabError
+from lab.waiting import until
 
 
 @dataclass(frozen=True)
@@ -80,14 +80,12 @@ def _dir_hash_cold(setting: Setting) -> list[Pin]:
 
 
 def _scheduler_off(lab: Lab) -> None:
-    if module.ask(lab, "scheduler status", fs=FS)["mode"] == "off":
-        return
-    module.text(lab, "scheduler stop", fs=FS, rollback=True)
-    deadline = time.monotonic() + _UNDONE_S
-    while module.ask(lab, "scheduler status", fs=FS)["mode"] != "off":
-        if time.monotonic() > deadline:
-            raise LabError(f"the scheduler has not undone its moves within {_UNDONE_S:.0f} s")
-        time.sleep(1.0)
+    def off() -> bool:
+        return bool(module.ask(lab, "scheduler status", fs=FS)["mode"] == "off")
+
+    if not off():
+        module.text(lab, "scheduler stop", fs=FS, rollback=True)
+        until(off, _UNDONE_S, "the scheduler has undone its moves", every=1.0)
 
 
 # Clients that know of no replicas ask the lowest rank that they have a capability of the directory from.

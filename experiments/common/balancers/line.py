@@ -1,14 +1,15 @@
 # SPDX-License-Identifier: LGPL-2.1-or-later
 """LINE's static partitioning, as an operator uses it: analyze under load, then `partition` before the run."""
 
-import time
 from collections.abc import Callable
+from typing import Any
 
 from experiments.common.balancers.setting import FS, Setting
 from experiments.common.balancers.subtrees import PIN, Pin
 from lab import module
 from lab.api import Lab
 from lab.errors import LabError
+from lab.waiting import until
 
 OPTIONS = {"epoch": "5", "max_moves": "16", "rest_period": "0"}
 """Of the module, so that an analysis takes seconds and the same subvolume may move in the next cell."""
@@ -23,11 +24,14 @@ def analyze(lab: Lab, seconds: int) -> None:
 
 def analyzed(lab: Lab, patience: float = 60.0) -> None:
     """Wait for the analysis."""
-    deadline = time.monotonic() + patience
-    while "result" not in (answer := module.ask(lab, "analyze status", fs=FS)):
-        if time.monotonic() > deadline or answer["state"] not in ("running", "judging"):
+
+    def done() -> bool:
+        answer = module.ask(lab, "analyze status", fs=FS)
+        if "result" not in answer and answer["state"] not in ("running", "judging"):
             raise LabError(f"the analysis {answer['state']}: {answer.get('problem', '')}")
-        time.sleep(_POLL_S)
+        return "result" in answer
+
+    until(done, patience, "the analysis has a result", every=_POLL_S)
 
 
 def partition(*, heavy: str, to_auth: bool) -> Callable[[Setting], list[Pin]]:
@@ -41,11 +45,12 @@ def _execute(lab: Lab, heavy: str, to_auth: bool) -> list[Pin]:
     if not plan["steps"]:
         return []
     module.text(lab, "partition start", fs=FS, plan=plan["name"])
-    deadline = time.monotonic() + _DONE_S
-    while (answer := module.ask(lab, "partition status", fs=FS))["state"] in ("running", "paused"):
-        if time.monotonic() > deadline:
-            raise LabError(f"the plan is {answer['state']} after {_DONE_S:.0f} s: {answer.get('why', '')}")
-        time.sleep(_POLL_S)
+
+    def ended() -> dict[str, Any] | None:
+        answer = module.ask(lab, "partition status", fs=FS)
+        return None if answer["state"] in ("running", "paused") else answer
+
+    answer = until(ended, _DONE_S, "the plan has ended", every=_POLL_S)
     if answer["state"] != "done":
         raise LabError(f"the plan is {answer['state']}: {answer.get('why', '')}")
     return pins

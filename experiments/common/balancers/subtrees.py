@@ -8,8 +8,8 @@ from dataclasses import dataclass
 from typing import Any
 
 from lab.api import Lab
-from lab.errors import LabError
 from lab.sandbox import CODE
+from lab.waiting import until
 
 PIN, DISTRIBUTED = "ceph.dir.pin", "ceph.dir.pin.distributed"
 OFF = {PIN: "-1", DISTRIBUTED: "0"}
@@ -62,29 +62,32 @@ def _inside(lab: Lab, program: str, *args: str, stdin: str | None = None) -> str
 
 def settled(lab: Lab, patience: float = 120.0) -> dict[str, int]:
     """Wait until nothing has moved for two ticks of an MDS; the map then."""
-    deadline = time.monotonic() + patience
     last, since = authorities(lab), time.monotonic()
-    while time.monotonic() - since < 2 * _TICK_S + _POLL_S:
-        if time.monotonic() > deadline:
-            raise LabError(f"subtrees still move after {patience:.0f} s")
-        time.sleep(_POLL_S)
+
+    def rests() -> dict[str, int] | None:
+        nonlocal last, since
         now = authorities(lab)
         if now != last:
             last, since = now, time.monotonic()
-    return last
+        return now if time.monotonic() - since >= 2 * _TICK_S + _POLL_S else None
+
+    return until(rests, patience, "no subtree moves", every=_POLL_S)
 
 
 def bring_home(lab: Lab, top: str, pins: Sequence[Pin], patience: float = 120.0) -> float:
     """Take pins away, bring all below a directory to rank 0, whole again; the seconds that it took."""
+
+    def away() -> list[str]:
+        return [path for path, rank in authorities(lab).items() if rank]
+
     began = time.monotonic()
     fragmented = sorted({path_of(key) for key in authorities(lab) if "#" in key})
     put(lab, [pin.off for pin in pins])
     put(lab, [Pin(top, PIN, "0")])
     try:
-        while away := {path: rank for path, rank in authorities(lab).items() if rank}:
-            if time.monotonic() - began > patience:
-                raise LabError(f"after {patience:.0f} s, {len(away)} subtrees are not back on rank 0")
-            time.sleep(_POLL_S)
+        until(
+            lambda: not away(), patience, lambda: f"{len(away())} subtrees come back to rank 0", every=_POLL_S
+        )
     finally:
         put(lab, [Pin(top, PIN, "0").off])
     if fragmented:

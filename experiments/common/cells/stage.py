@@ -23,6 +23,7 @@ from lab.clients.run import Line
 from lab.errors import LabError
 from lab.progress import Progress
 from lab.ranks import set_quota
+from lab.waiting import until
 from mds.build import OPTIMIZED, built
 
 TOP = "/volumes"
@@ -148,11 +149,11 @@ class Stage:
 
 def until_working(lines: list[Line], names: set[str]) -> None:
     """Return when every client has said that it did something."""
-    deadline = time.monotonic() + WORKING_S
-    while {line["client"] for line in list(lines) if line.get("ops")} < names:
-        if time.monotonic() > deadline:
-            raise LabError("the clients do not get going")
-        time.sleep(0.2)
+
+    def working() -> bool:
+        return not {line["client"] for line in list(lines) if line.get("ops")} < names
+
+    until(working, WORKING_S, "every client works")
 
 
 def _rate(samples: list[dict[str, Any]]) -> float:

@@ -77,7 +77,7 @@ def test_all_comes_home_whole_and_no_pin_is_left() -> None:
 
 def test_what_does_not_come_home_is_told_and_the_pin_is_taken_away() -> None:
     lab: Any = FakeLab({"/volumes/a": 2}, stuck=True)
-    with pytest.raises(LabError, match="1 subtrees are not back"):
+    with pytest.raises(LabError, match="not within 120 s: 1 subtrees come back"):
         bring_home(lab, "/volumes", [])
     assert lab.calls[-1] == ("xattrs", [["/volumes", PIN, "-1"]])
 
