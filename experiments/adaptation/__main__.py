@@ -25,7 +25,7 @@ from experiments.common.figures import figures, run_figures
 from experiments.common.measurement import exit_status
 from experiments.common.pictures import PICTURES
 from experiments.common.workloads.base import Workload
-from experiments.common.workloads.zipf import ZIPF
+from experiments.common.workloads.private import ZIPF
 from lab.clients.run import Line
 from lab.clients.spec import LoadSpec
 from lab.progress import ConsoleProgress

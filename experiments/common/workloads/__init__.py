@@ -1,19 +1,16 @@
 # SPDX-License-Identifier: LGPL-2.1-or-later
-"""What the clients do. One module a workload; those of the matrix first, in the paper's order."""
+"""What the clients do. Those of the matrix first, in the paper's order."""
 
 from collections.abc import Mapping
 
 from experiments.common.workloads.base import Workload
-from experiments.common.workloads.cnn import CNN
 from experiments.common.workloads.create_reread import CREATE_REREAD
 from experiments.common.workloads.dbench import DBENCH
 from experiments.common.workloads.jumps import JUMPS
-from experiments.common.workloads.md import MD
 from experiments.common.workloads.mix import MIX
-from experiments.common.workloads.nlp import NLP
-from experiments.common.workloads.scan_apart import SCAN_APART
+from experiments.common.workloads.private import MD, ZIPF, ZIPF12
+from experiments.common.workloads.scan import CNN, NLP, SCAN_APART
 from experiments.common.workloads.web import WEB
-from experiments.common.workloads.zipf import ZIPF, ZIPF12
 
 MATRIX = ("cnn", "nlp", "web", "zipf", "md", "mix", "dbench")
 WORKLOADS: Mapping[str, Workload] = {

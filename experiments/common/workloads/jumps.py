@@ -5,8 +5,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, replace
 
 from experiments.common.workloads.base import Workload
-from experiments.common.workloads.private import Private
-from experiments.common.workloads.zipf import EIGHTY_TWENTY
+from experiments.common.workloads.private import EIGHTY_TWENTY, Private
 from lab.clients.spec import LoadSpec
 
 TURN_S = 60.0

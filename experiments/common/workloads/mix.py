@@ -5,10 +5,9 @@ from collections.abc import Mapping
 from dataclasses import dataclass, replace
 
 from experiments.common.workloads.base import SEED, Workload
-from experiments.common.workloads.cnn import CNN
-from experiments.common.workloads.nlp import NLP
+from experiments.common.workloads.private import ZIPF
+from experiments.common.workloads.scan import CNN, NLP
 from experiments.common.workloads.web import WEB
-from experiments.common.workloads.zipf import ZIPF
 from lab.clients.spec import ClientSpec, LoadSpec
 
 _GROUP = 3  # clients

@@ -62,3 +62,13 @@ class Private(Workload):
     def demand(self, paths: Mapping[str, str]) -> dict[str, float]:
         """The same for all subvolumes."""
         return {home_of(paths[name]): float(self.operations) for name in self.subvolumes}
+
+
+MD = Private("md", "create", operations=4_500, files=1)
+"""mdtest's creates, each client in a private empty directory."""
+# Of 10,000 files by Zipf's law, the 2,000 most popular get 80 % of the draws.
+EIGHTY_TWENTY = 0.95
+ZIPF = Private("zipf", "open", operations=12_000, files=10_000, zipf=EIGHTY_TWENTY)
+"""filebench's reads from 10,000 private files, 80 % of them from 20 % of the files."""
+# Twelve subvolumes: ranks that serve 1 to 2 can have 1 to 2 of them.
+ZIPF12 = Private("zipf12", "open", operations=12_000, files=10_000, zipf=EIGHTY_TWENTY, clients=12)

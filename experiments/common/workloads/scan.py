@@ -68,3 +68,11 @@ class Scan(Workload):
             for owner in owners
             for k in range(self.dirs)
         }
+
+
+CNN = Scan("cnn", dirs=100, files=120, touch="open")
+"""MXNet's im2rec on ImageNet, scaled down: many directories, all files are opened."""
+NLP = Scan("nlp", dirs=14, files=850, touch="open")
+"""THUCTC's corpus, scaled down: 14 directories, very many files, all are opened."""
+SCAN_APART = Scan("scan", dirs=100, files=200, touch="open", clients=8, apart=True)
+"""As cnn, but every client has directories of its own: what the MDS hook was first measured with."""

@@ -13,9 +13,8 @@ import cephfs
 
 from lab.clients.jobs import files
 from lab.clients.jobs.base import Job, Step
-from lab.clients.popularity import Popularity
 from lab.clients.spec import ClientSpec
-from lab.clients.tree import directory, path_of
+from lab.clients.tree import Popularity, directory, path_of
 
 _Op = Callable[[random.Random, deque[str], str], None]
 

@@ -15,7 +15,7 @@ from experiments.common.cells import runner, store
 from experiments.common.cells.cell import ResetError, compact
 from experiments.common.cells.order import Cluster, Order
 from experiments.common.workloads import MATRIX, WORKLOADS, accesslog, dbench
-from experiments.common.workloads.zipf import EIGHTY_TWENTY
+from experiments.common.workloads.private import EIGHTY_TWENTY
 from experiments.matrix.__main__ import _arguments, _orders
 from lab.clients import loadfile, weblog
 from lab.errors import LabError

@@ -13,8 +13,8 @@ from hypothesis import strategies as st
 
 from lab.clients.latency import Recorder, percentile, summary
 from lab.clients.latency_histogram import bucket
-from lab.clients.popularity import Popularity
 from lab.clients.spec import ClientSpec, LoadSpec
+from lab.clients.tree import Popularity
 from lab.errors import LabError
 
 
