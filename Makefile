@@ -87,13 +87,13 @@ MAIN := builtin builtin-to-auth scheduler oracle
 # One run of every cell, then two more of those that matter; what is finished is not run again.
 bench: mds-optimized
 	$(RUN) -m experiments.matrix --runs 1
-	$(RUN) -m experiments.matrix --runs 3 --balancers builtin line lunule lunule-mindex oracle
+	$(RUN) -m experiments.matrix --runs 3 --balancers builtin subvolume-pinning lunule lunule-mindex oracle
 	$(RUN) -m experiments.adaptation
 	$(RUN) -m experiments.matrix --runs 3 --report-only
 
 # The order of the main five, settled for half a minute: a quarter of an hour.
 bench-quick: deps
-	$(RUN) -m experiments.conditions --condition settled --before 30 --seconds 30 --workloads zipf cnn --balancers $(MAIN) line --runs 1 --out out/bench-quick
+	$(RUN) -m experiments.conditions --condition settled --before 30 --seconds 30 --workloads zipf cnn --balancers $(MAIN) subvolume-pinning --runs 1 --out out/bench-quick
 
 # With 36 ranks and 3,000 subvolumes, in parts of a core.
 bench-schedule-cost: deps
@@ -133,13 +133,13 @@ bench-scheduler: deps
 # The main ones on two workloads, five blocks of each condition; each command goes on where it was ended.
 bench-headline: deps
 	$(RUN) -m experiments.conditions --workloads zipf mix --balancers $(MAIN) --runs 5 --out docs/results/cold
-	$(RUN) -m experiments.conditions --condition settled --workloads zipf mix --balancers $(MAIN) line --runs 5 --out docs/results/settled
+	$(RUN) -m experiments.conditions --condition settled --workloads zipf mix --balancers $(MAIN) subvolume-pinning --runs 5 --out docs/results/settled
 
 # Everybody, one block of each condition.
 DYNAMIC := none $(MAIN) greedyspill lunule lunule-to-auth lunule-mindex
 bench-conditions: mds-optimized
 	$(RUN) -m experiments.conditions --balancers $(DYNAMIC) dir-hash-cold --runs 1 --out docs/results/cold
-	$(RUN) -m experiments.conditions --condition settled --balancers $(DYNAMIC) line line-replicas line-mask dir-hash --runs 1 --out docs/results/settled
+	$(RUN) -m experiments.conditions --condition settled --balancers $(DYNAMIC) subvolume-pinning subvolume-pinning-replicas subvolume-pinning-mask dir-hash --runs 1 --out docs/results/settled
 
 # Twenty equal cells: does the reference load take the machine out of a figure?
 bench-reference: deps

@@ -41,7 +41,7 @@ LUNULE = "5dcb9d9"
 FITTED = ("web", "zipf", "mix")  # that free parameters may be fitted on; docs/simulator.md says why these
 CHECKED = ("cnn", "nlp", "md", "dbench")  # that tell whether the model is true
 WORKLOADS = ("cnn", "nlp", "web", "zipf", "md", "mix", "dbench")
-BALANCERS = ("none", "builtin", "greedyspill", "lunule", "dir-hash", "line", "oracle")
+BALANCERS = ("none", "builtin", "greedyspill", "lunule", "dir-hash", "subvolume-pinning", "oracle")
 RANKS = 5
 LONGEST = 150.0  # s; twice a phase's 75
 ANALYSIS, IN_PLACE = 25.0, 250.0  # s: line's analysis under load, and until its plan is carried out
@@ -121,7 +121,7 @@ def simulated(workload: str, balancer: str, requests: Requests, seed: int, physi
     policy: Policy | None = None
     if balancer == "oracle":
         _place(cluster, work, spread(work.demand, RANKS))
-    elif balancer == "line":
+    elif balancer == "subvolume-pinning":
         _planned(cluster, work, requests, seed)
     elif balancer == "dir-hash":
         _hashed(cluster, work)

@@ -70,7 +70,7 @@ def _one(workload: str, of: str, against: str) -> Callable[[Results], Claim]:
 
 
 def _goals(results: Results) -> Claim:
-    ours = ("line", "lunule-mindex")
+    ours = ("subvolume-pinning", "lunule-mindex")
     lines = [
         [
             f"{claim.workload}: {claim.what} {claim.ratio:.2f} times the built-in balancer's",
@@ -295,11 +295,11 @@ def _demo_runs(results: Results) -> Claim:
 CLAIMS: Mapping[str, Callable[[Results], Claim]] = {
     "demo": _demo,
     "demo-runs": _demo_runs,
-    "line-over-builtin": _range("line", BASE, ".1f"),
-    "line-over-oracle": _range("line", LIMIT, ".2f", but=("mix",)),
-    "line-over-oracle-in-mix": _one("mix", "line", LIMIT),
+    "pinning-over-builtin": _range("subvolume-pinning", BASE, ".1f"),
+    "pinning-over-oracle": _range("subvolume-pinning", LIMIT, ".2f", but=("mix",)),
+    "pinning-over-oracle-in-mix": _one("mix", "subvolume-pinning", LIMIT),
     "lunule-over-builtin": _range("lunule", BASE, ".2f"),
-    "line": lambda results: _against(results, "line"),
+    "pinning": lambda results: _against(results, "subvolume-pinning"),
     "lunule-mindex": lambda results: _against(results, "lunule-mindex"),
     "left-out": _left_out,
     "goals": _goals,

@@ -18,7 +18,7 @@ from pathlib import Path
 from typing import Any
 
 from experiments.common import provenance
-from experiments.common.balancers import line
+from experiments.common.balancers import pinning
 from experiments.common.balancers.setting import FS
 from experiments.common.cells.sampling import Sampling
 from experiments.common.cells.stage import until_working
@@ -61,8 +61,8 @@ def builtin(lab: Lab) -> dict[str, Any]:
 
 def planned(lab: Lab) -> dict[str, Any]:
     """Analyze, plan, carry out; returns the plan's steps and what it predicted."""
-    line.analyze(lab, ANALYSIS_S)
-    line.analyzed(lab)
+    pinning.analyze(lab, ANALYSIS_S)
+    pinning.analyzed(lab)
     plan = module.ask(lab, "partition plan", fs=FS, heavy="fanout")
     if plan["steps"]:
         module.text(lab, "partition start", fs=FS, plan=plan["name"])
@@ -137,7 +137,7 @@ def run(way: str, release: str, ranks: int, quota: int, seconds: float) -> dict[
     lines: list[Line] = []
     made_by = provenance.made_by(("workload", *_PARTS.get(way, ())))
     with Lab.up(name=f"churn-{os.getpid()}", release=release, mds=ranks, mgr=1) as lab:
-        module.enable(lab, line.OPTIONS)
+        module.enable(lab, pinning.OPTIONS)
         spec = load(lab.make_subvolumes(SUBVOLUMES))
         lab.set_mds_cpu(quota)
         with Sampling(lab.sandbox) as sampling, lab.clients(spec, on_line=lines.append):

@@ -8,7 +8,7 @@ import statistics
 from experiments.common.figures import paper
 from experiments.common.figures.compare import BASE, LIMIT, Rows, of_one, ratio, shown_ratio, table, values
 
-_OWN = ("line", "lunule-mindex", "lunule")
+_OWN = ("subvolume-pinning", "lunule-mindex", "lunule")
 
 
 def text(found: Rows) -> str:

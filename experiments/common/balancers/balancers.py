@@ -4,7 +4,7 @@
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 
-from experiments.common.balancers import line, oracle
+from experiments.common.balancers import oracle, pinning
 from experiments.common.balancers.setting import FS, Setting
 from experiments.common.balancers.subtrees import DISTRIBUTED, PIN, Pin, path_of, put, settled
 from experiments.common.figures.figures import owner
@@ -104,11 +104,25 @@ def _oracle(setting: Setting) -> list[Pin]:
     return pins
 
 
+def _pinning(name: str, *, heavy: str, to_auth: bool) -> Balancer:
+    switch_on = pinning.partition(heavy=heavy, to_auth=to_auth)
+    return Balancer(name, switch_on, ("planner",), static=True, analyzed=True)
+
+
 _UNDONE_S = 300.0
 _EVERY_RANK = "-1"
 
-_PLAN, _POLICY = ("planner",), ("policy",)
-MATRIX = ("none", "builtin", "greedyspill", "dir-hash", "line", "lunule", "lunule-mindex", "oracle")
+_POLICY = ("policy",)
+MATRIX = (
+    "none",
+    "builtin",
+    "greedyspill",
+    "dir-hash",
+    "subvolume-pinning",
+    "lunule",
+    "lunule-mindex",
+    "oracle",
+)
 BALANCERS: Mapping[str, Balancer] = {
     balancer.name: balancer
     for balancer in (
@@ -119,12 +133,10 @@ BALANCERS: Mapping[str, Balancer] = {
         Balancer("greedyspill", _policy("greedyspill"), _POLICY),
         Balancer("dir-hash", _dir_hash, static=True),
         Balancer("dir-hash-cold", _dir_hash_cold),
-        Balancer("line", line.partition(heavy="fanout", to_auth=True), _PLAN, static=True, analyzed=True),
-        # Controls: without the option that line has, and as `partition` is without any option.
-        Balancer(
-            "line-replicas", line.partition(heavy="fanout", to_auth=False), _PLAN, static=True, analyzed=True
-        ),
-        Balancer("line-mask", line.partition(heavy="mask", to_auth=False), _PLAN, static=True, analyzed=True),
+        _pinning("subvolume-pinning", heavy="fanout", to_auth=True),
+        # Controls: without the option that it has, and as `partition` is without any option.
+        _pinning("subvolume-pinning-replicas", heavy="fanout", to_auth=False),
+        _pinning("subvolume-pinning-mask", heavy="mask", to_auth=False),
         Balancer("lunule", _policy("lunule", "heat"), _POLICY),
         Balancer("lunule-to-auth", _policy("lunule", "heat", to_auth=True), _POLICY),
         # The same policy on MDSs with the hook: chosen by heat, as without it, or by the migration index.
@@ -142,4 +154,4 @@ def switch_off(lab: Lab) -> None:
     lab.monitor.command("fs set", fs_name=FS, var="balance_automate", val="false")
     lab.monitor.command("fs set", fs_name=FS, var="bal_rank_mask", val=_EVERY_RANK)
     lab.monitor.command("config rm", who="mds", name=_NO_REPLICAS)
-    line.forget(lab)
+    pinning.forget(lab)

@@ -10,7 +10,7 @@ import time
 from types import TracebackType
 from typing import Any, Self
 
-from experiments.common.balancers import line
+from experiments.common.balancers import pinning
 from experiments.common.balancers.balancers import switch_off
 from experiments.common.balancers.setting import Setting
 from experiments.common.balancers.subtrees import Pin, bring_home
@@ -75,7 +75,7 @@ class Stage:
     def _data(self) -> dict[str, str]:
         began = time.monotonic()
         workload = self.cluster.workload
-        module.enable(self.lab, line.OPTIONS)
+        module.enable(self.lab, pinning.OPTIONS)
         paths = self.lab.make_subvolumes(workload.subvolumes)
         for path, text in workload.inputs().items():
             self.lab.exec(["/bin/sh", "-c", 'cat > "$0"', path], stdin=text)
@@ -101,13 +101,13 @@ class Stage:
             until_working(lines, load.first)
             time.sleep(_UNSETTLED_S)
             if analyze:
-                line.analyze(self.lab, _CALIBRATION_S)
+                pinning.analyze(self.lab, _CALIBRATION_S)
             since = time.time()
             time.sleep(_CALIBRATION_S)
             if not clients.running:
                 raise LabError("the clients were ready before C was known: their work is too short")
             if analyze:
-                line.analyzed(self.lab)
+                pinning.analyzed(self.lab)
             clients.stop()
         self.seconds["calibration"] = round(time.monotonic() - began, 1)
         return _rate([s for s in sampling.lines if since <= s["t"] <= since + _CALIBRATION_S])

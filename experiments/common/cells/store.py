@@ -6,10 +6,14 @@ import json
 from pathlib import Path
 from typing import Any
 
+# A balancer's name, and what it was recorded as before: those cells keep their files and bytes.
+_PINNING, _EARLIER = "subvolume-pinning", "line"
+
 
 def path_of(out: Path, key: str) -> Path:
     """The file of a cell."""
-    return out / f"{key}.json.gz"
+    earlier = out / f"{key.replace(f'-{_PINNING}', f'-{_EARLIER}')}.json.gz"
+    return earlier if earlier.exists() else out / f"{key}.json.gz"
 
 
 def save(out: Path, cell: dict[str, Any]) -> None:
@@ -23,6 +27,10 @@ def save(out: Path, cell: dict[str, Any]) -> None:
 
 
 def load(out: Path, key: str) -> dict[str, Any]:
-    """Read a cell."""
+    """Read a cell, with today's name of its balancer."""
     cell: dict[str, Any] = json.loads(gzip.decompress(path_of(out, key).read_bytes()))
+    kind, _, control = str(cell.get("balancer")).partition("-")
+    if kind == _EARLIER:
+        now = "-".join(filter(None, (_PINNING, control)))
+        cell |= {"balancer": now, "key": cell["key"].replace(f"-{cell['balancer']}-", f"-{now}-")}
     return cell

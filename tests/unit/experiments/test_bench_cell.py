@@ -2,6 +2,7 @@
 """What a cell keeps, and of which time."""
 
 from collections.abc import Sequence
+from pathlib import Path
 from types import SimpleNamespace
 from typing import Any, Self
 
@@ -9,6 +10,7 @@ import pytest
 
 from experiments.common import provenance
 from experiments.common.cells import cell as cells
+from experiments.common.cells import store
 from experiments.common.cells.order import Cluster, Order
 from experiments.common.cells.sampling import Reference
 from experiments.common.workloads import WORKLOADS
@@ -93,3 +95,17 @@ def test_what_was_before_the_clock_is_no_part_of_a_settled_cell(stage: Any) -> N
 def test_without_cgroups_there_is_no_reference_load() -> None:
     with pytest.raises(LabError, match="'x' runs without cgroups"):
         Reference(LabState(name="x", release="tentacle"))
+
+
+def test_a_cell_of_an_earlier_name_is_read_by_todays(tmp_path: Path) -> None:
+    for name in ("line", "line-mask", "oracle"):
+        store.save(tmp_path, {"key": f"web-tentacle-5x12-{name}-1", "balancer": name})
+    files = {path.name: path.read_bytes() for path in tmp_path.iterdir()}
+    for name in ("subvolume-pinning", "subvolume-pinning-mask", "oracle"):
+        key = f"web-tentacle-5x12-{name}-1"
+        assert store.path_of(tmp_path, key).exists()
+        assert store.load(tmp_path, key) == {"key": key, "balancer": name}
+    assert {path.name: path.read_bytes() for path in tmp_path.iterdir()} == files
+    assert store.path_of(tmp_path, "web-tentacle-5x12-subvolume-pinning-2").name.endswith(
+        "-pinning-2.json.gz"
+    )

@@ -97,8 +97,8 @@ def test_settled_means_the_load_for_five_minutes_before_the_clock() -> None:
 
 
 def test_what_is_placed_before_the_clock_has_no_place_from_cold() -> None:
-    chosen = ["builtin", "line", "line-mask", "dir-hash", "oracle"]
-    with pytest.raises(LabError, match="line, line-mask, dir-hash: placed before the clock"):
+    chosen = ["builtin", "subvolume-pinning", "subvolume-pinning-mask", "dir-hash", "oracle"]
+    with pytest.raises(LabError, match="subvolume-pinning, subvolume-pinning-mask, dir-hash: placed"):
         orders(arguments(balancers=chosen))
     assert len(orders(arguments(balancers=chosen, condition="settled"))) == 10
 

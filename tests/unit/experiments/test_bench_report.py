@@ -148,12 +148,13 @@ def test_one_run_has_no_interval() -> None:
 
 
 def test_each_of_our_policies_is_told_beside_the_built_in_one_and_the_oracle() -> None:
-    cells = [cell("builtin"), cell("line", 300.0), cell("lunule", 150.0), cell("oracle", 200.0)]
+    cells = [cell("builtin"), cell("subvolume-pinning", 300.0), cell("lunule", 150.0), cell("oracle", 200.0)]
     text = tables.text(compare.rows(cells))
-    assert "## line\n" in text
+    assert "## subvolume-pinning\n" in text
     assert "## lunule\n" in text
     assert "## lunule-mindex\n" not in text, "it has no cell"
-    row = next(line for line in compare.of_one(compare.rows(cells), "line").splitlines() if "web" in line)
+    table = compare.of_one(compare.rows(cells), "subvolume-pinning")
+    row = next(line for line in table.splitlines() if "web" in line)
     assert row.split(" | ")[1:6] == ["3.00", "3.00", "3.00", "1.50", "1.50"]
 
 

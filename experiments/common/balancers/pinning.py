@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: LGPL-2.1-or-later
-"""LINE's static partitioning, as an operator uses it: analyze under load, then `partition` before the run."""
+"""Pins of subvolumes, as LINE has them: analyzed under load, then `partition` before the run."""
 
 from collections.abc import Callable
 from typing import Any
