@@ -14,7 +14,7 @@ from dataclasses import dataclass, field
 from prettytable import PrettyTable
 from rich.progress import track
 
-from .course import Outcome, play
+from .player import Outcome, play
 from .scenarios import SCENARIOS
 from .script import ACTIONS, FAULTS, History, draw
 

@@ -12,8 +12,8 @@ from mds_partitioner.errors import CephError, InDoubt, JournalError, NotFound, P
 from mds_partitioner.filesystem import Write
 from mds_partitioner.model import FsState, HealthCheck
 
+from .fake_cluster import Directory, FakeCluster, FileSystem, Target
 from .script import AFTER, BEFORE, FAIL, LATE, LOST, TAKEOVER, Script
-from .world import Directory, FileSystem, Target, World
 
 T = TypeVar("T")
 KINDS = {"ceph.dir.pin": "pin", "ceph.dir.bal.mask": "mask", "ceph.dir.pin.distributed": "distributed"}
@@ -28,9 +28,9 @@ class Crash(BaseException):
 class Ceph:
     """What one manager sees and does; ``incarnation`` tells managers apart."""
 
-    def __init__(self, world: World, script: Script) -> None:
-        self.world, self.script = world, script
-        self._me = world.incarnation
+    def __init__(self, cluster: FakeCluster, script: Script) -> None:
+        self.cluster, self.script = cluster, script
+        self._me = cluster.incarnation
         self.store = Keys(self)
         self._flying: list[tuple[int, Target, Callable[[], None]]] = []
         self._looked: dict[Target, str | None] = {}
@@ -43,7 +43,7 @@ class Ceph:
     @property
     def fenced(self) -> bool:
         """Another manager is active: the mon has blocklisted this one's clients."""
-        return self._me != self.world.incarnation
+        return self._me != self.cluster.incarnation
 
     def io(
         self, label: str, apply: Callable[[], T], error: type[PartitionerError], target: Target | None = None
@@ -80,7 +80,7 @@ class Ceph:
         due = [f for f in self._flying if f[0] <= at]
         self._flying = [f for f in self._flying if f[0] > at]
         for _, target, apply in due:
-            if self.world.value(target) is not None:
+            if self.cluster.value(target) is not None:
                 apply()
 
     def land_all(self) -> None:
@@ -98,19 +98,19 @@ class Ceph:
         """Make a change, and look whether it may be made."""
         if target is None:
             return apply()
-        before, held = self.world.value(target), self.world.held[target]
+        before, held = self.cluster.value(target), self.cluster.held[target]
         if before is None:
             raise CephError(f"{target} does not exist any more", 2)
         raced = self._looked.get(target, before) != before
         if not self._journaled(target, before) and not raced:
-            self.world.violations.append(f"{target} was changed from {before}, which is not in the journal")
+            self.cluster.violations.append(f"{target} was changed from {before}, which is not in the journal")
         answer = apply()
         held.raced = held.raced or raced
         return answer
 
     def _journaled(self, target: Target, value: str | None) -> bool:
         """Does a durable record of a step about this target allow to replace this value?"""
-        for step, record in self.script.records(self.world.store, target):
+        for step, record in self.script.records(self.cluster.store, target):
             if record["state"] in ("intent", "undoing"):
                 known = (record["old"], step.value, str(step.home))
                 if value in known or (target[2] == "bal_rank_mask" and value in ("-1", "0x0")):
@@ -119,50 +119,50 @@ class Ceph:
 
     def look(self, target: Target) -> str | None:
         """Read a value; what is written next is decided on it."""
-        self._looked[target] = self.world.value(target)
+        self._looked[target] = self.cluster.value(target)
         return self._looked[target]
 
     # Host
 
     def file_systems(self) -> list[FsState]:
         """Host.file_systems: the manager's own copy of the FSMap."""
-        return [fs.state() for fs in self.world.filesystems.values()]
+        return [fs.state() for fs in self.cluster.filesystems.values()]
 
     def fs_by_id(self, fscid: int) -> FsState | None:
         """Host.fs_by_id."""
-        fs = self.world.filesystems.get(fscid)
+        fs = self.cluster.filesystems.get(fscid)
         return fs.state() if fs else None
 
     def health(self) -> dict[str, HealthCheck]:
         """Host.health."""
-        return dict(self.world.health)
+        return dict(self.cluster.health)
 
     def counter(self, mds: str, path: str) -> list[tuple[float, ...]]:
         """Host.counter: every MDS has just reported."""
-        return [(self.world.wall, 0.0)]
+        return [(self.cluster.wall, 0.0)]
 
     def has_hook(self, fs: FsState) -> bool:
         """Host.has_hook."""
-        found = self.world.filesystems.get(fs.fscid)
+        found = self.cluster.filesystems.get(fs.fscid)
         return found is not None and found.hooked
 
     def on_fs(self, fs: FsState, call: Callable[[Any], T]) -> T:
         """Host.on_fs."""
-        found = self.world.filesystems.get(fs.fscid)
+        found = self.cluster.filesystems.get(fs.fscid)
         if found is None or found.name != fs.name:
             raise Unavailable(f"cannot mount file system '{fs.name}'")
         return call(Mount(self, found))
 
     def mon(self, prefix: str, **arguments: str) -> str:
         """Host.mon: fs get, fs set."""
-        fs = next((f for f in self.world.filesystems.values() if f.name == arguments["fs_name"]), None)
+        fs = next((f for f in self.cluster.filesystems.values() if f.name == arguments["fs_name"]), None)
         if fs is None:
             raise CephError(f"'{prefix}' failed: no file system '{arguments['fs_name']}'", 2)
         if prefix == "fs get":
             return self.io("fs get", lambda: self._fs_get(fs), CephError)
         assert prefix == "fs set", prefix
         target: Target = ("fs", fs.fscid, arguments["var"])
-        self.io("fs set", lambda: self.world.set(target, arguments["val"]), CephError, target)
+        self.io("fs set", lambda: self.cluster.set(target, arguments["val"]), CephError, target)
         return ""
 
     def _fs_get(self, fs: FileSystem) -> str:
@@ -195,11 +195,11 @@ class Ceph:
     def set_mds_option(self, option: str, value: str) -> None:
         """Host.set_mds_option."""
         target: Target = ("config", 0, option)
-        self.io("config set", lambda: self.world.set(target, value), CephError, target)
+        self.io("config set", lambda: self.cluster.set(target, value), CephError, target)
 
     def object_attribute(self, pool: int, name: str, attribute: str) -> bytes | None:
         """Host.object_attribute: the backtrace of a directory, as if it lay in the root by its whole path."""
-        fs = self.world.filesystems.get(pool)
+        fs = self.cluster.filesystems.get(pool)
         directory = fs.directories.get(int(name.partition(".")[0], 16)) if fs else None
         found = _backtrace(directory.path[1:].encode()) if directory else None
         return self.io("get xattr of object", lambda: found, Unavailable)
@@ -207,7 +207,7 @@ class Ceph:
     def tell(self, mds: str, prefix: str, **arguments: Any) -> Any:
         """Host.tell: dump dir, dump inode, get subtrees."""
         fscid, rank = map(int, mds.removeprefix("fs").split("-"))
-        fs = self.world.filesystems.get(fscid)
+        fs = self.cluster.filesystems.get(fscid)
         if fs is None or rank in fs.down or rank >= fs.ranks:
             raise Unavailable(f"mds.{mds} did not answer '{prefix}'")
         return self.io(f"tell {prefix}", lambda: _answer(fs, rank, prefix, arguments), Unavailable)
@@ -310,9 +310,9 @@ class Mount:
         if not may():
             raise Unavailable("not wanted any more")
         target: Target = (kind, self._fs.fscid, ino)
-        if self._fs.fscid in self._ceph.world.stopped and not self._ceph.fenced:
-            self._ceph.world.violations.append(f"{target}: a change was begun after the plan was stopped")
-        self._ceph.io(f"set {kind}", lambda: self._ceph.world.set(target, value), CephError, target)
+        if self._fs.fscid in self._ceph.cluster.stopped and not self._ceph.fenced:
+            self._ceph.cluster.violations.append(f"{target}: a change was begun after the plan was stopped")
+        self._ceph.io(f"set {kind}", lambda: self._ceph.cluster.set(target, value), CephError, target)
 
     def rentries(self, path: str) -> int:
         """FileSystem.rentries."""
@@ -341,7 +341,7 @@ class Keys:
     """host.KeyValue."""
 
     def __init__(self, ceph: Ceph) -> None:
-        self._ceph, self._data = ceph, ceph.world.store
+        self._ceph, self._data = ceph, ceph.cluster.store
 
     def put(self, key: str, value: str) -> None:
         """KeyValue.put."""

@@ -17,8 +17,8 @@ from lab import releases
 from lab.api import Lab
 from lab.progress import ConsoleProgress
 
-from .course import Course, Outcome
 from .operator import Operator
+from .player import Outcome, Player
 from .scenarios import SCENARIOS, build
 from .script import History, draw
 from .twin import RANKS, Twin, TwinWorld
@@ -29,7 +29,7 @@ ELSEWHERE = {"fs renamed", "fs removed"}
 CONF = {"mds_tick_interval": "1"}
 
 
-class OnLab(Course):
+class OnLab(Player):
     """A history on both."""
 
     def __init__(self, history: History, twin: Twin) -> None:
@@ -38,7 +38,7 @@ class OnLab(Course):
         super().__init__(history, self.both, Operator(self.both, history.seed))
 
     def play(self) -> Outcome:
-        """See Course."""
+        """See Player."""
         try:
             return super().play()
         finally:
@@ -71,9 +71,9 @@ def measure(release: str, number: int, seed: int) -> list[tuple[History, Outcome
             for history in track(
                 itertools.islice(histories(seed), number), "replay", number, disable=not sys.stdout.isatty()
             ):
-                course = OnLab(history, twin)
-                outcome = course.play()
-                found.append((history, outcome, course.both.compared))
+                player = OnLab(history, twin)
+                outcome = player.play()
+                found.append((history, outcome, player.both.compared))
                 for violation in outcome.violations:
                     print(f"seed {history.seed}: {violation}", flush=True)
         finally:

@@ -6,7 +6,7 @@ from collections.abc import Callable
 
 from mds_partitioner.model import HealthCheck
 
-from .world import Directory, FileSystem, Held, Target, World
+from .fake_cluster import Directory, FakeCluster, FileSystem, Held, Target
 
 FIRST_OF_USERS = 100  # inode number
 
@@ -14,13 +14,13 @@ FIRST_OF_USERS = 100  # inode number
 class Operator:
     """Everybody but the managers. Its dice are the history's, so that it does the same again."""
 
-    def __init__(self, world: World, seed: int) -> None:
-        self._world, self._dice = world, random.Random(seed ^ 0x5EED)
+    def __init__(self, cluster: FakeCluster, seed: int) -> None:
+        self._cluster, self._dice = cluster, random.Random(seed ^ 0x5EED)
         self._made = 9_000  # inode numbers of what is made anew
 
     def do(self, action: str) -> None:
         """One action, on something that exists."""
-        fs = self._world.filesystems.get(self._dice.choice(sorted(self._world.filesystems or [0])))
+        fs = self._cluster.filesystems.get(self._dice.choice(sorted(self._cluster.filesystems or [0])))
         if fs is not None:
             deeds: dict[str, Callable[[FileSystem], None]] = {
                 "operator pins": self._pin,
@@ -35,20 +35,22 @@ class Operator:
                 "fs renamed": self._rename_fs,
                 "fs removed": self._remove_fs,
                 "clock jumps": self._jump,
-                "unwell": lambda fs: self._world.health.update(MDS_SLOW_REQUEST=HealthCheck("slow requests")),
+                "unwell": lambda fs: self._cluster.health.update(
+                    MDS_SLOW_REQUEST=HealthCheck("slow requests")
+                ),
             }
             deeds[action](fs)
 
     def heal(self) -> None:
         """All is well again, and every rank has an MDS."""
-        self._world.health.clear()
-        for fs in self._world.filesystems.values():
+        self._cluster.health.clear()
+        for fs in self._cluster.filesystems.values():
             fs.down.clear()
             fs.max_mds = fs.ranks
 
     def _change(self, target: Target, value: str) -> None:
-        self._world.set(target, value)
-        self._world.held[target].wanted.add(value)
+        self._cluster.set(target, value)
+        self._cluster.held[target].wanted.add(value)
 
     def _any(self, fs: FileSystem) -> int:
         return self._dice.choice(_users(fs))
@@ -102,7 +104,7 @@ class Operator:
             fs.directories[self._made] = Directory(path)
             for kind in ("pin", "mask", "distributed"):
                 target = (kind, fs.fscid, self._made)
-                self._world.held[target] = Held(self._world.value(target) or "")
+                self._cluster.held[target] = Held(self._cluster.value(target) or "")
 
     def _rank_goes(self, fs: FileSystem) -> None:
         if fs.ranks > 2:
@@ -119,11 +121,11 @@ class Operator:
         fs.name += "-renamed"
 
     def _remove_fs(self, fs: FileSystem) -> None:
-        if len(self._world.filesystems) > 1 or self._dice.random() < 0.3:
-            del self._world.filesystems[fs.fscid]
+        if len(self._cluster.filesystems) > 1 or self._dice.random() < 0.3:
+            del self._cluster.filesystems[fs.fscid]
 
     def _jump(self, fs: FileSystem) -> None:
-        self._world.wall += self._dice.choice((-3600.0, 3600.0))
+        self._cluster.wall += self._dice.choice((-3600.0, 3600.0))
 
 
 def _users(fs: FileSystem) -> list[int]:

@@ -15,7 +15,7 @@ from mds_partitioner.judge.window import Observed
 from mds_partitioner.model import Churning, FsState
 from mds_partitioner.model import Directory as Named
 
-from .world import BEGINNING, ROOT, Directory, FileSystem, World
+from .fake_cluster import BEGINNING, ROOT, Directory, FakeCluster, FileSystem
 
 
 @dataclass(frozen=True)
@@ -48,9 +48,9 @@ SCENARIOS = {
 CHILDREN = 6
 
 
-def build(scenario: Scenario) -> World:
+def build(scenario: Scenario) -> FakeCluster:
     """The cluster: everything is on rank 0, but what an operator pinned."""
-    return World([_filesystem(i + 1, scenario) for i in range(scenario.filesystems)])
+    return FakeCluster([_filesystem(i + 1, scenario) for i in range(scenario.filesystems)])
 
 
 def _filesystem(fscid: int, s: Scenario) -> FileSystem:
@@ -119,8 +119,8 @@ def _answer(name: str, arguments: str) -> str:
 class Analyzer:
     """Has analyzed every file system as it is now."""
 
-    def __init__(self, world: Callable[[], World]) -> None:
-        self._world = world
+    def __init__(self, cluster: Callable[[], FakeCluster]) -> None:
+        self._cluster = cluster
 
     ended = None  # Analysis.ended: just now
 
@@ -130,4 +130,4 @@ class Analyzer:
 
     def judgement(self, fs: FsState) -> Judgement:
         """Analyzer.judgement."""
-        return judgement(self._world().filesystems[fs.fscid])
+        return judgement(self._cluster().filesystems[fs.fscid])

@@ -12,7 +12,7 @@ from typing import Any
 
 from mds_partitioner.plan.plan import Plan, Step
 
-from .world import Target
+from .fake_cluster import Target
 
 # Faults of an I/O.
 BEFORE, AFTER, FAIL, LOST, LATE = "crash before", "crash after", "fails", "answer lost", "lands late"

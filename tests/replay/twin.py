@@ -21,7 +21,7 @@ from lab.waiting import until
 from mds_partitioner.filesystem import DISTRIBUTED, PIN
 from mds_partitioner.plan.ranks import DEFAULT_MASKS
 
-from .world import FileSystem, Target, World
+from .fake_cluster import FakeCluster, FileSystem, Target
 
 FS = "cephfs"
 RANKS = 4  # of the lab
@@ -92,24 +92,24 @@ class Twin:
 class TwinStore(UserDict[str, str]):
     """The journal's keys, in the lab's mon, too; compared whenever all are read."""
 
-    def __init__(self, world: TwinWorld) -> None:
+    def __init__(self, cluster: TwinWorld) -> None:
         super().__init__()
-        self._world = world
+        self._cluster = cluster
 
     def __setitem__(self, key: str, value: str) -> None:
         super().__setitem__(key, value)
-        self._world.twin.mon("config-key set", key=KEYS + key, val=value)
+        self._cluster.twin.mon("config-key set", key=KEYS + key, val=value)
 
     def __delitem__(self, key: str) -> None:
-        self._world.twin.mon("config-key rm", key=KEYS + key)
+        self._cluster.twin.mon("config-key rm", key=KEYS + key)
         super().__delitem__(key)
 
     def __iter__(self) -> Iterator[str]:
-        self._world.compare("the journal", self.data, self._world.twin.journal())
+        self._cluster.compare("the journal", self.data, self._cluster.twin.journal())
         return super().__iter__()
 
 
-class TwinWorld(World):
+class TwinWorld(FakeCluster):
     """The model of one file system, below a directory of its own in the lab's."""
 
     def __init__(self, fs: FileSystem, twin: Twin, root: str) -> None:
@@ -133,7 +133,7 @@ class TwinWorld(World):
             self.violations.append(f"{what}: the model says {model}, the lab {lab}")
 
     def value(self, target: Target) -> str | None:
-        """See World; compared."""
+        """See FakeCluster; compared."""
         self._follow()
         said = super().value(target)
         kind, _, key = target
@@ -148,7 +148,7 @@ class TwinWorld(World):
         return said
 
     def set(self, target: Target, value: str) -> None:
-        """See World; of both."""
+        """See FakeCluster; of both."""
         self._follow()
         super().set(target, value)
         kind, _, key = target

@@ -7,7 +7,7 @@ from collections.abc import Callable
 
 import pytest
 from replay.__main__ import NAMES, shrink
-from replay.course import play
+from replay.player import play
 from replay.script import History, draw
 
 from mds_partitioner.act import changes, core, executor

@@ -31,10 +31,10 @@ from mds_partitioner.plan.plan import CONFIG_STEP
 from mds_partitioner.plan.ranks import DEFAULT_MASKS
 
 from .ceph import Ceph, Crash
+from .fake_cluster import FakeCluster, Target
 from .operator import Operator
 from .scenarios import SCENARIOS, Analyzer, Engine, Scenario, build
 from .script import EXECUTION, REMOVAL, ROLLBACK, History, Script
-from .world import Target, World
 
 LOG = logging.getLogger("replay")
 LOG.addHandler(logging.NullHandler())
@@ -57,17 +57,17 @@ class Outcome:
     where: tuple[tuple[str, int], ...] = ()  # the first I/O of each kind
 
 
-class Course:
+class Player:
     """One history, one modelled cluster, one manager after the other."""
 
     def __init__(
-        self, history: History, world: World | None = None, operator: Operator | None = None
+        self, history: History, cluster: FakeCluster | None = None, operator: Operator | None = None
     ) -> None:
         """On the scenario's cluster, or on one that begins like it."""
         self.scenario: Scenario = SCENARIOS[history.scenario]
-        self.world: World = world or build(self.scenario)
+        self.cluster: FakeCluster = cluster or build(self.scenario)
         self.script = Script(history)
-        self.operator = operator or Operator(self.world, history.seed)
+        self.operator = operator or Operator(self.cluster, history.seed)
         # Of the scheduler's moves some must come too late.
         patience = 2 if self.scenario.scheduled else 30
         self.settings = replace(
@@ -83,7 +83,7 @@ class Course:
     def play(self) -> Outcome:
         """From plan to removal."""
         self.script.begin(EXECUTION)
-        for fscid in list(self.world.filesystems):
+        for fscid in list(self.cluster.filesystems):
             self._plan(fscid)
         self._storm()
         self._settle()
@@ -101,7 +101,7 @@ class Course:
         self._calm()
         self._forget()
         self._check_forgotten()
-        violations = tuple(dict.fromkeys(self.world.violations))
+        violations = tuple(dict.fromkeys(self.cluster.violations))
         script = self.script
         pairs, where = tuple(script.pairs.items()), tuple(script.where.items())
         return Outcome(script.history, violations, script.ios, pairs, where)
@@ -118,7 +118,7 @@ class Course:
         self.script.calm()
         self.operator.heal()
         self.ceph.land_all()
-        self.world.stopped.clear()
+        self.cluster.stopped.clear()
 
     # managers
 
@@ -129,9 +129,9 @@ class Course:
     def _manager(self) -> None:
         """A manager becomes active; one that dies in its first moments is followed by another."""
         while True:
-            self.ceph = Ceph(self.world, self.script)
+            self.ceph = Ceph(self.cluster, self.script)
             self.ceph.between = self._between
-            analyzer = Analyzer(lambda: self.world)
+            analyzer = Analyzer(lambda: self.cluster)
             self.partitioner = Partitioner(
                 self.ceph,  # type: ignore[arg-type]
                 Engine(),  # type: ignore[arg-type]
@@ -139,7 +139,7 @@ class Course:
                 lambda: self.settings,
                 lambda event, message, part: None,
                 LOG,
-                self.world.now,
+                self.cluster.now,
                 self._new_id,
             )
             # Threads do not take turns in the same way in every replay.
@@ -148,7 +148,7 @@ class Course:
                 self._begin()
                 return
             except Crash:
-                self.world.incarnation += 1
+                self.cluster.incarnation += 1
 
     def _begin(self) -> None:
         while True:
@@ -157,7 +157,7 @@ class Course:
                 self._know()
                 return
             except JournalError:  # as module.serve does: it is tried again
-                self.world.pass_time(self._lag)
+                self.cluster.pass_time(self._lag)
 
     def _know(self) -> None:
         """The invariants know the plans by their ids."""
@@ -169,9 +169,9 @@ class Course:
             crash()
         except Crash:
             old = self.partitioner
-            self.world.stopped -= self._unsure
+            self.cluster.stopped -= self._unsure
             self._unsure.clear()
-            self.world.incarnation += 1
+            self.cluster.incarnation += 1
             self._commanding = False
             self._manager()
             pending, self.script.pending = self.script.pending, None
@@ -183,7 +183,7 @@ class Course:
         self._replaced(self.partitioner.tick)
         if self._undead:
             self._undead.pop().tick()
-        self.world.pass_time(self._lag)
+        self.cluster.pass_time(self._lag)
 
     # commands
 
@@ -206,10 +206,10 @@ class Course:
         self._commanding = True
         try:
             if action == "rollback":
-                self.world.stopped.discard(fs.fscid)
+                self.cluster.stopped.discard(fs.fscid)
                 self.partitioner.rollback(fs, run.plan.name)
             else:
-                self.world.stopped.add(fs.fscid)
+                self.cluster.stopped.add(fs.fscid)
                 self.partitioner.stop(fs) if action == "stop" else self.partitioner.pause(fs, None)
         except JournalError:
             self._unsure.add(fs.fscid)  # it holds in this manager, and the operator was told that
@@ -281,24 +281,24 @@ class Course:
                 return
             self._tick()
         for run in self.partitioner.active():
-            self.world.violations.append(f"plan {run.plan.name} does not end: {run.head}")
+            self.cluster.violations.append(f"plan {run.plan.name} does not end: {run.head}")
 
     def _check_done(self) -> None:
         for run in self.partitioner.known():
             if run.head.state not in (DONE, STOPPED, ROLLED_BACK, READY):
-                self.world.violations.append(f"plan {run.plan.name} has ended as {run.head.state}")
+                self.cluster.violations.append(f"plan {run.plan.name} has ended as {run.head.state}")
             if run.head.state == PAUSED and not run.head.why:
-                self.world.violations.append(f"plan {run.plan.name} does not say what it waits for")
+                self.cluster.violations.append(f"plan {run.plan.name} does not say what it waits for")
 
     def _check_memory(self) -> None:
         """What the next manager reads is what this one knew."""
         before = {run.id: _known(run) for run in self.partitioner.known()}
-        self.world.incarnation += 1
+        self.cluster.incarnation += 1
         self._manager()
         after = {run.id: _known(run) for run in self.partitioner.known()}
         for id_, known in before.items():
             if id_ not in after or any(after[id_].get(i) not in _allowed(was) for i, was in known.items()):
-                self.world.violations.append(f"a fail-over has lost {known}, and read {after.get(id_)}")
+                self.cluster.violations.append(f"a fail-over has lost {known}, and read {after.get(id_)}")
 
     def _roll_back(self, ticks: int) -> None:
         waiting = self._in_force()
@@ -310,7 +310,7 @@ class Course:
                 fs = self.ceph.fs_by_id(run.plan.fscid)
                 held = run.head.by_operator or run.memory.halted
                 if fs is not None and (run.head.state not in ACTIVE or held):
-                    self.world.stopped.discard(fs.fscid)
+                    self.cluster.stopped.discard(fs.fscid)
                     self._try(lambda fs=fs, run=run: self.partitioner.rollback(fs, run.plan.name))  # type: ignore[misc]
             self._tick()
             self._check_options()
@@ -319,7 +319,7 @@ class Course:
             waiting = self._in_force()
         if ticks == CALM:
             for run in waiting:
-                self.world.violations.append(f"plan {run.plan.name} is not rolled back: {run.head}")
+                self.cluster.violations.append(f"plan {run.plan.name} is not rolled back: {run.head}")
 
     def _in_force(self) -> list[Run]:
         return [
@@ -331,14 +331,16 @@ class Course:
     def _check_restored(self) -> None:
         for _ in range(self._lag + 2):
             self._tick()
-        for target, held in self.world.held.items():
-            value = self.world.value(target)
+        for target, held in self.cluster.held.items():
+            value = self.cluster.value(target)
             if value is None or held.raced:
                 continue
             allowed = {held.initial, *held.wanted}
             same = {value, held.initial} <= set(DEFAULT_MASKS)
             if value not in allowed and not same:
-                self.world.violations.append(f"{target} is {value} after the rollback, not {sorted(allowed)}")
+                self.cluster.violations.append(
+                    f"{target} is {value} after the rollback, not {sorted(allowed)}"
+                )
 
     def _check_options(self) -> None:
         """What one plan puts back another one may still want: whoever is last does."""
@@ -347,10 +349,10 @@ class Course:
                 step = run.plan.steps[i]
                 target: Target = ("config", 0, step.target)
                 if step.kind == CONFIG_STEP and record.state == APPLIED:
-                    value, held = self.world.value(target), self.world.held[target]
+                    value, held = self.cluster.value(target), self.cluster.held[target]
                     if value != step.value and value not in held.wanted and not held.raced:
                         told = f"{step.target} is {value!r}, and plan {run.plan.name} wants it still"
-                        self.world.violations.append(told)
+                        self.cluster.violations.append(told)
 
     def _forget(self) -> None:
         for run in list(self.partitioner.known()):
@@ -358,11 +360,11 @@ class Course:
                 self._try(lambda name=run.plan.name: self.partitioner.remove(name))  # type: ignore[misc]
 
     def _check_forgotten(self) -> None:
-        self.world.incarnation += 1
+        self.cluster.incarnation += 1
         self._manager()
-        left = sorted(self.world.store)
+        left = sorted(self.cluster.store)
         if left:
-            self.world.violations.append(f"{len(left)} keys are left: {left[:3]}")
+            self.cluster.violations.append(f"{len(left)} keys are left: {left[:3]}")
 
 
 def _known(run: Run) -> dict[int, tuple[str, str]]:
@@ -386,6 +388,6 @@ def _allowed(known: tuple[str, str]) -> set[tuple[str, str]]:
 def play(history: History) -> Outcome:
     """A history's outcome; an error that nobody handled is a violation, too."""
     try:
-        return Course(history).play()
+        return Player(history).play()
     except (Exception, Crash) as e:
         return Outcome(history, (f"{type(e).__name__}: {e}",), 0, ())

@@ -91,7 +91,7 @@ class Held:
     raced: bool = False
 
 
-class World:
+class FakeCluster:
     """Everything that outlives a manager."""
 
     def __init__(self, filesystems: list[FileSystem]) -> None:
