@@ -18,8 +18,8 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
+from fake_cluster import Directory
 from scheduled import NOGROUP, Cluster, LoadedMount, Manager
-from world import Directory
 
 from mds_partitioner.errors import NotFound
 from mds_partitioner.model import FsState
@@ -120,9 +120,9 @@ class Large(Cluster):
 class Quick(LoadedMount):
     """What costs nothing but a call."""
 
-    def __init__(self, world: Large) -> None:
-        super().__init__(world)
-        self._large = world
+    def __init__(self, cluster: Large) -> None:
+        super().__init__(cluster)
+        self._large = cluster
 
     def ino(self, path: str) -> int:
         """Inode number by path."""
@@ -167,18 +167,18 @@ def _subtree(at: Directory, rank: int) -> dict[str, Any]:
     }  # fmt: skip
 
 
-def _cost(manager: Manager, world: Large, seconds: int) -> dict[str, float]:
+def _cost(manager: Manager, cluster: Large, seconds: int) -> dict[str, float]:
     """Parts of a core, by loop."""
     spent = dict.fromkeys(("look", "read", "move"), 0.0)
     for _ in range(seconds):
         loops = {"look": manager.rounds.tick, "read": manager.rounds.read, "move": manager.partitioner.tick}
         for name, work in loops.items():
-            began, free = time.process_time(), world.free.seconds
+            began, free = time.process_time(), cluster.free.seconds
             work()
-            spent[name] += time.process_time() - began - (world.free.seconds - free)
-        world.pass_time()
-        world.wall += 1.0
-        world.steady += 1.0
+            spent[name] += time.process_time() - began - (cluster.free.seconds - free)
+        cluster.pass_time()
+        cluster.wall += 1.0
+        cluster.steady += 1.0
     return {name: round(100 * value / seconds, 2) for name, value in spent.items()}
 
 
@@ -193,14 +193,14 @@ def measure() -> dict[str, Any]:
         ("a directory is more than a rank can serve, nothing to do", heavy, True),
         ("from cold, all on rank 0", even, False),
     ):
-        world = Large(loads, RANKS, 1.3 * sum(loads) / RANKS)
+        cluster = Large(loads, RANKS, 1.3 * sum(loads) / RANKS)
         if spread:
-            world.spread()
-        manager = Manager(world)
+            cluster.spread()
+        manager = Manager(cluster)
         manager.scheduling.start(manager.fs, ACT)
-        _cost(manager, world, WARM if spread else 10)
-        cost = _cost(manager, world, SECONDS)
-        moved = sum(d.pin >= 0 for d in world.directories.values())
+        _cost(manager, cluster, WARM if spread else 10)
+        cost = _cost(manager, cluster, SECONDS)
+        moved = sum(d.pin >= 0 for d in cluster.directories.values())
         result[name] = cost | {"all": round(sum(cost.values()), 2), "moved": moved}
     return result
 

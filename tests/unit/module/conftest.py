@@ -5,7 +5,7 @@ import logging
 from collections.abc import Iterator
 
 import pytest
-from world import SETTINGS
+from fake_cluster import SETTINGS
 
 from mds_partitioner.engine_client import EngineClient
 

@@ -5,8 +5,8 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
+from fake_cluster import SETTINGS, FakeCluster
 from verdicts import verdict
-from world import SETTINGS, World
 
 from mds_partitioner.engine.capacity_source import CapacitySource
 from mds_partitioner.engine_client import EngineClient
@@ -48,8 +48,10 @@ def judgement(ranks: dict[str, tuple[int, ...]], pins: dict[str, int] | None = N
     )
 
 
-def circumstances(heavy: str = "mask", *, force: bool = False, world: World | None = None) -> Circumstances:
-    fs = (world or World(ranks=3)).state
+def circumstances(
+    heavy: str = "mask", *, force: bool = False, cluster: FakeCluster | None = None
+) -> Circumstances:
+    fs = (cluster or FakeCluster(ranks=3)).state
     return Circumstances(fs, fs.ranks_in, heavy, force, owned={}, moved_at={}, owns_settings=False)
 
 

@@ -7,7 +7,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
-from world import LOG, SETTINGS, Directory, Mount, Store, World
+from fake_cluster import LOG, SETTINGS, Directory, FakeCluster, Mount, Store
 
 from mds_partitioner.clock import Now
 from mds_partitioner.engine.calls import CALLS
@@ -31,8 +31,8 @@ BEGINNING = 1_800_000_000.0  # Unix, s
 class RealStore(Store):
     """Deletes are events, too; and the mon may refuse for a while."""
 
-    def __init__(self, world: World) -> None:
-        super().__init__(world)
+    def __init__(self, cluster: FakeCluster) -> None:
+        super().__init__(cluster)
         self._refused = range(0)
         self._writes = 0
 
@@ -48,7 +48,7 @@ class RealStore(Store):
     def delete(self, key: str) -> None:
         """Remove a key, unless it is refused."""
         self._ask()
-        self.world.event("delete")
+        self.cluster.event("delete")
         super().delete(key)
 
     def _ask(self) -> None:
@@ -60,9 +60,9 @@ class RealStore(Store):
 class LoadedMount(Mount):
     """Also what the catalogue asks a mount."""
 
-    def __init__(self, world: Cluster) -> None:
-        super().__init__(world)
-        self._made, self._files = world.made, world.files
+    def __init__(self, cluster: Cluster) -> None:
+        super().__init__(cluster)
+        self._made, self._files = cluster.made, cluster.files
 
     def entries(self, path: str) -> int:
         """FileSystem.entries."""
@@ -78,7 +78,7 @@ class LoadedMount(Mount):
         path = path.rstrip("/")
         if path:
             self.ino(path)
-        found = {d.path: ino for ino, d in self._world.directories.items()}
+        found = {d.path: ino for ino, d in self._cluster.directories.items()}
         return sorted((p.rpartition("/")[2], ino) for p, ino in found.items() if p.rpartition("/")[0] == path)
 
     def rentries(self, path: str) -> int:
@@ -95,7 +95,7 @@ class LoadedMount(Mount):
         return self._made.get(self.ino(path), 1.0)
 
 
-class Cluster(World):
+class Cluster(FakeCluster):
     """Everything is on rank 0; each directory has a load of its own, that clients wait for."""
 
     def __init__(
@@ -271,22 +271,22 @@ class Options:
 class Manager:
     """One manager: it dies with this object."""
 
-    def __init__(self, world: Cluster, options: Options | None = None) -> None:
-        self.world, self.options = world, options or Options()
-        world.managers += 1
-        host: Any = world
-        ranks = Ranks(host, _engine, lambda: SETTINGS, LOG, lambda: world.wall)
+    def __init__(self, cluster: Cluster, options: Options | None = None) -> None:
+        self.cluster, self.options = cluster, options or Options()
+        cluster.managers += 1
+        host: Any = cluster
+        ranks = Ranks(host, _engine, lambda: SETTINGS, LOG, lambda: cluster.wall)
         nobody: Any = None
         self.partitioner = Partitioner(
-            *(host, nobody, nobody, lambda: SETTINGS, lambda *_: None, LOG, world.now)
+            *(host, nobody, nobody, lambda: SETTINGS, lambda *_: None, LOG, cluster.now)
         )
-        ledger = Ledger(host, LOG, world.now)
-        self.scheduling = Scheduling(host, ledger, self.partitioner, lambda fs: False, world.now)
+        ledger = Ledger(host, LOG, cluster.now)
+        self.scheduling = Scheduling(host, ledger, self.partitioner, lambda fs: False, cluster.now)
         self.rounds = Rounds(
             *(host, _engine, ranks, ledger, self.partitioner, lambda fs: False),
             lambda: (SETTINGS, self.options.ours),
             LOG,
-            world.now,
+            cluster.now,
         )
         self.woken = 0
         self.rounds.planned = self._wake
@@ -304,14 +304,14 @@ class Manager:
             self.rounds.read()
             self.rounds.tick()
             self.partitioner.tick()
-            self.world.pass_time()
-            self.world.wall += 1.0
-            self.world.steady += 1.0
+            self.cluster.pass_time()
+            self.cluster.wall += 1.0
+            self.cluster.steady += 1.0
 
     @property
     def fs(self) -> FsState:
         """As it is now."""
-        return self.world.state
+        return self.cluster.state
 
 
 def _engine(name: str, arguments: dict[str, Any]) -> dict[str, Any]:

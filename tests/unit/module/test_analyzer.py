@@ -13,8 +13,8 @@ from types import SimpleNamespace
 from typing import Any
 
 import pytest
+from fake_cluster import SETTINGS, FakeCluster
 from test_archive import found, shelf
-from world import SETTINGS, World
 
 from mds_partitioner.analyzer import BEGUN_ANEW, LATE, Analyzer
 from mds_partitioner.errors import Busy, NotFound, PartitionerError, Unavailable
@@ -41,9 +41,9 @@ class Ranks:
 
 
 @pytest.fixture
-def manager(request: pytest.FixtureRequest) -> Callable[[World], Analyzer]:
-    def begun(world: World) -> Analyzer:
-        parts: Any = (world, None, Ranks(), lambda: SETTINGS, logging.getLogger("test"))
+def manager(request: pytest.FixtureRequest) -> Callable[[FakeCluster], Analyzer]:
+    def begun(cluster: FakeCluster) -> Analyzer:
+        parts: Any = (cluster, None, Ranks(), lambda: SETTINGS, logging.getLogger("test"))
         analyzer = Analyzer(*parts)
         analyzer.begin()
         request.addfinalizer(analyzer.shutdown)
@@ -52,85 +52,85 @@ def manager(request: pytest.FixtureRequest) -> Callable[[World], Analyzer]:
     return begun
 
 
-def test_what_was_found_is_there_after_a_fail_over(manager: Callable[[World], Analyzer]) -> None:
-    world = World()
-    shelf(world.store).save(world.state.fscid, found())
-    analyzer = manager(world)
-    assert analyzer.get(world.state).state == FINISHED
-    assert len(analyzer.judgement(world.state).directories) == 3
+def test_what_was_found_is_there_after_a_fail_over(manager: Callable[[FakeCluster], Analyzer]) -> None:
+    cluster = FakeCluster()
+    shelf(cluster.store).save(cluster.state.fscid, found())
+    analyzer = manager(cluster)
+    assert analyzer.get(cluster.state).state == FINISHED
+    assert len(analyzer.judgement(cluster.state).directories) == 3
 
 
-def test_an_analysis_that_ran_begins_anew_and_says_so(manager: Callable[[World], Analyzer]) -> None:
-    world = World()
-    shelf(world.store).save(world.state.fscid, found())
+def test_an_analysis_that_ran_begins_anew_and_says_so(manager: Callable[[FakeCluster], Analyzer]) -> None:
+    cluster = FakeCluster()
+    shelf(cluster.store).save(cluster.state.fscid, found())
     wanted = {"fs": "cephfs", "duration": 600, "directories": [], "begun": time.time()}
-    world.store.put(f"analysis/{world.state.fscid}", json.dumps(wanted))
-    analyzer = manager(world)
-    analysis = analyzer.get(world.state)
+    cluster.store.put(f"analysis/{cluster.state.fscid}", json.dumps(wanted))
+    analyzer = manager(cluster)
+    analysis = analyzer.get(cluster.state)
     assert analysis.state == RUNNING and analysis.note.startswith(BEGUN_ANEW)
     with pytest.raises(Busy):
-        analyzer.judgement(world.state)
+        analyzer.judgement(cluster.state)
 
 
-def test_one_that_had_ended_is_not_begun_anew(manager: Callable[[World], Analyzer]) -> None:
+def test_one_that_had_ended_is_not_begun_anew(manager: Callable[[FakeCluster], Analyzer]) -> None:
     """Its manager died, or the mon did not answer, before it could say so."""
-    world = World()
-    shelf(world.store).save(world.state.fscid, found())
+    cluster = FakeCluster()
+    shelf(cluster.store).save(cluster.state.fscid, found())
     wanted = {"fs": "cephfs", "duration": 600, "directories": [], "begun": found().ended - 600}
-    world.store.put(f"analysis/{world.state.fscid}", json.dumps(wanted))
-    analyzer = manager(world)
-    assert analyzer.get(world.state).state == FINISHED
-    assert world.store.items("analysis/") == {}
+    cluster.store.put(f"analysis/{cluster.state.fscid}", json.dumps(wanted))
+    analyzer = manager(cluster)
+    assert analyzer.get(cluster.state).state == FINISHED
+    assert cluster.store.items("analysis/") == {}
 
 
-def test_a_long_analysis_goes_on_from_its_checkpoint(manager: Callable[[World], Analyzer]) -> None:
-    world = World()
+def test_a_long_analysis_goes_on_from_its_checkpoint(manager: Callable[[FakeCluster], Analyzer]) -> None:
+    cluster = FakeCluster()
     wanted = {"fs": "cephfs", "duration": 3600, "directories": [], "begun": time.time()}
-    world.store.put(f"analysis/{world.state.fscid}", json.dumps(wanted))
-    kept = Archive(world.store, "checkpoint/", Checkpoint)
-    kept.save(world.state.fscid, Checkpoint(1800.0, 180, 0, ()))
-    analyzer = manager(world)
-    analysis = analyzer.get(world.state)
+    cluster.store.put(f"analysis/{cluster.state.fscid}", json.dumps(wanted))
+    kept = Archive(cluster.store, "checkpoint/", Checkpoint)
+    kept.save(cluster.state.fscid, Checkpoint(1800.0, 180, 0, ()))
+    analyzer = manager(cluster)
+    analysis = analyzer.get(cluster.state)
     assert 0.5 <= analysis.progress(time.monotonic()) < 0.6
     assert analysis.epochs == 180 and "after epoch 180 is lost" in analysis.note
-    analyzer.stop(world.state)
-    assert world.store.items("checkpoint/") == world.store.items("analysis/") == {}
+    analyzer.stop(cluster.state)
+    assert cluster.store.items("checkpoint/") == cluster.store.items("analysis/") == {}
 
 
-def test_of_a_file_system_that_is_gone_nothing_is_kept(manager: Callable[[World], Analyzer]) -> None:
-    world = World()
-    shelf(world.store).save(99, found())
-    world.store.put(
+def test_of_a_file_system_that_is_gone_nothing_is_kept(manager: Callable[[FakeCluster], Analyzer]) -> None:
+    cluster = FakeCluster()
+    shelf(cluster.store).save(99, found())
+    cluster.store.put(
         "analysis/99", json.dumps({"fs": "gone", "duration": 600, "directories": [], "begun": time.time()})
     )
     with pytest.raises(NotFound):
-        manager(world).get(world.state)
-    assert world.store.items("") == {}
+        manager(cluster).get(cluster.state)
+    assert cluster.store.items("") == {}
 
 
 def test_before_it_has_begun_nobody_is_told_that_nothing_was_analyzed() -> None:
-    parts: Any = (World(), None, Ranks(), lambda: SETTINGS, logging.getLogger("test"))
+    parts: Any = (FakeCluster(), None, Ranks(), lambda: SETTINGS, logging.getLogger("test"))
     with pytest.raises(Unavailable, match="starting"):
-        Analyzer(*parts).get(World().state)
+        Analyzer(*parts).get(FakeCluster().state)
 
 
-def test_what_cannot_be_read_hides_nothing_else(manager: Callable[[World], Analyzer]) -> None:
-    world = World()
-    world.store.put(f"judgement/{world.state.fscid}/seal", "{}")
+def test_what_cannot_be_read_hides_nothing_else(manager: Callable[[FakeCluster], Analyzer]) -> None:
+    cluster = FakeCluster()
+    cluster.store.put(f"judgement/{cluster.state.fscid}/seal", "{}")
     with pytest.raises(NotFound):
-        manager(world).get(world.state)
+        manager(cluster).get(cluster.state)
 
 
 def test_a_file_system_that_hangs_holds_up_no_other_analysis() -> None:
-    world, ranks = World(), Ranks(hangs=2)
-    other = replace(world.state, name="other", fscid=2)
-    world.fs_by_id = {1: world.state, 2: other}.get  # type: ignore[method-assign]
-    parts: Any = (world, None, ranks, lambda: SETTINGS, logging.getLogger("test"))
+    cluster, ranks = FakeCluster(), Ranks(hangs=2)
+    other = replace(cluster.state, name="other", fscid=2)
+    cluster.fs_by_id = {1: cluster.state, 2: other}.get  # type: ignore[method-assign]
+    parts: Any = (cluster, None, ranks, lambda: SETTINGS, logging.getLogger("test"))
     analyzer = Analyzer(*parts)
     analyzer.begin()
     try:
         analyzer.start(other, 600, [])
-        analyzer.start(world.state, 600, [])
+        analyzer.start(cluster.state, 600, [])
         assert ranks.asked.acquire(timeout=60)
     finally:
         ranks.over.set()
@@ -171,13 +171,13 @@ def analyzed(monkeypatch: pytest.MonkeyPatch, history: Away, judge: Away) -> Ana
     monkeypatch.setattr("mds_partitioner.analyzer.judge", judge)
     clock = SimpleNamespace(monotonic=lambda: float(history.calls * SETTINGS.epoch), time=time.time)
     monkeypatch.setattr("mds_partitioner.analyzer.time", clock)
-    world, ranks = World(), SimpleNamespace(history=history, learned=lambda fscid: None)
-    monkeypatch.setattr(world, "config", lambda name: "4294967296", raising=False)
-    parts: Any = (world, None, ranks, lambda: SETTINGS, logging.getLogger("test"))
+    cluster, ranks = FakeCluster(), SimpleNamespace(history=history, learned=lambda fscid: None)
+    monkeypatch.setattr(cluster, "config", lambda name: "4294967296", raising=False)
+    parts: Any = (cluster, None, ranks, lambda: SETTINGS, logging.getLogger("test"))
     analyzer = Analyzer(*parts)
     analyzer.begin()
     try:
-        analysis = analyzer.start(world.state, 10 * SETTINGS.epoch, [])
+        analysis = analyzer.start(cluster.state, 10 * SETTINGS.epoch, [])
         for thread in threading.enumerate():
             if thread.name == "mds_partitioner-sampler":
                 thread.join(60)

@@ -5,8 +5,8 @@ import time
 from collections import deque
 from dataclasses import replace
 
+from fake_cluster import FakeCluster
 from verdicts import verdict
-from world import World
 
 from mds_partitioner.act.switch import ON, Switch
 from mds_partitioner.model import FsState, RankSample
@@ -44,7 +44,7 @@ def switch(hints: Hints = HINTS) -> Switch:
 
 
 def on() -> FsState:
-    return replace(World(ranks=2).state, balancer=NAME, balance_automate=True)
+    return replace(FakeCluster(ranks=2).state, balancer=NAME, balance_automate=True)
 
 
 def watched() -> Watch:
@@ -94,7 +94,7 @@ def test_a_balancer_that_an_operator_set_since_is_told() -> None:
 
 
 def test_without_a_policy_of_ours_it_says_who_balances() -> None:
-    state = World().state
+    state = FakeCluster().state
     assert "balance_automate is off" in balance.text(state, None, Watch())
     assert "built-in balancer is on" in balance.text(replace(state, balance_automate=True), None, Watch())
     theirs = replace(state, balance_automate=True, balancer="mine.lua")

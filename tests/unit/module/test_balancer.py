@@ -10,8 +10,8 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 import pytest
+from fake_cluster import LOG, SETTINGS, FakeCluster
 from verdicts import UNKNOWN, verdict
-from world import LOG, SETTINGS, World
 
 from mds_partitioner import balancer as module
 from mds_partitioner import desk, policy_trial
@@ -31,7 +31,7 @@ BEAT = Beat(tuple({"req_rate": load, "auth.meta_load": 7 * load} for load in (40
 STILL = "local t = {} for i = 0, #mds do t[i] = 0 end return t"
 
 
-class Cluster(World):
+class Cluster(FakeCluster):
     """Also what a balancer asks of a host."""
 
     def health(self) -> dict[str, str]:
@@ -77,7 +77,7 @@ def time() -> Clock:
 
 
 @pytest.fixture
-def world(monkeypatch: pytest.MonkeyPatch) -> Cluster:
+def cluster(monkeypatch: pytest.MonkeyPatch) -> Cluster:
     monkeypatch.setattr(module, "last_beat", lambda host, fs: BEAT)
     monkeypatch.setattr(module, "fallbacks", lambda host, objects, since: [])
     monkeypatch.setattr(module, "silence", lambda host, fs, now: {})
@@ -90,118 +90,120 @@ def ranks() -> Ranks:
 
 
 @pytest.fixture
-def balancer(world: Cluster, ranks: Ranks, time: Clock) -> Balancer:
-    it = Balancer(world, ranks, lambda: SETTINGS, lambda fs: None, LOG, time)  # type: ignore[arg-type]
+def balancer(cluster: Cluster, ranks: Ranks, time: Clock) -> Balancer:
+    it = Balancer(cluster, ranks, lambda: SETTINGS, lambda fs: None, LOG, time)  # type: ignore[arg-type]
     it.begin()
     return it
 
 
-def capacity(balancer: Balancer, world: Cluster) -> float | None:
+def capacity(balancer: Balancer, cluster: Cluster) -> float | None:
     """What the policy in force is told."""
-    switch = balancer.get(world.state)
+    switch = balancer.get(cluster.state)
     assert switch is not None
-    assert world.state.balancer == switch.object
-    told = world.objects[switch.object].partition("}")[0]
+    assert cluster.state.balancer == switch.object
+    told = cluster.objects[switch.object].partition("}")[0]
     assert ("capacity" in told) == (switch.hints.capacity is not None)
     return switch.hints.capacity
 
 
 def test_a_capacity_that_is_learned_first_is_told_at_once_and_later_changes_keep_a_distance(
-    world: Cluster, ranks: Ranks, balancer: Balancer, time: Clock
+    cluster: Cluster, ranks: Ranks, balancer: Balancer, time: Clock
 ) -> None:
-    balancer.on(world.state, "lunule", None, False)
+    balancer.on(cluster.state, "lunule", None, False)
     balancer.tick()
-    assert capacity(balancer, world) is None
+    assert capacity(balancer, cluster) is None
     ranks.capacity(400.0)
     time.now += SETTINGS.epoch
     balancer.tick()
-    assert capacity(balancer, world) == 400.0
+    assert capacity(balancer, cluster) == 400.0
     ranks.capacity(800.0)
     for passed, told in ((59, 400.0), (1, 400.0), (SETTINGS.epoch, 800.0)):  # hint_interval is 60 s
         time.now += passed
         balancer.tick()
-        assert capacity(balancer, world) == told
+        assert capacity(balancer, cluster) == told
 
 
 def test_a_clock_that_was_set_back_ends_the_wait(
-    world: Cluster, ranks: Ranks, monkeypatch: pytest.MonkeyPatch
+    cluster: Cluster, ranks: Ranks, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     times = iter([Now(1e9, 0.0), Now(1e9 - 3600, 10.0)])
     ranks.capacity(400.0)
-    it = Balancer(world, ranks, lambda: SETTINGS, lambda fs: None, LOG, lambda: next(times))  # type: ignore[arg-type]
+    it = Balancer(cluster, ranks, lambda: SETTINGS, lambda fs: None, LOG, lambda: next(times))  # type: ignore[arg-type]
     it.begin()
-    it.on(world.state, "lunule", None, False)
+    it.on(cluster.state, "lunule", None, False)
     ranks.capacity(800.0)
     it.tick()
-    assert capacity(it, world) == 800.0
+    assert capacity(it, cluster) == 800.0
 
 
 def test_on_right_after_off_does_not_take_a_removed_object_for_an_operators(
-    world: Cluster, balancer: Balancer
+    cluster: Cluster, balancer: Balancer
 ) -> None:
-    before = world.snapshot()
-    balancer.on(world.state, "lunule", None, False)
-    stale = world.state  # what a manager whose FSMap lags behind sees
-    balancer.off(world.state)
+    before = cluster.snapshot()
+    balancer.on(cluster.state, "lunule", None, False)
+    stale = cluster.state  # what a manager whose FSMap lags behind sees
+    balancer.off(cluster.state)
     balancer.on(stale, "lunule", None, False)
-    balancer.off(world.state)
-    assert world.snapshot() == before
+    balancer.off(cluster.state)
+    assert cluster.snapshot() == before
 
 
-def test_a_remainder_of_ours_is_nothing_to_go_back_to(world: Cluster, balancer: Balancer) -> None:
-    world.state = replace(world.state, balancer="mds_partitioner.lunule.gone")
-    balancer.on(world.state, "lunule", None, False)
-    balancer.off(world.state)
-    assert world.state.balancer == ""
+def test_a_remainder_of_ours_is_nothing_to_go_back_to(cluster: Cluster, balancer: Balancer) -> None:
+    cluster.state = replace(cluster.state, balancer="mds_partitioner.lunule.gone")
+    balancer.on(cluster.state, "lunule", None, False)
+    balancer.off(cluster.state)
+    assert cluster.state.balancer == ""
 
 
 def test_without_an_engine_a_policy_is_put_in_force_all_the_same(
-    world: Cluster, ranks: Ranks, balancer: Balancer
+    cluster: Cluster, ranks: Ranks, balancer: Balancer
 ) -> None:
     ranks.verdict = None
-    balancer.on(world.state, "lunule", None, False)
-    assert capacity(balancer, world) is None
+    balancer.on(cluster.state, "lunule", None, False)
+    assert capacity(balancer, cluster) is None
 
 
-def test_what_is_shown_is_of_one_moment_and_says_so(world: Cluster, ranks: Ranks, balancer: Balancer) -> None:
-    balancer.on(world.state, "lunule", None, False)
+def test_what_is_shown_is_of_one_moment_and_says_so(
+    cluster: Cluster, ranks: Ranks, balancer: Balancer
+) -> None:
+    balancer.on(cluster.state, "lunule", None, False)
     ranks.capacity(400.0)
     balancer.tick()  # decided without a capacity, measured with one
-    watch = balancer.watch(world.state)
-    switch = balancer.get(world.state)
-    text = report.text(world.state, switch, watch)
+    watch = balancer.watch(cluster.state)
+    switch = balancer.get(cluster.state)
+    text = report.text(cluster.state, switch, watch)
     assert "s ago: imbalance factor 0.900" in text
     told = [any(amount > 0 for amount in d[-1].targets) for d in watch.decisions.values()]
-    roles = [row["role"] for row in report.value(world.state, switch, watch)["ranks"]]
+    roles = [row["role"] for row in report.value(cluster.state, switch, watch)["ranks"]]
     assert [role == "exporter" for role in roles] == told, "roles are the decisions'"
 
 
-def test_a_renamed_file_system_goes_on_and_off_restores_it(world: Cluster, balancer: Balancer) -> None:
-    before = world.snapshot()
-    balancer.on(world.state, "lunule", None, False)
-    world.state = replace(world.state, name="renamed")
+def test_a_renamed_file_system_goes_on_and_off_restores_it(cluster: Cluster, balancer: Balancer) -> None:
+    before = cluster.snapshot()
+    balancer.on(cluster.state, "lunule", None, False)
+    cluster.state = replace(cluster.state, name="renamed")
     balancer.tick()
-    assert [s.fs for s in switching.load(world.store)[0].values()] == ["renamed"]
-    assert balancer.get(world.state) is not None
-    assert balancer.off(world.state) == []
-    assert (world.snapshot(), world.store.data) == (before, {})
+    assert [s.fs for s in switching.load(cluster.store)[0].values()] == ["renamed"]
+    assert balancer.get(cluster.state) is not None
+    assert balancer.off(cluster.state) == []
+    assert (cluster.snapshot(), cluster.store.data) == (before, {})
 
 
-def test_off_right_after_a_rename_restores_it(world: Cluster, balancer: Balancer) -> None:
-    before = world.snapshot()
-    balancer.on(world.state, "lunule", None, False)
-    world.state = replace(world.state, name="renamed")
-    assert balancer.off(world.state) == []
-    assert (world.snapshot(), world.store.data) == (before, {})
+def test_off_right_after_a_rename_restores_it(cluster: Cluster, balancer: Balancer) -> None:
+    before = cluster.snapshot()
+    balancer.on(cluster.state, "lunule", None, False)
+    cluster.state = replace(cluster.state, name="renamed")
+    assert balancer.off(cluster.state) == []
+    assert (cluster.snapshot(), cluster.store.data) == (before, {})
 
 
-def test_the_switch_of_a_removed_file_system_ends(world: Cluster, balancer: Balancer) -> None:
-    balancer.on(world.state, "lunule", None, False)
-    world.state = replace(world.state, fscid=2, balancer="")  # another one, of the same name
-    settings = world.state
+def test_the_switch_of_a_removed_file_system_ends(cluster: Cluster, balancer: Balancer) -> None:
+    balancer.on(cluster.state, "lunule", None, False)
+    cluster.state = replace(cluster.state, fscid=2, balancer="")  # another one, of the same name
+    settings = cluster.state
     balancer.tick()
-    assert (world.store.data, world.state, balancer.active()) == ({}, settings, False)
-    assert balancer.off(world.state) == []
+    assert (cluster.store.data, cluster.state, balancer.active()) == ({}, settings, False)
+    assert balancer.off(cluster.state) == []
 
 
 def during_trial(monkeypatch: pytest.MonkeyPatch, then: Callable[[], None]) -> None:
@@ -213,9 +215,9 @@ def during_trial(monkeypatch: pytest.MonkeyPatch, then: Callable[[], None]) -> N
 
 
 def test_an_emergency_stop_does_not_wait_for_a_policy_that_is_being_tried(
-    world: Cluster, balancer: Balancer, monkeypatch: pytest.MonkeyPatch
+    cluster: Cluster, balancer: Balancer, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    balancer.on(world.state, "lunule", None, False)
+    balancer.on(cluster.state, "lunule", None, False)
     tried, go_on = threading.Event(), threading.Event()
     refused: list[Exception] = []
 
@@ -225,7 +227,7 @@ def test_an_emergency_stop_does_not_wait_for_a_policy_that_is_being_tried(
 
     def on() -> None:
         try:
-            balancer.on(world.state, "lunule", STILL, False)
+            balancer.on(cluster.state, "lunule", STILL, False)
         except Busy as e:
             refused.append(e)
 
@@ -233,68 +235,68 @@ def test_an_emergency_stop_does_not_wait_for_a_policy_that_is_being_tried(
     trying = threading.Thread(target=on)
     trying.start()
     assert tried.wait(60)
-    assert balancer.off(world.state) == []
-    assert (world.state.balancer, world.state.balance_automate, world.objects) == ("", False, {})
+    assert balancer.off(cluster.state) == []
+    assert (cluster.state.balancer, cluster.state.balance_automate, cluster.objects) == ("", False, {})
     go_on.set()
     trying.join()
     assert len(refused) == 1, "the operator's last word was off"
-    assert (world.state.balancer, world.store.data, balancer.active()) == ("", {}, False)
+    assert (cluster.state.balancer, cluster.store.data, balancer.active()) == ("", {}, False)
 
 
 def test_a_plan_that_starts_while_a_policy_is_tried_comes_first(
-    world: Cluster, ranks: Ranks, monkeypatch: pytest.MonkeyPatch
+    cluster: Cluster, ranks: Ranks, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     plans: list[str] = []
     busy: Callable[[Any], str | None] = lambda fs: plans[0] if plans else None  # noqa: E731
-    it = Balancer(world, ranks, lambda: SETTINGS, busy, LOG)  # type: ignore[arg-type]
+    it = Balancer(cluster, ranks, lambda: SETTINGS, busy, LOG)  # type: ignore[arg-type]
     it.begin()
     during_trial(monkeypatch, lambda: plans.append("plan-1"))
     with pytest.raises(Busy, match="plan-1"):
-        it.on(world.state, "lunule", None, False)
-    assert world.events == []
+        it.on(cluster.state, "lunule", None, False)
+    assert cluster.events == []
 
 
-def test_a_policy_that_would_kill_an_mds_changes_nothing(world: Cluster, balancer: Balancer) -> None:
+def test_a_policy_that_would_kill_an_mds_changes_nothing(cluster: Cluster, balancer: Balancer) -> None:
     with pytest.raises(BadInput, match=r"not put in force: .* which is itself"):
-        balancer.on(world.state, "custom", STILL.replace("return", "t[whoami] = 1000 return"), False)
-    assert (world.events, balancer.active()) == ([], False)
+        balancer.on(cluster.state, "custom", STILL.replace("return", "t[whoami] = 1000 return"), False)
+    assert (cluster.events, balancer.active()) == ([], False)
 
 
 def test_an_on_that_fails_halfway_is_undone_by_the_loop(
-    world: Cluster, balancer: Balancer, monkeypatch: pytest.MonkeyPatch
+    cluster: Cluster, balancer: Balancer, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    before = world.snapshot()
-    write = world.write_object
+    before = cluster.snapshot()
+    write = cluster.write_object
 
     def fail(pool: int, name: str, text: str) -> None:
         write(pool, name, text)
         raise Unavailable("no answer within 20 s")
 
-    monkeypatch.setattr(world, "write_object", fail)
+    monkeypatch.setattr(cluster, "write_object", fail)
     with pytest.raises(Unavailable):
-        balancer.on(world.state, "lunule", None, False)
-    switch = balancer.get(world.state)
+        balancer.on(cluster.state, "lunule", None, False)
+    switch = balancer.get(cluster.state)
     assert switch is not None
     assert switch.state == TURNING_OFF
     balancer.tick()
-    assert (world.snapshot(), world.store.data) == (before, {})
+    assert (cluster.snapshot(), cluster.store.data) == (before, {})
 
 
 @pytest.mark.parametrize("record", [None, "{"])
 def test_off_also_stops_a_policy_of_ours_that_no_record_can_be_read_of(
-    world: Cluster, balancer: Balancer, record: str | None
+    cluster: Cluster, balancer: Balancer, record: str | None
 ) -> None:
-    balancer.on(world.state, "lunule", None, False)
-    world.store.data.clear()
+    balancer.on(cluster.state, "lunule", None, False)
+    cluster.store.data.clear()
     if record is not None:
-        world.store.data["balance/1"] = record
+        cluster.store.data["balance/1"] = record
     balancer.begin()
-    (told,) = balancer.off(world.state)
+    (told,) = balancer.off(cluster.state)
     assert "without a readable record" in told
-    assert (world.state.balancer, world.state.balance_automate, world.objects) == ("", False, {})
-    assert (world.store.data, balancer.active()) == ({}, False)
-    world.store.data["balance/1"] = "{"
-    assert (balancer.off(world.state), world.store.data) == ([], {})
+    assert (cluster.state.balancer, cluster.state.balance_automate, cluster.objects) == ("", False, {})
+    assert (cluster.store.data, balancer.active()) == ({}, False)
+    cluster.store.data["balance/1"] = "{"
+    assert (balancer.off(cluster.state), cluster.store.data) == ([], {})
 
 
 class Module(BalanceCommands):
@@ -308,30 +310,30 @@ class Module(BalanceCommands):
 
 
 def test_what_an_operator_set_a_moment_ago_is_shown(
-    world: Cluster, balancer: Balancer, monkeypatch: pytest.MonkeyPatch
+    cluster: Cluster, balancer: Balancer, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    stale = world.state  # what a manager whose FSMap lags behind sees
-    monkeypatch.setattr(world, "fs", lambda name: stale, raising=False)
-    commands = Module(world, balancer)
+    stale = cluster.state  # what a manager whose FSMap lags behind sees
+    monkeypatch.setattr(cluster, "fs", lambda name: stale, raising=False)
+    commands = Module(cluster, balancer)
     assert json.loads(commands.balance_on(format="json").stdout)["balancer"].startswith("mds_partitioner")
-    stale = world.state
-    world.state = replace(world.state, balancer="mine.lua")
+    stale = cluster.state
+    cluster.state = replace(cluster.state, balancer="mine.lua")
     assert "not in force: balancer is 'mine.lua'" in commands.balance_status().stdout
     assert "mine.lua" in commands.balance_off().stdout
-    assert world.state.balancer == "mine.lua"
+    assert cluster.state.balancer == "mine.lua"
     commands.desk.shutdown()
 
 
 def test_where_lua_is_missing_hints_are_pushed_all_the_same_and_the_package_is_named(
-    world: Cluster, ranks: Ranks, balancer: Balancer, time: Clock, monkeypatch: pytest.MonkeyPatch
+    cluster: Cluster, ranks: Ranks, balancer: Balancer, time: Clock, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    balancer.on(world.state, "lunule", None, False)
+    balancer.on(cluster.state, "lunule", None, False)
     monkeypatch.setenv("PATH", "/nowhere")
     ranks.capacity(400.0)
     for _ in range(2):
         time.now += SETTINGS.epoch
         balancer.tick()
-        assert "install the package lua5.3" in balancer.watch(world.state).problem
-    assert capacity(balancer, world) == 400.0
+        assert "install the package lua5.3" in balancer.watch(cluster.state).problem
+    assert capacity(balancer, cluster) == 400.0
     with pytest.raises(Unavailable, match=r"not put in force: .* install the package lua5\.3"):
-        balancer.on(world.state, "greedyspill", None, False)
+        balancer.on(cluster.state, "greedyspill", None, False)

@@ -6,8 +6,8 @@ from dataclasses import dataclass, field
 from typing import Any
 
 import pytest
+from fake_cluster import Directory
 from scheduled import BEGINNING, Cluster, LoadedMount
-from world import Directory
 
 from mds_partitioner.schedule.catalogue import A_ROUND, FRESH, Catalogue, Owned, Wanted, several
 
@@ -19,7 +19,7 @@ CHILDREN = 2 * A_ROUND + 20
 class Counting:
     """A host that counts what its mounts read."""
 
-    world: Cluster
+    cluster: Cluster
     read: Counter[str] = field(default_factory=Counter)
 
     def has_hook(self, fs: Any) -> bool:
@@ -28,7 +28,7 @@ class Counting:
 
     def on_fs(self, fs: Any, call: Any) -> Any:
         """Host.on_fs."""
-        mount, read = LoadedMount(self.world), self.read
+        mount, read = LoadedMount(self.cluster), self.read
 
         class Counted:
             def __getattr__(self, name: str) -> Any:
@@ -60,41 +60,41 @@ def below(read: Counter[str]) -> int:
 
 
 def test_the_children_of_a_large_directory_are_read_a_part_in_each_round() -> None:
-    world = Cluster([20.0] * 4)
+    cluster = Cluster([20.0] * 4)
     for i in range(CHILDREN):
-        world.directories[200 + i] = Directory(f"{PARENT}/c{i:03d}")
-    host: Any = Counting(world)
+        cluster.directories[200 + i] = Directory(f"{PARENT}/c{i:03d}")
+    host: Any = Counting(cluster)
     catalogue, now = Catalogue(host, BEGINNING), BEGINNING
     wanted = Wanted(split=frozenset({100}))
     for _ in range(2):  # which directories there are; then, a part of what is in them
-        catalogue.refresh(world.state, 200, wanted, Owned(), now)
+        catalogue.refresh(cluster.state, 200, wanted, Owned(), now)
     assert below(host.read) == len(children(catalogue.known)) == A_ROUND
     for _ in range(2):
         before = below(host.read)
-        catalogue.refresh(world.state, 200, wanted, Owned(), now)
+        catalogue.refresh(cluster.state, 200, wanted, Owned(), now)
         assert below(host.read) - before <= A_ROUND
     assert len(children(catalogue.known)) == CHILDREN
     # A new one is read when they are listed again, and the others are not.
-    world.directories[900] = Directory(f"{PARENT}/new")
+    cluster.directories[900] = Directory(f"{PARENT}/new")
     before = below(host.read)
-    catalogue.refresh(world.state, 200, wanted, Owned(), now + FRESH / 2)
+    catalogue.refresh(cluster.state, 200, wanted, Owned(), now + FRESH / 2)
     assert below(host.read) == before
-    catalogue.refresh(world.state, 200, wanted, Owned(), now + FRESH + 1)
+    catalogue.refresh(cluster.state, 200, wanted, Owned(), now + FRESH + 1)
     assert host.read[f"{PARENT}/new"] >= 1 and len(children(catalogue.known)) == CHILDREN + 1
     assert below(host.read) - before <= 3
 
 
 def test_a_child_that_an_operator_unpinned_is_looked_at_again() -> None:
-    world = Cluster([20.0] * 4)
+    cluster = Cluster([20.0] * 4)
     for i in range(4):
-        world.directories[200 + i] = Directory(f"{PARENT}/c{i}")
-    world.directories[201].pin = 2
-    host: Any = Counting(world)
+        cluster.directories[200 + i] = Directory(f"{PARENT}/c{i}")
+    cluster.directories[201].pin = 2
+    host: Any = Counting(cluster)
     catalogue = Catalogue(host, BEGINNING)
     wanted = Wanted(split=frozenset({100}))
     for _ in range(2):
-        catalogue.refresh(world.state, 200, wanted, Owned(), BEGINNING)
+        catalogue.refresh(cluster.state, 200, wanted, Owned(), BEGINNING)
     assert children(catalogue.known) == {f"{PARENT}/c{i}" for i in (0, 2, 3)}
-    world.directories[201].pin = -1
-    catalogue.refresh(world.state, 200, wanted, Owned(), BEGINNING + FRESH + 1)
+    cluster.directories[201].pin = -1
+    catalogue.refresh(cluster.state, 200, wanted, Owned(), BEGINNING + FRESH + 1)
     assert len(children(catalogue.known)) == 4

@@ -13,7 +13,7 @@ from typing import Any
 
 import pytest
 import rados
-from world import World
+from fake_cluster import FakeCluster
 
 from mds_partitioner import host as host_module
 from mds_partitioner import mon, mounts, objects
@@ -22,7 +22,7 @@ from mds_partitioner.filesystem import PIN, Write
 from mds_partitioner.host import Host
 from mds_partitioner.workers import Workers
 
-FS = World().state
+FS = FakeCluster().state
 
 
 class Gate:

@@ -9,7 +9,7 @@ from dataclasses import replace
 from pathlib import Path
 
 import pytest
-from world import SETTINGS
+from fake_cluster import SETTINGS
 
 from mds_partitioner.engine_client import EngineClient
 from mds_partitioner.errors import BadInput, Unavailable

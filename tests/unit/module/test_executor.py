@@ -7,9 +7,9 @@ import threading
 from dataclasses import replace
 
 import pytest
+from fake_cluster import SETTINGS, Crash, FakeCluster, Manager, plan
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from world import SETTINGS, Crash, Manager, World, plan
 
 from mds_partitioner.act.core import next_step
 from mds_partitioner.act.executor import ABREAST
@@ -38,8 +38,8 @@ from mds_partitioner.plan.plan import DISTRIBUTED_STEP, Step
 MOVES = {100: 1, 101: 2, 102: 3}
 
 
-def started(world: World, manager: Manager, moves: dict[int, int], mask: str | None = None) -> Run:
-    run = manager.journal.create(plan(world, moves, mask), [])
+def started(cluster: FakeCluster, manager: Manager, moves: dict[int, int], mask: str | None = None) -> Run:
+    run = manager.journal.create(plan(cluster, moves, mask), [])
     manager.journal.head(run, state=RUNNING)
     return run
 
@@ -53,88 +53,88 @@ def until(manager: Manager, run: Run, state: str) -> None:
 
 
 def test_every_directory_arrives_where_the_plan_says() -> None:
-    world = World()
-    manager = Manager(world)
-    until(manager, run := started(world, manager, MOVES, "0x3"), DONE)
-    assert {ino: world.directories[ino].rank for ino in MOVES} == MOVES
-    assert (world.state.bal_rank_mask, world.state.balance_automate) == ("0x3", True)
+    cluster = FakeCluster()
+    manager = Manager(cluster)
+    until(manager, run := started(cluster, manager, MOVES, "0x3"), DONE)
+    assert {ino: cluster.directories[ino].rank for ino in MOVES} == MOVES
+    assert (cluster.state.bal_rank_mask, cluster.state.balance_automate) == ("0x3", True)
     assert {r.state for r in run.records.values()} == {APPLIED}
 
 
 def test_a_masked_directory_is_waited_for_and_rolled_back() -> None:
-    world = World(lag=3)
-    world.directories[103].mask = "0,2"
-    before = world.snapshot()
-    manager = Manager(world)
-    run = manager.journal.create(plan(world, {}, masks={103: "1,2"}), [])
+    cluster = FakeCluster(lag=3)
+    cluster.directories[103].mask = "0,2"
+    before = cluster.snapshot()
+    manager = Manager(cluster)
+    run = manager.journal.create(plan(cluster, {}, masks={103: "1,2"}), [])
     manager.journal.head(run, state=RUNNING)
     manager.tick(run)
-    assert (world.directories[103].mask, run.head.state) == ("1,2", RUNNING), "it has not arrived"
+    assert (cluster.directories[103].mask, run.head.state) == ("1,2", RUNNING), "it has not arrived"
     until(manager, run, DONE)
-    assert world.directories[103].rank == 1
+    assert cluster.directories[103].rank == 1
     assert owned_masks([run], 1) == {103: "1,2"}
     manager.journal.head(run, state=ROLLING_BACK)
     until(manager, run, ROLLED_BACK)
     for _ in range(5):
-        world.pass_time()
-    assert world.snapshot() == before
+        cluster.pass_time()
+    assert cluster.snapshot() == before
     assert owned_masks([run], 1) == {}
 
 
 @pytest.mark.parametrize("old", ["", "false"])
 def test_an_option_of_the_mdss_is_set_after_the_pins_and_is_put_back(old: str) -> None:
-    world = World(lag=3)
+    cluster = FakeCluster(lag=3)
     if old:
-        world.options["some_option"] = old
-    before = world.snapshot()
-    manager = Manager(world)
-    run = manager.journal.create(plan(world, {100: 1}, option="some_option"), [])
+        cluster.options["some_option"] = old
+    before = cluster.snapshot()
+    manager = Manager(cluster)
+    run = manager.journal.create(plan(cluster, {100: 1}, option="some_option"), [])
     manager.journal.head(run, state=RUNNING)
-    while world.under_way() or world.directories[100].pin < 0:
-        assert world.mds_option("some_option") == old
+    while cluster.under_way() or cluster.directories[100].pin < 0:
+        assert cluster.mds_option("some_option") == old
         manager.tick(run)
     until(manager, run, DONE)
-    assert world.mds_option("some_option") == "true"
-    assert world.events.index("put step/000001") < world.events.index("option some_option true")
+    assert cluster.mds_option("some_option") == "true"
+    assert cluster.events.index("put step/000001") < cluster.events.index("option some_option true")
     manager.journal.head(run, state=ROLLING_BACK)
     until(manager, run, ROLLED_BACK)
     for _ in range(5):
-        world.pass_time()
-    assert world.snapshot() == before
+        cluster.pass_time()
+    assert cluster.snapshot() == before
 
 
 def test_what_an_operator_distributed_since_is_not_pinned() -> None:
-    world = World()
-    manager = Manager(world)
-    run = started(world, manager, MOVES)
-    world.directories[101].distributed = "1"
+    cluster = FakeCluster()
+    manager = Manager(cluster)
+    run = started(cluster, manager, MOVES)
+    cluster.directories[101].distributed = "1"
     until(manager, run, DONE)
     assert [run.records[i].state for i in range(3)] == [APPLIED, SKIPPED, APPLIED]
     assert "ceph.dir.pin.distributed" in run.records[1].why
-    assert world.directories[101].pin == -1
+    assert cluster.directories[101].pin == -1
 
 
 def test_what_this_module_distributed_may_be_pinned() -> None:
-    world = World()
-    manager = Manager(world)
+    cluster = FakeCluster()
+    manager = Manager(cluster)
     step = Step(0, DISTRIBUTED_STEP, 0, "/volumes/_nogroup/s2", 102, "1", "0")
-    first = manager.journal.create(replace(plan(world, {102: 0}), steps=(step,)), [])
+    first = manager.journal.create(replace(plan(cluster, {102: 0}), steps=(step,)), [])
     manager.journal.head(first, state=RUNNING)
     manager.runs.append(first)
     until(manager, first, DONE)
-    until(manager, run := started(world, manager, {102: 3}), DONE)
+    until(manager, run := started(cluster, manager, {102: 3}), DONE)
     assert run.records[0].state == APPLIED
 
 
 def test_what_the_scheduler_moves_is_put_back_when_it_does_not_come_in_time() -> None:
-    world = World(lag=10_000)
-    world.checks["MDS_CLIENT_LATE_RELEASE"] = HealthCheck(
+    cluster = FakeCluster(lag=10_000)
+    cluster.checks["MDS_CLIENT_LATE_RELEASE"] = HealthCheck(
         "1 clients failing to respond to capability release",
         ("mds.m0(mds.0): Client web7 failing to respond to capability release client_id: 4305",),
     )
-    before = world.snapshot()
-    manager = Manager(world)
-    run = manager.journal.create(replace(plan(world, {100: 1}), scheduled=True), [])
+    before = cluster.snapshot()
+    manager = Manager(cluster)
+    run = manager.journal.create(replace(plan(cluster, {100: 1}), scheduled=True), [])
     manager.journal.head(run, state=RUNNING)
     for _ in range(SETTINGS.arrival_timeout):
         manager.tick(run)
@@ -142,105 +142,105 @@ def test_what_the_scheduler_moves_is_put_back_when_it_does_not_come_in_time() ->
     until(manager, run, DONE)
     assert run.records[0].state == UNDONE
     assert "Client web7 failing to respond" in run.records[0].why
-    assert world.snapshot() == before
+    assert cluster.snapshot() == before
     manager.journal.head(run, state=ROLLING_BACK)
     until(manager, run, ROLLED_BACK)
-    assert world.snapshot() == before
+    assert cluster.snapshot() == before
 
 
 def test_what_is_empty_keeps_its_pin_though_nothing_moves() -> None:
-    world = World(lag=10_000)
-    world.empty.add(100)
-    manager = Manager(world)
-    run = manager.journal.create(replace(plan(world, {100: 1}), scheduled=True), [])
+    cluster = FakeCluster(lag=10_000)
+    cluster.empty.add(100)
+    manager = Manager(cluster)
+    run = manager.journal.create(replace(plan(cluster, {100: 1}), scheduled=True), [])
     manager.journal.head(run, state=RUNNING)
     for _ in range(SETTINGS.arrival_timeout + 5):
         manager.tick(run)
-    assert (run.records[0].state, world.directories[100].pin) == (APPLIED, 1)
+    assert (run.records[0].state, cluster.directories[100].pin) == (APPLIED, 1)
 
 
 def test_what_an_operator_plans_stays_set_however_long_it_takes() -> None:
-    world = World(lag=10_000)
-    manager = Manager(world)
-    run = started(world, manager, {100: 1})
+    cluster = FakeCluster(lag=10_000)
+    manager = Manager(cluster)
+    run = started(cluster, manager, {100: 1})
     for _ in range(SETTINGS.arrival_timeout + 5):
         manager.tick(run)
-    assert (run.head.state, run.records[0].state, world.directories[100].pin) == (DONE, APPLIED, 1)
+    assert (run.head.state, run.records[0].state, cluster.directories[100].pin) == (DONE, APPLIED, 1)
 
 
 def test_an_option_that_an_operator_changed_since_is_kept() -> None:
-    world = World()
-    manager = Manager(world)
-    run = manager.journal.create(plan(world, {}, option="some_option"), [])
-    world.options["some_option"] = "false"
+    cluster = FakeCluster()
+    manager = Manager(cluster)
+    run = manager.journal.create(plan(cluster, {}, option="some_option"), [])
+    cluster.options["some_option"] = "false"
     manager.journal.head(run, state=RUNNING)
     until(manager, run, DONE)
-    assert world.options["some_option"] == "false"
+    assert cluster.options["some_option"] == "false"
     assert run.records[0].state == SKIPPED
 
 
 def test_a_distributed_directory_is_waited_for_and_rolled_back() -> None:
-    world = World(lag=3)
-    before = world.snapshot()
-    manager = Manager(world)
+    cluster = FakeCluster(lag=3)
+    before = cluster.snapshot()
+    manager = Manager(cluster)
     step = Step(0, DISTRIBUTED_STEP, 0, "/volumes/_nogroup/s2", 102, "1", "0")
-    run = manager.journal.create(replace(plan(world, {102: 0}), steps=(step,)), [])
+    run = manager.journal.create(replace(plan(cluster, {102: 0}), steps=(step,)), [])
     manager.journal.head(run, state=RUNNING)
     manager.tick(run)
-    assert (world.directories[102].distributed, run.head.state) == ("1", RUNNING), "not yet scattered"
+    assert (cluster.directories[102].distributed, run.head.state) == ("1", RUNNING), "not yet scattered"
     until(manager, run, DONE)
     assert owned_distributed([run], 1) == {102: "1"}
     manager.journal.head(run, state=ROLLING_BACK)
     until(manager, run, ROLLED_BACK)
     assert owned_distributed([run], 1) == {}
-    assert world.snapshot() == before
+    assert cluster.snapshot() == before
 
 
 def test_a_mask_that_an_operator_changed_since_is_kept() -> None:
-    world = World()
-    manager = Manager(world)
-    run = manager.journal.create(plan(world, {}, masks={103: "1,2"}), [])
-    world.directories[103].mask = "3"
+    cluster = FakeCluster()
+    manager = Manager(cluster)
+    run = manager.journal.create(plan(cluster, {}, masks={103: "1,2"}), [])
+    cluster.directories[103].mask = "3"
     manager.journal.head(run, state=RUNNING)
     until(manager, run, DONE)
-    assert world.directories[103].mask == "3"
+    assert cluster.directories[103].mask == "3"
     assert run.records[0].state == SKIPPED
 
 
 def test_the_old_value_is_in_the_journal_before_the_change() -> None:
-    world = World()
-    manager = Manager(world)
-    until(manager, started(world, manager, MOVES, "0x3"), DONE)
+    cluster = FakeCluster()
+    manager = Manager(cluster)
+    until(manager, started(cluster, manager, MOVES, "0x3"), DONE)
     for i, change in enumerate(["pin /volumes/_nogroup/s0 1", "pin /volumes/_nogroup/s1 2"]):
-        assert world.events.index(f"put step/{i:06d}") < world.events.index(change)
-    assert world.events.index("put step/000003") < world.events.index("set bal_rank_mask 0x3")
+        assert cluster.events.index(f"put step/{i:06d}") < cluster.events.index(change)
+    assert cluster.events.index("put step/000003") < cluster.events.index("set bal_rank_mask 0x3")
 
 
 def test_settings_wait_until_every_pin_has_arrived() -> None:
-    world = World(lag=5)
-    manager = Manager(world)
-    run = started(world, manager, MOVES, "0x3")
+    cluster = FakeCluster(lag=5)
+    manager = Manager(cluster)
+    run = started(cluster, manager, MOVES, "0x3")
     while run.head.state == RUNNING:
-        if world.under_way():
-            assert world.state.bal_rank_mask == "-1"
+        if cluster.under_way():
+            assert cluster.state.bal_rank_mask == "-1"
         manager.tick(run)
-    assert world.state.bal_rank_mask == "0x3"
+    assert cluster.state.bal_rank_mask == "0x3"
 
 
 def test_no_more_than_max_moves_are_under_way() -> None:
-    world = World(directories=9, lag=3)
-    manager = Manager(world)
-    run = started(world, manager, {100 + i: 1 for i in range(9)})
+    cluster = FakeCluster(directories=9, lag=3)
+    manager = Manager(cluster)
+    run = started(cluster, manager, {100 + i: 1 for i in range(9)})
     while run.head.state == RUNNING:
         manager.tick(run)
-        assert world.under_way() <= 2
+        assert cluster.under_way() <= 2
 
 
 def test_steps_of_the_scheduler_are_taken_side_by_side() -> None:
-    world = World(directories=8)
-    manager = Manager(world)
+    cluster = FakeCluster(directories=8)
+    manager = Manager(cluster)
     moves = {100 + i: 1 + i % 3 for i in range(8)}
-    run = manager.journal.create(replace(plan(world, moves), scheduled=True), [])
+    run = manager.journal.create(replace(plan(cluster, moves), scheduled=True), [])
     manager.journal.head(run, state=RUNNING)
     together = threading.Barrier(ABREAST)
 
@@ -248,113 +248,113 @@ def test_steps_of_the_scheduler_are_taken_side_by_side() -> None:
         if event.startswith("pin"):
             together.wait(60)
 
-    world.watch = meet
+    cluster.watch = meet
     manager.executor.tick(run, replace(SETTINGS, max_moves=8), Now(1000.0, 0.0))
-    assert {ino: world.directories[ino].pin for ino in moves} == moves
-    world.watch = lambda text: None
+    assert {ino: cluster.directories[ino].pin for ino in moves} == moves
+    cluster.watch = lambda text: None
     for i, record in run.records.items():
         before, change = f"put step/{i:06d}", f"pin {run.plan.steps[i].target} {run.plan.steps[i].value}"
-        assert world.events.index(before) < world.events.index(change) and record.old == "-1"
+        assert cluster.events.index(before) < cluster.events.index(change) and record.old == "-1"
     manager.journal.head(run, state=ROLLING_BACK)
     until(manager, run, ROLLED_BACK)
-    assert not [d for d in world.directories.values() if d.pin != -1]
+    assert not [d for d in cluster.directories.values() if d.pin != -1]
 
 
 def test_a_refused_journal_record_means_no_change() -> None:
-    world = World()
-    manager = Manager(world)
-    run = started(world, manager, MOVES)
-    before = world.snapshot()
-    world.store.fail = True
+    cluster = FakeCluster()
+    manager = Manager(cluster)
+    run = started(cluster, manager, MOVES)
+    before = cluster.snapshot()
+    cluster.store.fail = True
     for _ in range(3):
         manager.tick(run)
-    assert world.snapshot() == before
-    world.store.fail = False
+    assert cluster.snapshot() == before
+    cluster.store.fail = False
     until(manager, run, DONE)
 
 
 def test_a_deleted_directory_is_skipped_and_the_rest_goes_on() -> None:
-    world = World()
-    manager = Manager(world)
-    run = started(world, manager, MOVES)
-    del world.directories[101]
+    cluster = FakeCluster()
+    manager = Manager(cluster)
+    run = started(cluster, manager, MOVES)
+    del cluster.directories[101]
     until(manager, run, DONE)
     assert run.records[1].state == SKIPPED and "deleted" in run.records[1].why
-    assert world.directories[102].rank == 3
+    assert cluster.directories[102].rank == 3
 
 
 def test_a_renamed_directory_is_followed() -> None:
-    world = World()
-    manager = Manager(world)
-    run = started(world, manager, MOVES)
-    world.directories[101].path = "/volumes/_nogroup/other name"
+    cluster = FakeCluster()
+    manager = Manager(cluster)
+    run = started(cluster, manager, MOVES)
+    cluster.directories[101].path = "/volumes/_nogroup/other name"
     until(manager, run, DONE)
-    assert world.directories[101].rank == 2
+    assert cluster.directories[101].rank == 2
 
 
 def test_a_pin_that_an_operator_set_since_is_left_alone() -> None:
-    world = World()
-    manager = Manager(world)
-    run = started(world, manager, MOVES)
-    world.directories[101].pin = 0
+    cluster = FakeCluster()
+    manager = Manager(cluster)
+    run = started(cluster, manager, MOVES)
+    cluster.directories[101].pin = 0
     until(manager, run, DONE)
     assert run.records[1].state == SKIPPED and "operator" in run.records[1].why
-    assert world.directories[101].pin == 0
+    assert cluster.directories[101].pin == 0
 
 
 def test_rollback_keeps_what_an_operator_changed_since() -> None:
-    world = World()
-    manager = Manager(world)
-    until(manager, run := started(world, manager, MOVES), DONE)
-    world.directories[101].pin = 3
+    cluster = FakeCluster()
+    manager = Manager(cluster)
+    until(manager, run := started(cluster, manager, MOVES), DONE)
+    cluster.directories[101].pin = 3
     manager.journal.head(run, state=ROLLING_BACK)
     until(manager, run, ROLLED_BACK)
-    assert world.directories[101].pin == 3 and run.records[1].state == KEPT
+    assert cluster.directories[101].pin == 3 and run.records[1].state == KEPT
     assert run.records[0].state == UNDONE
 
 
 def test_rollback_puts_back_an_operators_pin_that_the_plan_replaced() -> None:
-    world = World()
-    world.directories[100].pin = world.directories[100].rank = 2
-    before = world.snapshot()
-    manager = Manager(world)
-    until(manager, run := started(world, manager, MOVES, "0x3"), DONE)
+    cluster = FakeCluster()
+    cluster.directories[100].pin = cluster.directories[100].rank = 2
+    before = cluster.snapshot()
+    manager = Manager(cluster)
+    until(manager, run := started(cluster, manager, MOVES, "0x3"), DONE)
     manager.journal.head(run, state=ROLLING_BACK)
     until(manager, run, ROLLED_BACK)
-    assert world.snapshot() == before
+    assert cluster.snapshot() == before
 
 
 def test_a_guard_pauses_with_its_reason_and_the_plan_goes_on_without_it() -> None:
-    world = World()
-    manager = Manager(world)
-    run = started(world, manager, MOVES)
-    world.why = "rank 2 has failed"
-    before = world.snapshot()
+    cluster = FakeCluster()
+    manager = Manager(cluster)
+    run = started(cluster, manager, MOVES)
+    cluster.why = "rank 2 has failed"
+    before = cluster.snapshot()
     manager.tick(run)
     assert (run.head.state, run.head.why) == (PAUSED, "rank 2 has failed")
-    assert world.snapshot() == before
-    world.why = None
+    assert cluster.snapshot() == before
+    cluster.why = None
     until(manager, run, DONE)
 
 
 def test_an_operators_pause_ends_at_its_time_only() -> None:
-    world = World()
-    manager = Manager(world)
-    run = started(world, manager, MOVES)
+    cluster = FakeCluster()
+    manager = Manager(cluster)
+    run = started(cluster, manager, MOVES)
     manager.journal.head(run, state=PAUSED, by_operator=True, until=None, resume_to=RUNNING)
     manager.tick(run)
     assert run.head.state == PAUSED and not run.records
-    run.memory.hold = world.ticks + 2.0
+    run.memory.hold = cluster.ticks + 2.0
     manager.tick(run)
     assert run.head.state == PAUSED and not run.records
     until(manager, run, DONE)
 
 
 def test_a_rank_that_is_gone_is_not_pinned_to() -> None:
-    world = World()
-    manager = Manager(world)
-    run = started(world, manager, MOVES)
-    world.state = replace(world.state, ranks_in=(0, 1, 2))
+    cluster = FakeCluster()
+    manager = Manager(cluster)
+    run = started(cluster, manager, MOVES)
+    cluster.state = replace(cluster.state, ranks_in=(0, 1, 2))
     until(manager, run, DONE)
     assert run.records[2].state == SKIPPED and "rank 3" in run.records[2].why
 
@@ -369,17 +369,17 @@ def test_a_rank_that_is_gone_is_not_pinned_to() -> None:
 def test_whenever_managers_die_nothing_is_lost_and_rollback_restores_everything(
     crashes: list[int], lag: int, moves: dict[int, int], mask: str | None
 ) -> None:
-    world = World(lag=lag)
-    before = world.snapshot()
-    started(world, Manager(world), moves, mask)
+    cluster = FakeCluster(lag=lag)
+    before = cluster.snapshot()
+    started(cluster, Manager(cluster), moves, mask)
     points = iter(crashes)
 
     def drive(state: str) -> Run:
         for _ in range(200):
-            manager = Manager(world)
+            manager = Manager(cluster)
             (run,) = manager.runs
             jump = next(points, None)
-            world.crash_at = None if jump is None else len(world.events) + jump
+            cluster.crash_at = None if jump is None else len(cluster.events) + jump
             try:
                 for _ in range(60):
                     if run.head.state == state:
@@ -390,56 +390,56 @@ def test_whenever_managers_die_nothing_is_lost_and_rollback_restores_everything(
         raise AssertionError("it never ended")
 
     drive(DONE)
-    assert {ino: world.directories[ino].rank for ino in moves} == moves
-    pins = [event for event in world.events if event.startswith("pin ")]
+    assert {ino: cluster.directories[ino].rank for ino in moves} == moves
+    pins = [event for event in cluster.events if event.startswith("pin ")]
     assert len(pins) == len(set(pins)), "a step was made twice"
-    manager = Manager(world)
-    world.crash_at = None
+    manager = Manager(cluster)
+    cluster.crash_at = None
     manager.journal.head(manager.runs[0], state=ROLLING_BACK, resume_to=RUNNING)
     drive(ROLLED_BACK)
-    assert world.snapshot() == before
+    assert cluster.snapshot() == before
 
 
 def test_ticks_after_the_end_change_nothing() -> None:
-    world = World()
-    manager = Manager(world)
-    until(manager, run := started(world, manager, MOVES), DONE)
-    events = list(world.events)
+    cluster = FakeCluster()
+    manager = Manager(cluster)
+    until(manager, run := started(cluster, manager, MOVES), DONE)
+    events = list(cluster.events)
     manager.tick(run)
-    assert world.events == events
+    assert cluster.events == events
 
 
 def test_the_plan_of_a_removed_file_system_ends_and_another_one_of_its_name_is_not_touched() -> None:
-    world = World()
-    manager = Manager(world)
-    run = manager.journal.create(plan(world, MOVES, option="some_option"), [])
+    cluster = FakeCluster()
+    manager = Manager(cluster)
+    run = manager.journal.create(plan(cluster, MOVES, option="some_option"), [])
     manager.journal.head(run, state=RUNNING)
-    while world.mds_option("some_option") != "true":
+    while cluster.mds_option("some_option") != "true":
         manager.tick(run)
-    world.state = replace(world.state, fscid=2)
-    before = world.snapshot()[0]
+    cluster.state = replace(cluster.state, fscid=2)
+    before = cluster.snapshot()[0]
     until(manager, run, ROLLED_BACK)
     assert "was removed" in run.head.why
-    assert world.snapshot()[0] == before
-    assert world.mds_option("some_option") == "", "what holds for all file systems is put back"
+    assert cluster.snapshot()[0] == before
+    assert cluster.mds_option("some_option") == "", "what holds for all file systems is put back"
 
 
 def test_a_renamed_file_system_is_followed() -> None:
-    world = World()
-    manager = Manager(world)
-    run = started(world, manager, MOVES, "0x3")
+    cluster = FakeCluster()
+    manager = Manager(cluster)
+    run = started(cluster, manager, MOVES, "0x3")
     manager.tick(run)
-    world.state = replace(world.state, name="another")
+    cluster.state = replace(cluster.state, name="another")
     until(manager, run, DONE)
-    assert world.state.bal_rank_mask == "0x3"
+    assert cluster.state.bal_rank_mask == "0x3"
 
 
 def test_one_step_that_cannot_be_undone_does_not_stop_the_others() -> None:
-    world = World()
-    before = world.snapshot()
-    manager = Manager(world)
-    until(manager, run := started(world, manager, MOVES, "0x3"), DONE)
-    world.refused.add(world.directories[101].path)
+    cluster = FakeCluster()
+    before = cluster.snapshot()
+    manager = Manager(cluster)
+    until(manager, run := started(cluster, manager, MOVES, "0x3"), DONE)
+    cluster.refused.add(cluster.directories[101].path)
     manager.journal.head(run, state=ROLLING_BACK)
     until(manager, run, PAUSED)
     assert "not permitted" in run.head.why and "s1" in run.head.why and run.head.resume_to == ROLLING_BACK
@@ -449,79 +449,79 @@ def test_one_step_that_cannot_be_undone_does_not_stop_the_others() -> None:
         3: UNDONE,
         4: UNDONE,
     }
-    world.refused.clear()
+    cluster.refused.clear()
     until(manager, run, ROLLED_BACK)
-    assert world.snapshot() == before
+    assert cluster.snapshot() == before
 
 
 def test_a_plan_that_waits_does_not_write_its_head_again_and_again() -> None:
-    world = World()
-    manager = Manager(world)
-    run = started(world, manager, MOVES)
-    world.refused |= {d.path for d in world.directories.values()}
+    cluster = FakeCluster()
+    manager = Manager(cluster)
+    run = started(cluster, manager, MOVES)
+    cluster.refused |= {d.path for d in cluster.directories.values()}
     until(manager, run, PAUSED)
-    written = len(world.events)
+    written = len(cluster.events)
     for _ in range(20):
         manager.tick(run)
-    assert len(world.events) == written
+    assert len(cluster.events) == written
 
 
 def test_a_plan_that_is_halted_begins_nothing_more_in_the_same_tick() -> None:
-    world = World(lag=0)
-    manager = Manager(world)
-    run = started(world, manager, MOVES)
+    cluster = FakeCluster(lag=0)
+    manager = Manager(cluster)
+    run = started(cluster, manager, MOVES)
     pin = "pin /volumes/_nogroup/s0 1"
 
     def stop(text: str) -> None:
         if text == pin:  # an operator's order comes just now
             run.memory.halted = True
 
-    world.watch = stop
+    cluster.watch = stop
     for _ in range(5):
         manager.tick(run)
-    assert [e for e in world.events if e.startswith("pin ")] == [pin]
+    assert [e for e in cluster.events if e.startswith("pin ")] == [pin]
 
 
 def test_an_operators_equal_pin_stays_the_operators() -> None:
-    world = World()
-    manager = Manager(world)
-    run = started(world, manager, MOVES)
-    world.directories[101].pin = MOVES[101]
+    cluster = FakeCluster()
+    manager = Manager(cluster)
+    run = started(cluster, manager, MOVES)
+    cluster.directories[101].pin = MOVES[101]
     until(manager, run, DONE)
     assert run.records[1].state == SKIPPED
     assert set(owned_pins([run], 1)) == {100, 102}
     manager.journal.head(run, state=ROLLING_BACK)
     until(manager, run, ROLLED_BACK)
-    assert world.directories[101].pin == MOVES[101]
+    assert cluster.directories[101].pin == MOVES[101]
 
 
 def test_a_step_of_the_hosts_clock_ends_no_wait() -> None:
-    world = World(lag=10**6)
-    manager = Manager(world)
-    run = started(world, manager, {100: 1})
+    cluster = FakeCluster(lag=10**6)
+    manager = Manager(cluster)
+    run = started(cluster, manager, {100: 1})
     manager.tick(run)
-    manager.executor.tick(run, SETTINGS, Now(1e9, world.ticks + 1.0))
+    manager.executor.tick(run, SETTINGS, Now(1e9, cluster.ticks + 1.0))
     assert run.records[0].state == INTENT
-    manager.executor.tick(run, SETTINGS, Now(0.0, world.ticks + SETTINGS.arrival_timeout + 2.0))
+    manager.executor.tick(run, SETTINGS, Now(0.0, cluster.ticks + SETTINGS.arrival_timeout + 2.0))
     assert run.records[0].state == APPLIED and "not moved it within" in run.records[0].why
 
 
 @pytest.mark.parametrize("state", [DONE, ROLLED_BACK])
 def test_a_new_manager_reads_an_ended_plan_as_ended(state: str) -> None:
-    world = World()
-    manager = Manager(world)
-    until(manager, run := started(world, manager, MOVES), DONE)
+    cluster = FakeCluster()
+    manager = Manager(cluster)
+    until(manager, run := started(cluster, manager, MOVES), DONE)
     if state == ROLLED_BACK:
         manager.journal.head(run, state=ROLLING_BACK)
         until(manager, run, ROLLED_BACK)
-    (again,) = Manager(world).runs
+    (again,) = Manager(cluster).runs
     assert (again.head, again.records, again.plan) == (run.head, run.records, run.plan)
 
 
 def test_what_is_being_undone_is_looked_at_whatever_its_phase() -> None:
     """It was begun while the settings were in trouble; the next manager does not know of that."""
-    world = World()
-    steps = plan(world, {100: 1}, "0x3")
+    cluster = FakeCluster()
+    steps = plan(cluster, {100: 1}, "0x3")
     done = Record(APPLIED, "-1", 1.0)
     records = {0: Record(UNDOING, "-1", 1.0), 1: done, 2: done}
     assert [s.phase for s in steps.steps] == [0, 1, 1]
@@ -531,17 +531,17 @@ def test_what_is_being_undone_is_looked_at_whatever_its_phase() -> None:
 
 def test_what_a_manager_changes_it_has_recorded_itself() -> None:
     """One that was replaced before takes its value for an operator's, and may still say so in the journal."""
-    world = World()
-    first = Manager(world)
-    until(first, run := started(world, first, {100: 1}), DONE)
+    cluster = FakeCluster()
+    first = Manager(cluster)
+    until(first, run := started(cluster, first, {100: 1}), DONE)
     first.journal.head(run, state=ROLLING_BACK)
-    second, third = Manager(world), Manager(world)
+    second, third = Manager(cluster), Manager(cluster)
     second.journal.record(second.runs[0], 0, Record(UNDOING, "-1", 1.0))
-    fourth = Manager(world)
+    fourth = Manager(cluster)
     fourth.tick(fourth.runs[0])
-    assert world.directories[100].pin == 0, "the way home"
+    assert cluster.directories[100].pin == 0, "the way home"
     third.journal.record(third.runs[0], 0, Record(KEPT, "-1", 1.0, "an operator changed it to 0 since"))
-    fifth = Manager(world)
+    fifth = Manager(cluster)
     assert fifth.runs[0].records[0].state == UNDOING
     until(fifth, fifth.runs[0], ROLLED_BACK)
-    assert world.directories[100].pin == -1
+    assert cluster.directories[100].pin == -1

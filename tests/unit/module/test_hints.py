@@ -8,9 +8,9 @@ import subprocess
 from dataclasses import replace
 
 import pytest
+from fake_cluster import SETTINGS, FakeCluster
 from hypothesis import given
 from hypothesis import strategies as st
-from world import SETTINGS, World
 
 from mds_partitioner.plan.hints import (
     Growth,
@@ -86,11 +86,11 @@ def test_a_name_follows_the_content() -> None:
     ("mask", "ranks"), [("-1", None), ("0x0", None), ("0xf", None), ("0x3", (0, 1)), ("0x8", (3,))]
 )
 def test_the_mask_is_that_of_the_file_system(mask: str, ranks: tuple[int, ...] | None) -> None:
-    assert mask_of(replace(World(ranks=4).state, bal_rank_mask=mask)) == ranks
+    assert mask_of(replace(FakeCluster(ranks=4).state, bal_rank_mask=mask)) == ranks
 
 
 def test_settings_become_hints() -> None:
-    fs = World().state
+    fs = FakeCluster().state
     assert make_hints(fs, SETTINGS, 123.456, [2]) == Hints(
         123.5, SETTINGS.smoothness, SETTINGS.imbalance_threshold, SETTINGS.role_threshold, 100.0, None, (2,)
     )

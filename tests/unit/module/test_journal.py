@@ -7,7 +7,7 @@ import itertools
 from dataclasses import replace
 
 import pytest
-from world import Crash, Manager, World, plan
+from fake_cluster import Crash, FakeCluster, Manager, plan
 
 from mds_partitioner.act.journal import PART, check_name
 from mds_partitioner.act.run import DONE, INTENT, READY, RUNNING, STOPPED, Record, moved_at, owned_pins
@@ -18,66 +18,66 @@ ODD = ["/a b", "/quo'te\"", "/new\nline", "/grüße/日本", "/bad\udcff", "/$(x
 
 @pytest.mark.parametrize("path", ODD)
 def test_a_plan_survives_whatever_its_path(path: str) -> None:
-    world = World()
-    world.directories[100].path = path
-    run = Manager(world).journal.create(plan(world, {100: 1}), [])
-    (again,) = Manager(world).runs
+    cluster = FakeCluster()
+    cluster.directories[100].path = path
+    run = Manager(cluster).journal.create(plan(cluster, {100: 1}), [])
+    (again,) = Manager(cluster).runs
     assert again.plan == run.plan
     assert again.plan.rows[0].path == path
 
 
 def test_a_large_plan_is_kept_in_parts_the_mon_takes() -> None:
-    world = World(directories=1000)
-    run = Manager(world).journal.create(plan(world, dict.fromkeys(world.directories, 1)), [])
+    cluster = FakeCluster(directories=1000)
+    run = Manager(cluster).journal.create(plan(cluster, dict.fromkeys(cluster.directories, 1)), [])
     assert len(run.plan.to_json()) > 3 * PART
-    assert Manager(world).runs[0].plan == run.plan
+    assert Manager(cluster).runs[0].plan == run.plan
 
 
 def test_a_creation_that_was_cut_anywhere_leaves_no_plan_and_no_key() -> None:
     for cut in itertools.count():
-        world = World(directories=400)
-        manager = Manager(world)
-        world.crash_at = cut
+        cluster = FakeCluster(directories=400)
+        manager = Manager(cluster)
+        cluster.crash_at = cut
         try:
-            manager.journal.create(plan(world, dict.fromkeys(world.directories, 1)), [])
+            manager.journal.create(plan(cluster, dict.fromkeys(cluster.directories, 1)), [])
             break
         except Crash:
-            assert len(world.store.data) == cut
-        after = Manager(world)
-        assert (after.runs, after.unreadable, world.store.data) == ([], [], {})
+            assert len(cluster.store.data) == cut
+        after = Manager(cluster)
+        assert (after.runs, after.unreadable, cluster.store.data) == ([], [], {})
         # The name can be used again, and the plan is whole.
-        again = after.journal.create(plan(world, {100: 1}), [])
-        assert Manager(world).runs[0].plan == again.plan
+        again = after.journal.create(plan(cluster, {100: 1}), [])
+        assert Manager(cluster).runs[0].plan == again.plan
     assert cut >= 3, "a plan of several parts"
 
 
 def test_a_removal_that_was_cut_anywhere_leaves_no_plan_and_no_key() -> None:
     for cut in itertools.count():
-        world = World()
-        manager = Manager(world)
-        run = manager.journal.create(plan(world, {100: 1}), [])
+        cluster = FakeCluster()
+        manager = Manager(cluster)
+        run = manager.journal.create(plan(cluster, {100: 1}), [])
         manager.journal.record(run, 0, Record(INTENT, "-1", 1.0))
-        world.crash_at = len(world.events) + cut
+        cluster.crash_at = len(cluster.events) + cut
         try:
             manager.journal.unseal(run.id)
             manager.journal.sweep(run.id)
         except Crash:
-            after = Manager(world)
+            after = Manager(cluster)
             assert (len(after.runs), after.unreadable) == (1 if cut == 0 else 0, [])
-            assert cut == 0 or not world.store.data
+            assert cut == 0 or not cluster.store.data
             continue
-        assert not world.store.data
+        assert not cluster.store.data
         return
 
 
 def test_what_an_old_plan_left_behind_is_not_read_as_a_part_of_a_new_one_of_its_name() -> None:
-    world = World()
-    manager = Manager(world)
-    old = manager.journal.create(plan(world, {100: 1, 101: 2}), [])
+    cluster = FakeCluster()
+    manager = Manager(cluster)
+    old = manager.journal.create(plan(cluster, {100: 1, 101: 2}), [])
     manager.journal.record(old, 0, Record(DONE, "-1", 1.0))
     manager.journal.unseal(old.id)  # and the manager dies
-    fresh = manager.journal.create(plan(world, {100: 1}), [])
-    (run,) = Manager(world).runs
+    fresh = manager.journal.create(plan(cluster, {100: 1}), [])
+    (run,) = Manager(cluster).runs
     assert (run.id, run.head.state, run.records) == (fresh.id, READY, {})
 
 
@@ -94,67 +94,67 @@ def test_what_an_old_plan_left_behind_is_not_read_as_a_part_of_a_new_one_of_its_
 def test_a_plan_that_cannot_be_read_is_put_aside_and_the_others_go_on(
     part: str, value: str | None, said: str
 ) -> None:
-    world = World()
-    manager = Manager(world)
-    bad = manager.journal.create(plan(world, {100: 1}, name="bad"), [])
-    manager.journal.create(plan(world, {101: 2}, name="good"), [])
+    cluster = FakeCluster()
+    manager = Manager(cluster)
+    bad = manager.journal.create(plan(cluster, {100: 1}, name="bad"), [])
+    manager.journal.create(plan(cluster, {101: 2}, name="good"), [])
     key = f"plan/{bad.id}/{part}"
-    world.store.data.pop(key, None)
+    cluster.store.data.pop(key, None)
     if value is not None:
-        world.store.data[key] = value
-    before = dict(world.store.data)
-    after = Manager(world)
+        cluster.store.data[key] = value
+    before = dict(cluster.store.data)
+    after = Manager(cluster)
     assert [run.plan.name for run in after.runs] == ["good"]
     (aside,) = after.unreadable
     assert said in aside.why
     assert aside.name == ("bad" if part != "seal" else bad.id)
-    assert world.store.data == before, "nothing of it is thrown away"
+    assert cluster.store.data == before, "nothing of it is thrown away"
 
 
 def test_what_a_replaced_manager_writes_late_is_not_read() -> None:
-    world = World()
-    old = Manager(world)
-    run = old.journal.create(plan(world, {100: 1}), [])
+    cluster = FakeCluster()
+    old = Manager(cluster)
+    run = old.journal.create(plan(cluster, {100: 1}), [])
     old.journal.head(run, state=RUNNING)
-    new = Manager(world)
+    new = Manager(cluster)
     (mine,) = new.runs
     new.journal.head(mine, state=STOPPED)
     old.journal.head(run, state=DONE)
     old.journal.record(run, 0, Record(DONE, "-1", 1.0))
     new.journal.record(mine, 0, Record(INTENT, "-1", 2.0))
-    (read,) = Manager(world).runs
+    (read,) = Manager(cluster).runs
     assert (read.head.state, read.records[0].state) == (STOPPED, INTENT)
 
 
 def test_a_creation_whose_last_answer_was_lost_does_not_take_the_name() -> None:
-    world = World()
-    manager = Manager(world)
-    manager.journal.create(plan(world, {100: 1}), [])
-    lost = dict(world.store.data)  # the mon had taken it, and its removal failed, too
-    world.store.data.clear()
-    second = manager.journal.create(replace(plan(world, {100: 2}), created=2.0), [])
-    world.store.data |= lost
-    assert [run.id for run in Manager(world).runs] == [second.id]
+    cluster = FakeCluster()
+    manager = Manager(cluster)
+    manager.journal.create(plan(cluster, {100: 1}), [])
+    lost = dict(cluster.store.data)  # the mon had taken it, and its removal failed, too
+    cluster.store.data.clear()
+    second = manager.journal.create(replace(plan(cluster, {100: 2}), created=2.0), [])
+    cluster.store.data |= lost
+    assert [run.id for run in Manager(cluster).runs] == [second.id]
 
 
 def test_a_plan_that_the_mon_refuses_leaves_nothing() -> None:
-    world = World()
-    manager = Manager(world)
-    world.store.fail = True
+    cluster = FakeCluster()
+    manager = Manager(cluster)
+    cluster.store.fail = True
     with pytest.raises(JournalError):
-        manager.journal.create(plan(world, {100: 1}), [])
-    assert not world.store.data
+        manager.journal.create(plan(cluster, {100: 1}), [])
+    assert not cluster.store.data
 
 
 def test_a_name_that_is_taken_is_refused() -> None:
-    world = World()
+    cluster = FakeCluster()
     with pytest.raises(Busy, match="'p' exists already"):
-        Manager(world).journal.create(plan(world, {100: 1}), ["p"])
+        Manager(cluster).journal.create(plan(cluster, {100: 1}), ["p"])
 
 
 def test_a_plan_without_records_owns_nothing() -> None:
-    world = World()
-    run = Manager(world).journal.create(plan(world, {100: 1}), [])
+    cluster = FakeCluster()
+    run = Manager(cluster).journal.create(plan(cluster, {100: 1}), [])
     assert owned_pins([run], 1) == {} and moved_at([run], 1) == {}
 
 

@@ -8,9 +8,9 @@ from collections.abc import Callable
 from dataclasses import replace
 
 import pytest
+from fake_cluster import FakeCluster
 from hypothesis import given
 from hypothesis import strategies as st
-from world import World
 
 from mds_partitioner.judge.history import History
 from mds_partitioner.judge.window import Window
@@ -263,7 +263,7 @@ def test_a_change_of_ranks_begins_their_means_anew() -> None:
 
 
 def test_a_well_cluster_needs_no_wait() -> None:
-    assert why_wait(World().state, {}, {0: 3.0}) is None
+    assert why_wait(FakeCluster().state, {}, {0: 3.0}) is None
 
 
 SLOW = HealthCheck("2 MDSs report slow requests", ("mds.m1(mds.1): 3 slow requests are blocked > 30 secs",))
@@ -283,7 +283,7 @@ SLOW = HealthCheck("2 MDSs report slow requests", ("mds.m1(mds.1): 3 slow reques
 def test_a_cluster_that_is_not_well_says_what_is_waited_for(
     change: dict[str, object], health: dict[str, HealthCheck], silence: dict[int, float], word: str
 ) -> None:
-    why = why_wait(replace(World().state, **change), health, silence)  # type: ignore[arg-type]
+    why = why_wait(replace(FakeCluster().state, **change), health, silence)  # type: ignore[arg-type]
     assert why is not None and word in why
 
 
@@ -301,7 +301,7 @@ def test_a_cluster_that_is_not_well_says_what_is_waited_for(
 )
 def test_another_file_systems_trouble_is_no_reason_to_wait(detail: tuple[str, ...], waits: bool) -> None:
     health = {code: HealthCheck("1 of them", detail) for code in ("FS_DEGRADED", "MDS_SLOW_REQUEST")}
-    assert (why_wait(World().state, health, {}) is not None) is waits
+    assert (why_wait(FakeCluster().state, health, {}) is not None) is waits
 
 
 @given(st.text())

@@ -10,7 +10,7 @@ from dataclasses import replace
 from typing import Any
 
 import pytest
-from world import World, plan
+from fake_cluster import FakeCluster, plan
 
 from mds_partitioner import desk
 from mds_partitioner.act.run import APPLIED, Head, Record, Run
@@ -29,7 +29,7 @@ class Silent:
 
     def fs(self, name: str | None) -> FsState:
         """Host.fs."""
-        return replace(World().state, name="renamed")
+        return replace(FakeCluster().state, name="renamed")
 
     def tell_each(self, names: list[str], prefix: str, *, within: float) -> dict[str, Any]:
         """Host.tell_each."""
@@ -41,7 +41,7 @@ class Orders:
     """A partitioner that carries every order out at once."""
 
     def __init__(self) -> None:
-        made = plan(World(), {100: 1}, mask="0x3")
+        made = plan(FakeCluster(), {100: 1}, mask="0x3")
         self.run = Run("id", made, Head(state="running"), {0: Record(APPLIED, "-1", 1.0)})
 
     def __getattr__(self, name: str) -> Any:

@@ -7,11 +7,11 @@ from dataclasses import replace
 from typing import Any
 
 import pytest
+from fake_cluster import FakeCluster
 from hypothesis import given
 from hypothesis import strategies as st
 from plans import ALL_ON_0, AS_IN_LINE, NOW, circumstances, judgement, made
 from verdicts import UNKNOWN, verdict
-from world import World
 
 from mds_partitioner.engine_client import EngineClient
 from mds_partitioner.errors import BadInput, NotPermitted, Unavailable
@@ -83,9 +83,9 @@ def test_with_the_hook_planning_again_proposes_nothing(engine: EngineClient) -> 
     first = made(judgement(ALL_ON_0), hooked(circumstances("mask"), {100: "-1"}), engine)
     ranks = {row.name: row.new for row in first.rows}
     pins = {row.name: row.new[0] for row in first.rows if row.klass != "heavy"}
-    world = World(ranks=3)
-    world.state = replace(world.state, balance_automate=True)
-    done = replace(circumstances("mask", world=world), owned={r.ino: r.new[0] for r in first.rows})
+    cluster = FakeCluster(ranks=3)
+    cluster.state = replace(cluster.state, balance_automate=True)
+    done = replace(circumstances("mask", cluster=cluster), owned={r.ino: r.new[0] for r in first.rows})
     again = made(judgement(ranks, pins), hooked(done, {100: "0,1"}, {100: "0,1"}), engine)
     assert again.steps == ()
 
@@ -169,18 +169,18 @@ def test_planning_again_after_a_finished_plan_proposes_nothing(engine: EngineCli
 
 
 def test_an_operators_mask_is_not_overwritten_without_force(engine: EngineClient) -> None:
-    world = World(ranks=3)
-    world.state = replace(world.state, bal_rank_mask="0x4", balance_automate=True)
+    cluster = FakeCluster(ranks=3)
+    cluster.state = replace(cluster.state, bal_rank_mask="0x4", balance_automate=True)
     with pytest.raises(NotPermitted, match="0x4"):
-        made(judgement(ALL_ON_0), circumstances(world=world), engine)
-    forced = made(judgement(ALL_ON_0), circumstances(world=world, force=True), engine)
+        made(judgement(ALL_ON_0), circumstances(cluster=cluster), engine)
+    forced = made(judgement(ALL_ON_0), circumstances(cluster=cluster, force=True), engine)
     (mask,) = [s for s in forced.steps if s.target == "bal_rank_mask"]
     assert mask.expected == "0x4" != mask.value
 
 
 def test_a_rank_that_does_not_exist_is_named() -> None:
     with pytest.raises(BadInput, match=r"no rank 7 \(it has 0,1,2\)"):
-        check_ranks(World(ranks=3).state, [0, 7])
+        check_ranks(FakeCluster(ranks=3).state, [0, 7])
 
 
 @given(st.sets(st.integers(0, 255), min_size=1))

@@ -6,8 +6,8 @@ from dataclasses import replace
 from typing import cast
 
 import pytest
+from fake_cluster import FakeCluster
 from plans import ALL_ON_0, NOW, circumstances, family, judgement, made
-from world import World
 
 from mds_partitioner.engine_client import EngineClient
 from mds_partitioner.errors import NotFound, NotPermitted
@@ -290,9 +290,9 @@ def test_what_was_not_read_is_said_and_stops_a_plan_that_it_could_undo(engine: E
 
 
 def test_our_own_policy_is_not_an_operators(engine: EngineClient) -> None:
-    world = World(ranks=3)
-    world.state = replace(world.state, balance_automate=True, balancer="lunule-1")
-    ours = replace(circumstances(world=world), policy="lunule")
+    cluster = FakeCluster(ranks=3)
+    cluster.state = replace(cluster.state, balance_automate=True, balancer="lunule-1")
+    ours = replace(circumstances(cluster=cluster), policy="lunule")
     with pytest.raises(NotPermitted, match=r"'balance on' balances 'cephfs' by lunule.*balance off cephfs"):
         made(judgement(ALL_ON_0), ours, engine)
     assert made(judgement(ALL_ON_0), replace(ours, force=True), engine).steps

@@ -8,9 +8,9 @@ from dataclasses import replace
 from typing import Any
 
 import pytest
+from fake_cluster import SETTINGS, FakeCluster
 from hypothesis import given
 from hypothesis import strategies as st
-from world import SETTINGS, World
 
 from mds_partitioner.engine.capacity_source import CapacitySource
 from mds_partitioner.engine.judge import judge as engine_judge
@@ -24,7 +24,7 @@ EPOCH = SETTINGS.epoch
 LEARNING = replace(SETTINGS, rank_capacity=0.0)
 
 
-class Host(World):
+class Host(FakeCluster):
     """Rank 0 serves ``rate`` req/s at ``latency`` s; the other is idle."""
 
     def __init__(self) -> None:

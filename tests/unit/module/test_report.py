@@ -6,11 +6,11 @@ from dataclasses import replace
 from typing import Any
 
 import pytest
+from fake_cluster import FakeCluster, plan
 from hypothesis import given
 from hypothesis import strategies as st
 from verdicts import UNKNOWN, verdict
 from wcwidth import wcswidth
-from world import World, plan
 
 from mds_partitioner.act.run import APPLIED, DONE, KEPT, ROLLED_BACK, SKIPPED, UNDONE, Head, Record, Run
 from mds_partitioner.engine.capacity_source import CapacitySource
@@ -44,13 +44,13 @@ LONG = "x" * 255
 
 @pytest.mark.parametrize(("state", "said"), [(KEPT, "Kept"), (UNDONE, "Rolled back"), (SKIPPED, "Skipped")])
 def test_nothing_is_in_progress_once_a_rollback_has_ended(state: str, said: str) -> None:
-    run = Run("id", plan(World(), {100: 1}), Head(state=ROLLED_BACK), {0: Record(state, "-1", 1.0)})
+    run = Run("id", plan(FakeCluster(), {100: 1}), Head(state=ROLLED_BACK), {0: Record(state, "-1", 1.0)})
     assert progress(run) == 1.0
     assert row_states(run)[0].status == said
 
 
 def test_a_row_whose_pin_has_arrived_is_done() -> None:
-    run = Run("id", plan(World(), {100: 1}), Head(state="done"), {0: Record(APPLIED, "-1", 1.0)})
+    run = Run("id", plan(FakeCluster(), {100: 1}), Head(state="done"), {0: Record(APPLIED, "-1", 1.0)})
     assert row_states(run)[0].status == "Done"
 
 
@@ -96,7 +96,7 @@ def test_what_is_even_needs_no_capacity() -> None:
 
 def many() -> Plan:
     """A plan for 2,000 subvolumes with long names, of which 40 move."""
-    made = plan(World(directories=40), {100 + i: 1 for i in range(40)})
+    made = plan(FakeCluster(directories=40), {100 + i: 1 for i in range(40)})
     idle = replace(made.rows[0], name="idle", workload=0.0, reqs=0.0, reason="already-there", current=(1,))
     ranks = tuple(range(36))
     wide = tuple(
@@ -150,7 +150,7 @@ def test_a_finished_plan_says_how_many_steps_were_skipped_and_why() -> None:
         1: Record(SKIPPED, "", 1.0, "an operator changed it from -1 to 2 after it was planned"),
         2: Record(SKIPPED, "", 1.0, "'/volumes/_nogroup/s2' was deleted or replaced"),
     }
-    run = Run("id", plan(World(), {100: 1, 101: 1, 102: 1}), Head(state=DONE), records)
+    run = Run("id", plan(FakeCluster(), {100: 1, 101: 1, 102: 1}), Head(state=DONE), records)
     assert run_line(run) == "plan 'p' on 'cephfs': done, 2 of 3 steps skipped, 100%"
     text = run_text(run, HERE, 20)
     assert "skipped: an operator changed it from -1 to 2" in text and "skipped: '/volumes" in text
@@ -160,7 +160,9 @@ def test_a_finished_plan_says_how_many_steps_were_skipped_and_why() -> None:
 
 
 def test_a_step_that_is_tried_again_is_told_with_its_reason() -> None:
-    run = Run("id", plan(World(), {100: 1, 101: 1}), Head(state="running"), {0: Record("intent", "-1", 1.0)})
+    run = Run(
+        "id", plan(FakeCluster(), {100: 1, 101: 1}), Head(state="running"), {0: Record("intent", "-1", 1.0)}
+    )
     run.memory.troubles[0] = "cannot set ceph.dir.pin: Permission denied"
     line = next(line for line in run_text(run, HERE, 20).splitlines() if "tried again" in line)
     assert line.startswith(run.plan.steps[0].command("cephfs")) and "Permission denied" in line
@@ -168,7 +170,7 @@ def test_a_step_that_is_tried_again_is_told_with_its_reason() -> None:
 
 
 def test_what_is_balanced_by_mask_is_so_once_the_mask_is_set() -> None:
-    made = plan(World(), {100: 1, 101: 2}, mask="0x3")
+    made = plan(FakeCluster(), {100: 1, 101: 2}, mask="0x3")
     heavy = replace(made.rows[1], klass="heavy", reason="heavy", new=(0, 1))
     steps = tuple(step for step in made.steps if step.row != 1)
     made = replace(made, rows=(made.rows[0], heavy), steps=steps)
@@ -182,7 +184,7 @@ def test_what_is_balanced_by_mask_is_so_once_the_mask_is_set() -> None:
 
 
 def test_ranks_that_nobody_was_asked_for_are_not_made_up() -> None:
-    run = Run("id", plan(World(), {100: 1}), Head(state="running"), {0: Record(APPLIED, "-1", 1.0)})
+    run = Run("id", plan(FakeCluster(), {100: 1}), Head(state="running"), {0: Record(APPLIED, "-1", 1.0)})
     assert run_value(run, None)["subvolumes"][0]["current_ranks"] is None
     there = SubtreeMap([Subtree("/volumes/_nogroup/s0", 1, 1, False)], [])
     assert run_value(run, there)["subvolumes"][0]["current_ranks"] == [1]
@@ -194,8 +196,8 @@ def test_a_rank_that_does_not_answer_is_named() -> None:
             assert within == 2.0
             return {"m0": [], "m1": Unavailable("mds.m1 did not answer"), "m2": [], "m3": []}
 
-    run = Run("id", plan(World(), {100: 1}), Head(state="running"), {0: Record(APPLIED, "-1", 1.0)})
-    where = subtree_map(Tells(), World().state, ["/volumes/_nogroup/s0"], within=2.0)  # type: ignore[arg-type]
+    run = Run("id", plan(FakeCluster(), {100: 1}), Head(state="running"), {0: Record(APPLIED, "-1", 1.0)})
+    where = subtree_map(Tells(), FakeCluster().state, ["/volumes/_nogroup/s0"], within=2.0)  # type: ignore[arg-type]
     assert run_value(run, where)["silent_ranks"] == [1]
     assert "rank 1 did not answer" in run_text(run, where, 20)
 
@@ -217,7 +219,7 @@ def test_an_analysis_of_2000_subvolumes_shows_the_first_and_counts_the_others() 
 
 def test_a_file_system_without_subvolumes_says_what_to_do() -> None:
     assert directory_table("cephfs", [], 20).startswith("no subvolumes: use")
-    nothing = replace(plan(World(), {}), rows=())
+    nothing = replace(plan(FakeCluster(), {}), rows=())
     for text in (plan_text(nothing, 20), run_text(Run("id", nothing, Head(), {}), HERE, 20)):
         assert "no subvolumes" in text and "--directories" in text and "Total" not in text
 
@@ -237,11 +239,13 @@ def test_many_ranks_fit_a_column(ranks: tuple[int, ...], told: str) -> None:
 
 
 def test_status_shows_the_plan_in_force_behind_a_newer_one() -> None:
-    old = Run("old", plan(World(), {100: 1}, name="old"), Head(state=DONE), {0: Record(APPLIED, "-1", 1.0)})
-    back = plan(World(), {100: 1}, name="undone")
+    old = Run(
+        "old", plan(FakeCluster(), {100: 1}, name="old"), Head(state=DONE), {0: Record(APPLIED, "-1", 1.0)}
+    )
+    back = plan(FakeCluster(), {100: 1}, name="undone")
     undone = Run("undone", back, Head(state=ROLLED_BACK), {0: Record(UNDONE, "-1", 1.0)})
-    new = Run("new", plan(World(), {100: 2}, name="new"), Head(), {})
-    seen = Overview(World().state, "done 100%", [old, undone, new], None, "off")
+    new = Run("new", plan(FakeCluster(), {100: 2}, name="new"), Head(), {})
+    seen = Overview(FakeCluster().state, "done 100%", [old, undone, new], None, "off")
     value = overview_value(seen)
     assert (value["in_force"], value["plan"]) == (["old: done"], "new: ready")
     assert "old: done" in overview_text([seen]) and "new: ready" in overview_text([seen])
@@ -252,7 +256,7 @@ def test_status_shows_the_plan_in_force_behind_a_newer_one() -> None:
 
 
 def test_a_waiting_plan_is_told_by_the_name_its_file_system_has_now() -> None:
-    run = Run("id", plan(World(), {100: 1}), Head(state="paused", why="rank 2 is replaying"))
+    run = Run("id", plan(FakeCluster(), {100: 1}), Head(state="paused", why="rank 2 is replaying"))
     (check,) = health.paused([run], {1: "renamed"})
     assert check.code == health.PAUSED
     assert check.detail == ("plan 'p' on 'renamed': rank 2 is replaying",)

@@ -25,7 +25,7 @@ class Module(PartitionCommands, SchedulerCommands):
     def __init__(self, manager: Manager) -> None:
         self.desk = desk.Desk()
         self.manager = manager
-        host: Any = manager.world
+        host: Any = manager.cluster
         self.host, self.partitioner, self.scheduling = host, manager.partitioner, manager.scheduling
 
     def wake(self) -> None:
@@ -54,25 +54,25 @@ def test_a_scheduler_that_was_never_started_is_off(module: Module) -> None:
 
 
 def test_hot_spots_are_named_with_rank_clients_and_share(module: Module) -> None:
-    world = module.manager.world
+    cluster = module.manager.cluster
     assert module.hotspots().retval < 0, "nobody looks"
     shown(module.scheduler_start())
     assert "no directory has much more" in shown(module.hotspots())
     module.manager.run(60)
-    world.load[103] = 900.0
+    cluster.load[103] = 900.0
     module.manager.run(60)
     text = shown(module.hotspots())
     assert "sudden" in text and "s3" in text
     (spot,) = [s for s in json.loads(module.hotspots(format="json").stdout) if s["kind"] == "sudden"]
     assert (spot["path"].rpartition("/")[2], spot["rank"], spot["clients"]) == ("s3", 0, 1)
     assert spot["share"] == pytest.approx(900 / 1600, abs=0.1)
-    assert world.wall - 65 <= spot["since"] <= world.wall - 40
-    world.silent = {"m0"}
+    assert cluster.wall - 65 <= spot["since"] <= cluster.wall - 40
+    cluster.silent = {"m0"}
     assert json.loads(module.hotspots(format="json").stdout)[0]["clients"] is None
 
 
 def test_a_status_tells_mode_ranks_and_decisions(module: Module) -> None:
-    module.manager.world.lag = 3
+    module.manager.cluster.lag = 3
     assert "'cephfs' advises" in shown(module.scheduler_start())
     assert "acts; see 'ceph mds_partitioner scheduler status'" in shown(module.scheduler_start(mode="act"))
     module.manager.run(2)
@@ -101,7 +101,7 @@ def test_history_tells_of_each_move_or_of_one_directory(module: Module) -> None:
 
 
 def test_a_stop_for_emergencies_ends_both(module: Module) -> None:
-    module.manager.world.lag = 20
+    module.manager.cluster.lag = 20
     module.scheduler_start(mode="act")
     module.manager.run(3)
     text = module.partition_stop().stdout
@@ -124,9 +124,9 @@ def test_a_pause_holds_both_also_while_no_plan_is_under_way(module: Module) -> N
 def test_what_it_did_is_counted(module: Module) -> None:
     module.scheduler_start(mode="act")
     module.manager.run(60)
-    fs, world = module.manager.fs, module.manager.world
+    fs, cluster = module.manager.fs, module.manager.cluster
     state = scheduler_state(
-        module.scheduling.get(fs), module.scheduling.watch(fs), Now(world.wall, world.steady)
+        module.scheduling.get(fs), module.scheduling.watch(fs), Now(cluster.wall, cluster.steady)
     )
     assert (state.moves, state.inodes, state.under_way, state.advised) == (6, 6000.0, 0, 0)
     assert state.predicted > 0.0 and state.real > 0.0

@@ -5,8 +5,8 @@ from dataclasses import replace
 from typing import Any
 
 import pytest
+from fake_cluster import Directory, plan
 from scheduled import NOGROUP, Cluster, Manager, fewer
-from world import Directory, plan
 
 from mds_partitioner.act.run import ROLLED_BACK, STOPPED
 from mds_partitioner.act.shared import SharedOption
@@ -25,22 +25,22 @@ from mds_partitioner.schedule.watch import Looker
 AT_LAST = 100  # s, within which a cold cluster of this size is even
 
 
-def pins(world: Cluster) -> list[str]:
-    return [event for event in world.events if event.startswith("pin ")]
+def pins(cluster: Cluster) -> list[str]:
+    return [event for event in cluster.events if event.startswith("pin ")]
 
 
-def loads(world: Cluster) -> list[float]:
-    return [world.demand(rank) for rank in world.state.ranks_in]
+def loads(cluster: Cluster) -> list[float]:
+    return [cluster.demand(rank) for rank in cluster.state.ranks_in]
 
 
 @pytest.fixture
-def world() -> Cluster:
+def cluster() -> Cluster:
     return Cluster()
 
 
 @pytest.fixture
-def manager(world: Cluster) -> Manager:
-    return Manager(world)
+def manager(cluster: Cluster) -> Manager:
+    return Manager(cluster)
 
 
 @pytest.fixture
@@ -49,68 +49,68 @@ def acting(manager: Manager) -> Manager:
     return manager
 
 
-def test_a_cold_file_system_becomes_even_and_stays_as_it_is(world: Cluster, acting: Manager) -> None:
+def test_a_cold_file_system_becomes_even_and_stays_as_it_is(cluster: Cluster, acting: Manager) -> None:
     acting.run(AT_LAST)
-    assert loads(world) == [200.0] * 4
-    assert world.options == {TO_AUTH: "true", TICK: "1.000000"}
-    done = len(pins(world))
+    assert loads(cluster) == [200.0] * 4
+    assert cluster.options == {TO_AUTH: "true", TICK: "1.000000"}
+    done = len(pins(cluster))
     acting.run(300)
-    assert len(pins(world)) == done, "nothing moves while it is even"
+    assert len(pins(cluster)) == done, "nothing moves while it is even"
     assert "even" in acting.scheduling.watch(acting.fs).decision.why
 
 
-def test_a_rollback_undoes_all_since_the_start(world: Cluster, acting: Manager) -> None:
-    world.directories[107].pin = world.directories[107].rank = 3
-    before = world.snapshot()
+def test_a_rollback_undoes_all_since_the_start(cluster: Cluster, acting: Manager) -> None:
+    cluster.directories[107].pin = cluster.directories[107].rank = 3
+    before = cluster.snapshot()
     acting.run(AT_LAST)
-    assert world.snapshot() != before
+    assert cluster.snapshot() != before
     acting.scheduling.stop(acting.fs, rollback=True)
     acting.run(AT_LAST)
-    assert world.snapshot() == before
+    assert cluster.snapshot() == before
     assert acting.scheduling.get(acting.fs).mode == OFF
     assert acting.partitioner.all(acting.fs) == []
 
 
-def test_directories_beside_the_subvolumes_are_found(world: Cluster, manager: Manager) -> None:
-    for i, ino in enumerate(sorted(world.load)[:6]):
-        world.directories[ino].path = f"/home{i}"
+def test_directories_beside_the_subvolumes_are_found(cluster: Cluster, manager: Manager) -> None:
+    for i, ino in enumerate(sorted(cluster.load)[:6]):
+        cluster.directories[ino].path = f"/home{i}"
     manager.scheduling.start(manager.fs, ACT)
     manager.run(AT_LAST)
-    assert loads(world) == [200.0] * 4
-    assert any("/home" in event for event in pins(world))
+    assert loads(cluster) == [200.0] * 4
+    assert any("/home" in event for event in pins(cluster))
 
 
-def test_what_is_new_is_pinned_at_once_and_given_back(world: Cluster, acting: Manager) -> None:
+def test_what_is_new_is_pinned_at_once_and_given_back(cluster: Cluster, acting: Manager) -> None:
     acting.run(AT_LAST)
-    old = {ino: d.pin for ino, d in world.directories.items()}
+    old = {ino: d.pin for ino, d in cluster.directories.items()}
     new = range(500, 512)
     for ino in new:
-        world.directories[ino] = Directory(f"{NOGROUP}/new{ino}")
-        world.load[ino] = 0.0
-        world.made[ino] = world.wall
-    world.directories[600] = Directory(f"{NOGROUP}/renamed")
-    world.load[600] = 0.0
+        cluster.directories[ino] = Directory(f"{NOGROUP}/new{ino}")
+        cluster.load[ino] = 0.0
+        cluster.made[ino] = cluster.wall
+    cluster.directories[600] = Directory(f"{NOGROUP}/renamed")
+    cluster.load[600] = 0.0
     acting.run(30)
-    assert {world.directories[ino].rank for ino in new} == {0, 1, 2, 3}
-    assert {ino: world.directories[ino].pin for ino in (*old, 600)} == {**old, 600: -1}
+    assert {cluster.directories[ino].rank for ino in new} == {0, 1, 2, 3}
+    assert {ino: cluster.directories[ino].pin for ino in (*old, 600)} == {**old, 600: -1}
     turn = acting.scheduling.get(acting.fs).turns[-1]
     assert turn.real is None and "new" in turn.why and all("entry" in p.move.why for p in turn.moves)
     acting.scheduling.stop(acting.fs, rollback=True)
     acting.run(AT_LAST)
-    assert {d.pin for d in world.directories.values()} == {-1}
+    assert {d.pin for d in cluster.directories.values()} == {-1}
 
 
 def test_what_sleeps_and_does_not_come_is_put_back_and_history_says_so() -> None:
-    world = Cluster((0.0, *(100.0,) * 4))
-    world.files = {100: 1}
+    cluster = Cluster((0.0, *(100.0,) * 4))
+    cluster.files = {100: 1}
     for rank in range(4):
-        world.directories[101 + rank].pin = world.directories[101 + rank].rank = rank
-    before, acting = world.snapshot(), Manager(world)
+        cluster.directories[101 + rank].pin = cluster.directories[101 + rank].rank = rank
+    before, acting = cluster.snapshot(), Manager(cluster)
     acting.scheduling.start(acting.fs, ACT)
     acting.run(20)
-    move = Move(100, world.directories[100].path, 0, 2, 0.0, 0.0, 999.0, "nobody uses it now")
-    watch, world.lag = acting.scheduling.watch(acting.fs), 10_000
-    decision, now = Decision((move,), why="spread"), world.now()
+    move = Move(100, cluster.directories[100].path, 0, 2, 0.0, 0.0, 999.0, "nobody uses it now")
+    watch, cluster.lag = acting.scheduling.watch(acting.fs), 10_000
+    decision, now = Decision((move,), why="spread"), cluster.now()
     state = replace(watch.state, past=(Past(move, now.steady),))
     watch.state = acting.rounds._come_to(acting.fs, watch, state, decision, now)
     told = []
@@ -118,10 +118,10 @@ def test_what_sleeps_and_does_not_come_is_put_back_and_history_says_so() -> None
         acting.run(200)
         told.append(history_text(acting.scheduling.get(acting.fs), None, 20))
     assert [text.partition("s0 ")[2].count("pinned") for text in told] == [1, 0]
-    assert "put back" in told[1] and world.directories[100].pin == -1
+    assert "put back" in told[1] and cluster.directories[100].pin == -1
     acting.scheduling.stop(acting.fs, rollback=True)
     acting.run(AT_LAST)
-    assert world.snapshot() == before
+    assert cluster.snapshot() == before
 
 
 @pytest.mark.parametrize(("load", "stuck"), [(0.0, True), (100.0, False)])
@@ -129,7 +129,7 @@ def test_what_relieves_nobody_does_not_hide_that_it_is_stuck(
     acting: Manager, load: float, stuck: bool
 ) -> None:
     acting.run(5)
-    watch, now = acting.scheduling.watch(acting.fs), acting.world.now()
+    watch, now = acting.scheduling.watch(acting.fs), acting.cluster.now()
     watch.idle_since = watch.pressing_since = now.steady - 700.0
     move = Move(100, f"{NOGROUP}/s0", 0, 2, load, load, 999.0, "")
     state = State(acting=True, past=(Past(move, now.steady),))
@@ -137,125 +137,125 @@ def test_what_relieves_nobody_does_not_hide_that_it_is_stuck(
     assert (watch.idle_since is not None, watch.pressing_since is not None) == (stuck, stuck)
 
 
-def test_a_rollback_is_waited_for_without_haste(world: Cluster, acting: Manager) -> None:
+def test_a_rollback_is_waited_for_without_haste(cluster: Cluster, acting: Manager) -> None:
     acting.run(AT_LAST)
-    plans, world.lag = len(acting.partitioner.all(acting.fs)), 20
+    plans, cluster.lag = len(acting.partitioner.all(acting.fs)), 20
     acting.scheduling.stop(acting.fs, rollback=True)
     acting.woken = 0
     acting.run(15)
-    assert world.under_way()
+    assert cluster.under_way()
     assert acting.woken <= plans, "who is woken for each look looks all the time"
     assert acting.rounds.tick() >= AFTER_UNDOING / 2
 
 
-def test_nothing_hurries_where_there_is_nothing_to_see(world: Cluster, acting: Manager) -> None:
-    for ino in tuple(world.load):
-        world.load[ino] = 0.0
+def test_nothing_hurries_where_there_is_nothing_to_see(cluster: Cluster, acting: Manager) -> None:
+    for ino in tuple(cluster.load):
+        cluster.load[ino] = 0.0
     acting.run(30)
     acting.woken = 0
     acting.run(60)
     assert acting.woken == 0
 
 
-def test_what_was_rolled_back_does_not_rest(world: Cluster, acting: Manager) -> None:
+def test_what_was_rolled_back_does_not_rest(cluster: Cluster, acting: Manager) -> None:
     for _ in range(3):
         acting.run(AT_LAST)
-        assert loads(world) == [200.0] * 4
+        assert loads(cluster) == [200.0] * 4
         acting.scheduling.stop(acting.fs, rollback=True)
         acting.run(AT_LAST)
-        assert loads(world)[1:] == [0.0] * 3
+        assert loads(cluster)[1:] == [0.0] * 3
         acting.scheduling.start(acting.fs, ACT)
     kept = acting.scheduling.get(acting.fs)
     assert kept.turns and all(turn.undone for turn in kept.turns)
     assert under_way(kept) == []
 
 
-def test_advice_changes_nothing_and_is_given_once(world: Cluster, manager: Manager) -> None:
-    before = world.snapshot()
+def test_advice_changes_nothing_and_is_given_once(cluster: Cluster, manager: Manager) -> None:
+    before = cluster.snapshot()
     manager.scheduling.start(manager.fs, ADVISE)
     manager.run(AT_LAST)
-    assert world.snapshot() == before and manager.partitioner.all(manager.fs) == []
+    assert cluster.snapshot() == before and manager.partitioner.all(manager.fs) == []
     turns = manager.scheduling.get(manager.fs).turns
     told = [past.move.ino for turn in turns for past in turn.moves]
     assert len(told) == len(set(told)) == 6 and {turn.mode for turn in turns} == {ADVISE}
     assert manager.scheduling.watch(manager.fs).decision.why == "even", "as if it had been followed"
     manager.scheduling.start(manager.fs, ACT)
     manager.run(AT_LAST)
-    assert loads(world) == [200.0] * 4
+    assert loads(cluster) == [200.0] * 4
 
 
-def test_the_next_manager_goes_on(world: Cluster) -> None:
-    acting = Manager(world, fewer(scheduler_moves=1))
+def test_the_next_manager_goes_on(cluster: Cluster) -> None:
+    acting = Manager(cluster, fewer(scheduler_moves=1))
     acting.scheduling.start(acting.fs, ACT)
     acting.run(12)
-    assert 0 < len(pins(world)) < 6
+    assert 0 < len(pins(cluster)) < 6
     known = acting.scheduling.get(acting.fs)
     assert known.turns
-    after = Manager(world, fewer(scheduler_moves=1))
+    after = Manager(cluster, fewer(scheduler_moves=1))
     assert after.scheduling.get(after.fs).mode == ACT
     assert [t.why for t in after.scheduling.get(after.fs).turns] == [t.why for t in known.turns]
     after.run(AT_LAST)
-    assert max(loads(world)) <= world.capacity
+    assert max(loads(cluster)) <= cluster.capacity
     assert [c.mds for c in after.scheduling.get(after.fs).capacities] == ["m0"]
     after.scheduling.stop(after.fs, rollback=True)
-    third = Manager(world)
+    third = Manager(cluster)
     third.run(AT_LAST)
-    assert {d.pin for d in world.directories.values()} == {-1}
+    assert {d.pin for d in cluster.directories.values()} == {-1}
     assert third.scheduling.get(third.fs).mode == OFF
 
 
-def test_a_stop_lets_what_is_under_way_arrive(world: Cluster, acting: Manager) -> None:
-    world.lag = 20
+def test_a_stop_lets_what_is_under_way_arrive(cluster: Cluster, acting: Manager) -> None:
+    cluster.lag = 20
     acting.run(7)
-    assert world.under_way()
+    assert cluster.under_way()
     acting.scheduling.stop(acting.fs, rollback=False)
-    begun = len(pins(world))
+    begun = len(pins(cluster))
     acting.run(AT_LAST)
-    assert (world.under_way(), acting.partitioner.active()) == (0, [])
-    assert len(pins(world)) == begun
+    assert (cluster.under_way(), acting.partitioner.active()) == (0, [])
+    assert len(pins(cluster)) == begun
     assert acting.scheduling.get(acting.fs).mode == OFF
 
 
-def test_what_an_operator_pinned_is_left_alone(world: Cluster, acting: Manager) -> None:
+def test_what_an_operator_pinned_is_left_alone(cluster: Cluster, acting: Manager) -> None:
     for ino in (100, 101):
-        world.directories[ino].pin = 0
+        cluster.directories[ino].pin = 0
     acting.run(AT_LAST)
-    assert not [event for event in pins(world) if "s0 " in event or "s1 " in event]
+    assert not [event for event in pins(cluster) if "s0 " in event or "s1 " in event]
     seen = acting.scheduling.watch(acting.fs).view
     assert seen is not None
     assert {p.held for p in seen.pieces if p.ino in (100, 101)} == {"pinned-by-operator"}
 
 
-def test_an_operator_who_is_quicker_is_not_fought(world: Cluster, acting: Manager) -> None:
+def test_an_operator_who_is_quicker_is_not_fought(cluster: Cluster, acting: Manager) -> None:
     seals: list[str] = []
 
     def pin_it(event: str) -> None:
         seals.extend([event] if event == "put seal" else [])
         if len(seals) == 2:  # the first plan sets options
-            world.directories[103].pin = 0
+            cluster.directories[103].pin = 0
 
-    world.watch = pin_it
+    cluster.watch = pin_it
     acting.run(AT_LAST)
-    assert not [event for event in pins(world) if "s3 " in event]
+    assert not [event for event in pins(cluster) if "s3 " in event]
     said = [text for turn in acting.scheduling.get(acting.fs).turns for text in turn.trouble]
     assert any("s3" in text and "operator" in text for text in said)
-    assert max(loads(world)) <= 300.0, "the others were moved all the same"
+    assert max(loads(cluster)) <= 300.0, "the others were moved all the same"
 
 
-def test_it_does_not_act_beside_an_operators_balancer(world: Cluster, manager: Manager) -> None:
-    world.state = replace(world.state, balance_automate=True)
+def test_it_does_not_act_beside_an_operators_balancer(cluster: Cluster, manager: Manager) -> None:
+    cluster.state = replace(cluster.state, balance_automate=True)
     with pytest.raises(NotPermitted, match="ceph fs set cephfs balance_automate false"):
         manager.scheduling.start(manager.fs, ACT)
-    world.state = replace(world.state, balance_automate=False)
+    cluster.state = replace(cluster.state, balance_automate=False)
     manager.scheduling.start(manager.fs, ACT)
-    world.state = replace(world.state, balance_automate=True)
+    cluster.state = replace(cluster.state, balance_automate=True)
     manager.run(AT_LAST)
-    assert pins(world) == []
+    assert pins(cluster) == []
     assert "balance_automate" in manager.scheduling.watch(manager.fs).decision.why
 
 
-def test_it_does_not_act_beside_a_plan_nor_a_plan_beside_it(world: Cluster, manager: Manager) -> None:
-    run = manager.partitioner.propose(manager.fs, plan(world, {100: 1}))
+def test_it_does_not_act_beside_a_plan_nor_a_plan_beside_it(cluster: Cluster, manager: Manager) -> None:
+    run = manager.partitioner.propose(manager.fs, plan(cluster, {100: 1}))
     run.plan = replace(run.plan, scheduled=False, name="mine")
     manager.partitioner.admit(run)
     with pytest.raises(Busy, match="plan 'mine' of 'cephfs' is running"):
@@ -267,51 +267,51 @@ def test_it_does_not_act_beside_a_plan_nor_a_plan_beside_it(world: Cluster, mana
             order(manager.fs, "mine")
 
 
-def test_an_emergency_stop_ends_in_advice(world: Cluster, acting: Manager) -> None:
-    world.lag = 20
+def test_an_emergency_stop_ends_in_advice(cluster: Cluster, acting: Manager) -> None:
+    cluster.lag = 20
     acting.run(7)
     assert acting.scheduling.halt(acting.fs)
     acting.partitioner.stop(acting.fs)
-    begun = len(pins(world))
+    begun = len(pins(cluster))
     acting.run(AT_LAST)
-    assert len(pins(world)) == begun
-    after = Manager(world)
+    assert len(pins(cluster)) == begun
+    after = Manager(cluster)
     assert after.scheduling.get(after.fs).mode == ADVISE
     assert {run.head.state for run in after.partitioner.all(after.fs)} >= {STOPPED}
     with pytest.raises(Busy, match="of the scheduler was stopped: go on with it"):
         after.scheduling.start(after.fs, ACT)
     after.scheduling.stop(after.fs, rollback=True)
     after.run(AT_LAST)
-    assert {d.pin for d in world.directories.values()} == {-1}
+    assert {d.pin for d in cluster.directories.values()} == {-1}
 
 
-def test_a_stop_while_a_plan_is_being_saved_comes_first(world: Cluster, acting: Manager) -> None:
+def test_a_stop_while_a_plan_is_being_saved_comes_first(cluster: Cluster, acting: Manager) -> None:
     def stop(event: str) -> None:
         if event == "put seal":
-            world.watch = lambda text: None
+            cluster.watch = lambda text: None
             acting.scheduling.halt(acting.fs)
 
-    world.watch = stop
+    cluster.watch = stop
     acting.run(AT_LAST)
-    assert pins(world) == [] and acting.partitioner.all(acting.fs) == []
-    assert not [key for key in world.store.data if key.endswith("/seal") and key.startswith("plan/")]
+    assert pins(cluster) == [] and acting.partitioner.all(acting.fs) == []
+    assert not [key for key in cluster.store.data if key.endswith("/seal") and key.startswith("plan/")]
 
 
-def test_a_pause_ends_by_itself_or_by_command(world: Cluster, acting: Manager) -> None:
+def test_a_pause_ends_by_itself_or_by_command(cluster: Cluster, acting: Manager) -> None:
     acting.scheduling.pause(acting.fs, 30)
     acting.run(29)
-    assert pins(world) == []
+    assert pins(cluster) == []
     acting.run(AT_LAST)
-    assert loads(world) == [200.0] * 4
+    assert loads(cluster) == [200.0] * 4
     acting.scheduling.pause(acting.fs, None)
-    world.load[107] = 800.0
-    done = len(pins(world))
+    cluster.load[107] = 800.0
+    done = len(pins(cluster))
     acting.run(AT_LAST)
-    assert len(pins(world)) == done
-    assert Manager(world).scheduling.get(acting.fs).paused
+    assert len(pins(cluster)) == done
+    assert Manager(cluster).scheduling.get(acting.fs).paused
     acting.scheduling.resume(acting.fs)
     acting.run(AT_LAST)
-    assert len(pins(world)) > done
+    assert len(pins(cluster)) > done
 
 
 @pytest.mark.parametrize(
@@ -322,72 +322,72 @@ def test_a_pause_ends_by_itself_or_by_command(world: Cluster, acting: Manager) -
     ],
 )
 def test_it_waits_for_the_file_system(
-    world: Cluster, acting: Manager, changed: dict[str, Any], said: str
+    cluster: Cluster, acting: Manager, changed: dict[str, Any], said: str
 ) -> None:
-    well = world.state
-    world.state = replace(well, **changed)
+    well = cluster.state
+    cluster.state = replace(well, **changed)
     acting.run(AT_LAST)
-    assert pins(world) == []
+    assert pins(cluster) == []
     assert said in acting.scheduling.watch(acting.fs).decision.why
-    world.state = well
+    cluster.state = well
     acting.run(AT_LAST)
-    assert loads(world) == [200.0] * 4
+    assert loads(cluster) == [200.0] * 4
 
 
-def test_a_rank_that_was_away_is_looked_at_for_a_while_first(world: Cluster, acting: Manager) -> None:
+def test_a_rank_that_was_away_is_looked_at_for_a_while_first(cluster: Cluster, acting: Manager) -> None:
     acting.run(AT_LAST)
-    well, done = world.state, len(pins(world))
-    world.state = replace(well, failed=(2,), mds=tuple(m for m in well.mds if m.rank != 2))
+    well, done = cluster.state, len(pins(cluster))
+    cluster.state = replace(well, failed=(2,), mds=tuple(m for m in well.mds if m.rank != 2))
     acting.run(20)
-    world.state = well
+    cluster.state = well
     acting.run(15)
     assert "rank 2 has come, or come back" in acting.scheduling.watch(acting.fs).decision.why
     acting.run(30)
     assert acting.scheduling.watch(acting.fs).decision.why == "even"
-    assert len(pins(world)) == done
+    assert len(pins(cluster)) == done
 
 
-def test_slow_requests_are_waited_for(world: Cluster, acting: Manager) -> None:
-    world.checks = {"MDS_SLOW_REQUEST": HealthCheck("slow")}
+def test_slow_requests_are_waited_for(cluster: Cluster, acting: Manager) -> None:
+    cluster.checks = {"MDS_SLOW_REQUEST": HealthCheck("slow")}
     acting.run(AT_LAST)
-    assert pins(world) == []
+    assert pins(cluster) == []
 
 
-def test_it_acts_in_its_hours_only(world: Cluster) -> None:
-    manager = Manager(world, fewer(begin_time="0000", end_time="0001", begin_weekday=1, end_weekday=1))
+def test_it_acts_in_its_hours_only(cluster: Cluster) -> None:
+    manager = Manager(cluster, fewer(begin_time="0000", end_time="0001", begin_weekday=1, end_weekday=1))
     manager.options.ours = replace(manager.options.ours, begin_time="25h")
     manager.scheduling.start(manager.fs, ACT)
     manager.run(20)
-    assert pins(world) == []
+    assert pins(cluster) == []
     assert "give a time of day as HHMM" in manager.scheduling.watch(manager.fs).decision.why
 
 
-def test_an_mds_that_does_not_answer_keeps_its_last_shares(world: Cluster, acting: Manager) -> None:
+def test_an_mds_that_does_not_answer_keeps_its_last_shares(cluster: Cluster, acting: Manager) -> None:
     acting.run(6)
-    world.silent = {"m0"}
-    world.load[100] = 101.0
+    cluster.silent = {"m0"}
+    cluster.load[100] = 101.0
     acting.run(3)
     seen = acting.scheduling.watch(acting.fs).view
     assert seen is not None and sum(piece.requests for piece in seen.pieces) > 0.0
 
 
-def test_what_the_mon_does_not_take_is_not_begun(world: Cluster, acting: Manager) -> None:
-    world.store.fail = True
+def test_what_the_mon_does_not_take_is_not_begun(cluster: Cluster, acting: Manager) -> None:
+    cluster.store.fail = True
     acting.run(30)
-    assert pins(world) == []
+    assert pins(cluster) == []
     assert "refused" in acting.scheduling.watch(acting.fs).problem
     with pytest.raises(JournalError):
         acting.scheduling.start(acting.fs, ADVISE)
     assert acting.scheduling.get(acting.fs).mode == ACT
-    world.store.fail = False
+    cluster.store.fail = False
     acting.run(AT_LAST)
-    assert loads(world) == [200.0] * 4
+    assert loads(cluster) == [200.0] * 4
 
 
-def test_many_small_plans_become_few(world: Cluster) -> None:
-    world = Cluster([30.0 + i for i in range(40)], capacity=600.0)
-    manager = Manager(world, fewer(scheduler_moves=1, scheduler_interval=1))
-    before = world.snapshot()
+def test_many_small_plans_become_few(cluster: Cluster) -> None:
+    cluster = Cluster([30.0 + i for i in range(40)], capacity=600.0)
+    manager = Manager(cluster, fewer(scheduler_moves=1, scheduler_interval=1))
+    before = cluster.snapshot()
     manager.scheduling.start(manager.fs, ACT)
     manager.run(300)
     turns = manager.scheduling.get(manager.fs).turns
@@ -395,214 +395,214 @@ def test_many_small_plans_become_few(world: Cluster) -> None:
     assert len(manager.partitioner.all(manager.fs)) < 12
     manager.scheduling.stop(manager.fs, rollback=True)
     manager.run(400)
-    assert world.snapshot() == before
+    assert cluster.snapshot() == before
 
 
-def test_what_is_too_large_is_taken_apart(world: Cluster) -> None:
-    world = Cluster([0.0, 20.0, 20.0, 20.0, 20.0])
+def test_what_is_too_large_is_taken_apart(cluster: Cluster) -> None:
+    cluster = Cluster([0.0, 20.0, 20.0, 20.0, 20.0])
     for i in range(4):
-        world.directories[200 + i] = Directory(f"/volumes/_nogroup/s0/c{i}")
-        world.load[200 + i] = 100.0
-    before, manager = world.snapshot(), Manager(world)
+        cluster.directories[200 + i] = Directory(f"/volumes/_nogroup/s0/c{i}")
+        cluster.load[200 + i] = 100.0
+    before, manager = cluster.snapshot(), Manager(cluster)
     manager.scheduling.start(manager.fs, ACT)
     manager.run(200)
-    assert max(loads(world)) < world.capacity
+    assert max(loads(cluster)) < cluster.capacity
     turns = manager.scheduling.get(manager.fs).turns
     assert [path for turn in turns for path in turn.split] == ["/volumes/_nogroup/s0"]
     seen = manager.scheduling.watch(manager.fs).view
     assert seen is not None
     assert {p.within for p in seen.pieces if p.ino >= 200} == {100}
     assert next(p.requests for p in seen.pieces if p.ino == 100) == pytest.approx(0.0, abs=1.0)
-    again = Manager(world)
+    again = Manager(cluster)
     again.run(20)
     seen = again.scheduling.watch(again.fs).view
     assert seen is not None
     assert {p.ino for p in seen.pieces} >= {200, 201, 202, 203}
     again.scheduling.stop(again.fs, rollback=True)
     again.run(100)
-    assert world.snapshot() == before
+    assert cluster.snapshot() == before
 
 
 def test_what_becomes_hot_later_is_looked_into_before_it_is_squeezed_in() -> None:
-    world = Cluster([100.0, 100.0, 0.0, 0.0])
+    cluster = Cluster([100.0, 100.0, 0.0, 0.0])
     for i in range(16):
-        world.directories[200 + i] = Directory(f"/volumes/_nogroup/s{2 + i // 8}/c{i}")
-        world.load[200 + i] = 0.0
-    manager = Manager(world)
+        cluster.directories[200 + i] = Directory(f"/volumes/_nogroup/s{2 + i // 8}/c{i}")
+        cluster.load[200 + i] = 0.0
+    manager = Manager(cluster)
     manager.scheduling.start(manager.fs, ACT)
     manager.run(30)
-    world.load |= dict.fromkeys(range(200, 216), 60.0) | {100: 0.0, 101: 0.0}
+    cluster.load |= dict.fromkeys(range(200, 216), 60.0) | {100: 0.0, 101: 0.0}
     manager.run(100)
     turns = manager.scheduling.get(manager.fs).turns
     assert {path for turn in turns for path in turn.split} >= {"/volumes/_nogroup/s2", "/volumes/_nogroup/s3"}
     moved = [p.move for turn in turns for p in turn.moves]
     assert {m.target for m in moved if m.ino in (102, 103)} <= {3}  # only to be taken apart there
-    assert max(loads(world)) <= 1.1 * world.capacity
+    assert max(loads(cluster)) <= 1.1 * cluster.capacity
 
 
 def churned() -> Cluster:
     """A subvolume has most of the load, in directories that are made and removed all the time."""
-    world = Cluster([20.0, 20.0, 20.0, 0.0])
+    cluster = Cluster([20.0, 20.0, 20.0, 0.0])
     ranks = (fragment_ranks(ino, 4, 2.0) for ino in range(3000, 4000))
     ino = 3000 + next(i for i, of in enumerate(ranks) if all(of.count(r) == 2 for r in range(4)))
-    world.directories[ino], world.load[ino] = Directory(f"{NOGROUP}/s3/uuid"), 480.0
-    world.churning[ino] = 40
-    return world
+    cluster.directories[ino], cluster.load[ino] = Directory(f"{NOGROUP}/s3/uuid"), 480.0
+    cluster.churning[ino] = 40
+    return cluster
 
 
 def test_what_comes_and_goes_is_placed_as_it_is_made() -> None:
-    world = churned()
-    (parent,) = world.churning
-    world.pass_time()
-    before, manager = shape(world), Manager(world)
+    cluster = churned()
+    (parent,) = cluster.churning
+    cluster.pass_time()
+    before, manager = shape(cluster), Manager(cluster)
     manager.scheduling.start(manager.fs, ACT)
     manager.run(AT_LAST)
-    assert world.directories[parent].distributed == "1"
-    assert max(loads(world)) < world.capacity
-    assert not [event for event in pins(world) if f"{world.directories[parent].path}/" in event]
+    assert cluster.directories[parent].distributed == "1"
+    assert max(loads(cluster)) < cluster.capacity
+    assert not [event for event in pins(cluster) if f"{cluster.directories[parent].path}/" in event]
     (turn,) = (t for t in manager.scheduling.get(manager.fs).turns if t.scatter)
     assert [scatter.ino for scatter in turn.scatter] == [103]
-    assert turn.gain > world.capacity / 2
+    assert turn.gain > cluster.capacity / 2
     # It goes on so under the next manager, and is undone by one command.
-    again = Manager(world)
+    again = Manager(cluster)
     again.run(60)
-    assert len(set_distributed(world)) == 1
+    assert len(set_distributed(cluster)) == 1
     again.scheduling.stop(again.fs, rollback=True)
     again.run(AT_LAST)
-    assert shape(world) == before
+    assert shape(cluster) == before
 
 
 def flat(files: int = 4000) -> Cluster:
     """A subvolume has most of the load, in one directory of files."""
-    world = churned()
-    (parent,) = world.churning
-    world.churning, world.files = {}, {parent: files}
-    return world
+    cluster = churned()
+    (parent,) = cluster.churning
+    cluster.churning, cluster.files = {}, {parent: files}
+    return cluster
 
 
 @pytest.mark.parametrize("files", [64, 4000])
 def test_one_hot_directory_of_files_is_spread_by_their_names(files: int) -> None:
-    world = flat(files)
-    (parent,) = world.files
-    before, manager = shape(world), Manager(world)
+    cluster = flat(files)
+    (parent,) = cluster.files
+    before, manager = shape(cluster), Manager(cluster)
     manager.scheduling.start(manager.fs, ACT)
     manager.run(AT_LAST)
-    assert world.directories[parent].distributed == "1"
-    assert max(loads(world)) < world.capacity
+    assert cluster.directories[parent].distributed == "1"
+    assert max(loads(cluster)) < cluster.capacity
     (turn,) = (t for t in manager.scheduling.get(manager.fs).turns if t.scatter)
     assert "its files are spread by their names" in turn.why
     manager.scheduling.stop(manager.fs, rollback=True)
     manager.run(AT_LAST)
-    assert shape(world) == before
+    assert shape(cluster) == before
 
 
 def test_a_directory_of_few_files_is_not() -> None:
-    world = flat(63)
-    manager = Manager(world)
+    cluster = flat(63)
+    manager = Manager(cluster)
     manager.scheduling.start(manager.fs, ACT)
     manager.run(AT_LAST)
-    assert not set_distributed(world)
+    assert not set_distributed(cluster)
 
 
 def test_a_directory_of_files_that_an_operator_has_pinned_is_left_alone() -> None:
-    world = flat()
-    (parent,) = world.files
-    world.directories[parent].pin = 0
-    manager = Manager(world)
+    cluster = flat()
+    (parent,) = cluster.files
+    cluster.directories[parent].pin = 0
+    manager = Manager(cluster)
     manager.scheduling.start(manager.fs, ACT)
     manager.run(AT_LAST)
-    assert not set_distributed(world) and world.directories[parent].pin == 0
+    assert not set_distributed(cluster) and cluster.directories[parent].pin == 0
 
 
 def test_what_is_as_young_as_what_is_made_in_it_is_placed_too() -> None:
-    world = churned()
-    (parent,) = world.churning
-    world.made |= {parent: world.wall + 20.0, 103: world.wall + 20.0}
-    manager = Manager(world)
+    cluster = churned()
+    (parent,) = cluster.churning
+    cluster.made |= {parent: cluster.wall + 20.0, 103: cluster.wall + 20.0}
+    manager = Manager(cluster)
     manager.scheduling.start(manager.fs, ACT)
     manager.run(AT_LAST)
-    assert world.directories[parent].distributed == "1"
+    assert cluster.directories[parent].distributed == "1"
 
 
 def test_one_that_was_moved_as_a_whole_before_loses_its_pin_first() -> None:
-    world = churned()
-    (parent,) = world.churning
-    world.churning, world.directories[parent].path = {}, f"{NOGROUP}/flat"
-    world.load |= {parent: 200.0, 103: 180.0}
-    before, manager = shape(world), Manager(world)
+    cluster = churned()
+    (parent,) = cluster.churning
+    cluster.churning, cluster.directories[parent].path = {}, f"{NOGROUP}/flat"
+    cluster.load |= {parent: 200.0, 103: 180.0}
+    before, manager = shape(cluster), Manager(cluster)
     manager.scheduling.start(manager.fs, ACT)
     manager.run(AT_LAST)
-    assert world.directories[parent].pin > 0
-    world.load[parent], world.churning[parent] = 900.0, 40
+    assert cluster.directories[parent].pin > 0
+    cluster.load[parent], cluster.churning[parent] = 900.0, 40
     manager.run(AT_LAST)
-    assert (world.directories[parent].pin, world.directories[parent].distributed) == (-1, "1")
-    assert max(loads(world)) < 500.0, "it was 900 on one of them"
+    assert (cluster.directories[parent].pin, cluster.directories[parent].distributed) == (-1, "1")
+    assert max(loads(cluster)) < 500.0, "it was 900 on one of them"
     manager.scheduling.stop(manager.fs, rollback=True)
     manager.run(AT_LAST)
-    assert shape(world) == before
+    assert shape(cluster) == before
 
 
 def test_advice_to_place_what_is_made_is_given_once() -> None:
-    world = churned()
-    manager = Manager(world)
+    cluster = churned()
+    manager = Manager(cluster)
     manager.scheduling.start(manager.fs, ADVISE)
     manager.run(AT_LAST)
-    assert not set_distributed(world)
+    assert not set_distributed(cluster)
     turns = manager.scheduling.get(manager.fs).turns
     assert len([turn for turn in turns if turn.scatter]) == 1
     assert "comes and goes" in history_text(manager.scheduling.get(manager.fs), None, 20)
 
 
 def test_what_an_operator_distributed_no_more_stays_so() -> None:
-    world = churned()
-    (parent,) = world.churning
-    manager = Manager(world)
+    cluster = churned()
+    (parent,) = cluster.churning
+    manager = Manager(cluster)
     manager.scheduling.start(manager.fs, ACT)
     manager.run(AT_LAST)
-    world.directories[parent].distributed = "0"
+    cluster.directories[parent].distributed = "0"
     manager.run(AT_LAST)
-    assert world.directories[parent].distributed == "0"
+    assert cluster.directories[parent].distributed == "0"
 
 
-def set_distributed(world: Cluster) -> list[str]:
-    return [event for event in world.events if event.startswith("distributed") and event.endswith(" 1")]
+def set_distributed(cluster: Cluster) -> list[str]:
+    return [event for event in cluster.events if event.startswith("distributed") and event.endswith(" 1")]
 
 
-def shape(world: Cluster) -> dict[str, tuple[int, str]]:
+def shape(cluster: Cluster) -> dict[str, tuple[int, str]]:
     """What lasts, as it is set."""
-    return {d.path: (d.pin, d.distributed) for d in world.directories.values() if "/t" not in d.path}
+    return {d.path: (d.pin, d.distributed) for d in cluster.directories.values() if "/t" not in d.path}
 
 
-def test_what_has_arrived_makes_room_before_the_next_look(world: Cluster) -> None:
-    manager = Manager(world, fewer(scheduler_inodes=1000, scheduler_interval=30))
+def test_what_has_arrived_makes_room_before_the_next_look(cluster: Cluster) -> None:
+    manager = Manager(cluster, fewer(scheduler_inodes=1000, scheduler_interval=30))
     manager.scheduling.start(manager.fs, ACT)
     manager.run(60)
-    assert loads(world) == [200.0] * 4, "six moves, one at a time"
+    assert loads(cluster) == [200.0] * 4, "six moves, one at a time"
 
 
-def test_what_a_rank_has_taken_over_a_silent_one_has_no_more(world: Cluster, acting: Manager) -> None:
+def test_what_a_rank_has_taken_over_a_silent_one_has_no_more(cluster: Cluster, acting: Manager) -> None:
     acting.run(6)
     watch = acting.scheduling.watch(acting.fs)
     move = next(past.move for past in watch.state.past)
-    watch.state = State(past=(Past(move, world.steady),))
+    watch.state = State(past=(Past(move, cluster.steady),))
     watch.subtrees = {0: [Subtree("/", 0, -1, False), Subtree(move.path, 0, move.target, False)]}
-    world.directories[move.ino].pin = world.directories[move.ino].rank = move.target
-    world.silent = {"m0"}
+    cluster.directories[move.ino].pin = cluster.directories[move.ino].rank = move.target
+    cluster.silent = {"m0"}
     assert watch.view is not None
-    host: Any = world
-    view = Looker(host, lambda *_: {}, world.now).glance(acting.fs, watch, watch.view, world.now())
+    host: Any = cluster
+    view = Looker(host, lambda *_: {}, cluster.now).glance(acting.fs, watch, watch.view, cluster.now())
     assert next(piece.rank for piece in view.pieces if piece.ino == move.ino) == move.target
 
 
-def test_its_budgets_hold(world: Cluster) -> None:
-    manager = Manager(world, fewer(scheduler_inodes_an_hour=3000))
+def test_its_budgets_hold(cluster: Cluster) -> None:
+    manager = Manager(cluster, fewer(scheduler_inodes_an_hour=3000))
     manager.scheduling.start(manager.fs, ACT)
     manager.run(AT_LAST)
-    assert len(pins(world)) == 3
+    assert len(pins(cluster)) == 3
 
 
 def test_what_was_seen_before_a_stop_is_not_told_after_the_next_start(
-    world: Cluster, acting: Manager
+    cluster: Cluster, acting: Manager
 ) -> None:
     acting.run(AT_LAST)
     acting.scheduling.stop(acting.fs, rollback=True)
@@ -611,131 +611,131 @@ def test_what_was_seen_before_a_stop_is_not_told_after_the_next_start(
     watch = acting.scheduling.watch(acting.fs)
     assert (watch.ranks, watch.view, watch.decision.why) == ({}, None, "it has not looked yet")
     acting.run(AT_LAST)
-    assert loads(world) == [200.0] * 4
+    assert loads(cluster) == [200.0] * 4
 
 
-def test_a_decision_tells_of_the_rank_that_it_relieves(world: Cluster, acting: Manager) -> None:
+def test_a_decision_tells_of_the_rank_that_it_relieves(cluster: Cluster, acting: Manager) -> None:
     acting.run(AT_LAST)
     watch = acting.scheduling.watch(acting.fs)
     move = Move(1, "/a", 1, 2, 50.0, 50.0, 10.0, "")
     pieces = (Piece(1, "/a", 1, 50.0, 10.0),)
     # Rank 0 has more of its share, but on rank 1 more requests wait.
     ranks = (RankView(0, 400.0, 2.0, True), RankView(1, 390.0, 90.0, True), RankView(2, 10.0))
-    watch.view, now = View(world.steady, ranks, pieces), world.now()
+    watch.view, now = View(cluster.steady, ranks, pieces), cluster.now()
     state = State(past=(Past(move, now.steady),))
     turn = _turn(watch, state, Decision((move,)), "", now)
     assert (turn.fullest, turn.gain) == (1, 50.0)
     assert _turn(watch, State(), Decision(split=(1,)), "", now).fullest == 0
 
 
-def test_moves_of_a_day_are_counted_across_managers(world: Cluster) -> None:
+def test_moves_of_a_day_are_counted_across_managers(cluster: Cluster) -> None:
     few = fewer(scheduler_moves_a_day=4, scheduler_moves=2)
-    manager = Manager(world, few)
+    manager = Manager(cluster, few)
     manager.scheduling.start(manager.fs, ACT)
     manager.run(10)
-    assert len(pins(world)) == 4
-    after = Manager(world, few)
+    assert len(pins(cluster)) == 4
+    after = Manager(cluster, few)
     after.run(AT_LAST)
-    assert len(pins(world)) == 4
+    assert len(pins(cluster)) == 4
     assert "no more may be (scheduler_moves_a_day)" in after.scheduling.watch(after.fs).decision.why
-    world.wall += 90_000.0
+    cluster.wall += 90_000.0
     after.run(AT_LAST)
-    assert len(pins(world)) == 6
+    assert len(pins(cluster)) == 6
 
 
-def test_so_many_directories_are_pinned_and_those_may_still_be_moved(world: Cluster) -> None:
-    manager = Manager(world, fewer(scheduler_pins=3))
+def test_so_many_directories_are_pinned_and_those_may_still_be_moved(cluster: Cluster) -> None:
+    manager = Manager(cluster, fewer(scheduler_pins=3))
     manager.scheduling.start(manager.fs, ACT)
     manager.run(AT_LAST)
-    assert sum(d.pin >= 0 for d in world.directories.values()) == 3
+    assert sum(d.pin >= 0 for d in cluster.directories.values()) == 3
     assert "no more may be (scheduler_pins)" in manager.scheduling.watch(manager.fs).decision.why
     assert manager.scheduling.get(manager.fs).split == ()
 
 
-def test_pins_of_what_was_deleted_are_not_counted(world: Cluster) -> None:
-    manager = Manager(world, fewer(scheduler_pins=6))
+def test_pins_of_what_was_deleted_are_not_counted(cluster: Cluster) -> None:
+    manager = Manager(cluster, fewer(scheduler_pins=6))
     manager.scheduling.start(manager.fs, ACT)
     manager.run(AT_LAST)
-    gone = [ino for ino, d in world.directories.items() if d.pin >= 0]
+    gone = [ino for ino, d in cluster.directories.items() if d.pin >= 0]
     assert len(gone) == 6
     for ino in gone:
-        del world.directories[ino], world.load[ino]
+        del cluster.directories[ino], cluster.load[ino]
     for i in range(6):
-        world.directories[300 + i] = Directory(f"{NOGROUP}/later{i}")
-        world.load[300 + i] = 100.0
+        cluster.directories[300 + i] = Directory(f"{NOGROUP}/later{i}")
+        cluster.load[300 + i] = 100.0
     manager.run(AT_LAST)
-    assert sum(d.pin >= 0 for d in world.directories.values()) == 6
+    assert sum(d.pin >= 0 for d in cluster.directories.values()) == 6
 
 
 def test_options_of_the_cluster_are_claimed_once_whatever_is_started_and_stopped(
-    world: Cluster, acting: Manager
+    cluster: Cluster, acting: Manager
 ) -> None:
     acting.run(AT_LAST)
-    claims = world.store.items("option/")
+    claims = cluster.store.items("option/")
     assert [key.rpartition("/")[0].rpartition("/")[2] for key in claims] == ["scheduler"] * 2
     acting.scheduling.stop(acting.fs, rollback=False)
     for i in range(8):
-        world.directories[300 + i] = Directory(f"{NOGROUP}/later{i}")
-        world.load[300 + i] = 40.0
+        cluster.directories[300 + i] = Directory(f"{NOGROUP}/later{i}")
+        cluster.load[300 + i] = 40.0
     acting.scheduling.start(acting.fs, ACT)
     acting.run(AT_LAST)
     assert {past.move.ino for turn in acting.scheduling.get(acting.fs).turns for past in turn.moves} > {100}
-    assert world.store.items("option/") == claims
-    assert world.options == {TO_AUTH: "true", TICK: "1.000000"}
+    assert cluster.store.items("option/") == claims
+    assert cluster.options == {TO_AUTH: "true", TICK: "1.000000"}
 
 
 def test_what_was_rolled_back_by_hand_is_set_again_when_it_acts_again(
-    world: Cluster, acting: Manager
+    cluster: Cluster, acting: Manager
 ) -> None:
     acting.run(AT_LAST)
     acting.scheduling.halt(acting.fs)
     for run in reversed(acting.partitioner.all(acting.fs)):
         acting.partitioner.undo(run)
         acting.run(AT_LAST)
-    assert (world.options, world.store.items("option/")) == ({TO_AUTH: "", TICK: ""}, {})
+    assert (cluster.options, cluster.store.items("option/")) == ({TO_AUTH: "", TICK: ""}, {})
     acting.scheduling.start(acting.fs, ACT)
     acting.run(AT_LAST)
-    assert world.options == {TO_AUTH: "true", TICK: "1.000000"}
+    assert cluster.options == {TO_AUTH: "true", TICK: "1.000000"}
 
 
-def test_a_journal_from_before_there_were_claims_is_put_back_too(world: Cluster, acting: Manager) -> None:
+def test_a_journal_from_before_there_were_claims_is_put_back_too(cluster: Cluster, acting: Manager) -> None:
     acting.run(AT_LAST)
-    for key in world.store.items("option/"):
-        world.store.delete(key)
-    after = Manager(world)
-    assert len(world.store.items("option/")) == 2
-    other = SharedOption(world, TO_AUTH, "balance/2", "true")  # type: ignore[arg-type]
+    for key in cluster.store.items("option/"):
+        cluster.store.delete(key)
+    after = Manager(cluster)
+    assert len(cluster.store.items("option/")) == 2
+    other = SharedOption(cluster, TO_AUTH, "balance/2", "true")  # type: ignore[arg-type]
     other.take()
     after.scheduling.stop(after.fs, rollback=True)
     after.run(AT_LAST)
-    assert (after.scheduling.get(after.fs).mode, world.options[TO_AUTH]) == (OFF, "true")
+    assert (after.scheduling.get(after.fs).mode, cluster.options[TO_AUTH]) == (OFF, "true")
     other.give_back("true")
-    assert world.options == {TO_AUTH: "", TICK: ""}
+    assert cluster.options == {TO_AUTH: "", TICK: ""}
 
 
-def test_claims_of_plans_that_are_gone_are_swept(world: Cluster, acting: Manager) -> None:
-    world.store.put(f"option/{TO_AUTH}/plan/gone", '{"value": "true", "old": ""}')
-    world.store.put(f"option/{TO_AUTH}/scheduler/9", '{"value": "true", "old": ""}')
-    world.store.put(f"option/{TO_AUTH}/balance/1", '{"value": "true", "old": ""}')
-    Manager(world)
-    assert list(world.store.items("option/")) == [f"option/{TO_AUTH}/balance/1"]
+def test_claims_of_plans_that_are_gone_are_swept(cluster: Cluster, acting: Manager) -> None:
+    cluster.store.put(f"option/{TO_AUTH}/plan/gone", '{"value": "true", "old": ""}')
+    cluster.store.put(f"option/{TO_AUTH}/scheduler/9", '{"value": "true", "old": ""}')
+    cluster.store.put(f"option/{TO_AUTH}/balance/1", '{"value": "true", "old": ""}')
+    Manager(cluster)
+    assert list(cluster.store.items("option/")) == [f"option/{TO_AUTH}/balance/1"]
 
 
-def test_a_rank_that_is_away_while_something_moves_stops_no_look(world: Cluster) -> None:
-    world = Cluster(loads=(100.0,) * 16)
-    world.lag = 8
-    manager = Manager(world)
+def test_a_rank_that_is_away_while_something_moves_stops_no_look(cluster: Cluster) -> None:
+    cluster = Cluster(loads=(100.0,) * 16)
+    cluster.lag = 8
+    manager = Manager(cluster)
     manager.scheduling.start(manager.fs, ACT)
     manager.run(2)
-    well = world.state
-    world.state = replace(well, failed=(2,), mds=tuple(m for m in well.mds if m.rank != 2))
+    well = cluster.state
+    cluster.state = replace(well, failed=(2,), mds=tuple(m for m in well.mds if m.rank != 2))
     manager.run(3)
-    world.state = well
+    cluster.state = well
     manager.run(100)
-    assert max(loads(world)) <= 1.1 * 400.0
+    assert max(loads(cluster)) <= 1.1 * 400.0
 
 
-def test_what_is_not_so_is_refused(world: Cluster, manager: Manager) -> None:
+def test_what_is_not_so_is_refused(cluster: Cluster, manager: Manager) -> None:
     with pytest.raises(BadInput, match="'now' is not a mode: use advise or act"):
         manager.scheduling.start(manager.fs, "now")
     for order in (manager.scheduling.get, manager.scheduling.watch):
@@ -748,11 +748,12 @@ def test_what_is_not_so_is_refused(world: Cluster, manager: Manager) -> None:
     assert not manager.scheduling.resume(manager.fs)
 
 
-def test_a_plan_that_was_made_later_is_rolled_back_first(world: Cluster, acting: Manager) -> None:
+def test_a_plan_that_was_made_later_is_rolled_back_first(cluster: Cluster, acting: Manager) -> None:
     acting.run(AT_LAST)
     acting.scheduling.stop(acting.fs, rollback=False)
     run = acting.partitioner.propose(
-        acting.fs, replace(plan(world, {100: (world.directories[100].rank + 1) % 4}), created=world.wall)
+        acting.fs,
+        replace(plan(cluster, {100: (cluster.directories[100].rank + 1) % 4}), created=cluster.wall),
     )
     run.plan = replace(run.plan, scheduled=False, name="mine")
     acting.partitioner.admit(run)
@@ -764,13 +765,13 @@ def test_a_plan_that_was_made_later_is_rolled_back_first(world: Cluster, acting:
     assert run.head.state == ROLLED_BACK
     acting.scheduling.stop(acting.fs, rollback=True)
     acting.run(AT_LAST)
-    assert {d.pin for d in world.directories.values()} == {-1}
+    assert {d.pin for d in cluster.directories.values()} == {-1}
 
 
-def test_a_file_system_that_was_removed_needs_no_scheduler(world: Cluster, acting: Manager) -> None:
+def test_a_file_system_that_was_removed_needs_no_scheduler(cluster: Cluster, acting: Manager) -> None:
     acting.run(7)
-    world.state = replace(world.state, fscid=2)
+    cluster.state = replace(cluster.state, fscid=2)
     acting.run(30)
-    assert not [key for key in world.store.data if key.startswith("scheduler/1/")]
+    assert not [key for key in cluster.store.data if key.startswith("scheduler/1/")]
     with pytest.raises(NotFound):
-        acting.scheduling.get(world.state)
+        acting.scheduling.get(cluster.state)

@@ -6,9 +6,9 @@ import subprocess
 from dataclasses import replace
 
 import pytest
+from fake_cluster import FakeCluster, plan
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
-from world import World, plan
 
 from mds_partitioner.plan.plan import Step
 
@@ -33,7 +33,7 @@ HOSTILE = [
 
 
 def pin(name: bytes) -> Step:
-    step = plan(World(), {100: 1}).steps[0]
+    step = plan(FakeCluster(), {100: 1}).steps[0]
     return replace(step, target=f"/volumes/_nogroup/{os.fsdecode(name)}")
 
 

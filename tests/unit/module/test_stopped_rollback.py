@@ -4,8 +4,8 @@
 from dataclasses import replace
 
 import pytest
+from fake_cluster import plan
 from scheduled import Cluster, Manager
-from world import plan
 
 from mds_partitioner.act.run import IN_FORCE, ROLLED_BACK, ROLLING_BACK, STOPPED, Run
 from mds_partitioner.errors import BadInput, NotFound
@@ -14,27 +14,27 @@ MOVES = dict.fromkeys(range(100, 106), 1)
 
 
 @pytest.fixture
-def world() -> Cluster:
+def cluster() -> Cluster:
     return Cluster()
 
 
-def halfway(world: Cluster, manager: Manager) -> Run:
+def halfway(cluster: Cluster, manager: Manager) -> Run:
     """A plan that was carried out, and whose rollback was stopped before its last directories were home."""
-    run = manager.partitioner.propose(manager.fs, plan(world, MOVES, name="mine"))
+    run = manager.partitioner.propose(manager.fs, plan(cluster, MOVES, name="mine"))
     run.plan = replace(run.plan, scheduled=False, name="mine")
     manager.partitioner.admit(run)
     manager.run(60)
     manager.partitioner.rollback(manager.fs, None)
-    world.lag = 20
+    cluster.lag = 20
     manager.run(2)
     manager.partitioner.stop(manager.fs)
     manager.run(60)
     return run
 
 
-def test_what_was_not_undone_yet_stays_and_a_rollback_goes_on(world: Cluster) -> None:
-    manager = Manager(world)
-    run = halfway(world, manager)
+def test_what_was_not_undone_yet_stays_and_a_rollback_goes_on(cluster: Cluster) -> None:
+    manager = Manager(cluster)
+    run = halfway(cluster, manager)
     assert (run.head.state, run.heading()) == (STOPPED, ROLLING_BACK)
     assert any(record.state in IN_FORCE for record in run.records.values())
     assert manager.partitioner.startable(manager.fs) is run, "what 'partition start' takes without a name"
@@ -45,16 +45,16 @@ def test_what_was_not_undone_yet_stays_and_a_rollback_goes_on(world: Cluster) ->
     assert manager.partitioner.rollback(manager.fs, None) is run, "the newest in force"
     manager.run(100)
     assert run.head.state == ROLLED_BACK
-    assert {d.pin for d in world.directories.values()} == {-1}
-    assert {d.rank for d in world.directories.values()} == {0}
+    assert {d.pin for d in cluster.directories.values()} == {-1}
+    assert {d.rank for d in cluster.directories.values()} == {0}
 
 
-def test_the_next_manager_begins_nothing_and_can_roll_it_back(world: Cluster) -> None:
-    halfway(world, Manager(world))
-    after = Manager(world)
-    before = [d.pin for d in world.directories.values()]
+def test_the_next_manager_begins_nothing_and_can_roll_it_back(cluster: Cluster) -> None:
+    halfway(cluster, Manager(cluster))
+    after = Manager(cluster)
+    before = [d.pin for d in cluster.directories.values()]
     after.run(60)
-    assert [d.pin for d in world.directories.values()] == before
+    assert [d.pin for d in cluster.directories.values()] == before
     after.partitioner.rollback(after.fs, None)
     after.run(100)
-    assert {d.pin for d in world.directories.values()} == {-1}
+    assert {d.pin for d in cluster.directories.values()} == {-1}

@@ -9,7 +9,7 @@ from types import SimpleNamespace
 from typing import Any
 
 import pytest
-from world import World
+from fake_cluster import FakeCluster
 
 from mds_partitioner.errors import CephError, Unavailable
 from mds_partitioner.observe.backtrace import Parent, object_of, parse_backtrace
@@ -63,7 +63,7 @@ def ceph() -> Ceph:
 
 
 def path_of(ceph: Ceph, ino: int = DIRECTORY) -> str | None:
-    fs = replace(World(ranks=2).state, metadata_pool=9)
+    fs = replace(FakeCluster(ranks=2).state, metadata_pool=9)
     return MdsWhereabouts(ceph).path_of(fs, ino)  # type: ignore[arg-type]
 
 
@@ -130,4 +130,4 @@ def test_a_backtrace_that_is_cut_short_is_refused(cut: int) -> None:
 )
 def test_a_rank_is_there_when_it_says_so_of_all_fragments(answer: Any, there: bool) -> None:
     host: Any = SimpleNamespace(tell=lambda mds, prefix, path: answer)
-    assert MdsWhereabouts(host).there(World().state, "/a", 1) is there
+    assert MdsWhereabouts(host).there(FakeCluster().state, "/a", 1) is there

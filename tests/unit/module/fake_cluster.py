@@ -54,9 +54,9 @@ class Crash(BaseException):
 
 @dataclass
 class Store:
-    """The mon's key/value store. ``fail``: refuse writes. See World.crash_at."""
+    """The mon's key/value store. ``fail``: refuse writes. See FakeCluster.crash_at."""
 
-    world: World
+    cluster: FakeCluster
     data: dict[str, str] = field(default_factory=dict)
     fail: bool = False
 
@@ -65,7 +65,7 @@ class Store:
         if self.fail:
             raise JournalError("the mon refused 'config-key set'")
         assert len(value.encode()) <= 64 * 1024, "the mon takes 64 KiB a key"
-        self.world.event(f"put {_part(key)}")
+        self.cluster.event(f"put {_part(key)}")
         self.data[key] = value
 
     def delete(self, key: str) -> None:
@@ -92,31 +92,31 @@ class Directory:
 class Mount:
     """What the module does on a mount."""
 
-    def __init__(self, world: World) -> None:
-        self._world = world
+    def __init__(self, cluster: FakeCluster) -> None:
+        self._cluster = cluster
 
     def ino(self, path: str) -> int:
         """Inode number by path."""
-        for ino, directory in self._world.directories.items():
+        for ino, directory in self._cluster.directories.items():
             if directory.path == path:
                 return ino
         raise NotFound(f"cannot stat {path!r}")
 
     def pin(self, path: str) -> int:
         """ceph.dir.pin."""
-        return self._world.directories[self.ino(path)].pin
+        return self._cluster.directories[self.ino(path)].pin
 
     def mask(self, path: str) -> str:
         """ceph.dir.bal.mask."""
-        return self._world.directories[self.ino(path)].mask
+        return self._cluster.directories[self.ino(path)].mask
 
     def entries(self, path: str) -> int:
         """ceph.dir.entries."""
-        return 0 if self.ino(path) in self._world.empty else 7
+        return 0 if self.ino(path) in self._cluster.empty else 7
 
     def ephemeral_pins(self, path: str) -> tuple[bool, bool]:
         """ceph.dir.pin.distributed and .random."""
-        return self._world.directories[self.ino(path)].distributed == "1", False
+        return self._cluster.directories[self.ino(path)].distributed == "1", False
 
     def load_and_set(self, path: str, ino: int, attribute: str, value: str, may: Callable[[], bool]) -> None:
         """Set ceph.dir.pin, ceph.dir.pin.distributed or ceph.dir.bal.mask."""
@@ -126,13 +126,13 @@ class Mount:
             "ceph.dir.bal.mask": "mask",
             "ceph.dir.pin.distributed": "distributed",
         }[attribute]
-        if path in self._world.refused:
+        if path in self._cluster.refused:
             raise CephError(f"cannot set {attribute} of {path!r}: Operation not permitted")
-        self._world.event(f"{kind} {path} {value}")
-        setattr(self._world.directories[ino], kind, int(value) if kind == "pin" else value)
+        self._cluster.event(f"{kind} {path} {value}")
+        setattr(self._cluster.directories[ino], kind, int(value) if kind == "pin" else value)
 
 
-class World:
+class FakeCluster:
     """Stands for Host, and for what the MDSs say (Whereabouts)."""
 
     def __init__(self, directories: int = 4, ranks: int = 4, lag: int = 1) -> None:
@@ -306,36 +306,36 @@ def _part(key: str) -> str:
 class Manager:
     """One manager's memory: lost when it dies."""
 
-    def __init__(self, world: World) -> None:
-        self.world = world
-        self.world.managers += 1
-        self.journal = Journal(world.store, world.managers)
+    def __init__(self, cluster: FakeCluster) -> None:
+        self.cluster = cluster
+        self.cluster.managers += 1
+        self.journal = Journal(cluster.store, cluster.managers)
         self.runs, self.unreadable = self.journal.load()
-        host: Any = world
+        host: Any = cluster
         self.executor = Executor(
             host,
             self.journal,
-            world,
-            lambda fs: world.why,
+            cluster,
+            lambda fs: cluster.why,
             lambda fscid: owned_distributed(self.runs, fscid),
             LOG,
         )
 
     def tick(self, run: Run) -> None:
         """One tick of the mover, then of the MDSs."""
-        self.executor.tick(run, SETTINGS, Now(1000.0 + self.world.ticks, float(self.world.ticks)))
-        self.world.ticks += 1
-        self.world.pass_time()
+        self.executor.tick(run, SETTINGS, Now(1000.0 + self.cluster.ticks, float(self.cluster.ticks)))
+        self.cluster.ticks += 1
+        self.cluster.pass_time()
 
 
-def row(world: World, ino: int, new: int) -> Row:
+def row(cluster: FakeCluster, ino: int, new: int) -> Row:
     """A light subvolume that is to move."""
-    path, rank = world.directories[ino].path, world.directories[ino].rank
+    path, rank = cluster.directories[ino].path, cluster.directories[ino].rank
     return Row(path.rpartition("/")[2], path, ino, 10.0, 1.0, 10, 5.0, "light", (rank,), (new,), "rebalance")
 
 
 def plan(
-    world: World,
+    cluster: FakeCluster,
     moves: dict[int, int],
     mask: str | None = None,
     *,
@@ -344,19 +344,19 @@ def plan(
     option: str | None = None,
 ) -> Plan:
     """Pins directories (by inode), or masks them; with a mask, switches the balancer on; sets an option."""
-    rows = tuple(row(world, ino, rank) for ino, rank in moves.items())
+    rows = tuple(row(cluster, ino, rank) for ino, rank in moves.items())
     steps = [
-        Step(0, PIN_STEP, i, r.path, r.ino, str(r.new[0]), str(world.directories[r.ino].pin), r.current[0])
+        Step(0, PIN_STEP, i, r.path, r.ino, str(r.new[0]), str(cluster.directories[r.ino].pin), r.current[0])
         for i, r in enumerate(rows)
     ]
     for ino, value in (masks or {}).items():
-        directory = world.directories[ino]
+        directory = cluster.directories[ino]
         steps.append(Step(0, MASK_STEP, -1, directory.path, ino, value, directory.mask, directory.rank))
     if mask is not None:
-        old = world.state
+        old = cluster.state
         steps.append(Step(1, FS_STEP, -1, "bal_rank_mask", 0, mask, old.bal_rank_mask))
         steps.append(Step(1, FS_STEP, -1, "balance_automate", 0, "true", str(old.balance_automate).lower()))
     if option is not None:
-        steps.append(Step(1, CONFIG_STEP, -1, option, 0, "true", world.mds_option(option)))
+        steps.append(Step(1, CONFIG_STEP, -1, option, 0, "true", cluster.mds_option(option)))
     nothing = Prediction(0.0, 0.0, 0, 0.0, 0, 0.0, 0.0, {}, {}, 0.0)
     return Plan(name, "cephfs", 1, 1.0, "mask", (), False, "", rows, tuple(steps), nothing)
