@@ -174,4 +174,4 @@ $(VENV)/ready: requirements-dev.txt
 	touch $@
 
 clean:
-	rm -rf $(VENV) .tox out .mypy_cache .ruff_cache .pytest_cache .hypothesis
+	rm -rf $(VENV) .tox out .mypy_cache .ruff_cache .import_linter_cache .pytest_cache .hypothesis

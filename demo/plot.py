@@ -6,41 +6,29 @@ from pathlib import Path
 from typing import Any
 
 from experiments.common.figures.factor import THRESHOLD
+from experiments.common.pictures import RANK_COLOURS, canvas
 
 _SMOOTH_S = 5
-_COLOURS = ("#0072b2", "#e69f00", "#009e73", "#cc79a7", "#56b4e9", "#d55e00")
 
 
 def draw(run: Mapping[str, Any], path: Path) -> None:
     """Draw a run (what the JSON file holds) as a PNG."""
-    import matplotlib
-
-    matplotlib.use("Agg")
-    from matplotlib import pyplot
-
     series = run["series"]
-    figure, (ops, load, factor) = pyplot.subplots(
-        3, 1, sharex=True, figsize=(10, 8), gridspec_kw={"height_ratios": (2, 3, 2)}, layout="constrained"
+    title = (
+        f"{len(series['loads'][0][1])} MDS ranks at {run['cpu_percent']} % of a core each, "
+        f"{run['subvolumes']} subvolumes, Ceph {run['release']}"
     )
-    try:
+    shape = {"figsize": (10, 8), "gridspec_kw": {"height_ratios": (2, 3, 2)}}
+    with canvas(3, 1, title, path, sharex=True, **shape) as panels:
+        ops, load, factor = panels.flat
         _ops(ops, run)
         _load(load, series)
         _factor(factor, run)
         for axes in (ops, load, factor):
             _marks(axes, series["marks"], labelled=axes is ops)
-            axes.grid(alpha=0.25)
-            axes.spines[["top", "right"]].set_visible(False)
             axes.set_ylim(bottom=0)
         factor.set_xlabel("seconds")
         factor.set_xlim(0, series["ops"][-1][0])
-        figure.suptitle(
-            f"{len(series['loads'][0][1])} MDS ranks at {run['cpu_percent']} % of a core each, "
-            f"{run['subvolumes']} subvolumes, Ceph {run['release']}",
-            fontsize=12,
-        )
-        figure.savefig(path, dpi=120)
-    finally:
-        pyplot.close(figure)
 
 
 def _ops(axes: Any, run: Mapping[str, Any]) -> None:
@@ -65,7 +53,7 @@ def _load(axes: Any, series: Mapping[str, Any]) -> None:
         axes.plot(
             times,
             values,
-            color=_COLOURS[rank % len(_COLOURS)],
+            color=RANK_COLOURS[rank],
             linewidth=1.8,
             marker=".",
             label=f"rank {rank}",

@@ -29,26 +29,26 @@ RANK_COLOURS = ("#0072b2", "#e69f00", "#009e73", "#cc79a7", "#56b4e9", "#d55e00"
 
 PICTURES = Path("out/bench")
 """Where they go; one that a page shows is copied to docs/results."""
-_TITLE = 45  # letters over each column
+_TITLE = 9  # letters an inch
 
 
 @contextmanager
 def canvas(rows: int, columns: int, title: str, path: Path, **more: Any) -> Iterator[Any]:
-    """Axes to draw on; the picture is written at the end of the block."""
+    """Axes to draw on; the picture is written at the end of the block. more: of `pyplot.subplots`."""
     import matplotlib
 
     matplotlib.use("Agg")
     from matplotlib import pyplot
 
-    size = (4.2 * columns + 1.0, 3.2 * rows + 0.6)
-    figure, axes = pyplot.subplots(rows, columns, squeeze=False, figsize=size, layout="constrained", **more)
+    shape = {"figsize": (4.2 * columns + 1.0, 3.2 * rows + 0.6), "layout": "constrained", **more}
+    figure, axes = pyplot.subplots(rows, columns, squeeze=False, **shape)
     try:
         yield axes
         for one in axes.flat:
             one.grid(alpha=0.25)
             one.set_axisbelow(True)
             one.spines[["top", "right"]].set_visible(False)
-        figure.suptitle(textwrap.fill(title, _TITLE * columns))
+        figure.suptitle(textwrap.fill(title, round(_TITLE * figure.get_figwidth())))
         figure.savefig(path, dpi=110)
     finally:
         pyplot.close(figure)

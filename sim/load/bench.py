@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: LGPL-2.1-or-later
-"""The bench's workloads (lab/bench/workloads), from the same definitions as on the lab.
+"""The bench's workloads (experiments/common/workloads), from the same definitions as on the lab.
 
 Requests of a log are taken in the mean, not in its order; those of dbench are shared out evenly to a client's
 workers.

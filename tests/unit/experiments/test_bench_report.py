@@ -94,7 +94,7 @@ def test_time_is_counted_by_kind_of_process() -> None:
     assert cpu.name_of(b"/usr/bin/ceph-osd\0-i\0" + b"0\0") == "osd"
     assert cpu.name_of(b"/usr/bin/python3\0-m\0lab.clients.worker\0") == "clients"
     assert cpu.name_of(b"/usr/bin/python3\0-m\0engine\0--nice\0") == "engine"
-    assert cpu.name_of(b"/usr/bin/python3\0-m\0lab.inside.sampler\0") is None
+    assert cpu.name_of(b"/usr/bin/python3\0-m\0lab.sandboxed.sampler\0") is None
 
 
 def idle(one: dict[str, Any]) -> dict[str, Any]:
