@@ -21,7 +21,7 @@ from experiments.common.cells.cell import Phases, ResetError, measure
 from experiments.common.cells.options import add_options
 from experiments.common.cells.order import Cluster, Order
 from experiments.common.cells.stage import Stage, until_working
-from experiments.common.figures import figures, run_figures
+from experiments.common.figures import compare, figures, run_figures
 from experiments.common.measurement import exit_status
 from experiments.common.pictures import PICTURES
 from experiments.common.workloads.base import Workload
@@ -137,15 +137,14 @@ def _cell(args: argparse.Namespace, test: str, balancer: str, run: int) -> dict[
 
 def _report(test: str, cells: Sequence[dict[str, Any]], args: argparse.Namespace) -> None:
     spans = cells[0]["spans"]
-    lines = ["| | " + " | ".join(spans) + " |", "|---|" + "---:|" * len(spans)]
+    lines: list[list[str]] = []
     for cell in cells:
-        head = f"| {cell['balancer']}, run {cell['run']}"
-        lines.append(f"{head}, op/s | {' | '.join(run_figures.throughputs(cell))} |")
+        name = f"{cell['balancer']}, run {cell['run']}"
         factor = figures.known_imbalance(cell, cell["capacity"])
         means = (figures.within(factor, span) for span in cell["spans"].values())
         shown = (f"{sum(values) / len(values):.3f}" if values else "-" for values in means)
-        lines.append(f"{head}, mean IF | {' | '.join(shown)} |")
-    text = "\n".join(lines) + "\n"
+        lines += [[f"{name}, op/s", *run_figures.throughputs(cell)], [f"{name}, mean IF", *shown]]
+    text = compare.table(["", *spans], lines) + "\n"
     (args.out / f"dynamic-{test}.md").write_text(text)
     marks = [span[0] - next(iter(spans.values()))[0] for span in spans.values()]
     PICTURES.mkdir(parents=True, exist_ok=True)
