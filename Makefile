@@ -2,13 +2,13 @@
 PYTHON ?= python3
 VENV := .venv
 RUN := $(VENV)/bin/python
-LAB_TOOLS := mmdebstrap bwrap
-LAB_PACKAGES := mmdebstrap bubblewrap uidmap
+DEB_TOOLS := git dh dpkg-buildpackage
+DEB_PACKAGES := git debhelper dpkg-dev
+LAB_TOOLS := mmdebstrap bwrap $(DEB_TOOLS)
+LAB_PACKAGES := mmdebstrap bubblewrap uidmap $(DEB_PACKAGES)
 TEST_TOOLS := luacheck lua5.3 promtool prometheus-alertmanager chromium
 TEST_PACKAGES := lua-check lua5.3 prometheus prometheus-alertmanager chromium fonts-dejavu-core
 
-DEB_TOOLS := dh dpkg-buildpackage
-DEB_PACKAGES := debhelper dpkg-dev
 PACKAGE_TOOLS := $(DEB_TOOLS) lintian rpmbuild rpmlint
 PACKAGE_PACKAGES := $(DEB_PACKAGES) lintian rpm rpmlint
 

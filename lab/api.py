@@ -15,7 +15,7 @@ from pathlib import Path
 from types import TracebackType
 from typing import Any, Self
 
-from lab import cluster, daemons, lifecycle, process, releases, sandbox, state
+from lab import cluster, daemons, lifecycle, package, process, releases, sandbox, state
 from lab.clients.run import ClientRun, Line
 from lab.clients.spec import LoadSpec
 from lab.cluster import Shape
@@ -160,6 +160,18 @@ class Lab:
         current = self.state
         daemons.check_known(current, daemon)
         daemons.start(current, daemon, program)
+
+    def install(self, module: Path) -> None:
+        """Install or upgrade the module's package; managers know it when they are started again."""
+        package.install(self.name, self.sandbox, module)
+
+    def restart_managers(self) -> None:
+        """End every manager that runs, and start all."""
+        for daemon, pids in self.daemons().items():
+            if daemon.startswith("mgr."):
+                if pids:
+                    self.kill(daemon, signal.SIGTERM)
+                self.start(daemon)
 
     def set_mds_cpu(self, percent: int | None, *only: str) -> None:
         """Change the CPU quota of every MDS, or of these ("mds.a"), in percent of one core; None lifts it."""

@@ -9,7 +9,7 @@ import sys
 from collections.abc import Callable, Sequence
 from pathlib import Path
 
-from lab import cephconf, daemons, releases, requirements, rootfs, sandbox, state
+from lab import cephconf, daemons, package, releases, requirements, rootfs, sandbox, state
 from lab.api import Lab
 from lab.clients.run import ClientRun, Line
 from lab.clients.spec import LoadSpec
@@ -28,6 +28,7 @@ commands:
   logs      the last lines of all daemons' logs, or of one: logs [DAEMON] [-f]
   kill      send a signal to a daemon: kill DAEMON [--signal KILL]
   start     start a daemon that is not running: start DAEMON
+  install   the module's package as the checkout is now, and start its managers again
   clients   load on the file system: clients LOAD.json [--prepare] [--seconds S]
   quota     CPU quota of every MDS in percent of a core: quota PCT|none
   down      end the lab, or all of this user: down [--all]
@@ -172,6 +173,14 @@ def _start(name: str, rest: list[str]) -> int:
     return 0
 
 
+def _install(name: str, rest: list[str]) -> int:
+    _sub("install", "Install the module's package, and start the managers again.").parse_args(rest)
+    lab = Lab(name)
+    lab.install(package.built(ConsoleProgress()))
+    lab.restart_managers()
+    return 0
+
+
 def _quota(name: str, rest: list[str]) -> int:
     parser = _sub("quota", "Set the CPU quota of every MDS, or of some.")
     parser.add_argument("percent", metavar="PCT|none")
@@ -260,6 +269,7 @@ _COMMANDS: dict[str, Callable[[str, list[str]], int]] = {
     "logs": _logs,
     "kill": _kill,
     "start": _start,
+    "install": _install,
     "clients": _clients,
     "quota": _quota,
     "build": _build,

@@ -10,7 +10,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from lab import cgroups, cluster, daemons, releases, requirements, rootfs, sandbox, state, supervisor
+from lab import cgroups, cluster, daemons, package, releases, requirements, rootfs, sandbox, state, supervisor
 from lab.cluster import Shape
 from lab.errors import LabError
 from lab.progress import Progress
@@ -70,6 +70,7 @@ class Leash:
         """Start the lab and return when its cluster is healthy; on any failure nothing is left of it."""
         with progress.step("check the machine"):
             requirements.check(self._order.release, state.base_dir())
+        module = package.built(progress)
         try:
             with contextlib.ExitStack() as stack:
                 with held():
@@ -83,6 +84,7 @@ class Leash:
                     self._supervisor = supervisor.start(self._order.name, cgroup, [lock, root.lock_fd])
                 with progress.step("sandbox"):
                     lab = self._make_sandbox(self._supervisor, root.path, cgroup, progress)
+                    package.install(lab.name, sandbox.Sandbox(lab.sandbox_pid), module)
             cluster.Bringup(lab, self._order.shape, progress).run()
             # Only now, so that a small quota does not make the start slow.
             daemons.set_quota(lab, self._order.mds_cpu if lab.cgroup else None)
@@ -105,8 +107,7 @@ class Leash:
         order = self._order
         supervisor.await_line(process)
         directory = state.lab_dir(order.name)
-        for sub in ("etc", "log"):
-            (directory / sub).mkdir(parents=True)
+        sandbox.make_folders(root, directory)
         lab = LabState(name=order.name, release=order.release.name)
         lab.supervisor_pid, lab.supervisor_start = process.pid, supervisor.start_time(process.pid) or 0
         state.save(lab)

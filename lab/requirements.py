@@ -14,13 +14,6 @@ from lab.errors import LabError
 from lab.releases import Release
 from lab.sandbox import checkout
 
-_PACKAGES = {
-    "bwrap": "bubblewrap",
-    "newuidmap": "uidmap",
-    "nsenter": "util-linux",
-    "setpriv": "util-linux",
-    "unshare": "util-linux",
-}
 _GIB = 1 << 30
 _BUILD_DISK = 3 * _GIB
 _LAB_DISK = _GIB // 2
@@ -32,7 +25,7 @@ def check(release: Release, lab_parent: Path) -> None:
     """Raise LabError with the first thing that is missing."""
     if not sys.platform.startswith("linux"):
         raise LabError("the lab needs Linux: it runs Ceph in name spaces")
-    _check_programs(["bwrap", "nsenter"])
+    _check_programs(["bwrap", "dh", "dpkg-buildpackage", "git", "nsenter"])
     _check_sandbox()
     _check_memory()
     _check_disk(lab_parent, _LAB_DISK)
@@ -45,6 +38,8 @@ def check(release: Release, lab_parent: Path) -> None:
 def _check_programs(names: list[str]) -> None:
     packages = {
         "bwrap": "bubblewrap",
+        "dh": "debhelper",
+        "dpkg-buildpackage": "dpkg-dev",
         "nsenter": "util-linux",
         "unshare": "util-linux",
         "newuidmap": "uidmap",

@@ -23,13 +23,9 @@ from lab.errors import LabError
 from lab.progress import Progress
 from lab.releases import Release
 
-MODULE_MOUNT = "usr/share/ceph/mgr/mds_partitioner"
-POLICIES_MOUNT = "usr/share/ceph/mantle"
 CODE_MOUNT = "opt/mds-partitioner"
 # The root is mounted read-only: bubblewrap cannot make these later.
 _MOUNT_POINTS = (
-    MODULE_MOUNT,
-    POLICIES_MOUNT,
     f"{CODE_MOUNT}/mgr",
     f"{CODE_MOUNT}/lab",
     "etc/ceph",

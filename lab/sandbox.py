@@ -12,10 +12,13 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from lab import rootfs
+from lab import rootfs, state
 from lab.errors import LabError
 
 CODE = f"/{rootfs.CODE_MOUNT}"
+PACKAGES_MOUNT = "run/packages"
+# What a package may write to: every lab has its own.
+_OWN = ("etc", "usr/share/ceph", "var/lib/dpkg")
 _ENV = {
     "PATH": "/usr/sbin:/usr/bin:/sbin:/bin",
     "HOME": "/tmp",
@@ -40,6 +43,21 @@ class Plan:
     """A ceph-mds to use in place of the packaged one."""
 
 
+def make_folders(root: Path, lab_dir: Path) -> None:
+    """What a sandbox on this root file system finds in the lab's folder."""
+    for name in ("etc", "log", "packages"):
+        (lab_dir / name).mkdir(parents=True)
+    for place in _OWN:
+        copy = lab_dir / "own" / place
+        copy.parent.mkdir(parents=True, exist_ok=True)
+        subprocess.run(["cp", "-a", str(root / place), str(copy)], check=True)
+
+
+def packages_of(name: str) -> Path:
+    """Where a lab of that name finds packages to install."""
+    return state.lab_dir(name) / "packages"
+
+
 def bwrap_command(plan: Plan) -> list[str]:
     """The command that makes the sandbox, says "ready" on standard output and stays."""
     source = checkout()
@@ -60,6 +78,10 @@ def bwrap_command(plan: Plan) -> list[str]:
     for path in ("/run", "/tmp", "/var/lib/ceph"):
         command += ["--tmpfs", path]
     command += ["--dir", "/run/ceph"]
+    for place in _OWN:
+        command += ["--bind", str(plan.lab_dir / "own" / place), f"/{place}"]
+    command += ["--tmpfs", "/usr/share/doc"]
+    command += ["--ro-bind", str(plan.lab_dir / "packages"), f"/{PACKAGES_MOUNT}"]
     command += [
         "--bind",
         str(plan.lab_dir / "etc"),
@@ -76,8 +98,6 @@ def bwrap_command(plan: Plan) -> list[str]:
         str(source / "lab"),
         f"{CODE}/lab",
     ]
-    command += ["--ro-bind", str(source / "mgr/mds_partitioner"), f"/{rootfs.MODULE_MOUNT}"]
-    command += ["--ro-bind", str(source / "mantle"), f"/{rootfs.POLICIES_MOUNT}"]
     if plan.mds_binary is not None:
         command += ["--ro-bind", str(plan.mds_binary), "/usr/bin/ceph-mds"]
     return [*command, "--", "/bin/sh", "-c", "echo ready; exec sleep infinity >/dev/null 2>&1"]
