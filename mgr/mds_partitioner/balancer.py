@@ -49,15 +49,17 @@ class Balancer:
         self._now = now
         self._board = Switchboard(host)
         self._watches: dict[int, Watch] = {}
+        self.unreadable: dict[str, str] = {}
+        """Records in the journal that nobody can read, by key, and why."""
 
     def begin(self) -> None:
         """Read the journal; what another manager left half done is done by the next tick."""
-        unreadable = self._board.begin()
-        for key, why in unreadable.items():
+        self.unreadable = self._board.begin()
+        for key, why in self.unreadable.items():
             self._log.error(
                 "the journal's record '%s' cannot be read: %s; 'balance off' removes it", key, why
             )
-        users = {switching.user(switch.fscid) for switch in self._board.all()} | set(unreadable)
+        users = {switching.user(switch.fscid) for switch in self._board.all()} | set(self.unreadable)
         sweep(self._host.store, ("balance",), users)
 
     def on(self, fs: FsState, policy: str, given: str | None, force: bool, to_auth: bool = False) -> Switch:
@@ -67,7 +69,8 @@ class Balancer:
         :param to_auth: MDSs shall forward every request to the authority; asked for before and not now, that
             ends
         :raises BadInput: no such policy, or an MDS could not use it
-        :raises NotPermitted: an operator set another balancer, and ``force`` is not given
+        :raises NotPermitted: an operator set another balancer, and ``force`` is not given; or there is a
+            record of an earlier ``on`` that cannot be read
         :raises Busy: a plan is being executed, or another ``on`` or ``off`` came meanwhile
         """
         kind, text = policies.choose(policy, given)
@@ -108,6 +111,12 @@ class Balancer:
         running = self._busy(fs)
         if running is not None:
             raise Busy(f"plan '{running}' of '{fs.name}' is being executed: wait for it or stop it first")
+        unreadable = self.unreadable.get(switching.user(fs.fscid))
+        if unreadable is not None:
+            raise NotPermitted(
+                f"the policy of '{fs.name}' has a record that cannot be read: {unreadable}; "
+                "'balance off' forgets it"
+            )
         if before is None and fs.balancer and not fs.balancer.startswith(PREFIX) and not force:
             raise NotPermitted(
                 f"'{fs.name}' has the balancer '{fs.balancer}', which an operator set: "
@@ -143,10 +152,13 @@ class Balancer:
             if replaced is not None:
                 switching.carry_out(self._host, PutBackOption(fs.fscid, replaced), "")
             self._board.forget(fs.fscid)  # a record that cannot be read is one, too
+            self.unreadable.pop(switching.user(fs.fscid), None)
             return []
         left = switching.remainder(self._host, found, make_hints(found, self._settings(), None, ()))
         told = f"'{found.balancer}' was in force without a readable record: what it had replaced is not known"
-        return [f"{told}, so balance_automate is off now", *self._board.take_out(left, turn)]
+        more = self._board.take_out(left, turn)
+        self.unreadable.pop(switching.user(fs.fscid), None)
+        return [f"{told}, so balance_automate is off now", *more]
 
     def get(self, fs: FsState) -> Switch | None:
         """The switch of a file system; None: no policy of ours balances it."""

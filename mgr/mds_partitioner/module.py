@@ -91,7 +91,7 @@ class Module(
         )
         self.health_sources: list[health.Source] = [
             self._paused,
-            lambda: health.unreadable(self.partitioner.unreadable),
+            lambda: health.unreadable(self.partitioner.unreadable, self.balancer.unreadable),
             lambda: health.fallen_back(self.balancer.fallen_back()),
             lambda: health.imbalanced(self.monitor.snapshot, MonitorSettings.read(self).imbalance_epochs),
             lambda: health.scheduler_stuck(self.monitor.snapshot),

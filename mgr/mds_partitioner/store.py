@@ -1,7 +1,35 @@
 # SPDX-License-Identifier: LGPL-2.1-or-later
 """What outlives a manager."""
 
-from typing import Protocol
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any, Protocol
+
+FORMAT = 1
+"""Of every record. It grows when the versions before would misread what is written."""
+_FIELD = "format"
+
+
+class NewerFormat(ValueError):
+    """A record that a later version of the module wrote: nobody knows here what it means."""
+
+
+def marked(record: Mapping[str, Any]) -> dict[str, Any]:
+    """A record with its format. In all formats the field is there, and a plan's name is beside it."""
+    return {_FIELD: FORMAT, **record}
+
+
+def unmarked(record: Mapping[str, Any]) -> dict[str, Any]:
+    """A record without its format; the first versions wrote none. :raises NewerFormat: see there"""
+    rest = dict(record)
+    found = rest.pop(_FIELD, 1)
+    if found not in range(1, FORMAT + 1):
+        raise NewerFormat(
+            f"a later version of the module wrote it (format {found!r}; this one reads up to {FORMAT}), "
+            "and goes on with it when it is installed again"
+        )
+    return rest
 
 
 class Store(Protocol):

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: LGPL-2.1-or-later
 """The journal: every plan, every step's old value before it is replaced, in the mon's key/value store.
 
-plan/ID/seal          the plan's name, how many parts it has, and their digest; without it there is no plan,
-                      nor with nothing but it
+plan/ID/seal          the plan's name and format, how many parts it has, and their digest; without it there is
+                      no plan, nor with nothing but it
 plan/ID/body/NNNN     the plan itself, immutable, in parts (the mon takes 64 KiB a key)
 plan/ID/done/NNNN     records that it began with, as it was merged from other plans; immutable, in parts
 plan/ID/head/M        the state, small and rewritten
@@ -33,7 +33,7 @@ from typing import Any
 
 from ..errors import BadInput, Busy, JournalError
 from ..plan.plan import Plan
-from ..store import Store
+from ..store import NewerFormat, Store, marked, unmarked
 from .run import READY, Head, Record, Run
 
 READY_HEAD = Head()
@@ -82,11 +82,13 @@ class Journal:
         runs: list[Run] = []
         unreadable: list[Unreadable] = []
         for id_, parts in self._plans().items():
-            if ID.fullmatch(id_) and not {"seal", "head"} <= parts.keys():
-                self.discard(id_)
-                continue
             try:
-                runs.append(_run(id_, parts))
+                if ID.fullmatch(id_) and not _whole(parts):
+                    self.discard(id_)
+                else:
+                    runs.append(_run(id_, parts))
+            except NewerFormat as e:
+                unreadable.append(Unreadable(id_, _name(id_, parts), str(e)))
             except (ValueError, TypeError, KeyError, IndexError) as e:
                 why = f"{type(e).__name__}: {e}"
                 unreadable.append(Unreadable(id_, _name(id_, parts), why))
@@ -131,8 +133,8 @@ class Journal:
         parts = {f"body/{i:04d}": part for i, part in enumerate(body)}
         if run.records:
             parts |= {f"done/{i:04d}": part for i, part in enumerate(done)}
-        seal = json.dumps({"name": run.plan.name, "parts": len(body), "digest": _digest(text)})
-        parts |= {f"head/{self._me}": json.dumps(vars(run.head)), "seal": seal}
+        seal = marked({"name": run.plan.name, "parts": len(body), "digest": _digest(text)})
+        parts |= {f"head/{self._me}": json.dumps(vars(run.head)), "seal": json.dumps(seal)}
         for rest, value in parts.items():
             self._store.put(f"{ROOT}{run.id}/{rest}", value)
 
@@ -238,8 +240,16 @@ def _digest(text: str) -> str:
     return hashlib.sha256(text.encode()).hexdigest()
 
 
+def _whole(parts: Mapping[str, str]) -> bool:
+    """Was it created to the end, and is not being removed? :raises NewerFormat: who knows"""
+    if "seal" in parts:
+        with suppress(json.JSONDecodeError):
+            unmarked(json.loads(parts["seal"]))
+    return {"seal", "head"} <= parts.keys()
+
+
 def _run(id_: str, parts: Mapping[str, str]) -> Run:
-    seal = json.loads(parts["seal"])
+    seal = unmarked(json.loads(parts["seal"]))
     text = "".join(parts[f"body/{i:04d}"] for i in range(seal["parts"]))
     if _digest(text) != seal["digest"]:
         raise ValueError("its parts are not those that were written")

@@ -17,7 +17,7 @@ from ..host import Host
 from ..model import FsState
 from ..plan.circumstances import FORWARDS, TO_AUTH
 from ..plan.hints import Growth, Hints
-from ..store import Store
+from ..store import NewerFormat, Store, marked, unmarked
 from .shared import SharedOption
 
 TURNING_ON, ON, TURNING_OFF = "turning-on", "on", "turning-off"
@@ -54,6 +54,8 @@ def load(store: Store) -> tuple[dict[int, Switch], dict[str, str]]:
     for key, value in store.items("balance/").items():
         try:
             found[int(key.removeprefix("balance/"))] = _switch(json.loads(value))
+        except NewerFormat as e:
+            unreadable[key] = str(e)
         except (ValueError, TypeError, KeyError, AttributeError) as e:
             unreadable[key] = f"{type(e).__name__}: {e}"
     return found, unreadable
@@ -67,13 +69,13 @@ def remainder(host: Host, fs: FsState, hints: Hints) -> Switch:
 
 
 def _switch(value: Mapping[str, object]) -> Switch:
-    fields = dict(value)
-    hints = dict(fields.pop("hints"))  # type: ignore[call-overload]
+    fields = unmarked(value)
+    hints = dict(fields.pop("hints"))
     hints["growth"] = {int(rank): Growth(**g) for rank, g in hints["growth"].items()}
     hints["mask"] = None if hints["mask"] is None else tuple(hints["mask"])
     hints["resting"] = tuple(hints["resting"])
-    fields["objects"] = tuple(fields["objects"])  # type: ignore[arg-type]
-    return Switch(hints=Hints(**hints), **fields)  # type: ignore[arg-type]
+    fields["objects"] = tuple(fields["objects"])
+    return Switch(hints=Hints(**hints), **fields)
 
 
 def option(host: Host, fscid: int) -> SharedOption:
@@ -231,7 +233,7 @@ def left_alone(switch: Switch, fs: FsState, to_auth: str) -> list[str]:
 def carry_out(host: Host, step: Step, text: str) -> None:
     """Make one step; ``text``: the policy to write. :raises PartitionerError: it failed, or may have."""
     if isinstance(step, Save):
-        host.store.put(user(step.switch.fscid), json.dumps(asdict(step.switch)))
+        host.store.put(user(step.switch.fscid), json.dumps(marked(asdict(step.switch))))
     elif isinstance(step, Forget):
         host.store.delete(user(step.fscid))
     elif isinstance(step, WriteObject):

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: LGPL-2.1-or-later
 """What analyses found, and have seen so far, in the mon's key/value store: it outlives the manager.
 
-ROOT/FSCID/seal     which body is the newest, of how many parts, and its digest; written last
+ROOT/FSCID/seal     its format, which body is the newest, of how many parts, and its digest; written last
 ROOT/FSCID/ID/NNNN  the body, compressed, in parts (the mon takes 64 KiB a key)
 
 A body's ID is used once, so a save that a dying manager left half done is never read; the next one removes
@@ -19,7 +19,7 @@ from dataclasses import asdict, dataclass, fields, is_dataclass
 from enum import Enum
 from typing import Any, Generic, TypeVar, cast, get_args, get_type_hints
 
-from ..store import Store
+from ..store import NewerFormat, Store, marked, unmarked
 from .judgement import Judgement
 
 PART = 48 * 1024  # characters; ASCII, so bytes
@@ -96,7 +96,7 @@ class Archive(Generic[T]):
         id_, where = uuid.uuid4().hex, f"{self._root}{fscid}/"
         for i, part in enumerate(parts):
             self._store.put(f"{where}{id_}/{i:04d}", part)
-        seal = {"id": id_, "parts": len(parts), "digest": _digest(body)}
+        seal = marked({"id": id_, "parts": len(parts), "digest": _digest(body)})
         self._store.put(f"{where}seal", json.dumps(seal))
         for key in self._store.items(where):
             if not key.endswith("/seal") and f"/{id_}/" not in key:
@@ -122,11 +122,13 @@ class Archive(Generic[T]):
 
     def _read(self, values: dict[str, str]) -> T | ValueError:
         try:
-            seal = json.loads(values["seal"])
+            seal = unmarked(json.loads(values["seal"]))
             body = "".join(values[f"{seal['id']}/{i:04d}"] for i in range(seal["parts"]))
             if _digest(body) != seal["digest"]:
                 return ValueError("its digest does not fit")
             return decode(self._kind, json.loads(zlib.decompress(base64.b85decode(body))))
+        except NewerFormat as e:
+            return e
         except (ValueError, TypeError, KeyError, zlib.error) as e:
             return ValueError(f"{type(e).__name__}: {e}")
 

@@ -28,7 +28,8 @@ ENDPOINT_DOWN = "MDS_PARTITIONER_ENDPOINT_DOWN"
 MEANINGS = {
     PAUSED: "a plan waits for the file system to recover; the detail says for what. "
     "It clears when the plan goes on or is stopped.",
-    JOURNAL: "a plan in the journal cannot be read. It is put aside, its pins stay, all others go on.",
+    JOURNAL: "a plan or a policy's record in the journal cannot be read, or a later version of the module "
+    "wrote it. It is put aside, what it set stays, all others go on.",
     FALLBACK: "an MDS used the built-in balancer in place of the policy that 'balance on' put in force; "
     "the detail has its reason. It clears when the MDS follows the policy again.",
     IMBALANCE: "a file system was uneven for imbalance_epochs epochs in a row; "
@@ -103,16 +104,22 @@ def paused(waiting: Sequence[Run], names: Mapping[int, str]) -> list[Check]:
     return [Check(PAUSED, summary, detail)] if detail else []
 
 
-def unreadable(plans: Sequence[Unreadable]) -> list[Check]:
-    """Plans that the journal has, and nobody can read."""
-    detail = tuple(
-        f"plan '{bad.name}': {bad.why}: what it pinned stays as it is; to forget the plan, run "
-        f"'ceph mds_partitioner partition rm {bad.name}'"
-        for bad in plans
+def unreadable(plans: Sequence[Unreadable], policies: Mapping[str, str]) -> list[Check]:
+    """What the journal has, and nobody can read. ``policies``: why, by the key of a policy's record."""
+    detail = (
+        *(
+            f"plan '{bad.name}': {bad.why}: what it pinned stays as it is; to forget the plan, run "
+            f"'ceph mds_partitioner partition rm {bad.name}'"
+            for bad in plans
+        ),
+        *(
+            f"policy '{key}': {why}: it stays in force as it is; to take it out, run "
+            "'ceph mds_partitioner balance off' for its file system"
+            for key, why in policies.items()
+        ),
     )
-    return (
-        [Check(JOURNAL, f"{len(detail)} plan(s) of mds_partitioner cannot be read", detail)] if detail else []
-    )
+    summary = f"{len(detail)} plan(s) or policies of mds_partitioner cannot be read"
+    return [Check(JOURNAL, summary, detail)] if detail else []
 
 
 def fallen_back(daemons: Mapping[str, Sequence[str]]) -> list[Check]:

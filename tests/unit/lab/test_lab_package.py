@@ -16,7 +16,7 @@ echo "$3" > "$2/x.deb"
 git archive "$TREE" mgr | tar -xO >> "$2/x.deb"
 test -z "$FAILS" || { echo "no dh" >&2; exit 1; }
 """
-PATHS = ("mgr/module.py", "mantle/a.lua", "monitoring/a.json", "docs/a.md", "docs/results/a.md")
+PATHS = ("mgr/module.py", "mantle/a.lua", "monitoring/a.json", "docs/page", "docs/results/page")
 FILES = ("README.md", "CHANGELOG.md", "LICENSE", "lab/other.py")
 
 
@@ -56,7 +56,7 @@ def test_what_was_not_committed_is_in_it(checkout: Path) -> None:
 
 def test_it_is_built_when_its_files_have_changed_and_only_then(checkout: Path) -> None:
     first, progress = package.built(Progress()), Progress()
-    for name in ("lab/other.py", "docs/results/a.md"):
+    for name in ("lab/other.py", "docs/results/page"):
         (checkout / name).write_text("edited\n")
     assert package.built(progress) == first and progress.times == {}
     for name in (*PATHS[:-1], *FILES[:-1]):

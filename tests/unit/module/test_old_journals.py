@@ -1,0 +1,185 @@
+# SPDX-License-Identifier: LGPL-2.1-or-later
+"""What versions before this one have kept is read and gone on with; what a later one wrote is left alone."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+import journals
+import pytest
+from test_archive import exact, found
+from test_balancer import Clock, Ranks
+from world import LOG, SETTINGS, Manager, World
+
+from mds_partitioner.act import switch as switching
+from mds_partitioner.act.run import ACTIVE, DONE, READY, ROLLED_BACK, STOPPED
+from mds_partitioner.act.switch import ON, TURNING_OFF, TURNING_ON
+from mds_partitioner.balancer import Balancer
+from mds_partitioner.errors import NotPermitted
+from mds_partitioner.judge.archive import Archive, Found
+from mds_partitioner.judge.window import Checkpoint
+from mds_partitioner.monitor import health
+from mds_partitioner.schedule.record import Kept
+from mds_partitioner.store import FORMAT
+
+KEPT = sorted(journals.FOLDER.glob("*.json"))
+LATER = FORMAT + 1
+STATES = {
+    "ready": READY,
+    "running": "running",
+    "paused": "paused",
+    "waiting": "paused",
+    "stopped": STOPPED,
+    "done": DONE,
+    "skipped": DONE,
+    "rolled-back": ROLLED_BACK,
+    "rolling-back": "rolling-back",
+    "stopped-on-the-way-back": STOPPED,
+    "scheduler-2": DONE,
+}
+
+
+@pytest.fixture(params=KEPT, ids=lambda path: path.stem)
+def world(request: pytest.FixtureRequest) -> World:
+    """As the last manager of another version left it."""
+    path: Path = request.param
+    return journals.restored(path.read_text())
+
+
+def key_of(world: World, name: str) -> str:
+    """Of the seal of a plan."""
+    seals = {key: json.loads(value) for key, value in world.store.items("plan/").items() if "/seal" in key}
+    return next(key for key, seal in seals.items() if seal["name"] == name)
+
+
+def change(world: World, key: str, **fields: Any) -> None:
+    """Fields of one record; None: it goes."""
+    record = json.loads(world.store.data[key]) | fields
+    world.store.data[key] = json.dumps({name: value for name, value in record.items() if value is not None})
+
+
+def states(manager: Manager) -> Mapping[str, str]:
+    return {run.plan.name: run.head.state for run in manager.runs}
+
+
+def steps(manager: Manager) -> set[str]:
+    return {record.state for run in manager.runs for record in run.records.values()}
+
+
+def to_the_end(manager: Manager) -> None:
+    for run in manager.runs:
+        for _ in range(40):
+            if run.head.state in ACTIVE:
+                manager.tick(run)
+
+
+def test_every_state_of_plans_and_steps_is_read(world: World) -> None:
+    manager = Manager(world)
+    assert manager.unreadable == []
+    assert states(manager) == STATES
+    assert steps(manager) == {"intent", "done", "skipped", "undoing", "undone", "kept"}
+
+
+def test_every_plan_goes_on(world: World) -> None:
+    manager = Manager(world)
+    to_the_end(manager)
+    ended = {"running": DONE, "waiting": DONE, "rolling-back": ROLLED_BACK}
+    assert states(manager) == STATES | ended
+    pins = {run.plan.name: [world.directories[step.ino].pin for step in run.plan.steps if step.ino] for run in
+            manager.runs}  # fmt: skip
+    assert pins["running"] == [1, 2, 1, 2, 1] and pins["waiting"] == [1, 2]
+    assert pins["rolling-back"] == [-1] * 4
+    assert states(Manager(world)) == states(manager), "and the next manager knows"
+
+
+def test_the_other_records_are_read(world: World) -> None:
+    switches, unreadable = switching.load(world.store)
+    assert {fscid: switch.state for fscid, switch in switches.items()} == {
+        1: ON,
+        2: TURNING_ON,
+        3: TURNING_OFF,
+    }
+    assert unreadable == {}
+    kept = Archive(world.store, "scheduler/", Kept).load()[1]
+    assert isinstance(kept, Kept) and (kept.mode, kept.turns[0].moves[0].move.ino) == ("act", 100)
+    assert Archive(world.store, "judgement/", Found).load() == {1: exact(found())}
+    checkpoint = Archive(world.store, "checkpoint/", Checkpoint).load()[1]
+    assert isinstance(checkpoint, Checkpoint) and checkpoint.directories[0].requests == 30.0
+
+
+def test_a_record_without_a_format_is_of_the_first(world: World) -> None:
+    for key, value in world.store.data.items():
+        if value.startswith('{"format"'):
+            change(world, key, format=None)
+    assert states(Manager(world)) == STATES
+    assert len(switching.load(world.store)[0]) == 3
+    assert isinstance(Archive(world.store, "scheduler/", Kept).load()[1], Kept)
+
+
+@pytest.mark.parametrize("name", ["running", "done", "rolling-back", "scheduler-2"])
+def test_a_plan_of_a_later_version_is_left_alone_and_the_others_go_on(world: World, name: str) -> None:
+    seal = key_of(world, name)
+    id_ = seal.split("/")[1]
+    whole = world.store.items(f"plan/{id_}/")
+    change(world, seal, format=LATER, parts=None, digest=None, something="else")
+    for key in world.store.items(f"plan/{id_}/head/"):
+        del world.store.data[key]  # a later version may keep it elsewhere
+    before = world.store.items(f"plan/{id_}/")
+    manager = Manager(world)
+    (aside,) = manager.unreadable
+    assert (aside.name, f"format {LATER}" in aside.why) == (name, True)
+    assert states(manager) == {other: state for other, state in STATES.items() if other != name}
+    to_the_end(manager)
+    assert "running" not in states(manager).values()
+    assert world.store.items(f"plan/{id_}/") == before, "nothing of it is changed or thrown away"
+    (check,) = health.unreadable(manager.unreadable, {})
+    assert check.code == health.JOURNAL
+    assert check.detail == (
+        f"plan '{name}': a later version of the module wrote it (format {LATER}; this one reads up to "
+        f"{FORMAT}), and goes on with it when it is installed again: what it pinned stays as it is; to "
+        f"forget the plan, run 'ceph mds_partitioner partition rm {name}'",
+    )
+    world.store.data |= whole  # what a version that can read it finds
+    assert states(Manager(world))[name] == STATES[name]
+
+
+def test_a_policy_of_a_later_version_is_left_alone(world: World) -> None:
+    change(world, "balance/1", format=LATER, state=None, more=[1, 2])
+    before = world.store.data["balance/1"]
+    host: Any = world
+    ranks: Any = Ranks()
+    balancer = Balancer(host, ranks, lambda: SETTINGS, lambda fs: None, LOG, Clock())
+    balancer.begin()
+    balancer.tick()
+    assert world.store.data["balance/1"] == before
+    assert set(balancer.unreadable) == {"balance/1"}
+    with pytest.raises(NotPermitted, match=f"format {LATER}.*balance off"):
+        balancer.on(world.state, "lunule", None, force=True)
+    assert world.store.data["balance/1"] == before
+    (check,) = health.unreadable([], balancer.unreadable)
+    assert "policy 'balance/1': a later version" in check.detail[0]
+    balancer.off(world.state)
+    assert balancer.unreadable == {} and "balance/1" not in world.store.data
+
+
+@pytest.mark.parametrize(("root", "kind"), [("scheduler/", Kept), ("judgement/", Found)])
+def test_what_a_later_version_archived_is_an_error_and_stays(
+    world: World, root: str, kind: type[Any]
+) -> None:
+    change(world, f"{root}1/seal", format=LATER, id="elsewhere")
+    before = dict(world.store.data)
+    kept = Archive(world.store, root, kind).load()[1]
+    assert isinstance(kept, ValueError) and f"format {LATER}" in str(kept)
+    assert world.store.data == before
+
+
+def test_what_is_written_today_is_among_what_is_kept() -> None:
+    kept = json.loads(KEPT[-1].read_text())["journal"]
+    now = journals.everything()[1]
+    assert journals.shapes(now) == journals.shapes(kept), (
+        "records have other fields than those of the newest journal in journals/: if earlier versions would "
+        "misread them, FORMAT must grow; keep the old journals, and add one of this version (journals.py)"
+    )
