@@ -44,10 +44,19 @@ def shape(line: str) -> tuple[str, ...]:
     return tuple(re.sub(r"\d[\d,.]*", "N", cell) for cell in cells)
 
 
+def alike(said: str, shown: str) -> bool:
+    """Has a line the shape that the guide shows? Where the guide's ends with ``...``, as far as it goes."""
+    have, wanted = shape(said), shape(shown.removesuffix(LEFT_OUT))
+    if shown.endswith(LEFT_OUT):
+        last = len(wanted) - 1
+        return have[:last] == wanted[:last] and "".join(have[last:]).startswith(wanted[last])
+    return have == wanted
+
+
 def shows(said: str, shown: tuple[str, ...]) -> str:
     """The first line of the guide that has nothing like it in what was said, in their order; "" for none."""
     lines = iter(said.splitlines())
-    return next((line for line in shown if not any(shape(other) == shape(line) for other in lines)), "")
+    return next((line for line in shown if not any(alike(other, line) for other in lines)), "")
 
 
 def type_in(cluster: Cluster, command: str) -> str:
