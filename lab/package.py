@@ -24,6 +24,8 @@ _FILES = ("README.md", "CHANGELOG.md", "LICENSE")
 _KEPT = 20  # packages of earlier edits; others may be about to install them
 _DPKG = ("dpkg", "--log=/dev/null", "--force-unsafe-io")  # nothing of a lab outlives a crash
 _TIMEOUT = 120  # s
+# The checkout may be another user's than root's, who runs the tests.
+_TRUSTED = {"GIT_CONFIG_COUNT": "1", "GIT_CONFIG_KEY_0": "safe.directory", "GIT_CONFIG_VALUE_0": "*"}
 
 
 def built(progress: Progress, version: str | None = None) -> Path:
@@ -37,7 +39,7 @@ def built(progress: Progress, version: str | None = None) -> Path:
         path = cache / f"{NAME}-{tree}{'' if version is None else f'-{version}'}.deb"
         if not path.exists():
             with progress.step("package of the module"):
-                _build(path, known | {"TREE": tree}, [] if version is None else [version])
+                _build(path, known | {"TREE": tree}, [] if version is None else [version], progress)
             _forget_old(cache)
         path.touch()
     return path
@@ -61,29 +63,22 @@ def _git(arguments: Sequence[str], environment: Mapping[str, str] | None = None)
     done = subprocess.run(
         ["git", *arguments],
         cwd=sandbox.checkout(),
-        env={**os.environ, **(environment or {})},
+        env={**os.environ, **_TRUSTED, **(environment or {})},
         capture_output=True,
         text=True,
         check=False,
     )
     if done.returncode:
-        raise LabError(f"the package is built of what git knows, and it says: {process.last_line(done.stderr)}")
+        said = process.last_line(done.stderr)
+        raise LabError(f"the package is built of what git knows, and it says: {said}")
     return done.stdout.strip()
 
 
-def _build(path: Path, environment: Mapping[str, str], version: Sequence[str]) -> None:
+def _build(path: Path, environment: Mapping[str, str], version: Sequence[str], progress: Progress) -> None:
     with tempfile.TemporaryDirectory(dir=path.parent) as folder:
-        done = subprocess.run(
-            [str(sandbox.checkout() / "packaging/build"), "deb", folder, *version],
-            env={**os.environ, **environment},
-            stdin=subprocess.DEVNULL,
-            capture_output=True,
-            text=True,
-            errors="replace",
-            check=False,
-        )
-        if done.returncode:
-            raise LabError(f"the package cannot be built: {process.last_line(done.stderr)}")
+        build = [str(sandbox.checkout() / "packaging/build"), "deb", folder, *version]
+        known = {**os.environ, **_TRUSTED, **environment, "TMPDIR": folder}
+        process.pipeline(build, ["cat"], env=known, on_line=progress.detail)
         (package,) = Path(folder).glob("*.deb")
         package.rename(path)
 

@@ -84,7 +84,7 @@ def test_a_build_that_fails_says_why_and_leaves_nothing(
     checkout: Path, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
     monkeypatch.setenv("FAILS", "yes")
-    with pytest.raises(LabError, match="cannot be built: no dh"):
+    with pytest.raises(LabError, match="packaging/build failed: no dh"):
         package.built(Progress())
     assert list((tmp_path / "cache/mds-partitioner/packages").iterdir()) == []
 
