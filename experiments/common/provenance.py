@@ -18,7 +18,7 @@ PARTS: Mapping[str, tuple[str, ...]] = {
     "policy": ("mantle",),
     "planner": (f"{_MODULE}/engine", f"{_MODULE}/plan", f"{_MODULE}/act", f"{_MODULE}/judge"),
     "scheduler": (f"{_MODULE}/engine", f"{_MODULE}/schedule", f"{_MODULE}/scheduling.py", f"{_MODULE}/act"),
-    "hook": ("mds/patches", "mds/src"),
+    "hook": ("mds/patches",),
 }
 """Files and folders of the checkout, by the part of the project that they are."""
 _HEX = 16

@@ -34,7 +34,7 @@ else:
 F = TypeVar("F", bound=Callable[..., Any])
 _connecting = threading.Lock()
 TEXT_TIMEOUT = 2.0  # s: what Reef's manager has not handed over by then is asked for as bytes
-HOOK_COMMAND = "dump mindex"  # SubtreeStats::dump, mds/src/SubtreeStats.cc
+HOOK_COMMAND = "dump mindex"  # SubtreeStats::dump, in mds/patches
 Point = tuple[float, ...]  # (seconds since the epoch, value) or, for averages, (seconds, sum, count)
 
 

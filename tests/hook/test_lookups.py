@@ -1,17 +1,19 @@
 # SPDX-License-Identifier: LGPL-2.1-or-later
-"""Clients look names up at the rank that has them while a policy chooses subtrees by score, and only then."""
+"""Where that is asked for, clients look names up at the rank that has them while a policy scores."""
 
 from collections.abc import Iterator
 
 import pytest
-from hooked import epoch, inside
+from hooked import epoch, inside, log_of
 from support import FS, Cluster, wait_for
 
 TOP = "/lookups/d"
 FILES = [f"{TOP}/f{n:04d}" for n in range(200)]
 FEW = len(FILES) / 20
 # A stock MDS has some looked up where the directory was: 59 of 200, once.
-BY_SCORE = 'local t = {} for rank = 0, 3 do t[rank] = 0 end return t, "mindex"'
+SAYS = "decides by score"
+BY_SCORE = f'BAL_LOG(0, "{SAYS}") local t = {{}} for rank = 0, 3 do t[rank] = 0 end return t, "mindex"'
+RANKS = (0, 1)
 
 
 def forwards(cluster: Cluster) -> int:
@@ -34,15 +36,27 @@ def away(cluster: Cluster) -> Iterator[Cluster]:
     wait_for("it has arrived", lambda: cluster.authority().get(TOP, 0) == 1)
     cluster.fs_set("balance_automate", "true")
     yield cluster
+    for rank in RANKS:
+        cluster.tell(rank, "config", "unset", "mds_bal_select_lookups")
     cluster.fs_set("balancer", "")
     cluster.fs_set("balance_automate", "false")
 
 
-def test_a_directory_is_not_asked_for_where_it_was_while_a_policy_chooses_by_score(away: Cluster) -> None:
+def decisions(cluster: Cluster, rank: int) -> int:
+    """By score, so far, as the policy has logged them."""
+    return sum(SAYS in line for line in log_of(cluster, rank))
+
+
+def test_no_policy_changes_what_clients_are_told_unless_that_is_asked_for(away: Cluster) -> None:
     away.lab.exec(["rados", "-p", f"{FS}_meta", "put", "by_score.lua", "/dev/stdin"], stdin=BY_SCORE)
     epoch(away, 1)
     assert forwarded(away) > FEW, "to record visits changes nothing"
     away.fs_set("balancer", "by_score.lua")
+    wait_for("both decide by score", lambda: all(decisions(away, rank) > 1 for rank in RANKS))
+    assert forwarded(away) > FEW, "a policy alone changes nothing"
+
+    for rank in RANKS:
+        away.tell(rank, "config", "set", "mds_bal_select_lookups", "true")
     wait_for("nearly none is passed on", lambda: forwarded(away) < FEW)
     assert away.authority()[TOP] == 1, "the policy has moved nothing"
     away.fs_set("balancer", "")

@@ -15,7 +15,7 @@
 
 local INSTRUCTIONS = 10000000 -- of a decision, as mds_bal_mantle_instructions of the hook
 local SCORE_INSTRUCTIONS = 100000 -- of one score: a beat is to have enough for a hundred subtrees
-local HISTORY_DEPTH = 16 -- of tables in tables, as in mds/src/MantleHistory.h
+local HISTORY_DEPTH = 16 -- of tables in tables, as in MantleHistory.h of mds/patches
 
 local collect, error, load, next, pcall, rawget = collectgarbage, error, load, next, pcall, rawget
 local select, setmetatable, tonumber, type = select, setmetatable, tonumber, type

@@ -22,7 +22,7 @@ _FIELDS = (
     "l_t",
     "l_s",
 )
-_SHOWN = (*_FIELDS, "mindex", "heat", "size", "rank")  # mds/src/SubtreeStats.cc, SubtreeSelection.cc
+_SHOWN = (*_FIELDS, "mindex", "heat", "size", "rank")  # SubtreeStats.cc, SubtreeSelection.cc in mds/patches
 _NOTHING = dict.fromkeys(_SHOWN, 0.0)
 # Subtrees that a score function must have an answer for: nothing known, hot, read once, being made.
 SUBTREES: tuple[dict[str, float], ...] = (

@@ -1,0 +1,107 @@
+# SPDX-License-Identifier: LGPL-2.1-or-later
+"""A series goes to patches and back, in a repository that stands for Ceph's."""
+
+from pathlib import Path
+
+import pytest
+
+from lab import releases
+from lab.errors import LabError
+from lab.progress import Progress
+from mds import series, source
+from mds.source import BASE, Source, git
+
+COMMON = "".join(f"line {n}\n" for n in range(20))
+FILES = {"tentacle": COMMON, "reef": "older\n" + COMMON}
+
+
+@pytest.fixture(autouse=True)
+def folders(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """An empty cache folder, and no patch."""
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path))
+    monkeypatch.setattr(source, "PATCHES", tmp_path / "patches")
+    for name in FILES:
+        (tmp_path / "patches" / name).mkdir(parents=True)
+    return tmp_path
+
+
+def checked_out(name: str, *edits: tuple[str, str, str]) -> Source:
+    """A repository with a commit for each edit: its subject, and what takes the place of what."""
+    ceph = Source(releases.get(name), source.folder(releases.get(name), "-edit"))
+    ceph.tree.mkdir(parents=True)
+    (ceph.tree / "file").write_text(FILES[name])
+    git(ceph.tree, "init", "-q", "-b", "series")
+    git(ceph.tree, "add", "file")
+    git(ceph.tree, "commit", "-q", "-m", "source")
+    git(ceph.tree, "tag", BASE)
+    for subject, old, new in edits:
+        text = (ceph.tree / "file").read_text()
+        assert old in text
+        (ceph.tree / "file").write_text(text.replace(old, new))
+        git(ceph.tree, "commit", "-q", "-a", "-m", subject)
+    return ceph
+
+
+def test_what_is_exported_applies_and_is_the_same() -> None:
+    ceph = checked_out("tentacle", ("one", "line 3\n", "three\n"), ("two", "line 9\n", ""))
+    made = git(ceph.tree, "rev-parse", "HEAD^{tree}")
+    mails = series.export(ceph.release)
+    assert [series.subject(mail) for mail in mails] == ["one", "two"]
+    ceph.reset()
+    assert (ceph.tree / "file").read_text() == COMMON
+    ceph.apply(mails)
+    assert git(ceph.tree, "rev-parse", "HEAD^{tree}") == made
+
+
+def test_a_patch_that_the_newest_release_has_is_a_link() -> None:
+    first = checked_out("tentacle", ("one", "line 3\n", "three\n"), ("two", "line 0\n", "nought\n"))
+    older = checked_out("reef", ("one", "line 3\n", "three\n"), ("two", "older\n", "nought\n"))
+    series.export(first.release)
+    one, two = series.export(older.release)
+    assert one.is_symlink()
+    assert one.resolve().parent.name == "tentacle"
+    assert not two.is_symlink()
+
+
+def test_the_same_change_with_another_message_is_no_link() -> None:
+    series.export(checked_out("tentacle", ("one", "line 3\n", "three\n")).release)
+    ceph = checked_out("reef", ("one", "line 3\n", "three\n"))
+    git(ceph.tree, "commit", "-q", "--amend", "-m", "one", "-m", "A backport.")
+    (mail,) = series.export(ceph.release)
+    assert not mail.is_symlink()
+
+
+def test_a_patch_of_something_else_is_named() -> None:
+    newest = checked_out("tentacle", ("one", "line 0\n", "nought\n"))
+    (mail,) = series.export(newest.release)
+    older = checked_out("reef")
+    with pytest.raises(LabError, match=r"tentacle/0001-one.patch does not apply to Ceph .*: git am in"):
+        older.apply([mail])
+    older.reset()
+    assert (older.tree / "file").read_text() == FILES["reef"]
+
+
+def test_work_that_is_not_committed_is_not_exported() -> None:
+    ceph = checked_out("tentacle", ("one", "line 3\n", "three\n"))
+    (ceph.tree / "file").write_text("more")
+    with pytest.raises(LabError, match="has changes that are not committed:\n M file"):
+        series.export(ceph.release)
+
+
+def test_nothing_can_be_exported_before_it_is_checked_out() -> None:
+    with pytest.raises(LabError, match="nothing is checked out"):
+        series.export(releases.get("reef"))
+
+
+@pytest.mark.parametrize("exported", [True, False])
+def test_only_work_that_was_exported_is_replaced(monkeypatch: pytest.MonkeyPatch, *, exported: bool) -> None:
+    ceph = checked_out("tentacle", ("one", "line 3\n", "three\n"))
+    monkeypatch.setattr(series, "unpacked", lambda *_: ceph)
+    if exported:
+        series.export(ceph.release)
+        assert series.checkout(ceph.release, Progress()) == ceph.tree
+        assert "three" in (ceph.tree / "file").read_text()
+        return
+    with pytest.raises(LabError, match="has work that is not exported"):
+        series.checkout(ceph.release, Progress())
+    assert "three" in (ceph.tree / "file").read_text()
