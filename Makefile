@@ -51,6 +51,11 @@ pythons: deps
 mds: deps
 	$(RUN) -m mds.build
 
+# Applies and compiles each patch for the MDS after those before it, of RELEASES or of both; writes logs to docs/results.
+.PHONY: series
+series: deps
+	$(RUN) -m mds.series steps $(RELEASES:%=--release %)
+
 # Optimized as Debian's own program is, to be compared with it.
 mds-optimized: deps
 	$(RUN) -m mds.build --flags=-O2

@@ -10,7 +10,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from lab import child, rootfs
+from lab import process, rootfs
 from lab.errors import LabError
 from lab.progress import Progress
 from lab.releases import Release
@@ -76,7 +76,7 @@ def git(tree: Path, *arguments: str) -> str:
         env={**os.environ, **_NOBODY},
     )
     if done.returncode:
-        said = child.last_line(done.stderr or done.stdout)
+        said = process.last_line(done.stderr or done.stdout)
         raise LabError(f"git {arguments[0]} in {tree}: {said}")
     return done.stdout
 
