@@ -7,8 +7,9 @@ from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 
-from lab import process, rootfs
+from lab import rootfs
 from lab.errors import LabError
+from lab.process import last_line
 from lab.progress import Progress
 from lab.releases import Release
 
@@ -91,7 +92,7 @@ def run(
         log = home / "build.log"
         log.write_text(text)
         errors = [line.strip() for line in lines if "error:" in line or "FAILED" in line or "rror at" in line]
-        raise LabError(f"{errors[0] if errors else process.last_line(text)} (all of it: {log})")
+        raise LabError(f"{errors[0] if errors else last_line(text)} (all of it: {log})")
     return text
 
 

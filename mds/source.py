@@ -10,8 +10,9 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from lab import process, rootfs
+from lab import rootfs
 from lab.errors import LabError
+from lab.process import last_line
 from lab.progress import Progress
 from lab.releases import Release
 from mds import root
@@ -76,7 +77,7 @@ def git(tree: Path, *arguments: str) -> str:
         env={**os.environ, **_NOBODY},
     )
     if done.returncode:
-        said = process.last_line(done.stderr or done.stdout)
+        said = last_line(done.stderr or done.stdout)
         raise LabError(f"git {arguments[0]} in {tree}: {said}")
     return done.stdout
 
