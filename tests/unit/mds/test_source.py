@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: LGPL-2.1-or-later
 """A series goes to patches and back, in a repository that stands for Ceph's."""
 
+from contextlib import nullcontext
 from pathlib import Path
 
 import pytest
@@ -105,3 +106,30 @@ def test_only_work_that_was_exported_is_replaced(monkeypatch: pytest.MonkeyPatch
     with pytest.raises(LabError, match="has work that is not exported"):
         series.checkout(ceph.release, Progress())
     assert "three" in (ceph.tree / "file").read_text()
+
+
+def test_each_step_is_compiled_after_those_before(folders: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    ceph = checked_out("tentacle", ("one", "line 3\n", "three\n"), ("two", "line 9\n", "nine\n"))
+    series.export(ceph.release)
+    ceph.home.rename(source.folder(ceph.release, "-steps"))
+    tree = source.folder(ceph.release, "-steps") / "tree"
+    compiled = list[tuple[str, bool, bool]]()
+
+    def compile_units(home: Path, _root: Path, targets: tuple[str, ...], *_: object) -> None:
+        text = (home / "tree/file").read_text()
+        compiled.append((" ".join(targets), "three" in text, "nine" in text))
+
+    said = {"build/unit-tests": "[  PASSED  ] 8 tests.\n"}
+    monkeypatch.setattr(series, "_LOGS", folders)
+    monkeypatch.setattr(series, "locked", lambda *_: nullcontext(Path("/")))
+    monkeypatch.setattr(series, "compile_units", compile_units)
+    monkeypatch.setattr(series.root, "run", lambda *a: said.get(a[2], "g++ 16\nccache 4\n"))
+    log = series.steps(ceph.release, 1, Progress()).read_text()
+    targets = "ceph-mds unit-tests"
+    assert compiled == [(targets, True, False), (targets, True, True)]
+    assert "g++ 16, ccache 4" in log
+    assert [line.rpartition("|")[0].rpartition("|")[0] for line in log.splitlines()[-2:]] == [
+        "| one | builds, 8 unit tests pass ",
+        "| two | builds, 8 unit tests pass ",
+    ]
+    assert git(tree, "log", "-1", "--format=%s").strip() == "two"
