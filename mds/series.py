@@ -89,7 +89,9 @@ def steps(release: Release, jobs: int, progress: Progress) -> Path:
             f"# The series for {release.name}, step by step\n",
             "`make series`: each patch applied by `git am` to what those before it left; `ceph-mds` and",
             "the unit tests compiled and linked there. What was compiled before comes out of ccache.\n",
-            f"Ceph {ceph.version()} as Debian {release.suite} has it; {', '.join(versions)}; `{QUICK}`.\n",
+            f"Ceph {ceph.version()} as Debian {release.suite} has it, compiled with `{QUICK}`:\n",
+            *(f"- {version}" for version in versions),
+            "",
             "| step | result | s |",
             "|---|---|---:|",
         ]

@@ -127,7 +127,7 @@ def test_each_step_is_compiled_after_those_before(folders: Path, monkeypatch: py
     log = series.steps(ceph.release, 1, Progress()).read_text()
     targets = "ceph-mds unit-tests"
     assert compiled == [(targets, True, False), (targets, True, True)]
-    assert "g++ 16, ccache 4" in log
+    assert "- g++ 16\n- ccache 4\n" in log
     assert [line.rpartition("|")[0].rpartition("|")[0] for line in log.splitlines()[-2:]] == [
         "| one | builds, 8 unit tests pass ",
         "| two | builds, 8 unit tests pass ",
