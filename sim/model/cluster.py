@@ -9,6 +9,7 @@ import numpy as np
 from sim.load.crowd import Crowd
 from sim.model.arrays import Bools, Floats, Ints, sums
 from sim.model.asking import Asking, asks
+from sim.model.contacts import Contacts
 from sim.model.counters import Beat, Counters
 from sim.model.lanes import Lanes, lanes
 from sim.model.migrator import Migrator, Order
@@ -51,6 +52,7 @@ class Cluster:
         self.unsafe: list[Unsafe] = []
         self.served = np.zeros(capacity.size)  # requests answered by each rank since the run began
         self.asked = 0.0  # requests that clients made since then
+        self.contacts = Contacts(len(crowd.groups), capacity.size)
         self._wait = 1.0 / np.maximum(capacity, 1.0)
         self._there = np.zeros(len(crowd.groups))
         self._steps = 0
@@ -96,9 +98,10 @@ class Cluster:
         threads, think, rate = crowd.threads(there), crowd.think, crowd.arrivals(there)
         left = np.maximum(0.0, capacity - taken / dt)
         physics = self.physics
-        found = flow(
-            lanes, threads, think, self._wait, left, self.backlog, physics.forward_work, physics.relief, dt
-        )
+        if physics.relief:
+            self.contacts.note(lanes, threads, self.now)
+            left *= 1.0 + physics.relief * self.contacts.away(threads, self.now)
+        found = flow(lanes, threads, think, self._wait, left, self.backlog, physics.forward_work, dt)
         self._wait = found.wait
         free = lanes.entry_free
         closed = found.asked[crowd.group] * crowd.part * dt

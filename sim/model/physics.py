@@ -25,10 +25,10 @@ class Physics:
     """By how much clients that do the same get apart: the variance of the operations that each had done, in
     parts of their mean. The median of web's cells, whose clients all ask the same ranks (docs/results/bench,
     done). It is far more than the times of single requests tell (1.45): they are not independent."""
-    export_work: float = 0.14
+    export_work: float = 0.16
     """Work of an exporter for each cached inode. Fitted: `python3 -m sim calibrate --fit`."""
-    import_work: float = 0.47
-    """Work of an importer for each inode. Fitted likewise."""
+    import_work: float = 0.12
+    """Work of an importer for each inode. Fitted on importers that nobody asks yet, likewise."""
     export_delay: float = 0.5
     """s; until an export's subtree is frozen: messages, and requests that hold a part of it end. The exporter
     answers meanwhile. Assumed; on a busy cluster it is longer, and an MDS gives up when nothing changes for
@@ -57,12 +57,12 @@ class Physics:
     """mds_bal_replicate_threshold, 8,000: ten times a directory's popularity and once its subtree's, by
     lookups. inf: nothing is replicated, as in the scenarios (docs/simulator.md)."""
     relief: float = 0.0
-    """The part of its capacity that a rank gains when no closed-loop thread waits for it, in place of all.
+    """The part of its capacity that a rank gains when no closed-loop client asks it, in place of all of them.
     The lab's, where MDSs share two cores (sim/calibrate.py fits it); no property of Ceph that we know of."""
     mounting: float = 3.0
     """Requests that a client makes of every rank when it mounts: web's cells, first second. Until they have
     decayed, no rank is idle for a policy that looks at popularity."""
-    forward_work: float = 0.56
+    forward_work: float = 0.60
     """Work of passing one request on. Fitted likewise."""
     cold_work: float = 1.0
     """Work beyond a request's own when it finds a directory cold. Assumed."""

@@ -59,7 +59,6 @@ def flow(
     capacity: Floats,
     backlog: Floats,
     forward_work: float,
-    relief: float,
     dt: float,
 ) -> Flow:
     """Solve one step.
@@ -70,10 +69,8 @@ def flow(
     :param capacity: (ranks,) work/s that exports leave for requests
     :param backlog: (ranks,) requests that wait and whose clients do not
     :param forward_work: of passing a request on
-    :param relief: the part of its capacity that a rank gains when no thread waits for it
     :param dt: s
     """
-    everybody = max(1.0, float(threads.sum()))
     # When some directories do not answer, a thread asks until it meets one of them.
     most = np.full(threads.size, np.inf)
     np.divide(threads, ways.blocked * dt, out=most, where=ways.blocked > 0.0)
@@ -90,8 +87,6 @@ def flow(
         load = sums(ways.rank, here, capacity.size) + there
         waiting = here * near
         inside = sums(ways.rank, waiting, capacity.size) + there * wait
-        eased = 1.0 + relief * (1.0 - np.minimum(1.0, inside / everybody))
-        speed = np.maximum(capacity * eased, SLOWEST)
         mine = waiting / several / speed[ways.rank]
         wait = (1.0 + inside + backlog) / speed
     fit = np.minimum(1.0, np.divide(speed, load, out=np.ones(load.size), where=load > 0.0))

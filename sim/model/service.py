@@ -44,9 +44,7 @@ class Service(Cluster):
         opened = self._open(ways, crowd.arrivals(there)[crowd.group] * crowd.part * dt)
         left = np.maximum(0.0, capacity - taken / dt)
         backlog = self.backlog * opened.each
-        found = flow(
-            ways, crowd.threads(there), crowd.think, self._wait, left, backlog, 0.0, self.physics.relief, dt
-        )
+        found = flow(ways, crowd.threads(there), crowd.think, self._wait, left, backlog, 0.0, dt)
         self._wait = found.wait
         closed = found.asked[crowd.group] * crowd.part * dt
         crowd.stuck += (closed + opened.arriving) * (1.0 - ways.free)

@@ -1,13 +1,14 @@
 # SPDX-License-Identifier: LGPL-2.1-or-later
 """What the recorded cells tell: where things were, and what an MDS spent its time on."""
 
+import math
 from collections import Counter
 from pathlib import PurePosixPath
 
 import pytest
 
 from sim.calibrate import CHECKED, FITTED, FULL, LAB, WORKLOADS
-from sim.fit import fit, requests_of, told
+from sim.fit import fit, private, requests_of, told
 from sim.model.physics import Physics
 from sim.placement import recorded
 
@@ -26,12 +27,26 @@ def test_names_fall_into_fragments_by_cephs_hash() -> None:
 def test_the_constants_are_what_the_fit_gives() -> None:
     found = fit(FITTED)
     assert found.spans > 100
+    assert found.imports > 30
     assert found.value.forward_work == pytest.approx(Physics().forward_work, abs=0.01)
     assert found.value.export_work == pytest.approx(Physics().export_work, abs=0.01)
     assert found.value.import_work == pytest.approx(Physics().import_work, abs=0.01)
     assert found.value.relief == pytest.approx(LAB.relief, abs=0.01)
     assert found.value.full == pytest.approx(FULL, abs=0.01)
-    assert "forward_work | 0.56" in told(found, FITTED)
+    assert "forward_work | 0.60" in told(found, FITTED)
+
+
+def test_costs_are_the_same_on_the_workloads_that_they_were_not_fitted_on() -> None:
+    ours, theirs = fit(FITTED), fit(CHECKED)
+    for name in ("forward_work", "export_work", "import_work", "relief", "full"):
+        off = getattr(ours.value, name) - getattr(theirs.value, name)
+        both = math.hypot(getattr(ours.error, name), getattr(theirs.error, name))
+        assert abs(off) < 2.5 * both, name
+
+
+def test_who_shares_directories_with_nobody() -> None:
+    found = {name: private(name) for name in WORKLOADS}
+    assert found == {"cnn": 0.0, "nlp": 0.0, "web": 0.0, "mix": 0.25, "zipf": 1.0, "md": 1.0, "dbench": 1.0}
 
 
 def test_requests_for_an_operation_are_what_mdss_answered() -> None:

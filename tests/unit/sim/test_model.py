@@ -268,7 +268,7 @@ def test_one_client_alone_gets_all_that_a_rank_can_do() -> None:
     assert cluster.served[0] == pytest.approx(CAPACITY * 10.0, rel=0.01)
 
 
-def test_relief_is_what_a_rank_gains_that_few_wait_for() -> None:
+def test_relief_is_what_a_rank_gains_that_few_clients_ask() -> None:
     alone = after(build(scenario(physics=Physics(relief=0.5)), 1), 10.0)
     assert alone.served[0] == pytest.approx(CAPACITY * 10.0, rel=0.01)
     shared = build(scenario(physics=Physics(relief=0.5)), 1)
@@ -277,6 +277,30 @@ def test_relief_is_what_a_rank_gains_that_few_wait_for() -> None:
     shared.to_auth = True
     after(shared, 10.0)
     assert shared.served == pytest.approx([CAPACITY * 12.5] * 2, rel=0.01)
+
+
+def test_clients_that_ask_all_ranks_relieve_none() -> None:
+    def served(relief: float) -> list[float]:
+        everyone = replace(EVERYONE, apart=False)
+        cluster = build(scenario(physics=Physics(relief=relief), clients=(everyone,)), 1)
+        for root in cluster.tree.roots[:2].tolist():
+            cluster.place(root, 1, "")
+        cluster.to_auth = True
+        return [float(x) for x in after(cluster, 10.0).served]
+
+    assert served(0.5) == served(0.0)
+
+
+def test_a_client_counts_for_ten_seconds_where_it_was() -> None:
+    cluster = after(build(scenario(physics=Physics(relief=0.5)), 1), 5.0)
+    for root in cluster.tree.roots[:2].tolist():
+        cluster.place(root, 1, "")
+    cluster.to_auth = True
+    threads = cluster.crowd.threads(cluster.crowd.there(cluster.now))
+    after(cluster, 5.0)
+    assert cluster.contacts.away(threads, cluster.now).tolist() == pytest.approx([0.0, 0.5])
+    after(cluster, 6.0)
+    assert cluster.contacts.away(threads, cluster.now).tolist() == pytest.approx([0.5, 0.5])
 
 
 def test_clients_of_a_scan_that_begin_together_drift_apart_the_same_way_for_a_seed() -> None:
