@@ -46,6 +46,8 @@ class Crowd:
         self.part = np.zeros(directories.size)
         self.stuck = np.zeros(directories.size)
         self.version = 0  # of the parts
+        self.met_hot = np.zeros(directories.size, dtype=np.bool_)  # replicated when the group began with it
+        self._in_use = np.zeros(directories.size, dtype=np.bool_)
         self.clients = counts
         self.think: Floats = np.array([g.kind.think for g in groups])
         self.closed: Bools = np.array([g.kind.rate is None for g in groups])
@@ -96,6 +98,14 @@ class Crowd:
         return bool(
             np.isfinite(self._limit).any() and (self.answered >= self._limit)[np.isfinite(self._limit)].all()
         )
+
+    def meet(self, replicated: Bools) -> None:
+        """Who begins with a directory looks its name up, and gets a capability of it from whoever answers; not
+        again as long as it remembers. replicated: (directories,) to all ranks."""
+        used = self.part > 0.0
+        begun = used & ~self._in_use
+        self.met_hot[begun] = replicated[self.directory[begun]]
+        self._in_use = used
 
     def walked(self, answered: Floats) -> tuple[Floats, Floats]:
         """(entries,) each: the part of its directory's files that a client had met, and has met with these

@@ -86,7 +86,8 @@ def _remembered(asking: Asking, rank: Ints, told: Bools) -> First:
 
     A directory that was replicated to all ranks is known to that of its parent's own inode, too, which
     clients draw half of the time to look its name up, and always in a fragment, as no answer of it tells them
-    whose the fragment is. It answers, and gives a capability.
+    whose the fragment is. It answers, and gives a capability: to those who begin with the directory then.
+    Others have looked its name up before (Client::choose_target_mds goes by the capabilities that it has).
     """
     crowd, names = asking.crowd, asking.names
     if asking.to_auth:
@@ -94,7 +95,7 @@ def _remembered(asking: Asking, rank: Ints, told: Bools) -> First:
     replicated = names.replicated[crowd.directory]
     lowest = np.minimum(rank, names.lowest[crowd.directory])
     parent = np.maximum(names.tree.parent[crowd.directory], VOLUMES)
-    taught = np.where(replicated, names.home(parent), rank)
+    taught = np.where(crowd.met_hot, names.home(parent), rank)
     always = ~told & ((lowest < rank) | np.isin(parent, list(names.distributed)))
     first = np.where(told, names.home(crowd.directory), np.minimum(lowest, taught))
     part = np.where(always, 1.0, asking.physics.forwards)
@@ -113,7 +114,8 @@ def _fresh(asking: Asking) -> Floats:
 
 def _learnt(asking: Asking, fresh: Floats, rank: Ints, told: Bools) -> First:
     """(entries,) of clients who forget their directories. Each time that they look a directory's name up anew
-    they get a capability of it from the rank that answers, and ask that one. fresh: (directories,)"""
+    they get a capability of it from the rank that answers, and ask that one. Those who go through all of it
+    look it up once: if it became hot later, the rank that has it had answered. fresh: (directories,)"""
     crowd, names = asking.crowd, asking.names
     anew = np.where(crowd.files > 0, crowd.begun, fresh[crowd.directory])
     home = names.home(crowd.directory)
@@ -122,7 +124,9 @@ def _learnt(asking: Asking, fresh: Floats, rank: Ints, told: Bools) -> First:
     ranks, parts = _below(asking, fresh)
     first = np.where(told, home, ranks[crowd.directory])
     drawn = np.where(told & names.replicated[crowd.directory], 1.0 - anew, 0.0)
-    part = np.where(told, anew + (1.0 - anew) * asking.physics.forwards, parts[crowd.directory])
+    later = (crowd.files > 0) & names.replicated[crowd.directory] & ~crowd.met_hot
+    below = np.where(later, 0.0, parts[crowd.directory])
+    part = np.where(told, anew + (1.0 - anew) * asking.physics.forwards, below)
     return First(first, np.where(drawn > 0.0, anew, part), drawn)
 
 

@@ -70,9 +70,11 @@ class Cluster:
 
     def step(self) -> None:
         """One step of time."""
-        dt, now = self.physics.step, self.now
+        dt, now, before = self.physics.step, self.now, self.crowd.version
         for directory in self.crowd.turn(now, self._beside()):
             self._remake(directory)
+        if self.crowd.version != before:
+            self.crowd.meet(self.names.replicated)
         self._revive()
         if _due(self._steps, self.physics.tick, dt):
             self.migrator.pins(now, self.up)

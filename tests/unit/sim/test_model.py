@@ -228,6 +228,24 @@ def test_a_hot_directory_is_replicated_and_clients_draw_one_of_all_ranks() -> No
     )
 
 
+def test_who_began_with_a_directory_before_it_was_hot_goes_on_asking_its_own_rank() -> None:
+    def passed(hot_before: bool) -> float:
+        clients = replace(EVERYONE, on=(0, 1), count=1, uses="scan", files=5000, remembers=1)
+        volumes = (Subvolumes("vol", 1, directories=(3,)),)
+        cluster = build(scenario(clients=(clients,), subvolumes=volumes), 1)
+        root = int(cluster.tree.roots[0])
+        cluster.place(root, 1, "")
+        cluster.distribute(root, True)
+        if not hot_before:
+            after(cluster, 1.0)
+        cluster.names.replicate(cluster.tree.kids(root))
+        after(cluster, 1.0)
+        return float(cluster.counters.passed.sum())
+
+    assert passed(hot_before=False) == 0.0
+    assert passed(hot_before=True) > 100.0
+
+
 def test_what_is_made_is_not_replicated_and_a_calm_directory_neither() -> None:
     ceph = Physics(replicate=8000.0)
     made = after(build(scenario(clients=(replace(EVERYONE, does="create"),), physics=ceph), 1), 20.0)
