@@ -85,12 +85,12 @@ def fit(workloads: Sequence[str]) -> Fit:
     error = np.sqrt(np.diag(variance))
     off = imports[:, 0] - inode * imports[:, 1]
     inode_error = float(np.sqrt((off**2).sum()) / imports[:, 1].sum())
-    return Fit(
-        Fitted(*found.x[:2], inode, *found.x[2:]),
-        Fitted(*error[:2], inode_error, *error[2:]),
-        len(rows),
-        len(imports),
-    )
+    return Fit(_fitted(found.x, inode), _fitted(error, inode_error), len(rows), len(imports))
+
+
+def _fitted(x: Floats, import_work: float) -> Fitted:
+    forward, export, relief, full = (float(value) for value in x)
+    return Fitted(forward, export, import_work, relief, full)
 
 
 def requests_of(workload: str) -> float:
