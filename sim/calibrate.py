@@ -50,8 +50,7 @@ ANALYSIS, IN_PLACE = 25.0, 250.0  # s: line's analysis under load, and until its
 FIRST = {1: 0.9, 2: 2.7, 3: 4.5}
 # An MDS has 12 % of a core. relief, and what a full rank answers in parts of C, are fitted (sim/fit.py).
 LAB, FULL = Physics(step=0.1, cpu=12.0, relief=0.64, targets=True, replicate=8000.0), 0.94
-# By so much ranks of one quota differ while a cell's clients run: the standard deviation of what full ones do,
-# a rank's mean, where four or five are full. zipf's and mix's cells; it is the same in md's and dbench's.
+# Standard deviation of what ranks of one quota do while a cell's clients run, of their mean. Fitted likewise.
 APART = 0.09
 NOISE = 1.2  # a difference below a fifth says nothing (docs/evidence.md)
 

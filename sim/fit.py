@@ -9,7 +9,7 @@ is compared with another's.
 
 import gzip
 import json
-from collections import Counter
+from collections import Counter, defaultdict
 from collections.abc import Iterator, Sequence
 from dataclasses import astuple, dataclass
 from pathlib import Path
@@ -20,7 +20,7 @@ import numpy as np
 from scipy.optimize import least_squares, linear_sum_assignment
 
 from sim.load.bench import bench
-from sim.model.arrays import Floats
+from sim.model.arrays import Bools, Floats
 
 CELLS = Path(__file__).resolve().parents[1] / "docs/results/bench"
 SPAN = 10  # samples, one a second
@@ -121,6 +121,23 @@ def _runs(workload: str) -> Iterator[_Run]:
         yield _Run(times, _counters(samples), _used(cell, samples), cell["capacity"])
 
 
+def apart(workloads: Sequence[str], cost: Fitted) -> float:
+    """The standard deviation of what full ranks of a run do, each in its mean over the run and in parts of
+    theirs, while all but one are full or all."""
+    work = np.array([1.0, cost.forward_work, cost.export_work, cost.import_work])
+    found = []
+    for run in (run for workload in workloads for run in _runs(workload)):
+        does: dict[int, list[float]] = defaultdict(list)
+        for full, rates in _spans(run):
+            if full.sum() >= full.size - 1:
+                done = rates @ work
+                for rank in np.flatnonzero(full).tolist():
+                    does[rank].append(float(done[rank] / done[full].mean()))
+        if len(does) > 1:
+            found.append(float(np.var([np.mean(values) for values in does.values()], ddof=1)))
+    return float(np.sqrt(np.mean(found)))
+
+
 def private(workload: str) -> float:
     """The part of the clients' threads whose client shares its directories with nobody. Who shares them asks
     every rank that has some; who does not, the one that has them."""
@@ -134,14 +151,18 @@ def _rows(workload: str) -> Iterator[list[float]]:
     """Of each span of a full rank: answers, forwards, inodes that left and came, each a second and in parts
     of C; and the part of the clients that do not ask it, as far as others are full, too."""
     own = private(workload)
-    for run in _runs(workload):
-        for first in range(0, run.times.size - SPAN, SPAN):
-            last = first + SPAN
-            seconds = run.times[last] - run.times[first]
-            full = (run.used[:, last] - run.used[:, first]) / seconds > FULL
-            rates = (run.counters[:, last] - run.counters[:, first]) / seconds / run.capacity
-            away = own * (1.0 - 1.0 / max(1, full.sum()))
-            yield from ([*rate, away] for rate in rates[full])
+    for full, rates in (span for run in _runs(workload) for span in _spans(run)):
+        away = own * (1.0 - 1.0 / max(1, full.sum()))
+        yield from ([*rate, away] for rate in rates[full])
+
+
+def _spans(run: _Run) -> Iterator[tuple[Bools, Floats]]:
+    """Which ranks are full, and (ranks, counters) what each did a second, in parts of C."""
+    for first in range(0, run.times.size - SPAN, SPAN):
+        last = first + SPAN
+        seconds = run.times[last] - run.times[first]
+        full = (run.used[:, last] - run.used[:, first]) / seconds > FULL
+        yield full, (run.counters[:, last] - run.counters[:, first]) / seconds / run.capacity
 
 
 def _imports(workload: str) -> Iterator[tuple[float, float]]:

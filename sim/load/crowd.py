@@ -100,8 +100,8 @@ class Crowd:
         )
 
     def meet(self, replicated: Bools) -> None:
-        """Who begins with a directory looks its name up, and gets a capability of it from whoever answers; not
-        again as long as it remembers. replicated: (directories,) to all ranks."""
+        """Who begins with a directory looks its name up, and gets a capability of it from whoever answers;
+        not again as long as it remembers. replicated: (directories,) to all ranks."""
         used = self.part > 0.0
         begun = used & ~self._in_use
         self.met_hot[begun] = replicated[self.directory[begun]]

@@ -7,8 +7,8 @@ from pathlib import PurePosixPath
 
 import pytest
 
-from sim.calibrate import CHECKED, FITTED, FULL, LAB, WORKLOADS
-from sim.fit import fit, private, requests_of, told
+from sim.calibrate import APART, CHECKED, FITTED, FULL, LAB, WORKLOADS
+from sim.fit import apart, fit, private, requests_of, told
 from sim.model.physics import Physics
 from sim.placement import recorded
 
@@ -42,6 +42,12 @@ def test_costs_are_the_same_on_the_workloads_that_they_were_not_fitted_on() -> N
         off = getattr(ours.value, name) - getattr(theirs.value, name)
         both = math.hypot(getattr(ours.error, name), getattr(theirs.error, name))
         assert abs(off) < 2.5 * both, name
+
+
+def test_ranks_of_one_quota_differ_as_much_on_the_checked_workloads() -> None:
+    cost = fit(FITTED).value
+    assert apart(FITTED, cost) == pytest.approx(APART, abs=0.01)
+    assert apart(CHECKED, cost) == pytest.approx(APART, abs=0.02)
 
 
 def test_who_shares_directories_with_nobody() -> None:
