@@ -1,7 +1,8 @@
 # SPDX-License-Identifier: LGPL-2.1-or-later
 """Popularity of directories on a rank (``dump loads``): whose the rank's requests are."""
 
-from collections.abc import Collection, Mapping
+from collections.abc import Collection, Iterator, Mapping
+from collections.abc import Set as AbstractSet
 from dataclasses import dataclass, field, replace
 from typing import Any
 
@@ -40,13 +41,26 @@ class Heat:
         added = {path: hot - left * self._was(path, before) for path, hot in self.of.items()}
         now = {path: max(0.0, more) / (1.0 - left) for path, more in added.items()}
         gone = {path for path, hot in self.of.items() if now[path] < GONE * hot}
-        highest = (path for path in gone if not gone & (set(ancestors(path)) - {path}))
-        lost = sum(self.of[path] - now[path] for path in highest)
+        lost = sum(self.of[path] - now[path] for path in _highest(gone))
         of = {path: now[path] if path in gone else hot for path, hot in self.of.items()}
+        return replace(self, total=max(0.0, self.total - lost), of=of)
+
+    def less(self, paths: Collection[str]) -> "Heat":
+        """Without what has moved away since."""
+        if not paths:
+            return self
+        gone = set(paths)
+        lost = sum(self.of[path] for path in _highest(gone))
+        of = {path: hot for path, hot in self.of.items() if path not in gone}
         return replace(self, total=max(0.0, self.total - lost), of=of)
 
     def _was(self, path: str, before: "Heat") -> float:
         return before.of.get(path, 0.0) if path in before.asked else self.of[path]
+
+
+def _highest(paths: AbstractSet[str]) -> Iterator[str]:
+    """Those that are not below another one of them."""
+    return (path for path in paths if paths.isdisjoint(set(ancestors(path)) - {path}))
 
 
 def kept(seconds: float, half_life: float) -> float:

@@ -52,13 +52,17 @@ class SubtreeMap:
 
     def ranks(self, directory: str) -> tuple[int, ...]:
         """Ranks of the directory itself and of the subtrees below it, ascending."""
-        return tuple(sorted({*self.own(directory), *self._below.get(directory, ())}))
+        own, below = self.own(directory), self._below.get(directory)
+        return tuple(sorted({*own, *below})) if below and below != {*own} else own
 
     def own(self, directory: str) -> tuple[int, ...]:
         """Ranks of the directory itself, ascending: one, unless its fragments are on several."""
         if directory not in self._own:
-            at = next((self._at[path] for path in ancestors(directory) if path in self._at), ())
-            self._own[directory] = tuple(sorted(at))
+            at = self._at.get(directory or "/")
+            if at is None and directory not in ("", "/"):
+                self._own[directory] = self.own(directory.rpartition("/")[0])
+            else:
+                self._own[directory] = tuple(sorted(at or ()))
         return self._own[directory]
 
     def root(self, path: str) -> bool:

@@ -13,6 +13,7 @@ from dataclasses import dataclass
 FREEZE = 500.0  # inodes: what an export costs besides its inodes, as it stops clients for a moment
 LEAST = 0.02  # of the exporter's share: less is not worth a move (FoundationDB: 1 to 2 %), unless so much
 HALF = 0.5  # of a piece's load: a move that relieves by less turns the difference round
+ROUNDING = 1.0 + 1e-9  # times what is computed, at most, is what it would be
 MANY = 0.5  # of what it has too much is in pieces that are all smaller
 
 
@@ -79,7 +80,10 @@ def choose(
     :param sources: ranks that may be relieved; None: all
     """
     load, share = dict(loads), shares(loads, capacity)
-    own = {r: _worth([c for c in candidates if c.rank == r], load[r] - share[r], share[r]) for r in load}
+    on: dict[int, list[Candidate]] = {r: [] for r in load}
+    for candidate in candidates:
+        on.get(candidate.rank, []).append(candidate)
+    own = {r: _worth(on[r], load[r] - share[r], share[r]) for r in load}
     may = load.keys() if sources is None else sources
     chosen: list[Choice] = []
     stuck: list[int] = []
@@ -106,10 +110,16 @@ def choose(
 
 
 def _worth(pieces: Sequence[Candidate], excess: float, share: float) -> list[Candidate]:
-    """Crumbs are left alone, unless a good part of what is too much is crumbs."""
+    """Crumbs are left alone, unless a good part of what is too much is crumbs. What may bring most for each
+    inode comes first."""
     large = [p for p in pieces if p.load >= LEAST * share]
     crumbs = sum(p.load for p in pieces) - sum(p.load for p in large)
-    return list(pieces) if crumbs >= MANY * excess else large
+    return sorted(pieces if crumbs >= MANY * excess else large, key=_most, reverse=True)
+
+
+def _most(piece: Candidate) -> float:
+    """req/s for each inode that its move may bring, at most."""
+    return piece.load / (piece.inodes + FREEZE)
 
 
 def _best(
@@ -119,18 +129,25 @@ def _best(
     share: Mapping[int, float],
     band: float,
 ) -> tuple[Candidate, int] | None:
-    """The piece that relieves the rank most for each inode, and the rank that has most room for it."""
+    """The piece that relieves the rank most for each inode, and the rank that has most room for it.
+
+    :param pieces: what may bring most for each inode first
+    """
     roomy = sorted((r for r in load if r != source and share[r] > 0.0), key=lambda r: (load[r] - share[r], r))
-    fits = []
+    best, found = (0.0, 0.0, 0), None
     for piece in pieces:
+        if _most(piece) * ROUNDING < best[0]:
+            break
         for target in _targets(piece, roomy):
             if piece.divisible and load[target] + piece.load > (1.0 + band) * share[target]:
                 continue
             gain = _relief(piece, source, target, load, share)
             if gain > 0.0 and gain >= min(HALF * piece.load, load[source] - share[source]):
-                fits.append((gain / (piece.inodes + FREEZE), gain, -piece.key, piece, target))
+                this = (gain / (piece.inodes + FREEZE), gain, -piece.key)
+                if found is None or this > best:
+                    best, found = this, (piece, target)
                 break
-    return max(fits, key=lambda f: f[:3])[3:] if fits else None
+    return found
 
 
 def _targets(piece: Candidate, roomy: Sequence[int]) -> list[int]:

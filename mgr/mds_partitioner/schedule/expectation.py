@@ -44,7 +44,7 @@ class Expectation:
         found: dict[int, float] = {}
         for piece in self._view.pieces:
             if piece.rank in self._full:
-                more = self._asked(piece) - self._served(piece)
+                more = self._asked[piece.ino] - self._served[piece.ino]
                 found[piece.rank] = found.get(piece.rank, 0.0) + more
         return found
 
@@ -53,7 +53,7 @@ class Expectation:
         move = self.bound.get(piece.ino)
         if move is not None and move.load > 0.0:
             return move.load
-        return self._asked(piece)
+        return self._asked[piece.ino]
 
     @cached_property
     def share(self) -> float:
@@ -69,28 +69,36 @@ class Expectation:
         move = self.bound.get(piece.ino)
         return (piece.rank if move is None else move.target,)
 
-    def _served(self, piece: Piece) -> float:
-        """req/s that it gets through where it is."""
-        scale = 1.0 if piece.rank is None else self._state.scale.get(piece.rank, 1.0)
-        return self._state.demand[piece.ino].mean * scale
+    @cached_property
+    def _served(self) -> dict[int, float]:
+        """req/s that each piece gets through where it is, by inode number."""
+        demand, scale = self._state.demand, self._state.scale
+        return {
+            p.ino: demand[p.ino].mean * (1.0 if p.rank is None else scale.get(p.rank, 1.0))
+            for p in self._view.pieces
+        }
 
-    def _asked(self, piece: Piece) -> float:
-        """req/s that it would get through on the quickest rank; no more than any of its siblings does."""
-        served = self._served(piece)
+    @cached_property
+    def _asked(self) -> dict[int, float]:
+        """req/s that each would get through on the quickest rank; no more than any of its siblings does."""
+        on_full = ((p, r) for p in self._view.pieces if (r := p.rank) is not None and r in self._full)
+        return self._served | {p.ino: self._unhindered(p, rank) for p, rank in on_full}
+
+    def _unhindered(self, piece: Piece, rank: int) -> float:
+        """Of one on a full rank."""
+        served = self._served[piece.ino]
         elastic = self._state.elastic.get(piece.ino, self._usual.get(piece.within, 0.0))
-        return max(served, min(served * self._held_back(piece.rank, elastic), self._most[piece.within]))
+        return max(served, min(served * self._held_back(rank, elastic), self._most[piece.within]))
 
     @cached_property
     def _most(self) -> dict[int, float]:
         """req/s that the busiest gets through, by what it was taken out of."""
         found: dict[int, float] = {}
         for piece in self._view.pieces:
-            found[piece.within] = max(found.get(piece.within, 0.0), self._served(piece))
+            found[piece.within] = max(found.get(piece.within, 0.0), self._served[piece.ino])
         return found
 
-    def _held_back(self, rank: int | None, elastic: float) -> float:
-        if rank not in self._full:
-            return 1.0
+    def _held_back(self, rank: int, elastic: float) -> float:
         if (rank, elastic) not in self._factors:
             self._factors[rank, elastic] = held_back(self._latency, rank, elastic)
         return self._factors[rank, elastic]

@@ -77,6 +77,23 @@ def looked(state: State, view: View, limits: Limits) -> State:
     return _taught(now, view)
 
 
+def unseen(state: State, there: Collection[int], now: float, limits: Limits) -> frozenset[int]:
+    """Ranks of whose pieces the next look, now, will learn nothing: what moves from or to them will not have
+    arrived long enough ago.
+
+    :param there: inode numbers of what is still there
+    :param now: steady clock, s
+    """
+
+    def moves(past: Past) -> bool:
+        if past.arrived >= 0.0:
+            return past.looks + 1 < FRESH
+        return past.move.ino in there and now - past.begun <= limits.deadline
+
+    moving = (p.move for p in state.past if p.move.load > 0.0 and moves(p))
+    return frozenset(rank for move in moving for rank in (move.source, move.target))
+
+
 def _woken(state: State, demand: Mapping[int, Demand], view: View) -> tuple[frozenset[int], tuple[Wake, ...]]:
     """What sleeps after this look, and what woke in it. While no client is at work nothing falls asleep, nor
     does what has gone on since, but is not expected to yet."""

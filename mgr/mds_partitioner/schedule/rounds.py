@@ -67,7 +67,7 @@ GLANCE = 2.5  # s between two looks only at where things are, while something is
 AFTER_UNDOING = 0.5  # s between two looks whether a rollback has ended
 FILLS = 0.5  # of a full rank: what has so much of it is looked into
 IDLE = 10.0  # s between two looks whether there is something to do
-FEW = 16  # directories that are read at a time while some were never read
+FEW = 16  # directories that are read at first
 UNRIPE = "it reads which directories there are, and which of the busiest can be split"
 SAVE_EVERY = 60.0  # s, when nothing happened that must not be lost
 
@@ -135,8 +135,9 @@ class Rounds:
         # The parts of what is on its way to be taken apart are known when it comes.
         wanted = Wanted({p.path: p.requests for p in seen}, watch.state.split | watch.state.apart, hot)
         settings, known = self._settings()[0], watch.catalogue.known
-        # First the list alone; then a few at a time, the busiest first, so that these are known soon.
-        share = settings.rentries_per_epoch if known.unread == 0 else min(FEW, settings.rentries_per_epoch)
+        # First the list alone; then a few, the busiest first, so that these are known soon; then as many more
+        # as are known each time: every round lists all there are.
+        share = min(max(FEW, len(known.facts)), settings.rentries_per_epoch)
         limit = share if known.directories else 0
         watch.catalogue.refresh(fs, limit, wanted, self._owned(fs), self._now().wall)
         if watch.catalogue.known.unread:
@@ -225,7 +226,8 @@ class Rounds:
             watch.view = replace(self._looker.glance(fs, watch, watch.view, now), begun=moved, pins=pins)
             return watch.view
         learned, window = self._ranks.learned(fs.fscid), float(ours.scheduler_interval)
-        view = self._looker.look(fs, watch, owned, learned, settings, window, now)
+        limits = ours.limits(settings)
+        view = self._looker.look(fs, watch, owned, learned, settings, limits, window, now)
         view = replace(view, begun=moved, pins=pins)
         watch.advised = outstanding(watch.advised, {piece.ino: piece for piece in view.pieces})
         if watch.kept.mode == ADVISE:

@@ -21,10 +21,11 @@ from ..options import Settings
 from ..plan.hints import mask_of
 from .catalogue import Catalogue, Known, Owned
 from .hotspots import Glimpse, Hotspot, hotspots, recent, remembered
+from .learn import unseen
 from .load import capacities, utilisations
 from .pieces import Seen, pieces, rank_of
 from .record import ACT, OFF, Kept
-from .state import State
+from .state import Limits, State
 from .view import Decision, Move, Piece, RankView, View
 
 CALM = 30.0  # s between two questions to MDSs while nothing can be done; to all of them where subtrees are
@@ -165,6 +166,19 @@ def _concerned(moving: Sequence[Move]) -> frozenset[int]:
     return frozenset(rank for move in moving for rank in (move.source, move.target))
 
 
+def _blind(watch: Watch, limits: Limits, now: float) -> frozenset[int]:
+    """Ranks whose pieces the core will not look at; none while there is one that it sees for the first time.
+    now: steady clock, s"""
+    known, split = watch.known, watch.state.split
+    there = {d.ino for d in known.directories if known.within.get(d.ino, 0) in (0, *split)}
+    return unseen(watch.state, there, now, limits) if there <= watch.state.demand.keys() else frozenset()
+
+
+def _left(heat: Heat, rank: int, where: SubtreeMap) -> list[str]:
+    """Paths that the rank had something of when it told its popularity, and has not now."""
+    return [path for path in heat.of if rank not in where.ranks(path)]
+
+
 class Looker:
     """Asks Ceph, and the engine."""
 
@@ -178,6 +192,7 @@ class Looker:
         owned: Owned,
         learned: float | None,
         settings: Settings,
+        limits: Limits,
         window: float,
         now: Now,
     ) -> View:
@@ -208,12 +223,16 @@ class Looker:
         elif watch.pressing_since is None:
             watch.pressing_since = now.steady
         if _worth_asking(watch, now.steady):
-            self._ask(fs, watch, paths)
+            self._ask(fs, watch, paths, _blind(watch, limits, now.steady))
             watch.asked = now.steady
         where = watch.where
         if where is None or watch.placed != known.directories:
             where = SubtreeMap((s for found in watch.subtrees.values() for s in found), paths)
             watch.where, watch.placed = where, known.directories
+        watch.heat = {
+            rank: heat if watch.told[rank].at >= now.steady else heat.less(_left(heat, rank, where))
+            for rank, heat in watch.heat.items()
+        }
         seen = Seen(fs, latest, watch.heat, where, known, owned, watch.state.split)
         view = View(now.steady, ranks, pieces(seen), watch.verdict.triggered)
         watch.actual = view
@@ -230,11 +249,18 @@ class Looker:
         watch.actual = view.glanced(now.steady, there)
         return watch.actual
 
-    def _ask(self, fs: FsState, watch: Watch, paths: list[str]) -> None:
-        """Take in what MDSs say of popularity and subtrees; while something moves, subtrees change there."""
+    def _ask(self, fs: FsState, watch: Watch, paths: list[str], blind: Collection[int]) -> None:
+        """Take in what MDSs say of popularity and subtrees; while something moves, subtrees change there.
+
+        :param blind: ranks of whose popularity nothing would be learned in this look; now and then it is
+            asked for, as people are shown it
+        """
         active, wanted = {m.rank: m.name for m in fs.active()}, frozenset(paths)
         began = self._now().steady
-        loads = self._host.tell_each(list(active.values()), "dump loads", within=WITHIN, depth=depth(paths))
+        old = {rank for rank, told in watch.told.items() if began - told.at < CALM}
+        asked = {rank: name for rank, name in active.items() if rank not in old.intersection(blind)}
+        names = list(asked.values())
+        loads = self._host.tell_each(names, "dump loads", within=WITHIN, depth=depth(paths))
         now = (began + self._now().steady) / 2.0  # full ranks take their time
         moved = _concerned(watch.state.moving)
         if not moved or now - watch.mapped >= CALM:
@@ -242,7 +268,7 @@ class Looker:
         self._ask_subtrees(fs, watch, moved)
         told = {
             rank: Told(now, rank_heat(loads[name], wanted), tuple(watch.subtrees.get(rank, ())))
-            for rank, name in active.items()
+            for rank, name in asked.items()
             if not isinstance(loads[name], PartitionerError)
         }
         added = {rank: answer.since(watch.told.get(rank)) for rank, answer in told.items()}

@@ -385,6 +385,14 @@ def test_where_next_to_nothing_was_added_all_heat_counts() -> None:
     assert heat(1.0).since(heat(1.0), 1.0) == heat(1.0), "nothing at all"
 
 
+def test_the_heat_of_what_has_moved_away_counts_once_and_goes() -> None:
+    at = heat(60.0, **{"/a": (0.0, 30.0), "/a/b": (0.0, 20.0), "/c": (0.0, 10.0)})
+    told = replace(at, total=at.of["/a"] + at.of["/c"])  # what is in /a/b is in /a as well
+    left = told.less(["/a/b", "/a"])
+    assert left.of == {"/c": at.of["/c"]} and left.total == pytest.approx(at.of["/c"])
+    assert told.less([]) is told
+
+
 def test_a_ranks_heat_has_its_half_life_and_what_was_looked_for() -> None:
     counters = {"Decay Counters": [{"value": 4.0, "halflife": 7.0}, *({"value": 0.0, "halflife": 7.0},) * 4]}
     frag = {"pop_auth_subtree": counters, "pop_auth_subtree_nested": counters}

@@ -371,6 +371,26 @@ def test_an_mds_that_does_not_answer_keeps_its_last_shares(cluster: Cluster, act
     assert seen is not None and sum(piece.requests for piece in seen.pieces) > 0.0
 
 
+def test_ranks_that_something_moves_between_are_seldom_asked_what_is_popular(cluster: Cluster) -> None:
+    asked: list[tuple[float, str]] = []
+
+    class Heard(Cluster):
+        def tell_each(self, names: list[str], prefix: str, **arguments: Any) -> dict[str, Any]:
+            asked.extend((self.steady, name) for name in names if prefix == "dump loads")
+            return super().tell_each(names, prefix, **arguments)
+
+    heard = Heard()
+    manager = Manager(heard, fewer(scheduler_inodes=1000))
+    manager.scheduling.start(manager.fs, ACT)
+    manager.run(AT_LAST)
+    assert loads(heard) == [200.0] * 4
+    moving = [p for t in manager.scheduling.watch(manager.fs).kept.turns for p in t.moves]
+    late = max(p.begun for p in moving)
+    full = [at for at, name in asked if name == "m0" and min(p.begun for p in moving) < at <= late]
+    assert full == [] and len(moving) > 1
+    assert any(at > late for at, name in asked if name == "m0"), "when all has arrived it is looked at anew"
+
+
 def test_what_the_mon_does_not_take_is_not_begun(cluster: Cluster, acting: Manager) -> None:
     cluster.store.fail = True
     acting.run(30)
