@@ -71,17 +71,10 @@ class Scheduler:
 
     def decide(self) -> tuple[State, Decision]:
         """The next state, and what to do."""
+        early = self._not_yet()
+        if early is not None:
+            return early[0], Decision(why=early[1])
         state, view = self._state, self._view
-        if view.wait:
-            return replace(state, held=0), Decision(why=view.wait)
-        if len(view.ranks) < 2:
-            return state, Decision(why="one rank only")
-        if not any(r.requests for r in view.ranks):
-            return replace(state, held=0, acting=False), Decision(why="idle")
-        young = self._young()
-        if young is not None:
-            why = f"rank {young} has come, or come back, just now: its load is not yet what it will be"
-            return replace(state, held=0), Decision(why=why)
         new = self._new() if view.measured else ()
         if view.measured:
             state, why = self._uneven()
@@ -98,6 +91,21 @@ class Scheduler:
             return state, decision
         told = f"{len(new)} new directories get a rank; {decision.why}"
         return state, replace(decision, moves=(*new, *decision.moves), why=told)
+
+    def _not_yet(self) -> tuple[State, str] | None:
+        """Why nothing is decided in this look, whatever the load is, and the state then."""
+        state, view = self._state, self._view
+        if view.wait:
+            return replace(state, held=0), view.wait
+        if len(view.ranks) < 2:
+            return state, "one rank only"
+        if not any(r.requests for r in view.ranks):
+            return replace(state, held=0, acting=False), "idle"
+        young = self._young()
+        if young is not None:
+            why = f"rank {young} has come, or come back, just now: its load is not yet what it will be"
+            return replace(state, held=0), why
+        return None
 
     def _young(self) -> int | None:
         """A rank that is new here, or was away: clients that waited for it come by and by."""
@@ -116,8 +124,9 @@ class Scheduler:
             self._limits.hourly - self._spent_inodes(),
         )
         budget = Budget(self._room(), inodes, not under_way and inodes > 0.0)
-        chosen, stuck = self._chosen(load, budget)
-        wanted = () if self._spent() else self._split(stuck, load)
+        may = self._candidates()
+        chosen, stuck = self._chosen(may, load, budget)
+        wanted = () if self._spent() else self._split(may, stuck, load)
         higher = self._higher(wanted, load)
         split = tuple(ino for ino in wanted if ino not in higher)
         lifted = self._lifted(higher, load, budget)
@@ -125,7 +134,8 @@ class Scheduler:
             # What goes besides is chosen as if all this were in its parts already.
             state = self._now(replace(state, apart=state.apart | {m.ino for m in lifted}))
             load, inodes = self._expected.loads(), inodes - sum(m.inodes for m in lifted)
-            chosen, stuck = self._chosen(load, Budget(budget.moves - len(lifted), inodes, idle=False))
+            left = Budget(budget.moves - len(lifted), inodes, idle=False)
+            chosen, stuck = self._chosen(self._candidates(), load, left)
         moves = tuple(self._move(c) for c in self._within_pins([c for c in chosen if self._pays(c)]))
         scattered = () if moves or wanted else self._scatter(stuck, load)
         ordered = (*lifted, *moves)
@@ -140,12 +150,14 @@ class Scheduler:
         more = f" (and {len(scattered) - 1} more)" if len(scattered) > 1 else ""
         return state, Decision(why=f"{scattered[0].why}{more}", scatter=scattered)
 
-    def _chosen(self, load: Mapping[int, float], budget: Budget) -> tuple[list[Choice], list[int]]:
+    def _chosen(
+        self, may: Sequence[Candidate], load: Mapping[int, float], budget: Budget
+    ) -> tuple[list[Choice], list[int]]:
         """Moves, and ranks that none relieves."""
         # Where the unevenness as a whole does no harm, ranks that are not full may stay as they are.
         sources = None if self._view.harmful else self._full & load.keys()
         pressure = pressures(self._view.ranks)
-        return choose(self._candidates(), load, self._capacity, pressure, self._band, budget, sources)
+        return choose(may, load, self._capacity, pressure, self._band, budget, sources)
 
     def _spent_inodes(self) -> float:
         """Inodes whose move was begun within an hour."""
@@ -191,6 +203,8 @@ class Scheduler:
 
     def _new(self) -> tuple[Move, ...]:
         """What is new is given a rank before it has a load: it waits for no sign, and relieves nobody."""
+        if not any(piece.fresh for piece in self._view.pieces):
+            return ()
         known = {past.move.ino for past in self._state.past}
         room = max(0, min(self._room(), self._pins_left()))
         found = placed(self._view.pieces, known, self._expected.loads(), self._capacity)[:room]
@@ -393,15 +407,17 @@ class Scheduler:
         more = f" and {len(split) - 1} more are" if len(split) > 1 else " is"
         return f"{self._pieces[split[0]].path}{more} {when}looked at as parts: as a whole it fits nowhere"
 
-    def _split(self, stuck: Sequence[int], load: Mapping[int, float]) -> tuple[int, ...]:
-        """What is looked at as its parts: all that fits on no rank, of the rank that has most to do; else the
-        largest piece of a rank that nothing relieves, if it has a good part of the load."""
+    def _split(
+        self, may: Sequence[Candidate], stuck: Sequence[int], load: Mapping[int, float]
+    ) -> tuple[int, ...]:
+        """What is looked at as its parts: all that fits on no rank, of full ones and of that with most to do;
+        else the largest piece of a rank that nothing relieves, if it has a good part of the load."""
         share, band = shares(load, self._capacity), self._band
         pressure = pressures(self._view.ranks)
         top = max(load, key=lambda r: (pressure[r], load[r], -r))
-        parts = [c for c in self._candidates() if (self._pieces[c.key].parts or 0) > 1]
+        parts = [c for c in may if (self._pieces[c.key].parts or 0) > 1]
         most = self._most_that_fits(load)
-        large = tuple(c.key for c in parts if c.rank == top and c.load > most)
+        large = tuple(c.key for c in parts if c.rank in {top, *self._full} and c.load > most)
         if large:
             return large
         for rank in stuck:

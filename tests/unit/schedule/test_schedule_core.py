@@ -416,6 +416,13 @@ def test_a_piece_on_the_highest_rank_is_split_as_it_is() -> None:
     assert 1 not in {move.ino for move in until_split(cluster)}
 
 
+def test_large_pieces_of_several_full_ranks_are_taken_apart_together() -> None:
+    cluster = Cluster({1: 1500.0, 2: 1500.0, 3: 10.0, 4: 10.0}, parts={1: 8, 2: 8})
+    cluster.at[2] = 1
+    cluster.look()
+    assert {(move.ino, move.target) for _, move in cluster.history} == {(1, 3), (2, 3)}
+
+
 def test_a_piece_that_does_not_come_to_the_highest_rank_is_split_where_it_is() -> None:
     cluster = Cluster({1: 2000.0, 2: 50.0}, parts={1: 8}, takes=1000, limits=Limits(deadline=30.0))
     until_split(cluster)
