@@ -46,7 +46,7 @@ from .act.switch import policy_in_force
 from .analyzer import Analyzer
 from .clock import Now
 from .engine_client import EngineClient
-from .errors import BadInput, Busy, NotFound, Unavailable
+from .errors import BadInput, Busy, JournalError, NotFound, Unavailable
 from .host import Host
 from .model import FsState
 from .observe.ranks import silence
@@ -65,6 +65,12 @@ SCHEDULER = "scheduler-"  # its plans are scheduler-1, scheduler-2, ...
 def nobody(fs: FsState) -> bool:
     """No scheduler acts."""
     return False
+
+
+def check_duration(seconds: int | None) -> None:
+    """Of a pause. :raises BadInput: it is not positive"""
+    if seconds is not None and seconds <= 0:
+        raise BadInput(f"duration {seconds} is not allowed: give a number of seconds above 0")
 
 
 class Partitioner:
@@ -301,23 +307,26 @@ class Partitioner:
 
     def pause(self, fs: FsState, seconds: int | None) -> Run:
         """Begin no further step; moves under way end. :raises BadInput: a duration that is not positive."""
-        if seconds is not None and seconds <= 0:
-            raise BadInput(f"duration {seconds} is not allowed: give a number of seconds above 0")
+        check_duration(seconds)
         runs, now = self._active(fs), self._now()
         for run in runs:
             run.memory.halted = True
             run.memory.hold = None if seconds is None else now.steady + seconds
         until = None if seconds is None else now.wall + seconds
-        for run in runs:
-            self._journal.head(
-                run,
-                state=PAUSED,
-                why="by command",
-                by_operator=True,
-                until=until,
-                resume_to=interrupted(run.head),
-            )
+        self._keep(runs, state=PAUSED, by_operator=True, until=until)
         return runs[-1]
+
+    def _keep(self, runs: Sequence[Run], **changes: Any) -> None:
+        """Journal what holds already; what the mon does not take of one keeps no other from being told."""
+        failed: JournalError | None = None
+        for run in runs:
+            try:
+                self._journal.head(run, why="by command", resume_to=interrupted(run.head), **changes)
+                self._report(run)
+            except JournalError as e:
+                failed = failed or e
+        if failed is not None:
+            raise failed
 
     def resume(self, fs: FsState) -> Run:
         """Go on with a paused plan; a guard may pause it again at once."""
@@ -338,15 +347,7 @@ class Partitioner:
         runs = self._active(fs)
         for run in runs:
             run.memory.halted, run.memory.hold = True, None
-        for run in runs:
-            self._journal.head(
-                run,
-                state=STOPPED,
-                why="by command",
-                resume_to=interrupted(run.head),
-                finished=self._now().wall,
-            )
-            self._report(run)
+        self._keep(runs, state=STOPPED, finished=self._now().wall)
         return runs[-1]
 
     def rollback(self, fs: FsState, name: str | None) -> Run:

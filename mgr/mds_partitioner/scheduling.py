@@ -6,6 +6,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import replace
+from typing import Any
 
 from . import clock
 from .act.run import ACTIVE, STOPPED, in_force
@@ -39,6 +40,7 @@ class Scheduling:
         """``policy``: does a Mantle policy of ours balance a file system?"""
         self._host, self._ledger, self._partitioner = host, ledger, partitioner
         self._policy, self._now = policy, now
+        self._untold: set[int] = set()  # file systems whose mon has not got the last halt yet
 
     def start(self, fs: FsState, mode: str) -> Kept:
         """Begin to look, or change the mode.
@@ -113,21 +115,31 @@ class Scheduling:
                 raise Busy(f"plan '{name}' was made after '{ours[0].plan.name}': roll that one back first")
 
     def halt(self, fs: FsState) -> bool:
-        """An emergency stop: from now on it only advises. Did it act? Errors as ``stop``."""
+        """An emergency stop: from now on it only advises. Did it act? In memory; ``keep`` makes it last."""
         if not self.acting(fs):
-            return False
+            return fs.fscid in self._untold and self._ledger.find(fs).kept.mode == ADVISE
         watch = self._ledger.find(fs)
         self._begin_anew(watch)
-        self._ledger.order(fs.fscid, watch, mode=ADVISE)
+        self._hold(fs, watch, mode=ADVISE)
         return True
 
     def pause(self, fs: FsState, seconds: int | None) -> bool:
-        """Begin nothing for a while, or until it is resumed. Did it act? Errors as ``stop``."""
+        """Begin nothing for a while, or until it is resumed. Did it act? In memory, as ``halt``."""
         if not self.acting(fs):
             return False
         until = None if seconds is None else self._now().wall + seconds
-        self._ledger.order(fs.fscid, self._ledger.find(fs), paused=True, until=until)
+        self._hold(fs, self._ledger.find(fs), paused=True, until=until)
         return True
+
+    def _hold(self, fs: FsState, watch: Watch, **changes: Any) -> None:
+        self._untold.add(fs.fscid)
+        self._ledger.change(watch, **changes)
+        watch.due = 0.0
+
+    def keep(self, fs: FsState) -> None:
+        """Make durable what was ordered. :raises JournalError: it holds in this manager all the same"""
+        self._ledger.save(fs.fscid, self._ledger.find(fs))
+        self._untold.discard(fs.fscid)
 
     def resume(self, fs: FsState) -> bool:
         """End a pause. Does it act? Errors as ``start``."""

@@ -8,9 +8,10 @@ from typing import Optional
 from ..act.run import Run
 from ..desk import MAKE, URGENT
 from ..engine.names import MASK
-from ..errors import NotFound
+from ..errors import JournalError, NotFound
 from ..model import FsState
 from ..observe.subtrees import subtree_map
+from ..partitioner import check_duration
 from ..plan.plan import Plan
 from ..plan.ranks import parse_ranks
 from ..report.partition import (
@@ -25,6 +26,7 @@ from ..report.partition import (
 from ..report.text import TOP
 from .declare import Answer, Services, reads, writes
 
+HELD = "this manager has it all the same, and the next one goes on: give the order again when the mon answers"
 PATIENCE = 2.0  # s: below the desk's, so that a status is told whatever MDSs do
 
 
@@ -111,8 +113,9 @@ class PartitionCommands(Services):
         self, fs: Optional[str] = None, duration: Optional[int] = None, format: str = "table"
     ) -> Answer:
         """Begin no further step, for DURATION seconds or until resumed; the scheduler pauses, too"""
+        check_duration(duration)  # before the scheduler is paused
         found = self.host.fs(fs)
-        return self._both(
+        return self._hold(
             found,
             self.scheduling.pause(found, duration),
             lambda: self.partitioner.pause(found, duration),
@@ -135,7 +138,21 @@ class PartitionCommands(Services):
         """
         found = self.host.fs(fs)
         acted = self.scheduling.halt(found)
-        return self._both(found, acted, lambda: self.partitioner.stop(found), "only advises now")
+        return self._hold(found, acted, lambda: self.partitioner.stop(found), "only advises now")
+
+    def _hold(self, fs: FsState, scheduled: bool, order: Callable[[], Run], said: str) -> Answer:
+        """An order that holds before the mon is told: the scheduler has it, and ``order`` begins with that.
+
+        :raises JournalError: the mon was not told of all of it
+        """
+        try:
+            try:
+                return self._both(fs, scheduled, order, said)
+            finally:
+                if scheduled:
+                    self.scheduling.keep(fs)
+        except JournalError as e:
+            raise JournalError(f"{e}: {HELD}", e.code) from e
 
     def _both(self, fs: FsState, scheduled: bool, order: Callable[[], Run], said: str) -> Answer:
         """An order to the scheduler, which acted if ``scheduled``, and then to the plans."""

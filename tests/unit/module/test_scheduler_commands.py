@@ -110,6 +110,44 @@ def test_a_stop_for_emergencies_ends_both(module: Module) -> None:
     assert module.partition_stop().retval < 0, "nothing acts any more"
 
 
+ORDERS = [("partition_stop", "stopped", "advise"), ("partition_pause", "paused", "act")]
+
+
+@pytest.mark.parametrize(("order", "state", "mode"), ORDERS)
+@pytest.mark.parametrize("lost", [range(1, 2), range(2, 3), range(1, 100)], ids=["first", "second", "all"])
+def test_an_order_that_the_mon_does_not_take_holds_all_the_same(
+    module: Module, order: str, state: str, mode: str, lost: range
+) -> None:
+    manager, world = module.manager, module.manager.world
+    module.scheduler_start(mode="act")
+    while not manager.partitioner.active():
+        manager.rounds.read()
+        manager.rounds.tick()
+        world.pass_time()
+        world.wall, world.steady = world.wall + 1, world.steady + 1
+    (run,) = manager.partitioner.active()
+    assert not run.records, "it was not begun yet"
+    world.store.refuse(lost.start, len(lost))
+    answer = getattr(module, order)()
+    assert answer.retval < 0 and "this manager has it all the same" in answer.stderr
+    begun = list(world.events)
+    manager.run(5)
+    assert [e for e in world.events[len(begun) :] if e.startswith(("pin", "option", "put seal"))] == []
+    world.store.refuse(0, 0)
+    assert (run.head.state == state) is (1 not in lost), "the mon is told of the plan first"
+    assert getattr(module, order)().retval == 0, "the order is given again"
+    after = Manager(world)
+    assert [r.head.state for r in after.partitioner.all(manager.fs)] == [state]
+    kept = after.scheduling.get(manager.fs)
+    assert (kept.mode, kept.paused) == (mode, mode == "act")
+
+
+def test_a_pause_of_no_time_pauses_nothing(module: Module) -> None:
+    module.scheduler_start(mode="act")
+    assert "duration 0 is not allowed" in module.partition_pause(duration=0).stderr
+    assert not module.scheduling.get(module.manager.fs).paused
+
+
 def test_a_pause_holds_both_also_while_no_plan_is_under_way(module: Module) -> None:
     module.scheduler_start(mode="act")
     assert "is paused" in shown(module.partition_pause())

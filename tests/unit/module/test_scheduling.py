@@ -272,6 +272,7 @@ def test_an_emergency_stop_ends_in_advice(cluster: Cluster, acting: Manager) -> 
     acting.run(7)
     assert acting.scheduling.halt(acting.fs)
     acting.partitioner.stop(acting.fs)
+    acting.scheduling.keep(acting.fs)
     begun = len(pins(cluster))
     acting.run(AT_LAST)
     assert len(pins(cluster)) == begun
@@ -304,6 +305,7 @@ def test_a_pause_ends_by_itself_or_by_command(cluster: Cluster, acting: Manager)
     acting.run(AT_LAST)
     assert loads(cluster) == [200.0] * 4
     acting.scheduling.pause(acting.fs, None)
+    acting.scheduling.keep(acting.fs)
     cluster.load[107] = 800.0
     done = len(pins(cluster))
     acting.run(AT_LAST)
