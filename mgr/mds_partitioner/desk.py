@@ -34,13 +34,17 @@ class Line:
     name: str
     threads: int  # commands under way at once; more are refused
     alone: bool = False  # is one of them done after the other?
+    urgent: bool = False  # does one wait its full time, whatever else has taken long?
 
 
 LOOK = Line("commands that look", 8)
 MAKE = Line("commands that analyze and plan", 4, alone=True)
 CHANGE = Line("commands that begin something", 4, alone=True)  # what one checks, no other changes meanwhile
-URGENT = Line("commands that end or hold something", 4)  # and look at nothing outside the manager
-LINES = (LOOK, MAKE, CHANGE, URGENT)
+URGENT = Line("commands that put something back or tell what is known", 4, urgent=True)
+# They hold something in memory and then tell the mon, which may take 20 s a write: as they come from one
+# thread, which gives each PATIENCE, they never fill their line.
+STOP = Line("commands that stop or hold something", 64, urgent=True)
+LINES = (LOOK, MAKE, CHANGE, URGENT, STOP)
 
 
 class Desk:
@@ -64,7 +68,7 @@ class Desk:
         with self._lock:
             self._forget()
             future = self._left.get(given)
-            in_a_row = line is not URGENT and any(not f.done() for f in self._left.values())
+            in_a_row = not line.urgent and any(not f.done() for f in self._left.values())
         future = future or workers.submit(partial(self._do, line, work))
         try:
             result = workers.result(future, f"'{what}'", IN_A_ROW if in_a_row else PATIENCE)

@@ -6,7 +6,7 @@ from dataclasses import replace
 from typing import Optional
 
 from ..act.run import Run
-from ..desk import MAKE, URGENT
+from ..desk import MAKE, STOP
 from ..engine.names import MASK
 from ..errors import JournalError, NotFound
 from ..model import FsState
@@ -108,7 +108,7 @@ class PartitionCommands(Services):
         runs = self.partitioner.all(self.host.fs(fs))
         return Answer(plans_value(runs), plans_text(runs))
 
-    @writes("partition pause", URGENT)
+    @writes("partition pause", STOP)
     def partition_pause(
         self, fs: Optional[str] = None, duration: Optional[int] = None, format: str = "table"
     ) -> Answer:
@@ -129,7 +129,7 @@ class PartitionCommands(Services):
         acts = self.scheduling.resume(found)
         return self._both(found, acts, lambda: self.partitioner.resume(found), "goes on")
 
-    @writes("partition stop", URGENT)
+    @writes("partition stop", STOP)
     def partition_stop(self, fs: Optional[str] = None, format: str = "table") -> Answer:
         """End the execution or the rollback of a plan where it is, at once: no MDS is asked.
 

@@ -3,7 +3,7 @@
 
 from typing import Optional
 
-from ..desk import URGENT
+from ..desk import STOP
 from ..errors import NotFound
 from ..model import FsState
 from ..report import scheduler as report
@@ -25,7 +25,7 @@ class SchedulerCommands(Services):
         found = self.host.fs(fs)
         return _ordered(found, self.scheduling.start(found, mode))
 
-    @writes("scheduler stop", URGENT)
+    @writes("scheduler stop", STOP)
     def scheduler_stop(
         self, fs: Optional[str] = None, rollback: bool = False, format: str = "table"
     ) -> Answer:

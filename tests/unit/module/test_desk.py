@@ -6,12 +6,18 @@ from __future__ import annotations
 import errno
 import threading
 from collections.abc import Callable, Iterator
+from typing import Any
 
 import pytest
 from mgr_module import HandleCommandResult
 
 from mds_partitioner import desk as desk_module
-from mds_partitioner.desk import CHANGE, IN_A_ROW, LOOK, MAKE, PATIENCE, URGENT, Desk, Line
+from mds_partitioner.commands.balance import BalanceCommands
+from mds_partitioner.commands.declare import Services
+from mds_partitioner.commands.overview import OverviewCommands
+from mds_partitioner.commands.partition import PartitionCommands
+from mds_partitioner.commands.scheduler import SchedulerCommands
+from mds_partitioner.desk import CHANGE, IN_A_ROW, LOOK, MAKE, PATIENCE, STOP, URGENT, Desk, Line
 from mds_partitioner.workers import Workers
 
 RESULT = Workers.result
@@ -75,7 +81,7 @@ def test_a_command_that_takes_long_goes_on_and_is_not_begun_twice(
         first = run(desk, "partition plan", slow)
         assert first.retval == -errno.EINPROGRESS and "give the same command again" in first.stderr
     monkeypatch.undo()
-    assert run(desk, "partition stop", lambda: said("stopped"), URGENT) == said("stopped")
+    assert run(desk, "partition stop", lambda: said("stopped"), STOP) == said("stopped")
     slow.go.set()
     assert run(desk, "partition plan", slow) == said("made 1")
     assert run(desk, "partition plan", slow) == said("made 2")
@@ -124,9 +130,67 @@ def test_when_all_threads_hang_an_order_is_heard_all_the_same(
     refused = run(desk, "imbalance", lambda: said("0.5"))
     assert refused.retval == -errno.EAGAIN and "all 8 threads for commands that look wait" in refused.stderr
     monkeypatch.undo()
-    assert run(desk, "partition stop", lambda: said("stopped"), URGENT) == said("stopped")
+    assert run(desk, "partition stop", lambda: said("stopped"), STOP) == said("stopped")
     for slow in hung:
         slow.go.set()
+
+
+def test_a_stop_finds_a_thread_whatever_other_commands_hang(
+    desk: Desk, hasty: Callable[[Slow], None], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    lines = (LOOK, MAKE, CHANGE, URGENT)
+    hung = [(line, Slow()) for line in lines for _ in range(1 if line.alone else line.threads)]
+    for i, (line, slow) in enumerate(hung):
+        hasty(slow)
+        run(desk, f"balance off fs{i}", slow, line)
+    monkeypatch.undo()
+    assert run(desk, "partition stop", lambda: said("stopped"), STOP) == said("stopped")
+    for _, slow in hung:
+        slow.go.set()
+
+
+def test_stops_of_many_file_systems_that_hang_do_not_refuse_the_next(
+    desk: Desk, hasty: Callable[[Slow], None], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    hung = [Slow() for _ in range(16)]  # more than come in while the mon lets one wait
+    for i, slow in enumerate(hung):
+        hasty(slow)
+        assert run(desk, f"partition stop fs{i}", slow, STOP).retval == -errno.EINPROGRESS
+    monkeypatch.undo()
+    assert run(desk, "partition stop", lambda: said("stopped"), STOP) == said("stopped")
+    for slow in hung:
+        slow.go.set()
+
+
+def served(monkeypatch: pytest.MonkeyPatch, module: Any, command: str) -> Line:
+    """The line that a command is handed in at."""
+    lines: list[Line] = []
+    monkeypatch.setattr(
+        Desk, "run", lambda self, what, given, work, line, *, keep: lines.append(line) or said("")
+    )
+    module.desk = Desk()
+    getattr(module, command)()
+    module.desk.shutdown()
+    return lines[0]
+
+
+@pytest.mark.parametrize(
+    ("commands", "command", "line"),
+    [
+        (PartitionCommands, "partition_stop", STOP),
+        (PartitionCommands, "partition_pause", STOP),
+        (SchedulerCommands, "scheduler_stop", STOP),
+        (BalanceCommands, "balance_off", URGENT),
+        (OverviewCommands, "show_status", URGENT),
+        (PartitionCommands, "partition_start", CHANGE),
+        (PartitionCommands, "partition_plan", MAKE),
+        (PartitionCommands, "partition_status", LOOK),
+    ],
+)
+def test_what_ends_or_holds_something_waits_for_no_other_command(
+    monkeypatch: pytest.MonkeyPatch, commands: type[Services], command: str, line: Line
+) -> None:
+    assert served(monkeypatch, commands(), command) is line
 
 
 def test_a_command_that_breaks_is_not_kept(desk: Desk) -> None:
@@ -154,7 +218,7 @@ def test_several_that_hang_hold_the_managers_thread_hardly_longer_than_one(
 
     monkeypatch.setattr(desk_module.Workers, "result", watched)
     run(desk, "imbalance", lambda: said("0.5"))
-    run(desk, "partition stop", lambda: said("stopped"), URGENT)
+    run(desk, "partition stop", lambda: said("stopped"), STOP)
     slow.go.set()
     assert run(desk, "partition plan", slow) == said("made 1")
     run(desk, "imbalance", lambda: said("0.5"))
