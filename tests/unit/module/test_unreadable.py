@@ -1,0 +1,72 @@
+# SPDX-License-Identifier: LGPL-2.1-or-later
+"""A plan in the journal that nobody can read: it is told, its name is taken, and it can be removed by name."""
+
+from __future__ import annotations
+
+import errno
+from collections.abc import Iterator
+from typing import Any
+
+import pytest
+from scheduled import Cluster, Manager
+from test_scheduler_commands import Module
+from world import plan
+
+from mds_partitioner import desk
+from mds_partitioner.act.run import plan_user
+from mds_partitioner.act.shared import SharedOption
+from mds_partitioner.errors import Busy
+from mds_partitioner.monitor import health
+from mds_partitioner.plan.circumstances import FORWARDS, TO_AUTH
+
+SPOILT = "body/0000"
+
+
+@pytest.fixture
+def module(monkeypatch: pytest.MonkeyPatch) -> Iterator[Module]:
+    """Of the manager that comes after a part of the plan 'bad' was spoilt; 'good' is whole."""
+    monkeypatch.setattr(desk, "PATIENCE", 600.0)  # s: however busy this machine is
+    world = Cluster()
+    for name, ino in (("bad", 100), ("good", 101)):
+        Manager(world).partitioner._save(plan(world, {ino: 1}, name=name))
+    (bad,) = (run for run in Manager(world).partitioner.all(world.state) if run.plan.name == "bad")
+    host: Any = world
+    SharedOption(host, TO_AUTH, plan_user(bad.id), FORWARDS).claim("")
+    world.store.data[f"plan/{bad.id}/{SPOILT}"] = "{"
+    made = Module(Manager(world))
+    yield made
+    made.desk.shutdown()
+
+
+def keys(module: Module, id_: str) -> list[str]:
+    return [key for key in module.manager.world.store.data if id_ in key]
+
+
+def test_it_is_told_in_health_with_the_command_that_removes_it(module: Module) -> None:
+    raised = health.collect([lambda: health.unreadable(module.partitioner.unreadable, {})])
+    check = raised[health.JOURNAL]
+    assert check["count"] == 1 and "1 plan(s)" in check["summary"]
+    (line,) = check["detail"]
+    assert line.startswith("plan 'bad': ValueError: its parts are not those that were written")
+    assert line.endswith("run 'ceph mds_partitioner partition rm bad'")
+
+
+def test_it_is_removed_by_its_name_alone_and_the_others_stay(module: Module) -> None:
+    (bad,) = module.partitioner.unreadable
+    assert len(keys(module, bad.id)) > 3
+    answer = module.partition_rm("bad")
+    assert (answer.retval, answer.stdout) == (0, "plan 'bad' is forgotten")
+    assert keys(module, bad.id) == [], "its parts and its claim"
+    assert module.partitioner.unreadable == []
+    assert health.unreadable(module.partitioner.unreadable, {}) == []
+    assert module.partition_rm("bad").retval == -errno.ENOENT
+    after = Manager(module.manager.world).partitioner
+    assert ([run.plan.name for run in after.known()], after.unreadable) == (["good"], [])
+
+
+def test_its_name_is_taken_until_then(module: Module) -> None:
+    made = plan(module.manager.world, {102: 1}, name="bad")
+    with pytest.raises(Busy, match="a plan named 'bad' exists already"):
+        module.partitioner._save(made)
+    module.partition_rm("bad")
+    module.partitioner._save(made)
