@@ -16,6 +16,7 @@ import json
 import threading
 import time
 from collections.abc import Callable, Mapping
+from concurrent.futures import Future
 from typing import Any, TypeVar
 
 import cephfs
@@ -32,7 +33,6 @@ else:
     _read, _write = mgr_module.CLIReadCommand, mgr_module.CLIWriteCommand
 
 F = TypeVar("F", bound=Callable[..., Any])
-_connecting = threading.Lock()
 TEXT_TIMEOUT = 2.0  # s: what Reef's manager has not handed over by then is asked for as bytes
 HOOK_COMMAND = "dump mindex"  # SubtreeStats::dump, in mds/patches
 Point = tuple[float, ...]  # (seconds since the epoch, value) or, for averages, (seconds, sum, count)
@@ -67,10 +67,61 @@ def send_to_mon(module: MgrModule, result: CommandResult, command: Mapping[str, 
     module.send_command(result, "mon", "", json.dumps(command), "")
 
 
-def rados_of(module: MgrModule) -> Any:
-    """The module's librados handle, opened on first use, and not safely from several threads."""
-    with _connecting:
-        return module.rados
+class Once:
+    """What is opened on first use, which may hang: by one caller; those that come meanwhile get the same."""
+
+    def __init__(self, opened: Callable[[], Any]) -> None:
+        self._open = opened
+        self._lock = threading.Lock()  # of the future alone; never held while it is opened
+        self._future: Future[Any] | None = None
+
+    def get(self) -> Any:
+        """It, or what opening it raised; the next caller tries again then."""
+        with self._lock:
+            mine = self._future is None
+            future = self._future = self._future or Future()
+        if mine:
+            try:
+                future.set_result(self._open())
+            except BaseException as e:  # whatever it is, nobody may wait for ever
+                self._future = None
+                future.set_exception(e)
+        return future.result()
+
+
+class Connections:
+    """The module's handles of librados and libcephfs, which it does not open safely from several threads.
+
+    Callers are threads of a pool, which may be given up.
+    """
+
+    def __init__(self, module: MgrModule) -> None:
+        self._module = module
+        self._rados, self._cephfs = Once(lambda: module.rados), Once(self._open_cephfs)
+
+    def rados(self) -> Any:
+        """Of librados. :raises rados.Error: it cannot be opened"""
+        return self._rados.get()
+
+    def cephfs(self) -> Any:
+        """Of libcephfs, with no file system mounted: Tentacle's mgr_module has one, Reef's has none.
+
+        :raises cephfs.Error: it cannot be opened
+        """
+        return self._cephfs.get()
+
+    def _open_cephfs(self) -> Any:
+        connected = self.rados()  # Tentacle's own uses it, too
+        if has_cephfs(self._module):
+            return self._module.cephfs
+        client = cephfs.LibCephFS(rados_inst=connected)
+        client.init()
+        return client
+
+
+def has_cephfs(module: MgrModule) -> bool:
+    """Is this Tentacle, whose libcephfs has a call that does not wait for an MDS's answer?"""
+    return hasattr(type(module), "cephfs")
 
 
 class MdsAnswer:
@@ -98,10 +149,9 @@ class MdsCommands:
     used there for what an MDS has not answered for 2 s otherwise, and by one thread an MDS.
     """
 
-    def __init__(self, module: MgrModule) -> None:
-        self._module = module
+    def __init__(self, module: MgrModule, connections: Connections) -> None:
+        self._module, self._connections = module, connections
         self._lock = threading.Lock()
-        self._client: Any = None  # Reef's
         self._asking: set[str] = set()  # MDSs that a thread waits for
         self._bytes: set[tuple[str, str]] = set()  # (MDS, prefix) whose last answer was not UTF-8
 
@@ -117,7 +167,7 @@ class MdsCommands:
         # Ceph takes the two halves of a character above U+FFFF (\ud83d\udc0d) for two: so no such escapes.
         text = json.dumps(command, ensure_ascii=False)
         try:
-            if hasattr(type(self._module), "cephfs"):
+            if has_cephfs(self._module):
                 self._send_to_tentacle(answer, mds, text)
             else:
                 self._send_to_reef(answer, mds, str(command["prefix"]), text)
@@ -131,9 +181,7 @@ class MdsCommands:
         return answer.out
 
     def _send_to_tentacle(self, answer: MdsAnswer, mds: str, text: str) -> None:
-        with _connecting:  # opened on first use, and not safely from several threads
-            client = self._module.cephfs
-        client.mds_command2(answer, mds, _encoded(text))
+        self._connections.cephfs().mds_command2(answer, mds, _encoded(text))
 
     def _send_to_reef(self, answer: MdsAnswer, mds: str, prefix: str, text: str) -> None:
         if (mds, prefix) not in self._bytes and _is_utf8(_encoded(text)):
@@ -148,7 +196,7 @@ class MdsCommands:
 
     def _ask(self, answer: MdsAnswer, mds: str, prefix: str, text: str) -> None:
         try:
-            code, out, message = self._connected().mds_command(mds, _encoded(text), b"")
+            code, out, message = self._connections.cephfs().mds_command(mds, _encoded(text), b"")
             if _is_utf8(out):
                 self._bytes.discard((mds, prefix))
             else:
@@ -159,14 +207,6 @@ class MdsCommands:
         finally:
             with self._lock:
                 self._asking.discard(mds)
-
-    def _connected(self) -> Any:
-        with _connecting:
-            if self._client is None:
-                client = cephfs.LibCephFS(rados_inst=self._module.rados)
-                client.init()
-                self._client = client
-            return self._client
 
 
 def _encoded(text: str) -> bytes:

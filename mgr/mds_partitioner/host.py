@@ -56,10 +56,11 @@ class Host:
     def __init__(self, module: MgrModule, concurrency: int) -> None:
         self._module = module
         self._mounts = Mounts(module, module.log)
-        self._mds = ceph_compat.MdsCommands(module)
+        connections = ceph_compat.Connections(module)
+        self._mds = ceph_compat.MdsCommands(module, connections)
         self._tells = Workers("commands to MDSs", concurrency)
         self._mon = Mon(module)
-        self._objects = Objects(module)
+        self._objects = Objects(connections)
         self.store = KeyValue(module, self._mon)
 
     def shutdown(self) -> None:

@@ -7,9 +7,8 @@ import errno
 import threading
 
 import rados
-from mgr_module import MgrModule
 
-from . import ceph_compat
+from .ceph_compat import Connections
 from .errors import CephError, InDoubt, Unavailable
 from .workers import GivenUp, Workers
 
@@ -20,8 +19,8 @@ WRITERS = READERS = 4  # threads for librados, those included that hang
 class Objects:
     """Writes and reads, each with a deadline; at most one write an object at a time."""
 
-    def __init__(self, module: MgrModule) -> None:
-        self._module = module
+    def __init__(self, connections: Connections) -> None:
+        self._connections = connections
         self._writers = Workers("RADOS writes", WRITERS)
         self._readers = Workers("RADOS reads", READERS)
         self._lock = threading.Lock()  # of the set alone
@@ -54,7 +53,7 @@ class Objects:
 
     def _attribute(self, pool: int, name: str, attribute: str) -> bytes | None:
         try:
-            with ceph_compat.rados_of(self._module).open_ioctx2(pool) as objects:
+            with self._connections.rados().open_ioctx2(pool) as objects:
                 return bytes(objects.get_xattr(name, attribute))
         except (rados.ObjectNotFound, rados.NoData):
             return None
@@ -82,7 +81,7 @@ class Objects:
 
     def _write(self, pool: int, name: str, content: bytes | None) -> None:
         try:
-            with ceph_compat.rados_of(self._module).open_ioctx2(pool) as objects:
+            with self._connections.rados().open_ioctx2(pool) as objects:
                 if content is None:
                     objects.remove_object(name)
                 else:

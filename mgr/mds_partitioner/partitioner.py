@@ -257,7 +257,7 @@ class Partitioner:
 
     def withdraw(self, run: Run) -> None:
         """Forget what was proposed and not admitted."""
-        self._journal.discard(run.id)
+        self._journal.discard(run.id, run.plan.fscid)
 
     def merge(self, fs: FsState, since: float) -> None:
         """Make one of the scheduler's plans that have ended, if there are enough: the mon keeps what is to be
@@ -266,7 +266,7 @@ class Partitioner:
         :param since: plans made before are left alone; Unix time, s
         :raises JournalError: the mon was not told yet; it is before anything else is written
         """
-        self._journal.finish()
+        self._journal.finish(fs.fscid)
         old = mergeable([run for run in self.all(fs) if run.plan.created >= since])
         if not old:
             return
@@ -276,7 +276,7 @@ class Partitioner:
         with self._lock:
             left = [other for other in self.known() if other not in old[:-1]]
             self._runs = [run if other is old[-1] else other for other in left]
-        self._journal.finish()
+        self._journal.finish(fs.fscid)
 
     def start(self, fs: FsState, name: str) -> Run:
         """Execute a plan, or go on with a stopped one. Starting a finished plan does nothing.

@@ -188,8 +188,8 @@ class Player:
     # commands
 
     def _between(self, label: str) -> None:
-        """What others do just now; a command that would wait for the journal's lock comes a moment later."""
-        if self._commanding or self.partitioner._journal._lock.locked():
+        """What others do just now; a command that would wait for a head's write comes a moment later."""
+        if self._commanding or any(run.memory.writing.locked() for run in self.partitioner.active()):
             return
         while self.script.waiting:
             action = self.script.waiting.pop(0)

@@ -14,7 +14,7 @@ been replaced, and does not know it yet, changes nothing. (Its changes of direct
 blocklists the clients of a manager that it replaces.)
 
 A plan that was merged from others counts as soon as it is complete; they are removed then. Before that is
-done nothing else is written of any plan, so both say the same as long as both are there.
+done nothing else is written of any plan of the file system, so both say the same as long as both are there.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ import uuid
 from collections import deque
 from collections.abc import Callable, Iterable, Mapping
 from contextlib import suppress
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from functools import partial
 from typing import Any
 
@@ -38,6 +38,7 @@ from .run import READY, Head, Record, Run
 
 READY_HEAD = Head()
 ROOT = "plan/"
+NOBODYS = -1  # in place of a file system's id, for what is no plan (any more)
 PART = 48 * 1024  # characters; ASCII, so bytes
 ID = re.compile(r"[0-9a-f]{32}")
 NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9_.-]{0,63}")
@@ -50,6 +51,14 @@ class Unreadable:
     id: str
     name: str
     why: str
+
+
+@dataclass
+class _First:
+    """Writes about plans of a file system that come before all others about these, and their order."""
+
+    turn: threading.Lock = field(default_factory=threading.Lock)
+    writes: deque[Callable[[], None]] = field(default_factory=deque)
 
 
 def check_name(name: str) -> str:
@@ -70,9 +79,7 @@ class Journal:
     def __init__(self, store: Store, incarnation: int, new_id: Callable[[], str] = new_id) -> None:
         """``incarnation`` grows with each manager that becomes active; ``new_id``: of a plan, never twice."""
         self._store, self._me, self._new_id = store, f"{incarnation:010d}", new_id
-        self._lock = threading.Lock()  # commands and the mover both change heads
-        self._finishing = threading.Lock()
-        self._pending: deque[Callable[[], None]] = deque()  # writes that come before all others
+        self._first: dict[int, _First] = {}  # by file system: none waits for another one's writes
 
     def load(self) -> tuple[list[Run], list[Unreadable]]:
         """Every plan, oldest first, and those that cannot be read.
@@ -84,7 +91,7 @@ class Journal:
         for id_, parts in self._plans().items():
             try:
                 if ID.fullmatch(id_) and not _whole(parts):
-                    self.discard(id_)
+                    self.discard(id_, NOBODYS)
                 else:
                     runs.append(_run(id_, parts))
             except NewerFormat as e:
@@ -109,13 +116,14 @@ class Journal:
         check_name(plan.name)
         if plan.name in taken:
             raise Busy(f"a plan named '{plan.name}' exists already; choose another name or remove it")
-        self.finish()
+        for fscid in list(self._first):  # of whatever file system: names are unique
+            self.finish(fscid)
         run = Run(self._new_id(), plan, head)
         try:
             self._write(run)
         except JournalError:
             # What the mon has taken may include the seal: its answer may be all that was lost.
-            self.discard(run.id)
+            self.discard(run.id, plan.fscid)
             raise
         return run
 
@@ -123,8 +131,9 @@ class Journal:
         """A plan in place of those that it replaces, from now on. ``finish`` tells the mon."""
         run = Run(self._new_id(), plan, head, dict(records))
         whole = Run(run.id, plan, head, dict(records))  # as it is now, whatever becomes of it
-        self._pending.append(lambda: self._write(whole))
-        self._pending += [partial(self._remove, id_) for id_ in plan.replaces]
+        first = self._first_of(plan.fscid)
+        first.writes.append(lambda: self._write(whole))
+        first.writes += [partial(self._remove, id_) for id_ in plan.replaces]
         return run
 
     def _write(self, run: Run) -> None:
@@ -140,18 +149,18 @@ class Journal:
 
     def head(self, run: Run, *, only_from: str | None = None, **changes: Any) -> None:
         """Change the head, durably; with ``only_from``, unless a command has changed the state meanwhile."""
-        with self._lock:
+        with run.memory.writing:
             if only_from in (None, run.head.state):
                 self._put_head(run, replace(run.head, **changes))
 
     def claim(self, run: Run) -> None:
         """Write the head as it was read: what a replaced manager writes of it from now on is not read."""
-        with self._lock:
+        with run.memory.writing:
             self._write_head(run, run.head)
 
     def replace_head(self, run: Run, began: Head, head: Head) -> None:
         """Change the head, durably, unless somebody else has since ``began``."""
-        with self._lock:
+        with run.memory.writing:
             if run.head is began:
                 self._put_head(run, head)
 
@@ -161,12 +170,12 @@ class Journal:
             run.head = head
 
     def _write_head(self, run: Run, head: Head) -> None:
-        self.finish()
+        self.finish(run.plan.fscid)
         self._store.put(f"{ROOT}{run.id}/head/{self._me}", json.dumps(vars(head)))
 
     def record(self, run: Run, step: int, record: Record) -> None:
         """Write a step's record, durably."""
-        self.finish()
+        self.finish(run.plan.fscid)
         self._store.put(f"{ROOT}{run.id}/step/{step:06d}/{self._me}", json.dumps(vars(record)))
         run.records[step] = record
         run.memory.recorded.add(step)
@@ -176,18 +185,27 @@ class Journal:
         found = self._store.items(f"{ROOT}{run.id}/step/{step:06d}/")
         return Record(**json.loads(found[max(found)])) if found else None
 
-    def discard(self, id_: str) -> None:
-        """Remove a plan; when the mon does not take that, it is done before the next write of any other."""
-        self._pending.append(partial(self._remove, id_))
+    def discard(self, id_: str, fscid: int) -> None:
+        """Remove a plan; when the mon does not take that, it is done before any other of its file system is
+        written, or any is created."""
+        self._first_of(fscid).writes.append(partial(self._remove, id_))
         with suppress(JournalError):
-            self.finish()
+            self.finish(fscid)
 
-    def finish(self) -> None:
-        """Do what must be done before anything else is written. :raises JournalError: not all of it is"""
-        with self._finishing:
-            while self._pending:
-                self._pending[0]()
-                self._pending.popleft()
+    def finish(self, fscid: int) -> None:
+        """Do what must be done before anything else is written of a file system's plans.
+
+        :raises JournalError: not all of it is done
+        """
+        first = self._first_of(fscid)
+        if first.writes:
+            with first.turn:
+                while first.writes:
+                    first.writes[0]()
+                    first.writes.popleft()
+
+    def _first_of(self, fscid: int) -> _First:
+        return self._first.setdefault(fscid, _First())
 
     def _remove(self, id_: str) -> None:
         self.unseal(id_)
@@ -218,9 +236,9 @@ class Journal:
     def _unmerged(self, runs: list[Run], unreadable: list[Unreadable]) -> tuple[list[Run], list[Unreadable]]:
         """Without those that another was merged from."""
         there = {run.id for run in runs}
-        stale = {id_ for run in runs for id_ in run.plan.replaces}
-        for id_ in sorted(stale & (there | {bad.id for bad in unreadable})):
-            self.discard(id_)
+        stale = {id_: run.plan.fscid for run in runs for id_ in run.plan.replaces}
+        for id_ in sorted(stale.keys() & (there | {bad.id for bad in unreadable})):
+            self.discard(id_, stale[id_])
         return [r for r in runs if r.id not in stale], [bad for bad in unreadable if bad.id not in stale]
 
     def _unique(self, runs: list[Run]) -> list[Run]:
@@ -228,7 +246,7 @@ class Journal:
         newest = {run.plan.name: run for run in runs}
         stale = [run for run in runs if run.head.state == READY and newest[run.plan.name] is not run]
         for run in stale:
-            self.discard(run.id)
+            self.discard(run.id, run.plan.fscid)
         return [run for run in runs if run not in stale]
 
 

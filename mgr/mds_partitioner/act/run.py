@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import threading
 from collections.abc import Iterable
 from dataclasses import dataclass, field
 
@@ -53,6 +54,7 @@ class Memory:
     :ivar made: steps whose value this manager has set and was told so
     :ivar since: when a step was first seen in its state, steady clock, s
     :ivar troubles: steps that Ceph did not let it read or set at the last try, and its words
+    :ivar writing: held while the head is written, so that a later one is not overtaken; no other plan waits
     """
 
     halted: bool = False
@@ -61,6 +63,7 @@ class Memory:
     made: set[int] = field(default_factory=set)
     since: dict[int, float] = field(default_factory=dict)
     troubles: dict[int, str] = field(default_factory=dict)
+    writing: threading.Lock = field(default_factory=threading.Lock, repr=False, compare=False)
 
 
 @dataclass(eq=False)

@@ -4,13 +4,25 @@
 from __future__ import annotations
 
 import itertools
+import threading
 from dataclasses import replace
 
 import pytest
 from fake_cluster import Crash, FakeCluster, Manager, plan
 
 from mds_partitioner.act.journal import PART, check_name
-from mds_partitioner.act.run import DONE, INTENT, READY, RUNNING, STOPPED, Record, moved_at, owned_pins
+from mds_partitioner.act.run import (
+    DONE,
+    INTENT,
+    READY,
+    RUNNING,
+    STOPPED,
+    Head,
+    Record,
+    Run,
+    moved_at,
+    owned_pins,
+)
 from mds_partitioner.errors import BadInput, Busy, JournalError
 
 ODD = ["/a b", "/quo'te\"", "/new\nline", "/grüße/日本", "/bad\udcff", "/$(x)`y`"]
@@ -144,6 +156,82 @@ def test_a_plan_that_the_mon_refuses_leaves_nothing() -> None:
     with pytest.raises(JournalError):
         manager.journal.create(plan(cluster, {100: 1}), [])
     assert not cluster.store.data
+
+
+class Hanging:
+    """A mon that does not answer the first write about a plan until it is let, and all others at once."""
+
+    def __init__(self, world: World, id_: str) -> None:
+        self.reached, self.go = threading.Event(), threading.Event()
+        self._id, self._put, self._delete = id_, world.store.put, world.store.delete
+
+    def put(self, key: str, value: str) -> None:
+        self._wait(key)
+        self._put(key, value)
+
+    def delete(self, key: str) -> None:
+        self._wait(key)
+        self._delete(key)
+
+    def _wait(self, key: str) -> None:
+        if self._id in key and not self.reached.is_set():
+            self.reached.set()
+            assert self.go.wait(60)
+
+
+def two(monkeypatch: pytest.MonkeyPatch) -> tuple[Manager, Run, Run, Hanging]:
+    """Plans of two file systems; what is written next about the first one is not answered."""
+    world = World()
+    manager = Manager(world)
+    one = manager.journal.create(plan(world, {100: 1}, name="one"), [])
+    other = manager.journal.create(replace(plan(world, {101: 1}, name="other"), fscid=2), [])
+    mon = Hanging(world, one.id)
+    monkeypatch.setattr(world.store, "put", mon.put)
+    monkeypatch.setattr(world.store, "delete", mon.delete)
+    return manager, one, other, mon
+
+
+@pytest.mark.parametrize("waits", ["head", "claim", "replace_head", "discard"])
+@pytest.mark.parametrize("writes", ["head", "claim", "replace_head", "record"])
+def test_a_write_of_one_file_systems_plan_waits_for_no_other_ones(
+    monkeypatch: pytest.MonkeyPatch, waits: str, writes: str
+) -> None:
+    manager, one, other, mon = two(monkeypatch)
+
+    def write(what: str, run: Run) -> None:
+        {
+            "head": lambda: manager.journal.head(run, state=RUNNING),
+            "claim": lambda: manager.journal.claim(run),
+            "replace_head": lambda: manager.journal.replace_head(run, run.head, Head(RUNNING)),
+            "record": lambda: manager.journal.record(run, 0, Record(INTENT, "-1", 1.0)),
+            "discard": lambda: manager.journal.discard(run.id, run.plan.fscid),
+        }[what]()
+
+    first = threading.Thread(target=write, args=(waits, one), daemon=True)
+    second = threading.Thread(target=write, args=(writes, other), daemon=True)
+    first.start()
+    assert mon.reached.wait(60)
+    second.start()
+    second.join(30)
+    assert not second.is_alive()
+    mon.go.set()
+    first.join(60)
+
+
+def test_a_later_head_of_a_plan_is_not_overtaken(monkeypatch: pytest.MonkeyPatch) -> None:
+    manager, run, _, mon = two(monkeypatch)
+    threads = []
+    for state in (RUNNING, STOPPED):
+        threads.append(threading.Thread(target=manager.journal.head, args=(run,), kwargs={"state": state}))
+        threads[-1].start()
+        assert mon.reached.wait(60)
+    threads[-1].join(0.3)  # it would be there before the first
+    mon.go.set()
+    for thread in threads:
+        thread.join(60)
+    assert run.head.state == STOPPED
+    (read,) = (r for r in Manager(manager.world).runs if r.id == run.id)
+    assert read.head.state == STOPPED
 
 
 def test_a_name_that_is_taken_is_refused() -> None:

@@ -6,13 +6,14 @@ from __future__ import annotations
 import contextlib
 import json
 import threading
+from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 
 import cephfs
 import pytest
 
 from mds_partitioner import ceph_compat
-from mds_partitioner.ceph_compat import MdsCommands
+from mds_partitioner.ceph_compat import Connections, MdsCommands
 from mds_partitioner.errors import CephError, Unavailable
 from mds_partitioner.observe.sessions import parse_sessions
 
@@ -37,6 +38,8 @@ class Mds:
 
 class Tentacle:
     """Its mgr_module has an unmounted libcephfs, whose completions get bytes."""
+
+    rados = object()
 
     def __init__(self, mds: Mds) -> None:
         self._mds = mds
@@ -93,9 +96,13 @@ def reef(mds: Mds, monkeypatch: pytest.MonkeyPatch) -> Reef:
     return Reef(mds)
 
 
+def of(module: Any) -> MdsCommands:
+    return MdsCommands(module, Connections(module))
+
+
 @pytest.fixture(params=["tentacle", "reef"])
 def commands(request: pytest.FixtureRequest, mds: Mds, reef: Reef) -> MdsCommands:
-    return MdsCommands(reef if request.param == "reef" else Tentacle(mds))  # type: ignore[arg-type]
+    return of(reef if request.param == "reef" else Tentacle(mds))
 
 
 def test_a_session_mounted_at_a_path_that_is_not_utf8_is_read(commands: MdsCommands) -> None:
@@ -130,7 +137,7 @@ def test_an_mds_that_hangs_is_given_up(commands: MdsCommands, mds: Mds) -> None:
 
 
 def test_on_reef_a_hung_mds_holds_one_thread_however_often_it_is_asked(reef: Reef, mds: Mds) -> None:
-    commands = MdsCommands(reef)  # type: ignore[arg-type]
+    commands = of(reef)
     mds.hang = threading.Event()
     before = threading.active_count()
     for _ in range(5):
@@ -143,7 +150,7 @@ def test_on_reef_a_hung_mds_holds_one_thread_however_often_it_is_asked(reef: Ree
 def test_on_reef_an_answer_that_was_not_utf8_is_asked_for_as_bytes_the_next_time(
     reef: Reef, mds: Mds
 ) -> None:
-    commands = MdsCommands(reef)  # type: ignore[arg-type]
+    commands = of(reef)
     for _ in range(3):
         commands.tell("a", {"prefix": "session ls"}, 60)
     assert reef.as_text == 1
@@ -151,3 +158,50 @@ def test_on_reef_an_answer_that_was_not_utf8_is_asked_for_as_bytes_the_next_time
     for _ in range(3):
         commands.tell("a", {"prefix": "session ls"}, 60)
     assert reef.as_text == 3
+
+
+class Opening:
+    """A module whose librados hangs until it is let, and fails as often as it is told to."""
+
+    def __init__(self, fails: int = 0) -> None:
+        self.begun, self.go = threading.Semaphore(0), threading.Event()
+        self.times, self.fails = 0, fails
+
+    @property
+    def rados(self) -> int:
+        self.times += 1
+        self.begun.release()
+        assert self.go.wait(60)
+        if self.times <= self.fails:
+            raise cephfs.Error("no mon")
+        return self.times
+
+
+def test_a_handle_is_opened_once_by_whoever_comes_first() -> None:
+    module: Any = Opening()
+    connections = Connections(module)
+    with ThreadPoolExecutor(4) as pool:
+        futures = [pool.submit(connections.rados) for _ in range(4)]
+        assert module.begun.acquire(timeout=60)
+        module.go.set()
+        assert [future.result(60) for future in futures] == [1] * 4
+
+
+def test_a_handle_that_cannot_be_opened_is_tried_again_by_the_next() -> None:
+    module: Any = Opening(fails=1)
+    module.go.set()
+    connections = Connections(module)
+    with pytest.raises(cephfs.Error):
+        connections.rados()
+    assert connections.rados() == connections.rados() == 2
+
+
+def test_no_module_waits_for_another_ones_handle() -> None:
+    hangs: Any = Opening()
+    with ThreadPoolExecutor(1) as pool:
+        pool.submit(Connections(hangs).rados)
+        assert hangs.begun.acquire(timeout=60)
+        other: Any = Opening()
+        other.go.set()
+        assert Connections(other).rados() == 1
+        hangs.go.set()

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: LGPL-2.1-or-later
-"""A plan in the journal that nobody can read: it is told, its name is taken, and it can be removed by name."""
+"""A plan in the journal that nobody can read: it is told, its name is taken, and it is removed by that."""
 
 from __future__ import annotations
 
