@@ -191,6 +191,9 @@ class Balancer:
             except PartitionerError as e:
                 self._log.warning("balancing of %s: %s", known.fs, e)
                 watch.problem = str(e)
+            except Exception as e:  # what nobody expected of one file system must not stop the others
+                self._log.exception("balancing of %s", known.fs)
+                watch.problem = f"{type(e).__name__}: {e}; see the manager's log"
 
     def _step(self, fscid: int, watch: Watch, now: Now) -> None:
         turn = self._board.turn(fscid)

@@ -26,6 +26,7 @@ from mds_partitioner.judge.history import History
 from mds_partitioner.judge.verdict import RankCapacity, Verdict
 from mds_partitioner.observe.beats import Beat
 from mds_partitioner.report import balance as report
+from mds_partitioner.verify.decisions import Watch
 
 BEAT = Beat(tuple({"req_rate": load, "auth.meta_load": 7 * load} for load in (400.0, 0.0, 0.0, 0.0)))
 STILL = "local t = {} for i = 0, #mds do t[i] = 0 end return t"
@@ -121,6 +122,25 @@ def test_a_capacity_that_is_learned_first_is_told_at_once_and_later_changes_keep
         time.now += passed
         balancer.tick()
         assert capacity(balancer, cluster) == told
+
+
+def test_what_nobody_expected_of_one_file_system_stops_no_other(
+    world: Cluster, balancer: Balancer, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    balancer.on(world.state, "lunule", None, False)
+    (switch,) = balancer._board.all()
+    monkeypatch.setattr(balancer._board, "all", lambda: [switch, replace(switch, fscid=2, fs="other")])
+    looked: list[int] = []
+
+    def step(fscid: int, watch: Watch, now: Now) -> None:
+        looked.append(fscid)
+        if fscid == 1:
+            raise KeyError("strange")
+
+    monkeypatch.setattr(balancer, "_step", step)
+    balancer.tick()
+    assert looked == [1, 2]
+    assert balancer.watch(world.state).problem == "KeyError: 'strange'; see the manager's log"
 
 
 def test_a_clock_that_was_set_back_ends_the_wait(

@@ -195,6 +195,22 @@ def test_a_change_given_up_while_the_mds_makes_it_is_in_doubt_until_it_has_ended
     assert mount.values == {PIN: "2"}
 
 
+def test_what_is_not_wanted_any_more_when_the_directory_was_read_is_not_set(
+    host: Host, manager: Manager
+) -> None:
+    mount = manager.mounts["cephfs"]
+    asked: list[list[str]] = []
+
+    def may() -> bool:
+        asked.append(list(mount.calls))
+        return False
+
+    with pytest.raises(Unavailable, match=r"ceph\.dir\.pin of '/d' was not set: not wanted any more"):
+        host.on_fs(FS, lambda mount: mount.load_and_set("/d", 100, PIN, "2", may))
+    assert asked == [["opendir", "readdir", "stat"]], "as late as can be"
+    assert mount.values == {} and "setxattr" not in mount.calls
+
+
 def test_one_file_system_that_hangs_holds_up_no_other(
     host: Host, manager: Manager, impatient: Callable[[Gate], None], monkeypatch: pytest.MonkeyPatch
 ) -> None:

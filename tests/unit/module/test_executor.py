@@ -11,7 +11,7 @@ from fake_cluster import SETTINGS, Crash, FakeCluster, Manager, plan
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from mds_partitioner.act.core import next_step
+from mds_partitioner.act.core import NOTHING, Seen, StepCore, next_step
 from mds_partitioner.act.executor import ABREAST
 from mds_partitioner.act.run import (
     APPLIED,
@@ -32,8 +32,9 @@ from mds_partitioner.act.run import (
     owned_pins,
 )
 from mds_partitioner.clock import Now
+from mds_partitioner.filesystem import Write
 from mds_partitioner.model import HealthCheck
-from mds_partitioner.plan.plan import DISTRIBUTED_STEP, Step
+from mds_partitioner.plan.plan import DISTRIBUTED_STEP, PIN_STEP, Step
 
 MOVES = {100: 1, 101: 2, 102: 3}
 
@@ -398,6 +399,41 @@ def test_whenever_managers_die_nothing_is_lost_and_rollback_restores_everything(
     manager.journal.head(manager.runs[0], state=ROLLING_BACK, resume_to=RUNNING)
     drive(ROLLED_BACK)
     assert cluster.snapshot() == before
+
+
+DOUBT = Seen(None, in_doubt=True)
+
+
+def pin_step(state: str | None) -> tuple[Step, Record | None]:
+    step = Step(0, PIN_STEP, 0, "/d", 100, "1", "-1", 0)
+    return step, None if state is None else Record(state, "-1", 999.0)
+
+
+@pytest.mark.parametrize("state", [None, INTENT, UNDOING])
+def test_nothing_is_decided_forward_while_a_change_that_was_given_up_may_still_be_made(
+    state: str | None,
+) -> None:
+    core = StepCore(*pin_step(state), DOUBT, 1000.0, 300.0)
+    assert core.forward((0, 1, 2, 3), force=True) == NOTHING
+
+
+@pytest.mark.parametrize("state", [INTENT, APPLIED, UNDOING])
+def test_nothing_is_decided_back_while_a_change_that_was_given_up_may_still_be_made(state: str) -> None:
+    core = StepCore(*pin_step(state), DOUBT, 1000.0, 300.0)
+    assert core.back(None) == core.back("0") == NOTHING
+
+
+def test_a_change_in_doubt_is_waited_for_and_then_looked_at(monkeypatch: pytest.MonkeyPatch) -> None:
+    world = World()
+    manager = Manager(world)
+    run = started(world, manager, {100: 1})
+    monkeypatch.setattr(world, "in_flight", lambda fscid, ino: Write(ino, "/d", "ceph.dir.pin", "1"))
+    for _ in range(5):
+        manager.tick(run)
+    assert (run.records, world.directories[100].pin) == ({}, -1)
+    monkeypatch.undo()
+    until(manager, run, DONE)
+    assert world.directories[100].rank == 1
 
 
 def test_ticks_after_the_end_change_nothing() -> None:

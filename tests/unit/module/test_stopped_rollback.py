@@ -7,8 +7,10 @@ import pytest
 from fake_cluster import plan
 from scheduled import Cluster, Manager
 
-from mds_partitioner.act.run import IN_FORCE, ROLLED_BACK, ROLLING_BACK, STOPPED, Run
+from mds_partitioner.act.run import DONE, IN_FORCE, PAUSED, ROLLED_BACK, ROLLING_BACK, STOPPED, Run
+from mds_partitioner.clock import Now
 from mds_partitioner.errors import BadInput, NotFound
+from mds_partitioner.options import Settings
 
 MOVES = dict.fromkeys(range(100, 106), 1)
 
@@ -47,6 +49,33 @@ def test_what_was_not_undone_yet_stays_and_a_rollback_goes_on(cluster: Cluster) 
     assert run.head.state == ROLLED_BACK
     assert {d.pin for d in cluster.directories.values()} == {-1}
     assert {d.rank for d in cluster.directories.values()} == {0}
+
+
+def test_what_nobody_expected_of_one_plan_stops_no_other(
+    cluster: Cluster, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    manager = Manager(cluster)
+    for name, ino in (("strange", 100), ("fine", 101)):
+        run = manager.partitioner.propose(manager.fs, replace(plan(cluster, {ino: 1}), scheduled=True))
+        run.plan = replace(run.plan, name=name)
+        manager.partitioner.admit(run)
+    strange, fine = manager.partitioner.all(manager.fs)
+    tick = manager.partitioner._executor.tick
+
+    def broken(run: Run, settings: Settings, now: Now) -> None:
+        if run is strange:
+            raise KeyError("nobody expected it")
+        tick(run, settings, now)
+
+    monkeypatch.setattr(manager.partitioner._executor, "tick", broken)
+    for _ in range(5):
+        manager.partitioner.tick()
+        cluster.pass_time()
+    assert (fine.head.state, cluster.directories[101].rank) == (DONE, 1)
+    assert (strange.head.state, strange.head.why) == (
+        PAUSED,
+        "KeyError: 'nobody expected it'; see the manager's log",
+    )
 
 
 def test_the_next_manager_begins_nothing_and_can_roll_it_back(cluster: Cluster) -> None:
