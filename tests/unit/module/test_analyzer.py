@@ -165,13 +165,15 @@ SAMPLES = (RankSample(0, "m0", 4.0, 0.001, 10, 5, 1, 0.0, 0.0, 1, 1000),)
 NO_ANSWER = Unavailable("no answer")
 
 
-def analyzed(monkeypatch: pytest.MonkeyPatch, history: Away, judge: Away) -> Analysis:
+def analyzed(
+    monkeypatch: pytest.MonkeyPatch, history: Away, judge: Away, world: World | None = None
+) -> Analysis:
     """An analysis of ten epochs, when it has ended. An epoch passes whenever the ranks are asked."""
     monkeypatch.setattr("mds_partitioner.analyzer.Observer", Observer)
     monkeypatch.setattr("mds_partitioner.analyzer.judge", judge)
     clock = SimpleNamespace(monotonic=lambda: float(history.calls * SETTINGS.epoch), time=time.time)
     monkeypatch.setattr("mds_partitioner.analyzer.time", clock)
-    cluster, ranks = FakeCluster(), SimpleNamespace(history=history, learned=lambda fscid: None)
+    cluster, ranks = cluster or FakeCluster(), SimpleNamespace(history=history, learned=lambda fscid: None)
     monkeypatch.setattr(cluster, "config", lambda name: "4294967296", raising=False)
     parts: Any = (cluster, None, ranks, lambda: SETTINGS, logging.getLogger("test"))
     analyzer = Analyzer(*parts)
@@ -188,6 +190,21 @@ def analyzed(monkeypatch: pytest.MonkeyPatch, history: Away, judge: Away) -> Ana
 
 def seen(away: range = range(0)) -> Away:
     return Away(History().plus(SAMPLES, 1.0), away, NO_ANSWER)
+
+
+def test_what_an_analysis_has_found_is_known_to_the_next_manager(
+    monkeypatch: pytest.MonkeyPatch, manager: Callable[[World], Analyzer]
+) -> None:
+    world, judgement = World(), found().judgement
+    analysis = analyzed(monkeypatch, seen(), Away(judgement, range(0), NO_ANSWER), world)
+    assert (analysis.state, analysis.note) == (FINISHED, "")
+    after = manager(world)
+    assert after.get(world.state).state == FINISHED
+    kept = after.judgement(world.state)
+    assert [row.seen.directory for row in kept.directories] == [
+        row.seen.directory for row in judgement.directories
+    ]
+    assert world.store.items("analysis/") == world.store.items("checkpoint/") == {}
 
 
 def test_an_engine_that_fails_at_the_end_does_not_cost_the_analysis(monkeypatch: pytest.MonkeyPatch) -> None:
