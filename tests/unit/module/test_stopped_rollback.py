@@ -7,7 +7,24 @@ import pytest
 from fake_cluster import plan
 from scheduled import Cluster, Manager
 
-from mds_partitioner.act.run import DONE, IN_FORCE, PAUSED, ROLLED_BACK, ROLLING_BACK, STOPPED, Run
+from mds_partitioner.act.run import (
+    APPLIED,
+    DONE,
+    IN_FORCE,
+    INTENT,
+    KEPT,
+    PAUSED,
+    ROLLED_BACK,
+    ROLLING_BACK,
+    SKIPPED,
+    STOPPED,
+    UNDOING,
+    UNDONE,
+    Head,
+    Record,
+    Run,
+    moved_at,
+)
 from mds_partitioner.clock import Now
 from mds_partitioner.errors import BadInput, NotFound
 from mds_partitioner.options import Settings
@@ -49,6 +66,28 @@ def test_what_was_not_undone_yet_stays_and_a_rollback_goes_on(cluster: Cluster) 
     assert run.head.state == ROLLED_BACK
     assert {d.pin for d in cluster.directories.values()} == {-1}
     assert {d.rank for d in cluster.directories.values()} == {0}
+
+
+def test_what_was_rolled_back_may_be_moved_again_at_once(world: Cluster) -> None:
+    manager = Manager(world)
+    run = manager.partitioner.propose(manager.fs, plan(world, MOVES))
+    run.plan = replace(run.plan, scheduled=False)
+    manager.partitioner.admit(run)
+    manager.run(60)
+    assert moved_at(manager.partitioner.all(manager.fs), 1).keys() == MOVES.keys(), "they rest"
+    manager.partitioner.rollback(manager.fs, None)
+    manager.run(100)
+    assert run.head.state == ROLLED_BACK
+    assert moved_at(manager.partitioner.all(manager.fs), 1) == {}
+
+
+@pytest.mark.parametrize(
+    ("state", "rests"),
+    [(INTENT, True), (APPLIED, True), (UNDOING, False), (UNDONE, False), (KEPT, False), (SKIPPED, False)],
+)
+def test_only_what_was_moved_and_not_undone_rests(world: Cluster, state: str, rests: bool) -> None:
+    run = Run("id", plan(world, {100: 1}), Head(ROLLING_BACK), {0: Record(state, "-1", 1234.0)})
+    assert moved_at([run], 1) == ({100: 1234.0} if rests else {})
 
 
 def test_what_nobody_expected_of_one_plan_stops_no_other(
