@@ -140,7 +140,10 @@ def beats_done(cluster: Cluster) -> list[int]:
 def await_beats(cluster: Cluster, number: int) -> None:
     """Until every rank's MDS has decided so many times more."""
     before = beats_done(cluster)
-    enough = lambda: all(now - then >= number for now, then in zip(beats_done(cluster), before, strict=True))  # noqa: E731
+
+    def enough() -> bool:
+        return all(now - then >= number for now, then in zip(beats_done(cluster), before, strict=True))
+
     wait_for(f"{number} beats", enough, PATIENCE + 4 * number * BEAT_S)
 
 

@@ -104,7 +104,10 @@ def test_mgr_services_names_the_endpoint_and_the_standby_answers_too(watched: Cl
     # A manager that has just taken over may not have told yet.
     wait_for("the service is listed", lambda: services(watched).get("mds_partitioner", "") == url)
     assert f"<h2>{FS}</h2>" in fetch(watched.lab, url)
-    pointing = lambda: f'href="{url}"' in fetch(watched.lab, f"http://127.0.0.1:{PORTS[standby]}/")  # noqa: E731
+
+    def pointing() -> bool:
+        return f'href="{url}"' in fetch(watched.lab, f"http://127.0.0.1:{PORTS[standby]}/")
+
     wait_for("the standby points to the active manager", pointing)
 
 

@@ -63,7 +63,10 @@ def test_a_rank_has_its_mds_before_it_serves() -> None:
 def test_a_quota_is_for_the_daemon_that_has_the_rank(monkeypatch: pytest.MonkeyPatch) -> None:
     quotas: list[tuple[int, str]] = []
     swapped = lab(("a", 11, 1, "up:active"), ("b", 13, 0, "up:active"))
-    quota = lambda percent, daemon: quotas.append((percent, daemon))  # noqa: E731
+
+    def quota(percent: int, daemon: str) -> None:
+        quotas.append((percent, daemon))
+
     monkeypatch.setattr(swapped, "set_mds_cpu", quota, raising=False)
     set_quota(swapped, 1, 8)
     assert quotas == [(8, "mds.a")]

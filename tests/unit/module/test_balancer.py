@@ -267,8 +267,7 @@ def test_a_plan_that_starts_while_a_policy_is_tried_comes_first(
     cluster: Cluster, ranks: Ranks, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     plans: list[str] = []
-    busy: Callable[[Any], str | None] = lambda fs: plans[0] if plans else None  # noqa: E731
-    it = Balancer(cluster, ranks, lambda: SETTINGS, busy, LOG)  # type: ignore[arg-type]
+    it = Balancer(cluster, ranks, lambda: SETTINGS, lambda fs: plans[0] if plans else None, LOG)  # type: ignore[arg-type]
     it.begin()
     during_trial(monkeypatch, lambda: plans.append("plan-1"))
     with pytest.raises(Busy, match="plan-1"):
