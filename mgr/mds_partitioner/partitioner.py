@@ -177,6 +177,11 @@ class Partitioner:
         """The plans of a file system, oldest first."""
         return [run for run in self.known() if run.plan.fscid == fs.fscid]
 
+    def of_removed(self) -> list[Run]:
+        """Plans of file systems that are gone, oldest first: they have ended, or are about to."""
+        there = {fs.fscid for fs in self._host.file_systems()}
+        return [run for run in self.known() if run.plan.fscid not in there]
+
     def plan(
         self,
         fs: FsState,

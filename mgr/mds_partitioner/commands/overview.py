@@ -8,7 +8,7 @@ from ..desk import URGENT
 from ..errors import NotFound, Unavailable
 from ..model import FsState
 from ..report import imbalance as report
-from ..report.overview import Overview, overview_text, overview_value
+from ..report.overview import Overview, overview_text, overview_value, removed_values
 from ..schedule.record import OFF
 from .declare import Answer, Services, reads
 
@@ -19,8 +19,9 @@ class OverviewCommands(Services):
     @reads("status", URGENT)
     def show_status(self, format: str = "table") -> Answer:
         """Show every file system: its analysis, plans in force, newest plan, policy and scheduler"""
-        seen = [self._overview(fs) for fs in self.host.file_systems()]
-        return Answer([overview_value(o) for o in seen], overview_text(seen))
+        seen = [overview_value(self._overview(fs)) for fs in self.host.file_systems()]
+        seen += removed_values(self.partitioner.of_removed())
+        return Answer(seen, overview_text(seen))
 
     def _overview(self, fs: FsState) -> Overview:
         try:

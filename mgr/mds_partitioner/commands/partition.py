@@ -104,9 +104,11 @@ class PartitionCommands(Services):
 
     @reads("partition ls")
     def partition_ls(self, fs: Optional[str] = None, format: str = "table") -> Answer:
-        """List the plans of a file system"""
-        runs = self.partitioner.all(self.host.fs(fs))
-        return Answer(plans_value(runs), plans_text(runs))
+        """List the plans of a file system, and those of file systems that were removed"""
+        removed = self.partitioner.of_removed()
+        none_left = fs is None and not self.host.file_systems()
+        runs = [] if none_left else self.partitioner.all(self.host.fs(fs))
+        return Answer(plans_value(runs, removed), plans_text(runs, removed))
 
     @writes("partition pause", STOP)
     def partition_pause(

@@ -10,7 +10,8 @@ from typing import Any
 from ..act.run import ACTIVE, Run, in_force
 from ..act.switch import Switch
 from ..model import FsState
-from .partition import run_state
+from ..schedule.record import OFF
+from .partition import removed_state, run_state
 from .text import table
 
 COLUMNS = ("Name", "Ranks", "Analysis", "Plan in force", "Newest plan", "Balance", "Scheduler")
@@ -51,8 +52,24 @@ def overview_value(seen: Overview) -> dict[str, Any]:
     }
 
 
-def overview_text(file_systems: Sequence[Overview]) -> str:
-    """For people."""
-    values = [overview_value(seen) for seen in file_systems]
+def removed_values(runs: Sequence[Run]) -> list[dict[str, Any]]:
+    """Of file systems that were removed, as plain data: their plans stay until 'partition rm'."""
+    newest = {run.plan.fscid: run for run in runs}
+    return [
+        {
+            "fs": run.plan.fs,
+            "ranks": 0,
+            "analysis": "none",
+            "in_force": [],
+            "plan": f"{run.plan.name}: {removed_state(run)}",
+            "balance": "off",
+            "scheduler": OFF,
+        }
+        for run in newest.values()
+    ]
+
+
+def overview_text(values: Sequence[dict[str, Any]]) -> str:
+    """For people. ``values``: of ``overview_value`` and ``removed_values``."""
     rows = [tuple({**v, "in_force": "; ".join(v["in_force"]) or "none"}.values()) for v in values]
     return table(COLUMNS, rows, LEFT)

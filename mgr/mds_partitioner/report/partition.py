@@ -201,8 +201,8 @@ def _problems(run: Run, where: SubtreeMap) -> list[str]:
     return told
 
 
-def plans_value(runs: Sequence[Run]) -> list[dict[str, Any]]:
-    """Plans as plain data, oldest first."""
+def plans_value(runs: Sequence[Run], removed: Sequence[Run] = ()) -> list[dict[str, Any]]:
+    """Plans as plain data, oldest first; then those of file systems that were removed."""
     return [
         {
             "name": run.plan.name,
@@ -211,15 +211,21 @@ def plans_value(runs: Sequence[Run]) -> list[dict[str, Any]]:
             **left_out(run),
             "progress": f"{progress(run):.0%}",
             "heavy": run.plan.heavy_mode,
+            "file_system_removed": run in removed,
         }
-        for run in runs
+        for run in (*runs, *removed)
     ]
 
 
-def plans_text(runs: Sequence[Run]) -> str:
+def removed_state(run: Run) -> str:
+    """The state of a plan whose file system was removed."""
+    return f"{run_state(run)}; file system removed"
+
+
+def plans_text(runs: Sequence[Run], removed: Sequence[Run] = ()) -> str:
     """A row a plan."""
     rows = [
-        (run.plan.name, run_state(run), len(run.plan.steps), f"{progress(run):.0%}", run.plan.heavy_mode)
-        for run in runs
+        (run.plan.name, state, len(run.plan.steps), f"{progress(run):.0%}", run.plan.heavy_mode)
+        for run, state in (*((r, run_state(r)) for r in runs), *((r, removed_state(r)) for r in removed))
     ]
     return table(("Name", "State", "Steps", "Progress", "Heavy"), rows, ("Name", "State"))

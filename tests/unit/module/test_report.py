@@ -248,11 +248,13 @@ def test_status_shows_the_plan_in_force_behind_a_newer_one() -> None:
     seen = Overview(FakeCluster().state, "done 100%", [old, undone, new], None, "off")
     value = overview_value(seen)
     assert (value["in_force"], value["plan"]) == (["old: done"], "new: ready")
-    assert "old: done" in overview_text([seen]) and "new: ready" in overview_text([seen])
-    assert "undone" not in overview_text([seen])
+    assert "old: done" in overview_text([overview_value(seen)]) and "new: ready" in overview_text(
+        [overview_value(seen)]
+    )
+    assert "undone" not in overview_text([overview_value(seen)])
     started = replace(seen, runs=[Run("new", new.plan, Head(state="running"), {})])
     assert overview_value(started)["in_force"] == ["new: running"]
-    assert "none" in overview_text([replace(seen, runs=[])])
+    assert "none" in overview_text([overview_value(replace(seen, runs=[]))])
 
 
 def test_a_waiting_plan_is_told_by_the_name_its_file_system_has_now() -> None:

@@ -5,16 +5,20 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterator
+from dataclasses import replace
 from typing import Any
 
 import pytest
 from scheduled import Cluster, Manager, fewer
+from world import plan
 
 from mds_partitioner import desk
 from mds_partitioner.clock import Now
 from mds_partitioner.commands.partition import PartitionCommands
 from mds_partitioner.commands.scheduler import SchedulerCommands
 from mds_partitioner.monitor.sampler import scheduler_state
+from mds_partitioner.report.overview import overview_text, removed_values
+from mds_partitioner.report.partition import removed_state
 
 COLUMNS = 100
 
@@ -157,6 +161,25 @@ def test_a_pause_holds_both_also_while_no_plan_is_under_way(module: Module) -> N
     assert "goes on" in shown(module.partition_resume())
     module.manager.run(10)
     assert module.partitioner.all(module.manager.fs) != []
+
+
+def test_plans_of_a_removed_file_system_are_shown_until_they_are_removed(module: Module) -> None:
+    manager, world = module.manager, module.manager.world
+    old = manager.partitioner.propose(manager.fs, plan(world, {100: 1}))
+    old.plan = replace(old.plan, name="old")
+    manager.partitioner.admit(old)
+    manager.run(20)
+    world.state = replace(world.state, fscid=2)
+    manager.run(5)
+    assert "rolled-back, 1 of 1 steps kept; file system removed" in shown(module.partition_ls())
+    (listed,) = json.loads(module.partition_ls(format="json").stdout)
+    assert (listed["name"], listed["file_system_removed"]) == ("old", True)
+    (row,) = removed_values(module.partitioner.of_removed())
+    assert (row["fs"], row["plan"]) == ("cephfs", f"old: {removed_state(old)}")
+    assert f"old: {removed_state(old)}" in overview_text([row])
+    assert module.partition_rm("old").retval == 0
+    assert json.loads(module.partition_ls(format="json").stdout) == []
+    assert removed_values(module.partitioner.of_removed()) == []
 
 
 def test_what_it_did_is_counted(module: Module) -> None:
