@@ -17,9 +17,9 @@ from dataclasses import asdict, replace
 from pathlib import Path
 from typing import Any
 
+from fake_cluster import Directory, FakeCluster, Manager, plan
 from test_archive import found
 from test_switch import HINTS
-from world import Directory, Manager, World, plan
 
 from mds_partitioner.act import switch as switching
 from mds_partitioner.act.merge import merged
@@ -47,14 +47,14 @@ FOLDER = Path(__file__).with_name("journals")
 OPERATORS = 3  # the pin that an operator sets in between
 
 
-def everything() -> tuple[World, dict[str, str]]:
+def everything() -> tuple[FakeCluster, dict[str, str]]:
     """A file system of whose plans there is one in every state; and the journal."""
-    world = World(directories=40)
-    manager, inos = Manager(world), iter(world.directories)
+    cluster = FakeCluster(directories=40)
+    manager, inos = Manager(cluster), iter(cluster.directories)
 
     def made(name: str, steps: int = 2, **more: Any) -> Run:
         moves = {next(inos): 1 + i % 2 for i in range(steps)}
-        return manager.journal.create(plan(world, moves, name=name, **more), [])
+        return manager.journal.create(plan(cluster, moves, name=name, **more), [])
 
     def begun(name: str, ticks: int, steps: int = 2, **more: Any) -> Run:
         run = made(name, steps, **more)
@@ -67,20 +67,20 @@ def everything() -> tuple[World, dict[str, str]]:
     begun("running", ticks=4, steps=5)
     held = begun("paused", ticks=1, steps=5)
     manager.journal.head(held, state=PAUSED, by_operator=True, until=5000.0)
-    world.why = "rank 1 is failed"
+    cluster.why = "rank 1 is failed"
     begun("waiting", ticks=1)
-    world.why = None
+    cluster.why = None
     stopped = begun("stopped", ticks=1, steps=5)
     manager.journal.head(stopped, state=STOPPED)
     done = begun("done", ticks=8, mask="0x3", option=TO_AUTH)
     assert done.head.state == DONE
     skipped = made("skipped")
-    world.directories[skipped.plan.steps[0].ino].pin = OPERATORS
+    cluster.directories[skipped.plan.steps[0].ino].pin = OPERATORS
     manager.journal.head(skipped, state=RUNNING)
     for _ in range(6):
         manager.tick(skipped)
     kept = begun("rolled-back", ticks=6)
-    world.directories[kept.plan.steps[0].ino].pin = OPERATORS
+    cluster.directories[kept.plan.steps[0].ino].pin = OPERATORS
     manager.journal.head(kept, state=ROLLING_BACK)
     for _ in range(12):
         manager.tick(kept)
@@ -90,8 +90,8 @@ def everything() -> tuple[World, dict[str, str]]:
         manager.tick(back)
         manager.journal.head(back, state=state, resume_to=back.heading())
     _scheduled(manager, [begun(f"scheduler-{i}", ticks=6) for i in (1, 2)])
-    _others(world)
-    return world, dict(sorted(world.store.data.items()))
+    _others(cluster)
+    return cluster, dict(sorted(cluster.store.data.items()))
 
 
 def _scheduled(manager: Manager, runs: list[Run]) -> None:
@@ -102,12 +102,12 @@ def _scheduled(manager: Manager, runs: list[Run]) -> None:
     manager.journal.finish()
 
 
-def _others(world: World) -> None:
+def _others(cluster: FakeCluster) -> None:
     """Records of policies, of the scheduler, of analyses."""
     for fscid, state in ((1, ON), (2, TURNING_ON), (3, TURNING_OFF)):
         names = (f"mds_partitioner.lunule.{fscid}",)
         switch = Switch("cephfs", fscid, state, "lunule", "", "mine.lua", True, 1.0, HINTS, names[0], names)
-        host: Any = world
+        host: Any = cluster
         switching.carry_out(host, Save(replace(switch, pushed=2.5, to_auth=SET, old_to_auth="false")), "")
     move = Move(100, "/volumes/_nogroup/s0", 0, 1, 50.0, 40.0, 1000.0, "rank 0 is full")
     scatter = Scatter(101, "/volumes/_nogroup/s1", 0, (1, 2), 30.0, 20.0, "children come and go")
@@ -116,37 +116,37 @@ def _others(world: World) -> None:
                 ("one was refused",), False, (scatter,))  # fmt: skip
     mind = Kept("cephfs", ACT, 800.0, (turn,), (7,), (Capacity("m0", 1000.0, 3.0),), Totals(1, 1, 1000.0),
                 (Hour(0.0, 1),), True, 5000.0)  # fmt: skip
-    Archive(world.store, "scheduler/", Kept).save(1, mind)
-    Archive(world.store, "judgement/", Found).save(1, found())
+    Archive(cluster.store, "scheduler/", Kept).save(1, mind)
+    Archive(cluster.store, "judgement/", Found).save(1, found())
     seen = SubtreeSample(Place("/volumes/_nogroup/s0", "s0", 100), 10.0, 5.0, 2, (0,), False, True)
     sums = (DirectorySum(seen, 10.0, 30.0, 6, True, True),)
-    Archive(world.store, "checkpoint/", Checkpoint).save(1, Checkpoint(60.0, 6, 1, sums))
+    Archive(cluster.store, "checkpoint/", Checkpoint).save(1, Checkpoint(60.0, 6, 1, sums))
     asked = {"fs": "cephfs", "duration": 600, "directories": ["/volumes"], "begun": 1_795_000_100.0}
-    world.store.put("analysis/1", json.dumps(asked))
-    world.store.put(f"{KEY}1", str(1000.0))
+    cluster.store.put("analysis/1", json.dumps(asked))
+    cluster.store.put(f"{KEY}1", str(1000.0))
 
 
-def restored(text: str) -> World:
+def restored(text: str) -> FakeCluster:
     """The file system and the journal of what was written as text."""
     data = json.loads(text)
-    world = World(directories=0)
-    world.directories = {int(ino): Directory(**fields) for ino, fields in data["directories"].items()}
-    world.state = replace(world.state, **data["settings"])
-    world.options, world.store.data = data["options"], data["journal"]
-    world.managers = data["managers"]
-    return world
+    cluster = FakeCluster(directories=0)
+    cluster.directories = {int(ino): Directory(**fields) for ino, fields in data["directories"].items()}
+    cluster.state = replace(cluster.state, **data["settings"])
+    cluster.options, cluster.store.data = data["options"], data["journal"]
+    cluster.managers = data["managers"]
+    return cluster
 
 
 def written() -> str:
     """What ``restored`` reads."""
-    world, journal = everything()
-    state = world.state
+    cluster, journal = everything()
+    state = cluster.state
     settings = {name: getattr(state, name) for name in ("balance_automate", "balancer", "bal_rank_mask")}
     data = {
-        "directories": {ino: asdict(directory) for ino, directory in world.directories.items()},
+        "directories": {ino: asdict(directory) for ino, directory in cluster.directories.items()},
         "settings": settings,
-        "options": world.options,
-        "managers": world.managers,
+        "options": cluster.options,
+        "managers": cluster.managers,
         "journal": journal,
     }
     return json.dumps(data, indent=1)

@@ -166,7 +166,7 @@ NO_ANSWER = Unavailable("no answer")
 
 
 def analyzed(
-    monkeypatch: pytest.MonkeyPatch, history: Away, judge: Away, world: World | None = None
+    monkeypatch: pytest.MonkeyPatch, history: Away, judge: Away, cluster: FakeCluster | None = None
 ) -> Analysis:
     """An analysis of ten epochs, when it has ended. An epoch passes whenever the ranks are asked."""
     monkeypatch.setattr("mds_partitioner.analyzer.Observer", Observer)
@@ -193,18 +193,18 @@ def seen(away: range = range(0)) -> Away:
 
 
 def test_what_an_analysis_has_found_is_known_to_the_next_manager(
-    monkeypatch: pytest.MonkeyPatch, manager: Callable[[World], Analyzer]
+    monkeypatch: pytest.MonkeyPatch, manager: Callable[[FakeCluster], Analyzer]
 ) -> None:
-    world, judgement = World(), found().judgement
-    analysis = analyzed(monkeypatch, seen(), Away(judgement, range(0), NO_ANSWER), world)
+    cluster, judgement = FakeCluster(), found().judgement
+    analysis = analyzed(monkeypatch, seen(), Away(judgement, range(0), NO_ANSWER), cluster)
     assert (analysis.state, analysis.note) == (FINISHED, "")
-    after = manager(world)
-    assert after.get(world.state).state == FINISHED
-    kept = after.judgement(world.state)
+    after = manager(cluster)
+    assert after.get(cluster.state).state == FINISHED
+    kept = after.judgement(cluster.state)
     assert [row.seen.directory for row in kept.directories] == [
         row.seen.directory for row in judgement.directories
     ]
-    assert world.store.items("analysis/") == world.store.items("checkpoint/") == {}
+    assert cluster.store.items("analysis/") == cluster.store.items("checkpoint/") == {}
 
 
 def test_an_engine_that_fails_at_the_end_does_not_cost_the_analysis(monkeypatch: pytest.MonkeyPatch) -> None:

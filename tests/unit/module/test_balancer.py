@@ -125,9 +125,9 @@ def test_a_capacity_that_is_learned_first_is_told_at_once_and_later_changes_keep
 
 
 def test_what_nobody_expected_of_one_file_system_stops_no_other(
-    world: Cluster, balancer: Balancer, monkeypatch: pytest.MonkeyPatch
+    cluster: Cluster, balancer: Balancer, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    balancer.on(world.state, "lunule", None, False)
+    balancer.on(cluster.state, "lunule", None, False)
     (switch,) = balancer._board.all()
     monkeypatch.setattr(balancer._board, "all", lambda: [switch, replace(switch, fscid=2, fs="other")])
     looked: list[int] = []
@@ -140,7 +140,7 @@ def test_what_nobody_expected_of_one_file_system_stops_no_other(
     monkeypatch.setattr(balancer, "_step", step)
     balancer.tick()
     assert looked == [1, 2]
-    assert balancer.watch(world.state).problem == "KeyError: 'strange'; see the manager's log"
+    assert balancer.watch(cluster.state).problem == "KeyError: 'strange'; see the manager's log"
 
 
 def test_a_clock_that_was_set_back_ends_the_wait(

@@ -424,16 +424,16 @@ def test_nothing_is_decided_back_while_a_change_that_was_given_up_may_still_be_m
 
 
 def test_a_change_in_doubt_is_waited_for_and_then_looked_at(monkeypatch: pytest.MonkeyPatch) -> None:
-    world = World()
-    manager = Manager(world)
-    run = started(world, manager, {100: 1})
-    monkeypatch.setattr(world, "in_flight", lambda fscid, ino: Write(ino, "/d", "ceph.dir.pin", "1"))
+    cluster = FakeCluster()
+    manager = Manager(cluster)
+    run = started(cluster, manager, {100: 1})
+    monkeypatch.setattr(cluster, "in_flight", lambda fscid, ino: Write(ino, "/d", "ceph.dir.pin", "1"))
     for _ in range(5):
         manager.tick(run)
-    assert (run.records, world.directories[100].pin) == ({}, -1)
+    assert (run.records, cluster.directories[100].pin) == ({}, -1)
     monkeypatch.undo()
     until(manager, run, DONE)
-    assert world.directories[100].rank == 1
+    assert cluster.directories[100].rank == 1
 
 
 def test_ticks_after_the_end_change_nothing() -> None:

@@ -161,9 +161,9 @@ def test_a_plan_that_the_mon_refuses_leaves_nothing() -> None:
 class Hanging:
     """A mon that does not answer the first write about a plan until it is let, and all others at once."""
 
-    def __init__(self, world: World, id_: str) -> None:
+    def __init__(self, cluster: FakeCluster, id_: str) -> None:
         self.reached, self.go = threading.Event(), threading.Event()
-        self._id, self._put, self._delete = id_, world.store.put, world.store.delete
+        self._id, self._put, self._delete = id_, cluster.store.put, cluster.store.delete
 
     def put(self, key: str, value: str) -> None:
         self._wait(key)
@@ -181,13 +181,13 @@ class Hanging:
 
 def two(monkeypatch: pytest.MonkeyPatch) -> tuple[Manager, Run, Run, Hanging]:
     """Plans of two file systems; what is written next about the first one is not answered."""
-    world = World()
-    manager = Manager(world)
-    one = manager.journal.create(plan(world, {100: 1}, name="one"), [])
-    other = manager.journal.create(replace(plan(world, {101: 1}, name="other"), fscid=2), [])
-    mon = Hanging(world, one.id)
-    monkeypatch.setattr(world.store, "put", mon.put)
-    monkeypatch.setattr(world.store, "delete", mon.delete)
+    cluster = FakeCluster()
+    manager = Manager(cluster)
+    one = manager.journal.create(plan(cluster, {100: 1}, name="one"), [])
+    other = manager.journal.create(replace(plan(cluster, {101: 1}, name="other"), fscid=2), [])
+    mon = Hanging(cluster, one.id)
+    monkeypatch.setattr(cluster.store, "put", mon.put)
+    monkeypatch.setattr(cluster.store, "delete", mon.delete)
     return manager, one, other, mon
 
 
@@ -230,7 +230,7 @@ def test_a_later_head_of_a_plan_is_not_overtaken(monkeypatch: pytest.MonkeyPatch
     for thread in threads:
         thread.join(60)
     assert run.head.state == STOPPED
-    (read,) = (r for r in Manager(manager.world).runs if r.id == run.id)
+    (read,) = (r for r in Manager(manager.cluster).runs if r.id == run.id)
     assert read.head.state == STOPPED
 
 

@@ -10,9 +10,9 @@ from typing import Any
 
 import journals
 import pytest
+from fake_cluster import LOG, SETTINGS, FakeCluster, Manager
 from test_archive import exact, found
 from test_balancer import Clock, Ranks
-from world import LOG, SETTINGS, Manager, World
 
 from mds_partitioner.act import switch as switching
 from mds_partitioner.act.run import ACTIVE, DONE, READY, ROLLED_BACK, STOPPED
@@ -43,22 +43,22 @@ STATES = {
 
 
 @pytest.fixture(params=KEPT, ids=lambda path: path.stem)
-def world(request: pytest.FixtureRequest) -> World:
+def cluster(request: pytest.FixtureRequest) -> FakeCluster:
     """As the last manager of another version left it."""
     path: Path = request.param
     return journals.restored(path.read_text())
 
 
-def key_of(world: World, name: str) -> str:
+def key_of(cluster: FakeCluster, name: str) -> str:
     """Of the seal of a plan."""
-    seals = {key: json.loads(value) for key, value in world.store.items("plan/").items() if "/seal" in key}
+    seals = {key: json.loads(value) for key, value in cluster.store.items("plan/").items() if "/seal" in key}
     return next(key for key, seal in seals.items() if seal["name"] == name)
 
 
-def change(world: World, key: str, **fields: Any) -> None:
+def change(cluster: FakeCluster, key: str, **fields: Any) -> None:
     """Fields of one record; None: it goes."""
-    record = json.loads(world.store.data[key]) | fields
-    world.store.data[key] = json.dumps({name: value for name, value in record.items() if value is not None})
+    record = json.loads(cluster.store.data[key]) | fields
+    cluster.store.data[key] = json.dumps({name: value for name, value in record.items() if value is not None})
 
 
 def states(manager: Manager) -> Mapping[str, str]:
@@ -76,65 +76,69 @@ def to_the_end(manager: Manager) -> None:
                 manager.tick(run)
 
 
-def test_every_state_of_plans_and_steps_is_read(world: World) -> None:
-    manager = Manager(world)
+def test_every_state_of_plans_and_steps_is_read(cluster: FakeCluster) -> None:
+    manager = Manager(cluster)
     assert manager.unreadable == []
     assert states(manager) == STATES
     assert steps(manager) == {"intent", "done", "skipped", "undoing", "undone", "kept"}
 
 
-def test_every_plan_goes_on(world: World) -> None:
-    manager = Manager(world)
+def test_every_plan_goes_on(cluster: FakeCluster) -> None:
+    manager = Manager(cluster)
     to_the_end(manager)
     ended = {"running": DONE, "waiting": DONE, "rolling-back": ROLLED_BACK}
     assert states(manager) == STATES | ended
-    pins = {run.plan.name: [world.directories[step.ino].pin for step in run.plan.steps if step.ino] for run in
-            manager.runs}  # fmt: skip
+    pins = {
+        run.plan.name: [cluster.directories[step.ino].pin for step in run.plan.steps if step.ino]
+        for run in manager.runs
+    }
     assert pins["running"] == [1, 2, 1, 2, 1] and pins["waiting"] == [1, 2]
     assert pins["rolling-back"] == [-1] * 4
-    assert states(Manager(world)) == states(manager), "and the next manager knows"
+    assert states(Manager(cluster)) == states(manager), "and the next manager knows"
 
 
-def test_the_other_records_are_read(world: World) -> None:
-    switches, unreadable = switching.load(world.store)
+def test_the_other_records_are_read(cluster: FakeCluster) -> None:
+    switches, unreadable = switching.load(cluster.store)
     assert {fscid: switch.state for fscid, switch in switches.items()} == {
         1: ON,
         2: TURNING_ON,
         3: TURNING_OFF,
     }
     assert unreadable == {}
-    kept = Archive(world.store, "scheduler/", Kept).load()[1]
+    kept = Archive(cluster.store, "scheduler/", Kept).load()[1]
     assert isinstance(kept, Kept) and (kept.mode, kept.turns[0].moves[0].move.ino) == ("act", 100)
-    assert Archive(world.store, "judgement/", Found).load() == {1: exact(found())}
-    checkpoint = Archive(world.store, "checkpoint/", Checkpoint).load()[1]
+    assert Archive(cluster.store, "judgement/", Found).load() == {1: exact(found())}
+    checkpoint = Archive(cluster.store, "checkpoint/", Checkpoint).load()[1]
     assert isinstance(checkpoint, Checkpoint) and checkpoint.directories[0].requests == 30.0
 
 
-def test_a_record_without_a_format_is_of_the_first(world: World) -> None:
-    for key, value in world.store.data.items():
+def test_a_record_without_a_format_is_of_the_first(cluster: FakeCluster) -> None:
+    for key, value in cluster.store.data.items():
         if value.startswith('{"format"'):
-            change(world, key, format=None)
-    assert states(Manager(world)) == STATES
-    assert len(switching.load(world.store)[0]) == 3
-    assert isinstance(Archive(world.store, "scheduler/", Kept).load()[1], Kept)
+            change(cluster, key, format=None)
+    assert states(Manager(cluster)) == STATES
+    assert len(switching.load(cluster.store)[0]) == 3
+    assert isinstance(Archive(cluster.store, "scheduler/", Kept).load()[1], Kept)
 
 
 @pytest.mark.parametrize("name", ["running", "done", "rolling-back", "scheduler-2"])
-def test_a_plan_of_a_later_version_is_left_alone_and_the_others_go_on(world: World, name: str) -> None:
-    seal = key_of(world, name)
+def test_a_plan_of_a_later_version_is_left_alone_and_the_others_go_on(
+    cluster: FakeCluster, name: str
+) -> None:
+    seal = key_of(cluster, name)
     id_ = seal.split("/")[1]
-    whole = world.store.items(f"plan/{id_}/")
-    change(world, seal, format=LATER, parts=None, digest=None, something="else")
-    for key in world.store.items(f"plan/{id_}/head/"):
-        del world.store.data[key]  # a later version may keep it elsewhere
-    before = world.store.items(f"plan/{id_}/")
-    manager = Manager(world)
+    whole = cluster.store.items(f"plan/{id_}/")
+    change(cluster, seal, format=LATER, parts=None, digest=None, something="else")
+    for key in cluster.store.items(f"plan/{id_}/head/"):
+        del cluster.store.data[key]  # a later version may keep it elsewhere
+    before = cluster.store.items(f"plan/{id_}/")
+    manager = Manager(cluster)
     (aside,) = manager.unreadable
     assert (aside.name, f"format {LATER}" in aside.why) == (name, True)
     assert states(manager) == {other: state for other, state in STATES.items() if other != name}
     to_the_end(manager)
     assert "running" not in states(manager).values()
-    assert world.store.items(f"plan/{id_}/") == before, "nothing of it is changed or thrown away"
+    assert cluster.store.items(f"plan/{id_}/") == before, "nothing of it is changed or thrown away"
     (check,) = health.unreadable(manager.unreadable, {})
     assert check.code == health.JOURNAL
     assert check.detail == (
@@ -142,38 +146,38 @@ def test_a_plan_of_a_later_version_is_left_alone_and_the_others_go_on(world: Wor
         f"{FORMAT}), and goes on with it when it is installed again: what it pinned stays as it is; to "
         f"forget the plan, run 'ceph mds_partitioner partition rm {name}'",
     )
-    world.store.data |= whole  # what a version that can read it finds
-    assert states(Manager(world))[name] == STATES[name]
+    cluster.store.data |= whole  # what a version that can read it finds
+    assert states(Manager(cluster))[name] == STATES[name]
 
 
-def test_a_policy_of_a_later_version_is_left_alone(world: World) -> None:
-    change(world, "balance/1", format=LATER, state=None, more=[1, 2])
-    before = world.store.data["balance/1"]
-    host: Any = world
+def test_a_policy_of_a_later_version_is_left_alone(cluster: FakeCluster) -> None:
+    change(cluster, "balance/1", format=LATER, state=None, more=[1, 2])
+    before = cluster.store.data["balance/1"]
+    host: Any = cluster
     ranks: Any = Ranks()
     balancer = Balancer(host, ranks, lambda: SETTINGS, lambda fs: None, LOG, Clock())
     balancer.begin()
     balancer.tick()
-    assert world.store.data["balance/1"] == before
+    assert cluster.store.data["balance/1"] == before
     assert set(balancer.unreadable) == {"balance/1"}
     with pytest.raises(NotPermitted, match=f"format {LATER}.*balance off"):
-        balancer.on(world.state, "lunule", None, force=True)
-    assert world.store.data["balance/1"] == before
+        balancer.on(cluster.state, "lunule", None, force=True)
+    assert cluster.store.data["balance/1"] == before
     (check,) = health.unreadable([], balancer.unreadable)
     assert "policy 'balance/1': a later version" in check.detail[0]
-    balancer.off(world.state)
-    assert balancer.unreadable == {} and "balance/1" not in world.store.data
+    balancer.off(cluster.state)
+    assert balancer.unreadable == {} and "balance/1" not in cluster.store.data
 
 
 @pytest.mark.parametrize(("root", "kind"), [("scheduler/", Kept), ("judgement/", Found)])
 def test_what_a_later_version_archived_is_an_error_and_stays(
-    world: World, root: str, kind: type[Any]
+    cluster: FakeCluster, root: str, kind: type[Any]
 ) -> None:
-    change(world, f"{root}1/seal", format=LATER, id="elsewhere")
-    before = dict(world.store.data)
-    kept = Archive(world.store, root, kind).load()[1]
+    change(cluster, f"{root}1/seal", format=LATER, id="elsewhere")
+    before = dict(cluster.store.data)
+    kept = Archive(cluster.store, root, kind).load()[1]
     assert isinstance(kept, ValueError) and f"format {LATER}" in str(kept)
-    assert world.store.data == before
+    assert cluster.store.data == before
 
 
 def test_what_is_written_today_is_among_what_is_kept() -> None:

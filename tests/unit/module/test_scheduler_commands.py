@@ -9,8 +9,8 @@ from dataclasses import replace
 from typing import Any
 
 import pytest
+from fake_cluster import plan
 from scheduled import Cluster, Manager, fewer
-from world import plan
 
 from mds_partitioner import desk
 from mds_partitioner.clock import Now
@@ -122,25 +122,25 @@ ORDERS = [("partition_stop", "stopped", "advise"), ("partition_pause", "paused",
 def test_an_order_that_the_mon_does_not_take_holds_all_the_same(
     module: Module, order: str, state: str, mode: str, lost: range
 ) -> None:
-    manager, world = module.manager, module.manager.world
+    manager, cluster = module.manager, module.manager.cluster
     module.scheduler_start(mode="act")
     while not manager.partitioner.active():
         manager.rounds.read()
         manager.rounds.tick()
-        world.pass_time()
-        world.wall, world.steady = world.wall + 1, world.steady + 1
+        cluster.pass_time()
+        cluster.wall, cluster.steady = cluster.wall + 1, cluster.steady + 1
     (run,) = manager.partitioner.active()
     assert not run.records, "it was not begun yet"
-    world.store.refuse(lost.start, len(lost))
+    cluster.store.refuse(lost.start, len(lost))
     answer = getattr(module, order)()
     assert answer.retval < 0 and "this manager has it all the same" in answer.stderr
-    begun = list(world.events)
+    begun = list(cluster.events)
     manager.run(5)
-    assert [e for e in world.events[len(begun) :] if e.startswith(("pin", "option", "put seal"))] == []
-    world.store.refuse(0, 0)
+    assert [e for e in cluster.events[len(begun) :] if e.startswith(("pin", "option", "put seal"))] == []
+    cluster.store.refuse(0, 0)
     assert (run.head.state == state) is (1 not in lost), "the mon is told of the plan first"
     assert getattr(module, order)().retval == 0, "the order is given again"
-    after = Manager(world)
+    after = Manager(cluster)
     assert [r.head.state for r in after.partitioner.all(manager.fs)] == [state]
     kept = after.scheduling.get(manager.fs)
     assert (kept.mode, kept.paused) == (mode, mode == "act")
@@ -164,12 +164,12 @@ def test_a_pause_holds_both_also_while_no_plan_is_under_way(module: Module) -> N
 
 
 def test_plans_of_a_removed_file_system_are_shown_until_they_are_removed(module: Module) -> None:
-    manager, world = module.manager, module.manager.world
-    old = manager.partitioner.propose(manager.fs, plan(world, {100: 1}))
+    manager, cluster = module.manager, module.manager.cluster
+    old = manager.partitioner.propose(manager.fs, plan(cluster, {100: 1}))
     old.plan = replace(old.plan, name="old")
     manager.partitioner.admit(old)
     manager.run(20)
-    world.state = replace(world.state, fscid=2)
+    cluster.state = replace(cluster.state, fscid=2)
     manager.run(5)
     assert "rolled-back, 1 of 1 steps kept; file system removed" in shown(module.partition_ls())
     (listed,) = json.loads(module.partition_ls(format="json").stdout)

@@ -68,9 +68,9 @@ def test_what_was_not_undone_yet_stays_and_a_rollback_goes_on(cluster: Cluster) 
     assert {d.rank for d in cluster.directories.values()} == {0}
 
 
-def test_what_was_rolled_back_may_be_moved_again_at_once(world: Cluster) -> None:
-    manager = Manager(world)
-    run = manager.partitioner.propose(manager.fs, plan(world, MOVES))
+def test_what_was_rolled_back_may_be_moved_again_at_once(cluster: Cluster) -> None:
+    manager = Manager(cluster)
+    run = manager.partitioner.propose(manager.fs, plan(cluster, MOVES))
     run.plan = replace(run.plan, scheduled=False)
     manager.partitioner.admit(run)
     manager.run(60)
@@ -85,8 +85,8 @@ def test_what_was_rolled_back_may_be_moved_again_at_once(world: Cluster) -> None
     ("state", "rests"),
     [(INTENT, True), (APPLIED, True), (UNDOING, False), (UNDONE, False), (KEPT, False), (SKIPPED, False)],
 )
-def test_only_what_was_moved_and_not_undone_rests(world: Cluster, state: str, rests: bool) -> None:
-    run = Run("id", plan(world, {100: 1}), Head(ROLLING_BACK), {0: Record(state, "-1", 1234.0)})
+def test_only_what_was_moved_and_not_undone_rests(cluster: Cluster, state: str, rests: bool) -> None:
+    run = Run("id", plan(cluster, {100: 1}), Head(ROLLING_BACK), {0: Record(state, "-1", 1234.0)})
     assert moved_at([run], 1) == ({100: 1234.0} if rests else {})
 
 

@@ -8,9 +8,9 @@ from collections.abc import Iterator
 from typing import Any
 
 import pytest
+from fake_cluster import plan
 from scheduled import Cluster, Manager
 from test_scheduler_commands import Module
-from world import plan
 
 from mds_partitioner import desk
 from mds_partitioner.act.run import plan_user
@@ -26,20 +26,20 @@ SPOILT = "body/0000"
 def module(monkeypatch: pytest.MonkeyPatch) -> Iterator[Module]:
     """Of the manager that comes after a part of the plan 'bad' was spoilt; 'good' is whole."""
     monkeypatch.setattr(desk, "PATIENCE", 600.0)  # s: however busy this machine is
-    world = Cluster()
+    cluster = Cluster()
     for name, ino in (("bad", 100), ("good", 101)):
-        Manager(world).partitioner._save(plan(world, {ino: 1}, name=name))
-    (bad,) = (run for run in Manager(world).partitioner.all(world.state) if run.plan.name == "bad")
-    host: Any = world
+        Manager(cluster).partitioner._save(plan(cluster, {ino: 1}, name=name))
+    (bad,) = (run for run in Manager(cluster).partitioner.all(cluster.state) if run.plan.name == "bad")
+    host: Any = cluster
     SharedOption(host, TO_AUTH, plan_user(bad.id), FORWARDS).claim("")
-    world.store.data[f"plan/{bad.id}/{SPOILT}"] = "{"
-    made = Module(Manager(world))
+    cluster.store.data[f"plan/{bad.id}/{SPOILT}"] = "{"
+    made = Module(Manager(cluster))
     yield made
     made.desk.shutdown()
 
 
 def keys(module: Module, id_: str) -> list[str]:
-    return [key for key in module.manager.world.store.data if id_ in key]
+    return [key for key in module.manager.cluster.store.data if id_ in key]
 
 
 def test_it_is_told_in_health_with_the_command_that_removes_it(module: Module) -> None:
@@ -60,12 +60,12 @@ def test_it_is_removed_by_its_name_alone_and_the_others_stay(module: Module) -> 
     assert module.partitioner.unreadable == []
     assert health.unreadable(module.partitioner.unreadable, {}) == []
     assert module.partition_rm("bad").retval == -errno.ENOENT
-    after = Manager(module.manager.world).partitioner
+    after = Manager(module.manager.cluster).partitioner
     assert ([run.plan.name for run in after.known()], after.unreadable) == (["good"], [])
 
 
 def test_its_name_is_taken_until_then(module: Module) -> None:
-    made = plan(module.manager.world, {102: 1}, name="bad")
+    made = plan(module.manager.cluster, {102: 1}, name="bad")
     with pytest.raises(Busy, match="a plan named 'bad' exists already"):
         module.partitioner._save(made)
     module.partition_rm("bad")

@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 from replay import __main__ as main
 from replay.__main__ import NAMES, shrink
-from replay.course import Outcome, play
+from replay.player import Outcome, play
 from replay.script import History, draw
 
 from mds_partitioner.act import changes, core, executor
