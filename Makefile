@@ -144,7 +144,7 @@ bench-headline: deps
 DYNAMIC := none $(MAIN) greedyspill lunule lunule-to-auth lunule-mindex
 bench-conditions: mds-optimized
 	$(RUN) -m experiments.conditions --balancers $(DYNAMIC) dir-hash-cold --runs 1 --out docs/results/cold
-	$(RUN) -m experiments.conditions --condition settled --balancers $(DYNAMIC) subvolume-pinning subvolume-pinning-replicas subvolume-pinning-mask dir-hash --runs 1 --out docs/results/settled
+	$(RUN) -m experiments.conditions --condition settled --balancers $(DYNAMIC) subvolume-pinning subvolume-pinning-replicas subvolume-pinning-mask dir-hash lunule-mindex-replicas --runs 1 --out docs/results/settled
 
 # Twenty equal cells: does the reference load take the machine out of a figure?
 bench-reference: deps

@@ -64,6 +64,13 @@ def _policy(name: str, selection: str = "mindex", *, to_auth: bool = False) -> C
     return switch_on
 
 
+def _mindex_to_auth(setting: Setting) -> list[Pin]:
+    """And clients look names up at the rank that has them, where the policy moved them to."""
+    # Debian's mon does not know an option of the hook's.
+    setting.lab.monitor.command("config set", who="mds", name=_LOOKUPS, value="true", force=True)
+    return _policy("lunule", "mindex")(setting)
+
+
 def _dir_hash(setting: Setting) -> list[Pin]:
     """Every directory that has directories in it hands them out by the hash of their inode numbers."""
     pins = _dir_hash_cold(setting)
@@ -90,6 +97,7 @@ def _scheduler_off(lab: Lab) -> None:
 
 # Clients that know of no replicas ask the lowest rank that they have a capability of the directory from.
 _NO_REPLICAS = "mds_forward_all_requests_to_auth"
+_LOOKUPS = "mds_bal_select_lookups"
 
 
 def _oracle(setting: Setting) -> list[Pin]:
@@ -141,7 +149,9 @@ BALANCERS: Mapping[str, Balancer] = {
         Balancer("lunule-to-auth", _policy("lunule", "heat", to_auth=True), _POLICY),
         # The same policy on MDSs with the hook: chosen by heat, as without it, or by the migration index.
         Balancer("lunule-heat", _policy("lunule", "heat"), (*_POLICY, "hook"), hook=True),
-        Balancer("lunule-mindex", _policy("lunule", "mindex"), (*_POLICY, "hook"), hook=True),
+        Balancer("lunule-mindex", _mindex_to_auth, (*_POLICY, "hook"), hook=True),
+        # A control: clients draw among the ranks that hold a replica, as on MDSs without the hook.
+        Balancer("lunule-mindex-replicas", _policy("lunule", "mindex"), (*_POLICY, "hook"), hook=True),
         Balancer("oracle", _oracle, static=True),
     )
 }
@@ -153,5 +163,6 @@ def switch_off(lab: Lab) -> None:
     _scheduler_off(lab)
     lab.monitor.command("fs set", fs_name=FS, var="balance_automate", val="false")
     lab.monitor.command("fs set", fs_name=FS, var="bal_rank_mask", val=_EVERY_RANK)
-    lab.monitor.command("config rm", who="mds", name=_NO_REPLICAS)
+    for option in (_NO_REPLICAS, _LOOKUPS):
+        lab.monitor.command("config rm", who="mds", name=option)
     pinning.forget(lab)

@@ -30,8 +30,6 @@ TOP = "/volumes"
 WORKING_S = 90.0
 _UNSETTLED_S = 5.0
 _CALIBRATION_S = 20
-HOOK_CONF = {"mds_bal_select_lookups": "true"}
-"""What MDSs with the hook are measured with: no policy by itself changes where clients look names up."""
 
 
 class Stage:
@@ -50,7 +48,6 @@ class Stage:
             standby=cluster.standby,
             mgr=1,
             mds_binary=built(cluster.release, OPTIMIZED) if cluster.hook else None,
-            conf=HOOK_CONF if cluster.hook else None,
             progress=progress,
         )
         try:

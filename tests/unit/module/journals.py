@@ -99,7 +99,7 @@ def _scheduled(manager: Manager, runs: list[Run]) -> None:
     ours = [Run(run.id, replace(run.plan, scheduled=True), run.head, run.records) for run in runs]
     one, records = merged(ours, "scheduler-2")
     manager.journal.merge(one, Head(DONE), records)
-    manager.journal.finish(manager.fs.fscid)
+    manager.journal.finish(one.fscid)
 
 
 def _others(cluster: FakeCluster) -> None:
