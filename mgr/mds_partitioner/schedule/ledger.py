@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import logging
 import threading
+from collections import defaultdict
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import replace
@@ -32,7 +33,8 @@ class Ledger:
         self._archive = Archive(host.store, "scheduler/", Kept)
         self._watches: dict[int, Watch] | None = None
         self._lock = threading.Lock()  # of what is kept, in memory
-        self._saving = threading.Lock()  # of what is kept, in the mon
+        # Of what is kept, in the mon, a file system each: none waits for another one's write.
+        self._saving: defaultdict[int, threading.Lock] = defaultdict(threading.Lock)
 
     def begin(self) -> None:
         """Read what the last manager kept."""
@@ -105,7 +107,9 @@ class Ledger:
 
     def save(self, fscid: int, watch: Watch, **changes: Any) -> None:
         """Made durable, and holds then."""
-        with self._saving:
+        with self._lock:
+            saving = self._saving[fscid]
+        with saving:
             now, kept = self._now(), replace(watch.kept, **changes)
             turns = shifted(kept.turns, now.wall - now.steady)
             if not self._archive.save(fscid, replace(kept, turns=turns)):
