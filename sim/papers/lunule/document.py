@@ -70,6 +70,7 @@ def _told(study: Study) -> dict[str, str]:
     return {
         **wide,
         "cnn": f"{_rate(found[CNN, LUNULE]) / _rate(found[CNN, VANILLA]):.2f}",
+        "nlp_ratio": f"{_rate(found[NLP, LUNULE]) / _rate(found[NLP, VANILLA]):.2f}",
         "cnn_busiest": f"{100 * _mean(found[CNN, VANILLA], _busiest):.0f}",
         "cnn_moves": f"{_mean(found[CNN, LUNULE], _moves):,.0f}",
         "nlp_moves": f"{_mean(found[NLP, LUNULE], _moves):,.0f}",

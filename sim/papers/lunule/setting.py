@@ -3,6 +3,7 @@
 
 from dataclasses import dataclass
 
+from sim.model.physics import Physics
 from sim.provenance import assumed, given
 
 
@@ -54,7 +55,8 @@ class Setting:
         "rank in the first five minutes (2.2)",
     )
     import_work: float = assumed(
-        0.47, "an importer's work for an inode, in requests: the simulator's, fitted to the lab"
+        Physics.import_work,
+        "an importer's work for an inode, in requests: the simulator's, of the lab",
     )
     forwards: float = assumed(
         0.0,
