@@ -17,7 +17,6 @@ from sim.papers.lunule.selection import SIBLING, TOLERANCE
 from sim.papers.lunule.setting import METADATA
 from sim.papers.lunule.study import (
     BALANCERS,
-    CHEAP,
     DATA,
     HASHED,
     NEW,
@@ -77,12 +76,6 @@ def _told(study: Study) -> dict[str, str]:
         "nlp_fragments": str(study.setting.nlp_folders * study.setting.nlp_fragments),
         "nlp": _many(_rate(found[NLP, LUNULE])),
         "nlp_light": _many(_rate(found[NLP, LIGHT])),
-        "md_moved": f"{_mean(found[MD, LIGHT], _inodes) / 1e6:.1f}",
-        "md_moved_lunule": f"{_mean(found[MD, LUNULE], _inodes) / 1e6:.1f}",
-        "md_light": _many(found[MD, LIGHT][0].mean),
-        "md_cheap": _many(study.cheap.mean),
-        "cheap": f"{CHEAP}",
-        "costs": f"{study.setting.import_work}",
         "spill_least": f"{min(spill):.2f}",
         "spill_most": f"{max(spill):.2f}",
         "zipf_vanilla": f"{_mean(found[ZIPF, VANILLA], _factor):.3f}",

@@ -36,7 +36,6 @@ NEW: Final = 10  # clients a phase
 HASHED: Final = "Dir-Hash"
 SEEDS: Final = (1, 2, 3)  # of Figures 6 and 7; the first of all else
 DATA: Final = (0.001, 0.005)  # s of a data operation in Figure 8: the paper does not tell
-CHEAP: Final = 0.05  # an importer's work for an inode
 _LONGEST: Final = 12 * 3600.0  # s
 _GROWING: Final = (600.0, 1200.0, 1800.0)  # s: a fifth rank, a sixth, the end
 
@@ -45,8 +44,7 @@ _GROWING: Final = (600.0, 1200.0, 1800.0)  # s: a fifth rank, a sixth, the end
 class Study:
     """single: a run of each seed by workload and balancer (Figures 6 and 7); data: by workload, balancer and
     the time of a data operation (8); growing, phases: 12a and 12b; scale: by ranks (13a); web: 13b, by
-    balancer and the setting's forwards; varied: CNN by what was changed and balancer; cheap: MD under
-    Lunule-Light where imports cost little."""
+    balancer and the setting's forwards; varied: CNN by what was changed and balancer."""
 
     setting: Setting
     single: Mapping[tuple[str, str], Sequence[Run]]
@@ -56,7 +54,6 @@ class Study:
     scale: Mapping[int, Run]
     web: Mapping[tuple[str, float], Run]
     varied: Mapping[tuple[str, str], Run]
-    cheap: Run
 
 
 def changes(base: Setting) -> dict[str, Setting]:
@@ -95,7 +92,6 @@ def study(setting: Setting) -> Study:
                 product(changes(setting).items(), (VANILLA, LUNULE)), "other settings"
             )
         },
-        _single(MD, LIGHT, replace(setting, import_work=CHEAP), SEEDS[0]),
     )
 
 

@@ -282,7 +282,6 @@ def test_the_report_has_all_figures_and_numbers(tmp_path: Path) -> None:
         scale={ranks: made_up(rng) for ranks in SCALES},
         web={key: made_up(rng) for key in product((VANILLA, LUNULE, HASHED), (0.0, 0.5))},
         varied={key: made_up(rng) for key in product(changes(setting), (VANILLA, LUNULE))},
-        cheap=made_up(rng),
     )
     pictures = draw(found, tmp_path)
     told = text(found, pictures)
