@@ -3,11 +3,12 @@
 
 import pytest
 
-from sim.papers import dgist, tpps
+import sim.papers.dgist.setting as dgist
+import sim.papers.tpps.setting as tpps
 from sim.provenance import ASSUMED, PAPER, rows
 
 
-@pytest.mark.parametrize("setting", [tpps.setting.Setting(), dgist.setting.Setting()])
+@pytest.mark.parametrize("setting", [tpps.Setting(), dgist.Setting()])
 def test_every_parameter_says_where_it_is_from(setting):
     found = rows(setting)
     assert {origin for _, _, origin, _ in found} == {PAPER, ASSUMED}
