@@ -87,7 +87,11 @@ RELEASE ?= tentacle
 chaos: deps
 	$(RUN) -m tests.chaos --duration $(DURATION) --release $(RELEASE) $(if $(SEED),--seed $(SEED))
 
+# In every condition; cells are named by what they are of, so commands that share a folder share cells.
 MAIN := builtin builtin-to-auth scheduler oracle
+CONDITIONS := $(RUN) -m experiments.conditions
+COLD := docs/results/cold
+SETTLED := docs/results/settled
 
 # One run of every cell, then two more of those that matter; what is finished is not run again.
 bench: mds-optimized
@@ -98,7 +102,7 @@ bench: mds-optimized
 
 # The order of the main five, settled for half a minute: a quarter of an hour.
 bench-quick: deps
-	$(RUN) -m experiments.conditions --condition settled --before 30 --seconds 30 --workloads zipf cnn --balancers $(MAIN) subvolume-pinning --runs 1 --out out/bench-quick
+	$(CONDITIONS) --condition settled --before 30 --seconds 30 --workloads zipf cnn --balancers $(MAIN) subvolume-pinning --runs 1 --out out/bench-quick
 
 # With 36 ranks and 3,000 subvolumes, in parts of a core.
 bench-schedule-cost: deps
@@ -129,22 +133,35 @@ bench-large: deps
 	git show 92561ed:mantle/lunule.lua > out/lunule-old.lua
 	$(RUN) -m experiments.large_cluster --old out/lunule-old.lua
 
-# The scheduler from cold beside the built-in balancer and the oracle; goes on where it was ended.
+# The scheduler from cold beside the built-in balancer and the oracle; goes on where it was ended. A cycle's fourth
+# time is after seven minutes.
 bench-scheduler: deps
-	$(RUN) -m experiments.conditions
-	$(RUN) -m experiments.conditions --workloads jumps --out docs/results/scheduler/jumps
-	$(RUN) -m experiments.conditions --workloads zipf12 --quotas 8 8 16 16 --out docs/results/scheduler/quotas
+	$(CONDITIONS) --workloads zipf mix cnn jumps churn --runs 3 --report scheduler --out $(COLD)
+	$(CONDITIONS) --workloads nlp web md dbench leaving flash --runs 1 --report scheduler-once --out $(COLD)
+	$(CONDITIONS) --workloads cycle --seconds 600 --runs 1 --report scheduler --out $(COLD)/cycle
+	$(CONDITIONS) --workloads zipf12 --quotas 8 8 16 16 --runs 1 --report scheduler --out $(COLD)/quotas
 
-# The main ones on two workloads, five blocks of each condition; each command goes on where it was ended.
+# The main five, five blocks; each command goes on where it was ended. partition is placed before the clock, so it is
+# in the second condition only. line has eight ranks, as its authors had.
+HEADLINE := --runs 5 --report headline
 bench-headline: deps
-	$(RUN) -m experiments.conditions --workloads zipf mix --balancers $(MAIN) --runs 5 --out docs/results/cold
-	$(RUN) -m experiments.conditions --condition settled --workloads zipf mix --balancers $(MAIN) subvolume-pinning --runs 5 --out docs/results/settled
+	$(CONDITIONS) --workloads zipf mix churn --balancers $(MAIN) $(HEADLINE) --out $(COLD)
+	$(CONDITIONS) --workloads line --ranks 8 --balancers $(MAIN) $(HEADLINE) --out $(COLD)/line
+	$(CONDITIONS) --condition settled --workloads zipf mix churn --balancers $(MAIN) subvolume-pinning $(HEADLINE) --out $(SETTLED)
+	$(CONDITIONS) --condition settled --workloads line --ranks 8 --balancers $(MAIN) subvolume-pinning $(HEADLINE) --out $(SETTLED)/line
 
-# Everybody, one block of each condition.
+# Everybody, one block of each condition; what moves, from cold. One rank is half as quick as the others in the last.
 DYNAMIC := none $(MAIN) greedyspill lunule lunule-to-auth lunule-mindex
+FROM_COLD := --balancers $(DYNAMIC) dir-hash-cold --runs 1
+AT_REST := --condition settled --balancers $(DYNAMIC) subvolume-pinning subvolume-pinning-replicas subvolume-pinning-mask dir-hash lunule-mindex-replicas --runs 1
+EVEN := cnn nlp web zipf md mix dbench churn
 bench-conditions: mds-optimized
-	$(RUN) -m experiments.conditions --balancers $(DYNAMIC) dir-hash-cold --runs 1 --out docs/results/cold
-	$(RUN) -m experiments.conditions --condition settled --balancers $(DYNAMIC) subvolume-pinning subvolume-pinning-replicas subvolume-pinning-mask dir-hash lunule-mindex-replicas --runs 1 --out docs/results/settled
+	$(CONDITIONS) --workloads $(EVEN) jumps leaving flash $(FROM_COLD) --out $(COLD)
+	$(CONDITIONS) --workloads cycle --seconds 600 $(FROM_COLD) --out $(COLD)/cycle
+	$(CONDITIONS) --workloads line --ranks 8 $(FROM_COLD) --out $(COLD)/line
+	$(CONDITIONS) --workloads $(EVEN) $(AT_REST) --out $(SETTLED)
+	$(CONDITIONS) --workloads line --ranks 8 $(AT_REST) --out $(SETTLED)/line
+	$(CONDITIONS) --workloads zipf12 --quotas 12 12 12 12 6 $(FROM_COLD) --out $(COLD)/slower
 
 # Twenty equal cells: does the reference load take the machine out of a figure?
 bench-reference: deps

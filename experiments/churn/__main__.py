@@ -46,7 +46,9 @@ def load(paths: Mapping[str, str]) -> LoadSpec:
     """All clients."""
     return LoadSpec(
         tuple(
-            ClientSpec(f"{name}{i}", paths[name], job="churn", home="/work", workers=WORKERS, files=FILES)
+            ClientSpec(
+                f"{name}{i}", paths[name], job="churn", home="/work", workers=WORKERS, dirs=1, files=FILES
+            )
             for name in SUBVOLUMES
             for i in range(CLIENTS)
         )

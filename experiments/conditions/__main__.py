@@ -97,6 +97,11 @@ def main(argv: Sequence[str]) -> int:
         help="that a settled balancer had the load for (default: %(default)s)",
     )
     parser.add_argument(
+        "--report",
+        metavar="NAME",
+        help="of its files, where commands share a folder of cells; default: the condition",
+    )
+    parser.add_argument(
         "--report-only", action="store_true", help="measure nothing: what there is, and what is missing"
     )
     args = parser.parse_args(argv)
@@ -115,9 +120,10 @@ def main(argv: Sequence[str]) -> int:
         ]
         args.out.mkdir(parents=True, exist_ok=True)
         text = "\n\n".join([f"{_head(args)}; medians of the blocks", *filter(None, tables)])
-        (args.out / f"{args.condition}.md").write_text(f"{text}\n")
+        name = args.report or args.condition
+        (args.out / f"{name}.md").write_text(f"{text}\n")
         every = f"{_head(args)}\n\n{every_figure(cells)}\n"
-        (args.out / f"{args.condition}-figures.md").write_text(every)
+        (args.out / f"{name}-figures.md").write_text(every)
         print(text)
         if failures:
             raise LabError(f"{len(failures)} cells failed: {'; '.join(failures)}")

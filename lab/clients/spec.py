@@ -35,6 +35,7 @@ class ClientSpec:
     workers: int = 4
     """Threads, each with one operation under way."""
     dirs: int = 10
+    """Directories; of churn: of each tree, the one above the others among them."""
     first_dir: int = 0
     """Number of the first of them: clients of one path can have directories of their own."""
     files: int = 100
@@ -54,8 +55,8 @@ class ClientSpec:
     job: str = "mix"
     """mix: operations drawn from mix. scan: every directory is listed and every file touched once, in order.
     weblog: source, an Apache access log, is read in order. dbench: source, a dbench load file, is replayed by
-    each worker in a directory of its own. churn: each worker makes, uses and removes one directory of files
-    after the other. All but mix and churn end by themselves."""
+    each worker in a directory of its own. churn: each worker makes, uses and removes one tree after the
+    other. All but mix and churn end by themselves."""
     operations: int | None = None
     """The client ends after so many; None: mix goes on until stopped, the others do all there is."""
     repeat: bool = False

@@ -24,7 +24,9 @@ def churned(cluster: Cluster) -> Iterator[str]:
     path = cluster.lab.make_subvolumes([NAME])[NAME]
     cluster.analyzed = ()
     # Few files: a directory is gone long before the analysis is over, however slow the machine is.
-    clients = (ClientSpec(f"u{i}", path, job="churn", home=WORK, workers=8, files=4) for i in range(2))
+    clients = (
+        ClientSpec(f"u{i}", path, job="churn", home=WORK, workers=8, dirs=1, files=4) for i in range(2)
+    )
     try:
         with at_work(cluster, LoadSpec(tuple(clients))):
             yield path

@@ -18,10 +18,12 @@ class Private(Workload):
     files: int  # prepared
     zipf: float = 0.0
     clients: int = CLIENTS
+    workers: int = WORKERS
+    rate: float | None = None  # op/s at most, a client
 
     @property
     def name(self) -> str:
-        """zipf or md."""
+        """Of the kind."""
         return self.kind
 
     @property
@@ -47,7 +49,8 @@ class Private(Workload):
                     path=paths[name],
                     mix={self.op: 1.0},
                     operations=self.operations,
-                    workers=WORKERS,
+                    workers=self.workers,
+                    rate=self.rate,
                     dirs=1,
                     files=self.files,
                     zipf=self.zipf,

@@ -3,13 +3,14 @@
 
 import argparse
 import math
+from pathlib import Path
 from typing import Any
 
 import pytest
 
 from experiments.common.cells.order import Cluster
 from experiments.common.workloads import WORKLOADS
-from experiments.conditions.__main__ import COMPARED, left, orders
+from experiments.conditions.__main__ import COMPARED, left, main, orders
 from experiments.conditions.tables import beside, even_after, report
 from lab.errors import LabError
 
@@ -146,3 +147,11 @@ def test_ranks_that_are_not_alike_are_even_when_their_shares_are() -> None:
     alike = cell("scheduler", even_from=0)
     assert even_after(alike | {"shares": [1.0, 1.0]}) == 0.0
     assert math.isinf(even_after(alike | {"shares": [0.5, 1.5]})), "rank 0 has three times its part"
+
+
+def test_commands_that_share_a_folder_of_cells_write_reports_of_their_own(tmp_path: Path) -> None:
+    for more in ([], ["--report", "headline"]):
+        assert main(["--report-only", "--workloads", "line", "--out", str(tmp_path), *more]) == 0
+    names = ("cold.md", "cold-figures.md", "headline.md", "headline-figures.md")
+    assert sorted(path.name for path in tmp_path.iterdir()) == sorted(names)
+    assert "not measured yet" in (tmp_path / "headline.md").read_text()

@@ -54,7 +54,7 @@ def test_a_workload_has_its_clients_and_tells_the_oracle_about_them(name: str) -
 
 
 def test_cells_that_make_files_make_them_apart() -> None:
-    for name in ("md", "dbench"):
+    for name in ("md", "dbench", "churn"):
         one, two = (WORKLOADS[name].load("run", paths_of(name), tag) for tag in ("lunule-1", "lunule-2"))
         assert {c.home for c in one.clients}.isdisjoint(c.home for c in two.clients)
 
@@ -136,6 +136,62 @@ def test_each_turn_of_the_jumps_is_even_under_the_oracle() -> None:
     for turn in range(5):
         hot = [client.path.rpartition("/")[0] for client in clients if client.turn == turn]
         assert sorted(pins[path] for path in hot) == [0, 1, 2, 3, 4]
+
+
+def test_line_keeps_the_proportions_of_its_slides() -> None:
+    workload, paths = WORKLOADS["line"], paths_of("line")
+    clients = workload.load("run", paths, "").clients
+    kinds = [client.name.rstrip("0123456789") for client in clients]
+    files = {kind: client.dirs * client.files for kind, client in zip(kinds, clients, strict=True)}
+    assert Counter(kinds) == {"light": 20, "moderate": 20, "heavy": 2}
+    assert files == {"light": 50_000 // 250, "moderate": 500_000 // 250, "heavy": 5_000_000 // 250}
+    assert sum(client.workers for client in clients) == 20 + 20 + 2 * 16
+    writers = [kind for kind, client in zip(kinds, clients, strict=True) if "create" in client.mix]
+    assert Counter(writers) == {"light": 10, "moderate": 10, "heavy": 1}
+
+
+def test_the_oracle_takes_lines_heavy_subvolumes_apart() -> None:
+    demand = WORKLOADS["line"].demand(paths_of("line"))
+    assert oracle.fullest(demand, oracle.spread(demand, 8), 8) <= 1.02
+
+
+@pytest.mark.parametrize(
+    ("name", "at_work"),
+    [
+        ("leaving", {0: {"stay", "leave"}, 149: {"stay", "leave"}, 151: {"stay"}, 299: {"stay"}}),
+        ("flash", {0: {"reader"}, 99: {"reader"}, 101: {"reader", "crowd"}, 201: {"reader"}}),
+        ("cycle", {0: {"always"}, 81: {"always", "cycle"}, 121: {"always"}, 201: {"always", "cycle"}}),
+    ],
+)
+def test_a_load_that_moves_does_so_at_its_time_and_as_after_five_minutes_before(
+    name: str, at_work: dict[float, set[str]]
+) -> None:
+    clients = WORKLOADS[name].load("run", paths_of(name), "").clients
+    for elapsed, kinds in at_work.items():
+        working = {client.name.rstrip("0123456789") for client in clients if not client.pause(elapsed)}
+        assert working == kinds
+    period = max(client.turns * client.turn_seconds for client in clients if client.turns > 1)
+    assert name == "cycle" or period == 300
+
+
+@pytest.mark.parametrize("name", ["leaving", "cycle"])
+def test_each_part_of_a_load_that_moves_is_even_under_the_oracle(name: str) -> None:
+    workload, paths = WORKLOADS[name], paths_of(name)
+    pins = oracle.spread(workload.demand(paths), 5)
+    ranks: dict[int, list[int]] = {}
+    for client in workload.load("run", paths, "").clients:
+        ranks.setdefault(client.turns, []).append(pins[client.path.rpartition("/")[0]])
+    assert len(ranks) == 2
+    for group in ranks.values():
+        assert len(set(Counter(group).values())) == 1 and set(group) == set(range(5))
+
+
+def test_the_crowd_has_a_rank_to_itself_under_the_oracle() -> None:
+    workload, paths = WORKLOADS["flash"], paths_of("flash")
+    pins = oracle.spread(workload.demand(paths), 5)
+    crowd = pins[paths["crowd"].rpartition("/")[0]]
+    others = Counter(pins[path.rpartition("/")[0]] for name, path in paths.items() if name != "crowd")
+    assert crowd not in others and sorted(others.values()) == [2, 2, 3, 3]
 
 
 def test_web_tells_the_oracle_of_the_names_on_the_way_to_a_file() -> None:

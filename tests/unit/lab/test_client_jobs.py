@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: LGPL-2.1-or-later
 """Jobs of clients, run on a directory of this machine in place of CephFS."""
 
+import itertools
 import json
 import threading
 from collections import Counter
@@ -12,6 +13,7 @@ import pytest
 
 from lab.clients import loadfile, weblog
 from lab.clients.jobs.base import Job, UnexpectedError
+from lab.clients.jobs.churn import Churn
 from lab.clients.jobs.dbench import Dbench, Replay
 from lab.clients.jobs.mix import Mix
 from lab.clients.jobs.scan import Scan
@@ -55,6 +57,8 @@ Unlink "\clients\client1\B.DOC" 0x6 NT_STATUS_OK
 NTCreateX "\clients\client1\LEFT.OPEN" 0x40 0x5 4 NT_STATUS_OK
 Deltree "\clients\client1" NT_STATUS_OK
 """
+
+_OF_A_DIRECTORY = {"mkdir": 1, "create": 2, "stat": 2, "unlink": 2, "rmdir": 1}
 
 
 def client(**fields: Any) -> ClientSpec:
@@ -101,6 +105,27 @@ def test_a_scan_lists_every_directory_and_touches_every_file_once(tmp_path: Path
     assert set(listed) == {"/d0000", "/d0001", "/d0002"}
     assert counts == {"stat": 15, "readdir": len(listed), "record": 1}
     assert len((tmp_path / "records/c").read_text().splitlines()) == 15
+
+
+@pytest.mark.parametrize(("dirs", "below"), [(1, []), (3, ["/d1", "/d2"])])
+def test_churn_makes_uses_and_removes_one_tree_after_the_other(
+    tmp_path: Path, dirs: int, below: list[str]
+) -> None:
+    fs = HostFs(tmp_path)
+    job = Churn(fs, client(job="churn", dirs=dirs, files=2, home="/work"), 1)
+    job.begin()
+    steps = job.steps(0)
+    for turn in range(2):
+        places = [f"/work/c.0.{turn}{name}" for name in ("", *below)]
+        done: Counter[str] = Counter()
+        for op, act in itertools.islice(steps, dirs * (2 + 3 * 2)):
+            act()
+            done[op] += 1
+            if op == "stat":
+                found = sorted(str(path.relative_to(tmp_path)) for path in tmp_path.rglob("f*"))
+                assert found == sorted(f"{place}/f{k}"[1:] for place in places for k in range(2))
+        assert done == {op: dirs * much for op, much in _OF_A_DIRECTORY.items()}
+        assert list((tmp_path / "work").iterdir()) == []
 
 
 def test_a_scan_goes_in_order_and_begins_where_it_is_told(tmp_path: Path) -> None:
