@@ -92,7 +92,7 @@ class Stage:
         began = time.monotonic()
         lines: list[Line] = []
         self.limit()
-        load = workload.load(workload.phases[0], self.paths, "calibration")
+        load = workload.calibration(self.paths)
         with (
             self.progress.step("calibration on rank 0"),
             Sampling(self.lab.sandbox) as sampling,

@@ -54,6 +54,10 @@ class Workload(ABC):
     def load(self, phase: str, paths: Mapping[str, str], tag: str) -> LoadSpec:
         """The clients of a phase; what only this cell makes is named by the tag."""
 
+    def calibration(self, paths: Mapping[str, str]) -> LoadSpec:
+        """The clients that C is measured with, and an analysis made: they fill a rank."""
+        return self.load(self.phases[0], paths, "calibration")
+
     @abstractmethod
     def demand(self, paths: Mapping[str, str]) -> dict[str, float]:
         """Operations in each directory during a run, by its path in the file system, for the oracle."""

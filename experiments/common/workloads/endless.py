@@ -49,10 +49,17 @@ class Endless(Workload):
 
     def load(self, phase: str, paths: Mapping[str, str], tag: str) -> LoadSpec:
         """The clients of the other, without an end."""
-        load = self.of.load(phase, paths, tag)
-        drawn = (replace(c, operations=None) if c.job == "mix" else c for c in load.clients)
-        return replace(load, clients=tuple(replace(c, repeat=True) for c in drawn))
+        return _without_end(self.of.load(phase, paths, tag))
+
+    def calibration(self, paths: Mapping[str, str]) -> LoadSpec:
+        """The same of those that C is measured with."""
+        return _without_end(self.of.calibration(paths))
 
     def demand(self, paths: Mapping[str, str]) -> dict[str, float]:
         """In the same parts as the other's."""
         return self.of.demand(paths)
+
+
+def _without_end(load: LoadSpec) -> LoadSpec:
+    drawn = (replace(c, operations=None) if c.job == "mix" else c for c in load.clients)
+    return replace(load, clients=tuple(replace(c, repeat=True) for c in drawn))

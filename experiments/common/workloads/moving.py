@@ -56,6 +56,10 @@ class Moving(Workload):
         )
         return replace(always, clients=(*always.clients, *others))
 
+    def calibration(self, paths: Mapping[str, str]) -> LoadSpec:
+        """Both all the time: by themselves those with a rate would not fill a rank."""
+        return self._both.load("run", paths, "calibration")
+
     def demand(self, paths: Mapping[str, str]) -> dict[str, float]:
         """That of both: pins that stay, by what a run asks for."""
         return self._both.demand(paths)

@@ -15,6 +15,7 @@ from experiments.common.cells import runner, store
 from experiments.common.cells.cell import ResetError, compact
 from experiments.common.cells.order import Cluster, Order
 from experiments.common.workloads import MATRIX, WORKLOADS, accesslog, dbench
+from experiments.common.workloads.endless import Endless
 from experiments.common.workloads.private import EIGHTY_TWENTY
 from experiments.matrix.__main__ import _arguments, _orders
 from lab.clients import loadfile, weblog
@@ -172,6 +173,14 @@ def test_a_load_that_moves_does_so_at_its_time_and_as_after_five_minutes_before(
         assert working == kinds
     period = max(client.turns * client.turn_seconds for client in clients if client.turns > 1)
     assert name == "cycle" or period == 300
+
+
+@pytest.mark.parametrize("name", ["leaving", "flash", "cycle"])
+def test_a_rank_is_filled_by_all_clients_of_a_load_that_moves(name: str) -> None:
+    load = Endless(WORKLOADS[name]).calibration(paths_of(name))
+    names = {client.name for client in WORKLOADS[name].load("run", paths_of(name), "").clients}
+    assert load.first == names
+    assert all(client.repeat and client.operations is None for client in load.clients)
 
 
 @pytest.mark.parametrize("name", ["leaving", "cycle"])
