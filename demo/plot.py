@@ -9,6 +9,7 @@ from experiments.common.figures.factor import THRESHOLD
 from experiments.common.pictures import RANK_COLOURS, canvas
 
 _SMOOTH_S = 5
+_LINE = 13  # points
 
 
 def draw(run: Mapping[str, Any], path: Path) -> None:
@@ -88,14 +89,14 @@ def _factor(axes: Any, run: Mapping[str, Any]) -> None:
 
 
 def _marks(axes: Any, marks: Mapping[str, float], *, labelled: bool) -> None:
-    for name, t in marks.items():
+    for number, (name, t) in enumerate(marks.items()):
         axes.axvline(t, color="#777777", linestyle="--", linewidth=1)
         if labelled:
             axes.annotate(
                 name,
                 (t, 1.0),
                 xycoords=("data", "axes fraction"),
-                xytext=(3, -2),
+                xytext=(3, -2 - _LINE * (number % 2)),  # two lines: marks may be near each other
                 textcoords="offset points",
                 va="top",
                 fontsize=9,
