@@ -43,7 +43,7 @@ def _workload(cells: list[dict[str, Any]], out: Path, pictures: Path) -> None:
     notes = [age(cells)]
     if len({cell.get("protocol", 1) for cell in cells}) > 1:
         notes.append("Not comparable: the cells are of several protocols (experiments/common/cells/cell.py).")
-    about = f"{title}; median (lowest to highest) of the runs that count"
+    about = f"{title}.\nMedian (lowest to highest) of the runs that count."
     text = "\n\n".join([about, summary.table(cells), *filter(None, notes)]) + "\n"
     (out / f"{name}.md").write_text(text)
     compared(cells, title, pictures / f"{name}.png")

@@ -175,13 +175,13 @@ def stalls() -> Iterator[list[float]]:
 def measure() -> dict[str, Any]:
     """Epochs one after the other, as in an analysis."""
     daemons = Daemons()
-    observer = Observer(daemons, ())  # type: ignore[arg-type]
+    observer = Observer(daemons, ())
     fs = daemons.fs(None)
     took, cpu, late = [], [], []
     for _ in range(EPOCHS):
         with stalls() as waits:
             began, process = time.monotonic(), time.process_time()
-            ranks = observe_ranks(daemons, fs, SETTINGS.epoch, LAST_REPORT)  # type: ignore[arg-type]
+            ranks = observe_ranks(daemons, fs, SETTINGS.epoch, LAST_REPORT)
             seen = observer.observe(fs, SETTINGS, ranks)
             took.append(time.monotonic() - began)
             cpu.append(time.process_time() - process)

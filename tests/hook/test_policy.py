@@ -68,7 +68,7 @@ def test_no_policy_ends_an_mds(cluster: Cluster) -> None:
     functions = (f"function(result) {attack} end" for attack in ATTACKS)
     use(cluster, "attacks.lua", ONE_A_BEAT % ", ".join(functions))
     for attack, answer in ATTACKS.items():
-        wait_for(f"it is said of {attack}", lambda answer=answer: said(cluster, answer))  # type: ignore[misc]
+        wait_for(f"it is said of {attack}", lambda answer=answer: said(cluster, answer))
     assert active(cluster.lab) == before
 
 

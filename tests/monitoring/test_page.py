@@ -55,7 +55,7 @@ def show(browser: Browser, served: Served) -> Iterator[Callable[..., Page]]:
 
     def opened(of: Snapshot, viewport: dict[str, int] = WIDE, scheme: str = "light") -> Page:
         served.newest = of
-        context = browser.new_context(viewport=viewport, color_scheme=scheme)  # type: ignore[arg-type]
+        context = browser.new_context(viewport=viewport, color_scheme=scheme)
         contexts.append(context)
         page = context.new_page()
         page.on("console", lambda message: problems.append(message.text))
@@ -142,7 +142,7 @@ def test_nothing_overflows_and_everything_can_be_read(
     assert dark == (scheme == "dark")
     for selector in ("h2", "dd", "dt", ".legend", ".badge.bad", "th", "td"):
         assert contrast(page, selector, "section") >= 4.5, selector
-    assert page.locator(".chart svg").first.bounding_box()["height"] > 100  # type: ignore[index]
+    assert page.locator(".chart svg").first.bounding_box()["height"] > 100
 
 
 def test_hostile_names_are_text(show: Callable[..., Page]) -> None:

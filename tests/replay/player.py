@@ -133,9 +133,9 @@ class Player:
             self.ceph.between = self._between
             analyzer = Analyzer(lambda: self.cluster)
             self.partitioner = Partitioner(
-                self.ceph,  # type: ignore[arg-type]
-                Engine(),  # type: ignore[arg-type]
-                analyzer,  # type: ignore[arg-type]
+                self.ceph,
+                Engine(),
+                analyzer,
                 lambda: self.settings,
                 lambda event, message, part: None,
                 LOG,
@@ -265,7 +265,7 @@ class Player:
         fs = self.ceph.fs_by_id(fscid)
         for run in self.partitioner.all(fs) if fs is not None else []:
             if run.head.state == READY:
-                self.partitioner.start(fs, run.plan.name)  # type: ignore[arg-type]
+                self.partitioner.start(fs, run.plan.name)
 
     # the end
 
@@ -276,7 +276,7 @@ class Player:
             for run in self.partitioner.active():
                 fs = self.ceph.fs_by_id(run.plan.fscid)
                 if fs is not None and (run.head.by_operator or run.memory.halted):
-                    self._try(lambda fs=fs: self.partitioner.resume(fs))  # type: ignore[misc]
+                    self._try(lambda fs=fs: self.partitioner.resume(fs))
             if not self.partitioner.active():
                 return
             self._tick()
@@ -311,7 +311,7 @@ class Player:
                 held = run.head.by_operator or run.memory.halted
                 if fs is not None and (run.head.state not in ACTIVE or held):
                     self.cluster.stopped.discard(fs.fscid)
-                    self._try(lambda fs=fs, run=run: self.partitioner.rollback(fs, run.plan.name))  # type: ignore[misc]
+                    self._try(lambda fs=fs, run=run: self.partitioner.rollback(fs, run.plan.name))
             self._tick()
             self._check_options()
             if tick % HEAL_EVERY == HEAL_EVERY - 1:
@@ -357,7 +357,7 @@ class Player:
     def _forget(self) -> None:
         for run in list(self.partitioner.known()):
             if run.head.state not in ACTIVE:
-                self._try(lambda name=run.plan.name: self.partitioner.remove(name))  # type: ignore[misc]
+                self._try(lambda name=run.plan.name: self.partitioner.remove(name))
 
     def _check_forgotten(self) -> None:
         self.cluster.incarnation += 1

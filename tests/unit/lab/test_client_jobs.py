@@ -112,11 +112,11 @@ def test_churn_makes_uses_and_removes_one_tree_after_the_other(
     tmp_path: Path, dirs: int, below: list[str]
 ) -> None:
     fs = HostFs(tmp_path)
-    job = Churn(fs, client(job="churn", dirs=dirs, files=2, home="/work"), 1)
+    job = Churn(fs, client(job="churn", dirs=dirs, files=2, home="/trees"), 1)
     job.begin()
     steps = job.steps(0)
     for turn in range(2):
-        places = [f"/work/c.0.{turn}{name}" for name in ("", *below)]
+        places = [f"/trees/c.0.{turn}{name}" for name in ("", *below)]
         done: Counter[str] = Counter()
         for op, act in itertools.islice(steps, dirs * (2 + 3 * 2)):
             act()
@@ -125,7 +125,7 @@ def test_churn_makes_uses_and_removes_one_tree_after_the_other(
                 found = sorted(str(path.relative_to(tmp_path)) for path in tmp_path.rglob("f*"))
                 assert found == sorted(f"{place}/f{k}"[1:] for place in places for k in range(2))
         assert done == {op: dirs * much for op, much in _OF_A_DIRECTORY.items()}
-        assert list((tmp_path / "work").iterdir()) == []
+        assert list((tmp_path / "trees").iterdir()) == []
 
 
 def test_a_scan_goes_in_order_and_begins_where_it_is_told(tmp_path: Path) -> None:

@@ -124,7 +124,7 @@ def test_what_cannot_be_read_hides_nothing_else(manager: Callable[[FakeCluster],
 def test_a_file_system_that_hangs_holds_up_no_other_analysis() -> None:
     cluster, ranks = FakeCluster(), Ranks(hangs=2)
     other = replace(cluster.state, name="other", fscid=2)
-    cluster.fs_by_id = {1: cluster.state, 2: other}.get  # type: ignore[method-assign]
+    cluster.fs_by_id = {1: cluster.state, 2: other}.get
     parts: Any = (cluster, None, ranks, lambda: SETTINGS, logging.getLogger("test"))
     analyzer = Analyzer(*parts)
     analyzer.begin()

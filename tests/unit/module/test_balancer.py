@@ -92,7 +92,7 @@ def ranks() -> Ranks:
 
 @pytest.fixture
 def balancer(cluster: Cluster, ranks: Ranks, time: Clock) -> Balancer:
-    it = Balancer(cluster, ranks, lambda: SETTINGS, lambda fs: None, LOG, time)  # type: ignore[arg-type]
+    it = Balancer(cluster, ranks, lambda: SETTINGS, lambda fs: None, LOG, time)
     it.begin()
     return it
 
@@ -148,7 +148,7 @@ def test_a_clock_that_was_set_back_ends_the_wait(
 ) -> None:
     times = iter([Now(1e9, 0.0), Now(1e9 - 3600, 10.0)])
     ranks.capacity(400.0)
-    it = Balancer(cluster, ranks, lambda: SETTINGS, lambda fs: None, LOG, lambda: next(times))  # type: ignore[arg-type]
+    it = Balancer(cluster, ranks, lambda: SETTINGS, lambda fs: None, LOG, lambda: next(times))
     it.begin()
     it.on(cluster.state, "lunule", None, False)
     ranks.capacity(800.0)
@@ -267,7 +267,7 @@ def test_a_plan_that_starts_while_a_policy_is_tried_comes_first(
     cluster: Cluster, ranks: Ranks, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     plans: list[str] = []
-    it = Balancer(cluster, ranks, lambda: SETTINGS, lambda fs: plans[0] if plans else None, LOG)  # type: ignore[arg-type]
+    it = Balancer(cluster, ranks, lambda: SETTINGS, lambda fs: plans[0] if plans else None, LOG)
     it.begin()
     during_trial(monkeypatch, lambda: plans.append("plan-1"))
     with pytest.raises(Busy, match="plan-1"):

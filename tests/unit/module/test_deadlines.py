@@ -129,7 +129,7 @@ def manager() -> Manager:
 
 @pytest.fixture
 def host(manager: Manager) -> Iterator[Host]:
-    host = Host(manager, 2)  # type: ignore[arg-type]
+    host = Host(manager, 2)
     yield host
     for gate in [*manager.gates.values(), *(g for m in manager.mounts.values() for g in m.gates.values())]:
         gate.open.set()

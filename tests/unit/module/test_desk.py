@@ -52,7 +52,7 @@ def hasty(monkeypatch: pytest.MonkeyPatch) -> Callable[[Slow], None]:
     """From now on the manager's thread leaves a command as soon as it has begun."""
 
     def leave(slow: Slow) -> None:
-        def impatient(workers, future, what, seconds):  # type: ignore[no-untyped-def]
+        def impatient(workers, future, what, seconds):
             assert slow.begun.wait(60)
             return RESULT(workers, future, what, 0.0)
 
@@ -212,7 +212,7 @@ def test_several_that_hang_hold_the_managers_thread_hardly_longer_than_one(
     waited: list[float] = []
     result = desk_module.Workers.result
 
-    def watched(workers, future, what, seconds):  # type: ignore[no-untyped-def]
+    def watched(workers, future, what, seconds):
         waited.append(seconds)
         return result(workers, future, what, 60.0)
 

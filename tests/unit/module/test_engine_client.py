@@ -16,7 +16,7 @@ from mds_partitioner.errors import BadInput, Unavailable
 
 
 def client(**changes: object) -> EngineClient:
-    settings = replace(SETTINGS, **changes)  # type: ignore[arg-type]
+    settings = replace(SETTINGS, **changes)
     return EngineClient(lambda: settings, logging.getLogger("engine"))
 
 

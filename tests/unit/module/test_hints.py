@@ -60,7 +60,7 @@ def test_lua_reads_what_was_meant(
     assert found["capacity"] == capacity
     assert found.get("limit") == limit
     assert found.get("mask") == (None if mask is None else list(mask))
-    told = {rank: (g["seen"], g["by"]) for rank, g in dict(found.get("growth") or {}).items()}  # type: ignore[call-overload]
+    told = {rank: (g["seen"], g["by"]) for rank, g in dict(found.get("growth") or {}).items()}
     assert told == {rank: (g.seen, g.by) for rank, g in by_rank.items()}
     assert ("expires" in found) == bool(by_rank), "without a forecast nothing expires"
 

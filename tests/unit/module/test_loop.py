@@ -44,14 +44,14 @@ class Times:
 
 
 def test_work_goes_on_after_an_exception_which_is_counted(make: Make) -> None:
-    work, failed = Times(ZeroDivisionError(), KeyError()), []  # type: ignore[var-annotated]
+    work, failed = Times(ZeroDivisionError(), KeyError()), []
     make(lambda: None, work, failed)
     assert work.calls.acquire(timeout=60)
     assert failed == ["failed", "failed"]
 
 
 def test_a_journal_that_cannot_be_read_is_tried_again_and_no_work_is_done_before(make: Make) -> None:
-    begin, work, failed = Times(JournalError("no mon"), TypeError()), Times(), []  # type: ignore[var-annotated]
+    begin, work, failed = Times(JournalError("no mon"), TypeError()), Times(), []
     make(begin, work, failed)
     assert work.calls.acquire(timeout=60)
     assert begin.calls.acquire(blocking=False) and failed == ["failed"]

@@ -283,7 +283,7 @@ SLOW = HealthCheck("2 MDSs report slow requests", ("mds.m1(mds.1): 3 slow reques
 def test_a_cluster_that_is_not_well_says_what_is_waited_for(
     change: dict[str, object], health: dict[str, HealthCheck], silence: dict[int, float], word: str
 ) -> None:
-    why = why_wait(replace(FakeCluster().state, **change), health, silence)  # type: ignore[arg-type]
+    why = why_wait(replace(FakeCluster().state, **change), health, silence)
     assert why is not None and word in why
 
 

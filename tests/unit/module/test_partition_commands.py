@@ -61,7 +61,7 @@ class Module(PartitionCommands):
     def __init__(self) -> None:
         self.desk = desk.Desk()
         self.silent = Silent()
-        self.host, self.partitioner = self.silent, Orders()  # type: ignore[assignment]
+        self.host, self.partitioner = self.silent, Orders()
         scheduling: Any = Off()
         self.scheduling = scheduling
         self.woken = threading.Event()

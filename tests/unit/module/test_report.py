@@ -197,7 +197,7 @@ def test_a_rank_that_does_not_answer_is_named() -> None:
             return {"m0": [], "m1": Unavailable("mds.m1 did not answer"), "m2": [], "m3": []}
 
     run = Run("id", plan(FakeCluster(), {100: 1}), Head(state="running"), {0: Record(APPLIED, "-1", 1.0)})
-    where = subtree_map(Tells(), FakeCluster().state, ["/volumes/_nogroup/s0"], within=2.0)  # type: ignore[arg-type]
+    where = subtree_map(Tells(), FakeCluster().state, ["/volumes/_nogroup/s0"], within=2.0)
     assert run_value(run, where)["silent_ranks"] == [1]
     assert "rank 1 did not answer" in run_text(run, where, 20)
 

@@ -726,7 +726,7 @@ def test_a_journal_from_before_there_were_claims_is_put_back_too(cluster: Cluste
         cluster.store.delete(key)
     after = Manager(cluster)
     assert len(cluster.store.items("option/")) == 2
-    other = SharedOption(cluster, TO_AUTH, "balance/2", "true")  # type: ignore[arg-type]
+    other = SharedOption(cluster, TO_AUTH, "balance/2", "true")
     other.take()
     after.scheduling.stop(after.fs, rollback=True)
     after.run(AT_LAST)

@@ -21,7 +21,7 @@ USERS = ("plan/a", "scheduler/1", "balance/2")
 
 
 def option(cluster: FakeCluster, user: str) -> SharedOption:
-    return SharedOption(cluster, TO_AUTH, user, "true")  # type: ignore[arg-type]
+    return SharedOption(cluster, TO_AUTH, user, "true")
 
 
 def make(of: SharedOption, value: str) -> None:
@@ -94,11 +94,11 @@ def test_who_comes_while_another_one_goes_has_what_it_wants() -> None:
     put_back = cluster.set_mds_option
 
     def meanwhile(name: str, value: str) -> None:
-        cluster.set_mds_option = put_back  # type: ignore[method-assign]
+        cluster.set_mds_option = put_back
         second.take()
         put_back(name, value)
 
-    cluster.set_mds_option = meanwhile  # type: ignore[method-assign]
+    cluster.set_mds_option = meanwhile
     first.give_back("")
     assert cluster.options[TO_AUTH] == "true"
     second.give_back("")
@@ -184,7 +184,7 @@ def objects_stay(cluster: FakeCluster) -> None:
     def full(pool: int, name: str) -> None:
         raise CephError("the pool is full")
 
-    cluster.remove_object = full  # type: ignore[method-assign]
+    cluster.remove_object = full
 
 
 def test_what_is_off_but_for_its_objects_touches_the_option_no_more_and_can_be_switched_on_again() -> None:
@@ -193,7 +193,7 @@ def test_what_is_off_but_for_its_objects_touches_the_option_no_more_and_can_be_s
     remove = cluster.remove_object
     objects_stay(cluster)
     restore(cluster, switch)
-    cluster.remove_object = remove  # type: ignore[method-assign]
+    cluster.remove_object = remove
     left = switching.load(cluster.store)[0][1]
     assert (left.to_auth, cluster.options[TO_AUTH]) == (switching.LEFT, "")
     again = push(cluster, asking(replace(left, state=switching.TURNING_ON), True, ""), 1000.0)
@@ -201,7 +201,7 @@ def test_what_is_off_but_for_its_objects_touches_the_option_no_more_and_can_be_s
     objects_stay(cluster)
     restore(cluster, again)
     cluster.options[TO_AUTH] = "true"  # by an operator
-    cluster.remove_object = remove  # type: ignore[method-assign]
+    cluster.remove_object = remove
     next_manager(cluster)
     assert cluster.options[TO_AUTH] == "true"
 
@@ -235,11 +235,11 @@ def test_who_looks_while_another_one_gives_it_back_sees_no_operators_value() -> 
 
     def between(name: str) -> str:
         value = look(name)
-        cluster.mds_option = look  # type: ignore[method-assign]
+        cluster.mds_option = look
         first.give_back("")
         return value
 
-    cluster.mds_option = between  # type: ignore[method-assign]
+    cluster.mds_option = between
     second.take()
     assert cluster.options[TO_AUTH] == "true"
     second.give_back("")
@@ -263,11 +263,11 @@ def test_two_that_let_go_at_once_leave_nothing_set() -> None:
     delete = cluster.store.delete
 
     def meanwhile(key: str) -> None:
-        cluster.store.delete = delete  # type: ignore[method-assign]
+        cluster.store.delete = delete
         second.give_back("")
         delete(key)
 
-    cluster.store.delete = meanwhile  # type: ignore[method-assign]
+    cluster.store.delete = meanwhile
     first.give_back("")
     assert (cluster.options[TO_AUTH], cluster.store.data) == ("", {})
 

@@ -25,7 +25,7 @@ def fresh(cluster: FakeCluster) -> Switch:
 
 def board(cluster: FakeCluster) -> Switchboard:
     """A manager's, which has read the journal."""
-    it = Switchboard(cluster)  # type: ignore[arg-type]
+    it = Switchboard(cluster)
     it.begin()
     return it
 
@@ -239,7 +239,7 @@ def test_an_off_in_the_middle_of_an_on_waits_for_nothing_and_leaves_nothing_on(
         it.take_out(present, turn)
         assert it.get(1) is not None, "the step that is under way takes effect afterwards"
 
-    cluster.at, cluster.meanwhile = at, off  # type: ignore[method-assign]
+    cluster.at, cluster.meanwhile = at, off
     with pytest.raises(Busy):
         it.put_in_force(switch, text, it.turn(1))
     assert it.idle(1)
@@ -283,7 +283,7 @@ def test_an_on_that_fails_is_undone() -> None:
     def full() -> None:
         raise CephError("the pool is full")
 
-    cluster.at, cluster.meanwhile = "write ", full  # type: ignore[method-assign]
+    cluster.at, cluster.meanwhile = "write ", full
     it = board(cluster)
     name, text = policy_object("lunule", HINTS, "return {}")
     with pytest.raises(CephError, match="full"):
@@ -301,7 +301,7 @@ def test_settings_are_put_back_before_a_pool_that_takes_nothing_is_asked() -> No
     def full() -> None:
         raise CephError("the pool is full")
 
-    cluster.at, cluster.meanwhile = "remove ", full  # type: ignore[method-assign]
+    cluster.at, cluster.meanwhile = "remove ", full
     it = board(cluster)
     (told,) = it.take_out(switch, it.turn(1))
     assert "will be removed: the pool is full" in told

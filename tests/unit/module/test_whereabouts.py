@@ -64,7 +64,7 @@ def ceph() -> Ceph:
 
 def path_of(ceph: Ceph, ino: int = DIRECTORY) -> str | None:
     fs = replace(FakeCluster(ranks=2).state, metadata_pool=9)
-    return MdsWhereabouts(ceph).path_of(fs, ino)  # type: ignore[arg-type]
+    return MdsWhereabouts(ceph).path_of(fs, ino)
 
 
 def test_a_directory_is_where_an_mds_has_it(ceph: Ceph) -> None:

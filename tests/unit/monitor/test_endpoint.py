@@ -60,7 +60,7 @@ def port(holder: Holder) -> Iterator[int]:
 def ask(port: int, method: str, path: str, **more: object) -> tuple[int, dict[str, str], bytes]:
     connection = http.client.HTTPConnection("127.0.0.1", port, timeout=PATIENCE)
     try:
-        connection.request(method, path, **more)  # type: ignore[arg-type]
+        connection.request(method, path, **more)
         answer = connection.getresponse()
         return answer.status, {k.lower(): v for k, v in answer.getheaders()}, answer.read()
     finally:
