@@ -7,8 +7,10 @@ import logging
 from collections import deque
 from collections.abc import Callable
 from dataclasses import replace
+from functools import partial
 
 from . import clock, policies
+from .abreast import Each, in_turn
 from .act import switch as switching
 from .act.shared import sweep
 from .act.switch import ON, TURNING_OFF, TURNING_ON, PutBackOption, Switch
@@ -104,7 +106,7 @@ class Balancer:
         )
         fresh = switching.asking(fresh, to_auth, present)
         self._refuse(fs, before, force)  # trying a policy takes time
-        self._watches[fs.fscid] = Watch()
+        self._watches[fs.fscid] = Watch(pushed=now.steady)
         return self._switch_on(switching.intended(fresh, name, now.wall), content, turn, undo=before is None)
 
     def _refuse(self, fs: FsState, before: Switch | None, force: bool) -> None:
@@ -180,20 +182,22 @@ class Balancer:
             if (watch := self._watches.get(switch.fscid)) is not None and watch.fallbacks
         }
 
-    def tick(self) -> None:
+    def tick(self, each: Each = in_turn) -> None:
         """Finish what was begun; once an epoch, watch the beats and push the hints that changed."""
-        for known in self._board.all():
-            watch = self._watches.setdefault(known.fscid, Watch())
-            try:
-                self._step(known.fscid, watch, self._now())
-            except Busy as e:
-                self._log.info("balancing of %s: %s", known.fs, e)
-            except PartitionerError as e:
-                self._log.warning("balancing of %s: %s", known.fs, e)
-                watch.problem = str(e)
-            except Exception as e:  # what nobody expected of one file system must not stop the others
-                self._log.exception("balancing of %s", known.fs)
-                watch.problem = f"{type(e).__name__}: {e}; see the manager's log"
+        each({known.fscid: partial(self._tick, known) for known in self._board.all()})
+
+    def _tick(self, known: Switch) -> None:
+        watch = self._watches.setdefault(known.fscid, Watch())
+        try:
+            self._step(known.fscid, watch, self._now())
+        except Busy as e:
+            self._log.info("balancing of %s: %s", known.fs, e)
+        except PartitionerError as e:
+            self._log.warning("balancing of %s: %s", known.fs, e)
+            watch.problem = str(e)
+        except Exception as e:  # what nobody expected of one file system must not stop the others
+            self._log.exception("balancing of %s", known.fs)
+            watch.problem = f"{type(e).__name__}: {e}; see the manager's log"
 
     def _step(self, fscid: int, watch: Watch, now: Now) -> None:
         turn = self._board.turn(fscid)
@@ -246,10 +250,13 @@ class Balancer:
     def _refresh(self, fs: FsState, switch: Switch, watch: Watch, now: Now, turn: Turn) -> None:
         assert watch.verdict is not None
         wanted = self._wanted(fs, watch, watch.verdict, now)
-        if push_due(switch.hints, wanted, self._settings(), now.wall - switch.pushed):
+        if watch.pushed is None:  # by the manager before this one: its steady clock is not known
+            watch.pushed = now.steady - max(0.0, now.wall - switch.pushed)
+        if push_due(switch.hints, wanted, self._settings(), now.steady - watch.pushed):
             fresh = replace(switch, hints=wanted)
             name, content = policy_object(switch.policy, wanted, _source(switch))
             self._board.put_in_force(switching.intended(fresh, name, now.wall), content, turn)
+            watch.pushed = now.steady
 
     def _wanted(self, fs: FsState, watch: Watch, verdict: Verdict, now: Now) -> Hints:
         settings = self._settings()

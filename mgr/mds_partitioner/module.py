@@ -13,6 +13,7 @@ from mgr_module import MgrModule, MgrStandbyModule, NotifyType
 from mgr_util import build_url
 
 from . import clock
+from .abreast import Abreast
 from .act.run import paused_by_guard
 from .analyzer import Analyzer
 from .balancer import Balancer
@@ -45,6 +46,7 @@ NEEDED = {"cephfs": "python3-cephfs", "yaml": "python3-yaml", "prettytable": "py
 NEEDED |= {"wcwidth": "python3-wcwidth"}
 BUSY_TICK, IDLE_TICK = 1.0, 10.0  # s
 STANDBY_TICK = 10.0  # s between two looks at the options
+MOVES, POLICIES, LOOKS, DIRECTORIES = "mover", "balancer", "scheduler", "scheduler's directories"
 ALL_OPTIONS = [*MODULE_OPTIONS, *SCHEDULER_OPTIONS, *MONITOR_OPTIONS]
 
 
@@ -100,11 +102,13 @@ class Module(
             lambda: health.engine_down(self.monitor.snapshot),
             lambda: health.endpoint_down(self.endpoint.failed, self.get_mgr_id()),
         ]
+        self._abreast = {what: Abreast(what, self.wake) for what in (MOVES, POLICIES, LOOKS, DIRECTORIES)}
+        looks, directories = self._abreast[LOOKS].run, self._abreast[DIRECTORIES].run
         self._loops = (
-            self._loop("mover", self.partitioner.begin, self._move),
-            self._loop("balancer", self.balancer.begin, self._balance),
-            self._loop("scheduler", self.ledger.begin, self.rounds.tick),
-            self._loop("scheduler's directories", lambda: None, self.rounds.read),
+            self._loop(MOVES, self.partitioner.begin, self._move),
+            self._loop(POLICIES, self.balancer.begin, self._balance),
+            self._loop(LOOKS, self.ledger.begin, lambda: self.rounds.tick(looks)),
+            self._loop(DIRECTORIES, lambda: None, lambda: self.rounds.read(directories)),
             self._loop("capacities", lambda: self.ranks.begin(time.monotonic()), lambda: None),
             self._loop("analyzer", self.analyzer.begin, lambda: None),
             self._loop("health checks", lambda: None, self._tell_health),
@@ -137,11 +141,11 @@ class Module(
         return Loop(name, begin, work, lambda: self.monitor.count_error(MOVE), self.log)
 
     def _move(self) -> float:
-        self.partitioner.tick()
+        self.partitioner.tick(self._abreast[MOVES].run)
         return BUSY_TICK if self.partitioner.active() else IDLE_TICK
 
     def _balance(self) -> float:
-        self.balancer.tick()
+        self.balancer.tick(self._abreast[POLICIES].run)
         return BUSY_TICK if self.balancer.active() else IDLE_TICK
 
     def _paused(self) -> Sequence[health.Check]:
@@ -172,6 +176,8 @@ class Module(
         self.endpoint.shutdown()
         self.analyzer.shutdown()
         self.partitioner.shutdown()
+        for abreast in self._abreast.values():
+            abreast.shutdown()
         self.engine.shutdown()
         self.host.shutdown()
 

@@ -8,9 +8,11 @@ import threading
 import uuid
 from collections.abc import Callable, Sequence
 from dataclasses import replace
+from functools import partial
 from typing import Any, Optional
 
 from . import clock
+from .abreast import Each, in_turn
 from .act.core import interrupted
 from .act.executor import Executor
 from .act.journal import Journal, Unreadable, check_name, new_id
@@ -147,13 +149,19 @@ class Partitioner:
         """Name of the plan that is being executed on a file system, if any."""
         return next((run.plan.name for run in self.active() if run.plan.fscid == fs.fscid), None)
 
-    def tick(self) -> None:
+    def tick(self, each: Each = in_turn) -> None:
         """Take every active plan one step further, and end those whose file system was removed."""
         there = {fs.fscid for fs in self._host.file_systems()}
+        due: dict[int, list[Run]] = {}
         for run in list(self._runs or []):
             gone = run.plan.fscid not in there and run.head.state != ROLLED_BACK
             if run.head.state in ACTIVE or gone:
-                self._tick(run)
+                due.setdefault(run.plan.fscid, []).append(run)
+        each({fscid: partial(self._tick_all, runs) for fscid, runs in due.items()})
+
+    def _tick_all(self, runs: Sequence[Run]) -> None:
+        for run in runs:
+            self._tick(run)
 
     def _tick(self, run: Run) -> None:
         try:

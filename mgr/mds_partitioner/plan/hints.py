@@ -75,13 +75,13 @@ def push_due(old: Hints, new: Hints, settings: Settings, since: float) -> bool:
     """Are the new hints to be told now? ``since``: s from the last push.
 
     Each push is a new FSMap, so pushes keep a distance. A capacity where there was none is told at once:
-    without it the MDSs hardly know whether anything has to move. A clock that was set back ends the wait.
+    without it the MDSs hardly know whether anything has to move.
     """
     if not differ(old, new, settings.hint_dead_band):
         return False
     if old.capacity is None and new.capacity is not None:
         return True
-    return not 0 <= since < settings.hint_interval
+    return since >= settings.hint_interval
 
 
 def make_hints(fs: FsState, settings: Settings, capacity: float | None, resting: Sequence[int]) -> Hints:

@@ -7,8 +7,10 @@ import logging
 from collections.abc import Callable, Iterator
 from dataclasses import replace
 from datetime import datetime
+from functools import partial
 
 from .. import clock
+from ..abreast import Each, in_turn
 from ..act.run import (
     ACTIVE,
     IN_FORCE,
@@ -73,7 +75,7 @@ SAVE_EVERY = 60.0  # s, when nothing happened that must not be lost
 
 
 class Rounds:
-    """Of all file systems, one after the other."""
+    """Of all file systems."""
 
     def __init__(
         self,
@@ -93,28 +95,38 @@ class Rounds:
         self._looker = Looker(host, engine, now)
         self.planned: Callable[[], None] = lambda: None  # called when there is something to execute
 
-    def tick(self) -> float:
+    def tick(self, each: Each = in_turn) -> float:
         """Look at the file systems whose turn it is. Returns in how many seconds the next look is due."""
         now = self._now()
-        for fscid, watch in self._ledger.all():
-            if watch.kept.mode != OFF and now.steady >= watch.due:
-                interval = self._settings()[1].scheduler_interval
-                watch.due = now.steady + interval
-                self._apart(fscid, watch, self._step)
-                if watch.glances:
-                    watch.due = min(watch.due, now.steady + GLANCE, watch.measured + interval)
+        watched = [(fscid, watch) for fscid, watch in self._ledger.all() if watch.kept.mode != OFF]
+        each({i: partial(self._take_turn, i, watch, now) for i, watch in watched if now.steady >= watch.due})
         due = [watch.due for _, watch in self._ledger.all() if watch.kept.mode != OFF]
         return max(0.1, min(due) - self._now().steady) if due else IDLE
 
-    def read(self) -> float:
+    def _take_turn(self, fscid: int, watch: Watch, now: Now) -> None:
+        interval = self._settings()[1].scheduler_interval
+        watch.due = now.steady + interval
+        self._apart(fscid, watch, self._step)
+        if watch.glances:
+            watch.due = min(watch.due, now.steady + GLANCE, watch.measured + interval)
+
+    def read(self, each: Each = in_turn) -> float:
         """Read about directories, for the looks. Returns in how many seconds it is to be done again."""
         now, epoch = self._now(), float(self._settings()[0].epoch)
-        for fscid, watch in self._ledger.all():
-            if watch.kept.mode in MODES and now.steady >= watch.read_due:
-                watch.read_due = now.steady + epoch
-                self._apart(fscid, watch, self._read)
+        watched = [(fscid, watch) for fscid, watch in self._ledger.all() if watch.kept.mode in MODES]
+        each(
+            {
+                fscid: partial(self._read_about, fscid, watch, now.steady + epoch)
+                for fscid, watch in watched
+                if now.steady >= watch.read_due
+            }
+        )
         due = [watch.read_due for _, watch in self._ledger.all() if watch.kept.mode in MODES]
         return max(0.1, min([epoch, *(at - self._now().steady for at in due)]))
+
+    def _read_about(self, fscid: int, watch: Watch, again: float) -> None:
+        watch.read_due = again
+        self._apart(fscid, watch, self._read)
 
     def _apart(self, fscid: int, watch: Watch, work: Callable[[FsState, Watch], None]) -> None:
         fs = self._host.fs_by_id(fscid)
@@ -126,6 +138,9 @@ class Rounds:
         except PartitionerError as e:
             self._log.warning("scheduler of %s: %s", watch.kept.fs, e)
             watch.problem = str(e)
+        except Exception as e:  # what nobody expected of one file system must not stop the others
+            self._log.exception("scheduler of %s", watch.kept.fs)
+            watch.problem = f"{type(e).__name__}: {e}; see the manager's log"
 
     def _read(self, fs: FsState, watch: Watch) -> None:
         if self._why_wait(fs, watch):

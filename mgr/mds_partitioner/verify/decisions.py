@@ -38,3 +38,4 @@ class Watch:
     fallbacks: list[str] = field(default_factory=list)
     problem: str = ""
     due: float = 0.0  # monotonic, s
+    pushed: float | None = None  # when hints were pushed last, monotonic, s; None: not known yet

@@ -143,17 +143,33 @@ def test_what_nobody_expected_of_one_file_system_stops_no_other(
     assert balancer.watch(cluster.state).problem == "KeyError: 'strange'; see the manager's log"
 
 
-def test_a_clock_that_was_set_back_ends_the_wait(
-    cluster: Cluster, ranks: Ranks, monkeypatch: pytest.MonkeyPatch
+@pytest.mark.parametrize("step", [-3600, 3600])
+def test_a_step_of_the_hosts_clock_neither_ends_nor_prolongs_the_wait(
+    cluster: Cluster, ranks: Ranks, step: int
 ) -> None:
-    times = iter([Now(1e9, 0.0), Now(1e9 - 3600, 10.0)])
+    times = iter([Now(1e9, 0.0), Now(1e9 + step, 30.0), Now(1e9 + step, 60.0)])  # hint_interval is 60 s
     ranks.capacity(400.0)
     it = Balancer(cluster, ranks, lambda: SETTINGS, lambda fs: None, LOG, lambda: next(times))
     it.begin()
     it.on(cluster.state, "lunule", None, False)
     ranks.capacity(800.0)
     it.tick()
+    assert capacity(it, cluster) == 400.0
+    it.tick()
     assert capacity(it, cluster) == 800.0
+
+
+@pytest.mark.parametrize(("passed", "told"), [(30, 400.0), (60, 800.0), (-3600, 400.0)])
+def test_the_next_manager_waits_for_what_is_left_of_the_time(
+    cluster: Cluster, balancer: Balancer, ranks: Ranks, passed: int, told: float
+) -> None:
+    ranks.capacity(400.0)
+    balancer.on(cluster.state, "lunule", None, False)
+    ranks.capacity(800.0)
+    it = Balancer(cluster, ranks, lambda: SETTINGS, lambda fs: None, LOG, lambda: Now(1e9 + passed, 5.0))
+    it.begin()
+    it.tick()
+    assert capacity(it, cluster) == told
 
 
 def test_on_right_after_off_does_not_take_a_removed_object_for_an_operators(

@@ -139,7 +139,6 @@ COLD = replace(HINTS, capacity=None)
         (COLD, replace(COLD, capacity=400.0), 0.0, True),
         (HINTS, replace(HINTS, capacity=400.0), 59.0, False),
         (HINTS, replace(HINTS, capacity=400.0), 60.0, True),
-        (HINTS, replace(HINTS, capacity=400.0), -1.0, True),
         (HINTS, replace(HINTS, capacity=1001.0), 1e9, False),
         (HINTS, replace(HINTS, capacity=None), 59.0, False),
     ],

@@ -71,6 +71,20 @@ def test_a_rollback_undoes_all_since_the_start(cluster: Cluster, acting: Manager
     assert acting.partitioner.all(acting.fs) == []
 
 
+def test_what_nobody_expected_is_told_and_tried_again(
+    acting: Manager, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def fails(*args: Any) -> None:
+        raise KeyError("strange")
+
+    with monkeypatch.context() as broken:
+        broken.setattr(acting.rounds._looker, "look", fails)
+        acting.run(10)
+        assert "KeyError: 'strange'" in acting.scheduling.watch(acting.fs).problem
+    acting.run(AT_LAST)
+    assert not acting.scheduling.watch(acting.fs).problem
+
+
 def test_directories_beside_the_subvolumes_are_found(cluster: Cluster, manager: Manager) -> None:
     for i, ino in enumerate(sorted(cluster.load)[:6]):
         cluster.directories[ino].path = f"/home{i}"

@@ -1,0 +1,89 @@
+# SPDX-License-Identifier: LGPL-2.1-or-later
+"""File systems side by side: one that hangs holds up no other."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Callable, Iterator
+
+import pytest
+
+from mds_partitioner import abreast as abreast_module
+from mds_partitioner.abreast import Abreast, in_turn
+
+WITHIN = 60.0  # s, until a test gives up
+HANGS, GOES_ON = 1, 2
+
+
+class Hang:
+    """Of one file system: returns when it is let go."""
+
+    def __init__(self) -> None:
+        self.begun, self.open = threading.Semaphore(0), threading.Event()
+
+    def __call__(self) -> None:
+        self.begun.release()
+        assert self.open.wait(WITHIN)
+
+
+@pytest.fixture
+def late() -> threading.Event:
+    return threading.Event()
+
+
+@pytest.fixture
+def abreast(late: threading.Event, monkeypatch: pytest.MonkeyPatch) -> Iterator[Abreast]:
+    monkeypatch.setattr(abreast_module, "PATIENCE", 0.01)
+    it = Abreast("test", late.set)
+    yield it
+    it.shutdown()
+
+
+def until(abreast: Abreast, work: dict[int, Callable[[], None]], enough: Callable[[], bool]) -> None:
+    """Run it as its loop does."""
+    ends = threading.Event()
+    timer = threading.Timer(WITHIN, ends.set)
+    timer.start()
+    while not enough():
+        assert not ends.is_set(), "not within the time"
+        abreast.run(work)
+    timer.cancel()
+
+
+def test_one_that_hangs_is_begun_once_and_the_other_again_and_again(
+    abreast: Abreast, late: threading.Event
+) -> None:
+    hang, times = Hang(), list[int]()
+    until(abreast, {HANGS: hang, GOES_ON: lambda: times.append(1)}, lambda: len(times) >= 5)
+    assert hang.begun.acquire(timeout=WITHIN) and not hang.begun.acquire(blocking=False)
+    assert not late.is_set()
+    hang.open.set()
+    assert late.wait(WITHIN)
+
+
+def test_what_hung_is_begun_again_when_it_has_ended(abreast: Abreast) -> None:
+    hang, more = Hang(), list[int]()
+    abreast.run({HANGS: hang})
+    hang.open.set()
+    until(abreast, {HANGS: lambda: more.append(1)}, lambda: bool(more))
+
+
+def test_what_one_raises_keeps_no_other_from_being_done_and_is_told(abreast: Abreast) -> None:
+    done = list[int]()
+
+    def fails() -> None:
+        raise KeyError("strange")
+
+    def both() -> None:
+        abreast.run({HANGS: fails, GOES_ON: lambda: done.append(1)})
+
+    with pytest.raises(KeyError, match="strange"):
+        for _ in range(1000):
+            both()
+    until(abreast, {GOES_ON: lambda: done.append(1)}, lambda: bool(done))
+
+
+def test_in_turn_is_in_the_order_given() -> None:
+    done = list[int]()
+    in_turn({2: lambda: done.append(2), 1: lambda: done.append(1)})
+    assert done == [2, 1]
