@@ -106,6 +106,24 @@ def _each(results: Results, of: str, what: str, against: str) -> str:
     return text + (f"; {', '.join(none)}: no block counts" if none else "")
 
 
+def _losses(results: Results) -> Claim:
+    """Where a balancer of ours was behind; a row each."""
+    ours = ("subvolume-pinning", "lunule-mindex", "lunule")
+    lines = [
+        [name, _below(results, name, BASE, 1.0), _below(results, name, LIMIT, paper.ORACLE_GOAL)]
+        for name in ours
+    ]
+    head = ["", "behind built-in", f"below {paper.ORACLE_GOAL:.2f} of the oracle"]
+    return Claim(compare.table(head, lines), _of(results, *ours, BASE, LIMIT))
+
+
+def _below(results: Results, of: str, against: str, least: float) -> str:
+    """The medians of op/s that are lower."""
+    found = {name: compare.ratio(results.rows, name, paper.OPS, of, against) for name in results.rows}
+    lower = {name: r.median for name, r in found.items() if r and r.blocks and r.median < least}
+    return ", ".join(f"{name} {value:.2f}" for name, value in lower.items()) or "nowhere"
+
+
 def _left_out(results: Results) -> Claim:
     """The cells of the matrix that do not count."""
     lines = [
@@ -142,6 +160,7 @@ def _scale(results: Results) -> Claim:
     return Claim(scale.table(scale.measured(cells)), cells)
 
 
+_OLDER = "the same, before what sleeps was spread"
 _BLOCKS: Mapping[str, Sequence[str]] = {
     "cnn: a scan of many directories": ("six/cnn",),
     "zipf: large directories of one client each": ("six/zipf",),
@@ -149,7 +168,7 @@ _BLOCKS: Mapping[str, Sequence[str]] = {
     "md: files are made": ("six/md",),
     "mix: all of these (before parents of what is taken apart went first)": ("four/mix",),
     "a hot set that jumps every minute, 185 s": ("jumps-asleep/jumps",),
-    "the same, before what sleeps was spread": ("jumps/jumps", "jumps-before/jumps"),
+    _OLDER: ("jumps/jumps", "jumps-before/jumps"),
 }
 """What a row is of: folder and workload of each block."""
 
@@ -209,6 +228,24 @@ def _scheduler(results: Results) -> Claim:
     ]
     made_of = [cell for mine in blocks.values() for block in mine for cell in block.values()]
     return Claim(compare.table(head, lines), made_of)
+
+
+def _scheduler_range(other: str) -> Callable[[Results], Claim]:
+    """From the least to the most of the scheduler's newest blocks, over the whole run."""
+
+    def claim(results: Results) -> Claim:
+        blocks = [
+            {name: results.cell(f"scheduler/{place}-tentacle-5x12-{name}-1") for name in (tables.OURS, other)}
+            for row, (place, *_) in _BLOCKS.items()
+            if row != _OLDER
+        ]
+        found = [ratio for block in blocks if (ratio := tables.ratio(block, other, tables.whole)) is not None]
+        if not found:
+            raise LabError(f"no block of {tables.OURS} and {other} counts")
+        made_of = [cell for block in blocks for cell in block.values()]
+        return Claim(f"{min(found):.2f} to {max(found):.2f}", made_of, table=False)
+
+    return claim
 
 
 def _ratio(value: float | None) -> str:
@@ -299,15 +336,19 @@ CLAIMS: Mapping[str, Callable[[Results], Claim]] = {
     "pinning-over-oracle": _range("subvolume-pinning", LIMIT, ".2f", but=("mix",)),
     "pinning-over-oracle-in-mix": _one("mix", "subvolume-pinning", LIMIT),
     "lunule-over-builtin": _range("lunule", BASE, ".2f"),
+    "lunule-mindex-over-builtin": _range("lunule-mindex", BASE, ".2f"),
     "pinning": lambda results: _against(results, "subvolume-pinning"),
     "lunule-mindex": lambda results: _against(results, "lunule-mindex"),
     "left-out": _left_out,
     "goals": _goals,
+    "losses": _losses,
     "adaptation": _adaptation,
     "scale": _scale,
     "option": _option,
     "option-alone": _option_alone,
     "scheduler-blocks": _scheduler,
+    "scheduler-over-builtin-to-auth": _scheduler_range(_TO_AUTH),
+    "scheduler-over-oracle": _scheduler_range(LIMIT),
     "scheduler-trials": _trials,
     "scheduler-churn": _churn,
 }
