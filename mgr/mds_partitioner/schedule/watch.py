@@ -241,9 +241,12 @@ class Looker:
         return view
 
     def glance(self, fs: FsState, watch: Watch, view: View, now: Now) -> View:
-        """The view before, with what is under way where it is now: only its ranks are asked for it."""
+        """The view before, with what is under way where it is now: only the ranks that it goes to are asked.
+
+        What they have, those that it leaves have no more; these have most to do, and the longest lists.
+        """
         moving, split = watch.state.moving, watch.state.split
-        self._ask_subtrees(fs, watch, _concerned(moving))
+        self._ask_subtrees(fs, watch, {move.target for move in moving})
         where = SubtreeMap((s for found in watch.subtrees.values() for s in found), [m.path for m in moving])
         there = {m.ino: rank_of(m.path, where, m.ino in split) for m in moving}
         watch.actual = view.glanced(now.steady, there)
