@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 import os
+import resource
 import time
 
 import pytest
@@ -97,6 +98,21 @@ def test_a_process_that_does_not_answer_is_given_up_at_the_deadline(monkeypatch:
             sandbox.see(CASE)
         assert time.monotonic() - began >= 0.2
         assert sandbox._child._process.returncode is not None
+
+
+@pytest.mark.parametrize(
+    ("what", "most"),
+    [
+        (resource.RLIMIT_NOFILE, 0),
+        (resource.RLIMIT_NPROC, 0),
+        (resource.RLIMIT_FSIZE, 0),
+        (resource.RLIMIT_CORE, 0),
+        (resource.RLIMIT_AS, child.MEMORY),
+    ],
+)
+def test_a_policys_process_may_open_start_and_write_nothing_more(what: int, most: int) -> None:
+    with child.LuaChild() as process:
+        assert resource.prlimit(process._process.pid, what) == (most, most)
 
 
 def test_a_policys_process_never_has_a_higher_priority_than_whoever_began_it(
