@@ -30,6 +30,7 @@ class Abreast:
         """``what`` names the threads; ``late`` is called when a call ends that was not waited for."""
         self._workers, self._late = Workers(what, MOST), late
         self._under_way: dict[int, Future[None]] = {}
+        self._slow: set[Future[None]] = set()
 
     def run(self, work: Work) -> None:
         """Begin it, and wait for it as long as ``PATIENCE`` lasts.
@@ -40,8 +41,9 @@ class Abreast:
             if fscid not in self._under_way:
                 self._under_way[fscid] = self._workers.submit(call)
         ended, slow = wait(self._under_way.values(), PATIENCE)
-        for future in slow:
+        for future in slow - self._slow:
             future.add_done_callback(lambda _: self._late())
+        self._slow = slow
         self._under_way = {fscid: future for fscid, future in self._under_way.items() if future not in ended}
         for future in ended:
             future.result()

@@ -62,7 +62,7 @@ class Balancer:
                 "the journal's record '%s' cannot be read: %s; 'balance off' removes it", key, why
             )
         users = {switching.user(switch.fscid) for switch in self._board.all()} | set(self.unreadable)
-        sweep(self._host.store, ("balance",), users)
+        sweep(self._host.store, ("balance",), lambda: users)
 
     def on(self, fs: FsState, policy: str, given: str | None, force: bool, to_auth: bool = False) -> Switch:
         """Let a policy balance the file system.
@@ -214,6 +214,7 @@ class Balancer:
             self._board.rename(switch, fs.name, turn)
         elif switch.state == TURNING_ON:
             self._board.put_in_force(switch, self._content(switch), turn)
+            watch.pushed = now.steady
         elif now.steady >= watch.due:
             watch.due = now.steady + self._settings().epoch
             self._observe(fs, switch, watch, now)

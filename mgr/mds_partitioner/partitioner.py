@@ -48,7 +48,7 @@ from .act.switch import policy_in_force
 from .analyzer import Analyzer
 from .clock import Now
 from .engine_client import EngineClient
-from .errors import BadInput, Busy, JournalError, NotFound, Unavailable
+from .errors import BadInput, Busy, JournalError, NotFound, PartitionerError, Unavailable
 from .host import Host
 from .model import FsState
 from .observe.ranks import silence
@@ -112,7 +112,7 @@ class Partitioner:
         for bad in self.unreadable:
             self._log.error("the journal of plan '%s' cannot be read: %s", bad.name, bad.why)
         self._claim(runs)
-        self._sweep(runs)
+        self._sweep(lambda: runs)
         self._runs = runs
 
     def _claim(self, runs: Sequence[Run]) -> None:
@@ -121,10 +121,13 @@ class Partitioner:
             if record.state in (INTENT, APPLIED) and option.replaced() is None:
                 option.claim(record.old)
 
-    def _sweep(self, runs: Sequence[Run]) -> None:
+    def _sweep(self, runs: Callable[[], Sequence[Run]]) -> None:
         """Claims that no plan stands for go; whose plan cannot be read is not known."""
-        users = {option.user for option, _ in self._options(runs)}
-        users |= {plan_user(bad.id) for bad in self.unreadable}
+
+        def users() -> set[str]:
+            unreadable = {plan_user(bad.id) for bad in self.unreadable}
+            return unreadable | {option.user for option, _ in self._options(runs())}
+
         sweep(self._host.store, ("plan",) if self.unreadable else ("plan", "scheduler"), users)
 
     def _options(self, runs: Sequence[Run]) -> list[tuple[SharedOption, Record]]:
@@ -261,15 +264,22 @@ class Partitioner:
         """
         self._refuse_active([run for run in self.all(fs) if not run.plan.scheduled], fs)
         head = Head(RUNNING, started=self._now().wall)
-        return self._journal.create(replace(made, name=self._next_name()), self._names(), head)
+        name = self._reserved()
+        try:
+            return self._journal.create(replace(made, name=name), self._names(), head)
+        except PartitionerError:
+            self._creating.discard(name)
+            raise
 
     def admit(self, run: Run) -> None:
         """From now on it is executed, beside the scheduler's others."""
         with self._lock:
             self.known().append(run)
+            self._creating.discard(run.plan.name)
 
     def withdraw(self, run: Run) -> None:
         """Forget what was proposed and not admitted."""
+        self._creating.discard(run.plan.name)
         self._journal.discard(run.id, run.plan.fscid)
 
     def merge(self, fs: FsState, since: float) -> None:
@@ -283,12 +293,13 @@ class Partitioner:
         old = mergeable([run for run in self.all(fs) if run.plan.created >= since])
         if not old:
             return
-        plan, records = merged(old, self._next_name())
+        plan, records = merged(old, self._reserved())
         done = replace(old[-1].head, started=old[0].head.started)
         run = self._journal.merge(plan, done, records)
         with self._lock:
             left = [other for other in self.known() if other not in old[:-1]]
             self._runs = [run if other is old[-1] else other for other in left]
+            self._creating.discard(plan.name)
         self._journal.finish(fs.fscid)
 
     def start(self, fs: FsState, name: str) -> Run:
@@ -403,15 +414,16 @@ class Partitioner:
         if bad is not None:
             self._journal.unseal(bad.id)
             self.unreadable.remove(bad)
-            self._sweep(self.known())
+            self._sweep(self.known)
             self._journal.sweep(bad.id)
             return
         run = find(self.known() if fs is None else self.all(fs), name)
         if run.head.state in ACTIVE:
             raise Busy(f"plan '{name}' is {run.head.state}: stop it first")
         self._journal.unseal(run.id)
-        self.known().remove(run)
-        self._sweep(self.known())
+        with self._lock:  # a new list: others may be going through the old one
+            self._runs = [other for other in self.known() if other is not run]
+        self._sweep(self.known)
         self._journal.sweep(run.id)
 
     def newest(self, fs: FsState, name: str | None) -> Run:
@@ -473,10 +485,14 @@ class Partitioner:
         taken = self._names()
         return next(f"plan-{i}" for i in range(1, len(taken) + 2) if f"plan-{i}" not in taken)
 
-    def _next_name(self) -> str:
-        """Of a plan of the scheduler: higher than all there are, as its history names them."""
-        numbers = [name.removeprefix(SCHEDULER) for name in self._names() if name.startswith(SCHEDULER)]
-        return f"{SCHEDULER}{max((int(n) for n in numbers if n.isdecimal()), default=0) + 1}"
+    def _reserved(self) -> str:
+        """The next name of a plan of the scheduler, its number the highest; nobody else gets it."""
+        with self._lock:
+            taken = self._names() | self._creating
+            numbers = [name.removeprefix(SCHEDULER) for name in taken if name.startswith(SCHEDULER)]
+            name = f"{SCHEDULER}{max((int(n) for n in numbers if n.isdecimal()), default=0) + 1}"
+            self._creating.add(name)
+        return name
 
     def _report(self, run: Run) -> None:
         event = str(uuid.uuid5(uuid.NAMESPACE_OID, f"{run.plan.name}/{run.plan.created}"))

@@ -10,6 +10,7 @@ from dataclasses import replace
 from functools import partial
 from typing import Optional
 
+from ..abreast import MOST
 from ..clock import Now
 from ..errors import JournalError, PartitionerError, Unavailable
 from ..host import Host
@@ -65,7 +66,7 @@ class Executor:
         self._host, self._journal, self._where = host, journal, where
         self._guard, self._distributed, self._log = guard, distributed, log
         self.abreast = ABREAST
-        self._workers = Workers("steps of the scheduler's plans", ABREAST)
+        self._workers = Workers("steps of the scheduler's plans", ABREAST * MOST)
 
     def shutdown(self) -> None:
         """Begin no more steps side by side; wait for none."""

@@ -163,7 +163,7 @@ def moved_at(runs: Iterable[Run], fscid: int) -> dict[int, float]:
     for run in runs:
         if run.plan.fscid != fscid:
             continue
-        for i, record in run.records.items():
+        for i, record in tuple(run.records.items()):  # the mover may add one meanwhile
             row = run.plan.steps[i].row
             if row >= 0 and record.state in (INTENT, APPLIED):
                 ino = run.plan.rows[row].ino

@@ -13,7 +13,7 @@ just between two that let go at once can take their value for an operator's.
 from __future__ import annotations
 
 import json
-from collections.abc import Collection
+from collections.abc import Callable, Collection
 from dataclasses import dataclass
 
 from ..host import Host
@@ -106,9 +106,14 @@ class SharedOption:
         return f"{_PREFIX}{self.name}/{user}"
 
 
-def sweep(store: Store, kinds: Collection[str], users: Collection[str]) -> None:
-    """Claims of users of these kinds ("plan", ...) that are not there any more go; the options are left."""
-    for key in store.items(_PREFIX):
+def sweep(store: Store, kinds: Collection[str], users: Callable[[], Collection[str]]) -> None:
+    """Claims of users of these kinds ("plan", ...) that are not there any more go; the options are left.
+
+    :param users: those that are there; asked after the claims were read, as a user comes before its claim
+    """
+    claims = store.items(_PREFIX)
+    there = users()
+    for key in claims:
         user = key.removeprefix(_PREFIX).partition("/")[2]
-        if user.partition("/")[0] in kinds and user not in users:
+        if user.partition("/")[0] in kinds and user not in there:
             store.delete(key)

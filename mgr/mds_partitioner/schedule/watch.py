@@ -4,7 +4,8 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Collection, Sequence
+from collections import Counter
+from collections.abc import Callable, Collection, Iterable, Sequence
 from dataclasses import dataclass, field
 
 from ..clock import Now
@@ -179,6 +180,17 @@ def _left(heat: Heat, rank: int, where: SubtreeMap) -> list[str]:
     return [path for path in heat.of if rank not in where.ranks(path)]
 
 
+def _without(found: Iterable[Subtree], taken: Counter[str]) -> list[Subtree]:
+    """What is left of these. A directory in fragments is listed once for each, and they move one by one."""
+    gone, left = Counter[str](), []
+    for subtree in found:
+        if gone[subtree.path] < taken[subtree.path]:
+            gone[subtree.path] += 1
+        else:
+            left.append(subtree)
+    return left
+
+
 class Looker:
     """Asks Ceph, and the engine."""
 
@@ -288,10 +300,6 @@ class Looker:
             for rank, name in asked.items()
             if not isinstance(answers[name], PartitionerError)
         }
-        taken = {subtree.path for found in new.values() for subtree in found}
-        old = {
-            rank: [subtree for subtree in found if subtree.path not in taken]
-            for rank, found in watch.subtrees.items()
-            if rank in active
-        }
+        taken = Counter(subtree.path for found in new.values() for subtree in found)
+        old = {rank: _without(found, taken) for rank, found in watch.subtrees.items() if rank in active}
         watch.subtrees, watch.where = old | new, None

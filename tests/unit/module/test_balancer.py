@@ -172,6 +172,26 @@ def test_the_next_manager_waits_for_what_is_left_of_the_time(
     assert capacity(it, cluster) == told
 
 
+def test_a_push_that_failed_halfway_counts_when_it_is_made(
+    cluster: Cluster, balancer: Balancer, ranks: Ranks, time: Clock, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def fail(pool: int, name: str, text: str) -> None:
+        raise Unavailable("no answer within 20 s")
+
+    ranks.capacity(400.0)
+    balancer.on(cluster.state, "lunule", None, False)
+    ranks.capacity(800.0)
+    time.now += 60.0  # hint_interval
+    with monkeypatch.context() as full:
+        full.setattr(cluster, "write_object", fail)
+        balancer.tick()
+    for passed, told in ((1.0, 800.0), (30.0, 800.0), (30.0, 1600.0)):
+        time.now += passed
+        balancer.tick()
+        assert capacity(balancer, cluster) == told
+        ranks.capacity(1600.0)
+
+
 def test_on_right_after_off_does_not_take_a_removed_object_for_an_operators(
     cluster: Cluster, balancer: Balancer
 ) -> None:

@@ -15,6 +15,7 @@ from mds_partitioner.model import HealthCheck, Subtree
 from mds_partitioner.plan.circumstances import TO_AUTH
 from mds_partitioner.plan.ephemeral import fragment_ranks
 from mds_partitioner.report.scheduler import history_text
+from mds_partitioner.schedule import watch as watch_module
 from mds_partitioner.schedule.plans import TICK
 from mds_partitioner.schedule.record import ACT, ADVISE, OFF, under_way
 from mds_partitioner.schedule.rounds import AFTER_UNDOING, _turn
@@ -628,6 +629,32 @@ def test_what_a_rank_has_taken_over_a_silent_one_has_no_more(cluster: Cluster, a
     host: Any = cluster
     view = Looker(host, lambda *_: {}, cluster.now).glance(acting.fs, watch, watch.view, cluster.now())
     assert next(piece.rank for piece in view.pieces if piece.ino == move.ino) == move.target
+
+
+def test_a_directory_in_fragments_has_arrived_with_the_last_of_them(
+    cluster: Cluster, acting: Manager, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    acting.run(6)
+    watch = acting.scheduling.watch(acting.fs)
+    move = next(past.move for past in watch.state.past)
+    watch.state = State(past=(Past(move, cluster.steady),))
+    there = Subtree(move.path, move.target, move.target, False)
+    here = replace(there, rank=move.source)
+    assert watch.view is not None
+    looker: Any = Looker(acting.rounds._host, lambda *_: {}, cluster.now)
+    for arrived, rank in ((1, None), (2, move.target)):
+        watch.subtrees = {move.source: [Subtree("/", move.source, -1, False), here, here]}
+        monkeypatch.setattr(watch_module, "parse_subtrees", lambda rank, answer, n=arrived: [there] * n)
+        view = looker.glance(acting.fs, watch, watch.view, cluster.now())
+        assert next(piece.rank for piece in view.pieces if piece.ino == move.ino) == rank
+
+
+def test_what_is_proposed_at_once_has_names_of_its_own(cluster: Cluster, manager: Manager) -> None:
+    two = [manager.partitioner.propose(manager.fs, plan(cluster, {ino: 1})) for ino in (100, 101)]
+    assert len({run.plan.name for run in two}) == 2
+    manager.partitioner.withdraw(two[1])
+    again = manager.partitioner.propose(manager.fs, plan(cluster, {101: 1}))
+    assert again.plan.name == two[1].plan.name, "what was withdrawn is free again"
 
 
 def test_its_budgets_hold(cluster: Cluster) -> None:

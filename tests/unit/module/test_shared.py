@@ -109,7 +109,7 @@ def test_a_plan_that_nobody_can_read_any_more_holds_nothing() -> None:
     cluster = FakeCluster()
     option(cluster, "plan/a").take()
     option(cluster, "plan/b").take()
-    sweep(cluster.store, ("plan",), {"plan/b"})
+    sweep(cluster.store, ("plan",), lambda: {"plan/b"})
     option(cluster, "plan/b").give_back("")
     assert (cluster.options[TO_AUTH], cluster.store.data) == ("", {})
 
