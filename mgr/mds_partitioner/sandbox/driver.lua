@@ -20,7 +20,7 @@ local HISTORY_DEPTH = 16 -- of tables in tables, as in MantleHistory.h of mds/pa
 local collect, error, load, next, pcall, rawget = collectgarbage, error, load, next, pcall, rawget
 local select, setmetatable, tonumber, type = select, setmetatable, tonumber, type
 local dump, format, match = string.dump, string.format, string.match
-local concat, kind, tointeger, clock = table.concat, math.type, math.tointeger, os.clock
+local concat, kind, tointeger = table.concat, math.type, math.tointeger
 local input, output = io.stdin, io.stdout
 local read, write, flush = input.read, output.write, output.flush
 
@@ -209,7 +209,6 @@ while true do
   local verb, length = match(head, "^(%a+) (%d+)$")
   local body = length == "0" and "" or read(input, tointeger(tonumber(length)))
   local ok, answer = pcall(handlers[verb], body)
-  -- The CPU time, s: what the next request may take is set on top of it.
-  write(output, format("%.3f ", clock()), ok and answer or failure(reason(answer)), "\n")
+  write(output, ok and answer or failure(reason(answer)), "\n")
   flush(output)
 end

@@ -115,6 +115,24 @@ def test_a_policys_process_may_open_start_and_write_nothing_more(what: int, most
         assert resource.prlimit(process._process.pid, what) == (most, most)
 
 
+def test_what_the_kernel_charged_for_earlier_requests_is_not_the_next_ones(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """It charges whole ticks, so it can be far more than the process has used."""
+    monkeypatch.setattr(child, "_charged", lambda pid: 41.7)
+    with child.LuaChild() as process:
+        process.request("finish", "")
+        soft, hard = resource.prlimit(process._process.pid, resource.RLIMIT_CPU)
+    assert (soft, hard) == (42 + child.CPU_SECONDS, resource.RLIM_INFINITY)
+
+
+def test_the_kernel_tells_what_it_charged() -> None:
+    began = child._charged(os.getpid())
+    while child._charged(os.getpid()) < began + 0.1:
+        pass
+    assert began > 0.0
+
+
 def test_a_policys_process_never_has_a_higher_priority_than_whoever_began_it(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
