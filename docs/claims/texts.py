@@ -49,13 +49,17 @@ def _range(of: str, against: str, form: str, but: Sequence[str] = ()) -> Callabl
             for name in results.rows
             if name not in but
         )
-        found = [ratio.median for ratio in ratios if ratio and ratio.blocks]
-        if not found:
-            raise LabError(f"no block of {of} and {against} counts")
-        text = f"{min(found):{form}} to {max(found):{form}}"
+        text = _span([r.median for r in ratios if r and r.blocks], form, of, against)
         return Claim(text, _of(results, of, against), table=False)
 
     return claim
+
+
+def _span(ratios: Sequence[float], form: str, of: str, against: str) -> str:
+    """The least to the most."""
+    if not ratios:
+        raise LabError(f"no block of {of} and {against} counts")
+    return f"{min(ratios):{form}} to {max(ratios):{form}}"
 
 
 def _one(workload: str, of: str, against: str) -> Callable[[Results], Claim]:
@@ -201,11 +205,8 @@ def _option_alone(results: Results) -> Claim:
     """The same, from the least to the most."""
     blocks = _option_blocks(results, BASE, _TO_AUTH)
     ratios = (tables.between(block, _TO_AUTH, BASE, tables.whole) for block in blocks.values())
-    found = [ratio for ratio in ratios if ratio is not None]
-    if not found:
-        raise LabError(f"no block of {_TO_AUTH} and {BASE} counts")
-    made_of = [cell for block in blocks.values() for cell in block.values()]
-    return Claim(f"{min(found):.1f} to {max(found):.1f}", made_of, table=False)
+    text = _span([ratio for ratio in ratios if ratio is not None], ".1f", _TO_AUTH, BASE)
+    return Claim(text, [cell for block in blocks.values() for cell in block.values()], table=False)
 
 
 def _scheduler(results: Results) -> Claim:
@@ -239,11 +240,9 @@ def _scheduler_range(other: str) -> Callable[[Results], Claim]:
             for row, (place, *_) in _BLOCKS.items()
             if row != _OLDER
         ]
-        found = [ratio for block in blocks if (ratio := tables.ratio(block, other, tables.whole)) is not None]
-        if not found:
-            raise LabError(f"no block of {tables.OURS} and {other} counts")
-        made_of = [cell for block in blocks for cell in block.values()]
-        return Claim(f"{min(found):.2f} to {max(found):.2f}", made_of, table=False)
+        ratios = (tables.ratio(block, other, tables.whole) for block in blocks)
+        text = _span([ratio for ratio in ratios if ratio is not None], ".2f", tables.OURS, other)
+        return Claim(text, [cell for block in blocks for cell in block.values()], table=False)
 
     return claim
 

@@ -30,21 +30,19 @@ class Abreast:
         """``what`` names the threads; ``late`` is called when a call ends that was not waited for."""
         self._workers, self._late = Workers(what, MOST), late
         self._under_way: dict[int, Future[None]] = {}
-        self._slow: set[Future[None]] = set()
 
     def run(self, work: Work) -> None:
         """Begin it, and wait for it as long as ``PATIENCE`` lasts.
 
         :raises Exception: what one of the calls raised that have ended, be it begun by an earlier run
         """
-        for fscid, call in work.items():
-            if fscid not in self._under_way:
-                self._under_way[fscid] = self._workers.submit(call)
+        idle = work.keys() - self._under_way.keys()
+        begun = {fscid: self._workers.submit(call) for fscid, call in work.items() if fscid in idle}
+        self._under_way.update(begun)
         ended, slow = wait(self._under_way.values(), PATIENCE)
-        for future in slow - self._slow:
+        for future in slow.intersection(begun.values()):
             future.add_done_callback(lambda _: self._late())
-        self._slow = slow
-        self._under_way = {fscid: future for fscid, future in self._under_way.items() if future not in ended}
+        self._under_way = {fscid: future for fscid, future in self._under_way.items() if future in slow}
         for future in ended:
             future.result()
 

@@ -16,7 +16,7 @@ from .act.shared import sweep
 from .act.switch import ON, TURNING_OFF, TURNING_ON, PutBackOption, Switch
 from .act.switchboard import Switchboard, Turn
 from .clock import Now
-from .errors import Busy, NotPermitted, PartitionerError
+from .errors import Busy, NotPermitted, PartitionerError, unexpected
 from .host import Host
 from .judge.verdict import Verdict
 from .model import FsState
@@ -61,8 +61,11 @@ class Balancer:
             self._log.error(
                 "the journal's record '%s' cannot be read: %s; 'balance off' removes it", key, why
             )
-        users = {switching.user(switch.fscid) for switch in self._board.all()} | set(self.unreadable)
-        sweep(self._host.store, ("balance",), lambda: users)
+        sweep(
+            self._host.store,
+            ("balance",),
+            lambda: {switching.user(switch.fscid) for switch in self._board.all()} | set(self.unreadable),
+        )
 
     def on(self, fs: FsState, policy: str, given: str | None, force: bool, to_auth: bool = False) -> Switch:
         """Let a policy balance the file system.
@@ -197,7 +200,7 @@ class Balancer:
             watch.problem = str(e)
         except Exception as e:  # what nobody expected of one file system must not stop the others
             self._log.exception("balancing of %s", known.fs)
-            watch.problem = f"{type(e).__name__}: {e}; see the manager's log"
+            watch.problem = unexpected(e)
 
     def _step(self, fscid: int, watch: Watch, now: Now) -> None:
         turn = self._board.turn(fscid)

@@ -6,6 +6,11 @@ from __future__ import annotations
 import errno
 
 
+def unexpected(error: Exception) -> str:
+    """What an operator is told of an exception that nobody expected; its trace is in the log."""
+    return f"{type(error).__name__}: {error}; see the manager's log"
+
+
 class PartitionerError(Exception):
     """A command failed; nothing was changed by it.
 

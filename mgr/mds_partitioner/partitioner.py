@@ -48,7 +48,7 @@ from .act.switch import policy_in_force
 from .analyzer import Analyzer
 from .clock import Now
 from .engine_client import EngineClient
-from .errors import BadInput, Busy, JournalError, NotFound, PartitionerError, Unavailable
+from .errors import BadInput, Busy, JournalError, NotFound, PartitionerError, Unavailable, unexpected
 from .host import Host
 from .model import FsState
 from .observe.ranks import silence
@@ -171,7 +171,7 @@ class Partitioner:
             self._executor.tick(run, self._pace(run), self._now())
         except Exception as e:  # what nobody expected of one plan must not stop the others
             self._log.exception("plan %s", run.plan.name)
-            self._executor.wait(run, f"{type(e).__name__}: {e}; see the manager's log")
+            self._executor.wait(run, unexpected(e))
         self._report(run)
 
     def _pace(self, run: Run) -> Settings:
@@ -264,7 +264,7 @@ class Partitioner:
         """
         self._refuse_active([run for run in self.all(fs) if not run.plan.scheduled], fs)
         head = Head(RUNNING, started=self._now().wall)
-        name = self._reserved()
+        name = self._reserve_name()
         try:
             return self._journal.create(replace(made, name=name), self._names(), head)
         except PartitionerError:
@@ -293,7 +293,7 @@ class Partitioner:
         old = mergeable([run for run in self.all(fs) if run.plan.created >= since])
         if not old:
             return
-        plan, records = merged(old, self._reserved())
+        plan, records = merged(old, self._reserve_name())
         done = replace(old[-1].head, started=old[0].head.started)
         run = self._journal.merge(plan, done, records)
         with self._lock:
@@ -485,7 +485,7 @@ class Partitioner:
         taken = self._names()
         return next(f"plan-{i}" for i in range(1, len(taken) + 2) if f"plan-{i}" not in taken)
 
-    def _reserved(self) -> str:
+    def _reserve_name(self) -> str:
         """The next name of a plan of the scheduler, its number the highest; nobody else gets it."""
         with self._lock:
             taken = self._names() | self._creating

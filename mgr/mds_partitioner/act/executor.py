@@ -66,6 +66,7 @@ class Executor:
         self._host, self._journal, self._where = host, journal, where
         self._guard, self._distributed, self._log = guard, distributed, log
         self.abreast = ABREAST
+        # File systems go side by side, too: steps of one never queue behind those of another that hangs.
         self._workers = Workers("steps of the scheduler's plans", ABREAST * MOST)
 
     def shutdown(self) -> None:

@@ -150,8 +150,8 @@ class LuaChild:
 def _charged(pid: int) -> float:
     """CPU time as the limit counts it, s; 0 of a process that has just ended.
 
-    That is in whole ticks of the kernel, by who runs as one comes. Of many short requests it can be several
-    times what the process tells of itself.
+    That may be in whole ticks of the kernel, by who runs as one comes (CONFIG_TICK_CPU_ACCOUNTING). After
+    many short requests it was more than a second ahead of what the process had used.
     """
     try:
         return time.clock_gettime(~pid << 3)  # CPUCLOCK_PROF of a process (linux/posix-timers.h)

@@ -29,7 +29,7 @@ from ..act.run import (
 )
 from ..act.shared import SharedOption
 from ..clock import Now
-from ..errors import Busy, PartitionerError
+from ..errors import Busy, PartitionerError, unexpected
 from ..host import Host
 from ..judge.verdict import Engine
 from ..model import NO_PIN, FsState
@@ -140,7 +140,7 @@ class Rounds:
             watch.problem = str(e)
         except Exception as e:  # what nobody expected of one file system must not stop the others
             self._log.exception("scheduler of %s", watch.kept.fs)
-            watch.problem = f"{type(e).__name__}: {e}; see the manager's log"
+            watch.problem = unexpected(e)
 
     def _read(self, fs: FsState, watch: Watch) -> None:
         if self._why_wait(fs, watch):
