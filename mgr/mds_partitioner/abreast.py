@@ -3,7 +3,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import Future, wait
 
 from .workers import Workers
@@ -34,7 +34,8 @@ class Abreast:
     def run(self, work: Work) -> None:
         """Begin it, and wait for it as long as ``PATIENCE`` lasts.
 
-        :raises Exception: what one of the calls raised that have ended, be it begun by an earlier run
+        :raises Exception: what the calls raised that have ended, begun by an earlier run or not; of several
+            each is the context of the next, so that the log has them all
         """
         idle = work.keys() - self._under_way.keys()
         begun = {fscid: self._workers.submit(call) for fscid, call in work.items() if fscid in idle}
@@ -43,9 +44,17 @@ class Abreast:
         for future in slow.intersection(begun.values()):
             future.add_done_callback(lambda _: self._late())
         self._under_way = {fscid: future for fscid, future in self._under_way.items() if future in slow}
-        for future in ended:
-            future.result()
+        _raise(list(ended))
 
     def shutdown(self) -> None:
         """Begin nothing more; wait for nothing."""
         self._workers.shutdown()
+
+
+def _raise(ended: Sequence[Future[None]]) -> None:
+    """What they raised, all of it."""
+    if ended:
+        try:
+            ended[0].result()
+        finally:
+            _raise(ended[1:])

@@ -37,20 +37,19 @@ class EngineClient:
         self._complaints: list[str] = []
 
     def call(self, name: str, arguments: dict[str, Any]) -> dict[str, Any]:
-        """Ask the engine. Takes ``engine_deadline`` at most, the wait for one's turn included.
+        """Ask the engine. Waits ``engine_deadline`` for its turn, and as long for the answer.
 
         :raises BadInput: the engine refused the arguments
         :raises Unavailable: it died, hung or answered nonsense: the next call gets a new one; or it was busy
         """
         seconds = self._settings().engine_deadline
-        ends = time.monotonic() + seconds
         if not self._turn.acquire(timeout=seconds):
             raise Unavailable(
                 f"the engine was busy with '{self._under_way}' for {seconds:g} s: '{name}' was not begun"
             )
         try:
             self._under_way = name
-            return self._ask(name, arguments, ends)
+            return self._ask(name, arguments, time.monotonic() + seconds)
         finally:
             self._turn.release()
 

@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 import json
+import threading
 import time
 from collections.abc import Callable, Mapping
 from functools import partial
@@ -58,15 +59,18 @@ class Host:
         self._mounts = Mounts(module, module.log)
         connections = ceph_compat.Connections(module)
         self._mds = ceph_compat.MdsCommands(module, connections)
-        self._tells = Workers("commands to MDSs", concurrency)
+        self._concurrency, self._lock = concurrency, threading.Lock()
+        self._tells: dict[int, Workers] = {}  # by fscid: one whose MDSs hang takes no other's threads
         self._mon = Mon(module)
         self._objects = Objects(connections)
         self.store = KeyValue(module, self._mon)
 
     def shutdown(self) -> None:
         """Unmount and let the worker threads go."""
-        for workers in (self._tells, self._mon, self._objects, self._mounts):
+        for workers in self._tells.values():
             workers.shutdown()
+        for part in (self._mon, self._objects, self._mounts):
+            part.shutdown()
 
     def file_systems(self) -> list[FsState]:
         """Every file system in the FSMap."""
@@ -167,15 +171,15 @@ class Host:
         """Points of a perf counter that the MDS reported to the manager, oldest first."""
         return ceph_compat.counter(self._module, mds, path)
 
-    def tell(self, mds: str, prefix: str, **arguments: Any) -> Any:
-        """``ceph tell mds.NAME PREFIX``, its JSON parsed.
+    def tell(self, fs: FsState, mds: str, prefix: str, **arguments: Any) -> Any:
+        """``ceph tell mds.NAME PREFIX`` to an MDS of the file system, its JSON parsed.
 
         :raises Unavailable: no answer within 8 s
         :raises CephError: refused, or the answer is not JSON
         """
         what = f"mds.{mds} and '{prefix}'"
         # In a thread that stays, as ``Workers`` says; sending, too, may hang: libcephfs asks the mon first.
-        return self._tells.run(what, TELLS_TIMEOUT, lambda: self._tell(mds, prefix, arguments))
+        return self._workers(fs).run(what, TELLS_TIMEOUT, lambda: self._tell(mds, prefix, arguments))
 
     def _tell(self, mds: str, prefix: str, arguments: Mapping[str, Any]) -> Any:
         command = {"prefix": prefix, "format": "json", **arguments}
@@ -185,20 +189,28 @@ class Host:
         except ValueError as e:
             raise CephError(f"mds.{mds}: the answer to '{prefix}' is not JSON: {e}") from e
 
-    def tell_each(
-        self, names: list[str], prefix: str, *, within: float = TELLS_TIMEOUT, **arguments: Any
-    ) -> dict[str, Any]:
-        """The same command to several MDSs, a bounded number at once; a failed one yields its exception.
+    def _workers(self, fs: FsState) -> Workers:
+        with self._lock:
+            if fs.fscid not in self._tells:
+                self._tells[fs.fscid] = Workers(f"commands to MDSs of '{fs.name}'", self._concurrency)
+            return self._tells[fs.fscid]
 
-        Takes ``within`` seconds at most: an MDS that did not answer by then yields Unavailable.
+    def tell_each(
+        self, fs: FsState, names: list[str], prefix: str, *, within: float = TELLS_TIMEOUT, **arguments: Any
+    ) -> dict[str, Any]:
+        """The same command to several MDSs of the file system, a bounded number at once.
+
+        Takes ``within`` seconds at most. An MDS that refused it yields its exception, one that did not answer
+        by then Unavailable.
         """
-        futures = {name: self._tells.submit(partial(self._tell, name, prefix, arguments)) for name in names}
+        workers = self._workers(fs)
+        futures = {name: workers.submit(partial(self._tell, name, prefix, arguments)) for name in names}
         ends = time.monotonic() + within
 
         def outcome(name: str) -> Any:
             left = ends - time.monotonic()
             try:
-                return self._tells.result(futures[name], f"mds.{name} and '{prefix}'", left)
+                return workers.result(futures[name], f"mds.{name} and '{prefix}'", left)
             except PartitionerError as e:
                 return e
 
@@ -206,7 +218,8 @@ class Host:
 
     def has_hook(self, fs: FsState) -> bool:
         """Do all active MDSs have our hook? One that does not answer in time is taken for one without."""
-        answers = self.tell_each([m.name for m in fs.active()], ceph_compat.HOOK_COMMAND, path="/", depth=0)
+        names = [m.name for m in fs.active()]
+        answers = self.tell_each(fs, names, ceph_compat.HOOK_COMMAND, path="/", depth=0)
         return bool(answers) and not any(isinstance(a, PartitionerError) for a in answers.values())
 
     def on_fs(self, fs: FsState, call: Callable[[FileSystem], T]) -> T:

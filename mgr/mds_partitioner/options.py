@@ -72,7 +72,14 @@ MODULE_OPTIONS = [
     ),
     option("rentries_per_epoch", "uint", 200, "directories whose statistics and pin are read in an epoch", 1),
     option("ranks_per_epoch", "uint", 8, "ranks whose sessions are listed in an epoch", 1),
-    option("tell_concurrency", "uint", 8, "commands to MDSs at once; read when the module starts", 1, 64),
+    option(
+        "tell_concurrency",
+        "uint",
+        8,
+        "commands to MDSs of a file system at once; read when the module starts",
+        1,
+        64,
+    ),
     option(
         "bytes_per_inode", "uint", 3072, "MDS memory a cached inode takes with its dentry and capability", 1
     ),

@@ -140,7 +140,7 @@ class Daemons:
     def counter(self, name: str, counter: str) -> list[tuple[float, ...]]:
         return [(float(t), float(10 * t), float(t)) for t in range(0, LAST_REPORT + 1, 5)]
 
-    def tell_each(self, names: list[str], prefix: str, **arguments: Any) -> dict[str, Any]:
+    def tell_each(self, fs: FsState, names: list[str], prefix: str, **arguments: Any) -> dict[str, Any]:
         def tell(name: str) -> Any:
             time.sleep(LATENCY_S)
             if prefix not in self._answers[int(name[1:])]:

@@ -91,7 +91,9 @@ class Large(Cluster):
             self._demands = self.steady, found
         return self._demands[1]
 
-    def tell_each(self, names: list[str], prefix: str, *, within: float, **arguments: Any) -> dict[str, Any]:
+    def tell_each(
+        self, fs: FsState, names: list[str], prefix: str, *, within: float, **arguments: Any
+    ) -> dict[str, Any]:
         """Host.tell_each: the text is read."""
         with self.free():
             texts = {name: json.dumps(self._answer(int(name[1:]), prefix)) for name in names}

@@ -204,22 +204,22 @@ class Ceph:
         found = _backtrace(directory.path[1:].encode()) if directory else None
         return self.io("get xattr of object", lambda: found, Unavailable)
 
-    def tell(self, mds: str, prefix: str, **arguments: Any) -> Any:
+    def tell(self, fs: FsState, mds: str, prefix: str, **arguments: Any) -> Any:
         """Host.tell: dump dir, dump inode, get subtrees."""
         fscid, rank = map(int, mds.removeprefix("fs").split("-"))
-        fs = self.cluster.filesystems.get(fscid)
-        if fs is None or rank in fs.down or rank >= fs.ranks:
+        modelled = self.cluster.filesystems.get(fscid)
+        if modelled is None or rank in modelled.down or rank >= modelled.ranks:
             raise Unavailable(f"mds.{mds} did not answer '{prefix}'")
-        return self.io(f"tell {prefix}", lambda: _answer(fs, rank, prefix, arguments), Unavailable)
+        return self.io(f"tell {prefix}", lambda: _answer(modelled, rank, prefix, arguments), Unavailable)
 
     def tell_each(
-        self, names: list[str], prefix: str, within: float = 8.0, **arguments: Any
+        self, fs: FsState, names: list[str], prefix: str, within: float = 8.0, **arguments: Any
     ) -> dict[str, Any]:
         """Host.tell_each."""
         answers: dict[str, Any] = {}
         for name in names:
             try:
-                answers[name] = self.tell(name, prefix, **arguments)
+                answers[name] = self.tell(fs, name, prefix, **arguments)
             except PartitionerError as e:
                 answers[name] = e
         return answers

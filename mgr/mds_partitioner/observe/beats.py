@@ -51,7 +51,7 @@ def last_beat(host: Host, fs: FsState) -> Beat | None:
     first = next((m for m in fs.active() if m.rank == 0), None)
     if first is None:
         return None
-    return parse_beat(host.tell(first.name, "dump loads", depth=0), len(fs.ranks_in))
+    return parse_beat(host.tell(fs, first.name, "dump loads", depth=0), len(fs.ranks_in))
 
 
 def fallbacks(host: Host, objects: frozenset[str], since: float) -> list[str]:

@@ -14,7 +14,6 @@ from ..model import (
     Directory,
     DirectoryFacts,
     FsState,
-    MdsInfo,
     Observation,
     RankSample,
     Session,
@@ -85,7 +84,7 @@ class Observer:
         self._sessions = {rank: s for rank, s in self._sessions.items() if rank in active}
         self._turn = [r for r in self._turn if r in active] + [r for r in active if r not in self._turn]
         now, self._turn = self._turn[:limit], self._turn[limit:] + self._turn[:limit]
-        answers = self._host.tell_each([active[r].name for r in now], "session ls")
+        answers = self._host.tell_each(fs, [active[r].name for r in now], "session ls")
         managers = self._host.manager_addresses()
         missing = []
         for rank in now:
@@ -98,22 +97,22 @@ class Observer:
         return tuple(missing)
 
     def _heat(self, fs: FsState, paths: Collection[str]) -> dict[int, dict[str, float]]:
-        answers = self._answers(fs.active(), "dump loads", depth=depth(paths))
+        answers = self._answers(fs, "dump loads", depth=depth(paths))
         return {rank: parse_heat(answer, paths) for rank, answer in answers.items()}
 
     def _working_sets(self, fs: FsState, paths: Collection[str]) -> dict[str, float] | None:
         """As the MDSs counted them; None unless all of them do."""
-        answers = self._answers(fs.active(), HOOK_COMMAND, path="/", depth=depth(paths))
+        answers = self._answers(fs, HOOK_COMMAND, path="/", depth=depth(paths))
         return parse_working_sets([answers.get(m.rank) for m in fs.active()], paths)
 
     def _subtrees(self, fs: FsState, paths: Collection[str]) -> SubtreeMap:
-        answers = self._answers(fs.active(), "get subtrees")
+        answers = self._answers(fs, "get subtrees")
         found = [s for rank, answer in answers.items() for s in parse_subtrees(rank, answer)]
         return SubtreeMap(found, paths)
 
-    def _answers(self, active: Sequence[MdsInfo], prefix: str, **arguments: Any) -> dict[int, Any]:
-        answers = self._host.tell_each([m.name for m in active], prefix, **arguments)
-        return {m.rank: a for m in active if not isinstance(a := answers[m.name], PartitionerError)}
+    def _answers(self, fs: FsState, prefix: str, **arguments: Any) -> dict[int, Any]:
+        answers = self._host.tell_each(fs, [m.name for m in fs.active()], prefix, **arguments)
+        return {m.rank: a for m in fs.active() if not isinstance(a := answers[m.name], PartitionerError)}
 
 
 def _busiest(shares: Mapping[str, Share], most: int) -> list[str]:

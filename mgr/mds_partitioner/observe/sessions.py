@@ -72,7 +72,7 @@ def clients_at(host: Host, fs: FsState, places: Mapping[str, int | None]) -> dic
     :param places: the rank of each directory, by path
     """
     names = {m.rank: m.name for m in fs.active() if m.rank in places.values()}
-    answers = host.tell_each(list(names.values()), "session ls") if names else {}
+    answers = host.tell_each(fs, list(names.values()), "session ls") if names else {}
     managers = host.manager_addresses()
     found: dict[str, int | None] = {}
     for path, rank in places.items():

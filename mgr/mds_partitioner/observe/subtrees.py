@@ -77,7 +77,7 @@ class SubtreeMap:
 def subtree_map(host: Host, fs: FsState, paths: Sequence[str], within: float = TELLS_TIMEOUT) -> SubtreeMap:
     """The subtrees as the MDSs have them now; an MDS that does not answer in ``within`` s is silent."""
     active = fs.active()
-    answers = host.tell_each([m.name for m in active], "get subtrees", within=within)
+    answers = host.tell_each(fs, [m.name for m in active], "get subtrees", within=within)
     silent = [m.rank for m in active if isinstance(answers[m.name], PartitionerError)]
     found = [
         subtree for m in active if m.rank not in silent for subtree in parse_subtrees(m.rank, answers[m.name])

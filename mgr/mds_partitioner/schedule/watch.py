@@ -275,7 +275,7 @@ class Looker:
         old = {rank for rank, told in watch.told.items() if began - told.at < CALM}
         asked = {rank: name for rank, name in active.items() if rank not in old.intersection(blind)}
         names = list(asked.values())
-        loads = self._host.tell_each(names, "dump loads", within=WITHIN, depth=depth(paths))
+        loads = self._host.tell_each(fs, names, "dump loads", within=WITHIN, depth=depth(paths))
         now = (began + self._now().steady) / 2.0  # full ranks take their time
         moved = _concerned(watch.state.moving)
         if not moved or now - watch.mapped >= CALM:
@@ -294,7 +294,7 @@ class Looker:
         """Take in what these ranks have. One that is silent has what it had, but for what others have now."""
         active = {m.rank: m.name for m in fs.active()}
         asked = {rank: name for rank, name in active.items() if rank in ranks}
-        answers = self._host.tell_each(list(asked.values()), "get subtrees", within=WITHIN)
+        answers = self._host.tell_each(fs, list(asked.values()), "get subtrees", within=WITHIN)
         new = {
             rank: parse_subtrees(rank, answers[name])
             for rank, name in asked.items()

@@ -29,7 +29,7 @@ class MdsWhereabouts:
         if mds is None:
             return False
         try:
-            answer = self._host.tell(mds.name, "dump dir", path=path)
+            answer = self._host.tell(fs, mds.name, "dump dir", path=path)
         except PartitionerError:
             # "not in cache" is an error too; only authority over it counts as arrival.
             return False
@@ -70,7 +70,8 @@ class MdsWhereabouts:
 
     def _cached(self, fs: FsState, ino: int) -> str | None:
         """An inode's path as MDSs have it in cache. :raises Unavailable: one that may have it is silent."""
-        answers = self._host.tell_each([m.name for m in fs.active()], "dump inode", number=ino).values()
+        names = [m.name for m in fs.active()]
+        answers = self._host.tell_each(fs, names, "dump inode", number=ino).values()
         for answer in answers:
             if not isinstance(answer, PartitionerError) and answer and answer.get("path"):
                 return str(answer["path"])

@@ -181,7 +181,7 @@ class Cluster(FakeCluster):
         value = {"mds_server.handle_client_request": 5 * rate, "mds_mem.ino": 1e6}.get(path, 0.0)
         return [(self.wall - 5.0, 0.0), (self.wall, value)]
 
-    def tell(self, mds: str, prefix: str, **arguments: Any) -> Any:
+    def tell(self, fs: FsState, mds: str, prefix: str, **arguments: Any) -> Any:
         """Host.tell."""
         rank = int(mds[1:])
         if prefix == "dump dir":
@@ -202,11 +202,11 @@ class Cluster(FakeCluster):
         return frozenset()
 
     def tell_each(
-        self, names: list[str], prefix: str, *, within: float = 8.0, **arguments: Any
+        self, fs: FsState, names: list[str], prefix: str, *, within: float = 8.0, **arguments: Any
     ) -> dict[str, Any]:
         """Host.tell_each."""
         silent = NotFound("no answer")
-        return {n: silent if n in self.silent else self.tell(n, prefix, **arguments) for n in names}
+        return {n: silent if n in self.silent else self.tell(fs, n, prefix, **arguments) for n in names}
 
     def _at(self, path: str) -> Directory:
         return next(d for d in self.directories.values() if d.path == path)

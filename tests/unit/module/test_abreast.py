@@ -5,7 +5,9 @@ from __future__ import annotations
 
 import threading
 import time
+import traceback
 from collections.abc import Callable, Iterator
+from functools import partial
 
 import pytest
 
@@ -79,6 +81,18 @@ def test_what_one_raises_keeps_no_other_from_being_done_and_is_told(abreast: Abr
     with pytest.raises(KeyError, match="strange"):
         until(abreast, {HANGS: fails, GOES_ON: lambda: done.append(1)}, lambda: False)
     until(abreast, {GOES_ON: lambda: done.append(1)}, lambda: bool(done))
+
+
+def test_of_several_that_raise_none_is_lost(abreast: Abreast, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(abreast_module, "PATIENCE", WITHIN)
+
+    def fails(number: int) -> None:
+        raise KeyError(number)
+
+    with pytest.raises(KeyError) as raised:
+        abreast.run({number: partial(fails, number) for number in range(3)})
+    text = "".join(traceback.format_exception(None, raised.value, raised.value.__traceback__))
+    assert all(f"KeyError: {number}" in text for number in range(3))
 
 
 def test_in_turn_is_in_the_order_given() -> None:

@@ -328,9 +328,27 @@ def test_what_the_mon_refuses_comes_with_its_words(host: Host, manager: Manager)
 
 def test_commands_are_sent_from_threads_that_stay(host: Host, manager: Manager) -> None:
     """Reef's manager dies of an answer to a thread that has ended."""
-    caller = threading.Thread(target=lambda: [host.mon("osd ls"), host.tell("a", "get subtrees")])
+    caller = threading.Thread(target=lambda: [host.mon("osd ls"), host.tell(FS, "a", "get subtrees")])
     caller.start()
     caller.join(60)
     senders = [name for name, _ in manager.sent]
     alive = {thread.name for thread in threading.enumerate()}
     assert len(senders) == 2 and set(senders) <= alive and caller.name not in senders
+
+
+def test_mdss_that_hang_take_no_thread_from_another_file_system(host: Host, manager: Manager) -> None:
+    gate = manager.gates["session ls"] = Gate()
+
+    def answers(command: dict[str, Any]) -> tuple[int, str, str]:
+        if command["prefix"] == "session ls":
+            gate.pass_through()
+        return 0, "[]", ""
+
+    manager.answers = answers
+    hung = threading.Thread(target=host.tell_each, args=(FS, ["a", "b", "c"], "session ls"))
+    hung.start()
+    assert gate.reached.wait(60)
+    other = replace(FS, name="other", fscid=FS.fscid + 1)
+    assert host.tell_each(other, ["d"], "get subtrees") == {"d": []}
+    gate.open.set()
+    hung.join(60)

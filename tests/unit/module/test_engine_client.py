@@ -5,12 +5,15 @@ import logging
 import os
 import signal
 import threading
+import time
 from dataclasses import replace
 from pathlib import Path
+from types import SimpleNamespace
 
 import pytest
 from fake_cluster import SETTINGS
 
+from mds_partitioner import engine_client
 from mds_partitioner.engine_client import EngineClient
 from mds_partitioner.errors import BadInput, Unavailable
 
@@ -114,6 +117,37 @@ def test_whoever_waits_for_its_turn_waits_no_longer_than_its_own_deadline(tmp_pa
     settings.append(SETTINGS)
     with pytest.raises(Unavailable, match="the module ends"):
         engine.call("ping", {})
+
+
+def test_the_wait_for_ones_turn_takes_nothing_from_the_time_to_answer(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    late = [0.0]
+
+    class Turn:
+        """Comes when all the time that one waits for it has passed."""
+
+        def acquire(self, timeout: float) -> bool:
+            late.append(timeout)
+            return True
+
+        def release(self) -> None:
+            pass
+
+        def __enter__(self) -> None:
+            pass
+
+        def __exit__(self, *_: object) -> None:
+            pass
+
+    engine = client()
+    clock = SimpleNamespace(monotonic=lambda: time.monotonic() + sum(late))
+    monkeypatch.setattr(engine, "_turn", Turn())
+    monkeypatch.setattr(engine_client, "time", clock)
+    try:
+        assert engine.call("ping", {})["pid"]
+    finally:
+        engine.shutdown()
 
 
 def judge_in_vain(engine: EngineClient) -> None:

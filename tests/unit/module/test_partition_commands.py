@@ -31,7 +31,7 @@ class Silent:
         """Host.fs."""
         return replace(FakeCluster().state, name="renamed")
 
-    def tell_each(self, names: list[str], prefix: str, *, within: float) -> dict[str, Any]:
+    def tell_each(self, fs: FsState, names: list[str], prefix: str, *, within: float) -> dict[str, Any]:
         """Host.tell_each."""
         self.asked.append(within)
         return dict.fromkeys(names, Unavailable("no answer"))

@@ -18,7 +18,7 @@ from mds_partitioner.errors import Unavailable
 from mds_partitioner.judge.judgement import DirectoryJudgement
 from mds_partitioner.judge.verdict import RankCapacity
 from mds_partitioner.judge.window import Observed
-from mds_partitioner.model import Directory, RankSample, Subtree
+from mds_partitioner.model import Directory, FsState, RankSample, Subtree
 from mds_partitioner.monitor import health
 from mds_partitioner.observe.subtrees import SubtreeMap, subtree_map
 from mds_partitioner.plan.plan import Plan
@@ -192,7 +192,7 @@ def test_ranks_that_nobody_was_asked_for_are_not_made_up() -> None:
 
 def test_a_rank_that_does_not_answer_is_named() -> None:
     class Tells:
-        def tell_each(self, names: list[str], prefix: str, *, within: float) -> dict[str, Any]:
+        def tell_each(self, fs: FsState, names: list[str], prefix: str, *, within: float) -> dict[str, Any]:
             assert within == 2.0
             return {"m0": [], "m1": Unavailable("mds.m1 did not answer"), "m2": [], "m3": []}
 

@@ -11,7 +11,7 @@ from scheduled import NOGROUP, Cluster, Manager, fewer
 from mds_partitioner.act.run import ROLLED_BACK, STOPPED
 from mds_partitioner.act.shared import SharedOption
 from mds_partitioner.errors import BadInput, Busy, JournalError, NotFound, NotPermitted
-from mds_partitioner.model import HealthCheck, Subtree
+from mds_partitioner.model import FsState, HealthCheck, Subtree
 from mds_partitioner.plan.circumstances import TO_AUTH
 from mds_partitioner.plan.ephemeral import fragment_ranks
 from mds_partitioner.report.scheduler import history_text
@@ -392,9 +392,9 @@ def test_ranks_that_something_moves_between_are_seldom_asked_what_is_popular(clu
     asked: list[tuple[float, str]] = []
 
     class Heard(Cluster):
-        def tell_each(self, names: list[str], prefix: str, **arguments: Any) -> dict[str, Any]:
+        def tell_each(self, fs: FsState, names: list[str], prefix: str, **arguments: Any) -> dict[str, Any]:
             asked.extend((self.steady, name) for name in names if prefix == "dump loads")
-            return super().tell_each(names, prefix, **arguments)
+            return super().tell_each(fs, names, prefix, **arguments)
 
     heard = Heard()
     manager = Manager(heard, fewer(scheduler_inodes=1000))

@@ -37,7 +37,7 @@ class Ceph:
         self.paths: dict[str, int] = {}
         self.silent: set[str] = set()
 
-    def tell_each(self, names: list[str], prefix: str, *, number: int) -> dict[str, Any]:
+    def tell_each(self, fs: Any, names: list[str], prefix: str, *, number: int) -> dict[str, Any]:
         assert prefix == "dump inode"
         has = {"path": self.cached[number]} if number in self.cached else CephError("it is not cached", 2)
         answers: dict[str, Any] = dict.fromkeys(names, CephError("it is not cached", 2)) | {names[0]: has}
@@ -129,5 +129,5 @@ def test_a_backtrace_that_is_cut_short_is_refused(cut: int) -> None:
     ],
 )
 def test_a_rank_is_there_when_it_says_so_of_all_fragments(answer: Any, there: bool) -> None:
-    host: Any = SimpleNamespace(tell=lambda mds, prefix, path: answer)
+    host: Any = SimpleNamespace(tell=lambda fs, mds, prefix, path: answer)
     assert MdsWhereabouts(host).there(FakeCluster().state, "/a", 1) is there
