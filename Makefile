@@ -137,7 +137,7 @@ bench-large: deps
 # time is after seven minutes.
 bench-scheduler: deps
 	$(CONDITIONS) --workloads zipf mix cnn jumps churn --runs 3 --report scheduler --out $(COLD)
-	$(CONDITIONS) --workloads nlp web md dbench leaving flash --runs 1 --report scheduler-once --out $(COLD)
+	$(CONDITIONS) --workloads nlp web md dbench leaving flash programs --runs 1 --report scheduler-once --out $(COLD)
 	$(CONDITIONS) --workloads cycle --seconds 600 --runs 1 --report scheduler --out $(COLD)/cycle
 	$(CONDITIONS) --workloads zipf12 --quotas 8 8 16 16 --runs 1 --report scheduler --out $(COLD)/quotas
 
@@ -156,7 +156,7 @@ FROM_COLD := --balancers $(DYNAMIC) dir-hash-cold --runs 1
 AT_REST := --condition settled --balancers $(DYNAMIC) subvolume-pinning subvolume-pinning-replicas subvolume-pinning-mask dir-hash lunule-mindex-replicas --runs 1
 EVEN := cnn nlp web zipf md mix dbench churn
 bench-conditions: mds-optimized
-	$(CONDITIONS) --workloads $(EVEN) jumps leaving flash $(FROM_COLD) --out $(COLD)
+	$(CONDITIONS) --workloads $(EVEN) jumps leaving flash programs $(FROM_COLD) --out $(COLD)
 	$(CONDITIONS) --workloads cycle --seconds 600 $(FROM_COLD) --out $(COLD)/cycle
 	$(CONDITIONS) --workloads line --ranks 8 $(FROM_COLD) --out $(COLD)/line
 	$(CONDITIONS) --workloads $(EVEN) $(AT_REST) --out $(SETTLED)

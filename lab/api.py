@@ -50,18 +50,19 @@ class Lab:
         mgr: int = 2,
         mds_cpu: int | None = None,
         mds_binary: Path | None = None,
+        packages: Sequence[str] = (),
         conf: Mapping[str, str] | None = None,
         keep: bool = False,
         progress: Progress | None = None,
     ) -> Self:
         """Start a lab and return when it is healthy.
 
-        mds_cpu is in percent of one core, for each MDS. With keep the lab outlives this process; without,
-        it ends with it, however that ends.
+        mds_cpu is in percent of one core, for each MDS; packages: Debian's, beside Ceph. With keep the lab
+        outlives this process; without, it ends with it, however that ends.
         """
         order = Order(
             name=name,
-            release=releases.get(release),
+            release=releases.get(release, packages),
             shape=Shape(mds=mds, standby=standby, mgr=mgr),
             mds_cpu=mds_cpu,
             mds_binary=mds_binary,

@@ -17,11 +17,8 @@ def pick_mirror(lines: list[str]) -> list[str]:
         site, _, rest = line.partition(" ")
         origin, _, codename = rest.rpartition(" ")
         # The security archive has other packages, and forky's is empty.
-        if (
-            origin == "Debian"
-            and not codename.endswith("-security")
-            and site.startswith(("http://", "https://"))
-        ):
+        main = origin == "Debian" and not codename.endswith("-security")
+        if main and site.startswith(("http://", "https://")):
             return [site.rstrip("/")]
     return []
 
@@ -44,6 +41,5 @@ def proxy_options() -> list[str]:
 def _run(*command: str) -> str:
     if shutil.which(command[0]) is None:
         return ""
-    return subprocess.run(
-        command, stdin=subprocess.DEVNULL, capture_output=True, text=True, check=False
-    ).stdout
+    done = subprocess.run(command, stdin=subprocess.DEVNULL, capture_output=True, text=True, check=False)
+    return done.stdout

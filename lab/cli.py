@@ -81,17 +81,11 @@ def _up(name: str, rest: list[str]) -> int:
     parser.add_argument("--name", default=name)
     parser.add_argument("--release", choices=sorted(releases.RELEASES), default=releases.DEFAULT)
     parser.add_argument("--mds", type=int, default=4, metavar="N", help="active ranks (default: %(default)s)")
-    parser.add_argument(
-        "--standby", type=int, default=0, metavar="K", help="standby MDSs (default: %(default)s)"
-    )
+    parser.add_argument("--standby", type=int, default=0, metavar="K", help="MDSs (default: %(default)s)")
     parser.add_argument("--mgr", type=int, default=2, metavar="N", help="managers (default: %(default)s)")
     parser.add_argument("--mds-cpu", type=int, metavar="PCT", help="CPU quota of each MDS, percent of a core")
-    parser.add_argument(
-        "--mds-binary", type=Path, metavar="PATH", help="a ceph-mds in place of the packaged one"
-    )
-    parser.add_argument(
-        "--conf", action="append", default=[], metavar="KEY=VALUE", help="an option for ceph.conf"
-    )
+    parser.add_argument("--mds-binary", type=Path, metavar="PATH", help="in place of the packaged ceph-mds")
+    parser.add_argument("--conf", action="append", default=[], metavar="KEY=VALUE", help="for ceph.conf")
     args = parser.parse_args(rest)
     lab = Lab.up(
         name=args.name,
@@ -159,9 +153,8 @@ def _kill(name: str, rest: list[str]) -> int:
 
 def signal_number(text: str) -> int:
     try:
-        return int(
-            signal.Signals(int(text)) if text.isdigit() else signal.Signals[f"SIG{text.removeprefix('SIG')}"]
-        )
+        known = signal.Signals
+        return int(known(int(text)) if text.isdigit() else known[f"SIG{text.removeprefix('SIG')}"])
     except (KeyError, ValueError):
         raise LabError(f"no signal {text!r}: use a name such as KILL or TERM, or a number") from None
 

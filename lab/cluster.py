@@ -57,13 +57,11 @@ class Bringup:
             monitor.close()
 
     def _start_mon(self) -> None:
-        homes = [
-            f"/var/lib/ceph/{kind}/ceph-{ident}" for kind, ident in map(daemons.split, self._lab.daemons)
-        ]
+        split = map(daemons.split, self._lab.daemons)
+        homes = [f"/var/lib/ceph/{kind}/ceph-{ident}" for kind, ident in split]
         self._sandbox.run(["mkdir", "-p", *homes])
-        done = self._sandbox.run(
-            ["ceph-mon", "--mkfs", "-i", "a", "--keyring", "/etc/ceph/bootstrap.keyring"], timeout=60
-        )
+        make = ["ceph-mon", "--mkfs", "-i", "a", "--keyring", "/etc/ceph/bootstrap.keyring"]
+        done = self._sandbox.run(make, timeout=60)
         if done.returncode:
             raise LabError(f"the monitor's store could not be made: {done.stderr.strip()}")
         self._start("mon.a")

@@ -46,9 +46,8 @@ def start(lab: LabState, daemon: str, program: str | None = None) -> None:
         cgroup=_cgroup(lab, daemon),
     )
     if done.returncode:
-        raise LabError(
-            f"{daemon} did not start: {(done.stderr or done.stdout).strip()}\n{log_tail(lab.name, daemon)}"
-        )
+        said = (done.stderr or done.stdout).strip()
+        raise LabError(f"{daemon} did not start: {said}\n{log_tail(lab.name, daemon)}")
 
 
 def _elsewhere(kind: str) -> list[str]:

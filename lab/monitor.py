@@ -20,9 +20,8 @@ class CommandError(LabError):
     """The cluster refused a command."""
 
     def __init__(self, command: dict[str, Any], status: int, message: str) -> None:
-        super().__init__(
-            f"`{command['prefix']}` failed with {status}: {message.strip() or 'no reason given'}"
-        )
+        why = message.strip() or "no reason given"
+        super().__init__(f"`{command['prefix']}` failed with {status}: {why}")
         self.status = status
 
 

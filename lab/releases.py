@@ -1,7 +1,8 @@
 # SPDX-License-Identifier: LGPL-2.1-or-later
 """What differs between the Ceph releases that the lab can run."""
 
-from dataclasses import dataclass
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
 
 from lab.errors import LabError
 
@@ -66,9 +67,10 @@ RELEASES = {
 }
 
 
-def get(name: str) -> Release:
-    """The release called name."""
+def get(name: str, more: Sequence[str] = ()) -> Release:
+    """The release called name, with more packages of its suite."""
     try:
-        return RELEASES[name]
+        release = RELEASES[name]
+        return replace(release, packages=(*release.packages, *more))
     except KeyError:
         raise LabError(f"no release {name!r}: the lab knows {', '.join(sorted(RELEASES))}") from None

@@ -55,9 +55,8 @@ def _check_sandbox() -> None:
         probe[1:1] = ["--unshare-user", "--uid", "0"]
     done = subprocess.run(probe, stdin=subprocess.DEVNULL, capture_output=True, text=True, check=False)
     if done.returncode:
-        need = (
-            "the right to make name spaces" if os.geteuid() == 0 else "root, or unprivileged user namespaces"
-        )
+        root = os.geteuid() == 0
+        need = "the right to make name spaces" if root else "root, or unprivileged user namespaces"
         raise LabError(f"the lab needs {need}, which this machine refuses ({process.last_line(done.stderr)})")
 
 
@@ -74,9 +73,7 @@ def _check_disk(path: Path, need: int) -> None:
         path = path.parent
     free = shutil.disk_usage(path).free
     if free < need:
-        raise LabError(
-            f"{path} needs {need / _GIB:.1f} GiB of free space, and {free / _GIB:.1f} GiB are left"
-        )
+        raise LabError(f"{path} needs {need / _GIB:.1f} GiB of space, and {free / _GIB:.1f} GiB are left")
 
 
 def _check_build(release: Release) -> None:
@@ -117,6 +114,5 @@ def _check_mirror(release: Release) -> None:
         with opener.open(urllib.request.Request(url, method="HEAD"), timeout=_REACH_S):
             pass
     except (urllib.error.URLError, OSError) as e:
-        raise LabError(
-            f"Debian {release.suite} cannot be fetched from this machine's package mirror: {e}"
-        ) from None
+        why = f"Debian {release.suite} cannot be fetched from this machine's package mirror: {e}"
+        raise LabError(why) from None

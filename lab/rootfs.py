@@ -25,13 +25,7 @@ from lab.releases import Release
 
 CODE_MOUNT = "opt/mds-partitioner"
 # The root is mounted read-only: bubblewrap cannot make these later.
-_MOUNT_POINTS = (
-    f"{CODE_MOUNT}/mgr",
-    f"{CODE_MOUNT}/lab",
-    "etc/ceph",
-    "var/lib/ceph",
-    "var/log/ceph",
-)
+_MOUNT_POINTS = (f"{CODE_MOUNT}/mgr", f"{CODE_MOUNT}/lab", "etc/ceph", "var/lib/ceph", "var/log/ceph")
 _RECIPE_VERSION = 1
 
 # No service is started in a chroot, and Ceph's postinsts call systemctl without looking for it.
@@ -250,32 +244,12 @@ def _install_wheel(release: Release, wheel: str, work: Path, root: Path, progres
     wheels = work / "wheels"
     requirement = work / "requirements.txt"
     requirement.write_text(wheel + "\n")
+    fetch = [sys.executable, "-m", "pip", "download", "--disable-pip-version-check", "--quiet", "--no-deps"]
+    fetch += ["--only-binary=:all:", "--require-hashes", "--platform", f"manylinux_2_17_{os.uname().machine}"]
+    fetch += ["--implementation", "cp", "--abi", "abi3", "--abi", f"cp{release.python.replace('.', '')}"]
+    fetch += ["--python-version", release.python]
     done = subprocess.run(
-        [
-            sys.executable,
-            "-m",
-            "pip",
-            "download",
-            "--disable-pip-version-check",
-            "--quiet",
-            "--only-binary=:all:",
-            "--no-deps",
-            "--require-hashes",
-            "--platform",
-            f"manylinux_2_17_{os.uname().machine}",
-            "--implementation",
-            "cp",
-            "--abi",
-            "abi3",
-            "--abi",
-            f"cp{release.python.replace('.', '')}",
-            "--python-version",
-            release.python,
-            "--dest",
-            str(wheels),
-            "-r",
-            str(requirement),
-        ],
+        [*fetch, "--dest", str(wheels), "-r", str(requirement)],
         stdin=subprocess.DEVNULL,
         capture_output=True,
         text=True,
@@ -295,25 +269,8 @@ def _install_wheel(release: Release, wheel: str, work: Path, root: Path, progres
 
 
 def _check_imports(root: Path, imports: str) -> None:
-    command = [
-        "bwrap",
-        "--unshare-all",
-        "--die-with-parent",
-        "--ro-bind",
-        str(root),
-        "/",
-        "--dev",
-        "/dev",
-        "--proc",
-        "/proc",
-        "--tmpfs",
-        "/tmp",
-        "--",
-        "/usr/bin/python3",
-        "-B",
-        "-c",
-        imports,
-    ]
+    command = ["bwrap", "--unshare-all", "--die-with-parent", "--ro-bind", str(root), "/", "--dev", "/dev"]
+    command += ["--proc", "/proc", "--tmpfs", "/tmp", "--", "/usr/bin/python3", "-B", "-c", imports]
     done = subprocess.run(command, stdin=subprocess.DEVNULL, capture_output=True, text=True, check=False)
     if done.returncode:
         raise LabError(f"the new root file system is of no use: {process.last_line(done.stderr)}")

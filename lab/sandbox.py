@@ -61,19 +61,12 @@ def packages_of(name: str) -> Path:
 def bwrap_command(plan: Plan) -> list[str]:
     """The command that makes the sandbox, says "ready" on standard output and stays."""
     source = checkout()
-    command = [
-        "bwrap",
-        "--die-with-parent",
-        "--unshare-pid",
-        "--unshare-net",
-        "--unshare-ipc",
-        "--unshare-uts",
-        "--hostname",
-        plan.hostname,
-    ]
+    command = ["bwrap", "--die-with-parent", "--unshare-pid", "--unshare-net", "--unshare-ipc"]
+    command += ["--unshare-uts", "--hostname", plan.hostname]
     if os.geteuid() != 0:
         command += ["--unshare-user", "--uid", "0", "--gid", "0"]
     command += ["--ro-bind", str(plan.root), "/", "--dev", "/dev", "--proc", "/proc"]
+    command += ["--dev-bind-try", "/dev/fuse", "/dev/fuse"]
     # Ceph's data stays in memory: quicker than a disk, and gone with the sandbox.
     for path in ("/run", "/tmp", "/var/lib/ceph"):
         command += ["--tmpfs", path]
@@ -82,22 +75,10 @@ def bwrap_command(plan: Plan) -> list[str]:
         command += ["--bind", str(plan.lab_dir / "own" / place), f"/{place}"]
     command += ["--tmpfs", "/usr/share/doc"]
     command += ["--ro-bind", str(plan.lab_dir / "packages"), f"/{PACKAGES_MOUNT}"]
-    command += [
-        "--bind",
-        str(plan.lab_dir / "etc"),
-        "/etc/ceph",
-        "--bind",
-        str(plan.lab_dir / "log"),
-        "/var/log/ceph",
-    ]
-    command += [
-        "--ro-bind",
-        str(source / "mgr"),
-        f"{CODE}/mgr",
-        "--ro-bind",
-        str(source / "lab"),
-        f"{CODE}/lab",
-    ]
+    for name, place in (("etc", "/etc/ceph"), ("log", "/var/log/ceph")):
+        command += ["--bind", str(plan.lab_dir / name), place]
+    for name in ("mgr", "lab"):
+        command += ["--ro-bind", str(source / name), f"{CODE}/{name}"]
     if plan.mds_binary is not None:
         command += ["--ro-bind", str(plan.mds_binary), "/usr/bin/ceph-mds"]
     return [*command, "--", "/bin/sh", "-c", "echo ready; exec sleep infinity >/dev/null 2>&1"]

@@ -57,9 +57,8 @@ def base_dir() -> Path:
 def check_name(name: str) -> str:
     """The name itself when it may be a lab's."""
     if not _NAME.fullmatch(name):
-        raise LabError(
-            f"bad lab name {name!r}: up to 32 of a-z, 0-9, '-' and '_', starting with a letter or digit"
-        )
+        allowed = "up to 32 of a-z, 0-9, '-' and '_', starting with a letter or digit"
+        raise LabError(f"bad lab name {name!r}: {allowed}")
     return name
 
 

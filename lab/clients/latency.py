@@ -62,10 +62,8 @@ class Recorder:
         return {
             "ops": len(everything),
             "errors": sum(errors.values()),
-            "latency_ms": {
-                "all": summary(everything),
-                **{op: summary(v) for op, v in sorted(latencies.items())},
-            },
+            "latency_ms": {"all": summary(everything)}
+            | {op: summary(v) for op, v in sorted(latencies.items())},
             "histogram": dict(sorted(histogram.items())),
             **({"why": errors} if errors else {}),
         }
@@ -73,7 +71,5 @@ class Recorder:
     def total(self) -> dict[str, object]:
         """All that was recorded: operations done, reasons of failures."""
         with self._lock:
-            return {
-                "done": dict(sorted(self._done.items())),
-                **({"why": dict(self._failed)} if self._failed else {}),
-            }
+            why = {"why": dict(self._failed)} if self._failed else {}
+            return {"done": dict(sorted(self._done.items())), **why}

@@ -21,9 +21,8 @@ def _start(order: dict[str, Any], load: LoadSpec) -> list["subprocess.Popen[str]
     started = []
     for client in load.clients:
         # The clients write to our standard output themselves.
-        process = subprocess.Popen(
-            [sys.executable, "-m", "lab.clients.worker"], stdin=subprocess.PIPE, text=True
-        )
+        command = [sys.executable, "-m", "lab.clients.worker"]
+        process = subprocess.Popen(command, stdin=subprocess.PIPE, text=True)
         assert process.stdin is not None
         process.stdin.write(json.dumps({**common, "client": asdict(client)}) + "\n")
         process.stdin.flush()

@@ -23,7 +23,7 @@ _PREPARERS = 8
 
 def tree(client: ClientSpec) -> tuple[list[str], Sequence[str]]:
     """Directories, each after those above it, and files."""
-    if client.job == "dbench":
+    if client.job in ("dbench", "programs"):
         return [], []
     if client.job == "weblog":
         assert client.source is not None
@@ -52,11 +52,8 @@ class Prepare:
             with contextlib.suppress(cephfs.ObjectExists):
                 self._fs.mkdir(path, 0o755)
         complete = join(start(lambda number: self._fill(files, number), _PREPARERS), self._stop)
-        line = {
-            "client": self._client.name,
-            "prepared": len(files),
-            "seconds": round(time.monotonic() - started, 3),
-        }
+        seconds = round(time.monotonic() - started, 3)
+        line = {"client": self._client.name, "prepared": len(files), "seconds": seconds}
         say({**line, "errors": self._failures} if self._failures else line)
         return complete and not self._failures and not self._stop.is_set()
 

@@ -116,9 +116,8 @@ class ClientRun:
         ]
         if failures:
             return failures[0]
-        return (
-            process.last_line("".join(self._errors)) if self._errors else f"its launcher ended with {status}"
-        )
+        said = process.last_line("".join(self._errors))
+        return said if self._errors else f"its launcher ended with {status}"
 
     def _finish(self) -> None:
         for thread in self._threads:

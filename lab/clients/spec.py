@@ -17,7 +17,8 @@ from typing import Any, Self
 from lab.errors import LabError
 
 OPS = ("create", "stat", "open", "readdir", "unlink")
-JOBS = ("mix", "scan", "weblog", "dbench", "churn")
+JOBS = ("mix", "scan", "weblog", "dbench", "churn", "programs")
+REPLAYS = ("weblog", "dbench", "programs")
 TOUCHES = ("stat", "open")
 
 
@@ -56,7 +57,8 @@ class ClientSpec:
     """mix: operations drawn from mix. scan: every directory is listed and every file touched once, in order.
     weblog: source, an Apache access log, is read in order. dbench: source, a dbench load file, is replayed by
     each worker in a directory of its own. churn: each worker makes, uses and removes one tree after the
-    other. All but mix and churn end by themselves."""
+    other. programs: source, lines of a name and a shell's command, is run by each worker on a mount by
+    ceph-fuse. All but mix and churn end by themselves."""
     operations: int | None = None
     """The client ends after so many; None: mix goes on until stopped, the others do all there is."""
     repeat: bool = False
@@ -70,7 +72,7 @@ class ClientSpec:
     record: str | None = None
     """A file that scan writes when all files are read: the list of them."""
     source: str | None = None
-    """Path in the sandbox of what weblog and dbench replay."""
+    """Path in the sandbox of what weblog, dbench and programs replay."""
     turn: int = 0
     """Of those that the time is cut into: the client works in this one, and pauses in the others."""
     turns: int = 1
@@ -88,16 +90,11 @@ class ClientSpec:
         _check(self, self.files >= 1, "files", "1 or more")
         _check(self, self.size >= 0, "size", "0 or more bytes")
         _check(self, 0 <= self.zipf < math.inf, "zipf", "0 or more")
-        _check(
-            self, self.rate is None or 0 < self.rate < math.inf, "rate", "more than 0 operations per second"
-        )
+        fine = self.rate is None or 0 < self.rate < math.inf
+        _check(self, fine, "rate", "more than 0 operations per second")
         _check(self, self.cache is None or self.cache >= 1, "cache", "1 or more dentries")
-        _check(
-            self,
-            self.working_set is None or 1 <= self.working_set <= total,
-            "working_set",
-            f"1 to {total} files",
-        )
+        used = self.working_set
+        _check(self, used is None or 1 <= used <= total, "working_set", f"1 to {total} files")
         _check(self, 1 <= self.turns <= 1000, "turns", "1 to 1000")
         _check(self, 0 <= self.turn < self.turns, "turn", f"0 to {self.turns - 1}, as turns is {self.turns}")
         _check(self, 0 < self.turn_seconds < math.inf, "turn_seconds", "more than 0")
@@ -110,22 +107,18 @@ class ClientSpec:
                 f"client {self.name!r}: unknown operation {unknown[0]!r} in mix: use {', '.join(OPS)}"
             )
         weights = self.mix.values()
-        _check(
-            self,
-            all(0 <= w < math.inf for w in weights) and sum(weights) > 0,
-            "mix",
-            "weights of 0 or more, one above",
-        )
+        fine = all(0 <= w < math.inf for w in weights) and sum(weights) > 0
+        _check(self, fine, "mix", "weights of 0 or more, one above")
 
     def _check_job(self) -> None:
-        replays = self.job in ("weblog", "dbench")
         _check(self, self.job in JOBS, "job", f"one of {', '.join(JOBS)}")
         _check(self, self.touch in TOUCHES, "touch", f"one of {', '.join(TOUCHES)}")
         _check(self, self.operations is None or self.operations >= 1, "operations", "1 or more")
         _check(self, not self.home or self.home.startswith("/"), "home", "absolute, or nothing")
         _check(self, 0 <= self.start < 1, "start", "0 or more, and less than 1")
         _check(self, self.record is None or self.record.startswith("/"), "record", "absolute")
-        _check(self, replays == (self.source is not None), "source", "there for weblog and dbench only")
+        given = self.source is not None
+        _check(self, given == (self.job in REPLAYS), "source", f"there for {', '.join(REPLAYS)} only")
 
     @property
     def used_files(self) -> int:

@@ -5,6 +5,7 @@ import math
 import threading
 import time
 from collections.abc import Callable
+from functools import partial
 
 _STOP_S = 30.0
 _NAME = "worker-"
@@ -12,9 +13,8 @@ _NAME = "worker-"
 
 def start(work: Callable[[int], None], count: int) -> list[threading.Thread]:
     """Start workers, each with its number."""
-    threads = [
-        threading.Thread(target=work, args=(k,), name=f"{_NAME}{k}", daemon=True) for k in range(count)
-    ]
+    new = partial(threading.Thread, target=work, daemon=True)
+    threads = [new(args=(k,), name=f"{_NAME}{k}") for k in range(count)]
     for thread in threads:
         thread.start()
     return threads

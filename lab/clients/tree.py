@@ -35,9 +35,8 @@ class Popularity:
     def __init__(self, total: int, used: int, zipf: float, seed: int) -> None:
         """Choose used of total files; popularity falls with the power zipf of a file's place among them."""
         self.working_set = random.Random(seed).sample(range(total), used)
-        self._cumulative = (
-            [] if zipf == 0 else list(itertools.accumulate((i + 1) ** -zipf for i in range(used)))
-        )
+        weights = ((i + 1) ** -zipf for i in range(used)) if zipf else ()
+        self._cumulative = list(itertools.accumulate(weights))
 
     def draw(self, rng: random.Random) -> int:
         """The next file's number."""

@@ -11,10 +11,11 @@ from typing import Any
 
 import cephfs
 
-from lab.clients.jobs.base import Job
+from lab.clients.jobs.base import Job, Stopped
 from lab.clients.jobs.churn import Churn
 from lab.clients.jobs.dbench import Dbench
 from lab.clients.jobs.mix import Mix
+from lab.clients.jobs.programs import Programs
 from lab.clients.jobs.scan import Scan
 from lab.clients.jobs.weblog import WebLog
 from lab.clients.latency import Recorder
@@ -24,7 +25,8 @@ from lab.clients.spec import JOBS, ClientSpec
 from lab.clients.threads import join, start
 
 _AFTER_ERROR_S = 0.05
-_KINDS: dict[str, type[Job]] = {"mix": Mix, "scan": Scan, "weblog": WebLog, "dbench": Dbench, "churn": Churn}
+_JOBS: tuple[type[Job], ...] = (Mix, Scan, WebLog, Dbench, Churn, Programs)
+_KINDS = {job.__name__.lower(): job for job in _JOBS}
 assert set(_KINDS) == set(JOBS)
 
 
@@ -111,6 +113,8 @@ class Run:
         started = time.monotonic()
         try:
             act()
+        except Stopped:
+            return
         except cephfs.Error as e:
             self._recorder.failed(op, _reason(e))
             self._stop.wait(_AFTER_ERROR_S)

@@ -14,16 +14,20 @@ from typing import Any
 
 import cephfs
 
+from lab.clients.jobs.programs import Fuse
 from lab.clients.lines import say
 from lab.clients.prepare import Prepare
 from lab.clients.spec import ClientSpec
 from lab.clients.threads import any_at_work
 from lab.clients.work import Run
+from lab.errors import LabError
 
 _UNMOUNT_S = 20.0
 
 
-def _mount(order: dict[str, Any], client: ClientSpec) -> Any:
+def _mount(order: dict[str, Any], client: ClientSpec, stop: threading.Event) -> Any:
+    if client.job == "programs":
+        return Fuse(order["fs"], client, stop)
     fs = cephfs.LibCephFS(auth_id="load", conffile="/etc/ceph/ceph.conf")
     fs.conf_set("client_cache_size", str(client.cached))
     fs.mount(mount_root=os.fsencode(client.path), filesystem_name=order["fs"].encode())
@@ -54,8 +58,8 @@ def main() -> int:
     client = ClientSpec(**order["client"])
     threading.Thread(target=_watch_input, args=(stop,), daemon=True).start()
     try:
-        fs = _mount(order, client)
-    except cephfs.Error as e:
+        fs = _mount(order, client, stop)
+    except (cephfs.Error, LabError, OSError) as e:
         say({"client": client.name, "failed": f"mount of {client.path}: {e}"})
         return 1
     fine = False

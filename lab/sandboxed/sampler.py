@@ -60,11 +60,8 @@ def counters(dump: dict[str, Any]) -> dict[str, float]:
 
 def authority(answer: list[dict[str, Any]]) -> dict[str, int]:
     """The rank with authority over each subtree, as the rank that has it says."""
-    return {
-        _path(s): int(s["auth_first"])
-        for s in answer
-        if s["is_auth"] and not str(s["dir"]["path"]).startswith("~")
-    }
+    own = (s for s in answer if s["is_auth"] and not str(s["dir"]["path"]).startswith("~"))
+    return {_path(s): int(s["auth_first"]) for s in own}
 
 
 def _path(subtree: dict[str, Any]) -> str:

@@ -47,6 +47,7 @@ class Stage:
             mds=cluster.ranks,
             standby=cluster.standby,
             mgr=1,
+            packages=cluster.workload.packages,
             mds_binary=built(cluster.release, OPTIMIZED) if cluster.hook else None,
             progress=progress,
         )

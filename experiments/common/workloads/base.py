@@ -42,6 +42,11 @@ class Workload(ABC):
     def subvolumes(self) -> tuple[str, ...]:
         """To be made; the mapping ``paths`` elsewhere has the path of each."""
 
+    @property
+    def packages(self) -> tuple[str, ...]:
+        """Of Debian, that clients need in the lab."""
+        return ()
+
     def inputs(self) -> Mapping[str, str]:
         """Texts that clients replay, by their paths in the sandbox."""
         return {}

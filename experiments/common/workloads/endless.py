@@ -39,6 +39,11 @@ class Endless(Workload):
         """Those of the other."""
         return self.of.subvolumes
 
+    @property
+    def packages(self) -> tuple[str, ...]:
+        """Those of the other."""
+        return self.of.packages
+
     def inputs(self) -> Mapping[str, str]:
         """Those of the other."""
         return self.of.inputs()

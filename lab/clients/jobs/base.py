@@ -18,6 +18,10 @@ class UnexpectedError(cephfs.Error):
     """An operation had another result than the recorded one."""
 
 
+class Stopped(Exception):
+    """An operation was broken off by the order to stop, and counts as none."""
+
+
 class Job(ABC):
     """One client's job, shared by its workers."""
 

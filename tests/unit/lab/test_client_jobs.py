@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: LGPL-2.1-or-later
 """Jobs of clients, run on a directory of this machine in place of CephFS."""
 
+import contextlib
 import itertools
 import json
 import threading
@@ -12,16 +13,18 @@ import cephfs
 import pytest
 
 from lab.clients import loadfile, weblog
-from lab.clients.jobs.base import Job, UnexpectedError
+from lab.clients.jobs.base import Job, Stopped, UnexpectedError
 from lab.clients.jobs.churn import Churn
 from lab.clients.jobs.dbench import Dbench, Replay
 from lab.clients.jobs.mix import Mix
+from lab.clients.jobs.programs import Place, Programs
 from lab.clients.jobs.scan import Scan
 from lab.clients.jobs.weblog import WebLog
 from lab.clients.latency_histogram import bucket, merged, middle, percentile
 from lab.clients.prepare import Prepare
 from lab.clients.spec import ClientSpec
 from lab.clients.work import Run
+from lab.waiting import until
 from tests.unit.lab.hostfs import HostFs
 
 LOG = """\
@@ -91,6 +94,43 @@ def do(job: Job, workers: int = 3) -> Counter[str]:
         act()
         counts[op] += 1
     return counts
+
+
+def test_programs_are_run_line_by_line_in_a_directory_of_each_worker(tmp_path: Path) -> None:
+    (tmp_path / "lines").write_text("make mkdir a && touch a/b\nlook test -e a/b\nfail ls c 2> /dev/null\n")
+    place = Place(tmp_path / "mount", threading.Event())
+    job = Programs(place, client(job="programs", source=str(tmp_path / "lines"), home="/here"), 1)
+    job.begin()
+    for worker in range(2):
+        (make, first), (look, second), (fail, third) = job.steps(worker)
+        first()
+        second()
+        with pytest.raises(UnexpectedError, match="`ls c 2> /dev/null` ended with"):
+            third()
+        assert (make, look, fail) == ("make", "look", "fail")
+        assert (tmp_path / f"mount/here/w{worker}/a/b").exists()
+
+
+def test_a_program_that_is_stopped_leaves_nothing_that_runs(tmp_path: Path) -> None:
+    stop = threading.Event()
+    place = Place(tmp_path, stop)
+
+    def when_it_works() -> None:
+        while not (pid := tmp_path / "pid").exists() or not pid.read_text().strip():
+            pass
+        stop.set()
+
+    threading.Thread(target=when_it_works).start()
+    with pytest.raises(Stopped):
+        place.run("sleep 1000 & echo $! > pid; wait", "")
+    until(lambda: _gone(int((tmp_path / "pid").read_text())), 60, "what it started has ended")
+
+
+def _gone(pid: int) -> bool:
+    """Ended; it may be that nobody has asked for its exit status."""
+    with contextlib.suppress(FileNotFoundError):
+        return "State:\tZ" in Path(f"/proc/{pid}/status").read_text()
+    return True
 
 
 @pytest.mark.parametrize("start", [0.0, 0.4, 0.99])
