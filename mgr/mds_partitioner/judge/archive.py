@@ -26,6 +26,7 @@ from .judgement import Judgement
 PART = 48 * 1024  # characters; ASCII, so bytes
 MOST_PARTS = 64  # 3 MiB: some 60,000 directories
 DIGITS = 6  # of a number that are kept
+PLAIN = frozenset((str, int, bool, type(None)))  # kept as they are
 
 T = TypeVar("T")
 
@@ -74,17 +75,16 @@ def _names(kind: type[Any]) -> tuple[str, ...]:
 
 def _short(value: Any) -> Any:
     """As ``asdict``, with numbers of DIGITS digits: half the size, and no judgement hangs on more."""
-    if isinstance(value, (str, int)):
-        return value
-    if isinstance(value, float):
+    kind = value.__class__
+    if kind is float:
         return float(f"{value:.{DIGITS}g}") if value < 1e6 else round(value)
+    if kind in PLAIN:
+        return value
+    if names := _names(kind):
+        return {name: _short(getattr(value, name)) for name in names}
     if isinstance(value, dict):
         return {name: _short(item) for name, item in value.items()}
-    if isinstance(value, (list, tuple)):
-        return [_short(item) for item in value]
-    if names := _names(value.__class__):
-        return {name: _short(getattr(value, name)) for name in names}
-    return value
+    return [_short(item) for item in value] if isinstance(value, (list, tuple)) else value
 
 
 class Archive(Generic[T]):
@@ -100,7 +100,7 @@ class Archive(Generic[T]):
         :raises PartitionerError: the mon did not take it
         """
         text = json.dumps(_short(value), separators=(",", ":"))
-        body = base64.b85encode(zlib.compress(text.encode(), 9)).decode()
+        body = base64.b85encode(zlib.compress(text.encode())).decode()
         parts = [body[i : i + PART] for i in range(0, len(body), PART)]
         if len(parts) > MOST_PARTS:
             return False

@@ -5,6 +5,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
+from typing import NamedTuple
 
 from ..model import NO_PIN, Directory, DirectoryFacts, FsState, RankSample
 from ..observe.heat import Heat
@@ -17,8 +18,7 @@ from .view import Piece
 UNREAD = "its pin was not read yet"
 
 
-@dataclass(frozen=True)
-class Settled:
+class Settled(NamedTuple):
     """What says whether a directory may be moved (plan/fixed.py)."""
 
     directory: Directory
@@ -47,14 +47,15 @@ class Seen:
 def pieces(seen: Seen) -> tuple[Piece, ...]:
     """One a directory. A rank's requests are shared out by popularity."""
     c = seen.known.circumstances(seen.fs, seen.owned)
+    within, all_facts, shown = seen.known.within, seen.known.facts, {0, *seen.split}
     cached = {s.rank: float(s.inodes) for s in seen.ranks}
     kids: dict[int, list[Directory]] = {}
     for directory in seen.known.directories:
-        if directory.ino in seen.known.within:
-            kids.setdefault(seen.known.within[directory.ino], []).append(directory)
+        if within.get(directory.ino) in seen.split:
+            kids.setdefault(within[directory.ino], []).append(directory)
 
     def inodes(directory: Directory) -> float:
-        facts = seen.known.facts.get(directory.path)
+        facts = all_facts.get(directory.path)
         return 0.0 if facts is None else facts.rentries + 1.0
 
     rates = _rates(seen)
@@ -65,10 +66,11 @@ def pieces(seen: Seen) -> tuple[Piece, ...]:
 
     found = []
     for directory in seen.known.directories:
-        if seen.known.within.get(directory.ino, 0) not in (0, *seen.split):
+        inside = within.get(directory.ino, 0)
+        if inside not in shown:
             continue  # it is known, but not seen as one of its own yet
-        below = kids.get(directory.ino, []) if directory.ino in seen.split else []
-        facts = seen.known.facts.get(directory.path)
+        below = kids.get(directory.ino, ())
+        facts = all_facts.get(directory.path)
         rank = rank_of(directory.path, seen.where, bool(below))
         scattered = seen.known.fragments.get(directory.ino)
         of_itself = max(1.0, inodes(directory) - sum(map(inodes, below)))
@@ -79,7 +81,7 @@ def pieces(seen: Seen) -> tuple[Piece, ...]:
                 rank=rank,
                 requests=requests(directory, below),
                 inodes=min(of_itself, cached.get(rank, of_itself)) if rank is not None else of_itself,
-                within=seen.known.within.get(directory.ino, 0),
+                within=inside,
                 held=UNREAD if facts is None else _held(facts, seen, c),
                 parts=seen.known.parts.get(directory.ino),
                 fresh=directory.ino in seen.known.fresh,

@@ -170,8 +170,8 @@ def _concerned(moving: Sequence[Move]) -> frozenset[int]:
 def _blind(watch: Watch, limits: Limits, now: float) -> frozenset[int]:
     """Ranks whose pieces the core will not look at; none while there is one that it sees for the first time.
     now: steady clock, s"""
-    known, split = watch.known, watch.state.split
-    there = {d.ino for d in known.directories if known.within.get(d.ino, 0) in (0, *split)}
+    known, shown = watch.known, {0, *watch.state.split}
+    there = {d.ino for d in known.directories if known.within.get(d.ino, 0) in shown}
     return unseen(watch.state, there, now, limits) if there <= watch.state.demand.keys() else frozenset()
 
 
