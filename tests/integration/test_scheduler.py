@@ -53,13 +53,14 @@ def option(cluster: Cluster) -> dict[str, str]:
 def undo(cluster: Cluster) -> None:
     cluster.module("scheduler stop", rollback=True)
     wait_for("all is undone", lambda: status(cluster)["mode"] == "off", LONG)
+    wait_for("MDSs tick as before", lambda: option(cluster).get(TICK) != "1.000000")
 
 
 def test_a_hot_rank_is_spread_and_all_is_undone(uneven: Cluster) -> None:
     before, settings, to_auth = uneven.pins(), uneven.fs_settings(), option(uneven)
     uneven.module("scheduler start", mode="act")
     wait_even(uneven)
-    assert option(uneven) == {TO_AUTH: "true", TICK: "1.000000"}
+    assert option(uneven)[TO_AUTH] == "true"
     pins = {path: rank for path, rank in uneven.pins().items() if rank >= 0}
     assert set(pins.values()) >= {1, 2, 3}
     moved = uneven.module_json("scheduler history")

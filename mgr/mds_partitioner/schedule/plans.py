@@ -15,24 +15,16 @@ from ..plan.plan import CONFIG_STEP, DISTRIBUTED_STEP, PIN_STEP, Plan, Predictio
 from .fragments import Fragments
 from .view import Decision, Move, Scatter, View
 
-TICK, QUICK = "mds_tick_interval", "1.000000"  # s, as the mon writes it: pins are followed on a tick
 ESTIMATE = "reqs: each rank's measured rate, shared out by popularity"
 
 
-def preparation(fs: FsState, old: Mapping[str, str], now: float) -> Plan | None:
-    """What is set while the scheduler acts: requests go to the authority; pins are followed within a second.
+def preparation(fs: FsState, old: str, now: float) -> Plan:
+    """What is set while the scheduler acts: requests go to the authority.
 
-    None: both are so already.
-
-    :param old: TO_AUTH and TICK as they would be without us, "" for not at all
+    :param old: TO_AUTH as it would be without us, "" for not at all
     """
-    wanted = {}
-    if old[TO_AUTH] != FORWARDS:
-        wanted[TO_AUTH] = FORWARDS
-    if not old[TICK] or float(old[TICK]) > float(QUICK):
-        wanted[TICK] = QUICK
-    steps = tuple(Step(0, CONFIG_STEP, -1, name, 0, value, old[name]) for name, value in wanted.items())
-    return _plan(fs, now, (), steps, _prediction({}, {}, 0.0)) if steps else None
+    step = Step(0, CONFIG_STEP, -1, TO_AUTH, 0, FORWARDS, old)
+    return _plan(fs, now, (), (step,), _prediction({}, {}, 0.0))
 
 
 def plan_of(

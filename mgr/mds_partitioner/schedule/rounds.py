@@ -46,7 +46,8 @@ from .core import Scheduler
 from .hours import closed
 from .ledger import Ledger
 from .options import SchedulerSettings
-from .plans import QUICK, TICK, plan_of, preparation, scheduled_since
+from .pace import Pace
+from .plans import plan_of, preparation, scheduled_since
 from .record import (
     ACT,
     ADVISE,
@@ -63,7 +64,7 @@ from .record import (
 )
 from .state import State
 from .view import Decision, Move, Scatter, View
-from .watch import Looker, Watch, relative
+from .watch import CALM, Looker, Watch, relative
 
 GLANCE = 2.5  # s between two looks only at where things are, while something is under way
 AFTER_UNDOING = 0.5  # s between two looks whether a rollback has ended
@@ -92,13 +93,15 @@ class Rounds:
         """``policy``: does a Mantle policy of ours balance a file system?"""
         self._host, self._ranks, self._ledger, self._partitioner = host, ranks, ledger, partitioner
         self._policy, self._settings, self._log, self._now = policy, settings, log, now
-        self._looker = Looker(host, engine, now)
+        self._looker, self._pace = Looker(host, engine, now), Pace(host)
         self.planned: Callable[[], None] = lambda: None  # called when there is something to execute
 
     def tick(self, each: Each = in_turn) -> float:
         """Look at the file systems whose turn it is. Returns in how many seconds the next look is due."""
         now = self._now()
-        watched = [(fscid, watch) for fscid, watch in self._ledger.all() if watch.kept.mode != OFF]
+        watched = [
+            (i, watch) for i, watch in self._ledger.all() if watch.kept.mode != OFF or self._pace.quick(i)
+        ]
         each({i: partial(self._take_turn, i, watch, now) for i, watch in watched if now.steady >= watch.due})
         due = [watch.due for _, watch in self._ledger.all() if watch.kept.mode != OFF]
         return max(0.1, min(due) - self._now().steady) if due else IDLE
@@ -134,6 +137,7 @@ class Rounds:
             if fs is not None:
                 work(fs, watch)
             elif self._host.fs_of_mon(fscid) is None:
+                self._pace.rest(fscid)
                 self._ledger.forget(fscid)
         except PartitionerError as e:
             self._log.warning("scheduler of %s: %s", watch.kept.fs, e)
@@ -177,8 +181,11 @@ class Rounds:
             self._ledger.save(fs.fscid, watch, paused=False, until=None)
         if watch.kept.mode == UNDOING:
             self._undo(fs, watch)
-        else:
+        elif watch.kept.mode != OFF:
             self._look(fs, watch, self._now())
+        calm = not watch.state.moving and self._now().steady - watch.hurried >= CALM
+        if calm or watch.kept.paused or watch.kept.mode not in (ACT, UNDOING):
+            self._pace.rest(fs.fscid)
 
     def _look(self, fs: FsState, watch: Watch, now: Now) -> None:
         settings, ours = self._settings()
@@ -292,6 +299,8 @@ class Rounds:
         plan = ""
         if (decision.moves or decision.scatter) and watch.kept.mode == ACT:
             try:
+                self._pace.hurry(fs.fscid)
+                watch.hurried = now.steady
                 plan = self._planned(fs, watch, decision, now)
             except PartitionerError as e:
                 self._log.warning("scheduler of %s: %s", fs.name, e)
@@ -331,13 +340,10 @@ class Rounds:
             if run.head.state != ROLLED_BACK
             for step in run.plan.steps
         }
-        if not done & {TO_AUTH, TICK}:
-            wanted = {TO_AUTH: FORWARDS, TICK: QUICK}
-            user = scheduler_user(fs.fscid)
-            old = {name: SharedOption(self._host, name, user, wanted[name]).read() for name in wanted}
-            plan = preparation(fs, old, now.wall)
-            if plan is not None:
-                self._execute(fs, watch, plan)
+        if TO_AUTH not in done:
+            old = SharedOption(self._host, TO_AUTH, scheduler_user(fs.fscid), FORWARDS).read()
+            if old != FORWARDS:
+                self._execute(fs, watch, preparation(fs, old, now.wall))
         watch.prepared = True
 
     def _execute(self, fs: FsState, watch: Watch, plan: Plan) -> str:
@@ -357,6 +363,8 @@ class Rounds:
         """Roll back the newest plan of ours, then the one before it, and so on; forget those that are."""
         if watch.kept.paused:
             return
+        self._pace.hurry(fs.fscid)
+        watch.hurried = self._now().steady
         for run in reversed(scheduled_since(self._partitioner.all(fs), watch.kept.since)):
             state, changed = run.head.state, any(r.state in IN_FORCE for r in tuple(run.records.values()))
             if state == ROLLED_BACK or (state not in ACTIVE and not changed):

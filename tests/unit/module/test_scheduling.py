@@ -16,7 +16,7 @@ from mds_partitioner.plan.circumstances import TO_AUTH
 from mds_partitioner.plan.ephemeral import fragment_ranks
 from mds_partitioner.report.scheduler import history_text
 from mds_partitioner.schedule import watch as watch_module
-from mds_partitioner.schedule.plans import TICK
+from mds_partitioner.schedule.pace import TICK
 from mds_partitioner.schedule.record import ACT, ADVISE, OFF, under_way
 from mds_partitioner.schedule.rounds import AFTER_UNDOING, _turn
 from mds_partitioner.schedule.state import Past, State
@@ -53,7 +53,6 @@ def acting(manager: Manager) -> Manager:
 def test_a_cold_file_system_becomes_even_and_stays_as_it_is(cluster: Cluster, acting: Manager) -> None:
     acting.run(AT_LAST)
     assert loads(cluster) == [200.0] * 4
-    assert cluster.options == {TO_AUTH: "true", TICK: "1.000000"}
     done = len(pins(cluster))
     acting.run(300)
     assert len(pins(cluster)) == done, "nothing moves while it is even"
@@ -735,7 +734,7 @@ def test_options_of_the_cluster_are_claimed_once_whatever_is_started_and_stopped
 ) -> None:
     acting.run(AT_LAST)
     claims = cluster.store.items("option/")
-    assert [key.rpartition("/")[0].rpartition("/")[2] for key in claims] == ["scheduler"] * 2
+    assert list(claims) == [f"option/{TO_AUTH}/scheduler/1"]
     acting.scheduling.stop(acting.fs, rollback=False)
     for i in range(8):
         cluster.directories[300 + i] = Directory(f"{NOGROUP}/later{i}")
@@ -744,7 +743,7 @@ def test_options_of_the_cluster_are_claimed_once_whatever_is_started_and_stopped
     acting.run(AT_LAST)
     assert {past.move.ino for turn in acting.scheduling.get(acting.fs).turns for past in turn.moves} > {100}
     assert cluster.store.items("option/") == claims
-    assert cluster.options == {TO_AUTH: "true", TICK: "1.000000"}
+    assert cluster.options == {TO_AUTH: "true", TICK: ""}
 
 
 def test_what_was_rolled_back_by_hand_is_set_again_when_it_acts_again(
@@ -758,7 +757,59 @@ def test_what_was_rolled_back_by_hand_is_set_again_when_it_acts_again(
     assert (cluster.options, cluster.store.items("option/")) == ({TO_AUTH: "", TICK: ""}, {})
     acting.scheduling.start(acting.fs, ACT)
     acting.run(AT_LAST)
-    assert cluster.options == {TO_AUTH: "true", TICK: "1.000000"}
+    assert cluster.options == {TO_AUTH: "true", TICK: ""}
+
+
+def until_moving(cluster: Cluster, manager: Manager) -> None:
+    """Its first moves are ordered."""
+    while not manager.scheduling.watch(manager.fs).state.moving:
+        assert cluster.options.get(TICK, "") == ""
+        manager.run(1)
+    assert cluster.options[TICK] == "1.000000"
+
+
+def test_ticks_are_short_while_something_moves(cluster: Cluster, acting: Manager) -> None:
+    until_moving(cluster, acting)
+    acting.run(AT_LAST)
+    assert cluster.options == {TO_AUTH: "true", TICK: ""}
+    assert not [key for key in cluster.store.items("option/") if TICK in key]
+
+
+@pytest.mark.parametrize("by", ["stop", "halt", "pause"])
+def test_ticks_are_as_they_were_when_it_acts_no_more(cluster: Cluster, acting: Manager, by: str) -> None:
+    cluster.options[TICK] = "7.000000"
+    while cluster.options[TICK] == "7.000000":
+        acting.run(1)
+    ends = {"stop": lambda: acting.scheduling.stop(acting.fs, rollback=False),
+            "halt": lambda: acting.scheduling.halt(acting.fs),
+            "pause": lambda: acting.scheduling.pause(acting.fs, None)}  # fmt: skip
+    ends[by]()
+    acting.run(2)
+    assert cluster.options[TICK] == "7.000000"
+
+
+def test_the_next_manager_gives_back_what_the_last_one_hurried_with(
+    cluster: Cluster, acting: Manager
+) -> None:
+    until_moving(cluster, acting)
+    acting.scheduling.stop(acting.fs, rollback=False)
+    after = Manager(cluster)
+    after.run(2)
+    assert cluster.options[TICK] == ""
+
+
+def test_a_tick_that_an_operator_sets_meanwhile_stays(cluster: Cluster, acting: Manager) -> None:
+    until_moving(cluster, acting)
+    cluster.options[TICK] = "3.000000"
+    acting.run(AT_LAST)
+    assert cluster.options[TICK] == "3.000000"
+    assert not [key for key in cluster.store.items("option/") if TICK in key]
+
+
+def test_a_tick_that_is_shorter_already_is_left_alone(cluster: Cluster, acting: Manager) -> None:
+    cluster.options[TICK] = "0.500000"
+    acting.run(AT_LAST)
+    assert loads(cluster) == [200.0] * 4 and cluster.options[TICK] == "0.500000"
 
 
 def test_a_journal_from_before_there_were_claims_is_put_back_too(cluster: Cluster, acting: Manager) -> None:
@@ -766,7 +817,7 @@ def test_a_journal_from_before_there_were_claims_is_put_back_too(cluster: Cluste
     for key in cluster.store.items("option/"):
         cluster.store.delete(key)
     after = Manager(cluster)
-    assert len(cluster.store.items("option/")) == 2
+    assert len(cluster.store.items("option/")) == 1
     other = SharedOption(cluster, TO_AUTH, "balance/2", "true")
     other.take()
     after.scheduling.stop(after.fs, rollback=True)
