@@ -8,7 +8,7 @@ from typing import Any
 from demo import medians
 from docs.claims import scale
 from docs.claims.results import Result, Results
-from experiments.common.figures import compare, paper, run_figures
+from experiments.common.figures import compare, figures, paper, run_figures
 from experiments.common.figures.compare import BASE, LIMIT, Ratio
 from experiments.common.provenance import age
 from experiments.conditions import tables
@@ -251,6 +251,42 @@ def _ratio(value: float | None) -> str:
     return _NOT if value is None else f"{value:.2f}"
 
 
+_TICKS = {
+    "MDSs tick every second all the time": "scheduler/churn-quick-ticks",
+    "only while something moves": "cold",
+}
+"""Trees made and deleted, five minutes: the folder of each block."""
+
+
+def _ticks(results: Results) -> Claim:
+    """What it costs that MDSs write their journals every second."""
+    names = (tables.OURS, BASE, _TO_AUTH, LIMIT)
+    blocks = {
+        row: {name: results.cell(f"{folder}/churn-tentacle-5x12-{name}-1") for name in names}
+        for row, folder in _TICKS.items()
+    }
+    lines = [
+        [
+            row,
+            tables.number(tables.whole(block[tables.OURS])),
+            *(_ratio(tables.ratio(block, other, tables.whole)) for other in names[1:]),
+            *(f"{_requests_an_operation(block[name]):.2f}" for name in names[:2]),
+        ]
+        for row, block in blocks.items()
+    ]
+    head = [
+        *("", "scheduler, op/s", "/ built-in", "/ built-in to auth", "/ oracle"),
+        *("requests an operation", "built-in's"),
+    ]
+    return Claim(compare.table(head, lines), [cell for block in blocks.values() for cell in block.values()])
+
+
+def _requests_an_operation(cell: Result) -> float:
+    span = cell["spans"]["run"]
+    served = figures.total(cell, "requests", span) - figures.total(cell, "forwards", span)
+    return float(served / (tables.whole(cell) * (span[1] - span[0])))
+
+
 _TRIALS = (
     *(("zipf-before", "zipf", "120, c0eb76e"), ("jumps-before", "jumps", "185, c0eb76e")),
     *(("jumps", "jumps", "185, f0256d3"), ("jumps-after", "jumps", "185, 3e23313, by itself")),
@@ -348,6 +384,7 @@ CLAIMS: Mapping[str, Callable[[Results], Claim]] = {
     "scheduler-blocks": _scheduler,
     "scheduler-over-builtin-to-auth": _scheduler_range(_TO_AUTH),
     "scheduler-over-oracle": _scheduler_range(LIMIT),
+    "scheduler-ticks": _ticks,
     "scheduler-trials": _trials,
     "scheduler-churn": _churn,
 }
