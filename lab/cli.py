@@ -81,7 +81,7 @@ def _up(name: str, rest: list[str]) -> int:
     parser.add_argument("--name", default=name)
     parser.add_argument("--release", choices=sorted(releases.RELEASES), default=releases.DEFAULT)
     parser.add_argument("--mds", type=int, default=4, metavar="N", help="active ranks (default: %(default)s)")
-    parser.add_argument("--standby", type=int, default=0, metavar="K", help="MDSs (default: %(default)s)")
+    parser.add_argument("--standby", type=int, default=0, metavar="K", help="standbys (default: %(default)s)")
     parser.add_argument("--mgr", type=int, default=2, metavar="N", help="managers (default: %(default)s)")
     parser.add_argument("--mds-cpu", type=int, metavar="PCT", help="CPU quota of each MDS, percent of a core")
     parser.add_argument("--mds-binary", type=Path, metavar="PATH", help="in place of the packaged ceph-mds")

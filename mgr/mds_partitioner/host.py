@@ -67,7 +67,7 @@ class Host:
 
     def shutdown(self) -> None:
         """Unmount and let the worker threads go."""
-        for workers in self._tells.values():
+        for workers in list(self._tells.values()):
             workers.shutdown()
         for part in (self._mon, self._objects, self._mounts):
             part.shutdown()

@@ -46,7 +46,6 @@ from .core import Scheduler
 from .hours import closed
 from .ledger import Ledger
 from .options import SchedulerSettings
-from .pace import Pace
 from .plans import plan_of, preparation, scheduled_since
 from .record import (
     ACT,
@@ -63,6 +62,7 @@ from .record import (
     rolled_back,
 )
 from .state import State
+from .tick_interval import TickInterval
 from .view import Decision, Move, Scatter, View
 from .watch import CALM, Looker, Watch, relative
 
@@ -93,14 +93,16 @@ class Rounds:
         """``policy``: does a Mantle policy of ours balance a file system?"""
         self._host, self._ranks, self._ledger, self._partitioner = host, ranks, ledger, partitioner
         self._policy, self._settings, self._log, self._now = policy, settings, log, now
-        self._looker, self._pace = Looker(host, engine, now), Pace(host)
+        self._looker, self._tick_interval = Looker(host, engine, now), TickInterval(host)
         self.planned: Callable[[], None] = lambda: None  # called when there is something to execute
 
     def tick(self, each: Each = in_turn) -> float:
         """Look at the file systems whose turn it is. Returns in how many seconds the next look is due."""
         now = self._now()
         watched = [
-            (i, watch) for i, watch in self._ledger.all() if watch.kept.mode != OFF or self._pace.quick(i)
+            (i, watch)
+            for i, watch in self._ledger.all()
+            if watch.kept.mode != OFF or self._tick_interval.short(i)
         ]
         each({i: partial(self._take_turn, i, watch, now) for i, watch in watched if now.steady >= watch.due})
         due = [watch.due for _, watch in self._ledger.all() if watch.kept.mode != OFF]
@@ -137,7 +139,7 @@ class Rounds:
             if fs is not None:
                 work(fs, watch)
             elif self._host.fs_of_mon(fscid) is None:
-                self._pace.rest(fscid)
+                self._tick_interval.restore(fscid)
                 self._ledger.forget(fscid)
         except PartitionerError as e:
             self._log.warning("scheduler of %s: %s", watch.kept.fs, e)
@@ -179,13 +181,19 @@ class Rounds:
         watch.problem = ""
         if watch.kept.until is not None and self._now().wall >= watch.kept.until:
             self._ledger.save(fs.fscid, watch, paused=False, until=None)
-        if watch.kept.mode == UNDOING:
-            self._undo(fs, watch)
-        elif watch.kept.mode != OFF:
-            self._look(fs, watch, self._now())
-        calm = not watch.state.moving and self._now().steady - watch.hurried >= CALM
+        try:
+            if watch.kept.mode == UNDOING:
+                self._undo(fs, watch)
+            elif watch.kept.mode != OFF:
+                self._look(fs, watch, self._now())
+        finally:
+            self._restore_ticks(fs, watch)
+
+    def _restore_ticks(self, fs: FsState, watch: Watch) -> None:
+        """Unless something moves, or did a moment ago."""
+        calm = not watch.state.moving and self._now().steady - watch.ordered >= CALM
         if calm or watch.kept.paused or watch.kept.mode not in (ACT, UNDOING):
-            self._pace.rest(fs.fscid)
+            self._tick_interval.restore(fs.fscid)
 
     def _look(self, fs: FsState, watch: Watch, now: Now) -> None:
         settings, ours = self._settings()
@@ -299,8 +307,8 @@ class Rounds:
         plan = ""
         if (decision.moves or decision.scatter) and watch.kept.mode == ACT:
             try:
-                self._pace.hurry(fs.fscid)
-                watch.hurried = now.steady
+                self._tick_interval.shorten(fs.fscid)
+                watch.ordered = now.steady
                 plan = self._planned(fs, watch, decision, now)
             except PartitionerError as e:
                 self._log.warning("scheduler of %s: %s", fs.name, e)
@@ -363,8 +371,8 @@ class Rounds:
         """Roll back the newest plan of ours, then the one before it, and so on; forget those that are."""
         if watch.kept.paused:
             return
-        self._pace.hurry(fs.fscid)
-        watch.hurried = self._now().steady
+        self._tick_interval.shorten(fs.fscid)
+        watch.ordered = self._now().steady
         for run in reversed(scheduled_since(self._partitioner.all(fs), watch.kept.since)):
             state, changed = run.head.state, any(r.state in IN_FORCE for r in tuple(run.records.values()))
             if state == ROLLED_BACK or (state not in ACTIVE and not changed):

@@ -69,7 +69,7 @@ class Watch:
     :ivar due, read_due: when it is looked at, and when directories are read; measured: when that was done
         last; asked: when MDSs were asked last; mapped: when all were asked for subtrees; saved: when it was
         saved (steady clock, s)
-    :ivar hurried: when something was ordered last, steady clock, s
+    :ivar ordered: when something was ordered last, steady clock, s
     :ivar where: where ``placed`` are, by ``subtrees``; None: these have changed
     """
 
@@ -97,7 +97,7 @@ class Watch:
     measured: float = float("-inf")
     asked: float = float("-inf")
     mapped: float = float("-inf")
-    hurried: float = float("-inf")
+    ordered: float = float("-inf")
     where: SubtreeMap | None = None
     placed: tuple[Directory, ...] = ()
     saved: float = 0.0

@@ -10,16 +10,16 @@ from scheduled import NOGROUP, Cluster, Manager, fewer
 
 from mds_partitioner.act.run import ROLLED_BACK, STOPPED
 from mds_partitioner.act.shared import SharedOption
-from mds_partitioner.errors import BadInput, Busy, JournalError, NotFound, NotPermitted
+from mds_partitioner.errors import BadInput, Busy, JournalError, NotFound, NotPermitted, Unavailable
 from mds_partitioner.model import FsState, HealthCheck, Subtree
 from mds_partitioner.plan.circumstances import TO_AUTH
 from mds_partitioner.plan.ephemeral import fragment_ranks
 from mds_partitioner.report.scheduler import history_text
 from mds_partitioner.schedule import watch as watch_module
-from mds_partitioner.schedule.pace import TICK
 from mds_partitioner.schedule.record import ACT, ADVISE, OFF, under_way
 from mds_partitioner.schedule.rounds import AFTER_UNDOING, _turn
 from mds_partitioner.schedule.state import Past, State
+from mds_partitioner.schedule.tick_interval import TICK
 from mds_partitioner.schedule.view import Decision, Move, Piece, RankView, View
 from mds_partitioner.schedule.watch import Looker
 
@@ -788,14 +788,26 @@ def test_ticks_are_as_they_were_when_it_acts_no_more(cluster: Cluster, acting: M
     assert cluster.options[TICK] == "7.000000"
 
 
-def test_the_next_manager_gives_back_what_the_last_one_hurried_with(
-    cluster: Cluster, acting: Manager
-) -> None:
+def test_the_next_manager_gives_back_the_ticks_of_the_last_one(cluster: Cluster, acting: Manager) -> None:
     until_moving(cluster, acting)
     acting.scheduling.stop(acting.fs, rollback=False)
     after = Manager(cluster)
     after.run(2)
     assert cluster.options[TICK] == ""
+
+
+def test_ticks_are_as_they_were_though_nothing_can_be_looked_at(
+    cluster: Cluster, acting: Manager, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def fails(*_: object) -> None:
+        raise Unavailable("the engine failed")
+
+    until_moving(cluster, acting)
+    for look in ("look", "glance"):
+        monkeypatch.setattr(Looker, look, fails)
+    acting.scheduling.halt(acting.fs)
+    acting.run(2)
+    assert (cluster.options[TICK], acting.scheduling.watch(acting.fs).problem) == ("", "the engine failed")
 
 
 def test_a_tick_that_an_operator_sets_meanwhile_stays(cluster: Cluster, acting: Manager) -> None:

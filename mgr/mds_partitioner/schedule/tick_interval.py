@@ -9,34 +9,35 @@ from ..host import Host
 TICK, QUICK = "mds_tick_interval", "1.000000"  # s, as the mon writes it: pins are followed on a tick
 
 
-class Pace:
-    """Ticks are short while something moves, and then as they were: on a tick MDSs write their journals, too,
-    and clients that make and delete files all the time make a fifth to a quarter more requests for it.
+class TickInterval:
+    """Short while something moves, and then as it was: on a tick MDSs also flush journals and recall
+    capabilities (MDSRank.cc), and clients that make and delete files all the time made a fifth to a
+    quarter more requests with ticks of a second.
 
     The option is the cluster's. What it was is kept as a claim, before it is set (act/shared.py).
     """
 
     def __init__(self, host: Host) -> None:
         self._host = host
-        self._quick: dict[int, bool] = {}  # by fscid; not there: the last manager may have left it
+        self._short: dict[int, bool] = {}  # by fscid; not there: the last manager may have left it
 
-    def quick(self, fscid: int) -> bool:
-        """May it be set for this file system?"""
-        return self._quick.get(fscid, True)
+    def short(self, fscid: int) -> bool:
+        """May it be short because of this file system?"""
+        return self._short.get(fscid, True)
 
-    def hurry(self, fscid: int) -> None:
+    def shorten(self, fscid: int) -> None:
         """Something begins to move. :raises PartitionerError: the mon did not take it; it is tried again"""
-        if self._quick.get(fscid):
+        if self._short.get(fscid):
             return
         option = self._option(fscid)
         old = option.read()
         if not old or float(old) > float(QUICK):
             option.take()
-        self._quick[fscid] = True
+        self._short[fscid] = True
 
-    def rest(self, fscid: int) -> None:
-        """Nothing moves. What an operator has set meanwhile stays. Errors as ``hurry``."""
-        if not self.quick(fscid):
+    def restore(self, fscid: int) -> None:
+        """Nothing moves. What an operator has set meanwhile stays. Errors as ``shorten``."""
+        if not self.short(fscid):
             return
         option = self._option(fscid)
         old = option.replaced()
@@ -44,7 +45,7 @@ class Pace:
             option.give_back(old)
         elif old is not None:
             option.let_go()
-        self._quick[fscid] = False
+        self._short[fscid] = False
 
     def _option(self, fscid: int) -> SharedOption:
-        return SharedOption(self._host, TICK, f"pace/{fscid}", QUICK)
+        return SharedOption(self._host, TICK, f"tick/{fscid}", QUICK)
