@@ -7,7 +7,7 @@ import numpy as np
 
 from mds_partitioner.judge.fullness import Fullness, fullness
 from mds_partitioner.judge.verdict import Verdict
-from mds_partitioner.model import RankSample
+from mds_partitioner.model import NO_PIN, RankSample
 from mds_partitioner.observe.heat import GONE, TOLD, kept
 from mds_partitioner.schedule.core import Scheduler
 from mds_partitioner.schedule.rounds import GLANCE
@@ -62,8 +62,8 @@ class Schedule(Policy):
         pins = []
         for move in decision.moves:
             directory = of_ino[move.ino]
-            pins.append(Pin(directory, move.target, move.why))
-            self._ours[directory] = move.target
+            pins.append(Pin(directory, move.pin, move.why))
+            self._ours[directory] = move.pin
         first, self._begun = not self._begun, True
         said = [f"{m.path} from {m.source} to {m.target}: {m.why}" for m in decision.moves]
         return Orders(
@@ -142,6 +142,7 @@ class Schedule(Policy):
                 held=held,
                 parts=self._nursery.lasting(cluster, directory, kids),
                 scatters=self._nursery.scatters(ino, rank),
+                pin=NO_PIN if held else pin,
             )
         )
         if ino in self._state.split:

@@ -8,7 +8,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import asdict, dataclass
 from typing import Any
 
-from ..model import FsState
+from ..model import NO_PIN, FsState
 from ..schedule.record import ACT, ADVISE, OFF, UNDOING, Kept, Turn, under_way
 from ..schedule.state import Past
 from ..schedule.view import RankView
@@ -198,7 +198,7 @@ def _last(kept: Kept) -> str:
 def told(turn: Turn) -> str:
     """A decision in a line: what, what it was to bring, and what it brought."""
     real = "" if turn.real is None else f", brought {count(turn.real)}"
-    gain = f": {count(turn.gain)} req/s less for rank {turn.fullest}{real}" if turn.moves else ""
+    gain = f": {count(turn.gain)} req/s less for rank {turn.fullest}{real}" if turn.gain else ""
     return f"{'(advice) ' if turn.mode == ADVISE else ''}{turn.why}{gain}"
 
 
@@ -225,6 +225,9 @@ def history_text(kept: Kept, directory: str | None, top: int) -> str:
         notes += _reasons(turn, directory)
         notes += [printable(text) for text in turn.trouble]
         notes += [f"{printable(path)} is seen as its parts since {_clock(turn.at)}" for path in turn.split]
+        notes += (
+            [] if turn.moves or turn.split or turn.scatter else [f"{_clock(turn.at)}: {printable(turn.why)}"]
+        )
         notes += _scattered(turn, directory)
     if not rows and not notes:
         return "no decision yet" if directory is None else f"{printable(directory)} was not moved"
@@ -274,6 +277,8 @@ def _state(turn: Turn, past: Past) -> str:
         return "advice"
     if turn.undone:
         return "rolled back"
+    if past.move.pin == NO_PIN and not past.lost:
+        return "no pin"
     left = any(text.startswith(f"{past.move.path!r} ") for text in turn.trouble)
     if past.move.load <= 0.0 and (past.arrived < 0.0 or past.lost) and not left:
         return "pinned"

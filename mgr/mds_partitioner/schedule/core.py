@@ -12,6 +12,7 @@ from itertools import accumulate
 from statistics import median
 
 from ..engine.urgency import urgency
+from ..model import NO_PIN
 from .apart import come, opened
 from .choose import Budget, Candidate, Choice, choose, shares
 from .demand import HELD
@@ -20,8 +21,9 @@ from .expectation import Expectation
 from .learn import looked
 from .load import capacities, pressures, utilisations
 from .newcomers import placed
+from .reunite import Reunion, due, joined
 from .scatter import scatter
-from .sleepers import ASLEEP, EMPTY, LEFT, PART, SETTLE, Stakes, expected, spread
+from .sleepers import ASLEEP, EMPTY, LEFT, PART, SEEN, SETTLE, Stakes, expected, spread
 from .state import Limits, Past, Scattered, State
 from .view import Decision, Move, Piece, Scatter, View
 
@@ -51,7 +53,9 @@ class Scheduler:
        is likely to save more than it costs;
     6. only what could not be moved as a whole, and has no lasting parts, is scattered, and once;
     7. what is too large for every rank is taken apart on the highest, but where it is when it is too much to
-       be moved once more, or did not come there.
+       be moved once more, or did not come there;
+    8. it is one again when little was asked of it for a day, while there is nothing else to do; a pin is
+       taken off only of what stays where it is.
     """
 
     def __init__(self, state: State, view: View, limits: Limits) -> None:
@@ -87,6 +91,8 @@ class Scheduler:
             state, decision = self._act(state, self._expected.loads())
         if view.measured and not (new or decision.something or state.moving):
             state, decision = self._ahead(state, decision)
+            if not (decision.something or state.acting):
+                state, decision = self._reunite(state, decision)
         if not new:
             return state, decision
         told = f"{len(new)} new directories get a rank; {decision.why}"
@@ -218,24 +224,51 @@ class Scheduler:
         """What sleeps is spread while there is nothing else to do."""
         view, limits = self._view, self._limits
         resting = {p.move.ino for p in state.past}
-        coming = self._coming
-        inodes = min(
-            limits.inodes * PART - sum(p.move.inodes for p in coming),
-            limits.hourly * LEFT - self._spent_inodes(),
-        )
-        # What is new does not come while it is empty: it takes its place for a while only.
-        placed = sum(view.now - p.begun < SETTLE for p in coming)
-        lasting = limits.daily * LEFT - view.begun, limits.pins * LEFT - view.pins
-        moves = min(self._room() - placed, *map(int, lasting))
+        inodes, moves = self._unhurried()
+        moves = min(moves, int(limits.pins * LEFT - view.pins))
         sleepers = self._asleep()
         since = max(state.began, view.now - limits.memory)
         late = expected(state.wakes, view.now, since, len(sleepers), limits.horizon)
-        by = Stakes(self._price, inodes, moves, not coming and inodes > 0.0)
+        by = Stakes(self._price, inodes, moves, not self._coming and inodes > 0.0)
         found = spread(sleepers, self._capacity, late, resting, by)
         if not found:
             return state, decision
         past = (*state.past, *map(self._begun, found))
         why = f"{_moves(found)} of what nobody uses now, as what slept woke lately; {decision.why}"
+        return replace(state, past=past), replace(decision, moves=tuple(found), why=why)
+
+    def _unhurried(self) -> tuple[float, int]:
+        """Inodes and moves that may be begun now of what nobody waits for."""
+        view, limits = self._view, self._limits
+        inodes = min(
+            limits.inodes * PART - sum(past.move.inodes for past in self._coming),
+            limits.hourly * LEFT - self._spent_inodes(),
+        )
+        # What is new does not come while it is empty: it takes its place for a while only.
+        placed = sum(view.now - past.begun < SETTLE for past in self._coming)
+        return inodes, min(self._room() - placed, int(limits.daily * LEFT - view.begun))
+
+    def _reunite(self, state: State, decision: Decision) -> tuple[State, Decision]:
+        """What is in parts for nothing becomes one again, at the pace of what sleeps."""
+        # Where what sleeps wakes it is spread.
+        if self._coming or len(state.wakes) >= SEEN or not due(state.quiet):
+            return state, decision
+        inodes, moves = self._unhurried()
+        resting = {past.move.ino for past in state.past}
+        reunion = Reunion(self._view.pieces, state.split, state.quiet, resting)
+        whole = reunion.whole()
+        if whole:
+            more = f" (and {len(whole) - 1} more)" if len(whole) > 1 else ""
+            why = f"{self._pieces[whole[0]].path}{more} is seen as a whole again; {decision.why}"
+            return joined(state, whole), replace(decision, whole=whole, why=why)
+        load = self._expected.loads()
+        most = {rank: (1.0 + self._band) * share for rank, share in shares(load, self._capacity).items()}
+        asked = {piece.ino: self._expected.load(piece) for piece in self._view.pieces}
+        found = [*reunion.needless()[: max(0, moves)], *reunion.home(asked, load, most, inodes, moves)]
+        if not found:
+            return state, decision
+        why = f"{_moves(found)} of parts of what was little used for a day; {decision.why}"
+        past = (*state.past, *map(self._begun, found))
         return replace(state, past=past), replace(decision, moves=tuple(found), why=why)
 
     def _asleep(self) -> list[Piece]:
@@ -296,7 +329,7 @@ class Scheduler:
                 continue
             if piece.ino in self._state.scattered or piece.ino in self._state.apart:
                 continue  # a pin would end that; or it is another piece soon
-            if not piece.pinned and self._pins_left() <= 0:
+            if piece.pin == NO_PIN and self._pins_left() <= 0:
                 continue
             past, avoid, back = last.get(piece.ino), -1, False
             if past is not None and not self._changed(past, piece, turned, times[piece.ino]):
@@ -348,7 +381,7 @@ class Scheduler:
 
     def _within_pins(self, choices: Sequence[Choice]) -> list[Choice]:
         """Up to the first that would be one pin too many."""
-        new = accumulate(not self._pieces[choice.key].pinned for choice in choices)
+        new = accumulate(self._pieces[choice.key].pin == NO_PIN for choice in choices)
         return [choice for choice, pins in zip(choices, new) if pins <= self._pins_left()]
 
     def _pays(self, choice: Choice) -> bool:

@@ -10,6 +10,7 @@ from dataclasses import replace
 from .demand import HELD, Demand, first
 from .elastic import elasticity
 from .load import capacities
+from .reunite import quiet
 from .sleepers import ASLEEP, WAKES, Wake, jumped
 from .state import FIRST, FRESH, Limits, Past, State
 from .toll import Toll
@@ -73,6 +74,7 @@ def looked(state: State, view: View, limits: Limits) -> State:
         toll=_toll(state, past, max(0.0, state.calm - requests) * dt),
         asleep=asleep,
         wakes=wakes,
+        quiet=quiet(state.quiet, state.split, view.pieces, demand, requests / max(1, len(view.ranks)), dt),
     )
     return _taught(now, view)
 

@@ -87,7 +87,7 @@ def pieces(seen: Seen) -> tuple[Piece, ...]:
                 fresh=directory.ino in seen.known.fresh,
                 scatters=() if scattered is None or rank is None else scattered.parts(rank),
                 files=scattered is not None and scattered.files,
-                pinned=seen.owned.pins.get(directory.ino, NO_PIN) != NO_PIN,
+                pin=seen.owned.pins.get(directory.ino, NO_PIN),
             )
         )
     return tuple(found)

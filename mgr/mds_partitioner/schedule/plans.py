@@ -48,7 +48,7 @@ def plan_of(
     moves = decision.moves
     rows = [_row(move, requests[move.ino], names) for move in moves]
     steps = [
-        Step(0, PIN_STEP, i, m.path, m.ino, str(m.target), str(pins[m.ino]), m.source)
+        Step(0, PIN_STEP, i, m.path, m.ino, str(m.pin), str(pins[m.ino]), m.source)
         for i, m in enumerate(moves)
     ]
     before = {r.rank: r.requests for r in view.ranks}

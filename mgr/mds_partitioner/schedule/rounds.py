@@ -402,8 +402,9 @@ def _pinned(watch: Watch, owned: Owned) -> int:
     """Directories that we pinned, or are about to; of those that are gone the journal still has the pin."""
     there = {d.ino for d in watch.known.directories}
     ours = {ino for ino, pin in owned.pins.items() if pin != NO_PIN}
-    ordered = {p.move.ino for p in watch.state.past if not p.lost} if watch.kept.mode == ACT else set[int]()
-    return len(there & (ours | ordered))
+    past = watch.state.past if watch.kept.mode == ACT else ()
+    ordered = {p.move.ino: p.move.pin for p in past if not p.lost}
+    return len(there & (ours | {ino for ino, pin in ordered.items() if pin != NO_PIN}))
 
 
 def _undivided(view: View) -> frozenset[int]:

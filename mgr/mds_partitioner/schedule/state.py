@@ -109,6 +109,7 @@ class State:
     :ivar toll: what moving costs (toll.py)
     :ivar asleep: inode numbers of pieces that had next to nothing, and have not woken since
     :ivar wakes: of the last hour, oldest first
+    :ivar quiet: s for which little has been asked of what was taken apart, by inode number (reunite.py)
     """
 
     at: float = -1.0
@@ -134,6 +135,7 @@ class State:
     toll: Toll = field(default_factory=Toll)
     asleep: frozenset[int] = frozenset()
     wakes: tuple[Wake, ...] = ()
+    quiet: Mapping[int, float] = field(default_factory=dict)
 
     @property
     def moving(self) -> tuple[Move, ...]:

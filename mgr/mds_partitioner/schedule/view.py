@@ -7,6 +7,8 @@ import math
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 
+from ..model import NO_PIN
+
 
 @dataclass(frozen=True)
 class RankView:
@@ -46,7 +48,7 @@ class Piece:
     :ivar scatters: the rank of each equal part of its load, if what comes and goes in it were placed when it
         is made; () when that cannot be
     :ivar files: what would be placed so are files
-    :ivar pinned: by us
+    :ivar pin: that we have set, NO_PIN for none
     """
 
     ino: int
@@ -60,7 +62,7 @@ class Piece:
     fresh: bool = False
     scatters: tuple[int, ...] = ()
     files: bool = False
-    pinned: bool = False
+    pin: int = NO_PIN
 
 
 @dataclass(frozen=True)
@@ -92,7 +94,7 @@ class View:
 
 @dataclass(frozen=True)
 class Move:
-    """A piece to another rank.
+    """A piece to another rank; or to the one where it is: then its pin is taken off.
 
     :ivar load: req/s that go with it; 0 for what is new
     :ivar gain: by how many req/s the rank that it leaves is expected to be relieved
@@ -107,6 +109,11 @@ class Move:
     gain: float
     inodes: float
     why: str
+
+    @property
+    def pin(self) -> int:
+        """What its pin will be."""
+        return NO_PIN if self.source == self.target else self.target
 
 
 @dataclass(frozen=True)
@@ -134,14 +141,16 @@ class Decision:
 
     :ivar split: inode numbers of pieces that should be seen as their parts from now on
     :ivar why: one sentence, for people: why these moves, or why none
+    :ivar whole: inode numbers of pieces that should be seen as a whole again
     """
 
     moves: tuple[Move, ...] = ()
     split: tuple[int, ...] = ()
     why: str = ""
     scatter: tuple[Scatter, ...] = ()
+    whole: tuple[int, ...] = ()
 
     @property
     def something(self) -> bool:
         """Is anything to be done, or seen in another way?"""
-        return bool(self.moves or self.split or self.scatter)
+        return bool(self.moves or self.split or self.scatter or self.whole)

@@ -459,6 +459,89 @@ def test_what_is_too_large_is_taken_apart(cluster: Cluster) -> None:
     assert cluster.snapshot() == before
 
 
+@pytest.fixture
+def taken_apart(monkeypatch: pytest.MonkeyPatch) -> tuple[Cluster, Manager]:
+    """A subvolume whose four children got ranks each; since an hour clients are at work elsewhere. A day is
+    two minutes."""
+    monkeypatch.setattr("mds_partitioner.schedule.reunite.QUIET", 120.0)
+    cluster = Cluster([0.0, 20.0, 20.0, 20.0, 20.0])
+    for i in range(4):
+        cluster.directories[200 + i] = Directory(f"/volumes/_nogroup/s0/c{i}")
+        cluster.load[200 + i] = 100.0
+    manager = Manager(cluster)
+    manager.scheduling.start(manager.fs, ACT)
+    manager.run(200)
+    assert len({cluster.directories[ino].rank for ino in range(200, 204)}) > 1
+    cluster.load |= dict.fromkeys(range(200, 204), 1.0) | dict.fromkeys(range(101, 105), 60.0)
+    cluster.wall += 3700.0
+    cluster.steady += 3700.0
+    return cluster, manager
+
+
+def test_what_was_taken_apart_is_one_again_after_a_quiet_day(taken_apart: tuple[Cluster, Manager]) -> None:
+    cluster, manager = taken_apart
+    manager.run(100)
+    assert manager.scheduling.watch(manager.fs).state.split == {100}
+    manager.run(60)
+    home = cluster.directories[100].rank
+    assert {cluster.directories[ino].rank for ino in range(200, 204)} == {home}
+    cluster.wall += 3700.0  # what was moved rests
+    cluster.steady += 3700.0
+    manager.run(60)
+    assert {cluster.directories[ino].pin for ino in range(200, 204)} == {-1}
+    assert {cluster.directories[ino].rank for ino in range(200, 204)} == {home}
+    watch = manager.scheduling.watch(manager.fs)
+    assert watch.state.split == frozenset() == frozenset(manager.scheduling.get(manager.fs).split)
+    assert watch.view is not None
+    assert {p.ino for p in watch.view.pieces} == {100, 101, 102, 103, 104}
+    told = history_text(manager.scheduling.get(manager.fs), None, 0)
+    assert "/volumes/_nogroup/s0 is seen as a whole again" in told
+    assert " no pin" in told
+    cluster.load |= dict.fromkeys(range(200, 204), 100.0)
+    manager.run(100)
+    assert max(loads(cluster)) < 1.1 * cluster.capacity, "and it is taken apart again"
+    manager.scheduling.stop(manager.fs, rollback=True)
+    manager.run(200)
+    assert {d.pin for d in cluster.directories.values()} == {-1}
+    assert {d.rank for d in cluster.directories.values()} == {0}
+
+
+def test_a_rollback_between_gives_the_parts_their_ranks_back_in_turn(
+    taken_apart: tuple[Cluster, Manager],
+) -> None:
+    cluster, manager = taken_apart
+    manager.run(140)
+    manager.scheduling.stop(manager.fs, rollback=True)
+    manager.run(200)
+    assert {(d.pin, d.rank) for d in cluster.directories.values()} == {(-1, 0)}
+
+
+def test_a_part_that_an_operator_pinned_keeps_the_others_apart(
+    taken_apart: tuple[Cluster, Manager],
+) -> None:
+    cluster, manager = taken_apart
+    home = cluster.directories[100].rank
+    his = next(cluster.directories[i] for i in range(200, 204) if cluster.directories[i].rank != home)
+    his.pin = his.rank = pinned = next(rank for rank in range(4) if rank not in (home, his.rank))
+    manager.run(140)
+    cluster.wall += 3700.0
+    cluster.steady += 3700.0
+    manager.run(140)
+    assert (his.pin, his.rank) == (pinned, pinned)
+    assert manager.scheduling.watch(manager.fs).state.split == {100}
+
+
+def test_no_day_passes_while_no_client_is_at_work(taken_apart: tuple[Cluster, Manager]) -> None:
+    cluster, manager = taken_apart
+    before = cluster.snapshot()
+    cluster.load = dict.fromkeys(cluster.load, 0.0)
+    manager.run(300)
+    cluster.load |= dict.fromkeys(range(200, 204), 60.0)
+    manager.run(60)
+    assert manager.scheduling.watch(manager.fs).state.split == {100}
+    assert cluster.snapshot() == before
+
+
 def test_what_becomes_hot_later_is_looked_into_before_it_is_squeezed_in() -> None:
     cluster = Cluster([100.0, 100.0, 0.0, 0.0])
     for i in range(16):

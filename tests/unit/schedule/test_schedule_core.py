@@ -14,6 +14,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from mds_partitioner.model import NO_PIN
 from mds_partitioner.schedule.core import Scheduler
 from mds_partitioner.schedule.expectation import Expectation
 from mds_partitioner.schedule.sleepers import Wake
@@ -191,7 +192,7 @@ def test_what_is_new_and_what_is_not_share_the_budgets(limits: Limits) -> None:
 def test_what_is_pinned_already_may_be_moved_when_no_more_may_be_pinned(most: int, others: int) -> None:
     cluster = hot(limits=Limits(pins=most))
     view = replace(cluster.view(), now=LOOK, pins=6)
-    pieces = tuple(replace(piece, pinned=piece.ino <= 6) for piece in view.pieces)
+    pieces = tuple(replace(piece, pin=0 if piece.ino <= 6 else NO_PIN) for piece in view.pieces)
     _, decision = Scheduler(State(), replace(view, pieces=pieces), cluster.limits).decide()
     moved = {move.ino for move in decision.moves}
     assert moved >= set(range(1, 7)) and len(moved) == 6 + others
