@@ -119,7 +119,7 @@ class Wanted:
 
     :ivar requests: req/s by path: the busiest are read first
     :ivar split: inode numbers of directories that are to be seen as their parts
-    :ivar hot: of those that fill a rank and have no parts
+    :ivar hot: of those that fill a rank by what no parts of them could take along
     """
 
     requests: Mapping[str, float] = field(default_factory=dict)
@@ -179,7 +179,7 @@ class Catalogue:
             if now - self._counts.get(directory.ino, (0.0, 0))[0] > FRESH:
                 with suppress(PartitionerError):  # gone meanwhile: what it had goes with it
                     self._counts[directory.ino] = now, children(mount, directory.path, lasts)
-        self._read_fragments(mount, busiest, wanted.hot, c, now)
+        self._read_fragments(mount, busiest, wanted, c, now)
         split = [d for d in self._rotation.directories() if d.ino in wanted.split]
         due = [d for d in split if self._due(d.ino, now)]
         for directory in sorted(due, key=lambda d: self._tried.get(d.ino, 0.0))[:BROODS]:
@@ -237,7 +237,7 @@ class Catalogue:
         self,
         mount: FileSystem,
         busiest: Sequence[Directory],
-        hot_ones: Collection[int],
+        wanted: Wanted,
         c: Circumstances,
         now: float,
     ) -> None:
@@ -249,12 +249,13 @@ class Catalogue:
         tops, churning = self._turnover.tops(), self._turnover.churning()
         for directory in busiest:
             read_at = self._fragments.get(directory.ino, (float("-inf"), None))[0]
-            comes_and_goes, hot = directory.path in tops, directory.ino in hot_ones
+            comes_and_goes, hot = directory.path in tops, directory.ino in wanted.hot
             if (comes_and_goes or hot) and now - read_at > FRESH:
                 self._fragments.pop(directory.ino, None)
                 with suppress(PartitionerError):
                     found = fragments(mount, directory.path, c, churning) if comes_and_goes else None
-                    found = flat(mount, directory.path, c) if found is None and hot else found
+                    if found is None and hot:
+                        found = flat(mount, directory.path, c, directory.ino in wanted.split)
                     if found is not None:
                         self._fragments[directory.ino] = now, found
 

@@ -51,7 +51,8 @@ class Scheduler:
     4. never more under way than the limits allow, but for one piece that is larger than all of them;
     5. what nobody uses is moved only while there is nothing else to do, once an hour at most, and where that
        is likely to save more than it costs;
-    6. only what could not be moved as a whole, and has no lasting parts, is scattered, and once;
+    6. only what could not be moved as a whole, and has no lasting parts, or has given them away, is
+       scattered, and once;
     7. what is too large for every rank is taken apart on the highest, but where it is when it is too much to
        be moved once more, or did not come there;
     8. it is one again when little was asked of it for a day, while there is nothing else to do; a pin is
@@ -471,12 +472,20 @@ class Scheduler:
 
     def _may_scatter(self, piece: Piece) -> bool:
         """Its parts may go to these ranks, and it was not tried yet."""
-        if piece.held or piece.parts != 0 or not piece.scatters or piece.ino in self._state.scattered:
+        if piece.held or not piece.scatters or piece.ino in self._state.scattered:
+            return False
+        if piece.parts != 0 and not (piece.files and self._alone(piece)):
             return False
         pays = self._expected.load(piece) * self._limits.horizon >= piece.inodes * self._price
         if piece.inodes > self._limits.inodes or not pays:
             return False
         return set(piece.scatters) <= {r.rank for r in self._view.ranks}
+
+    def _alone(self, piece: Piece) -> bool:
+        """Is it seen as its parts, and next to nothing asked of those that would go along with its files?"""
+        along = (p for p in self._view.pieces if p.within == piece.ino and p.pin == NO_PIN and not p.held)
+        little = self._band * self._expected.share
+        return piece.ino in self._state.split and sum(map(self._expected.load, along)) <= little
 
     def _scatter(self, stuck: Sequence[int], load: Mapping[int, float]) -> tuple[Scatter, ...]:
         """Of what comes and goes on ranks that nothing else relieves, what brings most. It need not rest: it

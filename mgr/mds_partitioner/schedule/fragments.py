@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: LGPL-2.1-or-later
-"""Directories that no pin divides, as their children come and go or as they have files only: where what is in
-them would be if MDSs placed it by their fragments."""
+"""Directories that no pin divides, as their children come and go or as their load is their files': where what
+is in them would be if MDSs placed it by their fragments."""
 
 from __future__ import annotations
 
@@ -9,12 +9,13 @@ from dataclasses import dataclass
 
 from ..filesystem import FileSystem
 from ..model import NO_PIN, Churning
-from ..observe.children import Brood, brood, placed
+from ..observe.children import Brood, Placed, brood, placed
 from ..observe.turnover import DEEPEST, MOST_LISTED
 from ..plan.circumstances import Circumstances
 from ..plan.families import family, hashed, held, shared_out
 
 FILES = 8  # a fragment, for the hash to share out their load
+MOSTLY = 0.9  # of all that is below a directory is right in it
 
 
 @dataclass(frozen=True)
@@ -24,7 +25,7 @@ class Fragments:
     :ivar ranks: of its fragments, with ``ceph.dir.pin.distributed``: equal parts of its names
     :ivar children: that come and go that it has at a time, mean; or its files
     :ivar pin: its own, which would be in the way
-    :ivar files: there are only files in it
+    :ivar files: what is placed so are files
     """
 
     path: str
@@ -63,21 +64,34 @@ def fragments(
     return Fragments(parent.path, parent.ino, ranks, at_once[parent.ino], parent.pin)
 
 
-def flat(mount: FileSystem, path: str, c: Circumstances) -> Fragments | None:
-    """Of a directory, or of the only one below it, that has files only. None: there are other directories,
-    too few files for all ranks, or an operator has placed it or what it is in.
+def flat(mount: FileSystem, path: str, c: Circumstances, split: bool) -> Fragments | None:
+    """Of a directory, or of the only one below it, whose load is its files'. None: too few files for all
+    ranks, too much beside them, or an operator has placed it or what it is in.
 
+    :param split: other directories may be beside the files: they have ranks of their own
     :raises NotFound: it is gone
     """
-    chain = [placed(mount, path)]
-    while (entries := mount.entries(path)) and mount.subdirs(path):
-        below = mount.subdirectories(path) if entries <= MOST_LISTED and len(chain) <= DEEPEST else []
+    chain: list[Placed] = []
+    for _ in range(DEEPEST):
+        chain.append(placed(mount, path))
+        entries, subdirs, ranks = mount.entries(path), mount.subdirs(path), hashed(chain[-1].ino, c)
+        files = entries - subdirs
+        if ranks is None:
+            return None
+        if files >= FILES * len(ranks) and _its_own(mount, path, files, subdirs, split):
+            taken = chain[-1].distributed or held(Brood(tuple(chain), 0.0, ()), c) is not None
+            at = chain[-1]
+            return None if taken else Fragments(at.path, at.ino, ranks, float(files), at.pin, files=True)
+        below = mount.subdirectories(path) if subdirs == 1 and entries <= MOST_LISTED else []
         if len(below) != 1:
             return None
         path = f"{path}/{below[0][0]}"
-        chain.append(placed(mount, path))
-    at, ranks = chain[-1], hashed(chain[-1].ino, c)
-    taken = at.distributed or held(Brood(tuple(chain), 0.0, ()), c) is not None
-    if ranks is None or entries < FILES * len(ranks) or taken:
-        return None
-    return Fragments(at.path, at.ino, ranks, float(entries), at.pin, files=True)
+    return None
+
+
+def _its_own(mount: FileSystem, path: str, files: int, subdirs: int, split: bool) -> bool:
+    """Is a directory's load that of its files? Where others are in it, by how much is in those, unless they
+    are seen as its parts. The only one below is looked into itself."""
+    if not subdirs or (split and subdirs > 1):
+        return True
+    return files >= MOSTLY * mount.rentries(path)

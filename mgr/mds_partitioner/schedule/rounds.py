@@ -4,7 +4,7 @@
 from __future__ import annotations
 
 import logging
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Collection, Iterator
 from dataclasses import replace
 from datetime import datetime
 from functools import partial
@@ -152,7 +152,7 @@ class Rounds:
         if self._why_wait(fs, watch):
             return
         seen = () if watch.view is None else watch.view.pieces
-        hot = frozenset() if watch.view is None else _undivided(watch.view)
+        hot = frozenset() if watch.view is None else _undivided(watch.view, watch.state.split)
         # The parts of what is on its way to be taken apart are known when it comes.
         wanted = Wanted({p.path: p.requests for p in seen}, watch.state.split | watch.state.apart, hot)
         settings, known = self._settings()[0], watch.catalogue.known
@@ -407,10 +407,12 @@ def _pinned(watch: Watch, owned: Owned) -> int:
     return len(there & (ours | {ino for ino, pin in ordered.items() if pin != NO_PIN}))
 
 
-def _undivided(view: View) -> frozenset[int]:
-    """Inode numbers of those that a rank is too full for, and that have no parts that could be moved."""
+def _undivided(view: View, split: Collection[int]) -> frozenset[int]:
+    """Inode numbers of those that a rank is too full for, and that have no parts that could be moved, or no
+    more: of what is ``split`` only its own entries are left."""
     full = {rank.rank: rank.requests for rank in view.ranks if rank.full or view.harmful}
-    pieces = (piece for piece in view.pieces if piece.parts == 0 and piece.requests and not piece.held)
+    one = (piece for piece in view.pieces if piece.parts == 0 or piece.ino in split)
+    pieces = (piece for piece in one if piece.requests and not piece.held)
     return frozenset(p.ino for p in pieces if p.rank in full and p.requests >= FILLS * full[p.rank])
 
 

@@ -62,7 +62,7 @@ class LoadedMount(Mount):
 
     def __init__(self, cluster: Cluster) -> None:
         super().__init__(cluster)
-        self._made, self._files = cluster.made, cluster.files
+        self._made, self._files, self._below = cluster.made, cluster.files, cluster.below
 
     def entries(self, path: str) -> int:
         """FileSystem.entries."""
@@ -84,7 +84,7 @@ class LoadedMount(Mount):
     def rentries(self, path: str) -> int:
         """FileSystem.rentries."""
         self.ino(path)
-        return 999
+        return self._below.get(path, 999)
 
     def rentries_and_pin(self, path: str) -> tuple[int, int]:
         """FileSystem.rentries_and_pin."""
@@ -112,6 +112,7 @@ class Cluster(FakeCluster):
         self.churning: dict[int, int] = {}  # directories whose children come and go: how many there are
         self.last = 10_000  # the newest inode number
         self.files: dict[int, int] = {}  # that directories have, by inode number
+        self.below: dict[str, int] = {}  # entries at any depth, by path
 
     def incarnation(self) -> int:
         """Host.incarnation."""

@@ -615,6 +615,40 @@ def test_one_hot_directory_of_files_is_spread_by_their_names(files: int) -> None
     assert shape(cluster) == before
 
 
+@pytest.mark.parametrize("load", [80.0, 20.0, 4.0])
+def test_one_that_has_directories_beside_its_files_gives_these_away_first(load: float) -> None:
+    cluster = flat(1000)
+    (parent,) = cluster.files
+    for i in range(4):
+        cluster.directories[200 + i] = Directory(f"{NOGROUP}/s3/uuid/d{i}")
+        cluster.load[200 + i] = load
+    before, manager = shape(cluster), Manager(cluster)
+    manager.scheduling.start(manager.fs, ACT)
+    manager.run(AT_LAST)
+    assert manager.scheduling.watch(manager.fs).state.split == {103}
+    assert cluster.directories[parent].distributed == "1"
+    assert max(loads(cluster)) < 1.1 * cluster.capacity
+    manager.scheduling.stop(manager.fs, rollback=True)
+    manager.run(AT_LAST)
+    assert shape(cluster) == before
+
+
+@pytest.mark.parametrize(
+    ("number", "all_below", "spread"), [(4, 4400, True), (1, 4400, True), (4, 5000, False)]
+)
+def test_what_is_too_large_to_be_listed_is_judged_by_how_much_is_beside_its_files(
+    number: int, all_below: int, spread: bool
+) -> None:
+    cluster = flat(4000)
+    (parent,) = cluster.files
+    cluster.directories |= {200 + i: Directory(f"{NOGROUP}/s3/uuid/d{i}") for i in range(number)}
+    cluster.below = {f"{NOGROUP}/s3/uuid": all_below}
+    manager = Manager(cluster)
+    manager.scheduling.start(manager.fs, ACT)
+    manager.run(AT_LAST)
+    assert (cluster.directories[parent].distributed == "1") is spread
+
+
 def test_a_directory_of_few_files_is_not() -> None:
     cluster = flat(63)
     manager = Manager(cluster)
