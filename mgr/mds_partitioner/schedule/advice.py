@@ -31,6 +31,8 @@ def as_if(view: View, advised: Mapping[int, tuple[int, ...]]) -> View:
             for target in targets:
                 of[target] += amount / len(targets)
         found.append(replace(piece, rank=targets[0] if len(targets) == 1 else None))
+    # Nobody pins their parts, so when they would lose their pins is not known.
+    found = [replace(piece, strangers=True) for piece in found]
     moved = (replace(r, requests=max(0.0, requests[n]), inside=max(0.0, inside[n])) for n, r in ranks.items())
     return replace(view, ranks=tuple(_filled(r, ranks[r.rank]) for r in moved), pieces=tuple(found))
 

@@ -57,6 +57,8 @@ class Known:
     :ivar fragments: what could be distributed, by the inode number of the directory that it is in
     :ivar ripe: the busiest were looked at, so that they are not moved as a whole before it is known whether
         they have parts
+    :ivar strangers: of those that are split, which have, or may have, pinned children that are not among
+        ``directories``
     :ivar masks: ``ceph.dir.bal.mask``, by inode number, of those that were read; None: MDSs without our hook
     """
 
@@ -70,6 +72,7 @@ class Known:
     fresh: frozenset[int] = frozenset()
     fragments: Mapping[int, Fragments] = field(default_factory=dict)
     ripe: bool = False
+    strangers: frozenset[int] = frozenset()
 
     def pin(self, directory: Directory, owned: Owned) -> int:
         """A directory's pin: as it was read, unless we have set another one since. Its facts are known."""
@@ -186,10 +189,9 @@ class Catalogue:
             self._tried[directory.ino] = now
             with suppress(PartitionerError):
                 self._read_children(mount, directory, lasts, c.owned, now)
+        broods = {ino: _as_owned(found, c.owned) for ino, (_, found) in self._broods.items()}
         families = {
-            ino: family(found, c, lasts, at_once)
-            for ino, (_, found) in self._broods.items()
-            if held(found, c) is None
+            ino: family(found, c, lasts, at_once) for ino, found in broods.items() if held(found, c) is None
         }
         parts = {ino: [Directory(k.path, k.path, k.ino) for k in of.lasting] for ino, of in families.items()}
         below = [kid for ino in wanted.split for kid in parts.get(ino, ())]
@@ -215,6 +217,9 @@ class Catalogue:
             frozenset(self._found),
             {ino: of for ino, (_, of) in self._fragments.items()},
             ripe=self.known.ripe or bool(wanted.requests) or not directories,
+            strangers=frozenset(
+                ino for ino in wanted.split if _strangers(broods.get(ino), parts.get(ino, ()))
+            ),
         )
 
     def _read_children(
@@ -304,6 +309,19 @@ def several(kids: Sequence[T], lasts: Callable[[T], bool]) -> int:
     few = [kids[i * last // (number - 1)] for i in range(number)] if number > 1 else kids
     stay = sum(map(lasts, few))
     return round(len(kids) * stay / number) if stay and stay >= MOST * number else 0
+
+
+def _as_owned(found: Brood, pins: Mapping[int, int]) -> Brood:
+    """With the pins that we have set since it was read."""
+    return replace(found, children=tuple(replace(k, pin=pins.get(k.ino, k.pin)) for k in found.children))
+
+
+def _strangers(found: Brood | None, parts: Sequence[Directory]) -> bool:
+    """Has it, or may it have, pinned children that are no parts? Where none is seen there may be too many."""
+    if found is None or found.unread or not found.children:
+        return True
+    known = {part.ino for part in parts}
+    return any(kid.pin != NO_PIN and kid.ino not in known for kid in found.children)
 
 
 def _masks(mount: FileSystem, directories: Sequence[Directory]) -> Iterator[tuple[int, str]]:

@@ -21,7 +21,7 @@ from .expectation import Expectation
 from .learn import looked
 from .load import capacities, pressures, utilisations
 from .newcomers import placed
-from .reunite import Reunion, due, joined
+from .reunite import Pace, Reunion, due, joined
 from .scatter import scatter
 from .sleepers import ASLEEP, EMPTY, LEFT, PART, SEEN, SETTLE, Stakes, expected, spread
 from .state import Limits, Past, Scattered, State
@@ -225,12 +225,11 @@ class Scheduler:
         """What sleeps is spread while there is nothing else to do."""
         view, limits = self._view, self._limits
         resting = {p.move.ino for p in state.past}
-        inodes, moves = self._unhurried()
-        moves = min(moves, int(limits.pins * LEFT - view.pins))
+        pace = self._unhurried()
         sleepers = self._asleep()
         since = max(state.began, view.now - limits.memory)
         late = expected(state.wakes, view.now, since, len(sleepers), limits.horizon)
-        by = Stakes(self._price, inodes, moves, not self._coming and inodes > 0.0)
+        by = Stakes(self._price, pace.inodes, min(pace.moves, pace.pins), pace.idle)
         found = spread(sleepers, self._capacity, late, resting, by)
         if not found:
             return state, decision
@@ -238,8 +237,8 @@ class Scheduler:
         why = f"{_moves(found)} of what nobody uses now, as what slept woke lately; {decision.why}"
         return replace(state, past=past), replace(decision, moves=tuple(found), why=why)
 
-    def _unhurried(self) -> tuple[float, int]:
-        """Inodes and moves that may be begun now of what nobody waits for."""
+    def _unhurried(self) -> Pace:
+        """What may be begun now of what nobody waits for."""
         view, limits = self._view, self._limits
         inodes = min(
             limits.inodes * PART - sum(past.move.inodes for past in self._coming),
@@ -247,30 +246,32 @@ class Scheduler:
         )
         # What is new does not come while it is empty: it takes its place for a while only.
         placed = sum(view.now - past.begun < SETTLE for past in self._coming)
-        return inodes, min(self._room() - placed, int(limits.daily * LEFT - view.begun))
+        moves = min(self._room() - placed, int(limits.daily * LEFT - view.begun))
+        pins = int(limits.pins * LEFT - view.pins)
+        return Pace(moves, inodes, pins, not self._coming and inodes > 0.0)
 
     def _reunite(self, state: State, decision: Decision) -> tuple[State, Decision]:
         """What is in parts for nothing becomes one again, at the pace of what sleeps."""
-        # Where what sleeps wakes it is spread.
-        if self._coming or len(state.wakes) >= SEEN or not due(state.quiet):
+        over = due(state.quiet)
+        if not over or len(state.wakes) >= SEEN:  # what sleeps is spread where it wakes
             return state, decision
-        inodes, moves = self._unhurried()
+        load = self._expected.loads()
+        most = 1.0 + self._band / 2.0  # a little more does not send them away again
+        room = {rank: most * share - load[rank] for rank, share in shares(load, self._capacity).items()}
         resting = {past.move.ino for past in state.past}
-        reunion = Reunion(self._view.pieces, state.split, state.quiet, resting)
+        reunion = Reunion(self._view.pieces, state.split, over, resting, room)
         whole = reunion.whole()
         if whole:
             more = f" (and {len(whole) - 1} more)" if len(whole) > 1 else ""
             why = f"{self._pieces[whole[0]].path}{more} is seen as a whole again; {decision.why}"
             return joined(state, whole), replace(decision, whole=whole, why=why)
-        load = self._expected.loads()
-        most = {rank: (1.0 + self._band) * share for rank, share in shares(load, self._capacity).items()}
         asked = {piece.ino: self._expected.load(piece) for piece in self._view.pieces}
-        found = [*reunion.needless()[: max(0, moves)], *reunion.home(asked, load, most, inodes, moves)]
+        found = reunion.moves(asked, self._unhurried())
         if not found:
             return state, decision
         why = f"{_moves(found)} of parts of what was little used for a day; {decision.why}"
         past = (*state.past, *map(self._begun, found))
-        return replace(state, past=past), replace(decision, moves=tuple(found), why=why)
+        return replace(state, past=past), replace(decision, moves=found, why=why)
 
     def _asleep(self) -> list[Piece]:
         """Pieces that nobody uses and that may be moved; those under way where they will be. MDSs export

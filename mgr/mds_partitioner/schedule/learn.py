@@ -74,7 +74,7 @@ def looked(state: State, view: View, limits: Limits) -> State:
         toll=_toll(state, past, max(0.0, state.calm - requests) * dt),
         asleep=asleep,
         wakes=wakes,
-        quiet=quiet(state.quiet, state.split, view.pieces, demand, requests / max(1, len(view.ranks)), dt),
+        quiet=quiet(state.quiet, state.split, view.pieces, demand, past, requests / max(1, len(able)), dt),
     )
     return _taught(now, view)
 

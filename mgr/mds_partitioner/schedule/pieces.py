@@ -87,10 +87,17 @@ def pieces(seen: Seen) -> tuple[Piece, ...]:
                 fresh=directory.ino in seen.known.fresh,
                 scatters=() if scattered is None or rank is None else scattered.parts(rank),
                 files=scattered is not None and scattered.files,
-                pin=seen.owned.pins.get(directory.ino, NO_PIN),
+                pin=NO_PIN if facts is None else _ours(directory, seen),
+                strangers=directory.ino in seen.known.strangers,
             )
         )
     return tuple(found)
+
+
+def _ours(directory: Directory, seen: Seen) -> int:
+    """The pin that we have set, if it is there still. Its facts are known."""
+    ours = seen.owned.pins.get(directory.ino, NO_PIN)
+    return ours if seen.known.pin(directory, seen.owned) == ours else NO_PIN
 
 
 def rank_of(path: str, where: SubtreeMap, split: bool) -> int | None:

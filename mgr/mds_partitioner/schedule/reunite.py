@@ -8,19 +8,33 @@ part has one, it is seen as a whole. Ranks follow no pin that is taken off, so a
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Collection, Iterable, Mapping, Sequence
-from dataclasses import replace
-from itertools import accumulate
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
 
 from ..model import NO_PIN
 from .demand import Demand
 from .sleepers import EMPTY
-from .state import State
+from .state import Past, State
 from .view import Move, Piece
 
 LITTLE = 0.25  # of a rank's share: with so much, all of it can be moved as a whole should there be more
 QUIET = 86_400.0  # s in which clients were at work elsewhere: what is used by day keeps its ranks by night
-LONGEST = 60.0  # s that a look stands for, at most
+STANDS_FOR = 60.0  # s, at most, that a look tells of
+
+
+@dataclass(frozen=True)
+class Pace:
+    """What may be begun in a look.
+
+    :ivar moves, inodes: of all of them
+    :ivar pins: directories that may be pinned besides those that are
+    :ivar idle: the first may have more inodes than that: nothing is under way
+    """
+
+    moves: int
+    inodes: float
+    pins: int
+    idle: bool
 
 
 def families(pieces: Iterable[Piece]) -> dict[int, list[Piece]]:
@@ -40,29 +54,42 @@ def quiet(
     split: Collection[int],
     pieces: Sequence[Piece],
     demand: Mapping[int, Demand],
+    past: Sequence[Past],
     share: float,
     dt: float,
 ) -> dict[int, float]:
-    """s for which little has been asked of each that was taken apart, by inode number.
+    """s for which little has been asked of each that was taken apart, and no part was given away; by inode
+    number.
 
     :param share: req/s that a rank has, on the mean; while no client is at work no time passes
     :param dt: s since the look before
     """
     if not split:
         return {}
-    below = families(pieces)
-    asked = {
-        p.ino: demand[p.ino].mean + sum(demand[kid.ino].mean for kid in below.get(p.ino, ()))
-        for p in pieces
-        if p.ino in split
-    }
-    passed = min(dt, LONGEST) if share > 0.0 else 0.0
-    return {ino: before.get(ino, 0.0) + passed for ino, load in asked.items() if load <= LITTLE * share}
+    if share <= 0.0:
+        return {ino: passed for ino, passed in before.items() if ino in split}
+    below, last = families(pieces), {p.move.ino: p.move for p in past}
+    found = {}
+    for piece in pieces:
+        if piece.ino not in split or piece.strangers or _given_away(piece, below[piece.ino], last):
+            continue
+        everything = (piece, *below[piece.ino])
+        # The long mean is late when all load falls, and a look by itself may be noise.
+        asked = min(sum(demand[p.ino].mean for p in everything), sum(p.requests for p in everything))
+        if asked <= LITTLE * share:
+            found[piece.ino] = before.get(piece.ino, 0.0) + min(dt, STANDS_FOR)
+    return found
 
 
-def due(quiet_for: Mapping[int, float]) -> bool:
-    """Has anything been little used for so long?"""
-    return any(passed >= QUIET for passed in quiet_for.values())
+def _given_away(piece: Piece, below: Sequence[Piece], last: Mapping[int, Move]) -> bool:
+    """Was a part moved to another rank within the time that moves are remembered?"""
+    moves = (last[kid.ino] for kid in below if kid.ino in last)
+    return any(move.pin not in (NO_PIN, piece.rank) for move in moves)
+
+
+def due(quiet_for: Mapping[int, float]) -> frozenset[int]:
+    """Inode numbers of what was little used for so long."""
+    return frozenset(ino for ino, passed in quiet_for.items() if passed >= QUIET)
 
 
 def joined(state: State, inos: Collection[int]) -> State:
@@ -83,69 +110,71 @@ class Reunion:
         self,
         pieces: Sequence[Piece],
         split: Collection[int],
-        quiet_for: Mapping[int, float],
+        over: Collection[int],
         resting: Collection[int],
+        room: Mapping[int, float],
     ) -> None:
-        """``resting``: inode numbers of what was moved within an hour, or had its pin taken off."""
-        self._resting = resting
-        there, self._below = {piece.ino: piece for piece in pieces}, families(pieces)
-        quiet_ones = (there[ino] for ino, passed in quiet_for.items() if passed >= QUIET and ino in there)
+        """
+        :param over: inode numbers of what was little used for so long
+        :param resting: likewise of what was moved lately, or had its pin taken off
+        :param room: by rank that is there: req/s that it may have more
+        """
+        self._resting, self._room, self._below = resting, room, families(pieces)
         # The innermost first: what is in several pieces is no part that could be moved.
         self._over = [
-            piece
-            for piece in quiet_ones
-            if piece.rank is not None and not any(kid.ino in split for kid in self._below[piece.ino])
+            (piece, piece.rank)
+            for piece in pieces
+            if piece.ino in over and piece.rank is not None and piece.rank in room and not piece.strangers
+            if not any(kid.ino in split for kid in self._below[piece.ino])
         ]
 
     def whole(self) -> tuple[int, ...]:
         """Inode numbers of what is one again."""
         return tuple(
             piece.ino
-            for piece in self._over
-            if all(kid.rank == piece.rank and kid.pin == NO_PIN for kid in self._below[piece.ino])
+            for piece, home in self._over
+            if all(k.rank == home and k.pin == NO_PIN and not k.held for k in self._below[piece.ino])
         )
 
-    def needless(self) -> list[Move]:
-        """Pins that are to be taken off: of what stays where it is without one."""
-        return [
-            Move(kid.ino, kid.path, piece.rank, piece.rank, 0.0, 0.0, 0.0, f"no pin: {_why(piece)}")
-            for piece in self._over
-            for kid in self._below[piece.ino]
-            if piece.rank is not None and kid.rank == piece.rank and kid.pin != NO_PIN and self._may(kid)
-        ]
+    def moves(self, asked: Mapping[int, float], pace: Pace) -> tuple[Move, ...]:
+        """Pins that are to be taken off, of what stays where it is without one; then parts that go where the
+        rest is, as far as that makes no rank too full.
 
-    def home(
-        self,
-        asked: Mapping[int, float],
-        load: Mapping[int, float],
-        most: Mapping[int, float],
-        inodes: float,
-        moves: int,
-    ) -> list[Move]:
-        """Parts that go where the rest is, as far as that makes no rank too full.
-
-        :param asked: req/s of each piece, by inode number; load: by rank, req/s
-        :param most: req/s that a rank may have
-        :param inodes: that may be begun now; moves: the same
+        :param asked: req/s of each piece, by inode number
         """
-        found, room = list[Move](), {rank: most[rank] - load[rank] for rank in load}
-        for piece in self._over:
-            away = [kid for kid in self._below[piece.ino] if kid.rank != piece.rank]
-            more = sum(asked[kid.ino] for kid in away)
-            if piece.rank is None or more > room.get(piece.rank, -1.0):
+        found, left = list(self._needless())[: max(0, pace.moves)], pace.inodes
+        pins, first = pace.pins, pace.idle
+        room = dict(self._room)
+        for kid, move in self._home(asked):
+            new = kid.pin == NO_PIN
+            if len(found) >= pace.moves or move.load > room[move.target] or (new and pins <= 0):
                 continue
-            room[piece.rank] -= more
-            found += [
-                Move(kid.ino, kid.path, kid.rank, piece.rank, asked[kid.ino], 0.0, kid.inodes, _why(piece))
-                for kid in away
-                # MDSs export nothing that is empty.
-                if kid.rank is not None and kid.inodes > EMPTY and self._may(kid)
-            ]
-        taken = accumulate(move.inodes for move in found)
-        return [move for move, so_far in zip(found, taken) if so_far <= inodes][: max(0, moves)]
+            if move.inodes > left and not first:
+                continue
+            found.append(move)
+            room[move.target] -= move.load
+            left, pins, first = left - move.inodes, pins - new, False
+        return tuple(found)
 
-    def _may(self, piece: Piece) -> bool:
-        return not piece.held and piece.ino not in self._resting
+    def _needless(self) -> Iterator[Move]:
+        """MDSs export nothing that is empty, and take it back by themselves when it has no pin."""
+        for piece, home in self._over:
+            for kid in self._may(piece):
+                if kid.pin != NO_PIN and (kid.rank == home or kid.inodes <= EMPTY) and kid.rank is not None:
+                    yield Move(kid.ino, kid.path, kid.rank, kid.rank, 0.0, 0.0, 0.0, f"no pin: {_why(piece)}")
+
+    def _home(self, asked: Mapping[int, float]) -> Iterator[tuple[Piece, Move]]:
+        for piece, home in self._over:
+            for kid in self._may(piece):
+                if kid.rank not in (None, home) and kid.inodes > EMPTY:
+                    load = asked[kid.ino]
+                    yield kid, Move(kid.ino, kid.path, kid.rank, home, load, 0.0, kid.inodes, _why(piece))
+
+    def _may(self, piece: Piece) -> Iterator[Piece]:
+        """Parts that may be moved now."""
+        for kid in self._below[piece.ino]:
+            if kid.rank in self._room and not kid.held and kid.ino not in self._resting:
+                yield kid
 
 
 def _why(piece: Piece) -> str:

@@ -49,6 +49,7 @@ class Piece:
         is made; () when that cannot be
     :ivar files: what would be placed so are files
     :ivar pin: that we have set, NO_PIN for none
+    :ivar strangers: there are, or may be, directories right below it that are pinned and no pieces
     """
 
     ino: int
@@ -63,6 +64,7 @@ class Piece:
     scatters: tuple[int, ...] = ()
     files: bool = False
     pin: int = NO_PIN
+    strangers: bool = False
 
 
 @dataclass(frozen=True)

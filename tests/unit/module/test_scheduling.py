@@ -459,6 +459,15 @@ def test_what_is_too_large_is_taken_apart(cluster: Cluster) -> None:
     assert cluster.snapshot() == before
 
 
+def an_hour(cluster: Cluster) -> None:
+    cluster.wall += 3700.0
+    cluster.steady += 3700.0
+
+
+def parts(cluster: Cluster) -> list[Directory]:
+    return [cluster.directories[ino] for ino in range(200, 204)]
+
+
 @pytest.fixture
 def taken_apart(monkeypatch: pytest.MonkeyPatch) -> tuple[Cluster, Manager]:
     """A subvolume whose four children got ranks each; since an hour clients are at work elsewhere. A day is
@@ -473,8 +482,7 @@ def taken_apart(monkeypatch: pytest.MonkeyPatch) -> tuple[Cluster, Manager]:
     manager.run(200)
     assert len({cluster.directories[ino].rank for ino in range(200, 204)}) > 1
     cluster.load |= dict.fromkeys(range(200, 204), 1.0) | dict.fromkeys(range(101, 105), 60.0)
-    cluster.wall += 3700.0
-    cluster.steady += 3700.0
+    an_hour(cluster)
     return cluster, manager
 
 
@@ -485,8 +493,7 @@ def test_what_was_taken_apart_is_one_again_after_a_quiet_day(taken_apart: tuple[
     manager.run(60)
     home = cluster.directories[100].rank
     assert {cluster.directories[ino].rank for ino in range(200, 204)} == {home}
-    cluster.wall += 3700.0  # what was moved rests
-    cluster.steady += 3700.0
+    an_hour(cluster)  # what was moved rests
     manager.run(60)
     assert {cluster.directories[ino].pin for ino in range(200, 204)} == {-1}
     assert {cluster.directories[ino].rank for ino in range(200, 204)} == {home}
@@ -524,8 +531,7 @@ def test_a_part_that_an_operator_pinned_keeps_the_others_apart(
     his = next(cluster.directories[i] for i in range(200, 204) if cluster.directories[i].rank != home)
     his.pin = his.rank = pinned = next(rank for rank in range(4) if rank not in (home, his.rank))
     manager.run(140)
-    cluster.wall += 3700.0
-    cluster.steady += 3700.0
+    an_hour(cluster)
     manager.run(140)
     assert (his.pin, his.rank) == (pinned, pinned)
     assert manager.scheduling.watch(manager.fs).state.split == {100}
@@ -540,6 +546,77 @@ def test_no_day_passes_while_no_client_is_at_work(taken_apart: tuple[Cluster, Ma
     manager.run(60)
     assert manager.scheduling.watch(manager.fs).state.split == {100}
     assert cluster.snapshot() == before
+
+
+def test_the_next_manager_takes_the_pins_off_too(taken_apart: tuple[Cluster, Manager]) -> None:
+    cluster, _ = taken_apart
+    manager = Manager(cluster)
+    for _ in range(3):
+        manager.run(200)
+        an_hour(cluster)
+    assert {at.pin for at in parts(cluster)} == {-1}
+    manager.run(60)
+    assert manager.scheduling.watch(manager.fs).state.split == frozenset()
+
+
+@pytest.mark.parametrize("at_home", [True, False])
+def test_the_next_manager_also_knows_of_a_part_that_an_operator_pinned(
+    taken_apart: tuple[Cluster, Manager], at_home: bool
+) -> None:
+    cluster, _ = taken_apart
+    home = cluster.directories[100].rank
+    his = next(part for part in parts(cluster) if part.rank != home)
+    his.pin = his.rank = pinned = next(r for r in range(4) if r != his.rank and (r == home) is at_home)
+    manager = Manager(cluster)
+    for _ in range(3):
+        manager.run(200)
+        an_hour(cluster)
+    assert (his.pin, his.rank) == (pinned, pinned)
+    assert manager.scheduling.watch(manager.fs).state.split == {100}
+
+
+def test_a_part_on_a_rank_that_may_not_be_used_stops_nobody(taken_apart: tuple[Cluster, Manager]) -> None:
+    cluster, manager = taken_apart
+    cluster.state = replace(cluster.state, bal_rank_mask="0xe")
+    manager.run(200)
+    an_hour(cluster)
+    manager.run(100)
+    assert not manager.scheduling.watch(manager.fs).problem
+
+
+def test_a_pin_that_an_operator_took_off_is_not_taken_off_again(taken_apart: tuple[Cluster, Manager]) -> None:
+    cluster, manager = taken_apart
+    manager.run(160)
+    parts(cluster)[1].pin = -1
+    for _ in range(4):
+        an_hour(cluster)
+        manager.run(140)
+    assert not [turn for turn in manager.scheduling.get(manager.fs).turns if turn.trouble]
+    assert manager.scheduling.watch(manager.fs).state.split == frozenset()
+
+
+def test_in_advise_nothing_of_it_is_told(taken_apart: tuple[Cluster, Manager]) -> None:
+    cluster, manager = taken_apart
+    manager.scheduling.stop(manager.fs, rollback=False)
+    manager.scheduling.start(manager.fs, ADVISE)
+    before = cluster.snapshot()
+    for _ in range(3):
+        manager.run(140)
+        an_hour(cluster)
+    assert manager.scheduling.watch(manager.fs).state.split == {100}
+    assert cluster.snapshot() == before
+
+
+@pytest.mark.parametrize("part", [0.0, 0.125])
+def test_a_night_ends_no_day(taken_apart: tuple[Cluster, Manager], part: float) -> None:
+    cluster, manager = taken_apart
+    manager.run(60)
+    before, by_day = manager.scheduling.watch(manager.fs).state.quiet[100], dict(cluster.load)
+    cluster.load = {ino: load * part for ino, load in by_day.items()}
+    manager.run(30)
+    cluster.load = by_day
+    manager.run(10)
+    assert manager.scheduling.watch(manager.fs).state.quiet[100] >= before
 
 
 def test_what_becomes_hot_later_is_looked_into_before_it_is_squeezed_in() -> None:

@@ -1,0 +1,67 @@
+# SPDX-License-Identifier: LGPL-2.1-or-later
+"""What becomes one again: within the budgets, and with nothing left behind."""
+
+from dataclasses import replace
+
+from mds_partitioner.schedule.reunite import Pace, Reunion
+from mds_partitioner.schedule.view import Piece
+
+HOME, AWAY = 0, 1
+PLENTY = Pace(moves=100, inodes=1e6, pins=100, idle=True)
+ROOM = {HOME: 100.0, AWAY: 100.0}
+
+
+def family(*inodes: float, rank: int = AWAY, pin: int = AWAY, ino: int = 1) -> tuple[Piece, ...]:
+    """A directory that was taken apart, and its parts."""
+    kids = (
+        Piece(ino + 1 + i, f"/{ino}/{i}", rank, 1.0, size, within=ino, pin=pin)
+        for i, size in enumerate(inodes)
+    )
+    return (Piece(ino, f"/{ino}", HOME, 0.0, 10.0), *kids)
+
+
+def moved(pieces: tuple[Piece, ...], pace: Pace = PLENTY, room: dict[int, float] = ROOM) -> list[int]:
+    over = {piece.ino for piece in pieces if not piece.within}
+    reunion = Reunion(pieces, over, over, set(), room)
+    return [move.ino for move in reunion.moves({piece.ino: piece.requests for piece in pieces}, pace)]
+
+
+def test_pins_and_moves_share_one_budget() -> None:
+    pieces = (*family(*[10.0] * 5), *family(*[10.0] * 5, rank=HOME, ino=100))
+    assert len(moved(pieces)) == 10
+    assert len(moved(pieces, replace(PLENTY, moves=7))) == 7
+
+
+def test_what_has_no_pin_yet_is_moved_only_if_it_may_have_one() -> None:
+    pieces = (*family(*[10.0] * 5, pin=-1), *family(*[10.0] * 5, ino=100))
+    assert len(moved(pieces, replace(PLENTY, pins=2))) == 7
+
+
+def test_what_is_too_large_holds_up_no_other_and_goes_alone() -> None:
+    pieces = (*family(9000.0, 10.0), *family(10.0, 9000.0, ino=100))
+    assert moved(pieces, replace(PLENTY, inodes=6000.0, idle=False)) == [3, 101]
+    assert moved(pieces, replace(PLENTY, inodes=6000.0)) == [2]
+
+
+def test_what_finds_no_room_takes_none() -> None:
+    pieces = tuple(replace(p, requests=90.0 if p.ino == 2 else 20.0) for p in family(*[10.0] * 4))
+    assert moved(pieces, room={HOME: 50.0, AWAY: 50.0}) == [3, 4]
+
+
+def test_what_was_emptied_loses_its_pin_where_it_is() -> None:
+    pieces = family(1.0)
+    (move,) = Reunion(pieces, {1}, {1}, set(), ROOM).moves({1: 0.0, 2: 0.0}, PLENTY)
+    assert (move.source, move.target, move.pin) == (AWAY, AWAY, -1)
+
+
+def test_where_a_rank_is_not_shown_nothing_is_done() -> None:
+    assert moved(family(10.0), room={HOME: 100.0}) == []
+    assert moved(family(10.0, rank=HOME), room={AWAY: 100.0}) == []
+
+
+def test_it_is_whole_only_when_nobody_else_has_pinned_a_part() -> None:
+    done = family(10.0, 10.0, rank=HOME, pin=-1)
+    his = tuple(replace(piece, held="pinned by an operator" if piece.ino == 3 else "") for piece in done)
+    strange = tuple(replace(piece, strangers=not piece.within) for piece in done)
+    for pieces, whole in ((done, (1,)), (his, ()), (strange, ()), (family(10.0, rank=HOME), ())):
+        assert Reunion(pieces, {1}, {1}, set(), ROOM).whole() == whole
