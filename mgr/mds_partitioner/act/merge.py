@@ -6,8 +6,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import replace
 
-from ..model import NO_PIN
-from ..plan.plan import DISTRIBUTED_STEP, PIN_STEP, Plan, Row, Step
+from ..plan.plan import Plan, Row, Step
 from .run import DONE, IN_FORCE, Record, Run
 
 SMALL = 16  # steps: a plan of so many is merged with whatever is newer
@@ -16,9 +15,6 @@ TOGETHER = 8  # plans of about one size make one: a step is written anew once in
 
 def mergeable(runs: Sequence[Run]) -> list[Run]:
     """The newest of the scheduler's ended plans that may become one now, oldest first; [] for none yet.
-
-    One that only takes pins off stays as it is: with what it undoes it would seem to be nothing, and the
-    directory would not go back to the rank where it was before both.
 
     An older one is left out when it is larger than all newer ones together: else everything would be written
     again with each merge.
@@ -29,16 +25,9 @@ def mergeable(runs: Sequence[Run]) -> list[Run]:
         steps = len(run.plan.steps)
         if not run.plan.scheduled or run.head.state != DONE or steps > max(size, SMALL):
             break
-        if _takes_pins_off(run.plan):
-            break
         found.insert(0, run)
         size += steps
     return found if len(found) >= TOGETHER else []
-
-
-def _takes_pins_off(plan: Plan) -> bool:
-    off = any(step.kind == PIN_STEP and step.value == str(NO_PIN) for step in plan.steps)
-    return off and not any(step.kind == DISTRIBUTED_STEP for step in plan.steps)
 
 
 def merged(runs: Sequence[Run], name: str) -> tuple[Plan, dict[int, Record]]:

@@ -137,6 +137,14 @@ def owned_pins(runs: Iterable[Run], fscid: int) -> dict[int, int]:
     }
 
 
+def homes(runs: Iterable[Run], fscid: int) -> dict[int, int]:
+    """The rank that a directory had before this module first pinned it, by inode number."""
+    found: dict[int, int] = {}
+    for step, _ in _steps_in_force(runs, fscid, PIN_STEP):
+        found.setdefault(step.ino, step.home)
+    return found
+
+
 def owned_masks(runs: Iterable[Run], fscid: int) -> dict[int, str]:
     """The ``ceph.dir.bal.mask`` that this module last set, by inode number."""
     return {step.ino: step.value for step, _ in _steps_in_force(runs, fscid, MASK_STEP)}

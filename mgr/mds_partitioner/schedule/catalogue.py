@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field, replace
@@ -13,7 +14,7 @@ from ..errors import NotFound, PartitionerError
 from ..filesystem import FileSystem
 from ..host import Host
 from ..model import NO_PIN, Directory, DirectoryFacts, FsState
-from ..observe.children import Brood, Lasts, Placed, brood
+from ..observe.children import Brood, Child, Lasts, Placed, brood
 from ..observe.directories import Rotation, everything
 from ..observe.turnover import MOST_LISTED, Turnover, listed
 from ..plan.circumstances import DISTRIBUTES, FACTOR, Circumstances, above
@@ -35,12 +36,14 @@ class Owned:
     number.
 
     :ivar moved_at: when a pin of it was last set, or the MDSs had followed, Unix, s
+    :ivar homes: the rank that it had before the first; where something is split
     """
 
     pins: Mapping[int, int] = field(default_factory=dict)
     moved_at: Mapping[int, float] = field(default_factory=dict)
     masks: Mapping[int, str] = field(default_factory=dict)
     distributed: Mapping[int, str] = field(default_factory=dict)
+    homes: Mapping[int, int] = field(default_factory=dict)
 
 
 @dataclass(frozen=True)
@@ -156,7 +159,7 @@ class Catalogue:
         """
         hooked = self._host.has_hook(fs)
         c = self.known.circumstances(fs, owned, self._factor(wanted))
-        self.known = self._host.on_fs(fs, lambda mount: self._read(mount, fs, limit, wanted, c, now))
+        self.known = self._host.on_fs(fs, lambda mount: self._read(mount, fs, limit, wanted, owned, c, now))
         if hooked:
             busiest = self._busiest(wanted.requests, 4 * len(fs.ranks_in))
             masks = self._host.on_fs(fs, lambda mount: dict(_masks(mount, busiest)))
@@ -171,7 +174,14 @@ class Catalogue:
         return float(self._host.config(FACTOR))
 
     def _read(
-        self, mount: FileSystem, fs: FsState, limit: int, wanted: Wanted, c: Circumstances, now: float
+        self,
+        mount: FileSystem,
+        fs: FsState,
+        limit: int,
+        wanted: Wanted,
+        owned: Owned,
+        c: Circumstances,
+        now: float,
     ) -> Known:
         self._rotation.doubt(f for f in self._rotation.facts() if f not in self.known.facts)
         busiest = self._busiest(wanted.requests, len(fs.ranks_in))
@@ -182,14 +192,16 @@ class Catalogue:
             if now - self._counts.get(directory.ino, (0.0, 0))[0] > FRESH:
                 with suppress(PartitionerError):  # gone meanwhile: what it had goes with it
                     self._counts[directory.ino] = now, children(mount, directory.path, lasts)
-        self._read_fragments(mount, busiest, wanted, c, now)
+        others = {d.ino for d in busiest}
+        hot = [d for d in self._rotation.directories() if d.ino in wanted.hot and d.ino not in others]
+        self._read_fragments(mount, [*busiest, *hot], wanted, c, now)
         split = [d for d in self._rotation.directories() if d.ino in wanted.split]
         due = [d for d in split if self._due(d.ino, now)]
         for directory in sorted(due, key=lambda d: self._tried.get(d.ino, 0.0))[:BROODS]:
             self._tried[directory.ino] = now
             with suppress(PartitionerError):
                 self._read_children(mount, directory, lasts, c.owned, now)
-        broods = {ino: _as_owned(found, c.owned) for ino, (_, found) in self._broods.items()}
+        broods = {ino: _as_owned(found, read_at, owned) for ino, (read_at, found) in self._broods.items()}
         families = {
             ino: family(found, c, lasts, at_once) for ino, found in broods.items() if held(found, c) is None
         }
@@ -252,6 +264,7 @@ class Catalogue:
             return
         self._fragments = {ino: kept for ino, kept in self._fragments.items() if now - kept[0] <= 2 * FRESH}
         tops, churning = self._turnover.tops(), self._turnover.churning()
+        parts = Counter(ino for ino in self.known.within.values() if ino in wanted.split)
         for directory in busiest:
             read_at = self._fragments.get(directory.ino, (float("-inf"), None))[0]
             comes_and_goes, hot = directory.path in tops, directory.ino in wanted.hot
@@ -260,7 +273,7 @@ class Catalogue:
                 with suppress(PartitionerError):
                     found = fragments(mount, directory.path, c, churning) if comes_and_goes else None
                     if found is None and hot:
-                        found = flat(mount, directory.path, c, directory.ino in wanted.split)
+                        found = flat(mount, directory.path, c, parts[directory.ino])
                     if found is not None:
                         self._fragments[directory.ino] = now, found
 
@@ -311,9 +324,14 @@ def several(kids: Sequence[T], lasts: Callable[[T], bool]) -> int:
     return round(len(kids) * stay / number) if stay and stay >= MOST * number else 0
 
 
-def _as_owned(found: Brood, pins: Mapping[int, int]) -> Brood:
-    """With the pins that we have set since it was read."""
-    return replace(found, children=tuple(replace(k, pin=pins.get(k.ino, k.pin)) for k in found.children))
+def _as_owned(found: Brood, read_at: float, owned: Owned) -> Brood:
+    """With the pins that we have set since it was read, Unix, s."""
+
+    def now(kid: Child) -> Child:
+        since = owned.moved_at.get(kid.ino, 0.0) >= read_at
+        return replace(kid, pin=owned.pins[kid.ino]) if since and kid.ino in owned.pins else kid
+
+    return replace(found, children=tuple(map(now, found.children)))
 
 
 def _strangers(found: Brood | None, parts: Sequence[Directory]) -> bool:

@@ -226,10 +226,11 @@ class Scheduler:
         view, limits = self._view, self._limits
         resting = {p.move.ino for p in state.past}
         pace = self._unhurried()
+        moves = min(pace.moves, int(limits.pins * LEFT - view.pins))
         sleepers = self._asleep()
         since = max(state.began, view.now - limits.memory)
         late = expected(state.wakes, view.now, since, len(sleepers), limits.horizon)
-        by = Stakes(self._price, pace.inodes, min(pace.moves, pace.pins), pace.idle)
+        by = Stakes(self._price, pace.inodes, moves, pace.idle)
         found = spread(sleepers, self._capacity, late, resting, by)
         if not found:
             return state, decision
@@ -247,8 +248,7 @@ class Scheduler:
         # What is new does not come while it is empty: it takes its place for a while only.
         placed = sum(view.now - past.begun < SETTLE for past in self._coming)
         moves = min(self._room() - placed, int(limits.daily * LEFT - view.begun))
-        pins = int(limits.pins * LEFT - view.pins)
-        return Pace(moves, inodes, pins, not self._coming and inodes > 0.0)
+        return Pace(moves, inodes, not self._coming and inodes > 0.0)
 
     def _reunite(self, state: State, decision: Decision) -> tuple[State, Decision]:
         """What is in parts for nothing becomes one again, at the pace of what sleeps."""
@@ -475,18 +475,24 @@ class Scheduler:
         """Its parts may go to these ranks, and it was not tried yet."""
         if piece.held or not piece.scatters or piece.ino in self._state.scattered:
             return False
-        if piece.parts != 0 and not (piece.files and self._alone(piece)):
+        along = self._along(piece)
+        if piece.parts != 0 and not (piece.files and along is not None):
             return False
-        pays = self._expected.load(piece) * self._limits.horizon >= piece.inodes * self._price
-        if piece.inodes > self._limits.inodes or not pays:
+        inodes = piece.inodes + sum(p.inodes for p in along or ())
+        pays = self._expected.load(piece) * self._limits.horizon >= inodes * self._price
+        if inodes > self._limits.inodes or not pays:
             return False
         return set(piece.scatters) <= {r.rank for r in self._view.ranks}
 
-    def _alone(self, piece: Piece) -> bool:
-        """Is it seen as its parts, and next to nothing asked of those that would go along with its files?"""
-        along = (p for p in self._view.pieces if p.within == piece.ino and p.pin == NO_PIN and not p.held)
-        little = self._band * self._expected.share
-        return piece.ino in self._state.split and sum(map(self._expected.load, along)) <= little
+    def _along(self, piece: Piece) -> list[Piece] | None:
+        """Of what is seen as its parts, those that would go along with its files; None: it is not, or too
+        much is asked of them."""
+        if piece.ino not in self._state.split:
+            return None
+        beside = (p for p in self._view.pieces if p.within == piece.ino and p.rank == piece.rank)
+        along = [p for p in beside if p.pin == NO_PIN]
+        asked = sum(map(self._expected.load, along))
+        return along if asked <= self._band * self._expected.share else None
 
     def _scatter(self, stuck: Sequence[int], load: Mapping[int, float]) -> tuple[Scatter, ...]:
         """Of what comes and goes on ranks that nothing else relieves, what brings most. It need not rest: it

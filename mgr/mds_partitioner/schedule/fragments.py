@@ -64,11 +64,11 @@ def fragments(
     return Fragments(parent.path, parent.ino, ranks, at_once[parent.ino], parent.pin)
 
 
-def flat(mount: FileSystem, path: str, c: Circumstances, split: bool) -> Fragments | None:
+def flat(mount: FileSystem, path: str, c: Circumstances, parts: int) -> Fragments | None:
     """Of a directory, or of the only one below it, whose load is its files'. None: too few files for all
     ranks, too much beside them, or an operator has placed it or what it is in.
 
-    :param split: other directories may be beside the files: they have ranks of their own
+    :param parts: directories that may be beside the files, as they are moved by themselves
     :raises NotFound: it is gone
     """
     chain: list[Placed] = []
@@ -78,7 +78,7 @@ def flat(mount: FileSystem, path: str, c: Circumstances, split: bool) -> Fragmen
         files = entries - subdirs
         if ranks is None:
             return None
-        if files >= FILES * len(ranks) and _its_own(mount, path, files, subdirs, split):
+        if files >= FILES * len(ranks) and _its_own(mount, path, files, subdirs, parts):
             taken = chain[-1].distributed or held(Brood(tuple(chain), 0.0, ()), c) is not None
             at = chain[-1]
             return None if taken else Fragments(at.path, at.ino, ranks, float(files), at.pin, files=True)
@@ -89,9 +89,9 @@ def flat(mount: FileSystem, path: str, c: Circumstances, split: bool) -> Fragmen
     return None
 
 
-def _its_own(mount: FileSystem, path: str, files: int, subdirs: int, split: bool) -> bool:
-    """Is a directory's load that of its files? Where others are in it, by how much is in those, unless they
-    are seen as its parts. The only one below is looked into itself."""
-    if not subdirs or (split and subdirs > 1):
+def _its_own(mount: FileSystem, path: str, files: int, subdirs: int, parts: int) -> bool:
+    """Is a directory's load that of its files? Where others are in it, by how much is in those, unless these
+    are its parts. The only one below is looked into itself."""
+    if not subdirs or (subdirs > 1 and parts >= MOSTLY * subdirs):
         return True
     return files >= MOSTLY * mount.rentries(path)

@@ -10,7 +10,7 @@ from dataclasses import replace
 from .demand import HELD, Demand, first
 from .elastic import elasticity
 from .load import capacities
-from .reunite import quiet
+from .reunite import highest, quiet
 from .sleepers import ASLEEP, WAKES, Wake, jumped
 from .state import FIRST, FRESH, Limits, Past, State
 from .toll import Toll
@@ -50,6 +50,8 @@ def looked(state: State, view: View, limits: Limits) -> State:
     wakes = (*(w for w in state.wakes if view.now - w.at <= limits.memory), *woken)
     requests = sum(r.requests for r in view.ranks)
     jumps = jumped(wakes, view.now, requests)
+    share = requests / max(1, len(view.ranks))
+    peak = highest(state.peak, share, dt)
     scale = {r.rank: _scale(r, state, expected[r.rank], rest[r.rank], stale, jumps) for r in view.ranks}
     able = capacities(view.ranks)
     capacity = {r: state.capacity.get(r, able[r]) if r in stale else able[r] for r in able}
@@ -74,7 +76,8 @@ def looked(state: State, view: View, limits: Limits) -> State:
         toll=_toll(state, past, max(0.0, state.calm - requests) * dt),
         asleep=asleep,
         wakes=wakes,
-        quiet=quiet(state.quiet, state.split, view.pieces, demand, past, requests / max(1, len(able)), dt),
+        quiet=quiet(state.quiet, state.split, view.pieces, demand, past, share, peak, dt),
+        peak=peak,
     )
     return _taught(now, view)
 

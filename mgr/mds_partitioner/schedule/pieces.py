@@ -88,6 +88,7 @@ def pieces(seen: Seen) -> tuple[Piece, ...]:
                 scatters=() if scattered is None or rank is None else scattered.parts(rank),
                 files=scattered is not None and scattered.files,
                 pin=NO_PIN if facts is None else _ours(directory, seen),
+                first=seen.owned.homes.get(directory.ino, -1),
                 strangers=directory.ino in seen.known.strangers,
             )
         )

@@ -7,6 +7,7 @@ part has one, it is seen as a whole. Ranks follow no pin that is taken off, so a
 
 from __future__ import annotations
 
+import math
 from collections import defaultdict
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -27,13 +28,11 @@ class Pace:
     """What may be begun in a look.
 
     :ivar moves, inodes: of all of them
-    :ivar pins: directories that may be pinned besides those that are
     :ivar idle: the first may have more inodes than that: nothing is under way
     """
 
     moves: int
     inodes: float
-    pins: int
     idle: bool
 
 
@@ -56,35 +55,42 @@ def quiet(
     demand: Mapping[int, Demand],
     past: Sequence[Past],
     share: float,
+    peak: float,
     dt: float,
 ) -> dict[int, float]:
     """s for which little has been asked of each that was taken apart, and no part was given away; by inode
     number.
 
-    :param share: req/s that a rank has, on the mean; while no client is at work no time passes
+    No time passes while no client is at work, and while all but what goes on in it by night is asleep.
+
+    :param share: req/s that a rank has, on the mean; peak: the most that this was of late
     :param dt: s since the look before
     """
     if not split:
         return {}
-    if share <= 0.0:
-        return {ino: passed for ino, passed in before.items() if ino in split}
-    below, last = families(pieces), {p.move.ino: p.move for p in past}
+    below, last = families(pieces), {p.move.ino: p for p in past}
     found = {}
     for piece in pieces:
-        if piece.ino not in split or piece.strangers or _given_away(piece, below[piece.ino], last):
+        if piece.ino not in split or _given_away(piece, below[piece.ino], last):
             continue
         everything = (piece, *below[piece.ino])
         # The long mean is late when all load falls, and a look by itself may be noise.
         asked = min(sum(demand[p.ino].mean for p in everything), sum(p.requests for p in everything))
-        if asked <= LITTLE * share:
-            found[piece.ino] = before.get(piece.ino, 0.0) + min(dt, STANDS_FOR)
+        if asked <= LITTLE * peak:
+            passes = share > 0.0 and asked <= LITTLE * share and not piece.strangers
+            found[piece.ino] = before.get(piece.ino, 0.0) + (min(dt, STANDS_FOR) if passes else 0.0)
     return found
 
 
-def _given_away(piece: Piece, below: Sequence[Piece], last: Mapping[int, Move]) -> bool:
-    """Was a part moved to another rank within the time that moves are remembered?"""
-    moves = (last[kid.ino] for kid in below if kid.ino in last)
-    return any(move.pin not in (NO_PIN, piece.rank) for move in moves)
+def _given_away(piece: Piece, below: Sequence[Piece], last: Mapping[int, Past]) -> bool:
+    """Was a part moved to another rank, for its load, within the time that moves are remembered?"""
+    moves = (p.move for kid in below if (p := last.get(kid.ino)) is not None and not p.lost)
+    return piece.rank is not None and any(m.load > 0.0 and m.target != piece.rank for m in moves)
+
+
+def highest(before: float, share: float, dt: float) -> float:
+    """req/s that a rank had at its most of late: less by half in a day. ``share``: that it has now"""
+    return max(share, before * math.pow(0.5, dt / QUIET))
 
 
 def due(quiet_for: Mapping[int, float]) -> frozenset[int]:
@@ -143,38 +149,40 @@ class Reunion:
         :param asked: req/s of each piece, by inode number
         """
         found, left = list(self._needless())[: max(0, pace.moves)], pace.inodes
-        pins, first = pace.pins, pace.idle
-        room = dict(self._room)
-        for kid, move in self._home(asked):
-            new = kid.pin == NO_PIN
-            if len(found) >= pace.moves or move.load > room[move.target] or (new and pins <= 0):
-                continue
-            if move.inodes > left and not first:
+        room, first = dict(self._room), pace.idle
+        for move in self._home(asked):
+            fits = move.load <= room[move.target] and (move.inodes <= left or first)
+            if not fits or len(found) >= pace.moves:
                 continue
             found.append(move)
             room[move.target] -= move.load
-            left, pins, first = left - move.inodes, pins - new, False
+            left, first = left - move.inodes, False
         return tuple(found)
 
     def _needless(self) -> Iterator[Move]:
         """MDSs export nothing that is empty, and take it back by themselves when it has no pin."""
-        for piece, home in self._over:
-            for kid in self._may(piece):
-                if kid.pin != NO_PIN and (kid.rank == home or kid.inodes <= EMPTY) and kid.rank is not None:
-                    yield Move(kid.ino, kid.path, kid.rank, kid.rank, 0.0, 0.0, 0.0, f"no pin: {_why(piece)}")
+        for piece, kid, rank, home in self._pinned():
+            if rank == home or kid.inodes <= EMPTY:
+                yield Move(kid.ino, kid.path, rank, rank, 0.0, 0.0, 0.0, f"no pin: {_why(piece)}")
 
-    def _home(self, asked: Mapping[int, float]) -> Iterator[tuple[Piece, Move]]:
-        for piece, home in self._over:
-            for kid in self._may(piece):
-                if kid.rank not in (None, home) and kid.inodes > EMPTY:
-                    load = asked[kid.ino]
-                    yield kid, Move(kid.ino, kid.path, kid.rank, home, load, 0.0, kid.inodes, _why(piece))
+    def _home(self, asked: Mapping[int, float]) -> Iterator[Move]:
+        for piece, kid, rank, home in self._pinned():
+            if rank != home and kid.inodes > EMPTY:
+                yield Move(kid.ino, kid.path, rank, home, asked[kid.ino], 0.0, kid.inodes, _why(piece))
 
-    def _may(self, piece: Piece) -> Iterator[Piece]:
-        """Parts that may be moved now."""
-        for kid in self._below[piece.ino]:
-            if kid.rank in self._room and not kid.held and kid.ino not in self._resting:
-                yield kid
+    def _pinned(self) -> Iterator[tuple[Piece, Piece, int, int]]:
+        """Parts that may be moved now, each with what it is of, its rank and that one's.
+
+        What came from elsewhere than the rest keeps its pin: a rollback could not tell any more from where.
+        """
+        for piece, home in self._over:
+            for kid in self._below[piece.ino]:
+                came_along = kid.pin != NO_PIN and kid.first in (home, piece.first)
+                if came_along and kid.rank is not None and kid.rank in self._room and self._may(kid):
+                    yield piece, kid, kid.rank, home
+
+    def _may(self, piece: Piece) -> bool:
+        return not piece.held and piece.ino not in self._resting
 
 
 def _why(piece: Piece) -> str:

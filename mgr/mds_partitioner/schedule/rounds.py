@@ -21,6 +21,7 @@ from ..act.run import (
     STOPPED,
     UNDONE,
     Run,
+    homes,
     moved_at,
     owned_distributed,
     owned_masks,
@@ -160,7 +161,7 @@ class Rounds:
         # as are known each time: every round lists all there are.
         share = min(max(FEW, len(known.facts)), settings.rentries_per_epoch)
         limit = share if known.directories else 0
-        watch.catalogue.refresh(fs, limit, wanted, self._owned(fs), self._now().wall)
+        watch.catalogue.refresh(fs, limit, wanted, self._owned(fs, wanted.split), self._now().wall)
         if watch.catalogue.known.unread:
             pause = settings.epoch * share / settings.rentries_per_epoch
             watch.read_due = min(watch.read_due, self._now().steady + pause)
@@ -168,13 +169,14 @@ class Rounds:
             watch.due, watch.asked = 0.0, float("-inf")  # there was not much to see or to decide on
             self.planned()
 
-    def _owned(self, fs: FsState) -> Owned:
+    def _owned(self, fs: FsState, split: Collection[int]) -> Owned:
         runs, fscid = self._partitioner.all(fs), fs.fscid
         return Owned(
             pins=owned_pins(runs, fscid),
             moved_at=moved_at(runs, fscid),
             masks=owned_masks(runs, fscid),
             distributed=owned_distributed(runs, fscid),
+            homes=homes(runs, fscid) if split else {},
         )
 
     def _step(self, fs: FsState, watch: Watch) -> None:
@@ -250,7 +252,7 @@ class Rounds:
         """What is seen, or, in advise, what would be."""
         if watch.kept.mode == ACT:
             self._prepare(fs, watch, now)
-        owned = self._owned(fs)
+        owned = self._owned(fs, watch.state.split)
         moved, pins = begun(watch.kept.day, now.wall), _pinned(watch, owned)
         if watch.view and watch.glances and now.steady < watch.measured + ours.scheduler_interval:
             watch.view = replace(self._looker.glance(fs, watch, watch.view, now), begun=moved, pins=pins)
@@ -326,7 +328,7 @@ class Rounds:
 
     def _planned(self, fs: FsState, watch: Watch, decision: Decision, now: Now) -> str:
         """The name of the plan that does it. :raises PartitionerError: nothing was begun."""
-        known, owned = watch.known, self._owned(fs)
+        known, owned = watch.known, self._owned(fs, ())
         by_ino = {d.ino: d for d in known.directories}
         names = {d.path: d.name for d in known.directories}
         assert watch.view is not None

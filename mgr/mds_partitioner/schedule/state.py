@@ -109,6 +109,7 @@ class State:
     :ivar toll: what moving costs (toll.py)
     :ivar asleep: inode numbers of pieces that had next to nothing, and have not woken since
     :ivar wakes: of the last hour, oldest first
+    :ivar peak: req/s that a rank had, on the mean, at its most of late
     :ivar quiet: s for which little has been asked of what was taken apart, by inode number (reunite.py)
     """
 
@@ -136,6 +137,7 @@ class State:
     asleep: frozenset[int] = frozenset()
     wakes: tuple[Wake, ...] = ()
     quiet: Mapping[int, float] = field(default_factory=dict)
+    peak: float = 0.0
 
     @property
     def moving(self) -> tuple[Move, ...]:

@@ -49,6 +49,7 @@ class Piece:
         is made; () when that cannot be
     :ivar files: what would be placed so are files
     :ivar pin: that we have set, NO_PIN for none
+    :ivar first: the rank that it had before we pinned it; -1: we have not
     :ivar strangers: there are, or may be, directories right below it that are pinned and no pieces
     """
 
@@ -64,6 +65,7 @@ class Piece:
     scatters: tuple[int, ...] = ()
     files: bool = False
     pin: int = NO_PIN
+    first: int = -1
     strangers: bool = False
 
 

@@ -96,20 +96,6 @@ def test_a_large_plan_is_not_written_again_for_a_few_small_ones() -> None:
     assert mergeable([*runs, replace_head(runs[-1])]) == []
 
 
-def test_a_plan_that_takes_pins_off_is_not_merged_so_that_all_goes_back_where_it_was() -> None:
-    cluster = Cluster()
-    cluster.directories[100].rank = 2  # without a pin, elsewhere than its parent
-    manager = Manager(cluster)
-    made(cluster, manager, {100: 1})
-    taken_off = made(cluster, manager, {100: -1})
-    assert mergeable([taken_off] * TOGETHER) == []
-    several(cluster, manager)
-    manager.partitioner.merge(manager.fs, 0.0)
-    assert taken_off in manager.partitioner.all(manager.fs)
-    undone(cluster, manager)
-    assert (cluster.directories[100].pin, cluster.directories[100].rank) == (-1, 2)
-
-
 def replace_head(run: Run) -> Run:
     """The same, still under way."""
     return Run("other", run.plan, replace(run.head, state="running"), run.records)

@@ -619,6 +619,36 @@ def test_a_night_ends_no_day(taken_apart: tuple[Cluster, Manager], part: float) 
     assert manager.scheduling.watch(manager.fs).state.quiet[100] >= before
 
 
+def test_what_goes_on_by_night_ends_no_day(taken_apart: tuple[Cluster, Manager]) -> None:
+    cluster, manager = taken_apart
+    manager.run(60)
+    before, by_day = manager.scheduling.watch(manager.fs).state.quiet[100], dict(cluster.load)
+    cluster.load = dict.fromkeys(by_day, 0.0) | {200: 0.5}
+    manager.run(30)
+    cluster.load = by_day
+    manager.run(10)
+    assert manager.scheduling.watch(manager.fs).state.quiet[100] >= before
+
+
+def test_year_in_year_out_the_journal_does_not_grow(taken_apart: tuple[Cluster, Manager]) -> None:
+    cluster, manager = taken_apart
+    plans = []
+    for _ in range(6):
+        for _ in range(3):
+            manager.run(150)
+            an_hour(cluster)
+        assert {at.pin for at in parts(cluster)} == {-1}
+        cluster.load |= dict.fromkeys(range(200, 204), 100.0)
+        manager.run(150)
+        cluster.load |= dict.fromkeys(range(200, 204), 1.0)
+        an_hour(cluster)
+        plans.append(len(manager.partitioner.all(manager.fs)))
+    assert max(plans) < 12, plans
+    manager.scheduling.stop(manager.fs, rollback=True)
+    manager.run(300)
+    assert {(at.pin, at.rank) for at in cluster.directories.values()} == {(-1, 0)}
+
+
 def test_what_becomes_hot_later_is_looked_into_before_it_is_squeezed_in() -> None:
     cluster = Cluster([100.0, 100.0, 0.0, 0.0])
     for i in range(16):
@@ -708,6 +738,31 @@ def test_one_that_has_directories_beside_its_files_gives_these_away_first(load: 
     manager.scheduling.stop(manager.fs, rollback=True)
     manager.run(AT_LAST)
     assert shape(cluster) == before
+
+
+def test_what_would_go_along_with_the_files_counts() -> None:
+    cluster = flat(1000)
+    (parent,) = cluster.files
+    for i in range(4):
+        cluster.directories[200 + i] = Directory(f"{NOGROUP}/s3/uuid/d{i}")
+        cluster.load[200 + i] = 80.0 if i < 2 else 0.0
+    cluster.below = {f"{NOGROUP}/s3/uuid/d3": 50_000_000, f"{NOGROUP}/s3/uuid": 50_002_000}
+    manager = Manager(cluster)
+    manager.scheduling.start(manager.fs, ACT)
+    manager.run(200)
+    assert cluster.directories[parent].distributed == "0"
+
+
+@pytest.mark.parametrize("load", [80.0, 20.0])
+def test_advice_takes_parts_that_were_to_go_as_gone(load: float) -> None:
+    cluster = flat(1000)
+    for i in range(4):
+        cluster.directories[200 + i] = Directory(f"{NOGROUP}/s3/uuid/d{i}")
+        cluster.load[200 + i] = load
+    manager = Manager(cluster)
+    manager.scheduling.start(manager.fs, ADVISE)
+    manager.run(AT_LAST)
+    assert len([turn for turn in manager.scheduling.get(manager.fs).turns if turn.scatter]) == 1
 
 
 @pytest.mark.parametrize(

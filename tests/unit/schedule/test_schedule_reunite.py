@@ -7,14 +7,14 @@ from mds_partitioner.schedule.reunite import Pace, Reunion
 from mds_partitioner.schedule.view import Piece
 
 HOME, AWAY = 0, 1
-PLENTY = Pace(moves=100, inodes=1e6, pins=100, idle=True)
+PLENTY = Pace(moves=100, inodes=1e6, idle=True)
 ROOM = {HOME: 100.0, AWAY: 100.0}
 
 
 def family(*inodes: float, rank: int = AWAY, pin: int = AWAY, ino: int = 1) -> tuple[Piece, ...]:
     """A directory that was taken apart, and its parts."""
     kids = (
-        Piece(ino + 1 + i, f"/{ino}/{i}", rank, 1.0, size, within=ino, pin=pin)
+        Piece(ino + 1 + i, f"/{ino}/{i}", rank, 1.0, size, within=ino, pin=pin, first=HOME)
         for i, size in enumerate(inodes)
     )
     return (Piece(ino, f"/{ino}", HOME, 0.0, 10.0), *kids)
@@ -32,9 +32,12 @@ def test_pins_and_moves_share_one_budget() -> None:
     assert len(moved(pieces, replace(PLENTY, moves=7))) == 7
 
 
-def test_what_has_no_pin_yet_is_moved_only_if_it_may_have_one() -> None:
-    pieces = (*family(*[10.0] * 5, pin=-1), *family(*[10.0] * 5, ino=100))
-    assert len(moved(pieces, replace(PLENTY, pins=2))) == 7
+def test_what_was_never_pinned_or_came_from_elsewhere_stays_as_it_is() -> None:
+    assert moved(family(10.0, pin=-1)) == []
+    elsewhere = tuple(replace(piece, first=2 if piece.within else -1) for piece in family(10.0, 1.0))
+    assert moved(elsewhere) == []
+    along = tuple(replace(piece, first=2) for piece in family(10.0))
+    assert moved(along) == [2]
 
 
 def test_what_is_too_large_holds_up_no_other_and_goes_alone() -> None:
