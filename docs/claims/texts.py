@@ -281,6 +281,21 @@ def _ticks(results: Results) -> Claim:
     return Claim(compare.table(head, lines), [cell for block in blocks.values() for cell in block.values()])
 
 
+def _cold(results: Results) -> Claim:
+    """The one block of zipf, five minutes from cold."""
+    names = (tables.OURS, BASE, _TO_AUTH, LIMIT)
+    block = {name: results.cell(f"cold/zipf-tentacle-5x12-{name}-1") for name in names}
+    ratios = [_ratio(tables.ratio(block, other, tables.whole)) for other in names[1:]]
+    later = _ratio(tables.ratio(block, LIMIT, tables.later))
+    ours = block[tables.OURS]
+    shown = [tables.number(of(ours)) for of in (tables.whole, tables.even_after, tables.moved)]
+    head = [
+        *("scheduler, op/s", "/ built-in", "/ built-in to auth", "/ oracle", "/ oracle from 60 s"),
+        *("s until even", "inodes moved"),
+    ]
+    return Claim(compare.table(head, [[shown[0], *ratios, later, *shown[1:]]]), list(block.values()))
+
+
 def _requests_an_operation(cell: Result) -> float:
     span = cell["spans"]["run"]
     served = figures.total(cell, "requests", span) - figures.total(cell, "forwards", span)
@@ -384,6 +399,7 @@ CLAIMS: Mapping[str, Callable[[Results], Claim]] = {
     "scheduler-blocks": _scheduler,
     "scheduler-over-builtin-to-auth": _scheduler_range(_TO_AUTH),
     "scheduler-over-oracle": _scheduler_range(LIMIT),
+    "scheduler-cold": _cold,
     "scheduler-ticks": _ticks,
     "scheduler-trials": _trials,
     "scheduler-churn": _churn,
