@@ -1,6 +1,8 @@
 # SPDX-License-Identifier: LGPL-2.1-or-later
 """The engine may die, hang or lie; the caller gets a sentence, and the next call a new engine."""
 
+from __future__ import annotations
+
 import logging
 import os
 import signal

@@ -1,6 +1,8 @@
 # SPDX-License-Identifier: LGPL-2.1-or-later
 """What the schedulers remember is written for each file system by itself."""
 
+from __future__ import annotations
+
 import logging
 import threading
 from typing import Any

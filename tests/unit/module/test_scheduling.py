@@ -1,6 +1,8 @@
 # SPDX-License-Identifier: LGPL-2.1-or-later
 """The scheduler in the manager: what it begins and when it does not, what outlives it, how all is undone."""
 
+from __future__ import annotations
+
 from dataclasses import replace
 from typing import Any
 

@@ -1,6 +1,8 @@
 # SPDX-License-Identifier: LGPL-2.1-or-later
 """What an operator has who stops a rollback halfway (docs/operators-guide.md)."""
 
+from __future__ import annotations
+
 from dataclasses import replace
 
 import pytest
