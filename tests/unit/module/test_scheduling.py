@@ -609,23 +609,14 @@ def test_in_advise_nothing_of_it_is_told(taken_apart: tuple[Cluster, Manager]) -
     assert cluster.snapshot() == before
 
 
-@pytest.mark.parametrize("part", [0.0, 0.125])
-def test_a_night_ends_no_day(taken_apart: tuple[Cluster, Manager], part: float) -> None:
+@pytest.mark.parametrize(("part", "goes_on"), [(0.0, 0.0), (0.125, 0.0), (0.0, 0.5)])
+def test_a_night_ends_no_day(taken_apart: tuple[Cluster, Manager], part: float, goes_on: float) -> None:
+    """In the last nothing goes on but something in it."""
     cluster, manager = taken_apart
     manager.run(60)
     before, by_day = manager.scheduling.watch(manager.fs).state.quiet[100], dict(cluster.load)
     cluster.load = {ino: load * part for ino, load in by_day.items()}
-    manager.run(30)
-    cluster.load = by_day
-    manager.run(10)
-    assert manager.scheduling.watch(manager.fs).state.quiet[100] >= before
-
-
-def test_what_goes_on_by_night_ends_no_day(taken_apart: tuple[Cluster, Manager]) -> None:
-    cluster, manager = taken_apart
-    manager.run(60)
-    before, by_day = manager.scheduling.watch(manager.fs).state.quiet[100], dict(cluster.load)
-    cluster.load = dict.fromkeys(by_day, 0.0) | {200: 0.5}
+    cluster.load[200] += goes_on
     manager.run(30)
     cluster.load = by_day
     manager.run(10)
