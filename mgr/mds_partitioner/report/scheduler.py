@@ -225,9 +225,8 @@ def history_text(kept: Kept, directory: str | None, top: int) -> str:
         notes += _reasons(turn, directory)
         notes += [printable(text) for text in turn.trouble]
         notes += [f"{printable(path)} is seen as its parts since {_clock(turn.at)}" for path in turn.split]
-        notes += (
-            [] if turn.moves or turn.split or turn.scatter else [f"{_clock(turn.at)}: {printable(turn.why)}"]
-        )
+        if not (turn.moves or turn.split or turn.scatter):
+            notes.append(f"{_clock(turn.at)}: {printable(turn.why)}")
         notes += _scattered(turn, directory)
     if not rows and not notes:
         return "no decision yet" if directory is None else f"{printable(directory)} was not moved"

@@ -14,6 +14,7 @@ from statistics import median
 from ..engine.urgency import urgency
 from ..model import NO_PIN
 from .apart import come, opened
+from .budgets import Budgets
 from .choose import Budget, Candidate, Choice, choose, shares
 from .demand import HELD
 from .elastic import TOLD
@@ -21,9 +22,9 @@ from .expectation import Expectation
 from .learn import looked
 from .load import capacities, pressures, utilisations
 from .newcomers import placed
-from .reunite import Pace, Reunion, due, joined
+from .reunite import Reunion, due, joined
 from .scatter import scatter
-from .sleepers import ASLEEP, EMPTY, LEFT, PART, SEEN, SETTLE, Stakes, expected, spread
+from .sleepers import ASLEEP, EMPTY, LEFT, SEEN, Stakes, expected, spread
 from .state import Limits, Past, Scattered, State
 from .view import Decision, Move, Piece, Scatter, View
 
@@ -126,14 +127,11 @@ class Scheduler:
         if here:
             return opened(state, here, self._pieces), Decision(split=here, why=self._parts(here))
         under_way = state.moving
-        inodes = min(
-            self._limits.inodes - sum(p.move.inodes for p in self._coming),
-            self._limits.hourly - self._spent_inodes(),
-        )
-        budget = Budget(self._room(), inodes, not under_way and inodes > 0.0)
+        inodes = self._budgets.inodes()
+        budget = Budget(self._budgets.moves(), inodes, not under_way and inodes > 0.0)
         may = self._candidates()
         chosen, stuck = self._chosen(may, load, budget)
-        wanted = () if self._spent() else self._split(may, stuck, load)
+        wanted = () if self._budgets.spent() else self._split(may, stuck, load)
         higher = self._higher(wanted, load)
         split = tuple(ino for ino in wanted if ino not in higher)
         lifted = self._lifted(higher, load, budget)
@@ -166,32 +164,9 @@ class Scheduler:
         pressure = pressures(self._view.ranks)
         return choose(may, load, self._capacity, pressure, self._band, budget, sources)
 
-    def _spent_inodes(self) -> float:
-        """Inodes whose move was begun within an hour."""
-        return sum(past.move.inodes for past in self._state.past if past.begun > self._view.now - 3600.0)
-
     @property
-    def _coming(self) -> list[Past]:
-        """What was ordered, for its load or not, and was not seen to have arrived."""
-        return [past for past in self._state.past if past.arrived < 0.0]
-
-    def _room(self) -> int:
-        """Moves that may be begun now."""
-        limits, view = self._limits, self._view
-        return min(limits.moves - len(self._state.moving), limits.daily - view.begun) - self._placed
-
-    def _pins_left(self) -> int:
-        """Directories that may be pinned besides those that are."""
-        return self._limits.pins - self._view.pins - self._placed
-
-    def _spent(self) -> str:
-        """The budget of long standing that is used up, in words; "" for none."""
-        limits, view = self._limits, self._view
-        if view.begun >= limits.daily:
-            return f"{view.begun} moves were begun within a day: no more may be (scheduler_moves_a_day)"
-        if self._pins_left() <= 0:
-            return f"{view.pins} directories are pinned: no more may be (scheduler_pins)"
-        return ""
+    def _budgets(self) -> Budgets:
+        return Budgets(self._state, self._view, self._limits, self._placed)
 
     def _said(
         self, moves: Sequence[Move], split: Sequence[int], under_way: Sequence[Move], stuck: Sequence[int]
@@ -202,8 +177,8 @@ class Scheduler:
             return self._parts(split)
         if under_way:
             return f"{_moves(under_way)} under way"
-        if self._spent():
-            return self._spent()
+        if self._budgets.spent():
+            return self._budgets.spent()
         if stuck:
             return f"nothing on rank {stuck[0]} fits elsewhere, or it rests"
         return "nothing is worth a move"
@@ -213,7 +188,7 @@ class Scheduler:
         if not any(piece.fresh for piece in self._view.pieces):
             return ()
         known = {past.move.ino for past in self._state.past}
-        room = max(0, min(self._room(), self._pins_left()))
+        room = max(0, min(self._budgets.moves(), self._budgets.pins()))
         found = placed(self._view.pieces, known, self._expected.loads(), self._capacity)[:room]
         inodes = accumulate(move.inodes for move in found)
         moves = tuple(m for m, taken in zip(found, inodes) if taken <= self._limits.inodes)
@@ -225,7 +200,7 @@ class Scheduler:
         """What sleeps is spread while there is nothing else to do."""
         view, limits = self._view, self._limits
         resting = {p.move.ino for p in state.past}
-        pace = self._unhurried()
+        pace = self._budgets.unhurried()
         moves = min(pace.moves, int(limits.pins * LEFT - view.pins))
         sleepers = self._asleep()
         since = max(state.began, view.now - limits.memory)
@@ -237,18 +212,6 @@ class Scheduler:
         past = (*state.past, *map(self._begun, found))
         why = f"{_moves(found)} of what nobody uses now, as what slept woke lately; {decision.why}"
         return replace(state, past=past), replace(decision, moves=tuple(found), why=why)
-
-    def _unhurried(self) -> Pace:
-        """What may be begun now of what nobody waits for."""
-        view, limits = self._view, self._limits
-        inodes = min(
-            limits.inodes * PART - sum(past.move.inodes for past in self._coming),
-            limits.hourly * LEFT - self._spent_inodes(),
-        )
-        # What is new does not come while it is empty: it takes its place for a while only.
-        placed = sum(view.now - past.begun < SETTLE for past in self._coming)
-        moves = min(self._room() - placed, int(limits.daily * LEFT - view.begun))
-        return Pace(moves, inodes, not self._coming and inodes > 0.0)
 
     def _reunite(self, state: State, decision: Decision) -> tuple[State, Decision]:
         """What is in parts for nothing becomes one again, at the pace of what sleeps."""
@@ -266,7 +229,7 @@ class Scheduler:
             why = f"{self._pieces[whole[0]].path}{more} is seen as a whole again; {decision.why}"
             return joined(state, whole), replace(decision, whole=whole, why=why)
         asked = {piece.ino: self._expected.load(piece) for piece in self._view.pieces}
-        found = reunion.moves(asked, self._unhurried())
+        found = reunion.moves(asked, self._budgets.unhurried())
         if not found:
             return state, decision
         why = f"{_moves(found)} of parts of what was little used for a day; {decision.why}"
@@ -324,14 +287,14 @@ class Scheduler:
         last = {past.move.ino: past for past in self._state.past}
         # What is new was placed without a load, and what is lost was not moved.
         times = Counter(p.move.ino for p in self._state.past if p.move.load > 0.0 and not p.lost)
-        turned = self._turned()
+        turned, pins_left = self._turned(), self._budgets.pins()
         found = []
         for piece in self._view.pieces:
             if piece.held or piece.rank is None or piece.ino in self._state.split:
                 continue
             if piece.ino in self._state.scattered or piece.ino in self._state.apart:
                 continue  # a pin would end that; or it is another piece soon
-            if piece.pin == NO_PIN and self._pins_left() <= 0:
+            if piece.pin == NO_PIN and pins_left <= 0:
                 continue
             past, avoid, back = last.get(piece.ino), -1, False
             if past is not None and not self._changed(past, piece, turned, times[piece.ino]):
@@ -384,7 +347,7 @@ class Scheduler:
     def _within_pins(self, choices: Sequence[Choice]) -> list[Choice]:
         """Up to the first that would be one pin too many."""
         new = accumulate(self._pieces[choice.key].pin == NO_PIN for choice in choices)
-        return [choice for choice, pins in zip(choices, new) if pins <= self._pins_left()]
+        return [choice for choice, pins in zip(choices, new) if pins <= self._budgets.pins()]
 
     def _pays(self, choice: Choice) -> bool:
         """Does it bring more than it costs? Clients of a rank that is not full gain little by its relief."""

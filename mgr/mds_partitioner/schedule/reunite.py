@@ -10,9 +10,10 @@ from __future__ import annotations
 import math
 from collections import defaultdict
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
 from ..model import NO_PIN
+from .budgets import Pace
 from .demand import Demand
 from .sleepers import EMPTY
 from .state import Past, State
@@ -21,19 +22,6 @@ from .view import Move, Piece
 LITTLE = 0.25  # of a rank's share: with so much, all of it can be moved as a whole should there be more
 QUIET = 86_400.0  # s in which clients were at work elsewhere: what is used by day keeps its ranks by night
 STANDS_FOR = 60.0  # s, at most, that a look tells of
-
-
-@dataclass(frozen=True)
-class Pace:
-    """What may be begun in a look.
-
-    :ivar moves, inodes: of all of them
-    :ivar idle: the first may have more inodes than that: nothing is under way
-    """
-
-    moves: int
-    inodes: float
-    idle: bool
 
 
 def families(pieces: Iterable[Piece]) -> dict[int, list[Piece]]:

@@ -3,7 +3,8 @@
 
 from dataclasses import replace
 
-from mds_partitioner.schedule.reunite import Pace, Reunion
+from mds_partitioner.schedule.budgets import Pace
+from mds_partitioner.schedule.reunite import Reunion
 from mds_partitioner.schedule.view import Piece
 
 HOME, AWAY = 0, 1

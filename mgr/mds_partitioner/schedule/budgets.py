@@ -1,0 +1,77 @@
+# SPDX-License-Identifier: LGPL-2.1-or-later
+"""What may be begun in a look: what the limits leave, after what was begun before."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from .sleepers import LEFT, PART, SETTLE
+from .state import Limits, Past, State
+from .view import View
+
+HOUR = 3600.0  # s
+
+
+@dataclass(frozen=True)
+class Pace:
+    """What may be begun of what nobody waits for.
+
+    :ivar moves, inodes: of all of them
+    :ivar idle: the first may have more inodes than that: nothing is under way
+    """
+
+    moves: int
+    inodes: float
+    idle: bool
+
+
+@dataclass(frozen=True)
+class Budgets:
+    """Of one look. placed: new directories that got a rank in it."""
+
+    state: State
+    view: View
+    limits: Limits
+    placed: int
+
+    @property
+    def coming(self) -> list[Past]:
+        """What was ordered, for its load or not, and was not seen to have arrived."""
+        return [past for past in self.state.past if past.arrived < 0.0]
+
+    def moves(self) -> int:
+        """Moves that may be begun now."""
+        limits = self.limits
+        return min(limits.moves - len(self.state.moving), limits.daily - self.view.begun) - self.placed
+
+    def inodes(self) -> float:
+        """Inodes that may be begun now."""
+        return self._inodes(1.0, 1.0)
+
+    def pins(self) -> int:
+        """Directories that may be pinned besides those that are."""
+        return self.limits.pins - self.view.pins - self.placed
+
+    def spent(self) -> str:
+        """The budget of long standing that is used up, in words; "" for none."""
+        view = self.view
+        if view.begun >= self.limits.daily:
+            return f"{view.begun} moves were begun within a day: no more may be (scheduler_moves_a_day)"
+        if self.pins() <= 0:
+            return f"{view.pins} directories are pinned: no more may be (scheduler_pins)"
+        return ""
+
+    def unhurried(self) -> Pace:
+        """What may be begun now of what nobody waits for."""
+        coming = self.coming
+        # What is new does not come while it is empty: it takes its place for a while only.
+        placed = sum(self.view.now - past.begun < SETTLE for past in coming)
+        moves = min(self.moves() - placed, int(self.limits.daily * LEFT - self.view.begun))
+        inodes = self._inodes(PART, LEFT)
+        return Pace(moves, inodes, not coming and inodes > 0.0)
+
+    def _inodes(self, at_once: float, hourly: float) -> float:
+        """Parts of the budgets, less what is under way and what was begun within an hour."""
+        begun = sum(p.move.inodes for p in self.state.past if p.begun > self.view.now - HOUR)
+        under_way = sum(past.move.inodes for past in self.coming)
+        return min(self.limits.inodes * at_once - under_way, self.limits.hourly * hourly - begun)
