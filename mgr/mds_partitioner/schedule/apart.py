@@ -7,10 +7,14 @@ on the lowest rank every request for every part goes there, only to be passed on
 highest it goes to the part's own rank (docs/benchmarking.md, Forwards).
 """
 
-from collections.abc import Collection
+from collections.abc import Collection, Sequence
 from dataclasses import replace
 
+from .choose import Budget, Candidate
+from .load import pressures
+from .look import Look
 from .state import FRESH, State
+from .view import Move
 
 
 def come(state: State, there: Collection[int]) -> tuple[int, ...]:
@@ -32,3 +36,59 @@ def opened(state: State, inos: Collection[int], there: Collection[int]) -> State
         split=state.split | set(inos),
         apart=(state.apart & set(there)) - set(inos),
     )
+
+
+def wanted(look: Look, may: Sequence[Candidate], stuck: Sequence[int]) -> tuple[int, ...]:
+    """Inode numbers of what is to be taken apart: all that fits on no rank, of full ones and of that with
+    most to do; else the largest piece of a rank that nothing relieves, if it has a good part of the load.
+
+    :param stuck: ranks that no move relieves
+    """
+    if look.budgets.spent():
+        return ()
+    load, pressure = look.loads, pressures(look.view.ranks)
+    top = max(load, key=lambda r: (pressure[r], load[r], -r))
+    parts = [c for c in may if (look.pieces[c.key].parts or 0) > 1]
+    large = tuple(c.key for c in parts if c.rank in {top, *look.full} and c.load > _most_that_fits(look))
+    if large:
+        return large
+    for rank in stuck:
+        own = [c for c in parts if c.rank == rank and c.load >= look.band * look.shares[rank]]
+        if own:
+            return (max(own, key=lambda c: (c.load, -c.key)).key,)
+    return ()
+
+
+def higher(look: Look, inos: Sequence[int]) -> list[int]:
+    """Of what is to be taken apart, what goes to the highest rank before: most of its load will be on other
+    ranks, and it is little enough to be moved once more."""
+    most, asked = _most_that_fits(look), look.expected.load
+    pieces = [p for p in map(look.pieces.__getitem__, inos) if p.rank != max(look.loads) and asked(p) > most]
+    return [piece.ino for piece in pieces if piece.inodes <= look.limits.inodes]
+
+
+def lifted(look: Look, inos: Sequence[int], budget: Budget) -> tuple[Move, ...]:
+    """Of what goes to the highest rank, what goes now."""
+    highest, left = max(look.loads), budget.inodes
+    found: list[Move] = []
+    for piece in map(look.pieces.__getitem__, inos):
+        alone = budget.idle and not found
+        if piece.rank is None or len(found) >= budget.moves or not (alone or piece.inodes <= left):
+            break
+        asks = look.expected.load(piece)
+        gain = min(asks, look.loads[piece.rank] - look.shares[piece.rank])
+        why = f"{asks:.0f} req/s, to be taken apart: clients of its parts ask the lowest rank they know"
+        found.append(Move(piece.ino, piece.path, piece.rank, highest, asks, gain, piece.inodes, why))
+        left -= piece.inodes
+    return tuple(found)
+
+
+def told(look: Look, inos: Sequence[int], when: str = "") -> str:
+    """That these are taken apart, in words."""
+    more = f" and {len(inos) - 1} more are" if len(inos) > 1 else " is"
+    return f"{look.pieces[inos[0]].path}{more} {when}looked at as parts: as a whole it fits nowhere"
+
+
+def _most_that_fits(look: Look) -> float:
+    """req/s of a piece that is not too large for every rank."""
+    return (1.0 + look.band) * max(look.shares.values())

@@ -1,13 +1,65 @@
 # SPDX-License-Identifier: LGPL-2.1-or-later
 """Which pieces to have placed part by part, by the MDSs, as what is in them is made."""
 
+import math
 from collections import Counter
 from collections.abc import Mapping, Sequence
 
+from ..model import NO_PIN
+from .candidates import candidates
+from .choose import Budget
+from .look import Look
+from .moves import chosen
 from .view import Piece, Scatter
 
 Own = tuple[Piece, float]
 """A piece that is on one rank, and its load, req/s."""
+
+
+def scattered(look: Look, stuck: Sequence[int]) -> tuple[Scatter, ...]:
+    """Of what comes and goes, and of files, on ranks that nothing else relieves, what brings most. It need
+    not rest: it does not come back from there.
+
+    :param stuck: ranks that no move relieves
+    """
+    pieces = (p for p in look.view.pieces if p.rank in stuck and p.ino not in look.expected.bound)
+    may = [
+        (piece, look.expected.load(piece))
+        for piece in pieces
+        if _may(look, piece) and not (piece.files and _waits(look, piece.rank))
+    ]
+    return scatter(may, look.loads, look.shares, look.band)
+
+
+def _may(look: Look, piece: Piece) -> bool:
+    """Its parts may go to these ranks, and it was not tried yet."""
+    if piece.held or not piece.scatters or piece.ino in look.state.scattered:
+        return False
+    along = _along(look, piece)
+    if piece.parts != 0 and not (piece.files and along is not None):
+        return False
+    inodes = piece.inodes + sum(p.inodes for p in along or ())
+    pays = look.expected.load(piece) * look.limits.horizon >= inodes * look.price
+    if inodes > look.limits.inodes or not pays:
+        return False
+    return set(piece.scatters) <= {r.rank for r in look.view.ranks}
+
+
+def _along(look: Look, piece: Piece) -> list[Piece] | None:
+    """Of what is seen as its parts, those that would go along with its files; None: it is not, or too much is
+    asked of them."""
+    if piece.ino not in look.state.split:
+        return None
+    beside = (p for p in look.view.pieces if p.within == piece.ino and p.rank == piece.rank)
+    along = [p for p in beside if p.pin == NO_PIN]
+    return along if sum(map(look.expected.load, along)) <= look.band * look.expected.share else None
+
+
+def _waits(look: Look, rank: int | None) -> bool:
+    """Would a move relieve it that is only not to be made yet? Clients ask the wrong ranks for what is in
+    fragments elsewhere, so that is for what nothing else will help."""
+    later, one = candidates(look, resting=True), Budget(1, math.inf, True)
+    return bool(rank is not None and chosen(look, later, one, {rank})[0])
 
 
 def scatter(

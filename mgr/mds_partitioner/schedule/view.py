@@ -4,7 +4,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 
 from ..model import NO_PIN
@@ -158,3 +158,8 @@ class Decision:
     def something(self) -> bool:
         """Is anything to be done, or seen in another way?"""
         return bool(self.moves or self.split or self.scatter or self.whole)
+
+
+def count(moves: Sequence[Move]) -> str:
+    """In words."""
+    return f"{len(moves)} move{'' if len(moves) == 1 else 's'}"

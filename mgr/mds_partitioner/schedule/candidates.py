@@ -1,0 +1,77 @@
+# SPDX-License-Identifier: LGPL-2.1-or-later
+"""Which pieces may be moved now, and where not to: what was moved rests."""
+
+from collections import Counter
+from collections.abc import Mapping
+
+from ..model import NO_PIN
+from .choose import Candidate
+from .demand import HELD
+from .elastic import TOLD
+from .look import Look
+from .state import Past
+from .view import Piece
+
+REALLY = 2.0  # times: a load that changed so much is another load
+
+
+def candidates(look: Look, *, resting: bool = False) -> list[Candidate]:
+    """What may be moved now. resting: also what may be moved later."""
+    state = look.state
+    last = {past.move.ino: past for past in state.past}
+    # What is new was placed without a load, and what is lost was not moved.
+    times = Counter(p.move.ino for p in state.past if p.move.load > 0.0 and not p.lost)
+    turned, pins_left = _turned(look), look.budgets.pins()
+    found = []
+    for piece in look.view.pieces:
+        if piece.held or piece.rank is None or piece.ino in state.split:
+            continue
+        if piece.ino in state.scattered or piece.ino in state.apart:
+            continue  # a pin would end that; or it is another piece soon
+        if piece.pin == NO_PIN and pins_left <= 0:
+            continue
+        past, avoid, back = last.get(piece.ino), -1, False
+        if past is not None and not _changed(look, past, piece, turned, times[piece.ino]):
+            rest = look.limits.rest if times[piece.ino] <= 1 else look.limits.memory
+            rests = look.view.now - past.arrived < rest
+            # Its rank can do less than was thought.
+            wrong = not past.lost and piece.rank in look.full and times[piece.ino] == 1
+            if past.settled < 0.0 or (rests and not wrong and not resting):
+                continue
+            avoid, back = past.move.source, wrong and _worse(state.latency, past)
+        load = look.expected.load(piece)
+        # What nobody has looked into yet is not squeezed in as a whole: it is known in a moment.
+        divisible = piece.parts is None or piece.parts > 1
+        found.append(Candidate(piece.ino, piece.rank, load, piece.inodes, divisible, avoid, back))
+    return found
+
+
+def _worse(latency: Mapping[int, float], past: Past) -> bool:
+    """Do its clients wait longer than they did, and than they would where it came from?"""
+    there, back = latency.get(past.move.target, 0.0), latency.get(past.move.source, 0.0)
+    return 0.0 < past.latency < there and there > TOLD * back
+
+
+def _turned(look: Look) -> dict[int, float]:
+    """By rank: when something on it that counts last changed for good, or something else was spread over
+    several ranks; steady clock, s."""
+    spread = max((s.begun for s in look.state.scattered.values() if not s.lost), default=-1.0)
+    found = dict.fromkeys((r.rank for r in look.view.ranks), spread)
+    for piece in look.view.pieces:
+        demand = look.state.demand[piece.ino]
+        if piece.rank is not None and demand.mean >= look.band * look.expected.share:
+            found[piece.rank] = max(found.get(piece.rank, -1.0), demand.turned)
+    return found
+
+
+def _changed(look: Look, past: Past, piece: Piece, turned: Mapping[int, float], times: int) -> bool:
+    """Is its load, or what it shares a rank with, really another one since it arrived? What others do counts
+    once: they do not send it around."""
+    if past.settled < 0.0 or past.lost or piece.rank is None:
+        return False
+    demand = look.state.demand[piece.ino]
+    # What slept, or was new, when it moved was not moved for its load: that is as new as a stranger's.
+    before, looks = (past.settled, HELD) if past.move.load > 0.0 else (0.0, 1)
+    low, high = sorted((max(before, 1e-9), max(demand.mean, 1e-9)))
+    own = high >= REALLY * low and demand.seconds >= looks * look.state.dt
+    return own or (times <= 1 and turned.get(piece.rank, -1.0) > past.arrived)

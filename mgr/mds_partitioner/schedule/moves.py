@@ -1,0 +1,55 @@
+# SPDX-License-Identifier: LGPL-2.1-or-later
+"""Moves of pieces as a whole: the largest gain for the least migration, where it pays."""
+
+from collections.abc import Collection, Sequence
+from itertools import accumulate
+
+from ..engine.urgency import urgency
+from ..model import NO_PIN
+from .choose import Budget, Candidate, Choice, choose
+from .load import pressures
+from .look import Look
+from .view import Move
+
+
+def chosen(
+    look: Look, may: Sequence[Candidate], budget: Budget, of: Collection[int] | None = None
+) -> tuple[list[Choice], list[int]]:
+    """Moves, and ranks that none relieves. ``of``: ranks that may be relieved; None: all"""
+    return choose(may, look.loads, look.capacity, pressures(look.view.ranks), look.band, budget, of)
+
+
+def sources(look: Look) -> Collection[int] | None:
+    """Where the unevenness as a whole does no harm, ranks that are not full may stay as they are."""
+    return None if look.view.harmful else look.full & look.loads.keys()
+
+
+def paying(look: Look, choices: Sequence[Choice]) -> tuple[Move, ...]:
+    """Those that bring more than they cost, up to the first that would be one pin too many."""
+    pay = [choice for choice in choices if _pays(look, choice)]
+    new = accumulate(look.pieces[choice.key].pin == NO_PIN for choice in pay)
+    return tuple(_move(look, choice) for choice, pins in zip(pay, new) if pins <= look.budgets.pins())
+
+
+def _pays(look: Look, choice: Choice) -> bool:
+    """Clients of a rank that is not full gain little by its relief."""
+    gain = choice.gain * _urgency(look, choice.source)
+    return gain * look.limits.horizon >= look.pieces[choice.key].inodes * look.price
+
+
+def _urgency(look: Look, rank: int) -> float:
+    """Of relieving it, 0 to 1."""
+    if rank in look.full or not look.capacity[rank]:
+        return 1.0
+    requests = next(r.requests for r in look.view.ranks if r.rank == rank)
+    return urgency(requests, look.capacity[rank], look.limits.smoothness)
+
+
+def _move(look: Look, choice: Choice) -> Move:
+    piece = look.pieces[choice.key]
+    load, gain = look.expected.load(piece), choice.gain
+    why = f"{load:.0f} req/s, relieves rank {choice.source} by {gain:.0f} req/s"
+    last = next((p.move for p in reversed(look.state.past) if p.move.ino == piece.ino), None)
+    if last is not None and last.source == choice.target:
+        why = f"{why}; back where it came from"
+    return Move(piece.ino, piece.path, choice.source, choice.target, load, gain, piece.inodes, why)
