@@ -4,14 +4,15 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from statistics import fmean, stdev
 
-from ..act.run import Run
+from ..act.run import Run, homes, moved_at, owned_distributed, owned_masks, owned_pins
 from ..engine.reasons import REBALANCE
 from ..model import NO_PIN, FsState
 from ..plan.circumstances import FORWARDS, TO_AUTH
 from ..plan.plan import CONFIG_STEP, DISTRIBUTED_STEP, PIN_STEP, Plan, Prediction, Row, Step
+from .catalogue import Owned
 from .fragments import Fragments
 from .view import Decision, Move, Scatter, View
 
@@ -74,6 +75,18 @@ def plan_of(
 def scheduled_since(runs: Iterable[Run], since: float) -> list[Run]:
     """The scheduler's plans that were made since a start (Unix, s), oldest first."""
     return [run for run in runs if run.plan.scheduled and run.plan.created >= since]
+
+
+def owned(runs: Iterable[Run], fscid: int, split: Collection[int] = ()) -> Owned:
+    """What we have set. ``split``: inode numbers of what is seen as its parts"""
+    all_runs = tuple(runs)
+    return Owned(
+        pins=owned_pins(all_runs, fscid),
+        moved_at=moved_at(all_runs, fscid),
+        masks=owned_masks(all_runs, fscid),
+        distributed=owned_distributed(all_runs, fscid),
+        homes=homes(all_runs, fscid) if split else {},
+    )
 
 
 def _plan(

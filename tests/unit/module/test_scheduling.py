@@ -18,8 +18,8 @@ from mds_partitioner.plan.circumstances import TO_AUTH
 from mds_partitioner.plan.ephemeral import fragment_ranks
 from mds_partitioner.report.scheduler import history_text
 from mds_partitioner.schedule import watch as watch_module
+from mds_partitioner.schedule.orders import AFTER_UNDOING, turn_of
 from mds_partitioner.schedule.record import ACT, ADVISE, OFF, under_way
-from mds_partitioner.schedule.rounds import AFTER_UNDOING, _turn
 from mds_partitioner.schedule.state import Past, State
 from mds_partitioner.schedule.tick_interval import TICK
 from mds_partitioner.schedule.view import Decision, Move, Piece, RankView, View
@@ -128,7 +128,7 @@ def test_what_sleeps_and_does_not_come_is_put_back_and_history_says_so() -> None
     watch, cluster.lag = acting.scheduling.watch(acting.fs), 10_000
     decision, now = Decision((move,), why="spread"), cluster.now()
     state = replace(watch.state, past=(Past(move, now.steady),))
-    watch.state = acting.rounds._come_to(acting.fs, watch, state, decision, now)
+    watch.state = acting.rounds._orders.come_to(acting.fs, watch, state, decision, now)
     told = []
     for _ in range(2):
         acting.run(200)
@@ -927,9 +927,9 @@ def test_a_decision_tells_of_the_rank_that_it_relieves(cluster: Cluster, acting:
     ranks = (RankView(0, 400.0, 2.0, True), RankView(1, 390.0, 90.0, True), RankView(2, 10.0))
     watch.view, now = View(cluster.steady, ranks, pieces), cluster.now()
     state = State(past=(Past(move, now.steady),))
-    turn = _turn(watch, state, Decision((move,)), "", now)
+    turn = turn_of(watch, state, Decision((move,)), "", now)
     assert (turn.fullest, turn.gain) == (1, 50.0)
-    assert _turn(watch, State(), Decision(split=(1,)), "", now).fullest == 0
+    assert turn_of(watch, State(), Decision(split=(1,)), "", now).fullest == 0
 
 
 def test_moves_of_a_day_are_counted_across_managers(cluster: Cluster) -> None:

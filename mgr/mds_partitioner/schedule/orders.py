@@ -1,0 +1,205 @@
+# SPDX-License-Identifier: LGPL-2.1-or-later
+"""What was decided becomes plans: admitted while the scheduler acts, rolled back when it is undone."""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Callable, Iterator
+from dataclasses import replace
+
+from ..act.run import (
+    ACTIVE,
+    IN_FORCE,
+    KEPT,
+    ROLLED_BACK,
+    ROLLING_BACK,
+    SKIPPED,
+    STOPPED,
+    UNDONE,
+    Run,
+    scheduler_user,
+)
+from ..act.shared import SharedOption
+from ..clock import Now
+from ..errors import Busy, PartitionerError
+from ..host import Host
+from ..model import FsState
+from ..partitioner import Partitioner
+from ..plan.circumstances import FORWARDS, TO_AUTH
+from ..plan.plan import Plan
+from .ledger import Ledger
+from .plans import owned, plan_of, preparation, scheduled_since
+from .record import ACT, OFF, TURNS, Turn, counted, failed, rolled_back
+from .state import State
+from .tick_interval import TickInterval
+from .view import Decision, Move, Scatter
+from .watch import Watch, relative
+
+AFTER_UNDOING = 0.5  # s between two looks whether a rollback has ended
+
+
+class Orders:
+    """Of all file systems."""
+
+    def __init__(
+        self,
+        host: Host,
+        ledger: Ledger,
+        partitioner: Partitioner,
+        tick_interval: TickInterval,
+        planned: Callable[[], None],
+        log: logging.Logger,
+        now: Callable[[], Now],
+    ) -> None:
+        """``planned`` is called when there is something to execute."""
+        self._host, self._ledger, self._partitioner = host, ledger, partitioner
+        self._tick_interval, self._planned, self._log, self._now = tick_interval, planned, log, now
+
+    def come_to(self, fs: FsState, watch: Watch, state: State, decision: Decision, now: Now) -> State:
+        """Make a plan of a decision, or advise it. Returns the state that holds then."""
+        plan = ""
+        if (decision.moves or decision.scatter) and watch.kept.mode == ACT:
+            try:
+                self._tick_interval.shorten(fs.fscid)
+                watch.ordered = now.steady
+                plan = self._plan(fs, watch, decision, now)
+            except PartitionerError as e:
+                self._log.warning("scheduler of %s: %s", fs.name, e)
+                watch.problem = str(e)
+                past = tuple(p for p in state.past if p.begun != now.steady)
+                return replace(state, past=past, scattered=watch.state.scattered)
+        else:
+            watch.advised = watch.advised | _advice(decision)
+        turn = turn_of(watch, state, decision, plan, now)
+        done = watch.kept.done.plus(turn) if plan else watch.kept.done
+        day = counted(watch.kept.day, now.wall, len(turn.moves)) if plan else watch.kept.day
+        self._ledger.change(watch, turns=(*watch.kept.turns, turn)[-TURNS:], done=done, day=day)
+        self._ledger.save(fs.fscid, watch)
+        return state
+
+    def prepare(self, fs: FsState, watch: Watch, now: Now) -> None:
+        """Once a start: what an operator makes of the options afterwards is his.
+
+        Not only with the first move: a replica that a client was told of before that stays with it, and when
+        its directory has moved to a higher rank all its requests are forwarded.
+        """
+        if watch.prepared:
+            return
+        done = {
+            step.target
+            for run in scheduled_since(self._partitioner.all(fs), watch.kept.since)
+            if run.head.state != ROLLED_BACK
+            for step in run.plan.steps
+        }
+        if TO_AUTH not in done:
+            old = SharedOption(self._host, TO_AUTH, scheduler_user(fs.fscid), FORWARDS).read()
+            if old != FORWARDS:
+                self._execute(fs, watch, preparation(fs, old, now.wall))
+        watch.prepared = True
+
+    def undo(self, fs: FsState, watch: Watch) -> None:
+        """Roll back the newest plan of ours, then the one before it, and so on; forget those that are."""
+        if watch.kept.paused:
+            return
+        self._tick_interval.shorten(fs.fscid)
+        watch.ordered = self._now().steady
+        for run in reversed(scheduled_since(self._partitioner.all(fs), watch.kept.since)):
+            state, changed = run.head.state, any(r.state in IN_FORCE for r in tuple(run.records.values()))
+            if state == ROLLED_BACK or (state not in ACTIVE and not changed):
+                self._partitioner.remove(run.plan.name, fs)
+                continue
+            if run.heading() != ROLLING_BACK or state == STOPPED:
+                self._partitioner.undo(run)
+                self._planned()
+            watch.due = self._now().steady + AFTER_UNDOING
+            return
+        now = self._now()
+        turns = rolled_back(watch.kept.turns, watch.kept.since - now.wall + now.steady)
+        self._ledger.save(fs.fscid, watch, mode=OFF, turns=turns)
+
+    def give_up(self, fs: FsState, watch: Watch, now: Now) -> None:
+        """Moves that the executor left alone, as an operator or a user was quicker, are not waited for."""
+        turns, keys, scattered = [], set[tuple[int, float]](), set[int]()
+        runs = {run.plan.name: run for run in scheduled_since(self._partitioner.all(fs), watch.kept.since)}
+        for turn in watch.kept.turns:
+            left = dict(_left(runs[turn.plan])) if turn.plan in runs and not turn.undone else {}
+            told = tuple(
+                f"{path!r} was left where it is: {left[ino]}" for ino, path in turn.about if ino in left
+            )
+            new = tuple(text for text in told if text not in turn.trouble)
+            own = {(p.move.ino, p.begun) for p in turn.moves if new and p.move.ino in left}
+            scattered |= {scatter.ino for scatter in turn.scatter if new and scatter.ino in left}
+            # In the turn as well: the core may have forgotten it, and it is told once.
+            moves = failed(turn.moves, own, now.steady)
+            turns.append(replace(turn, moves=moves, trouble=(*turn.trouble, *new)))
+            keys |= own
+        if keys or scattered:
+            self._ledger.change(watch, turns=tuple(turns))
+            past = failed(watch.state.past, keys, now.steady)
+            lost = {i: replace(s, lost=s.lost or i in scattered) for i, s in watch.state.scattered.items()}
+            watch.state = replace(watch.state, past=past, scattered=lost)
+            watch.catalogue.doubt({ino for ino, _ in keys})
+
+    def _plan(self, fs: FsState, watch: Watch, decision: Decision, now: Now) -> str:
+        """The name of the plan that does it. :raises PartitionerError: nothing was begun."""
+        known, ours = watch.known, owned(self._partitioner.all(fs), fs.fscid)
+        by_ino = {d.ino: d for d in known.directories}
+        names = {d.path: d.name for d in known.directories}
+        assert watch.view is not None
+        pins = {move.ino: known.pin(by_ino[move.ino], ours) for move in decision.moves}
+        plan = plan_of(fs, decision, watch.view, names, pins, known.fragments, now.wall)
+        return self._execute(fs, watch, plan)
+
+    def _execute(self, fs: FsState, watch: Watch, plan: Plan) -> str:
+        """:raises Busy: an operator stopped it meanwhile"""
+        run = self._partitioner.propose(fs, plan)
+        with self._ledger.unchanged():
+            admitted = watch.kept.mode == ACT and not watch.kept.paused
+            if admitted:
+                self._partitioner.admit(run)
+        if not admitted:
+            self._partitioner.withdraw(run)
+            raise Busy(f"the scheduler of '{fs.name}' was stopped meanwhile")
+        self._planned()
+        return run.plan.name
+
+
+def turn_of(watch: Watch, state: State, decision: Decision, plan: str, now: Now) -> Turn:
+    """What is remembered of a decision. plan: its name, "" for an advice"""
+    assert watch.view is not None
+    done: tuple[Scatter | Move, ...] = (*decision.scatter, *decision.moves)
+    loads, gains = relative(watch.view), dict[int, float]()
+    for each in done:
+        gains[each.source] = gains.get(each.source, 0.0) + each.gain
+    fullest = max(loads, key=lambda rank: (gains.get(rank, 0.0), loads[rank], -rank))
+    requests = {r.rank: r.requests for r in watch.view.ranks}
+    pieces = {piece.ino: piece for piece in watch.view.pieces}
+    moves = tuple(p for p in state.past if p.begun == now.steady)
+    return Turn(
+        at=now.steady,
+        mode=watch.kept.mode,
+        why=decision.why,
+        moves=moves,
+        requests=tuple(pieces[p.move.ino].requests for p in moves),
+        fullest=fullest,
+        share=requests[fullest] / loads[fullest],
+        before=loads[fullest],
+        plan=plan,
+        split=tuple(pieces[ino].path for ino in decision.split),
+        scatter=decision.scatter,
+    )
+
+
+def _left(run: Run) -> Iterator[tuple[int, str]]:
+    """Inode numbers of the directories that the executor left alone, or put back as they came too late, and
+    why."""
+    for i, record in tuple(run.records.items()):
+        row = run.plan.steps[i].row
+        if row >= 0 and (record.state == SKIPPED or (record.state in (UNDONE, KEPT) and record.why)):
+            yield run.plan.rows[row].ino, record.why
+
+
+def _advice(decision: Decision) -> dict[int, tuple[int, ...]]:
+    """Where each equal part of a piece would be, by inode number."""
+    told: dict[int, tuple[int, ...]] = {move.ino: (move.target,) for move in decision.moves}
+    return told | {scatter.ino: scatter.ranks for scatter in decision.scatter}
