@@ -282,18 +282,22 @@ def _ticks(results: Results) -> Claim:
 
 
 def _cold(results: Results) -> Claim:
-    """The one block of zipf, five minutes from cold."""
+    """Blocks of five minutes from cold, a row each."""
     names = (tables.OURS, BASE, _TO_AUTH, LIMIT)
-    block = {name: results.cell(f"cold/zipf-tentacle-5x12-{name}-1") for name in names}
-    ratios = [_ratio(tables.ratio(block, other, tables.whole)) for other in names[1:]]
-    later = _ratio(tables.ratio(block, LIMIT, tables.later))
-    ours = block[tables.OURS]
-    shown = [tables.number(of(ours)) for of in (tables.whole, tables.even_after, tables.moved)]
+    lines, made_of = [], list[Result]()
+    for ours in results.cells(f"cold/*-tentacle-5x12-{tables.OURS}-*"):
+        load, run = ours["workload"], ours["run"]
+        block = {name: results.cell(f"cold/{load}-tentacle-5x12-{name}-{run}") for name in names}
+        ratios = [_ratio(tables.ratio(block, other, tables.whole)) for other in names[1:]]
+        later = _ratio(tables.ratio(block, LIMIT, tables.later))
+        shown = [tables.number(of(ours)) for of in (tables.whole, tables.even_after, tables.moved)]
+        lines.append([load, shown[0], *ratios, later, *shown[1:]])
+        made_of += block.values()
     head = [
-        *("scheduler, op/s", "/ built-in", "/ built-in to auth", "/ oracle", "/ oracle from 60 s"),
+        *("load", "scheduler, op/s", "/ built-in", "/ built-in to auth", "/ oracle", "/ oracle from 60 s"),
         *("s until even", "inodes moved"),
     ]
-    return Claim(compare.table(head, [[shown[0], *ratios, later, *shown[1:]]]), list(block.values()))
+    return Claim(compare.table(head, lines), made_of)
 
 
 def _requests_an_operation(cell: Result) -> float:
