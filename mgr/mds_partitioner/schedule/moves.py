@@ -1,6 +1,8 @@
 # SPDX-License-Identifier: LGPL-2.1-or-later
 """Moves of pieces as a whole: the largest gain for the least migration, where it pays."""
 
+from __future__ import annotations
+
 from collections.abc import Collection, Sequence
 from itertools import accumulate
 
