@@ -106,7 +106,7 @@ bench-quick: deps
 
 # With 36 ranks and 3,000 subvolumes, in parts of a core.
 bench-schedule-cost: deps
-	PYTHONPATH=mgr:tests/fakes:tests/unit:tests/unit/module $(RUN) tests/bench/schedule.py
+	PYTHONPATH=mgr:.:tests/fakes:tests/unit:tests/unit/module $(RUN) tests/bench/schedule.py
 
 # CPU time and memory of the simulator with 256 ranks, and with 1,024.
 bench-sim: deps

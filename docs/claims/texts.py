@@ -300,6 +300,17 @@ def _cold(results: Results) -> Claim:
     return Claim(compare.table(head, lines), made_of)
 
 
+def _cost(results: Results) -> Claim:
+    """What the scheduler costs the manager."""
+    (measured,) = results.json("schedule-cost.json")
+    cost = measured["percent_of_a_core"]
+    lines = [
+        [state, *(f"{parts[loop]:.1f}" for loop in ("look", "read", "move", "all"))]
+        for state, parts in cost.items()
+    ]
+    return Claim(compare.table(["% of a core", "looks", "reads", "moves", "all"], lines), [measured])
+
+
 def _requests_an_operation(cell: Result) -> float:
     span = cell["spans"]["run"]
     served = figures.total(cell, "requests", span) - figures.total(cell, "forwards", span)
@@ -404,6 +415,7 @@ CLAIMS: Mapping[str, Callable[[Results], Claim]] = {
     "scheduler-over-builtin-to-auth": _scheduler_range(_TO_AUTH),
     "scheduler-over-oracle": _scheduler_range(LIMIT),
     "scheduler-cold": _cold,
+    "scheduler-cost": _cost,
     "scheduler-ticks": _ticks,
     "scheduler-trials": _trials,
     "scheduler-churn": _churn,

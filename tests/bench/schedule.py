@@ -21,6 +21,7 @@ from typing import Any
 from fake_cluster import Directory
 from scheduled import NOGROUP, Cluster, LoadedMount, Manager
 
+from experiments.common.provenance import made_by
 from mds_partitioner.errors import NotFound
 from mds_partitioner.model import FsState
 from mds_partitioner.schedule.record import ACT
@@ -214,6 +215,7 @@ def main(argv: Sequence[str]) -> int:
     args = parser.parse_args(argv)
     value = {
         "command": "make bench-schedule-cost",
+        **made_by(["scheduler"]),
         "date": datetime.now(UTC).isoformat(timespec="seconds"),
         "load_average_at_start": [round(x, 2) for x in os.getloadavg()],
         "ranks": RANKS,
