@@ -4,8 +4,11 @@
 A manager has one thread a module, its Finisher (DaemonServer.cc and ActivePyModules.cc of both releases):
 while it is in a command, all further ones wait behind it, an operator's ``partition stop`` among them. It
 must answer before it takes the next, so it waits for a few seconds only. A command that takes longer goes on;
-the same command again waits for the same end, and tells what came out.
+the same command again waits for the same end, and tells what came out, unless another order was given since:
+"stopped" must not be said of what was started again.
 """
+
+from __future__ import annotations
 
 import errno
 import threading
@@ -47,6 +50,25 @@ STOP = Line("commands that stop or hold something", 64, urgent=True)
 LINES = (LOOK, MAKE, CHANGE, URGENT, STOP)
 
 
+@dataclass
+class Left:
+    """A command that took longer. ended: by the monotonic clock, s; None: not yet"""
+
+    future: Future[HandleCommandResult]
+    line: Line
+    ended: float | None = None
+
+    def outdated(self, order: Line) -> bool:
+        """Is it to be done once more when it is given again, as another order was handed in since?
+
+        What stops takes nothing back of what stops. What urgent commands do may be done twice; what others do
+        may not while it is under way. What was analyzed and planned is there still.
+        """
+        if self.line is MAKE or self.line is order is STOP:
+            return False
+        return self.line.urgent or self.ended is not None
+
+
 class Desk:
     """Where commands are handed in, and their results fetched."""
 
@@ -54,8 +76,7 @@ class Desk:
         self._workers = {line: Workers(line.name, line.threads) for line in LINES}
         self._turns = {line: threading.Lock() for line in LINES if line.alone}
         self._lock = threading.Lock()  # of the tables alone
-        self._left: dict[Hashable, Future[HandleCommandResult]] = {}  # commands that took longer
-        self._ended: dict[Hashable, float] = {}  # and when they ended, by the monotonic clock, s
+        self._left: dict[Hashable, Left] = {}
 
     def run(self, what: str, given: Hashable, work: Work, line: Line, *, keep: bool) -> HandleCommandResult:
         """Do a command, or wait on for the same one; EINPROGRESS when it takes longer than 3 s.
@@ -66,14 +87,16 @@ class Desk:
         """
         workers = self._workers[line]
         with self._lock:
-            self._forget()
-            future = self._left.get(given)
-            in_a_row = not line.urgent and any(not f.done() for f in self._left.values())
-        future = future or workers.submit(partial(self._do, line, work))
+            self._forget(time.monotonic())
+            left = self._left.get(given)
+            if left is None and keep:
+                self._outdate(line)
+            in_a_row = not line.urgent and any(not other.future.done() for other in self._left.values())
+        future = workers.submit(partial(self._do, line, work)) if left is None else left.future
         try:
             result = workers.result(future, f"'{what}'", IN_A_ROW if in_a_row else PATIENCE)
         except GivenUp:
-            self._leave(given, future, keep)
+            self._leave(given, future, line, keep)
             message = f"'{what}' takes longer and goes on: give the same command again for what comes out"
             return HandleCommandResult(-errno.EINPROGRESS, "", message)
         except Unavailable as e:
@@ -93,28 +116,33 @@ class Desk:
         with self._turns.get(line, nullcontext()):
             return work()
 
-    def _leave(self, given: Hashable, future: "Future[HandleCommandResult]", keep: bool) -> None:
+    def _leave(self, given: Hashable, future: Future[HandleCommandResult], line: Line, keep: bool) -> None:
         with self._lock:
-            known = self._left.get(given) is future
-            self._left[given] = future
-        if not known:
-            future.add_done_callback(lambda _: self._end(given, future, keep))
-
-    def _end(self, given: Hashable, future: "Future[HandleCommandResult]", keep: bool) -> None:
-        with self._lock:
-            if self._left.get(given) is not future:
+            known = self._left.get(given)
+            if known is not None and known.future is future:
                 return
+            left = self._left[given] = Left(future, line)
+        future.add_done_callback(lambda _: self._end(given, left, keep))
+
+    def _end(self, given: Hashable, left: Left, keep: bool) -> None:
+        with self._lock:
             if keep:
-                self._ended[given] = time.monotonic()
-            else:
+                left.ended = time.monotonic()
+            elif self._left.get(given) is left:
                 del self._left[given]
 
     def _fetched(self, given: Hashable) -> None:
         with self._lock:
             self._left.pop(given, None)
-            self._ended.pop(given, None)
 
-    def _forget(self) -> None:
-        now = time.monotonic()
-        for given in [g for g, ended in self._ended.items() if now - ended > KEPT]:
-            del self._left[given], self._ended[given]
+    def _outdate(self, order: Line) -> None:
+        """Of what is left, forget what an order makes old. The lock is held."""
+        self._left = {given: left for given, left in self._left.items() if not left.outdated(order)}
+
+    def _forget(self, now: float) -> None:
+        """What nobody has fetched for long. The lock is held."""
+        self._left = {
+            given: left
+            for given, left in self._left.items()
+            if left.ended is None or now - left.ended <= KEPT
+        }

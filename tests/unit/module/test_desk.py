@@ -95,8 +95,8 @@ def test_what_nobody_fetched_of_a_look_is_read_anew(
     run(desk, "partition status", slow, keep=False)
     monkeypatch.undo()
     ended = threading.Event()
-    for future in desk._left.values():
-        future.add_done_callback(lambda _: ended.set())
+    for left in desk._left.values():
+        left.future.add_done_callback(lambda _: ended.set())
     slow.go.set()
     assert ended.wait(60)
     assert run(desk, "partition status", slow, keep=False) == said("made 2")
@@ -110,12 +110,51 @@ def test_a_result_that_nobody_fetches_is_forgotten(
     run(desk, "balance on", slow)
     monkeypatch.undo()
     ended = threading.Event()
-    for future in desk._left.values():
-        future.add_done_callback(lambda _: ended.set())
+    for left in desk._left.values():
+        left.future.add_done_callback(lambda _: ended.set())
     slow.go.set()
     assert ended.wait(60)
     monkeypatch.setattr(desk_module, "KEPT", -1.0)
     assert run(desk, "balance on", slow) == said("made 2")
+
+
+@pytest.mark.parametrize(
+    ("first", "order", "done"),
+    [
+        (STOP, CHANGE, "made 2"),
+        (STOP, URGENT, "made 2"),
+        (STOP, STOP, "made 1"),
+        (URGENT, CHANGE, "made 2"),
+        (CHANGE, STOP, "made 2"),
+        (MAKE, CHANGE, "made 1"),
+    ],
+)
+@pytest.mark.parametrize("ends_first", [True, False])
+def test_a_result_from_before_another_order_is_not_told_as_if_it_held(
+    desk: Desk,
+    hasty: Callable[[Slow], None],
+    monkeypatch: pytest.MonkeyPatch,
+    first: Line,
+    order: Line,
+    done: str,
+    ends_first: bool,
+) -> None:
+    slow = Slow()
+    hasty(slow)
+    run(desk, "first", slow, first)
+    monkeypatch.undo()
+    ended = threading.Event()
+    for left in desk._left.values():
+        left.future.add_done_callback(lambda _: ended.set())
+    if ends_first or order is first:
+        slow.go.set()
+        assert ended.wait(60)
+    assert run(desk, "start", lambda: said("started"), LOOK, keep=False) == said("started")
+    assert run(desk, "start", lambda: said("started"), order) == said("started")
+    slow.go.set()
+    if first is CHANGE and not ends_first:
+        done = "made 1"  # it is not begun twice
+    assert run(desk, "first", slow, first) == said(done)
 
 
 def test_when_all_threads_hang_an_order_is_heard_all_the_same(
