@@ -79,7 +79,7 @@ class Module(
             self.log,
         )
         self.rounds.planned = self.wake
-        self.partitioner.scheduled = self.scheduling.acting
+        self.partitioner.scheduled = self.scheduling.in_the_way
         self.monitor = Monitor(
             *(self.host, self.ranks, self.analyzer, self.partitioner),
             lambda: (self.settings(), MonitorSettings.read(self)),

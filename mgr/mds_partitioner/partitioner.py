@@ -6,7 +6,7 @@ from __future__ import annotations
 import logging
 import threading
 import uuid
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import replace
 from functools import partial
 from typing import Any, Optional
@@ -64,9 +64,20 @@ Progress = Callable[[str, str, Optional[float]], None]  # event id, message, 0 t
 SCHEDULER = "scheduler-"  # its plans are scheduler-1, scheduler-2, ...
 
 
-def nobody(fs: FsState) -> bool:
+def nobody(fs: FsState) -> str:
     """No scheduler acts."""
-    return False
+    return ""
+
+
+def _refuse_reserved(name: str) -> None:
+    """:raises BadInput: the scheduler's plans are called so"""
+    if name.startswith(SCHEDULER):
+        raise BadInput(f"'{name}' cannot be a plan's name: what begins with '{SCHEDULER}' is the scheduler's")
+
+
+def _operators(runs: Iterable[Run]) -> list[Run]:
+    """Those that the scheduler did not make."""
+    return [run for run in runs if not run.plan.scheduled]
 
 
 def check_duration(seconds: int | None) -> None:
@@ -98,7 +109,7 @@ class Partitioner:
         self._creating: set[str] = set()
         self._runs: list[Run] | None = None
         self.unreadable: list[Unreadable] = []
-        self.scheduled: Callable[[FsState], bool] = nobody  # does the scheduler act on a file system?
+        self.scheduled: Callable[[FsState], str] = nobody  # why, beside a scheduler, nobody else acts
 
     def begin(self) -> None:
         """Read the journal; plans that another manager left unfinished go on."""
@@ -210,7 +221,7 @@ class Partitioner:
         :raises Busy: the name is taken, or a plan is being executed
         """
         if name is not None:
-            check_name(name)
+            _refuse_reserved(check_name(name))
         wish = Wish(heavy, check_ranks(fs, ranks), force, to_auth)
         judgement, now, settings = self._analyzer.judgement(fs), self._now(), self._settings()
         ended = self._analyzer.get(fs).ended or now.wall
@@ -242,7 +253,7 @@ class Partitioner:
 
     def _to_auth(self, fs: FsState) -> str:
         """The option as a plan sees it: the claim of an older one, which outlives it, will do."""
-        forced = in_force([run for run in self.known() if not run.plan.scheduled], fs.fscid)
+        forced = in_force(_operators(self.known()), fs.fscid)
         holders = [user_of(run) for run, i, _ in forced if run.plan.steps[i].target == TO_AUTH]
         return SharedOption(self._host, TO_AUTH, holders[-1] if holders else "", FORWARDS).read()
 
@@ -262,7 +273,7 @@ class Partitioner:
 
         :raises Busy: a plan that an operator started is under way
         """
-        self._refuse_active([run for run in self.all(fs) if not run.plan.scheduled], fs)
+        self._refuse_active(_operators(self.all(fs)), fs)
         head = Head(RUNNING, started=self._now().wall)
         name = self._reserve_name()
         try:
@@ -382,9 +393,9 @@ class Partitioner:
         """
         self._refuse_beside_scheduler(fs)
         forced = [run for run, _, _ in in_force(self.known(), fs.fscid)]
-        if not name and not forced:
+        if name is None and not forced:
             raise NotFound(f"no plan of '{fs.name}' is in force: there is nothing to roll back")
-        run = self._find(fs, name) if name else forced[-1]
+        run = forced[-1] if name is None else self._find(fs, name)
         if run.head.state in (ROLLED_BACK, ROLLING_BACK) and not run.memory.halted:
             return run
         newer = [r.plan.name for r in forced if r.plan.created > run.plan.created]
@@ -427,21 +438,21 @@ class Partitioner:
         self._journal.sweep(run.id)
 
     def newest(self, fs: FsState, name: str | None) -> Run:
-        """The named plan, else the active one, else the last made or run. :raises NotFound: none.
-
-        One of the scheduler's must be named, unless there are no others.
+        """The named plan, else one that is under way, else the last made or run; of these one of the
+        scheduler's only if there is no other. :raises NotFound: none
         """
-        if name:
+        if name is not None:
             return self._find(fs, name)
-        runs = [run for run in self.all(fs) if not run.plan.scheduled] or self.all(fs)
+        everything = self.all(fs)
+        under_way = [run for run in everything if run.head.state in ACTIVE]
+        runs = _operators(under_way) or under_way or _operators(everything) or everything
         if not runs:
             raise NotFound(f"'{fs.name}' has no plan: run 'ceph mds_partitioner partition plan {fs.name}'")
-        last = max(runs, key=lambda run: max(run.plan.created, run.head.started or 0, run.head.finished or 0))
-        return next((run for run in runs if run.head.state in ACTIVE), last)
+        return max(runs, key=lambda run: max(run.plan.created, run.head.started or 0, run.head.finished or 0))
 
     def startable(self, fs: FsState) -> Run | None:
         """The newest plan, when it was not executed yet or was stopped."""
-        runs = [run for run in self.all(fs) if not run.plan.scheduled]
+        runs = _operators(self.all(fs))
         return runs[-1] if runs and runs[-1].head.state in (READY, STOPPED) else None
 
     def _why_wait(self, fs: FsState) -> str | None:
@@ -475,11 +486,9 @@ class Partitioner:
                 )
 
     def _refuse_beside_scheduler(self, fs: FsState) -> None:
-        if self.scheduled(fs):
-            raise Busy(
-                f"the scheduler acts on '{fs.name}': run 'ceph mds_partitioner scheduler stop {fs.name}' "
-                "first, with --rollback to undo what it did"
-            )
+        why = self.scheduled(fs)
+        if why:
+            raise Busy(why)
 
     def _free_name(self) -> str:
         taken = self._names()

@@ -59,7 +59,7 @@ class Scheduling:
         if watch is None:
             watch = Watch(Kept(fs.name, OFF, now.wall), Catalogue(self._host, now.wall))
         elif watch.kept.mode == UNDOING:
-            raise Busy(f"what the scheduler did on '{fs.name}' is being undone: wait for it")
+            raise Busy(f"{_undone(fs)}: wait for it")
         if watch.kept.mode == OFF:
             watch.forget()
         if watch.kept.mode != mode:
@@ -174,3 +174,18 @@ class Scheduling:
         """Does it change this file system?"""
         watch = dict(self._ledger.all()).get(fs.fscid)
         return watch is not None and watch.kept.mode in (ACT, UNDOING)
+
+    def in_the_way(self, fs: FsState) -> str:
+        """Why nobody else may begin or undo a plan; "" when it does not act."""
+        if not self.acting(fs):
+            return ""
+        if self._ledger.find(fs).kept.mode == UNDOING:
+            return f"{_undone(fs)}: 'ceph mds_partitioner scheduler status {fs.name}' says when it is off"
+        return (
+            f"the scheduler acts on '{fs.name}': run 'ceph mds_partitioner scheduler stop {fs.name}' "
+            "first, with --rollback to undo what it did"
+        )
+
+
+def _undone(fs: FsState) -> str:
+    return f"what the scheduler did on '{fs.name}' is being undone"

@@ -77,7 +77,7 @@ class PartitionCommands(Services):
         'partition plan'. A plan that was stopped goes on.
         """
         found = self.host.fs(fs)
-        run = self.partitioner.newest(found, plan) if plan else self.partitioner.startable(found)
+        run = self.partitioner.startable(found) if plan is None else self.partitioner.newest(found, plan)
         if run is not None:
             chosen = run.plan
         else:
@@ -181,7 +181,7 @@ class PartitionCommands(Services):
     @writes("partition rm")
     def partition_rm(self, plan: str, fs: Optional[str] = None, format: str = "table") -> Answer:
         """Forget a plan that is not being executed; the pins it set become yours"""
-        self.partitioner.remove(plan, self.host.fs(fs) if fs else None)
+        self.partitioner.remove(plan, None if fs is None else self.host.fs(fs))
         return Answer({"removed": plan}, f"plan '{plan}' is forgotten")
 
 

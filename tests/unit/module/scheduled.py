@@ -291,7 +291,7 @@ class Manager:
         )
         self.woken = 0
         self.rounds.planned = self._wake
-        self.partitioner.scheduled = self.scheduling.acting
+        self.partitioner.scheduled = self.scheduling.in_the_way
         self.partitioner.begin()
         ledger.begin()
 
