@@ -80,6 +80,11 @@ def _operators(runs: Iterable[Run]) -> list[Run]:
     return [run for run in runs if not run.plan.scheduled]
 
 
+def _touched(run: Run) -> float:
+    """When it was made, begun or ended last, Unix, s."""
+    return max(run.plan.created, run.head.started or 0, run.head.finished or 0)
+
+
 def check_duration(seconds: int | None) -> None:
     """Of a pause. :raises BadInput: it is not positive"""
     if seconds is not None and seconds <= 0:
@@ -443,12 +448,19 @@ class Partitioner:
         """
         if name is not None:
             return self._find(fs, name)
-        everything = self.all(fs)
-        under_way = [run for run in everything if run.head.state in ACTIVE]
-        runs = _operators(under_way) or under_way or _operators(everything) or everything
-        if not runs:
+        own, everything = self.latest(fs), self.all(fs)
+        under_way = next((run for run in everything if run.head.state in ACTIVE), None)
+        run = under_way if own is None or (under_way and own.head.state not in ACTIVE) else own
+        run = run or (everything[-1] if everything else None)
+        if run is None:
             raise NotFound(f"'{fs.name}' has no plan: run 'ceph mds_partitioner partition plan {fs.name}'")
-        return max(runs, key=lambda run: max(run.plan.created, run.head.started or 0, run.head.finished or 0))
+        return run
+
+    def latest(self, fs: FsState) -> Run | None:
+        """Of the plans that the scheduler did not make: the one under way, else the last made or run."""
+        runs = _operators(self.all(fs))
+        last = max(runs, key=_touched, default=None)
+        return next((run for run in runs if run.head.state in ACTIVE), last)
 
     def startable(self, fs: FsState) -> Run | None:
         """The newest plan, when it was not executed yet or was stopped."""

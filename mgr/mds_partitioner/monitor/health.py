@@ -142,7 +142,11 @@ def imbalanced(snapshot: Snapshot, epochs: int) -> list[Check]:
 
 def _advice(sample: FsSample) -> str:
     verdict = sample.verdict
-    assert verdict is not None and verdict.factor is not None
+    if verdict is None or verdict.factor is None:
+        return (
+            f"'{sample.fs}': uneven for {sample.uneven_epochs} epochs when it was judged last, and now it "
+            f"cannot be: {sample.problem or 'no rank is active'}: see 'ceph fs status {sample.fs}'"
+        )
     fullest = max(sample.ranks, key=lambda rank: rank.load)
     part = fullest.load / sample.load if sample.load else 0.0
     plan = sample.plan

@@ -99,7 +99,7 @@ def judged(sample: FsSample, verdict: Verdict, memory: Past) -> FsSample:
         )
         for rank, forecast in zip(sample.ranks, verdict.forecast)
     )
-    return replace(sample, ranks=ranks, verdict=verdict, uneven_epochs=memory.uneven_epochs)
+    return replace(sample, ranks=ranks, verdict=verdict)
 
 
 def _role(rank: int, verdict: Verdict) -> str:

@@ -114,6 +114,7 @@ class Monitor:
             sample = failed(fs, e, time.time())
         return replace(
             sample,
+            uneven_epochs=memory.uneven_epochs,  # also of an epoch that cannot be judged
             plan=self._plan(fs),
             analysis=self._analysis(fs, ours.top_subvolumes),
             scheduler=self.scheduler(fs),
@@ -134,10 +135,10 @@ class Monitor:
 
     def _plan(self, fs: FsState) -> PlanState | None:
         try:
-            run = self._partitioner.newest(fs, None)
-        except PartitionerError:  # none, or the journal was not read yet
+            run = self._partitioner.latest(fs)
+        except PartitionerError:  # the journal was not read yet
             return None
-        return None if run.plan.scheduled else plan_state(run)  # its names come and go
+        return None if run is None else plan_state(run)
 
     def _analysis(self, fs: FsState, top: int) -> AnalysisState | None:
         try:
