@@ -16,7 +16,7 @@ from .abreast import Each, in_turn
 from .act.core import interrupted
 from .act.executor import Executor
 from .act.journal import Journal, Unreadable, check_name, new_id
-from .act.merge import mergeable, merged
+from .act.merge import merged
 from .act.run import (
     ACTIVE,
     APPLIED,
@@ -61,6 +61,7 @@ from .verify.guards import why_wait
 from .verify.whereabouts import MdsWhereabouts
 
 Progress = Callable[[str, str, Optional[float]], None]  # event id, message, 0 to 1 or None when it is over
+LATER = 0.001  # s between two plans, at least
 SCHEDULER = "scheduler-"  # its plans are scheduler-1, scheduler-2, ...
 
 
@@ -267,11 +268,17 @@ class Partitioner:
             taken = self._names() | self._creating
             self._creating.add(made.name)
         try:
-            run = self._journal.create(made, taken)
+            run = self._journal.create(self._dated(made), taken)
             with self._lock:
                 self.known().append(run)
         finally:
             self._creating.discard(made.name)
+
+    def _dated(self, made: Plan) -> Plan:
+        """Later than all others of its file system, whatever the host's clock was set to since: what is
+        undone first goes by that."""
+        others = (run.plan.created for run in self.known() if run.plan.fscid == made.fscid)
+        return replace(made, created=max(made.created, max(others, default=0.0) + LATER))
 
     def propose(self, fs: FsState, made: Plan) -> Run:
         """Save a plan of the scheduler under a name that is chosen here. Nobody executes it before ``admit``.
@@ -282,7 +289,7 @@ class Partitioner:
         head = Head(RUNNING, started=self._now().wall)
         name = self._reserve_name()
         try:
-            return self._journal.create(replace(made, name=name), self._names(), head)
+            return self._journal.create(self._dated(replace(made, name=name)), self._names(), head)
         except PartitionerError:
             self._creating.discard(name)
             raise
@@ -298,15 +305,14 @@ class Partitioner:
         self._creating.discard(run.plan.name)
         self._journal.discard(run.id, run.plan.fscid)
 
-    def merge(self, fs: FsState, since: float) -> None:
-        """Make one of the scheduler's plans that have ended, if there are enough: the mon keeps what is to be
-        undone, not how it came about.
+    def merge(self, fs: FsState, old: Sequence[Run]) -> None:
+        """Make one of plans of the scheduler that have ended: the mon keeps what is to be undone, not how it
+        came about.
 
-        :param since: plans made before are left alone; Unix time, s
+        :param old: oldest first, none other between them; () for what was not done yet of the last ones
         :raises JournalError: the mon was not told yet; it is before anything else is written
         """
         self._journal.finish(fs.fscid)
-        old = mergeable([run for run in self.all(fs) if run.plan.created >= since])
         if not old:
             return
         plan, records = merged(old, self._reserve_name())
@@ -336,6 +342,7 @@ class Partitioner:
             raise BadInput(f"plan '{name}' was rolled back: make a new one ('partition plan')")
         if run.heading() == ROLLING_BACK:
             raise BadInput(f"plan '{name}' was stopped while it was rolled back: roll it back to the end")
+        self._refuse_outdated(run)
         gone = sorted(run.plan.ranks_used() - set(fs.ranks_in))
         if gone:
             raise BadInput(
@@ -495,6 +502,18 @@ class Partitioner:
                 raise Busy(
                     f"plan '{run.plan.name}' of '{fs.name}' is {run.head.state} ({progress(run):.0%}): "
                     "wait for it or stop it"
+                )
+
+    def _refuse_outdated(self, run: Run) -> None:
+        """What came in between would be undone after it, and not find what it has left."""
+        if run.plan.scheduled:
+            return
+        for other, _, _ in in_force(self.known(), run.plan.fscid):
+            if other is not run and other.plan.created > run.plan.created:
+                name = run.plan.name
+                raise Busy(
+                    f"plan '{name}' was made before '{other.plan.name}', which is in force: make a new one "
+                    "('partition plan'), or roll that one back first"
                 )
 
     def _refuse_beside_scheduler(self, fs: FsState) -> None:

@@ -42,6 +42,8 @@ def choose(policy: str, given: str | None) -> tuple[str, str]:
         policy ``custom`` says that one was meant
     :raises BadInput: no such policy, an empty one, or one that is too large
     """
+    if given is not None and policy not in (SHIPPED[0], CUSTOM):
+        raise BadInput(f"'-i FILE' is a policy of your own: give it with '--policy {CUSTOM}', not '{policy}'")
     if given is not None or policy == CUSTOM:
         text, name = given or "", "given with '-i FILE'"
     elif policy in SHIPPED:

@@ -11,7 +11,7 @@ from typing import Any
 from . import clock
 from .act.run import ACTIVE, STOPPED, in_force
 from .clock import Now
-from .errors import BadInput, Busy, NotPermitted
+from .errors import BadInput, Busy, NotFound, NotPermitted
 from .host import Host
 from .model import FsState
 from .observe.sessions import clients_at
@@ -20,7 +20,7 @@ from .schedule.catalogue import Catalogue
 from .schedule.hotspots import Hotspots, recent
 from .schedule.ledger import Ledger
 from .schedule.plans import scheduled_since
-from .schedule.record import ACT, ADVISE, HOUR, MODES, OFF, UNDOING, Kept, made, scattered, shifted
+from .schedule.record import ACT, ADVISE, HOUR, MODES, OFF, UNDOING, Kept, is_off, made, scattered, shifted
 from .schedule.rounds import automate
 from .schedule.state import State
 from .schedule.watch import Watch
@@ -63,12 +63,17 @@ class Scheduling:
         if watch.kept.mode == OFF:
             watch.forget()
         if watch.kept.mode != mode:
-            # Whole seconds, as they are kept: what is planned in the first second belongs to it.
-            since = float(int(now.wall)) if watch.kept.mode == OFF else watch.kept.since
+            since = self._since(fs, now) if watch.kept.mode == OFF else watch.kept.since
             self._ledger.save(fs.fscid, watch, mode=mode, since=since, fs=fs.name, paused=False, until=None)
             self._begin_anew(watch)
             self._ledger.add(fs.fscid, watch)
         return self.get(fs)
+
+    def _since(self, fs: FsState, now: Now) -> float:
+        """Whole seconds, as they are kept: what is planned in the first second belongs to it, and what was
+        planned before does not, also when the host's clock was put back."""
+        last = max((run.plan.created for run in self._partitioner.all(fs) if run.plan.scheduled), default=0.0)
+        return float(max(int(now.wall), int(last) + 1))
 
     def _begin_anew(self, watch: Watch) -> None:
         """What was advised was not done; what was done within the hour counts."""
@@ -160,6 +165,8 @@ class Scheduling:
     def hotspots(self, fs: FsState) -> Hotspots:
         """Directories that are hot, or were regularly. :raises NotFound: it was never started."""
         watch, now = self._ledger.find(fs), self._now()
+        if watch.kept.mode == OFF:
+            raise NotFound(is_off(fs.name))
         glimpses, spots = recent(watch.glimpses, now.steady), watch.spots(now.steady)
         clients = clients_at(self._host, fs, {piece.path: piece.rank for _, piece in spots})
         looked = now.steady - glimpses[0].at if glimpses else 0.0

@@ -5,6 +5,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import replace
+from itertools import takewhile
 
 from ..plan.plan import Plan, Row, Step
 from .run import DONE, IN_FORCE, Record, Run
@@ -28,6 +29,12 @@ def mergeable(runs: Sequence[Run]) -> list[Run]:
         found.insert(0, run)
         size += steps
     return found if len(found) >= TOGETHER else []
+
+
+def ended(runs: Sequence[Run]) -> list[Run]:
+    """The newest of the scheduler's plans that have ended, oldest first, up to one that has not."""
+    found = list(takewhile(lambda run: run.plan.scheduled and run.head.state == DONE, reversed(runs)))
+    return found[::-1]
 
 
 def merged(runs: Sequence[Run], name: str) -> tuple[Plan, dict[int, Record]]:

@@ -49,6 +49,9 @@ class SharedOption:
             for other, theirs in claims.items():
                 if present not in (theirs, self.wanted):  # an operator has set it since: that is to come back
                     self._claim(other, present)
+        elif present not in (claims[self.user], self.wanted):  # likewise
+            for user in claims:
+                self._claim(user, present)
         self.host.set_mds_option(self.name, self.wanted)
 
     def give_back(self, old: str) -> None:

@@ -31,9 +31,8 @@ class AnalyzeCommands(Services):
         """
         found = self.host.fs(fs)
         analysis = self.analyzer.start(found, duration, parse_directories(directories))
-        said = (
-            f"analyzing '{found.name}' for {analysis.duration} s; see 'ceph mds_partitioner analyze status'"
-        )
+        see = f"see 'ceph mds_partitioner analyze status {found.name}'"
+        said = f"analyzing '{found.name}' for {analysis.duration} s; {see}"
         return Answer(analysis_value(analysis, time.monotonic()), said)
 
     @reads("analyze status")
@@ -56,16 +55,21 @@ def _shown(analysis: Analysis, top: int) -> Answer:
     return Answer(analysis_value(analysis, now), analysis_text(analysis, now, top))
 
 
+SHOWN = 200  # characters of a bad input
+
+
 def parse_directories(text: Optional[str]) -> list[str]:
     """A path, or a JSON list of paths. :raises BadInput: neither."""
     if text is None:
         return []
     try:
         paths = [text] if text.startswith("/") else json.loads(text)
-    except ValueError:
+    except (ValueError, RecursionError):  # no JSON, or JSON in which lists are nested thousands deep
         paths = None
     if not isinstance(paths, list) or not paths or not all(map(_is_path, paths)):
-        raise BadInput(f"directories '{text}': give an absolute path or a JSON list of absolute paths")
+        raise BadInput(
+            f"directories '{text[:SHOWN]}': give an absolute path or a JSON list of absolute paths"
+        )
     return paths
 
 

@@ -34,7 +34,7 @@ class BalanceCommands(Services):
         said = f"'{now.name}' is balanced by the policy {switch.policy}"
         return Answer(
             report.value(now, switch, self.balancer.watch(now)),
-            f"{said}; see 'ceph mds_partitioner balance status'",
+            f"{said}; see 'ceph mds_partitioner balance status {now.name}'",
         )
 
     @writes("balance off", URGENT)

@@ -12,6 +12,7 @@ from ..errors import JournalError, NotFound
 from ..model import FsState
 from ..observe.subtrees import subtree_map
 from ..partitioner import check_duration
+from ..plan.circumstances import check_mode
 from ..plan.plan import Plan
 from ..plan.ranks import parse_ranks
 from ..report.partition import (
@@ -76,6 +77,7 @@ class PartitionCommands(Services):
         --dry-run only prints it, with its commands. --heavy, --to-auth and --force are for a new one, as in
         'partition plan'. A plan that was stopped goes on.
         """
+        check_mode(heavy)
         found = self.host.fs(fs)
         run = self.partitioner.startable(found) if plan is None else self.partitioner.newest(found, plan)
         if run is not None:
@@ -164,7 +166,8 @@ class PartitionCommands(Services):
         try:
             answer = _ordered(fs, order())
         except NotFound:  # no plan is under way at this moment
-            return Answer({"scheduler": said}, f"{told}; see 'ceph mds_partitioner scheduler status'")
+            see = f"see 'ceph mds_partitioner scheduler status {fs.name}'"
+            return Answer({"scheduler": said}, f"{told}; {see}")
         return Answer(answer.value | {"scheduler": said}, f"{answer.text}\n{told}")
 
     @writes("partition rollback")

@@ -1,10 +1,11 @@
 # SPDX-License-Identifier: LGPL-2.1-or-later
 """The ``scheduler`` commands."""
 
+import posixpath
 from typing import Optional
 
 from ..desk import STOP
-from ..errors import NotFound
+from ..errors import BadInput, NotFound
 from ..model import FsState
 from ..report import scheduler as report
 from ..report.hotspots import hotspots_text, hotspots_value
@@ -71,10 +72,19 @@ class SchedulerCommands(Services):
         Also the requests before and since. --directory shows the moves of one directory (an absolute path).
         """
         found = self.host.fs(fs)
+        if directory is not None:
+            directory = _absolute(directory)
         kept = self.scheduling.get(found)
         return Answer(report.history_value(kept, directory), report.history_text(kept, directory, top))
 
 
+def _absolute(path: str) -> str:
+    """As it is shown. :raises BadInput: it is not absolute"""
+    if not path.startswith("/"):
+        raise BadInput(f"directory '{path}': give an absolute path, as 'scheduler history' shows it")
+    return "/" + posixpath.normpath(path).lstrip("/")
+
+
 def _ordered(fs: FsState, kept: Kept) -> Answer:
-    said = report.mode_line(fs, kept)
-    return Answer(report.kept_value(fs, kept), f"{said}; see 'ceph mds_partitioner scheduler status'")
+    see = f"see 'ceph mds_partitioner scheduler status {fs.name}'"
+    return Answer(report.kept_value(fs, kept), f"{report.mode_line(fs, kept)}\n{see}")

@@ -97,8 +97,10 @@ def collect(sources: Iterable[Source]) -> dict[str, dict[str, Any]]:
 def paused(waiting: Sequence[Run], names: Mapping[int, str]) -> list[Check]:
     """Plans that wait for the cluster, not for the operator. ``names``: of the file systems, by id."""
     detail = tuple(
-        f"plan '{run.plan.name}' on '{names.get(run.plan.fscid, run.plan.fs)}': {run.head.why}"
+        f"plan '{run.plan.name}' on '{fs}': {run.head.why}: it goes on by itself; see 'ceph mds_partitioner "
+        f"partition status {fs} {run.plan.name}'"
         for run in waiting
+        for fs in (names.get(run.plan.fscid, run.plan.fs),)
     )
     summary = f"{len(waiting)} plan(s) of mds_partitioner wait for the file system"
     return [Check(PAUSED, summary, detail)] if detail else []

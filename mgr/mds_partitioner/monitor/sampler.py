@@ -17,7 +17,7 @@ from ..judge.verdict import Verdict
 from ..model import FsState, RankSample
 from ..report.partition import run_state
 from ..report.scheduler import told
-from ..schedule.record import OFF, Kept, gains, under_way
+from ..schedule.record import ADVISE, MODES, OFF, Kept, gains, under_way
 from ..schedule.watch import Watch
 from .state import (
     EXPORTER,
@@ -158,6 +158,7 @@ def scheduler_state(kept: Kept, watch: Watch, now: Now) -> SchedulerState:
     found = gains(kept.turns, now.wall - HISTORY)
     pieces = () if watch.view is None else watch.view.pieces
     held = Counter(piece.held for piece in pieces if piece.held)
+    spots = watch.spots(now.steady) if kept.mode != OFF else ()
     return SchedulerState(
         mode=kept.mode,
         why=watch.decision.why,
@@ -168,11 +169,11 @@ def scheduler_state(kept: Kept, watch: Watch, now: Now) -> SchedulerState:
         settled=found.settled,
         predicted=found.predicted,
         real=found.real,
-        advised=len(watch.advised),
-        stuck=0.0 if watch.idle_since is None or kept.mode == OFF else now.steady - watch.idle_since,
-        held=tuple(f"{number}: {why}" for why, number in held.most_common()),
+        advised=len(watch.advised) if kept.mode == ADVISE else 0,
+        stuck=0.0 if watch.idle_since is None or kept.mode not in MODES else now.steady - watch.idle_since,
+        held=tuple(f"{number}: {why}" for why, number in held.most_common()) if kept.mode != OFF else (),
         last=tuple((turn.at, told(turn)) for turn in reversed(kept.turns[-DECISIONS:])),
-        hot=tuple(HotState(piece.path, spot.kind, spot.part) for spot, piece in watch.spots(now.steady)),
+        hot=tuple(HotState(piece.path, spot.kind, spot.part) for spot, piece in spots),
     )
 
 

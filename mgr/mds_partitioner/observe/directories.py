@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import posixpath
 from collections.abc import Callable, Iterable, Mapping, Sequence
 
 from ..errors import CephError, NotFound
@@ -37,7 +38,7 @@ def everything(fs: FileSystem) -> list[Directory]:
 
 def named(fs: FileSystem, paths: Sequence[str]) -> list[Directory]:
     """The directories an operator named. :raises NotFound: one of them does not exist."""
-    clean = ["/" + path.strip("/") for path in paths]
+    clean = ["/" + posixpath.normpath(path).lstrip("/") for path in paths]
     return [Directory(path, path, fs.ino(path)) for path in clean]
 
 

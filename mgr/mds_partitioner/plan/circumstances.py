@@ -20,6 +20,12 @@ DISTRIBUTES, FACTOR = "mds_export_ephemeral_distributed", "mds_export_ephemeral_
 TO_AUTH, FORWARDS = "mds_forward_all_requests_to_auth", "true"
 
 
+def check_mode(heavy: str) -> None:
+    """:raises BadInput: a way to place heavy subvolumes that does not exist"""
+    if heavy not in MODES:
+        raise BadInput(f"'{heavy}' is not a way to place heavy subvolumes: use {' or '.join(MODES)}")
+
+
 @dataclass(frozen=True)
 class Wish:
     """What the operator asks for.
@@ -35,10 +41,7 @@ class Wish:
 
     def __post_init__(self) -> None:
         """:raises BadInput: a way to place heavy subvolumes that does not exist."""
-        if self.heavy_mode not in MODES:
-            raise BadInput(
-                f"'{self.heavy_mode}' is not a way to place heavy subvolumes: use {' or '.join(MODES)}"
-            )
+        check_mode(self.heavy_mode)
 
 
 @dataclass(frozen=True)

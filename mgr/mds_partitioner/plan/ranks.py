@@ -6,6 +6,8 @@ from collections.abc import Iterable
 from ..errors import BadInput
 
 MAX_RANKS = 256  # MAX_MDS in Ceph's src/mds/mdstypes.h
+DIGITS = 18  # at most: Python refuses to read thousands of them
+SHOWN = 60  # characters of a bad input
 DEFAULT_MASKS = ("-1", "0x0", "", "0xffffffffffffffff")  # bal_rank_mask values that mean "every rank"
 
 
@@ -19,9 +21,9 @@ def parse_ranks(text: str) -> tuple[int, ...]:
         return mask_ranks(text)
     ranks = set()
     for part in map(str.strip, text.split(",")):
-        if not (part.isascii() and part.isdigit()) or int(part) >= MAX_RANKS:
+        if not (part.isascii() and part.isdigit()) or len(part) > DIGITS or int(part) >= MAX_RANKS:
             raise BadInput(
-                f"'{part}' in '{text}' is not a rank: give ranks as a list of numbers "
+                f"'{part[:SHOWN]}' in '{text[:SHOWN]}' is not a rank: give ranks as a list of numbers "
                 f"from 0 to {MAX_RANKS - 1} (0,1,3) or as a hexadecimal mask (0xb)"
             )
         ranks.add(int(part))

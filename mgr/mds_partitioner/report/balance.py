@@ -13,9 +13,10 @@ from ..plan.hints import Hints
 from ..plan.ranks import format_ranks
 from ..verify.decisions import Decision, Watch
 from .imbalance import factor_told
-from .text import count, table
+from .text import count, cut, printable, table
 
 OFF = "off"
+DECISION_WIDTH = 120  # cells of a terminal: what a policy logs may be long
 
 
 def value(fs: FsState, switch: Switch | None, watch: Watch) -> dict[str, Any]:
@@ -126,7 +127,7 @@ def _table(fs: FsState, watch: Watch) -> str:
                 count(row["exported_inodes"]),
                 count(row["imported_inodes"]),
                 "-" if last is None else f"{time.time() - last.time:.0f} s ago",
-                "-" if last is None else last.line,
+                "-" if last is None else cut(last.line, DECISION_WIDTH),
             )
         )
     columns = ("Rank", "reqs/s", "Role", "Exported", "Imported", "Decided", "Decision")
@@ -140,7 +141,7 @@ def _tail(fs: FsState, switch: Switch, watch: Watch) -> list[str]:
             f"not in force: balancer is '{fs.balancer}' and balance_automate "
             f"{str(fs.balance_automate).lower()}, as an operator set them since"
         )
-    lines += [f"FELL BACK to the built-in balancer: {who}" for who in watch.fallbacks]
+    lines += [f"FELL BACK to the built-in balancer: {printable(who)}" for who in watch.fallbacks]
     if watch.problem:
-        lines.append(f"problem: {watch.problem}")
+        lines.append(f"problem: {printable(watch.problem)}")
     return ["", *lines] if lines else []

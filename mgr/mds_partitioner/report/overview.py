@@ -69,7 +69,14 @@ def removed_values(runs: Sequence[Run]) -> list[dict[str, Any]]:
     ]
 
 
+def _few(plans: Sequence[str]) -> str:
+    """The newest, and how many more there are: the scheduler makes many."""
+    if not plans:
+        return "none"
+    return plans[-1] + (f" and {len(plans) - 1:,} older" if len(plans) > 1 else "")
+
+
 def overview_text(values: Sequence[dict[str, Any]]) -> str:
     """For people. ``values``: of ``overview_value`` and ``removed_values``."""
-    rows = [tuple({**v, "in_force": "; ".join(v["in_force"]) or "none"}.values()) for v in values]
+    rows = [tuple({**v, "in_force": _few(v["in_force"])}.values()) for v in values]
     return table(COLUMNS, rows, LEFT)

@@ -9,7 +9,7 @@ from dataclasses import asdict, dataclass
 from typing import Any
 
 from ..model import NO_PIN, FsState
-from ..schedule.record import ACT, ADVISE, OFF, UNDOING, Kept, Turn, under_way
+from ..schedule.record import ACT, ADVISE, OFF, UNDOING, Kept, Turn, is_off, under_way
 from ..schedule.state import Past
 from ..schedule.view import RankView
 from ..schedule.watch import Watch, relative
@@ -32,9 +32,7 @@ def off_value(fs: FsState) -> dict[str, Any]:
 
 def off_text(fs: FsState) -> str:
     """For people, where it was never started."""
-    return (
-        f"the scheduler of '{fs.name}' is off: start it with 'ceph mds_partitioner scheduler start {fs.name}'"
-    )
+    return is_off(fs.name)
 
 
 def kept_value(fs: FsState, kept: Kept) -> dict[str, Any]:
@@ -71,9 +69,10 @@ class Status:
 def status_value(seen: Status) -> dict[str, Any]:
     """As plain data. Loads and capacities in req/s."""
     kept, watch = seen.kept, seen.watch
-    verdict, view = watch.verdict, watch.view
+    # Who looks no longer knows nothing of now.
+    verdict, view = (None, None) if kept.mode == OFF else (watch.verdict, watch.view)
     return kept_value(seen.fs, kept) | {
-        "state": watch.decision.why,
+        "state": None if kept.mode == OFF else watch.decision.why,
         "problem": watch.problem,
         "next_look": seen.next_look,
         "imbalance_factor": None if verdict is None else verdict.factor,
@@ -81,7 +80,7 @@ def status_value(seen: Status) -> dict[str, Any]:
         "ranks": [] if view is None else [_rank_value(rank, watch) for rank in view.ranks],
         "under_way": [_move_value(past, requests) for past, requests in under_way(kept)],
         "decisions": [_turn_value(turn) for turn in kept.turns[-LAST:]],
-        "held": _held(watch),
+        "held": {} if kept.mode == OFF else _held(watch),
     }
 
 
@@ -134,7 +133,9 @@ def _turn_value(turn: Turn) -> dict[str, Any]:
 def status_text(seen: Status) -> str:
     """For people, at most 100 columns."""
     kept, watch = seen.kept, seen.watch
-    parts = [_head(seen), _ranks(kept, watch), _moving(kept), _last(kept), _left(watch)]
+    now = () if kept.mode == OFF else (_ranks(watch), _moving(kept))
+    left = "" if kept.mode == OFF else _left(watch)
+    parts = [_head(seen), *now, _last(kept), left]
     return "\n\n".join(part for part in parts if part)
 
 
@@ -143,19 +144,22 @@ def _head(seen: Status) -> str:
     lines = [f"{mode_line(seen.fs, kept)} (since {_clock(kept.since)})"]
     if kept.mode == OFF:
         return lines[0]
+    if kept.mode == UNDOING:
+        return f"{lines[0]}\n'ceph mds_partitioner partition ls {seen.fs.name}' shows the plans that are left"
     due = "" if next_look is None else f"; it looks again in {max(0.0, next_look):.0f} s"
-    lines.append(f"{cut(watch.decision.why, 95 - len(due))}{due}")
+    would = "if what is advised were done: " if watch.advised else ""
+    lines.append(f"{would}{cut(watch.decision.why, 95 - len(due) - len(would))}{due}")
     if watch.verdict is not None:
         factor = watch.verdict.factor
         told = "unknown: no rank was seen full yet" if factor is None else f"{factor:.3f}"
-        lines.append(f"imbalance factor {told} (threshold {watch.verdict.threshold:g})")
+        lines.append(f"imbalance factor now {told} (threshold {watch.verdict.threshold:g})")
     if watch.problem:
         lines.append(cut(f"problem: {watch.problem}", 100))
     return "\n".join(lines)
 
 
-def _ranks(kept: Kept, watch: Watch) -> str:
-    if watch.view is None or kept.mode == OFF:
+def _ranks(watch: Watch) -> str:
+    if watch.view is None:
         return ""
     rows = []
     for rank in watch.view.ranks:
@@ -168,11 +172,11 @@ def _ranks(kept: Kept, watch: Watch) -> str:
                 "-" if rank.able is None else count(rank.able),
                 "-" if used is None else f"{used:.0%}",
                 "-" if share is None else f"{share:.2f}",
-                "full" if rank.full else "",
+                "full" if rank.full and not watch.advised else "",
             )
         )
     drawn = table(("Rank", "reqs/s", "Capacity", "Used", "of its share", ""), rows, left=("",))
-    return f"as the ranks would be:\n{drawn}" if watch.advised else drawn
+    return f"as the ranks would be if what is advised were done:\n{drawn}" if watch.advised else drawn
 
 
 def _moving(kept: Kept) -> str:
@@ -197,7 +201,8 @@ def _last(kept: Kept) -> str:
 
 def told(turn: Turn) -> str:
     """A decision in a line: what, what it was to bring, and what it brought."""
-    real = "" if turn.real is None else f", brought {count(turn.real)}"
+    brought = "would have brought" if turn.mode == ADVISE else "brought"
+    real = "" if turn.real is None else f", {brought} {count(turn.real)}"
     gain = f": {count(turn.gain)} req/s less for rank {turn.fullest}{real}" if turn.gain else ""
     return f"{'(advice) ' if turn.mode == ADVISE else ''}{turn.why}{gain}"
 
@@ -208,7 +213,10 @@ def _left(watch: Watch) -> str:
 
 
 def history_value(kept: Kept, directory: str | None) -> list[dict[str, Any]]:
-    """Decisions as plain data, oldest first; of one directory, those that moved it."""
+    """Decisions as plain data, oldest first; of one directory, those that moved it.
+
+    Of what was only advised, what it brought is what it would have.
+    """
     return [_turn_value(turn) for turn in kept.turns if directory is None or _about(turn, directory)]
 
 

@@ -101,7 +101,7 @@ def table(columns: Sequence[str], rows: Sequence[Sequence[Any]], left: Sequence[
 def check_format(format_: str) -> None:
     """:raises BadInput: an unknown format."""
     if format_ not in FORMATS:
-        raise BadInput(f"'{format_}' is not a format: use table (plain), json or yaml")
+        raise BadInput(f"'{format_}' is not a format: use {', '.join(FORMATS)}")
 
 
 def render(format_: str, value: Any, text: str) -> str:

@@ -222,6 +222,8 @@ def _follow(past: Past, where: Mapping[int, int | None], view: View, limits: Lim
         return past
     if past.arrived >= 0.0:
         return replace(past, looks=past.looks + view.measured)
+    if where.get(past.move.ino, -1) == past.move.target:
+        return replace(past, arrived=view.now)  # also after a pause in which nobody looked
     if past.move.ino not in where or view.now - past.begun > limits.deadline:
         return replace(past, arrived=view.now, looks=FRESH, settled=0.0, lost=True)
-    return replace(past, arrived=view.now) if where[past.move.ino] == past.move.target else past
+    return past

@@ -19,7 +19,7 @@ from ..judge.archive import Archive
 from ..judge.fullness import Fullness, Taught
 from ..model import FsState
 from .catalogue import Catalogue
-from .record import HOUR, Kept, made, scattered, shifted
+from .record import HOUR, Kept, is_off, made, scattered, shifted
 from .state import State
 from .watch import Watch
 
@@ -72,9 +72,7 @@ class Ledger:
         """:raises NotFound: it was never started"""
         found = self.get(fs.fscid)
         if found is None:
-            raise NotFound(
-                f"the scheduler of '{fs.name}' is off: run 'ceph mds_partitioner scheduler start {fs.name}'"
-            )
+            raise NotFound(is_off(fs.name))
         return found
 
     def add(self, fscid: int, watch: Watch) -> None:

@@ -4,13 +4,16 @@
 from __future__ import annotations
 
 import logging
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Collection, Iterator
 from dataclasses import replace
 
+from ..act.merge import ended, mergeable
 from ..act.run import (
     ACTIVE,
+    DONE,
     IN_FORCE,
     KEPT,
+    PAUSED,
     ROLLED_BACK,
     ROLLING_BACK,
     SKIPPED,
@@ -103,22 +106,32 @@ class Orders:
             return
         self._tick_interval.shorten(fs.fscid)
         watch.ordered = self._now().steady
+        ours = ended(scheduled_since(self._partitioner.all(fs), watch.kept.since))
+        if len(ours) > 1:
+            # As one: what an operator has set since may be what an earlier one of them had set.
+            self._partitioner.merge(fs, ours)
         for run in reversed(scheduled_since(self._partitioner.all(fs), watch.kept.since)):
             state, changed = run.head.state, any(r.state in IN_FORCE for r in tuple(run.records.values()))
             if state == ROLLED_BACK or (state not in ACTIVE and not changed):
                 self._partitioner.remove(run.plan.name, fs)
                 continue
-            if run.heading() != ROLLING_BACK or state == STOPPED:
+            held = state == STOPPED or (state == PAUSED and run.head.by_operator)
+            if run.heading() != ROLLING_BACK or held:
                 self._partitioner.undo(run)
                 self._planned()
             watch.due = self._now().steady + AFTER_UNDOING
             return
-        now = self._now()
-        turns = rolled_back(watch.kept.turns, watch.kept.since - now.wall + now.steady)
+        left = (run.plan for run in self._partitioner.all(fs))
+        before = max((_number(p.name) for p in left if p.scheduled), default=0)
+        turns = rolled_back(watch.kept.turns, {t.plan for t in watch.kept.turns if _number(t.plan) > before})
         self._ledger.save(fs.fscid, watch, mode=OFF, turns=turns)
 
-    def give_up(self, fs: FsState, watch: Watch, now: Now) -> None:
-        """Moves that the executor left alone, as an operator or a user was quicker, are not waited for."""
+    def give_up(self, fs: FsState, watch: Watch, now: Now) -> frozenset[str]:
+        """Moves that the executor left alone, as an operator or a user was quicker, are not waited for.
+
+        Returns the IDs of plans that had ended: of these nothing is left to be told.
+        """
+        over = frozenset(run.id for run in self._partitioner.all(fs) if run.head.state == DONE)
         turns, keys, scattered = [], set[tuple[int, float]](), set[int]()
         runs = {run.plan.name: run for run in scheduled_since(self._partitioner.all(fs), watch.kept.since)}
         for turn in watch.kept.turns:
@@ -139,6 +152,12 @@ class Orders:
             lost = {i: replace(s, lost=s.lost or i in scattered) for i, s in watch.state.scattered.items()}
             watch.state = replace(watch.state, past=past, scattered=lost)
             watch.catalogue.doubt({ino for ino, _ in keys})
+        return over
+
+    def tidy(self, fs: FsState, watch: Watch, over: Collection[str]) -> None:
+        """Make one of plans that have ended, if there are enough. ``over``: their IDs"""
+        since = scheduled_since(self._partitioner.all(fs), watch.kept.since)
+        self._partitioner.merge(fs, mergeable([run for run in since if run.id in over]))
 
     def _plan(self, fs: FsState, watch: Watch, decision: Decision, now: Now) -> str:
         """The name of the plan that does it. :raises PartitionerError: nothing was begun."""
@@ -152,7 +171,7 @@ class Orders:
 
     def _execute(self, fs: FsState, watch: Watch, plan: Plan) -> str:
         """:raises Busy: an operator stopped it meanwhile"""
-        run = self._partitioner.propose(fs, plan)
+        run = self._partitioner.propose(fs, replace(plan, created=max(plan.created, watch.kept.since)))
         with self._ledger.unchanged():
             admitted = watch.kept.mode == ACT and not watch.kept.paused
             if admitted:
@@ -197,6 +216,12 @@ def _left(run: Run) -> Iterator[tuple[int, str]]:
         row = run.plan.steps[i].row
         if row >= 0 and (record.state == SKIPPED or (record.state in (UNDONE, KEPT) and record.why)):
             yield run.plan.rows[row].ino, record.why
+
+
+def _number(plan: str) -> int:
+    """Of a plan of the scheduler, which are numbered as they are made; 0 for none."""
+    _, _, number = plan.rpartition("-")
+    return int(number) if number.isdecimal() else 0
 
 
 def _advice(decision: Decision) -> dict[int, tuple[int, ...]]:

@@ -124,6 +124,11 @@ class Kept:
     until: Optional[float] = None
 
 
+def is_off(fs: str) -> str:
+    """That nobody looks, and what to do. fs: its name"""
+    return f"the scheduler of '{fs}' is off: start it with 'ceph mds_partitioner scheduler start {fs}'"
+
+
 def shifted(turns: Sequence[Turn], by: float) -> tuple[Turn, ...]:
     """The same turns on another clock, ``by`` s ahead."""
     return tuple(replace(t, at=t.at + by, moves=tuple(_shifted(p, by) for p in t.moves)) for t in turns)
@@ -157,9 +162,9 @@ def begun(day: Sequence[Hour], now: float) -> int:
     return sum(hour.moves for hour in day if now - DAY - HOUR < hour.start <= now)
 
 
-def rolled_back(turns: Sequence[Turn], since: float) -> tuple[Turn, ...]:
-    """With those since a time undone."""
-    return tuple(replace(t, undone=True) if t.mode == ACT and t.at >= since else t for t in turns)
+def rolled_back(turns: Sequence[Turn], plans: Collection[str]) -> tuple[Turn, ...]:
+    """With those undone whose plans are."""
+    return tuple(replace(t, undone=True) if t.mode == ACT and t.plan in plans else t for t in turns)
 
 
 def under_way(kept: Kept) -> list[tuple[Past, float]]:

@@ -162,7 +162,7 @@ class Rounds:
         elif watch.pressing_since is not None and unknown(view):
             watch.read_due = 0.0
             self._wake()
-        self._orders.give_up(fs, watch, now)
+        over = self._orders.give_up(fs, watch, now)
         before = watch.state
         state, decision = Scheduler(before, view, ours.limits(settings)).decide()
         if watch.kept.mode != mode or watch.state is not before:
@@ -171,7 +171,7 @@ class Rounds:
             # Decided on shares of the load that are old: it is looked at again, and MDSs are asked.
             watch.asked, watch.due = float("-inf"), 0.0
             return
-        self._follow(watch, state, decision, now)
+        self._follow(watch, state, decision, now, waits=bool(view.wait))
         if decision.something:
             state = self._orders.come_to(fs, watch, state, decision, now)
         if watch.state is before:
@@ -180,11 +180,11 @@ class Rounds:
         if now.steady - watch.saved > SAVE_EVERY:
             self._ledger.save(fs.fscid, watch)
         if mode == ACT and not view.wait:
-            self._partitioner.merge(fs, watch.kept.since)
+            self._orders.tidy(fs, watch, over)
 
     def _why_wait(self, fs: FsState, watch: Watch) -> str:
         if watch.kept.paused:
-            return "an operator paused it: 'partition resume' goes on"
+            return _paused_by_operator(watch.kept.until)
         running = (r for r in self._partitioner.all(fs) if r.head.state in ACTIVE and not r.plan.scheduled)
         plan = next((f"plan '{run.plan.name}' is {run.head.state}" for run in running), "")
         wall = self._now().wall
@@ -215,7 +215,7 @@ class Rounds:
         watch.view = view
         return view
 
-    def _follow(self, watch: Watch, state: State, decision: Decision, now: Now) -> None:
+    def _follow(self, watch: Watch, state: State, decision: Decision, now: Now, *, waits: bool) -> None:
         """How far moves got, and whether anything is found to do."""
         by_key = {(p.move.ino, p.begun): p for p in state.past}
         loads = {} if watch.view is None else relative(watch.view)
@@ -224,7 +224,7 @@ class Rounds:
         busy = decision.split or decision.scatter or state.moving
         if busy:
             watch.pressing_since = None
-        if busy or not state.acting:
+        if busy or waits or not state.acting:
             watch.idle_since = None
         elif watch.idle_since is None:
             watch.idle_since = now.steady
@@ -238,6 +238,11 @@ def automate(policy: Callable[[FsState], bool], fs: FsState) -> str:
         f"'{fs.name}' has balance_automate on: its balancer would move what the scheduler moves; run "
         f"'ceph fs set {fs.name} balance_automate false' first"
     )
+
+
+def _paused_by_operator(until: float | None) -> str:
+    end = "" if until is None else f" until {datetime.fromtimestamp(until):%m-%d %H:%M:%S}"
+    return f"an operator paused it{end}: 'partition resume' goes on"
 
 
 def _pinned(watch: Watch, held: Owned) -> int:

@@ -261,6 +261,9 @@ def test_a_waiting_plan_is_told_by_the_name_its_file_system_has_now() -> None:
     run = Run("id", plan(FakeCluster(), {100: 1}), Head(state="paused", why="rank 2 is replaying"))
     (check,) = health.paused([run], {1: "renamed"})
     assert check.code == health.PAUSED
-    assert check.detail == ("plan 'p' on 'renamed': rank 2 is replaying",)
+    assert check.detail == (
+        "plan 'p' on 'renamed': rank 2 is replaying: it goes on by itself; see 'ceph mds_partitioner "
+        "partition status renamed p'",
+    )
     assert health.paused([run], {})[0].detail[0].startswith("plan 'p' on 'cephfs'")
     assert health.paused([], {1: "renamed"}) == []

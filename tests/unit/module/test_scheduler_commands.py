@@ -78,7 +78,9 @@ def test_hot_spots_are_named_with_rank_clients_and_share(module: Module) -> None
 def test_a_status_tells_mode_ranks_and_decisions(module: Module) -> None:
     module.manager.cluster.lag = 3
     assert "'cephfs' advises" in shown(module.scheduler_start())
-    assert "acts; see 'ceph mds_partitioner scheduler status'" in shown(module.scheduler_start(mode="act"))
+    assert "acts\nsee 'ceph mds_partitioner scheduler status cephfs'" in shown(
+        module.scheduler_start(mode="act")
+    )
     module.manager.run(2)
     text = shown(module.scheduler_status())
     for part in ("acts (since", "Rank", "full", "under way: 2 moves of 2,000 inodes", "last decisions:"):

@@ -149,7 +149,7 @@ def test_what_relieves_nobody_does_not_hide_that_it_is_stuck(
     watch.idle_since = watch.pressing_since = now.steady - 700.0
     move = Move(100, f"{NOGROUP}/s0", 0, 2, load, load, 999.0, "")
     state = State(acting=True, past=(Past(move, now.steady),))
-    acting.rounds._follow(watch, state, Decision((move,)), now)
+    acting.rounds._follow(watch, state, Decision((move,)), now, waits=False)
     assert (watch.idle_since is not None, watch.pressing_since is not None) == (stuck, stuck)
 
 

@@ -1,0 +1,257 @@
+# SPDX-License-Identifier: LGPL-2.1-or-later
+"""What ``scheduler stop --rollback`` puts back, whatever clocks, operators and other plans did meanwhile."""
+
+from __future__ import annotations
+
+from collections import Counter
+from dataclasses import replace
+
+import pytest
+from fake_cluster import plan
+from scheduled import Cluster, Manager, fewer
+
+from mds_partitioner.errors import Busy
+from mds_partitioner.monitor.sampler import scheduler_state
+from mds_partitioner.plan.circumstances import TO_AUTH
+from mds_partitioner.report.scheduler import Status, status_text
+from mds_partitioner.schedule.record import ACT, OFF
+from mds_partitioner.schedule.tick_interval import TICK
+
+AT_LAST = 100  # s, within which a cold cluster of this size is even
+
+
+def pins(cluster: Cluster) -> dict[int, int]:
+    return {ino: d.pin for ino, d in cluster.directories.items()}
+
+
+def moved_twice(cluster: Cluster, manager: Manager) -> tuple[str, list[int]]:
+    """Loads jump until a directory was moved a second time: its path, and the ranks that it was pinned to."""
+    for k in range(12):
+        for ino in cluster.load:
+            cluster.load[ino] = 20.0
+        for ino in list(cluster.load)[k % 6 :: 3]:
+            cluster.load[ino] = 400.0
+        manager.run(150)
+        set_ = [event.split() for event in cluster.events if event.startswith("pin ")]
+        path, times = Counter(words[1] for words in set_).most_common(1)[0]
+        if times > 1:
+            return path, [int(words[2]) for words in set_ if words[1] == path]
+    raise AssertionError("nothing was moved twice")
+
+
+@pytest.mark.parametrize("by", [2.0, 60.0])
+def test_all_comes_back_when_the_clock_was_put_back_after_the_start(by: float) -> None:
+    cluster = Cluster()
+    before, manager = cluster.snapshot(), Manager(cluster)
+    manager.scheduling.start(manager.fs, ACT)
+    cluster.wall -= by
+    manager.run(AT_LAST)
+    assert cluster.snapshot() != before
+    manager.scheduling.stop(manager.fs, rollback=True)
+    manager.run(300)
+    assert cluster.snapshot() == before
+    assert manager.scheduling.get(manager.fs).mode == OFF
+
+
+def test_plans_are_undone_in_their_order_after_a_wrong_clock_and_a_fail_over() -> None:
+    cluster = Cluster((100.0,) * 6)
+    before, manager = cluster.snapshot(), Manager(cluster, fewer(scheduler_rest=10))
+    manager.scheduling.start(manager.fs, ACT)
+    manager.run(1)
+    cluster.wall += 3600
+    manager.run(AT_LAST)
+    cluster.wall -= 3600
+    moved_twice(cluster, manager)
+    manager = Manager(cluster)
+    manager.scheduling.stop(manager.fs, rollback=True)
+    manager.run(400)
+    assert cluster.snapshot() == before
+
+
+def test_what_an_earlier_start_did_is_not_undone_when_the_clock_was_put_back_between() -> None:
+    cluster = Cluster()
+    manager = Manager(cluster)
+    manager.scheduling.start(manager.fs, ACT)
+    manager.run(AT_LAST)
+    manager.scheduling.stop(manager.fs, rollback=False)
+    manager.run(10)
+    before = pins(cluster)
+    cluster.wall -= 7200
+    manager.scheduling.start(manager.fs, ACT)
+    manager.run(20)
+    manager.scheduling.stop(manager.fs, rollback=True)
+    manager.run(AT_LAST)
+    assert pins(cluster) == before != {}
+    assert manager.scheduling.get(manager.fs).mode == OFF
+
+
+def test_history_says_rolled_back_of_what_was() -> None:
+    cluster = Cluster()
+    manager = Manager(cluster)
+    manager.scheduling.start(manager.fs, ACT)
+    manager.run(AT_LAST)
+    manager.scheduling.stop(manager.fs, rollback=False)
+    manager.run(10)
+    before, first = pins(cluster), len(manager.scheduling.get(manager.fs).turns)
+    manager.scheduling.start(manager.fs, ACT)
+    manager.run(20)
+    cluster.wall += 3600
+    manager.run(20)
+    manager.scheduling.stop(manager.fs, rollback=True)
+    manager.run(AT_LAST)
+    assert pins(cluster) == before
+    assert first and not any(turn.undone for turn in manager.scheduling.get(manager.fs).turns[:first])
+
+
+def test_a_plan_that_is_older_than_what_is_in_force_is_not_begun() -> None:
+    cluster = Cluster()
+    before, manager = cluster.snapshot(), Manager(cluster)
+    older = plan(cluster, dict.fromkeys(range(100, 108), 3))
+    manager.partitioner._save(replace(older, force=True, created=cluster.wall))
+    manager.run(2)
+    manager.scheduling.start(manager.fs, ACT)
+    manager.run(AT_LAST)
+    manager.scheduling.stop(manager.fs, rollback=False)
+    manager.run(10)
+    with pytest.raises(Busy, match=r"'p' was made before 'scheduler-.*make a new one"):
+        manager.partitioner.start(manager.fs, "p")
+    manager.scheduling.stop(manager.fs, rollback=True)
+    manager.run(AT_LAST)
+    assert cluster.snapshot() == before
+    manager.partitioner.start(manager.fs, "p")  # nothing is in force any more
+
+
+def test_an_operators_tick_interval_outlives_a_fail_over() -> None:
+    cluster = Cluster()
+    cluster.options[TICK] = "5.000000"
+    manager = Manager(cluster, fewer(scheduler_moves=1))
+    manager.scheduling.start(manager.fs, ACT)
+    while cluster.options[TICK] != "1.000000":
+        manager.run(1)
+    cluster.lag = 5
+    manager.run(1)
+    manager = Manager(cluster, fewer(scheduler_moves=1))
+    cluster.options[TICK] = "3.000000"
+    manager.run(300)
+    assert cluster.options[TICK] == "3.000000"
+
+
+def test_an_option_that_an_operator_set_between_two_starts_comes_back() -> None:
+    cluster = Cluster()
+    manager = Manager(cluster)
+    manager.scheduling.start(manager.fs, ACT)
+    manager.run(AT_LAST)
+    manager.scheduling.stop(manager.fs, rollback=False)
+    manager.run(50)
+    cluster.options[TO_AUTH] = "false"
+    manager.scheduling.start(manager.fs, ACT)
+    manager.run(AT_LAST)
+    manager.scheduling.stop(manager.fs, rollback=True)
+    manager.run(AT_LAST)
+    assert cluster.options[TO_AUTH] == "false"
+
+
+def test_a_rollback_that_was_paused_goes_on_when_it_is_ordered_again() -> None:
+    cluster = Cluster()
+    before, manager = cluster.snapshot(), Manager(cluster)
+    manager.scheduling.start(manager.fs, ACT)
+    manager.run(AT_LAST)
+    cluster.lag = 10
+    manager.scheduling.stop(manager.fs, rollback=True)
+    manager.run(3)
+    manager.scheduling.pause(manager.fs, None)
+    manager.partitioner.pause(manager.fs, None)
+    manager.scheduling.keep(manager.fs)
+    manager.run(10)
+    manager.scheduling.stop(manager.fs, rollback=True)
+    manager.run(300)
+    assert cluster.snapshot() == before
+
+
+def test_an_operators_pin_that_is_as_an_earlier_one_of_ours_stays() -> None:
+    cluster = Cluster((100.0,) * 6, ranks=3)
+    manager = Manager(cluster, fewer(scheduler_rest=10))
+    manager.scheduling.start(manager.fs, ACT)
+    manager.run(AT_LAST)
+    path, ranks = moved_twice(cluster, manager)
+    at = next(d for d in cluster.directories.values() if d.path == path)
+    at.pin = ranks[0]
+    manager.run(30)
+    manager.scheduling.stop(manager.fs, rollback=True)
+    manager.run(200)
+    assert at.pin == ranks[0]
+    assert all(d.pin == -1 for d in cluster.directories.values() if d is not at)
+
+
+def test_what_was_skipped_is_told_before_its_plan_becomes_a_part_of_another(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    cluster = Cluster((100.0,) * 12)
+    manager = Manager(cluster, fewer(scheduler_moves=1))
+    manager.scheduling.start(manager.fs, ACT)
+    tidy, seals = manager.rounds._orders.tidy, list[str]()
+
+    def at_a_bad_moment(*given: object) -> None:
+        manager.partitioner.tick()  # the mover's own loop
+        tidy(*given)
+
+    def pin_one(event: str) -> None:
+        if event == "put seal":
+            seals.append(event)
+            if len(seals) == 8:
+                there = (d for i, d in cluster.directories.items() if i >= 100 and d.pin < 0 and d.rank == 0)
+                next(there).pin = 0
+
+    monkeypatch.setattr(manager.rounds._orders, "tidy", at_a_bad_moment)
+    cluster.watch = pin_one
+    manager.run(400)
+    assert [text for turn in manager.scheduling.get(manager.fs).turns for text in turn.trouble]
+
+
+@pytest.mark.parametrize("undoes", [False, True])
+def test_nothing_is_stuck_while_nobody_looks(undoes: bool) -> None:
+    cluster = Cluster((1000.0, 1000.0, *(100.0 if undoes else 10.0,) * 4), ranks=3)
+    for ino in (100, 101):
+        cluster.directories[ino].pin = 0
+    manager = Manager(cluster)
+    manager.scheduling.start(manager.fs, ACT)
+    manager.run(120)
+    if undoes:
+        cluster.lag = 10_000
+        manager.scheduling.stop(manager.fs, rollback=True)
+    else:
+        manager.scheduling.pause(manager.fs, None)
+    for ino in cluster.load:
+        cluster.load[ino] = 0.0
+    manager.run(400)
+    kept, watch = manager.scheduling.get(manager.fs), manager.scheduling.watch(manager.fs)
+    assert scheduler_state(kept, watch, cluster.now()).stuck == 0.0
+
+
+def test_while_it_undoes_the_status_tells_no_decision_of_before() -> None:
+    cluster = Cluster()
+    manager = Manager(cluster)
+    manager.scheduling.start(manager.fs, ACT)
+    manager.run(AT_LAST)
+    cluster.lag = 20
+    manager.scheduling.stop(manager.fs, rollback=True)
+    manager.run(5)
+    fs = manager.fs
+    kept, watch = manager.scheduling.get(fs), manager.scheduling.watch(fs)
+    text = status_text(Status(fs, kept, watch, manager.scheduling.next_look(fs)))
+    assert "undoes what it did" in text and "looks again" not in text and "partition ls cephfs" in text
+
+
+def test_a_move_that_arrived_in_a_pause_is_there() -> None:
+    cluster = Cluster()
+    manager = Manager(cluster)
+    manager.scheduling.start(manager.fs, ACT)
+    manager.run(1)
+    while not manager.scheduling.watch(manager.fs).state.moving:
+        manager.run(1)
+    manager.scheduling.pause(manager.fs, None)
+    manager.run(600)
+    assert manager.scheduling.resume(manager.fs)
+    manager.run(60)
+    moves = [past for turn in manager.scheduling.get(manager.fs).turns for past in turn.moves]
+    assert moves and not any(past.lost for past in moves)
