@@ -122,7 +122,8 @@ def test_directories_are_a_path_or_a_list_of_whatever_bytes(given: str | None, p
 
 
 @pytest.mark.parametrize(
-    "given", ["a", "[]", "[", '["a"]', "[1]", '{"/a": 1}', '["/a\\u0000b"]', "/a\0b", '["/\\ud800"]']
+    "given",
+    ["a", "[]", "[", '["a"]', "[1]", '{"/a": 1}', '["/a\\u0000b"]', "/a\0b", '["/\\ud800"]', "[" * 100_000],
 )
 def test_what_no_directory_can_be_called_is_refused(given: str) -> None:
     with pytest.raises(BadInput, match="give an absolute path or a JSON list"):

@@ -38,6 +38,7 @@ def test_an_operators_own_is_given_or_read_from_a_file(tmp_path: Path) -> None:
         ("/nowhere/own.lua", None, "No such file"),
         ("lunule", "  \n", "the policy given with '-i FILE' is empty"),
         ("custom", None, "the policy given with '-i FILE' is empty"),
+        ("greedyspill", "return 1", "give it with '--policy custom', not 'greedyspill'"),
         ("lunule", "-" * (policies.LARGEST + 1), "at most 49152 are allowed"),
     ],
 )

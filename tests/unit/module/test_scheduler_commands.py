@@ -73,6 +73,8 @@ def test_hot_spots_are_named_with_rank_clients_and_share(module: Module) -> None
     assert cluster.wall - 65 <= spot["since"] <= cluster.wall - 40
     cluster.silent = {"m0"}
     assert json.loads(module.hotspots(format="json").stdout)[0]["clients"] is None
+    module.scheduler_stop()
+    assert "is off: start it with" in module.hotspots().stderr
 
 
 def test_a_status_tells_mode_ranks_and_decisions(module: Module) -> None:
@@ -103,7 +105,81 @@ def test_history_tells_of_each_move_or_of_one_directory(module: Module) -> None:
     assert "req/s, relieves rank 0 by" in moved["why"]
     one = shown(module.scheduler_history(directory=moved["path"]))
     assert one.count("there") == 1 and moved["path"] in one
+    assert shown(module.scheduler_history(directory=f"/{moved['path']}//")) == one
     assert "was not moved" in shown(module.scheduler_history(directory="/volumes/_nogroup/none"))
+    for path in ("", "volumes/_nogroup"):
+        assert f"directory '{path}': give an absolute path" in module.scheduler_history(directory=path).stderr
+
+
+def test_what_is_only_advised_is_not_told_as_done(module: Module) -> None:
+    module.scheduler_start()
+    module.manager.run(60)
+    text = shown(module.scheduler_status())
+    assert "if what is advised were done: even" in text and "imbalance factor now" in text
+    assert (
+        "would have brought" in text and ", brought" not in text and "full" not in text.partition("Rank")[2]
+    )
+    assert {d.pin for d in module.manager.cluster.directories.values()} == {-1}
+
+
+def test_what_is_off_tells_nothing_of_what_was(module: Module) -> None:
+    fs = module.manager.fs
+    module.scheduler_start()
+    module.manager.run(60)
+    module.scheduler_stop()
+    module.manager.cluster.directories[100].pin = 1
+    module.manager.run(5)
+    value = json.loads(module.scheduler_status(format="json").stdout)
+    assert (value["state"], value["imbalance_factor"], value["ranks"], value["held"]) == (None, None, [], {})
+    state = scheduler_state(
+        module.scheduling.get(fs), module.scheduling.watch(fs), module.manager.cluster.now()
+    )
+    assert (state.advised, state.held, state.hot) == (0, (), ())
+
+
+def test_a_plan_under_way_is_shown_before_an_operators_that_has_ended(module: Module) -> None:
+    manager = module.manager
+    manager.partitioner._save(plan(manager.cluster, {105: 1}))
+    assert "plan 'p' on 'cephfs': ready" in module.partition_status().stdout
+    manager.cluster.lag = 20
+    module.scheduler_start(mode="act")
+    manager.run(10)
+    assert "plan 'scheduler-2' on 'cephfs': running" in module.partition_status().stdout
+    assert manager.partitioner.latest(manager.fs).plan.name == "p"
+
+
+def test_an_empty_plan_name_is_not_the_newest(module: Module) -> None:
+    module.manager.partitioner._save(plan(module.manager.cluster, {105: 1}))
+    for answer in (module.partition_start(plan=""), module.partition_status(plan="")):
+        assert "plan '' does not exist" in answer.stderr
+    assert "plan '' does not exist" in module.partition_rollback(plan="").stderr
+
+
+def test_what_a_plan_would_ignore_is_checked_all_the_same(module: Module) -> None:
+    module.manager.partitioner._save(plan(module.manager.cluster, {105: 1}))
+    assert "'banana' is not a way to place" in module.partition_start(plan="p", heavy="banana").stderr
+
+
+def test_an_operators_rollback_waits_for_the_schedulers(module: Module) -> None:
+    module.scheduler_start(mode="act")
+    module.manager.run(60)
+    assert "with --rollback to undo what it did" in module.partition_rollback().stderr
+    module.manager.cluster.lag = 20
+    module.scheduler_stop(rollback=True)
+    module.manager.run(5)
+    assert (
+        "is being undone: 'ceph mds_partitioner scheduler status cephfs'"
+        in module.partition_rollback().stderr
+    )
+
+
+def test_a_pause_says_when_it_ends(module: Module) -> None:
+    module.manager.cluster.lag = 20
+    module.scheduler_start(mode="act")
+    module.manager.run(5)
+    assert ", until " in module.partition_pause(duration=300).stdout
+    module.manager.run(5)
+    assert "an operator paused it until " in shown(module.scheduler_status())
 
 
 def test_a_stop_for_emergencies_ends_both(module: Module) -> None:

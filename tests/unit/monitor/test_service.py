@@ -13,6 +13,7 @@ from verdicts import verdict
 from mds_partitioner.engine.judge import judge as engine_judge
 from mds_partitioner.errors import NotFound, PartitionerError, Unavailable
 from mds_partitioner.model import FsState, MdsInfo
+from mds_partitioner.monitor.health import imbalanced
 from mds_partitioner.monitor.options import MonitorSettings
 from mds_partitioner.monitor.sampler import HISTORY, Past
 from mds_partitioner.monitor.service import JUDGE, OBSERVE, Monitor
@@ -64,8 +65,8 @@ class Cluster:
     def get(self, fs: FsState) -> Any:
         raise NotFound("not analyzed")
 
-    def newest(self, fs: FsState, name: str | None) -> Any:
-        raise NotFound("no plan")
+    def latest(self, fs: FsState) -> Any:
+        return None
 
 
 class Engine:
@@ -122,6 +123,24 @@ def test_epochs_above_the_threshold_are_counted_in_a_row(monitor: Monitor, clust
         cluster.rates["m0"] = rate
         counts.append(sampled(monitor).uneven_epochs)
     assert counts == [1, 2, 0, 1]
+
+
+def test_an_epoch_that_cannot_be_judged_ends_no_row_of_uneven_ones(
+    monitor: Monitor, cluster: Cluster, engine: Engine
+) -> None:
+    for _ in range(3):
+        sampled(monitor)
+    engine.problem = Unavailable("the engine failed")
+    (unjudged,) = imbalanced(replace(monitor.snapshot, filesystems=(sampled(monitor),)), 3)
+    assert "uneven for 3 epochs when it was judged last" in unjudged.detail[0]
+    assert "the engine failed: see 'ceph fs status cephfs'" in unjudged.detail[0]
+    engine.problem, cluster.problem = None, Unavailable("no counter")
+    assert sampled(monitor).uneven_epochs == 3
+    cluster.problem, cluster.state = None, replace(FS, mds=(), ranks_in=())
+    (away,) = imbalanced(replace(monitor.snapshot, filesystems=(sampled(monitor),)), 3)
+    assert "no rank is active" in away.detail[0]
+    cluster.state = FS
+    assert sampled(monitor).uneven_epochs == 4
 
 
 def test_without_the_engine_loads_are_shown_and_nothing_is_judged(monitor: Monitor, engine: Engine) -> None:
