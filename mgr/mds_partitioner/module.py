@@ -15,6 +15,7 @@ from mgr_util import build_url
 from . import clock
 from .abreast import Abreast
 from .act.run import paused_by_guard
+from .act.switch import user
 from .analyzer import Analyzer
 from .balancer import Balancer
 from .ceph_compat import Commands
@@ -93,7 +94,7 @@ class Module(
         )
         self.health_sources: list[health.Source] = [
             self._paused,
-            lambda: health.unreadable(self.partitioner.unreadable, self.balancer.unreadable),
+            lambda: health.unreadable(self.partitioner.unreadable, self._unreadable_policies()),
             lambda: health.fallen_back(self.balancer.fallen_back()),
             lambda: health.imbalanced(self.monitor.snapshot, MonitorSettings.read(self).imbalance_epochs),
             lambda: health.scheduler_stuck(self.monitor.snapshot),
@@ -147,6 +148,11 @@ class Module(
     def _balance(self) -> float:
         self.balancer.tick(self._abreast[POLICIES].run)
         return BUSY_TICK if self.balancer.active() else IDLE_TICK
+
+    def _unreadable_policies(self) -> dict[str, str]:
+        """Why, by file system; of one that is gone, by its record's key."""
+        names = {user(fs.fscid): fs.name for fs in self.host.file_systems()}
+        return {names.get(key, key): why for key, why in self.balancer.unreadable.items()}
 
     def _paused(self) -> Sequence[health.Check]:
         waiting = [run for run in self.partitioner.active() if paused_by_guard(run.head)]

@@ -9,7 +9,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
-from .errors import PartitionerError
+from .errors import PartitionerError, Unavailable
 from .host import Host
 from .judge.history import EPOCHS, History
 from .judge.learned import Learned, learn, worth_saving
@@ -84,6 +84,8 @@ class Ranks:
         """
         settings = self._settings()
         history = self.history(fs, now)
+        if not history.latest:
+            raise Unavailable(f"'{fs.name}' has no active rank: see 'ceph fs status {fs.name}'")
         asked = rank_arguments(history.series(), settings, None, mask_of(fs))
         judged = self._judged.get(fs.fscid)
         if judged is not None and judged.history is history and judged.asked == asked:

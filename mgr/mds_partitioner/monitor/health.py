@@ -108,7 +108,7 @@ def paused(waiting: Sequence[Run], names: Mapping[int, str]) -> list[Check]:
 
 
 def unreadable(plans: Sequence[Unreadable], policies: Mapping[str, str]) -> list[Check]:
-    """What the journal has, and nobody can read. ``policies``: why, by the key of a policy's record."""
+    """What the journal has, and nobody can read. ``policies``: why, by file system."""
     detail = (
         *(
             f"plan '{bad.name}': {bad.why}: what it pinned stays as it is; to forget the plan, run "
@@ -116,9 +116,9 @@ def unreadable(plans: Sequence[Unreadable], policies: Mapping[str, str]) -> list
             for bad in plans
         ),
         *(
-            f"policy '{key}': {why}: it stays in force as it is; to take it out, run "
-            "'ceph mds_partitioner balance off' for its file system"
-            for key, why in policies.items()
+            f"policy of '{fs}': {why}: it stays in force as it is; to take it out, run "
+            f"'ceph mds_partitioner balance off {fs}'"
+            for fs, why in policies.items()
         ),
     )
     summary = f"{len(detail)} plan(s) or policies of mds_partitioner cannot be read"

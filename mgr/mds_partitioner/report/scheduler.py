@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import textwrap
 import time
 from collections.abc import Iterator, Sequence
 from dataclasses import asdict, dataclass
@@ -148,7 +149,8 @@ def _head(seen: Status) -> str:
         return f"{lines[0]}\n'ceph mds_partitioner partition ls {seen.fs.name}' shows the plans that are left"
     due = "" if next_look is None else f"; it looks again in {max(0.0, next_look):.0f} s"
     would = "if what is advised were done: " if watch.advised else ""
-    lines.append(f"{would}{cut(watch.decision.why, 95 - len(due) - len(would))}{due}")
+    # Not cut: it may have a command to type.
+    lines += textwrap.wrap(f"{would}{printable(watch.decision.why)}{due}", 100)
     if watch.verdict is not None:
         factor = watch.verdict.factor
         told = "unknown: no rank was seen full yet" if factor is None else f"{factor:.3f}"

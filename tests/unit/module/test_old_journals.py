@@ -163,8 +163,9 @@ def test_a_policy_of_a_later_version_is_left_alone(cluster: FakeCluster) -> None
     with pytest.raises(NotPermitted, match=f"format {LATER}.*balance off"):
         balancer.on(cluster.state, "lunule", None, force=True)
     assert cluster.store.data["balance/1"] == before
-    (check,) = health.unreadable([], balancer.unreadable)
-    assert "policy 'balance/1': a later version" in check.detail[0]
+    (check,) = health.unreadable([], {"cephfs": balancer.unreadable["balance/1"]})
+    assert "policy of 'cephfs': a later version" in check.detail[0]
+    assert "run 'ceph mds_partitioner balance off cephfs'" in check.detail[0]
     balancer.off(cluster.state)
     assert balancer.unreadable == {} and "balance/1" not in cluster.store.data
 
