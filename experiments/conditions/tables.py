@@ -12,6 +12,7 @@ from experiments.common.figures import compare, correction, figures, run_figures
 from experiments.common.figures.interval import shown
 
 OURS, LATER_S, EVEN = "scheduler", 60.0, 0.1
+FEW = 10.0  # less is shown with its decimals: a program a second is an operation
 
 Cell = Mapping[str, Any]
 Block = Mapping[str, Cell]
@@ -141,7 +142,9 @@ def _median(values: Sequence[float]) -> float | None:
 
 def number(value: float | None) -> str:
     """As tables show it."""
-    return "-" if value is None else "never" if math.isinf(value) else f"{value:,.0f}"
+    if value is None or math.isinf(value):
+        return "-" if value is None else "never"
+    return f"{value:,.0f}" if value >= FEW or value == int(value) else f"{value:.2f}"
 
 
 def every_figure(cells: Sequence[Cell]) -> str:
