@@ -24,6 +24,16 @@ def pins(cluster: Cluster) -> dict[int, int]:
     return {ino: d.pin for ino, d in cluster.directories.items()}
 
 
+def acted() -> Manager:
+    """Of a cluster that its scheduler has made even; it is off since."""
+    manager = Manager(Cluster())
+    manager.scheduling.start(manager.fs, ACT)
+    manager.run(AT_LAST)
+    manager.scheduling.stop(manager.fs, rollback=False)
+    manager.run(10)
+    return manager
+
+
 def moved_twice(cluster: Cluster, manager: Manager) -> tuple[str, list[int]]:
     """Loads jump until a directory was moved a second time: its path, and the ranks that it was pinned to."""
     for k in range(12):
@@ -69,12 +79,8 @@ def test_plans_are_undone_in_their_order_after_a_wrong_clock_and_a_fail_over() -
 
 
 def test_what_an_earlier_start_did_is_not_undone_when_the_clock_was_put_back_between() -> None:
-    cluster = Cluster()
-    manager = Manager(cluster)
-    manager.scheduling.start(manager.fs, ACT)
-    manager.run(AT_LAST)
-    manager.scheduling.stop(manager.fs, rollback=False)
-    manager.run(10)
+    manager = acted()
+    cluster = manager.cluster
     before = pins(cluster)
     cluster.wall -= 7200
     manager.scheduling.start(manager.fs, ACT)
@@ -86,12 +92,8 @@ def test_what_an_earlier_start_did_is_not_undone_when_the_clock_was_put_back_bet
 
 
 def test_history_says_rolled_back_of_what_was() -> None:
-    cluster = Cluster()
-    manager = Manager(cluster)
-    manager.scheduling.start(manager.fs, ACT)
-    manager.run(AT_LAST)
-    manager.scheduling.stop(manager.fs, rollback=False)
-    manager.run(10)
+    manager = acted()
+    cluster = manager.cluster
     before, first = pins(cluster), len(manager.scheduling.get(manager.fs).turns)
     manager.scheduling.start(manager.fs, ACT)
     manager.run(20)
