@@ -13,6 +13,11 @@ class Now:
     steady: float  # monotonic, s: for waits
 
 
+def told(at: float) -> str:
+    """A moment (Unix, s) for people, by the host's time zone."""
+    return time.strftime("%m-%d %H:%M:%S", time.localtime(at))
+
+
 def read() -> Now:
     """The host's clocks."""
     return Now(time.time(), time.monotonic())

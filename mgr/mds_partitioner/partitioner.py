@@ -6,13 +6,14 @@ from __future__ import annotations
 import logging
 import threading
 import uuid
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 from functools import partial
 from typing import Any, Optional
 
 from . import clock
 from .abreast import Each, in_turn
+from .act import choice
 from .act.core import interrupted
 from .act.executor import Executor
 from .act.journal import Journal, Unreadable, check_name, new_id
@@ -62,28 +63,11 @@ from .verify.whereabouts import MdsWhereabouts
 
 Progress = Callable[[str, str, Optional[float]], None]  # event id, message, 0 to 1 or None when it is over
 LATER = 0.001  # s between two plans, at least
-SCHEDULER = "scheduler-"  # its plans are scheduler-1, scheduler-2, ...
 
 
 def nobody(fs: FsState) -> str:
     """No scheduler acts."""
     return ""
-
-
-def _refuse_reserved(name: str) -> None:
-    """:raises BadInput: the scheduler's plans are called so"""
-    if name.startswith(SCHEDULER):
-        raise BadInput(f"'{name}' cannot be a plan's name: what begins with '{SCHEDULER}' is the scheduler's")
-
-
-def _operators(runs: Iterable[Run]) -> list[Run]:
-    """Those that the scheduler did not make."""
-    return [run for run in runs if not run.plan.scheduled]
-
-
-def _touched(run: Run) -> float:
-    """When it was made, begun or ended last, Unix, s."""
-    return max(run.plan.created, run.head.started or 0, run.head.finished or 0)
 
 
 def check_duration(seconds: int | None) -> None:
@@ -227,11 +211,11 @@ class Partitioner:
         :raises Busy: the name is taken, or a plan is being executed
         """
         if name is not None:
-            _refuse_reserved(check_name(name))
+            choice.refuse_reserved(check_name(name))
         wish = Wish(heavy, check_ranks(fs, ranks), force, to_auth)
         judgement, now, settings = self._analyzer.judgement(fs), self._now(), self._settings()
         ended = self._analyzer.get(fs).ended or now.wall
-        self._refuse_active(self.all(fs), fs)
+        choice.refuse_active(self.all(fs), fs.name)
         runs = self.known()
         ours = Ours(
             pins=owned_pins(runs, fs.fscid),
@@ -243,7 +227,7 @@ class Partitioner:
             to_auth=self._to_auth(fs) if to_auth else None,
         )
         made = make_plan(
-            name or self._free_name(),
+            name or choice.free_name(self._names()),
             judgement,
             wish.ranks,
             lambda judged: gather(self._host, fs, judged, wish, ours),
@@ -259,7 +243,7 @@ class Partitioner:
 
     def _to_auth(self, fs: FsState) -> str:
         """The option as a plan sees it: the claim of an older one, which outlives it, will do."""
-        forced = in_force(_operators(self.known()), fs.fscid)
+        forced = in_force(choice.operators(self.known()), fs.fscid)
         holders = [user_of(run) for run, i, _ in forced if run.plan.steps[i].target == TO_AUTH]
         return SharedOption(self._host, TO_AUTH, holders[-1] if holders else "", FORWARDS).read()
 
@@ -285,7 +269,7 @@ class Partitioner:
 
         :raises Busy: a plan that an operator started is under way
         """
-        self._refuse_active(_operators(self.all(fs)), fs)
+        choice.refuse_active(choice.operators(self.all(fs)), fs.name)
         head = Head(RUNNING, started=self._now().wall)
         name = self._reserve_name()
         try:
@@ -337,12 +321,12 @@ class Partitioner:
                 raise Busy(f"plan '{name}' is being executed already ({progress(run):.0%})")
             run.memory.halted = False
             return run
-        self._refuse_active(self.all(fs), fs)
+        choice.refuse_active(self.all(fs), fs.name)
         if run.heading() == ROLLED_BACK:
             raise BadInput(f"plan '{name}' was rolled back: make a new one ('partition plan')")
         if run.heading() == ROLLING_BACK:
             raise BadInput(f"plan '{name}' was stopped while it was rolled back: roll it back to the end")
-        self._refuse_outdated(run)
+        choice.refuse_outdated(run, self.known())
         gone = sorted(run.plan.ranks_used() - set(fs.ranks_in))
         if gone:
             raise BadInput(
@@ -450,29 +434,13 @@ class Partitioner:
         self._journal.sweep(run.id)
 
     def newest(self, fs: FsState, name: str | None) -> Run:
-        """The named plan, else one that is under way, else the last made or run; of these one of the
-        scheduler's only if there is no other. :raises NotFound: none
-        """
+        """The named plan, else the one that is meant (act/choice.py). :raises NotFound: none"""
         if name is not None:
             return self._find(fs, name)
-        own, everything = self.latest(fs), self.all(fs)
-        under_way = next((run for run in everything if run.head.state in ACTIVE), None)
-        run = under_way if own is None or (under_way and own.head.state not in ACTIVE) else own
-        run = run or (everything[-1] if everything else None)
+        run = choice.newest(self.all(fs))
         if run is None:
             raise NotFound(f"'{fs.name}' has no plan: run 'ceph mds_partitioner partition plan {fs.name}'")
         return run
-
-    def latest(self, fs: FsState) -> Run | None:
-        """Of the plans that the scheduler did not make: the one under way, else the last made or run."""
-        runs = _operators(self.all(fs))
-        last = max(runs, key=_touched, default=None)
-        return next((run for run in runs if run.head.state in ACTIVE), last)
-
-    def startable(self, fs: FsState) -> Run | None:
-        """The newest plan, when it was not executed yet or was stopped."""
-        runs = _operators(self.all(fs))
-        return runs[-1] if runs and runs[-1].head.state in (READY, STOPPED) else None
 
     def _why_wait(self, fs: FsState) -> str | None:
         return why_wait(fs, self._host.health(), silence(self._host, fs, self._now().wall))
@@ -496,41 +464,15 @@ class Partitioner:
             raise NotFound(f"no plan of '{fs.name}' is being executed")
         return found
 
-    def _refuse_active(self, runs: Sequence[Run], fs: FsState) -> None:
-        for run in runs:
-            if run.head.state in ACTIVE:
-                raise Busy(
-                    f"plan '{run.plan.name}' of '{fs.name}' is {run.head.state} ({progress(run):.0%}): "
-                    "wait for it or stop it"
-                )
-
-    def _refuse_outdated(self, run: Run) -> None:
-        """What came in between would be undone after it, and not find what it has left."""
-        if run.plan.scheduled:
-            return
-        for other, _, _ in in_force(self.known(), run.plan.fscid):
-            if other is not run and other.plan.created > run.plan.created:
-                name = run.plan.name
-                raise Busy(
-                    f"plan '{name}' was made before '{other.plan.name}', which is in force: make a new one "
-                    "('partition plan'), or roll that one back first"
-                )
-
     def _refuse_beside_scheduler(self, fs: FsState) -> None:
         why = self.scheduled(fs)
         if why:
             raise Busy(why)
 
-    def _free_name(self) -> str:
-        taken = self._names()
-        return next(f"plan-{i}" for i in range(1, len(taken) + 2) if f"plan-{i}" not in taken)
-
     def _reserve_name(self) -> str:
-        """The next name of a plan of the scheduler, its number the highest; nobody else gets it."""
+        """The next name of a plan of the scheduler; nobody else gets it."""
         with self._lock:
-            taken = self._names() | self._creating
-            numbers = [name.removeprefix(SCHEDULER) for name in taken if name.startswith(SCHEDULER)]
-            name = f"{SCHEDULER}{max((int(n) for n in numbers if n.isdecimal()), default=0) + 1}"
+            name = choice.next_name(self._names() | self._creating)
             self._creating.add(name)
         return name
 

@@ -10,8 +10,10 @@ from ..desk import MAKE
 from ..errors import BadInput
 from ..judge.analysis import Analysis
 from ..report.analysis import analysis_text, analysis_value
-from ..report.text import TOP
+from ..report.text import TOP, cut
 from .declare import Answer, Services, reads, writes
+
+SHOWN = 200  # cells of a bad input
 
 
 class AnalyzeCommands(Services):
@@ -55,9 +57,6 @@ def _shown(analysis: Analysis, top: int) -> Answer:
     return Answer(analysis_value(analysis, now), analysis_text(analysis, now, top))
 
 
-SHOWN = 200  # characters of a bad input
-
-
 def parse_directories(text: Optional[str]) -> list[str]:
     """A path, or a JSON list of paths. :raises BadInput: neither."""
     if text is None:
@@ -68,7 +67,7 @@ def parse_directories(text: Optional[str]) -> list[str]:
         paths = None
     if not isinstance(paths, list) or not paths or not all(map(_is_path, paths)):
         raise BadInput(
-            f"directories '{text[:SHOWN]}': give an absolute path or a JSON list of absolute paths"
+            f"directories '{cut(text, SHOWN)}': give an absolute path or a JSON list of absolute paths"
         )
     return paths
 

@@ -5,6 +5,7 @@ from collections.abc import Callable
 from dataclasses import replace
 from typing import Optional
 
+from ..act.choice import startable
 from ..act.run import Run
 from ..desk import MAKE, STOP
 from ..engine.names import MASK
@@ -79,7 +80,7 @@ class PartitionCommands(Services):
         """
         check_mode(heavy)
         found = self.host.fs(fs)
-        run = self.partitioner.startable(found) if plan is None else self.partitioner.newest(found, plan)
+        run = startable(self.partitioner.all(found)) if plan is None else self.partitioner.newest(found, plan)
         if run is not None:
             chosen = run.plan
         else:

@@ -1,16 +1,16 @@
 # SPDX-License-Identifier: LGPL-2.1-or-later
 """The ``scheduler`` commands."""
 
-import posixpath
 from typing import Optional
 
 from ..desk import STOP
 from ..errors import BadInput, NotFound
 from ..model import FsState
+from ..observe.directories import normal
 from ..report import scheduler as report
 from ..report.hotspots import hotspots_text, hotspots_value
 from ..report.text import TOP
-from ..schedule.record import ADVISE, Kept
+from ..schedule.record import ADVISE, Kept, is_off
 from .declare import Answer, Services, reads, writes
 
 
@@ -44,7 +44,7 @@ class SchedulerCommands(Services):
         try:
             kept, watch = self.scheduling.get(found), self.scheduling.watch(found)
         except NotFound:
-            return Answer(report.off_value(found), report.off_text(found))
+            return Answer(report.off_value(found), is_off(found.name))
         seen = report.Status(found, kept, watch, self.scheduling.next_look(found))
         return Answer(report.status_value(seen), report.status_text(seen))
 
@@ -82,7 +82,7 @@ def _absolute(path: str) -> str:
     """As it is shown. :raises BadInput: it is not absolute"""
     if not path.startswith("/"):
         raise BadInput(f"directory '{path}': give an absolute path, as 'scheduler history' shows it")
-    return "/" + posixpath.normpath(path).lstrip("/")
+    return normal(path)
 
 
 def _ordered(fs: FsState, kept: Kept) -> Answer:

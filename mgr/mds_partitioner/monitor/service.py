@@ -9,6 +9,7 @@ import time
 from collections.abc import Callable
 from dataclasses import replace
 
+from ..act.choice import latest
 from ..analyzer import Analyzer
 from ..errors import PartitionerError
 from ..host import Host
@@ -135,7 +136,7 @@ class Monitor:
 
     def _plan(self, fs: FsState) -> PlanState | None:
         try:
-            run = self._partitioner.latest(fs)
+            run = latest(self._partitioner.all(fs))
         except PartitionerError:  # the journal was not read yet
             return None
         return None if run is None else plan_state(run)

@@ -38,8 +38,12 @@ def everything(fs: FileSystem) -> list[Directory]:
 
 def named(fs: FileSystem, paths: Sequence[str]) -> list[Directory]:
     """The directories an operator named. :raises NotFound: one of them does not exist."""
-    clean = ["/" + posixpath.normpath(path).lstrip("/") for path in paths]
-    return [Directory(path, path, fs.ino(path)) for path in clean]
+    return [Directory(path, path, fs.ino(path)) for path in map(normal, paths)]
+
+
+def normal(path: str) -> str:
+    """An absolute path as it is kept and shown: without what names the same twice."""
+    return "/" + posixpath.normpath(path).lstrip("/")
 
 
 def facts(fs: FileSystem, directory: Directory) -> DirectoryFacts | None:

@@ -5,9 +5,9 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import asdict
-from datetime import datetime
 from typing import Any
 
+from .. import clock
 from ..act.run import KEPT, PAUSED, SKIPPED, Run, progress
 from ..observe.subtrees import SubtreeMap
 from ..plan.plan import Plan
@@ -152,7 +152,7 @@ def run_line(run: Run) -> str:
     """A plan's state and progress on one line."""
     why = f": {printable(run.head.why)}" if run.head.why else ""
     if run.head.state == PAUSED and run.head.until is not None:
-        why += f", until {datetime.fromtimestamp(run.head.until):%m-%d %H:%M:%S}"
+        why += f", until {clock.told(run.head.until)}"
     return f"plan '{run.plan.name}' on '{run.plan.fs}': {run_state(run)}, {progress(run):.0%}{why}"
 
 

@@ -4,13 +4,13 @@
 from __future__ import annotations
 
 import textwrap
-import time
 from collections.abc import Iterator, Sequence
 from dataclasses import asdict, dataclass
 from typing import Any
 
+from .. import clock
 from ..model import NO_PIN, FsState
-from ..schedule.record import ACT, ADVISE, OFF, UNDOING, Kept, Turn, is_off, under_way
+from ..schedule.record import ACT, ADVISE, OFF, UNDOING, Kept, Turn, under_way
 from ..schedule.state import Past
 from ..schedule.view import RankView
 from ..schedule.watch import Watch, relative
@@ -29,11 +29,6 @@ TOLD = {
 def off_value(fs: FsState) -> dict[str, Any]:
     """As plain data, where it was never started."""
     return {"fs": fs.name, "mode": OFF}
-
-
-def off_text(fs: FsState) -> str:
-    """For people, where it was never started."""
-    return is_off(fs.name)
 
 
 def kept_value(fs: FsState, kept: Kept) -> dict[str, Any]:
@@ -142,7 +137,7 @@ def status_text(seen: Status) -> str:
 
 def _head(seen: Status) -> str:
     kept, watch, next_look = seen.kept, seen.watch, seen.next_look
-    lines = [f"{mode_line(seen.fs, kept)} (since {_clock(kept.since)})"]
+    lines = [f"{mode_line(seen.fs, kept)} (since {clock.told(kept.since)})"]
     if kept.mode == OFF:
         return lines[0]
     if kept.mode == UNDOING:
@@ -197,7 +192,7 @@ def _arrow(past: Past, requests: float) -> str:
 
 
 def _last(kept: Kept) -> str:
-    lines = [f"{_clock(turn.at)}  {cut(told(turn), 78)}" for turn in kept.turns[-LAST:]]
+    lines = [f"{clock.told(turn.at)}  {cut(told(turn), 78)}" for turn in kept.turns[-LAST:]]
     return "\n".join(["last decisions:", *lines]) if lines else ""
 
 
@@ -234,9 +229,11 @@ def history_text(kept: Kept, directory: str | None, top: int) -> str:
         rows += list(_rows(turn, directory))
         notes += _reasons(turn, directory)
         notes += [printable(text) for text in turn.trouble]
-        notes += [f"{printable(path)} is seen as its parts since {_clock(turn.at)}" for path in turn.split]
+        notes += [
+            f"{printable(path)} is seen as its parts since {clock.told(turn.at)}" for path in turn.split
+        ]
         if not (turn.moves or turn.split or turn.scatter):
-            notes.append(f"{_clock(turn.at)}: {printable(turn.why)}")
+            notes.append(f"{clock.told(turn.at)}: {printable(turn.why)}")
         notes += _scattered(turn, directory)
     if not rows and not notes:
         return "no decision yet" if directory is None else f"{printable(directory)} was not moved"
@@ -253,13 +250,15 @@ def history_text(kept: Kept, directory: str | None, top: int) -> str:
 def _reasons(turn: Turn, directory: str | None) -> list[str]:
     """Why a directory was moved, where one was named."""
     plan = f" ({turn.plan})" if turn.plan else ""
-    return [f"{_clock(turn.at)}: {past.move.why}{plan}" for past in turn.moves if past.move.path == directory]
+    return [
+        f"{clock.told(turn.at)}: {past.move.why}{plan}" for past in turn.moves if past.move.path == directory
+    ]
 
 
 def _scattered(turn: Turn, directory: str | None) -> list[str]:
     told = "advice" if turn.mode == ADVISE else "rolled back" if turn.undone else turn.plan
     some = (scatter for scatter in turn.scatter if directory in (None, scatter.path))
-    return [f"{_clock(turn.at)}: {printable(scatter.why)} ({told})" for scatter in some]
+    return [f"{clock.told(turn.at)}: {printable(scatter.why)} ({told})" for scatter in some]
 
 
 def _rows(turn: Turn, directory: str | None) -> Iterator[Sequence[Any]]:
@@ -269,7 +268,7 @@ def _rows(turn: Turn, directory: str | None) -> Iterator[Sequence[Any]]:
         if directory is not None and move.path != directory:
             continue
         yield (
-            _clock(turn.at),
+            clock.told(turn.at),
             cut(move.path, PATH_WIDTH),
             move.source,
             move.target,
@@ -294,7 +293,3 @@ def _state(turn: Turn, past: Past) -> str:
     if past.arrived < 0.0:
         return "moving"
     return "gone or not moved" if past.lost else "there"
-
-
-def _clock(at: float) -> str:
-    return time.strftime("%m-%d %H:%M:%S", time.localtime(at))

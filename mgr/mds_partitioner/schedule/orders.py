@@ -7,6 +7,7 @@ import logging
 from collections.abc import Callable, Collection, Iterator
 from dataclasses import replace
 
+from ..act.choice import number
 from ..act.merge import ended, mergeable
 from ..act.run import (
     ACTIVE,
@@ -122,8 +123,8 @@ class Orders:
             watch.due = self._now().steady + AFTER_UNDOING
             return
         left = (run.plan for run in self._partitioner.all(fs))
-        before = max((_number(p.name) for p in left if p.scheduled), default=0)
-        turns = rolled_back(watch.kept.turns, {t.plan for t in watch.kept.turns if _number(t.plan) > before})
+        before = max((number(p.name) for p in left if p.scheduled), default=0)
+        turns = rolled_back(watch.kept.turns, {t.plan for t in watch.kept.turns if number(t.plan) > before})
         self._ledger.save(fs.fscid, watch, mode=OFF, turns=turns)
 
     def give_up(self, fs: FsState, watch: Watch, now: Now) -> frozenset[str]:
@@ -216,12 +217,6 @@ def _left(run: Run) -> Iterator[tuple[int, str]]:
         row = run.plan.steps[i].row
         if row >= 0 and (record.state == SKIPPED or (record.state in (UNDONE, KEPT) and record.why)):
             yield run.plan.rows[row].ino, record.why
-
-
-def _number(plan: str) -> int:
-    """Of a plan of the scheduler, which are numbered as they are made; 0 for none."""
-    _, _, number = plan.rpartition("-")
-    return int(number) if number.isdecimal() else 0
 
 
 def _advice(decision: Decision) -> dict[int, tuple[int, ...]]:

@@ -241,7 +241,7 @@ def automate(policy: Callable[[FsState], bool], fs: FsState) -> str:
 
 
 def _paused_by_operator(until: float | None) -> str:
-    end = "" if until is None else f" until {datetime.fromtimestamp(until):%m-%d %H:%M:%S}"
+    end = "" if until is None else f" until {clock.told(until)}"
     return f"an operator paused it{end}: 'partition resume' goes on"
 
 

@@ -44,6 +44,10 @@ class Orders:
         made = plan(FakeCluster(), {100: 1}, mask="0x3")
         self.run = Run("id", made, Head(state="running"), {0: Record(APPLIED, "-1", 1.0)})
 
+    def all(self, fs: FsState) -> list[Run]:
+        """Partitioner.all."""
+        return [self.run]
+
     def __getattr__(self, name: str) -> Any:
         return lambda *_: self.run
 

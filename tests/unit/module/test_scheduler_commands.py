@@ -13,6 +13,7 @@ from fake_cluster import plan
 from scheduled import Cluster, Manager, fewer
 
 from mds_partitioner import desk
+from mds_partitioner.act.choice import latest
 from mds_partitioner.clock import Now
 from mds_partitioner.commands.partition import PartitionCommands
 from mds_partitioner.commands.scheduler import SchedulerCommands
@@ -145,7 +146,7 @@ def test_a_plan_under_way_is_shown_before_an_operators_that_has_ended(module: Mo
     module.scheduler_start(mode="act")
     manager.run(10)
     assert "plan 'scheduler-2' on 'cephfs': running" in module.partition_status().stdout
-    assert manager.partitioner.latest(manager.fs).plan.name == "p"
+    assert latest(manager.partitioner.all(manager.fs)).plan.name == "p"
 
 
 def test_an_empty_plan_name_is_not_the_newest(module: Module) -> None:

@@ -9,6 +9,7 @@ import pytest
 from fake_cluster import plan
 from scheduled import Cluster, Manager
 
+from mds_partitioner.act.choice import startable
 from mds_partitioner.act.run import (
     APPLIED,
     DONE,
@@ -58,7 +59,9 @@ def test_what_was_not_undone_yet_stays_and_a_rollback_goes_on(cluster: Cluster) 
     run = halfway(cluster, manager)
     assert (run.head.state, run.heading()) == (STOPPED, ROLLING_BACK)
     assert any(record.state in IN_FORCE for record in run.records.values())
-    assert manager.partitioner.startable(manager.fs) is run, "what 'partition start' takes without a name"
+    assert startable(manager.partitioner.all(manager.fs)) is run, (
+        "what 'partition start' takes without a name"
+    )
     with pytest.raises(BadInput, match="was stopped while it was rolled back: roll it back to the end"):
         manager.partitioner.start(manager.fs, "mine")
     with pytest.raises(NotFound, match="no plan of 'cephfs' is being executed"):

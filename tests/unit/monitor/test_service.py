@@ -65,8 +65,8 @@ class Cluster:
     def get(self, fs: FsState) -> Any:
         raise NotFound("not analyzed")
 
-    def latest(self, fs: FsState) -> Any:
-        return None
+    def all(self, fs: FsState) -> list[Any]:
+        return []
 
 
 class Engine:

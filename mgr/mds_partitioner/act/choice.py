@@ -1,0 +1,92 @@
+# SPDX-License-Identifier: LGPL-2.1-or-later
+"""Which of several plans is meant, what they are called, and which of them stand in another's way. No I/O."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterable, Sequence
+
+from ..errors import BadInput, Busy
+from .run import ACTIVE, READY, STOPPED, Run, in_force, progress
+
+SCHEDULER = "scheduler-"  # its plans are scheduler-1, scheduler-2, ...
+
+
+def operators(runs: Iterable[Run]) -> list[Run]:
+    """Those that the scheduler did not make."""
+    return [run for run in runs if not run.plan.scheduled]
+
+
+def latest(runs: Sequence[Run]) -> Run | None:
+    """Of the plans that the scheduler did not make: the one under way, else the last made or run."""
+    own = operators(runs)
+    return next((run for run in own if run.head.state in ACTIVE), max(own, key=_touched, default=None))
+
+
+def newest(runs: Sequence[Run]) -> Run | None:
+    """The one under way, else the last made or run; one of the scheduler's only if there is no other such.
+
+    :param runs: of a file system, oldest first
+    """
+    own = latest(runs)
+    if own is None or own.head.state not in ACTIVE:
+        under_way = next((run for run in runs if run.head.state in ACTIVE), None)
+        return under_way or own or next(reversed(runs), None)
+    return own
+
+
+def startable(runs: Sequence[Run]) -> Run | None:
+    """The newest plan of an operator, when it was not executed yet or was stopped."""
+    own = operators(runs)
+    return own[-1] if own and own[-1].head.state in (READY, STOPPED) else None
+
+
+def number(name: str) -> int:
+    """Of a plan of the scheduler, which are numbered as they are made; 0: it is none."""
+    counted = name.removeprefix(SCHEDULER)
+    return int(counted) if counted != name and counted.isdecimal() else 0
+
+
+def next_name(taken: Iterable[str]) -> str:
+    """Of the scheduler's next plan: its number is the highest."""
+    return f"{SCHEDULER}{max(map(number, taken), default=0) + 1}"
+
+
+def free_name(taken: Collection[str]) -> str:
+    """Of an operator's next plan."""
+    return next(f"plan-{i}" for i in range(1, len(taken) + 2) if f"plan-{i}" not in taken)
+
+
+def refuse_reserved(name: str) -> None:
+    """:raises BadInput: the scheduler's plans are called so"""
+    if name.startswith(SCHEDULER):
+        raise BadInput(f"'{name}' cannot be a plan's name: what begins with '{SCHEDULER}' is the scheduler's")
+
+
+def refuse_active(runs: Iterable[Run], fs: str) -> None:
+    """``fs``: its name. :raises Busy: one of them is under way"""
+    for run in runs:
+        if run.head.state in ACTIVE:
+            raise Busy(
+                f"plan '{run.plan.name}' of '{fs}' is {run.head.state} ({progress(run):.0%}): "
+                "wait for it or stop it"
+            )
+
+
+def refuse_outdated(run: Run, runs: Sequence[Run]) -> None:
+    """What came in between would be undone after it, and not find what it has left.
+
+    :raises Busy: a later one is in force; the scheduler's are counted before each other
+    """
+    if run.plan.scheduled:
+        return
+    for other, _, _ in in_force(runs, run.plan.fscid):
+        if other is not run and other.plan.created > run.plan.created:
+            raise Busy(
+                f"plan '{run.plan.name}' was made before '{other.plan.name}', which is in force: make a new "
+                "one ('partition plan'), or roll that one back first"
+            )
+
+
+def _touched(run: Run) -> float:
+    """When it was made, begun or ended last, Unix, s."""
+    return max(run.plan.created, run.head.started or 0, run.head.finished or 0)
