@@ -45,8 +45,8 @@ class Orders:
         self.run = Run("id", made, Head(state="running"), {0: Record(APPLIED, "-1", 1.0)})
 
     def all(self, fs: FsState) -> list[Run]:
-        """Partitioner.all."""
-        return [self.run]
+        """Partitioner.all: before the order."""
+        return [replace(self.run, head=Head(state="ready"))]
 
     def __getattr__(self, name: str) -> Any:
         return lambda *_: self.run
