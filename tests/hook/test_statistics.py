@@ -8,7 +8,7 @@ from dataclasses import asdict
 from typing import Any
 
 import pytest
-from hooked import end_window, inside, log_of, mindex, no_window_ends
+from hooked import end_window, inside, log_of, mindex, no_window_ends, said
 from reference import WINDOWS, Reference, Summary
 from support import Cluster, wait_for
 
@@ -59,8 +59,10 @@ def reference(inodes: dict[str, int]) -> Reference:
     return Reference(parents, {ino: below(path) for path, ino in inodes.items()})
 
 
-def replay(cluster: Cluster, inodes: dict[str, int]) -> dict[int, dict[int, Summary]]:
-    """What the model makes of the visits that the MDS has logged: by window, then by directory."""
+def replay(cluster: Cluster, inodes: dict[str, int], last: int) -> dict[int, dict[int, Summary]]:
+    """What the model makes of the visits up to the end of a window: by window, then by directory."""
+    # An MDS answers before a thread of its own has written what it logged.
+    wait_for(f"the log has the end of window {last}", lambda: said(cluster, f".stats window {last} ends"))
     model, found = reference(inodes), {}
     for line in log_of(cluster, 0):
         if visit := VISIT.search(line):
@@ -92,7 +94,8 @@ def test_every_figure_is_that_of_the_reference(cluster: Cluster, inodes: dict[st
         looked_at |= {*again, *scan}
         end_window(cluster)
         dumps.append(mindex(cluster, TOP))
-    expected = replay(cluster, inodes)
+    last_window = dumps[-1]["epoch"] - 1
+    expected = replay(cluster, inodes, last_window)
     revisited = credited = 0.0
     for dump in dumps:
         summaries = expected[dump["epoch"] - 1]
@@ -102,7 +105,7 @@ def test_every_figure_is_that_of_the_reference(cluster: Cluster, inodes: dict[st
             revisited += figures["revisited"]
             credited += figures["l_s"] - figures["first_visits"]
     assert revisited > 0 < credited, "both parts of the index were there to be compared"
-    last = expected[dumps[-1]["epoch"] - 1]
+    last = expected[last_window]
     visited = {path for path, ino in inodes.items() if path.startswith(TOP) and last[ino].visits}
     assert {f"{TOP}/d{phase % DIRS}" for phase in range(PHASES - WINDOWS, PHASES)} <= visited
     assert visited <= {d["path"] for d in dumps[-1]["dirfrags"]}
