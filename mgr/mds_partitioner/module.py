@@ -73,16 +73,17 @@ class Module(
         )
         self.balancer = Balancer(self.host, self.ranks, self.settings, self.partitioner.executing, self.log)
         self.ledger = Ledger(self.host, self.log)
-        self.scheduling = Scheduling(self.host, self.ledger, self.partitioner, self._balances)
+        self.scheduling = Scheduling(self.host, self.ledger, self.partitioner.plans, self._balances)
         self.rounds = Rounds(
-            *(self.host, self.engine.call, self.ranks, self.ledger, self.partitioner, self._balances),
+            *(self.host, self.engine.call, self.ranks, self.ledger),
+            *(self.partitioner.plans, self.partitioner.undo, self._balances),
             lambda: (self.settings(), SchedulerSettings.read(self)),
             self.log,
         )
         self.rounds.planned = self.wake
         self.partitioner.scheduled = self.scheduling.in_the_way
         self.monitor = Monitor(
-            *(self.host, self.ranks, self.analyzer, self.partitioner),
+            *(self.host, self.ranks, self.analyzer, self.partitioner.plans),
             lambda: (self.settings(), MonitorSettings.read(self)),
             self._publish,
             self.log,
@@ -94,7 +95,7 @@ class Module(
         )
         self.health_sources: list[health.Source] = [
             self._paused,
-            lambda: health.unreadable(self.partitioner.unreadable, self._unreadable_policies()),
+            lambda: health.unreadable(self.partitioner.plans.unreadable, self._unreadable_policies()),
             lambda: health.fallen_back(self.balancer.fallen_back()),
             lambda: health.imbalanced(self.monitor.snapshot, MonitorSettings.read(self).imbalance_epochs),
             lambda: health.scheduler_stuck(self.monitor.snapshot),
@@ -106,7 +107,7 @@ class Module(
         self._abreast = {what: Abreast(what, self.wake) for what in (MOVES, POLICIES, LOOKS, DIRECTORIES)}
         looks, directories = self._abreast[LOOKS].run, self._abreast[DIRECTORIES].run
         self._loops = (
-            self._loop(MOVES, self.partitioner.begin, self._move),
+            self._loop(MOVES, self.partitioner.plans.load, self._move),
             self._loop(POLICIES, self.balancer.begin, self._balance),
             self._loop(LOOKS, self.ledger.begin, lambda: self.rounds.tick(looks)),
             self._loop(DIRECTORIES, lambda: None, lambda: self.rounds.read(directories)),
@@ -143,7 +144,7 @@ class Module(
 
     def _move(self) -> float:
         self.partitioner.tick(self._abreast[MOVES].run)
-        return BUSY_TICK if self.partitioner.active() else IDLE_TICK
+        return BUSY_TICK if self.partitioner.plans.active() else IDLE_TICK
 
     def _balance(self) -> float:
         self.balancer.tick(self._abreast[POLICIES].run)
@@ -155,12 +156,12 @@ class Module(
         return {names.get(key, key): why for key, why in self.balancer.unreadable.items()}
 
     def _paused(self) -> Sequence[health.Check]:
-        waiting = [run for run in self.partitioner.active() if paused_by_guard(run.head)]
+        waiting = [run for run in self.partitioner.plans.active() if paused_by_guard(run.head)]
         return health.paused(waiting, {fs.fscid: fs.name for fs in self.host.file_systems()})
 
     def _tell_health(self) -> float:
         self.set_health_checks(health.collect(health.apart(s, self.log) for s in self.health_sources))
-        return BUSY_TICK if self.partitioner.active() or self.balancer.active() else IDLE_TICK
+        return BUSY_TICK if self.partitioner.plans.active() or self.balancer.active() else IDLE_TICK
 
     def notify(self, notify_type: NotifyType, notify_id: str) -> None:
         """A new FSMap may let a paused plan go on."""

@@ -4,7 +4,6 @@
 from __future__ import annotations
 
 import logging
-import threading
 import uuid
 from collections.abc import Callable, Sequence
 from dataclasses import replace
@@ -16,53 +15,42 @@ from .abreast import Each, in_turn
 from .act import choice
 from .act.core import interrupted
 from .act.executor import Executor
-from .act.journal import Journal, Unreadable, check_name, new_id
-from .act.merge import merged
+from .act.journal import Journal, check_name, new_id
+from .act.registry import Plans
 from .act.run import (
     ACTIVE,
-    APPLIED,
     DONE,
-    IN_FORCE,
-    INTENT,
     PAUSED,
-    READY,
     ROLLED_BACK,
     ROLLING_BACK,
     RUNNING,
     STOPPED,
-    Head,
-    Record,
     Run,
-    find,
     in_force,
     moved_at,
     owned_distributed,
     owned_masks,
     owned_pins,
     owned_settings,
-    plan_user,
     progress,
-    user_of,
 )
-from .act.shared import SharedOption, sweep
 from .act.switch import policy_in_force
 from .analyzer import Analyzer
 from .clock import Now
 from .engine_client import EngineClient
-from .errors import BadInput, Busy, JournalError, NotFound, PartitionerError, Unavailable, unexpected
+from .errors import BadInput, Busy, JournalError, NotFound, unexpected
 from .host import Host
 from .model import FsState
 from .observe.ranks import silence
 from .options import Settings
-from .plan.circumstances import FORWARDS, TO_AUTH, Ours, Wish, brood_of, check_ranks, gather
-from .plan.plan import CONFIG_STEP, Plan
+from .plan.circumstances import Ours, Wish, brood_of, check_ranks, gather
+from .plan.plan import Plan
 from .plan.planner import make_plan
 from .plan.ranks import format_ranks
 from .verify.guards import why_wait
 from .verify.whereabouts import MdsWhereabouts
 
 Progress = Callable[[str, str, Optional[float]], None]  # event id, message, 0 to 1 or None when it is over
-LATER = 0.001  # s between two plans, at least
 
 
 def nobody(fs: FsState) -> str:
@@ -77,7 +65,7 @@ def check_duration(seconds: int | None) -> None:
 
 
 class Partitioner:
-    """All plans, and the one mover that executes them."""
+    """Makes plans, takes orders of them, and is the one mover that executes them."""
 
     def __init__(
         self,
@@ -93,71 +81,24 @@ class Partitioner:
         self._host, self._engine, self._analyzer = host, engine, analyzer
         self._settings, self._on_progress, self._log, self._now = settings, on_progress, log, now
         self._journal = Journal(host.store, host.incarnation(), new_id)
+        self.plans = Plans(host, self._journal, now, log)
         where = MdsWhereabouts(host)
         self._executor = Executor(host, self._journal, where, self._why_wait, self._distributed, log)
-        self._lock = threading.Lock()  # of the names that are being taken
-        self._creating: set[str] = set()
-        self._runs: list[Run] | None = None
-        self.unreadable: list[Unreadable] = []
         self.scheduled: Callable[[FsState], str] = nobody  # why, beside a scheduler, nobody else acts
-
-    def begin(self) -> None:
-        """Read the journal; plans that another manager left unfinished go on."""
-        runs, self.unreadable = self._journal.load()
-        now = self._now()
-        for run in runs:
-            if run.head.state not in (READY, DONE, ROLLED_BACK):
-                self._journal.claim(run)
-            if run.head.until is not None:
-                run.memory.hold = now.steady + run.head.until - now.wall
-        for bad in self.unreadable:
-            self._log.error("the journal of plan '%s' cannot be read: %s", bad.name, bad.why)
-        self._claim(runs)
-        self._sweep(lambda: runs)
-        self._runs = runs
-
-    def _claim(self, runs: Sequence[Run]) -> None:
-        """What was set by a manager that knew of no claims is claimed now."""
-        for option, record in self._options(runs):
-            if record.state in (INTENT, APPLIED) and option.replaced() is None:
-                option.claim(record.old)
-
-    def _sweep(self, runs: Callable[[], Sequence[Run]]) -> None:
-        """Claims that no plan stands for go; whose plan cannot be read is not known."""
-
-        def users() -> set[str]:
-            unreadable = {plan_user(bad.id) for bad in self.unreadable}
-            return unreadable | {option.user for option, _ in self._options(runs())}
-
-        sweep(self._host.store, ("plan",) if self.unreadable else ("plan", "scheduler"), users)
-
-    def _options(self, runs: Sequence[Run]) -> list[tuple[SharedOption, Record]]:
-        """Options of the cluster that plans have set, or are about to."""
-        return [
-            (SharedOption(self._host, step.target, user_of(run), step.value), record)
-            for run in runs
-            if run.head.state != ROLLED_BACK
-            for i, record in tuple(run.records.items())
-            if (step := run.plan.steps[i]).kind == CONFIG_STEP and record.state in IN_FORCE
-        ]
 
     def shutdown(self) -> None:
         """Begin nothing more."""
         self._executor.shutdown()
 
-    def active(self) -> list[Run]:
-        """Plans that are being executed, paused or rolled back."""
-        return [run for run in self._runs or [] if run.head.state in ACTIVE]
-
     def executing(self, fs: FsState) -> str | None:
         """Name of the plan that is being executed on a file system, if any."""
-        return next((run.plan.name for run in self.active() if run.plan.fscid == fs.fscid), None)
+        return next((run.plan.name for run in self.plans.active() if run.plan.fscid == fs.fscid), None)
 
     def tick(self, each: Each = in_turn) -> None:
         """Take every active plan one step further, and end those whose file system was removed."""
         there = {fs.fscid for fs in self._host.file_systems()}
         due: dict[int, list[Run]] = {}
-        for run in list(self._runs or []):
+        for run in self.plans.read():
             gone = run.plan.fscid not in there and run.head.state != ROLLED_BACK
             if run.head.state in ACTIVE or gone:
                 due.setdefault(run.plan.fscid, []).append(run)
@@ -183,16 +124,7 @@ class Partitioner:
         return replace(settings, max_moves=max(len(run.plan.steps), 1))
 
     def _distributed(self, fscid: int) -> dict[int, str]:
-        return owned_distributed(self.known(), fscid)
-
-    def all(self, fs: FsState) -> list[Run]:
-        """The plans of a file system, oldest first."""
-        return [run for run in self.known() if run.plan.fscid == fs.fscid]
-
-    def of_removed(self) -> list[Run]:
-        """Plans of file systems that are gone, oldest first: they have ended, or are about to."""
-        there = {fs.fscid for fs in self._host.file_systems()}
-        return [run for run in self.known() if run.plan.fscid not in there]
+        return owned_distributed(self.plans.known(), fscid)
 
     def plan(
         self,
@@ -215,8 +147,8 @@ class Partitioner:
         wish = Wish(heavy, check_ranks(fs, ranks), force, to_auth)
         judgement, now, settings = self._analyzer.judgement(fs), self._now(), self._settings()
         ended = self._analyzer.get(fs).ended or now.wall
-        choice.refuse_active(self.all(fs), fs.name)
-        runs = self.known()
+        choice.refuse_active(self.plans.of(fs), fs.name)
+        runs = self.plans.known()
         ours = Ours(
             pins=owned_pins(runs, fs.fscid),
             masks=owned_masks(runs, fs.fscid),
@@ -224,10 +156,10 @@ class Partitioner:
             moved_at=moved_at(runs, fs.fscid),
             distributed=owned_distributed(runs, fs.fscid),
             policy=policy_in_force(self._host.store, fs),
-            to_auth=self._to_auth(fs) if to_auth else None,
+            to_auth=self.plans.to_auth(fs) if to_auth else None,
         )
         made = make_plan(
-            name or choice.free_name(self._names()),
+            name or self.plans.free_name(),
             judgement,
             wish.ranks,
             lambda judged: gather(self._host, fs, judged, wish, ours),
@@ -238,75 +170,8 @@ class Partitioner:
             ended - judgement.caveats.span(settings.epoch),
         )
         if save:
-            self._save(made)
+            self.plans.save(made)
         return made
-
-    def _to_auth(self, fs: FsState) -> str:
-        """The option as a plan sees it: the claim of an older one, which outlives it, will do."""
-        forced = in_force(choice.operators(self.known()), fs.fscid)
-        holders = [user_of(run) for run, i, _ in forced if run.plan.steps[i].target == TO_AUTH]
-        return SharedOption(self._host, TO_AUTH, holders[-1] if holders else "", FORWARDS).read()
-
-    def _save(self, made: Plan) -> None:
-        with self._lock:
-            taken = self._names() | self._creating
-            self._creating.add(made.name)
-        try:
-            run = self._journal.create(self._dated(made), taken)
-            with self._lock:
-                self.known().append(run)
-        finally:
-            self._creating.discard(made.name)
-
-    def _dated(self, made: Plan) -> Plan:
-        """Later than all others of its file system, whatever the host's clock was set to since: what is
-        undone first goes by that."""
-        others = (run.plan.created for run in self.known() if run.plan.fscid == made.fscid)
-        return replace(made, created=max(made.created, max(others, default=0.0) + LATER))
-
-    def propose(self, fs: FsState, made: Plan) -> Run:
-        """Save a plan of the scheduler under a name that is chosen here. Nobody executes it before ``admit``.
-
-        :raises Busy: a plan that an operator started is under way
-        """
-        choice.refuse_active(choice.operators(self.all(fs)), fs.name)
-        head = Head(RUNNING, started=self._now().wall)
-        name = self._reserve_name()
-        try:
-            return self._journal.create(self._dated(replace(made, name=name)), self._names(), head)
-        except PartitionerError:
-            self._creating.discard(name)
-            raise
-
-    def admit(self, run: Run) -> None:
-        """From now on it is executed, beside the scheduler's others."""
-        with self._lock:
-            self.known().append(run)
-            self._creating.discard(run.plan.name)
-
-    def withdraw(self, run: Run) -> None:
-        """Forget what was proposed and not admitted."""
-        self._creating.discard(run.plan.name)
-        self._journal.discard(run.id, run.plan.fscid)
-
-    def merge(self, fs: FsState, old: Sequence[Run]) -> None:
-        """Make one of plans of the scheduler that have ended: the mon keeps what is to be undone, not how it
-        came about.
-
-        :param old: oldest first, none other between them; () for what was not done yet of the last ones
-        :raises JournalError: the mon was not told yet; it is before anything else is written
-        """
-        self._journal.finish(fs.fscid)
-        if not old:
-            return
-        plan, records = merged(old, self._reserve_name())
-        done = replace(old[-1].head, started=old[0].head.started)
-        run = self._journal.merge(plan, done, records)
-        with self._lock:
-            left = [other for other in self.known() if other not in old[:-1]]
-            self._runs = [run if other is old[-1] else other for other in left]
-            self._creating.discard(plan.name)
-        self._journal.finish(fs.fscid)
 
     def start(self, fs: FsState, name: str) -> Run:
         """Execute a plan, or go on with a stopped one. Starting a finished plan does nothing.
@@ -315,18 +180,18 @@ class Partitioner:
         :raises BadInput: it needs a rank that does not exist any more, or was rolled back, be it in part
         """
         self._refuse_beside_scheduler(fs)
-        run = self._find(fs, name)
+        run = self.plans.named(fs, name)
         if run.head.state in (RUNNING, DONE):
             if run.head.state == RUNNING and not run.memory.halted:
                 raise Busy(f"plan '{name}' is being executed already ({progress(run):.0%})")
             run.memory.halted = False
             return run
-        choice.refuse_active(self.all(fs), fs.name)
+        choice.refuse_active(self.plans.of(fs), fs.name)
         if run.heading() == ROLLED_BACK:
             raise BadInput(f"plan '{name}' was rolled back: make a new one ('partition plan')")
         if run.heading() == ROLLING_BACK:
             raise BadInput(f"plan '{name}' was stopped while it was rolled back: roll it back to the end")
-        choice.refuse_outdated(run, self.known())
+        choice.refuse_outdated(run, self.plans.known())
         gone = sorted(run.plan.ranks_used() - set(fs.ranks_in))
         if gone:
             raise BadInput(
@@ -339,7 +204,7 @@ class Partitioner:
     def pause(self, fs: FsState, seconds: int | None) -> Run:
         """Begin no further step; moves under way end. :raises BadInput: a duration that is not positive."""
         check_duration(seconds)
-        runs, now = self._active(fs), self._now()
+        runs, now = self.plans.active_of(fs), self._now()
         for run in runs:
             run.memory.halted = True
             run.memory.hold = None if seconds is None else now.steady + seconds
@@ -361,7 +226,7 @@ class Partitioner:
 
     def resume(self, fs: FsState) -> Run:
         """Go on with a paused plan; a guard may pause it again at once."""
-        runs = self._active(fs)
+        runs = self.plans.active_of(fs)
         for run in runs:
             if run.head.state == PAUSED or run.memory.halted:
                 self._go(run, state=interrupted(run.head), why="", by_operator=False, until=None)
@@ -375,7 +240,7 @@ class Partitioner:
 
         :raises JournalError: the mon did not take it; this manager has stopped all the same
         """
-        runs = self._active(fs)
+        runs = self.plans.active_of(fs)
         for run in runs:
             run.memory.halted, run.memory.hold = True, None
         self._keep(runs, state=STOPPED, finished=self._now().wall)
@@ -388,10 +253,10 @@ class Partitioner:
         :raises Busy: a newer plan is in force and must be rolled back first
         """
         self._refuse_beside_scheduler(fs)
-        forced = [run for run, _, _ in in_force(self.known(), fs.fscid)]
+        forced = [run for run, _, _ in in_force(self.plans.known(), fs.fscid)]
         if name is None and not forced:
             raise NotFound(f"no plan of '{fs.name}' is in force: there is nothing to roll back")
-        run = forced[-1] if name is None else self._find(fs, name)
+        run = forced[-1] if name is None else self.plans.named(fs, name)
         if run.head.state in (ROLLED_BACK, ROLLING_BACK) and not run.memory.halted:
             return run
         newer = [r.plan.name for r in forced if r.plan.created > run.plan.created]
@@ -411,70 +276,13 @@ class Partitioner:
         self._journal.head(run, **changes)
         run.memory.halted, run.memory.hold = False, None
 
-    def remove(self, name: str, fs: FsState | None = None) -> None:
-        """Forget a plan; pins it set become the operator's. Names are unique: ``fs`` only limits the search.
-
-        :raises Busy: it is being executed
-        :raises NotFound: there is none of that name
-        """
-        bad = next((b for b in self.unreadable if b.name == name), None)
-        if bad is not None:
-            self._journal.unseal(bad.id)
-            self.unreadable.remove(bad)
-            self._sweep(self.known)
-            self._journal.sweep(bad.id)
-            return
-        run = find(self.known() if fs is None else self.all(fs), name)
-        if run.head.state in ACTIVE:
-            raise Busy(f"plan '{name}' is {run.head.state}: stop it first")
-        self._journal.unseal(run.id)
-        with self._lock:  # a new list: others may be going through the old one
-            self._runs = [other for other in self.known() if other is not run]
-        self._sweep(self.known)
-        self._journal.sweep(run.id)
-
-    def newest(self, fs: FsState, name: str | None) -> Run:
-        """The named plan, else the one that is meant (act/choice.py). :raises NotFound: none"""
-        if name is not None:
-            return self._find(fs, name)
-        run = choice.newest(self.all(fs))
-        if run is None:
-            raise NotFound(f"'{fs.name}' has no plan: run 'ceph mds_partitioner partition plan {fs.name}'")
-        return run
-
     def _why_wait(self, fs: FsState) -> str | None:
         return why_wait(fs, self._host.health(), silence(self._host, fs, self._now().wall))
-
-    def known(self) -> list[Run]:
-        """Every plan. :raises Unavailable: the journal was not read yet."""
-        if self._runs is None:
-            raise Unavailable("the module is starting: its journal was not read yet")
-        return self._runs
-
-    def _names(self) -> set[str]:
-        """Every name that a plan has, on whatever file system."""
-        return {run.plan.name for run in self.known()} | {bad.name for bad in self.unreadable}
-
-    def _find(self, fs: FsState, name: str) -> Run:
-        return find(self.all(fs), name)
-
-    def _active(self, fs: FsState) -> list[Run]:
-        found = [run for run in self.all(fs) if run.head.state in ACTIVE]
-        if not found:
-            raise NotFound(f"no plan of '{fs.name}' is being executed")
-        return found
 
     def _refuse_beside_scheduler(self, fs: FsState) -> None:
         why = self.scheduled(fs)
         if why:
             raise Busy(why)
-
-    def _reserve_name(self) -> str:
-        """The next name of a plan of the scheduler; nobody else gets it."""
-        with self._lock:
-            name = choice.next_name(self._names() | self._creating)
-            self._creating.add(name)
-        return name
 
     def _report(self, run: Run) -> None:
         event = str(uuid.uuid5(uuid.NAMESPACE_OID, f"{run.plan.name}/{run.plan.created}"))

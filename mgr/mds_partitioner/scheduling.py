@@ -9,13 +9,13 @@ from dataclasses import replace
 from typing import Any
 
 from . import clock
+from .act.registry import Plans
 from .act.run import ACTIVE, STOPPED, in_force
 from .clock import Now
 from .errors import BadInput, Busy, NotFound, NotPermitted
 from .host import Host
 from .model import FsState
 from .observe.sessions import clients_at
-from .partitioner import Partitioner
 from .schedule.catalogue import Catalogue
 from .schedule.hotspots import Hotspots, recent
 from .schedule.ledger import Ledger
@@ -33,12 +33,12 @@ class Scheduling:
         self,
         host: Host,
         ledger: Ledger,
-        partitioner: Partitioner,
+        plans: Plans,
         policy: Callable[[FsState], bool],
         now: Callable[[], Now] = clock.read,
     ) -> None:
         """``policy``: does a Mantle policy of ours balance a file system?"""
-        self._host, self._ledger, self._partitioner = host, ledger, partitioner
+        self._host, self._ledger, self._plans = host, ledger, plans
         self._policy, self._now = policy, now
         self._untold: set[int] = set()  # file systems whose mon has not got the last halt yet
 
@@ -72,7 +72,7 @@ class Scheduling:
     def _since(self, fs: FsState, now: Now) -> float:
         """Whole seconds, as they are kept: what is planned in the first second belongs to it, and what was
         planned before does not, also when the host's clock was put back."""
-        last = max((run.plan.created for run in self._partitioner.all(fs) if run.plan.scheduled), default=0.0)
+        last = max((run.plan.created for run in self._plans.of(fs) if run.plan.scheduled), default=0.0)
         return float(max(int(now.wall), int(last) + 1))
 
     def _begin_anew(self, watch: Watch) -> None:
@@ -86,7 +86,7 @@ class Scheduling:
         why = automate(self._policy, self._host.fs_of_mon(fs.fscid) or fs)
         if why:
             raise NotPermitted(why)
-        for run in self._partitioner.all(fs):
+        for run in self._plans.of(fs):
             name, state = run.plan.name, run.head.state
             if state in ACTIVE and not run.plan.scheduled:
                 raise Busy(f"plan '{name}' of '{fs.name}' is {state}: wait for it or stop it")
@@ -111,9 +111,9 @@ class Scheduling:
         return self.get(fs)
 
     def _refuse_under_newer(self, fs: FsState, watch: Watch) -> None:
-        changed = {run.id for run, _, _ in in_force(self._partitioner.all(fs), fs.fscid)}
-        ours = scheduled_since(self._partitioner.all(fs), watch.kept.since)
-        later = [run for run in self._partitioner.all(fs) if ours and run.plan.created > ours[0].plan.created]
+        changed = {run.id for run, _, _ in in_force(self._plans.of(fs), fs.fscid)}
+        ours = scheduled_since(self._plans.of(fs), watch.kept.since)
+        later = [run for run in self._plans.of(fs) if ours and run.plan.created > ours[0].plan.created]
         for run in later:
             if run.id in changed and not run.plan.scheduled:
                 name = run.plan.name

@@ -111,7 +111,7 @@ class Player:
             self._tick()
             if tick % HEAL_EVERY == HEAL_EVERY - 1:
                 self.operator.heal()
-            if not self.partitioner.active():
+            if not self.partitioner.plans.active():
                 return
 
     def _calm(self) -> None:
@@ -153,7 +153,7 @@ class Player:
     def _begin(self) -> None:
         while True:
             try:
-                self.partitioner.begin()
+                self.partitioner.plans.load()
                 self._know()
                 return
             except JournalError:  # as module.serve does: it is tried again
@@ -161,7 +161,7 @@ class Player:
 
     def _know(self) -> None:
         """The invariants know the plans by their ids."""
-        self.script.plans |= {run.id: run.plan for run in self.partitioner.known()}
+        self.script.plans |= {run.id: run.plan for run in self.partitioner.plans.known()}
 
     def _replaced(self, crash: Callable[[], None]) -> None:
         """Do something that the manager may die of; then another one takes over."""
@@ -189,7 +189,7 @@ class Player:
 
     def _between(self, label: str) -> None:
         """What others do just now; a command that would wait for a head's write comes a moment later."""
-        if self._commanding or any(run.memory.writing.locked() for run in self.partitioner.active()):
+        if self._commanding or any(run.memory.writing.locked() for run in self.partitioner.plans.active()):
             return
         while self.script.waiting:
             action = self.script.waiting.pop(0)
@@ -199,7 +199,7 @@ class Player:
                 self.operator.do(action)
 
     def _command(self, action: str) -> None:
-        run = next(iter(self.partitioner.active()), None)
+        run = next(iter(self.partitioner.plans.active()), None)
         fs = self.ceph.fs_by_id(run.plan.fscid) if run else None
         if run is None or fs is None:
             return
@@ -243,7 +243,7 @@ class Player:
     def _plan(self, fscid: int) -> None:
         def plan() -> None:
             fs = self.ceph.fs_by_id(fscid)
-            if fs is not None and not self.partitioner.all(fs):
+            if fs is not None and not self.partitioner.plans.of(fs):
                 s = self.scenario
                 made = self.partitioner.plan(
                     fs,
@@ -255,7 +255,9 @@ class Player:
                     save=not s.scheduled,
                 )
                 if s.scheduled:
-                    self.partitioner.admit(self.partitioner.propose(fs, replace(made, scheduled=True)))
+                    self.partitioner.plans.admit(
+                        self.partitioner.plans.propose(fs, replace(made, scheduled=True))
+                    )
 
         self._try(plan)
         self._know()
@@ -263,7 +265,7 @@ class Player:
 
     def _start(self, fscid: int) -> None:
         fs = self.ceph.fs_by_id(fscid)
-        for run in self.partitioner.all(fs) if fs is not None else []:
+        for run in self.partitioner.plans.of(fs) if fs is not None else []:
             if run.head.state == READY:
                 self.partitioner.start(fs, run.plan.name)
 
@@ -273,18 +275,18 @@ class Player:
         """Nothing goes wrong any more: every plan must end, or be one that the operator holds."""
         self._calm()
         for _ in range(CALM):
-            for run in self.partitioner.active():
+            for run in self.partitioner.plans.active():
                 fs = self.ceph.fs_by_id(run.plan.fscid)
                 if fs is not None and (run.head.by_operator or run.memory.halted):
                     self._try(lambda fs=fs: self.partitioner.resume(fs))
-            if not self.partitioner.active():
+            if not self.partitioner.plans.active():
                 return
             self._tick()
-        for run in self.partitioner.active():
+        for run in self.partitioner.plans.active():
             self.cluster.violations.append(f"plan {run.plan.name} does not end: {run.head}")
 
     def _check_done(self) -> None:
-        for run in self.partitioner.known():
+        for run in self.partitioner.plans.known():
             if run.head.state not in (DONE, STOPPED, ROLLED_BACK, READY):
                 self.cluster.violations.append(f"plan {run.plan.name} has ended as {run.head.state}")
             if run.head.state == PAUSED and not run.head.why:
@@ -292,10 +294,10 @@ class Player:
 
     def _check_memory(self) -> None:
         """What the next manager reads is what this one knew."""
-        before = {run.id: _known(run) for run in self.partitioner.known()}
+        before = {run.id: _known(run) for run in self.partitioner.plans.known()}
         self.cluster.incarnation += 1
         self._manager()
-        after = {run.id: _known(run) for run in self.partitioner.known()}
+        after = {run.id: _known(run) for run in self.partitioner.plans.known()}
         for id_, known in before.items():
             if id_ not in after or any(after[id_].get(i) not in _allowed(was) for i, was in known.items()):
                 self.cluster.violations.append(f"a fail-over has lost {known}, and read {after.get(id_)}")
@@ -324,7 +326,7 @@ class Player:
     def _in_force(self) -> list[Run]:
         return [
             run
-            for run in self.partitioner.known()
+            for run in self.partitioner.plans.known()
             if in_force([run], run.plan.fscid) or run.head.state in ACTIVE
         ]
 
@@ -344,7 +346,7 @@ class Player:
 
     def _check_options(self) -> None:
         """What one plan puts back another one may still want: whoever is last does."""
-        for run in self.partitioner.known():
+        for run in self.partitioner.plans.known():
             for i, record in run.records.items():
                 step = run.plan.steps[i]
                 target: Target = ("config", 0, step.target)
@@ -355,9 +357,9 @@ class Player:
                         self.cluster.violations.append(told)
 
     def _forget(self) -> None:
-        for run in list(self.partitioner.known()):
+        for run in list(self.partitioner.plans.known()):
             if run.head.state not in ACTIVE:
-                self._try(lambda name=run.plan.name: self.partitioner.remove(name))
+                self._try(lambda name=run.plan.name: self.partitioner.plans.remove(name))
 
     def _check_forgotten(self) -> None:
         self.cluster.incarnation += 1

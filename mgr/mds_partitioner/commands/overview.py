@@ -20,7 +20,7 @@ class OverviewCommands(Services):
     def show_status(self, format: str = "table") -> Answer:
         """Show every file system: its analysis, plans in force, newest plan, policy and scheduler"""
         seen = [overview_value(self._overview(fs)) for fs in self.host.file_systems()]
-        seen += removed_values(self.partitioner.of_removed())
+        seen += removed_values(self.partitioner.plans.of_removed())
         return Answer(seen, overview_text(seen))
 
     def _overview(self, fs: FsState) -> Overview:
@@ -31,7 +31,7 @@ class OverviewCommands(Services):
             analyzed = "none"
         except Unavailable:
             analyzed = "starting"
-        return Overview(fs, analyzed, self.partitioner.all(fs), self.balancer.get(fs), self._mode(fs))
+        return Overview(fs, analyzed, self.partitioner.plans.of(fs), self.balancer.get(fs), self._mode(fs))
 
     def _mode(self, fs: FsState) -> str:
         try:

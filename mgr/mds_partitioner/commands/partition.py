@@ -80,7 +80,11 @@ class PartitionCommands(Services):
         """
         check_mode(heavy)
         found = self.host.fs(fs)
-        run = startable(self.partitioner.all(found)) if plan is None else self.partitioner.newest(found, plan)
+        run = (
+            startable(self.partitioner.plans.of(found))
+            if plan is None
+            else self.partitioner.plans.newest(found, plan)
+        )
         if run is not None:
             chosen = run.plan
         else:
@@ -101,16 +105,16 @@ class PartitionCommands(Services):
         those that do not answer are named.
         """
         found = self.host.fs(fs)
-        run = _called(found, self.partitioner.newest(found, plan))
+        run = _called(found, self.partitioner.plans.newest(found, plan))
         where = subtree_map(self.host, found, [row.path for row in run.plan.rows], PATIENCE)
         return Answer(run_value(run, where), run_text(run, where, top))
 
     @reads("partition ls")
     def partition_ls(self, fs: Optional[str] = None, format: str = "table") -> Answer:
         """List the plans of a file system, and those of file systems that were removed"""
-        removed = self.partitioner.of_removed()
+        removed = self.partitioner.plans.of_removed()
         none_left = fs is None and not self.host.file_systems()
-        runs = [] if none_left else self.partitioner.all(self.host.fs(fs))
+        runs = [] if none_left else self.partitioner.plans.of(self.host.fs(fs))
         return Answer(plans_value(runs, removed), plans_text(runs, removed))
 
     @writes("partition pause", STOP)
@@ -185,7 +189,7 @@ class PartitionCommands(Services):
     @writes("partition rm")
     def partition_rm(self, plan: str, fs: Optional[str] = None, format: str = "table") -> Answer:
         """Forget a plan that is not being executed; the pins it set become yours"""
-        self.partitioner.remove(plan, None if fs is None else self.host.fs(fs))
+        self.partitioner.plans.remove(plan, None if fs is None else self.host.fs(fs))
         return Answer({"removed": plan}, f"plan '{plan}' is forgotten")
 
 

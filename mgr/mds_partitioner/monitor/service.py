@@ -10,12 +10,12 @@ from collections.abc import Callable
 from dataclasses import replace
 
 from ..act.choice import latest
+from ..act.registry import Plans
 from ..analyzer import Analyzer
 from ..errors import PartitionerError
 from ..host import Host
 from ..model import FsState
 from ..options import Settings
-from ..partitioner import Partitioner
 from ..ranks import Ranks
 from .options import MonitorSettings
 from .sampler import (
@@ -43,13 +43,13 @@ class Monitor:
         host: Host,
         ranks: Ranks,
         analyzer: Analyzer,
-        partitioner: Partitioner,
+        plans: Plans,
         settings: Callable[[], tuple[Settings, MonitorSettings]],
         after_epoch: Callable[[], None],
         log: logging.Logger,
     ) -> None:
         """``after_epoch`` is called after each snapshot."""
-        self._host, self._ranks, self._analyzer, self._partitioner = host, ranks, analyzer, partitioner
+        self._host, self._ranks, self._analyzer, self._plans = host, ranks, analyzer, plans
         self._settings, self._after_epoch, self._log = settings, after_epoch, log
         self._memories: dict[int, Past] = {}
         self._errors = dict.fromkeys((OBSERVE, JUDGE, MOVE), 0)
@@ -136,7 +136,7 @@ class Monitor:
 
     def _plan(self, fs: FsState) -> PlanState | None:
         try:
-            run = latest(self._partitioner.all(fs))
+            run = latest(self._plans.of(fs))
         except PartitionerError:  # the journal was not read yet
             return None
         return None if run is None else plan_state(run)

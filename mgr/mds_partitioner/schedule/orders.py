@@ -9,6 +9,7 @@ from dataclasses import replace
 
 from ..act.choice import number
 from ..act.merge import ended, mergeable
+from ..act.registry import Plans
 from ..act.run import (
     ACTIVE,
     DONE,
@@ -28,7 +29,6 @@ from ..clock import Now
 from ..errors import Busy, PartitionerError
 from ..host import Host
 from ..model import FsState
-from ..partitioner import Partitioner
 from ..plan.circumstances import FORWARDS, TO_AUTH
 from ..plan.plan import Plan
 from .ledger import Ledger
@@ -49,14 +49,15 @@ class Orders:
         self,
         host: Host,
         ledger: Ledger,
-        partitioner: Partitioner,
+        plans: Plans,
+        undo: Callable[[Run], None],
         tick_interval: TickInterval,
         planned: Callable[[], None],
         log: logging.Logger,
         now: Callable[[], Now],
     ) -> None:
         """``planned`` is called when there is something to execute."""
-        self._host, self._ledger, self._partitioner = host, ledger, partitioner
+        self._host, self._ledger, self._plans, self._undo = host, ledger, plans, undo
         self._tick_interval, self._planned, self._log, self._now = tick_interval, planned, log, now
 
     def come_to(self, fs: FsState, watch: Watch, state: State, decision: Decision, now: Now) -> State:
@@ -91,7 +92,7 @@ class Orders:
             return
         done = {
             step.target
-            for run in scheduled_since(self._partitioner.all(fs), watch.kept.since)
+            for run in scheduled_since(self._plans.of(fs), watch.kept.since)
             if run.head.state != ROLLED_BACK
             for step in run.plan.steps
         }
@@ -107,22 +108,22 @@ class Orders:
             return
         self._tick_interval.shorten(fs.fscid)
         watch.ordered = self._now().steady
-        ours = ended(scheduled_since(self._partitioner.all(fs), watch.kept.since))
+        ours = ended(scheduled_since(self._plans.of(fs), watch.kept.since))
         if len(ours) > 1:
             # As one: what an operator has set since may be what an earlier one of them had set.
-            self._partitioner.merge(fs, ours)
-        for run in reversed(scheduled_since(self._partitioner.all(fs), watch.kept.since)):
+            self._plans.merge(fs, ours)
+        for run in reversed(scheduled_since(self._plans.of(fs), watch.kept.since)):
             state, changed = run.head.state, any(r.state in IN_FORCE for r in tuple(run.records.values()))
             if state == ROLLED_BACK or (state not in ACTIVE and not changed):
-                self._partitioner.remove(run.plan.name, fs)
+                self._plans.remove(run.plan.name, fs)
                 continue
             held = state == STOPPED or (state == PAUSED and run.head.by_operator)
             if run.heading() != ROLLING_BACK or held:
-                self._partitioner.undo(run)
+                self._undo(run)
                 self._planned()
             watch.due = self._now().steady + AFTER_UNDOING
             return
-        left = (run.plan for run in self._partitioner.all(fs))
+        left = (run.plan for run in self._plans.of(fs))
         before = max((number(p.name) for p in left if p.scheduled), default=0)
         turns = rolled_back(watch.kept.turns, {t.plan for t in watch.kept.turns if number(t.plan) > before})
         self._ledger.save(fs.fscid, watch, mode=OFF, turns=turns)
@@ -132,9 +133,9 @@ class Orders:
 
         Returns the IDs of plans that had ended: of these nothing is left to be told.
         """
-        over = frozenset(run.id for run in self._partitioner.all(fs) if run.head.state == DONE)
+        over = frozenset(run.id for run in self._plans.of(fs) if run.head.state == DONE)
         turns, keys, scattered = [], set[tuple[int, float]](), set[int]()
-        runs = {run.plan.name: run for run in scheduled_since(self._partitioner.all(fs), watch.kept.since)}
+        runs = {run.plan.name: run for run in scheduled_since(self._plans.of(fs), watch.kept.since)}
         for turn in watch.kept.turns:
             left = dict(_left(runs[turn.plan])) if turn.plan in runs and not turn.undone else {}
             told = tuple(
@@ -157,12 +158,12 @@ class Orders:
 
     def tidy(self, fs: FsState, watch: Watch, over: Collection[str]) -> None:
         """Make one of plans that have ended, if there are enough. ``over``: their IDs"""
-        since = scheduled_since(self._partitioner.all(fs), watch.kept.since)
-        self._partitioner.merge(fs, mergeable([run for run in since if run.id in over]))
+        since = scheduled_since(self._plans.of(fs), watch.kept.since)
+        self._plans.merge(fs, mergeable([run for run in since if run.id in over]))
 
     def _plan(self, fs: FsState, watch: Watch, decision: Decision, now: Now) -> str:
         """The name of the plan that does it. :raises PartitionerError: nothing was begun."""
-        known, ours = watch.known, owned(self._partitioner.all(fs), fs.fscid)
+        known, ours = watch.known, owned(self._plans.of(fs), fs.fscid)
         by_ino = {d.ino: d for d in known.directories}
         names = {d.path: d.name for d in known.directories}
         assert watch.view is not None
@@ -172,13 +173,13 @@ class Orders:
 
     def _execute(self, fs: FsState, watch: Watch, plan: Plan) -> str:
         """:raises Busy: an operator stopped it meanwhile"""
-        run = self._partitioner.propose(fs, replace(plan, created=max(plan.created, watch.kept.since)))
+        run = self._plans.propose(fs, replace(plan, created=max(plan.created, watch.kept.since)))
         with self._ledger.unchanged():
             admitted = watch.kept.mode == ACT and not watch.kept.paused
             if admitted:
-                self._partitioner.admit(run)
+                self._plans.admit(run)
         if not admitted:
-            self._partitioner.withdraw(run)
+            self._plans.withdraw(run)
             raise Busy(f"the scheduler of '{fs.name}' was stopped meanwhile")
         self._planned()
         return run.plan.name

@@ -11,7 +11,8 @@ from functools import partial
 
 from .. import clock
 from ..abreast import Each, in_turn
-from ..act.run import ACTIVE
+from ..act.registry import Plans
+from ..act.run import ACTIVE, Run
 from ..clock import Now
 from ..errors import PartitionerError, unexpected
 from ..host import Host
@@ -19,7 +20,6 @@ from ..judge.verdict import Engine
 from ..model import NO_PIN, FsState
 from ..observe.ranks import silence
 from ..options import Settings
-from ..partitioner import Partitioner
 from ..ranks import Ranks
 from ..verify.guards import why_wait
 from .advice import as_if, outstanding
@@ -52,18 +52,19 @@ class Rounds:
         engine: Engine,
         ranks: Ranks,
         ledger: Ledger,
-        partitioner: Partitioner,
+        plans: Plans,
+        undo: Callable[[Run], None],
         policy: Callable[[FsState], bool],
         settings: Callable[[], tuple[Settings, SchedulerSettings]],
         log: logging.Logger,
         now: Callable[[], Now] = clock.read,
     ) -> None:
-        """``policy``: does a Mantle policy of ours balance a file system?"""
-        self._host, self._ranks, self._ledger, self._partitioner = host, ranks, ledger, partitioner
+        """``undo`` begins to roll a plan back. ``policy``: does a Mantle policy of ours balance a file system?"""
+        self._host, self._ranks, self._ledger, self._plans = host, ranks, ledger, plans
         self._policy, self._settings, self._log, self._now = policy, settings, log, now
         self._looker, self._tick_interval = Looker(host, engine, now), TickInterval(host)
         self.planned: Callable[[], None] = lambda: None  # called when there is something to do
-        self._orders = Orders(host, ledger, partitioner, self._tick_interval, self._wake, log, now)
+        self._orders = Orders(host, ledger, plans, undo, self._tick_interval, self._wake, log, now)
 
     def _wake(self) -> None:
         self.planned()
@@ -123,7 +124,7 @@ class Rounds:
     def _read(self, fs: FsState, watch: Watch) -> None:
         if self._why_wait(fs, watch):
             return
-        if read(fs, watch, self._partitioner.all(fs), self._settings()[0], self._now):
+        if read(fs, watch, self._plans.of(fs), self._settings()[0], self._now):
             watch.due, watch.asked = 0.0, float("-inf")  # there was not much to see or to decide on
             self._wake()
 
@@ -185,7 +186,7 @@ class Rounds:
     def _why_wait(self, fs: FsState, watch: Watch) -> str:
         if watch.kept.paused:
             return _paused_by_operator(watch.kept.until)
-        running = (r for r in self._partitioner.all(fs) if r.head.state in ACTIVE and not r.plan.scheduled)
+        running = (r for r in self._plans.of(fs) if r.head.state in ACTIVE and not r.plan.scheduled)
         plan = next((f"plan '{run.plan.name}' is {run.head.state}" for run in running), "")
         wall = self._now().wall
         return (
@@ -200,7 +201,7 @@ class Rounds:
         """What is seen, or, in advise, what would be."""
         if watch.kept.mode == ACT:
             self._orders.prepare(fs, watch, now)
-        held = owned(self._partitioner.all(fs), fs.fscid, watch.state.split)
+        held = owned(self._plans.of(fs), fs.fscid, watch.state.split)
         moved, pins = begun(watch.kept.day, now.wall), _pinned(watch, held)
         if watch.view and watch.glances and now.steady < watch.measured + ours.scheduler_interval:
             watch.view = replace(self._looker.glance(fs, watch, watch.view, now), begun=moved, pins=pins)

@@ -282,9 +282,9 @@ class Manager:
             *(host, nobody, nobody, lambda: SETTINGS, lambda *_: None, LOG, cluster.now)
         )
         ledger = Ledger(host, LOG, cluster.now)
-        self.scheduling = Scheduling(host, ledger, self.partitioner, lambda fs: False, cluster.now)
+        self.scheduling = Scheduling(host, ledger, self.partitioner.plans, lambda fs: False, cluster.now)
         self.rounds = Rounds(
-            *(host, _engine, ranks, ledger, self.partitioner, lambda fs: False),
+            *(host, _engine, ranks, ledger, self.partitioner.plans, self.partitioner.undo, lambda fs: False),
             lambda: (SETTINGS, self.options.ours),
             LOG,
             cluster.now,
@@ -292,7 +292,7 @@ class Manager:
         self.woken = 0
         self.rounds.planned = self._wake
         self.partitioner.scheduled = self.scheduling.in_the_way
-        self.partitioner.begin()
+        self.partitioner.plans.load()
         ledger.begin()
 
     def _wake(self) -> None:

@@ -23,8 +23,8 @@ ENOUGH = 60  # events, more than a merge of eight plans takes
 def made(cluster: Cluster, manager: Manager, moves: dict[int, int], option: str | None = None) -> Run:
     """A plan of the scheduler that is executed to its end."""
     ready = replace(plan(cluster, moves, option=option), scheduled=True, created=cluster.wall)
-    run = manager.partitioner.propose(manager.fs, ready)
-    manager.partitioner.admit(run)
+    run = manager.partitioner.plans.propose(manager.fs, ready)
+    manager.partitioner.plans.admit(run)
     for _ in range(20):
         if run.head.state == DONE:
             return run
@@ -44,7 +44,7 @@ def several(cluster: Cluster, manager: Manager, count: int = TOGETHER) -> None:
 
 def undone(cluster: Cluster, manager: Manager) -> None:
     """Every plan, the newest first."""
-    while runs := [r for r in manager.partitioner.all(manager.fs) if r.head.state != ROLLED_BACK]:
+    while runs := [r for r in manager.partitioner.plans.of(manager.fs) if r.head.state != ROLLED_BACK]:
         manager.partitioner.undo(runs[-1])
         for _ in range(30):
             manager.partitioner.tick()
@@ -52,9 +52,15 @@ def undone(cluster: Cluster, manager: Manager) -> None:
         assert not [run for run in runs[-1:] if run.head.state in ACTIVE]
 
 
+def merge(manager: Manager) -> None:
+    """All that may become one."""
+    plans = manager.partitioner.plans
+    plans.merge(manager.fs, mergeable(plans.of(manager.fs)))
+
+
 def owned(manager: Manager) -> dict[int, int]:
     """The pins that are ours; one that is back at what it replaced is nobody's."""
-    return owned_pins(manager.partitioner.all(manager.fs), 1)
+    return owned_pins(manager.partitioner.plans.of(manager.fs), 1)
 
 
 def test_the_newest_value_and_the_oldest_that_it_replaced_are_kept() -> None:
@@ -65,7 +71,7 @@ def test_the_newest_value_and_the_oldest_that_it_replaced_are_kept() -> None:
         made(cluster, manager, {100: rank})
     made(cluster, manager, {101: 3})
     made(cluster, manager, {101: 2})
-    runs = manager.partitioner.all(manager.fs)
+    runs = manager.partitioner.plans.of(manager.fs)
     one, records = merged(runs, "one")
     (step,), (row,) = one.steps, one.rows
     assert (step.ino, step.value, step.expected, step.home, step.row) == (100, "3", "-1", 0, 0)
@@ -81,7 +87,7 @@ def test_what_an_operator_set_in_between_is_what_is_put_back() -> None:
     cluster.directories[100].pin = 2
     cluster.directories[100].rank = 2
     made(cluster, manager, {100: 3})
-    one, records = merged(manager.partitioner.all(manager.fs), "one")
+    one, records = merged(manager.partitioner.plans.of(manager.fs), "one")
     assert (one.steps[0].value, records[0].old, one.steps[0].home) == ("3", "2", 2)
 
 
@@ -90,7 +96,7 @@ def test_a_large_plan_is_not_written_again_for_a_few_small_ones() -> None:
     manager = Manager(cluster)
     made(cluster, manager, {100 + i: 1 for i in range(20)})
     several(cluster, manager)
-    runs = manager.partitioner.all(manager.fs)
+    runs = manager.partitioner.plans.of(manager.fs)
     assert mergeable(runs) == runs[1:]
     assert mergeable(runs[:-1]) == []
     assert mergeable([*runs, replace_head(runs[-1])]) == []
@@ -123,18 +129,22 @@ def test_a_manager_may_die_at_any_point(at: int) -> None:
     cluster, manager = beginning()
     ours, there = owned(manager), cluster.snapshot()
     cluster.crash_at = len(cluster.events) + at
+    died = False
     try:
-        manager.partitioner.merge(manager.fs, 0.0)
+        merge(manager)
     except Crash:
-        manager = Manager(cluster)
-        assert len(manager.partitioner.all(manager.fs)) in (1, TOGETHER)
+        died, manager = True, Manager(cluster)
+        assert len(manager.partitioner.plans.of(manager.fs)) in (1, TOGETHER)
+    else:
+        assert len(manager.partitioner.plans.of(manager.fs)) == 1
+    assert died if at == 1 else not died or at < ENOUGH - 1, "from its first event to beyond its last"
     cluster.crash_at = None
     assert (owned(manager), cluster.snapshot()) == (ours, there)
     again = Manager(cluster)
     assert owned(again) == ours
     undone(cluster, again)
     assert cluster.snapshot() == Cluster().snapshot()
-    assert {run.head.state for run in Manager(cluster).partitioner.all(manager.fs)} == {ROLLED_BACK}
+    assert {run.head.state for run in Manager(cluster).partitioner.plans.of(manager.fs)} == {ROLLED_BACK}
 
 
 @given(st.integers(1, ENOUGH), st.integers(0, 12))
@@ -145,7 +155,7 @@ def test_a_mon_that_refuses_for_a_while_loses_nothing(at: int, refused: int) -> 
     cluster.store.refuse(at, refused)
     for _ in range(3):
         try:
-            manager.partitioner.merge(manager.fs, 0.0)
+            merge(manager)
         except JournalError:
             continue
     assert owned(manager) == ours
@@ -154,4 +164,4 @@ def test_a_mon_that_refuses_for_a_while_loses_nothing(at: int, refused: int) -> 
     undone(cluster, manager)
     assert cluster.snapshot() == Cluster().snapshot()
     after = Manager(cluster)
-    assert {run.head.state for run in after.partitioner.all(after.fs)} == {ROLLED_BACK}
+    assert {run.head.state for run in after.partitioner.plans.of(after.fs)} == {ROLLED_BACK}

@@ -44,8 +44,13 @@ class Orders:
         made = plan(FakeCluster(), {100: 1}, mask="0x3")
         self.run = Run("id", made, Head(state="running"), {0: Record(APPLIED, "-1", 1.0)})
 
-    def all(self, fs: FsState) -> list[Run]:
-        """Partitioner.all: before the order."""
+    @property
+    def plans(self) -> Orders:
+        """They are its own."""
+        return self
+
+    def of(self, fs: FsState) -> list[Run]:
+        """Plans.of: before the order."""
         return [replace(self.run, head=Head(state="ready"))]
 
     def __getattr__(self, name: str) -> Any:

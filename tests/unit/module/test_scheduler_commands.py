@@ -140,24 +140,24 @@ def test_what_is_off_tells_nothing_of_what_was(module: Module) -> None:
 
 def test_a_plan_under_way_is_shown_before_an_operators_that_has_ended(module: Module) -> None:
     manager = module.manager
-    manager.partitioner._save(plan(manager.cluster, {105: 1}))
+    manager.partitioner.plans.save(plan(manager.cluster, {105: 1}))
     assert "plan 'p' on 'cephfs': ready" in module.partition_status().stdout
     manager.cluster.lag = 20
     module.scheduler_start(mode="act")
     manager.run(10)
     assert "plan 'scheduler-2' on 'cephfs': running" in module.partition_status().stdout
-    assert latest(manager.partitioner.all(manager.fs)).plan.name == "p"
+    assert latest(manager.partitioner.plans.of(manager.fs)).plan.name == "p"
 
 
 def test_an_empty_plan_name_is_not_the_newest(module: Module) -> None:
-    module.manager.partitioner._save(plan(module.manager.cluster, {105: 1}))
+    module.manager.partitioner.plans.save(plan(module.manager.cluster, {105: 1}))
     for answer in (module.partition_start(plan=""), module.partition_status(plan="")):
         assert "plan '' does not exist" in answer.stderr
     assert "plan '' does not exist" in module.partition_rollback(plan="").stderr
 
 
 def test_what_a_plan_would_ignore_is_checked_all_the_same(module: Module) -> None:
-    module.manager.partitioner._save(plan(module.manager.cluster, {105: 1}))
+    module.manager.partitioner.plans.save(plan(module.manager.cluster, {105: 1}))
     assert "'banana' is not a way to place" in module.partition_start(plan="p", heavy="banana").stderr
 
 
@@ -203,12 +203,12 @@ def test_an_order_that_the_mon_does_not_take_holds_all_the_same(
 ) -> None:
     manager, cluster = module.manager, module.manager.cluster
     module.scheduler_start(mode="act")
-    while not manager.partitioner.active():
+    while not manager.partitioner.plans.active():
         manager.rounds.read()
         manager.rounds.tick()
         cluster.pass_time()
         cluster.wall, cluster.steady = cluster.wall + 1, cluster.steady + 1
-    (run,) = manager.partitioner.active()
+    (run,) = manager.partitioner.plans.active()
     assert not run.records, "it was not begun yet"
     cluster.store.refuse(lost.start, len(lost))
     answer = getattr(module, order)()
@@ -220,7 +220,7 @@ def test_an_order_that_the_mon_does_not_take_holds_all_the_same(
     assert (run.head.state == state) is (1 not in lost), "the mon is told of the plan first"
     assert getattr(module, order)().retval == 0, "the order is given again"
     after = Manager(cluster)
-    assert [r.head.state for r in after.partitioner.all(manager.fs)] == [state]
+    assert [r.head.state for r in after.partitioner.plans.of(manager.fs)] == [state]
     kept = after.scheduling.get(manager.fs)
     assert (kept.mode, kept.paused) == (mode, mode == "act")
 
@@ -236,29 +236,29 @@ def test_a_pause_holds_both_also_while_no_plan_is_under_way(module: Module) -> N
     assert "is paused" in shown(module.partition_pause())
     assert "acts, paused" in shown(module.scheduler_status())
     module.manager.run(10)
-    assert module.partitioner.all(module.manager.fs) == []
+    assert module.partitioner.plans.of(module.manager.fs) == []
     assert "goes on" in shown(module.partition_resume())
     module.manager.run(10)
-    assert module.partitioner.all(module.manager.fs) != []
+    assert module.partitioner.plans.of(module.manager.fs) != []
 
 
 def test_plans_of_a_removed_file_system_are_shown_until_they_are_removed(module: Module) -> None:
     manager, cluster = module.manager, module.manager.cluster
-    old = manager.partitioner.propose(manager.fs, plan(cluster, {100: 1}))
+    old = manager.partitioner.plans.propose(manager.fs, plan(cluster, {100: 1}))
     old.plan = replace(old.plan, name="old")
-    manager.partitioner.admit(old)
+    manager.partitioner.plans.admit(old)
     manager.run(20)
     cluster.state = replace(cluster.state, fscid=2)
     manager.run(5)
     assert "rolled-back, 1 of 1 steps kept; file system removed" in shown(module.partition_ls())
     (listed,) = json.loads(module.partition_ls(format="json").stdout)
     assert (listed["name"], listed["file_system_removed"]) == ("old", True)
-    (row,) = removed_values(module.partitioner.of_removed())
+    (row,) = removed_values(module.partitioner.plans.of_removed())
     assert (row["fs"], row["plan"]) == ("cephfs", f"old: {removed_state(old)}")
     assert f"old: {removed_state(old)}" in overview_text([row])
     assert module.partition_rm("old").retval == 0
     assert json.loads(module.partition_ls(format="json").stdout) == []
-    assert removed_values(module.partitioner.of_removed()) == []
+    assert removed_values(module.partitioner.plans.of_removed()) == []
 
 
 def test_what_it_did_is_counted(module: Module) -> None:

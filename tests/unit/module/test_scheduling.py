@@ -70,7 +70,7 @@ def test_a_rollback_undoes_all_since_the_start(cluster: Cluster, acting: Manager
     acting.run(AT_LAST)
     assert cluster.snapshot() == before
     assert acting.scheduling.get(acting.fs).mode == OFF
-    assert acting.partitioner.all(acting.fs) == []
+    assert acting.partitioner.plans.of(acting.fs) == []
 
 
 def test_what_nobody_expected_is_told_and_tried_again(
@@ -155,7 +155,7 @@ def test_what_relieves_nobody_does_not_hide_that_it_is_stuck(
 
 def test_a_rollback_is_waited_for_without_haste(cluster: Cluster, acting: Manager) -> None:
     acting.run(AT_LAST)
-    plans, cluster.lag = len(acting.partitioner.all(acting.fs)), 20
+    plans, cluster.lag = len(acting.partitioner.plans.of(acting.fs)), 20
     acting.scheduling.stop(acting.fs, rollback=True)
     acting.woken = 0
     acting.run(15)
@@ -190,7 +190,7 @@ def test_advice_changes_nothing_and_is_given_once(cluster: Cluster, manager: Man
     before = cluster.snapshot()
     manager.scheduling.start(manager.fs, ADVISE)
     manager.run(AT_LAST)
-    assert cluster.snapshot() == before and manager.partitioner.all(manager.fs) == []
+    assert cluster.snapshot() == before and manager.partitioner.plans.of(manager.fs) == []
     turns = manager.scheduling.get(manager.fs).turns
     told = [past.move.ino for turn in turns for past in turn.moves]
     assert len(told) == len(set(told)) == 6 and {turn.mode for turn in turns} == {ADVISE}
@@ -227,7 +227,7 @@ def test_a_stop_lets_what_is_under_way_arrive(cluster: Cluster, acting: Manager)
     acting.scheduling.stop(acting.fs, rollback=False)
     begun = len(pins(cluster))
     acting.run(AT_LAST)
-    assert (cluster.under_way(), acting.partitioner.active()) == (0, [])
+    assert (cluster.under_way(), acting.partitioner.plans.active()) == (0, [])
     assert len(pins(cluster)) == begun
     assert acting.scheduling.get(acting.fs).mode == OFF
 
@@ -271,9 +271,9 @@ def test_it_does_not_act_beside_an_operators_balancer(cluster: Cluster, manager:
 
 
 def test_it_does_not_act_beside_a_plan_nor_a_plan_beside_it(cluster: Cluster, manager: Manager) -> None:
-    run = manager.partitioner.propose(manager.fs, plan(cluster, {100: 1}))
+    run = manager.partitioner.plans.propose(manager.fs, plan(cluster, {100: 1}))
     run.plan = replace(run.plan, scheduled=False, name="mine")
-    manager.partitioner.admit(run)
+    manager.partitioner.plans.admit(run)
     with pytest.raises(Busy, match="plan 'mine' of 'cephfs' is running"):
         manager.scheduling.start(manager.fs, ACT)
     manager.run(5)
@@ -294,7 +294,7 @@ def test_an_emergency_stop_ends_in_advice(cluster: Cluster, acting: Manager) -> 
     assert len(pins(cluster)) == begun
     after = Manager(cluster)
     assert after.scheduling.get(after.fs).mode == ADVISE
-    assert {run.head.state for run in after.partitioner.all(after.fs)} >= {STOPPED}
+    assert {run.head.state for run in after.partitioner.plans.of(after.fs)} >= {STOPPED}
     with pytest.raises(Busy, match="of the scheduler was stopped: go on with it"):
         after.scheduling.start(after.fs, ACT)
     after.scheduling.stop(after.fs, rollback=True)
@@ -310,7 +310,7 @@ def test_a_stop_while_a_plan_is_being_saved_comes_first(cluster: Cluster, acting
 
     cluster.watch = stop
     acting.run(AT_LAST)
-    assert pins(cluster) == [] and acting.partitioner.all(acting.fs) == []
+    assert pins(cluster) == [] and acting.partitioner.plans.of(acting.fs) == []
     assert not [key for key in cluster.store.data if key.endswith("/seal") and key.startswith("plan/")]
 
 
@@ -430,7 +430,7 @@ def test_many_small_plans_become_few(cluster: Cluster) -> None:
     manager.run(300)
     turns = manager.scheduling.get(manager.fs).turns
     assert len(turns) > 16
-    assert len(manager.partitioner.all(manager.fs)) < 12
+    assert len(manager.partitioner.plans.of(manager.fs)) < 12
     manager.scheduling.stop(manager.fs, rollback=True)
     manager.run(400)
     assert cluster.snapshot() == before
@@ -635,7 +635,7 @@ def test_year_in_year_out_the_journal_does_not_grow(taken_apart: tuple[Cluster, 
         manager.run(150)
         cluster.load |= dict.fromkeys(range(200, 204), 1.0)
         an_hour(cluster)
-        plans.append(len(manager.partitioner.all(manager.fs)))
+        plans.append(len(manager.partitioner.plans.of(manager.fs)))
     assert max(plans) < 12, plans
     manager.scheduling.stop(manager.fs, rollback=True)
     manager.run(300)
@@ -891,10 +891,10 @@ def test_a_directory_in_fragments_has_arrived_with_the_last_of_them(
 
 
 def test_what_is_proposed_at_once_has_names_of_its_own(cluster: Cluster, manager: Manager) -> None:
-    two = [manager.partitioner.propose(manager.fs, plan(cluster, {ino: 1})) for ino in (100, 101)]
+    two = [manager.partitioner.plans.propose(manager.fs, plan(cluster, {ino: 1})) for ino in (100, 101)]
     assert len({run.plan.name for run in two}) == 2
-    manager.partitioner.withdraw(two[1])
-    again = manager.partitioner.propose(manager.fs, plan(cluster, {101: 1}))
+    manager.partitioner.plans.withdraw(two[1])
+    again = manager.partitioner.plans.propose(manager.fs, plan(cluster, {101: 1}))
     assert again.plan.name == two[1].plan.name, "what was withdrawn is free again"
 
 
@@ -993,7 +993,7 @@ def test_what_was_rolled_back_by_hand_is_set_again_when_it_acts_again(
 ) -> None:
     acting.run(AT_LAST)
     acting.scheduling.halt(acting.fs)
-    for run in reversed(acting.partitioner.all(acting.fs)):
+    for run in reversed(acting.partitioner.plans.of(acting.fs)):
         acting.partitioner.undo(run)
         acting.run(AT_LAST)
     assert (cluster.options, cluster.store.items("option/")) == ({TO_AUTH: "", TICK: ""}, {})
@@ -1119,12 +1119,12 @@ def test_what_is_not_so_is_refused(cluster: Cluster, manager: Manager) -> None:
 def test_a_plan_that_was_made_later_is_rolled_back_first(cluster: Cluster, acting: Manager) -> None:
     acting.run(AT_LAST)
     acting.scheduling.stop(acting.fs, rollback=False)
-    run = acting.partitioner.propose(
+    run = acting.partitioner.plans.propose(
         acting.fs,
         replace(plan(cluster, {100: (cluster.directories[100].rank + 1) % 4}), created=cluster.wall),
     )
     run.plan = replace(run.plan, scheduled=False, name="mine")
-    acting.partitioner.admit(run)
+    acting.partitioner.plans.admit(run)
     acting.run(5)
     with pytest.raises(Busy, match="plan 'mine' was made after 'scheduler-1'"):
         acting.scheduling.stop(acting.fs, rollback=True)

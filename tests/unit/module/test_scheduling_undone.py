@@ -109,7 +109,7 @@ def test_a_plan_that_is_older_than_what_is_in_force_is_not_begun() -> None:
     cluster = Cluster()
     before, manager = cluster.snapshot(), Manager(cluster)
     older = plan(cluster, dict.fromkeys(range(100, 108), 3))
-    manager.partitioner._save(replace(older, force=True, created=cluster.wall))
+    manager.partitioner.plans.save(replace(older, force=True, created=cluster.wall))
     manager.run(2)
     manager.scheduling.start(manager.fs, ACT)
     manager.run(AT_LAST)

@@ -42,9 +42,9 @@ def cluster() -> Cluster:
 
 def halfway(cluster: Cluster, manager: Manager) -> Run:
     """A plan that was carried out, and whose rollback was stopped before its last directories were home."""
-    run = manager.partitioner.propose(manager.fs, plan(cluster, MOVES, name="mine"))
+    run = manager.partitioner.plans.propose(manager.fs, plan(cluster, MOVES, name="mine"))
     run.plan = replace(run.plan, scheduled=False, name="mine")
-    manager.partitioner.admit(run)
+    manager.partitioner.plans.admit(run)
     manager.run(60)
     manager.partitioner.rollback(manager.fs, None)
     cluster.lag = 20
@@ -59,7 +59,7 @@ def test_what_was_not_undone_yet_stays_and_a_rollback_goes_on(cluster: Cluster) 
     run = halfway(cluster, manager)
     assert (run.head.state, run.heading()) == (STOPPED, ROLLING_BACK)
     assert any(record.state in IN_FORCE for record in run.records.values())
-    assert startable(manager.partitioner.all(manager.fs)) is run, (
+    assert startable(manager.partitioner.plans.of(manager.fs)) is run, (
         "what 'partition start' takes without a name"
     )
     with pytest.raises(BadInput, match="was stopped while it was rolled back: roll it back to the end"):
@@ -75,15 +75,15 @@ def test_what_was_not_undone_yet_stays_and_a_rollback_goes_on(cluster: Cluster) 
 
 def test_what_was_rolled_back_may_be_moved_again_at_once(cluster: Cluster) -> None:
     manager = Manager(cluster)
-    run = manager.partitioner.propose(manager.fs, plan(cluster, MOVES))
+    run = manager.partitioner.plans.propose(manager.fs, plan(cluster, MOVES))
     run.plan = replace(run.plan, scheduled=False)
-    manager.partitioner.admit(run)
+    manager.partitioner.plans.admit(run)
     manager.run(60)
-    assert moved_at(manager.partitioner.all(manager.fs), 1).keys() == MOVES.keys(), "they rest"
+    assert moved_at(manager.partitioner.plans.of(manager.fs), 1).keys() == MOVES.keys(), "they rest"
     manager.partitioner.rollback(manager.fs, None)
     manager.run(100)
     assert run.head.state == ROLLED_BACK
-    assert moved_at(manager.partitioner.all(manager.fs), 1) == {}
+    assert moved_at(manager.partitioner.plans.of(manager.fs), 1) == {}
 
 
 @pytest.mark.parametrize(
@@ -100,10 +100,10 @@ def test_what_nobody_expected_of_one_plan_stops_no_other(
 ) -> None:
     manager = Manager(cluster)
     for name, ino in (("strange", 100), ("fine", 101)):
-        run = manager.partitioner.propose(manager.fs, replace(plan(cluster, {ino: 1}), scheduled=True))
+        run = manager.partitioner.plans.propose(manager.fs, replace(plan(cluster, {ino: 1}), scheduled=True))
         run.plan = replace(run.plan, name=name)
-        manager.partitioner.admit(run)
-    strange, fine = manager.partitioner.all(manager.fs)
+        manager.partitioner.plans.admit(run)
+    strange, fine = manager.partitioner.plans.of(manager.fs)
     tick = manager.partitioner._executor.tick
 
     def broken(run: Run, settings: Settings, now: Now) -> None:

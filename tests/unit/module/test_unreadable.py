@@ -28,8 +28,8 @@ def module(monkeypatch: pytest.MonkeyPatch) -> Iterator[Module]:
     monkeypatch.setattr(desk, "PATIENCE", 600.0)  # s: however busy this machine is
     cluster = Cluster()
     for name, ino in (("bad", 100), ("good", 101)):
-        Manager(cluster).partitioner._save(plan(cluster, {ino: 1}, name=name))
-    (bad,) = (run for run in Manager(cluster).partitioner.all(cluster.state) if run.plan.name == "bad")
+        Manager(cluster).partitioner.plans.save(plan(cluster, {ino: 1}, name=name))
+    (bad,) = (run for run in Manager(cluster).partitioner.plans.of(cluster.state) if run.plan.name == "bad")
     host: Any = cluster
     SharedOption(host, TO_AUTH, plan_user(bad.id), FORWARDS).claim("")
     cluster.store.data[f"plan/{bad.id}/{SPOILT}"] = "{"
@@ -43,7 +43,7 @@ def keys(module: Module, id_: str) -> list[str]:
 
 
 def test_it_is_told_in_health_with_the_command_that_removes_it(module: Module) -> None:
-    raised = health.collect([lambda: health.unreadable(module.partitioner.unreadable, {})])
+    raised = health.collect([lambda: health.unreadable(module.partitioner.plans.unreadable, {})])
     check = raised[health.JOURNAL]
     assert check["count"] == 1 and "1 plan(s)" in check["summary"]
     (line,) = check["detail"]
@@ -52,13 +52,13 @@ def test_it_is_told_in_health_with_the_command_that_removes_it(module: Module) -
 
 
 def test_it_is_removed_by_its_name_alone_and_the_others_stay(module: Module) -> None:
-    (bad,) = module.partitioner.unreadable
+    (bad,) = module.partitioner.plans.unreadable
     assert len(keys(module, bad.id)) > 3
     answer = module.partition_rm("bad")
     assert (answer.retval, answer.stdout) == (0, "plan 'bad' is forgotten")
     assert keys(module, bad.id) == [], "its parts and its claim"
-    assert module.partitioner.unreadable == []
-    assert health.unreadable(module.partitioner.unreadable, {}) == []
+    assert module.partitioner.plans.unreadable == []
+    assert health.unreadable(module.partitioner.plans.unreadable, {}) == []
     assert module.partition_rm("bad").retval == -errno.ENOENT
     after = Manager(module.manager.cluster).partitioner
     assert ([run.plan.name for run in after.known()], after.unreadable) == (["good"], [])
@@ -67,6 +67,6 @@ def test_it_is_removed_by_its_name_alone_and_the_others_stay(module: Module) -> 
 def test_its_name_is_taken_until_then(module: Module) -> None:
     made = plan(module.manager.cluster, {102: 1}, name="bad")
     with pytest.raises(Busy, match="a plan named 'bad' exists already"):
-        module.partitioner._save(made)
+        module.partitioner.plans.save(made)
     module.partition_rm("bad")
-    module.partitioner._save(made)
+    module.partitioner.plans.save(made)

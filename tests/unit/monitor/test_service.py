@@ -65,7 +65,7 @@ class Cluster:
     def get(self, fs: FsState) -> Any:
         raise NotFound("not analyzed")
 
-    def all(self, fs: FsState) -> list[Any]:
+    def of(self, fs: FsState) -> list[Any]:
         return []
 
 

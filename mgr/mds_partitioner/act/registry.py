@@ -1,0 +1,238 @@
+# SPDX-License-Identifier: LGPL-2.1-or-later
+"""Every plan there is: read from the journal, added, merged, found by its name, forgotten."""
+
+from __future__ import annotations
+
+import logging
+import threading
+from collections.abc import Callable, Sequence
+from dataclasses import replace
+
+from ..clock import Now
+from ..errors import Busy, NotFound, PartitionerError, Unavailable
+from ..host import Host
+from ..model import FsState
+from ..plan.circumstances import FORWARDS, TO_AUTH
+from ..plan.plan import CONFIG_STEP, Plan
+from . import choice
+from .journal import Journal, Unreadable
+from .merge import merged
+from .run import (
+    ACTIVE,
+    APPLIED,
+    DONE,
+    IN_FORCE,
+    INTENT,
+    READY,
+    ROLLED_BACK,
+    RUNNING,
+    Head,
+    Record,
+    Run,
+    find,
+    in_force,
+    plan_user,
+    user_of,
+)
+from .shared import SharedOption, sweep
+
+LATER = 0.001  # s between two plans, at least
+
+
+class Plans:
+    """As the journal has them. Names are unique, and of one file system none is as old as another: what is
+    undone first goes by that."""
+
+    def __init__(self, host: Host, journal: Journal, now: Callable[[], Now], log: logging.Logger) -> None:
+        self._host, self._journal, self._now, self._log = host, journal, now, log
+        self._lock = threading.Lock()  # of the names that are being taken
+        self._creating: set[str] = set()
+        self._runs: list[Run] | None = None
+        self.unreadable: list[Unreadable] = []
+
+    def load(self) -> None:
+        """Read the journal; plans that another manager left unfinished are this one's."""
+        runs, self.unreadable = self._journal.load()
+        now = self._now()
+        for run in runs:
+            if run.head.state not in (READY, DONE, ROLLED_BACK):
+                self._journal.claim(run)
+            if run.head.until is not None:
+                run.memory.hold = now.steady + run.head.until - now.wall
+        for bad in self.unreadable:
+            self._log.error("the journal of plan '%s' cannot be read: %s", bad.name, bad.why)
+        self._claim(runs)
+        self._sweep(lambda: runs)
+        self._runs = runs
+
+    def _claim(self, runs: Sequence[Run]) -> None:
+        """What was set by a manager that knew of no claims is claimed now."""
+        for option, record in self._options(runs):
+            if record.state in (INTENT, APPLIED) and option.replaced() is None:
+                option.claim(record.old)
+
+    def _sweep(self, runs: Callable[[], Sequence[Run]]) -> None:
+        """Claims that no plan stands for go; whose plan cannot be read is not known."""
+
+        def users() -> set[str]:
+            unreadable = {plan_user(bad.id) for bad in self.unreadable}
+            return unreadable | {option.user for option, _ in self._options(runs())}
+
+        sweep(self._host.store, ("plan",) if self.unreadable else ("plan", "scheduler"), users)
+
+    def _options(self, runs: Sequence[Run]) -> list[tuple[SharedOption, Record]]:
+        """Options of the cluster that plans have set, or are about to."""
+        return [
+            (SharedOption(self._host, step.target, user_of(run), step.value), record)
+            for run in runs
+            if run.head.state != ROLLED_BACK
+            for i, record in tuple(run.records.items())
+            if (step := run.plan.steps[i]).kind == CONFIG_STEP and record.state in IN_FORCE
+        ]
+
+    def known(self) -> list[Run]:
+        """Every plan. :raises Unavailable: the journal was not read yet."""
+        if self._runs is None:
+            raise Unavailable("the module is starting: its journal was not read yet")
+        return self._runs
+
+    def of(self, fs: FsState) -> list[Run]:
+        """The plans of a file system, oldest first."""
+        return [run for run in self.known() if run.plan.fscid == fs.fscid]
+
+    def of_removed(self) -> list[Run]:
+        """Plans of file systems that are gone, oldest first: they have ended, or are about to."""
+        there = {fs.fscid for fs in self._host.file_systems()}
+        return [run for run in self.known() if run.plan.fscid not in there]
+
+    def read(self) -> list[Run]:
+        """Every plan; none before the journal was read."""
+        return list(self._runs or [])
+
+    def active(self) -> list[Run]:
+        """Plans that are being executed, paused or rolled back; none before the journal was read."""
+        return [run for run in self.read() if run.head.state in ACTIVE]
+
+    def active_of(self, fs: FsState) -> list[Run]:
+        """Those of a file system. :raises NotFound: there is none"""
+        found = [run for run in self.of(fs) if run.head.state in ACTIVE]
+        if not found:
+            raise NotFound(f"no plan of '{fs.name}' is being executed")
+        return found
+
+    def named(self, fs: FsState, name: str) -> Run:
+        """:raises NotFound: the file system has none of that name"""
+        return find(self.of(fs), name)
+
+    def newest(self, fs: FsState, name: str | None) -> Run:
+        """The named plan, else the one that is meant (choice.py). :raises NotFound: none"""
+        if name is not None:
+            return self.named(fs, name)
+        run = choice.newest(self.of(fs))
+        if run is None:
+            raise NotFound(f"'{fs.name}' has no plan: run 'ceph mds_partitioner partition plan {fs.name}'")
+        return run
+
+    def to_auth(self, fs: FsState) -> str:
+        """The option as an operator's plan sees it: the claim of an older one, which outlives it, will do."""
+        forced = in_force(choice.operators(self.known()), fs.fscid)
+        holders = [user_of(run) for run, i, _ in forced if run.plan.steps[i].target == TO_AUTH]
+        return SharedOption(self._host, TO_AUTH, holders[-1] if holders else "", FORWARDS).read()
+
+    def free_name(self) -> str:
+        """For a plan of an operator that was given none."""
+        return choice.free_name(self._names())
+
+    def save(self, made: Plan) -> None:
+        """:raises Busy: the name is taken"""
+        with self._lock:
+            taken = self._names() | self._creating
+            self._creating.add(made.name)
+        try:
+            run = self._journal.create(self._dated(made), taken)
+            with self._lock:
+                self.known().append(run)
+        finally:
+            self._creating.discard(made.name)
+
+    def _dated(self, made: Plan) -> Plan:
+        """Later than all others of its file system, whatever the host's clock was set to since."""
+        others = (run.plan.created for run in self.known() if run.plan.fscid == made.fscid)
+        return replace(made, created=max(made.created, max(others, default=0.0) + LATER))
+
+    def propose(self, fs: FsState, made: Plan) -> Run:
+        """Save a plan of the scheduler under a name that is chosen here. Nobody executes it before ``admit``.
+
+        :raises Busy: a plan that an operator started is under way
+        """
+        choice.refuse_active(choice.operators(self.of(fs)), fs.name)
+        head = Head(RUNNING, started=self._now().wall)
+        name = self._reserve_name()
+        try:
+            return self._journal.create(self._dated(replace(made, name=name)), self._names(), head)
+        except PartitionerError:
+            self._creating.discard(name)
+            raise
+
+    def admit(self, run: Run) -> None:
+        """From now on it is executed, beside the scheduler's others."""
+        with self._lock:
+            self.known().append(run)
+            self._creating.discard(run.plan.name)
+
+    def withdraw(self, run: Run) -> None:
+        """Forget what was proposed and not admitted."""
+        self._creating.discard(run.plan.name)
+        self._journal.discard(run.id, run.plan.fscid)
+
+    def merge(self, fs: FsState, old: Sequence[Run]) -> None:
+        """Make one of plans of the scheduler that have ended: the mon keeps what is to be undone, not how it
+        came about.
+
+        :param old: oldest first, none other between them; () for what was not done yet of the last ones
+        :raises JournalError: the mon was not told yet; it is before anything else is written
+        """
+        self._journal.finish(fs.fscid)
+        if not old:
+            return
+        plan, records = merged(old, self._reserve_name())
+        done = replace(old[-1].head, started=old[0].head.started)
+        run = self._journal.merge(plan, done, records)
+        with self._lock:
+            left = [other for other in self.known() if other not in old[:-1]]
+            self._runs = [run if other is old[-1] else other for other in left]
+            self._creating.discard(plan.name)
+        self._journal.finish(fs.fscid)
+
+    def remove(self, name: str, fs: FsState | None = None) -> None:
+        """Forget a plan; pins it set become the operator's. Names are unique: ``fs`` only limits the search.
+
+        :raises Busy: it is being executed
+        :raises NotFound: there is none of that name
+        """
+        bad = next((b for b in self.unreadable if b.name == name), None)
+        if bad is not None:
+            self._journal.unseal(bad.id)
+            self.unreadable.remove(bad)
+            self._sweep(self.known)
+            self._journal.sweep(bad.id)
+            return
+        run = find(self.known() if fs is None else self.of(fs), name)
+        if run.head.state in ACTIVE:
+            raise Busy(f"plan '{name}' is {run.head.state}: stop it first")
+        self._journal.unseal(run.id)
+        with self._lock:  # a new list: others may be going through the old one
+            self._runs = [other for other in self.known() if other is not run]
+        self._sweep(self.known)
+        self._journal.sweep(run.id)
+
+    def _names(self) -> set[str]:
+        """Every name that a plan has, on whatever file system."""
+        return {run.plan.name for run in self.known()} | {bad.name for bad in self.unreadable}
+
+    def _reserve_name(self) -> str:
+        """The next name of a plan of the scheduler; nobody else gets it."""
+        with self._lock:
+            name = choice.next_name(self._names() | self._creating)
+            self._creating.add(name)
+        return name
