@@ -170,7 +170,6 @@ _BLOCKS: Mapping[str, Sequence[str]] = {
     "zipf: large directories of one client each": ("six/zipf",),
     "web: one log, replayed": ("six/web",),
     "md: files are made": ("six/md",),
-    "mix: all of these (before parents of what is taken apart went first)": ("four/mix",),
     "a hot set that jumps every minute, 185 s": ("jumps-asleep/jumps",),
     _OLDER: ("jumps/jumps", "jumps-before/jumps"),
 }
@@ -232,17 +231,21 @@ def _scheduler(results: Results) -> Claim:
 
 
 def _scheduler_range(other: str) -> Callable[[Results], Claim]:
-    """From the least to the most of the scheduler's newest blocks, over the whole run."""
+    """From the least to the most of all blocks of five minutes, and of the loads that have none of the newest of
+    two, over the whole run."""
 
     def claim(results: Results) -> Claim:
-        blocks = [
+        long = _cold_blocks(results)
+        known = {block[tables.OURS]["workload"] for block in long}
+        blocks = long + [
             {name: results.cell(f"scheduler/{place}-tentacle-5x12-{name}-1") for name in (tables.OURS, other)}
             for row, (place, *_) in _BLOCKS.items()
-            if row != _OLDER
+            if row != _OLDER and place.partition("/")[2] not in known
         ]
         ratios = (tables.ratio(block, other, tables.whole) for block in blocks)
         text = _span([ratio for ratio in ratios if ratio is not None], ".2f", tables.OURS, other)
-        return Claim(text, [cell for block in blocks for cell in block.values()], table=False)
+        made_of = [block[name] for block in blocks for name in (tables.OURS, other)]
+        return Claim(text, made_of, table=False)
 
     return claim
 
@@ -281,17 +284,31 @@ def _ticks(results: Results) -> Claim:
     return Claim(compare.table(head, lines), [cell for block in blocks.values() for cell in block.values()])
 
 
+_COLD = (("cold", "*-tentacle-5x12"), ("cold/line", "line-tentacle-8x12"))
+"""Folder and cells."""
+
+
+def _cold_blocks(results: Results) -> list[dict[str, dict[str, Any]]]:
+    """Of five minutes from cold, by balancer."""
+    return [
+        {
+            name: results.cell(f"{folder}/{ours['key'].replace(f'-{tables.OURS}-', f'-{name}-')}")
+            for name in (tables.OURS, BASE, _TO_AUTH, LIMIT)
+        }
+        for folder, cells in _COLD
+        for ours in results.cells(f"{folder}/{cells}-{tables.OURS}-*")
+    ]
+
+
 def _cold(results: Results) -> Claim:
-    """Blocks of five minutes from cold, a row each."""
-    names = (tables.OURS, BASE, _TO_AUTH, LIMIT)
+    """A row each."""
     lines, made_of = [], list[Result]()
-    for ours in results.cells(f"cold/*-tentacle-5x12-{tables.OURS}-*"):
-        load, run = ours["workload"], ours["run"]
-        block = {name: results.cell(f"cold/{load}-tentacle-5x12-{name}-{run}") for name in names}
-        ratios = [_ratio(tables.ratio(block, other, tables.whole)) for other in names[1:]]
+    for block in _cold_blocks(results):
+        ours = block[tables.OURS]
+        ratios = [_ratio(tables.ratio(block, other, tables.whole)) for other in (BASE, _TO_AUTH, LIMIT)]
         later = _ratio(tables.ratio(block, LIMIT, tables.later))
         shown = [tables.number(of(ours)) for of in (tables.whole, tables.even_after, tables.moved)]
-        lines.append([load, shown[0], *ratios, later, *shown[1:]])
+        lines.append([ours["workload"], shown[0], *ratios, later, *shown[1:]])
         made_of += block.values()
     head = [
         *("load", "scheduler, op/s", "/ built-in", "/ built-in to auth", "/ oracle", "/ oracle from 60 s"),

@@ -19,7 +19,7 @@ from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import Any
 
-from experiments.common.figures.factor import engine
+from experiments.common.figures.factor import SMOOTHNESS, THRESHOLD, engine
 from experiments.common.measurement import about, exit_status, save
 from lab import module, releases
 from lab.api import Lab
@@ -82,8 +82,8 @@ def engine_judge(epochs: Sequence[Answer]) -> Answer:
         {
             "ranks": [rank["rank"] for rank in epochs[0]["ranks"]],
             **{"loads": rows("requests"), "latency": rows("quickest"), "fetches": rows("fetches")},
-            **{"capacity": 0, "learned_capacity": None, "smoothness": 0.2, "threshold": 0.075},
-            **{"role_threshold": 0.01, "epoch_capacity": None, "mask": None},
+            **{"capacity": 0, "learned_capacity": None, "smoothness": SMOOTHNESS},
+            **{"threshold": THRESHOLD, "role_threshold": 0.01, "epoch_capacity": None, "mask": None},
         }
     )
 
@@ -205,6 +205,7 @@ def rows(result: Answer) -> list[Answer]:
             "key": cell["key"],
             "control": cell["setting"]["rate"] is not None,
             "recognised": cell["recognised"],
+            "told": any(0 in epoch["saturated"] for epoch in cell["epochs"]),
             "capacity": cell["capacity"],
             "most": cell["most"],
             "part": cell["capacity"] / cell["most"] if cell["capacity"] else None,
@@ -223,6 +224,7 @@ def text(result: Answer) -> str:
     seen = sum(r["recognised"] is not None and r["recognised"] <= WITHIN for r in loads)
     close = sum(r["part"] is not None and abs(r["part"] - 1) <= CLOSE for r in loads)
     never = sum(r["recognised"] is None for r in controls)
+    then = sum(not r["told"] for r in controls)
     lines = [
         "# Is a full rank recognised, however few its clients?",
         "",
@@ -230,7 +232,8 @@ def text(result: Answer) -> str:
         "",
         f"- full within {WITHIN} epochs of {EPOCH_S} s: {seen} of {len(loads)}",
         f"- capacity within {CLOSE:.0%} of the most: {close} of {len(loads)}",
-        f"- half of the capacity, at random times, never called full: {never} of {len(controls)}",
+        f"- half of the capacity, at random times, never called full: {never} of {len(controls)}; of the module",
+        f"  as it was when they were played: {then}",
         "",
         "C is what the first three epochs teach an engine that knows nothing. The most is the highest mean",
         "of two epochs in a row (10 s) that rank 0 served under that load. The last column is against the",

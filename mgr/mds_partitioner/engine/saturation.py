@@ -8,19 +8,18 @@ to 20 % of a core (docs/results/saturation.md): 4 to 64 synchronous clients make
 period of the quota is used up.
 
 A rank that works in bursts (its journal is written, its clients' capabilities are recalled) has as many
-inside, 1 to 4 on the mean, with half of its quota left. But then it has lately served as much with hardly
+inside, 1 to 7 on the mean, with half of its quota left. But then it has lately served as much with hardly
 any inside: what it can do so easily does not fill it.
 """
 
 import numpy as np
 
 from .arrays import Bools, Floats
+from .inside import CROWD, INSIDE
 
-INSIDE = 1.25  # requests, on the mean of an epoch
 EASY = 0.6  # requests inside: no more than that, and the rank rests
 AS_MUCH = 0.9  # of a rate
 LATELY = 6  # epochs
-CROWD = 8.0  # requests inside: no burst
 LEAST_RATE = 20.0  # req/s: a mean over fewer says little, and no MDS that works is full of so few
 REAL_LOAD = 0.1  # of the highest rate of the window
 MOST_FETCHED = 0.2  # fetches a request: above that latency is the metadata pool's, not the rank's

@@ -6,11 +6,11 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
+from ..engine.inside import CROWD
 from ..model import RankSample
 from .verdict import Engine, column
 
 ALIKE = 0.9  # of the larger of two capacities that are the same but for noise
-CROWD = 8.0  # requests inside (engine/saturation.py): who is full with so many shows what it can do
 MORE = 1.5  # times the requests inside: a rank that has so many serves more for that alone
 
 

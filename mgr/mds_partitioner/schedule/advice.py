@@ -4,9 +4,8 @@
 from collections.abc import Mapping
 from dataclasses import replace
 
+from ..engine.inside import INSIDE
 from .view import Piece, RankView, View
-
-INSIDE = 1.25  # requests: with fewer a rank rests at times (engine/saturation.py)
 
 
 def as_if(view: View, advised: Mapping[int, tuple[int, ...]]) -> View:

@@ -8,7 +8,8 @@ what they can, that one has most to do that has most requests inside (Little's l
 import math
 from collections.abc import Mapping, Sequence
 
-from ..judge.fullness import CROWD, MORE
+from ..engine.inside import CROWD
+from ..judge.fullness import MORE
 from .view import RankView
 
 STEEPEST = 0.5  # a full rank serves at most so many powers of what is inside (docs/results/saturation.md)

@@ -59,7 +59,7 @@ class Rounds:
         log: logging.Logger,
         now: Callable[[], Now] = clock.read,
     ) -> None:
-        """``undo`` begins to roll a plan back. ``policy``: does a Mantle policy of ours balance a file system?"""
+        """``undo`` begins a rollback. ``policy``: does a Mantle policy of ours balance a file system?"""
         self._host, self._ranks, self._ledger, self._plans = host, ranks, ledger, plans
         self._policy, self._settings, self._log, self._now = policy, settings, log, now
         self._looker, self._tick_interval = Looker(host, engine, now), TickInterval(host)

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: LGPL-2.1-or-later
-"""What the lab measured of both, as it is recorded; measured by code of the tag finished-experiments."""
+"""What the lab measured of both, as it is recorded; measured by code of commit 503de79."""
 
 import json
 import statistics

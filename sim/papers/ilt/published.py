@@ -9,7 +9,6 @@ WAITING: Final = {"Vesta": 2.11, "LH3": 4.35, "ILT": 3.13}  # Table 2
 VARIANCE: Final = {"Vesta": 10.56, "LH3": 95.10, "ILT": 0.14}  # Table 2
 RESPONSE: Final = {"Vesta": 11.93, "LH3": 32.04, "ILT": 6.39}  # Table 3
 BREAK_EVEN_TIME: Final = 0.8  # 1/C up to which the dispatcher pays (Figure 6)
-BREAK_EVEN_LOAD: Final = 0.93  # and lambda / C
 
 
 def rate_by_little(system: str) -> float:

@@ -4,6 +4,7 @@
 import json
 import math
 import os
+import statistics
 from pathlib import Path
 from typing import Any
 
@@ -14,7 +15,7 @@ from hypothesis import strategies as st
 from demo import cost, plot, scene, summary
 from demo.record import Record, Span, moment
 from demo.summary import Capacity
-from experiments.common.figures.factor import factors
+from experiments.common.figures.factor import SMOOTHNESS, factors
 
 CAPACITY = Capacity(1000.0, "learned at saturation")
 
@@ -84,10 +85,20 @@ def test_before_and_after() -> None:
     assert before.loads == [1000, 0, 0, 0]
 
 
+def by_hand(loads: list[float], capacity: float) -> float:
+    """Lunule, equations 1 to 3."""
+    peak = max(loads)
+    if peak == 0.0:
+        return 0.0
+    parts, exponent = [load / peak for load in loads], (1.0 - 2.0 * peak / capacity) / SMOOTHNESS
+    variation = statistics.stdev(parts) / statistics.fmean(parts) / math.sqrt(len(parts))
+    return variation / (1.0 + math.exp(exponent)) if exponent < 700.0 else 0.0
+
+
 @given(st.lists(st.floats(0, 1e6), min_size=2, max_size=8), st.floats(1, 1e6))
-def test_the_factor_is_the_engines(loads: list[float], capacity: float) -> None:
+def test_the_factor_is_the_papers(loads: list[float], capacity: float) -> None:
     (value,) = factors([loads], capacity)
-    assert 0 <= value <= 1
+    assert value == pytest.approx(by_hand(loads, capacity), abs=1e-9)
 
 
 def test_the_picture_can_be_drawn(tmp_path: Path) -> None:
