@@ -10,7 +10,10 @@ class Now:
     """One moment. A step of the host's clock changes ``wall`` and never ``steady``."""
 
     wall: float  # seconds since the Unix epoch: for what is kept and shown
-    steady: float  # monotonic, s: for waits
+    steady: float  # monotonic, s: for waits; about ``wall`` when the manager started, so never near 0
+
+
+_BASE = time.time() - time.monotonic()  # s: what was an hour ago is above 0, also just after a boot
 
 
 def told(at: float) -> str:
@@ -20,4 +23,4 @@ def told(at: float) -> str:
 
 def read() -> Now:
     """The host's clocks."""
-    return Now(time.time(), time.monotonic())
+    return Now(time.time(), _BASE + time.monotonic())

@@ -46,7 +46,8 @@ class Scheduling:
         """Begin to look, or change the mode.
 
         :raises BadInput: no such mode
-        :raises Busy: in mode act, a plan is under way or was stopped; or what was done is being undone
+        :raises Busy: in mode act, a plan is under way or was stopped; what was done is being undone; or another
+            order came meanwhile
         :raises NotPermitted: in mode act, an operator's balancer is on
         :raises JournalError: the mon did not take it; nothing was changed
         """
@@ -64,9 +65,9 @@ class Scheduling:
             watch.forget()
         if watch.kept.mode != mode:
             since = self._since(fs, now) if watch.kept.mode == OFF else watch.kept.since
+            self._ledger.add(fs.fscid, watch)  # before it is written: to be stopped it must be known
             self._ledger.save(fs.fscid, watch, mode=mode, since=since, fs=fs.name, paused=False, until=None)
             self._begin_anew(watch)
-            self._ledger.add(fs.fscid, watch)
         return self.get(fs)
 
     def _since(self, fs: FsState, now: Now) -> float:
@@ -108,6 +109,8 @@ class Scheduling:
             self._refuse_under_newer(fs, watch)
         if rollback or watch.kept.mode in MODES:
             self._ledger.order(fs.fscid, watch, mode=UNDOING if rollback else OFF, paused=False, until=None)
+        else:
+            self._ledger.hold(watch)  # a start that is still being written
         return self.get(fs)
 
     def _refuse_under_newer(self, fs: FsState, watch: Watch) -> None:
@@ -122,6 +125,9 @@ class Scheduling:
     def halt(self, fs: FsState) -> bool:
         """An emergency stop: from now on it only advises. Did it act? In memory; ``keep`` makes it last."""
         if not self.acting(fs):
+            for fscid, watch in self._ledger.all():
+                if fscid == fs.fscid:
+                    self._ledger.hold(watch)  # a start that is still being written
             return fs.fscid in self._untold and self._ledger.find(fs).kept.mode == ADVISE
         watch = self._ledger.find(fs)
         self._begin_anew(watch)
@@ -138,8 +144,7 @@ class Scheduling:
 
     def _hold(self, fs: FsState, watch: Watch, **changes: Any) -> None:
         self._untold.add(fs.fscid)
-        self._ledger.change(watch, **changes)
-        watch.due = 0.0
+        self._ledger.hold(watch, **changes)
 
     def keep(self, fs: FsState) -> None:
         """Make durable what was ordered. :raises JournalError: it holds in this manager all the same"""

@@ -61,12 +61,16 @@ class Budgets:
             return f"{view.pins} directories are pinned: no more may be (scheduler_pins)"
         return ""
 
+    def unhurried_today(self) -> int:
+        """Moves that may be begun of what nobody waits for yet: some of the day's are left to what is used."""
+        return int(self.limits.daily * LEFT - self.view.begun) - self.placed
+
     def unhurried(self) -> Pace:
         """What may be begun now of what nobody waits for."""
         coming = self.coming
         # What is new does not come while it is empty: it takes its place for a while only.
         placed = sum(self.view.now - past.begun < SETTLE for past in coming)
-        moves = min(self.moves() - placed, int(self.limits.daily * LEFT - self.view.begun))
+        moves = min(self.moves() - placed, self.unhurried_today())
         inodes = self._inodes(PART, LEFT)
         return Pace(moves, inodes, not coming and inodes > 0.0)
 

@@ -102,7 +102,7 @@ def _place(look: Look) -> tuple[Look, tuple[Move, ...]]:
     if not (look.view.measured and any(piece.fresh for piece in look.view.pieces)):
         return look, ()
     known = {past.move.ino for past in look.state.past}
-    room = max(0, min(look.budgets.moves(), look.budgets.pins()))
+    room = max(0, min(look.budgets.moves(), look.budgets.pins(), look.budgets.unhurried_today()))
     found = placed(look.view.pieces, known, look.loads, look.capacity)[:room]
     inodes = accumulate(move.inodes for move in found)
     moves = tuple(m for m, taken in zip(found, inodes) if taken <= look.limits.inodes)

@@ -26,10 +26,10 @@ def looked(state: State, view: View, limits: Limits) -> State:
     """With what the view shows taken in."""
     if view.wait:
         there = {r.rank: state.rates[r.rank] for r in view.ranks if r.rank in state.rates}
-        return replace(state, at=view.now, rates=there)
+        return replace(state, at=view.now, rates=there, waited=view.now)
     where = {piece.ino: piece.rank for piece in view.pieces}
-    remembered = (p for p in state.past if view.now - p.begun <= limits.memory)
-    past = tuple(_follow(p, where, view, limits) for p in remembered)
+    remembered = (p for p in state.past if p.arrived < 0.0 or view.now - p.begun <= limits.memory)
+    past = tuple(_follow(p, where, view, state.overdue(p, view.now, limits)) for p in remembered)
     # What is new takes no load along: its ranks are seen as they are.
     moving = [p.move for p in past if p.under_way and p.move.load > 0.0]
     stale = frozenset(rank for move in moving for rank in (move.source, move.target))
@@ -93,7 +93,7 @@ def unseen(state: State, there: Collection[int], now: float, limits: Limits) -> 
     def moves(past: Past) -> bool:
         if past.arrived >= 0.0:
             return past.looks + 1 < FRESH
-        return past.move.ino in there and now - past.begun <= limits.deadline
+        return past.move.ino in there and not state.overdue(past, now, limits)
 
     moving = (p.move for p in state.past if p.move.load > 0.0 and moves(p))
     return frozenset(rank for move in moving for rank in (move.source, move.target))
@@ -213,7 +213,7 @@ def _settled(
     return tuple(replace(p, settled=demand[p.move.ino].mean) if seen(p) else p for p in past)
 
 
-def _follow(past: Past, where: Mapping[int, int | None], view: View, limits: Limits) -> Past:
+def _follow(past: Past, where: Mapping[int, int | None], view: View, overdue: bool) -> Past:
     """How far it got. What is gone, or does not arrive in time, is no longer waited for.
 
     :param where: the rank of each piece, by inode number
@@ -224,6 +224,6 @@ def _follow(past: Past, where: Mapping[int, int | None], view: View, limits: Lim
         return replace(past, looks=past.looks + view.measured)
     if where.get(past.move.ino, -1) == past.move.target:
         return replace(past, arrived=view.now)  # also after a pause in which nobody looked
-    if past.move.ino not in where or view.now - past.begun > limits.deadline:
+    if past.move.ino not in where or overdue:
         return replace(past, arrived=view.now, looks=FRESH, settled=0.0, lost=True)
     return past

@@ -13,7 +13,7 @@ from typing import Any
 
 from .. import clock
 from ..clock import Now
-from ..errors import NotFound, Unavailable
+from ..errors import Busy, NotFound, Unavailable
 from ..host import Host
 from ..judge.archive import Archive
 from ..judge.fullness import Fullness, Taught
@@ -97,20 +97,37 @@ class Ledger:
         with self._lock:
             watch.kept = replace(watch.kept, **changes)
 
-    def order(self, fscid: int, watch: Watch, **changes: Any) -> None:
-        """Holds from this moment on, and is then made durable."""
-        self.change(watch, **changes)
+    def hold(self, watch: Watch, **changes: Any) -> None:
+        """An operator's order holds from this moment on; what is still being written of one before does not."""
+        with self._lock:
+            watch.orders += 1
+            watch.kept = replace(watch.kept, **changes)
         watch.due = 0.0
+
+    def order(self, fscid: int, watch: Watch, **changes: Any) -> None:
+        """The same, made durable."""
+        self.hold(watch, **changes)
         self.save(fscid, watch)
 
     def save(self, fscid: int, watch: Watch, **changes: Any) -> None:
-        """Made durable, and holds then."""
+        """Made durable, and holds then. :raises Busy: an order came meanwhile, and holds in its place"""
         with self._lock:
             saving = self._saving[fscid]
         with saving:
-            now, kept = self._now(), replace(watch.kept, **changes)
-            turns = shifted(kept.turns, now.wall - now.steady)
-            if not self._archive.save(fscid, replace(kept, turns=turns)):
-                self._log.error("the scheduler's record of '%s' is too large to be kept", kept.fs)
-            self.change(watch, **changes)
-            watch.saved = now.steady
+            with self._lock:
+                orders, kept = watch.orders, replace(watch.kept, **changes)
+            self._write(fscid, kept)
+            with self._lock:
+                overruled = bool(changes) and watch.orders != orders
+                watch.kept = watch.kept if overruled else replace(watch.kept, **changes)
+            if overruled:
+                self._write(fscid, watch.kept)
+            watch.saved = self._now().steady
+        if overruled:
+            raise Busy(f"another order to the scheduler of '{kept.fs}' came meanwhile: that one holds")
+
+    def _write(self, fscid: int, kept: Kept) -> None:
+        now = self._now()
+        turns = shifted(kept.turns, now.wall - now.steady)
+        if not self._archive.save(fscid, replace(kept, turns=turns)):
+            self._log.error("the scheduler's record of '%s' is too large to be kept", kept.fs)

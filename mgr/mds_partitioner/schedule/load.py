@@ -38,12 +38,16 @@ def _with_as_many(rank: RankView, other: RankView) -> float:
     return min(best, able * math.pow(other.crowd / rank.crowd, STEEPEST)) if rank.crowd else best
 
 
-def utilisations(ranks: Sequence[RankView], capacity: Mapping[int, float]) -> dict[int, float]:
-    """What each rank serves, in parts of what all of them together serve of all that they can."""
+def shares(ranks: Sequence[RankView], capacity: Mapping[int, float]) -> dict[int, float]:
+    """req/s that each rank would serve of all there are, were all utilised alike."""
     served, room = sum(r.requests for r in ranks), sum(capacity[r.rank] for r in ranks)
-    if not served or not room:
-        return {r.rank: 1.0 for r in ranks}
-    return {r.rank: r.requests / capacity[r.rank] * room / served for r in ranks}
+    return {r.rank: capacity[r.rank] / room * served if room else 0.0 for r in ranks}
+
+
+def utilisations(ranks: Sequence[RankView], capacity: Mapping[int, float]) -> dict[int, float]:
+    """What each rank serves, in parts of its share."""
+    share = shares(ranks, capacity)
+    return {r.rank: r.requests / share[r.rank] if share[r.rank] else 1.0 for r in ranks}
 
 
 def pressures(ranks: Sequence[RankView]) -> dict[int, float]:

@@ -32,12 +32,13 @@ from ..model import FsState
 from ..plan.circumstances import FORWARDS, TO_AUTH
 from ..plan.plan import Plan
 from .ledger import Ledger
+from .load import capacities, shares, utilisations
 from .plans import owned, plan_of, preparation, scheduled_since
-from .record import ACT, OFF, TURNS, Turn, counted, failed, rolled_back
+from .record import ACT, OFF, Turn, counted, failed, latest, rolled_back
 from .state import State
 from .tick_interval import TickInterval
 from .view import Decision, Move, Scatter
-from .watch import Watch, relative
+from .watch import Watch
 
 AFTER_UNDOING = 0.5  # s between two looks whether a rollback has ended
 
@@ -62,23 +63,21 @@ class Orders:
 
     def come_to(self, fs: FsState, watch: Watch, state: State, decision: Decision, now: Now) -> State:
         """Make a plan of a decision, or advise it. Returns the state that holds then."""
-        plan = ""
+        turn = turn_of(watch, state, decision, now)  # what fails in it fails before anything is begun
         if (decision.moves or decision.scatter) and watch.kept.mode == ACT:
             try:
                 self._tick_interval.shorten(fs.fscid)
                 watch.ordered = now.steady
-                plan = self._plan(fs, watch, decision, now)
+                turn = replace(turn, plan=self._plan(fs, watch, decision, now))
             except PartitionerError as e:
                 self._log.warning("scheduler of %s: %s", fs.name, e)
                 watch.problem = str(e)
-                past = tuple(p for p in state.past if p.begun != now.steady)
-                return replace(state, past=past, scattered=watch.state.scattered)
+                return _not_begun(watch.state, state, now)
         else:
             watch.advised = watch.advised | _advice(decision)
-        turn = turn_of(watch, state, decision, plan, now)
-        done = watch.kept.done.plus(turn) if plan else watch.kept.done
-        day = counted(watch.kept.day, now.wall, len(turn.moves)) if plan else watch.kept.day
-        self._ledger.change(watch, turns=(*watch.kept.turns, turn)[-TURNS:], done=done, day=day)
+        done = watch.kept.done.plus(turn) if turn.plan else watch.kept.done
+        day = counted(watch.kept.day, now.wall, len(turn.moves)) if turn.plan else watch.kept.day
+        self._ledger.change(watch, turns=latest((*watch.kept.turns, turn)), done=done, day=day)
         self._ledger.save(fs.fscid, watch)
         return state
 
@@ -185,15 +184,28 @@ class Orders:
         return run.plan.name
 
 
-def turn_of(watch: Watch, state: State, decision: Decision, plan: str, now: Now) -> Turn:
-    """What is remembered of a decision. plan: its name, "" for an advice"""
+def _not_begun(before: State, state: State, now: Now) -> State:
+    """The state after a look of which nothing could be begun: it is decided once more."""
+    return replace(
+        state,
+        past=tuple(p for p in state.past if p.begun != now.steady),
+        scattered=before.scattered,
+        apart=before.apart,
+        split=before.split,
+        untold=before.untold,
+    )
+
+
+def turn_of(watch: Watch, state: State, decision: Decision, now: Now) -> Turn:
+    """What is remembered of a decision, as an advice."""
     assert watch.view is not None
     done: tuple[Scatter | Move, ...] = (*decision.scatter, *decision.moves)
-    loads, gains = relative(watch.view), dict[int, float]()
+    ranks, gains = watch.view.ranks, dict[int, float]()
+    capacity = capacities(ranks)
+    loads, share = utilisations(ranks, capacity), shares(ranks, capacity)
     for each in done:
         gains[each.source] = gains.get(each.source, 0.0) + each.gain
     fullest = max(loads, key=lambda rank: (gains.get(rank, 0.0), loads[rank], -rank))
-    requests = {r.rank: r.requests for r in watch.view.ranks}
     pieces = {piece.ino: piece for piece in watch.view.pieces}
     moves = tuple(p for p in state.past if p.begun == now.steady)
     return Turn(
@@ -203,9 +215,8 @@ def turn_of(watch: Watch, state: State, decision: Decision, plan: str, now: Now)
         moves=moves,
         requests=tuple(pieces[p.move.ino].requests for p in moves),
         fullest=fullest,
-        share=requests[fullest] / loads[fullest],
+        share=share[fullest],
         before=loads[fullest],
-        plan=plan,
         split=tuple(pieces[ino].path for ino in decision.split),
         scatter=decision.scatter,
     )

@@ -10,7 +10,7 @@ from .view import Move, Scatter
 
 OFF, ADVISE, ACT, UNDOING = "off", "advise", "act", "rolling-back"  # modes
 MODES = (ADVISE, ACT)
-TURNS = 200  # that are kept
+TURNS = 200  # that are kept, and all that placed what is made
 HOUR, DAY = 3600.0, 86_400.0  # s
 
 
@@ -139,9 +139,16 @@ def _shifted(past: Past, by: float) -> Past:
     return replace(past, begun=past.begun + by, arrived=arrived)
 
 
+def latest(turns: Sequence[Turn]) -> tuple[Turn, ...]:
+    """Those that are kept: the last ones, and before them what is placed as it is made, which is set once."""
+    return (*(t for t in turns[:-TURNS] if t.scatter and not t.undone), *turns[-TURNS:])
+
+
 def made(turns: Sequence[Turn], since: float) -> tuple[Past, ...]:
-    """Moves that were made since a time and hold, not advised or rolled back; oldest first."""
-    return tuple(p for t in turns if t.mode == ACT and not t.undone for p in t.moves if p.begun >= since)
+    """Moves that were made since a time, or have not arrived, and hold: not advised or rolled back; oldest
+    first."""
+    of = (t for t in turns if t.mode == ACT and not t.undone)
+    return tuple(p for t in of for p in t.moves if p.begun >= since or p.arrived < 0.0)
 
 
 def scattered(turns: Sequence[Turn]) -> dict[int, Scattered]:

@@ -85,7 +85,7 @@ class Rounds:
         interval = self._settings()[1].scheduler_interval
         watch.due = now.steady + interval
         self._apart(fscid, watch, self._step)
-        if watch.glances:
+        if watch.glances and watch.waits_since is None and not watch.problem:
             watch.due = min(watch.due, now.steady + GLANCE, watch.measured + interval)
 
     def read(self, each: Each = in_turn) -> float:
@@ -141,8 +141,10 @@ class Rounds:
             self._restore_ticks(fs, watch)
 
     def _restore_ticks(self, fs: FsState, watch: Watch) -> None:
-        """Unless something moves, or did a moment ago."""
-        calm = not watch.state.moving and self._now().steady - watch.ordered >= CALM
+        """Unless something moves, or did a moment ago; what moves while it waits has long enough for that."""
+        now, waits = self._now().steady, watch.waits_since
+        waiting = waits is not None and now - waits >= CALM
+        calm = waiting or (not watch.state.moving and now - watch.ordered >= CALM)
         if calm or watch.kept.paused or watch.kept.mode not in (ACT, UNDOING):
             self._tick_interval.restore(fs.fscid)
 
@@ -152,6 +154,10 @@ class Rounds:
         active = {mds.rank for mds in fs.active()}
         there = tuple(known for rank, known in watch.ranks.items() if rank in active)
         blind = View(now.steady, there, (), wait=wait)  # who was away is looked at for a while first
+        if not wait:
+            watch.waits_since = None
+        elif watch.waits_since is None:
+            watch.waits_since = now.steady
         view = blind if wait else self._seen(fs, watch, settings, ours, now)
         if view.measured:
             # After a look that waits the next one is no glance: ranks may have gone meanwhile.

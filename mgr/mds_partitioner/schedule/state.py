@@ -109,6 +109,7 @@ class State:
     :ivar toll: what moving costs (toll.py)
     :ivar asleep: inode numbers of pieces that had next to nothing, and have not woken since
     :ivar wakes: of the last hour, oldest first
+    :ivar waited: when it waited last, steady clock, s; -1: never
     :ivar peak: req/s that a rank had, on the mean, at its most of late
     :ivar quiet: s for which little has been asked of what was taken apart, by inode number (reunite.py)
     """
@@ -137,7 +138,12 @@ class State:
     asleep: frozenset[int] = frozenset()
     wakes: tuple[Wake, ...] = ()
     quiet: Mapping[int, float] = field(default_factory=dict)
+    waited: float = -1.0
     peak: float = 0.0
+
+    def overdue(self, past: Past, now: float, limits: Limits) -> bool:
+        """Should it have arrived by now? As the executor counts it: anew after a wait."""
+        return now - max(past.begun, self.waited) > limits.deadline
 
     @property
     def moving(self) -> tuple[Move, ...]:

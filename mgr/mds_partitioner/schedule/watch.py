@@ -65,11 +65,13 @@ class Watch:
     :ivar advised: in advise, where each equal part of a piece would be, by inode number
     :ivar idle_since: since when it is uneven and finds nothing to do, steady clock, s; None: it is not so
     :ivar pressing_since: since when a rank wants relief and nothing was found to do, likewise
+    :ivar waits_since: since when it has waited for what is none of its own, likewise; None: it does not
     :ivar prepared: what acting needs beside pins is done
     :ivar due, read_due: when it is looked at, and when directories are read; measured: when that was done
         last; asked: when MDSs were asked last; mapped: when all were asked for subtrees; saved: when it was
         saved (steady clock, s)
     :ivar ordered: when something was ordered last, steady clock, s
+    :ivar orders: of operators, so far
     :ivar where: where ``placed`` are, by ``subtrees``; None: these have changed
     """
 
@@ -91,6 +93,7 @@ class Watch:
     decision: Decision = field(default_factory=lambda: Decision(why=NOT_YET))
     idle_since: float | None = None
     pressing_since: float | None = None
+    waits_since: float | None = None
     prepared: bool = False
     due: float = 0.0
     read_due: float = 0.0
@@ -101,6 +104,7 @@ class Watch:
     where: SubtreeMap | None = None
     placed: tuple[Directory, ...] = ()
     saved: float = 0.0
+    orders: int = 0
     problem: str = ""
 
     def forget(self) -> None:
@@ -108,7 +112,7 @@ class Watch:
         self.ranks, self.view, self.actual, self.where = {}, None, None, None
         self.told, self.heat, self.subtrees, self.verdict = {}, {}, {}, None
         self.measured = self.asked = self.mapped = float("-inf")
-        self.idle_since = self.pressing_since = None
+        self.idle_since = self.pressing_since = self.waits_since = None
         self.decision = Decision(why=NOT_YET)
 
     def spots(self, now: float) -> tuple[tuple[Hotspot, Piece], ...]:

@@ -927,9 +927,9 @@ def test_a_decision_tells_of_the_rank_that_it_relieves(cluster: Cluster, acting:
     ranks = (RankView(0, 400.0, 2.0, True), RankView(1, 390.0, 90.0, True), RankView(2, 10.0))
     watch.view, now = View(cluster.steady, ranks, pieces), cluster.now()
     state = State(past=(Past(move, now.steady),))
-    turn = turn_of(watch, state, Decision((move,)), "", now)
+    turn = turn_of(watch, state, Decision((move,)), now)
     assert (turn.fullest, turn.gain) == (1, 50.0)
-    assert turn_of(watch, State(), Decision(split=(1,)), "", now).fullest == 0
+    assert turn_of(watch, State(), Decision(split=(1,)), now).fullest == 0
 
 
 def test_moves_of_a_day_are_counted_across_managers(cluster: Cluster) -> None:
