@@ -6,7 +6,7 @@ from typing import Any
 
 from ..errors import PartitionerError
 from ..host import TELLS_TIMEOUT, Host
-from ..model import FsState, Subtree
+from ..model import NO_PIN, FsState, Subtree
 
 
 def ancestors(path: str) -> Iterator[str]:
@@ -42,6 +42,7 @@ class SubtreeMap:
         self._own: dict[str, tuple[int, ...]] = {}  # that were asked for
         self._ephemeral: set[str] = set()
         self._below: dict[str, set[int]] = {path: set() for path in directories}
+        self._fixed: set[str] = set()
         for subtree in subtrees:
             self._at.setdefault(subtree.path, set()).add(subtree.rank)
             if subtree.ephemeral:
@@ -49,6 +50,8 @@ class SubtreeMap:
             for path in ancestors(subtree.path):
                 if path in self._below:
                     self._below[path].add(subtree.rank)
+                    if path != subtree.path and (subtree.pin != NO_PIN or subtree.ephemeral):
+                        self._fixed.add(path)
 
     def ranks(self, directory: str) -> tuple[int, ...]:
         """Ranks of the directory itself and of the subtrees below it, ascending."""
@@ -64,6 +67,11 @@ class SubtreeMap:
             else:
                 self._own[directory] = tuple(sorted(at or ()))
         return self._own[directory]
+
+    def fixed_below(self, directory: str) -> bool:
+        """Is something below it held by a pin of its own? All else comes along when the directory is pinned
+        (MDBalancer.cc, handle_export_pins)."""
+        return directory in self._fixed
 
     def root(self, path: str) -> bool:
         """Does a subtree begin there?"""

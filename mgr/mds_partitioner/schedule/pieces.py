@@ -16,6 +16,7 @@ from .catalogue import Known, Owned
 from .view import Piece
 
 UNREAD = "its pin was not read yet"
+FIXED_BELOW = "a directory below it has a pin of its own"
 
 
 class Settled(NamedTuple):
@@ -33,6 +34,7 @@ class Seen:
     :ivar ranks: their samples
     :ivar heat: by rank; of one that did not answer, what it answered last
     :ivar split: inode numbers of pieces that are seen as their parts
+    :ivar moving: of those that are under way
     """
 
     fs: FsState
@@ -42,6 +44,7 @@ class Seen:
     known: Known
     owned: Owned
     split: frozenset[int]
+    moving: frozenset[int] = frozenset()
 
 
 def pieces(seen: Seen) -> tuple[Piece, ...]:
@@ -71,7 +74,7 @@ def pieces(seen: Seen) -> tuple[Piece, ...]:
             continue  # it is known, but not seen as one of its own yet
         below = kids.get(directory.ino, ())
         facts = all_facts.get(directory.path)
-        rank = rank_of(directory.path, seen.where, bool(below))
+        rank = rank_of(directory.path, seen.where, bool(below), directory.ino in seen.moving)
         scattered = seen.known.fragments.get(directory.ino)
         of_itself = max(1.0, inodes(directory) - sum(map(inodes, below)))
         found.append(
@@ -82,7 +85,7 @@ def pieces(seen: Seen) -> tuple[Piece, ...]:
                 requests=requests(directory, below),
                 inodes=min(of_itself, cached.get(rank, of_itself)) if rank is not None else of_itself,
                 within=inside,
-                held=UNREAD if facts is None else _held(facts, seen, c),
+                held=UNREAD if facts is None else _held(facts, seen, c, bool(below)),
                 parts=seen.known.parts.get(directory.ino),
                 fresh=directory.ino in seen.known.fresh,
                 scatters=() if scattered is None or rank is None else scattered.parts(rank),
@@ -101,18 +104,26 @@ def _ours(directory: Directory, seen: Seen) -> int:
     return ours if seen.known.pin(directory, seen.owned) == ours else NO_PIN
 
 
-def rank_of(path: str, where: SubtreeMap, split: bool) -> int | None:
-    """That has all of a piece; None while it is on several. ``split``: it is seen as its parts."""
-    ranks = where.own(path) if split else where.ranks(path)
+def rank_of(path: str, where: SubtreeMap, split: bool, moving: bool) -> int | None:
+    """That has all of a piece; None while it is on several.
+
+    What a balancer left elsewhere below it comes along when it is moved, so it is where it is itself.
+
+    :param split: it is seen as its parts
+    :param moving: it is under way, and there when all of it is
+    """
+    ranks = where.ranks(path) if moving and not split else where.own(path)
     return ranks[0] if len(ranks) == 1 else None
 
 
-def _held(facts: DirectoryFacts, seen: Seen, c: Circumstances) -> str:
+def _held(facts: DirectoryFacts, seen: Seen, c: Circumstances, split: bool) -> str:
     directory = facts.directory
     pin = seen.known.pin(directory, seen.owned)
     found = operators(Settled(directory, pin, seen.where.ephemeral(directory.path)), c)
     if found is not None:
         return f"{found.reason}: {found.why}" if found.why else found.reason
+    if not split and seen.where.fixed_below(directory.path):
+        return FIXED_BELOW
     # With our hook an operator may have masked it; only what is busy is asked about.
     unread = seen.known.masks is not None and directory.ino not in seen.known.masks
     return "its mask was not read yet" if unread else ""

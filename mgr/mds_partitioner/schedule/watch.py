@@ -251,7 +251,8 @@ class Looker:
             rank: heat if watch.told[rank].at >= now.steady else heat.less(_left(heat, rank, where))
             for rank, heat in watch.heat.items()
         }
-        seen = Seen(fs, latest, watch.heat, where, known, owned, watch.state.split)
+        moving = frozenset(move.ino for move in watch.state.moving)
+        seen = Seen(fs, latest, watch.heat, where, known, owned, watch.state.split, moving)
         view = View(now.steady, ranks, pieces(seen), watch.verdict.triggered)
         watch.actual = view
         if watch.asked == now.steady:
@@ -266,7 +267,7 @@ class Looker:
         moving, split = watch.state.moving, watch.state.split
         self._ask_subtrees(fs, watch, {move.target for move in moving})
         where = SubtreeMap((s for found in watch.subtrees.values() for s in found), [m.path for m in moving])
-        there = {m.ino: rank_of(m.path, where, m.ino in split) for m in moving}
+        there = {m.ino: rank_of(m.path, where, m.ino in split, True) for m in moving}
         watch.actual = view.glanced(now.steady, there)
         return watch.actual
 

@@ -1,0 +1,235 @@
+# SPDX-License-Identifier: LGPL-2.1-or-later
+"""The scheduler while it waits, is told several things at once, and what it remembers across all that."""
+
+from __future__ import annotations
+
+from collections import Counter
+from dataclasses import replace
+from typing import Any
+
+import pytest
+from fake_cluster import Directory
+from scheduled import NOGROUP, Cluster, Manager, fewer
+from test_scheduling import AT_LAST, churned, pins, until_moving
+
+from mds_partitioner import clock
+from mds_partitioner.errors import Busy, JournalError
+from mds_partitioner.model import HealthCheck, Subtree
+from mds_partitioner.observe.subtrees import SubtreeMap
+from mds_partitioner.schedule.orders import turn_of
+from mds_partitioner.schedule.pieces import FIXED_BELOW, rank_of
+from mds_partitioner.schedule.record import ACT, ADVISE, OFF, TURNS, Turn, latest, under_way
+from mds_partitioner.schedule.state import Past, State
+from mds_partitioner.schedule.tick_interval import TICK
+from mds_partitioner.schedule.view import Decision, Move, Piece, RankView, Scatter, View
+
+SLOW = {"MDS_SLOW_REQUEST": HealthCheck("slow")}
+NEVER = 100_000  # s until what is ordered arrives
+
+
+@pytest.fixture
+def acting() -> Manager:
+    manager = Manager(Cluster())
+    manager.scheduling.start(manager.fs, ACT)
+    return manager
+
+
+def looks(manager: Manager, seconds: int) -> int:
+    """So many were made."""
+    found = Counter[float]()
+    for _ in range(seconds):
+        manager.run(1)
+        found[manager.scheduling.watch(manager.fs).state.at] += 1
+    return len(found)
+
+
+def test_while_it_waits_it_looks_no_more_often_and_gives_the_ticks_back(acting: Manager) -> None:
+    cluster = acting.cluster
+    cluster.lag = NEVER
+    until_moving(cluster, acting)
+    cluster.checks = SLOW
+    acting.run(5)
+    assert acting.rounds.tick() > 1.0, "the loop waits for the next look"
+    assert looks(acting, 60) <= 13
+    assert cluster.options[TICK] == ""
+
+
+def test_an_engine_that_fails_is_asked_once_an_interval(
+    acting: Manager, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    asked = []
+
+    def fails(*_: object) -> None:
+        asked.append(1)
+        raise JournalError("it failed")
+
+    acting.cluster.lag = NEVER
+    until_moving(acting.cluster, acting)
+    monkeypatch.setattr("mds_partitioner.schedule.watch.Looker.look", fails)
+    monkeypatch.setattr("mds_partitioner.schedule.watch.Looker.glance", fails)
+    acting.run(60)
+    assert len(asked) <= 13
+
+
+def test_what_moves_has_its_time_anew_after_a_wait(acting: Manager) -> None:
+    cluster = acting.cluster
+    cluster.lag = 400
+    until_moving(cluster, acting)
+    cluster.checks = SLOW
+    acting.run(380)
+    cluster.checks = {}
+    acting.run(AT_LAST)
+    moves = [past for turn in acting.scheduling.get(acting.fs).turns for past in turn.moves]
+    assert moves and not any(past.lost for past in moves)
+
+
+def test_nothing_is_under_way_for_ever(acting: Manager) -> None:
+    cluster = acting.cluster
+    cluster.lag = 20
+    until_moving(cluster, acting)
+    acting.scheduling.stop(acting.fs, rollback=False)
+    acting.run(4000)
+    acting.scheduling.start(acting.fs, ACT)
+    assert under_way(acting.scheduling.get(acting.fs)) != []
+    acting.run(20)
+    kept = acting.scheduling.get(acting.fs)
+    first = kept.turns[0].moves
+    assert first and all(past.arrived >= 0.0 for past in first)
+
+
+def test_an_hour_ago_is_a_time_though_the_host_has_just_booted() -> None:
+    assert abs(clock.read().steady - clock.read().wall) < 3600.0
+
+
+@pytest.mark.parametrize("there", [False, True])
+def test_a_stop_holds_though_a_start_is_still_being_written(there: bool) -> None:
+    cluster = Cluster()
+    manager = Manager(cluster)
+    if there:
+        manager.scheduling.start(manager.fs, ADVISE)
+
+    def stop(event: str) -> None:
+        if event.startswith("put"):
+            cluster.watch = lambda text: None
+            with pytest.MonkeyPatch.context() as patch:
+                patch.setattr(manager.scheduling._ledger, "save", lambda *_, **__: None)  # it waits its turn
+                manager.scheduling.stop(manager.fs, rollback=False)
+
+    cluster.watch = stop
+    with pytest.raises(Busy, match="another order"):
+        manager.scheduling.start(manager.fs, ACT)
+    assert manager.scheduling.get(manager.fs).mode == OFF
+    assert Manager(cluster).scheduling.get(manager.fs).mode == OFF
+
+
+def test_an_emergency_stop_holds_though_a_start_is_still_being_written() -> None:
+    cluster = Cluster()
+    manager = Manager(cluster)
+    manager.scheduling.start(manager.fs, ADVISE)
+
+    def halt(event: str) -> None:
+        if event.startswith("put"):
+            cluster.watch = lambda text: None
+            manager.scheduling.halt(manager.fs)
+
+    cluster.watch = halt
+    with pytest.raises(Busy, match="another order"):
+        manager.scheduling.start(manager.fs, ACT)
+    assert manager.scheduling.get(manager.fs).mode == ADVISE
+
+
+def test_what_was_distributed_is_remembered_whatever_is_decided_since() -> None:
+    cluster = churned()
+    (parent,) = cluster.churning
+    manager = Manager(cluster)
+    manager.scheduling.start(manager.fs, ACT)
+    manager.run(AT_LAST)
+    watch = manager.scheduling.watch(manager.fs)
+    more = replace(watch.kept.turns[-1], moves=(), scatter=())
+    watch.kept = replace(watch.kept, turns=latest((*watch.kept.turns, *[more] * (TURNS + 5))))
+    cluster.directories[parent].distributed = "0"
+    manager.scheduling.stop(manager.fs, rollback=False)
+    manager.scheduling.start(manager.fs, ACT)
+    manager.run(AT_LAST)
+    assert cluster.directories[parent].distributed == "0"
+
+
+def test_so_many_decisions_are_kept() -> None:
+    scatter = (Scatter(1, "/a", 0, (0, 1), 1.0, 1.0, ""),)
+    turns = [
+        Turn(float(i), ACT, "", (), (), 0, 1.0, 1.0, scatter=scatter if i == 3 else ()) for i in range(300)
+    ]
+    assert [turn.at for turn in latest(turns)] == [3.0, *map(float, range(100, 300))]
+
+
+def test_a_rank_without_a_request_may_be_relieved(acting: Manager) -> None:
+    watch = acting.scheduling.watch(acting.fs)
+    move = Move(1, "/a", 0, 2, 50.0, 50.0, 10.0, "")
+    ranks = (RankView(0, 0.0), RankView(1, 60.0))
+    watch.view, now = (
+        View(acting.cluster.steady, ranks, (Piece(1, "/a", 0, 50.0, 10.0),)),
+        acting.cluster.now(),
+    )
+    turn = turn_of(watch, State(past=(Past(move, now.steady),)), Decision((move,)), now)
+    assert (turn.fullest, turn.before, turn.share) == (0, 0.0, 30.0)
+
+
+def test_what_could_not_be_begun_is_decided_once_more(monkeypatch: pytest.MonkeyPatch) -> None:
+    cluster = Cluster([0.0])
+    parent = cluster.directories[100]
+    cluster.directories |= {200 + i: replace(parent, path=f"{parent.path}/{i}") for i in range(4)}
+    cluster.load |= {200 + i: 100.0 for i in range(4)}
+    manager = Manager(cluster)
+    manager.scheduling.start(manager.fs, ACT)
+    decided = []
+
+    def refused(fs: Any, watch: Any, decision: Decision, now: Any) -> str:
+        decided.append(decision)
+        raise JournalError("the mon refused it")
+
+    monkeypatch.setattr(manager.rounds._orders, "_plan", refused)
+    manager.run(AT_LAST)
+    state = manager.scheduling.watch(manager.fs).state
+    assert len(decided) > 3 and {decision.moves[0].ino for decision in decided} == {100}
+    assert (state.past, state.apart, state.split, state.untold) == ((), frozenset(), frozenset(), {})
+
+
+def test_new_directories_leave_half_of_the_moves_of_a_day() -> None:
+    cluster = Cluster([100.0] * 4)
+    manager = Manager(cluster, fewer(scheduler_moves_a_day=20))
+    manager.scheduling.start(manager.fs, ACT)
+    manager.run(AT_LAST)
+    for ino in range(500, 540):
+        cluster.directories[ino] = Directory(f"{NOGROUP}/new{ino}")
+        cluster.load[ino], cluster.made[ino] = 0.0, cluster.wall
+    manager.run(AT_LAST)
+    assert [pin for pin in pins(cluster) if "/new" in pin]
+    assert sum(hour.moves for hour in manager.scheduling.get(manager.fs).day) == 10
+
+
+def test_what_a_balancer_left_elsewhere_is_no_part_of_its_own() -> None:
+    left = [Subtree("/", 0, -1, False), Subtree("/a/b", 2, -1, False)]
+    assert rank_of("/a", SubtreeMap(left, ["/a"]), split=False, moving=False) == 0
+    assert rank_of("/a", SubtreeMap(left, ["/a"]), split=False, moving=True) is None, "not all has arrived"
+
+
+@pytest.mark.parametrize(("pin", "ephemeral"), [(0, False), (-1, True)])
+def test_what_has_a_pin_below_is_left_where_it_is(
+    acting: Manager, monkeypatch: pytest.MonkeyPatch, pin: int, ephemeral: bool
+) -> None:
+    cluster = acting.cluster
+    path = cluster.directories[100].path
+    told = cluster.tell
+
+    def tell(fs: Any, mds: str, prefix: str, **arguments: Any) -> Any:
+        found = told(fs, mds, prefix, **arguments)
+        if prefix == "get subtrees" and mds == "m0":
+            below = dict(found[0], dir={"path": f"{path}/uuid/x"}, export_pin=pin)
+            found = [*found, dict(below, random_ephemeral_pin=ephemeral)]
+        return found
+
+    monkeypatch.setattr(cluster, "tell", tell)
+    acting.run(AT_LAST)
+    assert pins(cluster) and not [pin for pin in pins(cluster) if path in pin]
+    view = acting.scheduling.watch(acting.fs).view
+    assert view is not None and {piece.held for piece in view.pieces if piece.ino == 100} == {FIXED_BELOW}
