@@ -69,7 +69,7 @@ def status_value(seen: Status) -> dict[str, Any]:
     verdict, view = (None, None) if kept.mode == OFF else (watch.verdict, watch.view)
     return kept_value(seen.fs, kept) | {
         "state": None if kept.mode == OFF else watch.decision.why,
-        "problem": watch.problem,
+        "problem": watch.problem or watch.unread,
         "next_look": seen.next_look,
         "imbalance_factor": None if verdict is None else verdict.factor,
         "threshold": None if verdict is None else verdict.threshold,
@@ -150,8 +150,8 @@ def _head(seen: Status) -> str:
         factor = watch.verdict.factor
         told = "unknown: no rank was seen full yet" if factor is None else f"{factor:.3f}"
         lines.append(f"imbalance factor now {told} (threshold {watch.verdict.threshold:g})")
-    if watch.problem:
-        lines.append(cut(f"problem: {watch.problem}", 100))
+    if problem := watch.problem or watch.unread:
+        lines.append(cut(f"problem: {problem}", 100))
     return "\n".join(lines)
 
 

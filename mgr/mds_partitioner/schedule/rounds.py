@@ -84,7 +84,7 @@ class Rounds:
     def _take_turn(self, fscid: int, watch: Watch, now: Now) -> None:
         interval = self._settings()[1].scheduler_interval
         watch.due = now.steady + interval
-        self._apart(fscid, watch, self._step)
+        watch.problem = self._apart(fscid, watch, self._step) or watch.problem
         if watch.glances and watch.waits_since is None and not watch.problem:
             watch.due = min(watch.due, now.steady + GLANCE, watch.measured + interval)
 
@@ -104,9 +104,10 @@ class Rounds:
 
     def _read_about(self, fscid: int, watch: Watch, again: float) -> None:
         watch.read_due = again
-        self._apart(fscid, watch, self._read)
+        watch.unread = self._apart(fscid, watch, self._read)
 
-    def _apart(self, fscid: int, watch: Watch, work: Callable[[FsState, Watch], None]) -> None:
+    def _apart(self, fscid: int, watch: Watch, work: Callable[[FsState, Watch], None]) -> str:
+        """Why it failed, if it did."""
         fs = self._host.fs_by_id(fscid)
         try:
             if fs is not None:
@@ -116,10 +117,11 @@ class Rounds:
                 self._ledger.forget(fscid)
         except PartitionerError as e:
             self._log.warning("scheduler of %s: %s", watch.kept.fs, e)
-            watch.problem = str(e)
+            return str(e)
         except Exception as e:  # what nobody expected of one file system must not stop the others
             self._log.exception("scheduler of %s", watch.kept.fs)
-            watch.problem = unexpected(e)
+            return unexpected(e)
+        return ""
 
     def _read(self, fs: FsState, watch: Watch) -> None:
         if self._why_wait(fs, watch):

@@ -72,6 +72,7 @@ class Watch:
         saved (steady clock, s)
     :ivar ordered: when something was ordered last, steady clock, s
     :ivar orders: of operators, so far
+    :ivar problem: why the last look failed; unread: why directories could not be read last
     :ivar where: where ``placed`` are, by ``subtrees``; None: these have changed
     """
 
@@ -106,6 +107,7 @@ class Watch:
     saved: float = 0.0
     orders: int = 0
     problem: str = ""
+    unread: str = ""
 
     def forget(self) -> None:
         """It has not looked for a while: what it saw last is not so any more."""

@@ -233,3 +233,17 @@ def test_what_has_a_pin_below_is_left_where_it_is(
     assert pins(cluster) and not [pin for pin in pins(cluster) if path in pin]
     view = acting.scheduling.watch(acting.fs).view
     assert view is not None and {piece.held for piece in view.pieces if piece.ino == 100} == {FIXED_BELOW}
+
+
+def test_why_directories_cannot_be_read_is_told_until_they_can(
+    acting: Manager, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def hangs(*_: object) -> None:
+        raise JournalError("the mount hangs")
+
+    with monkeypatch.context() as patch:
+        patch.setattr("mds_partitioner.schedule.rounds.read", hangs)
+        acting.run(30)
+        assert acting.scheduling.watch(acting.fs).unread == "the mount hangs"
+    acting.run(30)
+    assert acting.scheduling.watch(acting.fs).unread == ""
