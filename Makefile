@@ -142,13 +142,13 @@ bench-scheduler: deps
 	$(CONDITIONS) --workloads zipf12 --quotas 8 8 16 16 --runs 1 --report scheduler --out $(COLD)/quotas
 
 # The main five, five blocks; each command goes on where it was ended. partition is placed before the clock, so it is
-# in the second condition only. line has eight ranks, as its authors had.
+# in the second condition only. line has eight ranks, as its authors had, each with less of the machine.
 HEADLINE := --runs 5 --report headline
 bench-headline: deps
 	$(CONDITIONS) --workloads zipf mix churn --balancers $(MAIN) $(HEADLINE) --out $(COLD)
-	$(CONDITIONS) --workloads line --ranks 8 --balancers $(MAIN) $(HEADLINE) --out $(COLD)/line
+	$(CONDITIONS) --workloads line --ranks 8 --mds-cpu 8 --balancers $(MAIN) $(HEADLINE) --out $(COLD)/line
 	$(CONDITIONS) --condition settled --workloads zipf mix churn --balancers $(MAIN) subvolume-pinning $(HEADLINE) --out $(SETTLED)
-	$(CONDITIONS) --condition settled --workloads line --ranks 8 --balancers $(MAIN) subvolume-pinning $(HEADLINE) --out $(SETTLED)/line
+	$(CONDITIONS) --condition settled --workloads line --ranks 8 --mds-cpu 8 --balancers $(MAIN) subvolume-pinning $(HEADLINE) --out $(SETTLED)/line
 
 # Everybody, one block of each condition; what moves, from cold. One rank is half as quick as the others in the last.
 DYNAMIC := none $(MAIN) greedyspill lunule lunule-to-auth lunule-mindex

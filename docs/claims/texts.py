@@ -284,19 +284,14 @@ def _ticks(results: Results) -> Claim:
     return Claim(compare.table(head, lines), [cell for block in blocks.values() for cell in block.values()])
 
 
-_COLD = (("cold", "*-tentacle-5x12"), ("cold/line", "line-tentacle-8x12"))
-"""Folder and cells."""
-
-
 def _cold_blocks(results: Results) -> list[dict[str, dict[str, Any]]]:
     """Of five minutes from cold, by balancer."""
     return [
         {
-            name: results.cell(f"{folder}/{ours['key'].replace(f'-{tables.OURS}-', f'-{name}-')}")
+            name: results.cell(f"cold/{ours['workload']}-tentacle-5x12-{name}-{ours['run']}")
             for name in (tables.OURS, BASE, _TO_AUTH, LIMIT)
         }
-        for folder, cells in _COLD
-        for ours in results.cells(f"{folder}/{cells}-{tables.OURS}-*")
+        for ours in results.cells(f"cold/*-tentacle-5x12-{tables.OURS}-*")
     ]
 
 

@@ -12,12 +12,16 @@ from typing import Any
 from lab.sandbox import checkout
 
 _MODULE = "mgr/mds_partitioner"
+_DECIDES = (
+    *(f"{_MODULE}/{folder}" for folder in ("engine", "judge", "observe", "plan", "act", "verify")),
+    f"{_MODULE}/partitioner.py",
+)
 PARTS: Mapping[str, tuple[str, ...]] = {
     "workload": ("lab/clients", "experiments/common/workloads"),
     "demo": ("lab/clients", "demo/scene.py"),
     "policy": ("mantle",),
-    "planner": (f"{_MODULE}/engine", f"{_MODULE}/plan", f"{_MODULE}/act", f"{_MODULE}/judge"),
-    "scheduler": (f"{_MODULE}/engine", f"{_MODULE}/schedule", f"{_MODULE}/scheduling.py", f"{_MODULE}/act"),
+    "planner": (*_DECIDES, f"{_MODULE}/analyzer.py"),
+    "scheduler": (*_DECIDES, f"{_MODULE}/schedule", f"{_MODULE}/scheduling.py"),
     "hook": ("mds/patches",),
 }
 """Files and folders of the checkout, by the part of the project that they are."""
