@@ -158,9 +158,9 @@ EVEN := cnn nlp web zipf md mix dbench churn
 bench-conditions: mds-optimized
 	$(CONDITIONS) --workloads $(EVEN) jumps leaving flash programs $(FROM_COLD) --out $(COLD)
 	$(CONDITIONS) --workloads cycle --seconds 600 $(FROM_COLD) --out $(COLD)/cycle
-	$(CONDITIONS) --workloads line --ranks 8 $(FROM_COLD) --out $(COLD)/line
+	$(CONDITIONS) --workloads line --ranks 8 --mds-cpu 8 $(FROM_COLD) --out $(COLD)/line
 	$(CONDITIONS) --workloads $(EVEN) $(AT_REST) --out $(SETTLED)
-	$(CONDITIONS) --workloads line --ranks 8 $(AT_REST) --out $(SETTLED)/line
+	$(CONDITIONS) --workloads line --ranks 8 --mds-cpu 8 $(AT_REST) --out $(SETTLED)/line
 	$(CONDITIONS) --workloads zipf12 --quotas 12 12 12 12 6 $(FROM_COLD) --out $(COLD)/slower
 
 # Twenty equal cells: does the reference load take the machine out of a figure?
