@@ -26,7 +26,6 @@ from .act.run import (
     RUNNING,
     STOPPED,
     Run,
-    in_force,
     moved_at,
     owned_distributed,
     owned_masks,
@@ -249,17 +248,17 @@ class Partitioner:
     def rollback(self, fs: FsState, name: str | None) -> Run:
         """Put back every value that a plan replaced.
 
-        :raises NotFound: nothing of the file system is in force
-        :raises Busy: a newer plan is in force and must be rolled back first
+        :raises NotFound: nothing of the file system is in force or under way
+        :raises Busy: a newer plan is in force or under way, and must be rolled back first
         """
         self._refuse_beside_scheduler(fs)
-        forced = [run for run, _, _ in in_force(self.plans.known(), fs.fscid)]
-        if name is None and not forced:
+        live = choice.live(self.plans.of(fs))
+        if name is None and not live:
             raise NotFound(f"no plan of '{fs.name}' is in force: there is nothing to roll back")
-        run = forced[-1] if name is None else self.plans.named(fs, name)
+        run = live[-1] if name is None else self.plans.named(fs, name)
         if run.head.state in (ROLLED_BACK, ROLLING_BACK) and not run.memory.halted:
             return run
-        newer = [r.plan.name for r in forced if r.plan.created > run.plan.created]
+        newer = [r.plan.name for r in live if r.plan.created > run.plan.created]
         if newer:
             raise Busy(f"plan '{newer[-1]}' was made after '{run.plan.name}': roll that one back first")
         self.undo(run)

@@ -40,6 +40,11 @@ def startable(runs: Sequence[Run]) -> Run | None:
     return own[-1] if own and own[-1].head.state in (READY, STOPPED) else None
 
 
+def live(runs: Iterable[Run]) -> list[Run]:
+    """Those that have set something, or may yet. ``runs``: of a file system; they stay in order"""
+    return [run for run in runs if run.head.state in ACTIVE or in_force([run], run.plan.fscid)]
+
+
 def number(name: str) -> int:
     """Of a plan of the scheduler, which are numbered as they are made; 0: it is none."""
     counted = name.removeprefix(SCHEDULER)

@@ -29,7 +29,7 @@ from mds_partitioner.act.run import (
     moved_at,
 )
 from mds_partitioner.clock import Now
-from mds_partitioner.errors import BadInput, NotFound
+from mds_partitioner.errors import BadInput, Busy, NotFound
 from mds_partitioner.options import Settings
 
 MOVES = dict.fromkeys(range(100, 106), 1)
@@ -84,6 +84,27 @@ def test_what_was_rolled_back_may_be_moved_again_at_once(cluster: Cluster) -> No
     manager.run(100)
     assert run.head.state == ROLLED_BACK
     assert moved_at(manager.partitioner.plans.of(manager.fs), 1) == {}
+
+
+def test_an_older_plan_is_not_undone_while_a_newer_one_is_under_way(cluster: Cluster) -> None:
+    manager = Manager(cluster)
+    partitioner = manager.partitioner
+    partitioner.plans.save(plan(cluster, {100: 2}, name="older"))
+    older = partitioner.start(manager.fs, "older")
+    manager.run(10)
+    partitioner.plans.save(plan(cluster, {100: 3}, name="newer"))
+    newer = partitioner.start(manager.fs, "newer")
+    partitioner.pause(manager.fs, None)
+    assert (older.head.state, newer.head.state, newer.records) == (DONE, PAUSED, {})
+    with pytest.raises(Busy, match="plan 'newer' was made after 'older': roll that one back first"):
+        partitioner.rollback(manager.fs, "older")
+    for run in (newer, older):
+        assert partitioner.rollback(manager.fs, None) is run
+        manager.run(20)
+        assert run.head.state == ROLLED_BACK
+    assert cluster.directories[100].pin == -1
+    with pytest.raises(NotFound, match="nothing to roll back"):
+        partitioner.rollback(manager.fs, None)
 
 
 @pytest.mark.parametrize(
