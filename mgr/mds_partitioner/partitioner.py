@@ -45,6 +45,7 @@ from .options import Settings
 from .plan.circumstances import Ours, Wish, brood_of, check_ranks, gather
 from .plan.plan import Plan
 from .plan.planner import make_plan
+from .plan.present import present
 from .plan.ranks import format_ranks
 from .verify.guards import why_wait
 from .verify.whereabouts import MdsWhereabouts
@@ -136,7 +137,7 @@ class Partitioner:
         to_auth: bool = False,
         save: bool = True,
     ) -> Plan:
-        """Make a plan from the newest analysis, and save it.
+        """Make a plan from the newest analysis, of directories as they are now, and save it.
 
         :raises BadInput: an unknown heavy mode, a rank that does not exist, a bad name
         :raises Busy: the name is taken, or a plan is being executed
@@ -159,7 +160,7 @@ class Partitioner:
         )
         made = make_plan(
             name or self.plans.free_name(),
-            judgement,
+            present(self._host, fs, judgement, ours.pins),
             wish.ranks,
             lambda judged: gather(self._host, fs, judged, wish, ours),
             settings,

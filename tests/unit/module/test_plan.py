@@ -7,14 +7,18 @@ from dataclasses import replace
 from typing import Any
 
 import pytest
-from fake_cluster import FakeCluster
+from fake_cluster import SETTINGS, Directory, FakeCluster
+from fake_cluster import plan as ours
 from hypothesis import given
 from hypothesis import strategies as st
 from plans import ALL_ON_0, AS_IN_LINE, NOW, circumstances, judgement, made
+from scheduled import Cluster, Manager
 from verdicts import UNKNOWN, verdict
 
 from mds_partitioner.engine_client import EngineClient
 from mds_partitioner.errors import BadInput, NotPermitted, Unavailable
+from mds_partitioner.judge.judgement import DirectoryJudgement, Judgement
+from mds_partitioner.model import FsState
 from mds_partitioner.plan.circumstances import Circumstances, check_ranks
 from mds_partitioner.plan.plan import CONFIG_STEP, FS_STEP, MASK_STEP, PIN_STEP
 from mds_partitioner.plan.ranks import format_ranks, mask_ranks, parse_ranks, ranks_mask
@@ -152,6 +156,58 @@ def test_a_pin_of_ours_is_not_an_operators(engine: EngineClient) -> None:
     ours = replace(circumstances("fanout"), owned={101: 0})
     plan = made(judgement(ALL_ON_0, pins={"Subvol2": 0}), ours, engine)
     assert [r.new for r in plan.rows if r.name == "Subvol2"] == [(2,)]
+
+
+class Analyzed:
+    """An analyzer that saw a cluster as it was when this was made."""
+
+    def __init__(self, cluster: Cluster) -> None:
+        self.ended = cluster.wall
+        found = judgement(ALL_ON_0)
+        self._found = replace(found, directories=tuple(_seen(row, cluster) for row in found.directories))
+
+    def get(self, fs: FsState) -> Analyzed:
+        """Analyzer.get."""
+        return self
+
+    def judgement(self, fs: FsState) -> Judgement:
+        """Analyzer.judgement."""
+        return self._found
+
+
+def _seen(row: DirectoryJudgement, cluster: Cluster) -> DirectoryJudgement:
+    at = cluster.directories[row.seen.directory.ino]
+    directory = replace(row.seen.directory, path=at.path)
+    return replace(row, seen=replace(row.seen, directory=directory, pin=at.pin, ranks=(at.rank,)))
+
+
+@pytest.mark.parametrize("back", [True, False])
+def test_a_plan_is_of_what_is_there_not_of_what_an_analysis_saw(engine: EngineClient, back: bool) -> None:
+    """An analysis before a plan of ours, or before its rollback."""
+    cluster = Cluster([1.0] * 4)
+    manager = Manager(cluster)
+    partitioner: Any = manager.partitioner
+    before = Analyzed(cluster)
+    partitioner.plans.save(ours(cluster, {100: 2, 101: 3}))
+    partitioner.start(manager.fs, "p")
+    manager.run(10)
+    partitioner._engine, partitioner._analyzer = engine, Analyzed(cluster) if back else before
+    if back:
+        partitioner.rollback(manager.fs, "p")
+    manager.run(10)
+    cluster.wall += SETTINGS.rest_period
+    plan = partitioner.plan(manager.fs, name=None, heavy="fanout", ranks=[0, 1], force=False)
+    assert {(r.ino, r.current) for r in plan.rows} == {(i, (d.rank,)) for i, d in _loaded(cluster)}
+    assert "pinned-by-operator" not in {row.reason for row in plan.rows}
+    pins = [step for step in plan.steps if step.kind == PIN_STEP]
+    assert pins
+    for step in pins:
+        at = cluster.directories[step.ino]
+        assert (step.expected, step.home) == (str(at.pin), at.rank)
+
+
+def _loaded(cluster: Cluster) -> list[tuple[int, Directory]]:
+    return [(ino, at) for ino, at in cluster.directories.items() if ino in cluster.load]
 
 
 def test_what_moved_lately_rests(engine: EngineClient) -> None:
