@@ -3,7 +3,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import replace
 from itertools import takewhile
 
@@ -37,18 +37,19 @@ def ended(runs: Sequence[Run]) -> list[Run]:
     return found[::-1]
 
 
-def merged(runs: Sequence[Run], name: str) -> tuple[Plan, dict[int, Record]]:
+def merged(runs: Sequence[Run], name: str, deleted: Collection[int] = ()) -> tuple[Plan, dict[int, Record]]:
     """One plan that stands for these, oldest first: of each target the newest value, and the oldest that it
     replaced. What has nothing to undo is left out.
 
     :param runs: that have ended
+    :param deleted: inode numbers of directories that are gone for good
     """
     last: dict[tuple[str, int, str], tuple[Step, Record, Row | None]] = {}
     for run in runs:
         for i, record in sorted(run.records.items()):
-            if record.state not in IN_FORCE:
-                continue
             step = run.plan.steps[i]
+            if record.state not in IN_FORCE or step.ino in deleted:
+                continue
             target = (step.kind, step.ino, "" if step.ino else step.target)
             before = last.get(target)
             row = run.plan.rows[step.row] if step.row >= 0 else None

@@ -5,7 +5,7 @@ from __future__ import annotations
 
 import logging
 import threading
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Collection, Sequence
 from dataclasses import replace
 
 from ..clock import Now
@@ -185,17 +185,18 @@ class Plans:
         self._creating.discard(run.plan.name)
         self._journal.discard(run.id, run.plan.fscid)
 
-    def merge(self, fs: FsState, old: Sequence[Run]) -> None:
+    def merge(self, fs: FsState, old: Sequence[Run], deleted: Collection[int] = ()) -> None:
         """Make one of plans of the scheduler that have ended: the mon keeps what is to be undone, not how it
         came about.
 
         :param old: oldest first, none other between them; () for what was not done yet of the last ones
+        :param deleted: inode numbers of directories that are gone for good
         :raises JournalError: the mon was not told yet; it is before anything else is written
         """
         self._journal.finish(fs.fscid)
         if not old:
             return
-        plan, records = merged(old, self._reserve_name())
+        plan, records = merged(old, self._reserve_name(), deleted)
         done = replace(old[-1].head, started=old[0].head.started)
         run = self._journal.merge(plan, done, records)
         with self._lock:

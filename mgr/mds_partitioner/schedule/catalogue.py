@@ -19,6 +19,7 @@ from ..observe.directories import Rotation, everything
 from ..observe.turnover import MOST_LISTED, Turnover, listed
 from ..plan.circumstances import DISTRIBUTES, FACTOR, Circumstances, above
 from ..plan.families import family, held, lasting
+from .deleted import Deleted
 from .fragments import Fragments, flat, fragments
 
 BROODS = 2  # directories whose children are listed in a round
@@ -147,6 +148,7 @@ class Catalogue:
         self._counts: dict[int, tuple[float, int]] = {}  # likewise: of children
         self._found: dict[int, float] = {}  # when what is new was found, Unix, s, by inode number
         self.known = Known()
+        self.deleted = Deleted(host)
 
     def doubt(self, inos: Collection[int]) -> None:
         """Somebody changed these directories' pins: they are read again, before all others."""

@@ -110,7 +110,7 @@ class Orders:
         ours = ended(scheduled_since(self._plans.of(fs), watch.kept.since))
         if len(ours) > 1:
             # As one: what an operator has set since may be what an earlier one of them had set.
-            self._plans.merge(fs, ours)
+            self._plans.merge(fs, ours, watch.catalogue.deleted.inos)
         for run in reversed(scheduled_since(self._plans.of(fs), watch.kept.since)):
             state, changed = run.head.state, any(r.state in IN_FORCE for r in tuple(run.records.values()))
             if state == ROLLED_BACK or (state not in ACTIVE and not changed):
@@ -158,7 +158,7 @@ class Orders:
     def tidy(self, fs: FsState, watch: Watch, over: Collection[str]) -> None:
         """Make one of plans that have ended, if there are enough. ``over``: their IDs"""
         since = scheduled_since(self._plans.of(fs), watch.kept.since)
-        self._plans.merge(fs, mergeable([run for run in since if run.id in over]))
+        self._plans.merge(fs, mergeable([r for r in since if r.id in over]), watch.catalogue.deleted.inos)
 
     def _plan(self, fs: FsState, watch: Watch, decision: Decision, now: Now) -> str:
         """The name of the plan that does it. :raises PartitionerError: nothing was begun."""

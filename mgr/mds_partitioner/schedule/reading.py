@@ -1,13 +1,14 @@
 # SPDX-License-Identifier: LGPL-2.1-or-later
 """Which directories are read about next, for the looks: the busiest first, and a few of all each time."""
 
-from collections.abc import Callable, Collection, Iterable
+from collections.abc import Callable, Collection
 
 from ..act.run import Run
 from ..clock import Now
 from ..model import FsState
 from ..options import Settings
 from .catalogue import Wanted
+from .deleted import absent
 from .plans import owned
 from .view import View
 from .watch import Watch
@@ -16,7 +17,9 @@ FEW = 16  # directories that are read at first
 FILLS = 0.5  # of a full rank: what has so much of it is looked into
 
 
-def read(fs: FsState, watch: Watch, runs: Iterable[Run], settings: Settings, now: Callable[[], Now]) -> bool:
+def read(
+    fs: FsState, watch: Watch, runs: Collection[Run], settings: Settings, now: Callable[[], Now]
+) -> bool:
     """Read some. Is there something to look at that was not there before?
 
     First the list alone; then a few, the busiest first, so that these are known soon; then as many more as
@@ -30,6 +33,8 @@ def read(fs: FsState, watch: Watch, runs: Iterable[Run], settings: Settings, now
     share = min(max(FEW, len(known.facts)), settings.rentries_per_epoch)
     limit = share if known.directories else 0
     watch.catalogue.refresh(fs, limit, wanted, owned(runs, fs.fscid, wanted.split), now().wall)
+    listed = {directory.ino for directory in watch.catalogue.known.directories}
+    watch.catalogue.deleted.look(fs, absent(runs, fs.fscid, listed))
     if watch.catalogue.known.unread:
         pause = settings.epoch * share / settings.rentries_per_epoch
         watch.read_due = min(watch.read_due, now().steady + pause)

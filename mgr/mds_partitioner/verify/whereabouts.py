@@ -58,7 +58,7 @@ class MdsWhereabouts:
                 names.append(cached.rstrip("/"))
                 break
             parent = self._parent(fs, at)
-            if parent is None or FIRST_OF_USERS > parent.ino != ROOT:
+            if parent is None or _is_stray(parent):
                 return None
             names.append("/" + os.fsdecode(parent.name))
             at = parent.ino
@@ -67,6 +67,22 @@ class MdsWhereabouts:
         if not path.startswith("/") or path.startswith(TRASH):
             return None
         return self._checked(fs, path, ino)
+
+    def deleted(self, fs: FsState, ino: int) -> bool:
+        """Was a directory deleted for good? What was renamed, or is in the trash, was not.
+
+        :raises PartitionerError: who would know does not answer
+        :raises ValueError: its backtrace cannot be read
+        """
+        if self._users(fs, ino):  # first, as most are there: then no MDS is asked
+            return False
+        cached = self._cached(fs, ino)
+        return (cached is None or not cached.startswith("/")) and not self._users(fs, ino)
+
+    def _users(self, fs: FsState, ino: int) -> bool:
+        """Does a backtrace say that it is in a directory of users?"""
+        parent = self._parent(fs, ino)
+        return parent is not None and not _is_stray(parent)
 
     def _cached(self, fs: FsState, ino: int) -> str | None:
         """An inode's path as MDSs have it in cache. :raises Unavailable: one that may have it is silent."""
@@ -93,3 +109,7 @@ class MdsWhereabouts:
         except NotFound:
             pass
         raise Unavailable(f"{path!r} is being renamed: where it is now is looked at again")
+
+
+def _is_stray(parent: Parent) -> bool:
+    return FIRST_OF_USERS > parent.ino != ROOT

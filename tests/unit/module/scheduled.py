@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import struct
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
@@ -25,6 +26,7 @@ from mds_partitioner.scheduling import Scheduling
 DEFAULTS = SchedulerSettings(**{option["name"]: option["default"] for option in SCHEDULER_OPTIONS})
 NOGROUP = "/volumes/_nogroup"
 LATENCY = 0.001  # s, of a rank that is not full
+BACKTRACE = struct.pack("<BBIQIBBIQIc", 5, 4, 31, 0, 1, 2, 2, 13, 1, 1, b"d")  # it is right in the root
 BEGINNING = 1_800_000_000.0  # Unix, s
 
 
@@ -188,6 +190,9 @@ class Cluster(FakeCluster):
         if prefix == "dump dir":
             at = self._at(str(arguments["path"]))
             return [{"is_auth": at.rank == rank}]
+        if prefix == "dump inode":
+            found = self.directories.get(int(arguments["number"]))
+            return {} if found is None else {"path": found.path}
         if prefix == "session ls":
             return [_session(i, d.path) for i, d in self.directories.items() if d.rank == rank]
         if prefix == "dump loads":
@@ -197,6 +202,10 @@ class Cluster(FakeCluster):
         found = [_subtree(d.path, d.rank, d.pin) for d in (Directory(""), *roots) if d.rank == rank]
         scattered = [ino for ino, d in self.directories.items() if d.scattered and self._part(ino, rank)]
         return found + [_subtree(self.directories[ino].path, rank, -1, ephemeral=True) for ino in scattered]
+
+    def object_attribute(self, pool: int, name: str, attribute: str) -> bytes | None:
+        """Host.object_attribute: a backtrace, as long as the directory is there."""
+        return BACKTRACE if int(name.partition(".")[0], 16) in self.directories else None
 
     def manager_addresses(self) -> frozenset[Any]:
         """Host.manager_addresses."""

@@ -9,7 +9,10 @@ import pytest
 from fake_cluster import Directory
 from scheduled import BEGINNING, Cluster, LoadedMount
 
+from mds_partitioner.errors import Unavailable
 from mds_partitioner.schedule.catalogue import A_ROUND, FRESH, Catalogue, Owned, Wanted, several
+from mds_partitioner.schedule.deleted import A_ROUND as A_FEW
+from mds_partitioner.schedule.deleted import Deleted
 
 PARENT = "/volumes/_nogroup/s0"
 CHILDREN = 2 * A_ROUND + 20
@@ -82,6 +85,27 @@ def test_the_children_of_a_large_directory_are_read_a_part_in_each_round() -> No
     catalogue.refresh(cluster.state, 200, wanted, Owned(), now + FRESH + 1)
     assert host.read[f"{PARENT}/new"] >= 1 and len(children(catalogue.known)) == CHILDREN + 1
     assert below(host.read) - before <= 3
+
+
+def test_what_was_deleted_is_looked_up_a_few_at_a_time(monkeypatch: pytest.MonkeyPatch) -> None:
+    host: Any = Cluster()
+    deleted = Deleted(host)
+    gone, there = set(range(900, 900 + 2 * A_FEW)), set(host.load)
+    seen = []
+    for _ in range(4):
+        deleted.look(host.state, gone | there)
+        seen.append(len(deleted.inos))
+    assert max(after - before for before, after in zip([0, *seen], seen)) <= A_FEW
+    assert deleted.inos == gone
+    deleted.look(host.state, {900, 901})
+    assert deleted.inos == {900, 901}, "the journal has the others no more"
+
+    def silent(*_: object) -> bytes:
+        raise Unavailable("no OSD answers")
+
+    monkeypatch.setattr(host, "object_attribute", silent)
+    deleted.look(host.state, gone)
+    assert deleted.inos == {900, 901}, "in doubt it is there"
 
 
 def test_a_child_that_an_operator_unpinned_is_looked_at_again() -> None:

@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Collection
 from dataclasses import replace
 from functools import cache
 
@@ -10,12 +11,13 @@ import pytest
 from fake_cluster import Crash, plan
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from scheduled import Cluster, Manager
+from scheduled import NOGROUP, Cluster, Manager
 
 from mds_partitioner.act.merge import TOGETHER, mergeable, merged
 from mds_partitioner.act.run import ACTIVE, DONE, ROLLED_BACK, Run, owned_pins
 from mds_partitioner.errors import JournalError
 from mds_partitioner.plan.circumstances import TO_AUTH
+from mds_partitioner.schedule.record import ACT
 
 ENOUGH = 60  # events, more than a merge of eight plans takes
 
@@ -52,15 +54,22 @@ def undone(cluster: Cluster, manager: Manager) -> None:
         assert not [run for run in runs[-1:] if run.head.state in ACTIVE]
 
 
-def merge(manager: Manager) -> None:
+def merge(manager: Manager, deleted: Collection[int] = ()) -> None:
     """All that may become one."""
     plans = manager.partitioner.plans
-    plans.merge(manager.fs, mergeable(plans.of(manager.fs)))
+    plans.merge(manager.fs, mergeable(plans.of(manager.fs)), deleted)
 
 
 def owned(manager: Manager) -> dict[int, int]:
-    """The pins that are ours; one that is back at what it replaced is nobody's."""
-    return owned_pins(manager.partitioner.plans.of(manager.fs), 1)
+    """The pins that are ours, of what is there; one that is back at what it replaced is nobody's."""
+    pins = owned_pins(manager.partitioner.plans.of(manager.fs), 1)
+    return {ino: pin for ino, pin in pins.items() if ino in manager.cluster.directories}
+
+
+def delete(cluster: Cluster, inos: Collection[int]) -> None:
+    """A user removes them."""
+    for ino in inos:
+        del cluster.directories[ino], cluster.load[ino]
 
 
 def test_the_newest_value_and_the_oldest_that_it_replaced_are_kept() -> None:
@@ -89,6 +98,26 @@ def test_what_an_operator_set_in_between_is_what_is_put_back() -> None:
     made(cluster, manager, {100: 3})
     one, records = merged(manager.partitioner.plans.of(manager.fs), "one")
     assert (one.steps[0].value, records[0].old, one.steps[0].home) == ("3", "2", 2)
+
+
+def test_what_was_deleted_is_left_out_and_what_is_elsewhere_is_not() -> None:
+    cluster = Cluster()
+    manager = Manager(cluster)
+    manager.scheduling.start(manager.fs, ACT)
+    several(cluster, manager)
+    watch, plans = manager.scheduling.watch(manager.fs), manager.partitioner.plans
+    delete(cluster, [100])
+    cluster.directories[101].path, cluster.directories[102].path = "/volumes/_deleting/x", f"{NOGROUP}/s3/s2"
+    manager.rounds.read()
+    runs = plans.of(manager.fs)
+    assert owned_pins(runs, 1).keys() == {100, 101, 102}
+    manager.rounds._orders.tidy(manager.fs, watch, {run.id for run in runs})
+    (one,) = plans.of(manager.fs)
+    assert {step.ino for step in one.plan.steps} == {0, 101, 102}
+    assert [(row.ino, step.row) for row, step in zip(one.plan.rows, one.plan.steps[1:])] == [
+        (101, 0),
+        (102, 1),
+    ]
 
 
 def test_a_large_plan_is_not_written_again_for_a_few_small_ones() -> None:
@@ -124,14 +153,16 @@ def beginning() -> tuple[Cluster, Manager]:
     return cluster, Manager(cluster)
 
 
+@pytest.mark.parametrize("deleted", [(), (101,)])
 @pytest.mark.parametrize("at", range(1, ENOUGH))
-def test_a_manager_may_die_at_any_point(at: int) -> None:
+def test_a_manager_may_die_at_any_point(at: int, deleted: tuple[int, ...]) -> None:
     cluster, manager = beginning()
+    delete(cluster, deleted)
     ours, there = owned(manager), cluster.snapshot()
     cluster.crash_at = len(cluster.events) + at
     died = False
     try:
-        merge(manager)
+        merge(manager, deleted)
     except Crash:
         died, manager = True, Manager(cluster)
         assert len(manager.partitioner.plans.of(manager.fs)) in (1, TOGETHER)
@@ -143,7 +174,9 @@ def test_a_manager_may_die_at_any_point(at: int) -> None:
     again = Manager(cluster)
     assert owned(again) == ours
     undone(cluster, again)
-    assert cluster.snapshot() == Cluster().snapshot()
+    never_moved = Cluster()
+    delete(never_moved, deleted)
+    assert cluster.snapshot() == never_moved.snapshot()
     assert {run.head.state for run in Manager(cluster).partitioner.plans.of(manager.fs)} == {ROLLED_BACK}
 
 

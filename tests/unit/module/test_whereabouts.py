@@ -97,6 +97,29 @@ def test_what_was_deleted_is_nowhere(ceph: Ceph) -> None:
     assert path_of(ceph) is None, "in the volumes module's trash"
 
 
+def deleted(ceph: Any) -> bool:
+    return MdsWhereabouts(ceph).deleted(replace(FakeCluster(ranks=2).state, metadata_pool=9), DIRECTORY)
+
+
+def test_only_what_is_gone_for_good_was_deleted(ceph: Ceph) -> None:
+    assert deleted(ceph), "purged"
+    ceph.objects[object_of(DIRECTORY)] = backtrace(DIRECTORY, (STRAY, b"10000000007"), (0x100, b"stray0"))
+    assert deleted(ceph), "not purged yet"
+    ceph.cached[DIRECTORY] = "~mds0/stray0/10000000007"
+    assert deleted(ceph), "still open somewhere"
+    ceph.cached[DIRECTORY] = "/volumes/_deleting/x"
+    assert not deleted(ceph), "in the volumes module's trash"
+    ceph.cached[DIRECTORY] = "/renamed"
+    assert not deleted(ceph), "as an MDS has it that has not written it yet"
+    ceph.cached.clear()
+    ceph.objects[object_of(DIRECTORY)] = backtrace(DIRECTORY, (PARENT, b"d"))
+    ceph.silent.update(("m0", "m1"))
+    assert not deleted(ceph), "it has a backtrace: no MDS has to be asked"
+    ceph.objects.clear()
+    with pytest.raises(Unavailable, match="not every MDS says"):
+        deleted(ceph)
+
+
 def test_silence_is_not_deletion(ceph: Ceph) -> None:
     ceph.silent.add("m1")
     with pytest.raises(Unavailable, match=r"not every MDS says where it is: mds\.m1"):

@@ -1,0 +1,48 @@
+# SPDX-License-Identifier: LGPL-2.1-or-later
+"""Which directories that the scheduler has placed were deleted: of these there is nothing to undo."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterable
+
+from ..act.run import Run, in_force
+from ..errors import PartitionerError
+from ..host import Host
+from ..model import FsState
+from ..verify.whereabouts import MdsWhereabouts
+
+A_ROUND = 10  # directories that are looked up in a round
+
+
+class Deleted:
+    """Of one file system; ``inos`` is replaced as a whole, so readers need no lock."""
+
+    def __init__(self, host: Host) -> None:
+        self._where = MdsWhereabouts(host)
+        self._turn: dict[int, int] = {}  # the round that looked it up last, by inode number
+        self._rounds = 0
+        self.inos: frozenset[int] = frozenset()
+
+    def look(self, fs: FsState, absent: Collection[int]) -> None:
+        """Look a few up, those first that were looked up longest ago. In doubt none was deleted.
+
+        :param absent: inode numbers of what was placed and is not among the directories that were listed
+        """
+        self._rounds += 1
+        self._turn = {ino: self._turn.get(ino, 0) for ino in absent}
+        self.inos &= self._turn.keys()
+        left = (ino for ino in sorted(self._turn, key=lambda ino: self._turn[ino]) if ino not in self.inos)
+        for _, ino in zip(range(A_ROUND), left):
+            self._turn[ino] = self._rounds
+            try:
+                if self._where.deleted(fs, ino):
+                    self.inos |= {ino}
+            except (PartitionerError, ValueError):
+                return  # who does not answer now will not answer for the next one either
+
+
+def absent(runs: Iterable[Run], fscid: int, listed: Collection[int]) -> set[int]:
+    """Inode numbers of what the scheduler has placed and that was not listed."""
+    ours = in_force([run for run in runs if run.plan.scheduled], fscid)
+    placed = {run.plan.steps[i].ino for run, i, _ in ours}
+    return {ino for ino in placed if ino and ino not in listed}
