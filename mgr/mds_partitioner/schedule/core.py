@@ -11,7 +11,7 @@ from . import apart
 from .candidates import candidates
 from .choose import Budget
 from .evenness import uneven
-from .learn import looked
+from .learn import KEPT, looked
 from .leisure import ahead, reunite
 from .look import Look
 from .moves import chosen, paying, sources
@@ -93,7 +93,7 @@ def _young(look: Look) -> int | None:
     """A rank that is new here, or was away: clients that waited for it come by and by."""
     seen = {r.rank: len(look.state.rates.get(r.rank, ())) for r in look.view.ranks}
     least = min(seen, key=lambda rank: (seen[rank], rank))
-    enough = max(2, round(GROWN / look.state.dt))
+    enough = min(KEPT, max(2, round(GROWN / look.state.dt)))  # no more looks than that are remembered
     return least if seen[least] < enough <= max(seen.values()) else None
 
 

@@ -352,13 +352,16 @@ def test_it_waits_for_the_file_system(
     assert loads(cluster) == [200.0] * 4
 
 
-def test_a_rank_that_was_away_is_looked_at_for_a_while_first(cluster: Cluster, acting: Manager) -> None:
+@pytest.mark.parametrize("interval", [1, 2, 5])
+def test_a_rank_that_was_away_is_looked_at_for_a_while_first(cluster: Cluster, interval: int) -> None:
+    acting = Manager(cluster, fewer(scheduler_interval=interval))
+    acting.scheduling.start(acting.fs, ACT)
     acting.run(AT_LAST)
     well, done = cluster.state, len(pins(cluster))
     cluster.state = replace(well, failed=(2,), mds=tuple(m for m in well.mds if m.rank != 2))
     acting.run(20)
     cluster.state = well
-    acting.run(15)
+    acting.run(12)
     assert "rank 2 has come, or come back" in acting.scheduling.watch(acting.fs).decision.why
     acting.run(30)
     assert acting.scheduling.watch(acting.fs).decision.why == "even"
