@@ -4,10 +4,11 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 from ..errors import NotFound
 from ..filesystem import FileSystem
+from ..model import Directory
 
 Lasts = Callable[[float, float, int], bool]  # born, parent born, the parent's inode number
 
@@ -44,6 +45,7 @@ class Brood:
     :ivar born: when the last of the chain was made, seconds since the Unix epoch
     :ivar vanished: children that were listed, and gone before they were looked at
     :ivar unread: children that were not looked at yet
+    :ivar unlisted: the last of the chain has too many entries for its children to be listed
     """
 
     chain: tuple[Placed, ...]
@@ -52,6 +54,7 @@ class Brood:
     ranks: tuple[int, ...] = ()
     vanished: int = 0
     unread: int = 0
+    unlisted: bool = False
 
     @property
     def parent(self) -> Placed:
@@ -77,7 +80,7 @@ def brood(
 
     A subvolume's own directory holds one directory, named by a UUID, with the data in it.
 
-    :param most: where there are more children, none is looked at
+    :param most: where there are more entries, they are not listed
     :param known: those that need not be looked at again, by inode number
     :param limit: how many of the others are looked at, where there are several
     """
@@ -87,7 +90,22 @@ def brood(
         path, born = found.seen[0].path, found.seen[0].born
         chain.append(placed(fs, path))
         found = _children(fs, path, most, known, limit)
-    return Brood(tuple(chain), born, tuple(found.seen), vanished=found.vanished, unread=found.unread)
+    children, left_out = tuple(found.seen), (found.vanished, found.unread, found.unlisted)
+    return Brood(tuple(chain), born, children, (), *left_out)
+
+
+def still(fs: FileSystem, before: Brood) -> Brood:
+    """What is there of a brood that cannot be listed again. :raises NotFound: its parent is gone"""
+    chain = tuple(placed(fs, at.path) for at in before.chain)
+    return replace(before, chain=chain, children=tuple(kid for kid in before.children if there(fs, kid)))
+
+
+def there(fs: FileSystem, at: Directory | Child) -> bool:
+    """Is this very directory still at its path?"""
+    try:
+        return fs.ino(at.path) == at.ino
+    except NotFound:
+        return False
 
 
 @dataclass
@@ -97,14 +115,17 @@ class _Children:
     seen: list[Child] = field(default_factory=list)
     vanished: int = 0
     unread: int = 0
+    unlisted: bool = False
 
 
 def _children(
     fs: FileSystem, path: str, most: int | None, known: Mapping[int, Child], limit: int | None
 ) -> _Children:
+    if most is not None and fs.entries(path) > most:
+        return _Children(unlisted=True)
     names, found = fs.subdirectories(path), _Children()
     left = len(names) if limit is None or len(names) == 1 else limit
-    for name, ino in names if most is None or len(names) <= most else ():
+    for name, ino in names:
         child = f"{path}/{name}"
         if ino in known and known[ino].path == child:
             found.seen.append(known[ino])

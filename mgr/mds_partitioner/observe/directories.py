@@ -9,6 +9,8 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from ..errors import CephError, NotFound
 from ..filesystem import FileSystem
 from ..model import Directory, DirectoryFacts
+from .children import there
+from .turnover import listed
 
 VOLUMES = "/volumes"  # where the volumes module keeps subvolumes: /volumes/GROUP/SUBVOLUME
 NO_GROUP = "_nogroup"
@@ -30,10 +32,22 @@ def subvolumes(fs: FileSystem) -> list[Directory]:
     return found
 
 
-def everything(fs: FileSystem) -> list[Directory]:
-    """Every subvolume, and every directory right below the root but the one that subvolumes are in."""
-    beside = [(f"/{name}", ino) for name, ino in fs.subdirectories("/") if f"/{name}" != VOLUMES]
-    return [*subvolumes(fs), *(Directory(path, path, ino) for path, ino in beside)]
+class Everything:
+    """Every subvolume, and every directory right below the root but the one that subvolumes are in. While the
+    root has too many entries to be listed: of the latter those that were found before and are still there."""
+
+    def __init__(self) -> None:
+        self._beside: list[Directory] = []
+
+    def __call__(self, fs: FileSystem) -> list[Directory]:
+        """As they are now."""
+        names, _ = listed(fs, "/")
+        if names is None:
+            self._beside = [at for at in self._beside if there(fs, at)]
+        else:
+            paths = ((f"/{name}", ino) for name, ino in names if f"/{name}" != VOLUMES)
+            self._beside = [Directory(path, path, ino) for path, ino in paths]
+        return [*subvolumes(fs), *self._beside]
 
 
 def named(fs: FileSystem, paths: Sequence[str]) -> list[Directory]:

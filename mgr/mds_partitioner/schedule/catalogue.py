@@ -14,8 +14,8 @@ from ..errors import NotFound, PartitionerError
 from ..filesystem import FileSystem
 from ..host import Host
 from ..model import NO_PIN, Directory, DirectoryFacts, FsState
-from ..observe.children import Brood, Child, Lasts, Placed, brood
-from ..observe.directories import Rotation, everything
+from ..observe.children import Brood, Child, Lasts, Placed, brood, still
+from ..observe.directories import Everything, Rotation
 from ..observe.turnover import MOST_LISTED, Turnover, listed
 from ..plan.circumstances import DISTRIBUTES, FACTOR, Circumstances, above
 from ..plan.families import family, held, lasting
@@ -140,7 +140,7 @@ class Catalogue:
     def __init__(self, host: Host, began: float) -> None:
         """``began``: when it began to look, Unix, s."""
         self._host, self._began = host, began
-        self._rotation = Rotation((), everything)
+        self._rotation = Rotation((), Everything())
         self._turnover = Turnover()
         self._broods: dict[int, tuple[float, Brood]] = {}  # by inode number; when it was read last
         self._tried: dict[int, float] = {}  # likewise: when it was to be read last
@@ -245,6 +245,8 @@ class Catalogue:
         read = () if before is None else before[1].children
         known = {k.ino: k for k in read if k.pin in (NO_PIN, pins.get(k.ino))}
         found = brood(mount, directory.path, lasts, MOST_LISTED, known, A_ROUND)
+        if found.unlisted and before is not None and read:
+            found = still(mount, before[1])
         self._broods[directory.ino] = now, found
 
     def _due(self, ino: int, now: float) -> bool:

@@ -54,7 +54,7 @@ def fragments(
     def lasts(born: float, parent_born: float, parent: int) -> bool:
         return parent not in inos  # what they are in may be as young as it likes
 
-    found = brood(mount, path, lasts, limit=0)
+    found = brood(mount, path, lasts, MOST_LISTED, limit=0)
     parent = found.parent
     if parent.ino not in at_once or parent.distributed or held(found, c) is not None:
         return None

@@ -22,6 +22,7 @@ from mds_partitioner.schedule.ledger import Ledger
 from mds_partitioner.schedule.options import SCHEDULER_OPTIONS, SchedulerSettings
 from mds_partitioner.schedule.rounds import Rounds
 from mds_partitioner.scheduling import Scheduling
+from mds_partitioner.verify.whereabouts import ROOT
 
 DEFAULTS = SchedulerSettings(**{option["name"]: option["default"] for option in SCHEDULER_OPTIONS})
 NOGROUP = "/volumes/_nogroup"
@@ -68,8 +69,7 @@ class LoadedMount(Mount):
 
     def entries(self, path: str) -> int:
         """FileSystem.entries."""
-        files = self._files.get(self.ino(path), 0) if path.rstrip("/") else 0
-        return self.subdirs(path) + files
+        return self.subdirs(path) + self._files.get(self.ino(path) if path.rstrip("/") else ROOT, 0)
 
     def subdirs(self, path: str) -> int:
         """FileSystem.subdirs."""

@@ -10,9 +10,11 @@ from fake_cluster import Directory
 from scheduled import BEGINNING, Cluster, LoadedMount
 
 from mds_partitioner.errors import Unavailable
+from mds_partitioner.observe.turnover import MOST_LISTED
 from mds_partitioner.schedule.catalogue import A_ROUND, FRESH, Catalogue, Owned, Wanted, several
 from mds_partitioner.schedule.deleted import A_ROUND as A_FEW
 from mds_partitioner.schedule.deleted import Deleted
+from mds_partitioner.verify.whereabouts import ROOT
 
 PARENT = "/volumes/_nogroup/s0"
 CHILDREN = 2 * A_ROUND + 20
@@ -24,6 +26,7 @@ class Counting:
 
     cluster: Cluster
     read: Counter[str] = field(default_factory=Counter)
+    listed: Counter[str] = field(default_factory=Counter)
 
     def has_hook(self, fs: Any) -> bool:
         """Host.has_hook."""
@@ -31,7 +34,7 @@ class Counting:
 
     def on_fs(self, fs: Any, call: Any) -> Any:
         """Host.on_fs."""
-        mount, read = LoadedMount(self.cluster), self.read
+        mount, read, listed = LoadedMount(self.cluster), self.read, self.listed
 
         class Counted:
             def __getattr__(self, name: str) -> Any:
@@ -41,6 +44,11 @@ class Counting:
                 """FileSystem.born: asked once a child that is looked at."""
                 read[path] += 1
                 return mount.born(path)
+
+            def subdirectories(self, path: str) -> list[tuple[str, int]]:
+                """FileSystem.subdirectories."""
+                listed[path] += 1
+                return mount.subdirectories(path)
 
         return call(Counted())
 
@@ -106,6 +114,29 @@ def test_what_was_deleted_is_looked_up_a_few_at_a_time(monkeypatch: pytest.Monke
     monkeypatch.setattr(host, "object_attribute", silent)
     deleted.look(host.state, gone)
     assert deleted.inos == {900, 901}, "in doubt it is there"
+
+
+@pytest.mark.parametrize(("inside", "ino"), [("", ROOT), (PARENT, 100)])
+def test_what_is_too_large_to_list_keeps_what_was_known(inside: str, ino: int) -> None:
+    cluster = Cluster([20.0] * 4)
+    cluster.directories |= {200 + i: Directory(f"{inside}/c{i}") for i in range(4)}
+    host: Any = Counting(cluster)
+    catalogue, wanted, now = Catalogue(host, BEGINNING), Wanted(split=frozenset({100})), BEGINNING
+
+    def found() -> set[int]:
+        catalogue.refresh(cluster.state, 200, wanted, Owned(), now)
+        return {d.ino for d in catalogue.known.directories if d.ino >= 200}
+
+    found()
+    assert found() == {200, 201, 202, 203}
+    cluster.files[ino], now = MOST_LISTED, now + FRESH + 1
+    del cluster.directories[203]
+    cluster.directories[202].path = f"{inside}/elsewhere"
+    listed = host.listed[inside or "/"]
+    assert found() == {200, 201}
+    assert host.listed[inside or "/"] == listed, "it was not listed again"
+    cluster.files[ino], now = 0, now + FRESH + 1
+    assert found() == {200, 201, 202}
 
 
 def test_a_child_that_an_operator_unpinned_is_looked_at_again() -> None:
