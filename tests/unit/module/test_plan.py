@@ -21,6 +21,7 @@ from mds_partitioner.judge.judgement import DirectoryJudgement, Judgement
 from mds_partitioner.model import FsState
 from mds_partitioner.plan.circumstances import Circumstances, check_ranks
 from mds_partitioner.plan.plan import CONFIG_STEP, FS_STEP, MASK_STEP, PIN_STEP
+from mds_partitioner.plan.present import present
 from mds_partitioner.plan.ranks import format_ranks, mask_ranks, parse_ranks, ranks_mask
 
 
@@ -204,6 +205,17 @@ def test_a_plan_is_of_what_is_there_not_of_what_an_analysis_saw(engine: EngineCl
     for step in pins:
         at = cluster.directories[step.ino]
         assert (step.expected, step.home) == (str(at.pin), at.rank)
+
+
+def test_where_an_mds_is_silent_an_analysis_is_believed() -> None:
+    host: Any = Cluster([1.0] * 4)
+    seen = Analyzed(host).judgement(host.state)
+    host.directories[100].pin = host.directories[100].rank = 2
+    now = present(host, host.state, seen, {100: 2})
+    assert (now.directories[0].seen.pin, now.directories[0].seen.ranks) == (2, (2,))
+    host.silent.add("m3")
+    now = present(host, host.state, seen, {100: 2})
+    assert (now.directories[0].seen.pin, now.directories[0].seen.ranks) == (2, (0,))
 
 
 def _loaded(cluster: Cluster) -> list[tuple[int, Directory]]:
