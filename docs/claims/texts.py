@@ -231,8 +231,8 @@ def _scheduler(results: Results) -> Claim:
 
 
 def _scheduler_range(other: str) -> Callable[[Results], Claim]:
-    """From the least to the most of all blocks of five minutes, and of the loads that have none of the newest of
-    two, over the whole run."""
+    """From the least to the most of all blocks of five minutes, and of the newest of two of other loads, over
+    the whole run."""
 
     def claim(results: Results) -> Claim:
         long = _cold_blocks(results)

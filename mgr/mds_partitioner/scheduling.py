@@ -46,7 +46,7 @@ class Scheduling:
         """Begin to look, or change the mode.
 
         :raises BadInput: no such mode
-        :raises Busy: in mode act, a plan is under way or was stopped; what was done is being undone; or another
+        :raises Busy: in mode act, a plan is under way or was stopped; what was done is being undone; another
             order came meanwhile
         :raises NotPermitted: in mode act, an operator's balancer is on
         :raises JournalError: the mon did not take it; nothing was changed

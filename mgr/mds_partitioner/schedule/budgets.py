@@ -62,7 +62,7 @@ class Budgets:
         return ""
 
     def unhurried_today(self) -> int:
-        """Moves that may be begun of what nobody waits for yet: some of the day's are left to what is used."""
+        """Moves that may be begun of what nobody waits for: half of the day's are left to what is used."""
         return int(self.limits.daily * LEFT - self.view.begun) - self.placed
 
     def unhurried(self) -> Pace:

@@ -98,7 +98,7 @@ class Ledger:
             watch.kept = replace(watch.kept, **changes)
 
     def hold(self, watch: Watch, **changes: Any) -> None:
-        """An operator's order holds from this moment on; what is still being written of one before does not."""
+        """An operator's order holds from now on; what is still being written of one before does not."""
         with self._lock:
             watch.orders += 1
             watch.kept = replace(watch.kept, **changes)

@@ -156,10 +156,7 @@ class Rounds:
         active = {mds.rank for mds in fs.active()}
         there = tuple(known for rank, known in watch.ranks.items() if rank in active)
         blind = View(now.steady, there, (), wait=wait)  # who was away is looked at for a while first
-        if not wait:
-            watch.waits_since = None
-        elif watch.waits_since is None:
-            watch.waits_since = now.steady
+        watch.waits(wait, now.steady)
         view = blind if wait else self._seen(fs, watch, settings, ours, now)
         if view.measured:
             # After a look that waits the next one is no glance: ranks may have gone meanwhile.

@@ -117,6 +117,13 @@ class Watch:
         self.idle_since = self.pressing_since = self.waits_since = None
         self.decision = Decision(why=NOT_YET)
 
+    def waits(self, why: str, now: float) -> None:
+        """It waits, or not. now: steady clock, s"""
+        if not why:
+            self.waits_since = None
+        elif self.waits_since is None:
+            self.waits_since = now
+
     def spots(self, now: float) -> tuple[tuple[Hotspot, Piece], ...]:
         """Hot spots that are still there, and what they are now, the hottest first. now: steady clock, s"""
         if self.kept.mode == OFF or self.actual is None:
