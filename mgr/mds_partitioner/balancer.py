@@ -84,7 +84,7 @@ class Balancer:
 
     def _on(self, fs: FsState, kind: str, text: str, force: bool, to_auth: bool, turn: Turn) -> Switch:
         before = self._board.get(fs.fscid)
-        self._refuse(fs, before, force)
+        self._refuse(fs, force)
         present = switching.option(self._host, fs.fscid).read() if to_auth else FORWARDS
         same = before is not None and _same(before, kind, text, to_auth) and switching.in_force(fs, before)
         if before is not None and same and present == FORWARDS:
@@ -93,14 +93,15 @@ class Balancer:
         hints = make_hints(fs, self._settings(), self._capacity(fs, now), self._resting(fs, now))
         name, content = policy_object(kind, hints, text or policies.source_of(kind))
         refuse_unless_usable(content, last_beat(self._host, fs))
+        kept = before if fs.balancer.startswith(PREFIX) else None  # what an operator set since is his
         fresh = Switch(
             fs=fs.name,
             fscid=fs.fscid,
             state=TURNING_ON,
             policy=kind,
             source=text,
-            old_balancer=before.old_balancer if before else _not_ours(fs.balancer),
-            old_automate=before.old_automate if before else fs.balance_automate,
+            old_balancer=kept.old_balancer if kept else _not_ours(fs.balancer),
+            old_automate=kept.old_automate and fs.balance_automate if kept else fs.balance_automate,
             started=now.wall,
             hints=hints,
             objects=before.objects if before else (),
@@ -108,11 +109,12 @@ class Balancer:
             old_to_auth=before.old_to_auth if before else "",
         )
         fresh = switching.asking(fresh, to_auth, present)
-        self._refuse(fs, before, force)  # trying a policy takes time
+        self._refuse(fs, force)  # trying a policy takes time
         self._watches[fs.fscid] = Watch(pushed=now.steady)
-        return self._switch_on(switching.intended(fresh, name, now.wall), content, turn, undo=before is None)
+        undo = before is None or not switching.in_force(fs, before)
+        return self._switch_on(switching.intended(fresh, name, now.wall), content, turn, undo)
 
-    def _refuse(self, fs: FsState, before: Switch | None, force: bool) -> None:
+    def _refuse(self, fs: FsState, force: bool) -> None:
         running = self._busy(fs)
         if running is not None:
             raise Busy(f"plan '{running}' of '{fs.name}' is being executed: wait for it or stop it first")
@@ -122,7 +124,7 @@ class Balancer:
                 f"the policy of '{fs.name}' has a record that cannot be read: {unreadable}; "
                 "'balance off' forgets it"
             )
-        if before is None and fs.balancer and not fs.balancer.startswith(PREFIX) and not force:
+        if fs.balancer and not fs.balancer.startswith(PREFIX) and not force:
             raise NotPermitted(
                 f"'{fs.name}' has the balancer '{fs.balancer}', which an operator set: "
                 "use --force to replace it ('balance off' puts it back)"
@@ -215,7 +217,7 @@ class Balancer:
         elif fs.name != switch.fs:
             self._log.info("'%s' is named '%s' now: its balancing goes on", switch.fs, fs.name)
             self._board.rename(switch, fs.name, turn)
-        elif switch.state == TURNING_ON:
+        elif switch.state == TURNING_ON and not switching.taken_over(fs, switch):
             self._board.put_in_force(switch, self._content(switch), turn)
             watch.pushed = now.steady
         elif now.steady >= watch.due:

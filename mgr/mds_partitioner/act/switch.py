@@ -256,6 +256,12 @@ def in_force(fs: FsState, switch: Switch) -> bool:
     return fs.balance_automate and fs.balancer == switch.object
 
 
+def taken_over(fs: FsState, switch: Switch) -> bool:
+    """Has an operator ended what an older object of ours had begun? Then a retry would undo what he did."""
+    ours = fs.balance_automate and fs.balancer in switch.objects
+    return len(switch.objects) > 1 and not ours
+
+
 def policy_in_force(store: Store, fs: FsState) -> str | None:
     """The policy of ours that balances a file system, if one does."""
     switch = load(store)[0].get(fs.fscid)

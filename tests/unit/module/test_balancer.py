@@ -21,7 +21,7 @@ from mds_partitioner.balancer import Balancer
 from mds_partitioner.clock import Now
 from mds_partitioner.commands.balance import BalanceCommands
 from mds_partitioner.engine.capacity_source import CapacitySource
-from mds_partitioner.errors import BadInput, Busy, Unavailable
+from mds_partitioner.errors import BadInput, Busy, NotPermitted, Unavailable
 from mds_partitioner.judge.history import History
 from mds_partitioner.judge.verdict import RankCapacity, Verdict
 from mds_partitioner.observe.beats import Beat
@@ -172,18 +172,19 @@ def test_the_next_manager_waits_for_what_is_left_of_the_time(
     assert capacity(it, cluster) == told
 
 
+def no_answer(pool: int, name: str, text: str) -> None:
+    raise Unavailable("no answer within 20 s")
+
+
 def test_a_push_that_failed_halfway_counts_when_it_is_made(
     cluster: Cluster, balancer: Balancer, ranks: Ranks, time: Clock, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    def fail(pool: int, name: str, text: str) -> None:
-        raise Unavailable("no answer within 20 s")
-
     ranks.capacity(400.0)
     balancer.on(cluster.state, "lunule", None, False)
     ranks.capacity(800.0)
     time.now += 60.0  # hint_interval
     with monkeypatch.context() as full:
-        full.setattr(cluster, "write_object", fail)
+        full.setattr(cluster, "write_object", no_answer)
         balancer.tick()
     for passed, told in ((1.0, 800.0), (30.0, 800.0), (30.0, 1600.0)):
         time.now += passed
@@ -209,6 +210,60 @@ def test_a_remainder_of_ours_is_nothing_to_go_back_to(cluster: Cluster, balancer
     balancer.on(cluster.state, "lunule", None, False)
     balancer.off(cluster.state)
     assert cluster.state.balancer == ""
+
+
+@pytest.mark.parametrize("policy", ["lunule", "greedyspill"])
+def test_a_balancer_that_an_operator_set_after_an_earlier_on_is_replaced_with_force_only_and_comes_back(
+    cluster: Cluster, balancer: Balancer, policy: str
+) -> None:
+    balancer.on(cluster.state, "lunule", None, False)
+    cluster.state = replace(cluster.state, balancer="mine.lua")
+    before = cluster.state
+    with pytest.raises(NotPermitted, match=r"mine\.lua"):
+        balancer.on(cluster.state, policy, None, False)
+    assert cluster.state == before
+    balancer.on(cluster.state, policy, None, True)
+    assert cluster.state.balancer.startswith(f"mds_partitioner.{policy}")
+    assert balancer.off(cluster.state) == []
+    assert (cluster.state, cluster.objects) == (before, {})
+
+
+@pytest.mark.parametrize("by_hand", [{"balance_automate": False}, {"balancer": "mine.lua"}])
+def test_what_an_operator_set_after_a_push_failed_is_not_undone_by_the_next_try(
+    cluster: Cluster,
+    balancer: Balancer,
+    ranks: Ranks,
+    time: Clock,
+    by_hand: dict[str, Any],
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    balancer.on(cluster.state, "lunule", None, False)
+    ranks.capacity(400.0)
+    time.now += 60.0  # hint_interval
+    with monkeypatch.context() as full:
+        full.setattr(cluster, "write_object", no_answer)
+        balancer.tick()
+    running, cluster.state = cluster.state, replace(cluster.state, **by_hand)
+    stopped = cluster.state
+    time.now += 60.0
+    balancer.tick()
+    assert (cluster.state, balancer.watch(stopped).problem) == (stopped, "")
+    cluster.state = running
+    balancer.tick()
+    assert capacity(balancer, cluster) == 400.0, "the operator lets it go on"
+
+
+def test_a_second_on_that_fails_leaves_nothing_on_that_an_operator_had_stopped(
+    cluster: Cluster, balancer: Balancer, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    balancer.on(cluster.state, "lunule", None, False)
+    cluster.state = replace(cluster.state, balance_automate=False)
+    with monkeypatch.context() as full:
+        full.setattr(cluster, "write_object", no_answer)
+        with pytest.raises(Unavailable, match="is undone as soon"):
+            balancer.on(cluster.state, "greedyspill", None, False)
+    balancer.tick()
+    assert (cluster.state.balance_automate, cluster.state.balancer, cluster.store.data) == (False, "", {})
 
 
 def test_without_an_engine_a_policy_is_put_in_force_all_the_same(
