@@ -11,7 +11,7 @@ import time
 from collections.abc import Callable, Sequence
 from datetime import datetime, timezone
 
-from .errors import BadInput, Busy, NotFound, PartitionerError, Unavailable
+from .errors import BadInput, Busy, CephError, NotFound, PartitionerError, Unavailable
 from .host import Host
 from .judge.analysis import FAILED, FINISHED, RUNNING, STOPPED, Analysis, Sampling, ended, restored
 from .judge.archive import Archive, Found
@@ -189,7 +189,7 @@ class Analyzer:
                 self._checkpoints.save(fscid, checkpoint)
         except PartitionerError as e:
             self._log.warning("analysis of %s: %s", analysis.fs, e)
-            analysis.problem, passes = str(e), isinstance(e, Unavailable)
+            analysis.problem, passes = str(e), isinstance(e, (Unavailable, CephError))
         except Exception as e:  # sampling must outlive whatever a release's answer looks like
             self._log.exception("analysis of %s", analysis.fs)
             analysis.problem, passes = f"{type(e).__name__}: {e}", False

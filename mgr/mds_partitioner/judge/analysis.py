@@ -6,7 +6,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 
-from ..errors import Unavailable
+from ..errors import PartitionerError
 from ..model import DirectoryFacts, Observation
 from ..options import Settings
 from .archive import Found
@@ -82,13 +82,14 @@ class Sampling:
         """Sample one epoch; is the time over? An epoch that fails is skipped; the last one, too.
 
         :param now: monotonic, s
-        :raises PartitionerError: this epoch could not be sampled
+        :raises PartitionerError: this epoch could not be sampled, and it is not the last one of something to
+            judge
         """
         # Before the last epoch is due, so that an analysis takes as long as was asked for.
         over = now - self.analysis.started >= self.analysis.duration - settings.epoch / 2
         try:
             self._window.add(*self._observe(settings, now))
-        except Unavailable as e:
+        except PartitionerError as e:
             self.analysis.problem = str(e)
             if over and self._window.ready:
                 return True

@@ -17,7 +17,7 @@ from fake_cluster import SETTINGS, FakeCluster
 from test_archive import found, shelf
 
 from mds_partitioner.analyzer import BEGUN_ANEW, LATE, Analyzer
-from mds_partitioner.errors import Busy, NotFound, PartitionerError, Unavailable
+from mds_partitioner.errors import Busy, CephError, NotFound, PartitionerError, Unavailable
 from mds_partitioner.judge.analysis import FAILED, FINISHED, RUNNING, Analysis
 from mds_partitioner.judge.archive import Archive
 from mds_partitioner.judge.history import History
@@ -163,6 +163,7 @@ class Away:
 
 SAMPLES = (RankSample(0, "m0", 4.0, 0.001, 10, 5, 1, 0.0, 0.0, 1, 1000),)
 NO_ANSWER = Unavailable("no answer")
+EVICTED = CephError("cannot list '/volumes': Cannot send after transport endpoint shutdown", 108)
 
 
 def analyzed(
@@ -188,8 +189,8 @@ def analyzed(
         analyzer.shutdown()
 
 
-def seen(away: range = range(0)) -> Away:
-    return Away(History().plus(SAMPLES, 1.0), away, NO_ANSWER)
+def seen(away: range = range(0), error: Exception = NO_ANSWER) -> Away:
+    return Away(History().plus(SAMPLES, 1.0), away, error)
 
 
 def test_what_an_analysis_has_found_is_known_to_the_next_manager(
@@ -213,9 +214,21 @@ def test_an_engine_that_fails_at_the_end_does_not_cost_the_analysis(monkeypatch:
     assert (analysis.state, analysis.judgement, analysis.problem) == (FINISHED, judgement, "")
 
 
-def test_an_mds_that_is_away_at_the_end_does_not_cost_the_analysis(monkeypatch: pytest.MonkeyPatch) -> None:
-    analysis = analyzed(monkeypatch, seen(range(5, 1000)), Away(found().judgement, range(0), NO_ANSWER))
-    assert (analysis.state, analysis.epochs, analysis.problem) == (FINISHED, 4, "no answer")
+@pytest.mark.parametrize("error", [NO_ANSWER, EVICTED])
+def test_an_mds_that_is_away_at_the_end_does_not_cost_the_analysis(
+    monkeypatch: pytest.MonkeyPatch, error: PartitionerError
+) -> None:
+    history = seen(range(5, 1000), error)
+    analysis = analyzed(monkeypatch, history, Away(found().judgement, range(0), NO_ANSWER))
+    assert (analysis.state, analysis.epochs, analysis.problem) == (FINISHED, 4, str(error))
+
+
+def test_an_analysis_that_has_seen_nothing_yet_is_given_some_epochs_more(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    judge = Away(found().judgement, range(0), NO_ANSWER)
+    assert analyzed(monkeypatch, seen(range(1, 11), EVICTED), judge).state == FINISHED
+    assert analyzed(monkeypatch, seen(range(1, 1000), EVICTED), judge).state == FAILED
 
 
 @pytest.mark.parametrize(
