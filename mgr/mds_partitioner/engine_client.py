@@ -1,8 +1,10 @@
 # SPDX-License-Identifier: LGPL-2.1-or-later
-"""The engine as a child process: started on demand, restarted after a failure, never waited for endlessly."""
+"""The engine as a child process: started on demand, and anew after a failure or with other options; never
+waited for endlessly."""
 
 from __future__ import annotations
 
+import errno
 import itertools
 import json
 import logging
@@ -33,6 +35,7 @@ class EngineClient:
         self._under_way = ""
         self._ended = False
         self._process: subprocess.Popen[bytes] | None = None
+        self._argv: list[str] = []  # of that process
         self._ids = itertools.count(1)
         self._complaints: list[str] = []
 
@@ -70,6 +73,10 @@ class EngineClient:
         except _EngineFailure as e:
             self._end()
             raise Unavailable(f"the engine failed at '{name}': {e}; it will be started again") from e
+        except PartitionerError as e:
+            if e.code == errno.ENOMEM:
+                self._end()  # what it holds on to would be missing at the next call
+            raise
 
     def _exchange(self, request: bytes, deadline: float) -> bytes:
         process = self._running()
@@ -101,19 +108,19 @@ class EngineClient:
     def _running(self) -> subprocess.Popen[bytes]:
         if self._ended:
             raise _EngineFailure("the module ends")
-        if self._process is not None and self._process.poll() is None:
-            return self._process
-        self._end()
         s = self._settings()
         argv = [s.engine_python, "-m", "engine", "--nice", str(s.engine_nice)]
         argv += ["--memory-limit", str(s.engine_memory)]
+        if self._process is not None and self._process.poll() is None and self._argv == argv:
+            return self._process
+        self._end()
         environment = {"PATH": os.environ.get("PATH", "/usr/bin:/bin"), "PYTHONPATH": str(HOME)}
         pipe = subprocess.PIPE
         try:
             process = subprocess.Popen(argv, stdin=pipe, stdout=pipe, stderr=pipe, cwd="/", env=environment)
         except OSError as e:
             raise _EngineFailure(f"cannot run '{s.engine_python}' (option engine_python): {e}") from e
-        self._process = process
+        self._process, self._argv = process, argv
         if self._ended:  # meanwhile
             process.kill()
         self._complaints = []
@@ -167,5 +174,6 @@ def _result(line: bytes, number: int) -> dict[str, Any]:
     if kind == "bad_input":
         raise BadInput(message)
     raise PartitionerError(
-        f"the engine could not finish ({kind}): {message}", code=12 if kind == "no_memory" else 5
+        f"the engine could not finish ({kind}): {message}",
+        code=errno.ENOMEM if kind == "no_memory" else errno.EIO,
     )

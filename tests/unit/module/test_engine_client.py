@@ -3,6 +3,8 @@
 
 from __future__ import annotations
 
+import errno
+import json
 import logging
 import os
 import signal
@@ -17,7 +19,7 @@ from fake_cluster import SETTINGS
 
 from mds_partitioner import engine_client
 from mds_partitioner.engine_client import EngineClient
-from mds_partitioner.errors import BadInput, Unavailable
+from mds_partitioner.errors import BadInput, PartitionerError, Unavailable
 
 
 def client(**changes: object) -> EngineClient:
@@ -39,6 +41,28 @@ def test_one_process_answers_many_calls() -> None:
         assert engine.call("ping", {})["pid"] == engine.call("ping", {})["pid"]
     finally:
         engine.shutdown()
+
+
+@pytest.mark.parametrize("changed", [{"engine_nice": 11}, {"engine_memory": 1 << 30}])
+def test_an_option_that_is_changed_takes_effect_at_the_next_call(changed: dict[str, int]) -> None:
+    settings = [SETTINGS]
+    engine = EngineClient(lambda: settings[-1], logging.getLogger("engine"))
+    try:
+        pid = engine.call("ping", {})["pid"]
+        settings.append(replace(SETTINGS, **changed))
+        assert engine.call("ping", {})["pid"] != pid
+        with pytest.raises(ProcessLookupError):
+            os.kill(pid, 0)
+    finally:
+        engine.shutdown()
+
+
+def test_an_engine_that_ran_out_of_memory_is_replaced(tmp_path: Path) -> None:
+    told = json.dumps({"id": 1, "ok": False, "error": {"kind": "no_memory", "message": "too little"}})
+    engine = client(engine_python=program(tmp_path, f"read line; echo '{told}'; exec cat"))
+    with pytest.raises(PartitionerError, match="too little") as failed:
+        engine.call("ping", {})
+    assert (failed.value.code, engine._process) == (errno.ENOMEM, None)
 
 
 def test_a_killed_engine_is_replaced() -> None:
