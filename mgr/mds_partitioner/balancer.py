@@ -14,7 +14,7 @@ from .abreast import Each, in_turn
 from .act import switch as switching
 from .act.shared import sweep
 from .act.switch import ON, TURNING_OFF, TURNING_ON, PutBackOption, Switch
-from .act.switchboard import Switchboard, Turn
+from .act.switchboard import Switchboard, Turn, nobody
 from .clock import Now
 from .errors import Busy, NotPermitted, PartitionerError, unexpected
 from .host import Host
@@ -45,11 +45,15 @@ class Balancer:
         busy: Callable[[FsState], str | None],
         log: logging.Logger,
         now: Callable[[], Now] = clock.read,
+        needs: Callable[[FsState], str | None] = nobody,
     ) -> None:
-        """``busy`` names the plan that is being executed on a file system, or None."""
+        """``busy`` names the plan that is being executed on a file system, or None.
+
+        :param needs: names the plan that needs ``balance_automate``, or None
+        """
         self._host, self._ranks, self._settings, self._busy, self._log = host, ranks, settings, busy, log
-        self._now = now
-        self._board = Switchboard(host)
+        self._now, self._needs = now, needs
+        self._board = Switchboard(host, needs)
         self._watches: dict[int, Watch] = {}
         self.unreadable: dict[str, str] = {}
         """Records in the journal that nobody can read, by key, and why."""
@@ -101,7 +105,7 @@ class Balancer:
             policy=kind,
             source=text,
             old_balancer=kept.old_balancer if kept else _not_ours(fs.balancer),
-            old_automate=kept.old_automate and fs.balance_automate if kept else fs.balance_automate,
+            old_automate=fs.balance_automate and (kept.old_automate if kept else self._needs(fs) is None),
             started=now.wall,
             hints=hints,
             objects=before.objects if before else (),
@@ -165,7 +169,7 @@ class Balancer:
         told = f"'{found.balancer}' was in force without a readable record: what it had replaced is not known"
         more = self._board.take_out(left, turn)
         self.unreadable.pop(switching.user(fs.fscid), None)
-        return [f"{told}, so balance_automate is off now", *more]
+        return [told if self._needs(found) else f"{told}, so balance_automate is off now", *more]
 
     def get(self, fs: FsState) -> Switch | None:
         """The switch of a file system; None: no policy of ours balances it."""

@@ -71,7 +71,10 @@ class Module(
         self.partitioner = Partitioner(
             self.host, self.engine, self.analyzer, self.settings, self._progress, self.log
         )
-        self.balancer = Balancer(self.host, self.ranks, self.settings, self.partitioner.executing, self.log)
+        self.balancer = Balancer(
+            *(self.host, self.ranks, self.settings, self.partitioner.executing, self.log),
+            needs=self.partitioner.balancing,
+        )
         self.ledger = Ledger(self.host, self.log)
         self.scheduling = Scheduling(self.host, self.ledger, self.partitioner.plans, self._balances)
         self.rounds = Rounds(

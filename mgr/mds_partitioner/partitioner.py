@@ -26,6 +26,7 @@ from .act.run import (
     RUNNING,
     STOPPED,
     Run,
+    balancing,
     moved_at,
     owned_distributed,
     owned_masks,
@@ -43,7 +44,7 @@ from .model import FsState
 from .observe.ranks import silence
 from .options import Settings
 from .plan.circumstances import Ours, Wish, brood_of, check_ranks, gather
-from .plan.plan import Plan
+from .plan.plan import AUTOMATE, Plan
 from .plan.planner import make_plan
 from .plan.present import present
 from .plan.ranks import format_ranks
@@ -93,6 +94,10 @@ class Partitioner:
     def executing(self, fs: FsState) -> str | None:
         """Name of the plan that is being executed on a file system, if any."""
         return next((run.plan.name for run in self.plans.active() if run.plan.fscid == fs.fscid), None)
+
+    def balancing(self, fs: FsState) -> str | None:
+        """Name of the plan that needs ``balance_automate`` on a file system, if any."""
+        return balancing(self.plans.read(), fs.fscid)
 
     def tick(self, each: Each = in_turn) -> None:
         """Take every active plan one step further, and end those whose file system was removed."""
@@ -149,13 +154,15 @@ class Partitioner:
         ended = self._analyzer.get(fs).ended or now.wall
         choice.refuse_active(self.plans.of(fs), fs.name)
         runs = self.plans.known()
+        switch, made_before = policy_in_force(self._host.store, fs), owned_settings(runs, fs.fscid)
         ours = Ours(
             pins=owned_pins(runs, fs.fscid),
             masks=owned_masks(runs, fs.fscid),
-            settings=owned_settings(runs, fs.fscid),
+            settings=made_before,
             moved_at=moved_at(runs, fs.fscid),
             distributed=owned_distributed(runs, fs.fscid),
-            policy=policy_in_force(self._host.store, fs),
+            policy=switch.policy if switch else None,
+            for_policy=switch is not None and not switch.old_automate and AUTOMATE not in made_before,
             to_auth=self.plans.to_auth(fs) if to_auth else None,
         )
         made = make_plan(

@@ -12,9 +12,10 @@ from ..errors import CephError, NotFound, Unavailable
 from ..filesystem import BAL_MASK, DISTRIBUTED, NO_MASK, PIN, FileSystem
 from ..host import Host, fs_state
 from ..model import NO_PIN, FsState
-from ..plan.plan import CONFIG_STEP, DISTRIBUTED_STEP, MASK_STEP, PIN_STEP, Step
+from ..plan.plan import AUTOMATE, CONFIG_STEP, DISTRIBUTED_STEP, MASK_STEP, PIN_STEP, Step
 from ..plan.ranks import parse_ranks
 from .shared import SharedOption
+from .switch import policy_in_force
 
 T = TypeVar("T")
 
@@ -137,15 +138,19 @@ class SettingChange:
     name: str
 
     def read(self) -> str:
-        """The value, in the form that ``fs set`` takes. The mon is asked: the manager's FSMap lags behind."""
+        """The value, in the form that ``fs set`` takes."""
+        value = getattr(self.present(), self.name)
+        if isinstance(value, bool):
+            return str(value).lower()
+        return str(value)
+
+    def present(self) -> FsState:
+        """The file system as the mon has it: the manager's FSMap lags behind."""
         answer = self.host.mon("fs get", fs_name=self.fs.name, format="json")
         found = fs_state(json.loads(answer))
         if found.fscid != self.fs.fscid:
             raise CephError(f"'{self.fs.name}' is another file system now")
-        value = getattr(found, self.name)
-        if isinstance(value, bool):
-            return str(value).lower()
-        return str(value)
+        return found
 
     def write(self, value: str, may: Callable[[], bool]) -> None:
         """Set it through the mon."""
@@ -162,6 +167,16 @@ class SettingChange:
     def ephemeral(self) -> bool:
         """No directory."""
         return False
+
+
+@dataclass(frozen=True)
+class AutomateChange(SettingChange):
+    """``balance_automate``, which a policy of ours may need as well."""
+
+    def shared(self) -> bool:
+        """Has 'balance on' switched it on, and will 'balance off' put it back?"""
+        switch = policy_in_force(self.host.store, self.present())
+        return switch is not None and not switch.old_automate
 
 
 @dataclass(frozen=True)
@@ -209,7 +224,8 @@ def bind(step: Step, user: str, host: Host, where: Whereabouts, fs: FsState | No
         return MaskChange(host, where, fs, _locate(step, host, where, fs), step.ino)
     if step.kind == DISTRIBUTED_STEP:
         return DistributedChange(host, where, fs, _locate(step, host, where, fs), step.ino)
-    return SettingChange(host, fs, step.target)
+    change = AutomateChange if step.target == AUTOMATE else SettingChange
+    return change(host, fs, step.target)
 
 
 def _locate(step: Step, host: Host, where: Whereabouts, fs: FsState) -> str:

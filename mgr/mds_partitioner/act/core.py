@@ -5,7 +5,7 @@
 intent -> undoing -> undone        forward, where what does not arrive in time is put back
 (none) -> skipped                  its directory is gone, or an operator changed the value since
 intent|done -> undoing -> undone   rollback: back to the rank it came from, then the old value
-intent|done -> kept                rollback: an operator changed the value since
+intent|done -> kept                rollback: an operator changed the value since, or a policy of ours needs it
 """
 
 from __future__ import annotations
@@ -45,6 +45,7 @@ class Seen:
     :ivar in_doubt: a change of it was given up and may still be made
     :ivar held: in words, an operator's own setting that places what is in it; asked before anything is done
     :ivar waited: s since this manager first saw the record in its state, on the steady clock
+    :ivar shared: a policy of ours has switched it on, and puts back what there was without both
     """
 
     value: str | None
@@ -54,6 +55,7 @@ class Seen:
     in_doubt: bool = False
     held: str = ""
     waited: float = 0.0
+    shared: bool = False
 
 
 @dataclass(frozen=True)
@@ -65,6 +67,7 @@ class Transition:
 
 
 NOTHING = Transition()
+OFF = "false"  # of a setting that a policy of ours had found so
 SETTLED = 10.0  # s after which an export that had begun is over
 
 
@@ -137,14 +140,15 @@ class StepCore:
             return self._to(SKIPPED, f"rank {step.value} does not exist any more")
         if seen.value is None:
             return self._to(SKIPPED, seen.gone)
-        if same(step, seen.value, step.value):
+        value = OFF if seen.shared else seen.value  # the policy's end must not be this plan's
+        if same(step, value, step.value):
             return self._to(SKIPPED, f"it is {step.value} already")
-        if not force and not same(step, seen.value, step.expected):
-            why = f"an operator changed it from {step.expected} to {seen.value} after it was planned"
+        if not force and not same(step, value, step.expected):
+            why = f"an operator changed it from {step.expected} to {value} after it was planned"
             return self._to(SKIPPED, why)
         if seen.held and not force:
             return self._to(SKIPPED, seen.held)
-        return Transition(Record(INTENT, seen.value, self._now), step.value)
+        return Transition(Record(INTENT, value, self._now), step.value)
 
     def back(self, home: str | None) -> Transition:
         """Towards the old value. ``home``: the pin that takes it home first, or None."""
@@ -155,6 +159,8 @@ class StepCore:
             return self._to(KEPT, seen.gone)
         if same(step, seen.value, record.old):
             return self._to(UNDONE, record.why)
+        if seen.shared:
+            return self._to(KEPT, "the policy of 'balance on' needs it: 'balance off' puts it back")
         undoing = record.state == UNDOING
         if same(step, seen.value, step.value):
             return Transition(None if undoing else Record(UNDOING, record.old, self._now), home or record.old)

@@ -19,7 +19,7 @@ from ..options import Settings
 from ..plan.plan import Step
 from ..verify.guards import late_clients
 from ..workers import Workers
-from .changes import Change, ConfigChange, DirectoryChange, Gone, Whereabouts, bind
+from .changes import AutomateChange, Change, ConfigChange, DirectoryChange, Gone, Whereabouts, bind
 from .core import Seen, StepCore, Transition, after_tick, next_step, paused
 from .journal import Journal
 from .run import (
@@ -201,6 +201,7 @@ class Executor:
             arrived=awaited is not None and value == awaited and change.arrived(awaited),
             made=i in memory.made,
             held=self._held(run, i, change) if record is None else "",
+            shared=isinstance(change, AutomateChange) and change.shared(),
             waited=now.steady - memory.since.setdefault(i, now.steady),
         )
 

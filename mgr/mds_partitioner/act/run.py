@@ -9,7 +9,7 @@ from dataclasses import dataclass, field
 
 from ..errors import NotFound
 from ..model import NO_PIN
-from ..plan.plan import DISTRIBUTED_STEP, FS_STEP, MASK_STEP, PIN_STEP, Plan, Step
+from ..plan.plan import AUTOMATE, DISTRIBUTED_STEP, FS_STEP, MASK_STEP, PIN_STEP, Plan, Step
 
 # States of a plan.
 READY, RUNNING, PAUSED, STOPPED, DONE = "ready", "running", "paused", "stopped", "done"
@@ -158,6 +158,13 @@ def owned_distributed(runs: Iterable[Run], fscid: int) -> dict[int, str]:
 def owned_settings(runs: Iterable[Run], fscid: int) -> dict[str, str]:
     """The settings of the file system that this module last made, by name."""
     return {step.target: step.value for step, _ in _steps_in_force(runs, fscid, FS_STEP)}
+
+
+def balancing(runs: Iterable[Run], fscid: int) -> str | None:
+    """The plan that has switched ``balance_automate`` on, and is not being rolled back."""
+    forced = ((run, run.plan.steps[i]) for run, i, _ in in_force(runs, fscid))
+    needs = (run for run, step in forced if (step.kind, step.target) == (FS_STEP, AUTOMATE))
+    return next((run.plan.name for run in needs if run.head.state != ROLLING_BACK), None)
 
 
 def _steps_in_force(runs: Iterable[Run], fscid: int, kind: str) -> list[tuple[Step, Record]]:

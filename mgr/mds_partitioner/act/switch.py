@@ -16,7 +16,7 @@ from typing import Union
 from ..host import Host
 from ..model import FsState
 from ..plan.circumstances import FORWARDS, TO_AUTH
-from ..plan.hints import Growth, Hints
+from ..plan.hints import PREFIX, Growth, Hints
 from ..store import NewerFormat, Store, marked, unmarked
 from .shared import SharedOption
 
@@ -190,17 +190,18 @@ def put_back_option(switch: Switch) -> tuple[Step, ...]:
     return () if switch.to_auth == LEFT else (PutBackOption(switch.fscid, switch.old_to_auth),)
 
 
-def steps_off(switch: Switch, fs: FsState, late: bool = False) -> tuple[Step, ...]:
+def steps_off(switch: Switch, fs: FsState, late: bool = False, needed: bool = False) -> tuple[Step, ...]:
     """Put back what was replaced, remove our objects, forget the record; what an operator set since stays.
 
     After any part of them, all may be made again, as seen from there.
 
     :param late: a step of ours took effect after the settings had been put back, so the flag may be ours
+    :param needed: a plan leaves directories to the balancer: its rollback puts ``balance_automate`` back
     """
     settings: list[Step] = []
     if fs.balancer in switch.objects or (late and fs.balancer == switch.old_balancer):
         # The flag first: after a crash in between, the balancer's name still tells that it was us.
-        if fs.balance_automate and not switch.old_automate:
+        if fs.balance_automate and not switch.old_automate and not needed:
             settings.append(SetFs(fs.name, "balance_automate", "false"))
         if fs.balancer != switch.old_balancer:
             settings.append(SetFs(fs.name, "balancer", switch.old_balancer))
@@ -213,9 +214,10 @@ def steps_off(switch: Switch, fs: FsState, late: bool = False) -> tuple[Step, ..
     return (Save(off), *settings, *back, *objects, Forget(switch.fscid))
 
 
-def left_alone(switch: Switch, fs: FsState, to_auth: str) -> list[str]:
-    """What ``steps_off`` does not put back, in sentences: what an operator set since.
+def left_alone(switch: Switch, fs: FsState, to_auth: str, plan: str | None) -> list[str]:
+    """What ``steps_off`` does not put back, in sentences: what an operator set since, or a plan needs.
 
+    :param plan: the one that needs ``balance_automate``
     :param to_auth: ``mds_forward_all_requests_to_auth`` as it is
     """
     told = []
@@ -225,6 +227,8 @@ def left_alone(switch: Switch, fs: FsState, to_auth: str) -> list[str]:
             f"balancer is '{fs.balancer}' and balance_automate {str(fs.balance_automate).lower()}, "
             "as an operator set them since: they were left"
         )
+    elif plan is not None and fs.balance_automate and not switch.old_automate:
+        told.append(f"balance_automate stays on, as plan '{plan}' needs it: that one's rollback puts it back")
     if switch.to_auth == SET and to_auth not in (FORWARDS, switch.old_to_auth):
         told.append(f"{TO_AUTH} is '{to_auth}', as an operator set it since: it was left")
     return told
@@ -262,7 +266,7 @@ def taken_over(fs: FsState, switch: Switch) -> bool:
     return len(switch.objects) > 1 and not ours
 
 
-def policy_in_force(store: Store, fs: FsState) -> str | None:
-    """The policy of ours that balances a file system, if one does."""
-    switch = load(store)[0].get(fs.fscid)
-    return switch.policy if switch is not None and in_force(fs, switch) else None
+def policy_in_force(store: Store, fs: FsState) -> Switch | None:
+    """The switch of a file system that a policy of ours balances, and is not just about to be turned off."""
+    switch = load(store)[0].get(fs.fscid) if fs.balance_automate and fs.balancer.startswith(PREFIX) else None
+    return switch if switch and switch.state != TURNING_OFF and fs.balancer in switch.objects else None

@@ -10,12 +10,13 @@ from __future__ import annotations
 
 import threading
 from collections import Counter
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
 
 from ..errors import Busy, CephError, PartitionerError, Unavailable
 from ..host import Host
+from ..model import FsState
 from ..plan.circumstances import FORWARDS
 from . import switch as switching
 from .switch import LEFT, TURNING_OFF, Forget, RemoveObject, Save, Step, Switch
@@ -30,11 +31,16 @@ class Turn:
     command: bool = False
 
 
+def nobody(fs: FsState) -> None:
+    """No plan needs ``balance_automate``."""
+
+
 class Switchboard:
     """The switches of all file systems, as the journal has them or is about to."""
 
-    def __init__(self, host: Host) -> None:
-        self._host = host
+    def __init__(self, host: Host, needs: Callable[[FsState], str | None] = nobody) -> None:
+        """``needs`` names the plan that needs ``balance_automate``, or None."""
+        self._host, self._needs = host, needs
         self._lock = threading.Lock()
         self._switches: dict[int, Switch] | None = None
         self._turns: Counter[int] = Counter()
@@ -101,9 +107,10 @@ class Switchboard:
                 gone = (*switching.put_back_option(switch), Forget(switch.fscid))
                 self._carry_out(mine, switch.fscid, gone)
                 return []
-            steps = switching.steps_off(off, fs, switch.fscid in self._late)
+            plan = self._needs(fs)
+            steps = switching.steps_off(off, fs, switch.fscid in self._late, plan is not None)
             at_last = [step for step in steps if isinstance(step, (RemoveObject, Forget))]
-            told = switching.left_alone(switch, fs, self._to_auth(switch))
+            told = switching.left_alone(switch, fs, self._to_auth(switch), plan)
             self._carry_out(mine, switch.fscid, steps[: -len(at_last)])
             try:
                 self._carry_out(mine, switch.fscid, at_last)

@@ -54,6 +54,7 @@ class Ours:
     :ivar settings: of the file system, by name
     :ivar moved_at: when a directory was last moved (seconds since the Unix epoch), by inode number
     :ivar policy: the one that ``balance on`` put in force, if any
+    :ivar for_policy: ``balance_automate`` is on for that one alone
     :ivar to_auth: ``mds_forward_all_requests_to_auth`` as it would be without us, "" for not at all; None:
         nobody asked
     """
@@ -64,6 +65,7 @@ class Ours:
     settings: Mapping[str, str]
     moved_at: Mapping[int, float]
     policy: str | None
+    for_policy: bool
     to_auth: str | None
 
 
@@ -81,6 +83,7 @@ class Circumstances:
     :ivar distributed_factor: ``mds_export_ephemeral_distributed_factor``; None: MDSs do not distribute
     :ivar above: directories above the judged ones that are placed by settings of their own, by path
     :ivar policy: of ours, that balances the file system
+    :ivar for_policy: as in ``Ours``
     """
 
     fs: FsState
@@ -97,6 +100,7 @@ class Circumstances:
     distributed_factor: float | None = None
     above: Mapping[str, Placed] = field(default_factory=dict)
     policy: str | None = None
+    for_policy: bool = False
 
     def mask_of(self, ino: int) -> str:
         """A directory's own mask; "-1" for none."""
@@ -134,6 +138,7 @@ def gather(host: Host, fs: FsState, judgement: Judgement, wish: Wish, ours: Ours
         distributed_factor=float(host.config(FACTOR)) if host.config(DISTRIBUTES) else None,
         above=host.on_fs(fs, lambda mount: above(mount, directories)),
         policy=ours.policy,
+        for_policy=ours.for_policy,
     )
 
 

@@ -16,7 +16,7 @@ from ..model import NO_PIN
 from ..observe.children import Child
 from .circumstances import FORWARDS, TO_AUTH, Circumstances
 from .families import Family
-from .plan import CONFIG_STEP, DISTRIBUTED_STEP, FS_STEP, MASK_STEP, PIN_STEP, Row, Step
+from .plan import AUTOMATE, CONFIG_STEP, DISTRIBUTED_STEP, FS_STEP, MASK_STEP, PIN_STEP, Row, Step
 from .ranks import DEFAULT_MASKS, format_ranks, ranks_mask
 
 PINS, SETTINGS = 0, 1  # phases
@@ -176,8 +176,8 @@ def _mask_steps(heavy_ranks: tuple[int, ...], c: Circumstances) -> list[Step]:
     found = []
     if fs.bal_rank_mask != mask and not {fs.bal_rank_mask, mask} <= set(DEFAULT_MASKS):
         found.append(Step(SETTINGS, FS_STEP, -1, "bal_rank_mask", 0, mask, fs.bal_rank_mask))
-    if not fs.balance_automate:
-        found.append(Step(SETTINGS, FS_STEP, -1, "balance_automate", 0, "true", "false"))
+    if not fs.balance_automate or c.for_policy:
+        found.append(Step(SETTINGS, FS_STEP, -1, AUTOMATE, 0, "true", "false"))
     return found
 
 

@@ -10,12 +10,13 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 import pytest
-from fake_cluster import LOG, SETTINGS, FakeCluster
+from fake_cluster import LOG, SETTINGS, FakeCluster, Manager, plan
 from verdicts import UNKNOWN, verdict
 
 from mds_partitioner import balancer as module
 from mds_partitioner import desk, policy_trial
 from mds_partitioner.act import switch as switching
+from mds_partitioner.act.run import DONE, ROLLED_BACK, ROLLING_BACK, RUNNING, balancing
 from mds_partitioner.act.switch import TURNING_OFF
 from mds_partitioner.balancer import Balancer
 from mds_partitioner.clock import Now
@@ -264,6 +265,42 @@ def test_a_second_on_that_fails_leaves_nothing_on_that_an_operator_had_stopped(
             balancer.on(cluster.state, "greedyspill", None, False)
     balancer.tick()
     assert (cluster.state.balance_automate, cluster.state.balancer, cluster.store.data) == (False, "", {})
+
+
+@pytest.mark.parametrize("policy_first", [True, False])
+@pytest.mark.parametrize("off_first", [True, False])
+def test_a_plan_and_a_policy_leave_balance_automate_on_for_each_other_and_the_last_puts_it_back(
+    cluster: Cluster, ranks: Ranks, policy_first: bool, off_first: bool
+) -> None:
+    before = cluster.snapshot()
+    manager = Manager(cluster)
+    run = manager.journal.create(plan(cluster, {}, "0x3", name="plan-1"), [])
+    it = Balancer(
+        *(cluster, ranks, lambda: SETTINGS, lambda fs: None, LOG),
+        needs=lambda fs: balancing([run], fs.fscid),
+    )
+    it.begin()
+
+    def go(state: str, end: str) -> None:
+        manager.journal.head(run, state=state)
+        while run.head.state != end:
+            manager.tick(run)
+
+    come = [lambda: it.on(cluster.state, "lunule", None, False), lambda: go(RUNNING, DONE)]
+    for each in come if policy_first else reversed(come):
+        each()
+    if off_first:
+        (told,) = it.off(cluster.state)
+        assert "stays on, as plan 'plan-1' needs it" in told
+    else:
+        go(ROLLING_BACK, ROLLED_BACK)
+        assert "'balance off' puts it back" in run.records[1].why
+    assert cluster.state.balance_automate
+    if off_first:
+        go(ROLLING_BACK, ROLLED_BACK)
+    else:
+        assert it.off(cluster.state) == []
+    assert cluster.snapshot() == before
 
 
 def test_without_an_engine_a_policy_is_put_in_force_all_the_same(

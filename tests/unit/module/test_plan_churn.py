@@ -295,7 +295,11 @@ def test_our_own_policy_is_not_an_operators(engine: EngineClient) -> None:
     ours = replace(circumstances(cluster=cluster), policy="lunule")
     with pytest.raises(NotPermitted, match=r"'balance on' balances 'cephfs' by lunule.*balance off cephfs"):
         made(judgement(ALL_ON_0), ours, engine)
-    assert made(judgement(ALL_ON_0), replace(ours, force=True), engine).steps
+    for alone in (False, True):
+        beside = made(judgement(ALL_ON_0), replace(ours, force=True, for_policy=alone), engine)
+        assert ("balance_automate" in [s.target for s in beside.steps]) == alone, (
+            "it is put back with the plan"
+        )
     assert not [s for s in made(judgement(ALL_ON_0), ours_fanout(ours), engine).steps if s.kind == FS_STEP]
 
 
