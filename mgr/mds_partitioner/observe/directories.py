@@ -6,14 +6,20 @@ from __future__ import annotations
 import posixpath
 from collections.abc import Callable, Iterable, Mapping, Sequence
 
+from .. import clock
+from ..clock import Now
 from ..errors import CephError, NotFound
 from ..filesystem import FileSystem
+from ..host import FS_TIMEOUT
 from ..model import Directory, DirectoryFacts
 from .children import there
 from .turnover import listed
 
 VOLUMES = "/volumes"  # where the volumes module keeps subvolumes: /volumes/GROUP/SUBVOLUME
 NO_GROUP = "_nogroup"
+LONGEST = (
+    FS_TIMEOUT / 2
+)  # s: a saturated MDS takes 0.1 s a question, and who is given up loses all that was read
 
 
 def subvolumes(fs: FileSystem) -> list[Directory]:
@@ -75,10 +81,13 @@ class Rotation:
     never read, the busiest first, then those read longest ago."""
 
     def __init__(
-        self, extra: Sequence[str], find: Callable[[FileSystem], list[Directory]] = subvolumes
+        self,
+        extra: Sequence[str],
+        find: Callable[[FileSystem], list[Directory]] = subvolumes,
+        now: Callable[[], Now] = clock.read,
     ) -> None:
         """``extra``: paths the operator named in place of what ``find`` finds."""
-        self._extra, self._find = tuple(extra), find
+        self._extra, self._find, self._now = tuple(extra), find, now
         self.gone: tuple[str, ...] = ()  # of these, the ones that are not there now
         self._order: list[Directory] = []
         self._facts: dict[str, DirectoryFacts] = {}
@@ -87,7 +96,7 @@ class Rotation:
     def refresh(
         self, fs: FileSystem, limit: int, requests: Mapping[str, float], below: Sequence[Directory] = ()
     ) -> None:
-        """Look for new directories, then re-read the facts of at most ``limit`` of them.
+        """Look for new directories, then re-read the facts of at most ``limit`` of them, within ``LONGEST``.
 
         :param below: directories below subvolumes that are wanted beside these
         :param requests: req/s by path as last seen: without facts a directory cannot be judged, and the
@@ -103,14 +112,18 @@ class Rotation:
             (d for d in everything if d.path in self._new), key=lambda d: -requests.get(d.path, 0.0)
         )
         self._order = [*unread, *(d for d in everything if d.path not in self._new)]
+        read, ends = 0, self._now().steady + LONGEST
         for directory in self._order[:limit]:
+            if self._now().steady >= ends:
+                break
+            read += 1
             self._new.discard(directory.path)
             found = facts(fs, directory)
             if found is None:
                 self._facts.pop(directory.path, None)
             else:
                 self._facts[directory.path] = found
-        self._order = self._order[limit:] + self._order[:limit]
+        self._order = self._order[read:] + self._order[:read]
         present = {d.path for d in self._order}
         self._facts = {path: fact for path, fact in self._facts.items() if path in present}
 

@@ -3,8 +3,10 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from functools import partial
 
 from ..engine.names import HEAVY, MASK, MODES
 from ..errors import BadInput, NotFound
@@ -17,6 +19,7 @@ from ..observe.subtrees import ancestors, subtree_map
 from .ranks import format_ranks
 
 DISTRIBUTES, FACTOR = "mds_export_ephemeral_distributed", "mds_export_ephemeral_distributed_factor"
+A_CALL = 100  # children in one call: three questions each, and a saturated MDS takes 0.1 s for one
 TO_AUTH, FORWARDS = "mds_forward_all_requests_to_auth", "true"
 
 
@@ -144,10 +147,20 @@ def gather(host: Host, fs: FsState, judgement: Judgement, wish: Wish, ours: Ours
 
 def brood_of(host: Host, fs: FsState, path: str, lasts: Lasts) -> Brood:
     """How a heavy directory can be split, and where its parts are."""
-    found = host.on_fs(fs, lambda mount: brood(mount, path, lasts))
+    found = _read_brood(host, fs, path, lasts)
     where = subtree_map(host, fs, [child.path for child in found.children])
     children = tuple(replace(child, ranks=where.ranks(child.path)) for child in found.children)
     return replace(found, children=children, ranks=where.ranks(found.parent.path))
+
+
+def _read_brood(host: Host, fs: FsState, path: str, lasts: Lasts) -> Brood:
+    """A call for each ``A_CALL`` children that there are at first; what is made meanwhile does not last."""
+    found = host.on_fs(fs, lambda mount: brood(mount, path, lasts, limit=A_CALL))
+    for _ in range(math.ceil(found.unread / A_CALL)):
+        known, vanished = {child.ino: child for child in found.children}, found.vanished
+        found = host.on_fs(fs, partial(brood, path=path, lasts=lasts, known=known, limit=A_CALL))
+        found = replace(found, vanished=found.vanished + vanished)
+    return found
 
 
 def above(mount: FileSystem, directories: Sequence[Directory]) -> dict[str, Placed]:

@@ -2,20 +2,23 @@
 """Plans for loads that make and delete their directories, and what a plan leaves alone and says of it."""
 
 import re
+from collections.abc import Callable
 from dataclasses import replace
-from typing import cast
+from types import SimpleNamespace
+from typing import Any, cast
 
 import pytest
 from fake_cluster import FakeCluster
 from plans import ALL_ON_0, NOW, circumstances, family, judgement, made
 
 from mds_partitioner.engine_client import EngineClient
-from mds_partitioner.errors import NotFound, NotPermitted
+from mds_partitioner.errors import NotFound, NotPermitted, Unavailable
 from mds_partitioner.filesystem import FileSystem
+from mds_partitioner.host import Host
 from mds_partitioner.judge.judgement import Judgement
-from mds_partitioner.model import Churning
+from mds_partitioner.model import Churning, FsState
 from mds_partitioner.observe.children import Brood, Placed, brood
-from mds_partitioner.plan.circumstances import Circumstances
+from mds_partitioner.plan.circumstances import Circumstances, brood_of
 from mds_partitioner.plan.ephemeral import fragment_ranks
 from mds_partitioner.plan.families import family as plan_family
 from mds_partitioner.plan.families import lasting
@@ -106,6 +109,35 @@ def test_what_is_gone_before_it_is_looked_at_comes_and_goes() -> None:
     judged = plan_family(found, c, lambda *_: False, {})
     assert judged.passing == 8
     assert judged.fragments is not None
+
+
+class Crowded(Fleeting):
+    """Very many directories that are there, and a host that gives up a call of over 600 questions."""
+
+    children, asked = 640, 0
+
+    def subdirectories(self, path: str) -> list[tuple[str, int]]:
+        return [(f"d{i}", 500 + i) for i in range(self.children)] if path == "/work" else []
+
+    def rentries_and_pin(self, path: str) -> tuple[int, int]:
+        self.asked += 2
+        if self.asked > 600:
+            raise Unavailable("no answer within 60 s")
+        return 3, -1
+
+    def on_fs(self, fs: FsState, call: Callable[[Any], Brood]) -> Brood:
+        self.asked = 0
+        self.children -= 1  # the last one goes
+        return call(self)
+
+
+def test_very_many_children_are_read_in_several_calls(monkeypatch: pytest.MonkeyPatch) -> None:
+    where = SimpleNamespace(ranks=lambda path: (0,))
+    monkeypatch.setattr("mds_partitioner.plan.circumstances.subtree_map", lambda *_: where)
+    fs = FakeCluster().state
+    found = brood_of(cast(Host, Crowded()), fs, "/work", lambda *_: True)
+    assert [child.ino for child in found.children] == list(range(500, 500 + 633))
+    assert (found.unread, found.children[0].ranks) == (0, (0,))
 
 
 def test_clients_in_step_are_distributed_whenever_they_are_looked_at(engine: EngineClient) -> None:

@@ -2,12 +2,14 @@
 """Which directories' facts are read first when not all can be."""
 
 from collections.abc import Mapping
-from typing import Any
+from typing import Any, cast
 
 import pytest
 
+from mds_partitioner.clock import Now
 from mds_partitioner.errors import CephError, NotFound
-from mds_partitioner.observe.directories import Rotation
+from mds_partitioner.filesystem import FileSystem
+from mds_partitioner.observe.directories import LONGEST, Rotation
 
 PARENT = "/volumes/_nogroup"
 
@@ -64,6 +66,15 @@ def test_the_busiest_that_were_never_read_come_first_and_then_the_oldest() -> No
 def test_one_that_cannot_be_read_does_not_stand_in_the_way_of_the_others() -> None:
     busy = {f"{PARENT}/s{i}": 1000.0 for i in (6, 7)}
     assert rounds(Mount(8, frozenset({6, 7})), 4, busy) == [[0, 1], [6, 7], [2, 3], [4, 5]]
+
+
+def test_a_slow_mds_is_asked_for_as_many_as_it_answers_in_time_and_the_next_round_goes_on() -> None:
+    mount = Mount(8)
+    rotation = Rotation((), now=lambda: Now(0.0, 0.4 * LONGEST * len(mount.read)))
+    for read in ([0, 1, 2], [3, 4, 5], [6, 7, 0]):
+        before = len(mount.read)
+        rotation.refresh(cast(FileSystem, mount), 5, {})
+        assert mount.read[before:] == read
 
 
 class Named:
