@@ -41,6 +41,7 @@ local DEFAULTS = {
   threshold = 0.075,     -- nothing moves while IF is not above it
   role_threshold = 0.01, -- L: squared relative distance from the mean that makes a rank an exporter or importer
   limit = math.huge,     -- Cap: the most one rank hands over or takes in one beat, req/s
+  interval = 10,         -- of beats, mds_bal_interval, s
 }
 
 -- In a cluster of n, with all others even, one rank at x above the mean makes CoV / sqrt(n) = x / (n - 1). So the more
@@ -49,7 +50,6 @@ local DEFAULTS = {
 local PAPERS_CLUSTER = 5 -- ranks
 
 local CORE = 100       -- cpu_load_avg of an MDS that uses one core; its dispatcher can use no more
-local BEAT = 10        -- s, mds_bal_interval
 local BEATS_A_TURN = 4 -- an order that shows within three beats is not repeated
 local DAMPING = 0.2    -- part of the gap that is ordered in every beat where the turns cannot be told
 
@@ -81,7 +81,7 @@ local function part_of_this_beat()
   if not seconds then
     return DAMPING
   end
-  return seconds // BEAT % BEATS_A_TURN == 0 and 1 or 0
+  return seconds // math.max(1, hint("interval")) % BEATS_A_TURN == 0 and 1 or 0
 end
 
 -- A list of ranks as a set; nil without one.

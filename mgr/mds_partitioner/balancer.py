@@ -94,7 +94,9 @@ class Balancer:
         if before is not None and same and present == FORWARDS:
             return before
         now = self._now()
-        hints = make_hints(fs, self._settings(), self._capacity(fs, now), self._resting(fs, now))
+        hints = make_hints(
+            fs, self._settings(), self._capacity(fs, now), self._resting(fs, now), self._interval()
+        )
         name, content = policy_object(kind, hints, text or policies.source_of(kind))
         refuse_unless_usable(content, last_beat(self._host, fs))
         kept = before if fs.balancer.startswith(PREFIX) else None  # what an operator set since is his
@@ -270,7 +272,7 @@ class Balancer:
 
     def _wanted(self, fs: FsState, watch: Watch, verdict: Verdict, now: Now) -> Hints:
         settings = self._settings()
-        hints = make_hints(fs, settings, verdict.capacity.value, self._resting(fs, now))
+        hints = make_hints(fs, settings, verdict.capacity.value, self._resting(fs, now), self._interval())
         if len(watch.history.epochs) < FORECAST_FROM or list(fs.ranks_in) != list(range(len(fs.ranks_in))):
             return hints
         expected = growth(verdict.loads, verdict.forecast, settings.hint_dead_band)
@@ -283,6 +285,10 @@ class Balancer:
         except PartitionerError as e:
             self._log.warning("balancing of %s begins without a capacity: %s", fs.name, e)
             return None
+
+    def _interval(self) -> int:
+        """s between two beats of the MDSs."""
+        return int(self._host.config("mds_bal_interval"))
 
     def _resting(self, fs: FsState, now: Now) -> list[int]:
         quiet = silence(self._host, fs, now.wall)

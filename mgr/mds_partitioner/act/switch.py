@@ -11,12 +11,12 @@ from __future__ import annotations
 import json
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass, replace
-from typing import Union
+from typing import Any, Union
 
 from ..host import Host
 from ..model import FsState
 from ..plan.circumstances import FORWARDS, TO_AUTH
-from ..plan.hints import PREFIX, Growth, Hints
+from ..plan.hints import INTERVAL, PREFIX, Growth, Hints
 from ..store import NewerFormat, Store, marked, unmarked
 from .shared import SharedOption
 
@@ -76,6 +76,13 @@ def _switch(value: Mapping[str, object]) -> Switch:
     hints["resting"] = tuple(hints["resting"])
     fields["objects"] = tuple(fields["objects"])
     return Switch(hints=Hints(**hints), **fields)
+
+
+def _fields(switch: Switch) -> dict[str, Any]:
+    fields = asdict(switch)
+    if switch.hints.interval == INTERVAL:
+        del fields["hints"]["interval"]  # versions that know of no other read such a record, too
+    return fields
 
 
 def option(host: Host, fscid: int) -> SharedOption:
@@ -237,7 +244,7 @@ def left_alone(switch: Switch, fs: FsState, to_auth: str, plan: str | None) -> l
 def carry_out(host: Host, step: Step, text: str) -> None:
     """Make one step; ``text``: the policy to write. :raises PartitionerError: it failed, or may have."""
     if isinstance(step, Save):
-        host.store.put(user(step.switch.fscid), json.dumps(marked(asdict(step.switch))))
+        host.store.put(user(step.switch.fscid), json.dumps(marked(_fields(step.switch))))
     elif isinstance(step, Forget):
         host.store.delete(user(step.fscid))
     elif isinstance(step, WriteObject):

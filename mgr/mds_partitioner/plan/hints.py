@@ -12,6 +12,7 @@ from ..options import Settings
 from .ranks import DEFAULT_MASKS, mask_ranks
 
 PREFIX = "mds_partitioner."  # of every object that the module writes into a metadata pool
+INTERVAL = 10  # s, of beats, where nobody has set mds_bal_interval
 
 
 @dataclass(frozen=True)
@@ -36,6 +37,7 @@ class Hints:
     growth: Mapping[int, Growth] = field(default_factory=dict)
     expires: int = 0  # Unix time in s, of the growth
     selection: str = "mindex"  # for MDSs with our hook
+    interval: int = INTERVAL  # mds_bal_interval, s
 
 
 def mask_of(fs: FsState) -> tuple[int, ...] | None:
@@ -58,7 +60,7 @@ def growth(loads: Sequence[float], forecast: Sequence[float], dead_band: float) 
 
 def differ(old: Hints, new: Hints, dead_band: float) -> bool:
     """Do they differ by more than a dead band? Any other setting, mask or resting rank counts."""
-    fixed = ("smoothness", "threshold", "role_threshold", "limit", "mask", "resting", "selection")
+    fixed = ("smoothness", "threshold", "role_threshold", "limit", "mask", "resting", "selection", "interval")
     if any(getattr(old, name) != getattr(new, name) for name in fixed):
         return True
     if new.capacity is None or old.capacity is None:
@@ -84,7 +86,13 @@ def push_due(old: Hints, new: Hints, settings: Settings, since: float) -> bool:
     return since >= settings.hint_interval
 
 
-def make_hints(fs: FsState, settings: Settings, capacity: float | None, resting: Sequence[int]) -> Hints:
+def make_hints(
+    fs: FsState,
+    settings: Settings,
+    capacity: float | None,
+    resting: Sequence[int],
+    interval: int = INTERVAL,
+) -> Hints:
     """Hints without a forecast."""
     return Hints(
         capacity=None if capacity is None else round(capacity, 1),
@@ -95,6 +103,7 @@ def make_hints(fs: FsState, settings: Settings, capacity: float | None, resting:
         mask=mask_of(fs),
         resting=tuple(resting),
         selection=settings.selection,
+        interval=interval,
     )
 
 
@@ -116,6 +125,7 @@ def lua(hints: Hints) -> str:
         if hints.growth
         else None,
         "expires": str(hints.expires) if hints.growth else None,
+        "interval": None if hints.interval == INTERVAL else str(hints.interval),
         "selection": None if hints.selection == "mindex" else f'"{hints.selection}"',
     }
     pairs = ", ".join(f"{name} = {value}" for name, value in fields.items() if value is not None)

@@ -307,9 +307,11 @@ def test_a_rank_that_is_receiving_hands_nothing_over() -> None:
     assert "neither" in answer.log[0][1]
 
 
-def clocked(uptime: str) -> tuple[float, str]:
+def clocked(uptime: str, **more: Any) -> tuple[float, str]:
     """What the hot one of two ranks orders on a stock MDS, given the error for /proc/uptime, and its line."""
-    text = f"function loadfile() return nil, {lua(uptime)} end\n" + source("lunule", {"capacity": 400})
+    text = f"function loadfile() return nil, {lua(uptime)} end\n" + source(
+        "lunule", {"capacity": 400, **more}
+    )
     answer = run(text, metrics([400, 0]))
     return answer.targets[1], answer.log[0][1]
 
@@ -319,6 +321,14 @@ def test_a_stock_mds_orders_in_one_beat_of_four() -> None:
     amounts = [clocked(said.format(seconds))[0] for seconds in ("80.00", "90.51", "100.2", "119", "120.01")]
     assert amounts == [1400, 0, 0, 0, 1400]
     assert "exporter, waits for its turn" in clocked(said.format("90.51"))[1]
+
+
+@pytest.mark.parametrize("interval", [5, 10, 20, 40, 60])
+@pytest.mark.parametrize("phase", [0.1, 0.6, 0.9])
+def test_whatever_the_interval_and_the_phase_every_rank_has_its_turn(interval: int, phase: float) -> None:
+    said = "/proc/uptime:1: unexpected symbol near '{:.2f}'"
+    beats = [said.format((3 + phase + beat) * interval) for beat in range(8)]
+    assert sum(clocked(beat, interval=interval)[0] > 0 for beat in beats) == 2
 
 
 def test_without_a_clock_it_orders_a_fifth_in_every_beat() -> None:

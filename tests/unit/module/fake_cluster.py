@@ -152,6 +152,7 @@ class FakeCluster:
         self.store = Store(self)
         self.objects: dict[str, str] = {}
         self.options: dict[str, str] = {}
+        self.configured = {"mds_bal_interval": 10}
         self.why: str | None = None
         self.empty: set[int] = set()  # directories with nothing in them
         self.checks: dict[str, HealthCheck] = {}
@@ -218,6 +219,10 @@ class FakeCluster:
 
     def in_flight(self, fscid: int, ino: int) -> None:
         """Host.in_flight: whatever was given up has ended."""
+
+    def config(self, option: str) -> Any:
+        """Host.config."""
+        return self.configured[option]
 
     def mds_option(self, option: str) -> str:
         """Host.mds_option."""

@@ -125,6 +125,18 @@ def test_a_capacity_that_is_learned_first_is_told_at_once_and_later_changes_keep
         assert capacity(balancer, cluster) == told
 
 
+def test_the_interval_of_beats_is_told_and_told_again_when_it_is_set(
+    cluster: Cluster, balancer: Balancer, time: Clock
+) -> None:
+    cluster.configured["mds_bal_interval"] = 20
+    balancer.on(cluster.state, "lunule", None, False)
+    assert "interval = 20" in cluster.objects[cluster.state.balancer].partition("}")[0]
+    cluster.configured["mds_bal_interval"] = 40
+    time.now += 60.0  # hint_interval
+    balancer.tick()
+    assert "interval = 40" in cluster.objects[cluster.state.balancer].partition("}")[0]
+
+
 def test_what_nobody_expected_of_one_file_system_stops_no_other(
     cluster: Cluster, balancer: Balancer, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -76,6 +76,11 @@ def test_the_selection_is_told_when_it_is_not_the_policys_own() -> None:
     assert read(replace(HINTS, selection="heat"))["selection"] == "heat"
 
 
+def test_the_interval_of_beats_is_told_when_it_is_not_the_mdss_default() -> None:
+    assert "interval" not in read(HINTS)
+    assert read(replace(HINTS, interval=20))["interval"] == 20
+
+
 def test_a_name_follows_the_content() -> None:
     names = [policy_object("lunule", h, "return {}")[0] for h in (HINTS, HINTS, replace(HINTS, capacity=1.0))]
     assert names[0] == names[1] != names[2]
@@ -115,6 +120,7 @@ def test_only_growth_that_matters_is_told() -> None:
         (replace(HINTS, limit=5.0), True),
         (replace(HINTS, threshold=0.1), True),
         (replace(HINTS, selection="heat"), True),
+        (replace(HINTS, interval=20), True),
         (replace(HINTS, growth={0: Growth(100.0, 50.0)}), True),
         (replace(HINTS, expires=99), False),
     ],

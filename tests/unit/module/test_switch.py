@@ -66,9 +66,10 @@ def test_the_journal_knows_the_old_balancer_before_anything_changes() -> None:
     assert cluster.state.balancer.startswith("mds_partitioner.lunule.")
 
 
-def test_what_was_written_is_read_again() -> None:
+@pytest.mark.parametrize("interval", [10, 20])
+def test_what_was_written_is_read_again(interval: int) -> None:
     cluster = FakeCluster()
-    switch = push(cluster, fresh(cluster), 1000.0)
+    switch = push(cluster, replace(fresh(cluster), hints=replace(HINTS, interval=interval)), 1000.0)
     assert switching.load(cluster.store)[0] == {1: switch}
 
 
