@@ -117,7 +117,7 @@ class Balancer:
         fresh = switching.asking(fresh, to_auth, present)
         self._refuse(fs, force)  # trying a policy takes time
         self._watches[fs.fscid] = Watch(pushed=now.steady)
-        undo = before is None or not switching.in_force(fs, before)
+        undo = before is None or not switching.ours_in_force(fs, before)
         return self._switch_on(switching.intended(fresh, name, now.wall), content, turn, undo)
 
     def _refuse(self, fs: FsState, force: bool) -> None:

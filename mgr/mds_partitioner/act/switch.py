@@ -228,13 +228,15 @@ def left_alone(switch: Switch, fs: FsState, to_auth: str, plan: str | None) -> l
     :param to_auth: ``mds_forward_all_requests_to_auth`` as it is
     """
     told = []
-    now, before = (fs.balancer, fs.balance_automate), (switch.old_balancer, switch.old_automate)
+    stays = plan is not None and fs.balance_automate and not switch.old_automate
+    now = (fs.balancer, fs.balance_automate and not stays)
+    before = (switch.old_balancer, switch.old_automate)
     if fs.balancer not in switch.objects and now != before:
         told.append(
             f"balancer is '{fs.balancer}' and balance_automate {str(fs.balance_automate).lower()}, "
             "as an operator set them since: they were left"
         )
-    elif plan is not None and fs.balance_automate and not switch.old_automate:
+    elif stays:
         told.append(f"balance_automate stays on, as plan '{plan}' needs it: that one's rollback puts it back")
     if switch.to_auth == SET and to_auth not in (FORWARDS, switch.old_to_auth):
         told.append(f"{TO_AUTH} is '{to_auth}', as an operator set it since: it was left")
@@ -267,13 +269,17 @@ def in_force(fs: FsState, switch: Switch) -> bool:
     return fs.balance_automate and fs.balancer == switch.object
 
 
+def ours_in_force(fs: FsState, switch: Switch) -> bool:
+    """Do the MDSs use an object of ours, be it an older one?"""
+    return fs.balance_automate and fs.balancer in switch.objects
+
+
 def taken_over(fs: FsState, switch: Switch) -> bool:
     """Has an operator ended what an older object of ours had begun? Then a retry would undo what he did."""
-    ours = fs.balance_automate and fs.balancer in switch.objects
-    return len(switch.objects) > 1 and not ours
+    return len(switch.objects) > 1 and not ours_in_force(fs, switch)
 
 
 def policy_in_force(store: Store, fs: FsState) -> Switch | None:
     """The switch of a file system that a policy of ours balances, and is not just about to be turned off."""
-    switch = load(store)[0].get(fs.fscid) if fs.balance_automate and fs.balancer.startswith(PREFIX) else None
-    return switch if switch and switch.state != TURNING_OFF and fs.balancer in switch.objects else None
+    switch = load(store)[0].get(fs.fscid) if fs.balancer.startswith(PREFIX) else None
+    return switch if switch and switch.state != TURNING_OFF and ours_in_force(fs, switch) else None

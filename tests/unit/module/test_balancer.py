@@ -185,7 +185,7 @@ def test_the_next_manager_waits_for_what_is_left_of_the_time(
     assert capacity(it, cluster) == told
 
 
-def no_answer(pool: int, name: str, text: str) -> None:
+def no_answer(pool: int, name: str, text: str = "") -> None:
     raise Unavailable("no answer within 20 s")
 
 
@@ -282,7 +282,7 @@ def test_a_second_on_that_fails_leaves_nothing_on_that_an_operator_had_stopped(
 @pytest.mark.parametrize("policy_first", [True, False])
 @pytest.mark.parametrize("off_first", [True, False])
 def test_a_plan_and_a_policy_leave_balance_automate_on_for_each_other_and_the_last_puts_it_back(
-    cluster: Cluster, ranks: Ranks, policy_first: bool, off_first: bool
+    cluster: Cluster, ranks: Ranks, policy_first: bool, off_first: bool, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     before = cluster.snapshot()
     manager = Manager(cluster)
@@ -302,8 +302,11 @@ def test_a_plan_and_a_policy_leave_balance_automate_on_for_each_other_and_the_la
     for each in come if policy_first else reversed(come):
         each()
     if off_first:
-        (told,) = it.off(cluster.state)
-        assert "stays on, as plan 'plan-1' needs it" in told
+        with monkeypatch.context() as full:
+            full.setattr(cluster, "remove_object", no_answer)
+            for told in (it.off(cluster.state), it.off(cluster.state)):
+                assert "stays on, as plan 'plan-1' needs it" in told[0]
+        it.tick()
     else:
         go(ROLLING_BACK, ROLLED_BACK)
         assert "'balance off' puts it back" in run.records[1].why
@@ -313,6 +316,23 @@ def test_a_plan_and_a_policy_leave_balance_automate_on_for_each_other_and_the_la
     else:
         assert it.off(cluster.state) == []
     assert cluster.snapshot() == before
+
+
+def test_a_second_on_that_fails_like_the_push_before_it_leaves_the_policy_that_is_in_force(
+    cluster: Cluster, balancer: Balancer, ranks: Ranks, time: Clock, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    balancer.on(cluster.state, "lunule", None, False)
+    before = cluster.state
+    ranks.capacity(400.0)
+    time.now += 60.0  # hint_interval
+    with monkeypatch.context() as full:
+        full.setattr(cluster, "write_object", no_answer)
+        balancer.tick()
+        with pytest.raises(Unavailable, match="is finished as soon"):
+            balancer.on(cluster.state, "greedyspill", None, False)
+    assert cluster.state == before
+    balancer.tick()
+    assert cluster.state.balancer.startswith("mds_partitioner.greedyspill")
 
 
 def test_without_an_engine_a_policy_is_put_in_force_all_the_same(
