@@ -24,7 +24,7 @@ from .observe.beats import Beat, fallbacks, last_beat
 from .observe.ranks import SILENT_AFTER, silence
 from .options import Settings
 from .plan.circumstances import FORWARDS
-from .plan.hints import PREFIX, Hints, growth, make_hints, policy_object, push_due
+from .plan.hints import PREFIX, Hints, growth, make_hints, policy_object, push_due, why_nobody
 from .policy_trial import refuse_unless_usable, what_ranks_decide
 from .ranks import Ranks
 from .verify.decisions import REMEMBERED, Decision, Watch
@@ -78,8 +78,8 @@ class Balancer:
         :param to_auth: MDSs shall forward every request to the authority; asked for before and not now, that
             ends
         :raises BadInput: no such policy, or an MDS could not use it
-        :raises NotPermitted: an operator set another balancer, and ``force`` is not given; or there is a
-            record of an earlier ``on`` that cannot be read
+        :raises NotPermitted: an operator set another balancer, and ``force`` is not given; there is a
+            record of an earlier ``on`` that cannot be read; or ``bal_rank_mask`` leaves no rank
         :raises Busy: a plan is being executed, or another ``on`` or ``off`` came meanwhile
         """
         kind, text = policies.choose(policy, given)
@@ -130,6 +130,9 @@ class Balancer:
                 f"the policy of '{fs.name}' has a record that cannot be read: {unreadable}; "
                 "'balance off' forgets it"
             )
+        why = why_nobody(fs)
+        if why is not None:
+            raise NotPermitted(why)
         if fs.balancer and not fs.balancer.startswith(PREFIX) and not force:
             raise NotPermitted(
                 f"'{fs.name}' has the balancer '{fs.balancer}', which an operator set: "

@@ -30,7 +30,7 @@ class FsState:
     damaged: tuple[int, ...]
     balance_automate: bool
     balancer: str  # name of the Mantle object, "" for the built-in balancer
-    bal_rank_mask: str  # as the mon prints it: "-1", "0x0", "0x3"
+    bal_rank_mask: str  # as it was typed: "-1", "all", "0x0", "0x3"; see plan.ranks.balanced_ranks
     metadata_pool: int = -1
 
     def active(self) -> tuple[MdsInfo, ...]:

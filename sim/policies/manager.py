@@ -12,12 +12,11 @@ from mds_partitioner.judge.verdict import Verdict, rank_arguments, read_verdict
 from mds_partitioner.model import FsState, MdsInfo, RankSample
 from mds_partitioner.observe.ranks import served
 from mds_partitioner.options import Settings
-from mds_partitioner.plan.ranks import ranks_mask
+from mds_partitioner.plan.ranks import EVERY_RANK, ranks_mask
 from sim.model.cluster import Cluster
 from sim.model.counters import Totals
 
 FS, FSCID = "cephfs", 1
-EVERY_RANK = "-1"
 
 
 def engine(name: str, arguments: dict[str, Any]) -> dict[str, Any]:

@@ -113,7 +113,7 @@ class Ceph:
         for step, record in self.script.records(self.cluster.store, target):
             if record["state"] in ("intent", "undoing"):
                 known = (record["old"], step.value, str(step.home))
-                if value in known or (target[2] == "bal_rank_mask" and value in ("-1", "0x0")):
+                if value in known:
                     return True
         return False
 

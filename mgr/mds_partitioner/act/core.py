@@ -15,7 +15,7 @@ from dataclasses import dataclass, replace
 
 from ..model import NO_PIN
 from ..plan.plan import FS_STEP, PIN_STEP, Plan, Step
-from ..plan.ranks import DEFAULT_MASKS
+from ..plan.ranks import balanced_ranks
 from .run import (
     APPLIED,
     DONE,
@@ -72,10 +72,11 @@ SETTLED = 10.0  # s after which an export that had begun is over
 
 
 def same(step: Step, one: str, other: str) -> bool:
-    """Do two values of a step mean the same? The mon writes "every rank" in more than one way."""
+    """Do two values of a step mean the same? A mask can be written in more than one way."""
     if one == other:
         return True
-    return step.kind == FS_STEP and step.target == "bal_rank_mask" and {one, other} <= set(DEFAULT_MASKS)
+    of_mask = step.kind == FS_STEP and step.target == "bal_rank_mask"
+    return of_mask and balanced_ranks(one) == balanced_ranks(other)
 
 
 class StepCore:

@@ -16,7 +16,7 @@ from typing import Any, Union
 from ..host import Host
 from ..model import FsState
 from ..plan.circumstances import FORWARDS, TO_AUTH
-from ..plan.hints import INTERVAL, PREFIX, Growth, Hints
+from ..plan.hints import INTERVAL, PREFIX, Growth, Hints, mask_of
 from ..store import NewerFormat, Store, marked, unmarked
 from .shared import SharedOption
 
@@ -265,8 +265,8 @@ def carry_out(host: Host, step: Step, text: str) -> None:
 
 
 def in_force(fs: FsState, switch: Switch) -> bool:
-    """Do the MDSs use our object, or has an operator set another balancer since?"""
-    return fs.balance_automate and fs.balancer == switch.object
+    """Do the MDSs use our object, or has an operator set another balancer, or a mask of no rank, since?"""
+    return fs.balance_automate and fs.balancer == switch.object and mask_of(fs) != ()
 
 
 def ours_in_force(fs: FsState, switch: Switch) -> bool:

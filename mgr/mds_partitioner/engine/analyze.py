@@ -17,7 +17,7 @@ COLUMNS = ("wss", "reqs", "rentries")
 def analyze(args: Args) -> dict[str, Json]:
     """Judge ``mean_loads``, each rank's mean over the analysis, req/s; the series are of its last epochs.
 
-    The fair share is over the ranks within the mask, or all without one.
+    The fair share is over the ranks that ``JudgeRequest.usable`` names.
     """
     check_names(args, (*NAMES, "mean_loads", "subvolumes", "cache_limit_bytes", "bytes_per_inode"))
     request = read_request(args)

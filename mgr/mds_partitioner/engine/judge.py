@@ -10,7 +10,6 @@ from dataclasses import dataclass
 import numpy as np
 
 from .arrays import Bools, Floats
-from .bad_input import BadInputError
 from .capacity import Capacity, choose_capacity
 from .forecast import forecast
 from .imbalance import halfway_to_hot, hot_ranks, imbalance
@@ -48,16 +47,15 @@ class JudgeRequest:
 
     @property
     def usable(self) -> Bools:
-        """(ranks,): within the mask, or all without one."""
-        return np.array([self.mask is None or r in self.mask for r in self.ranks])
+        """(ranks,): within the mask; all without one, or where none of its ranks is there."""
+        within = np.array([r in (self.mask or ()) for r in self.ranks])
+        return within if within.any() else ~within
 
 
 def read_request(args: Args) -> JudgeRequest:
     """The arguments of `judge`, checked."""
     ranks, loads, latency, fetches = rank_series(args)
     mask = ranks_or_none(args, "mask")
-    if mask is not None and not set(mask) & set(ranks):
-        raise BadInputError(f"mask is {mask}; allowed: null or a list with at least one of the ranks")
     saturated = saturated_epochs(loads, latency, fetches)
     option, earlier = number(args, "capacity"), number_or_none(args, "learned_capacity")
     limit = number_or_none(args, "epoch_capacity")

@@ -102,7 +102,7 @@ def rank_arguments(
     """What the engine is told of the ranks.
 
     :param learned: capacity learned earlier, req/s a rank
-    :param mask: ranks that take part, None for all
+    :param mask: ranks that take part; None for all, as where none of them is there
     """
     return {
         "ranks": list(series),

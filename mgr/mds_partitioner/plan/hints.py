@@ -9,7 +9,7 @@ from dataclasses import dataclass, field
 
 from ..model import FsState
 from ..options import Settings
-from .ranks import DEFAULT_MASKS, mask_ranks
+from .ranks import balanced_ranks
 
 PREFIX = "mds_partitioner."  # of every object that the module writes into a metadata pool
 INTERVAL = 10  # s, of beats, where nobody has set mds_bal_interval
@@ -41,11 +41,20 @@ class Hints:
 
 
 def mask_of(fs: FsState) -> tuple[int, ...] | None:
-    """The ranks of ``bal_rank_mask``; None when it names every rank."""
-    if fs.bal_rank_mask in DEFAULT_MASKS:
+    """The ranks there are of ``bal_rank_mask``; None when it names them all, () when it names none of them."""
+    ranks = balanced_ranks(fs.bal_rank_mask)
+    named = fs.ranks_in if ranks is None else tuple(rank for rank in fs.ranks_in if rank in ranks)
+    return None if named == fs.ranks_in else named
+
+
+def why_nobody(fs: FsState) -> str | None:
+    """Why the balancer may use no rank, and what to do, as one sentence; None: it may use some."""
+    if mask_of(fs) != ():
         return None
-    ranks = mask_ranks(fs.bal_rank_mask)
-    return None if set(fs.ranks_in) <= set(ranks) else ranks
+    return (
+        f"bal_rank_mask {fs.bal_rank_mask} leaves the balancer no rank of '{fs.name}': "
+        f"'ceph fs set {fs.name} bal_rank_mask all' gives it every rank"
+    )
 
 
 def growth(loads: Sequence[float], forecast: Sequence[float], dead_band: float) -> dict[int, Growth]:

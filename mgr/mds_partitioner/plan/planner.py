@@ -18,7 +18,7 @@ from .circumstances import Circumstances
 from .families import BroodOf, Family, current, family, held, lasting
 from .fixed import Fixed, fixed, rests_until
 from .plan import Plan, Prediction, Row
-from .ranks import DEFAULT_MASKS, mask_ranks, parse_ranks
+from .ranks import balanced_ranks, parse_ranks
 from .steps import steps
 
 CACHE_RESERVATION = 0.95  # mds_cache_reservation keeps 5 % of the cache free
@@ -159,8 +159,9 @@ def _current_mask(rows: Sequence[DirectoryJudgement], c: Circumstances) -> list[
     """The ranks that the heavy directories share now; None when nothing confines them to the same ones."""
     if not c.fs.balance_automate:
         return None
-    if c.fs.bal_rank_mask not in DEFAULT_MASKS:
-        return list(mask_ranks(c.fs.bal_rank_mask))
+    named = balanced_ranks(c.fs.bal_rank_mask)
+    if named is not None:
+        return list(named)
     masks = {c.mask_of(row.seen.directory.ino) for row in rows if row.klass == HEAVY}
     return list(parse_ranks(masks.pop())) if len(masks) == 1 and NO_MASK not in masks else None
 

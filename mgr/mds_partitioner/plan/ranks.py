@@ -1,6 +1,9 @@
 # SPDX-License-Identifier: LGPL-2.1-or-later
-"""Rank lists and masks, as the operator writes and reads them."""
+"""Rank lists and masks, as the operator and Ceph write and read them."""
 
+from __future__ import annotations
+
+import re
 from collections.abc import Iterable
 
 from ..errors import BadInput
@@ -8,7 +11,10 @@ from ..errors import BadInput
 MAX_RANKS = 256  # MAX_MDS in Ceph's src/mds/mdstypes.h
 DIGITS = 18  # at most: Python refuses to read thousands of them
 SHOWN = 60  # characters of a bad input
-DEFAULT_MASKS = ("-1", "0x0", "", "0xffffffffffffffff")  # bal_rank_mask values that mean "every rank"
+EVERY_RANK, ALSO_EVERY_RANK = "-1", "all"  # bal_rank_mask
+NO_RANK = ("0x0", "0")  # bal_rank_mask: the balancer is off
+CHUNK = 16  # digits that Ceph reads at once
+NUMBER = re.compile(r"\s*[+-]?(0x)?[0-9a-f]+", re.ASCII)  # what stoull takes of a chunk
 
 
 def parse_ranks(text: str) -> tuple[int, ...]:
@@ -41,12 +47,40 @@ def mask_ranks(mask: str) -> tuple[int, ...]:
         raise BadInput(f"'{mask}' is not a hexadecimal rank mask such as 0xb") from None
     if value <= 0 or value >= 1 << MAX_RANKS:
         raise BadInput(f"rank mask '{mask}' must name at least one rank, and none above {MAX_RANKS - 1}")
+    return _set_bits(value)
+
+
+def balanced_ranks(mask: str) -> tuple[int, ...] | None:
+    """The ranks that ``bal_rank_mask`` leaves to the balancer, there or not; None: every rank.
+
+    The mon keeps what an operator typed. MDSs take what they cannot read for every rank (MDSMap.cc,
+    update_num_mdss_in_rank_mask_bitset and hex2bin).
+    """
+    if mask in NO_RANK:
+        return ()
+    digits = mask.lower().removeprefix("0x")
+    read = [NUMBER.match(digits[i : i + CHUNK]) for i in range(0, len(digits), CHUNK)]
+    if mask in (EVERY_RANK, ALSO_EVERY_RANK) or len(read) * 4 * CHUNK > MAX_RANKS:
+        return None
+    value = 0
+    for found in read:
+        if found is None:
+            return None
+        value = value << 4 * CHUNK | int(found[0], 16) % (1 << 4 * CHUNK)
+    return _set_bits(value) or None
+
+
+def _set_bits(value: int) -> tuple[int, ...]:
     return tuple(rank for rank in range(MAX_RANKS) if value >> rank & 1)
 
 
 def ranks_mask(ranks: Iterable[int]) -> str:
-    """Ranks as the hexadecimal mask that ``fs set bal_rank_mask`` takes."""
-    return hex(sum(1 << rank for rank in set(ranks)))
+    """Ranks as the hexadecimal mask that ``fs set bal_rank_mask`` takes.
+
+    A long one has whole chunks of digits: Ceph cuts them off from the left.
+    """
+    digits = f"{sum(1 << rank for rank in set(ranks)):x}"
+    return "0x" + (digits if len(digits) <= CHUNK else digits.zfill(-(-len(digits) // CHUNK) * CHUNK))
 
 
 def format_ranks(ranks: Iterable[int]) -> str:

@@ -17,7 +17,7 @@ from ..observe.children import Child
 from .circumstances import FORWARDS, TO_AUTH, Circumstances
 from .families import Family
 from .plan import AUTOMATE, CONFIG_STEP, DISTRIBUTED_STEP, FS_STEP, MASK_STEP, PIN_STEP, Row, Step
-from .ranks import DEFAULT_MASKS, format_ranks, ranks_mask
+from .ranks import EVERY_RANK, balanced_ranks, format_ranks, ranks_mask
 
 PINS, SETTINGS = 0, 1  # phases
 
@@ -169,12 +169,13 @@ def _to_auth(c: Circumstances) -> list[Step]:
 
 def _mask_steps(heavy_ranks: tuple[int, ...], c: Circumstances) -> list[Step]:
     """The balancer, and what confines it: with our hook, masks of the directories do."""
-    fs, mask = c.fs, ranks_mask(heavy_ranks) if c.masks is None else DEFAULT_MASKS[0]
-    taken = fs.bal_rank_mask not in DEFAULT_MASKS or (fs.balance_automate and c.masks is None)
+    fs, mask = c.fs, ranks_mask(heavy_ranks) if c.masks is None else EVERY_RANK
+    present = balanced_ranks(fs.bal_rank_mask)
+    taken = present is not None or (fs.balance_automate and c.masks is None)
     if taken and not c.owns_settings and not c.force:
         raise NotPermitted(_whose(c))
     found = []
-    if fs.bal_rank_mask != mask and not {fs.bal_rank_mask, mask} <= set(DEFAULT_MASKS):
+    if present != balanced_ranks(mask):
         found.append(Step(SETTINGS, FS_STEP, -1, "bal_rank_mask", 0, mask, fs.bal_rank_mask))
     if not fs.balance_automate or c.for_policy:
         found.append(Step(SETTINGS, FS_STEP, -1, AUTOMATE, 0, "true", "false"))
@@ -183,7 +184,7 @@ def _mask_steps(heavy_ranks: tuple[int, ...], c: Circumstances) -> list[Step]:
 
 def _whose(c: Circumstances) -> str:
     fs, other = c.fs, "or --heavy fanout, which needs neither"
-    if c.policy is not None and fs.bal_rank_mask in DEFAULT_MASKS:
+    if c.policy is not None and balanced_ranks(fs.bal_rank_mask) is None:
         return (
             f"'balance on' balances '{fs.name}' by {c.policy}, and this plan would leave heavy subvolumes to "
             f"the balancer within a mask: run 'ceph mds_partitioner balance off {fs.name}' first, use "

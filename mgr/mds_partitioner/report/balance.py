@@ -9,7 +9,7 @@ from typing import Any
 
 from ..act.switch import SET, Switch, in_force
 from ..model import FsState
-from ..plan.hints import Hints
+from ..plan.hints import Hints, why_nobody
 from ..plan.ranks import format_ranks
 from ..verify.decisions import Decision, Watch
 from .imbalance import factor_told
@@ -135,8 +135,9 @@ def _table(fs: FsState, watch: Watch) -> str:
 
 
 def _tail(fs: FsState, switch: Switch, watch: Watch) -> list[str]:
-    lines = []
-    if not in_force(fs, switch):
+    nobody = why_nobody(fs)
+    lines = [] if nobody is None else [f"without effect: {nobody}"]
+    if nobody is None and not in_force(fs, switch):
         lines.append(
             f"not in force: balancer is '{fs.balancer}' and balance_automate "
             f"{str(fs.balance_automate).lower()}, as an operator set them since"

@@ -243,7 +243,8 @@ class Looker:
             s.rank: watch.ranks[s.rank] if _again(s, before) and s.rank in watch.ranks else fresh[s.rank]
             for s in latest
         }
-        ranks = tuple(rank for rank in watch.ranks.values() if mask is None or rank.rank in mask)
+        # A mask that leaves the balancer no rank confines nobody: pins do not follow it.
+        ranks = tuple(rank for rank in watch.ranks.values() if not mask or rank.rank in mask)
         paths = [d.path for d in known.directories]
         if not _presses(watch.state, ranks):
             watch.pressing_since = None

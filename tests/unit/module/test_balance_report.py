@@ -93,6 +93,12 @@ def test_a_balancer_that_an_operator_set_since_is_told() -> None:
     assert not balance.value(fs, switch(), watched())["in_force"]
 
 
+def test_a_mask_that_names_no_rank_is_told() -> None:
+    fs = replace(on(), bal_rank_mask="0x0")
+    assert "without effect: bal_rank_mask 0x0 leaves" in balance.text(fs, switch(), watched())
+    assert not balance.value(fs, switch(), watched())["in_force"]
+
+
 def test_without_a_policy_of_ours_it_says_who_balances() -> None:
     state = FakeCluster().state
     assert "balance_automate is off" in balance.text(state, None, Watch())

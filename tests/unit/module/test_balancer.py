@@ -441,6 +441,28 @@ def test_a_policy_that_would_kill_an_mds_changes_nothing(cluster: Cluster, balan
     assert (cluster.events, balancer.active()) == ([], False)
 
 
+@pytest.mark.parametrize("mask", ["0x0", "0x30"])
+def test_a_mask_that_names_no_rank_is_not_balanced_in(
+    cluster: Cluster, balancer: Balancer, mask: str
+) -> None:
+    cluster.state = replace(cluster.state, bal_rank_mask=mask)
+    with pytest.raises(NotPermitted, match=rf"{mask} .*'ceph fs set cephfs bal_rank_mask all'"):
+        balancer.on(cluster.state, "lunule", None, force=True)
+    assert (cluster.events, balancer.active()) == ([], False)
+
+
+@pytest.mark.parametrize("mask", ["0x0", "all", "0x30"])
+def test_a_policy_without_a_record_is_taken_back_whatever_the_mask_is(
+    cluster: Cluster, balancer: Balancer, mask: str
+) -> None:
+    balancer.on(cluster.state, "lunule", None, False)
+    cluster.store.data.clear()
+    balancer.begin()
+    cluster.state = replace(cluster.state, bal_rank_mask=mask)
+    balancer.off(cluster.state)
+    assert (cluster.state.balancer, cluster.state.bal_rank_mask, cluster.objects) == ("", mask, {})
+
+
 def test_an_on_that_fails_halfway_is_undone_by_the_loop(
     cluster: Cluster, balancer: Balancer, monkeypatch: pytest.MonkeyPatch
 ) -> None:

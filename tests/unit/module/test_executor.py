@@ -228,6 +228,17 @@ def test_settings_wait_until_every_pin_has_arrived() -> None:
     assert cluster.state.bal_rank_mask == "0x3"
 
 
+@pytest.mark.parametrize(("mask", "set_"), [("all", True), ("0x0", False), ("0", False)])
+def test_a_mask_that_an_operator_set_since_stays_unless_it_means_the_same(mask: str, set_: bool) -> None:
+    cluster = FakeCluster()
+    manager = Manager(cluster)
+    run = started(cluster, manager, MOVES, "0x3")
+    cluster.state = replace(cluster.state, bal_rank_mask=mask)
+    until(manager, run, DONE)
+    assert cluster.state.bal_rank_mask == ("0x3" if set_ else mask)
+    assert run.records[3].state == (APPLIED if set_ else SKIPPED)
+
+
 def test_no_more_than_max_moves_are_under_way() -> None:
     cluster = FakeCluster(directories=9, lag=3)
     manager = Manager(cluster)

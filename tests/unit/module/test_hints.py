@@ -22,6 +22,7 @@ from mds_partitioner.plan.hints import (
     mask_of,
     policy_object,
     push_due,
+    why_nobody,
 )
 
 HINTS = Hints(1000.0, 0.2, 0.075, 0.01)
@@ -88,10 +89,17 @@ def test_a_name_follows_the_content() -> None:
 
 
 @pytest.mark.parametrize(
-    ("mask", "ranks"), [("-1", None), ("0x0", None), ("0xf", None), ("0x3", (0, 1)), ("0x8", (3,))]
+    ("mask", "ranks"),
+    [
+        *(("-1", None), ("all", None), ("", None), ("0xf", None), ("0x1f", None)),
+        *(("0x3", (0, 1)), ("0x8", (3,)), ("0x12", (1,))),
+        *(("0x0", ()), ("0", ()), ("0x10", ())),
+    ],
 )
 def test_the_mask_is_that_of_the_file_system(mask: str, ranks: tuple[int, ...] | None) -> None:
-    assert mask_of(replace(FakeCluster(ranks=4).state, bal_rank_mask=mask)) == ranks
+    fs = replace(FakeCluster(ranks=4).state, bal_rank_mask=mask)
+    assert mask_of(fs) == ranks
+    assert ("set cephfs bal_rank_mask all" in (why_nobody(fs) or "")) is (ranks == ())
 
 
 def test_settings_become_hints() -> None:

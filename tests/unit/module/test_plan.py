@@ -22,7 +22,7 @@ from mds_partitioner.model import FsState
 from mds_partitioner.plan.circumstances import Circumstances, check_ranks
 from mds_partitioner.plan.plan import CONFIG_STEP, FS_STEP, MASK_STEP, PIN_STEP
 from mds_partitioner.plan.present import present
-from mds_partitioner.plan.ranks import format_ranks, mask_ranks, parse_ranks, ranks_mask
+from mds_partitioner.plan.ranks import balanced_ranks, format_ranks, mask_ranks, parse_ranks, ranks_mask
 
 
 @pytest.mark.parametrize("current", [ALL_ON_0, AS_IN_LINE])
@@ -236,14 +236,27 @@ def test_planning_again_after_a_finished_plan_proposes_nothing(engine: EngineCli
     assert made(judgement(ranks, pins), done, engine).steps == ()
 
 
-def test_an_operators_mask_is_not_overwritten_without_force(engine: EngineClient) -> None:
+@pytest.mark.parametrize("mask", ["0x4", "0x0", "0", "0x18"])  # of one rank, of none, of none that is there
+@pytest.mark.parametrize("automate", [True, False])
+def test_an_operators_mask_is_not_overwritten_without_force(
+    engine: EngineClient, mask: str, automate: bool
+) -> None:
     cluster = FakeCluster(ranks=3)
-    cluster.state = replace(cluster.state, bal_rank_mask="0x4", balance_automate=True)
-    with pytest.raises(NotPermitted, match="0x4"):
+    cluster.state = replace(cluster.state, bal_rank_mask=mask, balance_automate=automate)
+    with pytest.raises(NotPermitted, match=f"{mask} "):
         made(judgement(ALL_ON_0), circumstances(cluster=cluster), engine)
     forced = made(judgement(ALL_ON_0), circumstances(cluster=cluster, force=True), engine)
-    (mask,) = [s for s in forced.steps if s.target == "bal_rank_mask"]
-    assert mask.expected == "0x4" != mask.value
+    (step,) = [s for s in forced.steps if s.target == "bal_rank_mask"]
+    assert step.expected == mask != step.value
+
+
+def test_however_every_rank_is_written_it_is_no_operators_mask(engine: EngineClient) -> None:
+    cluster = FakeCluster(ranks=3)
+    cluster.state = replace(cluster.state, bal_rank_mask="all")
+    found = circumstances(cluster=cluster)
+    assert "bal_rank_mask" in {s.target for s in made(judgement(ALL_ON_0), found, engine).steps}
+    found = hooked(found, {100: "-1"})
+    assert "bal_rank_mask" not in {s.target for s in made(judgement(ALL_ON_0), found, engine).steps}
 
 
 def test_a_rank_that_does_not_exist_is_named() -> None:
@@ -254,6 +267,23 @@ def test_a_rank_that_does_not_exist_is_named() -> None:
 @given(st.sets(st.integers(0, 255), min_size=1))
 def test_ranks_survive_both_notations(ranks: set[int]) -> None:
     assert parse_ranks(format_ranks(ranks)) == parse_ranks(ranks_mask(ranks)) == tuple(sorted(ranks))
+    assert balanced_ranks(ranks_mask(ranks)) == tuple(sorted(ranks))
+
+
+@pytest.mark.parametrize(
+    ("mask", "ranks"),
+    [
+        *(("3", (0, 1)), ("0XB", (0, 1, 3)), (" 0x3", (0, 1)), ("1-3", (0,)), ("0x", None), ("0x00", None)),
+        *(
+            ("0x" + "1" + 16 * "0", (124,)),
+            ("1" + 32 * "0", (188,)),
+            (65 * "1", None),
+            ("-2", (*range(1, 64),)),
+        ),
+    ],
+)
+def test_a_mask_is_read_as_ceph_does(mask: str, ranks: tuple[int, ...] | None) -> None:
+    assert balanced_ranks(mask) == ranks
 
 
 @pytest.mark.parametrize("text", ["", "a", "0,,1", "-1", "0x", "0x0", "256", "1;2", "0xg", "²", "9" * 5000])

@@ -78,6 +78,13 @@ def test_whoever_asks_within_an_epoch_gets_one_sample_and_one_verdict(host: Host
     assert len(ranks.history(host.state, 100.0 + EPOCH).epochs) == 2
 
 
+@pytest.mark.parametrize("mask", ["0x0", "0", "all", "0x30"])
+def test_without_a_rank_in_the_mask_all_are_judged(host: Host, mask: str) -> None:
+    every = ranks_of(host).judge(host.state, 100.0)
+    host.state = replace(host.state, bal_rank_mask=mask)
+    assert ranks_of(host).judge(host.state, 100.0).exporters == every.exporters == (0,)
+
+
 def test_another_daemon_on_a_rank_is_sampled_at_once_and_begins_anew(host: Host) -> None:
     ranks = ranks_of(host)
     for at in (0.0, EPOCH):

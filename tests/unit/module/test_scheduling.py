@@ -61,6 +61,13 @@ def test_a_cold_file_system_becomes_even_and_stays_as_it_is(cluster: Cluster, ac
     assert "even" in acting.scheduling.watch(acting.fs).decision.why
 
 
+@pytest.mark.parametrize("mask", ["0x0", "0x30"])
+def test_pins_need_no_rank_that_the_balancer_may_use(cluster: Cluster, acting: Manager, mask: str) -> None:
+    cluster.state = replace(cluster.state, bal_rank_mask=mask)
+    acting.run(AT_LAST)
+    assert loads(cluster) == [200.0] * 4
+
+
 def test_a_rollback_undoes_all_since_the_start(cluster: Cluster, acting: Manager) -> None:
     cluster.directories[107].pin = cluster.directories[107].rank = 3
     before = cluster.snapshot()
