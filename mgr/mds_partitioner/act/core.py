@@ -177,6 +177,20 @@ class StepCore:
         return Transition(Record(state, old, self._now, why))
 
 
+@dataclass(frozen=True)
+class Choice:
+    """Steps in the order in which they are looked at.
+
+    :ivar moving: under way and in no trouble
+    :ivar fresh: those that may be begun now, in no trouble
+    :ivar stuck: in trouble, the one that was tried longest ago first
+    """
+
+    moving: list[int]
+    fresh: list[int]
+    stuck: list[int]
+
+
 def next_step(
     plan: Plan,
     heading: str,
@@ -188,58 +202,54 @@ def next_step(
     """The step to look at next in this tick; None: there is none.
 
     A later phase begins when the earlier ones have ended, moves under way included; backwards likewise. What
-    is in trouble comes last, and holds up no step of its own phase; backwards no other one either.
+    is in trouble comes last, and holds up no step of its own phase; backwards no other one either. But Ceph
+    may refuse all steps, and take them later. So what was refused in this tick counts as a move, and beside
+    as many in trouble as may move a new one is begun only where nothing moves.
 
     :param tried: steps that were looked at in this tick
-    :param troubled: steps that Ceph did not let us read or set at the last try
+    :param troubled: steps that Ceph did not let us read or set at the last try, the longest ago first
     :param limit: how many may be under way
     """
-    find = _next_back if heading == ROLLING_BACK else _next_forward
-    found = find(plan, records, tried, troubled, limit, False)
-    return found if found is not None or not troubled else find(plan, records, tried, troubled, limit, True)
+    choice = _choices(plan, heading, records, troubled)
+    moving, refused = len(choice.moving), sum(i in tried for i in choice.stuck)
+    untried = next((i for i in choice.moving if i not in tried), None)
+    if untried is not None or moving + refused >= limit:
+        return untried
+    may_begin = moving + len(choice.stuck) < limit or not (moving or refused)
+    waiting = (*(choice.fresh if may_begin else ()), *choice.stuck)
+    return next((i for i in waiting if i not in tried), None)
 
 
-def _next_forward(
-    plan: Plan,
-    records: Mapping[int, Record],
-    tried: Collection[int],
-    troubled: Collection[int],
-    limit: int,
-    also: bool,
-) -> int | None:
+def _choices(plan: Plan, heading: str, records: Mapping[int, Record], troubled: Collection[int]) -> Choice:
+    find = _find_back if heading == ROLLING_BACK else _find_forward
+    moving, ready = find(plan, records, troubled)
+    found = {*moving, *ready}
+    return Choice(
+        [i for i in moving if i not in troubled],
+        [i for i in ready if i not in troubled],
+        [i for i in troubled if i in found],
+    )
+
+
+def _find_forward(
+    plan: Plan, records: Mapping[int, Record], troubled: Collection[int]
+) -> tuple[list[int], list[int]]:
     steps = plan.steps
     moving = [i for i in sorted(records) if records[i].state in (INTENT, UNDOING)]
-    for i in moving:
-        if i not in tried and (also or i not in troubled):
-            return i
-    if sum(i not in troubled for i in moving) >= limit:
-        return None
     waiting = [i for i in range(len(steps)) if i not in records]
     phase = min((steps[i].phase for i in (*waiting, *moving)), default=None)
-    ready = (i for i in waiting if steps[i].phase == phase and i not in tried)
-    return next((i for i in ready if also or i not in troubled), None)
+    return moving, [i for i in waiting if steps[i].phase == phase]
 
 
-def _next_back(
-    plan: Plan,
-    records: Mapping[int, Record],
-    tried: Collection[int],
-    troubled: Collection[int],
-    limit: int,
-    also: bool,
-) -> int | None:
+def _find_back(
+    plan: Plan, records: Mapping[int, Record], troubled: Collection[int]
+) -> tuple[list[int], list[int]]:
     undo = [i for i in sorted(records, reverse=True) if records[i].state in IN_FORCE]
-    calm = [i for i in undo if i not in troubled]
-    if also:
-        return next((i for i in undo if i in troubled and i not in tried), None)
-    moving = [i for i in calm if records[i].state == UNDOING]
-    for i in moving:  # of whatever phase: one may have been begun while a later one was in trouble
-        if i not in tried:
-            return i
-    if len(moving) >= limit:
-        return None
-    phase = max((plan.steps[i].phase for i in calm), default=None)
-    return next((i for i in calm if plan.steps[i].phase == phase and i not in tried), None)
+    # Of whatever phase: one may have been begun while a later one was in trouble.
+    moving = [i for i in undo if records[i].state == UNDOING]
+    waiting = [i for i in undo if records[i].state != UNDOING]
+    phase = max((plan.steps[i].phase for i in undo if i not in troubled), default=None)
+    return moving, [i for i in waiting if plan.steps[i].phase == phase or i in troubled]
 
 
 def has_ended(plan: Plan, heading: str, records: Mapping[int, Record]) -> bool:
@@ -267,7 +277,6 @@ def after_tick(
     plan: Plan,
     records: Mapping[int, Record],
     troubles: Mapping[int, str],
-    limit: int,
     now: float,
 ) -> Head:
     """The head after all steps that could be looked at were. ``now``: Unix time, s."""
@@ -276,11 +285,9 @@ def after_tick(
     if has_ended(plan, heading, records):
         state = ROLLED_BACK if heading == ROLLING_BACK else DONE
         return replace(going, state=state, resume_to=RUNNING, finished=now)
-    under_way = any(r.state in (INTENT, UNDOING) and i not in troubles for i, r in records.items())
-    if troubles and not under_way:
-        left = next_step(plan, heading, records, tuple(troubles), tuple(troubles), limit)
-        if left is None:
-            return paused(replace(going, state=heading), _in_words(plan, troubles))
+    choice = _choices(plan, heading, records, troubles)
+    if troubles and not (choice.moving or choice.fresh):
+        return paused(replace(going, state=heading), _in_words(plan, troubles))
     return going
 
 

@@ -85,7 +85,7 @@ class Executor:
             elif began.state not in ACTIVE or not self._may_go(run, fs, now):
                 return
             self._steps(run, began, fs, settings, now)
-            head = after_tick(began, run.plan, run.records, run.memory.troubles, settings.max_moves, now.wall)
+            head = after_tick(began, run.plan, run.records, run.memory.troubles, now.wall)
             self._change(run, began, replace(head, why=head.why or began.why) if fs is None else head)
         except Overruled:
             return
@@ -127,8 +127,9 @@ class Executor:
         while True:
             batch: list[int] = []
             for _ in range(width):
-                known = frozenset(troubles)
-                i = next_step(run.plan, heading, run.records, tried, known, settings.max_moves)
+                begun = sum(i not in run.records and i not in troubles for i in batch)
+                room = settings.max_moves - begun
+                i = next_step(run.plan, heading, run.records, tried, troubles, room)
                 if i is not None:
                     tried.add(i)
                     batch.append(i)
@@ -136,8 +137,8 @@ class Executor:
                 return
             away = False
             for i, error in zip(batch, self._made(run, began, batch, fs, settings, now)):
+                troubles.pop(i, None)  # the last one tried is the last one there
                 if error is None:
-                    troubles.pop(i, None)
                     continue
                 self._log.warning("plan %s, step %d: %s", run.plan.name, i, error)
                 troubles[i] = str(error)

@@ -53,7 +53,8 @@ class Memory:
     :ivar recorded: steps whose record this manager has written
     :ivar made: steps whose value this manager has set and was told so
     :ivar since: when a step was first seen in its state, steady clock, s
-    :ivar troubles: steps that Ceph did not let it read or set at the last try, and its words
+    :ivar troubles: steps that Ceph did not let it read or set at the last try, and its words; the one that
+        was tried longest ago first
     :ivar writing: held while the head is written, so that a later one is not overtaken; no other plan waits
     """
 

@@ -41,7 +41,7 @@ class Hints:
 
 
 def mask_of(fs: FsState) -> tuple[int, ...] | None:
-    """The ranks there are of ``bal_rank_mask``; None when it names them all, () when it names none of them."""
+    """The ranks there are of ``bal_rank_mask``; None when it names all, () when it names none."""
     ranks = balanced_ranks(fs.bal_rank_mask)
     named = fs.ranks_in if ranks is None else tuple(rank for rank in fs.ranks_in if rank in ranks)
     return None if named == fs.ranks_in else named

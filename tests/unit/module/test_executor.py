@@ -248,6 +248,43 @@ def test_no_more_than_max_moves_are_under_way() -> None:
         assert cluster.under_way() <= 2
 
 
+@pytest.mark.parametrize("scheduled", [False, True])
+@pytest.mark.parametrize("back", [False, True])
+def test_what_all_mdss_refuse_is_tried_and_later_made_a_few_at_a_time(scheduled: bool, back: bool) -> None:
+    cluster = FakeCluster(directories=20, lag=3)
+    manager = Manager(cluster)
+    made = replace(plan(cluster, {100 + i: 1 for i in range(20)}), scheduled=scheduled)
+    run = manager.journal.create(made, [])
+    manager.journal.head(run, state=RUNNING)
+    if back:
+        until(manager, run, DONE)
+        manager.journal.head(run, state=ROLLING_BACK)
+    cluster.refused |= {d.path for d in cluster.directories.values()}
+    known = dict(run.records)
+    for tick in range(1, 6):
+        manager.tick(run)
+        begun = [i for i, record in run.records.items() if record != known.get(i)]
+        assert len(begun) <= SETTINGS.max_moves * tick
+    cluster.refused.clear()
+    end = ROLLED_BACK if back else DONE
+    while run.head.state != end:
+        manager.tick(run)
+        assert cluster.under_way() <= SETTINGS.max_moves
+
+
+def test_what_is_refused_is_tried_in_turn_and_holds_nothing_up() -> None:
+    cluster = FakeCluster(directories=9)
+    manager = Manager(cluster)
+    run = started(cluster, manager, {100 + i: 1 for i in range(9)})
+    cluster.refused |= {cluster.directories[ino].path for ino in (100, 101, 102)}
+    until(manager, run, PAUSED)
+    assert {i for i, record in run.records.items() if record.state == APPLIED} == set(range(3, 9))
+    cluster.refused.remove(cluster.directories[102].path)
+    for _ in range(4):
+        manager.tick(run)
+    assert run.records[2].state == APPLIED
+
+
 def test_steps_of_the_scheduler_are_taken_side_by_side() -> None:
     cluster = FakeCluster(directories=8)
     manager = Manager(cluster)
