@@ -30,7 +30,8 @@ def _readable_errors(what: str, path: str) -> Iterator[None]:
     try:
         yield
     except cephfs.Error as e:
-        code = abs(int(e.args[0])) if e.args and isinstance(e.args[0], int) else errno.EIO
+        # Without a number: the mount is not in a state to be asked (LibCephFSStateError).
+        code = abs(int(e.args[0])) if e.args and isinstance(e.args[0], int) else errno.ENOTCONN
         kind = NotFound if code in (errno.ENOENT, errno.ENOTDIR) else CephError
         raise kind(f"cannot {what} {path!r}: {os.strerror(code)}", code) from e
 

@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import errno
 import logging
 import threading
 from collections.abc import Callable
@@ -20,6 +21,8 @@ from .workers import GivenUp, Workers
 
 T = TypeVar("T")
 THREADS = 8  # a file system: four steps of plans, an analysis, the scheduler, a command and one that hangs
+# What a mount answers that was evicted, or is none any more (Client.cc): it never recovers.
+LOST = (errno.ESHUTDOWN, errno.ENOTCONN, errno.ETIMEDOUT, errno.EBADF)
 UNMOUNT_TIMEOUT = 10.0  # s: an unmount waits for the MDSs
 
 
@@ -102,18 +105,20 @@ class Mounts:
             with open_filesystem(client, fs.name) as handle:
                 # Mounted by name: after a rename, that may be another file system.
                 if int(handle.get_fscid()) != fs.fscid:
+                    self._renew(client, fs)
                     raise CephError(f"'{fs.name}' is another file system now")
                 return call(FileSystem(handle, attempt))
         except CephfsConnectionException as e:
             raise Unavailable(f"cannot mount file system '{fs.name}': {e.error_str}") from e
         except cephfs.Error as e:
             raise Unavailable(f"file system '{fs.name}': {e}") from e
-        except CephError:
-            # An evicted mount never recovers; the next call gets a fresh one.
-            self._renew(client, fs)
+        except CephError as e:
+            if e.code in LOST:
+                self._renew(client, fs)
             raise
 
     def _renew(self, client: CephfsClient, fs: FsState) -> None:
+        """The next call gets a fresh mount."""
         with self._lock:
             mounted = self._mounted.get(fs.fscid)
             if mounted is None or mounted.client is not client:

@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import errno
 import json
 import logging
 import threading
@@ -11,9 +12,11 @@ from contextlib import contextmanager
 from dataclasses import replace
 from typing import Any
 
+import cephfs
 import pytest
 import rados
 from fake_cluster import FakeCluster
+from mgr_util import CephfsClient
 
 from mds_partitioner import host as host_module
 from mds_partitioner import mon, mounts, objects
@@ -41,6 +44,7 @@ class Mount:
 
     def __init__(self) -> None:
         self.fscid, self.ino = 1, 100
+        self.refusal: cephfs.Error | None = None
         self.values: dict[str, str] = {}
         self.gates: dict[str, Gate] = {}
         self.calls: list[str] = []
@@ -70,6 +74,8 @@ class Mount:
 
     def setxattr(self, path: bytes, name: str, value: bytes, flags: int) -> None:
         self._call("setxattr")
+        if self.refusal is not None:
+            raise self.refusal
         self.values[name] = value.decode()
 
     def sync_fs(self) -> None:
@@ -236,6 +242,30 @@ def test_a_name_that_was_given_to_another_file_system_is_not_taken_for_it(
     with pytest.raises(CephError, match="'cephfs' is another file system now"):
         pin(host)
     assert manager.mounts["cephfs"].values == {}
+
+
+@pytest.mark.parametrize(
+    ("error", "renewed"),
+    [
+        *((cephfs.Error(-errno.EROFS, "refused"), False), (cephfs.Error(-errno.EINVAL, "refused"), False)),
+        *((cephfs.Error(-errno.ESHUTDOWN, "evicted"), True), (cephfs.Error("in state initialized"), True)),
+    ],
+)
+def test_a_mount_is_renewed_when_it_is_lost_and_not_when_a_change_is_refused(
+    host: Host, manager: Manager, monkeypatch: pytest.MonkeyPatch, error: cephfs.Error, renewed: bool
+) -> None:
+    made: list[CephfsClient] = []
+
+    def client(module: Any) -> CephfsClient:
+        made.append(CephfsClient(module))
+        return made[-1]
+
+    monkeypatch.setattr(mounts, "CephfsClient", client)
+    manager.mounts["cephfs"].refusal = error
+    for _ in range(3):
+        with pytest.raises(CephError, match=r"cannot set ceph\.dir\.pin"):
+            pin(host)
+    assert len(made) == (4 if renewed else 1)
 
 
 def test_a_file_system_that_cannot_be_mounted_is_named(host: Host) -> None:
