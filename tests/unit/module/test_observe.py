@@ -267,6 +267,7 @@ def test_a_well_cluster_needs_no_wait() -> None:
 
 
 SLOW = HealthCheck("2 MDSs report slow requests", ("mds.m1(mds.1): 3 slow requests are blocked > 30 secs",))
+READ_ONLY = HealthCheck("1 MDSs are read only", ("mds.m1(mds.1): MDS in read-only mode",))
 
 
 @pytest.mark.parametrize(
@@ -276,6 +277,7 @@ SLOW = HealthCheck("2 MDSs report slow requests", ("mds.m1(mds.1): 3 slow reques
         ({"damaged": (1,)}, {}, {}, "damaged"),
         ({"max_mds": 3}, {}, {}, "resized from 4 to 3"),
         ({}, {"MDS_SLOW_REQUEST": SLOW}, {}, "MDS_SLOW_REQUEST"),
+        ({}, {"MDS_READ_ONLY": READ_ONLY}, {}, "MDS_READ_ONLY"),
         ({}, {}, {3: 40.0}, "rank 3 (mds.m3) has said nothing for over 20 s"),
         ({"ranks_in": (0, 1, 2, 3, 4), "max_mds": 5}, {}, {}, "rank 4 has no MDS"),
     ],
