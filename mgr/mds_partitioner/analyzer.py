@@ -84,7 +84,7 @@ class Analyzer:
     def start(self, fs: FsState, duration: int | None, directories: Sequence[str]) -> Analysis:
         """Begin an analysis of ``duration`` seconds.
 
-        :raises BadInput: a duration under one epoch or over a week
+        :raises BadInput: a duration under one epoch or over a week; a file, or the root, in ``directories``
         :raises Busy: one is running
         :raises NotFound: a named directory does not exist
         """

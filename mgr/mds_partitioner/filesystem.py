@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import errno
 import os
+import stat
 import threading
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
@@ -89,6 +90,11 @@ class FileSystem:
         """Inode number of a directory. :raises NotFound: no such directory."""
         with _readable_errors("stat", path):
             return int(self._handle.stat(os.fsencode(path)).st_ino)
+
+    def is_directory(self, path: str) -> bool:
+        """Or is it a file? :raises NotFound: neither."""
+        with _readable_errors("stat", path):
+            return stat.S_ISDIR(self._handle.stat(os.fsencode(path)).st_mode)
 
     def born(self, path: str) -> float:
         """When it was made, seconds since the Unix epoch. :raises NotFound: no such file or directory."""

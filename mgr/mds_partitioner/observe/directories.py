@@ -8,7 +8,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 
 from .. import clock
 from ..clock import Now
-from ..errors import CephError, NotFound
+from ..errors import BadInput, CephError, NotFound, PartitionerError
 from ..filesystem import FileSystem
 from ..host import FS_TIMEOUT
 from ..model import Directory, DirectoryFacts
@@ -17,9 +17,8 @@ from .turnover import listed
 
 VOLUMES = "/volumes"  # where the volumes module keeps subvolumes: /volumes/GROUP/SUBVOLUME
 NO_GROUP = "_nogroup"
-LONGEST = (
-    FS_TIMEOUT / 2
-)  # s: a saturated MDS takes 0.1 s a question, and who is given up loses all that was read
+LONGEST = FS_TIMEOUT / 2  # s: a saturated MDS takes 0.1 s a question; who is given up loses what was read
+ROOT = 1  # inode number: CEPH_INO_ROOT
 
 
 def subvolumes(fs: FileSystem) -> list[Directory]:
@@ -57,8 +56,24 @@ class Everything:
 
 
 def named(fs: FileSystem, paths: Sequence[str]) -> list[Directory]:
-    """The directories an operator named. :raises NotFound: one of them does not exist."""
-    return [Directory(path, path, fs.ino(path)) for path in map(normal, paths)]
+    """The directories an operator named.
+
+    :raises BadInput: one of them is a file, or the root, which takes no pin
+    :raises NotFound: one of them does not exist
+    """
+    return [Directory(path, path, _pinnable(fs, path)) for path in map(normal, paths)]
+
+
+def _pinnable(fs: FileSystem, path: str) -> int:
+    """Inode number."""
+    ino = fs.ino(path)
+    if ino == ROOT:
+        raise BadInput(
+            f"{path!r} is the root, which takes no pin: give directories below it, such as /home"
+        )
+    if not fs.is_directory(path):
+        raise BadInput(f"{path!r} is not a directory: give directories, such as /home")
+    return ino
 
 
 def normal(path: str) -> str:
@@ -101,7 +116,7 @@ class Rotation:
         :param below: directories below subvolumes that are wanted beside these
         :param requests: req/s by path as last seen: without facts a directory cannot be judged, and the
             busiest decide
-        :raises NotFound: of the directories that the operator named none is there any more
+        :raises BadInput, NotFound: of the directories that the operator named none is there any more
         """
         wanted = {d.path: d for d in (*(self._named(fs) if self._extra else self._find(fs)), *below)}
         kept = [d for d in self._order if wanted.get(d.path) == d]
@@ -134,12 +149,14 @@ class Rotation:
             self._new.add(path)
 
     def _named(self, fs: FileSystem) -> list[Directory]:
-        """One that was removed meanwhile costs its own row only."""
-        found, gone, why = [], [], None
+        """One that was removed meanwhile, or is a file now, costs its own row only."""
+        found: list[Directory] = []
+        gone: list[str] = []
+        why: PartitionerError | None = None
         for path in self._extra:
             try:
                 found += named(fs, [path])
-            except NotFound as e:
+            except (BadInput, NotFound) as e:
                 gone.append(path)
                 why = e
         if why is not None and not found:

@@ -7,9 +7,9 @@ from typing import Any, cast
 import pytest
 
 from mds_partitioner.clock import Now
-from mds_partitioner.errors import CephError, NotFound
+from mds_partitioner.errors import BadInput, CephError, NotFound
 from mds_partitioner.filesystem import FileSystem
-from mds_partitioner.observe.directories import LONGEST, Rotation
+from mds_partitioner.observe.directories import LONGEST, Rotation, named, normal
 
 PARENT = "/volumes/_nogroup"
 
@@ -78,10 +78,14 @@ def test_a_slow_mds_is_asked_for_as_many_as_it_answers_in_time_and_the_next_roun
 
 
 class Named:
-    """Directories by path and inode number."""
+    """Directories by path and inode number; some are files."""
 
-    def __init__(self, there: dict[str, int]) -> None:
-        self.there = there
+    def __init__(self, there: dict[str, int], files: tuple[str, ...] = ()) -> None:
+        self.there, self.files = there, files
+
+    def is_directory(self, path: str) -> bool:
+        """It is no file."""
+        return path not in self.files
 
     def ino(self, path: str) -> int:
         """:raises NotFound: it was removed."""
@@ -103,7 +107,7 @@ class Named:
 
 
 def test_a_named_directory_that_is_removed_costs_its_own_row_only() -> None:
-    mount: Any = Named({"/a": 1, "/b": 2})
+    mount: Any = Named({"/a": 11, "/b": 12})
     rotation = Rotation(("/a", "/b"))
     rotation.refresh(mount, 9, {})
     assert [d.path for d in rotation.directories()] == ["/a", "/b"] and rotation.gone == ()
@@ -111,9 +115,24 @@ def test_a_named_directory_that_is_removed_costs_its_own_row_only() -> None:
     rotation.refresh(mount, 9, {})
     assert [d.path for d in rotation.directories()] == ["/b"] and rotation.gone == ("/a",)
     assert list(rotation.facts()) == ["/b"]
-    mount.there["/a"] = 3
+    mount.there["/a"] = 13
     rotation.refresh(mount, 9, {})
-    assert [d.ino for d in rotation.directories()] == [3, 2] and rotation.gone == ()
+    assert [d.ino for d in rotation.directories()] == [13, 12] and rotation.gone == ()
+
+
+@pytest.mark.parametrize("path", ["/", "//", "/f", "/a/../f"])
+def test_what_cannot_be_pinned_is_refused_and_what_to_give_is_said(path: str) -> None:
+    mount: Any = Named({"/": 1, "/a": 11, "/f": 12}, files=("/f",))
+    assert [d.ino for d in named(mount, ["/a"])] == [11]
+    with pytest.raises(BadInput, match=f"'{normal(path)}' is .*: give directories"):
+        named(mount, ["/a", path])
+
+
+def test_a_named_directory_that_a_file_replaced_costs_its_own_row_only() -> None:
+    mount: Any = Named({"/a": 11, "/f": 12}, files=("/f",))
+    rotation = Rotation(("/a", "/f"))
+    rotation.refresh(mount, 9, {})
+    assert [d.path for d in rotation.directories()] == ["/a"] and rotation.gone == ("/f",)
 
 
 def test_an_analysis_of_nothing_but_removed_directories_says_so() -> None:
