@@ -68,9 +68,7 @@ def _pinnable(fs: FileSystem, path: str) -> int:
     """Inode number."""
     ino = fs.ino(path)
     if ino == ROOT:
-        raise BadInput(
-            f"{path!r} is the root, which takes no pin: give directories below it, such as /home"
-        )
+        raise BadInput(f"{path!r} is the root, which takes no pin: give directories below it, such as /home")
     if not fs.is_directory(path):
         raise BadInput(f"{path!r} is not a directory: give directories, such as /home")
     return ino
