@@ -60,7 +60,7 @@ def test_it_is_removed_by_its_name_alone_and_the_others_stay(module: Module) -> 
     assert module.partitioner.plans.unreadable == []
     assert health.unreadable(module.partitioner.plans.unreadable, {}) == []
     assert module.partition_rm("bad").retval == -errno.ENOENT
-    after = Manager(module.manager.cluster).partitioner
+    after = Manager(module.manager.cluster).partitioner.plans
     assert ([run.plan.name for run in after.known()], after.unreadable) == (["good"], [])
 
 
