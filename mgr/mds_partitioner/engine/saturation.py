@@ -4,7 +4,7 @@ serves everything, and a handful of synchronous clients never makes a long queue
 
 By Little's law rate x latency is the mean number of requests inside the rank. An MDS takes them one by one,
 under its lock, so with more than one of them inside all the time it never rests. Measured on MDSs held to 10
-to 20 % of a core (docs/results/saturation.md): 4 to 64 synchronous clients make 1.3 to 47, and at 10 % each
+to 20 % of a core (docs/results/saturation.md): 4 to 64 synchronous clients make 1.3 to 50, and at 10 % each
 period of the quota is used up.
 
 A rank that works in bursts (its journal is written, its clients' capabilities are recalled) has as many
