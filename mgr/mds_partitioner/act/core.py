@@ -178,7 +178,7 @@ class StepCore:
 
 
 @dataclass(frozen=True)
-class Choice:
+class Due:
     """Steps in the order in which they are looked at.
 
     :ivar moving: under way and in no trouble
@@ -210,21 +210,21 @@ def next_step(
     :param troubled: steps that Ceph did not let us read or set at the last try, the longest ago first
     :param limit: how many may be under way
     """
-    choice = _choices(plan, heading, records, troubled)
-    moving, refused = len(choice.moving), sum(i in tried for i in choice.stuck)
-    untried = next((i for i in choice.moving if i not in tried), None)
+    due = _due(plan, heading, records, troubled)
+    moving, refused = len(due.moving), sum(i in tried for i in due.stuck)
+    untried = next((i for i in due.moving if i not in tried), None)
     if untried is not None or moving + refused >= limit:
         return untried
-    may_begin = moving + len(choice.stuck) < limit or not (moving or refused)
-    waiting = (*(choice.fresh if may_begin else ()), *choice.stuck)
+    may_begin = moving + len(due.stuck) < limit or not (moving or refused)
+    waiting = (*(due.fresh if may_begin else ()), *due.stuck)
     return next((i for i in waiting if i not in tried), None)
 
 
-def _choices(plan: Plan, heading: str, records: Mapping[int, Record], troubled: Collection[int]) -> Choice:
+def _due(plan: Plan, heading: str, records: Mapping[int, Record], troubled: Collection[int]) -> Due:
     find = _find_back if heading == ROLLING_BACK else _find_forward
     moving, ready = find(plan, records, troubled)
     found = {*moving, *ready}
-    return Choice(
+    return Due(
         [i for i in moving if i not in troubled],
         [i for i in ready if i not in troubled],
         [i for i in troubled if i in found],
@@ -285,8 +285,8 @@ def after_tick(
     if has_ended(plan, heading, records):
         state = ROLLED_BACK if heading == ROLLING_BACK else DONE
         return replace(going, state=state, resume_to=RUNNING, finished=now)
-    choice = _choices(plan, heading, records, troubles)
-    if troubles and not (choice.moving or choice.fresh):
+    due = _due(plan, heading, records, troubles)
+    if troubles and not (due.moving or due.fresh):
         return paused(replace(going, state=heading), _in_words(plan, troubles))
     return going
 
