@@ -21,7 +21,7 @@ from .host import Host
 from .judge.verdict import Verdict
 from .model import FsState
 from .observe.beats import Beat, fallbacks, last_beat
-from .observe.ranks import SILENT_AFTER, silence
+from .observe.ranks import silent
 from .options import Settings
 from .plan.circumstances import FORWARDS
 from .plan.hints import PREFIX, Hints, growth, make_hints, policy_object, push_due, why_nobody
@@ -294,8 +294,7 @@ class Balancer:
         return int(self._host.config("mds_bal_interval"))
 
     def _resting(self, fs: FsState, now: Now) -> list[int]:
-        quiet = silence(self._host, fs, now.wall)
-        return sorted(rank for rank, seconds in quiet.items() if seconds > SILENT_AFTER)
+        return sorted(silent(self._host, fs, now.wall))
 
     def _content(self, switch: Switch) -> str:
         return policy_object(switch.policy, switch.hints, _source(switch))[1]

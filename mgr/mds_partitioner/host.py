@@ -171,6 +171,10 @@ class Host:
         """Points of a perf counter that the MDS reported to the manager, oldest first."""
         return ceph_compat.counter(self._module, mds, path)
 
+    def report_period(self) -> float:
+        """s between two reports of a daemon to the manager."""
+        return float(self._module.get_ceph_option("mgr_stats_period"))
+
     def tell(self, fs: FsState, mds: str, prefix: str, **arguments: Any) -> Any:
         """``ceph tell mds.NAME PREFIX`` to an MDS of the file system, its JSON parsed.
 

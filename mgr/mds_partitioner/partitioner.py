@@ -41,7 +41,7 @@ from .engine_client import EngineClient
 from .errors import BadInput, Busy, JournalError, NotFound, unexpected
 from .host import Host
 from .model import FsState
-from .observe.ranks import silence
+from .observe.ranks import silent
 from .options import Settings
 from .plan.circumstances import Ours, Wish, brood_of, check_ranks, gather
 from .plan.plan import AUTOMATE, Plan
@@ -284,7 +284,7 @@ class Partitioner:
         run.memory.halted, run.memory.hold = False, None
 
     def _why_wait(self, fs: FsState) -> str | None:
-        return why_wait(fs, self._host.health(), silence(self._host, fs, self._now().wall))
+        return why_wait(fs, self._host.health(), silent(self._host, fs, self._now().wall))
 
     def _refuse_beside_scheduler(self, fs: FsState) -> None:
         why = self.scheduled(fs)

@@ -137,6 +137,9 @@ class Daemons:
     def manager_addresses(self) -> set[tuple[str, int]]:
         return set()
 
+    def report_period(self) -> float:
+        return 5.0
+
     def counter(self, name: str, counter: str) -> list[tuple[float, ...]]:
         return [(float(t), float(10 * t), float(t)) for t in range(0, LAST_REPORT + 1, 5)]
 

@@ -137,6 +137,10 @@ class Ceph:
         """Host.health."""
         return dict(self.cluster.health)
 
+    def report_period(self) -> float:
+        """Host.report_period."""
+        return 5.0
+
     def counter(self, mds: str, path: str) -> list[tuple[float, ...]]:
         """Host.counter: every MDS has just reported."""
         return [(self.cluster.wall, 0.0)]

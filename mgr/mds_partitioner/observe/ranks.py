@@ -15,9 +15,8 @@ KINDS = (
     *("rmdir", "symlink", "link", "mknod", "setxattr"),
 )
 COMMON = 0.1  # of all requests
-# The MDSs report to the manager every 5 s (mgr_stats_period). Without a standby, a dead MDS stays
-# up:active in the FSMap, so silence is the only sign of it.
-SILENT_AFTER = 20.0  # s
+# Without a standby, a dead MDS stays up:active in the FSMap, so silence is the only sign of it.
+MISSED, AT_LEAST = 4, 20.0  # reports, which come every 5 s if nobody has set mgr_stats_period; s
 FETCHES = ("dir_fetch_complete", "dir_fetch_keys")
 
 Points = Callable[[str], list[tuple[float, ...]]]  # of a perf counter, by its path
@@ -78,9 +77,9 @@ def observe_ranks(host: Host, fs: FsState, window: float, now: float) -> tuple[R
 
     :param now: seconds since the Unix epoch
     """
-    quiet = silence(host, fs, now)
+    quiet = silent(host, fs, now)
     samples = (_sample(host, mds, window) for mds in fs.active())
-    return tuple(_stopped(s) if quiet.get(s.rank, 0.0) > SILENT_AFTER else s for s in samples)
+    return tuple(_stopped(s) if s.rank in quiet else s for s in samples)
 
 
 def _stopped(sample: RankSample) -> RankSample:
@@ -88,10 +87,12 @@ def _stopped(sample: RankSample) -> RankSample:
     return replace(sample, requests=0.0, latency=0.0, quickest=0.0, fetches=0.0, exported=0.0, imported=0.0)
 
 
-def silence(host: Host, fs: FsState, now: float) -> dict[int, float]:
-    """Seconds since each active rank's last report to this manager; without those it never heard of.
+def silent(host: Host, fs: FsState, now: float) -> dict[int, float]:
+    """Active ranks that should have reported to this manager, and have not for longer than so many seconds;
+    without those it never heard of.
 
     :param now: seconds since the Unix epoch
     """
+    after = max(AT_LEAST, MISSED * host.report_period())
     last = {m.rank: host.counter(m.name, "mds.inodes") for m in fs.active()}
-    return {rank: now - points[-1][0] for rank, points in last.items() if points}
+    return {rank: after for rank, points in last.items() if points and now - points[-1][0] > after}

@@ -18,7 +18,7 @@ from ..errors import PartitionerError, unexpected
 from ..host import Host
 from ..judge.verdict import Engine
 from ..model import NO_PIN, FsState
-from ..observe.ranks import silence
+from ..observe.ranks import silent
 from ..options import Settings
 from ..ranks import Ranks
 from ..verify.guards import why_wait
@@ -198,7 +198,7 @@ class Rounds:
             closed(datetime.fromtimestamp(wall), self._settings()[1])
             or plan
             or automate(self._policy, fs)
-            or why_wait(fs, self._host.health(), silence(self._host, fs, wall))
+            or why_wait(fs, self._host.health(), silent(self._host, fs, wall))
             or ""
         )
 

@@ -6,7 +6,6 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 from ..model import FsState, HealthCheck
-from ..observe.ranks import SILENT_AFTER
 from ..plan.ranks import format_ranks
 
 # Health checks that mean: the MDSs have enough to do as it is.
@@ -22,10 +21,10 @@ STOP_CHECKS = (
 )
 
 
-def why_wait(fs: FsState, health: Mapping[str, HealthCheck], silence: Mapping[int, float]) -> str | None:
+def why_wait(fs: FsState, health: Mapping[str, HealthCheck], silent: Mapping[int, float]) -> str | None:
     """One sentence that says why nothing should be changed now and what to do; None when all is well.
 
-    :param silence: seconds since each rank last reported to the manager; ranks that never did are left out
+    :param silent: ranks that have not reported to the manager for longer than so many seconds
     """
     if fs.damaged:
         return f"rank {format_ranks(fs.damaged)} is damaged: repair it, the plan then goes on"
@@ -44,9 +43,9 @@ def why_wait(fs: FsState, health: Mapping[str, HealthCheck], silence: Mapping[in
             "the plan goes on when that is done"
         )
     for m in fs.mds:
-        if silence.get(m.rank, 0.0) > SILENT_AFTER:
+        if m.rank in silent:
             return (
-                f"rank {m.rank} (mds.{m.name}) has said nothing for over {SILENT_AFTER:.0f} s: "
+                f"rank {m.rank} (mds.{m.name}) has said nothing for over {silent[m.rank]:.0f} s: "
                 "the plan goes on when it or a standby answers"
             )
     for code in STOP_CHECKS:

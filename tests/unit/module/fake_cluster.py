@@ -213,6 +213,10 @@ class FakeCluster:
             "bal_rank_mask": state.bal_rank_mask,
         }
 
+    def report_period(self) -> float:
+        """Host.report_period."""
+        return 5.0
+
     def health(self) -> dict[str, HealthCheck]:
         """Host.health."""
         return self.checks

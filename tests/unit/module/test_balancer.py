@@ -82,7 +82,7 @@ def time() -> Clock:
 def cluster(monkeypatch: pytest.MonkeyPatch) -> Cluster:
     monkeypatch.setattr(module, "last_beat", lambda host, fs: BEAT)
     monkeypatch.setattr(module, "fallbacks", lambda host, objects, since: [])
-    monkeypatch.setattr(module, "silence", lambda host, fs, now: {})
+    monkeypatch.setattr(module, "silent", lambda host, fs, now: {})
     return Cluster()
 
 

@@ -6,6 +6,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable
 from dataclasses import replace
+from typing import Any
 
 import pytest
 from fake_cluster import FakeCluster
@@ -27,7 +28,7 @@ from mds_partitioner.model import (
 from mds_partitioner.observe.attribution import attribute, needs_heat, owner
 from mds_partitioner.observe.counters import level, mean_time, rate
 from mds_partitioner.observe.heat import Heat, kept, parse_heat, rank_heat
-from mds_partitioner.observe.ranks import quickest, served
+from mds_partitioner.observe.ranks import quickest, served, silent
 from mds_partitioner.observe.sessions import parse_sessions
 from mds_partitioner.observe.subtrees import SubtreeMap, ancestors, parse_subtrees
 from mds_partitioner.observe.working_sets import parse_working_sets
@@ -263,7 +264,7 @@ def test_a_change_of_ranks_begins_their_means_anew() -> None:
 
 
 def test_a_well_cluster_needs_no_wait() -> None:
-    assert why_wait(FakeCluster().state, {}, {0: 3.0}) is None
+    assert why_wait(FakeCluster().state, {}, {}) is None
 
 
 SLOW = HealthCheck("2 MDSs report slow requests", ("mds.m1(mds.1): 3 slow requests are blocked > 30 secs",))
@@ -271,21 +272,21 @@ READ_ONLY = HealthCheck("1 MDSs are read only", ("mds.m1(mds.1): MDS in read-onl
 
 
 @pytest.mark.parametrize(
-    ("change", "health", "silence", "word"),
+    ("change", "health", "silent", "word"),
     [
         ({"failed": (2,)}, {}, {}, "rank 2 has failed"),
         ({"damaged": (1,)}, {}, {}, "damaged"),
         ({"max_mds": 3}, {}, {}, "resized from 4 to 3"),
         ({}, {"MDS_SLOW_REQUEST": SLOW}, {}, "MDS_SLOW_REQUEST"),
         ({}, {"MDS_READ_ONLY": READ_ONLY}, {}, "MDS_READ_ONLY"),
-        ({}, {}, {3: 40.0}, "rank 3 (mds.m3) has said nothing for over 20 s"),
+        ({}, {}, {3: 40.0}, "rank 3 (mds.m3) has said nothing for over 40 s"),
         ({"ranks_in": (0, 1, 2, 3, 4), "max_mds": 5}, {}, {}, "rank 4 has no MDS"),
     ],
 )
 def test_a_cluster_that_is_not_well_says_what_is_waited_for(
-    change: dict[str, object], health: dict[str, HealthCheck], silence: dict[int, float], word: str
+    change: dict[str, object], health: dict[str, HealthCheck], silent: dict[int, float], word: str
 ) -> None:
-    why = why_wait(replace(FakeCluster().state, **change), health, silence)
+    why = why_wait(replace(FakeCluster().state, **change), health, silent)
     assert why is not None and word in why
 
 
@@ -401,3 +402,20 @@ def test_a_ranks_heat_has_its_half_life_and_what_was_looked_for() -> None:
     answer = {"dirfrags": [{"path": "", **frag}, {"path": A, **frag}]}
     assert rank_heat(answer, frozenset({A, B})) == Heat(4.0, {A: 4.0}, frozenset({A, B}), 7.0)
     assert rank_heat({"dirfrags": []}, frozenset({A})) == Heat(0.0, {}, frozenset({A}), 0.0)
+
+
+@pytest.mark.parametrize(
+    ("period", "age", "told"), [(5.0, 21.0, {0: 20.0}), (10.0, 21.0, {}), (10.0, 41.0, {0: 40.0})]
+)
+def test_a_rank_is_silent_when_it_has_missed_four_reports(
+    period: float, age: float, told: dict[int, float]
+) -> None:
+    class Reports(FakeCluster):
+        def report_period(self) -> float:
+            return period
+
+        def counter(self, mds: str, path: str) -> list[tuple[float, ...]]:
+            return [(1000.0 - (age if mds == "m0" else 1.0), 0.0)]
+
+    host: Any = Reports()
+    assert silent(host, host.state, 1000.0) == told

@@ -56,6 +56,9 @@ class Cluster:
     def file_systems(self) -> list[FsState]:
         return [self.state]
 
+    def report_period(self) -> float:
+        return 5.0
+
     def counter(self, mds: str, path: str) -> list[tuple[float, ...]]:
         if self.problem is not None:
             raise self.problem
