@@ -25,6 +25,7 @@ MISTAKES = [
     (["analyze", "start", FS, "--duration=99999999"], EINVAL, ["99999999", "604800"]),
     (["analyze", "start", FS, "--directories", "not/absolute"], EINVAL, ["not/absolute"]),
     (["analyze", "start", FS, "--directories", '["/no/such"]'], ENOENT, ["/no/such"]),
+    (["analyze", "start", FS, "--directories", "/"], EINVAL, ["'/'", "/home"]),
     (["partition", "plan", FS, "--heavy", "sideways"], EINVAL, ["sideways", "mask", "fanout"]),
     (["partition", "plan", FS, "--ranks", "0,9"], EINVAL, ["9", "0,1,2,3"]),
     (["partition", "plan", FS, "--ranks", "0,x"], EINVAL, ["x"]),
@@ -93,6 +94,21 @@ def test_an_unknown_format_is_named_and_changes_nothing(untouched: Cluster, comm
     assert abs(refused.value.status) == EINVAL
     assert "pigeon" in str(refused.value)
     assert everything(untouched) == before
+
+
+@pytest.mark.parametrize("mask", ["0x0", "0"])
+def test_an_operators_balancer_that_is_off_stays_off(cluster: Cluster, mask: str) -> None:
+    """Ceph keeps the mask as it was typed, and both are no rank to it."""
+    cluster.fs_set("bal_rank_mask", mask)
+    try:
+        answer = cluster.cli("mds_partitioner", "balance", "on", FS)
+        assert (answer.code, cluster.fs_settings()["bal_rank_mask"]) == (errno.EPERM, mask)
+        assert f"bal_rank_mask {mask}" in answer.err and "bal_rank_mask all" in answer.err
+        assert len(cluster.module_json("imbalance")["ranks"]) == 4
+        cluster.fs_set("bal_rank_mask", "all")
+        assert len(cluster.module_json("imbalance")["ranks"]) == 4
+    finally:
+        cluster.fs_set("bal_rank_mask", "-1")
 
 
 @pytest.mark.every_release_alike
