@@ -10,10 +10,7 @@ class Now:
     """One moment. A step of the host's clock changes ``wall`` and never ``steady``."""
 
     wall: float  # seconds since the Unix epoch: for what is kept and shown
-    steady: float  # monotonic, s: for waits; about ``wall`` when the manager started, so never near 0
-
-
-_BASE = time.time() - time.monotonic()  # s: what was an hour ago is above 0, also just after a boot
+    steady: float  # monotonic, s: for waits
 
 
 def told(at: float) -> str:
@@ -23,4 +20,14 @@ def told(at: float) -> str:
 
 def read() -> Now:
     """The host's clocks."""
-    return Now(time.time(), _BASE + time.monotonic())
+    return Now(time.time(), time.monotonic())
+
+
+_BASE = time.time() - time.monotonic()
+
+
+def from_epoch() -> Now:
+    """The same, but that ``steady`` was ``wall`` when the manager started: so what was an hour ago is above 0
+    also on a host that has just booted. Not to be compared with ``read``."""
+    now = read()
+    return Now(now.wall, _BASE + now.steady)

@@ -223,7 +223,7 @@ class Module(
     def _scheduler(self, fs: FsState) -> SchedulerState | None:
         """Its state; None while it was never started, or is not known yet."""
         try:
-            return scheduler_state(self.scheduling.get(fs), self.scheduling.watch(fs), clock.read())
+            return scheduler_state(self.scheduling.get(fs), self.scheduling.watch(fs), clock.from_epoch())
         except (NotFound, Unavailable):
             return None
 

@@ -21,8 +21,8 @@ from .workers import GivenUp, Workers
 
 T = TypeVar("T")
 THREADS = 8  # a file system: four steps of plans, an analysis, the scheduler, a command and one that hangs
-# What a mount answers that was evicted, or is none any more (Client.cc): it never recovers.
-LOST = (errno.ESHUTDOWN, errno.ENOTCONN, errno.ETIMEDOUT, errno.EBADF)
+# What a mount answers that was evicted or rejected, or is none any more (Client.cc): it never recovers.
+LOST = (errno.ESHUTDOWN, errno.ENOTCONN, errno.ETIMEDOUT, errno.EBADF, errno.EPERM)
 UNMOUNT_TIMEOUT = 10.0  # s: an unmount waits for the MDSs
 
 

@@ -96,8 +96,11 @@ class Partitioner:
         return next((run.plan.name for run in self.plans.active() if run.plan.fscid == fs.fscid), None)
 
     def balancing(self, fs: FsState) -> str | None:
-        """Name of the plan that needs ``balance_automate`` on a file system, if any."""
-        return balancing(self.plans.read(), fs.fscid)
+        """Name of the plan that needs ``balance_automate`` on a file system, if any.
+
+        :raises Unavailable: the journal was not read yet
+        """
+        return balancing(self.plans.known(), fs.fscid)
 
     def tick(self, each: Each = in_turn) -> None:
         """Take every active plan one step further, and end those whose file system was removed."""

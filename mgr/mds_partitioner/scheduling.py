@@ -35,7 +35,7 @@ class Scheduling:
         ledger: Ledger,
         plans: Plans,
         policy: Callable[[FsState], bool],
-        now: Callable[[], Now] = clock.read,
+        now: Callable[[], Now] = clock.from_epoch,
     ) -> None:
         """``policy``: does a Mantle policy of ours balance a file system?"""
         self._host, self._ledger, self._plans = host, ledger, plans
@@ -53,20 +53,22 @@ class Scheduling:
         """
         if mode not in MODES:
             raise BadInput(f"'{mode}' is not a mode: use {' or '.join(MODES)}")
-        if mode == ACT:
-            self._refuse_act(fs)
         now = self._now()
         watch = self._ledger.get(fs.fscid)
-        if watch is None:
+        if watch is None:  # what is to be stopped must be known, from now on
             watch = Watch(Kept(fs.name, OFF, now.wall), Catalogue(self._host, now.wall))
-        elif watch.kept.mode == UNDOING:
+            self._ledger.add(fs.fscid, watch)
+        orders = watch.orders
+        if mode == ACT:
+            self._refuse_act(fs)
+        if watch.kept.mode == UNDOING:
             raise Busy(f"{_undone(fs)}: wait for it")
         if watch.kept.mode == OFF:
             watch.forget()
         if watch.kept.mode != mode:
             since = self._since(fs, now) if watch.kept.mode == OFF else watch.kept.since
-            self._ledger.add(fs.fscid, watch)  # before it is written: to be stopped it must be known
-            self._ledger.save(fs.fscid, watch, mode=mode, since=since, fs=fs.name, paused=False, until=None)
+            changes = {"mode": mode, "since": since, "fs": fs.name, "paused": False, "until": None}
+            self._ledger.save(fs.fscid, watch, orders, **changes)
             self._begin_anew(watch)
         return self.get(fs)
 

@@ -15,7 +15,7 @@ from ..model import NO_PIN, FsState
 from ..plan.plan import AUTOMATE, CONFIG_STEP, DISTRIBUTED_STEP, MASK_STEP, PIN_STEP, Step
 from ..plan.ranks import parse_ranks
 from .shared import SharedOption
-from .switch import policy_in_force
+from .switch import policy_in_force, turning_off
 
 T = TypeVar("T")
 
@@ -172,6 +172,10 @@ class SettingChange:
 @dataclass(frozen=True)
 class AutomateChange(SettingChange):
     """``balance_automate``, which a policy of ours may need as well."""
+
+    def in_doubt(self) -> bool:
+        """'balance off' puts it back, and tries until the mon has taken that."""
+        return turning_off(self.host.store, self.present())
 
     def shared(self) -> bool:
         """Has 'balance on' switched it on, and will 'balance off' put it back?"""

@@ -275,8 +275,14 @@ def ours_in_force(fs: FsState, switch: Switch) -> bool:
 
 
 def taken_over(fs: FsState, switch: Switch) -> bool:
-    """Has an operator ended what an older object of ours had begun? Then a retry would undo what he did."""
-    return len(switch.objects) > 1 and not ours_in_force(fs, switch)
+    """Has an operator ended what was in force when newer hints were to come? A retry would undo that."""
+    return switch.pushed > switch.started and not ours_in_force(fs, switch)
+
+
+def turning_off(store: Store, fs: FsState) -> bool:
+    """Is a policy of ours in force that is just about to be turned off?"""
+    switch = load(store)[0].get(fs.fscid) if fs.balancer.startswith(PREFIX) else None
+    return switch is not None and switch.state == TURNING_OFF and ours_in_force(fs, switch)
 
 
 def policy_in_force(store: Store, fs: FsState) -> Switch | None:

@@ -3,13 +3,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from typing import TypeVar
 
 from ..errors import NotFound
 from ..filesystem import FileSystem
 from ..model import Directory
 
+AGAIN = 50  # directories that are looked for again in a round
+At = TypeVar("At", "Child", Directory)
 Lasts = Callable[[float, float, int], bool]  # born, parent born, the parent's inode number
 
 
@@ -97,10 +100,17 @@ def brood(
 def still(fs: FileSystem, before: Brood) -> Brood:
     """What is there of a brood that cannot be listed again. :raises NotFound: its parent is gone"""
     chain = tuple(placed(fs, at.path) for at in before.chain)
-    return replace(before, chain=chain, children=tuple(kid for kid in before.children if there(fs, kid)))
+    return replace(before, chain=chain, children=tuple(found_again(fs, before.children)), unread=0)
 
 
-def there(fs: FileSystem, at: Directory | Child) -> bool:
+def found_again(fs: FileSystem, before: Sequence[At]) -> list[At]:
+    """Those that are there. Some are looked for in a round, in turn: the next ones are the first of these."""
+    found = list(before[AGAIN:])
+    found.extend(at for at in before[:AGAIN] if _there(fs, at))
+    return found
+
+
+def _there(fs: FileSystem, at: Directory | Child) -> bool:
     """Is this very directory still at its path?"""
     try:
         return fs.ino(at.path) == at.ino

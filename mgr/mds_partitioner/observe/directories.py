@@ -12,7 +12,7 @@ from ..errors import BadInput, CephError, NotFound, PartitionerError
 from ..filesystem import FileSystem
 from ..host import FS_TIMEOUT
 from ..model import Directory, DirectoryFacts
-from .children import there
+from .children import found_again
 from .turnover import listed
 
 VOLUMES = "/volumes"  # where the volumes module keeps subvolumes: /volumes/GROUP/SUBVOLUME
@@ -48,7 +48,7 @@ class Everything:
         """As they are now."""
         names, _ = listed(fs, "/")
         if names is None:
-            self._beside = [at for at in self._beside if there(fs, at)]
+            self._beside = found_again(fs, self._beside)
         else:
             paths = ((f"/{name}", ino) for name, ino in names if f"/{name}" != VOLUMES)
             self._beside = [Directory(path, path, ino) for path, ino in paths]

@@ -28,7 +28,7 @@ class Ledger:
     """Of all file systems; commands and loops both change it. In memory under a lock that is never held while
     Ceph is waited for; in the mon one after the other, the newest each time."""
 
-    def __init__(self, host: Host, log: logging.Logger, now: Callable[[], Now] = clock.read) -> None:
+    def __init__(self, host: Host, log: logging.Logger, now: Callable[[], Now] = clock.from_epoch) -> None:
         self._host, self._log, self._now = host, log, now
         self._archive = Archive(host.store, "scheduler/", Kept)
         self._watches: dict[int, Watch] | None = None
@@ -100,7 +100,7 @@ class Ledger:
     def hold(self, watch: Watch, **changes: Any) -> None:
         """An operator's order holds from now on; what is still being written of one before does not."""
         with self._lock:
-            watch.orders += 1
+            watch.orders, watch.unsaved = watch.orders + 1, True
             watch.kept = replace(watch.kept, **changes)
         watch.due = 0.0
 
@@ -109,21 +109,27 @@ class Ledger:
         self.hold(watch, **changes)
         self.save(fscid, watch)
 
-    def save(self, fscid: int, watch: Watch, **changes: Any) -> None:
-        """Made durable, and holds then. :raises Busy: an order came meanwhile, and holds in its place"""
+    def save(self, fscid: int, watch: Watch, orders: int | None = None, **changes: Any) -> None:
+        """Made durable, and holds then.
+
+        :param orders: that had been given when it was decided; None: when it is saved
+        :raises Busy: an order came meanwhile, and holds in its place
+        """
         with self._lock:
             saving = self._saving[fscid]
         with saving:
             with self._lock:
-                orders, kept = watch.orders, replace(watch.kept, **changes)
+                orders = watch.orders if orders is None else orders
+                kept = replace(watch.kept, **(changes if watch.orders == orders else {}))
             self._write(fscid, kept)
             with self._lock:
-                overruled = bool(changes) and watch.orders != orders
+                overruled = watch.orders != orders
+                watch.unsaved = overruled
                 watch.kept = watch.kept if overruled else replace(watch.kept, **changes)
             if overruled:
-                self._write(fscid, watch.kept)
+                self._write(fscid, watch.kept)  # and again by the next look, if the mon does not take it now
             watch.saved = self._now().steady
-        if overruled:
+        if overruled and changes:
             raise Busy(f"another order to the scheduler of '{kept.fs}' came meanwhile: that one holds")
 
     def _write(self, fscid: int, kept: Kept) -> None:

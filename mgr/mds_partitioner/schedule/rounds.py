@@ -57,7 +57,7 @@ class Rounds:
         policy: Callable[[FsState], bool],
         settings: Callable[[], tuple[Settings, SchedulerSettings]],
         log: logging.Logger,
-        now: Callable[[], Now] = clock.read,
+        now: Callable[[], Now] = clock.from_epoch,
     ) -> None:
         """``undo`` begins a rollback. ``policy``: does a Mantle policy of ours balance a file system?"""
         self._host, self._ranks, self._ledger, self._plans = host, ranks, ledger, plans
@@ -75,7 +75,7 @@ class Rounds:
         watched = [
             (i, watch)
             for i, watch in self._ledger.all()
-            if watch.kept.mode != OFF or self._tick_interval.short(i)
+            if watch.kept.mode != OFF or watch.unsaved or self._tick_interval.short(i)
         ]
         each({i: partial(self._take_turn, i, watch, now) for i, watch in watched if now.steady >= watch.due})
         due = [watch.due for _, watch in self._ledger.all() if watch.kept.mode != OFF]
@@ -132,6 +132,8 @@ class Rounds:
 
     def _step(self, fs: FsState, watch: Watch) -> None:
         watch.problem = ""
+        if watch.unsaved:
+            self._ledger.save(fs.fscid, watch)
         if watch.kept.until is not None and self._now().wall >= watch.kept.until:
             self._ledger.save(fs.fscid, watch, paused=False, until=None)
         try:
@@ -145,7 +147,7 @@ class Rounds:
     def _restore_ticks(self, fs: FsState, watch: Watch) -> None:
         """Unless something moves, or did a moment ago; what moves while it waits has long enough for that."""
         now, waits = self._now().steady, watch.waits_since
-        waiting = waits is not None and now - waits >= CALM
+        waiting = watch.kept.mode == ACT and waits is not None and now - waits >= CALM
         calm = waiting or (not watch.state.moving and now - watch.ordered >= CALM)
         if calm or watch.kept.paused or watch.kept.mode not in (ACT, UNDOING):
             self._tick_interval.restore(fs.fscid)

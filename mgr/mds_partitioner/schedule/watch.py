@@ -71,7 +71,7 @@ class Watch:
         last; asked: when MDSs were asked last; mapped: when all were asked for subtrees; saved: when it was
         saved (steady clock, s)
     :ivar ordered: when something was ordered last, steady clock, s
-    :ivar orders: of operators, so far
+    :ivar orders: of operators, so far; unsaved: the mon has not got the last one yet
     :ivar problem: why the last look failed; unread: why directories could not be read last
     :ivar where: where ``placed`` are, by ``subtrees``; None: these have changed
     """
@@ -106,6 +106,7 @@ class Watch:
     placed: tuple[Directory, ...] = ()
     saved: float = 0.0
     orders: int = 0
+    unsaved: bool = False
     problem: str = ""
     unread: str = ""
 

@@ -10,6 +10,7 @@ from fake_cluster import Directory
 from scheduled import BEGINNING, Cluster, LoadedMount
 
 from mds_partitioner.errors import Unavailable
+from mds_partitioner.observe.directories import Everything
 from mds_partitioner.observe.turnover import MOST_LISTED
 from mds_partitioner.schedule.catalogue import A_ROUND, FRESH, Catalogue, Owned, Wanted, several
 from mds_partitioner.schedule.deleted import A_ROUND as A_FEW
@@ -137,6 +138,18 @@ def test_what_is_too_large_to_list_keeps_what_was_known(inside: str, ino: int) -
     assert host.listed[inside or "/"] == listed, "it was not listed again"
     cluster.files[ino], now = 0, now + FRESH + 1
     assert found() == {200, 201, 202}
+
+
+def test_few_of_those_that_cannot_be_listed_any_more_are_looked_for_at_a_time() -> None:
+    cluster = Cluster([20.0])
+    cluster.directories |= {200 + i: Directory(f"/c{i:03d}") for i in range(120)}
+    mount: Any = LoadedMount(cluster)
+    every = Everything()
+    assert len(every(mount)) == 121
+    cluster.files[ROOT] = MOST_LISTED
+    for ino in range(200, 320):
+        del cluster.directories[ino]
+    assert [len(every(mount)) - 1 for _ in range(4)] == [70, 20, 0, 0]
 
 
 def test_a_child_that_an_operator_unpinned_is_looked_at_again() -> None:

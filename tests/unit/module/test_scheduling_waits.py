@@ -98,7 +98,7 @@ def test_nothing_is_under_way_for_ever(acting: Manager) -> None:
 
 
 def test_an_hour_ago_is_a_time_though_the_host_has_just_booted() -> None:
-    assert abs(clock.read().steady - clock.read().wall) < 3600.0
+    assert abs(clock.from_epoch().steady - clock.from_epoch().wall) < 3600.0
 
 
 @pytest.mark.parametrize("there", [False, True])
@@ -136,6 +136,43 @@ def test_an_emergency_stop_holds_though_a_start_is_still_being_written() -> None
     with pytest.raises(Busy, match="another order"):
         manager.scheduling.start(manager.fs, ACT)
     assert manager.scheduling.get(manager.fs).mode == ADVISE
+
+
+def test_a_stop_holds_though_a_start_has_not_come_to_its_write(monkeypatch: pytest.MonkeyPatch) -> None:
+    cluster = Cluster()
+    manager = Manager(cluster)
+    asked = manager.scheduling._refuse_act
+
+    def slow(fs: Any) -> None:
+        asked(fs)
+        manager.scheduling.halt(fs)
+
+    monkeypatch.setattr(manager.scheduling, "_refuse_act", slow)
+    with pytest.raises(Busy, match="another order"):
+        manager.scheduling.start(manager.fs, ACT)
+    assert manager.scheduling.get(manager.fs).mode == OFF
+    assert Manager(cluster).scheduling.get(manager.fs).mode == OFF
+
+
+def test_an_order_that_the_mon_did_not_take_is_told_to_it_again(acting: Manager) -> None:
+    acting.cluster.store.refuse(0, 5)
+    with pytest.raises(JournalError):
+        acting.scheduling.stop(acting.fs, rollback=False)
+    acting.run(30)
+    assert Manager(acting.cluster).scheduling.get(acting.fs).mode == OFF
+
+
+def test_ticks_stay_short_while_it_is_undone_after_a_wait(acting: Manager) -> None:
+    cluster = acting.cluster
+    acting.run(AT_LAST)
+    cluster.checks = SLOW
+    acting.run(60)
+    cluster.checks, cluster.lag = {}, 20
+    set_ = []
+    cluster.watch = lambda event: set_.append(event) if TICK in event else None
+    acting.scheduling.stop(acting.fs, rollback=True)
+    acting.run(AT_LAST)
+    assert len(set_) <= 8, "claimed, set, taken back, let go"
 
 
 def test_what_was_distributed_is_remembered_whatever_is_decided_since() -> None:

@@ -3,6 +3,7 @@
 
 from contextlib import suppress
 from dataclasses import replace
+from typing import Any
 
 import pytest
 from fake_cluster import Crash, FakeCluster
@@ -309,3 +310,25 @@ def test_settings_are_put_back_before_a_pool_that_takes_nothing_is_asked() -> No
     assert (cluster.state.balancer, cluster.state.balance_automate) == ("", False)
     it.take_out(it.all()[0], it.turn(1))
     assert (cluster.objects, cluster.store.data) == ({}, {})
+
+
+@pytest.mark.parametrize(("pushed", "over"), [(1.0, False), (2.0, True)])
+def test_a_retry_of_hints_stops_where_an_operator_has_and_one_of_his_own_order_does_not(
+    pushed: float, over: bool
+) -> None:
+    state = FakeCluster().state
+    ours = replace(
+        fresh(FakeCluster()), objects=("mds_partitioner.a", "mds_partitioner.b"), started=1.0, pushed=pushed
+    )
+    assert switching.taken_over(replace(state, balancer="mine.lua"), ours) is over
+    assert not switching.taken_over(replace(state, balancer=ours.objects[0], balance_automate=True), ours)
+
+
+def test_a_policy_that_is_just_about_to_be_turned_off_is_known() -> None:
+    cluster = FakeCluster()
+    switch = push(cluster, fresh(cluster), 1000.0)
+    assert not switching.turning_off(cluster.store, cluster.state)
+    host: Any = cluster
+    switching.carry_out(host, switching.Save(replace(switch, state=TURNING_OFF)), "")
+    assert switching.turning_off(cluster.store, cluster.state)
+    assert switching.policy_in_force(cluster.store, cluster.state) is None
