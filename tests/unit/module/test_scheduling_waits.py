@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import time
 from collections import Counter
 from dataclasses import replace
 from typing import Any
@@ -99,6 +100,7 @@ def test_nothing_is_under_way_for_ever(acting: Manager) -> None:
 
 def test_an_hour_ago_is_a_time_though_the_host_has_just_booted() -> None:
     assert abs(clock.from_epoch().steady - clock.from_epoch().wall) < 3600.0
+    assert abs(clock.read().steady - time.monotonic()) < 60.0, "that of what is sampled for all"
 
 
 @pytest.mark.parametrize("there", [False, True])
