@@ -284,14 +284,18 @@ def _ticks(results: Results) -> Claim:
     return Claim(compare.table(head, lines), [cell for block in blocks.values() for cell in block.values()])
 
 
+_COLD = ("cold/*-tentacle-5x12", "cold/line/line-tentacle-8x8")
+
+
 def _cold_blocks(results: Results) -> list[dict[str, dict[str, Any]]]:
     """Of five minutes from cold, by balancer."""
     return [
         {
-            name: results.cell(f"cold/{ours['workload']}-tentacle-5x12-{name}-{ours['run']}")
+            name: results.cell(f"{cells.replace('*', ours['workload'])}-{name}-{ours['run']}")
             for name in (tables.OURS, BASE, _TO_AUTH, LIMIT)
         }
-        for ours in results.cells(f"cold/*-tentacle-5x12-{tables.OURS}-*")
+        for cells in _COLD
+        for ours in results.cells(f"{cells}-{tables.OURS}-*")
     ]
 
 
