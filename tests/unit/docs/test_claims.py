@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: LGPL-2.1-or-later
 """What the documents claim is what the raw results say."""
 
+import json
 import shutil
 from collections.abc import Iterator
 from pathlib import Path
@@ -59,10 +60,10 @@ def test_a_document_that_differs_is_named_and_mended(top: Path, capsys: pytest.C
     assert claims.main(["--check"], top) == 1
     assert "README.md: demo" in capsys.readouterr().err
     assert claims.main([], top) == 0
-    assert "| throughput of all clients | 411 op/s |" in (top / "README.md").read_text()
-    assert claims.main(["--check"], top) == 0
     text = (top / "README.md").read_text()
-    (top / "README.md").write_text(text.replace("411 op/s", "412 op/s"))
+    assert "| throughput of all clients |" in text
+    assert claims.main(["--check"], top) == 0
+    (top / "README.md").write_text(text.replace(" op/s |", "1 op/s |"))
     assert claims.main(["--check"], top) == 1
 
 
@@ -89,11 +90,11 @@ def test_a_mark_of_an_unknown_claim_fails(top: Path, capsys: pytest.CaptureFixtu
 def test_a_headline_of_other_files_is_told_and_fails_when_strict(
     top: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
+    first = top / "docs/results/demo-1.json"
+    first.write_text(json.dumps(json.loads(first.read_text()) | {"version": "abc", "digests": {"demo": "0"}}))
     assert claims.main([], top) == 0
-    assert (
-        "demo was not measured with today's files. Measured at: before digests (3 of 3)."
-        in capsys.readouterr().out
-    )
+    told = "demo was not measured with today's files. Measured at: abc (1 of 3)."
+    assert told in capsys.readouterr().out
     assert claims.main(["--strict"], top) == 1
 
 
