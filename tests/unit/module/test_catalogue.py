@@ -1,6 +1,8 @@
 # SPDX-License-Identifier: LGPL-2.1-or-later
 """What the scheduler reads of directories, a part in each round."""
 
+from __future__ import annotations
+
 from collections import Counter
 from dataclasses import dataclass, field
 from typing import Any

@@ -104,7 +104,9 @@ def test_an_hour_ago_is_a_time_though_the_host_has_just_booted() -> None:
 
 
 @pytest.mark.parametrize("there", [False, True])
-def test_a_stop_holds_though_a_start_is_still_being_written(there: bool) -> None:
+def test_a_stop_holds_though_a_start_is_still_being_written(
+    there: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
     cluster = Cluster()
     manager = Manager(cluster)
     if there:
@@ -113,7 +115,7 @@ def test_a_stop_holds_though_a_start_is_still_being_written(there: bool) -> None
     def stop(event: str) -> None:
         if event.startswith("put"):
             cluster.watch = lambda text: None
-            with pytest.MonkeyPatch.context() as patch:
+            with monkeypatch.context() as patch:
                 patch.setattr(manager.scheduling._ledger, "save", lambda *_, **__: None)  # it waits its turn
                 manager.scheduling.stop(manager.fs, rollback=False)
 
