@@ -6,7 +6,7 @@ from __future__ import annotations
 import json
 import threading
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from functools import partial
 from typing import Any, TypeVar
 
@@ -235,6 +235,15 @@ class Host:
         :raises Unavailable: the MDSs did not answer in 60 s, or the mount failed; nothing is under way
         """
         return self._mounts.run(fs, call, FS_TIMEOUT)
+
+    def ask_fs(self, fs: FsState, questions: Sequence[Callable[[FileSystem], T]]) -> list[T]:
+        """Run several calls that change nothing on the mounted file system, some at once: a full MDS lets
+        each of them wait. In the order of the questions.
+
+        :raises Unavailable: not all were answered in 60 s, or the mount failed
+        :raises PartitionerError: what the first of them raised that failed
+        """
+        return self._mounts.ask(fs, questions, FS_TIMEOUT)
 
     def in_flight(self, fscid: int, ino: int) -> Write | None:
         """The change of a directory that an MDS was asked for and has not answered, if there is one.

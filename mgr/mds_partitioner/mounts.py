@@ -6,8 +6,10 @@ from __future__ import annotations
 import errno
 import logging
 import threading
-from collections.abc import Callable
+import time
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
+from functools import partial
 from typing import TypeVar
 
 import cephfs
@@ -21,6 +23,7 @@ from .workers import GivenUp, Workers
 
 T = TypeVar("T")
 THREADS = 8  # a file system: four steps of plans, an analysis, the scheduler, a command and one that hangs
+ASKERS = 6  # threads a file system for questions side by side: if all of them hang, plans still go on
 # What a mount answers that was evicted or rejected, or is none any more (Client.cc): it never recovers.
 LOST = (errno.ESHUTDOWN, errno.ENOTCONN, errno.ETIMEDOUT, errno.EBADF, errno.EPERM)
 UNMOUNT_TIMEOUT = 10.0  # s: an unmount waits for the MDSs
@@ -32,6 +35,7 @@ class _Mounted:
 
     client: CephfsClient
     workers: Workers
+    askers: Workers
     attempts: set[Attempt] = field(default_factory=set)  # under way, given up or not
 
 
@@ -59,6 +63,22 @@ class Mounts:
                 raise
             raise InDoubt(f"{e}: {write.attribute} of {write.path!r} may still become {write.value}") from e
 
+    def ask(self, fs: FsState, questions: Sequence[Callable[[FileSystem], T]], seconds: float) -> list[T]:
+        """Several calls side by side that change nothing.
+
+        :raises Unavailable: no answer to all of them in time, or no mount
+        :raises PartitionerError: what the first of them raised that failed
+        """
+        mounted, ends = self._of(fs), time.monotonic() + seconds
+        calls = [partial(self._attempt, mounted, fs, question, Attempt()) for question in questions]
+        futures = [mounted.askers.submit(call) for call in calls]
+        what = f"file system '{fs.name}'"
+        try:
+            return [mounted.askers.result(future, what, ends - time.monotonic()) for future in futures]
+        finally:
+            for future in futures:
+                future.cancel()
+
     def in_flight(self, fscid: int, ino: int) -> Write | None:
         """The change of a directory that an MDS has been asked for and has not answered, if there is one."""
         with self._lock:
@@ -74,6 +94,7 @@ class Mounts:
             self._mounted.clear()
         for each in mounted:
             each.workers.shutdown()
+            each.askers.shutdown()
         leaving = [threading.Thread(target=self._unmount, args=(m.client,), daemon=True) for m in mounted]
         for thread in leaving:
             thread.start()
@@ -84,7 +105,8 @@ class Mounts:
         with self._lock:
             if fs.fscid not in self._mounted:
                 workers = Workers(f"libcephfs calls on '{fs.name}'", THREADS)
-                self._mounted[fs.fscid] = _Mounted(CephfsClient(self._module), workers)
+                askers = Workers(f"questions to '{fs.name}'", ASKERS)
+                self._mounted[fs.fscid] = _Mounted(CephfsClient(self._module), workers, askers)
             return self._mounted[fs.fscid]
 
     def _attempt(

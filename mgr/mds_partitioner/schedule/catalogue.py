@@ -4,31 +4,25 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field, replace
-from typing import TypeVar
 
 from ..engine.names import FANOUT
-from ..errors import NotFound, PartitionerError
+from ..errors import PartitionerError
 from ..filesystem import FileSystem
 from ..host import Host
 from ..model import NO_PIN, Directory, DirectoryFacts, FsState
-from ..observe.children import Brood, Child, Lasts, Placed, brood, still
+from ..observe.children import Brood, Child, Lasts, Placed
 from ..observe.directories import Everything, Rotation
-from ..observe.turnover import MOST_LISTED, Turnover, listed
 from ..plan.circumstances import DISTRIBUTES, FACTOR, Circumstances, above
-from ..plan.families import family, held, lasting
+from ..plan.families import family, held
 from .deleted import Deleted
 from .fragments import Fragments, flat, fragments
+from .insides import Insides
 
-BROODS = 2  # directories whose children are listed in a round
-A_ROUND = 50  # children of each that are read then: some MDS is asked three times a child
-FRESH = 60.0  # s, for which what was read of children is good, and a directory is new
+FRESH = 60.0  # s, for which a directory is new
 MOST_NEW = 200  # directories of which in a round it is asked when they were made
-DEEPEST = 16
-SOME, MOST = 8, 0.5  # children that stand for all; so many of them must last
-T = TypeVar("T")
 
 
 @dataclass(frozen=True)
@@ -141,11 +135,8 @@ class Catalogue:
         """``began``: when it began to look, Unix, s."""
         self._host, self._began = host, began
         self._rotation = Rotation((), Everything())
-        self._turnover = Turnover()
-        self._broods: dict[int, tuple[float, Brood]] = {}  # by inode number; when it was read last
-        self._tried: dict[int, float] = {}  # likewise: when it was to be read last
-        self._fragments: dict[int, tuple[float, Fragments]] = {}  # likewise
-        self._counts: dict[int, tuple[float, int]] = {}  # likewise: of children
+        self._insides = Insides(host, began)
+        self._fragments: dict[int, tuple[float, Fragments]] = {}  # by inode number; when it was read last
         self._found: dict[int, float] = {}  # when what is new was found, Unix, s, by inode number
         self.known = Known()
         self.deleted = Deleted(host)
@@ -161,7 +152,12 @@ class Catalogue:
         """
         hooked = self._host.has_hook(fs)
         c = self.known.circumstances(fs, owned, self._factor(wanted))
-        self.known = self._host.on_fs(fs, lambda mount: self._read(mount, fs, limit, wanted, owned, c, now))
+        busiest = self._busiest(wanted.requests, len(fs.ranks_in))
+        split = [d for d in self._rotation.directories() if d.ino in wanted.split]
+        lasts = self._insides.look(fs, busiest, split, c.owned, now, first=not self.known.ripe)
+        self.known = self._host.on_fs(
+            fs, lambda mount: self._read(mount, busiest, limit, wanted, owned, c, lasts, now)
+        )
         if hooked:
             busiest = self._busiest(wanted.requests, 4 * len(fs.ranks_in))
             masks = self._host.on_fs(fs, lambda mount: dict(_masks(mount, busiest)))
@@ -169,7 +165,7 @@ class Catalogue:
 
     def _factor(self, wanted: Wanted) -> float | None:
         """Of MDSs that distribute; asked where something comes and goes, or is hot and has no parts."""
-        if not self._turnover.churning() and not wanted.hot:
+        if not self._insides.turnover.churning() and not wanted.hot:
             return None
         if not self._host.config(DISTRIBUTES):
             return None
@@ -178,32 +174,20 @@ class Catalogue:
     def _read(
         self,
         mount: FileSystem,
-        fs: FsState,
+        busiest: Sequence[Directory],
         limit: int,
         wanted: Wanted,
         owned: Owned,
         c: Circumstances,
+        lasts: Lasts,
         now: float,
     ) -> Known:
         self._rotation.doubt(f for f in self._rotation.facts() if f not in self.known.facts)
-        busiest = self._busiest(wanted.requests, len(fs.ranks_in))
-        self._turnover.look(mount, [d.path for d in busiest])
-        at_once = {churning.ino: churning.at_once for churning in self._turnover.churning()}
-        lasts = lasting(at_once, self._began, now)
-        for directory in busiest:
-            if now - self._counts.get(directory.ino, (0.0, 0))[0] > FRESH:
-                with suppress(PartitionerError):  # gone meanwhile: what it had goes with it
-                    self._counts[directory.ino] = now, children(mount, directory.path, lasts)
         others = {d.ino for d in busiest}
         hot = [d for d in self._rotation.directories() if d.ino in wanted.hot and d.ino not in others]
         self._read_fragments(mount, [*busiest, *hot], wanted, c, now)
-        split = [d for d in self._rotation.directories() if d.ino in wanted.split]
-        due = [d for d in split if self._due(d.ino, now)]
-        for directory in sorted(due, key=lambda d: self._tried.get(d.ino, 0.0))[:BROODS]:
-            self._tried[directory.ino] = now
-            with suppress(PartitionerError):
-                self._read_children(mount, directory, lasts, c.owned, now)
-        broods = {ino: _as_owned(found, read_at, owned) for ino, (read_at, found) in self._broods.items()}
+        insides, at_once = self._insides, self._insides.at_once
+        broods = {ino: _as_owned(found, at, owned) for ino, (at, found) in insides.broods.items()}
         families = {
             ino: family(found, c, lasts, at_once) for ino, found in broods.items() if held(found, c) is None
         }
@@ -215,11 +199,9 @@ class Catalogue:
         read = {p: old.read[p] if old.facts.get(p) is fact else now for p, fact in facts.items()}
         there = {d.ino for d in directories}
         self._find_new(mount, directories, now)
-        self._broods = {ino: kept for ino, kept in self._broods.items() if ino in there}
+        insides.forget(there)
         self._fragments = {ino: kept for ino, kept in self._fragments.items() if ino in there}
-        self._tried = {ino: at for ino, at in self._tried.items() if ino in there}
-        self._counts = {ino: kept for ino, kept in self._counts.items() if ino in there}
-        counted = {ino: count for ino, (_, count) in self._counts.items()}
+        counted = {ino: count for ino, (_, count) in insides.counts.items()}
         return Known(
             directories,
             {kid.ino: ino for ino in wanted.split for kid in parts.get(ino, ())},
@@ -236,24 +218,6 @@ class Catalogue:
             ),
         )
 
-    def _read_children(
-        self, mount: FileSystem, directory: Directory, lasts: Lasts, pins: Mapping[int, int], now: float
-    ) -> None:
-        """What was read of a child is good, but for a pin that an operator may have removed: whether it has
-        one now is among its facts."""
-        before = self._broods.get(directory.ino)
-        read = () if before is None else before[1].children
-        known = {k.ino: k for k in read if k.pin in (NO_PIN, pins.get(k.ino))}
-        found = brood(mount, directory.path, lasts, MOST_LISTED, known, A_ROUND)
-        if found.unlisted and before is not None and read:
-            found = still(mount, before[1])
-        self._broods[directory.ino] = now, found
-
-    def _due(self, ino: int, now: float) -> bool:
-        """Are its children to be read, or those of them that were left out?"""
-        read_at, found = self._broods.get(ino, (float("-inf"), None))
-        return now - read_at > FRESH or (found is not None and found.unread > 0)
-
     def _read_fragments(
         self,
         mount: FileSystem,
@@ -267,7 +231,8 @@ class Catalogue:
             self._fragments = {}
             return
         self._fragments = {ino: kept for ino, kept in self._fragments.items() if now - kept[0] <= 2 * FRESH}
-        tops, churning = self._turnover.tops(), self._turnover.churning()
+        turnover = self._insides.turnover
+        tops, churning = turnover.tops(), turnover.churning()
         parts = Counter(ino for ino in self.known.within.values() if ino in wanted.split)
         for directory in busiest:
             read_at = self._fragments.get(directory.ino, (float("-inf"), None))[0]
@@ -285,7 +250,7 @@ class Catalogue:
         """What is listed for the first time may be older: split meanwhile, or renamed to be here."""
         before = {d.ino for d in self.known.directories}
         after = max(self._began, now - FRESH)
-        old = {kid.ino for _, of in self._broods.values() for kid in of.children if kid.born < after}
+        old = {kid.ino for _, of in self._insides.broods.values() for kid in of.children if kid.born < after}
         told = before | old
         unknown = [d for d in directories if d.ino not in told] if before else []
         self._found = {ino: at for ino, at in self._found.items() if now - at <= FRESH}
@@ -297,35 +262,6 @@ class Catalogue:
     def _busiest(self, requests: Mapping[str, float], most: int) -> list[Directory]:
         found = [d for d in self._rotation.directories() if requests.get(d.path, 0.0) > 0.0]
         return sorted(found, key=lambda d: -requests[d.path])[:most]
-
-
-def children(mount: FileSystem, path: str, lasts: Lasts) -> int:
-    """About how many lasting directories there are below one, where it first has several: a few stand for
-    all. 0 where most do not last. :raises NotFound: it is gone"""
-    for _ in range(DEEPEST):
-        names = listed(mount, path)[0] or []
-        if len(names) != 1:
-            break
-        path = f"{path}/{names[0][0]}"
-    if len(names) < 2:
-        return 0
-    born, ino = mount.born(path), mount.ino(path)
-
-    def stays(kid: tuple[str, int]) -> bool:
-        try:
-            return lasts(mount.born(f"{path}/{kid[0]}"), born, ino)
-        except NotFound:
-            return False
-
-    return several(names, stays)
-
-
-def several(kids: Sequence[T], lasts: Callable[[T], bool]) -> int:
-    """About how many of several last, by the first, the last and some in between; 0 where most do not."""
-    last, number = len(kids) - 1, min(SOME, len(kids))
-    few = [kids[i * last // (number - 1)] for i in range(number)] if number > 1 else kids
-    stay = sum(map(lasts, few))
-    return round(len(kids) * stay / number) if stay and stay >= MOST * number else 0
 
 
 def _as_owned(found: Brood, read_at: float, owned: Owned) -> Brood:

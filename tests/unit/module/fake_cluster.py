@@ -7,7 +7,7 @@ import json
 import logging
 import re
 import sys
-from collections.abc import Callable, Collection
+from collections.abc import Callable, Collection, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
 
@@ -188,6 +188,10 @@ class FakeCluster:
     def on_fs(self, fs: FsState, call: Callable[[Any], Any]) -> Any:
         """Host.on_fs."""
         return call(Mount(self))
+
+    def ask_fs(self, fs: FsState, questions: Sequence[Callable[[Any], Any]]) -> list[Any]:
+        """Host.ask_fs."""
+        return [self.on_fs(fs, question) for question in questions]
 
     def mon(self, prefix: str, **arguments: str) -> str:
         """Host.mon: fs get, fs set."""

@@ -14,9 +14,10 @@ from scheduled import BEGINNING, Cluster, LoadedMount
 from mds_partitioner.errors import Unavailable
 from mds_partitioner.observe.directories import Everything
 from mds_partitioner.observe.turnover import MOST_LISTED
-from mds_partitioner.schedule.catalogue import A_ROUND, FRESH, Catalogue, Owned, Wanted, several
+from mds_partitioner.schedule.catalogue import Catalogue, Owned, Wanted
 from mds_partitioner.schedule.deleted import A_ROUND as A_FEW
 from mds_partitioner.schedule.deleted import Deleted
+from mds_partitioner.schedule.insides import A_ROUND, FIRST, FRESH, several
 from mds_partitioner.verify.whereabouts import ROOT
 
 PARENT = "/volumes/_nogroup/s0"
@@ -30,6 +31,7 @@ class Counting:
     cluster: Cluster
     read: Counter[str] = field(default_factory=Counter)
     listed: Counter[str] = field(default_factory=Counter)
+    asked: list[int] = field(default_factory=list)  # questions at once
 
     def has_hook(self, fs: Any) -> bool:
         """Host.has_hook."""
@@ -54,6 +56,11 @@ class Counting:
                 return mount.subdirectories(path)
 
         return call(Counted())
+
+    def ask_fs(self, fs: Any, questions: Any) -> list[Any]:
+        """Host.ask_fs."""
+        self.asked.append(len(questions))
+        return [self.on_fs(fs, question) for question in questions]
 
 
 def children(known: Any) -> set[str]:
@@ -96,6 +103,26 @@ def test_the_children_of_a_large_directory_are_read_a_part_in_each_round() -> No
     catalogue.refresh(cluster.state, 200, wanted, Owned(), now + FRESH + 1)
     assert host.read[f"{PARENT}/new"] >= 1 and len(children(catalogue.known)) == CHILDREN + 1
     assert below(host.read) - before <= 3
+
+
+def test_before_the_first_decision_little_is_asked_for_and_all_of_it_at_once() -> None:
+    cluster = Cluster([20.0] * 4)
+    host: Any = Counting(cluster)
+    catalogue = Catalogue(host, BEGINNING)
+    catalogue.refresh(cluster.state, 0, Wanted(), Owned(), BEGINNING)
+    assert not catalogue.known.ripe
+    busy = {d.path: 20.0 - i for i, d in enumerate(catalogue.known.directories)}
+    paths, ranks = list(busy), len(cluster.state.ranks_in)
+    host.listed.clear()
+    host.asked.clear()
+    catalogue.refresh(cluster.state, len(busy), Wanted(busy), Owned(), BEGINNING)
+    assert catalogue.known.ripe and len(catalogue.known.facts) == len(busy)
+    # Each of them is counted, two are listed once more for what comes and goes; nothing waits for another.
+    assert [host.listed[path] for path in paths[:ranks]] == [2] * FIRST + [1] * (ranks - FIRST)
+    assert host.asked[0] == ranks + 1
+    host.listed.clear()
+    catalogue.refresh(cluster.state, len(busy), Wanted(busy), Owned(), BEGINNING + 5.0)
+    assert [host.listed[path] for path in paths[:ranks]] == [1] * ranks
 
 
 def test_what_was_deleted_is_looked_up_a_few_at_a_time(monkeypatch: pytest.MonkeyPatch) -> None:

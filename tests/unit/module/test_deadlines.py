@@ -8,6 +8,7 @@ import json
 import logging
 import threading
 from collections.abc import Callable, Iterator
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from dataclasses import replace
 from typing import Any
@@ -20,8 +21,8 @@ from mgr_util import CephfsClient
 
 from mds_partitioner import host as host_module
 from mds_partitioner import mon, mounts, objects
-from mds_partitioner.errors import CephError, InDoubt, JournalError, Unavailable
-from mds_partitioner.filesystem import PIN, Write
+from mds_partitioner.errors import CephError, InDoubt, JournalError, NotFound, Unavailable
+from mds_partitioner.filesystem import PIN, FileSystem, Write
 from mds_partitioner.host import Host
 from mds_partitioner.workers import Workers
 
@@ -233,6 +234,44 @@ def test_one_file_system_that_hangs_holds_up_no_other(
     other = manager.mounts["other"] = Mount()
     other.fscid = 2
     assert host.on_fs(replace(FS, name="other", fscid=2), lambda mount: mount.ino("/d")) == other.ino
+
+
+def test_questions_are_asked_side_by_side_and_hold_up_no_change_while_all_of_them_hang(
+    host: Host, manager: Manager
+) -> None:
+    mount, together = manager.mounts["cephfs"], threading.Barrier(mounts.ASKERS + 1)
+
+    def question(of: FileSystem) -> int:
+        together.wait(60)
+        return of.ino("/d")
+
+    with ThreadPoolExecutor(1) as caller:
+        asked = caller.submit(host.ask_fs, FS, [question] * mounts.ASKERS)
+        pin(host)
+        assert mount.values == {PIN: "2"} and not asked.done()
+        together.wait(60)
+        assert asked.result(60) == [mount.ino] * mounts.ASKERS
+
+
+def test_questions_that_are_not_answered_are_given_up_and_what_fails_is_told(
+    host: Host, manager: Manager, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    gate = manager.mounts["cephfs"].gates["stat"] = Gate()
+    more = [lambda mount: mount.ino("/d")] * (mounts.ASKERS + 2)
+    with monkeypatch.context() as patched:
+        patched.setattr(host_module, "FS_TIMEOUT", 0.0)
+        with pytest.raises(Unavailable, match="file system 'cephfs'"):
+            host.ask_fs(FS, more)
+    gate.open.set()
+    # Those that nobody waits for any more were not begun, or have ended: their threads are free again.
+    assert host.ask_fs(FS, more) == [100] * len(more)
+    assert host.ask_fs(FS, []) == []
+
+    def fails(mount: FileSystem) -> int:
+        raise NotFound("it is gone")
+
+    with pytest.raises(NotFound, match="it is gone"):
+        host.ask_fs(FS, [*more, fails, *more])
 
 
 def test_a_name_that_was_given_to_another_file_system_is_not_taken_for_it(
