@@ -1,8 +1,10 @@
 # SPDX-License-Identifier: LGPL-2.1-or-later
 """Each claim by its name: how it is rendered, and of which results."""
 
+from collections import defaultdict
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
+from textwrap import fill
 from typing import Any
 
 from demo import medians
@@ -15,6 +17,7 @@ from experiments.conditions import tables
 from lab.errors import LabError
 
 _NOT = "does not count"
+_WIDTH = 100  # columns of a line
 _TO_AUTH = f"{BASE}-to-auth"
 
 
@@ -29,7 +32,7 @@ class Claim:
     def __str__(self) -> str:
         """As it stands in the document; a table says of which versions it is."""
         old = age(self.made_of) if self.table else ""
-        return f"{self.text}\n\n{old}" if old else self.text
+        return f"{self.text}\n\n{fill(old, _WIDTH)}" if old else self.text
 
 
 def _of(results: Results, *balancers: str) -> list[Result]:
@@ -306,14 +309,49 @@ def _cold(results: Results) -> Claim:
         ours = block[tables.OURS]
         ratios = [_ratio(tables.ratio(block, other, tables.whole)) for other in (BASE, _TO_AUTH, LIMIT)]
         later = _ratio(tables.ratio(block, LIMIT, tables.later))
+        each = [_ratio(tables.each_client(block, other)) for other in (_TO_AUTH, LIMIT)]
         shown = [tables.number(of(ours)) for of in (tables.whole, tables.even_after, tables.moved)]
-        lines.append([ours["workload"], shown[0], *ratios, later, *shown[1:]])
+        lines.append([ours["workload"], shown[0], *ratios, later, *each, *shown[1:]])
         made_of += block.values()
     head = [
         *("load", "scheduler, op/s", "/ built-in", "/ built-in to auth", "/ oracle", "/ oracle from 60 s"),
-        *("s until even", "inodes moved"),
+        *("each client / built-in to auth", "each client / oracle", "s until even", "inodes moved"),
     ]
     return Claim(compare.table(head, lines), made_of)
+
+
+def _parts(cells: str, part: Callable[[str, str], str]) -> Callable[[Results], Claim]:
+    """op/s of a block from cold by parts, a row a balancer. part: of a client's name and an operation's"""
+
+    def claim(results: Results) -> Claim:
+        block = {name: results.cell(f"{cells}-{name}-1") for name in (tables.OURS, BASE, _TO_AUTH, LIMIT)}
+        found = {name: _ops_by(cell, part) for name, cell in block.items()}
+        heads = sorted({head for ops in found.values() for head in ops})
+        lines = [
+            [name, tables.number(tables.whole(block[name])), *(tables.number(ops[head]) for head in heads)]
+            for name, ops in found.items()
+        ]
+        return Claim(compare.table(["op/s", "all", *heads], lines), list(block.values()))
+
+    return claim
+
+
+def _ops_by(cell: Result, part: Callable[[str, str], str]) -> dict[str, float]:
+    began, ended = cell["spans"]["run"]
+    found: dict[str, float] = defaultdict(float)
+    for client, (_, _, done, _) in cell["done"].items():
+        for operation, count in done.items():
+            found[part(client, operation)] += count / (ended - began)
+    return found
+
+
+def _group(client: str, operation: str) -> str:
+    """Clients of one kind have a name and a number."""
+    return client.rstrip("0123456789")
+
+
+def _kind(client: str, operation: str) -> str:
+    return "create and unlink" if operation in ("create", "unlink") else "stat and open"
 
 
 def _cost(results: Results) -> Claim:
@@ -431,6 +469,8 @@ CLAIMS: Mapping[str, Callable[[Results], Claim]] = {
     "scheduler-over-builtin-to-auth": _scheduler_range(_TO_AUTH),
     "scheduler-over-oracle": _scheduler_range(LIMIT),
     "scheduler-cold": _cold,
+    "scheduler-line": _parts("cold/line/line-tentacle-8x8", _kind),
+    "scheduler-mix": _parts("cold/mix-tentacle-5x12", _group),
     "scheduler-cost": _cost,
     "scheduler-ticks": _ticks,
     "scheduler-trials": _trials,

@@ -53,6 +53,13 @@ def moved(cell: Cell) -> float:
     return float(figures.total(cell, "exported_inodes", cell["spans"]["run"]))
 
 
+_LAST: Mapping[str, Callable[[Cell], float]] = {
+    "s until even": even_after,
+    "inodes moved": moved,
+    "inodes moved from 60 s": lambda cell: float(figures.total(cell, "exported_inodes", _later(cell))),
+}
+
+
 def ratio(block: Block, other: str, of: Callable[[Cell], float]) -> float | None:
     """Of ours to another; None: one of both is not there, or does not count."""
     return between(block, OURS, other, of)
@@ -66,12 +73,29 @@ def between(block: Block, ours: str, other: str, of: Callable[[Cell], float]) ->
     return of(pair[0]) / of(pair[1])
 
 
+def each_client(block: Block, other: str) -> float | None:
+    """As ``ratio``, of each client's operations; their geometric mean: those who do many, or cheap ones, do
+    not hide those who wait."""
+    if ratio(block, other, whole) is None:
+        return None
+    ours, theirs = ({c: sum(row[2].values()) for c, row in block[n]["done"].items()} for n in (OURS, other))
+    return statistics.geometric_mean([max(1, done) / max(1, theirs[c]) for c, done in ours.items()])
+
+
+_COLUMNS: Mapping[str, Callable[[Block], float | None]] = {
+    "/ oracle": lambda block: ratio(block, "oracle", whole),
+    "/ oracle from 60 s": lambda block: ratio(block, "oracle", later),
+    "/ oracle, each client": lambda block: each_client(block, "oracle"),
+    "/ built-in": lambda block: ratio(block, "builtin", whole),
+    "/ built-in to auth": lambda block: ratio(block, "builtin-to-auth", whole),
+    "/ built-in to auth, each client": lambda block: each_client(block, "builtin-to-auth"),
+}
+
+
 def beside(cells: Sequence[Cell], workloads: Sequence[str], balancers: Sequence[str]) -> str:
     """A row a workload, a column a balancer: op/s, beside the built-in one's; what is missing says so."""
-    lines = []
-    for workload in workloads:
-        blocks = _blocks([cell for cell in cells if cell["workload"] == workload])
-        lines.append([workload, *(_beside(blocks, name) for name in balancers)])
+    blocks = {load: _blocks([cell for cell in cells if cell["workload"] == load]) for load in workloads}
+    lines = [[load, *(_beside(mine, name) for name in balancers)] for load, mine in blocks.items()]
     return compare.table(["op/s (/ built-in)", *balancers], lines)
 
 
@@ -79,8 +103,7 @@ def _beside(blocks: Sequence[Block], name: str) -> str:
     mine = [block[name] for block in blocks if name in block]
     if not mine:
         return "not measured"
-    good = [cell for cell in mine if run_figures.counts(cell)]
-    if not good:
+    if not (good := [cell for cell in mine if run_figures.counts(cell)]):
         return f"none of {len(mine)} counts"
     text = number(_median([whole(cell) for cell in good]))
     fixed = [ops for cell in good if (ops := correction.corrected(cell, whole(cell))) is not None]
@@ -95,37 +118,20 @@ def _beside(blocks: Sequence[Block], name: str) -> str:
 
 def report(cells: Sequence[Cell]) -> str:
     """A row a workload, the median of the blocks; then the geometric means."""
-    table = PrettyTable(
-        [
-            *("load", "blocks", "op/s", "/ oracle", "/ oracle from 60 s", "/ built-in", "/ built-in to auth"),
-            *("s until even", "inodes moved", "inodes moved from 60 s"),
-        ]
-    )
+    table = PrettyTable(["load", "blocks", "op/s", *_COLUMNS, *_LAST])
     table.set_style(TableStyle.MARKDOWN)
-    columns: dict[str, list[float]] = {"oracle": [], "later": [], "builtin": [], "builtin-to-auth": []}
+    columns: dict[str, list[float]] = {name: [] for name in _COLUMNS}
     for workload in dict.fromkeys(str(cell["workload"]) for cell in cells):
         blocks = _blocks([cell for cell in cells if cell["workload"] == workload])
         ours = [block[OURS] for block in blocks if OURS in block and run_figures.counts(block[OURS])]
-        found = {
-            "oracle": [ratio(b, "oracle", whole) for b in blocks],
-            "later": [ratio(b, "oracle", later) for b in blocks],
-            "builtin": [ratio(b, "builtin", whole) for b in blocks],
-            "builtin-to-auth": [ratio(b, "builtin-to-auth", whole) for b in blocks],
-        }
-        middles = {name: _median([x for x in values if x is not None]) for name, values in found.items()}
+        found = {name: [x for b in blocks if (x := of(b)) is not None] for name, of in _COLUMNS.items()}
+        middles = {name: _median(values) for name, values in found.items()}
         for name, value in middles.items():
             columns[name] += [] if value is None else [value]
-        late = [float(figures.total(cell, "exported_inodes", _later(cell))) for cell in ours]
-        table.add_row(
-            [
-                *(workload, len(ours), number(_median([whole(cell) for cell in ours]))),
-                *("-" if value is None else f"{value:.2f}" for value in middles.values()),
-                *(
-                    number(_median(x))
-                    for x in ([even_after(cell) for cell in ours], [moved(cell) for cell in ours], late)
-                ),
-            ]
-        )
+        ratios = ("-" if value is None else f"{value:.2f}" for value in middles.values())
+        last = (number(_median([of(cell) for cell in ours])) for of in _LAST.values())
+        ops = number(_median([whole(cell) for cell in ours]))
+        table.add_row([workload, len(ours), ops, *ratios, *last])
     means = ["-" if not values else f"{statistics.geometric_mean(values):.2f}" for values in columns.values()]
     table.add_row(["geometric mean", "", "", *means, *[""] * 3])
     return str(table.get_string())
@@ -149,8 +155,6 @@ def number(value: float | None) -> str:
 
 def every_figure(cells: Sequence[Cell]) -> str:
     """A table a workload: median (lowest to highest) of the runs that count."""
-    parts = []
-    for workload in dict.fromkeys(str(cell["workload"]) for cell in cells):
-        mine = [cell for cell in cells if cell["workload"] == workload]
-        parts.append(f"## {workload}\n\n{summary.table(mine)}")
-    return "\n\n".join(parts)
+    loads = dict.fromkeys(str(cell["workload"]) for cell in cells)
+    tables = {load: summary.table([cell for cell in cells if cell["workload"] == load]) for load in loads}
+    return "\n\n".join(f"## {load}\n\n{table}" for load, table in tables.items())

@@ -11,18 +11,23 @@ import pytest
 from experiments.common.cells.order import Cluster
 from experiments.common.workloads import WORKLOADS
 from experiments.conditions.__main__ import COMPARED, left, main, orders
-from experiments.conditions.tables import beside, even_after, report
+from experiments.conditions.tables import beside, each_client, even_after, ratio, report, whole
 from lab.errors import LabError
 
 SECONDS = 120
 
 
 def cell(
-    balancer: str, run: int = 1, ops: float = 100.0, even_from: int = 0, busiest: float = 1.0
+    balancer: str,
+    run: int = 1,
+    ops: float = 100.0,
+    even_from: int = 0,
+    busiest: float = 1.0,
+    parts: tuple[float, float] = (0.5, 0.5),
 ) -> dict[str, Any]:
     """Rank 0 has all the load until a second, then half of it; ops: op/s, twice that from second 60 on.
 
-    busiest: what the busiest MDS uses of its quota.
+    busiest: what the busiest MDS uses of its quota. parts: of the operations, of each of two clients.
     """
     samples, served = [], [0.0, 0.0]
     for t in range(SECONDS + 1):
@@ -45,6 +50,9 @@ def cell(
         "spans": {"run": [0.0, float(SECONDS)]},
         "clients": [[float(t), ops * (2.0 if t > 60 else 1.0), 1.0, 0] for t in range(1, SECONDS + 1)],
         "samples": samples,
+        "done": {
+            f"c{k}": [0.0, None, {"open": ops * part, "stat": ops * part}, {}] for k, part in enumerate(parts)
+        },
         "mds_cpu": 10,
         "cpu": [{"t": 2.0 * k, "busy": 1.0 * k, "used": {"mds.a": 0.2 * k * busiest}} for k in range(61)],
     }
@@ -56,8 +64,22 @@ def test_ratios_are_within_a_block() -> None:
         *(cell("scheduler", 2, 9.0), cell("builtin", 2, 4.5), cell("oracle", 2, 10.0)),
     ]
     zipf, means = report(cells).splitlines()[2:]
-    assert [x.strip() for x in zipf.split("|")[1:-1]][:7] == ["zipf", "2", "74", "0.90", "0.90", "2.00", "-"]
-    assert [x.strip() for x in means.split("|")[1:-1]][3:7] == ["0.90", "0.90", "2.00", "-"]
+    assert [x.strip() for x in zipf.split("|")[1:-1]][:8] == [
+        *("zipf", "2", "74"),
+        *("0.90", "0.90", "0.90", "2.00", "-"),
+    ]
+    assert [x.strip() for x in means.split("|")[1:-1]][3:8] == ["0.90", "0.90", "0.90", "2.00", "-"]
+
+
+def test_who_waits_is_not_hidden_by_who_does_much() -> None:
+    block = {
+        "scheduler": cell("scheduler", ops=120.0, parts=(0.9, 0.1)),
+        "oracle": cell("oracle", parts=(0.5, 0.5)),
+        "builtin": cell("builtin", busiest=0.5),
+    }
+    assert ratio(block, "oracle", whole) == pytest.approx(1.2)
+    assert each_client(block, "oracle") == pytest.approx(1.2 * math.sqrt(1.8 * 0.2))
+    assert each_client(block, "builtin") is each_client(block, "none") is None
 
 
 def test_it_is_even_when_it_stays_so() -> None:
@@ -128,7 +150,7 @@ def test_what_does_not_count_is_left_out_and_told() -> None:
     row = beside(cells, ["zipf"], ["scheduler", "builtin"]).splitlines()[-1]
     assert row == "| zipf | 135 (2.00, 1 of 2) | 68 |"
     zipf = report(cells).splitlines()[2]
-    assert [x.strip() for x in zipf.split("|")[1:-1]][3:6] == ["0.90", "0.90", "2.00"]
+    assert [x.strip() for x in zipf.split("|")[1:-1]][3:7] == ["0.90", "0.90", "0.90", "2.00"]
     none = beside([cell("builtin", busiest=0.89)], ["zipf"], ["builtin"]).splitlines()[-1]
     assert none == "| zipf | none of 1 counts |"
 
