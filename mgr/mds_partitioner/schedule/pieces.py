@@ -3,7 +3,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import NamedTuple
 
@@ -57,15 +57,19 @@ def pieces(seen: Seen) -> tuple[Piece, ...]:
         if within.get(directory.ino) in seen.split:
             kids.setdefault(within[directory.ino], []).append(directory)
 
+    rates = _rates(seen)
+
     def inodes(directory: Directory) -> float:
         facts = all_facts.get(directory.path)
         return 0.0 if facts is None else facts.rentries + 1.0
 
-    rates = _rates(seen)
-
-    def requests(directory: Directory, below: Iterable[Directory]) -> float:
-        taken = sum(rates.get(kid.path, 0.0) for kid in below if not seen.where.root(kid.path))
-        return max(0.0, rates.get(directory.path, 0.0) - taken)
+    def of_itself(directory: Directory, below: Sequence[Directory]) -> tuple[float, float]:
+        """Its requests, req/s, and inodes; of most there is nothing below, and there are thousands."""
+        rate, size = rates.get(directory.path, 0.0), inodes(directory)
+        if below:
+            rate -= sum(rates.get(kid.path, 0.0) for kid in below if not seen.where.root(kid.path))
+            size -= sum(map(inodes, below))
+        return max(0.0, rate), max(1.0, size)
 
     found = []
     for directory in seen.known.directories:
@@ -76,14 +80,14 @@ def pieces(seen: Seen) -> tuple[Piece, ...]:
         facts = all_facts.get(directory.path)
         rank = rank_of(directory.path, seen.where, bool(below), directory.ino in seen.moving)
         scattered = seen.known.fragments.get(directory.ino)
-        of_itself = max(1.0, inodes(directory) - sum(map(inodes, below)))
+        requests, size = of_itself(directory, below)
         found.append(
             Piece(
                 ino=directory.ino,
                 path=directory.path,
                 rank=rank,
-                requests=requests(directory, below),
-                inodes=min(of_itself, cached.get(rank, of_itself)) if rank is not None else of_itself,
+                requests=requests,
+                inodes=size if rank is None else min(size, cached.get(rank, size)),
                 within=inside,
                 held=UNREAD if facts is None else _held(facts, seen, c, bool(below)),
                 parts=seen.known.parts.get(directory.ino),
