@@ -7,7 +7,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from sim.course import Recording
-from sim.measures import answered, epochs, factors, fullest, returns, thrashing, within
+from sim.measures import answered, crowded, epochs, factors, fullest, returns, thrashing, within
 from sim.model.arrays import Floats
 from sim.scenario import Assertions, Balance, Cost, Steady, Throughput
 
@@ -68,6 +68,9 @@ def _balance(balance: Balance, recording: Recording) -> Iterator[Finding]:
     if balance.fullest is not None:
         name = f"fullest rank at most {balance.fullest:g} of the mean {span}"
         yield _at_most(name, fullest(recording), balance.fullest, balance, recording)
+    if balance.crowded is not None:
+        name = f"the most requests inside a rank at most {balance.crowded:g} of the mean {span}"
+        yield _at_most(name, crowded(recording), balance.crowded, balance, recording)
 
 
 def _at_most(asserted: str, values: Floats, limit: float, balance: Balance, recording: Recording) -> Finding:

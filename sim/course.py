@@ -26,6 +26,7 @@ class Recording:
 
     :ivar loads: (samples, ranks) requests that each rank answered in each second, req/s
     :ivar capacity: (samples, ranks) req/s; 0 while a rank is not there, or masked out
+    :ivar inside: (samples, ranks) requests that each rank has in work or waiting
     :ivar said: when, and what the policy decided
     :ivar forwards: requests that were passed on
     :ivar ended: (groups,) when each had made all its requests; inf: never
@@ -37,6 +38,7 @@ class Recording:
     seed: int
     loads: Floats
     capacity: Floats
+    inside: Floats
     moves: tuple[Move, ...]
     unsafe: tuple[Unsafe, ...]
     said: tuple[tuple[float, str], ...]
@@ -95,6 +97,7 @@ def run(scenario: Scenario, policy_name: str, seed: int, progress: Progress = la
         seed=seed,
         loads=np.array(course.loads),
         capacity=np.array(course.capacity),
+        inside=np.array(course.inside),
         moves=tuple(cluster.moves),
         unsafe=tuple(cluster.unsafe),
         said=tuple(course.said),
@@ -126,6 +129,7 @@ class Course:
         self._phase = drawn if first is None else round(first / dt)
         self.loads: list[Floats] = []
         self.capacity: list[Floats] = []
+        self.inside: list[Floats] = []
         self.said: list[tuple[float, str]] = []
 
     def go(self, seconds: float, progress: Progress) -> None:
@@ -141,6 +145,7 @@ class Course:
             if (step + 1) % self._second == 0:
                 self.loads.append((cluster.served - served) / SAMPLE)
                 self.capacity.append(np.where(_balanced(cluster), cluster.capacity, 0.0))
+                self.inside.append(cluster.counters.queue.copy())
                 served = cluster.served.copy()
                 progress((step + 1) / steps)
                 if cluster.crowd.finished():

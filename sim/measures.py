@@ -17,12 +17,15 @@ SMOOTHNESS = 0.2  # S of the urgency
 def epochs(recording: Recording) -> tuple[Floats, Floats, Floats]:
     """(epochs,) when each began, s; (epochs, ranks) loads, req/s; (epochs, ranks) capacity, 0 where a rank
     was away for any part of it. What is left at the end is no epoch."""
+    loads, capacity = _by_epoch(recording.loads).mean(axis=1), _by_epoch(recording.capacity).min(axis=1)
+    return np.arange(loads.shape[0]) * EPOCH, loads, capacity
+
+
+def _by_epoch(samples: Floats) -> Floats:
+    """(epochs, samples, ranks)"""
     size = round(EPOCH / SAMPLE)
-    count = recording.loads.shape[0] // size
-    shape = (count, size, recording.loads.shape[1])
-    loads = recording.loads[: count * size].reshape(shape).mean(axis=1)
-    capacity = recording.capacity[: count * size].reshape(shape).min(axis=1)
-    return np.arange(count) * EPOCH, loads, capacity
+    count = samples.shape[0] // size
+    return samples[: count * size].reshape(count, size, samples.shape[1])
 
 
 def factors(recording: Recording) -> Floats:
@@ -41,6 +44,15 @@ def factors(recording: Recording) -> Floats:
 def fullest(recording: Recording) -> Floats:
     """(epochs,): the fullest rank's part of its capacity, over that of all ranks together; 1 when idle."""
     _, loads, capacity = epochs(recording)
+    return _most(loads, capacity)
+
+
+def crowded(recording: Recording) -> Floats:
+    """(epochs,): the same of the requests that ranks have inside."""
+    return _most(_by_epoch(recording.inside).mean(axis=1), epochs(recording)[2])
+
+
+def _most(loads: Floats, capacity: Floats) -> Floats:
     there = capacity > 0.0
     used = np.divide(loads, capacity, out=np.zeros_like(loads), where=there)
     whole = np.where(there, loads, 0.0).sum(axis=1)

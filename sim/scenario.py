@@ -61,12 +61,14 @@ class Event:
 @dataclass(frozen=True, config=STRICT)
 class Balance:
     """In ``part`` of the epochs from a second on (until another): the imbalance factor is at most
-    ``imbalance``, and the fullest rank has at most ``fullest`` times the mean."""
+    ``imbalance``, the fullest rank has at most ``fullest`` times the mean, and the one with most requests
+    inside, for its capacity, ``crowded`` times the mean of these."""
 
     since: Time
     until: Time = float("inf")
     imbalance: Positive | None = None
     fullest: Positive | None = None
+    crowded: Positive | None = None
     part: Part = 1.0
 
 

@@ -33,7 +33,8 @@ def as_if(view: View, advised: Mapping[int, tuple[int, ...]]) -> View:
     # Nobody pins their parts, so when they would lose their pins is not known.
     found = [replace(piece, strangers=True) for piece in found]
     moved = (replace(r, requests=max(0.0, requests[n]), inside=max(0.0, inside[n])) for n, r in ranks.items())
-    return replace(view, ranks=tuple(_filled(r, ranks[r.rank]) for r in moved), pieces=tuple(found))
+    shown = tuple(_filled(r, ranks[r.rank]) for r in moved)
+    return replace(view, ranks=shown, pieces=tuple(found), advised=True)
 
 
 def _filled(rank: RankView, before: RankView) -> RankView:

@@ -10,6 +10,7 @@ from itertools import accumulate
 from . import apart
 from .candidates import candidates
 from .choose import Budget
+from .crowds import relieved
 from .evenness import uneven
 from .learn import KEPT, looked
 from .leisure import ahead, reunite
@@ -41,7 +42,9 @@ class Scheduler:
        scattered, and once;
     7. what is too large for every rank is taken apart on the highest, but where it is when it is too much to
        be moved once more, or did not come there;
-    8. it is one again when little was asked of it for a day, while there is nothing else to do; a pin is
+    8. what waits at a rank is shared out only while all are full, the load itself is even, and all that was
+       moved is seen as it is now;
+    9. it is one again when little was asked of it for a day, while there is nothing else to do; a pin is
        taken off only of what stays where it is.
     """
 
@@ -64,6 +67,8 @@ class Scheduler:
         if state.acting:
             state, decision = _act(look.then(state))
         if look.view.measured and not (new or decision.something or state.moving):
+            state, decision = relieved(look.then(state), decision)
+        if look.view.measured and not (new or decision.something or state.moving or state.crowded):
             state, decision = ahead(look.then(state), decision)
             if not (decision.something or state.acting):
                 state, decision = reunite(look.then(state), decision)

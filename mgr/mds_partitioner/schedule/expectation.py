@@ -55,6 +55,15 @@ class Expectation:
             return move.load
         return self._asked[piece.ino]
 
+    def served(self, piece: Piece) -> float:
+        """Of a piece, req/s: what it gets through where it is."""
+        return self._served[piece.ino]
+
+    @property
+    def moved(self) -> bool:
+        """Was something moved for its load that is not seen as it is now?"""
+        return any(move.load > 0.0 for move in self.bound.values())
+
     @cached_property
     def share(self) -> float:
         """req/s that a rank has now, on the mean."""

@@ -99,6 +99,8 @@ class State:
     :ivar elastic: by inode number: elasticity of what was moved (elastic.py)
     :ivar untold: by inode number: req/s before its move, of what has not taught that yet
     :ivar held: looks for which a rank has been above its share
+    :ivar crowded: looks for which too much has waited at one of full ranks (crowds.py)
+    :ivar eased: times that some of these were taken elsewhere since
     :ivar acting: it was uneven and is not even again
     :ivar past: moves of the last hour, oldest first
     :ivar split: inode numbers of pieces that are seen as their parts
@@ -127,6 +129,8 @@ class State:
     elastic: Mapping[int, float] = field(default_factory=dict)
     untold: Mapping[int, float] = field(default_factory=dict)
     held: int = 0
+    crowded: int = 0
+    eased: int = 0
     acting: bool = False
     past: tuple[Past, ...] = ()
     split: frozenset[int] = frozenset()

@@ -77,6 +77,7 @@ class View:
     :ivar measured: else only where pieces are is new, and all the rest is of the view before
     :ivar harmful: the imbalance factor is above its threshold
     :ivar wait: why nothing may be changed now, or ""
+    :ivar advised: it is as it would be, had advice been followed
     :ivar begun: moves, in the last day
     :ivar pins: directories that are pinned by the scheduler
     """
@@ -87,6 +88,7 @@ class View:
     harmful: bool = False
     wait: str = ""
     measured: bool = True
+    advised: bool = False
     begun: int = 0
     pins: int = 0
 

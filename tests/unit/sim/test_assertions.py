@@ -10,7 +10,7 @@ import pytest
 
 from sim.assertions import Finding, check
 from sim.course import Recording
-from sim.measures import factors, fullest, returns, thrashing
+from sim.measures import crowded, factors, fullest, returns, thrashing
 from sim.model.cluster import Unsafe
 from sim.model.namespace import Move
 from sim.scenario import Assertions, Balance, Cost, Scenario, Steady, Throughput, parse
@@ -27,6 +27,7 @@ def recording(loads: Sequence[Sequence[float]], each: int = 10, **changes: Any) 
         seed=1,
         loads=table,
         capacity=np.full(table.shape, 1000.0),
+        inside=table / 100.0,
         moves=(),
         unsafe=(),
         said=(),
@@ -69,6 +70,13 @@ def test_the_fullest_rank_is_compared_by_what_each_can_do() -> None:
     slower = replace(seen, capacity=np.tile([1500.0, 500.0], (10, 1)))
     assert fullest(slower) == pytest.approx([1.0])
     assert factors(slower) == pytest.approx([0.0])
+
+
+def test_what_waits_is_compared_by_what_each_rank_can_do() -> None:
+    seen = recording([[1000.0, 500.0]], inside=np.tile([16.0, 4.0], (10, 1)))
+    assert not only(Assertions(balance=(Balance(since=0, crowded=1.5),)), seen).holds
+    assert only(Assertions(balance=(Balance(since=0, crowded=1.7),)), seen).holds
+    assert crowded(replace(seen, capacity=np.tile([1600.0, 400.0], (10, 1)))) == pytest.approx([1.0])
 
 
 def test_ranks_that_are_away_are_not_uneven() -> None:

@@ -1,0 +1,121 @@
+# SPDX-License-Identifier: LGPL-2.1-or-later
+"""All ranks serve what they can, but on one of them many more requests wait than on the others.
+
+A full rank serves as much however many wait at it, so by what ranks serve this is even, and who asks at the
+crowded one waits longest. What waits is rate x latency (Little). It is shared out by capacity, as the load
+is: then all wait alike, and all ranks together serve no less, since an MDS that has more requests at once
+serves a little more (load.py). Where a rank is not full, few requests less are far fewer that wait: that is
+for what ranks serve to tell.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from itertools import accumulate
+
+from ..engine.inside import CROWD
+from .candidates import candidates
+from .choose import Budget, Choice, choose, shares
+from .demand import HELD
+from .load import pressures
+from .look import Look
+from .state import State
+from .view import Decision, Move, count
+
+CROWDED = 1.5  # times its share of all that waits: that is not noise
+EMPTIER = 0.7  # times its own share, at most, has a rank that could take some (FoundationDB)
+STEP = 0.1  # of the rank's requests that go first: where all use all, so few may be all that waits
+MOST = 0.5  # of them that go at once; twice as many each time that others took their place
+
+
+@dataclass(frozen=True)
+class Waiting:
+    """How much waits where.
+
+    :ivar latency: s, by rank; mean: of all requests
+    :ivar loads: by rank: its requests in times of the mean latency, req/s; their sum is that of the requests
+    :ivar shares: of these, by rank, by capacity
+    """
+
+    latency: Mapping[int, float]
+    mean: float
+    loads: Mapping[int, float]
+    shares: Mapping[int, float]
+
+    def times(self, rank: int) -> float:
+        """What it has, in times of its share."""
+        return self.loads[rank] / self.shares[rank] if self.shares[rank] else 1.0
+
+
+def waiting(look: Look) -> Waiting | None:
+    """None: nobody is known to wait."""
+    requests = {r.rank: r.requests for r in look.view.ranks}
+    latency = {rank: look.state.latency.get(rank, 0.0) for rank in requests}
+    inside = {rank: requests[rank] * latency[rank] for rank in requests}
+    served = sum(requests.values())
+    mean = sum(inside.values()) / served if served else 0.0
+    if not mean:
+        return None
+    loads = {rank: inside[rank] / mean for rank in inside}
+    return Waiting(latency, mean, loads, shares(loads, look.capacity))
+
+
+def relieved(look: Look, decision: Decision) -> tuple[State, Decision]:
+    """The state then, and with what takes some that wait elsewhere: a little, when that was needed for some
+    looks, and then a little more when all that was moved is seen as it is now. Of advice it is not known who
+    would wait where."""
+    if look.view.advised or look.expected.moved:
+        return look.state, decision
+    found = waiting(look)
+    top = None if found is None else _crowded(look, found)
+    if found is None or top is None:
+        return replace(look.state, crowded=0, eased=0), decision
+    state = replace(look.state, crowded=look.state.crowded + 1)
+    moves = _moves(look.then(state), found, top) if state.crowded >= HELD else ()
+    if not moves:
+        return state, decision
+    why = (
+        f"{count(moves)}, as requests wait {1000.0 * found.latency[top]:.0f} ms on rank {top}, and "
+        f"{1000.0 * found.mean:.0f} ms on the mean; {decision.why}"
+    )
+    state = replace(state, eased=state.eased + 1)
+    return look.then(state).begun(moves).state, replace(decision, moves=moves, why=why)
+
+
+def _crowded(look: Look, found: Waiting) -> int | None:
+    """The rank where most wait for its capacity; None: one is not full, or it is not much worse there."""
+    if not look.full >= found.loads.keys():
+        return None
+    top = max(found.loads, key=lambda rank: (found.times(rank), -rank))
+    inside = found.loads[top] * found.mean
+    lowest = min(map(found.times, found.loads))
+    return top if inside >= CROWD and found.times(top) > CROWDED and lowest < EMPTIER else None
+
+
+def _moves(look: Look, found: Waiting, top: int) -> tuple[Move, ...]:
+    """From that rank, towards its share."""
+    times, served = found.latency[top] / found.mean, look.expected.served
+    part = min(MOST, STEP * 2.0**look.state.eased)
+    most = part * next(r.requests for r in look.view.ranks if r.rank == top)
+    mine = [c for c in candidates(look) if c.rank == top and served(look.pieces[c.key]) <= most]
+    may = [replace(c, load=served(look.pieces[c.key]) * times) for c in mine]
+    inodes = look.budgets.inodes()
+    budget = Budget(look.budgets.moves(), inodes, inodes > 0.0)
+    pressure = pressures(look.view.ranks)
+    chosen, _ = choose(may, found.loads, look.capacity, pressure, look.band, budget, [top])
+    pay = [c for c in chosen if c.gain * look.limits.horizon >= look.pieces[c.key].inodes * look.price]
+    taken = accumulate(served(look.pieces[c.key]) for c in pay)
+    step = [c for c, so_far in zip(pay, taken) if so_far <= most]
+    return tuple(_move(look, found, choice) for choice in step[: max(0, look.budgets.pins())])
+
+
+def _move(look: Look, found: Waiting, choice: Choice) -> Move:
+    """Its rank serves others then: it is relieved of what waits, not of requests."""
+    piece, latency = look.pieces[choice.key], found.latency
+    load = look.expected.served(piece)
+    why = (
+        f"{load:.0f} req/s that wait {1000.0 * latency[choice.source]:.0f} ms on rank {choice.source}, and "
+        f"{1000.0 * latency[choice.target]:.0f} ms on rank {choice.target}"
+    )
+    return Move(piece.ino, piece.path, choice.source, choice.target, load, 0.0, piece.inodes, why)
