@@ -65,7 +65,7 @@ class Turn:
     def followed(self, now: Mapping[tuple[int, float], Past], relative: Mapping[int, float]) -> "Turn":
         """With how far its moves are. ``relative``: load by rank in parts of its share."""
         moves = tuple(now.get((p.move.ino, p.begun), p) for p in self.moves)
-        relieved = any(p.move.load > 0.0 for p in moves)  # what is new relieves nobody
+        relieved = any(p.move.gain for p in moves)  # what is new, or only waits, relieves nobody of requests
         settled = self.after is None and relieved and all(p.settled >= 0.0 for p in moves)
         return replace(self, moves=moves, after=relative.get(self.fullest) if settled else self.after)
 
