@@ -320,11 +320,18 @@ def _cold(results: Results) -> Claim:
     return Claim(compare.table(head, lines), made_of)
 
 
-def _parts(cells: str, part: Callable[[str, str], str]) -> Callable[[Results], Claim]:
-    """op/s of a block from cold by parts, a row a balancer. part: of a client's name and an operation's"""
+def _parts(
+    cells: str, part: Callable[[str, str], str], others: Mapping[str, str] = {}
+) -> Callable[[Results], Claim]:
+    """op/s of a block from cold by parts, a row a balancer.
+
+    :param part: of a client's name and an operation's
+    :param others: rows of other blocks, and their cells
+    """
 
     def claim(results: Results) -> Claim:
         block = {name: results.cell(f"{cells}-{name}-1") for name in (tables.OURS, BASE, _TO_AUTH, LIMIT)}
+        block |= {name: results.cell(cell) for name, cell in others.items()}
         found = {name: _ops_by(cell, part) for name, cell in block.items()}
         heads = sorted({head for ops in found.values() for head in ops})
         lines = [
@@ -334,6 +341,12 @@ def _parts(cells: str, part: Callable[[str, str], str]) -> Callable[[Results], C
         return Claim(compare.table(["op/s", "all", *heads], lines), list(block.values()))
 
     return claim
+
+
+_MIX_BEFORE = {
+    f"{name}, before": f"scheduler/mix-before/mix-tentacle-5x12-{name}-1" for name in (tables.OURS, LIMIT)
+}
+"""Before what waits at full ranks was shared out."""
 
 
 def _ops_by(cell: Result, part: Callable[[str, str], str]) -> dict[str, float]:
@@ -470,7 +483,7 @@ CLAIMS: Mapping[str, Callable[[Results], Claim]] = {
     "scheduler-over-oracle": _scheduler_range(LIMIT),
     "scheduler-cold": _cold,
     "scheduler-line": _parts("cold/line/line-tentacle-8x8", _kind),
-    "scheduler-mix": _parts("cold/mix-tentacle-5x12", _group),
+    "scheduler-mix": _parts("cold/mix-tentacle-5x12", _group, _MIX_BEFORE),
     "scheduler-cost": _cost,
     "scheduler-ticks": _ticks,
     "scheduler-trials": _trials,

@@ -74,12 +74,13 @@ def between(block: Block, ours: str, other: str, of: Callable[[Cell], float]) ->
 
 
 def each_client(block: Block, other: str) -> float | None:
-    """As ``ratio``, of each client's operations; their geometric mean: those who do many, or cheap ones, do
-    not hide those who wait."""
-    if ratio(block, other, whole) is None:
+    """As ``ratio``, of each client's operations (none is one); their geometric mean: those who do many, or
+    cheap ones, do not hide those who wait. None as well: their clock was not that of the run."""
+    if ratio(block, other, whole) is None or block[OURS].get("settled"):
         return None
     ours, theirs = ({c: sum(row[2].values()) for c, row in block[n]["done"].items()} for n in (OURS, other))
-    return statistics.geometric_mean([max(1, done) / max(1, theirs[c]) for c, done in ours.items()])
+    pairs = [(max(1, ours.get(c, 0)), max(1, theirs.get(c, 0))) for c in ours | theirs]
+    return statistics.geometric_mean([mine / other for mine, other in pairs])
 
 
 _COLUMNS: Mapping[str, Callable[[Block], float | None]] = {

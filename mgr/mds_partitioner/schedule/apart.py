@@ -14,7 +14,7 @@ from .choose import Budget, Candidate
 from .load import pressures
 from .look import Look
 from .state import FRESH, State
-from .view import Move
+from .view import UNREAD, Move
 
 
 def come(state: State, there: Collection[int]) -> tuple[int, ...]:
@@ -52,7 +52,10 @@ def wanted(look: Look, may: Sequence[Candidate], stuck: Sequence[int]) -> tuple[
     large = tuple(c.key for c in parts if c.rank in {top, *look.full} and c.load > _most_that_fits(look))
     if large:
         return large
+    unread = {p.rank for p in look.view.pieces if p.held == UNREAD and p.requests > 0.0}
     for rank in stuck:
+        if rank in unread:
+            continue  # what relieves it may be among these
         own = [c for c in parts if c.rank == rank and c.load >= look.band * look.shares[rank]]
         if own:
             return (max(own, key=lambda c: (c.load, -c.key)).key,)

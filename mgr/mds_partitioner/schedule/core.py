@@ -10,7 +10,7 @@ from itertools import accumulate
 from . import apart
 from .candidates import candidates
 from .choose import Budget
-from .crowds import relieved
+from .crowds import easing, relieved
 from .evenness import uneven
 from .learn import KEPT, looked
 from .leisure import ahead, reunite
@@ -18,7 +18,7 @@ from .look import Look
 from .moves import chosen, paying, sources
 from .newcomers import placed
 from .scatter import scattered
-from .state import Limits, Scattered, State
+from .state import Crowd, Limits, Scattered, State
 from .view import Decision, Move, Scatter, View, count
 
 GROWN = 30.0  # s, until a rank's load is what it will be
@@ -66,9 +66,9 @@ class Scheduler:
         decision = Decision(why=why)
         if state.acting:
             state, decision = _act(look.then(state))
-        if look.view.measured and not (new or decision.something or state.moving):
+        if look.view.measured and not new:
             state, decision = relieved(look.then(state), decision)
-        if look.view.measured and not (new or decision.something or state.moving or state.crowded):
+        if look.view.measured and not (new or decision.something or state.moving or easing(state)):
             state, decision = ahead(look.then(state), decision)
             if not (decision.something or state.acting):
                 state, decision = reunite(look.then(state), decision)
@@ -82,15 +82,15 @@ def _not_yet(look: Look) -> tuple[State, str] | None:
     """Why nothing is decided in this look, whatever the load is, and the state then."""
     state, view = look.state, look.view
     if view.wait:
-        return replace(state, held=0), view.wait
+        return replace(state, held=0, crowd=Crowd()), view.wait
     if len(view.ranks) < 2:
         return state, "one rank only"
     if not any(r.requests for r in view.ranks):
-        return replace(state, held=0, acting=False), "idle"
+        return replace(state, held=0, acting=False, crowd=Crowd()), "idle"
     young = _young(look)
     if young is not None:
         why = f"rank {young} has come, or come back, just now: its load is not yet what it will be"
-        return replace(state, held=0), why
+        return replace(state, held=0, crowd=Crowd()), why
     return None
 
 

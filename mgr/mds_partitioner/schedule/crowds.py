@@ -10,6 +10,7 @@ for what ranks serve to tell.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from itertools import accumulate
@@ -20,12 +21,13 @@ from .choose import Budget, Choice, choose, shares
 from .demand import HELD
 from .load import pressures
 from .look import Look
-from .state import State
+from .state import Crowd, State
 from .view import Decision, Move, count
 
 CROWDED = 1.5  # times its share of all that waits: that is not noise
 EMPTIER = 0.7  # times its own share, at most, has a rank that could take some (FoundationDB)
 STEP = 0.1  # of the rank's requests that go first: where all use all, so few may be all that waits
+VAIN = 2  # times that it may not help: then others fill the rank whatever goes
 MOST = 0.5  # of them that go at once; twice as many each time that others took their place
 
 
@@ -63,43 +65,79 @@ def waiting(look: Look) -> Waiting | None:
 
 def relieved(look: Look, decision: Decision) -> tuple[State, Decision]:
     """The state then, and with what takes some that wait elsewhere: a little, when that was needed for some
-    looks, and then a little more when all that was moved is seen as it is now. Of advice it is not known who
-    would wait where."""
-    if look.view.advised or look.expected.moved:
-        return look.state, decision
+    looks, and then a little more when all that was moved is seen as it is now, as long as it helps. Of advice
+    it is not known who would wait where."""
+    state = look.state
+    if look.view.advised or state.held:
+        return replace(state, crowd=Crowd()), decision
+    if decision.something or state.moving or look.expected.moved:
+        return state, decision
     found = waiting(look)
     top = None if found is None else _crowded(look, found)
     if found is None or top is None:
-        return replace(look.state, crowded=0, eased=0), decision
-    state = replace(look.state, crowded=look.state.crowded + 1)
-    moves = _moves(look.then(state), found, top) if state.crowded >= HELD else ()
-    if not moves:
+        return replace(state, crowd=Crowd()), decision
+    crowd = _again(state.crowd, top, found.times(top))
+    state = replace(state, crowd=crowd)
+    if crowd.looks < HELD or crowd.vain >= VAIN:
         return state, decision
+    moves = _moves(look.then(state), found, top)
+    if not moves:
+        return replace(state, crowd=Crowd()), decision
     why = (
         f"{count(moves)}, as requests wait {1000.0 * found.latency[top]:.0f} ms on rank {top}, and "
         f"{1000.0 * found.mean:.0f} ms on the mean; {decision.why}"
     )
-    state = replace(state, eased=state.eased + 1)
+    state = replace(state, crowd=replace(crowd, eased=crowd.eased + 1, times=found.times(top)))
     return look.then(state).begun(moves).state, replace(decision, moves=moves, why=why)
 
 
+def easing(state: State) -> bool:
+    """Is something to be taken from a crowded rank, now or soon?"""
+    return state.crowd.looks > 0 and state.crowd.vain < VAIN
+
+
+def _again(before: Crowd, top: int, times: float) -> Crowd:
+    """With one more look at the rank where most wait; times: its share that waits there"""
+    if before.rank != top:
+        return Crowd(top, 1)
+    vain = before.vain + (times >= before.times)
+    return replace(before, looks=before.looks + 1, vain=vain, times=math.inf)
+
+
 def _crowded(look: Look, found: Waiting) -> int | None:
-    """The rank where most wait for its capacity; None: one is not full, or it is not much worse there."""
-    if not look.full >= found.loads.keys():
+    """The rank where most wait for its capacity, or the one that is being relieved; None: a rank is not full,
+    or it is not much worse there."""
+    if not look.full >= found.loads.keys() or min(map(found.times, found.loads)) >= EMPTIER:
         return None
-    top = max(found.loads, key=lambda rank: (found.times(rank), -rank))
-    inside = found.loads[top] * found.mean
-    lowest = min(map(found.times, found.loads))
-    return top if inside >= CROWD and found.times(top) > CROWDED and lowest < EMPTIER else None
+    bad = [r for r, load in found.loads.items() if load * found.mean >= CROWD and found.times(r) > CROWDED]
+    before = look.state.crowd
+    if before.rank in bad and (before.vain < VAIN or len(bad) == 1):
+        return before.rank
+    others = [r for r in bad if r != before.rank]
+    return max(others, key=lambda rank: (found.times(rank), -rank), default=None)
 
 
 def _moves(look: Look, found: Waiting, top: int) -> tuple[Move, ...]:
     """From that rank, towards its share."""
     times, served = found.latency[top] / found.mean, look.expected.served
-    part = min(MOST, STEP * 2.0**look.state.eased)
+    part = min(MOST, STEP * 2.0**look.state.crowd.eased)
     most = part * next(r.requests for r in look.view.ranks if r.rank == top)
+    moved = {past.move.ino: past for past in look.state.past if past.move.load > 0.0}
+
+    def rests(ino: int) -> bool:
+        return ino in moved and look.view.now - moved[ino].arrived < look.limits.rest
+
     mine = [c for c in candidates(look) if c.rank == top and served(look.pieces[c.key]) <= most]
-    may = [replace(c, load=served(look.pieces[c.key]) * times) for c in mine]
+    may = [
+        replace(
+            c,
+            load=served(look.pieces[c.key]) * times,
+            avoid=moved[c.key].move.source if c.key in moved else c.avoid,
+            back=False,
+        )
+        for c in mine
+        if not rests(c.key)
+    ]
     inodes = look.budgets.inodes()
     budget = Budget(look.budgets.moves(), inodes, inodes > 0.0)
     pressure = pressures(look.view.ranks)

@@ -62,13 +62,15 @@ class Insides:
         :param pins: that we have set, by inode number
         :param first: nothing is decided before it has been looked
         """
-        lasts = lasting(self.at_once, self._began, now)
+        before = self.at_once
+        lasts = lasting(before, self._began, now)
         due = [d for d in busiest if now - self.counts.get(d.ino, (0.0, 0))[0] > FRESH]
         paths = [d.path for d in busiest[: FIRST if first else None]]
         ask: list[Callable[[FileSystem], int | None]] = [partial(_count, of=d, lasts=lasts) for d in due]
         ask.append(partial(self.turnover.look, paths=paths))
         counted = self._host.ask_fs(fs, ask)
-        self.counts |= {d.ino: (now, n) for d, n in zip(due, counted) if n is not None}
+        if self.at_once.keys() <= before.keys():  # else what was counted may not last: it is counted again
+            self.counts |= {d.ino: (now, n) for d, n in zip(due, counted) if n is not None}
         lasts = lasting(self.at_once, self._began, now)
         self._read_broods(fs, split, lasts, pins, now)
         return lasts

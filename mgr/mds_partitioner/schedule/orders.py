@@ -193,6 +193,7 @@ def _not_begun(before: State, state: State, now: Now) -> State:
         apart=before.apart,
         split=before.split,
         untold=before.untold,
+        crowd=before.crowd,
     )
 
 

@@ -13,9 +13,8 @@ from ..observe.subtrees import SubtreeMap
 from ..plan.circumstances import Circumstances
 from ..plan.fixed import operators
 from .catalogue import Known, Owned
-from .view import Piece
+from .view import UNREAD, Piece
 
-UNREAD = "its pin was not read yet"
 FIXED_BELOW = "a directory below it has a pin of its own"
 
 

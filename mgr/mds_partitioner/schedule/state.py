@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: LGPL-2.1-or-later
 """What the scheduler remembers from look to look, and its budgets: values."""
 
+import math
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
@@ -82,6 +83,24 @@ class Scattered:
 
 
 @dataclass(frozen=True)
+class Crowd:
+    """Too much waits at a rank, though all are full (crowds.py).
+
+    :ivar rank: -1: nowhere
+    :ivar looks: for which that was so
+    :ivar eased: times that some of it was taken elsewhere
+    :ivar vain: times that this did not help
+    :ivar times: its share that waited there when some was taken last
+    """
+
+    rank: int = -1
+    looks: int = 0
+    eased: int = 0
+    vain: int = 0
+    times: float = math.inf
+
+
+@dataclass(frozen=True)
 class State:
     """What was learned so far.
 
@@ -99,8 +118,7 @@ class State:
     :ivar elastic: by inode number: elasticity of what was moved (elastic.py)
     :ivar untold: by inode number: req/s before its move, of what has not taught that yet
     :ivar held: looks for which a rank has been above its share
-    :ivar crowded: looks for which too much has waited at one of full ranks (crowds.py)
-    :ivar eased: times that some of these were taken elsewhere since
+    :ivar crowd: where too much waits, though all ranks are full
     :ivar acting: it was uneven and is not even again
     :ivar past: moves of the last hour, oldest first
     :ivar split: inode numbers of pieces that are seen as their parts
@@ -129,8 +147,7 @@ class State:
     elastic: Mapping[int, float] = field(default_factory=dict)
     untold: Mapping[int, float] = field(default_factory=dict)
     held: int = 0
-    crowded: int = 0
-    eased: int = 0
+    crowd: Crowd = Crowd()
     acting: bool = False
     past: tuple[Past, ...] = ()
     split: frozenset[int] = frozenset()

@@ -9,6 +9,8 @@ from dataclasses import dataclass, replace
 
 from ..model import NO_PIN
 
+UNREAD = "its pin was not read yet"  # why a piece is held for a moment
+
 
 @dataclass(frozen=True)
 class RankView:

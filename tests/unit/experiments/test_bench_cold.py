@@ -80,6 +80,9 @@ def test_who_waits_is_not_hidden_by_who_does_much() -> None:
     assert ratio(block, "oracle", whole) == pytest.approx(1.2)
     assert each_client(block, "oracle") == pytest.approx(1.2 * math.sqrt(1.8 * 0.2))
     assert each_client(block, "builtin") is each_client(block, "none") is None
+    assert each_client({**block, "scheduler": block["scheduler"] | {"settled": 300.0}}, "oracle") is None
+    del block["oracle"]["done"]["c1"]
+    assert each_client(block, "oracle") == pytest.approx(math.sqrt(1.2 * 1.8 * 1.2 * 100.0 * 2.0 * 0.1))
 
 
 def test_it_is_even_when_it_stays_so() -> None:

@@ -11,6 +11,7 @@ from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from dataclasses import replace
+from functools import partial
 from typing import Any
 
 import cephfs
@@ -241,16 +242,17 @@ def test_questions_are_asked_side_by_side_and_hold_up_no_change_while_all_of_the
 ) -> None:
     mount, together = manager.mounts["cephfs"], threading.Barrier(mounts.ASKERS + 1)
 
-    def question(of: FileSystem) -> int:
+    def question(number: int, of: FileSystem) -> tuple[int, int]:
         together.wait(60)
-        return of.ino("/d")
+        return number, of.ino("/d")
 
+    questions = [partial(question, number) for number in range(mounts.ASKERS)]
     with ThreadPoolExecutor(1) as caller:
-        asked = caller.submit(host.ask_fs, FS, [question] * mounts.ASKERS)
+        asked = caller.submit(host.ask_fs, FS, questions)
         pin(host)
         assert mount.values == {PIN: "2"} and not asked.done()
         together.wait(60)
-        assert asked.result(60) == [mount.ino] * mounts.ASKERS
+        assert asked.result(60) == [(number, mount.ino) for number in range(mounts.ASKERS)]
 
 
 def test_questions_that_are_not_answered_are_given_up_and_what_fails_is_told(
@@ -265,6 +267,7 @@ def test_questions_that_are_not_answered_are_given_up_and_what_fails_is_told(
     gate.open.set()
     # Those that nobody waits for any more were not begun, or have ended: their threads are free again.
     assert host.ask_fs(FS, more) == [100] * len(more)
+    assert manager.mounts["cephfs"].calls.count("stat") <= mounts.ASKERS + len(more)
     assert host.ask_fs(FS, []) == []
 
     def fails(mount: FileSystem) -> int:

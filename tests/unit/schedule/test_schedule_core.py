@@ -19,7 +19,7 @@ from mds_partitioner.schedule.core import Scheduler
 from mds_partitioner.schedule.expectation import Expectation
 from mds_partitioner.schedule.sleepers import Wake
 from mds_partitioner.schedule.state import Limits, Past, Scattered, State
-from mds_partitioner.schedule.view import Decision, Move, Piece, RankView, View
+from mds_partitioner.schedule.view import UNREAD, Decision, Move, Piece, RankView, View
 
 LOOK = 5.0  # s
 CAPACITY = 1000.0
@@ -351,6 +351,23 @@ def test_what_is_new_waits_for_no_move_and_holds_up_none() -> None:
     cluster.go(4)
     assert cluster.fullest() <= 1.1
     assert len({cluster.at[piece] for piece in cluster.fresh}) == 4
+
+
+def test_nothing_is_taken_apart_while_directories_of_its_rank_are_not_known_yet() -> None:
+    cluster = Cluster(dict.fromkeys(range(16), 200.0), ranks=5, parts=dict.fromkeys(range(16), 10))
+    view = cluster.view()
+    pieces = tuple(replace(p, held=UNREAD if p.ino >= 8 else "") for p in view.pieces)
+    looks = [replace(view, now=view.now + LOOK * k, pieces=pieces) for k in range(3)]
+    _, first = Scheduler(State(), looks[0], Limits()).decide()
+    assert first.moves and not first.split
+    state, split = State(), list[int]()
+    for look in (
+        replace(look, pieces=tuple(replace(p, held="pinned" if p.ino >= 8 else "") for p in pieces))
+        for look in looks
+    ):
+        state, decision = Scheduler(state, look, Limits()).decide()
+        split += [*decision.split, *state.apart]
+    assert split, "when they are known, and may not be moved, it is"
 
 
 def test_where_the_whole_is_even_enough_only_full_ranks_are_relieved() -> None:

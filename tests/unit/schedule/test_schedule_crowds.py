@@ -11,14 +11,14 @@ import pytest
 
 from mds_partitioner.engine.inside import CROWD
 from mds_partitioner.schedule.core import Scheduler
-from mds_partitioner.schedule.crowds import CROWDED, STEP
+from mds_partitioner.schedule.crowds import CROWDED, STEP, VAIN, easing
 from mds_partitioner.schedule.demand import HELD
-from mds_partitioner.schedule.state import FRESH, Limits, State
-from mds_partitioner.schedule.view import Decision, Piece, RankView, View
+from mds_partitioner.schedule.state import Crowd, Limits, State
+from mds_partitioner.schedule.view import Decision, Move, Piece, RankView, View
 
 LOOK, SERVED = 5.0, 1000.0  # s, req/s of each rank
 INSIDE = (4.0, 4.0, 4.0, 18.0, 18.0)
-EACH = 20  # pieces on a crowded rank; on others one has all
+EACH = 20  # pieces on a rank
 
 
 def ranks(inside: Sequence[float], served: Mapping[int, float], full: bool = True) -> tuple[RankView, ...]:
@@ -31,12 +31,12 @@ def ranks(inside: Sequence[float], served: Mapping[int, float], full: bool = Tru
 def view(
     look: int, inside: Sequence[float] = INSIDE, served: Mapping[int, float] = {}, full: bool = True
 ) -> View:
-    pieces = [
-        Piece(100 * r + k, f"/r{r}/{k:02d}", r, served.get(r, SERVED) / each, 100.0)
-        for r, n in enumerate(inside)
-        for each in [EACH if n >= CROWD else 1]
-        for k in range(each)
-    ]
+    """Each rank has as many pieces, all alike."""
+    pieces = (
+        Piece(100 * r + k, f"/r{r}/{k:02d}", r, served.get(r, SERVED) / EACH, 100.0)
+        for r in range(len(inside))
+        for k in range(EACH)
+    )
     return View(look * LOOK, ranks(inside, served, full), tuple(pieces))
 
 
@@ -48,6 +48,11 @@ def decided(views: Sequence[View], state: State | None = None) -> tuple[State, l
     return state, found
 
 
+def arrived(seen: View, moves: Sequence[Move]) -> View:
+    there = {m.ino: m.target for m in moves}
+    return replace(seen, pieces=tuple(replace(p, rank=there.get(p.ino, p.rank)) for p in seen.pieces))
+
+
 def test_after_some_looks_a_little_of_what_waits_goes_to_ranks_where_less_does() -> None:
     state, found = decided([view(look) for look in range(HELD + 1)])
     assert [bool(d.moves) for d in found] == [False] * (HELD - 1) + [True, False]
@@ -56,26 +61,50 @@ def test_after_some_looks_a_little_of_what_waits_goes_to_ranks_where_less_does()
     assert "requests wait 18 ms on rank 3, and 10 ms on the mean" in found[HELD - 1].why
     assert all(m.load == pytest.approx(SERVED / EACH) and m.gain == 0.0 for m in moves)
     assert sum(m.load for m in moves) == pytest.approx(STEP * SERVED)
-    assert (state.crowded, state.eased) == (HELD, 1) and not found[HELD].moves, (
-        "what is under way is waited for"
-    )
+    assert (state.crowd.rank, state.crowd.eased) == (3, 1) and not found[HELD].moves, "it is under way"
     after, _ = decided([view(HELD + 1, [9.0] * 5)], replace(state, past=()))
-    assert (after.crowded, after.eased) == (0, 0)
+    assert after.crowd == Crowd()
 
 
-def test_when_it_was_seen_what_became_of_it_the_next_go_at_once() -> None:
-    state, (*_, first) = decided([view(look) for look in range(HELD)])
-    there = {m.ino: m.target for m in first.moves}
+def test_as_long_as_it_helps_twice_as_much_goes_each_time_and_nothing_goes_on_or_back() -> None:
+    state, views, gone, parts = State(), 0, dict[int, int](), []
+    inside = list(INSIDE)
+    while views < 60:
+        moves = [Move(ino, "", 3, rank, 1.0, 0.0, 1.0, "") for ino, rank in gone.items()]
+        state, (decision,) = decided([arrived(view(views, inside), moves)], state)
+        views += 1
+        if decision.moves and {m.source for m in decision.moves} == {3}:
+            assert not gone.keys() & {m.ino for m in decision.moves}
+            gone |= {m.ino: m.target for m in decision.moves}
+            parts.append(len(decision.moves) / EACH)
+            inside[3] -= sum(inside[3] / EACH for _ in decision.moves)
+    assert parts[:2] == [STEP, 2.0 * STEP] and inside[3] < CROWDED * sum(inside) / 5.0
 
-    def arrived(look: int) -> View:
-        seen = view(look)
-        return replace(seen, pieces=tuple(replace(p, rank=there.get(p.ino, p.rank)) for p in seen.pieces))
 
-    _, found = decided([arrived(HELD + look) for look in range(5)], state)
-    when = [look for look, d in enumerate(found) if d.moves]
-    assert when == [FRESH], "two looks after they came"
-    assert not {m.ino for m in found[FRESH].moves} & there.keys()
-    assert sum(m.load for m in found[FRESH].moves) == pytest.approx(2.0 * STEP * SERVED), "others came"
+def test_where_it_does_not_help_it_ends_and_the_next_crowded_rank_has_its_turn() -> None:
+    state, gone, sources = State(), list[Move](), list[int]()
+    for look in range(40):
+        state, (decision,) = decided([arrived(view(look), gone)], state)
+        gone += decision.moves
+        sources += {m.source for m in decision.moves}
+    assert sources[:VAIN] == [3] * VAIN and sources[VAIN] == 4, "others fill the ranks, whatever goes"
+
+
+def test_what_was_deleted_when_it_had_come_is_not_waited_for() -> None:
+    state, (*_, decision) = decided([view(look) for look in range(HELD)])
+    come = arrived(view(HELD), decision.moves)
+    state, _ = decided([come], state)
+    inos = {m.ino for m in decision.moves}
+    left = replace(view(HELD + 1), pieces=tuple(p for p in come.pieces if p.ino not in inos))
+    looks = [replace(left, now=(HELD + 1 + k) * LOOK) for k in range(HELD)]
+    _, found = decided(looks, state)
+    assert any(d.moves for d in found)
+
+
+def test_three_looks_of_three_ranks_are_no_crowd() -> None:
+    each = [[4.0] * r + [30.0] + [4.0] * (4 - r) for r in range(5)]
+    _, found = decided([view(look, each[look % 5]) for look in range(15)])
+    assert not any(d.moves for d in found)
 
 
 @pytest.mark.parametrize(
@@ -83,23 +112,18 @@ def test_when_it_was_seen_what_became_of_it_the_next_go_at_once() -> None:
     [
         view(0, full=False),
         replace(view(0), ranks=(*view(0, full=False).ranks[:1], *view(0).ranks[1:])),
-        view(0, [0.9 * CROWD, 1.0, 1.0, 1.0, 1.0]),
-        view(0, [10.0, 9.0, 9.0, 9.0, 9.0 * CROWDED]),
+        view(0, [0.95 * CROWD, 2.0, 2.0, 2.0, 2.0]),
+        view(0, [10.0, 10.0, 10.0, 4.0, 0.95 * CROWDED * 10.0]),
+        view(0, [20.0, 9.0, 9.0, 9.0, 9.0]),
         # A rank that can do less and has less waiting, so that all wait alike.
-        view(0, [16.0, 16.0, 16.0, 16.0, 4.0], {4: 250.0}),
+        view(0, [16.0, 16.0, 4.0, 4.0, 4.0], {2: 250.0, 3: 250.0, 4: 250.0}),
         view(0, [0.0] * 5),
         replace(view(0), advised=True),
         replace(view(0), wait="an operator paused it"),
     ],
     ids=[
-        "not full",
-        "one is not full",
-        "few wait",
-        "not much worse",
-        "unlike ranks",
-        "idle",
-        "advice",
-        "paused",
+        *("none is full", "one is not full", "few wait", "a bit worse", "no rank has much less"),
+        *("unlike ranks", "idle", "advice", "paused"),
     ],
 )
 def test_nothing_is_done(quiet: View) -> None:
@@ -110,7 +134,19 @@ def test_nothing_is_done(quiet: View) -> None:
 def test_one_look_in_between_that_is_not_so_begins_anew() -> None:
     bad, good = [view(look) for look in range(HELD - 1)], view(HELD - 1, [9.0] * 5)
     state, found = decided([*bad, good, *(view(HELD + look) for look in range(HELD - 1))])
-    assert not any(d.moves for d in found) and state.crowded == HELD - 1
+    assert not any(d.moves for d in found) and state.crowd.looks == HELD - 1
+
+
+def test_a_pause_in_between_begins_anew() -> None:
+    paused = replace(view(HELD - 1), wait="an operator paused it")
+    state, _ = decided([*(view(look) for look in range(HELD - 1)), paused])
+    assert state.crowd == Crowd()
+
+
+def test_where_nothing_may_be_taken_what_sleeps_is_not_held_up() -> None:
+    held = tuple(replace(piece, held="pinned") for piece in view(0).pieces)
+    state, found = decided([replace(view(look), pieces=held) for look in range(HELD)])
+    assert not any(d.moves for d in found) and not easing(state)
 
 
 def test_what_does_not_bring_what_it_costs_stays() -> None:
