@@ -236,14 +236,15 @@ class Host:
         """
         return self._mounts.run(fs, call, FS_TIMEOUT)
 
-    def ask_fs(self, fs: FsState, questions: Sequence[Callable[[FileSystem], T]]) -> list[T]:
-        """Run several calls that change nothing on the mounted file system, some at once: a full MDS lets
-        each of them wait. In the order of the questions.
+    def ask_fs(
+        self, fs: FsState, questions: Sequence[Callable[[FileSystem], T]], *, within: float
+    ) -> list[T | PartitionerError]:
+        """Run several calls that change nothing on the mounted file system, some at once, in ``within`` s: a
+        full MDS lets each of them wait, and what is being exported does not answer.
 
-        :raises Unavailable: not all were answered in 60 s, or the mount failed
-        :raises PartitionerError: what the first of them raised that failed
+        In the order of the questions; what failed yields its exception, as in ``tell_each``.
         """
-        return self._mounts.ask(fs, questions, FS_TIMEOUT)
+        return self._mounts.ask(fs, questions, within)
 
     def in_flight(self, fscid: int, ino: int) -> Write | None:
         """The change of a directory that an MDS was asked for and has not answered, if there is one.

@@ -78,6 +78,7 @@ def brood(
     most: int | None = None,
     known: Mapping[int, Child] = {},
     limit: int | None = None,
+    enough: Callable[[], bool] = lambda: False,
 ) -> Brood:
     """From ``path`` down to the first directory that has several children, or whose only one does not last.
 
@@ -86,13 +87,14 @@ def brood(
     :param most: where there are more entries, they are not listed
     :param known: those that need not be looked at again, by inode number
     :param limit: how many of the others are looked at, where there are several
+    :param enough: no more of these are, once that is true
     """
     chain, born = [placed(fs, path)], fs.born(path)
-    found = _children(fs, path, most, known, limit)
+    found = _children(fs, path, most, known, limit, enough)
     while len(found.seen) == 1 and not found.vanished and lasts(found.seen[0].born, born, chain[-1].ino):
         path, born = found.seen[0].path, found.seen[0].born
         chain.append(placed(fs, path))
-        found = _children(fs, path, most, known, limit)
+        found = _children(fs, path, most, known, limit, enough)
     children, left_out = tuple(found.seen), (found.vanished, found.unread, found.unlisted)
     return Brood(tuple(chain), born, children, (), *left_out)
 
@@ -129,7 +131,12 @@ class _Children:
 
 
 def _children(
-    fs: FileSystem, path: str, most: int | None, known: Mapping[int, Child], limit: int | None
+    fs: FileSystem,
+    path: str,
+    most: int | None,
+    known: Mapping[int, Child],
+    limit: int | None,
+    enough: Callable[[], bool],
 ) -> _Children:
     if most is not None and fs.entries(path) > most:
         return _Children(unlisted=True)
@@ -139,7 +146,7 @@ def _children(
         child = f"{path}/{name}"
         if ino in known and known[ino].path == child:
             found.seen.append(known[ino])
-        elif left <= 0:
+        elif left <= 0 or (len(names) > 1 and enough()):
             found.unread += 1
         else:
             left -= 1

@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
 from ..errors import CephError, NotFound
@@ -42,6 +43,16 @@ class Turnover:
     def look(self, fs: FileSystem, paths: list[str]) -> None:
         """List these directories, each down to the first that has not just one subdirectory; those first that
         were listed longest ago, as many as A_LOOK allows."""
+        left = A_LOOK
+        for path in self.begin(paths):
+            if left <= 0:
+                return
+            found, cost = below(fs, path)
+            self.learn(path, found)
+            left -= cost
+
+    def begin(self, paths: Sequence[str]) -> list[str]:
+        """A look at these begins: the order in which they are to be listed."""
         self._looks += 1
         self._turn = {path: self._turn.get(path, 0) for path in paths}
         self._seen = {
@@ -49,16 +60,15 @@ class Turnover:
             for ino, seen in self._seen.items()
             if seen.top in self._turn or (seen.lost and self._looks - seen.at <= LISTINGS)
         }
-        left = A_LOOK
-        for path in sorted(paths, key=lambda path: self._turn[path]):
-            if left <= 0:
-                return
+        return sorted(paths, key=lambda path: self._turn[path])
+
+    def learn(self, path: str, found: Mapping[int, frozenset[int]]) -> None:
+        """What was ``below`` one of these."""
+        if path in self._turn:
             self._turn[path] = self._looks
-            found, cost = _listed(fs, path)
-            left -= cost
             self._learn(path, found)
 
-    def _learn(self, top: str, found: dict[int, frozenset[int]]) -> None:
+    def _learn(self, top: str, found: Mapping[int, frozenset[int]]) -> None:
         self._seen = {ino: s for ino, s in self._seen.items() if s.top != top or ino in found or s.lost}
         for ino, below in found.items():
             seen = self._seen.setdefault(ino, _Seen(top))
@@ -99,21 +109,21 @@ def listed(fs: FileSystem, path: str) -> tuple[list[tuple[str, int]] | None, int
     return (None, 0) if entries > MOST_LISTED else (fs.subdirectories(path), entries)
 
 
-def _listed(fs: FileSystem, path: str) -> tuple[dict[int, frozenset[int]], int]:
+def below(fs: FileSystem, path: str) -> tuple[dict[int, frozenset[int]], int]:
     """Subdirectories' inode numbers by their parent's, from a directory down; and how many were listed."""
     found: dict[int, frozenset[int]] = {}
     cost = 0
     try:
         ino = fs.ino(path)
         for _ in range(DEEPEST):
-            below, entries = listed(fs, path)
+            kids, entries = listed(fs, path)
             cost += entries
-            if below is None:
+            if kids is None:
                 break
-            found[ino] = frozenset(child for _, child in below)
-            if len(below) != 1:
+            found[ino] = frozenset(child for _, child in kids)
+            if len(kids) != 1:
                 break
-            path, ino = f"{path}/{below[0][0]}", below[0][1]
+            path, ino = f"{path}/{kids[0][0]}", kids[0][1]
     except (NotFound, CephError):  # gone meanwhile, or not to be listed: what was seen counts
         pass
     return found, cost

@@ -121,11 +121,13 @@ class Wanted:
     :ivar requests: req/s by path: the busiest are read first
     :ivar split: inode numbers of directories that are to be seen as their parts
     :ivar hot: of those that fill a rank by what no parts of them could take along
+    :ivar moving: of those that are under way, which do not answer for a while
     """
 
     requests: Mapping[str, float] = field(default_factory=dict)
     split: frozenset[int] = frozenset()
     hot: frozenset[int] = frozenset()
+    moving: frozenset[int] = frozenset()
 
 
 class Catalogue:
@@ -154,7 +156,8 @@ class Catalogue:
         c = self.known.circumstances(fs, owned, self._factor(wanted))
         busiest = self._busiest(wanted.requests, len(fs.ranks_in))
         split = [d for d in self._rotation.directories() if d.ino in wanted.split]
-        lasts = self._insides.look(fs, busiest, split, c.owned, now, first=not self.known.ripe)
+        quiet = [d for d in busiest if d.ino not in wanted.moving]
+        lasts = self._insides.look(fs, quiet, split, c.owned, now, first=not self.known.ripe)
         self.known = self._host.on_fs(
             fs, lambda mount: self._read(mount, busiest, limit, wanted, owned, c, lasts, now)
         )

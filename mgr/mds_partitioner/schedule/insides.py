@@ -8,14 +8,17 @@ from __future__ import annotations
 
 from collections.abc import Callable, Collection, Mapping, Sequence
 from functools import partial
+from itertools import accumulate
 from typing import TypeVar
 
+from .. import clock
+from ..clock import Now
 from ..errors import NotFound, PartitionerError
 from ..filesystem import FileSystem
 from ..host import Host
 from ..model import NO_PIN, Directory, FsState
 from ..observe.children import Brood, Lasts, brood, still
-from ..observe.turnover import MOST_LISTED, Turnover, listed
+from ..observe.turnover import A_LOOK, MOST_LISTED, Turnover, below, listed
 from ..plan.families import lasting
 
 FIRST = 2  # of the busiest that are listed for what comes and goes, before the first decision
@@ -24,7 +27,10 @@ A_ROUND = 50  # children of each that are read then: some MDS is asked three tim
 FRESH = 60.0  # s, for which what was read of children is good
 DEEPEST = 16
 SOME, MOST = 8, 0.5  # children that stand for all; so many of them must last
+WITHIN = 5.0  # s: what is being exported answers when it has gone, and others' answers are not kept for that
+ENOUGH = 0.6  # of that time, after which no more children are read: the last one's answer must come, too
 T = TypeVar("T")
+Lesson = Callable[[], None]  # takes in what was read
 
 
 class Insides:
@@ -34,9 +40,10 @@ class Insides:
     :ivar counts: of lasting children of the busiest
     """
 
-    def __init__(self, host: Host, began: float) -> None:
+    def __init__(self, host: Host, began: float, now: Callable[[], Now] = clock.read) -> None:
         """``began``: when it began to look, Unix, s."""
-        self._host, self._began = host, began
+        self._host, self._began, self._now = host, began, now
+        self._entries: dict[str, int] = {}  # of those that are listed, by path
         self._tried: dict[int, float] = {}  # when a brood was to be read last
         self.turnover = Turnover()
         self.broods: dict[int, tuple[float, Brood]] = {}
@@ -57,23 +64,32 @@ class Insides:
         *,
         first: bool,
     ) -> Lasts:
-        """Look into these. What lasts, as far as is known now.
+        """Look into these, as far as MDSs answer in time. What lasts, as far as is known now.
 
         :param pins: that we have set, by inode number
         :param first: nothing is decided before it has been looked
         """
         before = self.at_once
         lasts = lasting(before, self._began, now)
-        due = [d for d in busiest if now - self.counts.get(d.ino, (0.0, 0))[0] > FRESH]
-        paths = [d.path for d in busiest[: FIRST if first else None]]
-        ask: list[Callable[[FileSystem], int | None]] = [partial(_count, of=d, lasts=lasts) for d in due]
-        ask.append(partial(self.turnover.look, paths=paths))
-        counted = self._host.ask_fs(fs, ask)
+        counts: dict[int, tuple[float, int]] = {}
+
+        def count(mount: FileSystem, of: Directory) -> Lesson:
+            number = children(mount, of.path, lasts)
+            return lambda: counts.update({of.ino: (now, number)})
+
+        uncounted = [d for d in busiest if now - self.counts.get(d.ino, (0.0, 0))[0] > FRESH]
+        questions: list[Callable[[FileSystem], Lesson]] = [partial(count, of=d) for d in uncounted]
+        questions += [partial(self._list, path=p) for p in self._to_list(busiest[: FIRST if first else None])]
+        due = [d for d in split if self._due(d.ino, now)]
+        turn = sorted(due, key=lambda d: self._tried.get(d.ino, 0.0))[:BROODS]
+        self._tried |= {d.ino: now for d in turn}
+        questions += [partial(self._read, of=d, lasts=lasts, pins=pins, now=now) for d in turn]
+        for lesson in self._host.ask_fs(fs, questions, within=WITHIN):
+            if not isinstance(lesson, PartitionerError):  # else it is gone, or asked for again
+                lesson()
         if self.at_once.keys() <= before.keys():  # else what was counted may not last: it is counted again
-            self.counts |= {d.ino: (now, n) for d, n in zip(due, counted) if n is not None}
-        lasts = lasting(self.at_once, self._began, now)
-        self._read_broods(fs, split, lasts, pins, now)
-        return lasts
+            self.counts |= counts
+        return lasting(self.at_once, self._began, now)
 
     def forget(self, there: Collection[int]) -> None:
         """What is gone. ``there``: inode numbers of what is not."""
@@ -81,43 +97,45 @@ class Insides:
         self.counts = _kept(self.counts, there)
         self._tried = _kept(self._tried, there)
 
-    def _read_broods(
-        self, fs: FsState, split: Sequence[Directory], lasts: Lasts, pins: Mapping[int, int], now: float
-    ) -> None:
-        due = [d for d in split if self._due(d.ino, now)]
-        turn = sorted(due, key=lambda d: self._tried.get(d.ino, 0.0))[:BROODS]
-        self._tried |= {d.ino: now for d in turn}
-        found = self._host.ask_fs(fs, [partial(self._brood, of=d, lasts=lasts, pins=pins) for d in turn])
-        self.broods |= {d.ino: (now, read) for d, read in zip(turn, found) if read is not None}
+    def _to_list(self, busiest: Sequence[Directory]) -> list[str]:
+        """Paths of those that are listed for what comes and goes: those first that were listed longest ago,
+        as many as A_LOOK allows, by how many entries they had."""
+        paths = self.turnover.begin([d.path for d in busiest])
+        self._entries = {path: self._entries.get(path, 0) for path in paths}
+        taken = accumulate(self._entries.values(), initial=0)
+        return [path for path, so_far in zip(paths, taken) if so_far < A_LOOK]
+
+    def _list(self, mount: FileSystem, path: str) -> Lesson:
+        found, entries = below(mount, path)
+
+        def learn() -> None:
+            self.turnover.learn(path, found)
+            self._entries[path] = entries
+
+        return learn
 
     def _due(self, ino: int, now: float) -> bool:
         """Are its children to be read, or those of them that were left out?"""
         read_at, found = self.broods.get(ino, (float("-inf"), None))
         return now - read_at > FRESH or (found is not None and found.unread > 0)
 
-    def _brood(self, mount: FileSystem, of: Directory, lasts: Lasts, pins: Mapping[int, int]) -> Brood | None:
+    def _read(
+        self, mount: FileSystem, of: Directory, lasts: Lasts, pins: Mapping[int, int], now: float
+    ) -> Lesson:
         """What was read of a child is good, but for a pin that an operator may have removed: whether it has
-        one now is among its facts. None: it cannot be read."""
+        one now is among its facts."""
         before = self.broods.get(of.ino)
         read = () if before is None else before[1].children
         known = {k.ino: k for k in read if k.pin in (NO_PIN, pins.get(k.ino))}
-        try:
-            found = brood(mount, of.path, lasts, MOST_LISTED, known, A_ROUND)
-            return still(mount, before[1]) if found.unlisted and before is not None and read else found
-        except PartitionerError:
-            return None
+        ends = self._now().steady + WITHIN * ENOUGH
+        found = brood(mount, of.path, lasts, MOST_LISTED, known, A_ROUND, lambda: self._now().steady >= ends)
+        if found.unlisted and before is not None and read:
+            found = still(mount, before[1])
+        return lambda: self.broods.update({of.ino: (now, found)})
 
 
 def _kept(known: Mapping[int, T], there: Collection[int]) -> dict[int, T]:
     return {ino: kept for ino, kept in known.items() if ino in there}
-
-
-def _count(mount: FileSystem, of: Directory, lasts: Lasts) -> int | None:
-    """As ``children``; None: it is gone meanwhile, and what it had goes with it."""
-    try:
-        return children(mount, of.path, lasts)
-    except PartitionerError:
-        return None
 
 
 def children(mount: FileSystem, path: str, lasts: Lasts) -> int:

@@ -28,7 +28,8 @@ def read(
     seen = () if watch.view is None else watch.view.pieces
     hot = frozenset() if watch.view is None else _undivided(watch.view, watch.state.split)
     # The parts of what is on its way to be taken apart are known when it comes.
-    wanted = Wanted({p.path: p.requests for p in seen}, watch.state.split | watch.state.apart, hot)
+    moving = frozenset(move.ino for move in watch.state.moving)
+    wanted = Wanted({p.path: p.requests for p in seen}, watch.state.split | watch.state.apart, hot, moving)
     known = watch.catalogue.known
     share = min(max(FEW, len(known.facts)), settings.rentries_per_epoch)
     limit = share if known.directories else 0

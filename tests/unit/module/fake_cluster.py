@@ -15,7 +15,7 @@ from mds_partitioner.act.executor import Executor
 from mds_partitioner.act.journal import Journal
 from mds_partitioner.act.run import Run, owned_distributed
 from mds_partitioner.clock import Now
-from mds_partitioner.errors import CephError, JournalError, NotFound
+from mds_partitioner.errors import CephError, JournalError, NotFound, PartitionerError
 from mds_partitioner.model import FsState, HealthCheck, MdsInfo
 from mds_partitioner.options import Settings
 from mds_partitioner.plan.plan import CONFIG_STEP, FS_STEP, MASK_STEP, PIN_STEP, Plan, Prediction, Row, Step
@@ -189,9 +189,16 @@ class FakeCluster:
         """Host.on_fs."""
         return call(Mount(self))
 
-    def ask_fs(self, fs: FsState, questions: Sequence[Callable[[Any], Any]]) -> list[Any]:
+    def ask_fs(self, fs: FsState, questions: Sequence[Callable[[Any], Any]], *, within: float) -> list[Any]:
         """Host.ask_fs."""
-        return [self.on_fs(fs, question) for question in questions]
+
+        def outcome(question: Callable[[Any], Any]) -> Any:
+            try:
+                return self.on_fs(fs, question)
+            except PartitionerError as e:
+                return e
+
+        return [outcome(question) for question in questions]
 
     def mon(self, prefix: str, **arguments: str) -> str:
         """Host.mon: fs get, fs set."""

@@ -11,13 +11,15 @@ import pytest
 from fake_cluster import Directory
 from scheduled import BEGINNING, Cluster, LoadedMount
 
+from mds_partitioner.clock import Now
 from mds_partitioner.errors import Unavailable
+from mds_partitioner.model import Directory as ModelDirectory
 from mds_partitioner.observe.directories import Everything
 from mds_partitioner.observe.turnover import MOST_LISTED
 from mds_partitioner.schedule.catalogue import Catalogue, Owned, Wanted
 from mds_partitioner.schedule.deleted import A_ROUND as A_FEW
 from mds_partitioner.schedule.deleted import Deleted
-from mds_partitioner.schedule.insides import A_ROUND, FIRST, FRESH, several
+from mds_partitioner.schedule.insides import A_ROUND, FIRST, FRESH, Insides, several
 from mds_partitioner.verify.whereabouts import ROOT
 
 PARENT = "/volumes/_nogroup/s0"
@@ -32,6 +34,7 @@ class Counting:
     read: Counter[str] = field(default_factory=Counter)
     listed: Counter[str] = field(default_factory=Counter)
     asked: list[int] = field(default_factory=list)  # questions at once
+    frozen: bool = False  # all of them, once
 
     def has_hook(self, fs: Any) -> bool:
         """Host.has_hook."""
@@ -57,10 +60,23 @@ class Counting:
 
         return call(Counted())
 
-    def ask_fs(self, fs: Any, questions: Any) -> list[Any]:
-        """Host.ask_fs."""
+    def ask_fs(self, fs: Any, questions: Any, *, within: float) -> list[Any]:
+        """Host.ask_fs; what is frozen does not answer."""
         self.asked.append(len(questions))
+        frozen, self.frozen = self.frozen, False
+        if frozen:
+            return [Unavailable("no answer within 5 s") for _ in questions]
         return [self.on_fs(fs, question) for question in questions]
+
+
+class Slow:
+    """A clock by which half a second goes by whenever it is looked at."""
+
+    steady = 0.0
+
+    def __call__(self) -> Now:
+        self.steady += 0.5
+        return Now(BEGINNING, self.steady)
 
 
 def children(known: Any) -> set[str]:
@@ -119,10 +135,51 @@ def test_before_the_first_decision_little_is_asked_for_and_all_of_it_at_once() -
     assert catalogue.known.ripe and len(catalogue.known.facts) == len(busy)
     # Each of them is counted, two are listed once more for what comes and goes; nothing waits for another.
     assert [host.listed[path] for path in paths[:ranks]] == [2] * FIRST + [1] * (ranks - FIRST)
-    assert host.asked[0] == ranks + 1
+    assert host.asked == [ranks + FIRST]
     host.listed.clear()
     catalogue.refresh(cluster.state, len(busy), Wanted(busy), Owned(), BEGINNING + 5.0)
     assert [host.listed[path] for path in paths[:ranks]] == [1] * ranks
+
+
+def test_what_does_not_answer_keeps_nothing_else_back_and_is_asked_again() -> None:
+    cluster = Cluster([20.0] * 4)
+    cluster.directories |= {200 + i: Directory(f"{PARENT}/c{i}") for i in range(4)}
+    host: Any = Counting(cluster)
+    catalogue = Catalogue(host, BEGINNING)
+    catalogue.refresh(cluster.state, 0, Wanted(), Owned(), BEGINNING)
+    busy = {d.path: 20.0 for d in catalogue.known.directories}
+    wanted = Wanted(busy, split=frozenset({100}))
+    host.frozen = True
+    catalogue.refresh(cluster.state, len(busy), wanted, Owned(), BEGINNING)
+    assert catalogue.known.ripe and len(catalogue.known.facts) == len(busy) and not catalogue.known.parts
+    catalogue.refresh(cluster.state, 200, wanted, Owned(), BEGINNING + 5.0)
+    assert catalogue.known.parts[100] == 4 and len(children(catalogue.known)) == 4
+
+
+def test_nothing_is_asked_of_what_is_under_way() -> None:
+    cluster = Cluster([20.0] * 4)
+    host: Any = Counting(cluster)
+    catalogue = Catalogue(host, BEGINNING)
+    catalogue.refresh(cluster.state, 0, Wanted(), Owned(), BEGINNING)
+    busy = {d.path: 20.0 for d in catalogue.known.directories}
+    host.listed.clear()
+    catalogue.refresh(cluster.state, 9, Wanted(busy, moving=frozenset({101})), Owned(), BEGINNING)
+    moving = cluster.directories[101].path
+    assert not host.listed[moving] and all(host.listed[path] for path in busy if path != moving)
+    assert catalogue.known.parts.keys() == {100, 102, 103}
+
+
+def test_children_that_take_too_long_are_read_in_the_next_round() -> None:
+    cluster = Cluster([20.0])
+    cluster.directories |= {200 + i: Directory(f"{PARENT}/c{i:02d}") for i in range(20)}
+    host: Any = Counting(cluster)
+    insides = Insides(host, BEGINNING, clock := Slow())
+    split = [ModelDirectory(PARENT, "s0", 100)]
+    for rounds in range(1, 5):
+        insides.look(cluster.state, [], split, {}, BEGINNING + rounds, first=False)
+        _, found = insides.broods[100]
+        assert len(found.children) == min(20, 5 * rounds) and found.unread == 20 - len(found.children)
+    assert clock.steady > 0.0
 
 
 def test_what_was_deleted_is_looked_up_a_few_at_a_time(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -248,33 +248,38 @@ def test_questions_are_asked_side_by_side_and_hold_up_no_change_while_all_of_the
 
     questions = [partial(question, number) for number in range(mounts.ASKERS)]
     with ThreadPoolExecutor(1) as caller:
-        asked = caller.submit(host.ask_fs, FS, questions)
+        asked = caller.submit(host.ask_fs, FS, questions, within=60)
         pin(host)
         assert mount.values == {PIN: "2"} and not asked.done()
         together.wait(60)
         assert asked.result(60) == [(number, mount.ino) for number in range(mounts.ASKERS)]
 
 
-def test_questions_that_are_not_answered_are_given_up_and_what_fails_is_told(
-    host: Host, manager: Manager, monkeypatch: pytest.MonkeyPatch
+def test_what_is_not_answered_in_time_or_fails_keeps_no_other_answer_back(
+    host: Host, manager: Manager
 ) -> None:
-    gate = manager.mounts["cephfs"].gates["stat"] = Gate()
-    more = [lambda mount: mount.ino("/d")] * (mounts.ASKERS + 2)
-    with monkeypatch.context() as patched:
-        patched.setattr(host_module, "FS_TIMEOUT", 0.0)
-        with pytest.raises(Unavailable, match="file system 'cephfs'"):
-            host.ask_fs(FS, more)
-    gate.open.set()
-    # Those that nobody waits for any more were not begun, or have ended: their threads are free again.
-    assert host.ask_fs(FS, more) == [100] * len(more)
-    assert manager.mounts["cephfs"].calls.count("stat") <= mounts.ASKERS + len(more)
-    assert host.ask_fs(FS, []) == []
+    mount = manager.mounts["cephfs"]
+    gate = mount.gates["stat"] = Gate()
 
-    def fails(mount: FileSystem) -> int:
+    def frozen(of: FileSystem) -> int:
+        return of.ino("/d")
+
+    def gone(of: FileSystem) -> int:
         raise NotFound("it is gone")
 
-    with pytest.raises(NotFound, match="it is gone"):
-        host.ask_fs(FS, [*more, fails, *more])
+    def there(of: FileSystem) -> int:
+        assert gate.reached.wait(60)
+        return 7
+
+    late, failed, found = host.ask_fs(FS, [frozen, gone, there], within=0.5)
+    assert isinstance(late, Unavailable) and "no answer" in str(late)
+    assert isinstance(failed, NotFound) and found == 7
+    host.ask_fs(FS, [frozen] * (2 * mounts.ASKERS), within=0.0)
+    gate.open.set()
+    # What was not begun in time never is.
+    assert host.ask_fs(FS, [frozen] * mounts.ASKERS, within=60) == [mount.ino] * mounts.ASKERS
+    assert mount.calls.count("stat") <= 1 + 2 * mounts.ASKERS
+    assert host.ask_fs(FS, [], within=0.0) == []
 
 
 def test_a_name_that_was_given_to_another_file_system_is_not_taken_for_it(
