@@ -98,20 +98,28 @@ class Rotation:
         extra: Sequence[str],
         find: Callable[[FileSystem], list[Directory]] = subvolumes,
         now: Callable[[], Now] = clock.read,
+        longest: float = LONGEST,
     ) -> None:
-        """``extra``: paths the operator named in place of what ``find`` finds."""
-        self._extra, self._find, self._now = tuple(extra), find, now
+        """``extra``: paths the operator named in place of what ``find`` finds. ``longest``: s that facts are
+        read for in a round."""
+        self._extra, self._find, self._now, self._longest = tuple(extra), find, now, longest
         self.gone: tuple[str, ...] = ()  # of these, the ones that are not there now
         self._order: list[Directory] = []
         self._facts: dict[str, DirectoryFacts] = {}
         self._new: set[str] = set()  # never looked at: one that cannot be read must not stand in the way
 
     def refresh(
-        self, fs: FileSystem, limit: int, requests: Mapping[str, float], below: Sequence[Directory] = ()
+        self,
+        fs: FileSystem,
+        limit: int,
+        requests: Mapping[str, float],
+        below: Sequence[Directory] = (),
+        read: Sequence[DirectoryFacts] = (),
     ) -> None:
-        """Look for new directories, then re-read the facts of at most ``limit`` of them, within ``LONGEST``.
+        """Look for new directories, then re-read the facts of at most ``limit`` of them, while there is time.
 
         :param below: directories below subvolumes that are wanted beside these
+        :param read: facts of some of these that somebody has just read, if they were not read before
         :param requests: req/s by path as last seen: without facts a directory cannot be judged, and the
             busiest decide
         :raises BadInput, NotFound: of the directories that the operator named none is there any more
@@ -120,23 +128,27 @@ class Rotation:
         kept = [d for d in self._order if wanted.get(d.path) == d]
         known = {d.path for d in kept}
         self._new = (self._new & known) | (wanted.keys() - known)
+        for fact in read:
+            if fact.directory.path in self._new and wanted.get(fact.directory.path) == fact.directory:
+                self._new.discard(fact.directory.path)
+                self._facts[fact.directory.path] = fact
         everything = [*(d for path, d in wanted.items() if path not in known), *kept]
         unread = sorted(
             (d for d in everything if d.path in self._new), key=lambda d: -requests.get(d.path, 0.0)
         )
         self._order = [*unread, *(d for d in everything if d.path not in self._new)]
-        read, ends = 0, self._now().steady + LONGEST
+        done, ends = 0, self._now().steady + self._longest
         for directory in self._order[:limit]:
             if self._now().steady >= ends:
                 break
-            read += 1
+            done += 1
             self._new.discard(directory.path)
             found = facts(fs, directory)
             if found is None:
                 self._facts.pop(directory.path, None)
             else:
                 self._facts[directory.path] = found
-        self._order = self._order[read:] + self._order[:read]
+        self._order = self._order[done:] + self._order[:done]
         present = {d.path for d in self._order}
         self._facts = {path: fact for path, fact in self._facts.items() if path in present}
 

@@ -19,7 +19,7 @@ from ..plan.circumstances import DISTRIBUTES, FACTOR, Circumstances, above
 from ..plan.families import family, held
 from .deleted import Deleted
 from .fragments import Fragments, flat, fragments
-from .insides import Insides
+from .insides import WITHIN, Insides
 
 FRESH = 60.0  # s, for which a directory is new
 MOST_NEW = 200  # directories of which in a round it is asked when they were made
@@ -136,7 +136,7 @@ class Catalogue:
     def __init__(self, host: Host, began: float) -> None:
         """``began``: when it began to look, Unix, s."""
         self._host, self._began = host, began
-        self._rotation = Rotation((), Everything())
+        self._rotation = Rotation((), Everything(), longest=WITHIN)
         self._insides = Insides(host, began)
         self._fragments: dict[int, tuple[float, Fragments]] = {}  # by inode number; when it was read last
         self._found: dict[int, float] = {}  # when what is new was found, Unix, s, by inode number
@@ -194,12 +194,13 @@ class Catalogue:
         families = {
             ino: family(found, c, lasts, at_once) for ino, found in broods.items() if held(found, c) is None
         }
-        parts = {ino: [Directory(k.path, k.path, k.ino) for k in of.lasting] for ino, of in families.items()}
+        parts = {ino: list(map(_directory, of.lasting)) for ino, of in families.items()}
         below = [kid for ino in wanted.split for kid in parts.get(ino, ())]
-        self._rotation.refresh(mount, limit, wanted.requests, below)
+        read = [DirectoryFacts(_directory(kid), kid.rentries, kid.pin) for kid in insides.read]
+        self._rotation.refresh(mount, limit, wanted.requests, below, read)
         directories, facts = self._rotation.directories(), self._rotation.facts()
         old = self.known
-        read = {p: old.read[p] if old.facts.get(p) is fact else now for p, fact in facts.items()}
+        when = {p: old.read[p] if old.facts.get(p) is fact else now for p, fact in facts.items()}
         there = {d.ino for d in directories}
         self._find_new(mount, directories, now)
         insides.forget(there)
@@ -209,7 +210,7 @@ class Catalogue:
             directories,
             {kid.ino: ino for ino in wanted.split for kid in parts.get(ino, ())},
             facts,
-            read,
+            when,
             counted | {ino: len(kids) for ino, kids in parts.items() if ino in there},
             above(mount, directories),
             self.known.masks,
@@ -265,6 +266,10 @@ class Catalogue:
     def _busiest(self, requests: Mapping[str, float], most: int) -> list[Directory]:
         found = [d for d in self._rotation.directories() if requests.get(d.path, 0.0) > 0.0]
         return sorted(found, key=lambda d: -requests[d.path])[:most]
+
+
+def _directory(kid: Child) -> Directory:
+    return Directory(kid.path, kid.path, kid.ino)
 
 
 def _as_owned(found: Brood, read_at: float, owned: Owned) -> Brood:

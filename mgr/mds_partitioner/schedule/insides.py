@@ -17,7 +17,7 @@ from ..errors import NotFound, PartitionerError
 from ..filesystem import FileSystem
 from ..host import Host
 from ..model import NO_PIN, Directory, FsState
-from ..observe.children import Brood, Lasts, brood, still
+from ..observe.children import Brood, Child, Lasts, brood, still
 from ..observe.turnover import A_LOOK, MOST_LISTED, Turnover, below, listed
 from ..plan.families import lasting
 
@@ -38,6 +38,7 @@ class Insides:
 
     :ivar broods: of what is split
     :ivar counts: of lasting children of the busiest
+    :ivar read: children that were read in the last look
     """
 
     def __init__(self, host: Host, began: float, now: Callable[[], Now] = clock.read) -> None:
@@ -48,6 +49,7 @@ class Insides:
         self.turnover = Turnover()
         self.broods: dict[int, tuple[float, Brood]] = {}
         self.counts: dict[int, tuple[float, int]] = {}
+        self.read: list[Child] = []
 
     @property
     def at_once(self) -> dict[int, float]:
@@ -69,7 +71,7 @@ class Insides:
         :param pins: that we have set, by inode number
         :param first: nothing is decided before it has been looked
         """
-        before = self.at_once
+        before, self.read = self.at_once, []
         lasts = lasting(before, self._began, now)
         counts: dict[int, tuple[float, int]] = {}
 
@@ -131,7 +133,12 @@ class Insides:
         found = brood(mount, of.path, lasts, MOST_LISTED, known, A_ROUND, lambda: self._now().steady >= ends)
         if found.unlisted and before is not None and read:
             found = still(mount, before[1])
-        return lambda: self.broods.update({of.ino: (now, found)})
+
+        def learn() -> None:
+            self.broods[of.ino] = now, found
+            self.read += [kid for kid in found.children if known.get(kid.ino) is not kid]
+
+        return learn
 
 
 def _kept(known: Mapping[int, T], there: Collection[int]) -> dict[int, T]:

@@ -156,6 +156,23 @@ def test_what_does_not_answer_keeps_nothing_else_back_and_is_asked_again() -> No
     assert catalogue.known.parts[100] == 4 and len(children(catalogue.known)) == 4
 
 
+def test_what_was_read_of_children_is_known_at_once_and_not_held_against_a_doubt() -> None:
+    cluster = Cluster([20.0])
+    cluster.directories |= {200 + i: Directory(f"{PARENT}/c{i}") for i in range(4)}
+    host: Any = Counting(cluster)
+    catalogue, wanted = Catalogue(host, BEGINNING), Wanted(split=frozenset({100}))
+    for late in (0.0, 1.0):
+        catalogue.refresh(cluster.state, 0, wanted, Owned(), BEGINNING + late)
+    paths = [f"{PARENT}/c{i}" for i in range(4)]
+    assert all(catalogue.known.facts[path].pin == -1 for path in paths)
+    cluster.directories[202].pin = 3  # an operator's
+    catalogue.doubt({202})
+    catalogue.refresh(cluster.state, 0, wanted, Owned(), BEGINNING + 2.0)
+    assert paths[2] not in catalogue.known.facts, "what was read before is no answer"
+    catalogue.refresh(cluster.state, 9, wanted, Owned(), BEGINNING + 3.0)
+    assert catalogue.known.facts[paths[2]].pin == 3
+
+
 def test_nothing_is_asked_of_what_is_under_way() -> None:
     cluster = Cluster([20.0] * 4)
     host: Any = Counting(cluster)

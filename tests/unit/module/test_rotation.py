@@ -9,6 +9,7 @@ import pytest
 from mds_partitioner.clock import Now
 from mds_partitioner.errors import BadInput, CephError, NotFound
 from mds_partitioner.filesystem import FileSystem
+from mds_partitioner.model import Directory, DirectoryFacts
 from mds_partitioner.observe.directories import LONGEST, Rotation, named, normal
 
 PARENT = "/volumes/_nogroup"
@@ -61,6 +62,23 @@ def rounds(mount: Any, times: int, requests: Mapping[str, float]) -> list[list[i
 def test_the_busiest_that_were_never_read_come_first_and_then_the_oldest() -> None:
     busy = {f"{PARENT}/s{i}": load for i, load in ((7, 900.0), (4, 100.0), (5, 50.0))}
     assert rounds(Mount(8), 5, busy) == [[0, 1], [7, 4], [5, 2], [3, 6], [0, 1]]
+
+
+def test_what_somebody_has_just_read_is_not_read_again_and_replaces_nothing_that_is_known() -> None:
+    mount: Any = Mount(4)
+    rotation = Rotation(())
+
+    def seen(i: int, rentries: int, ino: int = 0) -> DirectoryFacts:
+        return DirectoryFacts(Directory(f"{PARENT}/s{i}", f"s{i}", ino or 100 + i), rentries, 2)
+
+    rotation.refresh(mount, 1, {}, read=[seen(0, 7), seen(1, 8, ino=999), seen(9, 9)])
+    assert mount.read == [1], "another one has its name; of the first nothing is asked"
+    assert {f.directory.name: f.rentries for f in rotation.facts().values()} == {"s0": 7, "s1": 1}
+    rotation.refresh(mount, 2, {}, read=[seen(0, 70)])
+    assert mount.read == [1, 2, 3] and rotation.facts()[f"{PARENT}/s0"].rentries == 7
+    rotation.doubt([f"{PARENT}/s0"])
+    rotation.refresh(mount, 1, {})
+    assert mount.read[-1] == 0 and rotation.facts()[f"{PARENT}/s0"].rentries == 1
 
 
 def test_one_that_cannot_be_read_does_not_stand_in_the_way_of_the_others() -> None:
