@@ -4,7 +4,8 @@
 from __future__ import annotations
 
 import posixpath
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from itertools import islice
 
 from .. import clock
 from ..clock import Now
@@ -98,36 +99,46 @@ class Rotation:
         extra: Sequence[str],
         find: Callable[[FileSystem], list[Directory]] = subvolumes,
         now: Callable[[], Now] = clock.read,
-        longest: float = LONGEST,
     ) -> None:
-        """``extra``: paths the operator named in place of what ``find`` finds. ``longest``: s that facts are
-        read for in a round."""
-        self._extra, self._find, self._now, self._longest = tuple(extra), find, now, longest
+        """``extra``: paths the operator named in place of what ``find`` finds."""
+        self._extra, self._find, self._now = tuple(extra), find, now
         self.gone: tuple[str, ...] = ()  # of these, the ones that are not there now
         self._order: list[Directory] = []
         self._facts: dict[str, DirectoryFacts] = {}
         self._new: set[str] = set()  # never looked at: one that cannot be read must not stand in the way
 
-    def refresh(
+    def refresh(self, fs: FileSystem, limit: int, requests: Mapping[str, float]) -> None:
+        """Look for new directories, then re-read the facts of at most ``limit`` of them, within ``LONGEST``.
+        As ``look``.
+        """
+        self.look(fs, requests)
+        read, ends = dict[Directory, DirectoryFacts | None](), self._now().steady + LONGEST
+        for directory in self.due(limit):
+            if self._now().steady >= ends:
+                break
+            read[directory] = facts(fs, directory)
+        self.learn(read)
+
+    def look(
         self,
         fs: FileSystem,
-        limit: int,
         requests: Mapping[str, float],
         below: Sequence[Directory] = (),
         read: Sequence[DirectoryFacts] = (),
     ) -> None:
-        """Look for new directories, then re-read the facts of at most ``limit`` of them, while there is time.
+        """Look for new directories.
 
-        :param below: directories below subvolumes that are wanted beside these
-        :param read: facts of some of these that somebody has just read, if they were not read before
         :param requests: req/s by path as last seen: without facts a directory cannot be judged, and the
             busiest decide
+        :param below: directories below subvolumes that are wanted beside these
+        :param read: facts of some that somebody has just read; they count if they were not read before
         :raises BadInput, NotFound: of the directories that the operator named none is there any more
         """
         wanted = {d.path: d for d in (*(self._named(fs) if self._extra else self._find(fs)), *below)}
         kept = [d for d in self._order if wanted.get(d.path) == d]
         known = {d.path for d in kept}
         self._new = (self._new & known) | (wanted.keys() - known)
+        self._facts = {path: fact for path, fact in self._facts.items() if path in wanted}
         for fact in read:
             if fact.directory.path in self._new and wanted.get(fact.directory.path) == fact.directory:
                 self._new.discard(fact.directory.path)
@@ -137,20 +148,20 @@ class Rotation:
             (d for d in everything if d.path in self._new), key=lambda d: -requests.get(d.path, 0.0)
         )
         self._order = [*unread, *(d for d in everything if d.path not in self._new)]
-        done, ends = 0, self._now().steady + self._longest
-        for directory in self._order[:limit]:
-            if self._now().steady >= ends:
-                break
-            done += 1
+
+    def due(self, limit: int, but: Collection[int] = ()) -> list[Directory]:
+        """Whose facts are to be read next. ``but``: inode numbers of those that will not answer now"""
+        return list(islice((d for d in self._order if d.ino not in but), limit))
+
+    def learn(self, read: Mapping[Directory, DirectoryFacts | None]) -> None:
+        """What was read; None: it is gone, or cannot be."""
+        for directory, found in read.items():
             self._new.discard(directory.path)
-            found = facts(fs, directory)
             if found is None:
                 self._facts.pop(directory.path, None)
             else:
                 self._facts[directory.path] = found
-        self._order = self._order[done:] + self._order[:done]
-        present = {d.path for d in self._order}
-        self._facts = {path: fact for path, fact in self._facts.items() if path in present}
+        self._order = [*(d for d in self._order if d not in read), *read]
 
     def doubt(self, paths: Iterable[str]) -> None:
         """What was read of these is read again next."""

@@ -7,6 +7,7 @@ from collections import Counter
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field, replace
+from functools import partial
 
 from ..engine.names import FANOUT
 from ..errors import PartitionerError
@@ -14,7 +15,7 @@ from ..filesystem import FileSystem
 from ..host import Host
 from ..model import NO_PIN, Directory, DirectoryFacts, FsState
 from ..observe.children import Brood, Child, Lasts, Placed
-from ..observe.directories import Everything, Rotation
+from ..observe.directories import Everything, Rotation, facts
 from ..plan.circumstances import DISTRIBUTES, FACTOR, Circumstances, above
 from ..plan.families import family, held
 from .deleted import Deleted
@@ -130,13 +131,23 @@ class Wanted:
     moving: frozenset[int] = frozenset()
 
 
+@dataclass(frozen=True)
+class Found:
+    """What a round has found out beside facts; see Known. parts: by the inode number of what they are in"""
+
+    directories: tuple[Directory, ...]
+    parts: Mapping[int, list[Directory]]
+    above: Mapping[str, Placed]
+    strangers: frozenset[int]
+
+
 class Catalogue:
     """Of one file system; ``known`` is replaced as a whole, so readers need no lock."""
 
     def __init__(self, host: Host, began: float) -> None:
         """``began``: when it began to look, Unix, s."""
         self._host, self._began = host, began
-        self._rotation = Rotation((), Everything(), longest=WITHIN)
+        self._rotation = Rotation((), Everything())
         self._insides = Insides(host, began)
         self._fragments: dict[int, tuple[float, Fragments]] = {}  # by inode number; when it was read last
         self._found: dict[int, float] = {}  # when what is new was found, Unix, s, by inode number
@@ -158,9 +169,9 @@ class Catalogue:
         split = [d for d in self._rotation.directories() if d.ino in wanted.split]
         quiet = [d for d in busiest if d.ino not in wanted.moving]
         lasts = self._insides.look(fs, quiet, split, c.owned, now, first=not self.known.ripe)
-        self.known = self._host.on_fs(
-            fs, lambda mount: self._read(mount, busiest, limit, wanted, owned, c, lasts, now)
-        )
+        found = self._host.on_fs(fs, lambda mount: self._find(mount, busiest, wanted, owned, c, lasts, now))
+        self._read_facts(fs, limit, wanted.moving)
+        self.known = self._known(found, wanted, now)
         if hooked:
             busiest = self._busiest(wanted.requests, 4 * len(fs.ranks_in))
             masks = self._host.on_fs(fs, lambda mount: dict(_masks(mount, busiest)))
@@ -174,17 +185,16 @@ class Catalogue:
             return None
         return float(self._host.config(FACTOR))
 
-    def _read(
+    def _find(
         self,
         mount: FileSystem,
         busiest: Sequence[Directory],
-        limit: int,
         wanted: Wanted,
         owned: Owned,
         c: Circumstances,
         lasts: Lasts,
         now: float,
-    ) -> Known:
+    ) -> Found:
         self._rotation.doubt(f for f in self._rotation.facts() if f not in self.known.facts)
         others = {d.ino for d in busiest}
         hot = [d for d in self._rotation.directories() if d.ino in wanted.hot and d.ino not in others]
@@ -197,29 +207,38 @@ class Catalogue:
         parts = {ino: list(map(_directory, of.lasting)) for ino, of in families.items()}
         below = [kid for ino in wanted.split for kid in parts.get(ino, ())]
         read = [DirectoryFacts(_directory(kid), kid.rentries, kid.pin) for kid in insides.read]
-        self._rotation.refresh(mount, limit, wanted.requests, below, read)
-        directories, facts = self._rotation.directories(), self._rotation.facts()
-        old = self.known
-        when = {p: old.read[p] if old.facts.get(p) is fact else now for p, fact in facts.items()}
-        there = {d.ino for d in directories}
+        self._rotation.look(mount, wanted.requests, below, read)
+        directories = self._rotation.directories()
         self._find_new(mount, directories, now)
-        insides.forget(there)
+        strangers = (ino for ino in wanted.split if _strangers(broods.get(ino), parts.get(ino, ())))
+        return Found(directories, parts, above(mount, directories), frozenset(strangers))
+
+    def _read_facts(self, fs: FsState, limit: int, moving: Collection[int]) -> None:
+        """As many as are answered in time. What is being exported, and what is in it, is left for later."""
+        away = {*moving, *(ino for ino, parent in self.known.within.items() if parent in moving)}
+        due = self._rotation.due(limit, away)
+        answers = self._host.ask_fs(fs, [partial(facts, directory=d) for d in due], within=WITHIN)
+        read = {d: a for d, a in zip(due, answers) if not isinstance(a, PartitionerError)}
+        self._rotation.learn(read)
+
+    def _known(self, found: Found, wanted: Wanted, now: float) -> Known:
+        known, old, parts = self._rotation.facts(), self.known, found.parts
+        there = {d.ino for d in found.directories}
+        self._insides.forget(there)
         self._fragments = {ino: kept for ino, kept in self._fragments.items() if ino in there}
-        counted = {ino: count for ino, (_, count) in insides.counts.items()}
+        counted = {ino: count for ino, (_, count) in self._insides.counts.items()}
         return Known(
-            directories,
+            found.directories,
             {kid.ino: ino for ino in wanted.split for kid in parts.get(ino, ())},
-            facts,
-            when,
+            known,
+            {p: old.read[p] if old.facts.get(p) is fact else now for p, fact in known.items()},
             counted | {ino: len(kids) for ino, kids in parts.items() if ino in there},
-            above(mount, directories),
-            self.known.masks,
+            found.above,
+            old.masks,
             frozenset(self._found),
             {ino: of for ino, (_, of) in self._fragments.items()},
-            ripe=self.known.ripe or bool(wanted.requests) or not directories,
-            strangers=frozenset(
-                ino for ino in wanted.split if _strangers(broods.get(ino), parts.get(ino, ()))
-            ),
+            ripe=old.ripe or bool(wanted.requests) or not found.directories,
+            strangers=found.strangers,
         )
 
     def _read_fragments(

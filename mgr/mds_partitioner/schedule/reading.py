@@ -13,7 +13,7 @@ from .plans import owned
 from .view import View
 from .watch import Watch
 
-FEW = 8  # directories that are read at first
+FEW = 16  # directories that are read at first
 FILLS = 0.5  # of a full rank: what has so much of it is looked into
 
 

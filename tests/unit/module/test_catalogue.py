@@ -135,7 +135,7 @@ def test_before_the_first_decision_little_is_asked_for_and_all_of_it_at_once() -
     assert catalogue.known.ripe and len(catalogue.known.facts) == len(busy)
     # Each of them is counted, two are listed once more for what comes and goes; nothing waits for another.
     assert [host.listed[path] for path in paths[:ranks]] == [2] * FIRST + [1] * (ranks - FIRST)
-    assert host.asked == [ranks + FIRST]
+    assert host.asked == [ranks + FIRST, len(busy)]
     host.listed.clear()
     catalogue.refresh(cluster.state, len(busy), Wanted(busy), Owned(), BEGINNING + 5.0)
     assert [host.listed[path] for path in paths[:ranks]] == [1] * ranks

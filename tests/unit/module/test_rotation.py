@@ -10,7 +10,7 @@ from mds_partitioner.clock import Now
 from mds_partitioner.errors import BadInput, CephError, NotFound
 from mds_partitioner.filesystem import FileSystem
 from mds_partitioner.model import Directory, DirectoryFacts
-from mds_partitioner.observe.directories import LONGEST, Rotation, named, normal
+from mds_partitioner.observe.directories import LONGEST, Rotation, facts, named, normal
 
 PARENT = "/volumes/_nogroup"
 
@@ -71,14 +71,28 @@ def test_what_somebody_has_just_read_is_not_read_again_and_replaces_nothing_that
     def seen(i: int, rentries: int, ino: int = 0) -> DirectoryFacts:
         return DirectoryFacts(Directory(f"{PARENT}/s{i}", f"s{i}", ino or 100 + i), rentries, 2)
 
-    rotation.refresh(mount, 1, {}, read=[seen(0, 7), seen(1, 8, ino=999), seen(9, 9)])
+    def read_one(*read: DirectoryFacts) -> None:
+        rotation.look(mount, {}, read=read)
+        rotation.learn({d: facts(mount, d) for d in rotation.due(1)})
+
+    read_one(seen(0, 7), seen(1, 8, ino=999), seen(9, 9))
     assert mount.read == [1], "another one has its name; of the first nothing is asked"
     assert {f.directory.name: f.rentries for f in rotation.facts().values()} == {"s0": 7, "s1": 1}
-    rotation.refresh(mount, 2, {}, read=[seen(0, 70)])
+    read_one(seen(0, 70))
+    read_one()
     assert mount.read == [1, 2, 3] and rotation.facts()[f"{PARENT}/s0"].rentries == 7
     rotation.doubt([f"{PARENT}/s0"])
-    rotation.refresh(mount, 1, {})
+    read_one()
     assert mount.read[-1] == 0 and rotation.facts()[f"{PARENT}/s0"].rentries == 1
+
+
+def test_what_will_not_answer_now_keeps_its_turn() -> None:
+    mount: Any = Mount(4)
+    rotation = Rotation(())
+    rotation.look(mount, {})
+    for due in ([0, 2], [1, 3]):
+        assert [d.ino - 100 for d in rotation.due(2, {101} if due[0] == 0 else ())] == due
+        rotation.learn({d: facts(mount, d) for d in rotation.due(2, {101} if due[0] == 0 else ())})
 
 
 def test_one_that_cannot_be_read_does_not_stand_in_the_way_of_the_others() -> None:
