@@ -56,7 +56,7 @@ class Scheduling:
         now = self._now()
         watch = self._ledger.get(fs.fscid)
         if watch is None:  # what is to be stopped must be known, from now on
-            watch = Watch(Kept(fs.name, OFF, now.wall), Catalogue(self._host, now.wall))
+            watch = Watch(Kept(fs.name, OFF, now.wall), Catalogue(self._host, now.wall, self._now))
             self._ledger.add(fs.fscid, watch)
         orders = watch.orders
         if mode == ACT:

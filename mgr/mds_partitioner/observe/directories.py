@@ -103,6 +103,7 @@ class Rotation:
         """``extra``: paths the operator named in place of what ``find`` finds."""
         self._extra, self._find, self._now = tuple(extra), find, now
         self.gone: tuple[str, ...] = ()  # of these, the ones that are not there now
+        self._found: list[Directory] = []
         self._order: list[Directory] = []
         self._facts: dict[str, DirectoryFacts] = {}
         self._new: set[str] = set()  # never looked at: one that cannot be read must not stand in the way
@@ -125,6 +126,7 @@ class Rotation:
         requests: Mapping[str, float],
         below: Sequence[Directory] = (),
         read: Sequence[DirectoryFacts] = (),
+        again: bool = True,
     ) -> None:
         """Look for new directories.
 
@@ -132,9 +134,12 @@ class Rotation:
             busiest decide
         :param below: directories below subvolumes that are wanted beside these
         :param read: facts of some that somebody has just read; they count if they were not read before
+        :param again: else those that were found last are there still: nothing is asked for
         :raises BadInput, NotFound: of the directories that the operator named none is there any more
         """
-        wanted = {d.path: d for d in (*(self._named(fs) if self._extra else self._find(fs)), *below)}
+        if again:
+            self._found = self._named(fs) if self._extra else self._find(fs)
+        wanted = {d.path: d for d in (*self._found, *below)}
         kept = [d for d in self._order if wanted.get(d.path) == d]
         known = {d.path for d in kept}
         self._new = (self._new & known) | (wanted.keys() - known)

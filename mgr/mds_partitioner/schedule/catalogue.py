@@ -4,11 +4,13 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Collection, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from functools import partial
 
+from .. import clock
+from ..clock import Now
 from ..engine.names import FANOUT
 from ..errors import PartitionerError
 from ..filesystem import FileSystem
@@ -23,6 +25,7 @@ from .fragments import Fragments, flat, fragments
 from .insides import WITHIN, Insides
 
 FRESH = 60.0  # s, for which a directory is new
+LISTED = 10.0  # s for which what was listed is all there is, before the first decision
 MOST_NEW = 200  # directories of which in a round it is asked when they were made
 
 
@@ -144,12 +147,13 @@ class Found:
 class Catalogue:
     """Of one file system; ``known`` is replaced as a whole, so readers need no lock."""
 
-    def __init__(self, host: Host, began: float) -> None:
+    def __init__(self, host: Host, began: float, now: Callable[[], Now] = clock.read) -> None:
         """``began``: when it began to look, Unix, s."""
-        self._host, self._began = host, began
+        self._host, self._began, self._now = host, began, now
         self._rotation = Rotation((), Everything())
-        self._insides = Insides(host, began)
+        self._insides = Insides(host, began, now)
         self._fragments: dict[int, tuple[float, Fragments]] = {}  # by inode number; when it was read last
+        self._listed = float("-inf")  # when all were listed last, Unix, s
         self._found: dict[int, float] = {}  # when what is new was found, Unix, s, by inode number
         self.known = Known()
         self.deleted = Deleted(host)
@@ -207,11 +211,15 @@ class Catalogue:
         parts = {ino: list(map(_directory, of.lasting)) for ino, of in families.items()}
         below = [kid for ino in wanted.split for kid in parts.get(ino, ())]
         read = [DirectoryFacts(_directory(kid), kid.rentries, kid.pin) for kid in insides.read]
-        self._rotation.look(mount, wanted.requests, below, read)
+        # Before the first decision rounds follow at once, and a full MDS takes long to list.
+        again = self.known.ripe or not 0.0 <= now - self._listed < LISTED
+        self._rotation.look(mount, wanted.requests, below, read, again)
         directories = self._rotation.directories()
         self._find_new(mount, directories, now)
+        over = above(mount, directories) if again or below else self.known.above
+        self._listed = self._now().wall if again else self._listed
         strangers = (ino for ino in wanted.split if _strangers(broods.get(ino), parts.get(ino, ())))
-        return Found(directories, parts, above(mount, directories), frozenset(strangers))
+        return Found(directories, parts, over, frozenset(strangers))
 
     def _read_facts(self, fs: FsState, limit: int, moving: Collection[int]) -> None:
         """As many as are answered in time. What is being exported, and what is in it, is left for later."""

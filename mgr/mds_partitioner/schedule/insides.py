@@ -28,6 +28,7 @@ FRESH = 60.0  # s, for which what was read of children is good
 DEEPEST = 16
 SOME, MOST = 8, 0.5  # children that stand for all; so many of them must last
 WITHIN = 5.0  # s: what is being exported answers when it has gone, and others' answers are not kept for that
+SOON = 2.5  # s: the same, before the first decision
 ENOUGH = 0.6  # of that time, after which no more children are read: the last one's answer must come, too
 T = TypeVar("T")
 Lesson = Callable[[], None]  # takes in what was read
@@ -86,7 +87,7 @@ class Insides:
         turn = sorted(due, key=lambda d: self._tried.get(d.ino, 0.0))[:BROODS]
         self._tried |= {d.ino: now for d in turn}
         questions += [partial(self._read, of=d, lasts=lasts, pins=pins, now=now) for d in turn]
-        for lesson in self._host.ask_fs(fs, questions, within=WITHIN):
+        for lesson in self._host.ask_fs(fs, questions, within=SOON if first else WITHIN):
             if not isinstance(lesson, PartitionerError):  # else it is gone, or asked for again
                 lesson()
         if self.at_once.keys() <= before.keys():  # else what was counted may not last: it is counted again

@@ -56,7 +56,9 @@ class Ledger:
             past=made(turns, now.steady - HOUR), split=frozenset(kept.split), scattered=scattered(turns)
         )
         known = Fullness(capacity={c.mds: Taught(c.value, c.inside) for c in kept.capacities})
-        return Watch(replace(kept, turns=turns), Catalogue(self._host, now.wall), state, fullness=known)
+        return Watch(
+            replace(kept, turns=turns), Catalogue(self._host, now.wall, self._now), state, fullness=known
+        )
 
     def all(self) -> list[tuple[int, Watch]]:
         """By fscid; none before the last manager's was read."""

@@ -141,6 +141,17 @@ def test_before_the_first_decision_little_is_asked_for_and_all_of_it_at_once() -
     assert [host.listed[path] for path in paths[:ranks]] == [1] * ranks
 
 
+def test_before_the_first_decision_all_are_not_listed_again_at_once() -> None:
+    cluster = Cluster([20.0] * 2)
+    host: Any = Counting(cluster)
+    ends = iter((8.0, 26.0))  # it takes long
+    catalogue = Catalogue(host, BEGINNING, lambda: Now(BEGINNING + next(ends), 0.0))
+    for at, times in ((0.0, 1), (8.0, 1), (17.9, 1), (18.0, 2), (18.1, 2)):
+        catalogue.refresh(cluster.state, 2, Wanted(), Owned(), BEGINNING + at)
+        assert host.listed["/"] == times
+    assert len(catalogue.known.facts) == 2
+
+
 def test_what_does_not_answer_keeps_nothing_else_back_and_is_asked_again() -> None:
     cluster = Cluster([20.0] * 4)
     cluster.directories |= {200 + i: Directory(f"{PARENT}/c{i}") for i in range(4)}

@@ -86,6 +86,17 @@ def test_what_somebody_has_just_read_is_not_read_again_and_replaces_nothing_that
     assert mount.read[-1] == 0 and rotation.facts()[f"{PARENT}/s0"].rentries == 1
 
 
+def test_what_was_listed_a_moment_ago_is_there_still() -> None:
+    mount: Any = Mount(2)
+    rotation = Rotation(())
+    rotation.look(mount, {})
+    mount.count = 3
+    rotation.look(mount, {f"{PARENT}/s1": 9.0}, again=False)
+    assert [d.ino for d in rotation.due(9)] == [101, 100], "but what has most to do comes first"
+    rotation.look(mount, {})
+    assert len(rotation.directories()) == 3
+
+
 def test_what_will_not_answer_now_keeps_its_turn() -> None:
     mount: Any = Mount(4)
     rotation = Rotation(())
