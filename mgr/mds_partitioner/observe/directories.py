@@ -103,16 +103,18 @@ class Rotation:
         """``extra``: paths the operator named in place of what ``find`` finds."""
         self._extra, self._find, self._now = tuple(extra), find, now
         self.gone: tuple[str, ...] = ()  # of these, the ones that are not there now
-        self._found: list[Directory] = []
+        self._found: tuple[Directory, ...] = ()
         self._order: list[Directory] = []
         self._facts: dict[str, DirectoryFacts] = {}
         self._new: set[str] = set()  # never looked at: one that cannot be read must not stand in the way
 
     def refresh(self, fs: FileSystem, limit: int, requests: Mapping[str, float]) -> None:
         """Look for new directories, then re-read the facts of at most ``limit`` of them, within ``LONGEST``.
-        As ``look``.
+
+        :param requests: as for ``see``
+        :raises BadInput, NotFound: of the directories that the operator named none is there any more
         """
-        self.look(fs, requests)
+        self.see(requests, self._named(fs) if self._extra else self._find(fs))
         read, ends = dict[Directory, DirectoryFacts | None](), self._now().steady + LONGEST
         for directory in self.due(limit):
             if self._now().steady >= ends:
@@ -120,25 +122,22 @@ class Rotation:
             read[directory] = facts(fs, directory)
         self.learn(read)
 
-    def look(
+    def see(
         self,
-        fs: FileSystem,
         requests: Mapping[str, float],
+        found: Sequence[Directory] | None = None,
         below: Sequence[Directory] = (),
         read: Sequence[DirectoryFacts] = (),
-        again: bool = True,
     ) -> None:
-        """Look for new directories.
+        """Take in which directories there are.
 
         :param requests: req/s by path as last seen: without facts a directory cannot be judged, and the
             busiest decide
+        :param found: None: those that were found last
         :param below: directories below subvolumes that are wanted beside these
         :param read: facts of some that somebody has just read; they count if they were not read before
-        :param again: else those that were found last are there still: nothing is asked for
-        :raises BadInput, NotFound: of the directories that the operator named none is there any more
         """
-        if again:
-            self._found = self._named(fs) if self._extra else self._find(fs)
+        self._found = self._found if found is None else tuple(found)
         wanted = {d.path: d for d in (*self._found, *below)}
         kept = [d for d in self._order if wanted.get(d.path) == d]
         known = {d.path for d in kept}

@@ -20,12 +20,13 @@ from ..observe.children import Brood, Child, Lasts, Placed
 from ..observe.directories import Everything, Rotation, facts
 from ..plan.circumstances import DISTRIBUTES, FACTOR, Circumstances, above
 from ..plan.families import family, held
+from ..workers import GivenUp
 from .deleted import Deleted
 from .fragments import Fragments, flat, fragments
 from .insides import WITHIN, Insides
 
 FRESH = 60.0  # s, for which a directory is new
-LISTED = 10.0  # s for which what was listed is all there is, before the first decision
+PAUSE = 3.0  # times what it took, before all are listed again
 MOST_NEW = 200  # directories of which in a round it is asked when they were made
 
 
@@ -135,13 +136,11 @@ class Wanted:
 
 
 @dataclass(frozen=True)
-class Found:
-    """What a round has found out beside facts; see Known. parts: by the inode number of what they are in"""
+class Listing:
+    """What there is. above: see Known"""
 
-    directories: tuple[Directory, ...]
-    parts: Mapping[int, list[Directory]]
+    directories: Sequence[Directory]
     above: Mapping[str, Placed]
-    strangers: frozenset[int]
 
 
 class Catalogue:
@@ -150,10 +149,13 @@ class Catalogue:
     def __init__(self, host: Host, began: float, now: Callable[[], Now] = clock.read) -> None:
         """``began``: when it began to look, Unix, s."""
         self._host, self._began, self._now = host, began, now
-        self._rotation = Rotation((), Everything())
+        self._rotation = Rotation(())
         self._insides = Insides(host, began, now)
         self._fragments: dict[int, tuple[float, Fragments]] = {}  # by inode number; when it was read last
-        self._listed = float("-inf")  # when all were listed last, Unix, s
+        self._everything = Everything()
+        self._listed, self._took = float("-inf"), 0.0  # when all were listed last, Unix, s; how long, s
+        self._listing = False  # it is under way
+        self._came: Listing | None = None
         self._found: dict[int, float] = {}  # when what is new was found, Unix, s, by inode number
         self.known = Known()
         self.deleted = Deleted(host)
@@ -173,9 +175,19 @@ class Catalogue:
         split = [d for d in self._rotation.directories() if d.ino in wanted.split]
         quiet = [d for d in busiest if d.ino not in wanted.moving]
         lasts = self._insides.look(fs, quiet, split, c.owned, now, first=not self.known.ripe)
-        found = self._host.on_fs(fs, lambda mount: self._find(mount, busiest, wanted, owned, c, lasts, now))
+        self._rotation.doubt(f for f in self._rotation.facts() if f not in self.known.facts)
+        parts, strangers = self._parts(wanted, owned, c, lasts)
+        below = [kid for ino in wanted.split for kid in parts.get(ino, ())]
+        listing = self._list(fs, below, now)
+        if c.distributed_factor is None:
+            self._fragments = {}
+        else:
+            self._host.on_fs(fs, lambda mount: self._read_fragments(mount, busiest, wanted, c, now))
+        read = [DirectoryFacts(_directory(kid), kid.rentries, kid.pin) for kid in self._insides.read]
+        self._rotation.see(wanted.requests, None if listing is None else listing.directories, below, read)
         self._read_facts(fs, limit, wanted.moving)
-        self.known = self._known(found, wanted, now)
+        self._find_new(fs, now)
+        self.known = self._known(listing, parts, strangers, wanted, now)
         if hooked:
             busiest = self._busiest(wanted.requests, 4 * len(fs.ranks_in))
             masks = self._host.on_fs(fs, lambda mount: dict(_masks(mount, busiest)))
@@ -189,37 +201,41 @@ class Catalogue:
             return None
         return float(self._host.config(FACTOR))
 
-    def _find(
-        self,
-        mount: FileSystem,
-        busiest: Sequence[Directory],
-        wanted: Wanted,
-        owned: Owned,
-        c: Circumstances,
-        lasts: Lasts,
-        now: float,
-    ) -> Found:
-        self._rotation.doubt(f for f in self._rotation.facts() if f not in self.known.facts)
-        others = {d.ino for d in busiest}
-        hot = [d for d in self._rotation.directories() if d.ino in wanted.hot and d.ino not in others]
-        self._read_fragments(mount, [*busiest, *hot], wanted, c, now)
+    def _parts(
+        self, wanted: Wanted, owned: Owned, c: Circumstances, lasts: Lasts
+    ) -> tuple[dict[int, list[Directory]], frozenset[int]]:
+        """The lasting children of what was read, by its inode number; and ``Known.strangers``."""
         insides, at_once = self._insides, self._insides.at_once
         broods = {ino: _as_owned(found, at, owned) for ino, (at, found) in insides.broods.items()}
         families = {
             ino: family(found, c, lasts, at_once) for ino, found in broods.items() if held(found, c) is None
         }
         parts = {ino: list(map(_directory, of.lasting)) for ino, of in families.items()}
-        below = [kid for ino in wanted.split for kid in parts.get(ino, ())]
-        read = [DirectoryFacts(_directory(kid), kid.rentries, kid.pin) for kid in insides.read]
-        # Before the first decision rounds follow at once, and a full MDS takes long to list.
-        again = self.known.ripe or not 0.0 <= now - self._listed < LISTED
-        self._rotation.look(mount, wanted.requests, below, read, again)
-        directories = self._rotation.directories()
-        self._find_new(mount, directories, now)
-        over = above(mount, directories) if again or below else self.known.above
-        self._listed = self._now().wall if again else self._listed
         strangers = (ino for ino in wanted.split if _strangers(broods.get(ino), parts.get(ino, ())))
-        return Found(directories, parts, over, frozenset(strangers))
+        return parts, frozenset(strangers)
+
+    def _list(self, fs: FsState, below: Sequence[Directory], now: float) -> Listing | None:
+        """All that there are; None: they were listed a moment ago, or are not in time: MDSs list no parent of
+        what is being exported until it has gone. What comes late counts in the next round.
+
+        :raises PartitionerError: nothing was ever listed, nor is it now
+        """
+        if not self._listing and now - self._listed >= min(FRESH, PAUSE * self._took):
+            self._listing, self._listed, began = True, now, self._now().steady
+            (answer,) = self._host.ask_fs(fs, [partial(self._all, below=below, began=began)], within=WITHIN)
+            if isinstance(answer, PartitionerError):
+                self._listing = isinstance(answer, GivenUp)
+                if not self._rotation.directories():
+                    raise answer
+        found, self._came = self._came, None
+        return found
+
+    def _all(self, mount: FileSystem, below: Sequence[Directory], began: float) -> None:
+        try:
+            directories = self._everything(mount)
+            self._came = Listing(directories, above(mount, [*directories, *below]))
+        finally:
+            self._took, self._listing = self._now().steady - began, False
 
     def _read_facts(self, fs: FsState, limit: int, moving: Collection[int]) -> None:
         """As many as are answered in time. What is being exported, and what is in it, is left for later."""
@@ -229,24 +245,31 @@ class Catalogue:
         read = {d: a for d, a in zip(due, answers) if not isinstance(a, PartitionerError)}
         self._rotation.learn(read)
 
-    def _known(self, found: Found, wanted: Wanted, now: float) -> Known:
-        known, old, parts = self._rotation.facts(), self.known, found.parts
-        there = {d.ino for d in found.directories}
+    def _known(
+        self,
+        listing: Listing | None,
+        parts: Mapping[int, list[Directory]],
+        strangers: frozenset[int],
+        wanted: Wanted,
+        now: float,
+    ) -> Known:
+        known, old, directories = self._rotation.facts(), self.known, self._rotation.directories()
+        there = {d.ino for d in directories}
         self._insides.forget(there)
         self._fragments = {ino: kept for ino, kept in self._fragments.items() if ino in there}
         counted = {ino: count for ino, (_, count) in self._insides.counts.items()}
         return Known(
-            found.directories,
+            directories,
             {kid.ino: ino for ino in wanted.split for kid in parts.get(ino, ())},
             known,
             {p: old.read[p] if old.facts.get(p) is fact else now for p, fact in known.items()},
             counted | {ino: len(kids) for ino, kids in parts.items() if ino in there},
-            found.above,
+            old.above if listing is None else listing.above,
             old.masks,
             frozenset(self._found),
             {ino: of for ino, (_, of) in self._fragments.items()},
-            ripe=old.ripe or bool(wanted.requests) or not found.directories,
-            strangers=found.strangers,
+            ripe=old.ripe or bool(wanted.requests) or not directories,
+            strangers=strangers,
         )
 
     def _read_fragments(
@@ -258,41 +281,44 @@ class Catalogue:
         now: float,
     ) -> None:
         """What is not looked at again is forgotten."""
-        if c.distributed_factor is None:
-            self._fragments = {}
-            return
+        others = {d.ino for d in busiest}
+        hot = [d for d in self._rotation.directories() if d.ino in wanted.hot and d.ino not in others]
         self._fragments = {ino: kept for ino, kept in self._fragments.items() if now - kept[0] <= 2 * FRESH}
         turnover = self._insides.turnover
         tops, churning = turnover.tops(), turnover.churning()
         parts = Counter(ino for ino in self.known.within.values() if ino in wanted.split)
-        for directory in busiest:
+        for directory in [*busiest, *hot]:
             read_at = self._fragments.get(directory.ino, (float("-inf"), None))[0]
-            comes_and_goes, hot = directory.path in tops, directory.ino in wanted.hot
-            if (comes_and_goes or hot) and now - read_at > FRESH:
+            comes_and_goes, alone = directory.path in tops, directory.ino in wanted.hot
+            if (comes_and_goes or alone) and now - read_at > FRESH:
                 self._fragments.pop(directory.ino, None)
                 with suppress(PartitionerError):
                     found = fragments(mount, directory.path, c, churning) if comes_and_goes else None
-                    if found is None and hot:
+                    if found is None and alone:
                         found = flat(mount, directory.path, c, parts[directory.ino])
                     if found is not None:
                         self._fragments[directory.ino] = now, found
 
-    def _find_new(self, mount: FileSystem, directories: Sequence[Directory], now: float) -> None:
+    def _find_new(self, fs: FsState, now: float) -> None:
         """What is listed for the first time may be older: split meanwhile, or renamed to be here."""
         before = {d.ino for d in self.known.directories}
         after = max(self._began, now - FRESH)
         old = {kid.ino for _, of in self._insides.broods.values() for kid in of.children if kid.born < after}
         told = before | old
-        unknown = [d for d in directories if d.ino not in told] if before else []
+        unknown = [d for d in self._rotation.directories() if d.ino not in told] if before else []
+        asked = unknown[:MOST_NEW]
+        answers = self._host.ask_fs(fs, [partial(_made, of=d, after=after) for d in asked], within=WITHIN)
         self._found = {ino: at for ino, at in self._found.items() if now - at <= FRESH}
-        for directory in unknown[:MOST_NEW]:
-            with suppress(PartitionerError):
-                if mount.born(directory.path) >= after and not any(mount.ephemeral_pins(directory.path)):
-                    self._found[directory.ino] = now
+        self._found |= {d.ino: now for d, made in zip(asked, answers) if made is True}
 
     def _busiest(self, requests: Mapping[str, float], most: int) -> list[Directory]:
         found = [d for d in self._rotation.directories() if requests.get(d.path, 0.0) > 0.0]
         return sorted(found, key=lambda d: -requests[d.path])[:most]
+
+
+def _made(mount: FileSystem, of: Directory, after: float) -> bool:
+    """Was it made after that (Unix, s), and is not placed as it is made?"""
+    return mount.born(of.path) >= after and not any(mount.ephemeral_pins(of.path))
 
 
 def _directory(kid: Child) -> Directory:

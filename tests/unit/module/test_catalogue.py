@@ -5,22 +5,25 @@ from __future__ import annotations
 
 from collections import Counter
 from dataclasses import dataclass, field
+from queue import Queue
+from threading import Event, Thread
 from typing import Any
 
 import pytest
 from fake_cluster import Directory
-from scheduled import BEGINNING, Cluster, LoadedMount
+from scheduled import BEGINNING, NOGROUP, Cluster, LoadedMount
 
 from mds_partitioner.clock import Now
 from mds_partitioner.errors import Unavailable
 from mds_partitioner.model import Directory as ModelDirectory
 from mds_partitioner.observe.directories import Everything
 from mds_partitioner.observe.turnover import MOST_LISTED
-from mds_partitioner.schedule.catalogue import Catalogue, Owned, Wanted
+from mds_partitioner.schedule.catalogue import PAUSE, Catalogue, Owned, Wanted
 from mds_partitioner.schedule.deleted import A_ROUND as A_FEW
 from mds_partitioner.schedule.deleted import Deleted
 from mds_partitioner.schedule.insides import A_ROUND, FIRST, FRESH, Insides, several
 from mds_partitioner.verify.whereabouts import ROOT
+from mds_partitioner.workers import GivenUp
 
 PARENT = "/volumes/_nogroup/s0"
 CHILDREN = 2 * A_ROUND + 20
@@ -35,6 +38,9 @@ class Counting:
     listed: Counter[str] = field(default_factory=Counter)
     asked: list[int] = field(default_factory=list)  # questions at once
     frozen: bool = False  # all of them, once
+    gate: Any = None  # where the listing of all subvolumes hangs
+    reached: Any = None
+    threads: list[Thread] = field(default_factory=list)
 
     def has_hook(self, fs: Any) -> bool:
         """Host.has_hook."""
@@ -42,7 +48,7 @@ class Counting:
 
     def on_fs(self, fs: Any, call: Any) -> Any:
         """Host.on_fs."""
-        mount, read, listed = LoadedMount(self.cluster), self.read, self.listed
+        mount, read, listed, host = LoadedMount(self.cluster), self.read, self.listed, self
 
         class Counted:
             def __getattr__(self, name: str) -> Any:
@@ -56,6 +62,9 @@ class Counting:
             def subdirectories(self, path: str) -> list[tuple[str, int]]:
                 """FileSystem.subdirectories."""
                 listed[path] += 1
+                if path == "/volumes" and host.gate is not None:
+                    host.reached()
+                    assert host.gate.wait(60)
                 return mount.subdirectories(path)
 
         return call(Counted())
@@ -63,10 +72,28 @@ class Counting:
     def ask_fs(self, fs: Any, questions: Any, *, within: float) -> list[Any]:
         """Host.ask_fs; what is frozen does not answer."""
         self.asked.append(len(questions))
+        if self.gate is not None:
+            return [self._late(fs, question) for question in questions]
         frozen, self.frozen = self.frozen, False
         if frozen:
             return [Unavailable("no answer within 5 s") for _ in questions]
         return [self.on_fs(fs, question) for question in questions]
+
+    def _late(self, fs: Any, question: Any) -> Any:
+        """It ends, or comes to the gate and is given up there."""
+        told: Queue[Any] = Queue()
+        self.reached = lambda: told.put(GivenUp("no answer within 5 s"))
+        thread = Thread(target=lambda: told.put(self.on_fs(fs, question)), daemon=True)
+        self.threads.append(thread)
+        thread.start()
+        return told.get(timeout=60)
+
+    def answer(self) -> None:
+        """What hangs goes on and ends."""
+        gate, self.gate = self.gate, None
+        gate.set()
+        for thread in self.threads:
+            thread.join(60)
 
 
 class Slow:
@@ -135,21 +162,40 @@ def test_before_the_first_decision_little_is_asked_for_and_all_of_it_at_once() -
     assert catalogue.known.ripe and len(catalogue.known.facts) == len(busy)
     # Each of them is counted, two are listed once more for what comes and goes; nothing waits for another.
     assert [host.listed[path] for path in paths[:ranks]] == [2] * FIRST + [1] * (ranks - FIRST)
-    assert host.asked == [ranks + FIRST, len(busy)]
+    assert host.asked[0] == ranks + FIRST and max(host.asked[1:]) == len(busy)
     host.listed.clear()
     catalogue.refresh(cluster.state, len(busy), Wanted(busy), Owned(), BEGINNING + 5.0)
     assert [host.listed[path] for path in paths[:ranks]] == [1] * ranks
 
 
-def test_before_the_first_decision_all_are_not_listed_again_at_once() -> None:
+def test_all_are_not_listed_again_at_once_when_that_takes_its_time() -> None:
     cluster = Cluster([20.0] * 2)
     host: Any = Counting(cluster)
-    ends = iter((8.0, 26.0))  # it takes long
-    catalogue = Catalogue(host, BEGINNING, lambda: Now(BEGINNING + next(ends), 0.0))
-    for at, times in ((0.0, 1), (8.0, 1), (17.9, 1), (18.0, 2), (18.1, 2)):
+    catalogue = Catalogue(host, BEGINNING, Slow())
+    for at, times in ((0.0, 1), (0.5 * PAUSE - 0.1, 1), (0.5 * PAUSE, 2), (0.5 * PAUSE + 0.1, 2)):
         catalogue.refresh(cluster.state, 2, Wanted(), Owned(), BEGINNING + at)
         assert host.listed["/"] == times
     assert len(catalogue.known.facts) == 2
+
+
+def test_a_listing_that_comes_late_counts_and_is_not_begun_twice() -> None:
+    cluster = Cluster([20.0] * 2)
+    host: Any = Counting(cluster)
+    catalogue, wanted = Catalogue(host, BEGINNING), Wanted()
+    host.gate = Event()
+    with pytest.raises(GivenUp):
+        catalogue.refresh(cluster.state, 2, wanted, Owned(), BEGINNING)
+    host.answer()
+    catalogue.refresh(cluster.state, 2, wanted, Owned(), BEGINNING + 5.0)
+    assert len(catalogue.known.directories) == len(catalogue.known.facts) == 2
+    cluster.directories[300] = Directory(f"{NOGROUP}/new")
+    before, host.gate = host.listed["/volumes"], Event()
+    for at in (100.0, 200.0, 300.0):
+        catalogue.refresh(cluster.state, 2, wanted, Owned(), BEGINNING + at)
+    assert len(catalogue.known.directories) == 2 and host.listed["/volumes"] == before + 1
+    host.answer()
+    catalogue.refresh(cluster.state, 2, wanted, Owned(), BEGINNING + 300.0)
+    assert len(catalogue.known.directories) == 3
 
 
 def test_what_does_not_answer_keeps_nothing_else_back_and_is_asked_again() -> None:

@@ -10,7 +10,7 @@ from mds_partitioner.clock import Now
 from mds_partitioner.errors import BadInput, CephError, NotFound
 from mds_partitioner.filesystem import FileSystem
 from mds_partitioner.model import Directory, DirectoryFacts
-from mds_partitioner.observe.directories import LONGEST, Rotation, facts, named, normal
+from mds_partitioner.observe.directories import LONGEST, Rotation, facts, named, normal, subvolumes
 
 PARENT = "/volumes/_nogroup"
 
@@ -72,7 +72,7 @@ def test_what_somebody_has_just_read_is_not_read_again_and_replaces_nothing_that
         return DirectoryFacts(Directory(f"{PARENT}/s{i}", f"s{i}", ino or 100 + i), rentries, 2)
 
     def read_one(*read: DirectoryFacts) -> None:
-        rotation.look(mount, {}, read=read)
+        rotation.see({}, subvolumes(mount), read=read)
         rotation.learn({d: facts(mount, d) for d in rotation.due(1)})
 
     read_one(seen(0, 7), seen(1, 8, ino=999), seen(9, 9))
@@ -89,18 +89,18 @@ def test_what_somebody_has_just_read_is_not_read_again_and_replaces_nothing_that
 def test_what_was_listed_a_moment_ago_is_there_still() -> None:
     mount: Any = Mount(2)
     rotation = Rotation(())
-    rotation.look(mount, {})
+    rotation.see({}, subvolumes(mount))
     mount.count = 3
-    rotation.look(mount, {f"{PARENT}/s1": 9.0}, again=False)
+    rotation.see({f"{PARENT}/s1": 9.0})
     assert [d.ino for d in rotation.due(9)] == [101, 100], "but what has most to do comes first"
-    rotation.look(mount, {})
+    rotation.see({}, subvolumes(mount))
     assert len(rotation.directories()) == 3
 
 
 def test_what_will_not_answer_now_keeps_its_turn() -> None:
     mount: Any = Mount(4)
     rotation = Rotation(())
-    rotation.look(mount, {})
+    rotation.see({}, subvolumes(mount))
     for due in ([0, 2], [1, 3]):
         assert [d.ino - 100 for d in rotation.due(2, {101} if due[0] == 0 else ())] == due
         rotation.learn({d: facts(mount, d) for d in rotation.due(2, {101} if due[0] == 0 else ())})
