@@ -6,7 +6,8 @@ from __future__ import annotations
 import json
 import threading
 import time
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping
+from concurrent.futures import Future
 from functools import partial
 from typing import Any, TypeVar
 
@@ -236,15 +237,11 @@ class Host:
         """
         return self._mounts.run(fs, call, FS_TIMEOUT)
 
-    def ask_fs(
-        self, fs: FsState, questions: Sequence[Callable[[FileSystem], T]], *, within: float
-    ) -> list[T | PartitionerError]:
-        """Run several calls that change nothing on the mounted file system, some at once, in ``within`` s: a
-        full MDS lets each of them wait, and what is being exported does not answer.
-
-        In the order of the questions; what failed yields its exception, as in ``tell_each``.
+    def begin_on_fs(self, fs: FsState, question: Callable[[FileSystem], T]) -> Future[T]:
+        """Begin a call that changes nothing on the mounted file system, beside others, in a thread that no
+        change needs. Who waits for it sets the deadline. It raises Unavailable where the mount failed.
         """
-        return self._mounts.ask(fs, questions, within)
+        return self._mounts.begin(fs, question)
 
     def in_flight(self, fscid: int, ino: int) -> Write | None:
         """The change of a directory that an MDS was asked for and has not answered, if there is one.

@@ -6,8 +6,7 @@ from __future__ import annotations
 import errno
 import logging
 import threading
-import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from concurrent.futures import Future
 from dataclasses import dataclass, field
 from functools import partial
@@ -17,14 +16,14 @@ import cephfs
 from mgr_module import MgrModule
 from mgr_util import CephfsClient, CephfsConnectionException, open_filesystem
 
-from .errors import CephError, InDoubt, PartitionerError, Unavailable
+from .errors import CephError, InDoubt, Unavailable
 from .filesystem import Attempt, FileSystem, Write
 from .model import FsState
 from .workers import GivenUp, Workers
 
 T = TypeVar("T")
 THREADS = 8  # a file system: four steps of plans, an analysis, the scheduler, a command and one that hangs
-ASKERS = 8  # threads a file system for questions side by side: if all of them hang, plans still go on
+ASKERS = 12  # threads a file system for questions side by side: if all of them hang, plans still go on
 # What a mount answers that was evicted or rejected, or is none any more (Client.cc): it never recovers.
 LOST = (errno.ESHUTDOWN, errno.ENOTCONN, errno.ETIMEDOUT, errno.EBADF, errno.EPERM)
 UNMOUNT_TIMEOUT = 10.0  # s: an unmount waits for the MDSs
@@ -64,28 +63,10 @@ class Mounts:
                 raise
             raise InDoubt(f"{e}: {write.attribute} of {write.path!r} may still become {write.value}") from e
 
-    def ask(
-        self, fs: FsState, questions: Sequence[Callable[[FileSystem], T]], seconds: float
-    ) -> list[T | PartitionerError]:
-        """Several calls side by side that change nothing, within so many seconds.
-
-        What failed yields what it raised, and what was not answered in time Unavailable.
-        """
-        mounted, ends = self._of(fs), time.monotonic() + seconds
-        calls = [partial(self._attempt, mounted, fs, question, Attempt()) for question in questions]
-        futures = [mounted.askers.submit(call) for call in calls]
-
-        def outcome(future: Future[T]) -> T | PartitionerError:
-            try:
-                left = max(0.0, ends - time.monotonic())
-                return mounted.askers.result(future, f"file system '{fs.name}'", left)
-            except PartitionerError as e:
-                return e
-
-        answers = [outcome(future) for future in futures]
-        for future in futures:
-            future.cancel()
-        return answers
+    def begin(self, fs: FsState, question: Callable[[FileSystem], T]) -> Future[T]:
+        """Begin a call that changes nothing, beside others; it raises what ``run`` does but for deadlines."""
+        mounted = self._of(fs)
+        return mounted.askers.submit(partial(self._attempt, mounted, fs, question, Attempt()))
 
     def in_flight(self, fscid: int, ino: int) -> Write | None:
         """The change of a directory that an MDS has been asked for and has not answered, if there is one."""

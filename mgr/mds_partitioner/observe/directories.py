@@ -142,7 +142,7 @@ class Rotation:
         kept = [d for d in self._order if wanted.get(d.path) == d]
         known = {d.path for d in kept}
         self._new = (self._new & known) | (wanted.keys() - known)
-        self._facts = {path: fact for path, fact in self._facts.items() if path in wanted}
+        self._facts = {path: fact for path, fact in self._facts.items() if wanted.get(path) == fact.directory}
         for fact in read:
             if fact.directory.path in self._new and wanted.get(fact.directory.path) == fact.directory:
                 self._new.discard(fact.directory.path)

@@ -7,6 +7,9 @@ on the lowest rank every request for every part goes there, only to be passed on
 highest it goes to the part's own rank (docs/benchmarking.md, Forwards).
 """
 
+from __future__ import annotations
+
+from collections import defaultdict
 from collections.abc import Collection, Sequence
 from dataclasses import replace
 
@@ -52,9 +55,11 @@ def wanted(look: Look, may: Sequence[Candidate], stuck: Sequence[int]) -> tuple[
     large = tuple(c.key for c in parts if c.rank in {top, *look.full} and c.load > _most_that_fits(look))
     if large:
         return large
-    unread = {p.rank for p in look.view.pieces if p.held == UNREAD and p.requests > 0.0}
+    unread: dict[int | None, float] = defaultdict(float)
+    for piece in look.view.pieces:
+        unread[piece.rank] += piece.requests if piece.held == UNREAD else 0.0
     for rank in stuck:
-        if rank in unread:
+        if unread[rank] > look.band * look.shares[rank]:
             continue  # what relieves it may be among these
         own = [c for c in parts if c.rank == rank and c.load >= look.band * look.shares[rank]]
         if own:

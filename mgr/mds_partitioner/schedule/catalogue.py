@@ -4,15 +4,15 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
-from contextlib import suppress
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import partial
+from itertools import islice
 
 from .. import clock
 from ..clock import Now
 from ..engine.names import FANOUT
-from ..errors import PartitionerError
+from ..errors import Unavailable
 from ..filesystem import FileSystem
 from ..host import Host
 from ..model import NO_PIN, Directory, DirectoryFacts, FsState
@@ -20,13 +20,14 @@ from ..observe.children import Brood, Child, Lasts, Placed
 from ..observe.directories import Everything, Rotation, facts
 from ..plan.circumstances import DISTRIBUTES, FACTOR, Circumstances, above
 from ..plan.families import family, held
-from ..workers import GivenUp
+from .asking import Asking, Lesson, Questions
 from .deleted import Deleted
 from .fragments import Fragments, flat, fragments
-from .insides import WITHIN, Insides
+from .insides import Insides
 
 FRESH = 60.0  # s, for which a directory is new
 PAUSE = 3.0  # times what it took, before all are listed again
+SURE, TRIES = 2, 3  # so many of the busiest were looked into, or it was tried so often: then it is decided
 MOST_NEW = 200  # directories of which in a round it is asked when they were made
 
 
@@ -135,14 +136,6 @@ class Wanted:
     moving: frozenset[int] = frozenset()
 
 
-@dataclass(frozen=True)
-class Listing:
-    """What there is. above: see Known"""
-
-    directories: Sequence[Directory]
-    above: Mapping[str, Placed]
-
-
 class Catalogue:
     """Of one file system; ``known`` is replaced as a whole, so readers need no lock."""
 
@@ -150,12 +143,16 @@ class Catalogue:
         """``began``: when it began to look, Unix, s."""
         self._host, self._began, self._now = host, began, now
         self._rotation = Rotation(())
-        self._insides = Insides(host, began, now)
+        self._asking = Asking(host)
+        self._insides = Insides(self._asking, began, now)
         self._fragments: dict[int, tuple[float, Fragments]] = {}  # by inode number; when it was read last
         self._everything = Everything()
-        self._listed, self._took = float("-inf"), 0.0  # when all were listed last, Unix, s; how long, s
-        self._listing = False  # it is under way
-        self._came: Listing | None = None
+        self._directories: list[Directory] | None = None  # as they were listed last
+        self._listed, self._took = float("-inf"), 0.0  # when that was, steady clock, s; how long it took, s
+        self._above: Mapping[str, Placed] = {}
+        self._masks: dict[int, str] = {}
+        self._unknown: dict[int, tuple[Directory, float]] = {}  # it may be new, if made after that, Unix, s
+        self._tries = 0  # rounds in which the busiest were looked at
         self._found: dict[int, float] = {}  # when what is new was found, Unix, s, by inode number
         self.known = Known()
         self.deleted = Deleted(host)
@@ -173,25 +170,21 @@ class Catalogue:
         c = self.known.circumstances(fs, owned, self._factor(wanted))
         busiest = self._busiest(wanted.requests, len(fs.ranks_in))
         split = [d for d in self._rotation.directories() if d.ino in wanted.split]
-        quiet = [d for d in busiest if d.ino not in wanted.moving]
+        # Of what is being exported, and what that is in, nothing is answered meanwhile.
+        away = {self.known.within.get(ino, ino) for ino in wanted.moving} | wanted.moving
+        quiet = [d for d in busiest if d.ino not in away]
         lasts = self._insides.look(fs, quiet, split, c.owned, now, first=not self.known.ripe)
         self._rotation.doubt(f for f in self._rotation.facts() if f not in self.known.facts)
         parts, strangers = self._parts(wanted, owned, c, lasts)
         below = [kid for ino in wanted.split for kid in parts.get(ino, ())]
-        listing = self._list(fs, below, now)
-        if c.distributed_factor is None:
-            self._fragments = {}
-        else:
-            self._host.on_fs(fs, lambda mount: self._read_fragments(mount, busiest, wanted, c, now))
+        self._look(fs, below, self._busiest(wanted.requests, 4 * len(fs.ranks_in)) if hooked else [])
+        self._read_fragments(fs, quiet, wanted, c, now)
         read = [DirectoryFacts(_directory(kid), kid.rentries, kid.pin) for kid in self._insides.read]
-        self._rotation.see(wanted.requests, None if listing is None else listing.directories, below, read)
+        self._rotation.see(wanted.requests, self._directories, below, read)
         self._read_facts(fs, limit, wanted.moving)
         self._find_new(fs, now)
-        self.known = self._known(listing, parts, strangers, wanted, now)
-        if hooked:
-            busiest = self._busiest(wanted.requests, 4 * len(fs.ranks_in))
-            masks = self._host.on_fs(fs, lambda mount: dict(_masks(mount, busiest)))
-            self.known = replace(self.known, masks={**(self.known.masks or {}), **masks})
+        self._tries += bool(wanted.requests)
+        self.known = self._known(parts, strangers, wanted, hooked, now)
 
     def _factor(self, wanted: Wanted) -> float | None:
         """Of MDSs that distribute; asked where something comes and goes, or is hot and has no parts."""
@@ -214,43 +207,63 @@ class Catalogue:
         strangers = (ino for ino in wanted.split if _strangers(broods.get(ino), parts.get(ino, ())))
         return parts, frozenset(strangers)
 
-    def _list(self, fs: FsState, below: Sequence[Directory], now: float) -> Listing | None:
-        """All that there are; None: they were listed a moment ago, or are not in time: MDSs list no parent of
-        what is being exported until it has gone. What comes late counts in the next round.
+    def _look(self, fs: FsState, below: Sequence[Directory], hooked: Sequence[Directory]) -> None:
+        """What there is, what is above that, and masks of some where MDSs have the hook. MDSs list no parent
+        of what is being exported until it has gone, and all are not listed more than a quarter of the time.
 
         :raises PartitionerError: nothing was ever listed, nor is it now
         """
-        if not self._listing and now - self._listed >= min(FRESH, PAUSE * self._took):
-            self._listing, self._listed, began = True, now, self._now().steady
-            (answer,) = self._host.ask_fs(fs, [partial(self._all, below=below, began=began)], within=WITHIN)
-            if isinstance(answer, PartitionerError):
-                self._listing = isinstance(answer, GivenUp)
-                if not self._rotation.directories():
-                    raise answer
-        found, self._came = self._came, None
-        return found
+        questions: Questions = {("mask", d.ino): partial(self._mask, of=d) for d in hooked}
+        over = [*self._rotation.directories(), *below]
+        questions["above", ""] = partial(self._read_above, directories=over)
+        if self._now().steady - self._listed >= min(FRESH, PAUSE * self._took):
+            questions["all", ""] = partial(self._list, began=self._now().steady)
+        failed = self._asking.ask(fs, questions)
+        if self._directories is None:
+            raise failed.get(("all", "")) or Unavailable(
+                f"'{fs.name}': its directories were not listed in time"
+            )
 
-    def _all(self, mount: FileSystem, below: Sequence[Directory], began: float) -> None:
-        try:
-            directories = self._everything(mount)
-            self._came = Listing(directories, above(mount, [*directories, *below]))
-        finally:
-            self._took, self._listing = self._now().steady - began, False
+    def _list(self, mount: FileSystem, began: float) -> Lesson:
+        directories = self._everything(mount)
+        ended = self._now().steady
+
+        def learn() -> None:
+            self._directories, self._listed, self._took = directories, ended, ended - began
+
+        return learn
+
+    def _read_above(self, mount: FileSystem, directories: Sequence[Directory]) -> Lesson:
+        found = above(mount, directories)
+
+        def learn() -> None:
+            self._above = found
+
+        return learn
+
+    def _mask(self, mount: FileSystem, of: Directory) -> Lesson:
+        mask = mount.mask(of.path)
+        return lambda: self._masks.update({of.ino: mask})
 
     def _read_facts(self, fs: FsState, limit: int, moving: Collection[int]) -> None:
         """As many as are answered in time. What is being exported, and what is in it, is left for later."""
         away = {*moving, *(ino for ino, parent in self.known.within.items() if parent in moving)}
+        read: dict[Directory, DirectoryFacts | None] = {}
+
+        def question(mount: FileSystem, of: Directory) -> Lesson:
+            found = facts(mount, of)
+            return lambda: read.update({of: found})  # too late it is not looked at: its pin may be another
+
         due = self._rotation.due(limit, away)
-        answers = self._host.ask_fs(fs, [partial(facts, directory=d) for d in due], within=WITHIN)
-        read = {d: a for d, a in zip(due, answers) if not isinstance(a, PartitionerError)}
+        self._asking.ask(fs, {("facts", d.ino): partial(question, of=d) for d in due})
         self._rotation.learn(read)
 
     def _known(
         self,
-        listing: Listing | None,
         parts: Mapping[int, list[Directory]],
         strangers: frozenset[int],
         wanted: Wanted,
+        hooked: bool,
         now: float,
     ) -> Known:
         known, old, directories = self._rotation.facts(), self.known, self._rotation.directories()
@@ -258,67 +271,84 @@ class Catalogue:
         self._insides.forget(there)
         self._fragments = {ino: kept for ino, kept in self._fragments.items() if ino in there}
         counted = {ino: count for ino, (_, count) in self._insides.counts.items()}
+        busiest = self._busiest(wanted.requests, SURE)
+        told = all(d.ino in counted for d in busiest) or self._tries >= TRIES
         return Known(
             directories,
             {kid.ino: ino for ino in wanted.split for kid in parts.get(ino, ())},
             known,
             {p: old.read[p] if old.facts.get(p) is fact else now for p, fact in known.items()},
             counted | {ino: len(kids) for ino, kids in parts.items() if ino in there},
-            old.above if listing is None else listing.above,
-            old.masks,
+            {**self._chains(), **self._above},
+            {**(old.masks or {}), **self._masks} if hooked else old.masks,
             frozenset(self._found),
             {ino: of for ino, (_, of) in self._fragments.items()},
-            ripe=old.ripe or bool(wanted.requests) or not directories,
+            ripe=old.ripe or (bool(wanted.requests) and told) or not directories,
             strangers=strangers,
         )
 
+    def _chains(self) -> dict[str, Placed]:
+        """What is placed by settings of its own between what is split and its parts; by path."""
+        chains = (at for _, of in self._insides.broods.values() for at in of.chain)
+        return {at.path: at for at in chains if at.pin != NO_PIN or at.distributed or at.random}
+
     def _read_fragments(
-        self,
-        mount: FileSystem,
-        busiest: Sequence[Directory],
-        wanted: Wanted,
-        c: Circumstances,
-        now: float,
+        self, fs: FsState, busiest: Sequence[Directory], wanted: Wanted, c: Circumstances, now: float
     ) -> None:
         """What is not looked at again is forgotten."""
-        others = {d.ino for d in busiest}
-        hot = [d for d in self._rotation.directories() if d.ino in wanted.hot and d.ino not in others]
+        if c.distributed_factor is None:
+            self._fragments = {}
+            return
+        there = {d.ino for d in busiest} | wanted.moving
+        hot = [d for d in self._rotation.directories() if d.ino in wanted.hot and d.ino not in there]
         self._fragments = {ino: kept for ino, kept in self._fragments.items() if now - kept[0] <= 2 * FRESH}
-        turnover = self._insides.turnover
-        tops, churning = turnover.tops(), turnover.churning()
+        tops, churning = self._insides.turnover.tops(), self._insides.turnover.churning()
         parts = Counter(ino for ino in self.known.within.values() if ino in wanted.split)
-        for directory in [*busiest, *hot]:
-            read_at = self._fragments.get(directory.ino, (float("-inf"), None))[0]
-            comes_and_goes, alone = directory.path in tops, directory.ino in wanted.hot
-            if (comes_and_goes or alone) and now - read_at > FRESH:
-                self._fragments.pop(directory.ino, None)
-                with suppress(PartitionerError):
-                    found = fragments(mount, directory.path, c, churning) if comes_and_goes else None
-                    if found is None and alone:
-                        found = flat(mount, directory.path, c, parts[directory.ino])
-                    if found is not None:
-                        self._fragments[directory.ino] = now, found
+
+        def question(mount: FileSystem, of: Directory) -> Lesson:
+            found = fragments(mount, of.path, c, churning) if of.path in tops else None
+            if found is None and of.ino in wanted.hot:
+                found = flat(mount, of.path, c, parts[of.ino])
+            new = {} if found is None else {of.ino: (now, found)}
+            return lambda: self._fragments.update(new)
+
+        due = [
+            d
+            for d in (*busiest, *hot)
+            if (d.path in tops or d.ino in wanted.hot)
+            and now - self._fragments.get(d.ino, (float("-inf"), None))[0] > FRESH
+        ]
+        for directory in due:
+            self._fragments.pop(directory.ino, None)
+        self._asking.ask(fs, {("fragments", d.ino): partial(question, of=d) for d in due})
 
     def _find_new(self, fs: FsState, now: float) -> None:
         """What is listed for the first time may be older: split meanwhile, or renamed to be here."""
-        before = {d.ino for d in self.known.directories}
-        after = max(self._began, now - FRESH)
+        before, after = {d.ino for d in self.known.directories}, max(self._began, now - FRESH)
         old = {kid.ino for _, of in self._insides.broods.values() for kid in of.children if kid.born < after}
         told = before | old
-        unknown = [d for d in self._rotation.directories() if d.ino not in told] if before else []
-        asked = unknown[:MOST_NEW]
-        answers = self._host.ask_fs(fs, [partial(_made, of=d, after=after) for d in asked], within=WITHIN)
+        there = {d.ino: d for d in self._rotation.directories()}
+        unknown = {d.ino: (d, after) for d in there.values() if d.ino not in told} if before else {}
+        self._unknown = {ino: of for ino, of in self._unknown.items() if ino in there} | unknown
         self._found = {ino: at for ino, at in self._found.items() if now - at <= FRESH}
-        self._found |= {d.ino: now for d, made in zip(asked, answers) if made is True}
+
+        def question(mount: FileSystem, of: Directory, after: float) -> Lesson:
+            made = mount.born(of.path) >= after and not any(mount.ephemeral_pins(of.path))
+
+            def learn() -> None:
+                self._unknown.pop(of.ino, None)
+                self._found |= {of.ino: now} if made else {}
+
+            return learn
+
+        some = islice(self._unknown.items(), MOST_NEW)
+        asked: Questions = {("new", ino): partial(question, of=d, after=after) for ino, (d, after) in some}
+        for about in self._asking.ask(fs, asked):
+            self._unknown.pop(int(about[1]), None)  # it is gone
 
     def _busiest(self, requests: Mapping[str, float], most: int) -> list[Directory]:
         found = [d for d in self._rotation.directories() if requests.get(d.path, 0.0) > 0.0]
         return sorted(found, key=lambda d: -requests[d.path])[:most]
-
-
-def _made(mount: FileSystem, of: Directory, after: float) -> bool:
-    """Was it made after that (Unix, s), and is not placed as it is made?"""
-    return mount.born(of.path) >= after and not any(mount.ephemeral_pins(of.path))
 
 
 def _directory(kid: Child) -> Directory:
@@ -341,9 +371,3 @@ def _strangers(found: Brood | None, parts: Sequence[Directory]) -> bool:
         return True
     known = {part.ino for part in parts}
     return any(kid.pin != NO_PIN and kid.ino not in known for kid in found.children)
-
-
-def _masks(mount: FileSystem, directories: Sequence[Directory]) -> Iterator[tuple[int, str]]:
-    for directory in directories:
-        with suppress(PartitionerError):
-            yield directory.ino, mount.mask(directory.path)

@@ -27,6 +27,7 @@ from .view import Decision, Move, count
 CROWDED = 1.5  # times its share of all that waits: that is not noise
 EMPTIER = 0.7  # times its own share, at most, has a rank that could take some (FoundationDB)
 STEP = 0.1  # of the rank's requests that go first: where all use all, so few may be all that waits
+HELPS = 0.98  # of its share that waited there before: what is left when it helps, at most
 VAIN = 2  # times that it may not help: then others fill the rank whatever goes
 MOST = 0.5  # of them that go at once; twice as many each time that others took their place
 
@@ -68,17 +69,18 @@ def relieved(look: Look, decision: Decision) -> tuple[State, Decision]:
     looks, and then a little more when all that was moved is seen as it is now, as long as it helps. Of advice
     it is not known who would wait where."""
     state = look.state
-    if look.view.advised or state.held:
-        return replace(state, crowd=Crowd()), decision
     if decision.something or state.moving or look.expected.moved:
         return state, decision
-    found = waiting(look)
+    found = None if look.view.advised or state.held else waiting(look)
     top = None if found is None else _crowded(look, found)
     if found is None or top is None:
         return replace(state, crowd=Crowd()), decision
     crowd = _again(state.crowd, top, found.times(top))
     state = replace(state, crowd=crowd)
-    if crowd.looks < HELD or crowd.vain >= VAIN:
+    if crowd.vain >= VAIN:
+        vain = {**state.vain, top: look.view.now}
+        return replace(state, crowd=Crowd(), vain=vain), decision
+    if crowd.looks < HELD:
         return state, decision
     moves = _moves(look.then(state), found, top)
     if not moves:
@@ -93,14 +95,14 @@ def relieved(look: Look, decision: Decision) -> tuple[State, Decision]:
 
 def easing(state: State) -> bool:
     """Is something to be taken from a crowded rank, now or soon?"""
-    return state.crowd.looks > 0 and state.crowd.vain < VAIN
+    return state.crowd.looks > 0
 
 
 def _again(before: Crowd, top: int, times: float) -> Crowd:
     """With one more look at the rank where most wait; times: its share that waits there"""
     if before.rank != top:
         return Crowd(top, 1)
-    vain = before.vain + (times >= before.times)
+    vain = before.vain + (times >= HELPS * before.times)
     return replace(before, looks=before.looks + 1, vain=vain, times=math.inf)
 
 
@@ -109,12 +111,17 @@ def _crowded(look: Look, found: Waiting) -> int | None:
     or it is not much worse there."""
     if not look.full >= found.loads.keys() or min(map(found.times, found.loads)) >= EMPTIER:
         return None
-    bad = [r for r, load in found.loads.items() if load * found.mean >= CROWD and found.times(r) > CROWDED]
-    before = look.state.crowd
-    if before.rank in bad and (before.vain < VAIN or len(bad) == 1):
-        return before.rank
-    others = [r for r in bad if r != before.rank]
-    return max(others, key=lambda rank: (found.times(rank), -rank), default=None)
+    rest = look.limits.rest
+    bad = [
+        r
+        for r, load in found.loads.items()
+        if load * found.mean >= CROWD
+        and found.times(r) > CROWDED
+        and look.view.now - look.state.vain.get(r, -math.inf) >= rest
+    ]
+    if look.state.crowd.rank in bad:
+        return look.state.crowd.rank
+    return max(bad, key=lambda rank: (found.times(rank), -rank), default=None)
 
 
 def _moves(look: Look, found: Waiting, top: int) -> tuple[Move, ...]:

@@ -61,10 +61,10 @@ class Expectation:
 
     @property
     def moved(self) -> bool:
-        """Was something moved for its load that is there, and not seen as it is now?"""
+        """Was something moved for its load, or scattered, that is there, and not seen as it is now?"""
         seen = {p.ino for p in self._view.pieces if p.rank is not None}
         past = (p for p in self._state.past if p.settled < 0.0 and p.move.load > 0.0)
-        return any(p.arrived < 0.0 or p.move.ino in seen for p in past)
+        return bool(self._scattering) or any(p.arrived < 0.0 or p.move.ino in seen for p in past)
 
     @cached_property
     def share(self) -> float:

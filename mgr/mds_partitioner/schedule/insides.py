@@ -13,13 +13,13 @@ from typing import TypeVar
 
 from .. import clock
 from ..clock import Now
-from ..errors import NotFound, PartitionerError
+from ..errors import NotFound
 from ..filesystem import FileSystem
-from ..host import Host
 from ..model import NO_PIN, Directory, FsState
 from ..observe.children import Brood, Child, Lasts, brood, still
 from ..observe.turnover import A_LOOK, MOST_LISTED, Turnover, below, listed
 from ..plan.families import lasting
+from .asking import SOON, WITHIN, Asking, Lesson, Questions
 
 FIRST = 2  # of the busiest that are listed for what comes and goes, before the first decision
 BROODS = 2  # directories whose children are listed in a round
@@ -27,11 +27,8 @@ A_ROUND = 50  # children of each that are read then: some MDS is asked three tim
 FRESH = 60.0  # s, for which what was read of children is good
 DEEPEST = 16
 SOME, MOST = 8, 0.5  # children that stand for all; so many of them must last
-WITHIN = 5.0  # s: what is being exported answers when it has gone, and others' answers are not kept for that
-SOON = 2.5  # s: the same, before the first decision
-ENOUGH = 0.6  # of that time, after which no more children are read: the last one's answer must come, too
+ENOUGH = 0.6  # of a round's time, after which no more children are read: the last answer must come, too
 T = TypeVar("T")
-Lesson = Callable[[], None]  # takes in what was read
 
 
 class Insides:
@@ -42,9 +39,10 @@ class Insides:
     :ivar read: children that were read in the last look
     """
 
-    def __init__(self, host: Host, began: float, now: Callable[[], Now] = clock.read) -> None:
+    def __init__(self, asking: Asking, began: float, now: Callable[[], Now] = clock.read) -> None:
         """``began``: when it began to look, Unix, s."""
-        self._host, self._began, self._now = host, began, now
+        self._asking, self._began, self._now = asking, began, now
+        self._round = began
         self._entries: dict[str, int] = {}  # of those that are listed, by path
         self._tried: dict[int, float] = {}  # when a brood was to be read last
         self.turnover = Turnover()
@@ -72,26 +70,31 @@ class Insides:
         :param pins: that we have set, by inode number
         :param first: nothing is decided before it has been looked
         """
-        before, self.read = self.at_once, []
+        before, self.read, self._round = self.at_once, [], now
         lasts = lasting(before, self._began, now)
-        counts: dict[int, tuple[float, int]] = {}
 
         def count(mount: FileSystem, of: Directory) -> Lesson:
             number = children(mount, of.path, lasts)
-            return lambda: counts.update({of.ino: (now, number)})
+            return lambda: self.counts.update({of.ino: (now, number)})
 
-        uncounted = [d for d in busiest if now - self.counts.get(d.ino, (0.0, 0))[0] > FRESH]
-        questions: list[Callable[[FileSystem], Lesson]] = [partial(count, of=d) for d in uncounted]
-        questions += [partial(self._list, path=p) for p in self._to_list(busiest[: FIRST if first else None])]
+        within = SOON if first else WITHIN
+        ends = self._now().steady + within * ENOUGH
         due = [d for d in split if self._due(d.ino, now)]
         turn = sorted(due, key=lambda d: self._tried.get(d.ino, 0.0))[:BROODS]
         self._tried |= {d.ino: now for d in turn}
-        questions += [partial(self._read, of=d, lasts=lasts, pins=pins, now=now) for d in turn]
-        for lesson in self._host.ask_fs(fs, questions, within=SOON if first else WITHIN):
-            if not isinstance(lesson, PartitionerError):  # else it is gone, or asked for again
-                lesson()
-        if self.at_once.keys() <= before.keys():  # else what was counted may not last: it is counted again
-            self.counts |= counts
+        uncounted = [d for d in busiest if now - self.counts.get(d.ino, (0.0, 0))[0] > FRESH]
+        paths = self._to_list(busiest[: FIRST if first else None])
+        questions: Questions = {}
+        for directory in turn:
+            read = partial(self._read, of=directory, pins=pins, lasts=lasts, ends=ends, now=now)
+            questions["brood", directory.ino] = read
+        for directory in uncounted:
+            questions["count", directory.ino] = partial(count, of=directory)
+        for path in paths:
+            questions["listed", path] = partial(self._list, path=path)
+        self._asking.ask(fs, questions, within)
+        if not self.at_once.keys() <= before.keys():  # what was counted may not last: it is counted again
+            self.counts = {ino: kept for ino, kept in self.counts.items() if kept[0] != now}
         return lasting(self.at_once, self._began, now)
 
     def forget(self, there: Collection[int]) -> None:
@@ -123,21 +126,27 @@ class Insides:
         return now - read_at > FRESH or (found is not None and found.unread > 0)
 
     def _read(
-        self, mount: FileSystem, of: Directory, lasts: Lasts, pins: Mapping[int, int], now: float
+        self,
+        mount: FileSystem,
+        of: Directory,
+        pins: Mapping[int, int],
+        lasts: Lasts,
+        ends: float,
+        now: float,
     ) -> Lesson:
         """What was read of a child is good, but for a pin that an operator may have removed: whether it has
-        one now is among its facts."""
+        one now is among its facts. ``ends``: when no more of them are read, steady clock, s"""
         before = self.broods.get(of.ino)
         read = () if before is None else before[1].children
         known = {k.ino: k for k in read if k.pin in (NO_PIN, pins.get(k.ino))}
-        ends = self._now().steady + WITHIN * ENOUGH
         found = brood(mount, of.path, lasts, MOST_LISTED, known, A_ROUND, lambda: self._now().steady >= ends)
         if found.unlisted and before is not None and read:
             found = still(mount, before[1])
 
         def learn() -> None:
             self.broods[of.ino] = now, found
-            self.read += [kid for kid in found.children if known.get(kid.ino) is not kid]
+            if self._round == now:  # what came late may have got another pin since
+                self.read += [kid for kid in found.children if known.get(kid.ino) is not kid]
 
         return learn
 

@@ -119,6 +119,7 @@ class State:
     :ivar untold: by inode number: req/s before its move, of what has not taught that yet
     :ivar held: looks for which a rank has been above its share
     :ivar crowd: where too much waits, though all ranks are full
+    :ivar vain: by rank: when taking some of that elsewhere was found not to help, steady clock, s
     :ivar acting: it was uneven and is not even again
     :ivar past: moves of the last hour, oldest first
     :ivar split: inode numbers of pieces that are seen as their parts
@@ -148,6 +149,7 @@ class State:
     untold: Mapping[int, float] = field(default_factory=dict)
     held: int = 0
     crowd: Crowd = Crowd()
+    vain: Mapping[int, float] = field(default_factory=dict)
     acting: bool = False
     past: tuple[Past, ...] = ()
     split: frozenset[int] = frozenset()

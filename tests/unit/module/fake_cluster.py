@@ -7,7 +7,8 @@ import json
 import logging
 import re
 import sys
-from collections.abc import Callable, Collection, Sequence
+from collections.abc import Callable, Collection
+from concurrent.futures import Future
 from dataclasses import dataclass, field, replace
 from typing import Any
 
@@ -132,6 +133,16 @@ class Mount:
         setattr(self._cluster.directories[ino], kind, int(value) if kind == "pin" else value)
 
 
+def ended(call: Callable[[], Any]) -> Future[Any]:
+    """A call that has ended."""
+    future: Future[Any] = Future()
+    try:
+        future.set_result(call())
+    except PartitionerError as e:
+        future.set_exception(e)
+    return future
+
+
 class FakeCluster:
     """Stands for Host, and for what the MDSs say (Whereabouts)."""
 
@@ -189,16 +200,9 @@ class FakeCluster:
         """Host.on_fs."""
         return call(Mount(self))
 
-    def ask_fs(self, fs: FsState, questions: Sequence[Callable[[Any], Any]], *, within: float) -> list[Any]:
-        """Host.ask_fs."""
-
-        def outcome(question: Callable[[Any], Any]) -> Any:
-            try:
-                return self.on_fs(fs, question)
-            except PartitionerError as e:
-                return e
-
-        return [outcome(question) for question in questions]
+    def begin_on_fs(self, fs: FsState, question: Callable[[Any], Any]) -> Future[Any]:
+        """Host.begin_on_fs: answered at once."""
+        return ended(lambda: self.on_fs(fs, question))
 
     def mon(self, prefix: str, **arguments: str) -> str:
         """Host.mon: fs get, fs set."""

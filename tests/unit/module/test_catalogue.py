@@ -4,13 +4,12 @@
 from __future__ import annotations
 
 from collections import Counter
+from concurrent.futures import Future
 from dataclasses import dataclass, field
-from queue import Queue
-from threading import Event, Thread
 from typing import Any
 
 import pytest
-from fake_cluster import Directory
+from fake_cluster import Directory, ended
 from scheduled import BEGINNING, NOGROUP, Cluster, LoadedMount
 
 from mds_partitioner.clock import Now
@@ -18,12 +17,13 @@ from mds_partitioner.errors import Unavailable
 from mds_partitioner.model import Directory as ModelDirectory
 from mds_partitioner.observe.directories import Everything
 from mds_partitioner.observe.turnover import MOST_LISTED
-from mds_partitioner.schedule.catalogue import PAUSE, Catalogue, Owned, Wanted
+from mds_partitioner.schedule import asking
+from mds_partitioner.schedule.asking import Asking
+from mds_partitioner.schedule.catalogue import PAUSE, TRIES, Catalogue, Owned, Wanted
 from mds_partitioner.schedule.deleted import A_ROUND as A_FEW
 from mds_partitioner.schedule.deleted import Deleted
 from mds_partitioner.schedule.insides import A_ROUND, FIRST, FRESH, Insides, several
 from mds_partitioner.verify.whereabouts import ROOT
-from mds_partitioner.workers import GivenUp
 
 PARENT = "/volumes/_nogroup/s0"
 CHILDREN = 2 * A_ROUND + 20
@@ -36,11 +36,10 @@ class Counting:
     cluster: Cluster
     read: Counter[str] = field(default_factory=Counter)
     listed: Counter[str] = field(default_factory=Counter)
-    asked: list[int] = field(default_factory=list)  # questions at once
-    frozen: bool = False  # all of them, once
-    gate: Any = None  # where the listing of all subvolumes hangs
-    reached: Any = None
-    threads: list[Thread] = field(default_factory=list)
+    asked: int = 0  # questions
+    frozen: bool = False  # nothing is answered
+    hangs: str = ""  # nor is a question by this name
+    late: list[Any] = field(default_factory=list)
 
     def has_hook(self, fs: Any) -> bool:
         """Host.has_hook."""
@@ -48,7 +47,7 @@ class Counting:
 
     def on_fs(self, fs: Any, call: Any) -> Any:
         """Host.on_fs."""
-        mount, read, listed, host = LoadedMount(self.cluster), self.read, self.listed, self
+        mount, read, listed = LoadedMount(self.cluster), self.read, self.listed
 
         class Counted:
             def __getattr__(self, name: str) -> Any:
@@ -62,38 +61,26 @@ class Counting:
             def subdirectories(self, path: str) -> list[tuple[str, int]]:
                 """FileSystem.subdirectories."""
                 listed[path] += 1
-                if path == "/volumes" and host.gate is not None:
-                    host.reached()
-                    assert host.gate.wait(60)
                 return mount.subdirectories(path)
 
         return call(Counted())
 
-    def ask_fs(self, fs: Any, questions: Any, *, within: float) -> list[Any]:
-        """Host.ask_fs; what is frozen does not answer."""
-        self.asked.append(len(questions))
-        if self.gate is not None:
-            return [self._late(fs, question) for question in questions]
-        frozen, self.frozen = self.frozen, False
-        if frozen:
-            return [Unavailable("no answer within 5 s") for _ in questions]
-        return [self.on_fs(fs, question) for question in questions]
-
-    def _late(self, fs: Any, question: Any) -> Any:
-        """It ends, or comes to the gate and is given up there."""
-        told: Queue[Any] = Queue()
-        self.reached = lambda: told.put(GivenUp("no answer within 5 s"))
-        thread = Thread(target=lambda: told.put(self.on_fs(fs, question)), daemon=True)
-        self.threads.append(thread)
-        thread.start()
-        return told.get(timeout=60)
+    def begin_on_fs(self, fs: Any, question: Any) -> Future[Any]:
+        """Host.begin_on_fs; what is frozen, or hangs at a path, is answered by ``answer``."""
+        self.asked += 1
+        if self.frozen or (self.hangs and self.hangs in str(getattr(question, "func", ""))):
+            future: Future[Any] = Future()
+            future.set_running_or_notify_cancel()
+            self.late.append((future, fs, question))
+            return future
+        return ended(lambda: self.on_fs(fs, question))
 
     def answer(self) -> None:
         """What hangs goes on and ends."""
-        gate, self.gate = self.gate, None
-        gate.set()
-        for thread in self.threads:
-            thread.join(60)
+        self.frozen, self.hangs = False, ""
+        for future, fs, question in self.late:
+            future.set_result(self.on_fs(fs, question))
+        self.late.clear()
 
 
 class Slow:
@@ -148,7 +135,13 @@ def test_the_children_of_a_large_directory_are_read_a_part_in_each_round() -> No
     assert below(host.read) - before <= 3
 
 
-def test_before_the_first_decision_little_is_asked_for_and_all_of_it_at_once() -> None:
+@pytest.fixture(autouse=True)
+def impatient(monkeypatch: Any) -> None:
+    """Nobody waits for what hangs."""
+    monkeypatch.setattr(asking, "wait", lambda futures, seconds: None)
+
+
+def test_before_the_first_decision_less_is_asked_for() -> None:
     cluster = Cluster([20.0] * 4)
     host: Any = Counting(cluster)
     catalogue = Catalogue(host, BEGINNING)
@@ -156,16 +149,12 @@ def test_before_the_first_decision_little_is_asked_for_and_all_of_it_at_once() -
     assert not catalogue.known.ripe
     busy = {d.path: 20.0 - i for i, d in enumerate(catalogue.known.directories)}
     paths, ranks = list(busy), len(cluster.state.ranks_in)
-    host.listed.clear()
-    host.asked.clear()
-    catalogue.refresh(cluster.state, len(busy), Wanted(busy), Owned(), BEGINNING)
-    assert catalogue.known.ripe and len(catalogue.known.facts) == len(busy)
-    # Each of them is counted, two are listed once more for what comes and goes; nothing waits for another.
-    assert [host.listed[path] for path in paths[:ranks]] == [2] * FIRST + [1] * (ranks - FIRST)
-    assert host.asked[0] == ranks + FIRST and max(host.asked[1:]) == len(busy)
-    host.listed.clear()
-    catalogue.refresh(cluster.state, len(busy), Wanted(busy), Owned(), BEGINNING + 5.0)
-    assert [host.listed[path] for path in paths[:ranks]] == [1] * ranks
+    for late, listings in ((0.0, [2] * FIRST + [1] * (ranks - FIRST)), (5.0, [1] * ranks)):
+        host.listed.clear()
+        catalogue.refresh(cluster.state, len(busy), Wanted(busy), Owned(), BEGINNING + late)
+        assert catalogue.known.ripe and len(catalogue.known.facts) == len(busy)
+        # At first each is counted and two are listed once more for what comes and goes; then all are.
+        assert [host.listed[path] for path in paths[:ranks]] == listings
 
 
 def test_all_are_not_listed_again_at_once_when_that_takes_its_time() -> None:
@@ -181,24 +170,26 @@ def test_all_are_not_listed_again_at_once_when_that_takes_its_time() -> None:
 def test_a_listing_that_comes_late_counts_and_is_not_begun_twice() -> None:
     cluster = Cluster([20.0] * 2)
     host: Any = Counting(cluster)
-    catalogue, wanted = Catalogue(host, BEGINNING), Wanted()
-    host.gate = Event()
-    with pytest.raises(GivenUp):
-        catalogue.refresh(cluster.state, 2, wanted, Owned(), BEGINNING)
+    catalogue, wanted = Catalogue(host, BEGINNING, Slow()), Wanted()
+    host.frozen = True
+    for at in (0.0, 5.0):
+        with pytest.raises(Unavailable, match="its directories were not listed in time"):
+            catalogue.refresh(cluster.state, 2, wanted, Owned(), BEGINNING + at)
+        assert not catalogue.known.ripe and len(host.late) == 2, "all, and what is above"
     host.answer()
-    catalogue.refresh(cluster.state, 2, wanted, Owned(), BEGINNING + 5.0)
+    catalogue.refresh(cluster.state, 2, wanted, Owned(), BEGINNING + 10.0)
     assert len(catalogue.known.directories) == len(catalogue.known.facts) == 2
     cluster.directories[300] = Directory(f"{NOGROUP}/new")
-    before, host.gate = host.listed["/volumes"], Event()
-    for at in (100.0, 200.0, 300.0):
+    host.hangs = "_list"
+    for at in range(100):
         catalogue.refresh(cluster.state, 2, wanted, Owned(), BEGINNING + at)
-    assert len(catalogue.known.directories) == 2 and host.listed["/volumes"] == before + 1
+    assert len(catalogue.known.directories) == 2 and len(host.late) == 1
     host.answer()
     catalogue.refresh(cluster.state, 2, wanted, Owned(), BEGINNING + 300.0)
     assert len(catalogue.known.directories) == 3
 
 
-def test_what_does_not_answer_keeps_nothing_else_back_and_is_asked_again() -> None:
+def test_what_does_not_answer_keeps_nothing_else_back_and_is_asked_once() -> None:
     cluster = Cluster([20.0] * 4)
     cluster.directories |= {200 + i: Directory(f"{PARENT}/c{i}") for i in range(4)}
     host: Any = Counting(cluster)
@@ -206,11 +197,31 @@ def test_what_does_not_answer_keeps_nothing_else_back_and_is_asked_again() -> No
     catalogue.refresh(cluster.state, 0, Wanted(), Owned(), BEGINNING)
     busy = {d.path: 20.0 for d in catalogue.known.directories}
     wanted = Wanted(busy, split=frozenset({100}))
-    host.frozen = True
-    catalogue.refresh(cluster.state, len(busy), wanted, Owned(), BEGINNING)
-    assert catalogue.known.ripe and len(catalogue.known.facts) == len(busy) and not catalogue.known.parts
-    catalogue.refresh(cluster.state, 200, wanted, Owned(), BEGINNING + 5.0)
-    assert catalogue.known.parts[100] == 4 and len(children(catalogue.known)) == 4
+    host.hangs = "count"
+    for tries in range(1, TRIES + 1):
+        catalogue.refresh(cluster.state, len(busy), wanted, Owned(), BEGINNING + tries)
+        assert catalogue.known.ripe == (tries == TRIES), "it is not decided on next to nothing, nor never"
+        assert len(host.late) == len(busy) and catalogue.known.facts.keys() >= busy.keys()
+    assert catalogue.known.parts == {100: 4}, "its children were read"
+    host.answer()
+    catalogue.refresh(cluster.state, 200, wanted, Owned(), BEGINNING + 9.0)
+    assert catalogue.known.parts == {100: 4, 101: 0, 102: 0, 103: 0}
+
+
+def test_facts_that_come_late_do_not_count_as_new() -> None:
+    cluster = Cluster([20.0] * 2)
+    host: Any = Counting(cluster)
+    catalogue = Catalogue(host, BEGINNING)
+    catalogue.refresh(cluster.state, 0, Wanted(), Owned(), BEGINNING)
+    host.hangs = "question"
+    catalogue.refresh(cluster.state, 9, Wanted(), Owned(), BEGINNING + 1.0)
+    assert not catalogue.known.facts
+    host.answer()
+    cluster.directories[100].pin = 3  # an operator's, after it was read
+    catalogue.refresh(cluster.state, 0, Wanted(), Owned(), BEGINNING + 2.0)
+    assert not catalogue.known.facts
+    catalogue.refresh(cluster.state, 9, Wanted(), Owned(), BEGINNING + 3.0)
+    assert [fact.pin for fact in catalogue.known.facts.values()] == [3, -1]
 
 
 def test_what_was_read_of_children_is_known_at_once_and_not_held_against_a_doubt() -> None:
@@ -247,7 +258,7 @@ def test_children_that_take_too_long_are_read_in_the_next_round() -> None:
     cluster = Cluster([20.0])
     cluster.directories |= {200 + i: Directory(f"{PARENT}/c{i:02d}") for i in range(20)}
     host: Any = Counting(cluster)
-    insides = Insides(host, BEGINNING, clock := Slow())
+    insides = Insides(Asking(host), BEGINNING, clock := Slow())
     split = [ModelDirectory(PARENT, "s0", 100)]
     for rounds in range(1, 5):
         insides.look(cluster.state, [], split, {}, BEGINNING + rounds, first=False)
@@ -282,7 +293,8 @@ def test_what_is_too_large_to_list_keeps_what_was_known(inside: str, ino: int) -
     cluster = Cluster([20.0] * 4)
     cluster.directories |= {200 + i: Directory(f"{inside}/c{i}") for i in range(4)}
     host: Any = Counting(cluster)
-    catalogue, wanted, now = Catalogue(host, BEGINNING), Wanted(split=frozenset({100})), BEGINNING
+    catalogue = Catalogue(host, BEGINNING, lambda: Now(BEGINNING, 0.0))  # a listing takes no time
+    wanted, now = Wanted(split=frozenset({100})), BEGINNING
 
     def found() -> set[int]:
         catalogue.refresh(cluster.state, 200, wanted, Owned(), now)

@@ -8,7 +8,6 @@ import json
 import logging
 import threading
 from collections.abc import Callable, Iterator
-from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from dataclasses import replace
 from functools import partial
@@ -22,7 +21,7 @@ from mgr_util import CephfsClient
 
 from mds_partitioner import host as host_module
 from mds_partitioner import mon, mounts, objects
-from mds_partitioner.errors import CephError, InDoubt, JournalError, NotFound, Unavailable
+from mds_partitioner.errors import CephError, InDoubt, JournalError, Unavailable
 from mds_partitioner.filesystem import PIN, FileSystem, Write
 from mds_partitioner.host import Host
 from mds_partitioner.workers import Workers
@@ -246,40 +245,13 @@ def test_questions_are_asked_side_by_side_and_hold_up_no_change_while_all_of_the
         together.wait(60)
         return number, of.ino("/d")
 
-    questions = [partial(question, number) for number in range(mounts.ASKERS)]
-    with ThreadPoolExecutor(1) as caller:
-        asked = caller.submit(host.ask_fs, FS, questions, within=60)
-        pin(host)
-        assert mount.values == {PIN: "2"} and not asked.done()
-        together.wait(60)
-        assert asked.result(60) == [(number, mount.ino) for number in range(mounts.ASKERS)]
-
-
-def test_what_is_not_answered_in_time_or_fails_keeps_no_other_answer_back(
-    host: Host, manager: Manager
-) -> None:
-    mount = manager.mounts["cephfs"]
-    gate = mount.gates["stat"] = Gate()
-
-    def frozen(of: FileSystem) -> int:
-        return of.ino("/d")
-
-    def gone(of: FileSystem) -> int:
-        raise NotFound("it is gone")
-
-    def there(of: FileSystem) -> int:
-        assert gate.reached.wait(60)
-        return 7
-
-    late, failed, found = host.ask_fs(FS, [frozen, gone, there], within=0.5)
-    assert isinstance(late, Unavailable) and "no answer" in str(late)
-    assert isinstance(failed, NotFound) and found == 7
-    host.ask_fs(FS, [frozen] * (2 * mounts.ASKERS), within=0.0)
-    gate.open.set()
-    # What was not begun in time never is.
-    assert host.ask_fs(FS, [frozen] * mounts.ASKERS, within=60) == [mount.ino] * mounts.ASKERS
-    assert mount.calls.count("stat") <= 1 + 2 * mounts.ASKERS
-    assert host.ask_fs(FS, [], within=0.0) == []
+    asked = [host.begin_on_fs(FS, partial(question, number)) for number in range(mounts.ASKERS)]
+    pin(host)
+    assert mount.values == {PIN: "2"} and not any(future.done() for future in asked)
+    together.wait(60)
+    assert [future.result(60) for future in asked] == [(n, mount.ino) for n in range(mounts.ASKERS)]
+    with pytest.raises(Unavailable, match="cannot mount file system 'gone'"):
+        host.begin_on_fs(replace(FS, name="gone"), lambda mount: mount.ino("/d")).result(60)
 
 
 def test_a_name_that_was_given_to_another_file_system_is_not_taken_for_it(

@@ -83,11 +83,14 @@ def test_as_long_as_it_helps_twice_as_much_goes_each_time_and_nothing_goes_on_or
 
 def test_where_it_does_not_help_it_ends_and_the_next_crowded_rank_has_its_turn() -> None:
     state, gone, sources = State(), list[Move](), list[int]()
-    for look in range(40):
+    for look in range(100):
         state, (decision,) = decided([arrived(view(look), gone)], state)
         gone += decision.moves
         sources += {m.source for m in decision.moves}
-    assert sources[:VAIN] == [3] * VAIN and sources[VAIN] == 4, "others fill the ranks, whatever goes"
+    assert sources == [3] * VAIN + [4] * VAIN, "others fill the ranks, whatever goes"
+    assert not easing(state) and state.vain.keys() == {3, 4}
+    later = [replace(arrived(view(0), gone), now=Limits().rest + 1000.0 + k * LOOK) for k in range(HELD)]
+    assert any(d.moves for d in decided(later, state)[1]), "tried again when it has rested"
 
 
 def test_what_was_deleted_when_it_had_come_is_not_waited_for() -> None:

@@ -1,0 +1,58 @@
+# SPDX-License-Identifier: LGPL-2.1-or-later
+"""Questions about directories, side by side and each round for a while only.
+
+A full MDS lets each question wait, and one about what is being exported is not answered until that has gone.
+What is not answered in time is not asked again meanwhile; its answer is taken in when it comes.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from concurrent.futures import Future, wait
+from typing import Union
+
+from ..errors import PartitionerError
+from ..filesystem import FileSystem
+from ..host import Host
+from ..model import FsState
+
+WITHIN = 5.0  # s that are waited for in a round
+SOON = 2.5  # s: the same, before the first decision
+
+Lesson = Callable[[], None]
+"""Takes in what was read: in the loop's thread."""
+About = tuple[str, Union[int, str]]
+"""What a question is about: what is asked, and the inode number or path of what."""
+Questions = dict[About, Callable[[FileSystem], Lesson]]
+
+
+class Asking:
+    """Of one file system. Not more than one question about the same thing is under way."""
+
+    def __init__(self, host: Host) -> None:
+        self._host = host
+        self._pending: dict[About, Future[Lesson]] = {}
+
+    def ask(self, fs: FsState, questions: Questions, within: float = WITHIN) -> dict[About, PartitionerError]:
+        """Ask, and take in what was answered, also of earlier questions. What failed, and why.
+
+        :raises Exception: what nobody expects of a question
+        """
+        new = {about: question for about, question in questions.items() if about not in self._pending}
+        begun = {about: self._host.begin_on_fs(fs, question) for about, question in new.items()}
+        self._pending |= begun
+        wait(begun.values(), within)
+        failed: dict[About, PartitionerError] = {}
+        for about, future in list(self._pending.items()):
+            if not future.done() and not future.cancel():
+                continue
+            del self._pending[about]
+            if future.cancelled():
+                continue  # it was not begun: all threads hang
+            try:
+                lesson = future.result()
+            except PartitionerError as e:
+                failed[about] = e
+            else:
+                lesson()
+        return failed
