@@ -335,18 +335,20 @@ def _parts(
         found = {name: _ops_by(cell, part) for name, cell in block.items()}
         heads = sorted({head for ops in found.values() for head in ops})
         lines = [
-            [name, tables.number(tables.whole(block[name])), *(tables.number(ops[head]) for head in heads)]
-            for name, ops in found.items()
+            [
+                *(name, tables.number(round(cell["capacity"])), tables.number(tables.whole(cell))),
+                *(tables.number(found[name][head]) for head in heads),
+            ]
+            for name, cell in block.items()
         ]
-        return Claim(compare.table(["op/s", "all", *heads], lines), list(block.values()))
+        return Claim(compare.table(["op/s", "C", "all", *heads], lines), list(block.values()))
 
     return claim
 
 
-_MIX_BEFORE = {
-    f"{name}, before": f"scheduler/mix-before/mix-tentacle-5x12-{name}-1" for name in (tables.OURS, LIMIT)
-}
-"""Before what waits at full ranks was shared out."""
+def _before(load: str) -> dict[str, str]:
+    """Cells of a block of before, by row."""
+    return {f"{name}, before": f"scheduler/{load}-{name}-1" for name in (tables.OURS, _TO_AUTH, LIMIT)}
 
 
 def _ops_by(cell: Result, part: Callable[[str, str], str]) -> dict[str, float]:
@@ -482,8 +484,8 @@ CLAIMS: Mapping[str, Callable[[Results], Claim]] = {
     "scheduler-over-builtin-to-auth": _scheduler_range(_TO_AUTH),
     "scheduler-over-oracle": _scheduler_range(LIMIT),
     "scheduler-cold": _cold,
-    "scheduler-line": _parts("cold/line/line-tentacle-8x8", _kind),
-    "scheduler-mix": _parts("cold/mix-tentacle-5x12", _group, _MIX_BEFORE),
+    "scheduler-line": _parts("cold/line/line-tentacle-8x8", _kind, _before("line-before/line-tentacle-8x8")),
+    "scheduler-mix": _parts("cold/mix-tentacle-5x12", _group, _before("mix-before/mix-tentacle-5x12")),
     "scheduler-cost": _cost,
     "scheduler-ticks": _ticks,
     "scheduler-trials": _trials,
