@@ -346,6 +346,24 @@ def _parts(
     return claim
 
 
+def _sum_and_each(results: Results) -> tuple[list[Result], float | None, float | None]:
+    """Of the mix: the scheduler over the built-in balancer with the option, in all and by client."""
+    names = (tables.OURS, _TO_AUTH)
+    block = {name: results.cell(f"scheduler/mix-before/mix-tentacle-5x12-{name}-1") for name in names}
+    whole, each = tables.ratio(block, _TO_AUTH, tables.whole), tables.each_client(block, _TO_AUTH)
+    return list(block.values()), whole, each
+
+
+def _sum(results: Results) -> Claim:
+    made_of, whole, _ = _sum_and_each(results)
+    return Claim(_ratio(whole), made_of, table=False)
+
+
+def _each_client(results: Results) -> Claim:
+    made_of, _, each = _sum_and_each(results)
+    return Claim(_ratio(each), made_of, table=False)
+
+
 def _before(load: str) -> dict[str, str]:
     """Cells of a block of before, by row."""
     return {f"{name}, before": f"scheduler/{load}-{name}-1" for name in (tables.OURS, _TO_AUTH, LIMIT)}
@@ -484,6 +502,8 @@ CLAIMS: Mapping[str, Callable[[Results], Claim]] = {
     "scheduler-over-builtin-to-auth": _scheduler_range(_TO_AUTH),
     "scheduler-over-oracle": _scheduler_range(LIMIT),
     "scheduler-cold": _cold,
+    "scheduler-mix-sum": _sum,
+    "scheduler-mix-each": _each_client,
     "scheduler-line": _parts("cold/line/line-tentacle-8x8", _kind, _before("line-before/line-tentacle-8x8")),
     "scheduler-mix": _parts("cold/mix-tentacle-5x12", _group, _before("mix-before/mix-tentacle-5x12")),
     "scheduler-cost": _cost,
