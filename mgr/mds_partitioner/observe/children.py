@@ -87,7 +87,7 @@ def brood(
     :param most: where there are more entries, they are not listed
     :param known: those that need not be looked at again, by inode number
     :param limit: how many of the others are looked at, where there are several
-    :param enough: no more of these are, once that is true
+    :param enough: no more of these are, once that is true, but one
     """
     chain, born = [placed(fs, path)], fs.born(path)
     found = _children(fs, path, most, known, limit, enough)
@@ -141,15 +141,15 @@ def _children(
     if most is not None and fs.entries(path) > most:
         return _Children(unlisted=True)
     names, found = fs.subdirectories(path), _Children()
-    left = len(names) if limit is None or len(names) == 1 else limit
+    left, new = len(names) if limit is None or len(names) == 1 else limit, False
     for name, ino in names:
         child = f"{path}/{name}"
         if ino in known and known[ino].path == child:
             found.seen.append(known[ino])
-        elif left <= 0 or (len(names) > 1 and enough()):
+        elif left <= 0 or (new and len(names) > 1 and enough()):
             found.unread += 1
         else:
-            left -= 1
+            left, new = left - 1, True
             try:
                 rentries, pin = fs.rentries_and_pin(child)
                 found.seen.append(Child(child, ino, rentries, pin, fs.born(child)))

@@ -4,7 +4,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import partial
 
@@ -165,17 +165,26 @@ def _read_brood(host: Host, fs: FsState, path: str, lasts: Lasts) -> Brood:
 
 def above(mount: FileSystem, directories: Sequence[Directory]) -> dict[str, Placed]:
     """The directories above these whose own settings place all below them, by path."""
-    parents = {d.path.rpartition("/")[0] for d in directories}
-    paths = {path for parent in parents for path in ancestors(parent) if path != "/"}
     found = {}
-    for path in sorted(paths):
+    for path in sorted(over(directories)):
         try:
             at = placed(mount, path)
         except NotFound:
             continue  # renamed or removed since the analysis; so is what was in it
-        if at.pin != NO_PIN or at.distributed or at.random:
+        if places(at):
             found[path] = at
     return found
+
+
+def over(directories: Iterable[Directory]) -> set[str]:
+    """Paths of all directories above these but the root."""
+    parents = {d.path.rpartition("/")[0] for d in directories}
+    return {path for parent in parents for path in ancestors(parent) if path != "/"}
+
+
+def places(at: Placed) -> bool:
+    """Do its own settings place what is below it?"""
+    return at.pin != NO_PIN or at.distributed or at.random
 
 
 def _masks(host: Host, fs: FsState, judgement: Judgement) -> dict[int, str]:

@@ -33,16 +33,24 @@ class Asking:
         self._host = host
         self._pending: dict[About, Future[Lesson]] = {}
 
-    def ask(self, fs: FsState, questions: Questions, within: float = WITHIN) -> dict[About, PartitionerError]:
+    def pending(self, what: str) -> set[int]:
+        """Inode numbers of what this was asked of, and not answered yet."""
+        return {of for asked, of in self._pending if asked == what and isinstance(of, int)}
+
+    def ask(
+        self, fs: FsState, questions: Questions, within: float = WITHIN, *, patient: bool = False
+    ) -> dict[About, PartitionerError]:
         """Ask, and take in what was answered, also of earlier questions. What failed, and why.
 
+        :param patient: earlier questions are waited for as well
         :raises Exception: what nobody expects of a question
         """
         new = {about: question for about, question in questions.items() if about not in self._pending}
         begun = {about: self._host.begin_on_fs(fs, question) for about, question in new.items()}
         self._pending |= begun
-        wait(begun.values(), within)
+        wait((self._pending if patient else begun).values(), within)
         failed: dict[About, PartitionerError] = {}
+        unexpected: Exception | None = None
         for about, future in list(self._pending.items()):
             if not future.done() and not future.cancel():
                 continue
@@ -50,9 +58,11 @@ class Asking:
             if future.cancelled():
                 continue  # it was not begun: all threads hang
             try:
-                lesson = future.result()
+                future.result()()
             except PartitionerError as e:
                 failed[about] = e
-            else:
-                lesson()
+            except Exception as e:  # the other answers count all the same
+                unexpected = e
+        if unexpected is not None:
+            raise unexpected
         return failed

@@ -12,13 +12,13 @@ from itertools import islice
 from .. import clock
 from ..clock import Now
 from ..engine.names import FANOUT
-from ..errors import Unavailable
+from ..errors import NotFound, Unavailable
 from ..filesystem import FileSystem
 from ..host import Host
 from ..model import NO_PIN, Directory, DirectoryFacts, FsState
-from ..observe.children import Brood, Child, Lasts, Placed
+from ..observe.children import Brood, Child, Lasts, Placed, placed
 from ..observe.directories import Everything, Rotation, facts
-from ..plan.circumstances import DISTRIBUTES, FACTOR, Circumstances, above
+from ..plan.circumstances import DISTRIBUTES, FACTOR, Circumstances, over, places
 from ..plan.families import family, held
 from .asking import Asking, Lesson, Questions
 from .deleted import Deleted
@@ -149,7 +149,11 @@ class Catalogue:
         self._everything = Everything()
         self._directories: list[Directory] | None = None  # as they were listed last
         self._listed, self._took = float("-inf"), 0.0  # when that was, steady clock, s; how long it took, s
-        self._above: Mapping[str, Placed] = {}
+        self._above: dict[str, Placed | None] = {}  # directories above these; None: it is gone
+        self._doubted: frozenset[int] = frozenset()
+        self._asked: dict[int, float] = {}  # when facts were asked for, Unix, s, by inode number
+        self._answers: dict[Directory, tuple[DirectoryFacts | None, float]] = {}
+        self._read_at: dict[str, float] = {}  # when those of the last round were asked for, by path
         self._masks: dict[int, str] = {}
         self._unknown: dict[int, tuple[Directory, float]] = {}  # it may be new, if made after that, Unix, s
         self._tries = 0  # rounds in which the busiest were looked at
@@ -159,6 +163,7 @@ class Catalogue:
 
     def doubt(self, inos: Collection[int]) -> None:
         """Somebody changed these directories' pins: they are read again, before all others."""
+        self._doubted |= set(inos)
         self.known = self.known.without(inos)
 
     def refresh(self, fs: FsState, limit: int, wanted: Wanted, owned: Owned, now: float) -> None:
@@ -174,14 +179,18 @@ class Catalogue:
         away = {self.known.within.get(ino, ino) for ino in wanted.moving} | wanted.moving
         quiet = [d for d in busiest if d.ino not in away]
         lasts = self._insides.look(fs, quiet, split, c.owned, now, first=not self.known.ripe)
-        self._rotation.doubt(f for f in self._rotation.facts() if f not in self.known.facts)
+        doubted, self._doubted = self._doubted, frozenset()
+        self._rotation.doubt(p for p, f in self._rotation.facts().items() if f.directory.ino in doubted)
+        self._asked = {ino: at for ino, at in self._asked.items() if ino not in doubted}
         parts, strangers = self._parts(wanted, owned, c, lasts)
         below = [kid for ino in wanted.split for kid in parts.get(ino, ())]
-        self._look(fs, below, self._busiest(wanted.requests, 4 * len(fs.ranks_in)) if hooked else [])
+        masked = self._busiest(wanted.requests, 4 * len(fs.ranks_in)) if hooked else []
+        self._list_all(fs)
+        self._look_above(fs, below, [d for d in masked if d.ino not in away])
         self._read_fragments(fs, quiet, wanted, c, now)
         read = [DirectoryFacts(_directory(kid), kid.rentries, kid.pin) for kid in self._insides.read]
         self._rotation.see(wanted.requests, self._directories, below, read)
-        self._read_facts(fs, limit, wanted.moving)
+        self._read_facts(fs, limit, wanted.moving, now)
         self._find_new(fs, now)
         self._tries += bool(wanted.requests)
         self.known = self._known(parts, strangers, wanted, hooked, now)
@@ -201,28 +210,38 @@ class Catalogue:
         insides, at_once = self._insides, self._insides.at_once
         broods = {ino: _as_owned(found, at, owned) for ino, (at, found) in insides.broods.items()}
         families = {
-            ino: family(found, c, lasts, at_once) for ino, found in broods.items() if held(found, c) is None
+            ino: family(found, c, lasts, at_once)
+            for ino, found in broods.items()
+            if held(found, c) is None and (found.children or not found.unread)
         }
         parts = {ino: list(map(_directory, of.lasting)) for ino, of in families.items()}
         strangers = (ino for ino in wanted.split if _strangers(broods.get(ino), parts.get(ino, ())))
         return parts, frozenset(strangers)
 
-    def _look(self, fs: FsState, below: Sequence[Directory], hooked: Sequence[Directory]) -> None:
-        """What there is, what is above that, and masks of some where MDSs have the hook. MDSs list no parent
-        of what is being exported until it has gone, and all are not listed more than a quarter of the time.
+    def _list_all(self, fs: FsState) -> None:
+        """MDSs list no parent of what is being exported until it has gone, and all are not listed more than a
+        quarter of the time.
 
         :raises PartitionerError: nothing was ever listed, nor is it now
         """
-        questions: Questions = {("mask", d.ino): partial(self._mask, of=d) for d in hooked}
-        over = [*self._rotation.directories(), *below]
-        questions["above", ""] = partial(self._read_above, directories=over)
-        if self._now().steady - self._listed >= min(FRESH, PAUSE * self._took):
-            questions["all", ""] = partial(self._list, began=self._now().steady)
-        failed = self._asking.ask(fs, questions)
+        began = self._now().steady
+        if began - self._listed < min(FRESH, PAUSE * self._took):
+            return
+        failed = self._asking.ask(fs, {("all", ""): partial(self._list, began=began)})
         if self._directories is None:
-            raise failed.get(("all", "")) or Unavailable(
-                f"'{fs.name}': its directories were not listed in time"
-            )
+            late = Unavailable(f"the directories of '{fs.name}' were not listed in time")
+            raise failed.get(("all", ""), late)
+
+    def _look_above(self, fs: FsState, below: Sequence[Directory], hooked: Sequence[Directory]) -> None:
+        """What places all that there is from above, and masks of some where MDSs have the hook."""
+        paths = over([*(self._directories or ()), *below])
+        self._above = {path: at for path, at in self._above.items() if path in paths}
+        questions: Questions = {("mask", d.ino): partial(self._mask, of=d) for d in hooked}
+        for path in sorted(paths):
+            questions["above", path] = partial(self._read_above, path=path)
+        for (what, of), why in self._asking.ask(fs, questions).items():
+            if what == "above" and isinstance(why, NotFound):
+                self._above[str(of)] = None  # renamed or removed, and so is what is in it
 
     def _list(self, mount: FileSystem, began: float) -> Lesson:
         directories = self._everything(mount)
@@ -233,30 +252,36 @@ class Catalogue:
 
         return learn
 
-    def _read_above(self, mount: FileSystem, directories: Sequence[Directory]) -> Lesson:
-        found = above(mount, directories)
-
-        def learn() -> None:
-            self._above = found
-
-        return learn
+    def _read_above(self, mount: FileSystem, path: str) -> Lesson:
+        at = placed(mount, path)
+        return lambda: self._above.update({path: at})
 
     def _mask(self, mount: FileSystem, of: Directory) -> Lesson:
         mask = mount.mask(of.path)
         return lambda: self._masks.update({of.ino: mask})
 
-    def _read_facts(self, fs: FsState, limit: int, moving: Collection[int]) -> None:
-        """As many as are answered in time. What is being exported, and what is in it, is left for later."""
+    def _read_facts(self, fs: FsState, limit: int, moving: Collection[int], now: float) -> None:
+        """Those that are answered in time, and what was asked for before and not doubted since. Of what is
+        being exported, and of what is in it, nothing is asked."""
         away = {*moving, *(ino for ino, parent in self.known.within.items() if parent in moving)}
-        read: dict[Directory, DirectoryFacts | None] = {}
+        due = self._rotation.due(limit, {*away, *self._asking.pending("facts")})
+        self._asked |= {d.ino: now for d in due}
 
         def question(mount: FileSystem, of: Directory) -> Lesson:
             found = facts(mount, of)
-            return lambda: read.update({of: found})  # too late it is not looked at: its pin may be another
+            return lambda: self._answers.update({of: (found, now)})
 
-        due = self._rotation.due(limit, away)
         self._asking.ask(fs, {("facts", d.ino): partial(question, of=d) for d in due})
-        self._rotation.learn(read)
+        answers, self._answers = self._answers, {}
+        there = {d.ino: d for d in self._rotation.directories()}
+        good = {
+            d: (found, at)
+            for d, (found, at) in answers.items()
+            if self._asked.get(d.ino) == at and there.get(d.ino) == d
+        }
+        self._asked = {ino: at for ino, at in self._asked.items() if ino in there}
+        self._rotation.learn({d: found for d, (found, _) in good.items()})
+        self._read_at = {d.path: at for d, (_, at) in good.items()}
 
     def _known(
         self,
@@ -266,7 +291,15 @@ class Catalogue:
         hooked: bool,
         now: float,
     ) -> Known:
-        known, old, directories = self._rotation.facts(), self.known, self._rotation.directories()
+        old, directories = self.known, self._rotation.directories()
+        facts = self._rotation.facts()
+        parents = {path.rpartition("/")[0] for path in facts}
+        clear = {parent for parent in parents if over([Directory(f"{parent}/", "", 0)]) <= self._above.keys()}
+        known = {
+            path: fact
+            for path, fact in facts.items()
+            if fact.directory.ino not in self._doubted and path.rpartition("/")[0] in clear
+        }
         there = {d.ino for d in directories}
         self._insides.forget(there)
         self._fragments = {ino: kept for ino, kept in self._fragments.items() if ino in there}
@@ -277,20 +310,18 @@ class Catalogue:
             directories,
             {kid.ino: ino for ino in wanted.split for kid in parts.get(ino, ())},
             known,
-            {p: old.read[p] if old.facts.get(p) is fact else now for p, fact in known.items()},
+            {
+                path: old.read[path] if old.facts.get(path) is fact else self._read_at.get(path, now)
+                for path, fact in known.items()
+            },
             counted | {ino: len(kids) for ino, kids in parts.items() if ino in there},
-            {**self._chains(), **self._above},
+            {path: at for path, at in self._above.items() if at is not None and places(at)},
             {**(old.masks or {}), **self._masks} if hooked else old.masks,
             frozenset(self._found),
             {ino: of for ino, (_, of) in self._fragments.items()},
             ripe=old.ripe or (bool(wanted.requests) and told) or not directories,
             strangers=strangers,
         )
-
-    def _chains(self) -> dict[str, Placed]:
-        """What is placed by settings of its own between what is split and its parts; by path."""
-        chains = (at for _, of in self._insides.broods.values() for at in of.chain)
-        return {at.path: at for at in chains if at.pin != NO_PIN or at.distributed or at.random}
 
     def _read_fragments(
         self, fs: FsState, busiest: Sequence[Directory], wanted: Wanted, c: Circumstances, now: float
@@ -343,8 +374,9 @@ class Catalogue:
 
         some = islice(self._unknown.items(), MOST_NEW)
         asked: Questions = {("new", ino): partial(question, of=d, after=after) for ino, (d, after) in some}
-        for about in self._asking.ask(fs, asked):
-            self._unknown.pop(int(about[1]), None)  # it is gone
+        for what, of in self._asking.ask(fs, asked):
+            if what == "new":
+                self._unknown.pop(int(of), None)  # it is gone
 
     def _busiest(self, requests: Mapping[str, float], most: int) -> list[Directory]:
         found = [d for d in self._rotation.directories() if requests.get(d.path, 0.0) > 0.0]

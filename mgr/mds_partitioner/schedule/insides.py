@@ -92,7 +92,7 @@ class Insides:
             questions["count", directory.ino] = partial(count, of=directory)
         for path in paths:
             questions["listed", path] = partial(self._list, path=path)
-        self._asking.ask(fs, questions, within)
+        self._asking.ask(fs, questions, within, patient=first)
         if not self.at_once.keys() <= before.keys():  # what was counted may not last: it is counted again
             self.counts = {ino: kept for ino, kept in self.counts.items() if kept[0] != now}
         return lasting(self.at_once, self._began, now)

@@ -173,9 +173,9 @@ def test_a_listing_that_comes_late_counts_and_is_not_begun_twice() -> None:
     catalogue, wanted = Catalogue(host, BEGINNING, Slow()), Wanted()
     host.frozen = True
     for at in (0.0, 5.0):
-        with pytest.raises(Unavailable, match="its directories were not listed in time"):
+        with pytest.raises(Unavailable, match="the directories of 'cephfs' were not listed in time"):
             catalogue.refresh(cluster.state, 2, wanted, Owned(), BEGINNING + at)
-        assert not catalogue.known.ripe and len(host.late) == 2, "all, and what is above"
+        assert not catalogue.known.ripe and len(host.late) == 1, "all, once"
     host.answer()
     catalogue.refresh(cluster.state, 2, wanted, Owned(), BEGINNING + 10.0)
     assert len(catalogue.known.directories) == len(catalogue.known.facts) == 2
@@ -208,20 +208,84 @@ def test_what_does_not_answer_keeps_nothing_else_back_and_is_asked_once() -> Non
     assert catalogue.known.parts == {100: 4, 101: 0, 102: 0, 103: 0}
 
 
-def test_facts_that_come_late_do_not_count_as_new() -> None:
+def test_facts_that_come_late_are_of_when_they_were_asked_for_and_no_answer_to_a_doubt() -> None:
     cluster = Cluster([20.0] * 2)
     host: Any = Counting(cluster)
     catalogue = Catalogue(host, BEGINNING)
     catalogue.refresh(cluster.state, 0, Wanted(), Owned(), BEGINNING)
-    host.hangs = "question"
-    catalogue.refresh(cluster.state, 9, Wanted(), Owned(), BEGINNING + 1.0)
-    assert not catalogue.known.facts
+    host.hangs = "_read_facts"
+    for late in (1.0, 2.0):
+        catalogue.refresh(cluster.state, 9, Wanted(), Owned(), BEGINNING + late)
+    assert not catalogue.known.facts and len(host.late) == 2
+    catalogue.doubt({101})
     host.answer()
-    cluster.directories[100].pin = 3  # an operator's, after it was read
-    catalogue.refresh(cluster.state, 0, Wanted(), Owned(), BEGINNING + 2.0)
-    assert not catalogue.known.facts
-    catalogue.refresh(cluster.state, 9, Wanted(), Owned(), BEGINNING + 3.0)
-    assert [fact.pin for fact in catalogue.known.facts.values()] == [3, -1]
+    catalogue.refresh(cluster.state, 0, Wanted(), Owned(), BEGINNING + 3.0)
+    (path,) = catalogue.known.facts
+    assert path == cluster.directories[100].path and catalogue.known.read[path] == BEGINNING + 1.0
+    ours = Owned({100: 2}, {100: BEGINNING + 2.0})
+    assert catalogue.known.pin(catalogue.known.facts[path].directory, ours) == 2, "set since"
+    catalogue.refresh(cluster.state, 9, Wanted(), Owned(), BEGINNING + 4.0)
+    assert len(catalogue.known.facts) == 2
+
+
+def test_a_doubt_in_the_middle_of_a_round_is_not_lost() -> None:
+    cluster = Cluster([20.0] * 2)
+    host: Any = Counting(cluster)
+    catalogue = Catalogue(host, BEGINNING)
+    catalogue.refresh(cluster.state, 9, Wanted(), Owned(), BEGINNING)
+    begin = host.begin_on_fs
+
+    def meanwhile(fs: Any, question: Any) -> Any:
+        catalogue.doubt({100})
+        return begin(fs, question)
+
+    host.begin_on_fs = meanwhile
+    catalogue.refresh(cluster.state, 0, Wanted(), Owned(), BEGINNING + 5.0)
+    assert [f.directory.ino for f in catalogue.known.facts.values()] == [101]
+    host.begin_on_fs = begin
+    catalogue.refresh(cluster.state, 1, Wanted(), Owned(), BEGINNING + 10.0)
+    assert len(catalogue.known.facts) == 2
+
+
+def test_what_places_a_new_directory_from_above_is_known_when_it_is() -> None:
+    cluster = Cluster([20.0])
+    host: Any = cluster
+    catalogue = Catalogue(host, BEGINNING, lambda: Now(BEGINNING, 0.0))
+    catalogue.refresh(cluster.state, 9, Wanted(), Owned(), BEGINNING)
+    cluster.directories |= {300: Directory("/top", pin=3), 301: Directory(f"{PARENT}/below")}
+    cluster.directories[100].pin = 2  # an operator's, above what is new
+    wanted = Wanted(split=frozenset({100}))
+    for late in (5.0, 10.0):
+        catalogue.refresh(cluster.state, 9, wanted, Owned(), BEGINNING + late)
+        for path in catalogue.known.facts:
+            assert not path.startswith(f"{PARENT}/") or PARENT in catalogue.known.above
+    assert f"{PARENT}/below" in catalogue.known.facts and catalogue.known.above[PARENT].pin == 2
+
+
+def test_nothing_is_known_of_what_is_below_something_that_was_not_read() -> None:
+    cluster = Cluster([20.0] * 2)
+    host: Any = Counting(cluster)
+    catalogue = Catalogue(host, BEGINNING)
+    host.hangs = "_read_above"
+    catalogue.refresh(cluster.state, 9, Wanted(), Owned(), BEGINNING)
+    assert len(catalogue.known.directories) == 2 and not catalogue.known.facts
+    host.answer()
+    catalogue.refresh(cluster.state, 0, Wanted(), Owned(), BEGINNING + 5.0)
+    assert len(catalogue.known.facts) == 2
+
+
+def test_what_nobody_expects_of_a_question_takes_no_other_answer_away() -> None:
+    cluster = Cluster([20.0])
+    host: Any = Counting(cluster)
+    seen: list[int] = []
+    broken: Future[Any] = Future()
+    broken.set_exception(KeyError("x"))
+    host.begin_on_fs = lambda fs, question: question
+    ask = Asking(host)
+    questions: Any = {("a", 1): broken, ("b", 2): ended(lambda: lambda: seen.append(2))}
+    with pytest.raises(KeyError):
+        ask.ask(cluster.state, questions)
+    assert seen == [2] and not ask.pending("a")
 
 
 def test_what_was_read_of_children_is_known_at_once_and_not_held_against_a_doubt() -> None:
@@ -263,7 +327,7 @@ def test_children_that_take_too_long_are_read_in_the_next_round() -> None:
     for rounds in range(1, 5):
         insides.look(cluster.state, [], split, {}, BEGINNING + rounds, first=False)
         _, found = insides.broods[100]
-        assert len(found.children) == min(20, 5 * rounds) and found.unread == 20 - len(found.children)
+        assert len(found.children) == min(20, 6 * rounds) and found.unread == 20 - len(found.children)
     assert clock.steady > 0.0
 
 
