@@ -252,14 +252,9 @@ def test_what_places_a_new_directory_from_above_is_known_when_it_is() -> None:
     host: Any = cluster
     catalogue = Catalogue(host, BEGINNING, lambda: Now(BEGINNING, 0.0))
     catalogue.refresh(cluster.state, 9, Wanted(), Owned(), BEGINNING)
-    cluster.directories |= {300: Directory("/top", pin=3), 301: Directory(f"{PARENT}/below")}
-    cluster.directories[100].pin = 2  # an operator's, above what is new
-    wanted = Wanted(split=frozenset({100}))
-    for late in (5.0, 10.0):
-        catalogue.refresh(cluster.state, 9, wanted, Owned(), BEGINNING + late)
-        for path in catalogue.known.facts:
-            assert not path.startswith(f"{PARENT}/") or PARENT in catalogue.known.above
-    assert f"{PARENT}/below" in catalogue.known.facts and catalogue.known.above[PARENT].pin == 2
+    cluster.directories |= {300: Directory("/volumes/g2", pin=3), 301: Directory("/volumes/g2/s")}
+    catalogue.refresh(cluster.state, 9, Wanted(), Owned(), BEGINNING + 5.0)
+    assert "/volumes/g2/s" in catalogue.known.facts and catalogue.known.above["/volumes/g2"].pin == 3
 
 
 def test_nothing_is_known_of_what_is_below_something_that_was_not_read() -> None:
