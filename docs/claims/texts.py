@@ -349,7 +349,7 @@ def _parts(
 def _sum_and_each(results: Results) -> tuple[list[Result], float | None, float | None]:
     """Of the mix: the scheduler over the built-in balancer with the option, in all and by client."""
     names = (tables.OURS, _TO_AUTH)
-    block = {name: results.cell(f"scheduler/mix-before/mix-tentacle-5x12-{name}-1") for name in names}
+    block = {name: results.cell(f"cold/mix-tentacle-5x12-{name}-1") for name in names}
     whole, each = tables.ratio(block, _TO_AUTH, tables.whole), tables.each_client(block, _TO_AUTH)
     return list(block.values()), whole, each
 
@@ -364,9 +364,11 @@ def _each_client(results: Results) -> Claim:
     return Claim(_ratio(each), made_of, table=False)
 
 
-def _before(load: str) -> dict[str, str]:
-    """Cells of a block of before, by row."""
-    return {f"{name}, before": f"scheduler/{load}-{name}-1" for name in (tables.OURS, _TO_AUTH, LIMIT)}
+_LINE_BEFORE = {
+    f"{name}, before": f"scheduler/line-before/line-tentacle-8x8-{name}-1"
+    for name in (tables.OURS, _TO_AUTH, LIMIT)
+}
+"""Before reading was mended."""
 
 
 def _ops_by(cell: Result, part: Callable[[str, str], str]) -> dict[str, float]:
@@ -504,8 +506,8 @@ CLAIMS: Mapping[str, Callable[[Results], Claim]] = {
     "scheduler-cold": _cold,
     "scheduler-mix-sum": _sum,
     "scheduler-mix-each": _each_client,
-    "scheduler-line": _parts("cold/line/line-tentacle-8x8", _kind, _before("line-before/line-tentacle-8x8")),
-    "scheduler-mix": _parts("cold/mix-tentacle-5x12", _group, _before("mix-before/mix-tentacle-5x12")),
+    "scheduler-line": _parts("cold/line/line-tentacle-8x8", _kind, _LINE_BEFORE),
+    "scheduler-mix": _parts("cold/mix-tentacle-5x12", _group),
     "scheduler-cost": _cost,
     "scheduler-ticks": _ticks,
     "scheduler-trials": _trials,
