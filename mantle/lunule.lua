@@ -388,7 +388,8 @@ local function popularity_per_request(me, load)
   if not finite(popularity) or popularity <= 0 or load <= 0 then
     return 0
   end
-  return popularity / load
+  local scale = popularity / load
+  return finite(scale) and scale or 0 -- of next to no load nothing can be told
 end
 
 local function listed(row, n)

@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 from engine.imbalance import halfway_to_hot, hot_ranks, imbalance
 from engine.roles import demands, roles
-from hypothesis import assume, given
+from hypothesis import assume, example, given
 from hypothesis import strategies as st
 from sandbox.decide import Hooked
 
@@ -397,6 +397,7 @@ def test_in_the_first_beat_the_load_is_rather_underestimated() -> None:
     assert decide("lunule", first_beat([1300, 0, 0]), hints={"capacity": 400})[0] == [0, 0, 0]
 
 
+@example([0.0, 2e-309], [0.0, 1.0])
 @given(LOADS, st.lists(st.floats(0, 1e6), min_size=12, max_size=12))
 def test_whatever_the_popularity_no_demand_is_exceeded(loads: list[float], popularity: list[float]) -> None:
     seen = metrics(loads)
