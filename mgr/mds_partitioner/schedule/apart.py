@@ -7,9 +7,6 @@ on the lowest rank every request for every part goes there, only to be passed on
 highest it goes to the part's own rank (docs/benchmarking.md, Forwards).
 """
 
-from __future__ import annotations
-
-from collections import defaultdict
 from collections.abc import Collection, Sequence
 from dataclasses import replace
 
@@ -55,13 +52,12 @@ def wanted(look: Look, may: Sequence[Candidate], stuck: Sequence[int]) -> tuple[
     large = tuple(c.key for c in parts if c.rank in {top, *look.full} and c.load > _most_that_fits(look))
     if large:
         return large
-    unread: dict[int | None, float] = defaultdict(float)
-    for piece in look.view.pieces:
-        unread[piece.rank] += piece.requests if piece.held == UNREAD else 0.0
     for rank in stuck:
-        if unread[rank] > look.band * look.shares[rank]:
+        much = look.band * look.shares[rank]
+        unread = (p.requests for p in look.view.pieces if p.rank == rank and p.held == UNREAD)
+        if sum(unread) > much:
             continue  # what relieves it may be among these
-        own = [c for c in parts if c.rank == rank and c.load >= look.band * look.shares[rank]]
+        own = [c for c in parts if c.rank == rank and c.load >= much]
         if own:
             return (max(own, key=lambda c: (c.load, -c.key)).key,)
     return ()

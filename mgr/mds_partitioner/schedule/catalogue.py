@@ -292,12 +292,12 @@ class Catalogue:
         now: float,
     ) -> Known:
         old, directories = self.known, self._rotation.directories()
-        facts = self._rotation.facts()
-        parents = {path.rpartition("/")[0] for path in facts}
-        clear = {parent for parent in parents if over([Directory(f"{parent}/", "", 0)]) <= self._above.keys()}
+        read = self._rotation.facts()
+        one_in = {path.rpartition("/")[0]: fact.directory for path, fact in read.items()}
+        clear = {parent for parent, one in one_in.items() if over([one]) <= self._above.keys()}
         known = {
             path: fact
-            for path, fact in facts.items()
+            for path, fact in read.items()
             if fact.directory.ino not in self._doubted and path.rpartition("/")[0] in clear
         }
         there = {d.ino for d in directories}

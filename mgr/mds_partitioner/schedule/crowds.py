@@ -27,9 +27,9 @@ from .view import Decision, Move, count
 CROWDED = 1.5  # times its share of all that waits: that is not noise
 EMPTIER = 0.7  # times its own share, at most, has a rank that could take some (FoundationDB)
 STEP = 0.1  # of the rank's requests that go first: where all use all, so few may be all that waits
+MOST = 0.5  # of them that go at once; twice as many each time that others took their place
 HELPS = 0.98  # of its share that waited there before: what is left when it helps, at most
 VAIN = 2  # times that it may not help: then others fill the rank whatever goes
-MOST = 0.5  # of them that go at once; twice as many each time that others took their place
 
 
 @dataclass(frozen=True)
