@@ -9,6 +9,7 @@ import numpy as np
 
 from .arrays import Bools, Floats
 from .capacity_source import CapacitySource
+from .inside import CHANGED
 from .saturation import SEEN_TWICE, saturated_ranks
 
 SEEN_AGAIN = 3  # saturated epochs before a lower capacity than the one known is believed
@@ -71,11 +72,22 @@ def choose_capacity(rate: Floats, saturated: Bools, option: float, earlier: floa
 def rank_capacities(rate: Floats, saturated: Bools, earlier: Floats) -> Floats:
     """(ranks,): the most each rank can serve, req/s; NaN where it is not known. Ranks need not be alike.
 
-    A rank that is saturated teaches its own: the median of what it served in its saturated epochs. One that
-    serves more than what was known of it shows that it can.
+    A rank that is saturated teaches its own: the median of what it served in its saturated epochs, or of the
+    last of them, when all of these differ from it: it has become slower, or quicker. One that serves more
+    than what was known of it shows that it can.
 
     :param rate: req/s, (ranks, epochs); saturated: likewise
     :param earlier: as this function found it last, (ranks,)
     """
-    taught = np.array([np.median(row[own]) if own.any() else np.nan for row, own in zip(rate, saturated)])
+    taught = np.array([_lately(row[own]) if own.any() else np.nan for row, own in zip(rate, saturated)])
     return np.where(saturated_ranks(saturated), taught, np.where(rate[:, -1] > earlier, rate[:, -1], earlier))
+
+
+def _lately(rates: Floats) -> float:
+    """req/s of a rank that is full, oldest first: their median since they last changed for good."""
+    known = float(np.median(rates))
+    for same in (rates >= CHANGED * known, CHANGED * rates <= known):
+        since = rates[np.flatnonzero(same)[-1] + 1 :]
+        if since.size >= SEEN_TWICE:
+            return float(np.median(since))
+    return known

@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: LGPL-2.1-or-later
-"""Requests inside a rank, on the mean of an epoch, without numpy: the manager asks for them, too."""
+"""What full ranks show, without numpy: the manager asks for it, too."""
 
-INSIDE = 1.25  # with fewer a rank rests at times
+INSIDE = 1.25  # requests, on the mean of an epoch: with fewer a rank rests at times
 CROWD = 8.0  # a burst makes fewer; who is full with so many shows what it can do
+CHANGED = 0.8  # of the larger of two rates of a full rank: nothing less is a change but noise

@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: LGPL-2.1-or-later
 """Which pieces may be moved now, and where not to: what was moved rests."""
 
+import math
 from collections import Counter
 from collections.abc import Mapping
 
@@ -13,6 +14,7 @@ from .state import Past
 from .view import Piece
 
 REALLY = 2.0  # times: a load that changed so much is another load
+EMPTY = 0.5  # of its share, at most, has a rank that more was taken from than was right
 
 
 def candidates(look: Look, *, resting: bool = False) -> list[Candidate]:
@@ -38,7 +40,8 @@ def candidates(look: Look, *, resting: bool = False) -> list[Candidate]:
             wrong = not past.lost and piece.rank in look.full and times[piece.ino] == 1
             if past.settled < 0.0 or (rests and not wrong and not resting):
                 continue
-            avoid, back = past.move.source, wrong and _worse(state.latency, past)
+            avoid = past.move.source
+            back = wrong and (_worse(state.latency, past) or _empty(look, avoid))
         load = look.expected.load(piece)
         # What nobody has looked into yet is not squeezed in as a whole: it is known in a moment.
         divisible = piece.parts is None or piece.parts > 1
@@ -50,6 +53,11 @@ def _worse(latency: Mapping[int, float], past: Past) -> bool:
     """Do its clients wait longer than they did, and than they would where it came from?"""
     there, back = latency.get(past.move.target, 0.0), latency.get(past.move.source, 0.0)
     return 0.0 < past.latency < there and there > TOLD * back
+
+
+def _empty(look: Look, rank: int) -> bool:
+    """Has it so little, now that all that left it is gone, that it was too much?"""
+    return look.loads.get(rank, math.inf) < EMPTY * look.shares.get(rank, 0.0)
 
 
 def _turned(look: Look) -> dict[int, float]:

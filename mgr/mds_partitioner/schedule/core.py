@@ -11,7 +11,7 @@ from . import apart
 from .candidates import candidates
 from .choose import Budget
 from .crowds import easing, relieved
-from .evenness import uneven
+from .evenness import doubtful, uneven
 from .learn import KEPT, looked
 from .leisure import ahead, reunite
 from .look import Look
@@ -33,7 +33,7 @@ class Scheduler:
        held or on several ranks;
     2. no piece is ordered again while it is under way, and within its rest only when its load has really
        changed since it arrived; within an hour it does not go back to where it came from otherwise, but once
-       when its move made it worse and no other rank will do;
+       when its move made it worse, or left that rank with next to nothing, and no other rank will do;
     3. what is under way counts at its target until it was seen there;
     4. never more under way than the limits allow, but for one piece that is larger than all of them;
     5. what nobody uses is moved only while there is nothing else to do, once an hour at most, and where that
@@ -63,8 +63,10 @@ class Scheduler:
             state, why = look.state, "nothing was measured since"
         else:
             return look.state, Decision(why="what is new is not measured yet")
-        decision = Decision(why=why)
-        if state.acting:
+        decision, slower = Decision(why=why), doubtful(look) if state.acting else None
+        if slower is not None:
+            decision = Decision(why=f"rank {slower} serves less than it did, and it is soon known why")
+        elif state.acting:
             state, decision = _act(look.then(state))
         if look.view.measured and not new:
             state, decision = relieved(look.then(state), decision)

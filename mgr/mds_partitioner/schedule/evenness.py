@@ -1,16 +1,23 @@
 # SPDX-License-Identifier: LGPL-2.1-or-later
 """Is it time to act? A little above its share a rank may be for ever."""
 
+from __future__ import annotations
+
+import math
 from dataclasses import replace
 
+from ..engine.inside import CHANGED, CROWD
+from ..judge.fullness import MORE
 from .demand import HELD
 from .load import utilisations
 from .look import Look
 from .noise import BAND
 from .state import State
+from .view import RankView
 
 FAR = 0.85  # an importer has at most this part of the exporter's utilisation
 URGENT = 0.7  # beside a rank so much emptier, one look at a full one is enough (FoundationDB)
+NEW = 3  # looks, at most, for which it is waited until what a rank can do is known anew
 
 
 def uneven(look: Look) -> tuple[State, str]:
@@ -28,6 +35,21 @@ def uneven(look: Look) -> tuple[State, str]:
     urgent = full and lowest < URGENT * relative[top]
     acting = (state.acting and (full or view.harmful)) or urgent or (view.harmful and held >= HELD)
     return replace(state, held=held, acting=acting), f"rank {top} has {relative[top]:.2f} times its share"
+
+
+def doubtful(look: Look) -> int | None:
+    """A rank that has just become slower, by what it serves, and is not known yet to be: by what is known it
+    has room, and would get more."""
+    falls = (r.rank for r in look.view.ranks if r.rank not in look.state.stale and _falls(look, r))
+    return next((rank for rank in falls if look.loads[rank] < look.shares[rank]), None)
+
+
+def _falls(look: Look, rank: RankView) -> bool:
+    """Is it full of as many requests as ever, and serves less?"""
+    could = CHANGED * look.capacity[rank.rank]
+    as_many = rank.inside >= CROWD or rank.crowd < MORE * rank.inside
+    before = look.state.rates[rank.rank][-NEW:]
+    return rank.full and rank.crowd < math.inf and as_many and rank.requests < could <= max(before)
 
 
 def _even(band: float) -> str:

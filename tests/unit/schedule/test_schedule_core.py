@@ -592,6 +592,19 @@ def test_what_a_move_made_worse_goes_back_once() -> None:
     assert any("back" in move.why for _, move in cluster.history)
 
 
+@pytest.mark.parametrize(("left", "back"), [(10.0, 1), (900.0, 0)])
+def test_what_rests_goes_back_once_to_a_rank_that_has_next_to_nothing(left: float, back: int) -> None:
+    """What is pinned on it by an operator ends, or goes on."""
+    pieces = {0: 900.0} | dict.fromkeys(range(1, 21), 100.0)
+    cluster = Cluster(pieces, ranks=3, held=frozenset({0}))
+    cluster.go(10)
+    assert all(move.source == 0 for _, move in cluster.history)
+    cluster.rates[0] = left
+    cluster.go(10)
+    returned = Counter(move.ino for _, move in cluster.history if move.target == 0)
+    assert max(returned.values(), default=0) == back
+
+
 GROUPS, STAY = 6, 14  # groups of four; looks for which one is used
 
 
@@ -653,7 +666,7 @@ def test_what_was_spread_frees_once_what_rests_beside_it(scattered: dict[int, Sc
     past = tuple(Past(move, 0.0, 10.0, 2, 300.0) for move in moves)
     state = State(past=past, scattered=scattered)
     for now in (95.0, 100.0):
-        ranks = (RankView(0, 10.0, 0.1), RankView(1, 1000.0, 9.0, True, 1000.0), RankView(2, 400.0, 0.5))
+        ranks = (RankView(0, 300.0, 0.1), RankView(1, 1000.0, 9.0, True, 1000.0), RankView(2, 400.0, 0.5))
         pieces = tuple(Piece(ino, f"/p{ino}", 1, 300.0, 100.0) for ino in (1, 2, 3))
         state, decision = Scheduler(state, View(now, ranks, pieces, harmful=True), Limits()).decide()
         if decision.moves:
