@@ -91,7 +91,7 @@ def brood(
     """
     chain, born = [placed(fs, path)], fs.born(path)
     found = _children(fs, path, most, known, limit, enough)
-    while len(found.seen) == 1 and not found.vanished and lasts(found.seen[0].born, born, chain[-1].ino):
+    while len(found.seen) == 1 and not (found.vanished or found.unread) and lasts(found.seen[0].born, born, chain[-1].ino):
         path, born = found.seen[0].path, found.seen[0].born
         chain.append(placed(fs, path))
         found = _children(fs, path, most, known, limit, enough)
