@@ -56,7 +56,7 @@ class Brood:
     children: tuple[Child, ...]
     ranks: tuple[int, ...] = ()
     vanished: int = 0
-    unread: int = 0
+    unread: tuple[Directory, ...] = ()
     unlisted: bool = False
 
     @property
@@ -78,7 +78,6 @@ def brood(
     most: int | None = None,
     known: Mapping[int, Child] = {},
     limit: int | None = None,
-    enough: Callable[[], bool] = lambda: False,
 ) -> Brood:
     """From ``path`` down to the first directory that has several children, or whose only one does not last.
 
@@ -87,22 +86,27 @@ def brood(
     :param most: where there are more entries, they are not listed
     :param known: those that need not be looked at again, by inode number
     :param limit: how many of the others are looked at, where there are several
-    :param enough: no more of these are, once that is true, but one
     """
     chain, born = [placed(fs, path)], fs.born(path)
-    found = _children(fs, path, most, known, limit, enough)
-    while len(found.seen) == 1 and not (found.vanished or found.unread) and lasts(found.seen[0].born, born, chain[-1].ino):
-        path, born = found.seen[0].path, found.seen[0].born
+    found = _children(fs, path, most, known, limit)
+    while found.only is not None and lasts(found.only.born, born, chain[-1].ino):
+        path, born = found.only.path, found.only.born
         chain.append(placed(fs, path))
-        found = _children(fs, path, most, known, limit, enough)
-    children, left_out = tuple(found.seen), (found.vanished, found.unread, found.unlisted)
-    return Brood(tuple(chain), born, children, (), *left_out)
+        found = _children(fs, path, most, known, limit)
+    left_out = found.vanished, tuple(found.unread), found.unlisted
+    return Brood(tuple(chain), born, tuple(found.seen), (), *left_out)
+
+
+def looked_at(fs: FileSystem, at: Directory) -> Child:
+    """A child as it is now. :raises NotFound: it is gone"""
+    rentries, pin = fs.rentries_and_pin(at.path)
+    return Child(at.path, at.ino, rentries, pin, fs.born(at.path))
 
 
 def still(fs: FileSystem, before: Brood) -> Brood:
     """What is there of a brood that cannot be listed again. :raises NotFound: its parent is gone"""
     chain = tuple(placed(fs, at.path) for at in before.chain)
-    return replace(before, chain=chain, children=tuple(found_again(fs, before.children)), unread=0)
+    return replace(before, chain=chain, children=tuple(found_again(fs, before.children)), unread=())
 
 
 def found_again(fs: FileSystem, before: Sequence[At]) -> list[At]:
@@ -126,33 +130,32 @@ class _Children:
 
     seen: list[Child] = field(default_factory=list)
     vanished: int = 0
-    unread: int = 0
+    unread: list[Directory] = field(default_factory=list)
     unlisted: bool = False
+
+    @property
+    def only(self) -> Child | None:
+        """The only one that there is."""
+        return self.seen[0] if len(self.seen) == 1 and not (self.vanished or self.unread) else None
 
 
 def _children(
-    fs: FileSystem,
-    path: str,
-    most: int | None,
-    known: Mapping[int, Child],
-    limit: int | None,
-    enough: Callable[[], bool],
+    fs: FileSystem, path: str, most: int | None, known: Mapping[int, Child], limit: int | None
 ) -> _Children:
     if most is not None and fs.entries(path) > most:
         return _Children(unlisted=True)
     names, found = fs.subdirectories(path), _Children()
-    left, new = len(names) if limit is None or len(names) == 1 else limit, False
+    left = len(names) if limit is None or len(names) == 1 else limit
     for name, ino in names:
-        child = f"{path}/{name}"
-        if ino in known and known[ino].path == child:
+        child = Directory(f"{path}/{name}", f"{path}/{name}", ino)
+        if ino in known and known[ino].path == child.path:
             found.seen.append(known[ino])
-        elif left <= 0 or (new and len(names) > 1 and enough()):
-            found.unread += 1
+        elif left <= 0:
+            found.unread.append(child)
         else:
-            left, new = left - 1, True
+            left -= 1
             try:
-                rentries, pin = fs.rentries_and_pin(child)
-                found.seen.append(Child(child, ino, rentries, pin, fs.born(child)))
+                found.seen.append(looked_at(fs, child))
             except NotFound:
                 found.vanished += 1
     return found

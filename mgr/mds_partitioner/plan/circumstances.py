@@ -156,7 +156,7 @@ def brood_of(host: Host, fs: FsState, path: str, lasts: Lasts) -> Brood:
 def _read_brood(host: Host, fs: FsState, path: str, lasts: Lasts) -> Brood:
     """A call for each ``A_CALL`` children that there are at first; what is made meanwhile does not last."""
     found = host.on_fs(fs, lambda mount: brood(mount, path, lasts, limit=A_CALL))
-    for _ in range(math.ceil(found.unread / A_CALL)):
+    for _ in range(math.ceil(len(found.unread) / A_CALL)):
         known, vanished = {child.ino: child for child in found.children}, found.vanished
         found = host.on_fs(fs, partial(brood, path=path, lasts=lasts, known=known, limit=A_CALL))
         found = replace(found, vanished=found.vanished + vanished)

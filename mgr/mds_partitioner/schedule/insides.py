@@ -7,27 +7,25 @@ It is asked for side by side: each question waits at a full MDS for as long as a
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Mapping, Sequence
+from dataclasses import replace
 from functools import partial
 from itertools import accumulate
 from typing import TypeVar
 
-from .. import clock
-from ..clock import Now
 from ..errors import NotFound
 from ..filesystem import FileSystem
 from ..model import NO_PIN, Directory, FsState
-from ..observe.children import Brood, Child, Lasts, brood, still
+from ..observe.children import Brood, Child, Lasts, brood, looked_at, still
 from ..observe.turnover import A_LOOK, MOST_LISTED, Turnover, below, listed
 from ..plan.families import lasting
 from .asking import SOON, WITHIN, Asking, Lesson, Questions
 
 FIRST = 2  # of the busiest that are listed for what comes and goes, before the first decision
-BROODS = 2  # directories whose children are listed in a round
+BROODS = 2  # directories whose children are listed, or read, in a round
 A_ROUND = 50  # children of each that are read then: some MDS is asked three times a child
 FRESH = 60.0  # s, for which what was read of children is good
 DEEPEST = 16
 SOME, MOST = 8, 0.5  # children that stand for all; so many of them must last
-ENOUGH = 0.6  # of a round's time, after which no more children are read: the last answer must come, too
 T = TypeVar("T")
 
 
@@ -39,9 +37,9 @@ class Insides:
     :ivar read: children that were read in the last look
     """
 
-    def __init__(self, asking: Asking, began: float, now: Callable[[], Now] = clock.read) -> None:
+    def __init__(self, asking: Asking, began: float) -> None:
         """``began``: when it began to look, Unix, s."""
-        self._asking, self._began, self._now = asking, began, now
+        self._asking, self._began = asking, began
         self._round = began
         self._entries: dict[str, int] = {}  # of those that are listed, by path
         self._tried: dict[int, float] = {}  # when a brood was to be read last
@@ -78,7 +76,6 @@ class Insides:
             return lambda: self.counts.update({of.ino: (now, number)})
 
         within = SOON if first else WITHIN
-        ends = self._now().steady + within * ENOUGH
         due = [d for d in split if self._due(d.ino, now)]
         turn = sorted(due, key=lambda d: self._tried.get(d.ino, 0.0))[:BROODS]
         self._tried |= {d.ino: now for d in turn}
@@ -86,13 +83,15 @@ class Insides:
         paths = self._to_list(busiest[: FIRST if first else None])
         questions: Questions = {}
         for directory in turn:
-            read = partial(self._read, of=directory, pins=pins, lasts=lasts, ends=ends, now=now)
-            questions["brood", directory.ino] = read
+            if self._stale(directory.ino, now):
+                read = partial(self._read, of=directory, pins=pins, lasts=lasts, now=now)
+                questions["brood", directory.ino] = read
         for directory in uncounted:
             questions["count", directory.ino] = partial(count, of=directory)
         for path in paths:
             questions["listed", path] = partial(self._list, path=path)
         self._asking.ask(fs, questions, within, patient=first)
+        self._read_children(fs, [d.ino for d in turn], within, now)
         if not self.at_once.keys() <= before.keys():  # what was counted may not last: it is counted again
             self.counts = {ino: kept for ino, kept in self.counts.items() if kept[0] != now}
         return lasting(self.at_once, self._began, now)
@@ -120,35 +119,64 @@ class Insides:
 
         return learn
 
+    def _stale(self, ino: int, now: float) -> bool:
+        """Are its children to be listed?"""
+        return now - self.broods[ino][0] > FRESH if ino in self.broods else True
+
     def _due(self, ino: int, now: float) -> bool:
-        """Are its children to be read, or those of them that were left out?"""
-        read_at, found = self.broods.get(ino, (float("-inf"), None))
-        return now - read_at > FRESH or (found is not None and found.unread > 0)
+        """The same, or are some to be read?"""
+        return self._stale(ino, now) or bool(self.broods[ino][1].unread)
 
     def _read(
-        self,
-        mount: FileSystem,
-        of: Directory,
-        pins: Mapping[int, int],
-        lasts: Lasts,
-        ends: float,
-        now: float,
+        self, mount: FileSystem, of: Directory, pins: Mapping[int, int], lasts: Lasts, now: float
     ) -> Lesson:
         """What was read of a child is good, but for a pin that an operator may have removed: whether it has
-        one now is among its facts. ``ends``: when no more of them are read, steady clock, s"""
+        one now is among its facts. Of several children none is read here."""
         before = self.broods.get(of.ino)
         read = () if before is None else before[1].children
         known = {k.ino: k for k in read if k.pin in (NO_PIN, pins.get(k.ino))}
-        found = brood(mount, of.path, lasts, MOST_LISTED, known, A_ROUND, lambda: self._now().steady >= ends)
+        found = brood(mount, of.path, lasts, MOST_LISTED, known, limit=0)
         if found.unlisted and before is not None and read:
             found = still(mount, before[1])
 
         def learn() -> None:
             self.broods[of.ino] = now, found
-            if self._round == now:  # what came late may have got another pin since
-                self.read += [kid for kid in found.children if known.get(kid.ino) is not kid]
 
         return learn
+
+    def _read_children(self, fs: FsState, inos: Sequence[int], within: float, now: float) -> None:
+        """Some of those of these directories that were listed, and not read."""
+        found = ((ino, self.broods[ino][1].unread[:A_ROUND]) for ino in inos if ino in self.broods)
+        kids = {kid.ino: (ino, kid) for ino, unread in found for kid in unread}
+
+        def question(mount: FileSystem, of: int, at: Directory) -> Lesson:
+            child = looked_at(mount, at)
+
+            def learn() -> None:
+                self._put(of, at, child, now)
+                if self._round == now:  # what came late may have got another pin since
+                    self.read.append(child)
+
+            return learn
+
+        questions: Questions = {
+            ("child", ino): partial(question, of=of, at=kid) for ino, (of, kid) in kids.items()
+        }
+        for (what, ino), why in self._asking.ask(fs, questions, within).items():
+            if what == "child" and isinstance(why, NotFound) and ino in kids:
+                self._put(*kids[int(ino)], None, now)
+
+    def _put(self, of: int, at: Directory, child: Child | None, now: float) -> None:
+        """A child of a directory was read; None: it is gone."""
+        known = self.broods.get(of)
+        if known is None or at not in known[1].unread:
+            return
+        found = known[1]
+        new = () if child is None else (child,)
+        left = tuple(kid for kid in found.unread if kid != at)
+        gone = found.vanished + (child is None)
+        found = replace(found, children=(*found.children, *new), vanished=gone, unread=left)
+        self.broods[of] = max(now, known[0]), found
 
 
 def _kept(known: Mapping[int, T], there: Collection[int]) -> dict[int, T]:
