@@ -11,7 +11,7 @@ import pytest
 from engine.arrays import Floats
 from engine.bad_input import BadInputError
 from engine.capacities import capacities
-from engine.capacity import Capacity, choose_capacity
+from engine.capacity import Capacity, choose_capacity, rank_capacities
 from engine.capacity_source import CapacitySource
 from engine.recommend import recommend
 from engine.saturation import saturated_epochs, saturated_ranks
@@ -202,6 +202,26 @@ def test_each_rank_teaches_its_own_capacity() -> None:
         capacities(table | still | {"earlier": [None]})
     with pytest.raises(BadInputError, match="moved has 2 epochs; allowed: 3, as loads"):
         capacities(table | {"moved": [[0.0] * 2] * 4, "earlier": [None] * 4})
+
+
+@pytest.mark.parametrize(
+    ("rates", "found"),
+    [
+        ([100.0] * 6 + [50.0], 100.0),
+        ([100.0] * 6 + [50.0, 54.0], 52.0),
+        ([100.0] * 6 + [50.0, 54.0, 53.0], 53.0),
+        ([100.0] * 6 + [50.0, 90.0, 50.0], 100.0),
+        ([100.0] * 6 + [85.0, 85.0], 100.0),
+        ([50.0] * 6 + [100.0, 100.0], 100.0),
+        ([50.0] * 6 + [60.0, 60.0], 50.0),
+        ([100.0, 40.0], 70.0),
+    ],
+)
+def test_a_rank_that_became_slower_or_quicker_is_known_when_that_was_seen_twice(
+    rates: list[float], found: float
+) -> None:
+    rate = np.array([rates])
+    assert rank_capacities(rate, np.ones_like(rate, dtype=bool), np.array([100.0])).tolist() == [found]
 
 
 def test_one_full_epoch_teaches_nothing() -> None:

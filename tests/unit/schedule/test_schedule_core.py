@@ -592,6 +592,39 @@ def test_what_a_move_made_worse_goes_back_once() -> None:
     assert any("back" in move.why for _, move in cluster.history)
 
 
+@pytest.mark.parametrize(
+    ("slower", "told"),
+    [
+        (RankView(2, 500.0, 30.0, True, 1000.0, 12.0), True),
+        (RankView(2, 850.0, 30.0, True, 1000.0, 12.0), False),
+        (RankView(2, 500.0, 2.0, True, 1000.0, 12.0), False),
+        (RankView(2, 500.0, 30.0, False, 1000.0, 12.0), False),
+        (RankView(2, 500.0, 30.0, True, 1000.0), False),
+    ],
+    ids=["slower", "noise", "few wait", "not full", "told by an operator"],
+)
+def test_a_rank_that_may_have_become_slower_gets_nothing_until_that_is_known(
+    slower: RankView, told: bool
+) -> None:
+    def view(look: int, last: RankView) -> View:
+        ranks = (RankView(0, 1000.0, 9.0, True, 1000.0, 9.0), RankView(1, 900.0, 1.0), last)
+        pieces = tuple(
+            Piece(10 * r.rank + k, f"/{r.rank}/{k}", r.rank, 100.0, 100.0) for r in ranks for k in range(5)
+        )
+        return View(LOOK * look, ranks, pieces, harmful=True)
+
+    state = State()
+    for look in range(4):
+        state, decision = Scheduler(state, view(look, replace(slower, requests=990.0)), Limits()).decide()
+    assert not decision.moves
+    for look in (4, 5):
+        state, decision = Scheduler(state, view(look, slower), Limits()).decide()
+        assert ("rank 2 serves less than it did" in decision.why) == told
+        assert not (told and decision.moves)
+    state, decision = Scheduler(state, view(6, slower), Limits()).decide()
+    assert "serves less" not in decision.why, "it does not wait for ever"
+
+
 @pytest.mark.parametrize(("left", "back"), [(10.0, 1), (900.0, 0)])
 def test_what_rests_goes_back_once_to_a_rank_that_has_next_to_nothing(left: float, back: int) -> None:
     """What is pinned on it by an operator ends, or goes on."""
