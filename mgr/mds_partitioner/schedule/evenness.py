@@ -46,7 +46,7 @@ def doubtful(look: Look) -> int | None:
 
 def _falls(look: Look, rank: RankView) -> bool:
     """Is it full of as many requests as ever, and serves less?"""
-    could = CHANGED * look.capacity[rank.rank]
+    could = CHANGED * (rank.capacity or 0.0)
     as_many = rank.inside >= CROWD or rank.crowd < MORE * rank.inside
     before = look.state.rates[rank.rank][-NEW:]
     return rank.full and rank.crowd < math.inf and as_many and rank.requests < could <= max(before)

@@ -14,6 +14,7 @@ from .reunite import highest, quiet
 from .sleepers import ASLEEP, WAKES, Wake, jumped
 from .state import FIRST, FRESH, Limits, Past, State
 from .toll import Toll
+from .turns import shared_out, stays
 from .view import Piece, RankView, View
 
 KEPT = 13  # looks at a rank's rate
@@ -37,13 +38,18 @@ def looked(state: State, view: View, limits: Limits) -> State:
         return replace(state, past=past, stale=state.stale | stale)
     dt = view.now - state.at if state.at >= 0.0 else FIRST
     full = {r.rank for r in view.ranks if r.full}
+    stay = stays(view.pieces, state.before, state.stay, stale)
+    shared = shared_out(view.pieces, stay)
     demand = {
-        p.ino: _demand(p, state, stale, 1 if p.rank in full else HELD, dt, view.now) for p in view.pieces
+        p.ino: _demand(p, shared[p.ino], state, stale, 1 if p.rank in full else HELD, dt, view.now)
+        for p in view.pieces
     }
     seen: dict[int | None, float] = defaultdict(float)
+    own: dict[int | None, float] = defaultdict(float)
     expected: dict[int | None, float] = defaultdict(float)
     for piece in view.pieces:
         seen[piece.rank] += piece.requests
+        own[piece.rank] += shared[piece.ino] - piece.requests
         expected[piece.rank] += demand[piece.ino].mean
     rest = {r.rank: _rest(r, state, seen[r.rank], stale) for r in view.ranks}
     asleep, woken = _woken(state, demand, view)
@@ -52,7 +58,8 @@ def looked(state: State, view: View, limits: Limits) -> State:
     jumps = jumped(wakes, view.now, requests)
     share = requests / max(1, len(view.ranks))
     peak = highest(state.peak, share, dt)
-    scale = {r.rank: _scale(r, state, expected[r.rank], rest[r.rank], stale, jumps) for r in view.ranks}
+    served = {r.rank: r.requests - rest[r.rank] + own[r.rank] for r in view.ranks}
+    scale = {r: _scale(r, state, expected[r], served[r], stale, jumps) for r in served}
     able = capacities(view.ranks)
     capacity = {r: state.capacity.get(r, able[r]) if r in stale else able[r] for r in able}
     latency = {r.rank: _latency(r, state, stale) for r in view.ranks}
@@ -76,6 +83,8 @@ def looked(state: State, view: View, limits: Limits) -> State:
         toll=_toll(state, past, max(0.0, state.calm - requests) * dt),
         asleep=asleep,
         wakes=wakes,
+        stay=stay,
+        before={p.ino: p.requests for p in view.pieces if p.within},
         quiet=quiet(state.quiet, state.split, view.pieces, demand, past, share, peak, dt),
         peak=peak,
     )
@@ -118,16 +127,21 @@ def _toll(state: State, past: Sequence[Past], missing: float) -> Toll:
     return state.toll.seen(missing, arrived) if moving else replace(state.toll, lost=0.0)
 
 
-def _demand(piece: Piece, state: State, stale: Collection[int], held: int, dt: float, now: float) -> Demand:
-    """What is known of a piece after this look. When a rank's load has changed by moves it is a new one."""
+def _demand(
+    piece: Piece, rate: float, state: State, stale: Collection[int], held: int, dt: float, now: float
+) -> Demand:
+    """What is known of a piece after this look. When a rank's load has changed by moves it is a new one.
+
+    :param rate: req/s, by what its siblings have, too
+    """
     known = state.demand.get(piece.ino)
     if known is None:
-        return first(piece.requests, dt)
+        return first(rate, dt)
     if piece.rank is None or piece.rank in stale:
         return known
     if piece.rank in state.stale:
-        return first(piece.requests, dt)
-    return known.seen(piece.requests, dt, now, held)
+        return first(rate, dt)
+    return known.seen(rate, dt, now, held)
 
 
 def _rest(rank: RankView, state: State, seen: float, stale: Collection[int]) -> float:
@@ -138,18 +152,19 @@ def _rest(rank: RankView, state: State, seen: float, stale: Collection[int]) -> 
 
 
 def _scale(
-    rank: RankView, state: State, expected: float, rest: float, stale: Collection[int], jumps: bool
+    rank: int, state: State, expected: float, served: float, stale: Collection[int], jumps: bool
 ) -> float:
     """A long mean comes late where all of a rank's load rises or falls together.
 
     :param expected: of its pieces, req/s
+    :param served: of them now, req/s
     :param jumps: the load has gone elsewhere: what a rank serves now is what counts
     """
-    before = state.scale.get(rank.rank, 1.0)
-    if rank.rank in stale:
+    before = state.scale.get(rank, 1.0)
+    if rank in stale:
         return before
-    now = min(RISES, max(0.0, rank.requests - rest) / expected) if expected else 1.0
-    new = jumps or rank.rank in state.stale or rank.rank not in state.scale
+    now = min(RISES, max(0.0, served) / expected) if expected else 1.0
+    new = jumps or rank in state.stale or rank not in state.scale
     return now if new else (before + now) / 2.0
 
 

@@ -108,6 +108,9 @@ class State:
     :ivar dt: s between the last two times
     :ivar demand: by inode number
     :ivar rest: by rank: req/s that are no piece's
+    :ivar before: by inode number, req/s that parts had at the last look
+    :ivar stay: how much of what was taken out of a directory stays on the same of its parts, by its inode
+        number (turns.py)
     :ivar scale: by rank: what it serves now of what its pieces are expected to ask for
     :ivar stale: ranks that something was moving from or to
     :ivar capacity: by rank, req/s; while something moves, as it was before
@@ -138,6 +141,8 @@ class State:
     at: float = -1.0
     dt: float = FIRST
     demand: Mapping[int, Demand] = field(default_factory=dict)
+    before: Mapping[int, float] = field(default_factory=dict)
+    stay: Mapping[int, float] = field(default_factory=dict)
     rest: Mapping[int, float] = field(default_factory=dict)
     scale: Mapping[int, float] = field(default_factory=dict)
     stale: frozenset[int] = frozenset()

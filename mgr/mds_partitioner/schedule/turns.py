@@ -1,0 +1,59 @@
+# SPDX-License-Identifier: LGPL-2.1-or-later
+"""Siblings that are used in turn, as a scan or a backup does: which one is busy now says little of the next.
+
+What was taken out of one directory is alike until it is seen to differ. How much of the load stays on the
+same siblings from look to look tells how far each is asked for more, or less, than they all are.
+"""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Collection, Mapping, Sequence
+
+from .view import Piece
+
+UNKNOWN = 0.5  # of a sibling's load is its own, until two looks were compared
+NEW = 0.3  # of what is known is of the last look
+SOME = 3  # siblings, at least: two may well differ
+
+
+def stays(
+    pieces: Sequence[Piece],
+    before: Mapping[int, float],
+    known: Mapping[int, float],
+    stale: Collection[int],
+) -> dict[int, float]:
+    """The part of the load of siblings that stays on the same ones, 0 to 1, by what they were taken out of.
+
+    :param before: req/s at the look before, by inode number
+    :param known: as it was found then
+    :param stale: ranks that something is moving from or to
+    """
+    found = {}
+    for parent, kids in _siblings(pieces).items():
+        seen = [p for p in kids if p.rank is not None and p.rank not in stale and p.ino in before]
+        then, now = sum(before[p.ino] for p in seen), sum(p.requests for p in seen)
+        if len(seen) >= SOME and then > 0.0 and now > 0.0:
+            same = sum(min(before[p.ino] / then, p.requests / now) for p in seen)
+            found[parent] = known[parent] + NEW * (same - known[parent]) if parent in known else same
+        elif parent in known:
+            found[parent] = known[parent]
+    return found
+
+
+def shared_out(pieces: Sequence[Piece], stay: Mapping[int, float]) -> dict[int, float]:
+    """req/s by inode number: of siblings, what is not their own is all of theirs alike."""
+    rates = {piece.ino: piece.requests for piece in pieces}
+    for parent, kids in _siblings(pieces).items():
+        own, mean = stay.get(parent, UNKNOWN), sum(p.requests for p in kids) / len(kids)
+        rates |= {p.ino: own * p.requests + (1.0 - own) * mean for p in kids if len(kids) >= SOME}
+    return rates
+
+
+def _siblings(pieces: Sequence[Piece]) -> dict[int, list[Piece]]:
+    """By what they were taken out of."""
+    found = defaultdict[int, list[Piece]](list)
+    for piece in pieces:
+        if piece.within:
+            found[piece.within].append(piece)
+    return found
