@@ -9,12 +9,11 @@ from ..model import NO_PIN
 from .choose import Candidate
 from .demand import HELD
 from .elastic import TOLD
-from .look import Look
+from .look import EMPTY, Look
 from .state import Past
 from .view import Piece
 
 REALLY = 2.0  # times: a load that changed so much is another load
-EMPTY = 0.5  # of its share, at most, has a rank that more was taken from than was right
 
 
 def candidates(look: Look, *, resting: bool = False) -> list[Candidate]:

@@ -28,12 +28,14 @@ def uneven(look: Look) -> tuple[State, str]:
     relative = utilisations(ranks, look.capacity)
     top = max(relative, key=lambda r: (relative[r], -r))
     lowest = min(relative.values())
-    if not (relative[top] > 1.0 + look.band and lowest < FAR * relative[top]):
+    far = relative[top] > 1.0 + look.band
+    if not ((far or look.idle) and lowest < FAR * relative[top]):
         return replace(state, held=0, acting=False), _even(look.band)
     full = any(r.full and relative[r.rank] > 1.0 for r in ranks)
     held = state.held + 1
-    urgent = full and lowest < URGENT * relative[top]
-    acting = (state.acting and (full or view.harmful)) or urgent or (view.harmful and held >= HELD)
+    urgent = far and full and lowest < URGENT * relative[top]
+    harm = view.harmful or (look.idle and full)
+    acting = (state.acting and (full or view.harmful)) or urgent or (harm and held >= HELD)
     return replace(state, held=held, acting=acting), f"rank {top} has {relative[top]:.2f} times its share"
 
 

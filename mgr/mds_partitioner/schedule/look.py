@@ -6,6 +6,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, replace
 from functools import cached_property
+from statistics import fmean
 
 from .budgets import Budgets
 from .choose import shares
@@ -14,6 +15,9 @@ from .load import capacities
 from .noise import band
 from .state import Limits, Past, State
 from .view import Move, Piece, View
+
+EMPTY = 0.5  # of its share, at most, has a rank that has next to nothing
+LATE = 6  # looks: noise that comes and goes does not count
 
 
 @dataclass(frozen=True)
@@ -69,6 +73,16 @@ class Look:
     def shares(self) -> dict[int, float]:
         """req/s of these that each rank should have."""
         return shares(self.loads, self.capacity)
+
+    @cached_property
+    def idle(self) -> bool:
+        """Has a rank next to nothing, and had of late, beside a full one? With many ranks, or noise, full
+        ones may have hardly more than their share then."""
+        if not any(self.loads[r] > self.shares[r] for r in self.full & self.loads.keys()):
+            return False
+        late = {r: rates[-LATE:] for r, rates in self.state.rates.items()}
+        has = {r: max(load, fmean(late.get(r) or [load])) for r, load in self.loads.items()}
+        return any(has[r] < EMPTY * self.shares[r] for r in has)
 
     @cached_property
     def band(self) -> float:

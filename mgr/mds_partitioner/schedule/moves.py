@@ -13,12 +13,18 @@ from .load import pressures
 from .look import Look
 from .view import Move
 
+NEAR = 0.02  # above their share: full ranks are relieved down to that while another one has next to nothing
+
 
 def chosen(
     look: Look, may: Sequence[Candidate], budget: Budget, of: Collection[int] | None = None
 ) -> tuple[list[Choice], list[int]]:
     """Moves, and ranks that none relieves. ``of``: ranks that may be relieved; None: all"""
-    return choose(may, look.loads, look.capacity, pressures(look.view.ranks), look.band, budget, of)
+    pressure = pressures(look.view.ranks)
+    found, stuck = choose(may, look.loads, look.capacity, pressure, look.band, budget, of)
+    if found or not look.idle:
+        return found, stuck
+    return choose(may, look.loads, look.capacity, pressure, NEAR, budget, look.full & look.loads.keys())
 
 
 def sources(look: Look) -> Collection[int] | None:
