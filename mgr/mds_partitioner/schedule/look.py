@@ -16,7 +16,7 @@ from .noise import band
 from .state import Limits, Past, State
 from .view import Move, Piece, View
 
-EMPTY = 0.5  # of its share, at most, has a rank that has next to nothing
+EMPTY = 0.7  # of its share, at most, has a rank that has next to nothing
 LATE = 6  # looks: noise that comes and goes does not count
 
 
