@@ -106,7 +106,7 @@ def looked_at(fs: FileSystem, at: Directory) -> Child:
 def still(fs: FileSystem, before: Brood) -> Brood:
     """What is there of a brood that cannot be listed again. :raises NotFound: its parent is gone"""
     chain = tuple(placed(fs, at.path) for at in before.chain)
-    return replace(before, chain=chain, children=tuple(found_again(fs, before.children)), unread=())
+    return replace(before, chain=chain, children=tuple(found_again(fs, before.children)))
 
 
 def found_again(fs: FileSystem, before: Sequence[At]) -> list[At]:

@@ -24,27 +24,12 @@ from .asking import Asking, Lesson, Questions
 from .deleted import Deleted
 from .fragments import Fragments, flat, fragments
 from .insides import Insides
+from .owned import Owned
 
 FRESH = 60.0  # s, for which a directory is new
 PAUSE = 3.0  # times what it took, before all are listed again
 SURE, TRIES = 2, 3  # so many of the busiest were looked into, or it was tried so often: then it is decided
 MOST_NEW = 200  # directories of which in a round it is asked when they were made
-
-
-@dataclass(frozen=True)
-class Owned:
-    """What this module set on a file system and nobody changed since, as its journal has it; by inode
-    number.
-
-    :ivar moved_at: when a pin of it was last set, or the MDSs had followed, Unix, s
-    :ivar homes: the rank that it had before the first; where something is split
-    """
-
-    pins: Mapping[int, int] = field(default_factory=dict)
-    moved_at: Mapping[int, float] = field(default_factory=dict)
-    masks: Mapping[int, str] = field(default_factory=dict)
-    distributed: Mapping[int, str] = field(default_factory=dict)
-    homes: Mapping[int, int] = field(default_factory=dict)
 
 
 @dataclass(frozen=True)
@@ -178,7 +163,7 @@ class Catalogue:
         # Of what is being exported, and what that is in, nothing is answered meanwhile.
         away = {self.known.within.get(ino, ino) for ino in wanted.moving} | wanted.moving
         quiet = [d for d in busiest if d.ino not in away]
-        lasts = self._insides.look(fs, quiet, split, c.owned, now, first=not self.known.ripe)
+        lasts = self._insides.look(fs, quiet, split, owned, wanted.moving, now, first=not self.known.ripe)
         doubted, self._doubted = self._doubted, frozenset()
         self._rotation.doubt(p for p, f in self._rotation.facts().items() if f.directory.ino in doubted)
         self._asked = {ino: at for ino, at in self._asked.items() if ino not in doubted}
@@ -208,7 +193,7 @@ class Catalogue:
     ) -> tuple[dict[int, list[Directory]], frozenset[int]]:
         """The lasting children of what was read, by its inode number; and ``Known.strangers``."""
         insides, at_once = self._insides, self._insides.at_once
-        broods = {ino: _as_owned(found, at, owned) for ino, (at, found) in insides.broods.items()}
+        broods = {ino: owned.since(at, found) for ino, (at, found) in insides.broods.items()}
         families = {
             ino: family(found, c, lasts, at_once)
             for ino, found in broods.items()
@@ -385,16 +370,6 @@ class Catalogue:
 
 def _directory(kid: Child) -> Directory:
     return Directory(kid.path, kid.path, kid.ino)
-
-
-def _as_owned(found: Brood, read_at: float, owned: Owned) -> Brood:
-    """With the pins that we have set since it was read, Unix, s."""
-
-    def now(kid: Child) -> Child:
-        since = owned.moved_at.get(kid.ino, 0.0) >= read_at
-        return replace(kid, pin=owned.pins[kid.ino]) if since and kid.ino in owned.pins else kid
-
-    return replace(found, children=tuple(map(now, found.children)))
 
 
 def _strangers(found: Brood | None, parts: Sequence[Directory]) -> bool:

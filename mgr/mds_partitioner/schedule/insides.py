@@ -6,7 +6,7 @@ It is asked for side by side: each question waits at a full MDS for as long as a
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import replace
 from functools import partial
 from itertools import accumulate
@@ -19,6 +19,7 @@ from ..observe.children import Brood, Child, Lasts, brood, looked_at, still
 from ..observe.turnover import A_LOOK, MOST_LISTED, Turnover, below, listed
 from ..plan.families import lasting
 from .asking import SOON, WITHIN, Asking, Lesson, Questions
+from .owned import Owned
 
 FIRST = 2  # of the busiest that are listed for what comes and goes, before the first decision
 BROODS = 2  # directories whose children are listed, or read, in a round
@@ -32,7 +33,7 @@ T = TypeVar("T")
 class Insides:
     """Of one file system. By inode number, with when it was read, Unix, s:
 
-    :ivar broods: of what is split
+    :ivar broods: of what is split, with when it was listed
     :ivar counts: of lasting children of the busiest
     :ivar read: children that were read in the last look
     """
@@ -58,14 +59,15 @@ class Insides:
         fs: FsState,
         busiest: Sequence[Directory],
         split: Sequence[Directory],
-        pins: Mapping[int, int],
+        owned: Owned,
+        moving: Collection[int],
         now: float,
         *,
         first: bool,
     ) -> Lasts:
         """Look into these, as far as MDSs answer in time. What lasts, as far as is known now.
 
-        :param pins: that we have set, by inode number
+        :param moving: inode numbers of what is being exported
         :param first: nothing is decided before it has been looked
         """
         before, self.read, self._round = self.at_once, [], now
@@ -84,14 +86,14 @@ class Insides:
         questions: Questions = {}
         for directory in turn:
             if self._stale(directory.ino, now):
-                read = partial(self._read, of=directory, pins=pins, lasts=lasts, now=now)
+                read = partial(self._read, of=directory, owned=owned, lasts=lasts, now=now)
                 questions["brood", directory.ino] = read
         for directory in uncounted:
             questions["count", directory.ino] = partial(count, of=directory)
         for path in paths:
             questions["listed", path] = partial(self._list, path=path)
         self._asking.ask(fs, questions, within, patient=first)
-        self._read_children(fs, [d.ino for d in turn], within, now)
+        self._read_children(fs, [d.ino for d in turn if d.ino not in moving], moving, within, now)
         if not self.at_once.keys() <= before.keys():  # what was counted may not last: it is counted again
             self.counts = {ino: kept for ino, kept in self.counts.items() if kept[0] != now}
         return lasting(self.at_once, self._began, now)
@@ -127,56 +129,74 @@ class Insides:
         """The same, or are some to be read?"""
         return self._stale(ino, now) or bool(self.broods[ino][1].unread)
 
-    def _read(
-        self, mount: FileSystem, of: Directory, pins: Mapping[int, int], lasts: Lasts, now: float
-    ) -> Lesson:
-        """What was read of a child is good, but for a pin that an operator may have removed: whether it has
-        one now is among its facts. Of several children none is read here."""
+    def _read(self, mount: FileSystem, of: Directory, owned: Owned, lasts: Lasts, now: float) -> Lesson:
+        """What was read of a child is good, but for a pin that is not ours: an operator may have removed it.
+        Whether it has one now is among its facts. Of several children none is read here."""
         before = self.broods.get(of.ino)
-        read = () if before is None else before[1].children
-        known = {k.ino: k for k in read if k.pin in (NO_PIN, pins.get(k.ino))}
+        read = () if before is None else owned.since(*before).children
+        known = {k.ino: k for k in read if k.pin in (NO_PIN, owned.pins.get(k.ino))}
         found = brood(mount, of.path, lasts, MOST_LISTED, known, limit=0)
         if found.unlisted and before is not None and read:
             found = still(mount, before[1])
+        old = {k.ino for k in read}
 
         def learn() -> None:
-            self.broods[of.ino] = now, found
+            kept = self.broods.get(of.ino)
+            meanwhile = () if kept is None else (k for k in kept[1].children if k.ino not in old)
+            self.broods[of.ino] = now, _with(found, meanwhile)
 
         return learn
 
-    def _read_children(self, fs: FsState, inos: Sequence[int], within: float, now: float) -> None:
+    def _read_children(
+        self, fs: FsState, inos: Sequence[int], moving: Collection[int], within: float, now: float
+    ) -> None:
         """Some of those of these directories that were listed, and not read."""
         found = ((ino, self.broods[ino][1].unread[:A_ROUND]) for ino in inos if ino in self.broods)
-        kids = {kid.ino: (ino, kid) for ino, unread in found for kid in unread}
 
         def question(mount: FileSystem, of: int, at: Directory) -> Lesson:
-            child = looked_at(mount, at)
+            try:
+                child = looked_at(mount, at)
+                gone = mount.ino(at.path) != at.ino  # another one has its name
+            except NotFound:
+                gone = True
+            if gone:
+                return lambda: self._put(of, at, None)
 
             def learn() -> None:
-                self._put(of, at, child, now)
+                self._put(of, at, child)
                 if self._round == now:  # what came late may have got another pin since
                     self.read.append(child)
 
             return learn
 
         questions: Questions = {
-            ("child", ino): partial(question, of=of, at=kid) for ino, (of, kid) in kids.items()
+            ("child", kid.ino): partial(question, of=ino, at=kid)
+            for ino, unread in found
+            for kid in unread
+            if kid.ino not in moving
         }
-        for (what, ino), why in self._asking.ask(fs, questions, within).items():
-            if what == "child" and isinstance(why, NotFound) and ino in kids:
-                self._put(*kids[int(ino)], None, now)
+        self._asking.ask(fs, questions, within)
 
-    def _put(self, of: int, at: Directory, child: Child | None, now: float) -> None:
+    def _put(self, of: int, at: Directory, child: Child | None) -> None:
         """A child of a directory was read; None: it is gone."""
-        known = self.broods.get(of)
-        if known is None or at not in known[1].unread:
+        kept = self.broods.get(of)
+        if kept is None or at not in kept[1].unread:
             return
-        found = known[1]
-        new = () if child is None else (child,)
-        left = tuple(kid for kid in found.unread if kid != at)
-        gone = found.vanished + (child is None)
-        found = replace(found, children=(*found.children, *new), vanished=gone, unread=left)
-        self.broods[of] = max(now, known[0]), found
+        listed, found = kept
+        if child is not None:
+            self.broods[of] = listed, _with(found, (child,))
+        else:
+            left = tuple(kid for kid in found.unread if kid != at)
+            self.broods[of] = listed, replace(found, vanished=found.vanished + 1, unread=left)
+
+
+def _with(found: Brood, read: Iterable[Child]) -> Brood:
+    """With those that were not read yet, and are now."""
+    at = {(kid.path, kid.ino) for kid in found.unread}
+    new = tuple(child for child in read if (child.path, child.ino) in at)
+    gone = {child.ino for child in new}
+    left = tuple(kid for kid in found.unread if kid.ino not in gone)
+    return replace(found, children=(*found.children, *new), unread=left)
 
 
 def _kept(known: Mapping[int, T], there: Collection[int]) -> dict[int, T]:

@@ -12,7 +12,8 @@ from ..observe.heat import Heat
 from ..observe.subtrees import SubtreeMap
 from ..plan.circumstances import Circumstances
 from ..plan.fixed import operators
-from .catalogue import Known, Owned
+from .catalogue import Known
+from .owned import Owned
 from .view import UNREAD, Piece
 
 FIXED_BELOW = "a directory below it has a pin of its own"

@@ -23,12 +23,12 @@ from ..options import Settings
 from ..ranks import Ranks
 from ..verify.guards import why_wait
 from .advice import as_if, outstanding
-from .catalogue import Owned
 from .core import Scheduler
 from .hours import closed
 from .ledger import Ledger
 from .options import SchedulerSettings
 from .orders import Orders
+from .owned import Owned
 from .plans import owned
 from .reading import read, unknown
 from .record import ACT, ADVISE, MODES, OFF, UNDOING, Capacity, begun

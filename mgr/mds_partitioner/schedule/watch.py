@@ -20,10 +20,11 @@ from ..observe.ranks import observe_ranks
 from ..observe.subtrees import SubtreeMap, parse_subtrees
 from ..options import Settings
 from ..plan.hints import mask_of
-from .catalogue import Catalogue, Known, Owned
+from .catalogue import Catalogue, Known
 from .hotspots import Glimpse, Hotspot, hotspots, recent, remembered
 from .learn import unseen
 from .load import capacities, utilisations
+from .owned import Owned
 from .pieces import Seen, pieces, rank_of
 from .record import ACT, OFF, Kept
 from .state import Limits, State

@@ -4,8 +4,9 @@
 from __future__ import annotations
 
 from collections import Counter
+from collections.abc import Collection
 from concurrent.futures import Future
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 import pytest
@@ -15,18 +16,21 @@ from scheduled import BEGINNING, NOGROUP, Cluster, LoadedMount
 from mds_partitioner.clock import Now
 from mds_partitioner.errors import Unavailable
 from mds_partitioner.model import Directory as ModelDirectory
+from mds_partitioner.observe.children import Brood
 from mds_partitioner.observe.directories import Everything
 from mds_partitioner.observe.turnover import MOST_LISTED
 from mds_partitioner.schedule import asking
 from mds_partitioner.schedule.asking import Asking
-from mds_partitioner.schedule.catalogue import PAUSE, TRIES, Catalogue, Owned, Wanted
+from mds_partitioner.schedule.catalogue import PAUSE, TRIES, Catalogue, Wanted
 from mds_partitioner.schedule.deleted import A_ROUND as A_FEW
 from mds_partitioner.schedule.deleted import Deleted
 from mds_partitioner.schedule.insides import A_ROUND, FIRST, FRESH, Insides, several
+from mds_partitioner.schedule.owned import Owned
 from mds_partitioner.verify.whereabouts import ROOT
 
 PARENT = "/volumes/_nogroup/s0"
 CHILDREN = 2 * A_ROUND + 20
+NOTHING = Owned()
 
 
 @dataclass
@@ -327,25 +331,84 @@ class Sluggish(Counting):
         return super().begin_on_fs(fs, question) if self.answers >= 0 else Future()
 
 
+def brood_of(
+    insides: Insides, cluster: Cluster, at: float, owned: Owned = NOTHING, moving: Collection[int] = ()
+) -> Brood:
+    """Of PARENT, after a look at it so many seconds after the beginning."""
+    split = [ModelDirectory(PARENT, "s0", 100)]
+    insides.look(cluster.state, [], split, owned, moving, BEGINNING + at, first=True)
+    return insides.broods[100][1]
+
+
+def with_children(number: int) -> Cluster:
+    cluster = Cluster([20.0])
+    cluster.directories |= {200 + i: Directory(f"{PARENT}/c{i:02d}") for i in range(number)}
+    return cluster
+
+
 @pytest.mark.parametrize("answers", [1, 6])
 def test_children_that_take_too_long_are_read_in_the_next_round(answers: int) -> None:
     """Also where only one of several was read: it is not taken for the only one that there is."""
-    cluster = Cluster([20.0])
-    cluster.directories |= {200 + i: Directory(f"{PARENT}/c{i:02d}") for i in range(20)}
-    host: Any = Sluggish(cluster)
+    host: Any = Sluggish(cluster := with_children(20))
     insides = Insides(Asking(host), BEGINNING)
-    split = [ModelDirectory(PARENT, "s0", 100)]
     for rounds in range(1, 4):
         host.answers = answers
-        insides.look(cluster.state, [], split, {}, BEGINNING + rounds, first=True)
-        _, found = insides.broods[100]
+        found = brood_of(insides, cluster, (FRESH + 1.0) * rounds)
         assert len(found.children) == answers * rounds == 20 - len(found.unread)
         assert [at.path for at in found.chain] == [PARENT]
+    assert host.listed[PARENT] == 3, "listed again, though some are unread"
     del cluster.directories[found.unread[0].ino]
     host.answers = 20
-    insides.look(cluster.state, [], split, {}, BEGINNING + 5, first=True)
-    found = insides.broods[100][1]
+    found = brood_of(insides, cluster, (FRESH + 1.0) * 3.0 + 5.0)
     assert (len(found.children), found.unread, found.vanished) == (19, (), 1)
+
+
+def test_a_part_stays_one_when_we_pin_it_anew_whatever_is_read_then() -> None:
+    host: Any = Sluggish(cluster := with_children(20))
+    cluster.directories[200].pin = 2
+    insides = Insides(Asking(host), BEGINNING)
+    host.answers = 6
+    before = Owned(pins={200: 2}, moved_at={200: BEGINNING - 50.0})
+    assert next(kid.pin for kid in brood_of(insides, cluster, 10.0, before).children if kid.ino == 200) == 2
+    owned, host.answers = Owned(pins={200: 3}, moved_at={200: BEGINNING + 12.0}), 6
+    cluster.directories[200].pin = 3
+    for at, answers in ((20.0, 6), (20.0 + FRESH + 1.0, 0)):
+        host.answers = answers
+        brood_of(insides, cluster, at, owned, moving={200})
+        found = owned.since(*insides.broods[100])
+        assert next(kid.pin for kid in found.children if kid.ino == 200) == 3
+
+
+def test_of_children_that_are_exported_nothing_is_asked() -> None:
+    host: Any = Counting(cluster := with_children(4))
+    insides = Insides(Asking(host), BEGINNING)
+    assert [kid.ino for kid in brood_of(insides, cluster, 1.0, moving={201}).unread] == [201]
+    assert len(brood_of(insides, cluster, 2.0, moving={100}).unread) == 1, "nor of what is in it"
+    assert not brood_of(insides, cluster, 3.0).unread
+
+
+def test_a_listing_that_comes_late_takes_away_no_child_that_was_read_meanwhile() -> None:
+    host: Any = Sluggish(cluster := with_children(20))
+    insides, host.answers = Insides(Asking(host), BEGINNING), 5
+    assert len(brood_of(insides, cluster, 0.0).children) == 5
+    host.hangs, host.answers = "Insides._read ", 10
+    assert len(brood_of(insides, cluster, FRESH + 1.0).children) == 15
+    assert host.late
+    host.answer()
+    host.answers = 0
+    assert len(brood_of(insides, cluster, FRESH + 5.0).children) == 15
+
+
+def test_another_directory_of_the_same_name_is_not_taken_for_the_child() -> None:
+    host: Any = Sluggish(cluster := with_children(4))
+    insides, host.answers = Insides(Asking(host), BEGINNING), 0
+    brood_of(insides, cluster, 0.0)
+    cluster.directories[300] = replace(cluster.directories.pop(200), pin=1)
+    host.answers = 4
+    found = brood_of(insides, cluster, 5.0)
+    assert ({kid.ino for kid in found.children}, found.vanished) == ({201, 202, 203}, 1)
+    host.answers = 1
+    assert {kid.ino for kid in brood_of(insides, cluster, FRESH + 6.0).children} == {300, 201, 202, 203}
 
 
 def test_what_was_deleted_is_looked_up_a_few_at_a_time(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -1,0 +1,33 @@
+# SPDX-License-Identifier: LGPL-2.1-or-later
+"""What this module set on a file system and nobody changed since, as its journal has it."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field, replace
+
+from ..observe.children import Brood, Child
+
+
+@dataclass(frozen=True)
+class Owned:
+    """By inode number.
+
+    :ivar moved_at: when a pin of it was last set, or the MDSs had followed, Unix, s
+    :ivar homes: the rank that it had before the first; where something is split
+    """
+
+    pins: Mapping[int, int] = field(default_factory=dict)
+    moved_at: Mapping[int, float] = field(default_factory=dict)
+    masks: Mapping[int, str] = field(default_factory=dict)
+    distributed: Mapping[int, str] = field(default_factory=dict)
+    homes: Mapping[int, int] = field(default_factory=dict)
+
+    def since(self, listed: float, found: Brood) -> Brood:
+        """A brood with the pins that we have set since it was listed, Unix, s."""
+
+        def now(kid: Child) -> Child:
+            ours = self.moved_at.get(kid.ino, 0.0) >= listed and kid.ino in self.pins
+            return replace(kid, pin=self.pins[kid.ino]) if ours else kid
+
+        return replace(found, children=tuple(map(now, found.children)))
