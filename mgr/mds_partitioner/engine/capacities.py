@@ -6,7 +6,7 @@ import numpy as np
 from .bad_input import BadInputError
 from .capacity import rank_capacities
 from .inputs import Args, Json, amounts_or_none, check_names, rank_series, required, series
-from .saturation import saturated_epochs
+from .saturation import EASY, saturated_epochs
 
 NAMES = ("ranks", "loads", "latency", "fetches", "moved", "earlier")
 
@@ -24,7 +24,9 @@ def capacities(args: Args) -> dict[str, Json]:
     if moved.shape != loads.shape:
         raise BadInputError(f"moved has {moved.shape[1]} epochs; allowed: {loads.shape[1]}, as loads")
     saturated = saturated_epochs(loads, latency, fetches)
-    known = rank_capacities(loads, saturated & (moved == 0.0), earlier)
+    inside = loads[:, -1] * latency[:, -1]
+    rests = (inside > 0.0) & (inside <= EASY)
+    known = rank_capacities(loads, saturated & (moved == 0.0), rests, earlier)
     return {
         "full": [rank for rank, own in zip(ranks, saturated[:, -1]) if own],
         "capacities": [None if np.isnan(value) else float(value) for value in known],

@@ -14,6 +14,7 @@ from .saturation import SEEN_TWICE, saturated_ranks
 
 SEEN_AGAIN = 3  # saturated epochs before a lower capacity than the one known is believed
 MOST_DROP = 0.5  # of the known capacity, in one window
+EASILY = 1.1  # times what a rank was found able to serve, at least, while it rests: it can do more
 SUSTAINED = 3  # epochs a rate must last to show that a rank can serve it
 
 
@@ -69,25 +70,29 @@ def choose_capacity(rate: Floats, saturated: Bools, option: float, earlier: floa
     return Capacity(max(earlier, sustained(rate)), CapacitySource.EARLIER)
 
 
-def rank_capacities(rate: Floats, saturated: Bools, earlier: Floats) -> Floats:
+def rank_capacities(rate: Floats, saturated: Bools, rests: Bools, earlier: Floats) -> Floats:
     """(ranks,): the most each rank can serve, req/s; NaN where it is not known. Ranks need not be alike.
 
     A rank that is saturated teaches its own: the median of what it served in its saturated epochs, or of the
     last of them, when all of these differ from it: it has become slower, or quicker. One that serves more
-    than what was known of it shows that it can.
+    than what was known of it shows that it can; and if it does so easily, what was known says nothing.
 
     :param rate: req/s, (ranks, epochs); saturated: likewise
+    :param rests: ranks that have hardly a request inside now, (ranks,)
     :param earlier: as this function found it last, (ranks,)
     """
     taught = np.array([_lately(row[own]) if own.any() else np.nan for row, own in zip(rate, saturated)])
-    return np.where(saturated_ranks(saturated), taught, np.where(rate[:, -1] > earlier, rate[:, -1], earlier))
+    now = rate[:, -1]
+    shown = np.where(rests & (now > EASILY * earlier), np.nan, np.where(now > earlier, now, earlier))
+    return np.where(saturated_ranks(saturated), taught, shown)
 
 
 def _lately(rates: Floats) -> float:
     """req/s of a rank that is full, oldest first: their median since they last changed for good."""
     known = float(np.median(rates))
-    for same in (rates >= CHANGED * known, CHANGED * rates <= known):
-        since = rates[np.flatnonzero(same)[-1] + 1 :]
-        if since.size >= SEEN_TWICE:
+    slower, quicker = rates < CHANGED * known, CHANGED * rates > known
+    for other, often in ((slower, SEEN_AGAIN), (quicker, SEEN_TWICE)):
+        since = rates[np.flatnonzero(~other)[-1] + 1 :]
+        if since.size >= often:
             return float(np.median(since))
     return known

@@ -1,7 +1,6 @@
 # SPDX-License-Identifier: LGPL-2.1-or-later
 """Which pieces may be moved now, and where not to: what was moved rests."""
 
-import math
 from collections import Counter
 from collections.abc import Mapping
 
@@ -9,7 +8,7 @@ from ..model import NO_PIN
 from .choose import Candidate
 from .demand import HELD
 from .elastic import TOLD
-from .look import EMPTY, Look
+from .look import Look
 from .state import Past
 from .view import Piece
 
@@ -40,7 +39,7 @@ def candidates(look: Look, *, resting: bool = False) -> list[Candidate]:
             if past.settled < 0.0 or (rests and not wrong and not resting):
                 continue
             avoid = past.move.source
-            back = wrong and (_worse(state.latency, past) or _empty(look, avoid))
+            back = wrong and (_worse(state.latency, past) or look.empty(avoid))
         load = look.expected.load(piece)
         # What nobody has looked into yet is not squeezed in as a whole: it is known in a moment.
         divisible = piece.parts is None or piece.parts > 1
@@ -52,11 +51,6 @@ def _worse(latency: Mapping[int, float], past: Past) -> bool:
     """Do its clients wait longer than they did, and than they would where it came from?"""
     there, back = latency.get(past.move.target, 0.0), latency.get(past.move.source, 0.0)
     return 0.0 < past.latency < there and there > TOLD * back
-
-
-def _empty(look: Look, rank: int) -> bool:
-    """Has it so little, now that all that left it is gone, that it was too much?"""
-    return look.loads.get(rank, math.inf) < EMPTY * look.shares.get(rank, 0.0)
 
 
 def _turned(look: Look) -> dict[int, float]:

@@ -70,6 +70,7 @@ def choose(
     band: float,
     budget: Budget,
     sources: Collection[int] | None = None,
+    closed: Collection[int] = (),
 ) -> tuple[list[Choice], list[int]]:
     """Moves in the order in which they should be begun, and ranks that no candidate relieves.
 
@@ -78,6 +79,7 @@ def choose(
     :param pressure: by rank: of those above their share, the highest is relieved first
     :param band: a rank no more than this much above its share (in parts of it) is left alone
     :param sources: ranks that may be relieved; None: all
+    :param closed: ranks that get nothing
     """
     load, share = dict(loads), shares(loads, capacity)
     on: dict[int, list[Candidate]] = {r: [] for r in load}
@@ -93,7 +95,7 @@ def choose(
         if not above:
             break
         source = max(above, key=lambda r: (pressure[r], load[r] / share[r], -r))
-        found = _best(own[source], source, load, share, band)
+        found = _best(own[source], source, load, share, band, closed)
         if found is None:
             stuck.append(source)
             continue
@@ -128,12 +130,14 @@ def _best(
     load: Mapping[int, float],
     share: Mapping[int, float],
     band: float,
+    closed: Collection[int],
 ) -> tuple[Candidate, int] | None:
     """The piece that relieves the rank most for each inode, and the rank that has most room for it.
 
     :param pieces: what may bring most for each inode first
     """
-    roomy = sorted((r for r in load if r != source and share[r] > 0.0), key=lambda r: (load[r] - share[r], r))
+    may = (r for r in load if r != source and r not in closed and share[r] > 0.0)
+    roomy = sorted(may, key=lambda r: (load[r] - share[r], r))
     best, found = (0.0, 0.0, 0), None
     for piece in pieces:
         if _most(piece) * ROUNDING < best[0]:

@@ -11,14 +11,14 @@ from . import apart
 from .candidates import candidates
 from .choose import Budget
 from .crowds import easing, relieved
-from .evenness import doubtful, uneven
-from .learn import KEPT, looked
+from .evenness import beyond, doubtful, uneven
+from .learn import looked
 from .leisure import ahead, reunite
 from .look import Look
 from .moves import chosen, paying, sources
 from .newcomers import placed
 from .scatter import scattered
-from .state import Crowd, Limits, Scattered, State
+from .state import KEPT, Crowd, Limits, Scattered, State
 from .view import Decision, Move, Scatter, View, count
 
 GROWN = 30.0  # s, until a rank's load is what it will be
@@ -63,11 +63,9 @@ class Scheduler:
             state, why = look.state, "nothing was measured since"
         else:
             return look.state, Decision(why="what is new is not measured yet")
-        decision, slower = Decision(why=why), doubtful(look) if state.acting else None
-        if slower is not None:
-            decision = Decision(why=f"rank {slower} serves less than it did, and it is soon known why")
-        elif state.acting:
-            state, decision = _act(look.then(state))
+        decision = Decision(why=why)
+        if state.acting:
+            state, decision = _balance(look.then(state))
         if look.view.measured and not new:
             state, decision = relieved(look.then(state), decision)
         if look.view.measured and not (new or decision.something or state.moving or easing(state)):
@@ -114,6 +112,17 @@ def _place(look: Look) -> tuple[Look, tuple[Move, ...]]:
     inodes = accumulate(move.inodes for move in found)
     moves = tuple(m for m, taken in zip(found, inodes) if taken <= look.limits.inodes)
     return replace(look.begun(moves), placed=len(moves)), moves
+
+
+def _balance(look: Look) -> tuple[State, Decision]:
+    """What is done about it that the load is uneven."""
+    slower = doubtful(look)
+    if slower is not None:
+        return look.state, Decision(why=f"rank {slower} serves less than it did, and it is soon known why")
+    state, decision = _act(look)
+    if decision.something or state.moving or beyond(look):
+        return state, decision
+    return replace(state, acting=False), decision  # a rank is idle, and nothing fits there
 
 
 def _act(look: Look) -> tuple[State, Decision]:

@@ -3,35 +3,27 @@
 
 from __future__ import annotations
 
-import math
 from dataclasses import replace
 
-from ..engine.inside import CHANGED, CROWD
-from ..judge.fullness import MORE
 from .demand import HELD
-from .load import utilisations
+from .load import pressures, utilisations
 from .look import Look
 from .noise import BAND
 from .state import State
-from .view import RankView
 
 FAR = 0.85  # an importer has at most this part of the exporter's utilisation
 URGENT = 0.7  # beside a rank so much emptier, one look at a full one is enough (FoundationDB)
-NEW = 3  # looks, at most, for which it is waited until what a rank can do is known anew
 
 
 def uneven(look: Look) -> tuple[State, str]:
     """The state then, and why it acts or does not."""
-    state, view = look.state, look.view
-    more = look.expected.more()
-    ranks = [replace(r, requests=r.requests + more.get(r.rank, 0.0)) for r in view.ranks]
-    relative = utilisations(ranks, look.capacity)
+    state, view, relative = look.state, look.view, _relative(look)
     top = max(relative, key=lambda r: (relative[r], -r))
     lowest = min(relative.values())
     far = relative[top] > 1.0 + look.band
     if not ((far or look.idle) and lowest < FAR * relative[top]):
         return replace(state, held=0, acting=False), _even(look.band)
-    full = any(r.full and relative[r.rank] > 1.0 for r in ranks)
+    full = any(r.full and relative[r.rank] > 1.0 for r in view.ranks)
     held = state.held + 1
     urgent = far and full and lowest < URGENT * relative[top]
     harm = view.harmful or (look.idle and full)
@@ -39,19 +31,23 @@ def uneven(look: Look) -> tuple[State, str]:
     return replace(state, held=held, acting=acting), f"rank {top} has {relative[top]:.2f} times its share"
 
 
+def beyond(look: Look) -> bool:
+    """Has a rank more than noise makes of its share?"""
+    return max(_relative(look).values()) > 1.0 + look.band
+
+
 def doubtful(look: Look) -> int | None:
-    """A rank that has just become slower, by what it serves, and is not known yet to be: by what is known it
-    has room, and would get more."""
-    falls = (r.rank for r in look.view.ranks if r.rank not in look.state.stale and _falls(look, r))
-    return next((rank for rank in falls if look.loads[rank] < look.shares[rank]), None)
+    """The rank where most wait, when it may have become slower: others have less to do for that alone."""
+    pressure = pressures(look.view.ranks)
+    top = max(pressure, key=lambda r: (pressure[r], -r))
+    return top if top in look.doubted else None
 
 
-def _falls(look: Look, rank: RankView) -> bool:
-    """Is it full of as many requests as ever, and serves less?"""
-    could = CHANGED * (rank.capacity or 0.0)
-    as_many = rank.inside >= CROWD or rank.crowd < MORE * rank.inside
-    before = look.state.rates[rank.rank][-NEW:]
-    return rank.full and rank.crowd < math.inf and as_many and rank.requests < could <= max(before)
+def _relative(look: Look) -> dict[int, float]:
+    """What each rank is asked for, in parts of its share."""
+    more = look.expected.more()
+    ranks = [replace(r, requests=r.requests + more.get(r.rank, 0.0)) for r in look.view.ranks]
+    return utilisations(ranks, look.capacity)
 
 
 def _even(band: float) -> str:

@@ -12,12 +12,11 @@ from .elastic import elasticity
 from .load import capacities
 from .reunite import highest, quiet
 from .sleepers import ASLEEP, WAKES, Wake, jumped
-from .state import FIRST, FRESH, Limits, Past, State
+from .state import FIRST, FRESH, KEPT, Limits, Past, State
 from .toll import Toll
 from .turns import shared_out, stays
 from .view import Piece, RankView, View
 
-KEPT = 13  # looks at a rank's rate
 FORGETS = 0.1  # of how it was before something moved, in a look: loads go meanwhile, too
 RISES = 4.0  # times what its pieces are expected to ask for, at most: else that is not known yet
 LONGEST = 60.0  # s after its arrival for which a piece counts as it did where it was
@@ -27,7 +26,7 @@ def looked(state: State, view: View, limits: Limits) -> State:
     """With what the view shows taken in."""
     if view.wait:
         there = {r.rank: state.rates[r.rank] for r in view.ranks if r.rank in state.rates}
-        return replace(state, at=view.now, rates=there, waited=view.now)
+        return replace(state, at=view.now, rates=there, before={}, waited=view.now)
     where = {piece.ino: piece.rank for piece in view.pieces}
     remembered = (p for p in state.past if p.arrived < 0.0 or view.now - p.begun <= limits.memory)
     past = tuple(_follow(p, where, view, state.overdue(p, view.now, limits)) for p in remembered)
@@ -38,7 +37,10 @@ def looked(state: State, view: View, limits: Limits) -> State:
         return replace(state, past=past, stale=state.stale | stale)
     dt = view.now - state.at if state.at >= 0.0 else FIRST
     full = {r.rank for r in view.ranks if r.full}
-    stay = stays(view.pieces, state.before, state.stay, stale)
+    moved = {p.move.ino for p in past if p.settled < 0.0}  # it was asked for elsewhere before
+    before = {p.ino: p.requests for p in view.pieces if p.within} if view.told else state.before
+    still = [p for p in view.pieces if p.rank is not None and p.rank not in stale and p.ino not in moved]
+    stay = stays(still, state.before, state.stay) if view.told else state.stay
     shared = shared_out(view.pieces, stay)
     demand = {
         p.ino: _demand(p, shared[p.ino], state, stale, 1 if p.rank in full else HELD, dt, view.now)
@@ -83,8 +85,8 @@ def looked(state: State, view: View, limits: Limits) -> State:
         toll=_toll(state, past, max(0.0, state.calm - requests) * dt),
         asleep=asleep,
         wakes=wakes,
-        stay=stay,
-        before={p.ino: p.requests for p in view.pieces if p.within},
+        stay={parent: part for parent, part in stay.items() if parent in state.split},
+        before=before,
         quiet=quiet(state.quiet, state.split, view.pieces, demand, past, share, peak, dt),
         peak=peak,
     )

@@ -3,21 +3,25 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, replace
 from functools import cached_property
 from statistics import fmean
 
+from ..engine.inside import CHANGED, CROWD
+from ..judge.fullness import MORE
 from .budgets import Budgets
 from .choose import shares
 from .expectation import Expectation
 from .load import capacities
 from .noise import band
-from .state import Limits, Past, State
-from .view import Move, Piece, View
+from .state import KEPT, Limits, Past, State
+from .view import Move, Piece, RankView, View
 
 EMPTY = 0.7  # of its share, at most, has a rank that has next to nothing
-LATE = 6  # looks: noise that comes and goes does not count
+LATE = 30.0  # s: noise that comes and goes does not count
+NEW = 20.0  # s, at most, until what a rank can do is known anew: reports come every 5 s
 
 
 @dataclass(frozen=True)
@@ -78,11 +82,18 @@ class Look:
     def idle(self) -> bool:
         """Has a rank next to nothing, and had of late, beside a full one? With many ranks, or noise, full
         ones may have hardly more than their share then."""
-        if not any(self.loads[r] > self.shares[r] for r in self.full & self.loads.keys()):
-            return False
-        late = {r: rates[-LATE:] for r, rates in self.state.rates.items()}
-        has = {r: max(load, fmean(late.get(r) or [load])) for r, load in self.loads.items()}
-        return any(has[r] < EMPTY * self.shares[r] for r in has)
+        above = any(self.loads[r] > self.shares[r] for r in self.full & self.loads.keys())
+        return above and any(map(self._idles, self.loads.keys() - self.full))
+
+    def empty(self, rank: int) -> bool:
+        """Has a rank next to nothing now?"""
+        return rank not in self.full and self.loads.get(rank, math.inf) < EMPTY * self.shares.get(rank, 0.0)
+
+    @cached_property
+    def doubted(self) -> frozenset[int]:
+        """Ranks that may have become slower: by what is known of them they have room, and would get more."""
+        falls = {r.rank for r in self.view.ranks if r.rank not in self.state.stale and self._falls(r)}
+        return frozenset(rank for rank in falls if self.loads[rank] < self.shares[rank])
 
     @cached_property
     def band(self) -> float:
@@ -99,3 +110,20 @@ class Look:
     def budgets(self) -> Budgets:
         """What may be begun now."""
         return Budgets(self.state, self.view, self.limits, self.placed)
+
+    def _late(self, rank: int, seconds: float) -> tuple[float, ...]:
+        """req/s at the looks of so many seconds; () when it was not seen for as long."""
+        looks = min(KEPT, max(2, round(seconds / self.state.dt)))
+        rates = self.state.rates.get(rank, ())
+        return rates[-looks:] if len(rates) >= looks else ()
+
+    def _idles(self, rank: int) -> bool:
+        late = self._late(rank, LATE)
+        return bool(late) and self.empty(rank) and fmean(late) < EMPTY * self.shares[rank]
+
+    def _falls(self, rank: RankView) -> bool:
+        """Is it full of as many requests as ever, and serves less?"""
+        could = CHANGED * (rank.capacity or 0.0)
+        as_many = rank.inside >= CROWD or rank.crowd < MORE * rank.inside
+        before = max(self._late(rank.rank, NEW), default=0.0)
+        return rank.full and rank.crowd < math.inf and as_many and rank.requests < could <= before

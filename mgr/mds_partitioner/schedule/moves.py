@@ -21,10 +21,16 @@ def chosen(
 ) -> tuple[list[Choice], list[int]]:
     """Moves, and ranks that none relieves. ``of``: ranks that may be relieved; None: all"""
     pressure = pressures(look.view.ranks)
-    found, stuck = choose(may, look.loads, look.capacity, pressure, look.band, budget, of)
+
+    def take(band: float, ranks: Collection[int] | None) -> tuple[list[Choice], list[int]]:
+        return choose(may, look.loads, look.capacity, pressure, band, budget, ranks, look.doubted)
+
+    found, stuck = take(look.band, of)
     if found or not look.idle:
         return found, stuck
-    return choose(may, look.loads, look.capacity, pressure, NEAR, budget, look.full & look.loads.keys())
+    full = look.full & look.loads.keys()
+    found, others = take(NEAR, full if of is None else full.intersection(of))
+    return found, list(dict.fromkeys([*stuck, *others]))
 
 
 def sources(look: Look) -> Collection[int] | None:

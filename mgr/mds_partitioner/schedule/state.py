@@ -12,6 +12,7 @@ from .view import Move
 
 FRESH = 2  # looks at a piece after its arrival before it counts as it is seen
 FIRST = 5.0  # s that the first look is of
+KEPT = 13  # looks at a rank's rate
 
 
 @dataclass(frozen=True)
@@ -108,7 +109,7 @@ class State:
     :ivar dt: s between the last two times
     :ivar demand: by inode number
     :ivar rest: by rank: req/s that are no piece's
-    :ivar before: by inode number, req/s that parts had at the last look
+    :ivar before: by inode number, req/s that parts had when MDSs were asked last
     :ivar stay: how much of what was taken out of a directory stays on the same of its parts, by its inode
         number (turns.py)
     :ivar scale: by rank: what it serves now of what its pieces are expected to ask for

@@ -8,36 +8,31 @@ same siblings from look to look tells how far each is asked for more, or less, t
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 
 from .view import Piece
 
-UNKNOWN = 0.5  # of a sibling's load is its own, until two looks were compared
+UNKNOWN = 0.5  # of a sibling's load is its own, while no two looks could be compared
 NEW = 0.3  # of what is known is of the last look
 SOME = 3  # siblings, at least: two may well differ
 
 
 def stays(
-    pieces: Sequence[Piece],
-    before: Mapping[int, float],
-    known: Mapping[int, float],
-    stale: Collection[int],
+    pieces: Sequence[Piece], before: Mapping[int, float], known: Mapping[int, float]
 ) -> dict[int, float]:
     """The part of the load of siblings that stays on the same ones, 0 to 1, by what they were taken out of.
 
-    :param before: req/s at the look before, by inode number
+    :param pieces: that are where they were then, and seen as they are
+    :param before: req/s when MDSs were asked before, by inode number
     :param known: as it was found then
-    :param stale: ranks that something is moving from or to
     """
-    found = {}
+    found = dict(known)
     for parent, kids in _siblings(pieces).items():
-        seen = [p for p in kids if p.rank is not None and p.rank not in stale and p.ino in before]
+        seen = [p for p in kids if p.ino in before]
         then, now = sum(before[p.ino] for p in seen), sum(p.requests for p in seen)
         if len(seen) >= SOME and then > 0.0 and now > 0.0:
             same = sum(min(before[p.ino] / then, p.requests / now) for p in seen)
             found[parent] = known[parent] + NEW * (same - known[parent]) if parent in known else same
-        elif parent in known:
-            found[parent] = known[parent]
     return found
 
 

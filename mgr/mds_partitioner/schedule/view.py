@@ -77,6 +77,7 @@ class View:
 
     :ivar now: steady clock, s
     :ivar measured: else only where pieces are is new, and all the rest is of the view before
+    :ivar told: MDSs were asked for popularity; else directories have what they had then
     :ivar harmful: the imbalance factor is above its threshold
     :ivar wait: why nothing may be changed now, or ""
     :ivar advised: it is as it would be, had advice been followed
@@ -90,6 +91,7 @@ class View:
     harmful: bool = False
     wait: str = ""
     measured: bool = True
+    told: bool = True
     advised: bool = False
     begun: int = 0
     pins: int = 0

@@ -265,9 +265,10 @@ class Looker:
         }
         moving = frozenset(move.ino for move in watch.state.moving)
         seen = Seen(fs, latest, watch.heat, where, known, owned, watch.state.split, moving)
-        view = View(now.steady, ranks, pieces(seen), watch.verdict.triggered)
+        told = watch.asked == now.steady
+        view = View(now.steady, ranks, pieces(seen), watch.verdict.triggered, told=told)
         watch.actual = view
-        if watch.asked == now.steady:
+        if told:
             watch.glimpses = remembered(watch.glimpses, view)
         return view
 

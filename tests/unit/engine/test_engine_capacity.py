@@ -189,15 +189,15 @@ def test_no_number_of_ranks_comes_from_an_unknown_capacity(load: float, wss: flo
 
 
 def test_each_rank_teaches_its_own_capacity() -> None:
-    rates = [[100.0, 100.0, 100.0], [40.0, 42.0, 44.0], [10.0, 20.0, 90.0], [10.0, 10.0, 10.0]]
+    rates = [[100.0, 100.0, 100.0], [40.0, 42.0, 44.0], [10.0, 20.0, 85.0], [10.0, 10.0, 10.0]]
     inside = [[0.1] * 3, [0.1] * 3, [0.001] * 3, [0.001] * 3]
     table = {"ranks": [3, 5, 6, 7], "loads": rates, "latency": inside, "fetches": [[0.0] * 3] * 4}
     still = {"moved": [[0.0] * 3] * 4}
     answer: Any = capacities(table | still | {"earlier": [None, 300.0, 80.0, None]})
-    assert answer == {"full": [3, 5], "capacities": [100.0, 42.0, 90.0, None]}
+    assert answer == {"full": [3, 5], "capacities": [100.0, 42.0, 85.0, None]}
     moving = {"moved": [[0.0] * 3, [0.0, 900.0, 900.0], [0.0] * 3, [0.0] * 3]}
     busy: Any = capacities(table | moving | {"earlier": [None, 300.0, 80.0, None]})
-    assert busy == {"full": [3, 5], "capacities": [100.0, 300.0, 90.0, None]}, "it has other work, too"
+    assert busy == {"full": [3, 5], "capacities": [100.0, 300.0, 85.0, None]}, "it has other work, too"
     with pytest.raises(BadInputError, match="earlier has 1 values; allowed: one a rank, 4"):
         capacities(table | still | {"earlier": [None]})
     with pytest.raises(BadInputError, match="moved has 2 epochs; allowed: 3, as loads"):
@@ -208,20 +208,33 @@ def test_each_rank_teaches_its_own_capacity() -> None:
     ("rates", "found"),
     [
         ([100.0] * 6 + [50.0], 100.0),
-        ([100.0] * 6 + [50.0, 54.0], 52.0),
+        ([100.0] * 6 + [50.0, 54.0], 100.0),
         ([100.0] * 6 + [50.0, 54.0, 53.0], 53.0),
         ([100.0] * 6 + [50.0, 90.0, 50.0], 100.0),
-        ([100.0] * 6 + [85.0, 85.0], 100.0),
+        ([100.0] * 6 + [85.0] * 3, 100.0),
         ([50.0] * 6 + [100.0, 100.0], 100.0),
         ([50.0] * 6 + [60.0, 60.0], 50.0),
         ([100.0, 40.0], 70.0),
     ],
 )
-def test_a_rank_that_became_slower_or_quicker_is_known_when_that_was_seen_twice(
-    rates: list[float], found: float
-) -> None:
+def test_a_rank_that_became_slower_or_quicker_is_soon_known(rates: list[float], found: float) -> None:
+    """Slower only when that was seen three times."""
     rate = np.array([rates])
-    assert rank_capacities(rate, np.ones_like(rate, dtype=bool), np.array([100.0])).tolist() == [found]
+    full, rests = np.ones_like(rate, dtype=bool), np.zeros(1, dtype=bool)
+    assert rank_capacities(rate, full, rests, np.array([100.0])).tolist() == [found]
+
+
+def test_what_a_rank_does_easily_says_that_it_can_do_more() -> None:
+    """A hiccup had made its capacity 500."""
+    table = {"ranks": [0], "loads": [[600.0] * 3], "fetches": [[0.0] * 3], "moved": [[0.0] * 3]}
+    easily: Any = capacities(table | {"latency": [[0.0005] * 3], "earlier": [500.0]})
+    assert easily == {"full": [], "capacities": [None]}
+    hardly: Any = capacities(table | {"latency": [[0.0015] * 3], "earlier": [500.0]})
+    assert hardly == {"full": [], "capacities": [600.0]}
+    seen_before: Any = capacities(table | {"latency": [[0.0005, 0.0005, 0.0]], "earlier": [500.0]})
+    assert seen_before == {"full": [], "capacities": [600.0]}, "nothing is known of its latency"
+    little: Any = capacities(table | {"latency": [[0.0005] * 3], "earlier": [580.0]})
+    assert little == {"full": [], "capacities": [600.0]}
 
 
 def test_one_full_epoch_teaches_nothing() -> None:

@@ -592,37 +592,86 @@ def test_what_a_move_made_worse_goes_back_once() -> None:
     assert any("back" in move.why for _, move in cluster.history)
 
 
+SLOWER = RankView(2, 500.0, 30.0, True, 1000.0, 12.0)
+
+
 @pytest.mark.parametrize(
-    ("slower", "told"),
+    ("slower", "waits", "gets"),
     [
-        (RankView(2, 500.0, 30.0, True, 1000.0, 12.0), True),
-        (RankView(2, 850.0, 30.0, True, 1000.0, 12.0), False),
-        (RankView(2, 500.0, 2.0, True, 1000.0, 12.0), False),
-        (RankView(2, 500.0, 30.0, False, 1000.0, 12.0), False),
-        (RankView(2, 500.0, 30.0, True, 1000.0), False),
+        (SLOWER, True, False),
+        (replace(SLOWER, inside=8.5), False, False),
+        (replace(SLOWER, inside=2.0), False, True),
+        (replace(SLOWER, full=False), False, True),
+        (replace(SLOWER, crowd=math.inf), False, True),
     ],
-    ids=["slower", "noise", "few wait", "not full", "told by an operator"],
+    ids=["slower", "few wait", "hardly any wait", "not full", "told by an operator"],
 )
 def test_a_rank_that_may_have_become_slower_gets_nothing_until_that_is_known(
-    slower: RankView, told: bool
+    slower: RankView, waits: bool, gets: bool
 ) -> None:
+    """Where most requests wait nothing is moved: others have less to do for that alone."""
+
     def view(look: int, last: RankView) -> View:
-        ranks = (RankView(0, 1000.0, 9.0, True, 1000.0, 9.0), RankView(1, 900.0, 1.0), last)
-        pieces = tuple(
-            Piece(10 * r.rank + k, f"/{r.rank}/{k}", r.rank, 100.0, 100.0) for r in ranks for k in range(5)
+        ranks = (RankView(0, 1600.0, 9.0, True, 1600.0, 9.0), RankView(1, 1000.0, 1.0), last)
+        pieces = (
+            Piece(50 * r.rank + k, f"/{r.rank}/{k}", r.rank, r.requests / 40.0, 100.0)
+            for r in ranks
+            for k in range(40)
         )
-        return View(LOOK * look, ranks, pieces, harmful=True)
+        return View(LOOK * look, ranks, tuple(pieces), harmful=True)
 
     state = State()
     for look in range(4):
         state, decision = Scheduler(state, view(look, replace(slower, requests=990.0)), Limits()).decide()
-    assert not decision.moves
+        state = replace(state, past=())
     for look in (4, 5):
         state, decision = Scheduler(state, view(look, slower), Limits()).decide()
-        assert ("rank 2 serves less than it did" in decision.why) == told
-        assert not (told and decision.moves)
-    state, decision = Scheduler(state, view(6, slower), Limits()).decide()
+        assert ("rank 2 serves less than it did" in decision.why) == waits
+        assert bool(decision.moves) == (not waits)
+        assert any(move.target == 2 for move in decision.moves) == gets
+        state = replace(state, past=())
+    for look in (6, 7, 8):
+        state, decision = Scheduler(state, view(look, slower), Limits()).decide()
     assert "serves less" not in decision.why, "it does not wait for ever"
+
+
+def full_but_for_one(last: RankView) -> View:
+    """Eleven ranks are full of as much as they can serve, and evenly so."""
+    ranks = (*(RankView(r, 1000.0, 9.0, True, 1000.0, 9.0) for r in range(11)), last)
+    pieces = (
+        Piece(50 * r.rank + k, f"/{r.rank}/{k}", r.rank, r.requests / 40.0, 100.0)
+        for r in ranks
+        for k in range(40)
+    )
+    return View(0.0, ranks, tuple(pieces))
+
+
+@pytest.mark.parametrize(
+    ("last", "gets"),
+    [
+        (RankView(11, 100.0, 0.1, False, 1000.0), True),
+        (RankView(11, 900.0, 0.9, False, 1000.0), False),
+        (RankView(11, 500.0, 60.0, True, 1000.0), False),
+    ],
+    ids=["idle", "even", "full"],
+)
+def test_a_rank_that_is_idle_beside_many_full_ones_gets_its_share(last: RankView, gets: bool) -> None:
+    """None of them has a tenth too much. One that is full has no room, whatever it is said to be able to."""
+    state, view, targets = State(), full_but_for_one(last), set[int]()
+    for look in range(12):
+        state, decision = Scheduler(state, replace(view, now=LOOK * look), Limits()).decide()
+        targets |= {move.target for move in decision.moves}
+    assert (11 in targets) == gets
+
+
+def test_where_nothing_fits_on_an_idle_rank_it_does_not_act_for_ever() -> None:
+    view = full_but_for_one(RankView(11, 0.0, 0.0, False, 1000.0))
+    whole = tuple(Piece(r.rank, f"/{r.rank}", r.rank, r.requests, 100.0) for r in view.ranks if r.requests)
+    state = State()
+    for look in range(20):
+        seen = replace(view, now=LOOK * look, pieces=whole)
+        state, decision = Scheduler(state, seen, Limits()).decide()
+        assert not (decision.something or state.acting)
 
 
 @pytest.mark.parametrize(("left", "back"), [(10.0, 1), (900.0, 0)])

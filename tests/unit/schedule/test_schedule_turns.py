@@ -1,0 +1,92 @@
+# SPDX-License-Identifier: LGPL-2.1-or-later
+"""Siblings that are used in turn, and others."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+
+import pytest
+
+from mds_partitioner.schedule.core import Scheduler
+from mds_partitioner.schedule.state import Limits, State
+from mds_partitioner.schedule.turns import NEW, SOME, UNKNOWN, shared_out, stays
+from mds_partitioner.schedule.view import Piece, RankView, View
+
+PARENT = 9
+
+
+def parts(rates: Sequence[float], rank: int = 0, parent: int = PARENT) -> list[Piece]:
+    return [Piece(100 + i, f"/p/{i}", rank, rate, 50.0, parent) for i, rate in enumerate(rates)]
+
+
+def rates(pieces: Sequence[Piece]) -> dict[int, float]:
+    return {piece.ino: piece.requests for piece in pieces}
+
+
+@pytest.mark.parametrize(
+    ("before", "now", "same"),
+    [
+        ((90.0, 5.0, 5.0), (900.0, 50.0, 50.0), 1.0),
+        ((100.0, 0.0, 0.0), (0.0, 0.0, 100.0), 0.0),
+        ((50.0, 50.0, 0.0), (0.0, 50.0, 50.0), 0.5),
+    ],
+)
+def test_how_much_stays_is_the_part_of_the_load_that_is_on_the_same_ones(
+    before: tuple[float, ...], now: tuple[float, ...], same: float
+) -> None:
+    found = stays(parts(now), rates(parts(before)), {})
+    assert found == pytest.approx({PARENT: same})
+    later = stays(parts(now), rates(parts(before)), {PARENT: 1.0})
+    assert later == pytest.approx({PARENT: 1.0 + NEW * (same - 1.0)}), "one look says little"
+
+
+def test_of_few_of_idle_and_of_new_ones_nothing_is_learned() -> None:
+    few = parts((1.0,) * (SOME - 1))
+    assert stays(few, rates(few), {PARENT: 0.4}) == {PARENT: 0.4}
+    idle = parts((0.0,) * SOME)
+    assert stays(idle, rates(parts((1.0,) * SOME)), {}) == {}
+    assert stays(parts((1.0,) * SOME), {}, {}) == {}
+
+
+@pytest.mark.parametrize(("stay", "hot"), [({PARENT: 1.0}, 90.0), ({PARENT: 0.0}, 30.0), ({}, 60.0)])
+def test_what_does_not_stay_is_shared_out_alike(stay: Mapping[int, float], hot: float) -> None:
+    assert UNKNOWN == 0.5
+    found = shared_out(parts((90.0, 0.0, 0.0)), stay)
+    assert found[100] == pytest.approx(hot) and sum(found.values()) == pytest.approx(90.0)
+    alone = parts((90.0, 0.0, 0.0), parent=0)
+    assert shared_out(alone, stay) == rates(alone), "who has nothing in common has nothing to share"
+
+
+def view(look: int, pieces: Sequence[Piece], told: bool = True) -> View:
+    served = {rank: sum(p.requests for p in pieces if p.rank == rank) for rank in range(3)}
+    ranks = tuple(RankView(rank, load, 0.1) for rank, load in served.items())
+    return View(5.0 * look, ranks, tuple(pieces), told=told)
+
+
+def looked_at(views: Sequence[View]) -> State:
+    state = State(split=frozenset({PARENT}))
+    for each in views:
+        state, _ = Scheduler(state, each, Limits()).decide()
+    return state
+
+
+def test_a_scan_is_known_after_some_looks_and_nothing_is_learned_where_nobody_was_asked() -> None:
+    def scan(look: int) -> list[Piece]:
+        return parts([90.0 if part == look % 6 else 1.0 for part in range(6)])
+
+    state = looked_at([view(look, scan(look)) for look in range(6)])
+    assert state.stay[PARENT] < 0.1
+    assert all(known.mean == pytest.approx(95.0 / 6.0, rel=0.2) for known in state.demand.values())
+    same = [view(look, scan(0), told=look == 0) for look in range(6)]
+    assert PARENT not in looked_at(same).stay, "what was told once stays the same"
+
+
+def test_what_has_moved_is_no_sign_that_a_load_went_on() -> None:
+    still = parts((600.0, *(60.0,) * 8))
+    moved = [replace(still[0], rank=1), *still[1:]]
+    state = looked_at([view(0, still), view(1, still)])
+    assert state.stay == pytest.approx({PARENT: 1.0})
+    for look in range(2, 6):
+        state, _ = Scheduler(state, view(look, moved), Limits()).decide()
+    assert state.stay == pytest.approx({PARENT: 1.0})
