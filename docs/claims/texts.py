@@ -364,11 +364,14 @@ def _each_client(results: Results) -> Claim:
     return Claim(_ratio(each), made_of, table=False)
 
 
-_LINE_BEFORE = {
-    f"{name}, before": f"scheduler/line-before/line-tentacle-8x8-{name}-1"
-    for name in (tables.OURS, _TO_AUTH, LIMIT)
-}
+def _before(cells: str) -> dict[str, str]:
+    return {f"{name}, before": f"{cells}-{name}-1" for name in (tables.OURS, _TO_AUTH, LIMIT)}
+
+
+_LINE_BEFORE = _before("scheduler/line-before/line-tentacle-8x8")
 """Before reading was mended."""
+_MIX_BEFORE = _before("scheduler/mix-before/mix-tentacle-5x12")
+"""Before scans were told from loads that stay, and parts of what is taken apart were known at once."""
 
 
 def _ops_by(cell: Result, part: Callable[[str, str], str]) -> dict[str, float]:
@@ -507,7 +510,7 @@ CLAIMS: Mapping[str, Callable[[Results], Claim]] = {
     "scheduler-mix-sum": _sum,
     "scheduler-mix-each": _each_client,
     "scheduler-line": _parts("cold/line/line-tentacle-8x8", _kind, _LINE_BEFORE),
-    "scheduler-mix": _parts("cold/mix-tentacle-5x12", _group),
+    "scheduler-mix": _parts("cold/mix-tentacle-5x12", _group, _MIX_BEFORE),
     "scheduler-cost": _cost,
     "scheduler-ticks": _ticks,
     "scheduler-trials": _trials,
