@@ -74,17 +74,21 @@ def rank_capacities(rate: Floats, saturated: Bools, rests: Bools, earlier: Float
     """(ranks,): the most each rank can serve, req/s; NaN where it is not known. Ranks need not be alike.
 
     A rank that is saturated teaches its own: the median of what it served in its saturated epochs, or of the
-    last of them, when all of these differ from it: it has become slower, or quicker. One that serves more
-    than what was known of it shows that it can; and if it does so easily, what was known says nothing.
+    last of them, when all of these differ from it: it has become slower, or quicker. Much less than what was
+    known is believed when it was seen three times. One that serves more than that shows that it can; and if
+    it does so easily, what was known says nothing.
 
     :param rate: req/s, (ranks, epochs); saturated: likewise
     :param rests: ranks that have hardly a request inside now, (ranks,)
     :param earlier: as this function found it last, (ranks,)
     """
     taught = np.array([_lately(row[own]) if own.any() else np.nan for row, own in zip(rate, saturated)])
+    low = CHANGED * earlier
+    seen = (saturated & (rate < low[:, None])).sum(axis=1)
+    believed = saturated_ranks(saturated) & ~((taught < low) & (seen < SEEN_AGAIN))
     now = rate[:, -1]
-    shown = np.where(rests & (now > EASILY * earlier), np.nan, np.where(now > earlier, now, earlier))
-    return np.where(saturated_ranks(saturated), taught, shown)
+    easily = np.where(now > EASILY * earlier, np.nan, earlier)
+    return np.where(believed, taught, np.where(rests, easily, np.where(now > earlier, now, earlier)))
 
 
 def _lately(rates: Floats) -> float:

@@ -54,18 +54,23 @@ def fullness(
         },
     )
     full, values = frozenset(answer["full"]), column(answer, "capacities", series)
-    found = {
+    taught = {
         row[-1].name: _taught(row[-1], rank in full, value, known.get(row[-1].name))
         for (rank, row), value in zip(series.items(), values)
-        if value is not None
     }
+    found = {name: each for name, each in taught.items() if each is not None}
     return Fullness(full, found)
 
 
-def _taught(last: RankSample, full: bool, value: float, known: Taught | None) -> Taught:
+def _taught(last: RankSample, full: bool, value: float | None, known: Taught | None) -> Taught | None:
     """Of several times that it was full at about the same rate the one with most inside counts. A lower rate
-    with few inside, and fewer than it had, says nothing of what it could do with as many."""
+    with few inside, and fewer than it had, says nothing of what it could do with as many.
+
+    :param value: None: nobody knows, or not any more: that much it can do at least, whoever waits
+    """
     inside = last.requests * last.quickest
+    if value is None:
+        return None if known is None else Taught(max(known.value, last.requests))
     if known is None:
         return Taught(value, inside if full else 0.0)
     if not full or last.exported or last.imported:

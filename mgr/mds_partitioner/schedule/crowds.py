@@ -148,7 +148,7 @@ def _moves(look: Look, found: Waiting, top: int) -> tuple[Move, ...]:
     inodes = look.budgets.inodes()
     budget = Budget(look.budgets.moves(), inodes, inodes > 0.0)
     pressure = pressures(look.view.ranks)
-    chosen, _ = choose(may, found.loads, look.capacity, pressure, look.band, budget, [top])
+    chosen, _ = choose(may, found.loads, look.capacity, pressure, look.band, budget, [top], look.doubted)
     pay = [c for c in chosen if c.gain * look.limits.horizon >= look.pieces[c.key].inodes * look.price]
     taken = accumulate(served(look.pieces[c.key]) for c in pay)
     step = [c for c, so_far in zip(pay, taken) if so_far <= most]

@@ -14,7 +14,7 @@ from .reunite import highest, quiet
 from .sleepers import ASLEEP, WAKES, Wake, jumped
 from .state import FIRST, FRESH, KEPT, Limits, Past, State
 from .toll import Toll
-from .turns import shared_out, stays
+from .turns import Served, shared_out, stays
 from .view import Piece, RankView, View
 
 FORGETS = 0.1  # of how it was before something moved, in a look: loads go meanwhile, too
@@ -37,10 +37,9 @@ def looked(state: State, view: View, limits: Limits) -> State:
         return replace(state, past=past, stale=state.stale | stale)
     dt = view.now - state.at if state.at >= 0.0 else FIRST
     full = {r.rank for r in view.ranks if r.full}
-    moved = {p.move.ino for p in past if p.settled < 0.0}  # it was asked for elsewhere before
-    before = {p.ino: p.requests for p in view.pieces if p.within} if view.told else state.before
-    still = [p for p in view.pieces if p.rank is not None and p.rank not in stale and p.ino not in moved]
-    stay = stays(still, state.before, state.stay) if view.told else state.stay
+    told = [p for p in view.pieces if p.rank is not None and (view.told is None or p.rank in view.told)]
+    stay = stays([p for p in told if p.rank not in stale], state.before, state.stay)
+    new = {p.ino: Served(p.rank, p.requests) for p in told if p.within and p.rank is not None}
     shared = shared_out(view.pieces, stay)
     demand = {
         p.ino: _demand(p, shared[p.ino], state, stale, 1 if p.rank in full else HELD, dt, view.now)
@@ -86,7 +85,7 @@ def looked(state: State, view: View, limits: Limits) -> State:
         asleep=asleep,
         wakes=wakes,
         stay={parent: part for parent, part in stay.items() if parent in state.split},
-        before=before,
+        before={ino: known for ino, known in {**state.before, **new}.items() if ino in where},
         quiet=quiet(state.quiet, state.split, view.pieces, demand, past, share, peak, dt),
         peak=peak,
     )

@@ -12,6 +12,7 @@ from ..engine.inside import CROWD
 from ..judge.fullness import MORE
 from .view import RankView
 
+BELIEVED = 2.0  # times what a rank did easily, at most: a wrong guess costs moves
 STEEPEST = 0.5  # a full rank serves at most so many powers of what is inside (docs/results/saturation.md)
 
 
@@ -35,7 +36,7 @@ def _as_good(rank: RankView, ranks: Sequence[RankView]) -> float:
 def _with_as_many(rank: RankView, other: RankView) -> float:
     """req/s that a rank may be able to serve with as many requests inside as another one taught."""
     able, best = rank.able or 0.0, other.able or 0.0
-    return min(best, able * math.pow(other.crowd / rank.crowd, STEEPEST)) if rank.crowd else best
+    return min(best, able * (math.pow(other.crowd / rank.crowd, STEEPEST) if rank.crowd else BELIEVED))
 
 
 def shares(ranks: Sequence[RankView], capacity: Mapping[int, float]) -> dict[int, float]:

@@ -21,6 +21,7 @@ from .view import Move, Piece, RankView, View
 
 EMPTY = 0.7  # of its share, at most, has a rank that has next to nothing
 LATE = 30.0  # s: noise that comes and goes does not count
+LEAST = 4  # looks: one more than teach that a rank has become slower
 NEW = 20.0  # s, at most, until what a rank can do is known anew: reports come every 5 s
 
 
@@ -113,7 +114,7 @@ class Look:
 
     def _late(self, rank: int, seconds: float) -> tuple[float, ...]:
         """req/s at the looks of so many seconds; () when it was not seen for as long."""
-        looks = min(KEPT, max(2, round(seconds / self.state.dt)))
+        looks = min(KEPT, max(LEAST, round(seconds / self.state.dt)))
         rates = self.state.rates.get(rank, ())
         return rates[-looks:] if len(rates) >= looks else ()
 

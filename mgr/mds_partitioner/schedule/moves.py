@@ -23,7 +23,8 @@ def chosen(
     pressure = pressures(look.view.ranks)
 
     def take(band: float, ranks: Collection[int] | None) -> tuple[list[Choice], list[int]]:
-        return choose(may, look.loads, look.capacity, pressure, band, budget, ranks, look.doubted)
+        found, stuck = choose(may, look.loads, look.capacity, pressure, band, budget, ranks, look.doubted)
+        return found, [] if look.doubted else stuck  # what does not fit now may fit in a moment
 
     found, stuck = take(look.band, of)
     if found or not look.idle:

@@ -8,6 +8,7 @@ from dataclasses import dataclass, field
 from .demand import Demand
 from .sleepers import Wake
 from .toll import Toll
+from .turns import Served
 from .view import Move
 
 FRESH = 2  # looks at a piece after its arrival before it counts as it is seen
@@ -109,7 +110,7 @@ class State:
     :ivar dt: s between the last two times
     :ivar demand: by inode number
     :ivar rest: by rank: req/s that are no piece's
-    :ivar before: by inode number, req/s that parts had when MDSs were asked last
+    :ivar before: by inode number, what parts had when their ranks told it last
     :ivar stay: how much of what was taken out of a directory stays on the same of its parts, by its inode
         number (turns.py)
     :ivar scale: by rank: what it serves now of what its pieces are expected to ask for
@@ -142,7 +143,7 @@ class State:
     at: float = -1.0
     dt: float = FIRST
     demand: Mapping[int, Demand] = field(default_factory=dict)
-    before: Mapping[int, float] = field(default_factory=dict)
+    before: Mapping[int, Served] = field(default_factory=dict)
     stay: Mapping[int, float] = field(default_factory=dict)
     rest: Mapping[int, float] = field(default_factory=dict)
     scale: Mapping[int, float] = field(default_factory=dict)

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Mapping, Sequence
+from typing import NamedTuple
 
 from .view import Piece
 
@@ -17,21 +18,28 @@ NEW = 0.3  # of what is known is of the last look
 SOME = 3  # siblings, at least: two may well differ
 
 
+class Served(NamedTuple):
+    """What a piece had when its rank told that: req/s, and which one that was."""
+
+    rank: int
+    requests: float
+
+
 def stays(
-    pieces: Sequence[Piece], before: Mapping[int, float], known: Mapping[int, float]
+    pieces: Sequence[Piece], before: Mapping[int, Served], known: Mapping[int, float]
 ) -> dict[int, float]:
     """The part of the load of siblings that stays on the same ones, 0 to 1, by what they were taken out of.
 
-    :param pieces: that are where they were then, and seen as they are
-    :param before: req/s when MDSs were asked before, by inode number
+    :param pieces: of whose ranks something new is known
+    :param before: by inode number; what has moved since says nothing
     :param known: as it was found then
     """
     found = dict(known)
     for parent, kids in _siblings(pieces).items():
-        seen = [p for p in kids if p.ino in before]
-        then, now = sum(before[p.ino] for p in seen), sum(p.requests for p in seen)
+        seen = [p for p in kids if p.ino in before and before[p.ino].rank == p.rank]
+        then, now = sum(before[p.ino].requests for p in seen), sum(p.requests for p in seen)
         if len(seen) >= SOME and then > 0.0 and now > 0.0:
-            same = sum(min(before[p.ino] / then, p.requests / now) for p in seen)
+            same = sum(min(before[p.ino].requests / then, p.requests / now) for p in seen)
             found[parent] = known[parent] + NEW * (same - known[parent]) if parent in known else same
     return found
 

@@ -77,7 +77,8 @@ class View:
 
     :ivar now: steady clock, s
     :ivar measured: else only where pieces are is new, and all the rest is of the view before
-    :ivar told: MDSs were asked for popularity; else directories have what they had then
+    :ivar told: ranks that told their popularity since the last look, of the others directories have what they
+        had then; None: all
     :ivar harmful: the imbalance factor is above its threshold
     :ivar wait: why nothing may be changed now, or ""
     :ivar advised: it is as it would be, had advice been followed
@@ -91,7 +92,7 @@ class View:
     harmful: bool = False
     wait: str = ""
     measured: bool = True
-    told: bool = True
+    told: frozenset[int] | None = None
     advised: bool = False
     begun: int = 0
     pins: int = 0

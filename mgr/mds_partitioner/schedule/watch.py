@@ -252,6 +252,7 @@ class Looker:
             watch.pressing_since = None
         elif watch.pressing_since is None:
             watch.pressing_since = now.steady
+        asked = {rank: told.at for rank, told in watch.told.items()}
         if _worth_asking(watch, now.steady):
             self._ask(fs, watch, paths, _blind(watch, limits, now.steady))
             watch.asked = now.steady
@@ -265,10 +266,10 @@ class Looker:
         }
         moving = frozenset(move.ino for move in watch.state.moving)
         seen = Seen(fs, latest, watch.heat, where, known, owned, watch.state.split, moving)
-        told = watch.asked == now.steady
+        told = frozenset(rank for rank, answer in watch.told.items() if answer.at != asked.get(rank))
         view = View(now.steady, ranks, pieces(seen), watch.verdict.triggered, told=told)
         watch.actual = view
-        if told:
+        if watch.asked == now.steady:
             watch.glimpses = remembered(watch.glimpses, view)
         return view
 

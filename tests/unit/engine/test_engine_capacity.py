@@ -194,10 +194,10 @@ def test_each_rank_teaches_its_own_capacity() -> None:
     table = {"ranks": [3, 5, 6, 7], "loads": rates, "latency": inside, "fetches": [[0.0] * 3] * 4}
     still = {"moved": [[0.0] * 3] * 4}
     answer: Any = capacities(table | still | {"earlier": [None, 300.0, 80.0, None]})
-    assert answer == {"full": [3, 5], "capacities": [100.0, 42.0, 85.0, None]}
+    assert answer == {"full": [3, 5], "capacities": [100.0, 42.0, 80.0, None]}
     moving = {"moved": [[0.0] * 3, [0.0, 900.0, 900.0], [0.0] * 3, [0.0] * 3]}
     busy: Any = capacities(table | moving | {"earlier": [None, 300.0, 80.0, None]})
-    assert busy == {"full": [3, 5], "capacities": [100.0, 300.0, 85.0, None]}, "it has other work, too"
+    assert busy == {"full": [3, 5], "capacities": [100.0, 300.0, 80.0, None]}, "it has other work, too"
     with pytest.raises(BadInputError, match="earlier has 1 values; allowed: one a rank, 4"):
         capacities(table | still | {"earlier": [None]})
     with pytest.raises(BadInputError, match="moved has 2 epochs; allowed: 3, as loads"):
@@ -214,7 +214,7 @@ def test_each_rank_teaches_its_own_capacity() -> None:
         ([100.0] * 6 + [85.0] * 3, 100.0),
         ([50.0] * 6 + [100.0, 100.0], 100.0),
         ([50.0] * 6 + [60.0, 60.0], 50.0),
-        ([100.0, 40.0], 70.0),
+        ([100.0, 40.0], 100.0),
     ],
 )
 def test_a_rank_that_became_slower_or_quicker_is_soon_known(rates: list[float], found: float) -> None:
@@ -233,8 +233,20 @@ def test_what_a_rank_does_easily_says_that_it_can_do_more() -> None:
     assert hardly == {"full": [], "capacities": [600.0]}
     seen_before: Any = capacities(table | {"latency": [[0.0005, 0.0005, 0.0]], "earlier": [500.0]})
     assert seen_before == {"full": [], "capacities": [600.0]}, "nothing is known of its latency"
+    bit_by_bit: Any = capacities(
+        table | {"loads": [[540.0, 545.0, 548.0]], "latency": [[0.0005] * 3], "earlier": [500.0]}
+    )
+    assert bit_by_bit == {"full": [], "capacities": [500.0]}, "or small steps would hide that it is more"
     little: Any = capacities(table | {"latency": [[0.0005] * 3], "earlier": [580.0]})
-    assert little == {"full": [], "capacities": [600.0]}
+    assert little == {"full": [], "capacities": [580.0]}
+
+
+def test_a_stall_of_a_rank_that_was_not_full_before_says_little_of_what_it_can_do() -> None:
+    rate = np.array([[900.0] * 9 + [450.0] * 3])
+    saturated = np.array([[False] * 9 + [True] * 3])
+    rests, known = np.zeros(1, dtype=bool), np.array([1000.0])
+    assert rank_capacities(rate[:, :-1], saturated[:, :-1], rests, known).tolist() == [1000.0]
+    assert rank_capacities(rate, saturated, rests, known).tolist() == [450.0]
 
 
 def test_one_full_epoch_teaches_nothing() -> None:
