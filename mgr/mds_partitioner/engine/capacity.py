@@ -82,9 +82,10 @@ def rank_capacities(rate: Floats, saturated: Bools, rests: Bools, earlier: Float
     :param rests: ranks that have hardly a request inside now, (ranks,)
     :param earlier: as this function found it last, (ranks,)
     """
-    taught = np.array([_lately(row[own]) if own.any() else np.nan for row, own in zip(rate, saturated)])
+    full = [row[own] for row, own in zip(rate, saturated)]
+    taught = np.array([_lately(rates) if rates.size else np.nan for rates in full])
     low = CHANGED * earlier
-    seen = (saturated & (rate < low[:, None])).sum(axis=1)
+    seen = np.array([(rates[-SEEN_AGAIN - 1 :] < lowest).sum() for rates, lowest in zip(full, low)])
     believed = saturated_ranks(saturated) & ~((taught < low) & (seen < SEEN_AGAIN))
     now = rate[:, -1]
     easily = np.where(now > EASILY * earlier, np.nan, earlier)

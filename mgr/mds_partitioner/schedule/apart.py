@@ -44,8 +44,8 @@ def wanted(look: Look, may: Sequence[Candidate], stuck: Sequence[int]) -> tuple[
 
     :param stuck: ranks that no move relieves
     """
-    if look.budgets.spent():
-        return ()
+    if look.budgets.spent() or look.doubted:
+        return ()  # it may fit in a moment
     load, pressure = look.loads, pressures(look.view.ranks)
     top = max(load, key=lambda r: (pressure[r], load[r], -r))
     parts = [c for c in may if (look.pieces[c.key].parts or 0) > 1]

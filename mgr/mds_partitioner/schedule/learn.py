@@ -37,7 +37,7 @@ def looked(state: State, view: View, limits: Limits) -> State:
         return replace(state, past=past, stale=state.stale | stale)
     dt = view.now - state.at if state.at >= 0.0 else FIRST
     full = {r.rank for r in view.ranks if r.full}
-    told = [p for p in view.pieces if p.rank is not None and (view.told is None or p.rank in view.told)]
+    told = [p for p in view.pieces if p.rank is not None and (view.told is None or p.ino in view.told)]
     stay = stays([p for p in told if p.rank not in stale], state.before, state.stay)
     new = {p.ino: Served(p.rank, p.requests) for p in told if p.within and p.rank is not None}
     shared = shared_out(view.pieces, stay)

@@ -29,14 +29,17 @@ def capacities(ranks: Sequence[RankView]) -> dict[int, float]:
 
 
 def _as_good(rank: RankView, ranks: Sequence[RankView]) -> float:
+    able = rank.able or 0.0
+    if not rank.crowd:  # it did that easily
+        return max(able, min(BELIEVED * able, max(r.able or r.requests for r in ranks)))
     with_more = (r for r in ranks if rank.crowd < CROWD and MORE * rank.crowd <= r.crowd < math.inf)
-    return max([rank.able or 0.0, *(_with_as_many(rank, r) for r in with_more)])
+    return max([able, *(_with_as_many(rank, r) for r in with_more)])
 
 
 def _with_as_many(rank: RankView, other: RankView) -> float:
     """req/s that a rank may be able to serve with as many requests inside as another one taught."""
     able, best = rank.able or 0.0, other.able or 0.0
-    return min(best, able * (math.pow(other.crowd / rank.crowd, STEEPEST) if rank.crowd else BELIEVED))
+    return min(best, able * math.pow(other.crowd / rank.crowd, STEEPEST))
 
 
 def shares(ranks: Sequence[RankView], capacity: Mapping[int, float]) -> dict[int, float]:

@@ -112,9 +112,9 @@ class Look:
         """What may be begun now."""
         return Budgets(self.state, self.view, self.limits, self.placed)
 
-    def _late(self, rank: int, seconds: float) -> tuple[float, ...]:
+    def _late(self, rank: int, seconds: float, least: int = 2) -> tuple[float, ...]:
         """req/s at the looks of so many seconds; () when it was not seen for as long."""
-        looks = min(KEPT, max(LEAST, round(seconds / self.state.dt)))
+        looks = min(KEPT, max(least, round(seconds / self.state.dt)))
         rates = self.state.rates.get(rank, ())
         return rates[-looks:] if len(rates) >= looks else ()
 
@@ -126,5 +126,5 @@ class Look:
         """Is it full of as many requests as ever, and serves less?"""
         could = CHANGED * (rank.capacity or 0.0)
         as_many = rank.inside >= CROWD or rank.crowd < MORE * rank.inside
-        before = max(self._late(rank.rank, NEW), default=0.0)
+        before = max(self._late(rank.rank, NEW, LEAST), default=0.0)
         return rank.full and rank.crowd < math.inf and as_many and rank.requests < could <= before

@@ -77,8 +77,8 @@ class View:
 
     :ivar now: steady clock, s
     :ivar measured: else only where pieces are is new, and all the rest is of the view before
-    :ivar told: ranks that told their popularity since the last look, of the others directories have what they
-        had then; None: all
+    :ivar told: inode numbers of pieces whose ranks told their popularity since the last look; the others have
+        what they had then; None: of all
     :ivar harmful: the imbalance factor is above its threshold
     :ivar wait: why nothing may be changed now, or ""
     :ivar advised: it is as it would be, had advice been followed

@@ -266,8 +266,10 @@ class Looker:
         }
         moving = frozenset(move.ino for move in watch.state.moving)
         seen = Seen(fs, latest, watch.heat, where, known, owned, watch.state.split, moving)
-        told = frozenset(rank for rank, answer in watch.told.items() if answer.at != asked.get(rank))
-        view = View(now.steady, ranks, pieces(seen), watch.verdict.triggered, told=told)
+        answered = {rank for rank, answer in watch.told.items() if answer.at != asked.get(rank)}
+        found_pieces = pieces(seen)
+        told = frozenset(p.ino for p in found_pieces if p.rank in answered)
+        view = View(now.steady, ranks, found_pieces, watch.verdict.triggered, told=told)
         watch.actual = view
         if watch.asked == now.steady:
             watch.glimpses = remembered(watch.glimpses, view)

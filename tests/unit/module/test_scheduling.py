@@ -394,9 +394,15 @@ def test_an_mds_that_does_not_answer_keeps_its_last_shares(cluster: Cluster, act
     acting.run(6)
     cluster.silent = {"m0"}
     cluster.load[100] = 101.0
-    acting.run(3)
-    seen = acting.scheduling.watch(acting.fs).view
-    assert seen is not None and sum(piece.requests for piece in seen.pieces) > 0.0
+    acting.run(6)
+    told = set[int | None]()
+    for _ in range(10):
+        acting.run(1)
+        seen = acting.scheduling.watch(acting.fs).view
+        assert seen is not None and seen.told is not None
+        told |= {piece.rank for piece in seen.pieces if piece.ino in seen.told}
+    assert sum(piece.requests for piece in seen.pieces) > 0.0
+    assert told and 0 not in told, "who is silent has told nothing new"
 
 
 def test_ranks_that_something_moves_between_are_seldom_asked_what_is_popular(cluster: Cluster) -> None:

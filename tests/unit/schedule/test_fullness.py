@@ -1,6 +1,8 @@
 # SPDX-License-Identifier: LGPL-2.1-or-later
 """What a rank can do is known as well as it was crowded when that was seen."""
 
+from __future__ import annotations
+
 from typing import Any
 
 import pytest
@@ -13,7 +15,7 @@ def sample(requests: float, inside: float, moved: float = 0.0) -> RankSample:
     return RankSample(0, "m0", requests, 0.0, 0, 0, 0, 0.0, moved, 1, 0, quickest=inside / requests)
 
 
-def seen(row: RankSample, known: dict[str, Taught], full: bool, value: float) -> Fullness:
+def seen(row: RankSample, known: dict[str, Taught], full: bool, value: float | None) -> Fullness:
     def engine(name: str, arguments: dict[str, Any]) -> dict[str, Any]:
         assert (name, arguments["earlier"]) == (
             "capacities",
@@ -51,3 +53,11 @@ def test_less_with_few_inside_says_nothing_of_what_it_can_do_with_many() -> None
     assert seen(sample(300.0, 2.0), {"m0": known}, True, 300.0).capacity["m0"] == known
     assert seen(sample(300.0, 30.0), {"m0": known}, True, 300.0).capacity["m0"].value == 300.0
     assert seen(sample(300.0, 7.0), {"m0": Taught(500.0, 9.0)}, True, 300.0).capacity["m0"].value == 300.0
+
+
+def test_what_is_not_known_any_more_is_no_less_than_it_was() -> None:
+    """Whoever forgot it would take the best rank of all for the next best."""
+    row = sample(600.0, 0.3)
+    assert seen(row, {"m0": Taught(500.0, 40.0)}, False, None).capacity["m0"] == Taught(600.0, 0.0)
+    assert seen(row, {"m0": Taught(1000.0, 40.0)}, False, None).capacity["m0"] == Taught(1000.0, 0.0)
+    assert not seen(row, {}, False, None).capacity

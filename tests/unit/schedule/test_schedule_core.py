@@ -635,32 +635,28 @@ def test_a_rank_that_may_have_become_slower_gets_nothing_until_that_is_known(
     assert "serves less" not in decision.why, "it does not wait for ever"
 
 
-@pytest.mark.parametrize("files", [False, True])
-def test_nothing_is_taken_apart_or_distributed_for_one_bad_look_of_a_rank(files: bool) -> None:
+@pytest.mark.parametrize(
+    ("large", "more"),
+    [(125.0, {"parts": 5}), (1000.0, {"parts": 9}), (600.0, {"scatters": (0, 1, 2, 3) * 4, "files": True})],
+    ids=["parts", "all of a rank", "files"],
+)
+def test_nothing_is_taken_apart_or_distributed_for_one_bad_look_of_a_rank(
+    large: float, more: dict[str, Any]
+) -> None:
     """All others have too much then, and nothing fits on it as long as it is in doubt."""
     state = State()
     for look in range(6):
         bad = look in (4, 5)
         last = RankView(3, 450.0 if bad else 1000.0, 10.0 if bad else 20.0, True, 1000.0, 20.0)
         ranks = (*(RankView(r, 1000.0, 20.0, True, 1000.0, 20.0) for r in range(3)), last)
-        large = 600.0 if files else 125.0
-        pieces = tuple(
-            Piece(
-                10 * r.rank + k,
-                f"/{r.rank}/{k}",
-                r.rank,
-                large if k == 0 else (r.requests - large) / 7.0,
-                100.0,
-                parts=0 if files else 5,
-                scatters=(0, 1, 2, 3) * 4 if files and k == 0 else (),
-                files=files and k == 0,
-            )
-            for r in ranks
-            for k in range(8)
-        )
-        seen = View(LOOK * look, ranks, pieces, harmful=True)
+        pieces = [Piece(99, "/large", 0, large, 100.0, **more)]
+        for rank in ranks:
+            left = rank.requests - (large if rank.rank == 0 else 0.0)
+            new = (Piece(10 * rank.rank + k, "/small", rank.rank, left / 7.0, 100.0) for k in range(7))
+            pieces += new if left else ()
+        seen = View(LOOK * look, ranks, tuple(pieces), harmful=True)
         state, decision = Scheduler(state, seen, Limits()).decide()
-        assert not (decision.split or decision.scatter)
+        assert not (decision.split or decision.scatter or state.apart)
     assert "serves less" not in decision.why and state.acting, "it would have, but for the doubt"
 
 

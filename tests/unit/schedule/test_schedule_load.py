@@ -17,6 +17,8 @@ from mds_partitioner.schedule.view import RankView
         (RankView(1, 400.0, 0.4, False, 500.0, 12.0), 500.0),
         (RankView(1, 900.0, 12.0, True, 300.0, 12.0), 900.0),
         (RankView(1, 500.0, 4.0, True, 500.0), 500.0),
+        (RankView(1, 300.0, 0.4, False, 400.0, 0.0), 800.0),
+        (RankView(1, 700.0, 0.4, False, 600.0, 0.0), 1000.0),
         (RankView(1, 100.0), 1000.0),
         (RankView(1, 1200.0), 1200.0),
     ],
@@ -28,6 +30,8 @@ from mds_partitioner.schedule.view import RankView
         "is not full any more",
         "does more now",
         "an operator has told it",
+        "did that easily, and may do twice as much",
+        "did that easily, and may be as good",
         "unknown",
         "unknown, does more",
     ],
@@ -45,3 +49,8 @@ def test_a_full_rank_is_not_taken_to_be_as_good_as_one_that_was_crowded_long_ago
 
 def test_all_are_alike_while_nothing_is_known() -> None:
     assert capacities([RankView(0, 700.0), RankView(1, 0.0)]) == {0: 700.0, 1: 700.0}
+
+
+def test_what_did_something_easily_may_be_as_good_as_one_that_was_never_full() -> None:
+    easily = RankView(0, 120.0, 0.3, False, 120.0, 0.0)
+    assert capacities([easily, RankView(1, 900.0, 1.0)]) == {0: 240.0, 1: 900.0}
