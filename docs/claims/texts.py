@@ -4,6 +4,7 @@
 from collections import defaultdict
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
+from statistics import fmean
 from textwrap import fill
 from typing import Any
 
@@ -320,6 +321,28 @@ def _cold(results: Results) -> Claim:
     return Claim(compare.table(head, lines), made_of)
 
 
+def _unlike(results: Results) -> Claim:
+    """Of ranks with different quotas: what each serves, with the scheduler and with the oracle."""
+    cells = "cold/quotas/zipf12-tentacle-4x8-8-16-16"
+    block = {name: results.cell(f"{cells}-{name}-1") for name in (tables.OURS, LIMIT)}
+    head = ["op/s", "all", "/ oracle", "/ oracle from 60 s"]
+    lines = []
+    for name, cell in block.items():
+        run = figures.within(figures.loads(cell), cell["spans"]["run"])
+        ranks = [fmean(load[rank] for load in run) for rank in range(cell["ranks"])]
+        ratios = [
+            _ratio(tables.between(block, name, LIMIT, of)) if name != LIMIT else "-"
+            for of in (tables.whole, tables.later)
+        ]
+        shown = [tables.number(tables.whole(cell)), *ratios, *map(tables.number, ranks)]
+        lines.append([name, *shown, tables.number(tables.even_after(cell))])
+    quotas = [f"req/s at {quota} %" for quota in _QUOTAS]
+    return Claim(compare.table([*head, *quotas, "s until even"], lines), list(block.values()))
+
+
+_QUOTAS = (8, 8, 16, 16)  # of a core, rank by rank
+
+
 def _parts(
     cells: str, part: Callable[[str, str], str], others: Mapping[str, str] = {}
 ) -> Callable[[Results], Claim]:
@@ -511,6 +534,7 @@ CLAIMS: Mapping[str, Callable[[Results], Claim]] = {
     "scheduler-mix-each": _each_client,
     "scheduler-line": _parts("cold/line/line-tentacle-8x8", _kind, _LINE_BEFORE),
     "scheduler-mix": _parts("cold/mix-tentacle-5x12", _group, _MIX_BEFORE),
+    "scheduler-unlike": _unlike,
     "scheduler-cost": _cost,
     "scheduler-ticks": _ticks,
     "scheduler-trials": _trials,
