@@ -321,6 +321,13 @@ def _cold(results: Results) -> Claim:
     return Claim(compare.table(head, lines), made_of)
 
 
+def _quick(results: Results) -> Claim:
+    """What make bench-quick found: everybody had the load for a while."""
+    cells = results.cells("quick/*")
+    names = (BASE, _TO_AUTH, tables.OURS, "subvolume-pinning", LIMIT)
+    return Claim(tables.beside(cells, ("zipf", "cnn"), names), cells)
+
+
 def _unlike(results: Results) -> Claim:
     """Of ranks with different quotas: what each serves, with the scheduler and with the oracle."""
     cells = "cold/quotas/zipf12-tentacle-4x8-8-16-16"
@@ -535,6 +542,7 @@ CLAIMS: Mapping[str, Callable[[Results], Claim]] = {
     "scheduler-line": _parts("cold/line/line-tentacle-8x8", _kind, _LINE_BEFORE),
     "scheduler-mix": _parts("cold/mix-tentacle-5x12", _group, _MIX_BEFORE),
     "scheduler-unlike": _unlike,
+    "settled-quick": _quick,
     "scheduler-cost": _cost,
     "scheduler-ticks": _ticks,
     "scheduler-trials": _trials,
