@@ -33,7 +33,7 @@ class Scheduler:
        held or on several ranks;
     2. no piece is ordered again while it is under way, and within its rest only when its load has really
        changed since it arrived; within an hour it does not go back to where it came from otherwise, but once
-       when its move made it worse, or left that rank with next to nothing, and no other rank will do;
+       when its move made it worse, or left that rank with much room, and no other rank will do;
     3. what is under way counts at its target until it was seen there;
     4. never more under way than the limits allow, but for one piece that is larger than all of them;
     5. what nobody uses is moved only while there is nothing else to do, once an hour at most, and where that

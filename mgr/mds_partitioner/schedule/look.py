@@ -19,7 +19,7 @@ from .noise import band
 from .state import KEPT, Limits, Past, State
 from .view import Move, Piece, RankView, View
 
-EMPTY = 0.7  # of its share, at most, has a rank that has next to nothing
+EMPTY = 0.7  # of its share, at most, has a rank with much room
 LATE = 30.0  # s: noise that comes and goes does not count
 LEAST = 4  # looks: one more than teach that a rank has become slower
 NEW = 20.0  # s, at most, until what a rank can do is known anew: reports come every 5 s
@@ -81,13 +81,13 @@ class Look:
 
     @cached_property
     def idle(self) -> bool:
-        """Has a rank next to nothing, and had of late, beside a full one? With many ranks, or noise, full
+        """Has a rank much room, and had of late, beside a full one? With many ranks, or noise, full
         ones may have hardly more than their share then."""
         above = any(self.loads[r] > self.shares[r] for r in self.full & self.loads.keys())
         return above and any(map(self._idles, self.loads.keys() - self.full))
 
     def empty(self, rank: int) -> bool:
-        """Has a rank next to nothing now?"""
+        """Has a rank much room now?"""
         return rank not in self.full and self.loads.get(rank, math.inf) < EMPTY * self.shares.get(rank, 0.0)
 
     @cached_property

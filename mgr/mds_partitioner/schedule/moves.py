@@ -13,7 +13,7 @@ from .load import pressures
 from .look import Look
 from .view import Move
 
-NEAR = 0.02  # above their share: full ranks are relieved down to that while another one has next to nothing
+NEAR = 0.02  # above their share: full ranks are relieved down to that while another one has much room
 
 
 def chosen(
