@@ -115,7 +115,8 @@ class Rotation:
         :raises BadInput, NotFound: of the directories that the operator named none is there any more
         """
         self.see(requests, self._named(fs) if self._extra else self._find(fs))
-        read, ends = dict[Directory, DirectoryFacts | None](), self._now().steady + LONGEST
+        read: dict[Directory, DirectoryFacts | None] = {}
+        ends = self._now().steady + LONGEST
         for directory in self.due(limit):
             if self._now().steady >= ends:
                 break

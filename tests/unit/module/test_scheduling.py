@@ -395,7 +395,7 @@ def test_an_mds_that_does_not_answer_keeps_its_last_shares(cluster: Cluster, act
     cluster.silent = {"m0"}
     cluster.load[100] = 101.0
     acting.run(6)
-    told = set[int | None]()
+    told: set[int | None] = set()
     for _ in range(10):
         acting.run(1)
         seen = acting.scheduling.watch(acting.fs).view
