@@ -119,7 +119,7 @@ def main(argv: Sequence[str]) -> int:
             f"{left(missing)}.",
         ]
         args.out.mkdir(parents=True, exist_ok=True)
-        text = "\n\n".join([f"{_head(args)}; medians of the blocks", *filter(None, tables)])
+        text = "\n\n".join([_head(args), "Medians of the blocks.", *filter(None, tables)])
         name = args.report or args.condition
         (args.out / f"{name}.md").write_text(f"{text}\n")
         every = f"{_head(args)}\n\n{every_figure(cells)}\n"
