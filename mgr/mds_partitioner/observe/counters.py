@@ -28,6 +28,11 @@ def rate(points: Sequence[Point], window: float) -> float:
     return max(0.0, (last[1] - first[1]) / (last[0] - first[0]))
 
 
+def rated(points: Sequence[Point], window: float) -> bool:
+    """Is there a rate over the last ``window`` seconds? Not before the second report of a new session."""
+    return _span(points, window) is not None
+
+
 def mean_time(points: Sequence[Point], window: float) -> float:
     """Mean of a time average (seconds) over the last ``window`` seconds; 0 when nothing was counted."""
     return mean_and_count(points, window)[0]

@@ -6,7 +6,7 @@ from dataclasses import replace
 
 from ..host import Host
 from ..model import FsState, MdsInfo, RankSample
-from .counters import level, mean_and_count, mean_time, rate
+from .counters import level, mean_and_count, mean_time, rate, rated
 
 KILOBYTE = 1024  # mds_mem.rss is in KiB
 # Counters of src/mds/Server.cc, reported to the managers; the common kinds are enough.
@@ -63,7 +63,7 @@ def _sample(host: Host, mds: MdsInfo, window: float) -> RankSample:
         exported_total=level(points("mds.exported_inodes")),
         imported_total=level(points("mds.imported_inodes")),
         quickest=quickest(points, latency, window) if crowded else latency,
-        reported=received[-1][0] if received else 0.0,
+        reported=received[-1][0] if rated(received, window) else 0.0,
         fetches=sum(rate(points(f"mds.{name}"), window) for name in FETCHES) if crowded else 0.0,
     )
 

@@ -39,6 +39,7 @@ from .watch import CALM, Looker, Watch, relative
 
 GLANCE = 2.5  # s between two looks only at where things are, while something is under way
 IDLE = 10.0  # s between two looks whether there is something to do
+UNHEARD = "rank {} has not told this manager twice yet what it serves"
 UNRIPE = "it reads which directories there are, and which of the busiest can be split"
 SAVE_EVERY = 60.0  # s, when nothing happened that must not be lost
 
@@ -167,6 +168,8 @@ class Rounds:
             watch.read_due = 0.0
             self._wake()
             view = replace(view, wait=UNRIPE)
+        elif not wait and watch.unheard:
+            view = replace(view, wait=UNHEARD.format(watch.unheard[0]))
         elif watch.pressing_since is not None and unknown(view):
             watch.read_due = 0.0
             self._wake()

@@ -135,6 +135,12 @@ class Watch:
         return tuple((spot, pieces[spot.ino]) for spot in found if spot.ino in pieces)
 
     @property
+    def unheard(self) -> tuple[int, ...]:
+        """Ranks that would pass for idle: there are no two reports of theirs since they came, or since they
+        or the manager were restarted."""
+        return tuple(sample.rank for sample in self.history.latest if not sample.reported)
+
+    @property
     def glances(self) -> bool:
         """Is it looked at in between? What has arrived makes room for more."""
         return self.kept.mode == ACT and bool(self.state.moving)

@@ -110,6 +110,7 @@ class Cluster(FakeCluster):
         self.capacity = capacity
         self.wall, self.steady = BEGINNING, 100.0
         self.silent: set[str] = set()  # MDSs that do not answer
+        self.reports: dict[str, int] = {}  # that the manager has of an MDS, if not two
         self.made: dict[int, float] = {}  # Unix, s, by inode number
         self.churning: dict[int, int] = {}  # directories whose children come and go: how many there are
         self.last = 10_000  # the newest inode number
@@ -179,10 +180,11 @@ class Cluster(FakeCluster):
         asked = self.demand(int(mds[1:]))
         rate = min(self.capacity, asked)
         latency = 26.0 / rate if asked > self.capacity else LATENCY
+        first, count = 2 - self.reports.get(mds, 2), 5 * rate
         if path == "mds.reply_latency":
-            return [(self.wall - 5.0, 0.0, 0.0), (self.wall, 5 * rate * latency * 1e9, 5 * rate)]
-        value = {"mds_server.handle_client_request": 5 * rate, "mds_mem.ino": 1e6}.get(path, 0.0)
-        return [(self.wall - 5.0, 0.0), (self.wall, value)]
+            return [(self.wall - 5.0, 0.0, 0.0), (self.wall, count * latency * 1e9, count)][first:]
+        value = {"mds_server.handle_client_request": count, "mds_mem.ino": 1e6}.get(path, 0.0)
+        return [(self.wall - 5.0, 0.0), (self.wall, value)][first:]
 
     def tell(self, fs: FsState, mds: str, prefix: str, **arguments: Any) -> Any:
         """Host.tell."""

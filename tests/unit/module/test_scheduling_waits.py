@@ -288,3 +288,16 @@ def test_why_directories_cannot_be_read_is_told_until_they_can(
         assert acting.scheduling.watch(acting.fs).unread == "the mount hangs"
     acting.run(30)
     assert acting.scheduling.watch(acting.fs).unread == ""
+
+
+@pytest.mark.parametrize("reports", [0, 1])
+def test_a_rank_of_which_no_rate_is_known_yet_does_not_pass_for_idle(acting: Manager, reports: int) -> None:
+    """A new session of an MDS, or of this manager, begins without counters (DaemonServer::handle_open)."""
+    cluster = acting.cluster
+    cluster.reports["m2"] = reports
+    acting.run(120)
+    assert not pins(cluster)
+    assert "rank 2" in acting.scheduling.watch(acting.fs).decision.why
+    cluster.reports.clear()
+    acting.run(120)
+    assert pins(cluster)
