@@ -15,6 +15,7 @@ LISTINGS = 60  # after which half of what was lost is forgotten, and looks after
 A_LOOK = 5000  # entries that are listed in one look; what is left is listed in the next
 DEEPEST = 16
 CHURN = 0.1  # part of all subdirectories seen that were gone later
+PASSING = 0.5  # of those that last: where fewer come and go beside them, these can be relied on
 
 
 @dataclass
@@ -83,11 +84,14 @@ class Turnover:
                 seen.lasted, seen.always = len(seen.always), below
 
     def churning(self) -> tuple[Churning, ...]:
-        """The directories that lost a good part of their subdirectories, by inode number."""
-        lost = {
-            ino: seen for ino, seen in self._seen.items() if seen.lost >= max(CHURN * len(seen.ever), 1.0)
-        }
-        return tuple(_churning(ino, seen) for ino, seen in sorted(lost.items()))
+        """The directories that lost a good part of their subdirectories, by inode number: one that is removed
+        beside several that stay says nothing of these."""
+        lost = (
+            _churning(ino, seen)
+            for ino, seen in sorted(self._seen.items())
+            if seen.lost >= max(CHURN * len(seen.ever), 1.0)
+        )
+        return tuple(found for found in lost if found.at_once > PASSING * found.lasting)
 
     def tops(self) -> frozenset[str]:
         """The busy directories in which something comes and goes."""

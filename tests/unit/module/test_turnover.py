@@ -87,15 +87,29 @@ def test_how_many_there_are_at_a_time_is_known_whatever_the_last_listing_shows()
 
 def test_what_lasts_beside_what_comes_and_goes_is_told_apart() -> None:
     tree, turnover = Tree(), Turnover()
-    tree.make(*(f"/s/d{i}" for i in range(30)))
+    tree.make(*(f"/s/d{i}" for i in range(3)))
     for i in range(3 * LISTINGS):
-        tree.make(f"/s/tmp{i}")
+        new = [f"/s/tmp{i}.{k}" for k in range(2)]
+        tree.make(*new)
         looked(tree, turnover, "/s")
-        tree.remove(f"/s/tmp{i}")
-        if i > 5 and turnover.churning():
+        for path in new:
+            tree.remove(path)
+        if i > 5:
             (found,) = turnover.churning()
-            assert (found.lasting, round(found.at_once)) == (30, 1)
-    assert turnover.churning() and turnover.tops() == {"/s"}
+            assert (found.lasting, round(found.at_once)) == (3, 2)
+    assert turnover.tops() == {"/s"}
+
+
+@pytest.mark.parametrize("again", [False, True])
+def test_what_lasts_can_be_relied_on_beside_little_that_comes_and_goes(again: bool) -> None:
+    tree, turnover = Tree(), Turnover()
+    tree.make("/s/tmp", *(f"/s/d{i}" for i in range(5)))
+    for _ in range(3 * LISTINGS):
+        looked(tree, turnover, "/s")
+        tree.remove("/s/tmp")
+        if again:
+            tree.make("/s/tmp")
+        assert not turnover.churning()
 
 
 def test_one_of_the_same_name_is_another_directory() -> None:
