@@ -132,10 +132,12 @@ def in_force(runs: Iterable[Run], fscid: int) -> list[tuple[Run, int, Record]]:
 
 def owned_pins(runs: Iterable[Run], fscid: int) -> dict[int, int]:
     """The pin that this module last set, by inode number."""
-    return {
-        step.ino: step.home if record.state == UNDOING and step.home >= 0 else int(step.value)
-        for step, record in _steps_in_force(runs, fscid, PIN_STEP)
-    }
+    return {step.ino: _pin(step, record) for step, record in _steps_in_force(runs, fscid, PIN_STEP)}
+
+
+def pinned_paths(runs: Iterable[Run], fscid: int) -> dict[str, int]:
+    """The same by path, as that was when it was pinned."""
+    return {step.target: _pin(step, record) for step, record in _steps_in_force(runs, fscid, PIN_STEP)}
 
 
 def homes(runs: Iterable[Run], fscid: int) -> dict[int, int]:
@@ -166,6 +168,10 @@ def balancing(runs: Iterable[Run], fscid: int) -> str | None:
     forced = ((run, run.plan.steps[i]) for run, i, _ in in_force(runs, fscid))
     needs = (run for run, step in forced if (step.kind, step.target) == (FS_STEP, AUTOMATE))
     return next((run.plan.name for run in needs if run.head.state != ROLLING_BACK), None)
+
+
+def _pin(step: Step, record: Record) -> int:
+    return step.home if record.state == UNDOING and step.home >= 0 else int(step.value)
 
 
 def _steps_in_force(runs: Iterable[Run], fscid: int, kind: str) -> list[tuple[Step, Record]]:

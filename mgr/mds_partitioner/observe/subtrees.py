@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: LGPL-2.1-or-later
 """Which ranks have authority over a directory and what lies below it (``get subtrees``)."""
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
 from ..errors import PartitionerError
@@ -42,7 +42,7 @@ class SubtreeMap:
         self._own: dict[str, tuple[int, ...]] = {}  # that were asked for
         self._ephemeral: set[str] = set()
         self._below: dict[str, set[int]] = {path: set() for path in directories}
-        self._fixed: set[str] = set()
+        self._fixed: dict[str, set[tuple[str, int]]] = {}
         for subtree in subtrees:
             self._at.setdefault(subtree.path, set()).add(subtree.rank)
             if subtree.ephemeral:
@@ -51,7 +51,8 @@ class SubtreeMap:
                 if path in self._below:
                     self._below[path].add(subtree.rank)
                     if path != subtree.path and (subtree.pin != NO_PIN or subtree.ephemeral):
-                        self._fixed.add(path)
+                        pin = NO_PIN if subtree.ephemeral else subtree.pin
+                        self._fixed.setdefault(path, set()).add((subtree.path, pin))
 
     def ranks(self, directory: str) -> tuple[int, ...]:
         """Ranks of the directory itself and of the subtrees below it, ascending."""
@@ -68,10 +69,10 @@ class SubtreeMap:
                 self._own[directory] = tuple(sorted(at or ()))
         return self._own[directory]
 
-    def fixed_below(self, directory: str) -> bool:
-        """Is something below it held by a pin of its own? All else comes along when the directory is pinned
-        (MDBalancer.cc, handle_export_pins)."""
-        return directory in self._fixed
+    def fixed_below(self, directory: str) -> Collection[tuple[str, int]]:
+        """What below it is held by a pin of its own, by path; NO_PIN where that is an ephemeral one. All else
+        comes along when the directory is pinned (MDBalancer.cc, handle_export_pins)."""
+        return self._fixed.get(directory, ())
 
     def root(self, path: str) -> bool:
         """Does a subtree begin there?"""

@@ -14,16 +14,28 @@ from .choose import Budget, Candidate
 from .load import pressures
 from .look import Look
 from .state import FRESH, State
-from .view import UNREAD, Move
+from .view import OURS_BELOW, UNREAD, Move
 
 
-def come(state: State, there: Collection[int]) -> tuple[int, ...]:
+def at_once(look: Look) -> tuple[tuple[int, ...], str]:
+    """What is seen as its parts from now on, whatever else is to be done, and why."""
+    here, pinned = _come(look.state, look.pieces), _pinned(look)
+    return (here, told(look, here)) if here else (pinned, told(look, pinned, why=OURS_BELOW) if pinned else "")
+
+
+def _come(state: State, there: Collection[int]) -> tuple[int, ...]:
     """Of what is to be taken apart, what has come to the highest rank, or will not.
 
     :param there: inode numbers of pieces
     """
     begun = {past.move.ino for past in state.past if past.arrived < 0.0}
     return tuple(sorted(ino for ino in state.apart if ino in there and ino not in begun))
+
+
+def _pinned(look: Look) -> tuple[int, ...]:
+    """What has parts that we pinned: a plan of an operator's did, or a scheduler whose record was lost. What
+    they have is in no piece, so it does not say how much that is."""
+    return tuple(p.ino for p in look.view.pieces if p.held == OURS_BELOW and p.ino not in look.state.split)
 
 
 def opened(state: State, inos: Collection[int], there: Collection[int]) -> State:
@@ -87,10 +99,10 @@ def lifted(look: Look, inos: Sequence[int], budget: Budget) -> tuple[Move, ...]:
     return tuple(found)
 
 
-def told(look: Look, inos: Sequence[int], when: str = "") -> str:
+def told(look: Look, inos: Sequence[int], when: str = "", why: str = "as a whole it fits nowhere") -> str:
     """That these are taken apart, in words."""
     more = f" and {len(inos) - 1} more are" if len(inos) > 1 else " is"
-    return f"{look.pieces[inos[0]].path}{more} {when}looked at as parts: as a whole it fits nowhere"
+    return f"{look.pieces[inos[0]].path}{more} {when}looked at as parts: {why}"
 
 
 def _most_that_fits(look: Look) -> float:

@@ -127,9 +127,9 @@ def _balance(look: Look) -> tuple[State, Decision]:
 
 def _act(look: Look) -> tuple[State, Decision]:
     """The next moves; else what is taken apart; else what is scattered."""
-    here = apart.come(look.state, look.pieces)
+    here, why = apart.at_once(look)
     if here:
-        return apart.opened(look.state, here, look.pieces), Decision(split=here, why=apart.told(look, here))
+        return apart.opened(look.state, here, look.pieces), Decision(split=here, why=why)
     under_way, inodes = look.state.moving, look.budgets.inodes()
     budget = Budget(look.budgets.moves(), inodes, not under_way and inodes > 0.0)
     may = candidates(look)

@@ -13,11 +13,13 @@ from ..observe.children import Brood, Child
 class Owned:
     """By inode number.
 
+    :ivar paths: the pins by path, as that was when they were set
     :ivar moved_at: when a pin of it was last set, or the MDSs had followed, Unix, s
     :ivar homes: the rank that it had before the first; where something is split
     """
 
     pins: Mapping[int, int] = field(default_factory=dict)
+    paths: Mapping[str, int] = field(default_factory=dict)
     moved_at: Mapping[int, float] = field(default_factory=dict)
     masks: Mapping[int, str] = field(default_factory=dict)
     distributed: Mapping[int, str] = field(default_factory=dict)

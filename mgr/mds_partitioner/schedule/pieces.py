@@ -14,7 +14,7 @@ from ..plan.circumstances import Circumstances
 from ..plan.fixed import operators
 from .catalogue import Known
 from .owned import Owned
-from .view import UNREAD, Piece
+from .view import OURS_BELOW, UNREAD, Piece
 
 FIXED_BELOW = "a directory below it has a pin of its own"
 
@@ -126,8 +126,10 @@ def _held(facts: DirectoryFacts, seen: Seen, c: Circumstances, split: bool) -> s
     found = operators(Settled(directory, pin, seen.where.ephemeral(directory.path)), c)
     if found is not None:
         return f"{found.reason}: {found.why}" if found.why else found.reason
-    if not split and seen.where.fixed_below(directory.path):
-        return FIXED_BELOW
+    below = () if split else seen.where.fixed_below(directory.path)
+    if below:
+        ours = all(pin != NO_PIN and seen.owned.paths.get(path) == pin for path, pin in below)
+        return OURS_BELOW if ours else FIXED_BELOW
     # With our hook an operator may have masked it; only what is busy is asked about.
     unread = seen.known.masks is not None and directory.ino not in seen.known.masks
     return "its mask was not read yet" if unread else ""

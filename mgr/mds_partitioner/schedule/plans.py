@@ -7,7 +7,7 @@ import math
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from statistics import fmean, stdev
 
-from ..act.run import Run, homes, moved_at, owned_distributed, owned_masks, owned_pins
+from ..act.run import Run, homes, moved_at, owned_distributed, owned_masks, owned_pins, pinned_paths
 from ..engine.reasons import REBALANCE
 from ..model import NO_PIN, FsState
 from ..plan.circumstances import FORWARDS, TO_AUTH
@@ -82,6 +82,7 @@ def owned(runs: Iterable[Run], fscid: int, split: Collection[int] = ()) -> Owned
     all_runs = tuple(runs)
     return Owned(
         pins=owned_pins(all_runs, fscid),
+        paths=pinned_paths(all_runs, fscid),
         moved_at=moved_at(all_runs, fscid),
         masks=owned_masks(all_runs, fscid),
         distributed=owned_distributed(all_runs, fscid),

@@ -10,6 +10,7 @@ from dataclasses import dataclass, replace
 from ..model import NO_PIN
 
 UNREAD = "its pin was not read yet"  # why a piece is held for a moment
+OURS_BELOW = "parts of it have pins of ours"  # likewise: it is not seen as its parts yet
 
 
 @dataclass(frozen=True)

@@ -477,6 +477,28 @@ def test_what_is_too_large_is_taken_apart(cluster: Cluster) -> None:
     assert cluster.snapshot() == before
 
 
+def test_parts_that_have_pins_of_ours_are_seen_when_nobody_remembers_why() -> None:
+    """A plan of an operator's gave them these, or the scheduler's record was lost."""
+    cluster = Cluster([0.0, 20.0, 20.0, 20.0, 20.0])
+    for i in range(8):
+        cluster.directories[200 + i] = Directory(f"/volumes/_nogroup/s0/c{i}")
+        cluster.load[200 + i] = 50.0
+    manager = Manager(cluster)
+    manager.scheduling.start(manager.fs, ACT)
+    manager.run(200)
+    assert max(loads(cluster)) < cluster.capacity
+    for key in [key for key in cluster.store.data if key.startswith("schedule")]:
+        cluster.store.delete(key)
+    cluster.load |= {ino: 160.0 for ino in range(200, 208) if cluster.directories[ino].rank == 3}
+    after = Manager(cluster)
+    after.scheduling.start(after.fs, ACT)
+    an_hour(cluster)
+    assert max(loads(cluster)) > cluster.capacity
+    after.run(300)
+    assert after.scheduling.watch(after.fs).state.split == {100}
+    assert max(loads(cluster)) < 1.15 * sum(loads(cluster)) / 4
+
+
 def an_hour(cluster: Cluster) -> None:
     cluster.wall += 3700.0
     cluster.steady += 3700.0
