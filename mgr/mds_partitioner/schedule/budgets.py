@@ -59,6 +59,9 @@ class Budgets:
             return f"{view.begun} moves were begun within a day: no more may be (scheduler_moves_a_day)"
         if self.pins() <= 0:
             return f"{view.pins} directories are pinned: no more may be (scheduler_pins)"
+        if self._begun >= self.limits.hourly:
+            told = f"{self._begun:.0f} inodes were begun to be moved within an hour"
+            return f"{told}: no more may be (scheduler_inodes_an_hour)"
         return ""
 
     def unhurried_today(self) -> int:
@@ -76,6 +79,10 @@ class Budgets:
 
     def _inodes(self, at_once: float, hourly: float) -> float:
         """Parts of the budgets, less what is under way and what was begun within an hour."""
-        begun = sum(p.move.inodes for p in self.state.past if p.begun > self.view.now - HOUR)
         under_way = sum(past.move.inodes for past in self.coming)
-        return min(self.limits.inodes * at_once - under_way, self.limits.hourly * hourly - begun)
+        return min(self.limits.inodes * at_once - under_way, self.limits.hourly * hourly - self._begun)
+
+    @property
+    def _begun(self) -> float:
+        """Inodes, within an hour."""
+        return sum(p.move.inodes for p in self.state.past if p.begun > self.view.now - HOUR)

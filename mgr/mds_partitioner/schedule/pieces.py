@@ -3,8 +3,9 @@
 
 from __future__ import annotations
 
+from collections import defaultdict
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import NamedTuple
 
 from ..model import NO_PIN, Directory, DirectoryFacts, FsState, RankSample
@@ -51,7 +52,6 @@ def pieces(seen: Seen) -> tuple[Piece, ...]:
     """One a directory. A rank's requests are shared out by popularity."""
     c = seen.known.circumstances(seen.fs, seen.owned)
     within, all_facts, shown = seen.known.within, seen.known.facts, {0, *seen.split}
-    cached = {s.rank: float(s.inodes) for s in seen.ranks}
     kids: dict[int, list[Directory]] = {}
     for directory in seen.known.directories:
         if within.get(directory.ino) in seen.split:
@@ -71,7 +71,7 @@ def pieces(seen: Seen) -> tuple[Piece, ...]:
             size -= sum(map(inodes, below))
         return max(0.0, rate), max(1.0, size)
 
-    found = []
+    found: list[Piece] = []
     for directory in seen.known.directories:
         inside = within.get(directory.ino, 0)
         if inside not in shown:
@@ -87,7 +87,7 @@ def pieces(seen: Seen) -> tuple[Piece, ...]:
                 path=directory.path,
                 rank=rank,
                 requests=requests,
-                inodes=size if rank is None else min(size, cached.get(rank, size)),
+                inodes=size,
                 within=inside,
                 held=UNREAD if facts is None else _held(facts, seen, c, bool(below)),
                 parts=seen.known.parts.get(directory.ino),
@@ -99,7 +99,25 @@ def pieces(seen: Seen) -> tuple[Piece, ...]:
                 strangers=directory.ino in seen.known.strangers,
             )
         )
-    return tuple(found)
+    return _in_cache(found, seen.ranks)
+
+
+def _in_cache(found: Sequence[Piece], ranks: Sequence[RankSample]) -> tuple[Piece, ...]:
+    """With the inodes that move: those that the rank has in its cache. Of these a piece is taken to have its
+    part by size, or by requests if that is more."""
+    size: dict[int | None, float] = defaultdict(float)
+    requests: dict[int | None, float] = defaultdict(float)
+    for piece in found:
+        size[piece.rank] += piece.inodes
+        requests[piece.rank] += piece.requests
+    cached: dict[int | None, int] = {s.rank: s.inodes for s in ranks if s.inodes < size[s.rank]}
+
+    def moving(piece: Piece) -> float:
+        used = piece.requests / requests[piece.rank] if requests[piece.rank] else 0.0
+        part = max(piece.inodes / size[piece.rank], used)
+        return max(1.0, min(piece.inodes, cached[piece.rank] * part))
+
+    return tuple(replace(p, inodes=moving(p)) if p.rank in cached else p for p in found)
 
 
 def _ours(directory: Directory, seen: Seen) -> int:

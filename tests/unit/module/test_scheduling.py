@@ -941,6 +941,17 @@ def test_its_budgets_hold(cluster: Cluster) -> None:
     manager.scheduling.start(manager.fs, ACT)
     manager.run(AT_LAST)
     assert len(pins(cluster)) == 3
+    assert "scheduler_inodes_an_hour" in manager.scheduling.watch(manager.fs).decision.why
+
+
+def test_what_is_larger_than_the_cache_counts_as_its_part_of_it() -> None:
+    """Only that is exported: of a million inodes each of eight directories has an eighth."""
+    cluster = Cluster([1000.0] * 8, capacity=3000.0)
+    cluster.below = {d.path: 5_000_000 for d in cluster.directories.values()}
+    manager = Manager(cluster)
+    manager.scheduling.start(manager.fs, ACT)
+    manager.run(AT_LAST)
+    assert loads(cluster) == [2000.0] * 4
 
 
 def test_what_was_seen_before_a_stop_is_not_told_after_the_next_start(
