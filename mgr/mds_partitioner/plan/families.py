@@ -50,7 +50,7 @@ def lasting(churning: Collection[int], since: float, now: float) -> Lasts:
     good part of its parent's life, unless its siblings come and go. Times in seconds since the Unix epoch.
 
     :param churning: inode numbers of directories whose children were seen to come and go
-    :param since: when the analysis began
+    :param since: when the analysis began, or it would be too young
     """
 
     def lasts(born: float, parent_born: float, parent: int) -> bool:

@@ -21,6 +21,7 @@ def candidates(look: Look, *, resting: bool = False) -> list[Candidate]:
     last = {past.move.ino: past for past in state.past}
     # What is new was placed without a load, and what is lost was not moved.
     times = Counter(p.move.ino for p in state.past if p.move.load > 0.0 and not p.lost)
+    lost = Counter(p.move.ino for p in state.past if p.lost)
     turned, pins_left = _turned(look), look.budgets.pins()
     found = []
     for piece in look.view.pieces:
@@ -32,7 +33,8 @@ def candidates(look: Look, *, resting: bool = False) -> list[Candidate]:
             continue
         past, avoid, back = last.get(piece.ino), -1, False
         if past is not None and not _changed(look, past, piece, turned, times[piece.ino]):
-            rest = look.limits.rest if times[piece.ino] <= 1 else look.limits.memory
+            again = times[piece.ino] > 1 or lost[piece.ino] > 1
+            rest = look.limits.memory if again else look.limits.rest
             rests = look.view.now - past.arrived < rest
             # Its rank can do less than was thought.
             wrong = not past.lost and piece.rank in look.full and times[piece.ino] == 1

@@ -129,7 +129,7 @@ class Catalogue:
         self._host, self._began, self._now = host, began, now
         self._rotation = Rotation(())
         self._asking = Asking(host)
-        self._insides = Insides(self._asking, began)
+        self._insides = Insides(self._asking)
         self._fragments: dict[int, tuple[float, Fragments]] = {}  # by inode number; when it was read last
         self._everything = Everything()
         self._directories: list[Directory] | None = None  # as they were listed last

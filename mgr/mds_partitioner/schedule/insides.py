@@ -24,6 +24,7 @@ from .owned import Owned
 FIRST = 2  # of the busiest that are listed for what comes and goes, before the first decision
 BROODS = 2  # directories whose children are listed, or read, in a round
 A_ROUND = 50  # children of each that are read then: some MDS is asked three times a child
+YOUNG = 30.0  # s: what is younger may come and go, though nothing was seen to yet
 FRESH = 60.0  # s, for which what was read of children is good
 DEEPEST = 16
 SOME, MOST = 8, 0.5  # children that stand for all; so many of them must last
@@ -38,10 +39,9 @@ class Insides:
     :ivar read: children that were read in the last look
     """
 
-    def __init__(self, asking: Asking, began: float) -> None:
-        """``began``: when it began to look, Unix, s."""
-        self._asking, self._began = asking, began
-        self._round = began
+    def __init__(self, asking: Asking) -> None:
+        self._asking = asking
+        self._round = 0.0
         self._entries: dict[str, int] = {}  # of those that are listed, by path
         self._tried: dict[int, float] = {}  # when a brood was to be read last
         self.turnover = Turnover()
@@ -71,7 +71,7 @@ class Insides:
         :param first: nothing is decided before it has been looked
         """
         before, self.read, self._round = self.at_once, [], now
-        lasts = lasting(before, self._began, now)
+        lasts = lasting(before, now - YOUNG, now)
 
         def count(mount: FileSystem, of: Directory) -> Lesson:
             number = children(mount, of.path, lasts)
@@ -96,7 +96,7 @@ class Insides:
         self._read_children(fs, [d.ino for d in turn if d.ino not in moving], moving, within, now)
         if not self.at_once.keys() <= before.keys():  # what was counted may not last: it is counted again
             self.counts = {ino: kept for ino, kept in self.counts.items() if kept[0] != now}
-        return lasting(self.at_once, self._began, now)
+        return lasting(self.at_once, now - YOUNG, now)
 
     def forget(self, there: Collection[int]) -> None:
         """What is gone. ``there``: inode numbers of what is not."""

@@ -31,7 +31,7 @@ def looked(state: State, view: View, limits: Limits) -> State:
     remembered = (p for p in state.past if p.arrived < 0.0 or view.now - p.begun <= limits.memory)
     past = tuple(_follow(p, where, view, state.overdue(p, view.now, limits)) for p in remembered)
     # What is new takes no load along: its ranks are seen as they are.
-    moving = [p.move for p in past if p.under_way and p.move.load > 0.0]
+    moving = [p.move for p in past if p.under_way and p.move.load > 0.0 and not state.hangs(p, view.now)]
     stale = frozenset(rank for move in moving for rank in (move.source, move.target))
     if not view.measured:
         return replace(state, past=past, stale=state.stale | stale)
@@ -103,7 +103,7 @@ def unseen(state: State, there: Collection[int], now: float, limits: Limits) -> 
     def moves(past: Past) -> bool:
         if past.arrived >= 0.0:
             return past.looks + 1 < FRESH
-        return past.move.ino in there and not state.overdue(past, now, limits)
+        return past.move.ino in there and not (state.hangs(past, now) or state.overdue(past, now, limits))
 
     moving = (p.move for p in state.past if p.move.load > 0.0 and moves(p))
     return frozenset(rank for move in moving for rank in (move.source, move.target))

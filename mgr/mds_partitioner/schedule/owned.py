@@ -13,17 +13,17 @@ from ..observe.children import Brood, Child
 class Owned:
     """By inode number.
 
-    :ivar paths: the pins by path, as that was when they were set
     :ivar moved_at: when a pin of it was last set, or the MDSs had followed, Unix, s
     :ivar homes: the rank that it had before the first; where something is split
+    :ivar paths: the pins by path, as that was when they were set
     """
 
     pins: Mapping[int, int] = field(default_factory=dict)
-    paths: Mapping[str, int] = field(default_factory=dict)
     moved_at: Mapping[int, float] = field(default_factory=dict)
     masks: Mapping[int, str] = field(default_factory=dict)
     distributed: Mapping[int, str] = field(default_factory=dict)
     homes: Mapping[int, int] = field(default_factory=dict)
+    paths: Mapping[str, int] = field(default_factory=dict)
 
     def since(self, listed: float, found: Brood) -> Brood:
         """A brood with the pins that we have set since it was listed, Unix, s."""

@@ -13,6 +13,7 @@ from .view import Move
 
 FRESH = 2  # looks at a piece after its arrival before it counts as it is seen
 FIRST = 5.0  # s that the first look is of
+HANGS, SLOWLY = 60.0, 1000.0  # s, and inodes/s: a move that takes longer waits for some client
 KEPT = 13  # looks at a rank's rate
 
 
@@ -174,6 +175,11 @@ class State:
     def overdue(self, past: Past, now: float, limits: Limits) -> bool:
         """Should it have arrived by now? As the executor counts it: anew after a wait."""
         return now - max(past.begun, self.waited) > limits.deadline
+
+    def hangs(self, past: Past, now: float) -> bool:
+        """Is it under way for so long that its ranks are looked at all the same?"""
+        longest = HANGS + past.move.inodes / SLOWLY
+        return past.arrived < 0.0 and now - max(past.begun, self.waited) > longest
 
     @property
     def moving(self) -> tuple[Move, ...]:

@@ -350,7 +350,7 @@ def with_children(number: int) -> Cluster:
 def test_children_that_take_too_long_are_read_in_the_next_round(answers: int) -> None:
     """Also where only one of several was read: it is not taken for the only one that there is."""
     host: Any = Sluggish(cluster := with_children(20))
-    insides = Insides(Asking(host), BEGINNING)
+    insides = Insides(Asking(host))
     for rounds in range(1, 4):
         host.answers = answers
         found = brood_of(insides, cluster, (FRESH + 1.0) * rounds)
@@ -366,7 +366,7 @@ def test_children_that_take_too_long_are_read_in_the_next_round(answers: int) ->
 def test_a_part_stays_one_when_we_pin_it_anew_whatever_is_read_then() -> None:
     host: Any = Sluggish(cluster := with_children(20))
     cluster.directories[200].pin = 2
-    insides = Insides(Asking(host), BEGINNING)
+    insides = Insides(Asking(host))
     host.answers = 6
     before = Owned(pins={200: 2}, moved_at={200: BEGINNING - 50.0})
     assert next(kid.pin for kid in brood_of(insides, cluster, 10.0, before).children if kid.ino == 200) == 2
@@ -381,7 +381,7 @@ def test_a_part_stays_one_when_we_pin_it_anew_whatever_is_read_then() -> None:
 
 def test_of_children_that_are_exported_nothing_is_asked() -> None:
     host: Any = Counting(cluster := with_children(4))
-    insides = Insides(Asking(host), BEGINNING)
+    insides = Insides(Asking(host))
     assert [kid.ino for kid in brood_of(insides, cluster, 1.0, moving={201}).unread] == [201]
     assert len(brood_of(insides, cluster, 2.0, moving={100}).unread) == 1, "nor of what is in it"
     assert not brood_of(insides, cluster, 3.0).unread
@@ -389,7 +389,7 @@ def test_of_children_that_are_exported_nothing_is_asked() -> None:
 
 def test_a_listing_that_comes_late_takes_away_no_child_that_was_read_meanwhile() -> None:
     host: Any = Sluggish(cluster := with_children(20))
-    insides, host.answers = Insides(Asking(host), BEGINNING), 5
+    insides, host.answers = Insides(Asking(host)), 5
     assert len(brood_of(insides, cluster, 0.0).children) == 5
     host.hangs, host.answers = "Insides._read ", 10
     assert len(brood_of(insides, cluster, FRESH + 1.0).children) == 15
@@ -401,7 +401,7 @@ def test_a_listing_that_comes_late_takes_away_no_child_that_was_read_meanwhile()
 
 def test_another_directory_of_the_same_name_is_not_taken_for_the_child() -> None:
     host: Any = Sluggish(cluster := with_children(4))
-    insides, host.answers = Insides(Asking(host), BEGINNING), 0
+    insides, host.answers = Insides(Asking(host)), 0
     brood_of(insides, cluster, 0.0)
     cluster.directories[300] = replace(cluster.directories.pop(200), pin=1)
     host.answers = 4
@@ -482,3 +482,18 @@ def test_a_child_that_an_operator_unpinned_is_looked_at_again() -> None:
     cluster.directories[201].pin = -1
     catalogue.refresh(cluster.state, 200, wanted, Owned(), BEGINNING + FRESH + 1)
     assert len(children(catalogue.known)) == 4
+
+
+def test_children_last_when_they_are_half_a_minute_old_and_none_was_seen_to_go() -> None:
+    """Also those that were made since the scheduler began: nobody waits ten minutes for it."""
+    host: Any = Counting(cluster := with_children(4))
+    insides = Insides(Asking(host))
+
+    def lasts(at: float) -> Any:
+        return insides.look(cluster.state, (), (), Owned(), (), BEGINNING + at, first=False)
+
+    made = BEGINNING + 10.0
+    assert not lasts(39.0)(made, made - 5.0, 100)
+    assert lasts(41.0)(made, made - 5.0, 100)
+    assert not lasts(41.0)(made, made - 1000.0, 100), "its parent is much older: children come and go there"
+    assert lasts(611.0)(made, made - 100_000.0, 100)

@@ -140,6 +140,22 @@ def test_moves_that_take_long_are_not_ordered_twice(takes: int) -> None:
     assert len(cluster.history) == 15
 
 
+def test_a_move_that_hangs_does_not_hide_for_long_what_else_becomes_of_its_ranks() -> None:
+    """A client holds it up: until it is put back the load goes on."""
+    cluster = hot()
+    cluster.look()
+    stuck = cluster.history[0][1]
+    cluster.under_way[stuck.ino] = (stuck.target, 10**6)
+    cluster.go(15)
+    assert cluster.fullest() <= 1.3
+    cluster.rates |= {piece: 300.0 for piece, rank in cluster.at.items() if rank == 0 and piece != stuck.ino}
+    hotter, moves = cluster.fullest(), len(cluster.history)
+    cluster.go(12)
+    assert cluster.now < cluster.limits.deadline
+    assert len(cluster.history) > moves and cluster.fullest() < 0.8 * hotter
+    assert stuck.ino not in {move.ino for _, move in cluster.history[1:]}
+
+
 def test_the_slow_rank_gets_its_part() -> None:
     cluster = hot(40, 50.0, capacity={1: 400.0})
     cluster.go(20)
