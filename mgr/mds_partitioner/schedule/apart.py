@@ -9,12 +9,15 @@ highest it goes to the part's own rank (docs/benchmarking.md, Forwards).
 
 from collections.abc import Collection, Sequence
 from dataclasses import replace
+from statistics import fmean
 
 from .choose import Budget, Candidate
 from .load import pressures
 from .look import Look
 from .state import FRESH, State
 from .view import OURS_BELOW, UNREAD, Move
+
+SLOW = 0.5  # of what ranks can do on the mean
 
 
 def at_once(look: Look) -> tuple[tuple[int, ...], str]:
@@ -78,14 +81,14 @@ def wanted(look: Look, may: Sequence[Candidate], stuck: Sequence[int]) -> tuple[
 def higher(look: Look, inos: Sequence[int]) -> list[int]:
     """Of what is to be taken apart, what goes to the highest rank before: most of its load will be on other
     ranks, and it is little enough to be moved once more."""
-    most, asked = _most_that_fits(look), look.expected.load
-    pieces = [p for p in map(look.pieces.__getitem__, inos) if p.rank != max(look.loads) and asked(p) > most]
-    return [piece.ino for piece in pieces if piece.inodes <= look.limits.inodes]
+    most, asked, goal = _most_that_fits(look), look.expected.load, _highest(look)
+    pieces = [p for p in map(look.pieces.__getitem__, inos) if p.rank is not None and p.rank < goal]
+    return [piece.ino for piece in pieces if asked(piece) > most and piece.inodes <= look.limits.inodes]
 
 
 def lifted(look: Look, inos: Sequence[int], budget: Budget) -> tuple[Move, ...]:
     """Of what goes to the highest rank, what goes now."""
-    highest, left = max(look.loads), budget.inodes
+    highest, left = _highest(look), budget.inodes
     found: list[Move] = []
     for piece in map(look.pieces.__getitem__, inos):
         alone = budget.idle and not found
@@ -103,6 +106,13 @@ def told(look: Look, inos: Sequence[int], when: str = "", why: str = "as a whole
     """That these are taken apart, in words."""
     more = f" and {len(inos) - 1} more are" if len(inos) > 1 else " is"
     return f"{look.pieces[inos[0]].path}{more} {when}looked at as parts: {why}"
+
+
+def _highest(look: Look) -> int:
+    """The highest rank that is not much slower than others: all of it is there for a while, and its parts
+    are exported from there."""
+    least = SLOW * fmean(look.capacity[rank] for rank in look.loads)
+    return max(rank for rank in look.loads if look.capacity[rank] >= least)
 
 
 def _most_that_fits(look: Look) -> float:

@@ -444,6 +444,15 @@ def test_a_piece_that_fits_nowhere_is_split_on_the_highest_rank() -> None:
     assert cluster.at[1] == 3 and cluster.state.split == {1}
 
 
+def test_a_piece_is_not_moved_to_a_slow_rank_to_be_split_there() -> None:
+    cluster = Cluster({1: 4000.0, 2: 50.0}, parts={1: 8}, capacity={0: 2000.0, 1: 2000.0, 2: 2000.0, 3: 200.0})
+    cluster.state = replace(cluster.state, capacity=cluster.capacity)
+    cluster.taught = dict(cluster.capacity)
+    cluster.go(6)
+    assert 1 in cluster.state.split
+    assert [move.target for _, move in cluster.history if move.ino == 1] == [2]
+
+
 def test_a_piece_on_the_highest_rank_is_split_as_it_is() -> None:
     cluster = Cluster({1: 2000.0, 2: 50.0}, parts={1: 8})
     cluster.at[1] = 3
