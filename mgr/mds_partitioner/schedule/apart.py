@@ -22,8 +22,11 @@ SLOW = 0.5  # of what ranks can do on the mean
 
 def at_once(look: Look) -> tuple[tuple[int, ...], str]:
     """What is seen as its parts from now on, whatever else is to be done, and why."""
-    here, pinned = _come(look.state, look.pieces), _pinned(look)
-    return (here, told(look, here)) if here else (pinned, told(look, pinned, why=OURS_BELOW) if pinned else "")
+    here = _come(look.state, look.pieces)
+    if here:
+        return here, told(look, here)
+    pinned = _pinned(look)
+    return pinned, told(look, pinned, why=OURS_BELOW) if pinned else ""
 
 
 def _come(state: State, there: Collection[int]) -> tuple[int, ...]:
@@ -81,14 +84,14 @@ def wanted(look: Look, may: Sequence[Candidate], stuck: Sequence[int]) -> tuple[
 def higher(look: Look, inos: Sequence[int]) -> list[int]:
     """Of what is to be taken apart, what goes to the highest rank before: most of its load will be on other
     ranks, and it is little enough to be moved once more."""
-    most, asked, goal = _most_that_fits(look), look.expected.load, _highest(look)
+    most, asked, goal = _most_that_fits(look), look.expected.load, home(look)
     pieces = [p for p in map(look.pieces.__getitem__, inos) if p.rank is not None and p.rank < goal]
     return [piece.ino for piece in pieces if asked(piece) > most and piece.inodes <= look.limits.inodes]
 
 
 def lifted(look: Look, inos: Sequence[int], budget: Budget) -> tuple[Move, ...]:
     """Of what goes to the highest rank, what goes now."""
-    highest, left = _highest(look), budget.inodes
+    highest, left = home(look), budget.inodes
     found: list[Move] = []
     for piece in map(look.pieces.__getitem__, inos):
         alone = budget.idle and not found
@@ -108,7 +111,7 @@ def told(look: Look, inos: Sequence[int], when: str = "", why: str = "as a whole
     return f"{look.pieces[inos[0]].path}{more} {when}looked at as parts: {why}"
 
 
-def _highest(look: Look) -> int:
+def home(look: Look) -> int:
     """The highest rank that is not much slower than others: all of it is there for a while, and its parts
     are exported from there."""
     least = SLOW * fmean(look.capacity[rank] for rank in look.loads)

@@ -13,7 +13,7 @@ from .choose import Budget
 from .crowds import easing, relieved
 from .evenness import beyond, doubtful, uneven
 from .learn import looked
-from .leisure import ahead, reunite
+from .leisure import spare
 from .look import Look
 from .moves import chosen, paying, sources
 from .newcomers import placed
@@ -69,9 +69,7 @@ class Scheduler:
         if look.view.measured and not new:
             state, decision = relieved(look.then(state), decision)
         if look.view.measured and not (new or decision.something or state.moving or easing(state)):
-            state, decision = ahead(look.then(state), decision)
-            if not (decision.something or state.acting):
-                state, decision = reunite(look.then(state), decision)
+            state, decision = spare(look.then(state), decision)
         if not new:
             return state, decision
         told = f"{len(new)} new directories get a rank; {decision.why}"

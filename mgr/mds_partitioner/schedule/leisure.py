@@ -3,14 +3,48 @@
 
 from dataclasses import replace
 
+from .apart import home
 from .look import Look
-from .reunite import Reunion, due, joined
+from .reunite import Reunion, due, families, joined
 from .sleepers import ASLEEP, EMPTY, LEFT, SEEN, Stakes, expected, spread
 from .state import State
-from .view import Decision, Piece, count
+from .view import Decision, Move, Piece, count
 
 
-def ahead(look: Look, decision: Decision) -> tuple[State, Decision]:
+def spare(look: Look, decision: Decision) -> tuple[State, Decision]:
+    """The first of these that there is to be done."""
+    for work in (_raise, _ahead, _reunite):
+        state, found = work(look, decision)
+        if found.something:
+            return state, found
+    return look.state, decision
+
+
+def _raise(look: Look, decision: Decision) -> tuple[State, Decision]:
+    """What was taken apart is on the highest rank, also when there are more of them than there were, or when
+    it had to leave that one: clients would ask where it is for what is above (apart.py)."""
+    goal, pace = home(look), look.budgets.unhurried()
+    resting = {past.move.ino for past in look.state.past if past.move.target == goal}
+    below = families(look.view.pieces)
+
+    def low(piece: Piece) -> bool:
+        own = piece.rank
+        if own is None or own >= goal or piece.held or piece.ino in resting:
+            return False
+        return any(kid.rank is not None and kid.rank > own for kid in below[piece.ino])
+
+    pieces = (p for p in look.view.pieces if p.ino in look.state.split and low(p))
+    piece = min(pieces, key=lambda p: (p.inodes, p.ino), default=None)
+    if piece is None or piece.rank is None or pace.moves < 1 or piece.inodes > look.limits.inodes:
+        return look.state, decision
+    load = look.expected.load(piece)
+    why = "clients of its parts ask the lowest rank they know"
+    move = Move(piece.ino, piece.path, piece.rank, goal, load, 0.0, piece.inodes, why)
+    told = f"what is left of {piece.path} goes to the highest rank; {decision.why}"
+    return look.begun([move]).state, replace(decision, moves=(move,), why=told)
+
+
+def _ahead(look: Look, decision: Decision) -> tuple[State, Decision]:
     """What sleeps is spread."""
     state, view, limits = look.state, look.view, look.limits
     pace = look.budgets.unhurried()
@@ -26,8 +60,10 @@ def ahead(look: Look, decision: Decision) -> tuple[State, Decision]:
     return look.begun(found).state, replace(decision, moves=tuple(found), why=why)
 
 
-def reunite(look: Look, decision: Decision) -> tuple[State, Decision]:
+def _reunite(look: Look, decision: Decision) -> tuple[State, Decision]:
     """What is in parts for nothing becomes one again, at the pace of what sleeps."""
+    if look.state.acting:
+        return look.state, decision
     state, over = look.state, due(look.state.quiet)
     if not over or len(state.wakes) >= SEEN:  # what sleeps is spread where it wakes
         return state, decision

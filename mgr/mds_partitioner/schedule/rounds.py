@@ -164,15 +164,7 @@ class Rounds:
         if view.measured:
             # After a look that waits the next one is no glance: ranks may have gone meanwhile.
             watch.measured = float("-inf") if wait else now.steady
-        if not wait and not watch.known.ripe:
-            watch.read_due = 0.0
-            self._wake()
-            view = replace(view, wait=UNRIPE)
-        elif not wait and watch.unheard:
-            view = replace(view, wait=UNHEARD.format(watch.unheard[0]))
-        elif watch.pressing_since is not None and unknown(view):
-            watch.read_due = 0.0
-            self._wake()
+        view = view if wait else self._readied(watch, view)
         over = self._orders.give_up(fs, watch, now)
         before = watch.state
         state, decision = Scheduler(before, view, ours.limits(settings)).decide()
@@ -192,6 +184,16 @@ class Rounds:
             self._ledger.save(fs.fscid, watch)
         if mode == ACT and not view.wait:
             self._orders.tidy(fs, watch, over)
+
+    def _readied(self, watch: Watch, view: View) -> View:
+        """With why nothing can be decided on it yet, if so; what is not known yet is read at once."""
+        unripe = not watch.known.ripe
+        if unripe or (watch.pressing_since is not None and unknown(view)):
+            watch.read_due = 0.0
+            self._wake()
+        if unripe:
+            return replace(view, wait=UNRIPE)
+        return replace(view, wait=UNHEARD.format(watch.unheard[0])) if watch.unheard else view
 
     def _why_wait(self, fs: FsState, watch: Watch) -> str:
         if watch.kept.paused:

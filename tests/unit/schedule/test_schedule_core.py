@@ -445,12 +445,35 @@ def test_a_piece_that_fits_nowhere_is_split_on_the_highest_rank() -> None:
 
 
 def test_a_piece_is_not_moved_to_a_slow_rank_to_be_split_there() -> None:
-    cluster = Cluster({1: 4000.0, 2: 50.0}, parts={1: 8}, capacity={0: 2000.0, 1: 2000.0, 2: 2000.0, 3: 200.0})
+    cluster = Cluster(
+        {1: 4000.0, 2: 50.0}, parts={1: 8}, capacity={0: 2000.0, 1: 2000.0, 2: 2000.0, 3: 200.0}
+    )
     cluster.state = replace(cluster.state, capacity=cluster.capacity)
     cluster.taught = dict(cluster.capacity)
     cluster.go(6)
     assert 1 in cluster.state.split
     assert [move.target for _, move in cluster.history if move.ino == 1] == [2]
+
+
+def test_what_is_in_parts_goes_up_when_there_are_more_ranks_than_there_were() -> None:
+    """Clients ask the lowest rank that they know it from, which would pass all on."""
+
+    def view(at: int, now: float, ranks: int) -> View:
+        kids = tuple(
+            Piece(ino, f"/p/k{ino}", ino % ranks, 100.0, 1000.0, within=1) for ino in range(100, 100 + ranks)
+        )
+        shown = tuple(RankView(r, 100.0, 0.3, False, CAPACITY) for r in range(ranks))
+        return View(now, shown, (Piece(1, "/p", at, 2.0, 10.0), *kids), False)
+
+    def moves(at: int, ranks: int) -> list[tuple[int, int | None, int]]:
+        state, found = State(split=frozenset({1})), []
+        for look in range(20):
+            state, decision = Scheduler(state, view(at, LOOK * look, ranks), Limits()).decide()
+            found += [(move.ino, move.source, move.target) for move in decision.moves]
+        return found
+
+    assert moves(at=3, ranks=4) == []
+    assert moves(at=3, ranks=8) == [(1, 3, 7)], "once"
 
 
 def test_a_piece_on_the_highest_rank_is_split_as_it_is() -> None:
