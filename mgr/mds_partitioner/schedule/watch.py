@@ -74,6 +74,7 @@ class Watch:
     :ivar ordered: when something was ordered last, steady clock, s
     :ivar orders: of operators, so far; unsaved: the mon has not got the last one yet
     :ivar problem: why the last look failed; unread: why directories could not be read last
+    :ivar heard: when an MDS last told its subtrees, by name; steady clock, s
     :ivar where: where ``placed`` are, by ``subtrees``; None: these have changed
     """
 
@@ -103,6 +104,7 @@ class Watch:
     asked: float = float("-inf")
     mapped: float = float("-inf")
     ordered: float = float("-inf")
+    heard: dict[str, float] = field(default_factory=dict)
     where: SubtreeMap | None = None
     placed: tuple[Directory, ...] = ()
     saved: float = 0.0
@@ -303,7 +305,8 @@ class Looker:
         began = self._now().steady
         old = {rank for rank, told in watch.told.items() if began - told.at < CALM}
         asked = {rank: name for rank, name in active.items() if rank not in old.intersection(blind)}
-        names = list(asked.values())
+        # Those first that answered longest ago: not all may have their turn in time.
+        names = sorted(asked.values(), key=lambda name: watch.heard.get(name, -math.inf))
         loads = self._host.tell_each(fs, names, "dump loads", within=WITHIN, depth=depth(paths))
         now = (began + self._now().steady) / 2.0  # full ranks take their time
         moved = _concerned(watch.state.moving)
@@ -323,11 +326,16 @@ class Looker:
         """Take in what these ranks have. One that is silent has what it had, but for what others have now."""
         active = {m.rank: m.name for m in fs.active()}
         asked = {rank: name for rank, name in active.items() if rank in ranks}
-        answers = self._host.tell_each(fs, list(asked.values()), "get subtrees", within=WITHIN)
+        names = sorted(asked.values(), key=lambda name: watch.heard.get(name, -math.inf))
+        answers = self._host.tell_each(fs, names, "get subtrees", within=WITHIN)
         new = {
             rank: parse_subtrees(rank, answers[name])
             for rank, name in asked.items()
             if not isinstance(answers[name], PartitionerError)
+        }
+        now = self._now().steady
+        watch.heard = {
+            name: now if rank in new else watch.heard.get(name, -math.inf) for rank, name in active.items()
         }
         taken = Counter(subtree.path for found in new.values() for subtree in found)
         old = {rank: _without(found, taken) for rank, found in watch.subtrees.items() if rank in active}

@@ -405,6 +405,24 @@ def test_an_mds_that_does_not_answer_keeps_its_last_shares(cluster: Cluster, act
     assert told and 0 not in told, "who is silent has told nothing new"
 
 
+def test_of_many_slow_ranks_all_have_their_turn() -> None:
+    """Only so many are asked at once, and what was not begun in time is not asked (Host.tell_each)."""
+
+    class Slow(Cluster):
+        def tell_each(self, fs: FsState, names: list[str], prefix: str, **arguments: Any) -> dict[str, Any]:
+            late = dict.fromkeys(names[4:], NotFound("not begun"))
+            return super().tell_each(fs, names[:4], prefix, **arguments) | late
+
+    slow = Slow([100.0] * 24, ranks=12)
+    manager = Manager(slow)
+    manager.scheduling.start(manager.fs, ACT)
+    for directory in slow.directories.values():
+        directory.rank = 11
+    manager.run(2 * AT_LAST)
+    assert max(loads(slow)) <= 300.0
+
+
+
 def test_ranks_that_something_moves_between_are_seldom_asked_what_is_popular(cluster: Cluster) -> None:
     asked: list[tuple[float, str]] = []
 
