@@ -106,11 +106,12 @@ class View:
 
 @dataclass(frozen=True)
 class Move:
-    """A piece to another rank; or to the one where it is: then its pin is taken off.
+    """A piece to another rank; or to the one where it is: then its pin is taken off, or it gets one.
 
     :ivar load: req/s that go with it; 0 for what is new
     :ivar gain: by how many req/s the rank that it leaves is expected to be relieved
     :ivar inodes: that it takes along
+    :ivar keeps: it gets a pin where it is
     """
 
     ino: int
@@ -121,11 +122,12 @@ class Move:
     gain: float
     inodes: float
     why: str
+    keeps: bool = False
 
     @property
     def pin(self) -> int:
         """What its pin will be."""
-        return NO_PIN if self.source == self.target else self.target
+        return NO_PIN if self.source == self.target and not self.keeps else self.target
 
 
 @dataclass(frozen=True)

@@ -422,7 +422,6 @@ def test_of_many_slow_ranks_all_have_their_turn() -> None:
     assert max(loads(slow)) <= 300.0
 
 
-
 def test_ranks_that_something_moves_between_are_seldom_asked_what_is_popular(cluster: Cluster) -> None:
     asked: list[tuple[float, str]] = []
 
@@ -492,6 +491,26 @@ def test_what_is_too_large_is_taken_apart(cluster: Cluster) -> None:
     assert {p.ino for p in seen.pieces} >= {200, 201, 202, 203}
     again.scheduling.stop(again.fs, rollback=True)
     again.run(100)
+    assert cluster.snapshot() == before
+
+
+def test_what_was_too_much_to_be_moved_first_goes_to_the_highest_rank_when_its_parts_have_pins() -> None:
+    cluster = Cluster([0.0, 20.0, 20.0, 20.0, 20.0])
+    cluster.below = {f"{NOGROUP}/s0": 32_000}
+    for i in range(8):
+        cluster.directories[200 + i] = Directory(f"{NOGROUP}/s0/c{i}")
+        cluster.load[200 + i] = 50.0
+        cluster.below[f"{NOGROUP}/s0/c{i}"] = 3_990
+    before, manager = cluster.snapshot(), Manager(cluster)
+    manager.scheduling.start(manager.fs, ACT)
+    manager.run(120)
+    ranks = [cluster.directories[200 + i].rank for i in range(8)]
+    assert max(loads(cluster)) < cluster.capacity and 0 in ranks
+    manager.run(120)
+    assert cluster.directories[100].rank == 3
+    assert [cluster.directories[200 + i].rank for i in range(8)] == ranks
+    manager.scheduling.stop(manager.fs, rollback=True)
+    manager.run(200)
     assert cluster.snapshot() == before
 
 

@@ -455,25 +455,33 @@ def test_a_piece_is_not_moved_to_a_slow_rank_to_be_split_there() -> None:
     assert [move.target for _, move in cluster.history if move.ino == 1] == [2]
 
 
-def test_what_is_in_parts_goes_up_when_there_are_more_ranks_than_there_were() -> None:
-    """Clients ask the lowest rank that they know it from, which would pass all on."""
+@pytest.mark.parametrize(
+    ("at", "ranks", "found"),
+    [(3, 4, []), (3, 8, [(103, 3, 3), (1, 3, 7)]), (0, 4, [(100, 0, 0), (1, 0, 3)])],
+)
+def test_what_is_in_parts_goes_to_the_highest_rank_when_it_is_not_there(
+    at: int, ranks: int, found: list[tuple[int, int, int]]
+) -> None:
+    """Clients ask the lowest rank that they know it from, which would pass all on. There are more ranks than
+    there were, or it was too much to be moved as a whole. What has no pin would go along."""
+    pins: dict[int, int] = {}
 
-    def view(at: int, now: float, ranks: int) -> View:
+    def view(now: float) -> View:
         kids = tuple(
-            Piece(ino, f"/p/k{ino}", ino % ranks, 100.0, 1000.0, within=1) for ino in range(100, 100 + ranks)
+            Piece(ino, f"/p/k{ino}", (ino - 100) % ranks, 100.0, 1000.0, within=1, pin=pins.get(ino, NO_PIN))
+            for ino in range(100, 100 + ranks)
         )
         shown = tuple(RankView(r, 100.0, 0.3, False, CAPACITY) for r in range(ranks))
         return View(now, shown, (Piece(1, "/p", at, 2.0, 10.0), *kids), False)
 
-    def moves(at: int, ranks: int) -> list[tuple[int, int | None, int]]:
-        state, found = State(split=frozenset({1})), []
-        for look in range(20):
-            state, decision = Scheduler(state, view(at, LOOK * look, ranks), Limits()).decide()
-            found += [(move.ino, move.source, move.target) for move in decision.moves]
-        return found
-
-    assert moves(at=3, ranks=4) == []
-    assert moves(at=3, ranks=8) == [(1, 3, 7)], "once"
+    state, moves = State(split=frozenset({1})), []
+    for look in range(20):
+        state, decision = Scheduler(state, view(LOOK * look), Limits()).decide()
+        moves += [(move.ino, move.source, move.target) for move in decision.moves]
+        if look % 3 == 2:  # what was ordered is not seen at once
+            pins |= {move.ino: move.pin for past in state.past if (move := past.move)}
+    assert moves == found
+    assert pins == {ino: target for ino, _, target in found}
 
 
 def test_a_piece_on_the_highest_rank_is_split_as_it_is() -> None:
