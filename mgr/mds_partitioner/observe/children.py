@@ -3,7 +3,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import TypeVar
 
@@ -109,6 +109,13 @@ def still(fs: FileSystem, before: Brood) -> Brood:
     return replace(before, chain=chain, children=tuple(found_again(fs, before.children)))
 
 
+def remembered(fs: FileSystem, found: Brood, paths: Iterable[str]) -> Brood:
+    """One that cannot be listed, with those of its children that are at these paths, to be read."""
+    below = [path for path in paths if path.rpartition("/")[0] == found.parent.path]
+    there = (Directory(path, path, ino) for path in below if (ino := _ino(fs, path)) is not None)
+    return replace(found, unread=tuple(there))
+
+
 def found_again(fs: FileSystem, before: Sequence[At]) -> list[At]:
     """Those that are there. Some are looked for in a round, in turn: the next ones are the first of these."""
     found = list(before[AGAIN:])
@@ -118,10 +125,14 @@ def found_again(fs: FileSystem, before: Sequence[At]) -> list[At]:
 
 def _there(fs: FileSystem, at: Directory | Child) -> bool:
     """Is this very directory still at its path?"""
+    return _ino(fs, at.path) == at.ino
+
+
+def _ino(fs: FileSystem, path: str) -> int | None:
     try:
-        return fs.ino(at.path) == at.ino
+        return fs.ino(path)
     except NotFound:
-        return False
+        return None
 
 
 @dataclass

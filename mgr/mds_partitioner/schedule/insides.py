@@ -15,7 +15,7 @@ from typing import TypeVar
 from ..errors import NotFound
 from ..filesystem import FileSystem
 from ..model import NO_PIN, Directory, FsState
-from ..observe.children import Brood, Child, Lasts, brood, looked_at, still
+from ..observe.children import Brood, Child, Lasts, brood, looked_at, remembered, still
 from ..observe.turnover import A_LOOK, MOST_LISTED, Turnover, below, listed
 from ..plan.families import lasting
 from .asking import SOON, WITHIN, Asking, Lesson, Questions
@@ -136,8 +136,8 @@ class Insides:
         read = () if before is None else owned.since(*before).children
         known = {k.ino: k for k in read if k.pin in (NO_PIN, owned.pins.get(k.ino))}
         found = brood(mount, of.path, lasts, MOST_LISTED, known, limit=0)
-        if found.unlisted and before is not None and read:
-            found = still(mount, before[1])
+        if found.unlisted:  # another manager may have listed it, and given its children pins
+            found = still(mount, before[1]) if before and read else remembered(mount, found, owned.paths)
         old = {k.ino for k in read}
 
         def learn() -> None:

@@ -514,6 +514,22 @@ def test_what_was_too_much_to_be_moved_first_goes_to_the_highest_rank_when_its_p
     assert cluster.snapshot() == before
 
 
+def test_the_next_manager_knows_the_parts_of_what_has_become_too_large_to_be_listed() -> None:
+    cluster = Cluster([0.0, 20.0, 20.0, 20.0, 20.0])
+    for i in range(8):
+        cluster.directories[200 + i] = Directory(f"{NOGROUP}/s0/c{i}")
+        cluster.load[200 + i] = 50.0
+    manager = Manager(cluster)
+    manager.scheduling.start(manager.fs, ACT)
+    manager.run(200)
+    pinned = {i for i in range(200, 208) if cluster.directories[i].pin >= 0}
+    cluster.files = {100: 2500}
+    after = Manager(cluster)
+    after.run(100)
+    view = after.scheduling.watch(after.fs).view
+    assert view is not None and {p.ino for p in view.pieces if p.within == 100} == pinned != set()
+
+
 def test_parts_that_have_pins_of_ours_are_seen_when_nobody_remembers_why() -> None:
     """A plan of an operator's gave them these, or the scheduler's record was lost."""
     cluster = Cluster([0.0, 20.0, 20.0, 20.0, 20.0])
