@@ -15,7 +15,6 @@ from ..plan.circumstances import Circumstances
 from ..plan.families import family, hashed, held, shared_out
 
 FILES = 8  # a fragment, for the hash to share out their load
-LOOKED_UP = 3  # names a fragment, of directories that are elsewhere: the same for what is asked of each name
 MOSTLY = 0.9  # of all that is below a directory is right in it
 
 
@@ -24,9 +23,9 @@ class Fragments:
     """Of a directory that nobody has distributed yet.
 
     :ivar ranks: of its fragments, with ``ceph.dir.pin.distributed``: equal parts of its names
-    :ivar children: that come and go that it has at a time, mean; or its files, or names
+    :ivar children: that come and go that it has at a time, mean; or its files
     :ivar pin: its own, which would be in the way
-    :ivar files: what is placed so are files, or names of what has ranks of its own
+    :ivar files: what is placed so are files
     """
 
     path: str
@@ -66,24 +65,23 @@ def fragments(
 
 
 def flat(mount: FileSystem, path: str, c: Circumstances, parts: int) -> Fragments | None:
-    """Of a directory, or of the only one below it, whose load is that of its files, or of the names of what
-    is moved by itself: clients look these up one by one. None: too few for all ranks, too much beside them,
-    or an operator has placed it or what it is in.
+    """Of a directory, or of the only one below it, whose load is its files'. None: too few files for all
+    ranks, too much beside them, or an operator has placed it or what it is in.
 
-    :param parts: directories in it that are moved by themselves
+    :param parts: directories that may be beside the files, as they are moved by themselves
     :raises NotFound: it is gone
     """
     chain: list[Placed] = []
     for _ in range(DEEPEST):
         chain.append(placed(mount, path))
         entries, subdirs, ranks = mount.entries(path), mount.subdirs(path), hashed(chain[-1].ino, c)
+        files = entries - subdirs
         if ranks is None:
             return None
-        names = _names(mount, path, entries, subdirs, parts, len(ranks))
-        if names:
+        if files >= FILES * len(ranks) and _its_own(mount, path, files, subdirs, parts):
             taken = chain[-1].distributed or held(Brood(tuple(chain), 0.0, ()), c) is not None
             at = chain[-1]
-            return None if taken else Fragments(at.path, at.ino, ranks, float(names), at.pin, files=True)
+            return None if taken else Fragments(at.path, at.ino, ranks, float(files), at.pin, files=True)
         below = mount.subdirectories(path) if subdirs == 1 and entries <= MOST_LISTED else []
         if len(below) != 1:
             return None
@@ -91,14 +89,9 @@ def flat(mount: FileSystem, path: str, c: Circumstances, parts: int) -> Fragment
     return None
 
 
-def _names(mount: FileSystem, path: str, entries: int, subdirs: int, parts: int, fragments: int) -> int:
-    """How many share out the load that a directory has itself; 0: too few, or most is that of others in it.
-
-    Where others are in it, by how much is in those, unless these are its parts. The only one below is looked
-    into itself.
-    """
-    files = entries - subdirs
-    if subdirs > 1 and parts >= MOSTLY * subdirs:
-        return entries if entries >= LOOKED_UP * fragments else 0
-    its_own = files >= FILES * fragments and (not subdirs or files >= MOSTLY * mount.rentries(path))
-    return files if its_own else 0
+def _its_own(mount: FileSystem, path: str, files: int, subdirs: int, parts: int) -> bool:
+    """Is a directory's load that of its files? Where others are in it, by how much is in those, unless these
+    are its parts. The only one below is looked into itself."""
+    if not subdirs or (subdirs > 1 and parts >= MOSTLY * subdirs):
+        return True
+    return files >= MOSTLY * mount.rentries(path)

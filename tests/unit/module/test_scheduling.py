@@ -824,24 +824,6 @@ def test_one_that_has_directories_beside_its_files_gives_these_away_first(load: 
     assert shape(cluster) == before
 
 
-@pytest.mark.parametrize(("names", "spread"), [(24, True), (23, False)])
-def test_names_that_are_looked_up_are_spread_when_what_they_are_of_has_gone(names: int, spread: bool) -> None:
-    """Clients that cache little ask for each directory's name before they ask for what is in it."""
-    cluster = flat(0)
-    (parent,) = cluster.files
-    for i in range(names):
-        cluster.directories[200 + i] = Directory(f"{NOGROUP}/s3/uuid/d{i}")
-        cluster.load[200 + i] = 10.0
-    before, manager = shape(cluster), Manager(cluster)
-    manager.scheduling.start(manager.fs, ACT)
-    manager.run(AT_LAST)
-    assert manager.scheduling.watch(manager.fs).state.split == {103}
-    assert (cluster.directories[parent].distributed == "1") is spread
-    manager.scheduling.stop(manager.fs, rollback=True)
-    manager.run(AT_LAST)
-    assert shape(cluster) == before
-
-
 def test_what_would_go_along_with_the_files_counts() -> None:
     cluster = flat(1000)
     (parent,) = cluster.files
