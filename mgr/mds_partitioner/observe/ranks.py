@@ -63,6 +63,7 @@ def _sample(host: Host, mds: MdsInfo, window: float) -> RankSample:
         exported_total=level(points("mds.exported_inodes")),
         imported_total=level(points("mds.imported_inodes")),
         quickest=quickest(points, latency, window) if crowded else latency,
+        peers=rate(points("mds_server.handle_peer_request"), window),
         reported=received[-1][0] if rated(received, window) else 0.0,
         fetches=sum(rate(points(f"mds.{name}"), window) for name in FETCHES) if crowded else 0.0,
     )
@@ -84,7 +85,9 @@ def observe_ranks(host: Host, fs: FsState, window: float, now: float) -> tuple[R
 
 def _stopped(sample: RankSample) -> RankSample:
     """What is known of a rank that has stopped reporting: what it holds, and nothing that it does."""
-    return replace(sample, requests=0.0, latency=0.0, quickest=0.0, fetches=0.0, exported=0.0, imported=0.0)
+    return replace(
+        sample, requests=0.0, latency=0.0, quickest=0.0, fetches=0.0, exported=0.0, imported=0.0, peers=0.0
+    )
 
 
 def silent(host: Host, fs: FsState, now: float) -> dict[int, float]:

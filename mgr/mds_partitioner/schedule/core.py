@@ -18,7 +18,8 @@ from .look import Look
 from .moves import chosen, paying, sources
 from .newcomers import placed
 from .scatter import scattered
-from .state import KEPT, Crowd, Limits, Scattered, State
+from .state import KEPT, Crowd, Limits, Past, Scattered, State
+from .together import found_better, homewards
 from .view import Decision, Move, Scatter, View, count
 
 GROWN = 30.0  # s, until a rank's load is what it will be
@@ -63,8 +64,8 @@ class Scheduler:
             state, why = look.state, "nothing was measured since"
         else:
             return look.state, Decision(why="what is new is not measured yet")
-        decision = Decision(why=why)
-        if state.acting:
+        state, decision = _arranged(look.then(state), Decision(why=why))
+        if state.acting and not decision.something:
             state, decision = _balance(look.then(state))
         if look.view.measured and not new:
             state, decision = relieved(look.then(state), decision)
@@ -106,10 +107,41 @@ def _place(look: Look) -> tuple[Look, tuple[Move, ...]]:
         return look, ()
     known = {past.move.ino for past in look.state.past}
     room = max(0, min(look.budgets.moves(), look.budgets.pins(), look.budgets.unhurried_today()))
-    found = placed(look.view.pieces, known, look.loads, look.capacity)[:room]
+    single = [piece for piece in look.view.pieces if piece.ino not in look.together]
+    found = placed(single, known, look.loads, look.capacity)[:room]
     inodes = accumulate(move.inodes for move in found)
     moves = tuple(m for m, taken in zip(found, inodes) if taken <= look.limits.inodes)
     return replace(look.begun(moves), placed=len(moves)), moves
+
+
+def _arranged(look: Look, decision: Decision) -> tuple[State, Decision]:
+    """What is in parts goes where clients ask for it without a detour, or to one rank if that is quicker. How
+    much is lost until then no rank's load shows."""
+    state, decision = _gathered(look, decision)
+    if decision.something or state.moving or not look.view.measured:
+        return state, decision
+    return apart.raised(look.then(state), decision)
+
+
+def _gathered(look: Look, decision: Decision) -> tuple[State, Decision]:
+    """What is better off on one rank goes there, as the budgets allow."""
+    state = look.state
+    if look.view.measured and not look.view.advised:
+        state = replace(state, wholes=found_better(state.wholes, look.view.pieces, look.view.now))
+    look = look.then(state)
+    resting = {p.move.ino for p in state.past if p.arrived < 0.0 or (p.lost and _rests(look, p))}
+    asked = {ino: look.expected.load(look.pieces[ino]) for ino in look.together}
+    found = homewards(look.together, look.pieces, resting, asked)[: max(0, look.budgets.moves())]
+    taken, inodes = list(accumulate(move.inodes for move in found)), look.budgets.inodes()
+    alone = not state.moving and inodes > 0.0
+    moves = tuple(m for i, m in enumerate(found) if taken[i] <= inodes or (alone and i == 0))
+    if not moves:
+        return state, decision
+    return look.begun(moves).state, Decision(moves, why=f"{count(moves)}: {moves[0].why}")
+
+
+def _rests(look: Look, past: Past) -> bool:
+    return look.view.now - past.arrived < look.limits.rest
 
 
 def _balance(look: Look) -> tuple[State, Decision]:

@@ -13,6 +13,7 @@ from .load import capacities
 from .reunite import highest, quiet
 from .sleepers import ASLEEP, WAKES, Wake, jumped
 from .state import FIRST, FRESH, KEPT, Limits, Past, State
+from .together import seen
 from .toll import Toll
 from .turns import Served, shared_out, stays
 from .view import Piece, RankView, View
@@ -45,14 +46,14 @@ def looked(state: State, view: View, limits: Limits) -> State:
         p.ino: _demand(p, shared[p.ino], state, stale, 1 if p.rank in full else HELD, dt, view.now)
         for p in view.pieces
     }
-    seen: dict[int | None, float] = defaultdict(float)
+    shown: dict[int | None, float] = defaultdict(float)
     own: dict[int | None, float] = defaultdict(float)
     expected: dict[int | None, float] = defaultdict(float)
     for piece in view.pieces:
-        seen[piece.rank] += piece.requests
+        shown[piece.rank] += piece.requests
         own[piece.rank] += shared[piece.ino] - piece.requests
         expected[piece.rank] += demand[piece.ino].mean
-    rest = {r.rank: _rest(r, state, seen[r.rank], stale) for r in view.ranks}
+    rest = {r.rank: _rest(r, state, shown[r.rank], stale) for r in view.ranks}
     asleep, woken = _woken(state, demand, view)
     wakes = (*(w for w in state.wakes if view.now - w.at <= limits.memory), *woken)
     requests = sum(r.requests for r in view.ranks)
@@ -88,6 +89,7 @@ def looked(state: State, view: View, limits: Limits) -> State:
         before={ino: known for ino, known in {**state.before, **new}.items() if ino in where},
         quiet=quiet(state.quiet, state.split, view.pieces, demand, past, share, peak, dt),
         peak=peak,
+        wholes=seen(state.wholes, state.split, view, stale),
     )
     return _taught(now, view)
 

@@ -21,6 +21,7 @@ from ..model import FsState
 from .catalogue import Catalogue
 from .record import HOUR, Kept, is_off, made, scattered, shifted
 from .state import State
+from .together import Whole
 from .watch import Watch
 
 
@@ -53,7 +54,12 @@ class Ledger:
     def _restored(self, kept: Kept, now: Now) -> Watch:
         turns = shifted(kept.turns, now.steady - now.wall)
         state = State(
-            past=made(turns, now.steady - HOUR), split=frozenset(kept.split), scattered=scattered(turns)
+            past=made(turns, now.steady - HOUR),
+            split=frozenset(kept.split),
+            wholes={
+                t.ino: Whole(0.0, since=max(0.0, t.since + now.steady - now.wall)) for t in kept.together
+            },
+            scattered=scattered(turns),
         )
         known = Fullness(capacity={c.mds: Taught(c.value, c.inside) for c in kept.capacities})
         return Watch(

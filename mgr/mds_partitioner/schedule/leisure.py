@@ -3,67 +3,20 @@
 
 from dataclasses import replace
 
-from ..model import NO_PIN
-from .apart import home
 from .look import Look
 from .reunite import Reunion, due, joined
 from .sleepers import ASLEEP, EMPTY, LEFT, SEEN, Stakes, expected, spread
 from .state import State
-from .view import Decision, Move, Piece, count
+from .view import Decision, Piece, count
 
 
 def spare(look: Look, decision: Decision) -> tuple[State, Decision]:
     """The first of these that there is to be done."""
-    for work in (_raise, _ahead, _reunite):
+    for work in (_ahead, _reunite):
         state, found = work(look, decision)
         if found.something:
             return state, found
     return look.state, decision
-
-
-def _raise(look: Look, decision: Decision) -> tuple[State, Decision]:
-    """What was taken apart goes to the highest rank, where it was too much to be moved before, or that is
-    another one now: clients would ask where it is for what is above (apart.py). Its parts on the same rank
-    get pins there first, or they would go along."""
-    found = min((p for p in look.view.pieces if _low(look, p)), key=lambda p: (p.inodes, p.ino), default=None)
-    if found is None or found.rank is None:
-        return look.state, decision
-    pins = int(look.limits.pins * LEFT - look.view.pins)
-    most = max(0, min(look.budgets.unhurried().moves, pins))
-    along = [kid for kid in _parts(look, found) if kid.rank == found.rank and kid.pin == NO_PIN]
-    if along:
-        why = f"so that it stays when {found.path} goes to a higher rank"
-        kept = {past.move.ino for past in look.state.past if past.move.keeps and not past.lost}
-        moves = [_kept(kid, found.rank, why) for kid in along if kid.ino not in kept][:most]
-    else:
-        why = "clients of its parts ask the lowest rank they know"
-        load, goal = look.expected.load(found), home(look)
-        moves = [Move(found.ino, found.path, found.rank, goal, load, 0.0, found.inodes, why)][:most]
-    if not moves:
-        return look.state, decision
-    told = f"what is left of {found.path} goes to the highest rank; {decision.why}"
-    return look.begun(moves).state, replace(decision, moves=tuple(moves), why=told)
-
-
-def _low(look: Look, piece: Piece) -> bool:
-    """Is it in parts, on a rank below one that has much of these, and may it leave?"""
-    own, goal = piece.rank, home(look)
-    if piece.ino not in look.state.split or own is None or own >= goal or piece.held:
-        return False
-    if any(past.move.ino == piece.ino and past.move.target == goal for past in look.state.past):
-        return False
-    kids = _parts(look, piece)
-    along = any(kid.rank == own and kid.pin == NO_PIN and kid.held for kid in kids)
-    above = sum(look.expected.load(kid) for kid in kids if kid.rank is not None and kid.rank > own)
-    return not along and piece.inodes <= look.limits.inodes and above >= look.band * look.expected.share
-
-
-def _parts(look: Look, piece: Piece) -> list[Piece]:
-    return [kid for kid in look.view.pieces if kid.within == piece.ino]
-
-
-def _kept(piece: Piece, rank: int, why: str) -> Move:
-    return Move(piece.ino, piece.path, rank, rank, 0.0, 0.0, 0.0, why, keeps=True)
 
 
 def _ahead(look: Look, decision: Decision) -> tuple[State, Decision]:
@@ -113,7 +66,7 @@ def _asleep(look: Look) -> list[Piece]:
     """Pieces that nobody uses and that may be moved; those under way where they will be. MDSs export nothing
     that is empty: it would be pinned for nothing, and counted where it stays."""
     state, bound = look.state, look.expected.bound
-    away = state.split | state.apart | state.scattered.keys()
+    away = state.split | state.apart | state.scattered.keys() | look.together.keys()
     may = (p for p in look.view.pieces if p.rank is not None and not p.held and p.ino not in away)
     little = ASLEEP * look.expected.share
     idle = (p for p in may if p.inodes > EMPTY and state.demand[p.ino].mean <= little)

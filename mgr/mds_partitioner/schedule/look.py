@@ -17,6 +17,7 @@ from .expectation import Expectation
 from .load import capacities
 from .noise import band
 from .state import KEPT, Limits, Past, State
+from .together import members
 from .view import Move, Piece, RankView, View
 
 EMPTY = 0.7  # of its share, at most, has a rank with much room
@@ -52,6 +53,11 @@ class Look:
     def pieces(self) -> dict[int, Piece]:
         """By inode number."""
         return {piece.ino: piece for piece in self.view.pieces}
+
+    @cached_property
+    def together(self) -> Mapping[int, int]:
+        """What is moved with others only, by inode number: what all of it is of (together.py)."""
+        return members(self.state.wholes, self.view.pieces)
 
     @cached_property
     def full(self) -> frozenset[int]:

@@ -80,6 +80,14 @@ class Capacity:
 
 
 @dataclass(frozen=True)
+class Together:
+    """A directory in parts that is better off on one rank, and since when that is known, Unix, s."""
+
+    ino: int
+    since: float
+
+
+@dataclass(frozen=True)
 class Totals:
     """What was done in all, whenever it was started; inodes: that were to be moved."""
 
@@ -108,6 +116,7 @@ class Kept:
     :ivar since: when it was started: ``stop --rollback`` undoes what was done since
     :ivar turns: the last ones, oldest first
     :ivar split: inode numbers of directories that are seen as their parts
+    :ivar together: of these, which are better off on one rank
     :ivar day: the hours of the last day in which something was moved, oldest first
     :ivar until: end of an operator's pause; None: until it is resumed
     """
@@ -117,6 +126,7 @@ class Kept:
     since: float
     turns: tuple[Turn, ...] = ()
     split: tuple[int, ...] = ()
+    together: tuple[Together, ...] = ()
     capacities: tuple[Capacity, ...] = ()
     done: Totals = Totals()
     day: tuple[Hour, ...] = ()

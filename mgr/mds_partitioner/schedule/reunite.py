@@ -8,8 +8,7 @@ part has one, it is seen as a whole. Ranks follow no pin that is taken off, so a
 from __future__ import annotations
 
 import math
-from collections import defaultdict
-from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import replace
 
 from ..model import NO_PIN
@@ -17,23 +16,12 @@ from .budgets import Pace
 from .demand import Demand
 from .sleepers import EMPTY
 from .state import Past, State
+from .together import families
 from .view import Move, Piece
 
 LITTLE = 0.25  # of a rank's share: with so much, all of it can be moved as a whole should there be more
 QUIET = 86_400.0  # s in which clients were at work elsewhere: what is used by day keeps its ranks by night
 STANDS_FOR = 60.0  # s, at most, that a look tells of
-
-
-def families(pieces: Iterable[Piece]) -> dict[int, list[Piece]]:
-    """What was taken out of each, and out of that; by inode number."""
-    within = {piece.ino: piece.within for piece in pieces}
-    found: dict[int, list[Piece]] = defaultdict(list)
-    for piece in pieces:
-        above = piece.within
-        while above:
-            found[above].append(piece)
-            above = within.get(above, 0)
-    return found
 
 
 def quiet(

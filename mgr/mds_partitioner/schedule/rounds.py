@@ -31,7 +31,7 @@ from .orders import Orders
 from .owned import Owned
 from .plans import owned
 from .reading import read, unknown
-from .record import ACT, ADVISE, MODES, OFF, UNDOING, Capacity, begun
+from .record import ACT, ADVISE, MODES, OFF, UNDOING, Capacity, Together, begun
 from .state import State
 from .tick_interval import TickInterval
 from .view import Decision, View
@@ -179,7 +179,12 @@ class Rounds:
             state = self._orders.come_to(fs, watch, state, decision, now)
         if watch.state is before:
             watch.state, watch.decision = state, decision
-        self._ledger.change(watch, split=tuple(sorted(watch.state.split)), capacities=_capacities(watch))
+        self._ledger.change(
+            watch,
+            split=tuple(sorted(watch.state.split)),
+            together=_together(watch, now),
+            capacities=_capacities(watch),
+        )
         if now.steady - watch.saved > SAVE_EVERY:
             self._ledger.save(fs.fscid, watch)
         if mode == ACT and not view.wait:
@@ -270,3 +275,8 @@ def _pinned(watch: Watch, held: Owned) -> int:
 def _capacities(watch: Watch) -> tuple[Capacity, ...]:
     known = sorted(watch.fullness.capacity.items())
     return tuple(Capacity(mds, taught.value, taught.inside) for mds, taught in known)
+
+
+def _together(watch: Watch, now: Now) -> tuple[Together, ...]:
+    wholes = sorted(watch.state.wholes.items())
+    return tuple(Together(ino, w.since + now.wall - now.steady) for ino, w in wholes if w.since >= 0.0)

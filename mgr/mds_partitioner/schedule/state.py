@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 
 from .demand import Demand
 from .sleepers import Wake
+from .together import Whole
 from .toll import Toll
 from .turns import Served
 from .view import Move
@@ -129,6 +130,7 @@ class State:
     :ivar acting: it was uneven and is not even again
     :ivar past: moves of the last hour, oldest first
     :ivar split: inode numbers of pieces that are seen as their parts
+    :ivar wholes: of these, by inode number, what they were before, and whether they are better off so
     :ivar apart: of those that will be when they have come to the highest rank (apart.py)
     :ivar scattered: by inode number
     :ivar began: when it was first measured, steady clock, s; -1: never
@@ -161,6 +163,7 @@ class State:
     acting: bool = False
     past: tuple[Past, ...] = ()
     split: frozenset[int] = frozenset()
+    wholes: Mapping[int, Whole] = field(default_factory=dict)
     apart: frozenset[int] = frozenset()
     scattered: Mapping[int, Scattered] = field(default_factory=dict)
     began: float = -1.0

@@ -1,0 +1,127 @@
+# SPDX-License-Identifier: LGPL-2.1-or-later
+"""What is slower in parts than as a whole: each rename between parts is of two ranks."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, field, replace
+
+import pytest
+
+from mds_partitioner.model import NO_PIN
+from mds_partitioner.schedule.core import Scheduler
+from mds_partitioner.schedule.state import Limits, State
+from mds_partitioner.schedule.together import LASTS, LOOKS, Whole
+from mds_partitioner.schedule.view import Move, Piece, RankView, View
+
+LOOK = 5.0
+CAPACITY = 600.0
+AS_A_WHOLE = 500.0
+
+
+@dataclass
+class Spool:
+    """One directory in four parts, all of its load in these; four ranks."""
+
+    in_parts: float = 300.0  # req/s that it gets through on several ranks
+    peers: float = 200.0  # messages/s between ranks then
+    advised: bool = False
+    inodes: float = 100.0
+    now: float = 0.0
+    at: dict[int, int] = field(default_factory=lambda: {1: 3, 2: 0, 3: 1, 4: 2, 5: 3})
+    within: dict[int, int] = field(default_factory=lambda: dict.fromkeys((2, 3, 4, 5), 1))
+    state: State = field(
+        default_factory=lambda: State(split=frozenset({1}), wholes={1: Whole(AS_A_WHOLE)}, began=0.0)
+    )
+    moves: list[Move] = field(default_factory=list)
+
+    def view(self) -> View:
+        spread = len(set(self.at.values())) > 1
+        each = (self.in_parts if spread else AS_A_WHOLE) / 4.0
+        load = {rank: sum(each for i, r in self.at.items() if r == rank and i != 1) for rank in range(4)}
+        peers = self.peers / 4.0 if spread else 0.0
+        ranks = tuple(
+            RankView(
+                r,
+                load[r],
+                20.0 if load[r] >= AS_A_WHOLE else 0.5,
+                load[r] >= AS_A_WHOLE,
+                CAPACITY,
+                20.0,
+                peers,
+            )
+            for r in range(4)
+        )
+        pieces = tuple(
+            Piece(i, f"/s/{i}", r, 0.0 if i == 1 else each, self.inodes, self.within.get(i, 0), pin=r)
+            for i, r in self.at.items()
+        )
+        return View(self.now, ranks, pieces, harmful=not spread, advised=self.advised)
+
+    def go(self, looks: int, each: Callable[[], None] = lambda: None) -> list[tuple[int, int]]:
+        """Inode number and rank of what was moved."""
+        found = []
+        for _ in range(looks):
+            each()
+            self.now += LOOK
+            self.state, decision = Scheduler(self.state, self.view(), Limits()).decide()
+            self.at |= {move.ino: move.target for move in decision.moves}
+            found += [(move.ino, move.target) for move in decision.moves]
+            self.moves += decision.moves
+        return found
+
+
+def test_it_comes_together_where_the_rest_of_it_is_and_stays_so() -> None:
+    spool = Spool()
+    assert spool.go(LOOKS - 1) == []
+    assert sorted(spool.go(2)) == [(2, 3), (3, 3), (4, 3)]
+    assert "slower in parts" in spool.moves[0].why
+    assert spool.go(200) == [], "though its rank is full and others are idle"
+    assert spool.state.split == {1}
+
+
+@pytest.mark.parametrize("spool", [Spool(peers=40.0), Spool(in_parts=480.0), Spool(advised=True)])
+def test_it_stays_in_parts_when_renames_are_few_or_it_is_no_slower_or_only_advised(spool: Spool) -> None:
+    assert spool.go(10 * LOOKS) == []
+
+
+def test_a_moment_does_not_count() -> None:
+    spool = Spool()
+
+    def now_and_then() -> None:
+        spool.in_parts = 480.0 if round(spool.now / LOOK) % LOOKS == 3 else 300.0
+
+    assert spool.go(60, now_and_then) == []
+
+
+def test_a_day_later_it_may_be_tried_again() -> None:
+    spool = Spool()
+    spool.go(LOOKS + 2)
+    assert spool.state.wholes[1].since >= 0.0
+    spool.now += LASTS
+    assert spool.go(20) != []
+
+
+def test_what_is_in_several_comes_together_as_the_outermost() -> None:
+    spool = Spool(at={1: 3, 2: 0, 3: 2, 4: 1, 5: 0}, within={2: 1, 3: 1, 4: 3, 5: 3})
+    spool.state = replace(
+        spool.state, split=frozenset({1, 3}), wholes={1: Whole(AS_A_WHOLE), 3: Whole(AS_A_WHOLE)}
+    )
+    spool.go(LOOKS + 3)
+    assert set(spool.at.values()) == {3}
+    assert [ino for ino, whole in spool.state.wholes.items() if whole.since >= 0.0] == [1]
+
+
+def test_no_more_goes_at_once_than_may() -> None:
+    spool = Spool(inodes=10_000.0)
+    assert spool.go(LOOKS - 1) == []
+    assert len(spool.go(1)) == 2
+    assert len(spool.go(5)) == 1
+
+
+def test_what_it_was_before_is_remembered_when_it_is_taken_apart() -> None:
+    ranks = (RankView(0, 900.0, 20.0, True, 900.0), *(RankView(r, 0.0, 0.0, False, 900.0) for r in (1, 2, 3)))
+    view = View(LOOK, ranks, (Piece(1, "/s", 0, 900.0, 30_000.0, parts=8, pin=NO_PIN),), True)
+    state, decision = Scheduler(State(), view, Limits()).decide()
+    assert decision.split == (1,)
+    assert state.wholes[1].served == pytest.approx(900.0)
