@@ -66,7 +66,7 @@ class RankSample:
     quickest: float = 0.0  # mean latency of the quickest of its common kinds of requests, s; 0: not measured
     fetches: float = 0.0  # directory fetches/s from the metadata pool
     peers: float = 0.0  # messages/s from other ranks about requests that take both, answers included
-    reported: float = 0.0  # when the MDS last reported its requests, Unix, s; 0: there is no rate of them yet
+    reported: float = 0.0  # when the MDS last reported its requests, Unix, s; 0: never
 
 
 @dataclass(frozen=True)

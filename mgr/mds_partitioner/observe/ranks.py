@@ -64,7 +64,7 @@ def _sample(host: Host, mds: MdsInfo, window: float) -> RankSample:
         imported_total=level(points("mds.imported_inodes")),
         quickest=quickest(points, latency, window) if crowded else latency,
         peers=rate(points("mds_server.handle_peer_request"), window),
-        reported=received[-1][0] if rated(received, window) else 0.0,
+        reported=received[-1][0] if received else 0.0,
         fetches=sum(rate(points(f"mds.{name}"), window) for name in FETCHES) if crowded else 0.0,
     )
 
@@ -99,3 +99,14 @@ def silent(host: Host, fs: FsState, now: float) -> dict[int, float]:
     after = max(AT_LEAST, MISSED * host.report_period())
     last = {m.rank: host.counter(m.name, "mds.inodes") for m in fs.active()}
     return {rank: after for rank, points in last.items() if points and now - points[-1][0] > after}
+
+
+def unheard(host: Host, fs: FsState) -> tuple[int, ...]:
+    """Active ranks that have not reported twice to this manager, since they or it were started: what they
+    serve is not known, and looks like nothing (DaemonServer::handle_open begins anew)."""
+    period = host.report_period()
+
+    def points(mds: MdsInfo) -> list[tuple[float, ...]]:
+        return host.counter(mds.name, "mds_server.handle_client_request")
+
+    return tuple(mds.rank for mds in fs.active() if not rated(points(mds), period))

@@ -16,6 +16,7 @@ A_LOOK = 5000  # entries that are listed in one look; what is left is listed in 
 DEEPEST = 16
 CHURN = 0.1  # part of all subdirectories seen that were gone later
 PASSING = 0.5  # of those that last: where fewer come and go beside them, these can be relied on
+AGAIN = 0.25  # the same where more did before: it does not change all the time
 
 
 @dataclass
@@ -29,6 +30,7 @@ class _Seen:
     lasted: int = MOST_LISTED  # how many were in all of those before
     lost: int = 0
     listings: int = 0
+    passes: bool = False  # what is in it cannot be relied on
     mean: float = 0.0  # of the subdirectories that a listing shows
     at: int = 0  # the look that listed it last
 
@@ -79,6 +81,7 @@ class Turnover:
             seen.mean += (len(below) - seen.mean) / min(seen.listings, LISTINGS)
             if len(seen.ever) < MOST_LISTED:
                 seen.ever |= below
+            seen.passes = _passes(ino, seen)
             if seen.listings % LISTINGS == 0:
                 seen.lost, seen.ever = seen.lost // 2, set(below)
                 seen.lasted, seen.always = len(seen.always), below
@@ -86,17 +89,18 @@ class Turnover:
     def churning(self) -> tuple[Churning, ...]:
         """The directories that lost a good part of their subdirectories, by inode number: one that is removed
         beside several that stay says nothing of these."""
-        lost = (
-            _churning(ino, seen)
-            for ino, seen in sorted(self._seen.items())
-            if seen.lost >= max(CHURN * len(seen.ever), 1.0)
-        )
-        return tuple(found for found in lost if found.at_once > PASSING * found.lasting)
+        return tuple(_churning(ino, seen) for ino, seen in sorted(self._seen.items()) if seen.passes)
 
     def tops(self) -> frozenset[str]:
         """The busy directories in which something comes and goes."""
         inos = {churning.ino for churning in self.churning()}
         return frozenset(seen.top for ino, seen in self._seen.items() if ino in inos)
+
+
+def _passes(ino: int, seen: _Seen) -> bool:
+    found = _churning(ino, seen)
+    least = AGAIN if seen.passes else PASSING
+    return seen.lost >= max(CHURN * len(seen.ever), 1.0) and found.at_once > least * found.lasting
 
 
 def _churning(ino: int, seen: _Seen) -> Churning:

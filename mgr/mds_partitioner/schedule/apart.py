@@ -11,13 +11,12 @@ from collections.abc import Collection, Sequence
 from dataclasses import replace
 from statistics import fmean
 
-from ..model import NO_PIN
 from .choose import Budget, Candidate
 from .load import pressures
 from .look import Look
 from .state import FRESH, State
 from .together import Whole
-from .view import OURS_BELOW, UNREAD, Decision, Move, Piece
+from .view import OURS_BELOW, UNREAD, Move
 
 SLOW = 0.5  # of what ranks can do on the mean
 
@@ -43,7 +42,8 @@ def _come(state: State, there: Collection[int]) -> tuple[int, ...]:
 def _pinned(look: Look) -> tuple[int, ...]:
     """What has parts that we pinned: a plan of an operator's did, or a scheduler whose record was lost. What
     they have is in no piece, so it does not say how much that is."""
-    return tuple(p.ino for p in look.view.pieces if p.held == OURS_BELOW and p.ino not in look.state.split)
+    ours = (p for p in look.view.pieces if p.held == OURS_BELOW and p.ino not in look.state.split)
+    return tuple(p.ino for p in ours if (p.parts or 0) > 1)
 
 
 def opened(state: State, inos: Collection[int], there: Collection[int]) -> State:
@@ -107,51 +107,6 @@ def lifted(look: Look, inos: Sequence[int], budget: Budget) -> tuple[Move, ...]:
         found.append(Move(piece.ino, piece.path, piece.rank, highest, asks, gain, piece.inodes, why))
         left -= piece.inodes
     return tuple(found)
-
-
-def raised(look: Look, decision: Decision) -> tuple[State, Decision]:
-    """What was taken apart goes to the highest rank, where it was too much to be moved before, or that is
-    another one now: clients would ask where it is for what is above . Its parts on the same rank
-    get pins there first, or they would go along."""
-    found = min((p for p in look.view.pieces if _low(look, p)), key=lambda p: (p.inodes, p.ino), default=None)
-    if found is None or found.rank is None:
-        return look.state, decision
-    most = max(0, min(look.budgets.moves(), look.budgets.pins()))
-    along = [kid for kid in _parts(look, found) if kid.rank == found.rank and kid.pin == NO_PIN]
-    if along:
-        why = f"so that it stays when {found.path} goes to a higher rank"
-        kept = {past.move.ino for past in look.state.past if past.move.keeps and not past.lost}
-        moves = [_kept(kid, found.rank, why) for kid in along if kid.ino not in kept][:most]
-    else:
-        why = "clients of its parts ask the lowest rank they know"
-        load, goal = look.expected.load(found), home(look)
-        moves = [Move(found.ino, found.path, found.rank, goal, load, 0.0, found.inodes, why)][:most]
-    if not moves:
-        return look.state, decision
-    told = f"what is left of {found.path} goes to the highest rank; {decision.why}"
-    return look.begun(moves).state, replace(decision, moves=tuple(moves), why=told)
-
-
-def _low(look: Look, piece: Piece) -> bool:
-    """Is it in parts, on a rank below one that has much of these, and may it leave?"""
-    own, goal = piece.rank, home(look)
-    may = piece.ino in look.state.split and piece.ino not in look.together and not piece.held
-    if not may or own is None or own >= goal:
-        return False
-    if any(past.move.ino == piece.ino and past.move.target == goal for past in look.state.past):
-        return False
-    kids = _parts(look, piece)
-    along = any(kid.rank == own and kid.pin == NO_PIN and kid.held for kid in kids)
-    above = sum(look.expected.load(kid) for kid in kids if kid.rank is not None and kid.rank > own)
-    return not along and piece.inodes <= look.limits.inodes and above >= look.band * look.expected.share
-
-
-def _parts(look: Look, piece: Piece) -> list[Piece]:
-    return [kid for kid in look.view.pieces if kid.within == piece.ino]
-
-
-def _kept(piece: Piece, rank: int, why: str) -> Move:
-    return Move(piece.ino, piece.path, rank, rank, 0.0, 0.0, 0.0, why, keeps=True)
 
 
 def told(look: Look, inos: Sequence[int], when: str = "", why: str = "as a whole it fits nowhere") -> str:

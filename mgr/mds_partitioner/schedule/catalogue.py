@@ -146,6 +146,11 @@ class Catalogue:
         self.known = Known()
         self.deleted = Deleted(host)
 
+    @property
+    def goes_on(self) -> bool:
+        """Is there more to be read at once, of what is in parts?"""
+        return self._insides.goes_on
+
     def doubt(self, inos: Collection[int]) -> None:
         """Somebody changed these directories' pins: they are read again, before all others."""
         self._doubted |= set(inos)
@@ -199,7 +204,12 @@ class Catalogue:
             for ino, found in broods.items()
             if held(found, c) is None and (found.children or not found.unread)
         }
-        parts = {ino: list(map(_directory, of.lasting)) for ino, of in families.items()}
+        # What has a pin of ours is one as long as it is there, whatever becomes of the others.
+        ours = {
+            ino: [kid for kid in of.released if owned.pins.get(kid.ino) == kid.pin]
+            for ino, of in families.items()
+        }
+        parts = {ino: list(map(_directory, (*of.lasting, *ours[ino]))) for ino, of in families.items()}
         strangers = (ino for ino in wanted.split if _strangers(broods.get(ino), parts.get(ino, ())))
         return parts, frozenset(strangers)
 
@@ -374,7 +384,7 @@ def _directory(kid: Child) -> Directory:
 
 def _strangers(found: Brood | None, parts: Sequence[Directory]) -> bool:
     """Has it, or may it have, pinned children that are no parts? Where none is seen there may be too many."""
-    if found is None or found.unread or not found.children:
+    if found is None or found.unread or found.unlisted:
         return True
     known = {part.ino for part in parts}
     return any(kid.pin != NO_PIN and kid.ino not in known for kid in found.children)

@@ -20,6 +20,7 @@ from .newcomers import placed
 from .scatter import scattered
 from .state import KEPT, Crowd, Limits, Past, Scattered, State
 from .together import found_better, homewards
+from .upwards import raised
 from .view import Decision, Move, Scatter, View, count
 
 GROWN = 30.0  # s, until a rank's load is what it will be
@@ -64,9 +65,11 @@ class Scheduler:
             state, why = look.state, "nothing was measured since"
         else:
             return look.state, Decision(why="what is new is not measured yet")
-        state, decision = _arranged(look.then(state), Decision(why=why))
+        state, decision = _gathered(look.then(state), Decision(why=why))
         if state.acting and not decision.something:
             state, decision = _balance(look.then(state))
+        if look.view.measured and not (new or decision.something or state.moving):
+            state, decision = raised(look.then(state), decision)
         if look.view.measured and not new:
             state, decision = relieved(look.then(state), decision)
         if look.view.measured and not (new or decision.something or state.moving or easing(state)):
@@ -112,15 +115,6 @@ def _place(look: Look) -> tuple[Look, tuple[Move, ...]]:
     inodes = accumulate(move.inodes for move in found)
     moves = tuple(m for m, taken in zip(found, inodes) if taken <= look.limits.inodes)
     return replace(look.begun(moves), placed=len(moves)), moves
-
-
-def _arranged(look: Look, decision: Decision) -> tuple[State, Decision]:
-    """What is in parts goes where clients ask for it without a detour, or to one rank if that is quicker. How
-    much is lost until then no rank's load shows."""
-    state, decision = _gathered(look, decision)
-    if decision.something or state.moving or not look.view.measured:
-        return state, decision
-    return apart.raised(look.then(state), decision)
 
 
 def _gathered(look: Look, decision: Decision) -> tuple[State, Decision]:

@@ -54,6 +54,11 @@ class Insides:
         """How many subdirectories there are at once where they come and go, by inode number."""
         return {churning.ino: churning.at_once for churning in self.turnover.churning()}
 
+    @property
+    def goes_on(self) -> bool:
+        """Were children read in the last round, and are there more to be read?"""
+        return bool(self.read) and any(found.unread for _, found in self.broods.values())
+
     def look(
         self,
         fs: FsState,

@@ -18,7 +18,7 @@ from ..errors import PartitionerError, unexpected
 from ..host import Host
 from ..judge.verdict import Engine
 from ..model import NO_PIN, FsState
-from ..observe.ranks import silent
+from ..observe.ranks import silent, unheard
 from ..options import Settings
 from ..ranks import Ranks
 from ..verify.guards import why_wait
@@ -175,6 +175,9 @@ class Rounds:
             watch.asked, watch.due = float("-inf"), 0.0
             return
         self._follow(watch, state, decision, now, waits=bool(view.wait))
+        if decision.split:
+            watch.read_due = 0.0  # what is in parts now is not known yet
+            self._wake()
         if decision.something:
             state = self._orders.come_to(fs, watch, state, decision, now)
         if watch.state is before:
@@ -196,9 +199,7 @@ class Rounds:
         if unripe or (watch.pressing_since is not None and unknown(view)):
             watch.read_due = 0.0
             self._wake()
-        if unripe:
-            return replace(view, wait=UNRIPE)
-        return replace(view, wait=UNHEARD.format(watch.unheard[0])) if watch.unheard else view
+        return replace(view, wait=UNRIPE) if unripe else view
 
     def _why_wait(self, fs: FsState, watch: Watch) -> str:
         if watch.kept.paused:
@@ -211,7 +212,7 @@ class Rounds:
             or plan
             or automate(self._policy, fs)
             or why_wait(fs, self._host.health(), silent(self._host, fs, wall))
-            or ""
+            or next((UNHEARD.format(rank) for rank in unheard(self._host, fs)), "")
         )
 
     def _seen(self, fs: FsState, watch: Watch, settings: Settings, ours: SchedulerSettings, now: Now) -> View:

@@ -7,9 +7,10 @@ import math
 from collections import Counter
 from collections.abc import Callable, Collection, Iterable, Sequence
 from dataclasses import dataclass, field
+from typing import Any
 
 from ..clock import Now
-from ..errors import PartitionerError
+from ..errors import PartitionerError, Unavailable
 from ..host import Host
 from ..judge.fullness import Fullness, fullness
 from ..judge.history import History
@@ -20,6 +21,7 @@ from ..observe.ranks import observe_ranks
 from ..observe.subtrees import SubtreeMap, parse_subtrees
 from ..options import Settings
 from ..plan.hints import mask_of
+from ..workers import GivenUp
 from .catalogue import Catalogue, Known
 from .hotspots import Glimpse, Hotspot, hotspots, recent, remembered
 from .learn import unseen
@@ -74,7 +76,8 @@ class Watch:
     :ivar ordered: when something was ordered last, steady clock, s
     :ivar orders: of operators, so far; unsaved: the mon has not got the last one yet
     :ivar problem: why the last look failed; unread: why directories could not be read last
-    :ivar heard: when an MDS last told its subtrees, by name; steady clock, s
+    :ivar begun: when MDSs were asked last, by what they were asked and by name, whether they answered or
+        not; steady clock, s
     :ivar where: where ``placed`` are, by ``subtrees``; None: these have changed
     """
 
@@ -104,7 +107,7 @@ class Watch:
     asked: float = float("-inf")
     mapped: float = float("-inf")
     ordered: float = float("-inf")
-    heard: dict[str, float] = field(default_factory=dict)
+    begun: dict[str, dict[str, float]] = field(default_factory=dict)
     where: SubtreeMap | None = None
     placed: tuple[Directory, ...] = ()
     saved: float = 0.0
@@ -135,12 +138,6 @@ class Watch:
         pieces = {piece.ino: piece for piece in self.actual.pieces}
         found = hotspots(recent(self.glimpses, now), len(self.ranks))
         return tuple((spot, pieces[spot.ino]) for spot in found if spot.ino in pieces)
-
-    @property
-    def unheard(self) -> tuple[int, ...]:
-        """Ranks that would pass for idle: there are no two reports of theirs since they came, or since they
-        or the manager were restarted."""
-        return tuple(sample.rank for sample in self.history.latest if not sample.reported)
 
     @property
     def glances(self) -> bool:
@@ -306,9 +303,7 @@ class Looker:
         began = self._now().steady
         old = {rank for rank, told in watch.told.items() if began - told.at < CALM}
         asked = {rank: name for rank, name in active.items() if rank not in old.intersection(blind)}
-        # Those first that answered longest ago: not all may have their turn in time.
-        names = sorted(asked.values(), key=lambda name: watch.heard.get(name, -math.inf))
-        loads = self._host.tell_each(fs, names, "dump loads", within=WITHIN, depth=depth(paths))
+        loads = self._tell(fs, watch, asked.values(), "dump loads", depth=depth(paths))
         now = (began + self._now().steady) / 2.0  # full ranks take their time
         moved = _concerned(watch.state.moving)
         if not moved or now - watch.mapped >= CALM:
@@ -327,17 +322,26 @@ class Looker:
         """Take in what these ranks have. One that is silent has what it had, but for what others have now."""
         active = {m.rank: m.name for m in fs.active()}
         asked = {rank: name for rank, name in active.items() if rank in ranks}
-        names = sorted(asked.values(), key=lambda name: watch.heard.get(name, -math.inf))
-        answers = self._host.tell_each(fs, names, "get subtrees", within=WITHIN)
+        answers = self._tell(fs, watch, asked.values(), "get subtrees")
         new = {
             rank: parse_subtrees(rank, answers[name])
             for rank, name in asked.items()
             if not isinstance(answers[name], PartitionerError)
         }
-        now = self._now().steady
-        watch.heard = {
-            name: now if rank in new else watch.heard.get(name, -math.inf) for rank, name in active.items()
-        }
         taken = Counter(subtree.path for found in new.values() for subtree in found)
         old = {rank: _without(found, taken) for rank, found in watch.subtrees.items() if rank in active}
         watch.subtrees, watch.where = old | new, None
+
+    def _tell(
+        self, fs: FsState, watch: Watch, names: Iterable[str], prefix: str, **arguments: Any
+    ) -> dict[str, Any]:
+        """Ask these, those first that were asked longest ago: not all may have their turn in time."""
+        before = watch.begun.get(prefix, {})
+        order = sorted(names, key=lambda name: before.get(name, -math.inf))
+        now = self._now().steady
+        answers = self._host.tell_each(fs, order, prefix, within=WITHIN, **arguments)
+        waits = {name for name, answer in answers.items() if isinstance(answer, Unavailable)}
+        begun = {name: now for name in order if name not in waits or isinstance(answers[name], GivenUp)}
+        there = {mds.name for mds in fs.active()}
+        watch.begun[prefix] = {name: at for name, at in (before | begun).items() if name in there}
+        return answers

@@ -410,7 +410,7 @@ def test_of_many_slow_ranks_all_have_their_turn() -> None:
 
     class Slow(Cluster):
         def tell_each(self, fs: FsState, names: list[str], prefix: str, **arguments: Any) -> dict[str, Any]:
-            late = dict.fromkeys(names[4:], NotFound("not begun"))
+            late = dict.fromkeys(names[4:], Unavailable("not begun"))
             return super().tell_each(fs, names[:4], prefix, **arguments) | late
 
     slow = Slow([100.0] * 24, ranks=12)
@@ -533,23 +533,23 @@ def test_the_next_manager_knows_the_parts_of_what_has_become_too_large_to_be_lis
 def test_parts_that_have_pins_of_ours_are_seen_when_nobody_remembers_why() -> None:
     """A plan of an operator's gave them these, or the scheduler's record was lost."""
     cluster = Cluster([0.0, 20.0, 20.0, 20.0, 20.0])
-    for i in range(8):
+    for i in range(16):
         cluster.directories[200 + i] = Directory(f"/volumes/_nogroup/s0/c{i}")
-        cluster.load[200 + i] = 50.0
+        cluster.load[200 + i] = 25.0
     manager = Manager(cluster)
     manager.scheduling.start(manager.fs, ACT)
     manager.run(200)
     assert max(loads(cluster)) < cluster.capacity
     for key in [key for key in cluster.store.data if key.startswith("schedule")]:
         cluster.store.delete(key)
-    cluster.load |= {ino: 160.0 for ino in range(200, 208) if cluster.directories[ino].rank == 3}
+    cluster.load |= {ino: 80.0 for ino in range(200, 216) if cluster.directories[ino].rank == 3}
     after = Manager(cluster)
     after.scheduling.start(after.fs, ACT)
     an_hour(cluster)
     assert max(loads(cluster)) > cluster.capacity
     after.run(300)
     assert after.scheduling.watch(after.fs).state.split == {100}
-    assert max(loads(cluster)) < 1.15 * sum(loads(cluster)) / 4
+    assert max(loads(cluster)) < 0.9 * cluster.capacity
 
 
 def an_hour(cluster: Cluster) -> None:

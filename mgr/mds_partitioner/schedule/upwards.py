@@ -1,0 +1,97 @@
+# SPDX-License-Identifier: LGPL-2.1-or-later
+"""What is left of a directory that was taken apart goes to the highest rank, if it is not there.
+
+Clients ask the lowest rank that they know a part from (apart.py). It was too much to be moved as a whole, or
+there are more ranks than there were. No rank's load shows what it costs that requests are passed on.
+"""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Sequence
+from dataclasses import replace
+
+from ..model import NO_PIN
+from .apart import home
+from .look import Look
+from .reunite import due
+from .sleepers import LEFT
+from .state import State
+from .view import Decision, Move, Piece
+
+LITTLE = 0.5  # of a rank's share: so much that is not to be moved away may be there
+MUCH = 4.0  # times its own: with so much asked of parts above it, it goes there for these alone
+FEW = 16  # parts that get pins for that, however few others have some
+
+
+def raised(look: Look, decision: Decision) -> tuple[State, Decision]:
+    """One that goes. Its parts on the same rank get pins there first, or they would go along. No advice is
+    given of it."""
+    if look.view.advised or not look.state.split:
+        return look.state, decision
+    pace, goal = look.budgets.unhurried(), home(look)
+    kids = _parts(look)
+    pieces = [p for p in look.view.pieces if p.ino in look.state.split and _low(look, p, goal, kids[p.ino])]
+    most = max(0, min(pace.moves, int(look.limits.pins * LEFT) - look.view.pins))
+    for found in sorted(pieces, key=lambda p: (p.inodes, p.ino)):
+        along = [kid for kid in kids[found.ino] if kid.rank == found.rank and kid.pin == NO_PIN]
+        fits = found.inodes <= pace.inodes or pace.idle
+        moves = _kept(look, found, along) if along else [_upwards(look, found, goal)] if fits else []
+        if moves[:most]:
+            told = f"what is left of {found.path} goes to the highest rank; {decision.why}"
+            state = look.begun(moves[:most]).state
+            return state, replace(decision, moves=tuple(moves[:most]), why=told)
+    return look.state, decision
+
+
+def _low(look: Look, piece: Piece, goal: int, kids: Sequence[Piece]) -> bool:
+    """Is it in parts, on a rank below one that has much of these, and may it leave? All parts are known then,
+    and no more of them have to be pinned than are elsewhere."""
+    own = piece.rank
+    may = piece.ino not in look.together and not piece.held and not piece.strangers
+    if not may or own is None or own >= goal or piece.inodes > look.limits.inodes:
+        return False
+    if piece.ino in due(look.state.quiet) or piece.ino in _gone_up(look.state, goal):
+        return False
+    along = [kid for kid in kids if kid.rank == own and kid.pin == NO_PIN]
+    above = [kid for kid in kids if kid.rank is not None and kid.rank > own]
+    load = sum(map(look.expected.load, above))
+    pins = len(along) <= max(FEW, len(kids) - len(along)) and not any(kid.held for kid in along)
+    return pins and load >= look.band * look.expected.share and _fits(look, piece, goal, load)
+
+
+def _fits(look: Look, piece: Piece, goal: int, above: float) -> bool:
+    """Is there room, or so little in what cannot be moved away from there that other things can make it?"""
+    own, load, share = look.expected.load(piece), look.loads[goal], look.shares[goal]
+    if goal not in look.full | look.doubted and load + own <= (1.0 + look.band / 2.0) * share:
+        return True
+    stays = (p for p in look.view.pieces if p.rank == goal and p.ino in look.state.split)
+    return own + sum(map(look.expected.load, stays)) <= LITTLE * share and above >= MUCH * own
+
+
+def _gone_up(state: State, goal: int) -> set[int]:
+    """Of late, or not."""
+    return {past.move.ino for past in state.past if past.move.target == goal and not past.move.keeps}
+
+
+def _parts(look: Look) -> dict[int, list[Piece]]:
+    found: dict[int, list[Piece]] = defaultdict(list)
+    for piece in look.view.pieces:
+        if piece.within:
+            found[piece.within].append(piece)
+    return found
+
+
+def _kept(look: Look, piece: Piece, along: Sequence[Piece]) -> list[Move]:
+    """Pins for what would go along."""
+    rank = piece.rank if piece.rank is not None else -1
+    why = f"so that it stays when {piece.path} goes to a higher rank"
+    kept = {past.move.ino for past in look.state.past if past.move.keeps and not past.lost}
+    new = (kid for kid in along if kid.ino not in kept)
+    return [Move(kid.ino, kid.path, rank, rank, 0.0, 0.0, 0.0, why, keeps=True) for kid in new]
+
+
+def _upwards(look: Look, piece: Piece, goal: int) -> Move:
+    rank, load = piece.rank if piece.rank is not None else -1, look.expected.load(piece)
+    why = "clients of its parts ask the lowest rank they know"
+    return Move(piece.ino, piece.path, rank, goal, load, 0.0, piece.inodes, why)
