@@ -116,9 +116,9 @@ class Kept:
     :ivar since: when it was started: ``stop --rollback`` undoes what was done since
     :ivar turns: the last ones, oldest first
     :ivar split: inode numbers of directories that are seen as their parts
-    :ivar together: of these, which are better off on one rank
     :ivar day: the hours of the last day in which something was moved, oldest first
     :ivar until: end of an operator's pause; None: until it is resumed
+    :ivar together: of what is split, what is better off on one rank
     """
 
     fs: str
@@ -126,12 +126,12 @@ class Kept:
     since: float
     turns: tuple[Turn, ...] = ()
     split: tuple[int, ...] = ()
-    together: tuple[Together, ...] = ()
     capacities: tuple[Capacity, ...] = ()
     done: Totals = Totals()
     day: tuple[Hour, ...] = ()
     paused: bool = False
     until: Optional[float] = None
+    together: tuple[Together, ...] = ()
 
 
 def is_off(fs: str) -> str:
