@@ -7,8 +7,8 @@ from collections.abc import Collection, Sequence
 from dataclasses import replace
 from itertools import takewhile
 
-from ..plan.plan import Plan, Row, Step
-from .run import DONE, IN_FORCE, Record, Run
+from ..plan.plan import PIN_STEP, Plan, Row, Step
+from .run import DONE, IN_FORCE, Record, Run, origins
 
 SMALL = 16  # steps: a plan of so many is merged with whatever is newer
 TOGETHER = 8  # plans of about one size make one: a step is written anew once in so many, then in 64, ...
@@ -45,16 +45,27 @@ def merged(runs: Sequence[Run], name: str, deleted: Collection[int] = ()) -> tup
     :param deleted: inode numbers of directories that are gone for good
     """
     last: dict[tuple[str, int, str], tuple[Step, Record, Row | None]] = {}
+    made: list[Step] = []
     for run in runs:
         for i, record in sorted(run.records.items()):
             step = run.plan.steps[i]
             if record.state not in IN_FORCE or step.ino in deleted:
                 continue
+            if step.kind == PIN_STEP:
+                made.append(step)
             target = (step.kind, step.ino, "" if step.ino else step.target)
             before = last.get(target)
             row = run.plan.rows[step.row] if step.row >= 0 else None
             last[target] = (*_since(before, step, record), row)
-    return _plan(runs, name, [kept for kept in last.values() if kept[0].value != kept[1].old])
+    kept = [entry for entry in last.values() if entry[0].value != entry[1].old]
+    first, origin = {step.ino: step.home for step in reversed(made)}, origins(made)
+
+    def homed(step: Step) -> Step:
+        """What is above it is put back in the same plan, after it: it goes where that goes."""
+        own = step.kind == PIN_STEP and first[step.ino] == step.home
+        return replace(step, home=origin[step.ino]) if own else step
+
+    return _plan(runs, name, [(homed(step), record, row) for step, record, row in kept])
 
 
 def _since(before: tuple[Step, Record, Row | None] | None, step: Step, record: Record) -> tuple[Step, Record]:

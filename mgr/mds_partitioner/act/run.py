@@ -4,7 +4,7 @@
 from __future__ import annotations
 
 import threading
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
 
 from ..errors import NotFound
@@ -141,11 +141,27 @@ def pinned_paths(runs: Iterable[Run], fscid: int) -> dict[str, int]:
 
 
 def homes(runs: Iterable[Run], fscid: int) -> dict[int, int]:
-    """The rank that a directory had before this module first pinned it, by inode number."""
+    """The rank that a directory had before this module first pinned it, by inode number; see ``origins``."""
+    return origins(step for step, _ in _steps_in_force(runs, fscid, PIN_STEP))
+
+
+def origins(steps: Iterable[Step]) -> dict[int, int]:
+    """By inode number, the rank that directories had before the first of these pins, oldest first. What was
+    where something above it had been pinned to came along, so it is from where that came from."""
     found: dict[int, int] = {}
-    for step, _ in _steps_in_force(runs, fscid, PIN_STEP):
-        found.setdefault(step.ino, step.home)
+    been: dict[str, tuple[int, set[str]]] = {}  # by path: where it is from, and its pins since
+    for step in steps:
+        above = next((been[path] for path in _above(step.target) if path in been), None)
+        along = above is not None and str(step.home) in above[1]
+        found.setdefault(step.ino, above[0] if above is not None and along else step.home)
+        been.setdefault(step.target, (found[step.ino], set()))[1].add(step.value)
     return found
+
+
+def _above(path: str) -> Iterator[str]:
+    """The directories that it is in, the nearest first."""
+    while path := path.rpartition("/")[0]:
+        yield path
 
 
 def owned_masks(runs: Iterable[Run], fscid: int) -> dict[int, str]:

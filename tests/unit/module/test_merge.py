@@ -8,13 +8,13 @@ from dataclasses import replace
 from functools import cache
 
 import pytest
-from fake_cluster import Crash, plan
+from fake_cluster import Crash, Directory, plan
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from scheduled import NOGROUP, Cluster, Manager
 
 from mds_partitioner.act.merge import TOGETHER, mergeable, merged
-from mds_partitioner.act.run import ACTIVE, DONE, ROLLED_BACK, Run, owned_pins
+from mds_partitioner.act.run import ACTIVE, DONE, ROLLED_BACK, Run, homes, owned_pins
 from mds_partitioner.errors import JournalError
 from mds_partitioner.plan.circumstances import TO_AUTH
 from mds_partitioner.schedule.record import ACT
@@ -198,3 +198,19 @@ def test_a_mon_that_refuses_for_a_while_loses_nothing(at: int, refused: int) -> 
     assert cluster.snapshot() == Cluster().snapshot()
     after = Manager(cluster)
     assert {run.head.state for run in after.partitioner.plans.of(after.fs)} == {ROLLED_BACK}
+
+
+def test_what_came_along_with_what_it_is_in_goes_back_with_it() -> None:
+    """A directory goes to rank 3, a part of it gets a pin there, and then it goes on to rank 2. MDSs leave a
+    part that has no pin any more where it is when what it is in is elsewhere."""
+    cluster = Cluster([10.0])
+    cluster.directories[200] = Directory(f"{NOGROUP}/s0/c")
+    manager = Manager(cluster)
+    made(cluster, manager, {100: 3})
+    made(cluster, manager, {200: 1})
+    made(cluster, manager, {100: 2})
+    runs = manager.partitioner.plans.of(manager.fs)
+    one, _ = merged(runs, "one")
+    assert {step.ino: step.home for step in one.steps} == {100: 0, 200: 0}
+    assert homes(runs, 1) == {100: 0, 200: 0}
+    assert homes(runs[1:], 1) == {200: 3, 100: 3}, "of where it had been before nothing is known"
