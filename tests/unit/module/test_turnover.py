@@ -197,3 +197,18 @@ def test_an_analysis_keeps_what_came_and_went() -> None:
 )
 def test_fragments_are_where_ceph_puts_them(ino: int, max_mds: int, factor: float, ranks: str) -> None:
     assert fragment_ranks(ino, max_mds, factor) == tuple(map(int, ranks.split()))
+
+
+def test_bursts_do_not_change_all_the_time_what_is_relied_on() -> None:
+    """Forty that last; of each four listings one shows some that are there for a moment only."""
+    tree, turnover = Tree(), Turnover()
+    tree.make(*(f"/s/d{i}" for i in range(40)))
+    told = []
+    for i in range(6 * LISTINGS):
+        new = [f"/s/tmp{i}.{k}" for k in range(60)] if i % 4 == 0 else []
+        tree.make(*new)
+        looked(tree, turnover, "/s")
+        for path in new:
+            tree.remove(path)
+        told.append(bool(turnover.churning()))
+    assert sum(now != before for before, now in zip(told, told[1:])) <= 2

@@ -455,6 +455,36 @@ def test_a_piece_is_not_moved_to_a_slow_rank_to_be_split_there() -> None:
     assert [move.target for _, move in cluster.history if move.ino == 1] == [2]
 
 
+def raised(
+    at: int, ranks: int, kids: int, own: float = 2.0, busy: int | None = None, **head: Any
+) -> list[tuple[int, int | None, int]]:
+    """What is moved while a directory in parts, with so many req/s of its own, is on a rank; its parts are
+    elsewhere, or ``busy`` of them, and the others where it is. What is ordered is seen three looks later."""
+    pins: dict[int, int] = {}
+
+    def view(now: float) -> View:
+        of = {100 + i: i % ranks if busy is None or i < busy else at for i in range(kids)}
+        away = {ino: rank if rank != at else NO_PIN for ino, rank in of.items()}
+        parts = tuple(
+            Piece(ino, f"/p/k{ino}", rank, 100.0, 1000.0, within=1, pin=pins.get(ino, away[ino]))
+            for ino, rank in of.items()
+        )
+        load = Counter(of.values())
+        shown = tuple(
+            RankView(r, 100.0 * load[r] + own * (r == at), 0.3, False, CAPACITY) for r in range(ranks)
+        )
+        piece = Piece(1, "/p", at, own, 10.0, **head)
+        return View(now, shown, (piece, *parts), False, advised=bool(head.get("strangers")))
+
+    state, moves = State(split=frozenset({1})), []
+    for look in range(20):
+        state, decision = Scheduler(state, view(LOOK * look), Limits()).decide()
+        moves += [(move.ino, move.source, move.target) for move in decision.moves]
+        if look % 3 == 2:
+            pins |= {move.ino: move.pin for past in state.past if (move := past.move)}
+    return moves
+
+
 @pytest.mark.parametrize(
     ("at", "ranks", "found"),
     [(3, 4, []), (3, 8, [(103, 3, 3), (1, 3, 7)]), (0, 4, [(100, 0, 0), (1, 0, 3)])],
@@ -464,24 +494,22 @@ def test_what_is_in_parts_goes_to_the_highest_rank_when_it_is_not_there(
 ) -> None:
     """Clients ask the lowest rank that they know it from, which would pass all on. There are more ranks than
     there were, or it was too much to be moved as a whole. What has no pin would go along."""
-    pins: dict[int, int] = {}
+    assert raised(at, ranks, kids=ranks) == found
 
-    def view(now: float) -> View:
-        kids = tuple(
-            Piece(ino, f"/p/k{ino}", (ino - 100) % ranks, 100.0, 1000.0, within=1, pin=pins.get(ino, NO_PIN))
-            for ino in range(100, 100 + ranks)
-        )
-        shown = tuple(RankView(r, 100.0, 0.3, False, CAPACITY) for r in range(ranks))
-        return View(now, shown, (Piece(1, "/p", at, 2.0, 10.0), *kids), False)
 
-    state, moves = State(split=frozenset({1})), []
-    for look in range(20):
-        state, decision = Scheduler(state, view(LOOK * look), Limits()).decide()
-        moves += [(move.ino, move.source, move.target) for move in decision.moves]
-        if look % 3 == 2:  # what was ordered is not seen at once
-            pins |= {move.ino: move.pin for past in state.past if (move := past.move)}
-    assert moves == found
-    assert pins == {ino: target for ino, _, target in found}
+def test_what_is_in_parts_stays_where_it_is_when_the_highest_rank_has_no_room_for_the_rest_of_it() -> None:
+    assert raised(0, 4, kids=4, own=90.0) == []
+
+
+@pytest.mark.parametrize(("kids", "busy", "goes"), [(16, 4, True), (60, 4, False), (60, 48, True)])
+def test_no_more_pins_are_set_for_that_than_there_are(kids: int, busy: int, goes: bool) -> None:
+    found = raised(0, 4, kids, busy=busy)
+    assert ((1, 0, 3) in found) is goes
+    assert goes or not [ino for ino, source, target in found if source == target]
+
+
+def test_parts_that_nobody_has_read_would_go_along() -> None:
+    assert raised(0, 4, kids=4, strangers=True) == []
 
 
 def test_a_piece_on_the_highest_rank_is_split_as_it_is() -> None:
