@@ -83,7 +83,11 @@ class Scheduling:
         watch.advised, watch.due, watch.prepared = {}, 0.0, False
         past = made(watch.kept.turns, self._now().steady - HOUR)
         there = scattered(watch.kept.turns)
-        watch.state = State(demand=watch.state.demand, past=past, split=watch.state.split, scattered=there)
+        before = watch.state
+        wholes = {ino: replace(whole, slower=0) for ino, whole in before.wholes.items()}
+        watch.state = State(
+            demand=before.demand, past=past, split=before.split, wholes=wholes, scattered=there
+        )
 
     def _refuse_act(self, fs: FsState) -> None:
         why = automate(self._policy, self._host.fs_of_mon(fs.fscid) or fs)

@@ -88,7 +88,8 @@ def family(brood: Brood, c: Circumstances, lasts: Lasts, at_once: Mapping[int, f
     parent = brood.parent
     free = [child for child in brood.children if not _operators(child.ino, child.pin, c)]
     stay = [child for child in free if lasts(child.born, brood.born, parent.ino)]
-    passing = [child for child in free if child not in stay]
+    staying = {child.ino for child in stay}
+    passing = [child for child in free if child.ino not in staying]
     number = max(len(passing) + brood.vanished, round(at_once.get(parent.ino, 0.0)))
     ours = parent.distributed and c.owned_distributed.get(parent.ino) == "1"
     going = _size(passing) + number - len(passing)

@@ -90,7 +90,7 @@ def higher(look: Look, inos: Sequence[int]) -> list[int]:
     ranks, and it is little enough to be moved once more."""
     most, asked, goal = _most_that_fits(look), look.expected.load, home(look)
     pieces = [p for p in map(look.pieces.__getitem__, inos) if p.rank is not None and p.rank < goal]
-    return [piece.ino for piece in pieces if asked(piece) > most and piece.inodes <= look.limits.inodes]
+    return [piece.ino for piece in pieces if asked(piece) > most and piece.at_most <= look.limits.inodes]
 
 
 def lifted(look: Look, inos: Sequence[int], budget: Budget) -> tuple[Move, ...]:

@@ -48,6 +48,7 @@ class Known:
         they have parts
     :ivar strangers: of those that are split, which have, or may have, pinned children that are not among
         ``directories``
+    :ivar unknown: of those, which have, or may have, children that were not read
     :ivar masks: ``ceph.dir.bal.mask``, by inode number, of those that were read; None: MDSs without our hook
     """
 
@@ -62,6 +63,7 @@ class Known:
     fragments: Mapping[int, Fragments] = field(default_factory=dict)
     ripe: bool = False
     strangers: frozenset[int] = frozenset()
+    unknown: frozenset[int] = frozenset()
 
     def pin(self, directory: Directory, owned: Owned) -> int:
         """A directory's pin: as it was read, unless we have set another one since. Its facts are known."""
@@ -129,7 +131,7 @@ class Catalogue:
         self._host, self._began, self._now = host, began, now
         self._rotation = Rotation(())
         self._asking = Asking(host)
-        self._insides = Insides(self._asking)
+        self._insides = Insides(self._asking, now)
         self._fragments: dict[int, tuple[float, Fragments]] = {}  # by inode number; when it was read last
         self._everything = Everything()
         self._directories: list[Directory] | None = None  # as they were listed last
@@ -145,11 +147,6 @@ class Catalogue:
         self._found: dict[int, float] = {}  # when what is new was found, Unix, s, by inode number
         self.known = Known()
         self.deleted = Deleted(host)
-
-    @property
-    def goes_on(self) -> bool:
-        """Is there more to be read at once, of what is in parts?"""
-        return self._insides.goes_on
 
     def doubt(self, inos: Collection[int]) -> None:
         """Somebody changed these directories' pins: they are read again, before all others."""
@@ -173,6 +170,8 @@ class Catalogue:
         self._rotation.doubt(p for p, f in self._rotation.facts().items() if f.directory.ino in doubted)
         self._asked = {ino: at for ino, at in self._asked.items() if ino not in doubted}
         parts, strangers = self._parts(wanted, owned, c, lasts)
+        broods = {ino: found for ino, (_, found) in self._insides.broods.items()}
+        unknown = frozenset(ino for ino in wanted.split if _unknown(broods.get(ino)))
         below = [kid for ino in wanted.split for kid in parts.get(ino, ())]
         masked = self._busiest(wanted.requests, 4 * len(fs.ranks_in)) if hooked else []
         self._list_all(fs)
@@ -183,7 +182,7 @@ class Catalogue:
         self._read_facts(fs, limit, wanted.moving, now)
         self._find_new(fs, now)
         self._tries += bool(wanted.requests)
-        self.known = self._known(parts, strangers, wanted, hooked, now)
+        self.known = replace(self._known(parts, strangers, wanted, hooked, now), unknown=unknown)
 
     def _factor(self, wanted: Wanted) -> float | None:
         """Of MDSs that distribute; asked where something comes and goes, or is hot and has no parts."""
@@ -382,9 +381,14 @@ def _directory(kid: Child) -> Directory:
     return Directory(kid.path, kid.path, kid.ino)
 
 
+def _unknown(found: Brood | None) -> bool:
+    """Has it, or may it have, children that were not read? There may be too many to list."""
+    return found is None or bool(found.unread) or found.unlisted
+
+
 def _strangers(found: Brood | None, parts: Sequence[Directory]) -> bool:
-    """Has it, or may it have, pinned children that are no parts? Where none is seen there may be too many."""
-    if found is None or found.unread or found.unlisted:
+    """Has it, or may it have, pinned children that are no parts?"""
+    if found is None or _unknown(found):
         return True
     known = {part.ino for part in parts}
     return any(kid.pin != NO_PIN and kid.ino not in known for kid in found.children)

@@ -18,7 +18,7 @@ from .look import Look
 from .moves import chosen, paying, sources
 from .newcomers import placed
 from .scatter import scattered
-from .state import KEPT, Crowd, Limits, Past, Scattered, State
+from .state import KEPT, Crowd, Limits, Scattered, State
 from .together import found_better, homewards
 from .upwards import raised
 from .view import Decision, Move, Scatter, View, count
@@ -119,23 +119,23 @@ def _place(look: Look) -> tuple[Look, tuple[Move, ...]]:
 
 def _gathered(look: Look, decision: Decision) -> tuple[State, Decision]:
     """What is better off on one rank goes there, as the budgets allow."""
-    state = look.state
+    state, budgets = look.state, look.budgets
     if look.view.measured and not look.view.advised:
         state = replace(state, wholes=found_better(state.wholes, look.view.pieces, look.view.now))
     look = look.then(state)
-    resting = {p.move.ino for p in state.past if p.arrived < 0.0 or (p.lost and _rests(look, p))}
+    coming = {past.move.ino for past in budgets.coming}
+    resting = {p.move.ino for p in state.past if p.lost and look.view.now - p.arrived < look.limits.rest}
     asked = {ino: look.expected.load(look.pieces[ino]) for ino in look.together}
-    found = homewards(look.together, look.pieces, resting, asked)[: max(0, look.budgets.moves())]
-    taken, inodes = list(accumulate(move.inodes for move in found)), look.budgets.inodes()
-    alone = not state.moving and inodes > 0.0
-    moves = tuple(m for i, m in enumerate(found) if taken[i] <= inodes or (alone and i == 0))
+    found = [m for m in homewards(look.together, look.pieces, asked) if m.ino not in coming | resting]
+    left, moves = budgets.inodes(), list[Move]()
+    for move in found[: max(0, min(budgets.moves(), budgets.pins()))]:
+        alone = not (coming or moves) and left > 0.0
+        if move.inodes <= left or alone:
+            moves.append(move)
+            left -= move.inodes
     if not moves:
         return state, decision
-    return look.begun(moves).state, Decision(moves, why=f"{count(moves)}: {moves[0].why}")
-
-
-def _rests(look: Look, past: Past) -> bool:
-    return look.view.now - past.arrived < look.limits.rest
+    return look.begun(moves).state, Decision(tuple(moves), why=f"{count(moves)}: {moves[0].why}")
 
 
 def _balance(look: Look) -> tuple[State, Decision]:

@@ -12,6 +12,8 @@ from functools import partial
 from itertools import accumulate
 from typing import TypeVar
 
+from .. import clock
+from ..clock import Now
 from ..errors import NotFound
 from ..filesystem import FileSystem
 from ..model import NO_PIN, Directory, FsState
@@ -23,7 +25,7 @@ from .owned import Owned
 
 FIRST = 2  # of the busiest that are listed for what comes and goes, before the first decision
 BROODS = 2  # directories whose children are listed, or read, in a round
-A_ROUND = 50  # children of each that are read then: some MDS is asked three times a child
+AT_ONCE = 50  # children of each that are read side by side: some MDS is asked three times a child
 YOUNG = 30.0  # s: what is younger may come and go, though nothing was seen to yet
 FRESH = 60.0  # s, for which what was read of children is good
 DEEPEST = 16
@@ -39,9 +41,10 @@ class Insides:
     :ivar read: children that were read in the last look
     """
 
-    def __init__(self, asking: Asking) -> None:
-        self._asking = asking
+    def __init__(self, asking: Asking, now: Callable[[], Now] = clock.read) -> None:
+        self._asking, self._now = asking, now
         self._round = 0.0
+        self._turns: dict[int, int] = {}  # how often children were to be read
         self._entries: dict[str, int] = {}  # of those that are listed, by path
         self._tried: dict[int, float] = {}  # when a brood was to be read last
         self.turnover = Turnover()
@@ -53,11 +56,6 @@ class Insides:
     def at_once(self) -> dict[int, float]:
         """How many subdirectories there are at once where they come and go, by inode number."""
         return {churning.ino: churning.at_once for churning in self.turnover.churning()}
-
-    @property
-    def goes_on(self) -> bool:
-        """Were children read in the last round, and are there more to be read?"""
-        return bool(self.read) and any(found.unread for _, found in self.broods.values())
 
     def look(
         self,
@@ -98,7 +96,10 @@ class Insides:
         for path in paths:
             questions["listed", path] = partial(self._list, path=path)
         self._asking.ask(fs, questions, within, patient=first)
-        self._read_children(fs, [d.ino for d in turn if d.ino not in moving], moving, within, now)
+        there = [d.ino for d in turn if d.ino not in moving]
+        ends = self._now().steady + SOON if there else 0.0
+        while there and self._read_children(fs, there, moving, within, now) and self._now().steady < ends:
+            pass
         if not self.at_once.keys() <= before.keys():  # what was counted may not last: it is counted again
             self.counts = {ino: kept for ino, kept in self.counts.items() if kept[0] != now}
         return lasting(self.at_once, now - YOUNG, now)
@@ -108,6 +109,8 @@ class Insides:
         self.broods = _kept(self.broods, there)
         self.counts = _kept(self.counts, there)
         self._tried = _kept(self._tried, there)
+        unread = {kid.ino for _, found in self.broods.values() for kid in found.unread}
+        self._turns = _kept(self._turns, unread)
 
     def _to_list(self, busiest: Sequence[Directory]) -> list[str]:
         """Paths of those that are listed for what comes and goes: those first that were listed longest ago,
@@ -154,9 +157,17 @@ class Insides:
 
     def _read_children(
         self, fs: FsState, inos: Sequence[int], moving: Collection[int], within: float, now: float
-    ) -> None:
-        """Some of those of these directories that were listed, and not read."""
-        found = ((ino, self.broods[ino][1].unread[:A_ROUND]) for ino in inos if ino in self.broods)
+    ) -> bool:
+        """Some of those of these directories that were listed, and not read. Was one?"""
+        away = {*moving, *self._asking.pending("child")}
+
+        def turn(ino: int) -> list[Directory]:
+            may = (kid for kid in self.broods[ino][1].unread if kid.ino not in away)
+            return sorted(may, key=lambda kid: self._turns.get(kid.ino, 0))[:AT_ONCE]
+
+        before, found = len(self.read), [(ino, turn(ino)) for ino in inos if ino in self.broods]
+        for kid in (kid for _, unread in found for kid in unread):
+            self._turns[kid.ino] = self._turns.get(kid.ino, 0) + 1
 
         def question(mount: FileSystem, of: int, at: Directory) -> Lesson:
             try:
@@ -175,12 +186,11 @@ class Insides:
             return learn
 
         questions: Questions = {
-            ("child", kid.ino): partial(question, of=ino, at=kid)
-            for ino, unread in found
-            for kid in unread
-            if kid.ino not in moving
+            ("child", kid.ino): partial(question, of=ino, at=kid) for ino, unread in found for kid in unread
         }
-        self._asking.ask(fs, questions, within)
+        if questions:
+            self._asking.ask(fs, questions, within)
+        return len(self.read) > before
 
     def _put(self, of: int, at: Directory, child: Child | None) -> None:
         """A child of a directory was read; None: it is gone."""

@@ -19,7 +19,7 @@ from ..judge.archive import Archive
 from ..judge.fullness import Fullness, Taught
 from ..model import FsState
 from .catalogue import Catalogue
-from .record import HOUR, Kept, is_off, made, scattered, shifted
+from .record import HOUR, InParts, Kept, is_off, made, scattered, shifted
 from .state import State
 from .together import Whole
 from .watch import Watch
@@ -56,9 +56,7 @@ class Ledger:
         state = State(
             past=made(turns, now.steady - HOUR),
             split=frozenset(kept.split),
-            wholes={
-                t.ino: Whole(0.0, since=max(0.0, t.since + now.steady - now.wall)) for t in kept.together
-            },
+            wholes={of.ino: _whole(of, now) for of in kept.wholes},
             scattered=scattered(turns),
         )
         known = Fullness(capacity={c.mds: Taught(c.value, c.inside) for c in kept.capacities})
@@ -145,3 +143,10 @@ class Ledger:
         turns = shifted(kept.turns, now.wall - now.steady)
         if not self._archive.save(fscid, replace(kept, turns=turns)):
             self._log.error("the scheduler's record of '%s' is too large to be kept", kept.fs)
+
+
+def _whole(kept: InParts, now: Now) -> Whole:
+    def steady(at: float) -> float:
+        return max(0.0, at + now.steady - now.wall) if at >= 0.0 else at
+
+    return Whole(kept.served, steady(kept.apart), since=steady(kept.since))

@@ -33,7 +33,7 @@ def placed(
     new = [
         p
         for p in seen
-        if p.fresh and not p.held and p.rank in load and p.inodes <= SMALL and p.ino not in known
+        if p.fresh and not p.held and p.rank in load and p.at_most <= SMALL and p.ino not in known
     ]
     if not new or len({p.rank for p in seen}) < 2:
         return []

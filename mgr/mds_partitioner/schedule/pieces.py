@@ -17,7 +17,6 @@ from .catalogue import Known
 from .owned import Owned
 from .view import OURS_BELOW, UNREAD, Piece
 
-ALONE = 30_000.0  # inodes: more than may be under way at once, so it is moved alone, or not as a whole
 FIXED_BELOW = "a directory below it has a pin of its own"
 
 
@@ -98,6 +97,7 @@ def pieces(seen: Seen) -> tuple[Piece, ...]:
                 pin=NO_PIN if facts is None else _ours(directory, seen),
                 first=seen.owned.homes.get(directory.ino, -1),
                 strangers=directory.ino in seen.known.strangers,
+                unknown=directory.ino in seen.known.unknown,
             )
         )
     return _in_cache(found, seen.ranks)
@@ -105,7 +105,7 @@ def pieces(seen: Seen) -> tuple[Piece, ...]:
 
 def _in_cache(found: Sequence[Piece], ranks: Sequence[RankSample]) -> tuple[Piece, ...]:
     """With the inodes that move: those that the rank has in its cache. Of these a piece is taken to have its
-    part by size, or by requests if that is more; and ``ALONE``, if it has so many."""
+    part by size, or by requests if that is more; it may be all of them."""
     size: dict[int | None, float] = defaultdict(float)
     requests: dict[int | None, float] = defaultdict(float)
     for piece in found:
@@ -116,9 +116,12 @@ def _in_cache(found: Sequence[Piece], ranks: Sequence[RankSample]) -> tuple[Piec
     def moving(piece: Piece) -> float:
         used = piece.requests / requests[piece.rank] if requests[piece.rank] else 0.0
         part = max(piece.inodes / size[piece.rank], used)
-        return min(piece.inodes, cached[piece.rank], max(ALONE, cached[piece.rank] * part))
+        return max(1.0, min(piece.inodes, cached[piece.rank] * part))
 
-    return tuple(replace(p, inodes=moving(p)) if p.rank in cached else p for p in found)
+    return tuple(
+        replace(p, inodes=moving(p), most=min(p.inodes, cached[p.rank])) if p.rank in cached else p
+        for p in found
+    )
 
 
 def _ours(directory: Directory, seen: Seen) -> int:

@@ -14,7 +14,6 @@ from .view import View
 from .watch import Watch
 
 FEW = 16  # directories that are read at first
-SOON = 1.0  # s until the next children are read, while a rank wants relief
 FILLS = 0.5  # of a full rank: what has so much of it is looked into
 
 
@@ -40,8 +39,6 @@ def read(
     if watch.catalogue.known.unread:
         pause = settings.epoch * share / settings.rentries_per_epoch
         watch.read_due = min(watch.read_due, now().steady + pause)
-    if watch.pressing_since is not None and watch.catalogue.goes_on:
-        watch.read_due = min(watch.read_due, now().steady + SOON)
     return known.seen != watch.catalogue.known.seen
 
 

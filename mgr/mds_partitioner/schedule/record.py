@@ -80,11 +80,18 @@ class Capacity:
 
 
 @dataclass(frozen=True)
-class Together:
-    """A directory in parts that is better off on one rank, and since when that is known, Unix, s."""
+class InParts:
+    """A directory that was taken apart. Times: Unix, s; -1: never.
+
+    :ivar served: req/s that it got through as a whole
+    :ivar apart: since when it is on several ranks
+    :ivar since: since when it is known that it is better off on one
+    """
 
     ino: int
-    since: float
+    served: float
+    apart: float = -1.0
+    since: float = -1.0
 
 
 @dataclass(frozen=True)
@@ -118,7 +125,7 @@ class Kept:
     :ivar split: inode numbers of directories that are seen as their parts
     :ivar day: the hours of the last day in which something was moved, oldest first
     :ivar until: end of an operator's pause; None: until it is resumed
-    :ivar together: of what is split, what is better off on one rank
+    :ivar wholes: what is known of those that are split
     """
 
     fs: str
@@ -131,7 +138,7 @@ class Kept:
     day: tuple[Hour, ...] = ()
     paused: bool = False
     until: Optional[float] = None
-    together: tuple[Together, ...] = ()
+    wholes: tuple[InParts, ...] = ()
 
 
 def is_off(fs: str) -> str:

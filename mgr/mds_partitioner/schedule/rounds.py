@@ -31,7 +31,7 @@ from .orders import Orders
 from .owned import Owned
 from .plans import owned
 from .reading import read, unknown
-from .record import ACT, ADVISE, MODES, OFF, UNDOING, Capacity, Together, begun
+from .record import ACT, ADVISE, MODES, OFF, UNDOING, Capacity, InParts, begun
 from .state import State
 from .tick_interval import TickInterval
 from .view import Decision, View
@@ -185,7 +185,7 @@ class Rounds:
         self._ledger.change(
             watch,
             split=tuple(sorted(watch.state.split)),
-            together=_together(watch, now),
+            wholes=_wholes(watch, now),
             capacities=_capacities(watch),
         )
         if now.steady - watch.saved > SAVE_EVERY:
@@ -278,6 +278,9 @@ def _capacities(watch: Watch) -> tuple[Capacity, ...]:
     return tuple(Capacity(mds, taught.value, taught.inside) for mds, taught in known)
 
 
-def _together(watch: Watch, now: Now) -> tuple[Together, ...]:
-    wholes = sorted(watch.state.wholes.items())
-    return tuple(Together(ino, w.since + now.wall - now.steady) for ino, w in wholes if w.since >= 0.0)
+def _wholes(watch: Watch, now: Now) -> tuple[InParts, ...]:
+    def wall(at: float) -> float:
+        return at + now.wall - now.steady if at >= 0.0 else at
+
+    known = sorted(watch.state.wholes.items())
+    return tuple(InParts(ino, of.served, wall(of.apart), wall(of.since)) for ino, of in known)

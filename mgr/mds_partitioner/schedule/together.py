@@ -14,24 +14,33 @@ from dataclasses import dataclass, replace
 
 from .view import Move, Piece, View
 
-PEERS = 0.2  # messages between ranks for each request, at least
+PEERS = 0.2  # messages between its ranks for each request there, at least
 SLOWER = 0.9  # of what it got through as a whole, at most
+LEAST = 0.25  # of that, at least: with less its clients have ended, or sleep
+HELPS = 1.1  # times what it got through in parts, at least, it does together; else it was not that
 LOOKS = 6  # for which it is so
+JUDGED = 600.0  # s, since it is in parts: later the load is another one
+NOTHING = 1e-3  # req/s of what nobody uses: it is moved all the same, and not as what is new
 LASTS = 86_400.0  # s, after which it may be tried again
 
 
 @dataclass(frozen=True)
 class Whole:
-    """Of what was taken apart.
+    """Of what was taken apart. Times: steady clock, s; -1: never.
 
-    :ivar served: req/s that it got through before
-    :ivar slower: looks for which it has got through less
-    :ivar since: when it was found to be better off together, steady clock, s; -1: it was not
+    :ivar served: req/s that it got through on one rank, last
+    :ivar apart: since when it is on several
+    :ivar slower: looks for which it has got through less there
+    :ivar since: when it was found to be better off together
+    :ivar worse: req/s that it got through in parts then; together: looks since it is on one rank again
     """
 
     served: float
+    apart: float = -1.0
     slower: int = 0
     since: float = -1.0
+    worse: float = 0.0
+    together: int = 0
 
 
 def families(pieces: Iterable[Piece]) -> dict[int, list[Piece]]:
@@ -47,28 +56,51 @@ def families(pieces: Iterable[Piece]) -> dict[int, list[Piece]]:
 
 
 def seen(
-    wholes: Mapping[int, Whole], split: Collection[int], view: View, stale: Collection[int]
+    wholes: Mapping[int, Whole],
+    split: Collection[int],
+    scattered: Collection[int],
+    view: View,
+    stale: Collection[int],
 ) -> dict[int, Whole]:
     """With what a look shows.
 
-    :param wholes: by inode number; split: of what is in parts
+    :param wholes: by inode number; split: of what is in parts; scattered: of what MDSs place
     :param stale: ranks that are not seen as they are
     """
     found = {ino: _tried_again(whole, view.now) for ino, whole in wholes.items() if ino in split}
-    requests, peers = sum(r.requests for r in view.ranks), sum(r.peers for r in view.ranks)
-    if view.advised or not found or not requests:
+    if view.advised or not found:
         return found
-    many, heads = peers >= PEERS * requests, {p.ino: p for p in view.pieces if p.ino in found}
     below = families(view.pieces)
-    for ino, head in heads.items():
-        everything, whole = (head, *below[ino]), found[ino]
+    for head in (p for p in view.pieces if p.ino in found):
+        everything = (head, *below[head.ino])
         ranks = {piece.rank for piece in everything}
-        if whole.since >= 0.0 or not ranks.isdisjoint(stale):
-            continue
-        less = sum(piece.requests for piece in everything) < SLOWER * whole.served
-        slower = whole.slower + 1 if many and less and len(ranks) > 1 else 0
-        found[ino] = replace(whole, slower=slower)
+        told = view.told is None or any(piece.ino in view.told for piece in everything)
+        placed = any(piece.ino in scattered for piece in everything)
+        if None in ranks or placed or not told or not ranks.isdisjoint(stale):
+            continue  # it is not seen as it is
+        mine = [rank for rank in view.ranks if rank.rank in ranks]
+        many = sum(r.peers for r in mine) >= PEERS * sum(r.requests for r in mine)
+        has = sum(piece.requests for piece in everything)
+        found[head.ino] = _looked(found[head.ino], has, many, len(ranks) > 1, view.now)
     return found
+
+
+def _looked(whole: Whole, has: float, many: bool, apart: bool, now: float) -> Whole:
+    """One, as it is now.
+
+    :param has: req/s; many: messages between its ranks; apart: it is on several
+    """
+    if whole.since >= 0.0:
+        looks = 0 if apart else whole.together + 1
+        vain = looks == 2 * LOOKS and has < HELPS * whole.worse
+        if vain:  # nor is it tried again
+            return replace(whole, served=0.0, slower=0, since=-1.0)
+        return replace(whole, together=looks)
+    if not apart:
+        return replace(whole, served=(whole.served + has) / 2.0) if whole.apart < 0.0 else whole
+    since = whole.apart if whole.apart >= 0.0 else now
+    less = LEAST * whole.served <= has < SLOWER * whole.served and now - since <= JUDGED
+    return replace(whole, apart=since, slower=whole.slower + 1 if many and less else 0, worse=has)
 
 
 def found_better(wholes: Mapping[int, Whole], pieces: Iterable[Piece], now: float) -> dict[int, Whole]:
@@ -79,41 +111,47 @@ def found_better(wholes: Mapping[int, Whole], pieces: Iterable[Piece], now: floa
     return {ino: replace(whole, since=now) if ino in outer else whole for ino, whole in wholes.items()}
 
 
-def members(wholes: Mapping[int, Whole], pieces: Iterable[Piece]) -> dict[int, int]:
-    """What stays together, by inode number: which whole it is of."""
-    within = {piece.ino: piece.within for piece in pieces}
-    ours = {ino for ino, whole in wholes.items() if whole.since >= 0.0}
+def members(
+    wholes: Mapping[int, Whole], pieces: Mapping[int, Piece], scattered: Collection[int]
+) -> dict[int, int]:
+    """What stays together, by inode number: which whole it is of. None of what is on several ranks itself.
+
+    :param pieces: by inode number; scattered: of what MDSs place
+    """
+    ours = {
+        ino
+        for ino, whole in wholes.items()
+        if whole.since >= 0.0 and ino in pieces and pieces[ino].rank is not None and ino not in scattered
+    }
+    within = {ino: piece.within for ino, piece in pieces.items()} if ours else {}
     found = {}
-    for ino in within if ours else ():
+    for ino in within:
         of = next((above for above in (ino, *_above(ino, within)) if above in ours), None)
-        if of is not None:
+        if of is not None and ino not in scattered:
             found[ino] = of
     return found
 
 
-def homewards(
-    of: Mapping[int, int], pieces: Mapping[int, Piece], bound: Collection[int], asked: Mapping[int, float]
-) -> list[Move]:
+def homewards(of: Mapping[int, int], pieces: Mapping[int, Piece], asked: Mapping[int, float]) -> list[Move]:
     """What is not yet where the rest of it is. Parts without a pin are, or come along.
 
     :param of: as ``members``
-    :param bound: inode numbers of what is not to be moved now
     :param asked: req/s by inode number
     """
     found = []
     for ino, whole in of.items():
-        piece, head = pieces[ino], pieces.get(whole)
-        if head is None or None in (piece.rank, head.rank) or piece.held or ino in bound:
+        piece, head = pieces[ino], pieces[whole]
+        if piece.rank is None or head.rank is None or piece.held or piece.rank == head.rank:
             continue
-        if piece.rank is not None and head.rank is not None and piece.rank != head.rank:
-            why = f"{head.path} was slower in parts: what is renamed or linked between them takes both ranks"
-            load = asked[ino]
-            found.append(Move(ino, piece.path, piece.rank, head.rank, load, 0.0, piece.inodes, why))
+        why = f"{head.path} was slower in parts: what is renamed or linked between them takes both ranks"
+        load = max(asked[ino], NOTHING)
+        found.append(Move(ino, piece.path, piece.rank, head.rank, load, 0.0, piece.inodes, why))
     return found
 
 
 def _tried_again(whole: Whole, now: float) -> Whole:
-    return replace(whole, slower=0, since=-1.0) if 0.0 <= whole.since < now - LASTS else whole
+    again = 0.0 <= whole.since < now - LASTS
+    return replace(whole, apart=-1.0, slower=0, since=-1.0, together=0) if again else whole
 
 
 def _above(ino: int, within: Mapping[int, int]) -> list[int]:

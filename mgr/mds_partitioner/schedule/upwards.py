@@ -48,15 +48,19 @@ def _low(look: Look, piece: Piece, goal: int, kids: Sequence[Piece]) -> bool:
     """Is it in parts, on a rank below one that has much of these, and may it leave? All parts are known then,
     and no more of them have to be pinned than are elsewhere."""
     own = piece.rank
-    may = piece.ino not in look.together and not piece.held and not piece.strangers
-    if not may or own is None or own >= goal or piece.inodes > look.limits.inodes:
+    away = {*look.together, *look.state.scattered}
+    may = piece.ino not in away and not piece.held and not piece.unknown
+    if not may or own is None or own >= goal or piece.at_most > look.limits.inodes:
         return False
     if piece.ino in due(look.state.quiet) or piece.ino in _gone_up(look.state, goal):
         return False
     along = [kid for kid in kids if kid.rank == own and kid.pin == NO_PIN]
+    refused = {past.move.ino for past in look.state.past if past.move.keeps and past.lost}
     above = [kid for kid in kids if kid.rank is not None and kid.rank > own]
     load = sum(map(look.expected.load, above))
-    pins = len(along) <= max(FEW, len(kids) - len(along)) and not any(kid.held for kid in along)
+    pins = len(along) <= max(FEW, len(kids) - len(along)) and not any(
+        kid.held or kid.ino in refused for kid in along
+    )
     return pins and load >= look.band * look.expected.share and _fits(look, piece, goal, load)
 
 

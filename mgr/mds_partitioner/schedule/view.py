@@ -46,7 +46,8 @@ class Piece:
     :ivar within: inode number of the piece that this one was taken out of, 0 for none
     :ivar rank: that has all of it; None while it is on several
     :ivar requests: req/s since the last look, without those of pieces within it
-    :ivar inodes: that would move
+    :ivar inodes: that would move, as far as can be told
+    :ivar most: that would, at most; 0: it is known
     :ivar held: in words, why it must stay where it is; "" when it may be moved
     :ivar parts: the lasting directories right below it that could be pieces; None: nobody has looked yet
     :ivar fresh: it was made, and found, since the scheduler looks
@@ -55,6 +56,7 @@ class Piece:
     :ivar files: what would be placed so are files
     :ivar pin: that we have set, NO_PIN for none
     :ivar first: the rank that it had before we pinned it; -1: we have not
+    :ivar unknown: it may have parts that are no pieces
     :ivar strangers: there are, or may be, directories right below it that are pinned and no pieces
     """
 
@@ -72,6 +74,13 @@ class Piece:
     pin: int = NO_PIN
     first: int = -1
     strangers: bool = False
+    unknown: bool = False
+    most: float = 0.0
+
+    @property
+    def at_most(self) -> float:
+        """Inodes that would move, at most."""
+        return max(self.inodes, self.most)
 
 
 @dataclass(frozen=True)

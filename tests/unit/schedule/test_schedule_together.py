@@ -10,8 +10,8 @@ import pytest
 
 from mds_partitioner.model import NO_PIN
 from mds_partitioner.schedule.core import Scheduler
-from mds_partitioner.schedule.state import Limits, State
-from mds_partitioner.schedule.together import LASTS, LOOKS, Whole
+from mds_partitioner.schedule.state import Limits, Scattered, State
+from mds_partitioner.schedule.together import JUDGED, LASTS, LOOKS, Whole
 from mds_partitioner.schedule.view import Move, Piece, RankView, View
 
 LOOK = 5.0
@@ -25,6 +25,7 @@ class Spool:
 
     in_parts: float = 300.0  # req/s that it gets through on several ranks
     peers: float = 200.0  # messages/s between ranks then
+    together: float = AS_A_WHOLE  # the same on one
     advised: bool = False
     inodes: float = 100.0
     now: float = 0.0
@@ -37,7 +38,7 @@ class Spool:
 
     def view(self) -> View:
         spread = len(set(self.at.values())) > 1
-        each = (self.in_parts if spread else AS_A_WHOLE) / 4.0
+        each = (self.in_parts if spread else self.together) / (len(self.at) - 1)
         load = {rank: sum(each for i, r in self.at.items() if r == rank and i != 1) for rank in range(4)}
         peers = self.peers / 4.0 if spread else 0.0
         ranks = tuple(
@@ -80,8 +81,12 @@ def test_it_comes_together_where_the_rest_of_it_is_and_stays_so() -> None:
     assert spool.state.split == {1}
 
 
-@pytest.mark.parametrize("spool", [Spool(peers=40.0), Spool(in_parts=480.0), Spool(advised=True)])
-def test_it_stays_in_parts_when_renames_are_few_or_it_is_no_slower_or_only_advised(spool: Spool) -> None:
+@pytest.mark.parametrize(
+    "spool", [Spool(peers=40.0), Spool(in_parts=480.0), Spool(in_parts=100.0), Spool(advised=True)]
+)
+def test_it_stays_in_parts_when_renames_are_few_or_it_is_no_slower_or_sleeps_or_is_only_advised(
+    spool: Spool,
+) -> None:
     assert spool.go(10 * LOOKS) == []
 
 
@@ -92,6 +97,45 @@ def test_a_moment_does_not_count() -> None:
         spool.in_parts = 480.0 if round(spool.now / LOOK) % LOOKS == 3 else 300.0
 
     assert spool.go(60, now_and_then) == []
+
+
+def test_what_becomes_less_long_after_it_was_taken_apart_is_another_load() -> None:
+    spool = Spool(in_parts=480.0)
+    spool.go(round(JUDGED / LOOK) + 2)
+    spool.in_parts = 300.0
+    assert spool.go(10 * LOOKS) == []
+
+
+def test_when_it_does_not_help_it_is_as_free_as_it_was_and_not_tried_again() -> None:
+    spool = Spool(together=310.0)
+    assert spool.go(LOOKS + 1)
+    assert spool.state.wholes[1].since >= 0.0
+    spool.go(3 * LOOKS)
+    assert spool.state.wholes[1].since < 0.0
+    spool.at |= {2: 0, 3: 1, 4: 2}
+
+    def as_it_is() -> None:
+        assert spool.state.wholes[1].since < 0.0
+
+    spool.go(10 * LOOKS, as_it_is)
+
+
+def test_what_mdss_place_is_left_to_them() -> None:
+    spool = Spool()
+    spool.state = replace(spool.state, scattered={1: Scattered((0, 1, 2, 3), 0.0)})
+    assert spool.go(10 * LOOKS) == []
+
+
+def test_idle_parts_go_no_more_at_once_than_others() -> None:
+    spool = Spool(
+        inodes=1.0, at={1: 3} | {i: i % 3 for i in range(2, 302)}, within=dict.fromkeys(range(2, 302), 1)
+    )
+    found, most = 0, Limits().moves
+    for _ in range(LOOKS + 1):
+        spool.now += LOOK
+        spool.state, decision = Scheduler(spool.state, spool.view(), Limits()).decide()
+        found += len(decision.moves)  # none arrives
+    assert found == most
 
 
 def test_a_day_later_it_may_be_tried_again() -> None:
