@@ -20,7 +20,7 @@ from .newcomers import placed
 from .scatter import scattered
 from .state import KEPT, Crowd, Limits, Scattered, State
 from .together import found_better, homewards
-from .upwards import raised
+from .upwards import FEW, raised
 from .view import Decision, Move, Scatter, View, count
 
 GROWN = 30.0  # s, until a rank's load is what it will be
@@ -65,11 +65,10 @@ class Scheduler:
             state, why = look.state, "nothing was measured since"
         else:
             return look.state, Decision(why="what is new is not measured yet")
-        state, decision = _gathered(look.then(state), Decision(why=why))
+        state, decision = _arranged(look.then(state), Decision(why=why))
         if state.acting and not decision.something:
             state, decision = _balance(look.then(state))
-        if look.view.measured and not (new or decision.something or state.moving):
-            state, decision = raised(look.then(state), decision)
+        state, decision = raised(look.then(state), decision)
         if look.view.measured and not new:
             state, decision = relieved(look.then(state), decision)
         if look.view.measured and not (new or decision.something or state.moving or easing(state)):
@@ -115,6 +114,13 @@ def _place(look: Look) -> tuple[Look, tuple[Move, ...]]:
     inodes = accumulate(move.inodes for move in found)
     moves = tuple(m for m, taken in zip(found, inodes) if taken <= look.limits.inodes)
     return replace(look.begun(moves), placed=len(moves)), moves
+
+
+def _arranged(look: Look, decision: Decision) -> tuple[State, Decision]:
+    """What is in parts goes to one rank, if that is quicker; or what is left of it to the highest, if that
+    takes few pins: what ranks serve is another matter then."""
+    state, decision = _gathered(look, decision)
+    return raised(look.then(state), decision, FEW)
 
 
 def _gathered(look: Look, decision: Decision) -> tuple[State, Decision]:

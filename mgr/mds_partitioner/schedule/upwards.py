@@ -7,6 +7,7 @@ there are more ranks than there were. No rank's load shows what it costs that re
 
 from __future__ import annotations
 
+import math
 from collections import defaultdict
 from collections.abc import Sequence
 from dataclasses import replace
@@ -24,9 +25,14 @@ MUCH = 4.0  # times its own: with so much asked of parts above it, it goes there
 FEW = 16  # parts that get pins for that, however few others have some
 
 
-def raised(look: Look, decision: Decision) -> tuple[State, Decision]:
-    """One that goes. Its parts on the same rank get pins there first, or they would go along. No advice is
-    given of it."""
+def raised(look: Look, decision: Decision, most_pins: float = math.inf) -> tuple[State, Decision]:
+    """One that goes, while nothing moves. Its parts on the same rank get pins there first, or they would go
+    along. No advice is given of it.
+
+    :param most_pins: what needs more of these waits
+    """
+    if decision.something or look.state.moving or not look.view.measured:
+        return look.state, decision
     if look.view.advised or not look.state.split:
         return look.state, decision
     pace, goal = look.budgets.unhurried(), home(look)
@@ -35,6 +41,8 @@ def raised(look: Look, decision: Decision) -> tuple[State, Decision]:
     most = max(0, min(pace.moves, int(look.limits.pins * LEFT) - look.view.pins))
     for found in sorted(pieces, key=lambda p: (p.inodes, p.ino)):
         along = [kid for kid in kids[found.ino] if kid.rank == found.rank and kid.pin == NO_PIN]
+        if len(along) > most_pins:
+            continue
         fits = found.inodes <= pace.inodes or pace.idle
         moves = _kept(look, found, along) if along else [_upwards(look, found, goal)] if fits else []
         if moves[:most]:
