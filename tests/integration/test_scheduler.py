@@ -7,12 +7,13 @@ from typing import Any
 import pytest
 from support import FS, NOGROUP, Cluster, at_work, rate_of, wait_for
 
-from lab.clients.spec import LoadSpec
+from lab.clients.spec import ClientSpec, LoadSpec
 
 TO_AUTH = "mds_forward_all_requests_to_auth"
 TICK = "mds_tick_interval"  # a second in the tests' conf, which the module does not know
 EVEN = 0.45  # of all requests, on the fullest of four ranks
 LONG = 240.0  # s
+TREE = "tree"
 
 
 @pytest.fixture
@@ -136,3 +137,40 @@ def test_an_emergency_stop_ends_in_advice(uneven: Cluster) -> None:
     assert status(uneven)["mode"] == "advise"
     undo(uneven)
     assert uneven.pins() == before
+
+
+@pytest.fixture
+def tree(cluster: Cluster) -> Iterator[str]:
+    """All load on eight directories of one subvolume, which has more inodes than may be moved at once."""
+    path = cluster.lab.make_subvolumes([TREE])[TREE]
+    clients = (
+        ClientSpec(f"{TREE}{i}", path, mix={"open": 1.0}, rate=40.0, home="/data/all", dirs=8, files=40)
+        for i in range(4)
+    )
+    load = LoadSpec(tuple(clients))
+    cluster.lab.prepare(LoadSpec(load.clients[:1]))
+    cluster.analyzed = ()
+    cluster.set(rank_capacity=round(0.8 * rate_of(load)), scheduler_interval=2, scheduler_inodes=150)
+    try:
+        with at_work(cluster, load):
+            yield path.rpartition("/")[0]
+    finally:
+        cluster.cli("mds_partitioner", "scheduler", "stop", FS)
+        cluster.set(rank_capacity=0, scheduler_interval=5, scheduler_inodes=25_000)
+        cluster.lab.monitor.command("fs subvolume rm", target="mgr", vol_name=FS, sub_name=TREE)
+
+
+@pytest.mark.every_release_alike
+def test_what_is_too_much_to_be_moved_goes_in_parts_and_what_is_left_of_it_goes_up(
+    cluster: Cluster, tree: str
+) -> None:
+    before = cluster.pins()
+    cluster.module("scheduler start", mode="act")
+    wait_even(cluster)
+    wait_for("what is left is on the highest rank", lambda: cluster.pins()[tree] == 3, LONG)
+    wait_for("and its parts are where they were", lambda: fullest(cluster) < EVEN, LONG)
+    parts = {path: rank for path, rank in cluster.pins().items() if path.startswith(f"{tree}/") and rank >= 0}
+    assert len(parts) == 8 and len(set(parts.values())) == 4, parts
+    assert cluster.ranks_of(min(parts)) == {parts[min(parts)]}
+    undo(cluster)
+    assert cluster.pins() == before
