@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: LGPL-2.1-or-later
 """The scheduler on a real file system: a hot rank is spread, the next manager goes on, all is undone."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 
 import pytest
@@ -38,9 +38,14 @@ def fullest(cluster: Cluster) -> float:
 
 
 def wait_even(cluster: Cluster) -> None:
-    """Until no rank has much more than its share; if that does not come, say what the scheduler knows."""
+    """Until no rank has much more than its share."""
+    until(cluster, "no rank has much more than its share", lambda: fullest(cluster) < EVEN)
+
+
+def until(cluster: Cluster, what: str, condition: Callable[[], bool]) -> None:
+    """Wait for it; if it does not come, say what the scheduler knows."""
     try:
-        wait_for("no rank has much more than its share", lambda: fullest(cluster) < EVEN, LONG)
+        wait_for(what, condition, LONG)
     except AssertionError as e:
         seen, done = cluster.module("scheduler status"), cluster.module("scheduler history", top=0)
         raise AssertionError(f"{e}\n{seen}\n{done}\n{status(cluster)}") from None
@@ -167,8 +172,8 @@ def test_what_is_too_much_to_be_moved_goes_in_parts_and_what_is_left_of_it_goes_
     before = cluster.pins()
     cluster.module("scheduler start", mode="act")
     wait_even(cluster)
-    wait_for("what is left is on the highest rank", lambda: cluster.pins()[tree] == 3, LONG)
-    wait_for("and its parts are where they were", lambda: fullest(cluster) < EVEN, LONG)
+    until(cluster, "what is left is on the highest rank", lambda: cluster.pins()[tree] == 3)
+    wait_even(cluster)
     parts = {path: rank for path, rank in cluster.pins().items() if path.startswith(f"{tree}/") and rank >= 0}
     assert len(parts) == 8 and len(set(parts.values())) == 4, parts
     assert cluster.ranks_of(min(parts)) == {parts[min(parts)]}

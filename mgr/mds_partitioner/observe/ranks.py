@@ -45,7 +45,8 @@ def _sample(host: Host, mds: MdsInfo, window: float) -> RankSample:
         return host.counter(mds.name, path)
 
     received = points("mds_server.handle_client_request")
-    requests = served(rate(received, window), rate(points("mds.forward"), window))
+    forwards = rate(points("mds.forward"), window)
+    requests = served(rate(received, window), forwards)
     latency = mean_time(points("mds.reply_latency"), window)
     crowded = requests * latency >= 1.0  # less cannot be a full rank, and needs no closer look
     return RankSample(
@@ -63,6 +64,7 @@ def _sample(host: Host, mds: MdsInfo, window: float) -> RankSample:
         exported_total=level(points("mds.exported_inodes")),
         imported_total=level(points("mds.imported_inodes")),
         quickest=quickest(points, latency, window) if crowded else latency,
+        forwards=forwards,
         peers=rate(points("mds_server.handle_peer_request"), window),
         reported=received[-1][0] if received else 0.0,
         fetches=sum(rate(points(f"mds.{name}"), window) for name in FETCHES) if crowded else 0.0,

@@ -84,7 +84,7 @@ class Insides:
         due = [d for d in split if self._due(d.ino, now)]
         turn = sorted(due, key=lambda d: self._tried.get(d.ino, 0.0))[:BROODS]
         self._tried |= {d.ino: now for d in turn}
-        uncounted = [d for d in busiest if now - self.counts.get(d.ino, (0.0, 0))[0] > FRESH]
+        uncounted = [d for d in busiest if self._uncounted(d.ino, now)]
         paths = self._to_list(busiest[: FIRST if first else None])
         questions: Questions = {}
         for directory in turn:
@@ -128,6 +128,11 @@ class Insides:
             self._entries[path] = entries
 
         return learn
+
+    def _uncounted(self, ino: int, now: float) -> bool:
+        """Is it to be seen how many of its children last? Where none does they may be too young yet."""
+        at, number = self.counts.get(ino, (0.0, 0))
+        return now - at > (FRESH if number else YOUNG / 2.0)
 
     def _stale(self, ino: int, now: float) -> bool:
         """Are its children to be listed?"""

@@ -20,8 +20,7 @@ from .sleepers import LEFT
 from .state import State
 from .view import Decision, Move, Piece
 
-LITTLE = 0.5  # of a rank's share: so much that is not to be moved away may be there
-MUCH = 4.0  # times its own: with so much asked of parts above it, it goes there for these alone
+PASSED = 0.1  # of what is asked of parts on higher ranks: with less clients know where these are
 FEW = 16  # parts that get pins for that, however few others have some
 
 
@@ -53,10 +52,9 @@ def raised(look: Look, decision: Decision, most_pins: float = math.inf) -> tuple
 
 
 def _low(look: Look, piece: Piece, goal: int, kids: Sequence[Piece]) -> bool:
-    """Is it in parts, on a rank below one that has much of these, and may it leave? All parts are known then,
-    and no more of them have to be pinned than are elsewhere."""
-    own = piece.rank
-    away = {*look.together, *look.state.scattered}
+    """Is it in parts, on a rank below one that has much of these, which passes requests for them on, and may
+    it leave? All parts are known then, and no more of them have to be pinned than are elsewhere."""
+    own, away = piece.rank, {*look.together, *look.state.scattered}
     may = piece.ino not in away and not piece.held and not piece.unknown
     if not may or own is None or own >= goal or piece.at_most > look.limits.inodes:
         return False
@@ -64,21 +62,21 @@ def _low(look: Look, piece: Piece, goal: int, kids: Sequence[Piece]) -> bool:
         return False
     along = [kid for kid in kids if kid.rank == own and kid.pin == NO_PIN]
     refused = {past.move.ino for past in look.state.past if past.move.keeps and past.lost}
-    above = [kid for kid in kids if kid.rank is not None and kid.rank > own]
-    load = sum(map(look.expected.load, above))
-    pins = len(along) <= max(FEW, len(kids) - len(along)) and not any(
-        kid.held or kid.ino in refused for kid in along
-    )
-    return pins and load >= look.band * look.expected.share and _fits(look, piece, goal, load)
+    if len(along) > max(FEW, len(kids) - len(along)) or any(k.held or k.ino in refused for k in along):
+        return False
+    above = sum(look.expected.load(kid) for kid in kids if kid.rank is not None and kid.rank > own)
+    forwards = next((r.forwards for r in look.view.ranks if r.rank == own), 0.0)
+    passes = forwards >= PASSED * above > 0.0 and above >= look.band * look.expected.share
+    return passes and _fits(look, piece, goal, forwards)
 
 
-def _fits(look: Look, piece: Piece, goal: int, above: float) -> bool:
-    """Is there room, or so little in what cannot be moved away from there that other things can make it?"""
+def _fits(look: Look, piece: Piece, goal: int, forwards: float) -> bool:
+    """Is there room; or could other things make some, for less than what is passed on now?"""
     own, load, share = look.expected.load(piece), look.loads[goal], look.shares[goal]
     if goal not in look.full | look.doubted and load + own <= (1.0 + look.band / 2.0) * share:
         return True
     stays = (p for p in look.view.pieces if p.rank == goal and p.ino in look.state.split)
-    return own + sum(map(look.expected.load, stays)) <= LITTLE * share and above >= MUCH * own
+    return own + sum(map(look.expected.load, stays)) <= share and forwards >= own
 
 
 def _gone_up(state: State, goal: int) -> set[int]:

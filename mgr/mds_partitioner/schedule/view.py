@@ -22,6 +22,7 @@ class RankView:
     :ivar full: it serves as much as it can (engine/saturation.py)
     :ivar capacity: the most it was found to be able to serve, req/s; None: unknown
     :ivar crowd: requests inside when it was found; infinite: an operator has told it
+    :ivar forwards: req/s that it passed on to other ranks
     :ivar peers: messages/s from other ranks about requests that take both
     """
 
@@ -32,6 +33,7 @@ class RankView:
     capacity: float | None = None
     crowd: float = math.inf
     peers: float = 0.0
+    forwards: float = 0.0
 
     @property
     def able(self) -> float | None:

@@ -163,6 +163,7 @@ def rank_view(sample: RankSample, found: Fullness, option: float) -> RankView:
         capacity=option or (taught.value if taught else None),
         crowd=taught.inside if taught and not option else math.inf,
         peers=sample.peers,
+        forwards=sample.forwards,
     )
 
 

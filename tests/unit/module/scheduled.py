@@ -111,6 +111,7 @@ class Cluster(FakeCluster):
         self.wall, self.steady = BEGINNING, 100.0
         self.silent: set[str] = set()  # MDSs that do not answer
         self.reports: dict[str, int] = {}  # that the manager has of an MDS, if not two
+        self.passed: dict[str, float] = {}  # req/s that MDSs hand on to others
         self.made: dict[int, float] = {}  # Unix, s, by inode number
         self.churning: dict[int, int] = {}  # directories whose children come and go: how many there are
         self.last = 10_000  # the newest inode number
@@ -183,7 +184,13 @@ class Cluster(FakeCluster):
         first, count = 2 - self.reports.get(mds, 2), 5 * rate
         if path == "mds.reply_latency":
             return [(self.wall - 5.0, 0.0, 0.0), (self.wall, count * latency * 1e9, count)][first:]
-        value = {"mds_server.handle_client_request": count, "mds_mem.ino": 1e6}.get(path, 0.0)
+        passed = 5 * self.passed.get(mds, 0.0)
+        values = {
+            "mds_server.handle_client_request": count + passed,
+            "mds.forward": passed,
+            "mds_mem.ino": 1e6,
+        }
+        value = values.get(path, 0.0)
         return [(self.wall - 5.0, 0.0), (self.wall, value)][first:]
 
     def tell(self, fs: FsState, mds: str, prefix: str, **arguments: Any) -> Any:

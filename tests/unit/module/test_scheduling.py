@@ -506,6 +506,8 @@ def test_what_was_too_much_to_be_moved_first_goes_to_the_highest_rank_when_its_p
     manager.run(120)
     ranks = [cluster.directories[200 + i].rank for i in range(8)]
     assert max(loads(cluster)) < cluster.capacity and 0 in ranks
+    assert cluster.directories[100].rank == 0
+    cluster.passed["m0"] = 200.0
     manager.run(120)
     assert cluster.directories[100].rank == 3
     assert [cluster.directories[200 + i].rank for i in range(8)] == ranks

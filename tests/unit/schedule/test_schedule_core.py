@@ -456,7 +456,13 @@ def test_a_piece_is_not_moved_to_a_slow_rank_to_be_split_there() -> None:
 
 
 def raised(
-    at: int, ranks: int, kids: int, own: float = 2.0, busy: int | None = None, **head: Any
+    at: int,
+    ranks: int,
+    kids: int,
+    own: float = 2.0,
+    busy: int | None = None,
+    passed: float = 60.0,
+    **head: Any,
 ) -> list[tuple[int, int | None, int]]:
     """What is moved while a directory in parts, with so many req/s of its own, is on a rank; its parts are
     elsewhere, or ``busy`` of them, and the others where it is. What is ordered is seen three looks later."""
@@ -471,10 +477,11 @@ def raised(
         )
         load = Counter(of.values())
         shown = tuple(
-            RankView(r, 100.0 * load[r] + own * (r == at), 0.3, False, CAPACITY) for r in range(ranks)
+            RankView(r, 100.0 * load[r] + own * (r == at), 0.3, False, CAPACITY, forwards=passed * (r == at))
+            for r in range(ranks)
         )
         piece = Piece(1, "/p", at, own, 10.0, **head)
-        return View(now, shown, (piece, *parts), False, advised=bool(head.get("strangers")))
+        return View(now, shown, (piece, *parts), False)
 
     state, moves = State(split=frozenset({1})), []
     for look in range(20):
@@ -497,19 +504,24 @@ def test_what_is_in_parts_goes_to_the_highest_rank_when_it_is_not_there(
     assert raised(at, ranks, kids=ranks) == found
 
 
-def test_what_is_in_parts_stays_where_it_is_when_the_highest_rank_has_no_room_for_the_rest_of_it() -> None:
-    assert raised(0, 4, kids=4, own=90.0) == []
+@pytest.mark.parametrize(
+    ("own", "passed", "goes"), [(90.0, 60.0, False), (90.0, 95.0, True), (2.0, 20.0, False)]
+)
+def test_what_is_in_parts_stays_where_it_is_without_room_or_when_little_is_passed_on(
+    own: float, passed: float, goes: bool
+) -> None:
+    assert ((1, 0, 3) in raised(0, 4, kids=4, own=own, passed=passed)) is goes
 
 
 @pytest.mark.parametrize(("kids", "busy", "goes"), [(16, 4, True), (60, 4, False), (60, 48, True)])
 def test_no_more_pins_are_set_for_that_than_there_are(kids: int, busy: int, goes: bool) -> None:
-    found = raised(0, 4, kids, busy=busy)
+    found = raised(0, 4, kids, busy=busy, passed=1000.0)
     assert ((1, 0, 3) in found) is goes
     assert goes or not [ino for ino, source, target in found if source == target]
 
 
 def test_parts_that_nobody_has_read_would_go_along() -> None:
-    assert raised(0, 4, kids=4, strangers=True) == []
+    assert raised(0, 4, kids=4, unknown=True) == []
 
 
 def test_a_piece_on_the_highest_rank_is_split_as_it_is() -> None:
