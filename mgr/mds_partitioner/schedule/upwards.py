@@ -21,6 +21,7 @@ from .state import State
 from .view import Decision, Move, Piece
 
 PASSED = 0.1  # of what is asked of parts on higher ranks: with less clients know where these are
+MOST = 1.25  # of a rank's share, of what is not to be moved away from there: to pass on costs as much
 FEW = 16  # parts that get pins for that, however few others have some
 
 
@@ -76,7 +77,7 @@ def _fits(look: Look, piece: Piece, goal: int, forwards: float) -> bool:
     if goal not in look.full | look.doubted and load + own <= (1.0 + look.band / 2.0) * share:
         return True
     stays = (p for p in look.view.pieces if p.rank == goal and p.ino in look.state.split)
-    return own + sum(map(look.expected.load, stays)) <= share and forwards >= own
+    return own + sum(map(look.expected.load, stays)) <= MOST * share and forwards >= own
 
 
 def _gone_up(state: State, goal: int) -> set[int]:
