@@ -126,15 +126,17 @@ def _arranged(look: Look, decision: Decision) -> tuple[State, Decision]:
 def _gathered(look: Look, decision: Decision) -> tuple[State, Decision]:
     """What is better off on one rank goes there, as the budgets allow."""
     state, budgets = look.state, look.budgets
-    if look.view.measured and not look.view.advised:
+    may = max(0, min(budgets.moves(), budgets.pins()))
+    if look.view.measured and not look.view.advised and may:
         state = replace(state, wholes=found_better(state.wholes, look.view.pieces, look.view.now))
     look = look.then(state)
     coming = {past.move.ino for past in budgets.coming}
     resting = {p.move.ino for p in state.past if p.lost and look.view.now - p.arrived < look.limits.rest}
     asked = {ino: look.expected.load(look.pieces[ino]) for ino in look.together}
-    found = [m for m in homewards(look.together, look.pieces, asked) if m.ino not in coming | resting]
+    home = homewards(look.together, look.pieces, asked, look.loads.keys())
+    found = [move for move in home if move.ino not in coming | resting]
     left, moves = budgets.inodes(), list[Move]()
-    for move in found[: max(0, min(budgets.moves(), budgets.pins()))]:
+    for move in found[:may]:
         alone = not (coming or moves) and left > 0.0
         if move.inodes <= left or alone:
             moves.append(move)

@@ -149,4 +149,4 @@ def _whole(kept: InParts, now: Now) -> Whole:
     def steady(at: float) -> float:
         return max(0.0, at + now.steady - now.wall) if at >= 0.0 else at
 
-    return Whole(kept.served, steady(kept.apart), since=steady(kept.since))
+    return Whole(kept.served, steady(kept.apart), since=steady(kept.since), worse=kept.worse)

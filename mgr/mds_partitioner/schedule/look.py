@@ -57,7 +57,8 @@ class Look:
     @cached_property
     def together(self) -> Mapping[int, int]:
         """What is moved with others only, by inode number: what all of it is of (together.py)."""
-        return members(self.state.wholes, self.pieces, self.state.scattered.keys())
+        ranks = {rank.rank for rank in self.view.ranks}
+        return members(self.state.wholes, self.pieces, self.state.scattered.keys(), ranks)
 
     @cached_property
     def full(self) -> frozenset[int]:

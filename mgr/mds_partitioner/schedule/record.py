@@ -86,12 +86,14 @@ class InParts:
     :ivar served: req/s that it got through as a whole
     :ivar apart: since when it is on several ranks
     :ivar since: since when it is known that it is better off on one
+    :ivar worse: req/s that it got through on several then
     """
 
     ino: int
     served: float
     apart: float = -1.0
     since: float = -1.0
+    worse: float = 0.0
 
 
 @dataclass(frozen=True)

@@ -283,4 +283,4 @@ def _wholes(watch: Watch, now: Now) -> tuple[InParts, ...]:
         return at + now.wall - now.steady if at >= 0.0 else at
 
     known = sorted(watch.state.wholes.items())
-    return tuple(InParts(ino, of.served, wall(of.apart), wall(of.since)) for ino, of in known)
+    return tuple(InParts(ino, w.served, wall(w.apart), wall(w.since), w.worse) for ino, w in known)

@@ -48,10 +48,8 @@ def families(pieces: Iterable[Piece]) -> dict[int, list[Piece]]:
     within = {piece.ino: piece.within for piece in pieces}
     found: dict[int, list[Piece]] = defaultdict(list)
     for piece in pieces:
-        above = piece.within
-        while above:
+        for above in _above(piece.ino, within):
             found[above].append(piece)
-            above = within.get(above, 0)
     return found
 
 
@@ -92,7 +90,8 @@ def _looked(whole: Whole, has: float, many: bool, apart: bool, now: float) -> Wh
     """
     if whole.since >= 0.0:
         looks = 0 if apart else whole.together + 1
-        vain = looks == 2 * LOOKS and has < HELPS * whole.worse
+        late = apart and now - whole.since > JUDGED
+        vain = late or (looks == 2 * LOOKS and has < HELPS * whole.worse)
         if vain:  # nor is it tried again
             return replace(whole, served=0.0, slower=0, since=-1.0)
         return replace(whole, together=looks)
@@ -112,16 +111,20 @@ def found_better(wholes: Mapping[int, Whole], pieces: Iterable[Piece], now: floa
 
 
 def members(
-    wholes: Mapping[int, Whole], pieces: Mapping[int, Piece], scattered: Collection[int]
+    wholes: Mapping[int, Whole],
+    pieces: Mapping[int, Piece],
+    scattered: Collection[int],
+    ranks: Collection[int],
 ) -> dict[int, int]:
     """What stays together, by inode number: which whole it is of. None of what is on several ranks itself.
 
     :param pieces: by inode number; scattered: of what MDSs place
+    :param ranks: that may have load
     """
     ours = {
         ino
         for ino, whole in wholes.items()
-        if whole.since >= 0.0 and ino in pieces and pieces[ino].rank is not None and ino not in scattered
+        if whole.since >= 0.0 and ino in pieces and pieces[ino].rank in ranks and ino not in scattered
     }
     within = {ino: piece.within for ino, piece in pieces.items()} if ours else {}
     found = {}
@@ -132,16 +135,21 @@ def members(
     return found
 
 
-def homewards(of: Mapping[int, int], pieces: Mapping[int, Piece], asked: Mapping[int, float]) -> list[Move]:
+def homewards(
+    of: Mapping[int, int], pieces: Mapping[int, Piece], asked: Mapping[int, float], ranks: Collection[int]
+) -> list[Move]:
     """What is not yet where the rest of it is. Parts without a pin are, or come along.
 
     :param of: as ``members``
     :param asked: req/s by inode number
+    :param ranks: that may have load
     """
     found = []
     for ino, whole in of.items():
         piece, head = pieces[ino], pieces[whole]
         if piece.rank is None or head.rank is None or piece.held or piece.rank == head.rank:
+            continue
+        if not {piece.rank, head.rank} <= set(ranks):
             continue
         why = f"{head.path} was slower in parts: what is renamed or linked between them takes both ranks"
         load = max(asked[ino], NOTHING)
@@ -155,10 +163,11 @@ def _tried_again(whole: Whole, now: float) -> Whole:
 
 
 def _above(ino: int, within: Mapping[int, int]) -> list[int]:
-    """What it was taken out of, and what that was, and so on."""
-    found = []
+    """What it was taken out of, and what that was, and so on. What was renamed meanwhile may seem to be in
+    itself."""
+    found: list[int] = []
     at = within.get(ino, 0)
-    while at:
+    while at and at != ino and at not in found:
         found.append(at)
         at = within.get(at, 0)
     return found

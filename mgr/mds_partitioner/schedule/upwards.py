@@ -76,8 +76,10 @@ def _fits(look: Look, piece: Piece, goal: int, forwards: float) -> bool:
     own, load, share = look.expected.load(piece), look.loads[goal], look.shares[goal]
     if goal not in look.full | look.doubted and load + own <= (1.0 + look.band / 2.0) * share:
         return True
-    stays = (p for p in look.view.pieces if p.rank == goal and p.ino in look.state.split)
-    return own + sum(map(look.expected.load, stays)) <= MOST * share and forwards >= own
+    fixed = {*look.state.split, *look.together, *look.state.scattered}
+    stays = (p for p in look.view.pieces if p.rank == goal and (p.held or p.ino in fixed))
+    others = look.state.rest.get(goal, 0.0) + sum(map(look.expected.load, stays))
+    return goal not in look.doubted and own + others <= MOST * share and forwards >= own
 
 
 def _gone_up(state: State, goal: int) -> set[int]:
@@ -97,7 +99,8 @@ def _kept(look: Look, piece: Piece, along: Sequence[Piece]) -> list[Move]:
     """Pins for what would go along."""
     rank = piece.rank if piece.rank is not None else -1
     why = f"so that it stays when {piece.path} goes to a higher rank"
-    kept = {past.move.ino for past in look.state.past if past.move.keeps and not past.lost}
+    past = look.state.past
+    kept = {p.move.ino for p in past if p.arrived < 0.0 or (p.move.keeps and not p.lost)}
     new = (kid for kid in along if kid.ino not in kept)
     return [Move(kid.ino, kid.path, rank, rank, 0.0, 0.0, 0.0, why, keeps=True) for kid in new]
 

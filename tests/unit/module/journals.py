@@ -115,7 +115,7 @@ def _others(cluster: FakeCluster) -> None:
     turn = Turn(900.0, ACT, "uneven", past, (50.0,), 0, 100.0, 1.5, 1.1, "scheduler-2", ("/volumes",),
                 ("one was refused",), False, (scatter,))  # fmt: skip
     mind = Kept("cephfs", ACT, 800.0, (turn,), (7,), (Capacity("m0", 1000.0, 3.0),), Totals(1, 1, 1000.0),
-                (Hour(0.0, 1),), True, 5000.0, (InParts(7, 500.0, 890.0, 900.0),))  # fmt: skip
+                (Hour(0.0, 1),), True, 5000.0, (InParts(7, 500.0, 890.0, 900.0, 300.0),))  # fmt: skip
     Archive(cluster.store, "scheduler/", Kept).save(1, mind)
     Archive(cluster.store, "judgement/", Found).save(1, found())
     seen = SubtreeSample(Place("/volumes/_nogroup/s0", "s0", 100), 10.0, 5.0, 2, (0,), False, True)

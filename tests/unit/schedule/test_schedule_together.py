@@ -28,6 +28,8 @@ class Spool:
     together: float = AS_A_WHOLE  # the same on one
     advised: bool = False
     inodes: float = 100.0
+    held: frozenset[int] = frozenset()
+    shown: int = 4  # ranks
     now: float = 0.0
     at: dict[int, int] = field(default_factory=lambda: {1: 3, 2: 0, 3: 1, 4: 2, 5: 3})
     within: dict[int, int] = field(default_factory=lambda: dict.fromkeys((2, 3, 4, 5), 1))
@@ -51,10 +53,19 @@ class Spool:
                 20.0,
                 peers,
             )
-            for r in range(4)
+            for r in range(self.shown)
         )
         pieces = tuple(
-            Piece(i, f"/s/{i}", r, 0.0 if i == 1 else each, self.inodes, self.within.get(i, 0), pin=r)
+            Piece(
+                i,
+                f"/s/{i}",
+                r,
+                0.0 if i == 1 else each,
+                self.inodes,
+                self.within.get(i, 0),
+                "pinned" * (i in self.held),
+                pin=r,
+            )
             for i, r in self.at.items()
         )
         return View(self.now, ranks, pieces, harmful=not spread, advised=self.advised)
@@ -169,3 +180,25 @@ def test_what_it_was_before_is_remembered_when_it_is_taken_apart() -> None:
     state, decision = Scheduler(State(), view, Limits()).decide()
     assert decision.split == (1,)
     assert state.wholes[1].served == pytest.approx(900.0)
+
+
+def test_it_is_free_again_when_a_part_does_not_come() -> None:
+    """A client holds it up, or an operator has pinned something in it."""
+    spool = Spool(held=frozenset({2}))
+    spool.go(LOOKS + 2)
+    assert spool.state.wholes[1].since >= 0.0
+    spool.go(round(JUDGED / LOOK) + 1)
+    assert spool.state.wholes[1].since < 0.0
+
+
+def test_nothing_goes_to_or_from_a_rank_that_is_not_shown() -> None:
+    """It is masked: what is on it is left there."""
+    spool = Spool(shown=2)
+    assert spool.go(3 * LOOKS) == []
+
+
+def test_directories_that_seem_to_be_in_each_other_end_no_manager() -> None:
+    """Two that were renamed, each into the other's place, before both were listed again."""
+    spool = Spool(at={1: 3, 2: 0}, within={1: 2, 2: 1})
+    spool.state = replace(spool.state, split=frozenset({1, 2}))
+    spool.go(2 * LOOKS)
