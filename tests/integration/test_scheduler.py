@@ -175,7 +175,8 @@ def test_what_is_too_much_to_be_moved_goes_in_parts_and_what_is_left_of_it_goes_
     until(cluster, "what is left is on the highest rank", lambda: cluster.pins()[tree] == 3)
     wait_even(cluster)
     parts = {path: rank for path, rank in cluster.pins().items() if path.startswith(f"{tree}/") and rank >= 0}
-    assert len(parts) == 8 and len(set(parts.values())) == 4, parts
+    # What is left is looked up by names, and may be all that the highest rank has room for.
+    assert len(parts) == 8 and set(parts.values()) >= {0, 1, 2}, parts
     assert cluster.ranks_of(min(parts)) == {parts[min(parts)]}
     undo(cluster)
     assert cluster.pins() == before
