@@ -1,19 +1,18 @@
 # SPDX-License-Identifier: LGPL-2.1-or-later
 """The scheduler on a real file system: a hot rank is spread, the next manager goes on, all is undone."""
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from typing import Any
 
 import pytest
 from support import FS, NOGROUP, Cluster, at_work, rate_of, wait_for
 
-from lab.clients.spec import ClientSpec, LoadSpec
+from lab.clients.spec import LoadSpec
 
 TO_AUTH = "mds_forward_all_requests_to_auth"
 TICK = "mds_tick_interval"  # a second in the tests' conf, which the module does not know
 EVEN = 0.45  # of all requests, on the fullest of four ranks
 LONG = 240.0  # s
-TREE = "tree"
 
 
 @pytest.fixture
@@ -38,14 +37,9 @@ def fullest(cluster: Cluster) -> float:
 
 
 def wait_even(cluster: Cluster) -> None:
-    """Until no rank has much more than its share."""
-    until(cluster, "no rank has much more than its share", lambda: fullest(cluster) < EVEN)
-
-
-def until(cluster: Cluster, what: str, condition: Callable[[], bool]) -> None:
-    """Wait for it; if it does not come, say what the scheduler knows."""
+    """Until no rank has much more than its share; if that does not come, say what the scheduler knows."""
     try:
-        wait_for(what, condition, LONG)
+        wait_for("no rank has much more than its share", lambda: fullest(cluster) < EVEN, LONG)
     except AssertionError as e:
         seen, done = cluster.module("scheduler status"), cluster.module("scheduler history", top=0)
         raise AssertionError(f"{e}\n{seen}\n{done}\n{status(cluster)}") from None
@@ -142,41 +136,3 @@ def test_an_emergency_stop_ends_in_advice(uneven: Cluster) -> None:
     assert status(uneven)["mode"] == "advise"
     undo(uneven)
     assert uneven.pins() == before
-
-
-@pytest.fixture
-def tree(cluster: Cluster) -> Iterator[str]:
-    """All load on eight directories of one subvolume, which has more inodes than may be moved at once."""
-    path = cluster.lab.make_subvolumes([TREE])[TREE]
-    clients = (
-        ClientSpec(f"{TREE}{i}", path, mix={"open": 1.0}, rate=40.0, home="/data/all", dirs=8, files=40)
-        for i in range(4)
-    )
-    load = LoadSpec(tuple(clients))
-    cluster.lab.prepare(LoadSpec(load.clients[:1]))
-    cluster.analyzed = ()
-    cluster.set(rank_capacity=round(0.8 * rate_of(load)), scheduler_interval=2, scheduler_inodes=150)
-    try:
-        with at_work(cluster, load):
-            yield path.rpartition("/")[0]
-    finally:
-        cluster.cli("mds_partitioner", "scheduler", "stop", FS)
-        cluster.set(rank_capacity=0, scheduler_interval=5, scheduler_inodes=25_000)
-        cluster.lab.monitor.command("fs subvolume rm", target="mgr", vol_name=FS, sub_name=TREE)
-
-
-@pytest.mark.every_release_alike
-def test_what_is_too_much_to_be_moved_goes_in_parts_and_what_is_left_of_it_goes_up(
-    cluster: Cluster, tree: str
-) -> None:
-    before = cluster.pins()
-    cluster.module("scheduler start", mode="act")
-    wait_even(cluster)
-    until(cluster, "what is left is on the highest rank", lambda: cluster.pins()[tree] == 3)
-    wait_even(cluster)
-    parts = {path: rank for path, rank in cluster.pins().items() if path.startswith(f"{tree}/") and rank >= 0}
-    # What is left is looked up by names, and may be all that the highest rank has room for.
-    assert len(parts) == 8 and set(parts.values()) >= {0, 1, 2}, parts
-    assert cluster.ranks_of(min(parts)) == {parts[min(parts)]}
-    undo(cluster)
-    assert cluster.pins() == before
