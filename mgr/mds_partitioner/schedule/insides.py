@@ -130,9 +130,9 @@ class Insides:
         return learn
 
     def _uncounted(self, ino: int, now: float) -> bool:
-        """Is it to be seen how many of its children last? Where none does they may be too young yet."""
+        """Is it to be seen how many of its children last? Where few do others may be too young yet."""
         at, number = self.counts.get(ino, (0.0, 0))
-        return now - at > (FRESH if number else YOUNG / 2.0)
+        return now - at > (FRESH if number > 1 else YOUNG / 2.0)
 
     def _stale(self, ino: int, now: float) -> bool:
         """Are its children to be listed?"""
