@@ -16,7 +16,7 @@ from .view import Move, Piece, View
 
 PEERS = 0.2  # messages between its ranks for each request there, at least
 SLOWER = 0.9  # of what it got through as a whole, at most
-LEAST = 0.25  # of that, at least: with less its clients have ended, or sleep
+LEAST = 0.02  # of that, at least: with less its clients have ended; renames may wait for an MDS's tick each
 HELPS = 1.1  # times what it got through in parts, at least, it does together; else it was not that
 LOOKS = 6  # for which it is so
 JUDGED = 600.0  # s, since it is in parts: later the load is another one
