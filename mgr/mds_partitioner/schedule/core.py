@@ -109,7 +109,7 @@ def _place(look: Look) -> tuple[Look, tuple[Move, ...]]:
         return look, ()
     known = {past.move.ino for past in look.state.past}
     room = max(0, min(look.budgets.moves(), look.budgets.pins(), look.budgets.unhurried_today()))
-    single = [piece for piece in look.view.pieces if piece.ino not in look.together]
+    single = [p for p in look.view.pieces if p.ino not in look.together and p.ino not in look.state.split]
     found = placed(single, known, look.loads, look.capacity)[:room]
     inodes = accumulate(move.inodes for move in found)
     moves = tuple(m for m, taken in zip(found, inodes) if taken <= look.limits.inodes)
