@@ -4,11 +4,12 @@
 from __future__ import annotations
 
 import threading
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable
 from dataclasses import dataclass, field
 
 from ..errors import NotFound
 from ..model import NO_PIN
+from ..observe.subtrees import ancestors
 from ..plan.plan import AUTOMATE, DISTRIBUTED_STEP, FS_STEP, MASK_STEP, PIN_STEP, Plan, Step
 
 # States of a plan.
@@ -151,17 +152,13 @@ def origins(steps: Iterable[Step]) -> dict[int, int]:
     found: dict[int, int] = {}
     been: dict[str, tuple[int, set[str]]] = {}  # by path: where it is from, and its pins since
     for step in steps:
-        above = next((been[path] for path in _above(step.target) if path in been), None)
+        above = next(
+            (been[path] for path in ancestors(step.target) if path != step.target and path in been), None
+        )
         along = above is not None and str(step.home) in above[1]
         found.setdefault(step.ino, above[0] if above is not None and along else step.home)
         been.setdefault(step.target, (found[step.ino], set()))[1].add(step.value)
     return found
-
-
-def _above(path: str) -> Iterator[str]:
-    """The directories that it is in, the nearest first."""
-    while path := path.rpartition("/")[0]:
-        yield path
 
 
 def owned_masks(runs: Iterable[Run], fscid: int) -> dict[int, str]:

@@ -19,9 +19,8 @@ from ..judge.archive import Archive
 from ..judge.fullness import Fullness, Taught
 from ..model import FsState
 from .catalogue import Catalogue
-from .record import HOUR, InParts, Kept, is_off, made, scattered, shifted
+from .record import HOUR, Kept, is_off, made, scattered, shifted, wholes
 from .state import State
-from .together import Whole
 from .watch import Watch
 
 
@@ -56,7 +55,7 @@ class Ledger:
         state = State(
             past=made(turns, now.steady - HOUR),
             split=frozenset(kept.split),
-            wholes={of.ino: _whole(of, now) for of in kept.wholes},
+            wholes=wholes(kept.wholes, now.steady - now.wall),
             scattered=scattered(turns),
         )
         known = Fullness(capacity={c.mds: Taught(c.value, c.inside) for c in kept.capacities})
@@ -143,10 +142,3 @@ class Ledger:
         turns = shifted(kept.turns, now.wall - now.steady)
         if not self._archive.save(fscid, replace(kept, turns=turns)):
             self._log.error("the scheduler's record of '%s' is too large to be kept", kept.fs)
-
-
-def _whole(kept: InParts, now: Now) -> Whole:
-    def steady(at: float) -> float:
-        return max(0.0, at + now.steady - now.wall) if at >= 0.0 else at
-
-    return Whole(kept.served, steady(kept.apart), since=steady(kept.since), worse=kept.worse)

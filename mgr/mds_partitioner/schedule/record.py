@@ -6,6 +6,7 @@ from dataclasses import dataclass, replace
 from typing import Optional, Union
 
 from .state import FRESH, Past, Scattered
+from .together import Whole
 from .view import Move, Scatter
 
 OFF, ADVISE, ACT, UNDOING = "off", "advise", "act", "rolling-back"  # modes
@@ -154,8 +155,27 @@ def shifted(turns: Sequence[Turn], by: float) -> tuple[Turn, ...]:
 
 
 def _shifted(past: Past, by: float) -> Past:
-    arrived = past.arrived + by if past.arrived >= 0.0 else past.arrived
-    return replace(past, begun=past.begun + by, arrived=arrived)
+    return replace(past, begun=past.begun + by, arrived=_at(past.arrived, by))
+
+
+def _at(time: float, by: float) -> float:
+    """A time on another clock; -1 is never."""
+    return time + by if time >= 0.0 else time
+
+
+def in_parts(wholes: Mapping[int, Whole], by: float) -> tuple[InParts, ...]:
+    """What is kept of these, by inode number, on a clock that is ``by`` s ahead."""
+    known = sorted(wholes.items())
+    return tuple(InParts(ino, w.served, _at(w.apart, by), _at(w.since, by), w.worse) for ino, w in known)
+
+
+def wholes(kept: Sequence[InParts], by: float) -> dict[int, Whole]:
+    """The way back. What was before that clock began was at its beginning."""
+
+    def then(time: float) -> float:
+        return max(0.0, _at(time, by)) if time >= 0.0 else time
+
+    return {of.ino: Whole(of.served, then(of.apart), since=then(of.since), worse=of.worse) for of in kept}
 
 
 def latest(turns: Sequence[Turn]) -> tuple[Turn, ...]:

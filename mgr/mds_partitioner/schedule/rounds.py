@@ -31,7 +31,7 @@ from .orders import Orders
 from .owned import Owned
 from .plans import owned
 from .reading import read, unknown
-from .record import ACT, ADVISE, MODES, OFF, UNDOING, Capacity, InParts, begun
+from .record import ACT, ADVISE, MODES, OFF, UNDOING, Capacity, begun, in_parts
 from .state import State
 from .tick_interval import TickInterval
 from .view import Decision, View
@@ -185,7 +185,7 @@ class Rounds:
         self._ledger.change(
             watch,
             split=tuple(sorted(watch.state.split)),
-            wholes=_wholes(watch, now),
+            wholes=in_parts(watch.state.wholes, now.wall - now.steady),
             capacities=_capacities(watch),
         )
         if now.steady - watch.saved > SAVE_EVERY:
@@ -276,11 +276,3 @@ def _pinned(watch: Watch, held: Owned) -> int:
 def _capacities(watch: Watch) -> tuple[Capacity, ...]:
     known = sorted(watch.fullness.capacity.items())
     return tuple(Capacity(mds, taught.value, taught.inside) for mds, taught in known)
-
-
-def _wholes(watch: Watch, now: Now) -> tuple[InParts, ...]:
-    def wall(at: float) -> float:
-        return at + now.wall - now.steady if at >= 0.0 else at
-
-    known = sorted(watch.state.wholes.items())
-    return tuple(InParts(ino, w.served, wall(w.apart), wall(w.since), w.worse) for ino, w in known)

@@ -35,7 +35,7 @@ def stays(
     :param known: as it was found then
     """
     found = dict(known)
-    for parent, kids in _siblings(pieces).items():
+    for parent, kids in siblings(pieces).items():
         seen = [p for p in kids if p.ino in before and before[p.ino].rank == p.rank]
         then, now = sum(before[p.ino].requests for p in seen), sum(p.requests for p in seen)
         if len(seen) >= SOME and then > 0.0 and now > 0.0:
@@ -47,13 +47,13 @@ def stays(
 def shared_out(pieces: Sequence[Piece], stay: Mapping[int, float]) -> dict[int, float]:
     """req/s by inode number: of siblings, what is not their own is all of theirs alike."""
     rates = {piece.ino: piece.requests for piece in pieces}
-    for parent, kids in _siblings(pieces).items():
+    for parent, kids in siblings(pieces).items():
         own, mean = stay.get(parent, UNKNOWN), sum(p.requests for p in kids) / len(kids)
         rates |= {p.ino: own * p.requests + (1.0 - own) * mean for p in kids if len(kids) >= SOME}
     return rates
 
 
-def _siblings(pieces: Sequence[Piece]) -> dict[int, list[Piece]]:
+def siblings(pieces: Sequence[Piece]) -> dict[int, list[Piece]]:
     """By what they were taken out of."""
     found = defaultdict[int, list[Piece]](list)
     for piece in pieces:

@@ -8,7 +8,6 @@ there are more ranks than there were. No rank's load shows what it costs that re
 from __future__ import annotations
 
 import math
-from collections import defaultdict
 from collections.abc import Sequence
 from dataclasses import replace
 
@@ -18,6 +17,7 @@ from .look import Look
 from .reunite import due
 from .sleepers import LEFT
 from .state import State
+from .turns import siblings
 from .view import Decision, Move, Piece
 
 PASSED = 0.1  # of what is asked of parts on higher ranks: with less clients know where these are
@@ -31,13 +31,14 @@ def raised(look: Look, decision: Decision, most_pins: float = math.inf) -> tuple
 
     :param most_pins: what needs more of these waits
     """
-    if decision.something or look.state.moving or not look.view.measured:
-        return look.state, decision
-    if look.view.advised or not look.state.split:
+    still = look.view.measured and not (look.view.advised or look.state.moving)
+    if decision.something or not still or not look.state.split:
         return look.state, decision
     pace, goal = look.budgets.unhurried(), home(look)
-    kids = _parts(look)
-    pieces = [p for p in look.view.pieces if p.ino in look.state.split and _low(look, p, goal, kids[p.ino])]
+    kids = siblings(look.view.pieces)
+    pieces = [
+        p for p in look.view.pieces if p.ino in look.state.split and _low(look, p, goal, kids.get(p.ino, ()))
+    ]
     most = max(0, min(pace.moves, int(look.limits.pins * LEFT) - look.view.pins))
     for found in sorted(pieces, key=lambda p: (p.inodes, p.ino)):
         along = [kid for kid in kids[found.ino] if kid.rank == found.rank and kid.pin == NO_PIN]
@@ -83,21 +84,14 @@ def _fits(look: Look, piece: Piece, goal: int, forwards: float) -> bool:
 
 
 def _gone_up(state: State, goal: int) -> set[int]:
-    """Of late, or not."""
+    """Inode numbers of what was sent there within the time that moves are remembered, come or not."""
     return {past.move.ino for past in state.past if past.move.target == goal and not past.move.keeps}
-
-
-def _parts(look: Look) -> dict[int, list[Piece]]:
-    found: dict[int, list[Piece]] = defaultdict(list)
-    for piece in look.view.pieces:
-        if piece.within:
-            found[piece.within].append(piece)
-    return found
 
 
 def _kept(look: Look, piece: Piece, along: Sequence[Piece]) -> list[Move]:
     """Pins for what would go along."""
-    rank = piece.rank if piece.rank is not None else -1
+    rank = piece.rank
+    assert rank is not None
     why = f"so that it stays when {piece.path} goes to a higher rank"
     past = look.state.past
     kept = {p.move.ino for p in past if p.arrived < 0.0 or (p.move.keeps and not p.lost)}
@@ -106,6 +100,6 @@ def _kept(look: Look, piece: Piece, along: Sequence[Piece]) -> list[Move]:
 
 
 def _upwards(look: Look, piece: Piece, goal: int) -> Move:
-    rank, load = piece.rank if piece.rank is not None else -1, look.expected.load(piece)
-    why = "clients of its parts ask the lowest rank they know"
-    return Move(piece.ino, piece.path, rank, goal, load, 0.0, piece.inodes, why)
+    assert piece.rank is not None
+    why, load = "clients of its parts ask the lowest rank they know", look.expected.load(piece)
+    return Move(piece.ino, piece.path, piece.rank, goal, load, 0.0, piece.inodes, why)

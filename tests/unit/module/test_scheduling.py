@@ -469,11 +469,17 @@ def test_many_small_plans_become_few(cluster: Cluster) -> None:
     assert cluster.snapshot() == before
 
 
-def test_what_is_too_large_is_taken_apart(cluster: Cluster) -> None:
+def with_parts(number: int, load: float) -> Cluster:
+    """A subvolume, 100, with so many directories of so many req/s each, 200 and so on; four light ones."""
     cluster = Cluster([0.0, 20.0, 20.0, 20.0, 20.0])
-    for i in range(4):
-        cluster.directories[200 + i] = Directory(f"/volumes/_nogroup/s0/c{i}")
-        cluster.load[200 + i] = 100.0
+    for i in range(number):
+        cluster.directories[200 + i] = Directory(f"{NOGROUP}/s0/c{i}")
+        cluster.load[200 + i] = load
+    return cluster
+
+
+def test_what_is_too_large_is_taken_apart(cluster: Cluster) -> None:
+    cluster = with_parts(4, 100.0)
     before, manager = cluster.snapshot(), Manager(cluster)
     manager.scheduling.start(manager.fs, ACT)
     manager.run(200)
@@ -495,12 +501,8 @@ def test_what_is_too_large_is_taken_apart(cluster: Cluster) -> None:
 
 
 def test_what_was_too_much_to_be_moved_first_goes_to_the_highest_rank_when_its_parts_have_pins() -> None:
-    cluster = Cluster([0.0, 20.0, 20.0, 20.0, 20.0])
-    cluster.below = {f"{NOGROUP}/s0": 32_000}
-    for i in range(8):
-        cluster.directories[200 + i] = Directory(f"{NOGROUP}/s0/c{i}")
-        cluster.load[200 + i] = 50.0
-        cluster.below[f"{NOGROUP}/s0/c{i}"] = 3_990
+    cluster = with_parts(8, 50.0)
+    cluster.below = {f"{NOGROUP}/s0": 32_000} | {f"{NOGROUP}/s0/c{i}": 3_990 for i in range(8)}
     before, manager = cluster.snapshot(), Manager(cluster)
     manager.scheduling.start(manager.fs, ACT)
     manager.run(120)
@@ -517,10 +519,7 @@ def test_what_was_too_much_to_be_moved_first_goes_to_the_highest_rank_when_its_p
 
 
 def test_the_next_manager_knows_the_parts_of_what_has_become_too_large_to_be_listed() -> None:
-    cluster = Cluster([0.0, 20.0, 20.0, 20.0, 20.0])
-    for i in range(8):
-        cluster.directories[200 + i] = Directory(f"{NOGROUP}/s0/c{i}")
-        cluster.load[200 + i] = 50.0
+    cluster = with_parts(8, 50.0)
     manager = Manager(cluster)
     manager.scheduling.start(manager.fs, ACT)
     manager.run(200)
@@ -534,10 +533,7 @@ def test_the_next_manager_knows_the_parts_of_what_has_become_too_large_to_be_lis
 
 def test_parts_that_have_pins_of_ours_are_seen_when_nobody_remembers_why() -> None:
     """A plan of an operator's gave them these, or the scheduler's record was lost."""
-    cluster = Cluster([0.0, 20.0, 20.0, 20.0, 20.0])
-    for i in range(16):
-        cluster.directories[200 + i] = Directory(f"/volumes/_nogroup/s0/c{i}")
-        cluster.load[200 + i] = 25.0
+    cluster = with_parts(16, 25.0)
     manager = Manager(cluster)
     manager.scheduling.start(manager.fs, ACT)
     manager.run(200)
@@ -568,10 +564,7 @@ def taken_apart(monkeypatch: pytest.MonkeyPatch) -> tuple[Cluster, Manager]:
     """A subvolume whose four children got ranks each; since an hour clients are at work elsewhere. A day is
     two minutes."""
     monkeypatch.setattr("mds_partitioner.schedule.reunite.QUIET", 120.0)
-    cluster = Cluster([0.0, 20.0, 20.0, 20.0, 20.0])
-    for i in range(4):
-        cluster.directories[200 + i] = Directory(f"/volumes/_nogroup/s0/c{i}")
-        cluster.load[200 + i] = 100.0
+    cluster = with_parts(4, 100.0)
     manager = Manager(cluster)
     manager.scheduling.start(manager.fs, ACT)
     manager.run(200)
