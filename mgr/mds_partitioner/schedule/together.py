@@ -15,10 +15,11 @@ from dataclasses import dataclass, replace
 from .view import Move, Piece, View
 
 PEERS = 0.2  # messages between its ranks for each request there, at least
-SLOWER = 0.9  # of what it got through as a whole, at most
+SLOWER = 0.85  # of what it got through as a whole, at most
 LEAST = 0.02  # of that, at least: with less its clients have ended; renames may wait for an MDS's tick each
 HELPS = 1.1  # times what it got through in parts, at least, it does together; else it was not that
-LOOKS = 6  # for which it is so
+LOOKS = 6  # before which nothing is judged
+MEMORY = 12  # looks of which a mean is, roughly: clients that rename are uneven from look to look
 JUDGED = 600.0  # s, since it is in parts: later the load is another one
 NOTHING = 1e-3  # req/s of what nobody uses: it is moved all the same, and not as what is new
 LASTS = 86_400.0  # s, after which it may be tried again
@@ -30,17 +31,23 @@ class Whole:
 
     :ivar served: req/s that it got through on one rank, last
     :ivar apart: since when it is on several
-    :ivar slower: looks for which it has got through less there
-    :ivar since: when it was found to be better off together
-    :ivar worse: req/s that it got through in parts then; together: looks since it is on one rank again
+    :ivar worse: req/s that it gets through there, the mean of the last looks; until ``since``
+    :ivar peers: messages between its ranks for each request there, likewise; looks: so many so far
+    :ivar since: when it was found to be better off together; together: looks since it is on one rank again
     """
 
     served: float
     apart: float = -1.0
-    slower: int = 0
-    since: float = -1.0
     worse: float = 0.0
+    peers: float = 0.0
+    looks: int = 0
+    since: float = -1.0
     together: int = 0
+
+    def slower(self, now: float) -> bool:
+        """It gets through less in parts, because of messages between ranks, and has not been so for long."""
+        less = LEAST * self.served <= self.worse < SLOWER * self.served
+        return less and self.peers >= PEERS and self.looks >= LOOKS and now - self.apart <= JUDGED
 
 
 def families(pieces: Iterable[Piece]) -> dict[int, list[Piece]]:
@@ -77,35 +84,48 @@ def seen(
         if None in ranks or placed or not told or not ranks.isdisjoint(stale):
             continue  # it is not seen as it is
         mine = [rank for rank in view.ranks if rank.rank in ranks]
-        many = sum(r.peers for r in mine) >= PEERS * sum(r.requests for r in mine)
-        has = sum(piece.requests for piece in everything)
-        found[head.ino] = _looked(found[head.ino], has, many, len(ranks) > 1, view.now)
+        has, all_of_it = sum(piece.requests for piece in everything), sum(r.requests for r in mine)
+        peers = sum(r.peers for r in mine) / max(all_of_it, NOTHING)
+        whole = found[head.ino]
+        if whole.since >= 0.0:
+            found[head.ino] = _gathered(whole, has, len(ranks) > 1, view.now)
+        else:
+            found[head.ino] = _in_parts(whole, has, peers, view.now) if len(ranks) > 1 else _on_one(whole, has)
     return found
 
 
-def _looked(whole: Whole, has: float, many: bool, apart: bool, now: float) -> Whole:
-    """One, as it is now.
+def _gathered(whole: Whole, has: float, apart: bool, now: float) -> Whole:
+    """One that comes together, or has. It is let go when that does not help, or parts of it do not come.
 
-    :param has: req/s; many: messages between its ranks; apart: it is on several
+    :param has: req/s; apart: it is on several ranks still
     """
-    if whole.since >= 0.0:
-        looks = 0 if apart else whole.together + 1
-        late = apart and now - whole.since > JUDGED
-        vain = late or (looks == 2 * LOOKS and has < HELPS * whole.worse)
-        if vain:  # nor is it tried again
-            return replace(whole, served=0.0, slower=0, since=-1.0)
-        return replace(whole, together=looks)
-    if not apart:
-        return replace(whole, served=(whole.served + has) / 2.0) if whole.apart < 0.0 else whole
-    since = whole.apart if whole.apart >= 0.0 else now
-    less = LEAST * whole.served <= has < SLOWER * whole.served and now - since <= JUDGED
-    return replace(whole, apart=since, slower=whole.slower + 1 if many and less else 0, worse=has)
+    looks = 0 if apart else whole.together + 1
+    late = apart and now - whole.since > JUDGED
+    if late or (looks == 2 * LOOKS and has < HELPS * whole.worse):  # nor is it tried again
+        return replace(whole, served=0.0, since=-1.0)
+    return replace(whole, together=looks)
+
+
+def _on_one(whole: Whole, has: float) -> Whole:
+    return replace(whole, served=(whole.served + has) / 2.0) if whole.apart < 0.0 else whole
+
+
+def _in_parts(whole: Whole, has: float, peers: float, now: float) -> Whole:
+    looks = whole.looks + 1
+    new = 1.0 / min(looks, MEMORY)
+    return replace(
+        whole,
+        apart=whole.apart if whole.apart >= 0.0 else now,
+        worse=whole.worse + new * (has - whole.worse),
+        peers=whole.peers + new * (peers - whole.peers),
+        looks=looks,
+    )
 
 
 def found_better(wholes: Mapping[int, Whole], pieces: Iterable[Piece], now: float) -> dict[int, Whole]:
-    """With those marked that were slower for long enough, the outermost alone."""
+    """With those marked that are slower, the outermost alone."""
     within = {piece.ino: piece.within for piece in pieces}
-    due = {ino for ino, whole in wholes.items() if whole.since >= 0.0 or whole.slower >= LOOKS}
+    due = {ino for ino, whole in wholes.items() if whole.since >= 0.0 or whole.slower(now)}
     outer = {ino for ino in due if wholes[ino].since < 0.0 and due.isdisjoint(_above(ino, within))}
     return {ino: replace(whole, since=now) if ino in outer else whole for ino, whole in wholes.items()}
 
@@ -159,7 +179,7 @@ def homewards(
 
 def _tried_again(whole: Whole, now: float) -> Whole:
     again = 0.0 <= whole.since < now - LASTS
-    return replace(whole, apart=-1.0, slower=0, since=-1.0, together=0) if again else whole
+    return Whole(whole.served) if again else whole
 
 
 def _above(ino: int, within: Mapping[int, int]) -> list[int]:

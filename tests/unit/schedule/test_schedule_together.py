@@ -101,13 +101,23 @@ def test_it_stays_in_parts_when_renames_are_few_or_it_is_no_slower_or_sleeps_or_
     assert spool.go(10 * LOOKS) == []
 
 
-def test_a_moment_does_not_count() -> None:
+@pytest.mark.parametrize(("mostly", "now_and_then", "moves"), [(480.0, 250.0, 0), (300.0, 490.0, 3)])
+def test_it_is_their_mean_that_counts(mostly: float, now_and_then: float, moves: int) -> None:
     spool = Spool()
 
-    def now_and_then() -> None:
-        spool.in_parts = 480.0 if round(spool.now / LOOK) % LOOKS == 3 else 300.0
+    def uneven() -> None:
+        spool.in_parts = now_and_then if round(spool.now / LOOK) % LOOKS == 3 else mostly
 
-    assert spool.go(60, now_and_then) == []
+    assert len(spool.go(60, uneven)) == moves
+
+
+def test_messages_between_ranks_are_counted_by_their_mean_too() -> None:
+    spool = Spool()
+
+    def uneven() -> None:
+        spool.peers = 30.0 if round(spool.now / LOOK) % 2 else 200.0
+
+    assert len(spool.go(60, uneven)) == 3
 
 
 def test_what_becomes_less_long_after_it_was_taken_apart_is_another_load() -> None:
