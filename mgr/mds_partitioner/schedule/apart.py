@@ -7,6 +7,7 @@ on the lowest rank every request for every part goes there, only to be passed on
 highest it goes to the part's own rank (docs/benchmarking.md, Forwards).
 """
 
+import math
 from collections.abc import Collection, Sequence
 from dataclasses import replace
 from statistics import fmean
@@ -66,14 +67,16 @@ def wanted(look: Look, may: Sequence[Candidate], stuck: Sequence[int]) -> tuple[
 
     :param stuck: ranks that no move relieves
     """
-    if look.budgets.spent() or look.doubted:
-        return ()  # it may fit in a moment
+    if look.budgets.spent():
+        return ()
     load, pressure = look.loads, pressures(look.view.ranks)
     top = max(load, key=lambda r: (pressure[r], load[r], -r))
     parts = [c for c in may if (look.pieces[c.key].parts or 0) > 1]
     large = tuple(c.key for c in parts if c.rank in {top, *look.full} and c.load > _most_that_fits(look))
     if large:
         return large
+    if _doubted(look) > look.band:
+        return ()  # there may be room for something in a moment
     for rank in stuck:
         much = look.band * look.shares[rank]
         unread = (p.requests for p in look.view.pieces if p.rank == rank and p.held == UNREAD)
@@ -123,5 +126,11 @@ def home(look: Look) -> int:
 
 
 def _most_that_fits(look: Look) -> float:
-    """req/s of a piece that is not too large for every rank."""
-    return (1.0 + look.band) * max(look.shares.values())
+    """req/s of a piece that is not too large for every rank, nor will be when those in doubt can do less."""
+    sure = 1.0 - _doubted(look)
+    return (1.0 + look.band) * max(look.shares.values()) / sure if sure > 0.0 else math.inf
+
+
+def _doubted(look: Look) -> float:
+    """What ranks in doubt can do, in parts of what all can."""
+    return sum(look.capacity[rank] for rank in look.doubted) / sum(look.capacity[r] for r in look.loads)

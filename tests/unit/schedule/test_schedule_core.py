@@ -756,6 +756,19 @@ def test_nothing_is_taken_apart_or_distributed_for_one_bad_look_of_a_rank(
     assert "serves less" not in decision.why and state.acting, "it would have, but for the doubt"
 
 
+def test_what_fits_nowhere_is_taken_apart_beside_many_ranks_of_which_one_may_have_become_slower() -> None:
+    """With many there is always one."""
+    state, last = State(), Decision()
+    for look in range(6):
+        ranks = tuple(RankView(r, 400.0 if r > 8 else 1000.0, 20.0, r <= 8, 1000.0, 20.0) for r in range(16))
+        ranks = tuple(replace(r, requests=450.0) if look > 3 and r.rank == look else r for r in ranks)
+        pieces = [Piece(7, "/large", 0, 1000.0, 100.0, parts=9)]
+        pieces += [Piece(10 * r.rank, "/small", r.rank, r.requests, 1e6) for r in ranks[1:]]
+        state, last = Scheduler(state, View(LOOK * look, ranks, tuple(pieces), harmful=True), Limits()).decide()
+        state = replace(state, split=frozenset(), apart=frozenset(), past=())
+    assert "/large is to be looked at as parts" in last.why
+
+
 def full_but_for_one(last: RankView) -> View:
     """Eleven ranks are full of as much as they can serve, and evenly so."""
     ranks = (*(RankView(r, 1000.0, 9.0, True, 1000.0, 9.0) for r in range(11)), last)
