@@ -84,7 +84,7 @@ class Scheduling:
         past = made(watch.kept.turns, self._now().steady - HOUR)
         there = scattered(watch.kept.turns)
         before = watch.state
-        wholes = {ino: replace(whole, slower=0) for ino, whole in before.wholes.items()}
+        wholes = {ino: replace(whole, looks=0) for ino, whole in before.wholes.items()}
         watch.state = State(
             demand=before.demand, past=past, split=before.split, wholes=wholes, scattered=there
         )
@@ -136,8 +136,8 @@ class Scheduling:
                     self._ledger.hold(watch)  # a start that is still being written
             return fs.fscid in self._untold and self._ledger.find(fs).kept.mode == ADVISE
         watch = self._ledger.find(fs)
-        self._begin_anew(watch)
         self._hold(fs, watch, mode=ADVISE)
+        self._begin_anew(watch)
         return True
 
     def pause(self, fs: FsState, seconds: int | None) -> bool:

@@ -3,9 +3,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Sequence
+from collections.abc import Collection, Iterable, Sequence
 from dataclasses import replace
-from itertools import takewhile
+from itertools import groupby, takewhile
 
 from ..plan.plan import PIN_STEP, Plan, Row, Step
 from .run import DONE, IN_FORCE, Record, Run, origins
@@ -14,27 +14,44 @@ SMALL = 16  # steps: a plan of so many is merged with whatever is newer
 TOGETHER = 8  # plans of about one size make one: a step is written anew once in so many, then in 64, ...
 
 
-def mergeable(runs: Sequence[Run]) -> list[Run]:
-    """The newest of the scheduler's ended plans that may become one now, oldest first; [] for none yet.
+def mergeable(runs: Sequence[Run], may: Collection[str]) -> list[Run]:
+    """The newest of the scheduler's ended plans that may become one now, oldest first; [] for none yet. No
+    other plan is between them: which value of a target is the newest would be lost.
 
     An older one is left out when it is larger than all newer ones together: else everything would be written
     again with each merge.
+
+    :param runs: all of a file system, oldest first
+    :param may: IDs of those that may be merged
     """
+    for ours, together in groupby(reversed(runs), lambda run: run.id in may and _ended(run)):
+        found = _small(together) if ours else []
+        if len(found) >= TOGETHER:
+            return found[::-1]
+    return []
+
+
+def ended(runs: Sequence[Run], may: Collection[str]) -> list[Run]:
+    """The newest of the scheduler's plans that have ended, oldest first, up to any other."""
+    found = list(takewhile(lambda run: run.id in may and _ended(run), reversed(runs)))
+    return found[::-1]
+
+
+def _ended(run: Run) -> bool:
+    return run.plan.scheduled and run.head.state == DONE
+
+
+def _small(runs: Iterable[Run]) -> list[Run]:
+    """Up to one that is larger than all before it."""
     found: list[Run] = []
     size = 0
-    for run in reversed(runs):
+    for run in runs:
         steps = len(run.plan.steps)
-        if not run.plan.scheduled or run.head.state != DONE or steps > max(size, SMALL):
+        if steps > max(size, SMALL):
             break
-        found.insert(0, run)
+        found.append(run)
         size += steps
-    return found if len(found) >= TOGETHER else []
-
-
-def ended(runs: Sequence[Run]) -> list[Run]:
-    """The newest of the scheduler's plans that have ended, oldest first, up to one that has not."""
-    found = list(takewhile(lambda run: run.plan.scheduled and run.head.state == DONE, reversed(runs)))
-    return found[::-1]
+    return found
 
 
 def merged(runs: Sequence[Run], name: str, deleted: Collection[int] = ()) -> tuple[Plan, dict[int, Record]]:

@@ -5,7 +5,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from .sleepers import LEFT, PART, SETTLE
+from .sleepers import EMPTY, LEFT, PART, SETTLE
 from .state import Limits, Past, State
 from .view import View
 
@@ -39,6 +39,11 @@ class Budgets:
         """What was ordered, for its load or not, and was not seen to have arrived."""
         return [past for past in self.state.past if past.arrived < 0.0]
 
+    @property
+    def arriving(self) -> list[Past]:
+        """Of these, what takes a while for its inodes. What is empty does not come at all until it is not."""
+        return [past for past in self.coming if past.move.inodes > EMPTY]
+
     def moves(self) -> int:
         """Moves that may be begun now."""
         limits = self.limits
@@ -70,12 +75,11 @@ class Budgets:
 
     def unhurried(self) -> Pace:
         """What may be begun now of what nobody waits for."""
-        coming = self.coming
         # What is new does not come while it is empty: it takes its place for a while only.
-        placed = sum(self.view.now - past.begun < SETTLE for past in coming)
+        placed = sum(self.view.now - past.begun < SETTLE for past in self.coming)
         moves = min(self.moves() - placed, self.unhurried_today())
         inodes = self._inodes(PART, LEFT)
-        return Pace(moves, inodes, not coming and inodes > 0.0)
+        return Pace(moves, inodes, not self.arriving and inodes > 0.0)
 
     def _inodes(self, at_once: float, hourly: float) -> float:
         """Parts of the budgets, less what is under way and what was begun within an hour."""

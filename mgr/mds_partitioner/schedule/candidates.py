@@ -27,7 +27,7 @@ def candidates(look: Look, *, resting: bool = False) -> list[Candidate]:
     for piece in look.view.pieces:
         if piece.held or piece.rank is None or piece.ino in state.split:
             continue
-        if piece.ino in state.scattered or piece.ino in state.apart or piece.ino in look.together:
+        if piece.ino in state.placed or piece.ino in state.apart or piece.ino in look.together:
             continue  # a pin would end that; or it is another piece soon; or it goes with others only
         if piece.pin == NO_PIN and pins_left <= 0:
             continue

@@ -7,7 +7,6 @@ from collections import Counter
 from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import partial
-from itertools import islice
 
 from .. import clock
 from ..clock import Now
@@ -24,12 +23,11 @@ from .asking import Asking, Lesson, Questions
 from .deleted import Deleted
 from .fragments import Fragments, flat, fragments
 from .insides import Insides
+from .newborn import FRESH, Newborn
 from .owned import Owned
 
-FRESH = 60.0  # s, for which a directory is new
 PAUSE = 3.0  # times what it took, before all are listed again
 SURE, TRIES = 2, 3  # so many of the busiest were looked into, or it was tried so often: then it is decided
-MOST_NEW = 200  # directories of which in a round it is asked when they were made
 
 
 @dataclass(frozen=True)
@@ -128,10 +126,11 @@ class Catalogue:
 
     def __init__(self, host: Host, began: float, now: Callable[[], Now] = clock.read) -> None:
         """``began``: when it began to look, Unix, s."""
-        self._host, self._began, self._now = host, began, now
+        self._host, self._now = host, now
         self._rotation = Rotation(())
         self._asking = Asking(host)
         self._insides = Insides(self._asking, now)
+        self._newborn = Newborn(self._asking, began)
         self._fragments: dict[int, tuple[float, Fragments]] = {}  # by inode number; when it was read last
         self._everything = Everything()
         self._directories: list[Directory] | None = None  # as they were listed last
@@ -142,9 +141,7 @@ class Catalogue:
         self._answers: dict[Directory, tuple[DirectoryFacts | None, float]] = {}
         self._read_at: dict[str, float] = {}  # when those of the last round were asked for, by path
         self._masks: dict[int, str] = {}
-        self._unknown: dict[int, tuple[Directory, float]] = {}  # it may be new, if made after that, Unix, s
         self._tries = 0  # rounds in which the busiest were looked at
-        self._found: dict[int, float] = {}  # when what is new was found, Unix, s, by inode number
         self.known = Known()
         self.deleted = Deleted(host)
 
@@ -311,7 +308,7 @@ class Catalogue:
             counted | {ino: len(kids) for ino, kids in parts.items() if ino in there},
             {path: at for path, at in self._above.items() if at is not None and places(at)},
             {**(old.masks or {}), **self._masks} if hooked else old.masks,
-            frozenset(self._found),
+            self._newborn.fresh(now),
             {ino: of for ino, (_, of) in self._fragments.items()},
             ripe=old.ripe or (bool(wanted.requests) and told) or not directories,
             strangers=strangers,
@@ -348,29 +345,9 @@ class Catalogue:
         self._asking.ask(fs, {("fragments", d.ino): partial(question, of=d) for d in due})
 
     def _find_new(self, fs: FsState, now: float) -> None:
-        """What is listed for the first time may be older: split meanwhile, or renamed to be here."""
-        before, after = {d.ino for d in self.known.directories}, max(self._began, now - FRESH)
+        before, after = {d.ino for d in self.known.directories}, now - FRESH
         old = {kid.ino for _, of in self._insides.broods.values() for kid in of.children if kid.born < after}
-        told = before | old
-        there = {d.ino: d for d in self._rotation.directories()}
-        unknown = {d.ino: (d, after) for d in there.values() if d.ino not in told} if before else {}
-        self._unknown = {ino: of for ino, of in self._unknown.items() if ino in there} | unknown
-        self._found = {ino: at for ino, at in self._found.items() if now - at <= FRESH}
-
-        def question(mount: FileSystem, of: Directory, after: float) -> Lesson:
-            made = mount.born(of.path) >= after and not any(mount.ephemeral_pins(of.path))
-
-            def learn() -> None:
-                self._unknown.pop(of.ino, None)
-                self._found |= {of.ino: now} if made else {}
-
-            return learn
-
-        some = islice(self._unknown.items(), MOST_NEW)
-        asked: Questions = {("new", ino): partial(question, of=d, after=after) for ino, (d, after) in some}
-        for what, of in self._asking.ask(fs, asked):
-            if what == "new":
-                self._unknown.pop(int(of), None)  # it is gone
+        self._newborn.look(fs, before, {d.ino: d for d in self._rotation.directories()}, old, now)
 
     def _busiest(self, requests: Mapping[str, float], most: int) -> list[Directory]:
         found = [d for d in self._rotation.directories() if requests.get(d.path, 0.0) > 0.0]

@@ -69,9 +69,9 @@ class Scheduler:
         if state.acting and not decision.something:
             state, decision = _balance(look.then(state))
         state, decision = raised(look.then(state), decision)
-        if look.view.measured and not new:
+        if look.view.measured:
             state, decision = relieved(look.then(state), decision)
-        if look.view.measured and not (new or decision.something or state.moving or easing(state)):
+        if look.view.measured and not (decision.something or state.moving or easing(state)):
             state, decision = spare(look.then(state), decision)
         if not new:
             return state, decision
@@ -137,7 +137,7 @@ def _gathered(look: Look, decision: Decision) -> tuple[State, Decision]:
     found = [move for move in home if move.ino not in coming | resting]
     left, moves = budgets.inodes(), list[Move]()
     for move in found[:may]:
-        alone = not (coming or moves) and left > 0.0
+        alone = not (budgets.arriving or moves) and left > 0.0
         if move.inodes <= left or alone:
             moves.append(move)
             left -= move.inodes

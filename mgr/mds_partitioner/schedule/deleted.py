@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: LGPL-2.1-or-later
-"""Which directories that the scheduler has placed were deleted: of these there is nothing to undo."""
+"""Which directories that the scheduler has placed, or taken apart, were deleted: there is nothing to undo of
+these, and nothing to remember."""
 
 from __future__ import annotations
 
@@ -26,7 +27,7 @@ class Deleted:
     def look(self, fs: FsState, absent: Collection[int]) -> None:
         """Look a few up, those first that were looked up longest ago. In doubt none was deleted.
 
-        :param absent: inode numbers of what was placed and is not among the directories that were listed
+        :param absent: inode numbers of what was placed, or taken apart, and was not listed
         """
         self._rounds += 1
         self._turn = {ino: self._turn.get(ino, 0) for ino in absent}

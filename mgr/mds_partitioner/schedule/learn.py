@@ -89,7 +89,7 @@ def looked(state: State, view: View, limits: Limits) -> State:
         before={ino: known for ino, known in {**state.before, **new}.items() if ino in where},
         quiet=quiet(state.quiet, state.split, view.pieces, demand, past, share, peak, dt),
         peak=peak,
-        wholes=seen(state.wholes, state.split, state.scattered.keys(), view, stale),
+        wholes=seen(state.wholes, state.split, state.placed, view, stale),
     )
     return _taught(now, view)
 

@@ -13,7 +13,7 @@ from typing import Any
 
 from .. import clock
 from ..clock import Now
-from ..errors import Busy, NotFound, Unavailable
+from ..errors import Busy, JournalError, NotFound, Unavailable
 from ..host import Host
 from ..judge.archive import Archive
 from ..judge.fullness import Fullness, Taught
@@ -140,5 +140,8 @@ class Ledger:
     def _write(self, fscid: int, kept: Kept) -> None:
         now = self._now()
         turns = shifted(kept.turns, now.wall - now.steady)
-        if not self._archive.save(fscid, replace(kept, turns=turns)):
-            self._log.error("the scheduler's record of '%s' is too large to be kept", kept.fs)
+        while not self._archive.save(fscid, replace(kept, turns=turns)):
+            if not turns:
+                raise JournalError(f"the scheduler's record of '{kept.fs}' is too large to be kept")
+            self._log.warning("the scheduler's record of '%s' is too large: its older half goes", kept.fs)
+            turns = turns[(len(turns) + 1) // 2 :]

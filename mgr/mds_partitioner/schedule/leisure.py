@@ -66,7 +66,7 @@ def _asleep(look: Look) -> list[Piece]:
     """Pieces that nobody uses and that may be moved; those under way where they will be. MDSs export nothing
     that is empty: it would be pinned for nothing, and counted where it stays."""
     state, bound = look.state, look.expected.bound
-    away = state.split | state.apart | state.scattered.keys() | look.together.keys()
+    away = state.split | state.apart | state.placed | look.together.keys()
     may = (p for p in look.view.pieces if p.rank is not None and not p.held and p.ino not in away)
     little = ASLEEP * look.expected.share
     idle = (p for p in may if p.inodes > EMPTY and state.demand[p.ino].mean <= little)

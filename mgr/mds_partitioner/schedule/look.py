@@ -58,7 +58,7 @@ class Look:
     def together(self) -> Mapping[int, int]:
         """What is moved with others only, by inode number: what all of it is of (together.py)."""
         ranks = {rank.rank for rank in self.view.ranks}
-        return members(self.state.wholes, self.pieces, self.state.scattered.keys(), ranks)
+        return members(self.state.wholes, self.pieces, self.state.placed, ranks)
 
     @cached_property
     def full(self) -> frozenset[int]:

@@ -35,6 +35,7 @@ from .ledger import Ledger
 from .load import capacities, shares, utilisations
 from .plans import owned, plan_of, preparation, scheduled_since
 from .record import ACT, OFF, Turn, counted, failed, latest, rolled_back
+from .sleepers import EMPTY
 from .state import State
 from .tick_interval import TickInterval
 from .view import Decision, Move, Scatter
@@ -66,8 +67,9 @@ class Orders:
         turn = turn_of(watch, state, decision, now)  # what fails in it fails before anything is begun
         if (decision.moves or decision.scatter) and watch.kept.mode == ACT:
             try:
-                self._tick_interval.shorten(fs.fscid)
-                watch.ordered = now.steady
+                if hurries(decision):
+                    self._tick_interval.shorten(fs.fscid)
+                    watch.ordered = now.steady
                 turn = replace(turn, plan=self._plan(fs, watch, decision, now))
             except PartitionerError as e:
                 self._log.warning("scheduler of %s: %s", fs.name, e)
@@ -77,8 +79,14 @@ class Orders:
             watch.advised = watch.advised | _advice(decision)
         done = watch.kept.done.plus(turn) if turn.plan else watch.kept.done
         day = counted(watch.kept.day, now.wall, len(turn.moves)) if turn.plan else watch.kept.day
-        self._ledger.change(watch, turns=latest((*watch.kept.turns, turn)), done=done, day=day)
-        self._ledger.save(fs.fscid, watch)
+        self._ledger.change(
+            watch, turns=latest((*watch.kept.turns, turn), watch.catalogue.deleted.inos), done=done, day=day
+        )
+        try:
+            self._ledger.save(fs.fscid, watch)
+        except PartitionerError as e:  # the plan's journal has it, and it is under way
+            self._log.warning("scheduler of %s: %s", fs.name, e)
+            watch.unsaved, watch.problem = True, str(e)
         return state
 
     def prepare(self, fs: FsState, watch: Watch, now: Now) -> None:
@@ -107,7 +115,8 @@ class Orders:
             return
         self._tick_interval.shorten(fs.fscid)
         watch.ordered = self._now().steady
-        ours = ended(scheduled_since(self._plans.of(fs), watch.kept.since))
+        since = scheduled_since(self._plans.of(fs), watch.kept.since)
+        ours = ended(self._plans.of(fs), {run.id for run in since})
         if len(ours) > 1:
             # As one: what an operator has set since may be what an earlier one of them had set.
             self._plans.merge(fs, ours, watch.catalogue.deleted.inos)
@@ -133,7 +142,7 @@ class Orders:
         Returns the IDs of plans that had ended: of these nothing is left to be told.
         """
         over = frozenset(run.id for run in self._plans.of(fs) if run.head.state == DONE)
-        turns, keys, scattered = [], set[tuple[int, float]](), set[int]()
+        turns, keys, lost = [], set[tuple[int, float]](), set[int]()
         runs = {run.plan.name: run for run in scheduled_since(self._plans.of(fs), watch.kept.since)}
         for turn in watch.kept.turns:
             left = dict(_left(runs[turn.plan])) if turn.plan in runs and not turn.undone else {}
@@ -142,23 +151,26 @@ class Orders:
             )
             new = tuple(text for text in told if text not in turn.trouble)
             own = {(p.move.ino, p.begun) for p in turn.moves if new and p.move.ino in left}
-            scattered |= {scatter.ino for scatter in turn.scatter if new and scatter.ino in left}
+            not_done = {scatter.ino for scatter in turn.scatter if new and scatter.ino in left}
             # In the turn as well: the core may have forgotten it, and it is told once.
             moves = failed(turn.moves, own, now.steady)
-            turns.append(replace(turn, moves=moves, trouble=(*turn.trouble, *new)))
-            keys |= own
-        if keys or scattered:
+            trouble, of = (*turn.trouble, *new), (*turn.lost, *sorted(not_done.difference(turn.lost)))
+            turns.append(replace(turn, moves=moves, trouble=trouble, lost=of))
+            keys, lost = keys | own, lost | not_done
+        if keys or lost:
             self._ledger.change(watch, turns=tuple(turns))
             past = failed(watch.state.past, keys, now.steady)
-            lost = {i: replace(s, lost=s.lost or i in scattered) for i, s in watch.state.scattered.items()}
-            watch.state = replace(watch.state, past=past, scattered=lost)
+            scattered = watch.state.scattered.items()
+            known = {ino: replace(s, lost=s.lost or ino in lost) for ino, s in scattered}
+            watch.state = replace(watch.state, past=past, scattered=known)
             watch.catalogue.doubt({ino for ino, _ in keys})
         return over
 
     def tidy(self, fs: FsState, watch: Watch, over: Collection[str]) -> None:
         """Make one of plans that have ended, if there are enough. ``over``: their IDs"""
-        since = scheduled_since(self._plans.of(fs), watch.kept.since)
-        self._plans.merge(fs, mergeable([r for r in since if r.id in over]), watch.catalogue.deleted.inos)
+        since = {run.id for run in scheduled_since(self._plans.of(fs), watch.kept.since)}
+        some = mergeable(self._plans.of(fs), since.intersection(over))
+        self._plans.merge(fs, some, watch.catalogue.deleted.inos)
 
     def _plan(self, fs: FsState, watch: Watch, decision: Decision, now: Now) -> str:
         """The name of the plan that does it. :raises PartitionerError: nothing was begun."""
@@ -182,6 +194,11 @@ class Orders:
             raise Busy(f"the scheduler of '{fs.name}' was stopped meanwhile")
         self._planned()
         return run.plan.name
+
+
+def hurries(decision: Decision) -> bool:
+    """Does anybody wait for it? What is new and empty, or only keeps its rank, is pinned without haste."""
+    return bool(decision.scatter) or any(m.load > 0.0 or m.inodes > EMPTY for m in decision.moves)
 
 
 def _not_begun(before: State, state: State, now: Now) -> State:

@@ -35,7 +35,8 @@ def read(
     limit = share if known.directories else 0
     watch.catalogue.refresh(fs, limit, wanted, owned(runs, fs.fscid, wanted.split), now().wall)
     listed = {directory.ino for directory in watch.catalogue.known.directories}
-    watch.catalogue.deleted.look(fs, absent(runs, fs.fscid, listed))
+    parted = watch.state.split.union(watch.state.scattered).difference(listed)
+    watch.catalogue.deleted.look(fs, absent(runs, fs.fscid, listed) | parted)
     if watch.catalogue.known.unread:
         pause = settings.epoch * share / settings.rentries_per_epoch
         watch.read_due = min(watch.read_due, now().steady + pause)

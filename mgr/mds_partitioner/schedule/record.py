@@ -6,7 +6,7 @@ from dataclasses import dataclass, replace
 from typing import Optional, Union
 
 from .state import FRESH, Past, Scattered
-from .together import Whole
+from .together import MEMORY, Whole
 from .view import Move, Scatter
 
 OFF, ADVISE, ACT, UNDOING = "off", "advise", "act", "rolling-back"  # modes
@@ -28,7 +28,8 @@ class Turn:
     :ivar split: paths that are seen as their parts since
     :ivar trouble: moves that were not made, one sentence each
     :ivar undone: what it did was rolled back
-    :ivar scatter: what is placed as it is made since
+    :ivar scatter: what is placed as it is made since; lost: inode numbers of those that were not, or were put
+        back
     """
 
     at: float
@@ -45,6 +46,7 @@ class Turn:
     trouble: tuple[str, ...] = ()
     undone: bool = False
     scatter: tuple[Scatter, ...] = ()
+    lost: tuple[int, ...] = ()
 
     @property
     def about(self) -> tuple[tuple[int, str], ...]:
@@ -88,6 +90,7 @@ class InParts:
     :ivar apart: since when it is on several ranks
     :ivar since: since when it is known that it is better off on one
     :ivar worse: req/s that it got through on several then
+    :ivar proved: together again it was seen to get through more
     """
 
     ino: int
@@ -95,6 +98,7 @@ class InParts:
     apart: float = -1.0
     since: float = -1.0
     worse: float = 0.0
+    proved: bool = False
 
 
 @dataclass(frozen=True)
@@ -166,7 +170,9 @@ def _at(time: float, by: float) -> float:
 def in_parts(wholes: Mapping[int, Whole], by: float) -> tuple[InParts, ...]:
     """What is kept of these, by inode number, on a clock that is ``by`` s ahead."""
     known = sorted(wholes.items())
-    return tuple(InParts(ino, w.served, _at(w.apart, by), _at(w.since, by), w.worse) for ino, w in known)
+    return tuple(
+        InParts(ino, w.served, _at(w.apart, by), _at(w.since, by), w.worse, w.proved) for ino, w in known
+    )
 
 
 def wholes(kept: Sequence[InParts], by: float) -> dict[int, Whole]:
@@ -175,12 +181,20 @@ def wholes(kept: Sequence[InParts], by: float) -> dict[int, Whole]:
     def then(time: float) -> float:
         return max(0.0, _at(time, by)) if time >= 0.0 else time
 
-    return {of.ino: Whole(of.served, then(of.apart), since=then(of.since), worse=of.worse) for of in kept}
+    def whole(of: InParts) -> Whole:
+        looks = MEMORY if of.proved else 0
+        return Whole(of.served, then(of.apart), of.worse, since=then(of.since), together=looks)
+
+    return {of.ino: whole(of) for of in kept}
 
 
-def latest(turns: Sequence[Turn]) -> tuple[Turn, ...]:
-    """Those that are kept: the last ones, and before them what is placed as it is made, which is set once."""
-    return (*(t for t in turns[:-TURNS] if t.scatter and not t.undone), *turns[-TURNS:])
+def latest(turns: Sequence[Turn], gone: Collection[int] = ()) -> tuple[Turn, ...]:
+    """Those that are kept: the last ones, and before them what is placed as it is made, which is set once.
+
+    :param gone: inode numbers of what was deleted
+    """
+    older = (t for t in turns[:-TURNS] if not t.undone and any(s.ino not in gone for s in t.scatter))
+    return (*older, *turns[-TURNS:])
 
 
 def made(turns: Sequence[Turn], since: float) -> tuple[Past, ...]:
@@ -193,7 +207,7 @@ def made(turns: Sequence[Turn], since: float) -> tuple[Past, ...]:
 def scattered(turns: Sequence[Turn]) -> dict[int, Scattered]:
     """What is placed as it is made, by inode number."""
     made = (t for t in turns if t.mode == ACT and not t.undone)
-    return {s.ino: Scattered(s.ranks, t.at) for t in made for s in t.scatter}
+    return {s.ino: Scattered(s.ranks, t.at, s.ino in t.lost) for t in made for s in t.scatter}
 
 
 def counted(day: Sequence[Hour], now: float, moves: int) -> tuple[Hour, ...]:

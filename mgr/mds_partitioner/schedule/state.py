@@ -1,9 +1,12 @@
 # SPDX-License-Identifier: LGPL-2.1-or-later
 """What the scheduler remembers from look to look, and its budgets: values."""
 
+from __future__ import annotations
+
 import math
-from collections.abc import Mapping
-from dataclasses import dataclass, field
+from collections.abc import Collection, Mapping
+from dataclasses import dataclass, field, replace
+from typing import TypeVar
 
 from .demand import Demand
 from .sleepers import Wake
@@ -16,6 +19,8 @@ FRESH = 2  # looks at a piece after its arrival before it counts as it is seen
 FIRST = 5.0  # s that the first look is of
 HANGS, SLOWLY = 60.0, 1000.0  # s, and inodes/s: a move that takes longer waits for some client
 KEPT = 13  # looks at a rank's rate
+
+T = TypeVar("T")
 
 
 @dataclass(frozen=True)
@@ -174,6 +179,27 @@ class State:
     quiet: Mapping[int, float] = field(default_factory=dict)
     waited: float = -1.0
     peak: float = 0.0
+
+    @property
+    def placed(self) -> frozenset[int]:
+        """Inode numbers of what MDSs place as it is made, but for what was not done, or put back."""
+        return frozenset(ino for ino, done in self.scattered.items() if not done.lost)
+
+    def without(self, gone: Collection[int]) -> State:
+        """When these were deleted, by inode number."""
+        if not (self.split | self.apart | self.scattered.keys()).intersection(gone):
+            return self
+
+        def left(known: Mapping[int, T]) -> dict[int, T]:
+            return {ino: of for ino, of in known.items() if ino not in gone}
+
+        return replace(
+            self,
+            split=self.split.difference(gone),
+            apart=self.apart.difference(gone),
+            wholes=left(self.wholes),
+            scattered=left(self.scattered),
+        )
 
     def overdue(self, past: Past, now: float, limits: Limits) -> bool:
         """Should it have arrived by now? As the executor counts it: anew after a wait."""

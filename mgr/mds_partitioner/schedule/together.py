@@ -21,6 +21,7 @@ HELPS = 1.1  # times what it got through in parts, at least, it does together; e
 LOOKS = 6  # before which nothing is judged
 MEMORY = 12  # looks of which a mean is, roughly: clients that rename are uneven from look to look
 JUDGED = 600.0  # s, since it is in parts: later the load is another one
+LATE = 120  # looks, ten minutes of them: with parts that have not come by then it is let go
 NOTHING = 1e-3  # req/s of what nobody uses: it is moved all the same, and not as what is new
 LASTS = 86_400.0  # s, after which it may be tried again
 
@@ -33,7 +34,8 @@ class Whole:
     :ivar apart: since when it is on several
     :ivar worse: req/s that it gets through there, the mean of the last looks; until ``since``
     :ivar peers: messages between its ranks for each request there, likewise; looks: so many so far
-    :ivar since: when it was found to be better off together; together: looks since it is on one rank again
+    :ivar since: when it was found to be better off together; coming: looks for which it has been apart since
+    :ivar together: looks for which it has been on one rank again, and in use; better: req/s then, their mean
     """
 
     served: float
@@ -42,7 +44,14 @@ class Whole:
     peers: float = 0.0
     looks: int = 0
     since: float = -1.0
+    coming: int = 0
     together: int = 0
+    better: float = 0.0
+
+    @property
+    def proved(self) -> bool:
+        """Together again it was seen to get through more."""
+        return self.since >= 0.0 and self.together >= MEMORY
 
     def slower(self, now: float) -> bool:
         """It gets through less in parts, because of messages between ranks, and has not been so for long."""
@@ -88,22 +97,33 @@ def seen(
         peers = sum(r.peers for r in mine) / max(all_of_it, NOTHING)
         whole = found[head.ino]
         if whole.since >= 0.0:
-            found[head.ino] = _gathered(whole, has, len(ranks) > 1, view.now)
+            found[head.ino] = _gathered(whole, has, len(ranks) > 1)
         else:
-            found[head.ino] = _in_parts(whole, has, peers, view.now) if len(ranks) > 1 else _on_one(whole, has)
+            found[head.ino] = (
+                _in_parts(whole, has, peers, view.now) if len(ranks) > 1 else _on_one(whole, has)
+            )
     return found
 
 
-def _gathered(whole: Whole, has: float, apart: bool, now: float) -> Whole:
+def _gathered(whole: Whole, has: float, apart: bool) -> Whole:
     """One that comes together, or has. It is let go when that does not help, or parts of it do not come.
 
     :param has: req/s; apart: it is on several ranks still
     """
-    looks = 0 if apart else whole.together + 1
-    late = apart and now - whole.since > JUDGED
-    if late or (looks == 2 * LOOKS and has < HELPS * whole.worse):  # nor is it tried again
-        return replace(whole, served=0.0, since=-1.0)
-    return replace(whole, together=looks)
+    if whole.proved or (not apart and has < LEAST * whole.served):
+        return whole  # its clients have ended, for now
+    if apart:
+        late = whole.coming >= LATE
+        return _let_go(whole) if late else replace(whole, coming=whole.coming + 1)
+    looks = whole.together + 1
+    better = whole.better + (has - whole.better) / looks
+    vain = looks == MEMORY and better < HELPS * whole.worse
+    return _let_go(whole) if vain else replace(whole, together=looks, better=better)
+
+
+def _let_go(whole: Whole) -> Whole:
+    """It is as free as before, and not tried again."""
+    return replace(whole, served=0.0, since=-1.0)
 
 
 def _on_one(whole: Whole, has: float) -> Whole:
@@ -123,11 +143,17 @@ def _in_parts(whole: Whole, has: float, peers: float, now: float) -> Whole:
 
 
 def found_better(wholes: Mapping[int, Whole], pieces: Iterable[Piece], now: float) -> dict[int, Whole]:
-    """With those marked that are slower, the outermost alone."""
+    """With one marked that is slower, the outermost. None until the last one is proved, or was let go: which
+    of them the messages between ranks are of is not known."""
+    if any(whole.since >= 0.0 and not whole.proved for whole in wholes.values()):
+        return dict(wholes)
     within = {piece.ino: piece.within for piece in pieces}
     due = {ino for ino, whole in wholes.items() if whole.since >= 0.0 or whole.slower(now)}
-    outer = {ino for ino in due if wholes[ino].since < 0.0 and due.isdisjoint(_above(ino, within))}
-    return {ino: replace(whole, since=now) if ino in outer else whole for ino, whole in wholes.items()}
+    outer = [ino for ino in sorted(due) if wholes[ino].since < 0.0 and due.isdisjoint(_above(ino, within))]
+    if not outer:
+        return dict(wholes)
+    worst = min(outer, key=lambda ino: wholes[ino].worse / wholes[ino].served)
+    return {**wholes, worst: replace(wholes[worst], since=now)}
 
 
 def members(

@@ -56,7 +56,7 @@ def raised(look: Look, decision: Decision, most_pins: float = math.inf) -> tuple
 def _low(look: Look, piece: Piece, goal: int, kids: Sequence[Piece]) -> bool:
     """Is it in parts, on a rank below one that has much of these, which passes requests for them on, and may
     it leave? All parts are known then, and no more of them have to be pinned than are elsewhere."""
-    own, away = piece.rank, {*look.together, *look.state.scattered}
+    own, away = piece.rank, {*look.together, *look.state.placed}
     may = piece.ino not in away and not piece.held and not piece.unknown
     if not may or own is None or own >= goal or piece.at_most > look.limits.inodes:
         return False
@@ -77,7 +77,7 @@ def _fits(look: Look, piece: Piece, goal: int, forwards: float) -> bool:
     own, load, share = look.expected.load(piece), look.loads[goal], look.shares[goal]
     if goal not in look.full | look.doubted and load + own <= (1.0 + look.band / 2.0) * share:
         return True
-    fixed = {*look.state.split, *look.together, *look.state.scattered}
+    fixed = {*look.state.split, *look.together, *look.state.placed}
     stays = (p for p in look.view.pieces if p.rank == goal and (p.held or p.ino in fixed))
     others = look.state.rest.get(goal, 0.0) + sum(map(look.expected.load, stays))
     return goal not in look.doubted and own + others <= MOST * share and forwards >= own

@@ -200,6 +200,34 @@ def test_a_listing_that_comes_late_counts_and_is_not_begun_twice() -> None:
     assert len(catalogue.known.directories) == 3
 
 
+def test_what_is_new_where_such_are_removed_soon_has_to_outlive_that() -> None:
+    cluster = Cluster([20.0] * 4)
+    host: Any = Counting(cluster)
+    catalogue = Catalogue(host, BEGINNING, cluster.now)
+
+    def look(late: float) -> frozenset[int]:
+        cluster.wall = BEGINNING + late
+        cluster.steady = 100.0 + late
+        catalogue.refresh(cluster.state, 9, Wanted(), Owned(), cluster.wall)
+        return catalogue.known.fresh
+
+    def make(ino: int, late: float) -> None:
+        cluster.directories[ino], cluster.made[ino] = Directory(f"{NOGROUP}/new{ino}"), BEGINNING + late
+
+    look(0.0)
+    make(500, 1.0)
+    assert look(5.0) == {500}, "none was seen to go"
+    del cluster.directories[500]
+    look(10.0)
+    make(501, 11.0)
+    seen = [look(late) for late in range(15, 80, 5)]
+    assert not any(501 in fresh for fresh in seen[:5])
+    assert any(501 in fresh for fresh in seen), "it has outlived that"
+    for ino in range(510, 520):
+        make(ino, 81.0)
+    assert {*range(510, 520)} <= look(85.0), "more stay than go"
+
+
 def test_what_does_not_answer_keeps_nothing_else_back_and_is_asked_once() -> None:
     cluster = Cluster([20.0] * 4)
     cluster.directories |= {200 + i: Directory(f"{PARENT}/c{i}") for i in range(4)}

@@ -10,8 +10,10 @@ from typing import Any
 import pytest
 from scheduled import Cluster, Manager
 
+from mds_partitioner.errors import JournalError
+from mds_partitioner.judge.archive import Archive
 from mds_partitioner.schedule.ledger import Ledger
-from mds_partitioner.schedule.record import ACT
+from mds_partitioner.schedule.record import ACT, OFF
 
 OTHER = 2
 AT_LAST = 10.0  # s
@@ -47,3 +49,27 @@ def test_no_record_waits_for_another_file_systems_write(monkeypatch: pytest.Monk
         thread.join(AT_LAST)
     assert not waited
     assert any(f"/{OTHER}/" in key for key in cluster.store.data)
+
+
+def test_of_a_record_that_is_too_large_the_older_half_goes_and_no_order(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    cluster = Cluster()
+    manager = Manager(cluster)
+    manager.scheduling.start(manager.fs, ACT)
+    manager.run(60)
+    kept = manager.scheduling.get(manager.fs)
+    most = len(kept.turns) // 2
+    save = Archive.save
+
+    def small(archive: Any, fscid: int, value: Any) -> bool:
+        return len(value.turns) <= most and bool(save(archive, fscid, value))
+
+    monkeypatch.setattr(Archive, "save", small)
+    manager.scheduling.stop(manager.fs, rollback=False)
+    after = Manager(cluster).scheduling.get(manager.fs)
+    assert after.mode == OFF and len(after.turns) <= most
+    monkeypatch.setattr(Archive, "save", lambda *_: False)
+    with pytest.raises(JournalError, match="too large to be kept"):
+        manager.scheduling.start(manager.fs, ACT)
+    assert manager.scheduling.get(manager.fs).mode == OFF

@@ -3,7 +3,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection
+from collections.abc import Collection, Sequence
 from dataclasses import replace
 from functools import cache
 
@@ -13,7 +13,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from scheduled import NOGROUP, Cluster, Manager
 
-from mds_partitioner.act.merge import TOGETHER, mergeable, merged
+from mds_partitioner.act.merge import TOGETHER, ended, mergeable, merged
 from mds_partitioner.act.run import ACTIVE, DONE, ROLLED_BACK, Run, homes, owned_pins
 from mds_partitioner.errors import JournalError
 from mds_partitioner.plan.circumstances import TO_AUTH
@@ -57,7 +57,12 @@ def undone(cluster: Cluster, manager: Manager) -> None:
 def merge(manager: Manager, deleted: Collection[int] = ()) -> None:
     """All that may become one."""
     plans = manager.partitioner.plans
-    plans.merge(manager.fs, mergeable(plans.of(manager.fs)), deleted)
+    plans.merge(manager.fs, together(plans.of(manager.fs)), deleted)
+
+
+def together(runs: Sequence[Run]) -> list[Run]:
+    """Which of all of them may become one."""
+    return mergeable(runs, {run.id for run in runs})
 
 
 def owned(manager: Manager) -> dict[int, int]:
@@ -126,9 +131,28 @@ def test_a_large_plan_is_not_written_again_for_a_few_small_ones() -> None:
     made(cluster, manager, {100 + i: 1 for i in range(20)})
     several(cluster, manager)
     runs = manager.partitioner.plans.of(manager.fs)
-    assert mergeable(runs) == runs[1:]
-    assert mergeable(runs[:-1]) == []
-    assert mergeable([*runs, replace_head(runs[-1])]) == []
+    assert together(runs) == runs[1:]
+    assert together(runs[:-1]) == []
+
+
+def test_none_is_merged_across_another_plan() -> None:
+    """What that one set is newer than one of them, and older than another."""
+    cluster = Cluster()
+    manager = Manager(cluster)
+    several(cluster, manager, 2 * TOGETHER)
+    runs = manager.partitioner.plans.of(manager.fs)
+    running, operators = replace_head(runs[3]), replace_plan(runs[3])
+    assert together([*runs, running]) == runs
+    for other in (running, operators):
+        assert together([*runs[:3], other, *runs[3:]]) == runs[3:]
+        assert together([*runs[:TOGETHER], other, *runs[TOGETHER:-1]]) == runs[:TOGETHER]
+        assert together([*runs[:5], other, *runs[5:10]]) == []
+        assert ended([*runs[:3], other, *runs[3:]], {run.id for run in runs}) == runs[3:]
+
+
+def replace_plan(run: Run) -> Run:
+    """The same, an operator's."""
+    return Run("operators", replace(run.plan, scheduled=False), run.head, run.records)
 
 
 def replace_head(run: Run) -> Run:

@@ -455,6 +455,28 @@ def test_what_the_mon_does_not_take_is_not_begun(cluster: Cluster, acting: Manag
     assert loads(cluster) == [200.0] * 4
 
 
+def test_what_is_under_way_is_not_ordered_again_when_the_record_is_refused(
+    cluster: Cluster, acting: Manager, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Its plan is in the journal by then."""
+    put, refused = cluster.store.put, list[str]()
+
+    def refuse(key: str, value: str) -> None:
+        if key.startswith("scheduler/") and any(run.plan.rows for run in acting.partitioner.plans.known()):
+            refused.append(key)
+            raise JournalError("the mon refused the record")
+        put(key, value)
+
+    with monkeypatch.context() as refusing:
+        refusing.setattr(cluster.store, "put", refuse)
+        acting.run(20)
+        assert refused and acting.scheduling.watch(acting.fs).unsaved
+    acting.run(AT_LAST)
+    about = [past.move.ino for turn in acting.scheduling.get(acting.fs).turns for past in turn.moves]
+    assert len(about) == len(set(about)) == len(pins(cluster))
+    assert loads(cluster) == [200.0] * 4
+
+
 def test_many_small_plans_become_few(cluster: Cluster) -> None:
     cluster = Cluster([30.0 + i for i in range(40)], capacity=600.0)
     manager = Manager(cluster, fewer(scheduler_moves=1, scheduler_interval=1))
@@ -498,6 +520,34 @@ def test_what_is_too_large_is_taken_apart(cluster: Cluster) -> None:
     again.scheduling.stop(again.fs, rollback=True)
     again.run(100)
     assert cluster.snapshot() == before
+
+
+@pytest.mark.parametrize("mode", [ACT, ADVISE])
+def test_what_is_in_parts_hinders_no_stop_and_no_start(mode: str) -> None:
+    cluster = with_parts(4, 100.0)
+    manager = Manager(cluster)
+    manager.scheduling.start(manager.fs, mode)
+    manager.run(200)
+    assert manager.scheduling.watch(manager.fs).state.wholes
+    assert manager.scheduling.halt(manager.fs) == (mode == ACT)
+    assert manager.scheduling.get(manager.fs).mode == ADVISE
+    assert manager.scheduling.start(manager.fs, ACT).mode == ACT
+    manager.scheduling.stop(manager.fs, rollback=False)
+    assert manager.scheduling.start(manager.fs, ACT).mode == ACT
+    assert manager.scheduling.watch(manager.fs).state.wholes
+
+
+def test_what_was_taken_apart_and_deleted_is_forgotten() -> None:
+    cluster = with_parts(4, 100.0)
+    manager = Manager(cluster)
+    manager.scheduling.start(manager.fs, ACT)
+    manager.run(200)
+    assert manager.scheduling.get(manager.fs).split == (100,)
+    for ino in (100, *range(200, 204)):
+        del cluster.directories[ino], cluster.load[ino]
+    manager.run(200)
+    kept = manager.scheduling.get(manager.fs)
+    assert (kept.split, kept.wholes) == ((), ())
 
 
 def test_what_was_too_much_to_be_moved_first_goes_to_the_highest_rank_when_its_parts_have_pins() -> None:
@@ -1105,6 +1155,18 @@ def until_moving(cluster: Cluster, manager: Manager) -> None:
         assert cluster.options.get(TICK, "") == ""
         manager.run(1)
     assert cluster.options[TICK] == "1.000000"
+
+
+def test_ticks_are_not_short_for_what_is_new_and_empty(cluster: Cluster, acting: Manager) -> None:
+    acting.run(AT_LAST)
+    for ino in range(500, 512):
+        cluster.directories[ino], cluster.load[ino] = Directory(f"{NOGROUP}/new{ino}"), 0.0
+        cluster.made[ino], cluster.below[f"{NOGROUP}/new{ino}"] = cluster.wall, 0
+    before = len(pins(cluster))
+    for _ in range(30):
+        acting.run(1)
+        assert cluster.options[TICK] == ""
+    assert len(pins(cluster)) > before
 
 
 def test_ticks_are_short_while_something_moves(cluster: Cluster, acting: Manager) -> None:

@@ -764,9 +764,24 @@ def test_what_fits_nowhere_is_taken_apart_beside_many_ranks_of_which_one_may_hav
         ranks = tuple(replace(r, requests=450.0) if look > 3 and r.rank == look else r for r in ranks)
         pieces = [Piece(7, "/large", 0, 1000.0, 100.0, parts=9)]
         pieces += [Piece(10 * r.rank, "/small", r.rank, r.requests, 1e6) for r in ranks[1:]]
-        state, last = Scheduler(state, View(LOOK * look, ranks, tuple(pieces), harmful=True), Limits()).decide()
+        seen = View(LOOK * look, ranks, tuple(pieces), harmful=True)
+        state, last = Scheduler(state, seen, Limits()).decide()
         state = replace(state, split=frozenset(), apart=frozenset(), past=())
     assert "/large is to be looked at as parts" in last.why
+
+
+@pytest.mark.parametrize("lost", [True, False])
+def test_what_could_not_be_distributed_is_moved_as_anything_else(lost: bool) -> None:
+    state, moved = State(scattered={1: Scattered((0, 1, 2, 3), 0.0, lost)}), list[int]()
+    ranks = (RankView(0, 300.0, 20.0, True, 300.0), *(RankView(r, 0.0, 0.0, False, 300.0) for r in (1, 2, 3)))
+    pieces = (
+        Piece(1, "/1", 0, 150.0, 100.0, parts=0),
+        Piece(2, "/2", 0, 150.0, 100.0, held="pinned", parts=0),
+    )
+    for look in range(6):
+        state, decision = Scheduler(state, View(LOOK * look, ranks, pieces, harmful=True), Limits()).decide()
+        moved += [move.ino for move in decision.moves]
+    assert moved == [1] * lost
 
 
 def full_but_for_one(last: RankView) -> View:

@@ -10,8 +10,9 @@ import pytest
 
 from mds_partitioner.model import NO_PIN
 from mds_partitioner.schedule.core import Scheduler
+from mds_partitioner.schedule.record import in_parts, wholes
 from mds_partitioner.schedule.state import Limits, Scattered, State
-from mds_partitioner.schedule.together import JUDGED, LASTS, LOOKS, Whole
+from mds_partitioner.schedule.together import JUDGED, LASTS, LOOKS, MEMORY, Whole
 from mds_partitioner.schedule.view import Move, Piece, RankView, View
 
 LOOK = 5.0
@@ -139,6 +140,48 @@ def test_when_it_does_not_help_it_is_as_free_as_it_was_and_not_tried_again() -> 
         assert spool.state.wholes[1].since < 0.0
 
     spool.go(10 * LOOKS, as_it_is)
+
+
+@pytest.mark.parametrize(("mostly", "last", "stays"), [(450.0, 325.0, True), (250.0, 345.0, False)])
+def test_whether_it_helps_is_judged_by_the_mean_and_once(mostly: float, last: float, stays: bool) -> None:
+    spool = Spool(together=mostly)
+
+    def as_one() -> bool:
+        return spool.state.wholes[1].since >= 0.0
+
+    while not as_one():
+        spool.go(1)
+    while spool.state.wholes[1].together < MEMORY - 1:
+        spool.go(1)
+    spool.together = last
+    spool.go(1)
+    assert as_one() == stays
+    spool.together = 20.0
+    spool.go(20)
+    assert as_one() == stays, "once"
+    known = wholes(in_parts(spool.state.wholes, 0.0), 0.0)[1]
+    assert known.proved == stays, "and by the next manager as well"
+
+
+def test_clients_that_end_say_nothing_of_it() -> None:
+    spool = Spool()
+    spool.go(LOOKS + 3)
+    spool.together = 1.0
+    spool.go(5 * MEMORY)
+    assert spool.state.wholes[1].since >= 0.0 and not spool.state.wholes[1].proved
+    spool.together = AS_A_WHOLE
+    spool.go(2 * MEMORY)
+    assert spool.state.wholes[1].proved
+
+
+def test_of_several_the_one_that_lost_most_comes_together_first() -> None:
+    """Messages between ranks are not told by directory."""
+    spool = Spool(at={1: 3, 2: 0, 3: 1, 11: 2, 12: 0, 13: 1}, within={2: 1, 3: 1, 12: 11, 13: 11})
+    lost = {1: Whole(140.0), 11: Whole(AS_A_WHOLE)}
+    spool.state = replace(spool.state, split=frozenset({1, 11}), wholes=lost)
+    spool.go(LOOKS + 3)
+    since = {ino: whole.since >= 0.0 for ino, whole in spool.state.wholes.items()}
+    assert since == {1: False, 11: True}
 
 
 def test_what_mdss_place_is_left_to_them() -> None:

@@ -1,0 +1,94 @@
+# SPDX-License-Identifier: LGPL-2.1-or-later
+"""Which directories were made since the scheduler looks, and are there to stay."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Collection, Mapping
+from dataclasses import dataclass, replace
+from functools import partial
+from itertools import islice
+
+from ..filesystem import FileSystem
+from ..model import Directory, FsState
+from ..observe.turnover import PASSING
+from .asking import Asking, Lesson, Questions
+
+FRESH = 60.0  # s, for which a directory is new
+MOST_NEW = 200  # directories of which in a round it is asked when they were made
+REMEMBERED = 600.0  # s, for which one that was made and removed is remembered
+YOUNG = 30.0  # s: what is younger may be removed again, where that was seen
+
+
+@dataclass(frozen=True)
+class _Born:
+    """One that was made. found: when, Unix, s; stays: it is there still"""
+
+    parent: str
+    found: float
+    stays: bool = True
+
+
+class Newborn:
+    """Of one file system."""
+
+    def __init__(self, asking: Asking, began: float) -> None:
+        """``began``: when it began to look, Unix, s."""
+        self._asking, self._began = asking, began
+        self._unknown: dict[int, tuple[Directory, float]] = {}  # it may be new, if made after that, Unix, s
+        self._born: dict[int, _Born] = {}  # by inode number
+
+    def look(
+        self,
+        fs: FsState,
+        before: Collection[int],
+        there: Mapping[int, Directory],
+        old: Collection[int],
+        now: float,
+    ) -> None:
+        """What is listed for the first time may be older: split meanwhile, or renamed to be here.
+
+        :param before: inode numbers of what was listed before
+        :param there: what is now
+        :param old: inode numbers of what is known to be older
+        :param now: Unix, s
+        """
+        after = max(self._began, now - FRESH)
+        told = {*before, *old}
+        unknown = {d.ino: (d, after) for d in there.values() if d.ino not in told} if before else {}
+        self._unknown = {ino: of for ino, of in self._unknown.items() if ino in there} | unknown
+        self._born = {
+            ino: replace(born, stays=ino in there)
+            for ino, born in self._born.items()
+            if now - born.found <= REMEMBERED
+        }
+        some = islice(self._unknown.items(), MOST_NEW)
+        asked: Questions = {
+            ("new", ino): partial(self._ask, of=d, after=after, now=now) for ino, (d, after) in some
+        }
+        for what, of in self._asking.ask(fs, asked):
+            if what == "new":
+                self._unknown.pop(int(of), None)  # it is gone
+
+    def _ask(self, mount: FileSystem, of: Directory, after: float, now: float) -> Lesson:
+        made = mount.born(of.path) >= after and not any(mount.ephemeral_pins(of.path))
+
+        def learn() -> None:
+            self._unknown.pop(of.ino, None)
+            if made:
+                self._born[of.ino] = _Born(of.path.rpartition("/")[0], now)
+
+        return learn
+
+    def fresh(self, now: float) -> frozenset[int]:
+        """Inode numbers of those that were made lately; where others like them are removed soon, of those
+        that have outlived that. now: Unix, s"""
+        stay = Counter(born.parent for born in self._born.values() if born.stays)
+        went = Counter(born.parent for born in self._born.values() if not born.stays)
+        passing = {parent for parent, gone in went.items() if gone > PASSING * stay[parent]}
+        return frozenset(
+            ino
+            for ino, born in self._born.items()
+            if born.stays
+            if (YOUNG if born.parent in passing else 0.0) <= now - born.found <= FRESH
+        )
