@@ -15,17 +15,22 @@ from .view import Piece
 REALLY = 2.0  # times: a load that changed so much is another load
 
 
-def candidates(look: Look, *, resting: bool = False) -> list[Candidate]:
-    """What may be moved now. resting: also what may be moved later."""
+def candidates(look: Look, *, resting: bool = False, left: bool = False) -> list[Candidate]:
+    """What may be moved now.
+
+    :param resting: also what may be moved later
+    :param left: also what is left of what is in parts, where no part would go along
+    """
     state = look.state
     last = {past.move.ino: past for past in state.past}
     # What is new was placed without a load, and what is lost was not moved.
     times = Counter(p.move.ino for p in state.past if p.move.load > 0.0 and not p.lost)
     lost = Counter(p.move.ino for p in state.past if p.lost)
     turned, pins_left = _turned(look), look.budgets.pins()
+    parted = state.split - _bare(look) if left else state.split
     found = []
     for piece in look.view.pieces:
-        if piece.held or piece.rank is None or piece.ino in state.split:
+        if piece.held or piece.rank is None or piece.ino in parted:
             continue
         if piece.ino in state.placed or piece.ino in state.apart or piece.ino in look.together:
             continue  # a pin would end that; or it is another piece soon; or it goes with others only
@@ -44,9 +49,16 @@ def candidates(look: Look, *, resting: bool = False) -> list[Candidate]:
             back = wrong and (_worse(state.latency, past) or look.empty(avoid))
         load = look.expected.load(piece)
         # What nobody has looked into yet is not squeezed in as a whole: it is known in a moment.
-        divisible = piece.parts is None or piece.parts > 1
+        divisible = piece.ino not in state.split and (piece.parts is None or piece.parts > 1)
         found.append(Candidate(piece.ino, piece.rank, load, piece.inodes, divisible, avoid, back))
     return found
+
+
+def _bare(look: Look) -> set[int]:
+    """Inode numbers of what is in parts that are all on other ranks, or have pins."""
+    rank = {piece.ino: piece.rank for piece in look.view.pieces if not piece.unknown}
+    along = {p.within for p in look.view.pieces if p.pin == NO_PIN and p.rank == rank.get(p.within)}
+    return look.state.split.intersection(rank) - along
 
 
 def _worse(latency: Mapping[int, float], past: Past) -> bool:

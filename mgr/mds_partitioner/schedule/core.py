@@ -167,6 +167,8 @@ def _act(look: Look) -> tuple[State, Decision]:
     may = candidates(look)
     found, stuck = chosen(look, may, budget, sources(look))
     wanted = apart.wanted(look, may, stuck)
+    if stuck and not (found or wanted):
+        found, stuck = chosen(look, candidates(look, left=True), budget, sources(look))
     higher = apart.higher(look, wanted)
     split = tuple(ino for ino in wanted if ino not in higher)
     lifted = apart.lifted(look, higher, budget)

@@ -84,8 +84,10 @@ def _fits(look: Look, piece: Piece, goal: int, forwards: float) -> bool:
 
 
 def _gone_up(state: State, goal: int) -> set[int]:
-    """Inode numbers of what was sent there within the time that moves are remembered, come or not."""
-    return {past.move.ino for past in state.past if past.move.target == goal and not past.move.keeps}
+    """Inode numbers of what was sent there, or from there, within the time that moves are remembered, come or
+    not."""
+    moves = (past.move for past in state.past if not past.move.keeps)
+    return {move.ino for move in moves if goal in (move.source, move.target)}
 
 
 def _kept(look: Look, piece: Piece, along: Sequence[Piece]) -> list[Move]:

@@ -522,6 +522,24 @@ def test_what_is_too_large_is_taken_apart(cluster: Cluster) -> None:
     assert cluster.snapshot() == before
 
 
+def test_what_is_left_of_several_that_were_taken_apart_is_on_several_ranks() -> None:
+    """Most of their load is no part's. All went to the highest rank first."""
+    cluster = Cluster([190.0, 190.0, 20.0, 20.0])
+    for i, of in enumerate((0, 0, 1, 1)):
+        cluster.directories[200 + i] = Directory(f"{NOGROUP}/s{of}/c{i}")
+        cluster.load[200 + i] = 40.0
+    manager = Manager(cluster)
+    manager.scheduling.start(manager.fs, ACT)
+    manager.run(300)
+    assert manager.scheduling.get(manager.fs).split == (100, 101)
+    assert max(loads(cluster)) < cluster.capacity
+    about = [p.move.ino for turn in manager.scheduling.get(manager.fs).turns for p in turn.moves]
+    assert max(map(about.count, (100, 101))) <= 2
+    manager.run(3600)
+    again = [p.move.ino for turn in manager.scheduling.get(manager.fs).turns for p in turn.moves]
+    assert again == about, "and stays there"
+
+
 @pytest.mark.parametrize("mode", [ACT, ADVISE])
 def test_what_is_in_parts_hinders_no_stop_and_no_start(mode: str) -> None:
     cluster = with_parts(4, 100.0)
