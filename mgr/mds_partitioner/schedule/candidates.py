@@ -54,7 +54,7 @@ def candidates(look: Look, *, resting: bool = False, left: bool = False) -> list
     return found
 
 
-def _bare(look: Look) -> set[int]:
+def _bare(look: Look) -> frozenset[int]:
     """Inode numbers of what is in parts that are all on other ranks, or have pins."""
     rank = {piece.ino: piece.rank for piece in look.view.pieces if not piece.unknown}
     along = {p.within for p in look.view.pieces if p.pin == NO_PIN and p.rank == rank.get(p.within)}
