@@ -75,8 +75,6 @@ def wanted(look: Look, may: Sequence[Candidate], stuck: Sequence[int]) -> tuple[
     large = tuple(c.key for c in parts if c.rank in {top, *look.full} and c.load > _most_that_fits(look))
     if large:
         return large
-    if _doubted(look) > look.band:
-        return ()  # there may be room for something in a moment
     for rank in stuck:
         much = look.band * look.shares[rank]
         unread = (p.requests for p in look.view.pieces if p.rank == rank and p.held == UNREAD)
@@ -127,10 +125,5 @@ def home(look: Look) -> int:
 
 def _most_that_fits(look: Look) -> float:
     """req/s of a piece that is not too large for every rank, nor will be when those in doubt can do less."""
-    sure = 1.0 - _doubted(look)
+    sure = 1.0 - look.doubt
     return (1.0 + look.band) * max(look.shares.values()) / sure if sure > 0.0 else math.inf
-
-
-def _doubted(look: Look) -> float:
-    """What ranks in doubt can do, in parts of what all can."""
-    return sum(look.capacity[rank] for rank in look.doubted) / sum(look.capacity[r] for r in look.loads)

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: LGPL-2.1-or-later
 """Which pieces may be moved now, and where not to: what was moved rests."""
 
-from collections import Counter
+from collections import Counter, defaultdict
 from collections.abc import Mapping
 
 from ..model import NO_PIN
@@ -19,7 +19,7 @@ def candidates(look: Look, *, resting: bool = False, left: bool = False) -> list
     """What may be moved now.
 
     :param resting: also what may be moved later
-    :param left: also what is left of what is in parts, where no part would go along
+    :param left: also what is left of what is in parts
     """
     state = look.state
     last = {past.move.ino: past for past in state.past}
@@ -27,12 +27,13 @@ def candidates(look: Look, *, resting: bool = False, left: bool = False) -> list
     times = Counter(p.move.ino for p in state.past if p.move.load > 0.0 and not p.lost)
     lost = Counter(p.move.ino for p in state.past if p.lost)
     turned, pins_left = _turned(look), look.budgets.pins()
-    parted = state.split - _bare(look) if left else state.split
+    parted = state.split - _rests(look) if left else state.split
+    away = state.placed | state.apart | look.together.keys()
     found = []
     for piece in look.view.pieces:
         if piece.held or piece.rank is None or piece.ino in parted:
             continue
-        if piece.ino in state.placed or piece.ino in state.apart or piece.ino in look.together:
+        if piece.ino in away:
             continue  # a pin would end that; or it is another piece soon; or it goes with others only
         if piece.pin == NO_PIN and pins_left <= 0:
             continue
@@ -54,11 +55,19 @@ def candidates(look: Look, *, resting: bool = False, left: bool = False) -> list
     return found
 
 
-def _bare(look: Look) -> frozenset[int]:
-    """Inode numbers of what is in parts that are all on other ranks, or have pins."""
-    rank = {piece.ino: piece.rank for piece in look.view.pieces if not piece.unknown}
-    along = {p.within for p in look.view.pieces if p.pin == NO_PIN and p.rank == rank.get(p.within)}
-    return look.state.split.intersection(rank) - along
+def _rests(look: Look) -> frozenset[int]:
+    """Inode numbers of what is left of what is in parts, if more is asked of that than of parts on other
+    ranks: requests for these may be passed on from wherever it is. All parts on its own rank have pins."""
+    heads = {p.ino: p for p in look.view.pieces if p.ino in look.state.split and not p.unknown}
+    along, away = set[int](), defaultdict[int, float](float)
+    for piece in look.view.pieces:
+        head = heads.get(piece.within)
+        if head is not None and piece.rank != head.rank:
+            away[head.ino] += look.expected.load(piece)
+        elif head is not None and piece.pin == NO_PIN:
+            along.add(head.ino)
+    may = (head for ino, head in heads.items() if ino not in along)
+    return frozenset(head.ino for head in may if look.expected.load(head) > away[head.ino])
 
 
 def _worse(latency: Mapping[int, float], past: Past) -> bool:

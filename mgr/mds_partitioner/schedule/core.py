@@ -167,8 +167,6 @@ def _act(look: Look) -> tuple[State, Decision]:
     may = candidates(look)
     found, stuck = chosen(look, may, budget, sources(look))
     wanted = apart.wanted(look, may, stuck)
-    if stuck and not (found or wanted):
-        found, stuck = chosen(look, candidates(look, left=True), budget, sources(look))
     higher = apart.higher(look, wanted)
     split = tuple(ino for ino in wanted if ino not in higher)
     lifted = apart.lifted(look, higher, budget)
@@ -180,6 +178,8 @@ def _act(look: Look) -> tuple[State, Decision]:
         found, stuck = chosen(look, candidates(look), rest, sources(look))
     moves = paying(look, found)
     spread = () if moves or wanted else scattered(look, stuck)
+    if stuck and not (moves or wanted or spread):
+        moves = paying(look, chosen(look, candidates(look, left=True), budget, stuck)[0])
     ordered = (*lifted, *moves)
     untold = {**look.state.untold, **{move.ino: look.state.demand[move.ino].mean for move in moves}}
     state = apart.opened(replace(look.begun(ordered).state, untold=untold), split, look.pieces)

@@ -103,6 +103,11 @@ class Look:
         falls = {r.rank for r in self.view.ranks if r.rank not in self.state.stale and self._falls(r)}
         return frozenset(rank for rank in falls if self.loads[rank] < self.shares[rank])
 
+    @property
+    def doubt(self) -> float:
+        """What these can do, in parts of what all can."""
+        return sum(self.capacity[r] for r in self.doubted) / sum(self.capacity[r] for r in self.loads)
+
     @cached_property
     def band(self) -> float:
         """How far above its share a rank may be, in parts of it."""

@@ -24,7 +24,7 @@ def chosen(
 
     def take(band: float, ranks: Collection[int] | None) -> tuple[list[Choice], list[int]]:
         found, stuck = choose(may, look.loads, look.capacity, pressure, band, budget, ranks, look.doubted)
-        return found, [] if look.doubted else stuck  # what does not fit now may fit in a moment
+        return found, [] if look.doubt > look.band else stuck  # what does not fit now may fit in a moment
 
     found, stuck = take(look.band, of)
     if found or not look.idle:

@@ -18,15 +18,25 @@ FRESH = 60.0  # s, for which a directory is new
 MOST_NEW = 200  # directories of which in a round it is asked when they were made
 REMEMBERED = 600.0  # s, for which one that was made and removed is remembered
 YOUNG = 30.0  # s: what is younger may be removed again, where that was seen
+SOON = 60.0  # s: what is gone by then was removed soon; it is seen when all are listed again
 
 
 @dataclass(frozen=True)
 class _Born:
-    """One that was made. found: when, Unix, s; stays: it is there still"""
+    """One that was made. found: when; gone: when it was there no more, -1 for not yet; Unix, s"""
 
     parent: str
     found: float
-    stays: bool = True
+    gone: float = -1.0
+
+    @property
+    def passed(self) -> bool:
+        """It was removed so soon that it would have been pinned for nothing."""
+        return 0.0 <= self.gone <= self.found + SOON
+
+    def seen(self, there: bool, now: float) -> _Born:
+        """Whether it is there."""
+        return self if there or self.gone >= 0.0 else replace(self, gone=now)
 
 
 class Newborn:
@@ -58,7 +68,7 @@ class Newborn:
         unknown = {d.ino: (d, after) for d in there.values() if d.ino not in told} if before else {}
         self._unknown = {ino: of for ino, of in self._unknown.items() if ino in there} | unknown
         self._born = {
-            ino: replace(born, stays=ino in there)
+            ino: born.seen(ino in there, now)
             for ino, born in self._born.items()
             if now - born.found <= REMEMBERED
         }
@@ -83,12 +93,12 @@ class Newborn:
     def fresh(self, now: float) -> frozenset[int]:
         """Inode numbers of those that were made lately; where others like them are removed soon, of those
         that have outlived that. now: Unix, s"""
-        stay = Counter(born.parent for born in self._born.values() if born.stays)
-        went = Counter(born.parent for born in self._born.values() if not born.stays)
+        stay = Counter(born.parent for born in self._born.values() if not born.passed)
+        went = Counter(born.parent for born in self._born.values() if born.passed)
         passing = {parent for parent, gone in went.items() if gone > PASSING * stay[parent]}
         return frozenset(
             ino
             for ino, born in self._born.items()
-            if born.stays
+            if born.gone < 0.0
             if (YOUNG if born.parent in passing else 0.0) <= now - born.found <= FRESH
         )

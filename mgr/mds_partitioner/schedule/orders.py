@@ -4,10 +4,10 @@
 from __future__ import annotations
 
 import logging
-from collections.abc import Callable, Collection, Iterator
+from collections.abc import Callable, Collection, Iterator, Sequence
 from dataclasses import replace
 
-from ..act.choice import number
+from ..act.choice import live, number
 from ..act.merge import ended, mergeable
 from ..act.registry import Plans
 from ..act.run import (
@@ -80,7 +80,7 @@ class Orders:
         done = watch.kept.done.plus(turn) if turn.plan else watch.kept.done
         day = counted(watch.kept.day, now.wall, len(turn.moves)) if turn.plan else watch.kept.day
         self._ledger.change(
-            watch, turns=latest((*watch.kept.turns, turn), watch.catalogue.deleted.inos), done=done, day=day
+            watch, turns=latest((*watch.kept.turns, turn), state.scattered.keys()), done=done, day=day
         )
         try:
             self._ledger.save(fs.fscid, watch)
@@ -116,7 +116,7 @@ class Orders:
         self._tick_interval.shorten(fs.fscid)
         watch.ordered = self._now().steady
         since = scheduled_since(self._plans.of(fs), watch.kept.since)
-        ours = ended(self._plans.of(fs), {run.id for run in since})
+        ours = ended(_live(self._plans.of(fs)), {run.id for run in since})
         if len(ours) > 1:
             # As one: what an operator has set since may be what an earlier one of them had set.
             self._plans.merge(fs, ours, watch.catalogue.deleted.inos)
@@ -169,7 +169,7 @@ class Orders:
     def tidy(self, fs: FsState, watch: Watch, over: Collection[str]) -> None:
         """Make one of plans that have ended, if there are enough. ``over``: their IDs"""
         since = {run.id for run in scheduled_since(self._plans.of(fs), watch.kept.since)}
-        some = mergeable(self._plans.of(fs), since.intersection(over))
+        some = mergeable(_live(self._plans.of(fs)), since.intersection(over))
         self._plans.merge(fs, some, watch.catalogue.deleted.inos)
 
     def _plan(self, fs: FsState, watch: Watch, decision: Decision, now: Now) -> str:
@@ -194,6 +194,11 @@ class Orders:
             raise Busy(f"the scheduler of '{fs.name}' was stopped meanwhile")
         self._planned()
         return run.plan.name
+
+
+def _live(runs: Sequence[Run]) -> list[Run]:
+    """Without operators' plans that have set nothing: these divide none of ours."""
+    return [run for run in runs if run.plan.scheduled or live([run])]
 
 
 def hurries(decision: Decision) -> bool:

@@ -188,12 +188,12 @@ def wholes(kept: Sequence[InParts], by: float) -> dict[int, Whole]:
     return {of.ino: whole(of) for of in kept}
 
 
-def latest(turns: Sequence[Turn], gone: Collection[int] = ()) -> tuple[Turn, ...]:
+def latest(turns: Sequence[Turn], there: Collection[int]) -> tuple[Turn, ...]:
     """Those that are kept: the last ones, and before them what is placed as it is made, which is set once.
 
-    :param gone: inode numbers of what was deleted
+    :param there: inode numbers of what is so placed, and was not deleted
     """
-    older = (t for t in turns[:-TURNS] if not t.undone and any(s.ino not in gone for s in t.scatter))
+    older = (t for t in turns[:-TURNS] if not t.undone and any(s.ino in there for s in t.scatter))
     return (*older, *turns[-TURNS:])
 
 

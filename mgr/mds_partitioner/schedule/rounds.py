@@ -166,8 +166,9 @@ class Rounds:
             watch.measured = float("-inf") if wait else now.steady
         view = view if wait else self._readied(watch, view)
         over = self._orders.give_up(fs, watch, now)
-        watch.state = before = watch.state.without(watch.catalogue.deleted.inos)
-        state, decision = Scheduler(before, view, ours.limits(settings)).decide()
+        before = watch.state
+        known = before.without(watch.catalogue.deleted.inos)
+        state, decision = Scheduler(known, view, ours.limits(settings)).decide()
         if watch.kept.mode != mode or watch.state is not before:
             return  # a command came in between: it is looked at again
         if decision.something and view.measured and watch.asked < now.steady:

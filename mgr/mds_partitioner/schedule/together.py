@@ -22,6 +22,7 @@ LOOKS = 6  # before which nothing is judged
 MEMORY = 12  # looks of which a mean is, roughly: clients that rename are uneven from look to look
 JUDGED = 600.0  # s, since it is in parts: later the load is another one
 LATE = 120  # looks, ten minutes of them: with parts that have not come by then it is let go
+WAITS = 300.0  # s, at most, for which one keeps others from coming together: its clients may have ended
 NOTHING = 1e-3  # req/s of what nobody uses: it is moved all the same, and not as what is new
 LASTS = 86_400.0  # s, after which it may be tried again
 
@@ -32,8 +33,8 @@ class Whole:
 
     :ivar served: req/s that it got through on one rank, last
     :ivar apart: since when it is on several
-    :ivar worse: req/s that it gets through there, the mean of the last looks; until ``since``
-    :ivar peers: messages between its ranks for each request there, likewise; looks: so many so far
+    :ivar worse: req/s that it got through there, the mean of its last looks within JUDGED
+    :ivar peers: messages between its ranks for each request there, likewise; looks: so many
     :ivar since: when it was found to be better off together; coming: looks for which it has been apart since
     :ivar together: looks for which it has been on one rank again, and in use; better: req/s then, their mean
     """
@@ -53,10 +54,11 @@ class Whole:
         """Together again it was seen to get through more."""
         return self.since >= 0.0 and self.together >= MEMORY
 
-    def slower(self, now: float) -> bool:
-        """It gets through less in parts, because of messages between ranks, and has not been so for long."""
+    @property
+    def slower(self) -> bool:
+        """It gets through less in parts, because of messages between ranks."""
         less = LEAST * self.served <= self.worse < SLOWER * self.served
-        return less and self.peers >= PEERS and self.looks >= LOOKS and now - self.apart <= JUDGED
+        return less and self.peers >= PEERS and self.looks >= LOOKS
 
 
 def families(pieces: Iterable[Piece]) -> dict[int, list[Piece]]:
@@ -131,6 +133,8 @@ def _on_one(whole: Whole, has: float) -> Whole:
 
 
 def _in_parts(whole: Whole, has: float, peers: float, now: float) -> Whole:
+    if whole.apart >= 0.0 and now - whole.apart > JUDGED:
+        return whole
     looks = whole.looks + 1
     new = 1.0 / min(looks, MEMORY)
     return replace(
@@ -143,12 +147,14 @@ def _in_parts(whole: Whole, has: float, peers: float, now: float) -> Whole:
 
 
 def found_better(wholes: Mapping[int, Whole], pieces: Iterable[Piece], now: float) -> dict[int, Whole]:
-    """With one marked that is slower, the outermost. None until the last one is proved, or was let go: which
-    of them the messages between ranks are of is not known."""
-    if any(whole.since >= 0.0 and not whole.proved for whole in wholes.values()):
+    """With one marked that is slower, the outermost. None until the last one is proved, or was let go, or
+    takes too long: which of them the messages between ranks are of is not known."""
+    if any(
+        whole.since >= 0.0 and not whole.proved and now - whole.since <= WAITS for whole in wholes.values()
+    ):
         return dict(wholes)
     within = {piece.ino: piece.within for piece in pieces}
-    due = {ino for ino, whole in wholes.items() if whole.since >= 0.0 or whole.slower(now)}
+    due = {ino for ino, whole in wholes.items() if whole.since >= 0.0 or whole.slower}
     outer = [ino for ino in sorted(due) if wholes[ino].since < 0.0 and due.isdisjoint(_above(ino, within))]
     if not outer:
         return dict(wholes)

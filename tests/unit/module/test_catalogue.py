@@ -226,6 +226,12 @@ def test_what_is_new_where_such_are_removed_soon_has_to_outlive_that() -> None:
     for ino in range(510, 520):
         make(ino, 81.0)
     assert {*range(510, 520)} <= look(85.0), "more stay than go"
+    look(400.0)
+    for ino in range(510, 520):
+        del cluster.directories[ino]
+    look(410.0)
+    make(520, 700.0)
+    assert look(705.0) == {520}, "those stayed for long enough to be placed"
 
 
 def test_what_does_not_answer_keeps_nothing_else_back_and_is_asked_once() -> None:

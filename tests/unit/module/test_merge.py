@@ -17,7 +17,7 @@ from mds_partitioner.act.merge import TOGETHER, ended, mergeable, merged
 from mds_partitioner.act.run import ACTIVE, DONE, ROLLED_BACK, Run, homes, owned_pins
 from mds_partitioner.errors import JournalError
 from mds_partitioner.plan.circumstances import TO_AUTH
-from mds_partitioner.schedule.record import ACT
+from mds_partitioner.schedule.record import ACT, OFF
 
 ENOUGH = 60  # events, more than a merge of eight plans takes
 
@@ -148,6 +148,25 @@ def test_none_is_merged_across_another_plan() -> None:
         assert together([*runs[:TOGETHER], other, *runs[TOGETHER:-1]]) == runs[:TOGETHER]
         assert together([*runs[:5], other, *runs[5:10]]) == []
         assert ended([*runs[:3], other, *runs[3:]], {run.id for run in runs}) == runs[3:]
+
+
+@pytest.mark.parametrize("looks", [False, True])
+def test_what_an_operator_set_stays_at_a_rollback_though_he_looks_at_a_plan(looks: bool) -> None:
+    """It is what an earlier one of ours had set, too. A plan that was never started divides none of ours."""
+    cluster = Cluster()
+    manager = Manager(cluster)
+    manager.scheduling.start(manager.fs, ACT)
+    cluster.wall += 2.0
+    for rank in (1, 2, 3):
+        made(cluster, manager, {100: rank})
+    cluster.directories[100].pin = 2
+    if looks:
+        ready = replace(plan(cluster, {101: 1}), name="look", created=cluster.wall)
+        manager.partitioner.plans.save(ready)
+    manager.scheduling.stop(manager.fs, rollback=True)
+    manager.run(90)
+    assert manager.scheduling.get(manager.fs).mode == OFF
+    assert cluster.directories[100].pin == 2
 
 
 def replace_plan(run: Run) -> Run:

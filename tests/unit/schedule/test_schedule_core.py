@@ -770,6 +770,65 @@ def test_what_fits_nowhere_is_taken_apart_beside_many_ranks_of_which_one_may_hav
     assert "/large is to be looked at as parts" in last.why
 
 
+def test_beside_many_ranks_a_doubt_about_one_keeps_nothing_from_what_no_move_relieves() -> None:
+    state, split = State(), set[int]()
+    for look in range(10):
+        ranks = tuple(RankView(r, 400.0 if r > 8 else 1000.0, 20.0, r <= 8, 1000.0, 20.0) for r in range(16))
+        bad = 1 + look % 8 if look > 3 else -1
+        ranks = tuple(replace(r, requests=450.0) if r.rank == bad else r for r in ranks)
+        known = Piece(
+            7, "/l", 0, 600.0, 100.0, parts=9 if look > 4 else None, held="" if look > 4 else "unread"
+        )
+        pieces = [known, Piece(8, "/rest", 0, 400.0, 1e6, held="pinned")]
+        pieces += [Piece(10 * r.rank, "/small", r.rank, r.requests, 1e6, held="pinned") for r in ranks[1:]]
+        state, decision = Scheduler(state, View(LOOK * look, ranks, tuple(pieces), True), Limits()).decide()
+        split |= {*decision.split, *state.apart}
+    assert split == {7}
+
+
+PARTED = State(split=frozenset({2}))
+
+
+def with_a_rest(own: float, away: float, inodes: float, scatters: tuple[int, ...] = ()) -> View:
+    """What is left of /big is on a full rank."""
+    ranks = (
+        RankView(0, 300.0, 20.0, True, 300.0, 20.0),
+        *(RankView(r, 150.0, 0.5, False, 300.0) for r in (1, 2, 3)),
+    )
+    pieces = (
+        Piece(
+            1, "/other", 0, 245.0 - own, 500.0, parts=0, scatters=scatters, held="" if scatters else "pinned"
+        ),
+        Piece(2, "/big", 0, own, inodes, parts=5),
+        Piece(3, "/big/a", 1, away, 10.0, within=2, pin=1),
+        Piece(4, "/last", 0, 55.0, 10.0, held="pinned"),
+    )
+    return View(0.0, ranks, pieces, harmful=True)
+
+
+@pytest.mark.parametrize(
+    ("view", "moves", "scatters"),
+    [
+        (with_a_rest(95.0, 20.0, 1e3), True, False),
+        (with_a_rest(95.0, 120.0, 1e3), False, False),
+        (with_a_rest(95.0, 20.0, 1e3, (0, 1, 2, 3)), False, True),
+        (with_a_rest(95.0, 20.0, 2e6, (0, 1, 2, 3)), False, True),
+    ],
+    ids=["alone", "its parts are asked for more", "files can be spread", "it does not pay"],
+)
+def test_what_is_left_of_what_is_in_parts_leaves_only_if_nothing_else_helps_and_no_more_is_passed_on(
+    view: View, moves: bool, scatters: bool
+) -> None:
+    state, moved, spread = PARTED, set[int](), set[int]()
+    for look in range(8):
+        state, decision = Scheduler(state, replace(view, now=LOOK * look), Limits()).decide()
+        moved |= {move.ino for move in decision.moves}
+        spread |= {scatter.ino for scatter in decision.scatter}
+        if moved or spread:
+            break
+    assert (moved, spread) == ({2} if moves else set(), {1} if scatters else set())
+
+
 @pytest.mark.parametrize("lost", [True, False])
 def test_what_could_not_be_distributed_is_moved_as_anything_else(lost: bool) -> None:
     state, moved = State(scattered={1: Scattered((0, 1, 2, 3), 0.0, lost)}), list[int]()

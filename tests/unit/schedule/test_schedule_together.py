@@ -12,7 +12,7 @@ from mds_partitioner.model import NO_PIN
 from mds_partitioner.schedule.core import Scheduler
 from mds_partitioner.schedule.record import in_parts, wholes
 from mds_partitioner.schedule.state import Limits, Scattered, State
-from mds_partitioner.schedule.together import JUDGED, LASTS, LOOKS, MEMORY, Whole
+from mds_partitioner.schedule.together import JUDGED, LASTS, LOOKS, MEMORY, WAITS, Whole
 from mds_partitioner.schedule.view import Move, Piece, RankView, View
 
 LOOK = 5.0
@@ -175,13 +175,21 @@ def test_clients_that_end_say_nothing_of_it() -> None:
 
 
 def test_of_several_the_one_that_lost_most_comes_together_first() -> None:
-    """Messages between ranks are not told by directory."""
+    """Messages between ranks are not told by directory. The other one has its turn then, also when the first
+    is not used any more."""
     spool = Spool(at={1: 3, 2: 0, 3: 1, 11: 2, 12: 0, 13: 1}, within={2: 1, 3: 1, 12: 11, 13: 11})
-    lost = {1: Whole(140.0), 11: Whole(AS_A_WHOLE)}
+    lost = {1: Whole(160.0), 11: Whole(AS_A_WHOLE)}
     spool.state = replace(spool.state, split=frozenset({1, 11}), wholes=lost)
+
+    def marked() -> set[int]:
+        return {ino for ino, whole in spool.state.wholes.items() if whole.since >= 0.0}
+
     spool.go(LOOKS + 3)
-    since = {ino: whole.since >= 0.0 for ino, whole in spool.state.wholes.items()}
-    assert since == {1: False, 11: True}
+    assert marked() == {11}
+    del spool.at[11], spool.at[12], spool.at[13]
+    spool.in_parts = 120.0
+    spool.go(round(WAITS / LOOK))
+    assert marked() == {1, 11}
 
 
 def test_what_mdss_place_is_left_to_them() -> None:
