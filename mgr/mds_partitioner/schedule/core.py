@@ -128,7 +128,8 @@ def _gathered(look: Look, decision: Decision) -> tuple[State, Decision]:
     state, budgets = look.state, look.budgets
     may = max(0, min(budgets.moves(), budgets.pins()))
     if look.view.measured and not look.view.advised and may:
-        state = replace(state, wholes=found_better(state.wholes, look.view.pieces, look.view.now))
+        wholes = found_better(state.wholes, look.view.pieces, look.view.now)
+        state = replace(state, wholes=wholes) if wholes != state.wholes else state
     look = look.then(state)
     coming = {past.move.ino for past in budgets.coming}
     resting = {p.move.ino for p in state.past if p.lost and look.view.now - p.arrived < look.limits.rest}

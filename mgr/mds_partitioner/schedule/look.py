@@ -24,6 +24,10 @@ EMPTY = 0.7  # of its share, at most, has a rank with much room
 LATE = 30.0  # s: noise that comes and goes does not count
 LEAST = 4  # looks: one more than teach that a rank has become slower
 NEW = 20.0  # s, at most, until what a rank can do is known anew: reports come every 5 s
+MAKE_LOADS = ("demand", "rest", "scale", "elastic", "latency", "capacity", "past", "scattered", "apart")
+LOADS = frozenset(
+    ("pieces", "full", "capacity", "expected", "loads", "shares")
+)  # follow of these and the view
 
 
 @dataclass(frozen=True)
@@ -40,8 +44,13 @@ class Look:
     placed: int = 0
 
     def then(self, state: State) -> Look:
-        """The same, when it has come to that."""
-        return replace(self, state=state)
+        """The same, when it has come to that. What that does not change is not made anew."""
+        if state is self.state:
+            return self
+        new = replace(self, state=state)
+        if all(getattr(state, of) is getattr(self.state, of) for of in MAKE_LOADS):
+            vars(new).update({name: known for name, known in vars(self).items() if name in LOADS})
+        return new
 
     def begun(self, moves: Iterable[Move]) -> Look:
         """The same, when these have been ordered."""
