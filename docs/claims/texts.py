@@ -180,36 +180,27 @@ _BLOCKS: Mapping[str, Sequence[str]] = {
 """What a row is of: folder and workload of each block."""
 
 
-_OPTION = {"zipf": "zipf-before", "cnn": "four", "mix": "four", "jumps": "jumps-before"}
-"""Where the built-in balancer ran with and without requests to the authority: load and folder."""
-
-
-def _option_blocks(results: Results, *balancers: str) -> dict[str, dict[str, dict[str, Any]]]:
-    """By load and balancer."""
-    return {
-        load: {name: results.cell(f"scheduler/{folder}/{load}-tentacle-5x12-{name}-1") for name in balancers}
-        for load, folder in _OPTION.items()
-    }
-
-
 def _option(results: Results) -> Claim:
     """What that option alone is worth."""
     others = (_TO_AUTH, LIMIT)
-    blocks = _option_blocks(results, BASE, *others)
+    blocks = _cold_blocks(results)
     lines = [
-        [load, *(_ratio(tables.between(block, name, BASE, tables.whole)) for name in others)]
-        for load, block in blocks.items()
+        [
+            block[BASE]["workload"],
+            *(_ratio(tables.between(block, name, BASE, tables.whole)) for name in others),
+        ]
+        for block in blocks
     ]
     head = ["op/s / built-in without the option", "built-in with it", "oracle, with it"]
-    return Claim(compare.table(head, lines), [cell for block in blocks.values() for cell in block.values()])
+    return Claim(compare.table(head, lines), [block[name] for block in blocks for name in (BASE, *others)])
 
 
 def _option_alone(results: Results) -> Claim:
     """The same, from the least to the most."""
-    blocks = _option_blocks(results, BASE, _TO_AUTH)
-    ratios = (tables.between(block, _TO_AUTH, BASE, tables.whole) for block in blocks.values())
-    text = _span([ratio for ratio in ratios if ratio is not None], ".1f", _TO_AUTH, BASE)
-    return Claim(text, [cell for block in blocks.values() for cell in block.values()], table=False)
+    blocks = _cold_blocks(results)
+    ratios = (tables.between(block, _TO_AUTH, BASE, tables.whole) for block in blocks)
+    text = _span([ratio for ratio in ratios if ratio is not None], ".2f", _TO_AUTH, BASE)
+    return Claim(text, [block[name] for block in blocks for name in (BASE, _TO_AUTH)], table=False)
 
 
 def _scheduler(results: Results) -> Claim:
@@ -234,24 +225,37 @@ def _scheduler(results: Results) -> Claim:
     return Claim(compare.table(head, lines), made_of)
 
 
-def _scheduler_range(other: str) -> Callable[[Results], Claim]:
-    """From the least to the most of all blocks of five minutes, and of the newest of two of other loads, over
-    the whole run."""
+def _over_better(block: Mapping[str, dict[str, Any]]) -> float | None:
+    """Of ours, op/s, to the built-in balancer's with or without the option, whichever has more."""
+    ratios = [tables.ratio(block, other, tables.whole) for other in (BASE, _TO_AUTH)]
+    return None if None in ratios else min(ratio for ratio in ratios if ratio is not None)
 
-    def claim(results: Results) -> Claim:
-        long = _cold_blocks(results)
-        known = {block[tables.OURS]["workload"] for block in long}
-        blocks = long + [
-            {name: results.cell(f"scheduler/{place}-tentacle-5x12-{name}-1") for name in (tables.OURS, other)}
-            for row, (place, *_) in _BLOCKS.items()
-            if row != _OLDER and place.partition("/")[2] not in known
-        ]
-        ratios = (tables.ratio(block, other, tables.whole) for block in blocks)
-        text = _span([ratio for ratio in ratios if ratio is not None], ".2f", tables.OURS, other)
-        made_of = [block[name] for block in blocks for name in (tables.OURS, other)]
-        return Claim(text, made_of, table=False)
 
-    return claim
+def _scheduler_over_better(results: Results) -> Claim:
+    """From the least to the most of all blocks of five minutes."""
+    blocks = _cold_blocks(results)
+    ratios = [ratio for ratio in map(_over_better, blocks) if ratio is not None]
+    made_of = [block[name] for block in blocks for name in (tables.OURS, BASE, _TO_AUTH)]
+    return Claim(_span(ratios, ".2f", tables.OURS, BASE), made_of, table=False)
+
+
+def _seven_over_better(results: Results) -> Claim:
+    """Geometric mean of the seven workloads."""
+    blocks = [block for block in _cold_blocks(results) if block[tables.OURS]["workload"] in _SEVEN]
+    made_of = [block[name] for block in blocks for name in (tables.OURS, BASE, _TO_AUTH)]
+    return Claim(_mean_ratio(list(map(_over_better, blocks))), made_of, table=False)
+
+
+def _scheduler_over_oracle(results: Results) -> Claim:
+    """From the least to the most of all blocks of five minutes, over the whole run."""
+    names = (tables.OURS, LIMIT)
+    blocks = [{name: block[name] for name in names} for block in _cold_blocks(results)]
+    blocks += [
+        {n: results.cell(f"{cells}-{n}-1") for n in names} for cells in (_UNLIKE, _LINE_OLDER, _MIX_OLDER)
+    ]
+    ratios = (tables.ratio(block, LIMIT, tables.whole) for block in blocks)
+    text = _span([ratio for ratio in ratios if ratio is not None], ".2f", tables.OURS, LIMIT)
+    return Claim(text, [cell for block in blocks for cell in block.values()], table=False)
 
 
 def _ratio(value: float | None) -> str:
@@ -296,6 +300,9 @@ def _ticks(results: Results) -> Claim:
     return Claim(compare.table(head, lines), [cell for block in blocks.values() for cell in block.values()])
 
 
+_UNLIKE = "cold/quotas/zipf12-tentacle-4x8-8-16-16"
+_LINE_OLDER = "scheduler/line-before/line-tentacle-8x8"
+_MIX_OLDER = "scheduler/mix-before/mix-tentacle-5x12"
 _COLD = ("cold/*-tentacle-5x12", "cold/line/line-tentacle-8x8")
 
 
@@ -325,7 +332,7 @@ def _cold(results: Results) -> Claim:
         lines.append([ours["workload"], shown[0], *map(_ratio, ratios), *shown[1:]])
         seven += [ratios] if ours["workload"] in _SEVEN else []
         made_of += block.values()
-    lines.append(["the seven", "-", *map(_mean_ratio, zip(*seven)), "-", "-"])
+    lines.append(["the seven", "-", *map(_mean_ratio, zip(*seven, strict=True)), "-", "-"])
     head = [
         *("load", "scheduler, op/s", "/ built-in", "/ built-in to auth", "/ oracle", "/ oracle from 60 s"),
         *("each client / built-in to auth", "each client / oracle", "s until even", "inodes moved"),
@@ -342,8 +349,7 @@ def _quick(results: Results) -> Claim:
 
 def _unlike(results: Results) -> Claim:
     """Of ranks with different quotas: what each serves, with the scheduler and with the oracle."""
-    cells = "cold/quotas/zipf12-tentacle-4x8-8-16-16"
-    block = {name: results.cell(f"{cells}-{name}-1") for name in (tables.OURS, LIMIT)}
+    block = {name: results.cell(f"{_UNLIKE}-{name}-1") for name in (tables.OURS, LIMIT)}
     head = ["op/s", "all", "/ oracle", "/ oracle from 60 s"]
     lines = []
     for name, cell in block.items():
@@ -410,9 +416,9 @@ def _before(cells: str) -> dict[str, str]:
     return {f"{name}, before": f"{cells}-{name}-1" for name in (tables.OURS, _TO_AUTH, LIMIT)}
 
 
-_LINE_BEFORE = _before("scheduler/line-before/line-tentacle-8x8")
+_LINE_BEFORE = _before(_LINE_OLDER)
 """Before reading was mended."""
-_MIX_BEFORE = _before("scheduler/mix-before/mix-tentacle-5x12")
+_MIX_BEFORE = _before(_MIX_OLDER)
 """Before scans were told from loads that stay, and parts of what is taken apart were known at once."""
 
 
@@ -546,8 +552,9 @@ CLAIMS: Mapping[str, Callable[[Results], Claim]] = {
     "option": _option,
     "option-alone": _option_alone,
     "scheduler-blocks": _scheduler,
-    "scheduler-over-builtin-to-auth": _scheduler_range(_TO_AUTH),
-    "scheduler-over-oracle": _scheduler_range(LIMIT),
+    "scheduler-over-better": _scheduler_over_better,
+    "scheduler-seven-over-better": _seven_over_better,
+    "scheduler-over-oracle": _scheduler_over_oracle,
     "scheduler-cold": _cold,
     "scheduler-mix-sum": _sum,
     "scheduler-mix-each": _each_client,

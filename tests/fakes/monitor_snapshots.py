@@ -67,7 +67,7 @@ def scheduler(names: tuple[str, ...] = ("/volumes/_nogroup/heavy-1",)) -> Schedu
     """It acts. ``names``: of hot spots, and in its decisions."""
     return SchedulerState(
         mode="act",
-        why="nothing on rank 0 fits elsewhere, or it rests",
+        why="rank 0 has too much: what is on it fits nowhere else, or was moved lately",
         under_way=0,
         decisions=4,
         moves=9,

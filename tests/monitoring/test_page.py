@@ -119,7 +119,7 @@ def test_it_shows_ranks_factor_subvolumes_and_plan(show: Callable[..., Page]) ->
 
 def test_it_shows_what_the_scheduler_does_and_what_is_hot(show: Callable[..., Page]) -> None:
     text = show(scheduled(("/volumes/_nogroup/heavy-1",))).locator("section").first.inner_text()
-    for part in ("Scheduler", "nothing on rank 0 fits elsewhere", "9 moves of 1,200 inodes", "sudden", "30%"):
+    for part in ("Scheduler", "rank 0 has too much", "9 moves of 1,200 inodes", "sudden", "30%"):
         assert part in text
     assert "heavy-1 is looked at as parts" in text
 

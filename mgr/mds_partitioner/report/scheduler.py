@@ -137,7 +137,8 @@ def status_text(seen: Status) -> str:
 
 def _head(seen: Status) -> str:
     kept, watch, next_look = seen.kept, seen.watch, seen.next_look
-    lines = [f"{mode_line(seen.fs, kept)} (since {clock.told(kept.since)})"]
+    started = "last started" if kept.mode == OFF else "started"
+    lines = [f"{mode_line(seen.fs, kept)} ({started} {clock.told(kept.since)})"]
     if kept.mode == OFF:
         return lines[0]
     if kept.mode == UNDOING:

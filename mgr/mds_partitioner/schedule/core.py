@@ -151,7 +151,9 @@ def _balance(look: Look) -> tuple[State, Decision]:
     """What is done about it that the load is uneven."""
     slower = doubtful(look)
     if slower is not None:
-        return look.state, Decision(why=f"rank {slower} serves less than it did, and it is soon known why")
+        return look.state, Decision(
+            why=f"rank {slower} serves less than it did: it is soon known if it became slower"
+        )
     state, decision = _act(look)
     if decision.something or state.moving or beyond(look):
         return state, decision
@@ -210,5 +212,5 @@ def _said(
     if look.budgets.spent():
         return look.budgets.spent()
     if stuck:
-        return f"nothing on rank {stuck[0]} fits elsewhere, or it rests"
+        return f"rank {stuck[0]} has too much: what is on it fits nowhere else, or was moved lately"
     return "nothing is worth a move"

@@ -82,7 +82,7 @@ def test_a_scheduler_that_cannot_help_says_why_and_where_to_look() -> None:
     assert scheduler_stuck(scheduled(stuck=299.0)) == scheduler_stuck(snapshot()) == []
     (check,) = scheduler_stuck(scheduled(stuck=301.0))
     assert "left alone: 12: pinned-by-operator" in check.detail[0]
-    assert "nothing on rank 0 fits elsewhere" in check.detail[0]
+    assert "rank 0 has too much" in check.detail[0]
     assert "scheduler status cephfs" in check.detail[0]
 
 
