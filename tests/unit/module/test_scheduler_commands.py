@@ -86,7 +86,7 @@ def test_a_status_tells_mode_ranks_and_decisions(module: Module) -> None:
     )
     module.manager.run(2)
     text = shown(module.scheduler_status())
-    for part in ("acts (since", "Rank", "full", "under way: 2 moves of 2,000 inodes", "last decisions:"):
+    for part in ("acts (started", "Rank", "full", "under way: 2 moves of 2,000 inodes", "last decisions:"):
         assert part in text
     module.manager.run(60)
     value = json.loads(module.scheduler_status(format="json").stdout)
