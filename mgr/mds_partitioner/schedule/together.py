@@ -14,7 +14,7 @@ from dataclasses import dataclass, replace
 
 from .view import Move, Piece, View
 
-PEERS = 0.2  # messages between its ranks for each request there, at least
+PEERS = 0.1  # messages between its ranks for each request there, at least
 SLOWER = 0.85  # of what it got through as a whole, at most
 LEAST = 0.02  # of that, at least: with less its clients have ended; renames may wait for an MDS's tick each
 HELPS = 1.1  # times what it got through in parts, at least, it does together; else it was not that

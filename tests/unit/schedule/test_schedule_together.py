@@ -94,7 +94,7 @@ def test_it_comes_together_where_the_rest_of_it_is_and_stays_so() -> None:
 
 
 @pytest.mark.parametrize(
-    "spool", [Spool(peers=40.0), Spool(in_parts=480.0), Spool(in_parts=8.0), Spool(advised=True)]
+    "spool", [Spool(peers=25.0), Spool(in_parts=480.0), Spool(in_parts=8.0), Spool(advised=True)]
 )
 def test_it_stays_in_parts_when_renames_are_few_or_it_is_no_slower_or_sleeps_or_is_only_advised(
     spool: Spool,
