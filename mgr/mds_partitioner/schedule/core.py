@@ -132,10 +132,15 @@ def _gathered(look: Look, decision: Decision) -> tuple[State, Decision]:
         state = replace(state, wholes=wholes) if wholes != state.wholes else state
     look = look.then(state)
     coming = {past.move.ino for past in budgets.coming}
-    resting = {p.move.ino for p in state.past if p.lost and look.view.now - p.arrived < look.limits.rest}
+    # What is under way to there, or did not come; a pin that was just set is not read yet.
+    resting = {
+        (p.move.ino, p.move.target)
+        for p in state.past
+        if look.view.now - max(p.begun, p.arrived) < (look.limits.rest if p.lost else GROWN)
+    }
     asked = {ino: look.expected.load(look.pieces[ino]) for ino in look.together}
     home = homewards(look.together, look.pieces, asked, look.loads.keys())
-    found = [move for move in home if move.ino not in coming | resting]
+    found = [m for m in home if m.ino not in coming and (m.ino, m.target) not in resting]
     left, moves = budgets.inodes(), list[Move]()
     for move in found[:may]:
         alone = not (budgets.arriving or moves) and left > 0.0

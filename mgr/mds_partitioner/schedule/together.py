@@ -12,6 +12,7 @@ from collections import defaultdict
 from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass, replace
 
+from ..model import NO_PIN
 from .view import Move, Piece, View
 
 PEERS = 0.1  # messages between its ranks for each request there, at least
@@ -190,7 +191,8 @@ def members(
 def homewards(
     of: Mapping[int, int], pieces: Mapping[int, Piece], asked: Mapping[int, float], ranks: Collection[int]
 ) -> list[Move]:
-    """What is not yet where the rest of it is. Parts without a pin are, or come along.
+    """What is not yet where the rest of it is, or has a pin elsewhere: MDSs take back what is empty, and
+    bring it there again. Parts without a pin are there, or come along.
 
     :param of: as ``members``
     :param asked: req/s by inode number
@@ -199,13 +201,14 @@ def homewards(
     found = []
     for ino, whole in of.items():
         piece, head = pieces[ino], pieces[whole]
-        if piece.rank is None or head.rank is None or piece.held or piece.rank == head.rank:
-            continue
-        if not {piece.rank, head.rank} <= set(ranks):
+        if piece.rank is None or head.rank is None or piece.held or not {piece.rank, head.rank} <= set(ranks):
             continue
         why = f"{head.path} was slower in parts: what is renamed or linked between them takes both ranks"
         load = max(asked[ino], NOTHING)
-        found.append(Move(ino, piece.path, piece.rank, head.rank, load, 0.0, piece.inodes, why))
+        if piece.rank != head.rank:
+            found.append(Move(ino, piece.path, piece.rank, head.rank, load, 0.0, piece.inodes, why))
+        elif piece.pin not in (NO_PIN, head.rank):
+            found.append(Move(ino, piece.path, head.rank, head.rank, 0.0, 0.0, 0.0, why, keeps=True))
     return found
 
 

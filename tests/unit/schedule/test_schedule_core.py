@@ -770,6 +770,21 @@ def test_what_fits_nowhere_is_taken_apart_beside_many_ranks_of_which_one_may_hav
     assert "/large is to be looked at as parts" in last.why
 
 
+@pytest.mark.parametrize("pin", [NO_PIN, 0, 1, 7])
+def test_what_mdss_are_to_bring_elsewhere_is_left_to_them(pin: int) -> None:
+    """They take back what is empty. Rank 7 is not there."""
+    ranks = (RankView(0, 300.0, 20.0, True, 300.0), *(RankView(r, 0.0, 0.0, False, 300.0) for r in (1, 2, 3)))
+    pieces = (
+        Piece(1, "/1", 0, 150.0, 100.0, parts=0, pin=pin),
+        Piece(2, "/2", 0, 150.0, 100.0, held="pinned", parts=0),
+    )
+    state, moved = State(), list[int]()
+    for look in range(4):
+        state, decision = Scheduler(state, View(LOOK * look, ranks, pieces, harmful=True), Limits()).decide()
+        moved += [move.ino for move in decision.moves]
+    assert moved == ([] if pin == 1 else [1])
+
+
 def test_beside_many_ranks_a_doubt_about_one_keeps_nothing_from_what_no_move_relieves() -> None:
     state, split = State(), set[int]()
     for look in range(10):

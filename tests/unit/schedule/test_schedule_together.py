@@ -11,7 +11,7 @@ import pytest
 from mds_partitioner.model import NO_PIN
 from mds_partitioner.schedule.core import Scheduler
 from mds_partitioner.schedule.record import in_parts, wholes
-from mds_partitioner.schedule.state import Limits, Scattered, State
+from mds_partitioner.schedule.state import Limits, Past, Scattered, State
 from mds_partitioner.schedule.together import JUDGED, LASTS, LOOKS, MEMORY, WAITS, Whole
 from mds_partitioner.schedule.view import Move, Piece, RankView, View
 
@@ -31,6 +31,7 @@ class Spool:
     inodes: float = 100.0
     held: frozenset[int] = frozenset()
     shown: int = 4  # ranks
+    pins: dict[int, int] = field(default_factory=dict)  # elsewhere than where it is
     now: float = 0.0
     at: dict[int, int] = field(default_factory=lambda: {1: 3, 2: 0, 3: 1, 4: 2, 5: 3})
     within: dict[int, int] = field(default_factory=lambda: dict.fromkeys((2, 3, 4, 5), 1))
@@ -65,7 +66,7 @@ class Spool:
                 self.inodes,
                 self.within.get(i, 0),
                 "pinned" * (i in self.held),
-                pin=r,
+                pin=self.pins.get(i, r),
             )
             for i, r in self.at.items()
         )
@@ -241,6 +242,24 @@ def test_what_it_was_before_is_remembered_when_it_is_taken_apart() -> None:
     state, decision = Scheduler(State(), view, Limits()).decide()
     assert decision.split == (1,)
     assert state.wholes[1].served == pytest.approx(900.0)
+
+
+def test_what_mdss_took_back_as_it_was_empty_gets_its_pin_there_too() -> None:
+    """They would bring it elsewhere as soon as there is something in it."""
+    spool = Spool(pins={5: 0})
+    spool.go(LOOKS + 1)
+    (kept,) = [move for move in spool.moves if move.ino == 5]
+    assert (kept.source, kept.target, kept.pin, kept.keeps) == (3, 3, 3, True)
+
+
+def test_a_move_to_elsewhere_that_was_not_made_keeps_nothing_from_coming() -> None:
+    spool = Spool()
+    elsewhere = Move(2, "/s/2", 3, 0, 10.0, 0.0, 1.0, "")
+    spool.state = replace(
+        spool.state, past=(Past(elsewhere, 0.0, arrived=1.0, looks=2, settled=1.0, lost=True),)
+    )
+    spool.go(LOOKS + 1)
+    assert 2 in {move.ino for move in spool.moves}
 
 
 def test_it_is_free_again_when_a_part_does_not_come() -> None:
