@@ -37,7 +37,7 @@ def candidates(look: Look, *, resting: bool = False, left: bool = False) -> list
             continue  # a pin would end that; or it is another piece soon; or it goes with others only
         if piece.pin == NO_PIN and pins_left <= 0:
             continue
-        if piece.pin != piece.rank and piece.pin in look.loads:
+        if piece.pin != piece.rank and piece.pin in look.loads and not look.view.advised:
             continue  # MDSs took it back, as it was empty, and bring it there when it is not
         past, avoid, back = last.get(piece.ino), -1, False
         if past is not None and not _changed(look, past, piece, turned, times[piece.ino]):
