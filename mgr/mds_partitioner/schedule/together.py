@@ -58,8 +58,15 @@ class Whole:
     @property
     def slower(self) -> bool:
         """It gets through less in parts, because of messages between ranks."""
-        less = LEAST * self.served <= self.worse < SLOWER * self.served
-        return less and self.peers >= PEERS and self.looks >= LOOKS
+        return self._less and self.peers >= PEERS and self.looks >= LOOKS
+
+    def in_question(self, now: float) -> bool:
+        """It may be, and is to be looked at closely. now: steady clock, s"""
+        return self._less and self.since < 0.0 <= self.apart and now - self.apart <= JUDGED
+
+    @property
+    def _less(self) -> bool:
+        return LEAST * self.served <= self.worse < SLOWER * self.served
 
 
 def families(pieces: Iterable[Piece]) -> dict[int, list[Piece]]:

@@ -177,6 +177,8 @@ def _worth_asking(watch: Watch, now: float) -> bool:
     """Is it time to ask MDSs? While nothing is to be done, now and then will do: their answers are long."""
     if any(past.settled < 0.0 for past in watch.state.past) or now - watch.asked >= CALM:
         return True
+    if any(whole.in_question(now) for whole in watch.state.wholes.values()):
+        return True
     return watch.pressing_since is not None and now - watch.pressing_since < CALM
 
 

@@ -244,6 +244,19 @@ def test_what_it_was_before_is_remembered_when_it_is_taken_apart() -> None:
     assert state.wholes[1].served == pytest.approx(900.0)
 
 
+def test_it_is_looked_at_closely_until_it_is_known() -> None:
+    spool = Spool()
+    assert not spool.state.wholes[1].in_question(0.0)
+    spool.go(LOOKS - 1)
+    assert spool.state.wholes[1].in_question(spool.now)
+    assert not spool.state.wholes[1].in_question(spool.now + JUDGED)
+    spool.go(2)
+    assert not spool.state.wholes[1].in_question(spool.now), "it is known"
+    spool = Spool(in_parts=480.0)
+    spool.go(LOOKS)
+    assert not spool.state.wholes[1].in_question(spool.now)
+
+
 def test_what_mdss_took_back_as_it_was_empty_gets_its_pin_there_too() -> None:
     """They would bring it elsewhere as soon as there is something in it."""
     spool = Spool(pins={5: 0})
