@@ -227,8 +227,8 @@ def _scheduler(results: Results) -> Claim:
 
 def _over_better(block: Mapping[str, dict[str, Any]]) -> float | None:
     """Of ours, op/s, to the built-in balancer's with or without the option, whichever has more."""
-    ratios = [tables.ratio(block, other, tables.whole) for other in (BASE, _TO_AUTH)]
-    return None if None in ratios else min(ratio for ratio in ratios if ratio is not None)
+    without, with_it = (tables.ratio(block, other, tables.whole) for other in (BASE, _TO_AUTH))
+    return None if without is None or with_it is None else min(without, with_it)
 
 
 def _scheduler_over_better(results: Results) -> Claim:

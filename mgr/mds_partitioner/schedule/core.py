@@ -24,6 +24,7 @@ from .upwards import FEW, raised
 from .view import Decision, Move, Scatter, View, count
 
 GROWN = 30.0  # s, until a rank's load is what it will be
+READ = 30.0  # s, after which a pin that was set is seen
 
 
 class Scheduler:
@@ -136,7 +137,7 @@ def _gathered(look: Look, decision: Decision) -> tuple[State, Decision]:
     resting = {
         (p.move.ino, p.move.target)
         for p in state.past
-        if look.view.now - max(p.begun, p.arrived) < (look.limits.rest if p.lost else GROWN)
+        if look.view.now - max(p.begun, p.arrived) < (look.limits.rest if p.lost else READ)
     }
     asked = {ino: look.expected.load(look.pieces[ino]) for ino in look.together}
     home = homewards(look.together, look.pieces, asked, look.loads.keys())

@@ -25,9 +25,8 @@ LATE = 30.0  # s: noise that comes and goes does not count
 LEAST = 4  # looks: one more than teach that a rank has become slower
 NEW = 20.0  # s, at most, until what a rank can do is known anew: reports come every 5 s
 MAKE_LOADS = ("demand", "rest", "scale", "elastic", "latency", "capacity", "past", "scattered", "apart")
-LOADS = frozenset(
-    ("pieces", "full", "capacity", "expected", "loads", "shares")
-)  # follow of these and the view
+"""What of the state ``LOADS`` follow of, besides the view: all that expectation.py reads, and capacity."""
+LOADS = frozenset(("pieces", "full", "capacity", "expected", "loads", "shares"))
 
 
 @dataclass(frozen=True)

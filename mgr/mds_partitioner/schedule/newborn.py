@@ -13,11 +13,11 @@ from ..filesystem import FileSystem
 from ..model import Directory, FsState
 from ..observe.turnover import PASSING
 from .asking import Asking, Lesson, Questions
+from .insides import YOUNG
 
 FRESH = 60.0  # s, for which a directory is new
 MOST_NEW = 200  # directories of which in a round it is asked when they were made
 REMEMBERED = 600.0  # s, for which one that was made and removed is remembered
-YOUNG = 30.0  # s: what is younger may be removed again, where that was seen
 SOON = 60.0  # s: what is gone by then was removed soon; it is seen when all are listed again
 
 

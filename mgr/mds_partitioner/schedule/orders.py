@@ -67,7 +67,7 @@ class Orders:
         turn = turn_of(watch, state, decision, now)  # what fails in it fails before anything is begun
         if (decision.moves or decision.scatter) and watch.kept.mode == ACT:
             try:
-                if hurries(decision):
+                if _hurries(decision):
                     self._tick_interval.shorten(fs.fscid)
                     watch.ordered = now.steady
                 turn = replace(turn, plan=self._plan(fs, watch, decision, now))
@@ -201,7 +201,7 @@ def _live(runs: Sequence[Run]) -> list[Run]:
     return [run for run in runs if run.plan.scheduled or live([run])]
 
 
-def hurries(decision: Decision) -> bool:
+def _hurries(decision: Decision) -> bool:
     """Does anybody wait for it? What is new and empty, or only keeps its rank, is pinned without haste."""
     return bool(decision.scatter) or any(m.load > 0.0 or m.inodes > EMPTY for m in decision.moves)
 

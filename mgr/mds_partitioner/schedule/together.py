@@ -120,8 +120,9 @@ def _gathered(whole: Whole, has: float, apart: bool) -> Whole:
 
     :param has: req/s; apart: it is on several ranks still
     """
-    if whole.proved or (not apart and has < LEAST * whole.served):
-        return whole  # its clients have ended, for now
+    ended = not apart and has < LEAST * whole.served  # its clients have, for now
+    if whole.proved or ended:
+        return whole
     if apart:
         late = whole.coming >= LATE
         return _let_go(whole) if late else replace(whole, coming=whole.coming + 1)
