@@ -4,8 +4,8 @@
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
 from typing import NamedTuple
 
 from ..model import NO_PIN, Directory, DirectoryFacts, FsState, RankSample
@@ -26,6 +26,14 @@ class Settled(NamedTuple):
     directory: Directory
     pin: int
     ephemeral: bool
+
+
+class Sized(NamedTuple):
+    """A directory without what is seen as pieces of its own: the rank that has all of it, req/s, inodes."""
+
+    rank: int | None
+    requests: float
+    inodes: float
 
 
 @dataclass(frozen=True)
@@ -71,57 +79,61 @@ def pieces(seen: Seen) -> tuple[Piece, ...]:
             size -= sum(map(inodes, below))
         return max(0.0, rate), max(1.0, size)
 
-    found: list[Piece] = []
+    found: list[tuple[Directory, bool, Sized]] = []
     for directory in seen.known.directories:
-        inside = within.get(directory.ino, 0)
-        if inside not in shown:
+        if within.get(directory.ino, 0) not in shown:
             continue  # it is known, but not seen as one of its own yet
         below = kids.get(directory.ino, ())
-        facts = all_facts.get(directory.path)
         rank = rank_of(directory.path, seen.where, bool(below), directory.ino in seen.moving)
+        found.append((directory, bool(below), Sized(rank, *of_itself(directory, below))))
+
+    moves = _in_cache([sized for _, _, sized in found], seen.ranks)
+
+    def piece(directory: Directory, split: bool, sized: Sized) -> Piece:
+        facts = all_facts.get(directory.path)
         scattered = seen.known.fragments.get(directory.ino)
-        requests, size = of_itself(directory, below)
-        found.append(
-            Piece(
-                ino=directory.ino,
-                path=directory.path,
-                rank=rank,
-                requests=requests,
-                inodes=size,
-                within=inside,
-                held=UNREAD if facts is None else _held(facts, seen, c, bool(below)),
-                parts=seen.known.parts.get(directory.ino),
-                fresh=directory.ino in seen.known.fresh,
-                scatters=() if scattered is None or rank is None else scattered.parts(rank),
-                files=scattered is not None and scattered.files,
-                pin=NO_PIN if facts is None else _ours(directory, seen),
-                first=seen.owned.homes.get(directory.ino, -1),
-                strangers=directory.ino in seen.known.strangers,
-                unknown=directory.ino in seen.known.unknown,
-            )
+        inodes, most = moves(sized)
+        return Piece(
+            ino=directory.ino,
+            path=directory.path,
+            rank=sized.rank,
+            requests=sized.requests,
+            inodes=inodes,
+            within=within.get(directory.ino, 0),
+            held=UNREAD if facts is None else _held(facts, seen, c, split),
+            parts=seen.known.parts.get(directory.ino),
+            fresh=directory.ino in seen.known.fresh,
+            scatters=() if scattered is None or sized.rank is None else scattered.parts(sized.rank),
+            files=scattered is not None and scattered.files,
+            pin=NO_PIN if facts is None else _ours(directory, seen),
+            first=seen.owned.homes.get(directory.ino, -1),
+            strangers=directory.ino in seen.known.strangers,
+            unknown=directory.ino in seen.known.unknown,
+            most=most,
         )
-    return _in_cache(found, seen.ranks)
+
+    return tuple(piece(*each) for each in found)
 
 
-def _in_cache(found: Sequence[Piece], ranks: Sequence[RankSample]) -> tuple[Piece, ...]:
-    """With the inodes that move: those that the rank has in its cache. Of these a piece is taken to have its
-    part by size, or by requests if that is more; it may be all of them."""
+def _in_cache(found: Sequence[Sized], ranks: Sequence[RankSample]) -> Callable[[Sized], tuple[float, float]]:
+    """The inodes of each that move, and at most: those that its rank has in its cache. Of these it is taken
+    to have its part by size, or by requests if that is more; it may be all of them."""
     size: dict[int | None, float] = defaultdict(float)
     requests: dict[int | None, float] = defaultdict(float)
-    for piece in found:
-        size[piece.rank] += piece.inodes
-        requests[piece.rank] += piece.requests
+    for each in found:
+        size[each.rank] += each.inodes
+        requests[each.rank] += each.requests
     cached: dict[int | None, int] = {s.rank: s.inodes for s in ranks if s.inodes < size[s.rank]}
 
-    def moving(piece: Piece) -> float:
-        used = piece.requests / requests[piece.rank] if requests[piece.rank] else 0.0
-        part = max(piece.inodes / size[piece.rank], used)
-        return max(1.0, min(piece.inodes, cached[piece.rank] * part))
+    def moving(of: Sized) -> tuple[float, float]:
+        if of.rank not in cached:
+            return of.inodes, 0.0
+        used = of.requests / requests[of.rank] if requests[of.rank] else 0.0
+        part = max(of.inodes / size[of.rank], used)
+        most = min(of.inodes, cached[of.rank])
+        return max(1.0, min(most, cached[of.rank] * part)), most
 
-    return tuple(
-        replace(p, inodes=moving(p), most=min(p.inodes, cached[p.rank])) if p.rank in cached else p
-        for p in found
-    )
+    return moving
 
 
 def _ours(directory: Directory, seen: Seen) -> int:
