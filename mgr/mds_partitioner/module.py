@@ -250,9 +250,13 @@ class StandbyModule(MgrStandbyModule):
         self.endpoint = endpoint.of_standby(self.get_active_uri, self.log)
 
     def serve(self) -> None:
-        """Answer until this manager becomes active."""
+        """Answer until this manager becomes active. A module that failed as a standby refuses commands then,
+        so whatever fails is tried again."""
         while not self._ended.is_set():
-            self.endpoint.apply(Address.read(self))
+            try:
+                self.endpoint.apply(Address.read(self))
+            except Exception:
+                self.log.exception("the endpoint")
             self._ended.wait(STANDBY_TICK)
 
     def shutdown(self) -> None:

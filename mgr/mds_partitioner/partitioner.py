@@ -38,7 +38,7 @@ from .act.switch import policy_in_force
 from .analyzer import Analyzer
 from .clock import Now
 from .engine_client import EngineClient
-from .errors import BadInput, Busy, JournalError, NotFound, unexpected
+from .errors import BadInput, Busy, JournalError, NotFound, PartitionerError, unexpected
 from .host import Host
 from .model import FsState
 from .observe.ranks import silent
@@ -183,18 +183,23 @@ class Partitioner:
             self.plans.save(made)
         return made
 
-    def start(self, fs: FsState, name: str) -> Run:
+    def start(self, fs: FsState, name: str, halts: int | None = None) -> Run:
         """Execute a plan, or go on with a stopped one. Starting a finished plan does nothing.
 
-        :raises Busy: another plan of the file system is under way
+        :param halts: orders to stop that had been given when this one was; None: when it comes here
+        :raises Busy: another plan of the file system is under way; it was stopped meanwhile
         :raises BadInput: it needs a rank that does not exist any more, or was rolled back, be it in part
         """
+        halts = self.plans.halts.given(fs.fscid) if halts is None else halts
+        self.plans.halts.refuse(fs.fscid, fs.name, halts)
         self._refuse_beside_scheduler(fs)
         run = self.plans.named(fs, name)
-        if run.head.state in (RUNNING, DONE):
-            if run.head.state == RUNNING and not run.memory.halted:
+        if run.head.state == DONE:
+            return run
+        if run.head.state == RUNNING:
+            if not run.memory.halted:
                 raise Busy(f"plan '{name}' is being executed already ({progress(run):.0%})")
-            run.memory.halted = False
+            self._go(run, halts, why="")
             return run
         choice.refuse_active(self.plans.of(fs), fs.name)
         if run.heading() == ROLLED_BACK:
@@ -208,12 +213,13 @@ class Partitioner:
                 f"plan '{name}' needs rank {format_ranks(gone)}, which '{fs.name}' does not have "
                 f"(it has {format_ranks(fs.ranks_in)}): make a new plan"
             )
-        self._go(run, state=RUNNING, why="", started=self._now().wall, finished=None)
+        self._go(run, halts, state=RUNNING, why="", started=self._now().wall, finished=None)
         return run
 
     def pause(self, fs: FsState, seconds: int | None) -> Run:
         """Begin no further step; moves under way end. :raises BadInput: a duration that is not positive."""
         check_duration(seconds)
+        self.plans.halts.give(fs.fscid)
         runs, now = self.plans.active_of(fs), self._now()
         for run in runs:
             run.memory.halted = True
@@ -227,7 +233,7 @@ class Partitioner:
         failed: JournalError | None = None
         for run in runs:
             try:
-                self._journal.head(run, why="by command", resume_to=interrupted(run.head), **changes)
+                self._journal.interrupt(run, why="by command", **changes)
                 self._report(run)
             except JournalError as e:
                 failed = failed or e
@@ -235,21 +241,22 @@ class Partitioner:
             raise failed
 
     def resume(self, fs: FsState) -> Run:
-        """Go on with a paused plan; a guard may pause it again at once."""
-        runs = self.plans.active_of(fs)
+        """Go on with a paused plan; a guard may pause it again at once. :raises Busy: stopped meanwhile"""
+        halts, runs = self.plans.halts.given(fs.fscid), self.plans.active_of(fs)
         for run in runs:
             if run.head.state == PAUSED or run.memory.halted:
-                self._go(run, state=interrupted(run.head), why="", by_operator=False, until=None)
+                self._go(run, halts, state=interrupted(run.head), why="", by_operator=False, until=None)
         return runs[-1]
 
     def stop(self, fs: FsState) -> Run:
         """End the execution where it is; what was done stays until it is rolled back.
 
-        Nothing more is begun from this moment on, even while the mon does not answer. What an MDS has been
-        asked for already may still be made; the journal has it.
+        Nothing more is begun from this moment on, even while the mon does not answer, nor what is about to
+        be. What an MDS has been asked for already may still be made; the journal has it.
 
         :raises JournalError: the mon did not take it; this manager has stopped all the same
         """
+        self.plans.halts.give(fs.fscid)
         runs = self.plans.active_of(fs)
         for run in runs:
             run.memory.halted, run.memory.hold = True, None
@@ -260,8 +267,10 @@ class Partitioner:
         """Put back every value that a plan replaced.
 
         :raises NotFound: nothing of the file system is in force or under way
-        :raises Busy: a newer plan is in force or under way, and must be rolled back first
+        :raises Busy: a newer plan is in force or under way, and must be rolled back first; it was stopped
+            meanwhile
         """
+        halts = self.plans.halts.given(fs.fscid)
         self._refuse_beside_scheduler(fs)
         live = choice.live(self.plans.of(fs))
         if name is None and not live:
@@ -272,19 +281,42 @@ class Partitioner:
         newer = [r.plan.name for r in live if r.plan.created > run.plan.created]
         if newer:
             raise Busy(f"plan '{newer[-1]}' was made after '{run.plan.name}': roll that one back first")
-        self.undo(run)
+        self.undo(run, halts)
         return run
 
-    def undo(self, run: Run) -> None:
-        """Put back what a plan replaced; what was made after it must have been put back before."""
-        self._go(
-            run, state=ROLLING_BACK, why="", by_operator=False, until=None, resume_to=RUNNING, finished=None
-        )
+    def undo(self, run: Run, halts: int) -> None:
+        """Put back what a plan replaced; what was made after it must have been put back before.
 
-    def _go(self, run: Run, **changes: Any) -> None:
-        """An operator lets a plan go on: what halted it is over once the journal has that."""
-        self._journal.head(run, **changes)
-        run.memory.halted, run.memory.hold = False, None
+        :param halts: orders to stop that had been given when it was decided
+        :raises Busy: one was given since
+        """
+        back = {"state": ROLLING_BACK, "why": "", "by_operator": False, "until": None}
+        self._go(run, halts, resume_to=RUNNING, finished=None, **back)
+
+    def _go(self, run: Run, halts: int, **changes: Any) -> None:
+        """An operator lets a plan go on: what halted it is over once the journal has that. Until then it is
+        halted, so that a stop that comes while the mon is waited for finds nothing begun.
+
+        :raises Busy: it came; the plan is as it was before
+        """
+        before, memory = run.head, run.memory
+        was = memory.halted, memory.hold
+
+        def release() -> None:
+            memory.halted, memory.hold = False, None
+
+        def as_before() -> None:
+            memory.halted, memory.hold = was
+
+        memory.halted, memory.hold = True, None
+        try:
+            ours = self._journal.head(run, **changes)
+        except PartitionerError:
+            self.plans.halts.unless(run.plan.fscid, halts, as_before)
+            raise
+        if not self.plans.halts.unless(run.plan.fscid, halts, release):
+            self._journal.replace_head(run, ours, before)
+            self.plans.halts.refuse(run.plan.fscid, run.plan.fs, halts)
 
     def _why_wait(self, fs: FsState) -> str | None:
         return why_wait(fs, self._host.health(), silent(self._host, fs, self._now().wall))

@@ -34,6 +34,7 @@ from typing import Any
 from ..errors import BadInput, Busy, JournalError
 from ..plan.plan import Plan
 from ..store import NewerFormat, Store, marked, unmarked
+from .core import interrupted
 from .run import READY, Head, Record, Run
 
 READY_HEAD = Head()
@@ -147,11 +148,18 @@ class Journal:
         for rest, value in parts.items():
             self._store.put(f"{ROOT}{run.id}/{rest}", value)
 
-    def head(self, run: Run, *, only_from: str | None = None, **changes: Any) -> None:
-        """Change the head, durably; with ``only_from``, unless a command has changed the state meanwhile."""
+    def head(self, run: Run, *, only_from: str | None = None, **changes: Any) -> Head:
+        """Change the head, durably; with ``only_from``, unless a command has changed the state meanwhile.
+        Returns the one that there is then."""
         with run.memory.writing:
             if only_from in (None, run.head.state):
                 self._put_head(run, replace(run.head, **changes))
+            return run.head
+
+    def interrupt(self, run: Run, **changes: Any) -> None:
+        """Change the head, durably; it says what was interrupted."""
+        with run.memory.writing:
+            self._put_head(run, replace(run.head, resume_to=interrupted(run.head), **changes))
 
     def claim(self, run: Run) -> None:
         """Write the head as it was read: what a replaced manager writes of it from now on is not read."""

@@ -15,6 +15,7 @@ from ..model import FsState
 from ..plan.circumstances import FORWARDS, TO_AUTH
 from ..plan.plan import CONFIG_STEP, Plan
 from . import choice
+from .halts import Halts
 from .journal import Journal, Unreadable
 from .merge import merged
 from .run import (
@@ -49,6 +50,7 @@ class Plans:
         self._creating: set[str] = set()
         self._runs: list[Run] | None = None
         self.unreadable: list[Unreadable] = []
+        self.halts = Halts()
 
     def load(self) -> None:
         """Read the journal; plans that another manager left unfinished are this one's."""

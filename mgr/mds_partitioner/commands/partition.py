@@ -80,6 +80,7 @@ class PartitionCommands(Services):
         """
         check_mode(heavy)
         found = self.host.fs(fs)
+        halts = self.partitioner.plans.halts.given(found.fscid)  # a stop counts while a plan is made, too
         run = (
             startable(self.partitioner.plans.of(found))
             if plan is None
@@ -93,7 +94,7 @@ class PartitionCommands(Services):
             )
         if dry_run:
             return _planned(replace(chosen, fs=found.name), top)
-        return _ordered(found, self.partitioner.start(found, chosen.name))
+        return _ordered(found, self.partitioner.start(found, chosen.name, halts))
 
     @reads("partition status")
     def partition_status(

@@ -81,7 +81,7 @@ class Endpoint:
         server = Server(at, self._app, self._log)
         try:
             server.prepare()
-        except OSError as e:
+        except (OSError, ValueError) as e:  # a name that cannot be one is a UnicodeError
             return self._tell(Failed(at, str(e)))
         self._server = server
         threading.Thread(target=server.serve, name="mds_partitioner-http", daemon=True).start()

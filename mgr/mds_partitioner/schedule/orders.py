@@ -34,7 +34,7 @@ from ..plan.plan import Plan
 from .ledger import Ledger
 from .load import capacities, shares, utilisations
 from .plans import owned, plan_of, preparation, scheduled_since
-from .record import ACT, OFF, Turn, counted, failed, latest, rolled_back
+from .record import ACT, OFF, UNDOING, Turn, counted, failed, latest, rolled_back
 from .sleepers import EMPTY
 from .state import State
 from .tick_interval import TickInterval
@@ -52,7 +52,7 @@ class Orders:
         host: Host,
         ledger: Ledger,
         plans: Plans,
-        undo: Callable[[Run], None],
+        undo: Callable[[Run, int], None],
         tick_interval: TickInterval,
         planned: Callable[[], None],
         log: logging.Logger,
@@ -110,24 +110,26 @@ class Orders:
         watch.prepared = True
 
     def undo(self, fs: FsState, watch: Watch) -> None:
-        """Roll back the newest plan of ours, then the one before it, and so on; forget those that are."""
-        if watch.kept.paused:
+        """Roll back the newest plan of ours, then the one before it, and so on; forget those that are.
+
+        :raises Busy: an operator stopped it meanwhile
+        """
+        halts = self._plans.halts.given(fs.fscid)  # first: what was ordered before shows in the mode
+        if watch.kept.paused or watch.kept.mode != UNDOING:
             return
         self._tick_interval.shorten(fs.fscid)
         watch.ordered = self._now().steady
+        for run in filter(_over, scheduled_since(self._plans.of(fs), watch.kept.since)):
+            self._plans.remove(run.plan.name, fs)
         since = scheduled_since(self._plans.of(fs), watch.kept.since)
         ours = ended(_live(self._plans.of(fs)), {run.id for run in since})
         if len(ours) > 1:
             # As one: what an operator has set since may be what an earlier one of them had set.
             self._plans.merge(fs, ours, watch.catalogue.deleted.inos)
-        for run in reversed(scheduled_since(self._plans.of(fs), watch.kept.since)):
-            state, changed = run.head.state, any(r.state in IN_FORCE for r in tuple(run.records.values()))
-            if state == ROLLED_BACK or (state not in ACTIVE and not changed):
-                self._plans.remove(run.plan.name, fs)
-                continue
-            held = state == STOPPED or (state == PAUSED and run.head.by_operator)
+        for run in scheduled_since(self._plans.of(fs), watch.kept.since)[-1:]:
+            held = run.head.state == STOPPED or (run.head.state == PAUSED and run.head.by_operator)
             if run.heading() != ROLLING_BACK or held:
-                self._undo(run)
+                self._undo(run, halts)
                 self._planned()
             watch.due = self._now().steady + AFTER_UNDOING
             return
@@ -199,6 +201,12 @@ class Orders:
 def _live(runs: Sequence[Run]) -> list[Run]:
     """Without operators' plans that have set nothing: these divide none of ours."""
     return [run for run in runs if run.plan.scheduled or live([run])]
+
+
+def _over(run: Run) -> bool:
+    """Is there nothing of it that could be undone, or was to be?"""
+    changed = any(record.state in IN_FORCE for record in tuple(run.records.values()))
+    return run.head.state == ROLLED_BACK or (run.head.state not in ACTIVE and not changed)
 
 
 def _hurries(decision: Decision) -> bool:

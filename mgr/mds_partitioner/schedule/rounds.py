@@ -54,7 +54,7 @@ class Rounds:
         ranks: Ranks,
         ledger: Ledger,
         plans: Plans,
-        undo: Callable[[Run], None],
+        undo: Callable[[Run, int], None],
         policy: Callable[[FsState], bool],
         settings: Callable[[], tuple[Settings, SchedulerSettings]],
         log: logging.Logger,

@@ -13,10 +13,12 @@ import pytest
 from fake_cluster import FakeCluster, plan
 
 from mds_partitioner import desk
+from mds_partitioner.act.halts import Halts
 from mds_partitioner.act.run import APPLIED, Head, Record, Run
 from mds_partitioner.commands.partition import PartitionCommands
 from mds_partitioner.errors import Unavailable
 from mds_partitioner.model import FsState
+from mds_partitioner.plan.plan import Plan
 
 ORDERS = ("start", "pause", "resume", "stop", "rollback")
 
@@ -43,6 +45,9 @@ class Orders:
     def __init__(self) -> None:
         made = plan(FakeCluster(), {100: 1}, mask="0x3")
         self.run = Run("id", made, Head(state="running"), {0: Record(APPLIED, "-1", 1.0)})
+        self.halts = Halts()
+        self.there = True
+        self.begun: list[int] = []  # orders to stop that had been given, by those to start
 
     @property
     def plans(self) -> Orders:
@@ -51,7 +56,17 @@ class Orders:
 
     def of(self, fs: FsState) -> list[Run]:
         """Plans.of: before the order."""
-        return [replace(self.run, head=Head(state="ready"))]
+        return [replace(self.run, head=Head(state="ready"))] if self.there else []
+
+    def plan(self, fs: FsState, **_: Any) -> Plan:
+        """Partitioner.plan: an operator has had enough meanwhile."""
+        self.halts.give(fs.fscid)
+        return self.run.plan
+
+    def start(self, fs: FsState, name: str, halts: int) -> Run:
+        """Partitioner.start."""
+        self.begun.append(halts)
+        return self.run
 
     def __getattr__(self, name: str) -> Any:
         return lambda *_: self.run
@@ -70,7 +85,8 @@ class Module(PartitionCommands):
     def __init__(self) -> None:
         self.desk = desk.Desk()
         self.silent = Silent()
-        self.host, self.partitioner = self.silent, Orders()
+        self.orders = Orders()
+        self.host, self.partitioner = self.silent, self.orders
         scheduling: Any = Off()
         self.scheduling = scheduling
         self.woken = threading.Event()
@@ -97,6 +113,12 @@ def test_an_order_asks_no_mds(module: Module, order: str) -> None:
     value = json.loads(getattr(module, f"partition_{order}")(format="json").stdout)
     assert (value["fs"], value["subvolumes"][0]["current_ranks"]) == ("renamed", None)
     assert module.woken.is_set()
+
+
+def test_a_stop_counts_while_the_plan_is_made_that_is_to_start(module: Module) -> None:
+    module.orders.there = False
+    assert module.partition_start().retval == 0
+    assert module.orders.begun == [0] and module.orders.halts.given(1) == 1
 
 
 DESK_PATIENCE = desk.PATIENCE

@@ -10,11 +10,12 @@ import pytest
 from fake_cluster import plan
 from scheduled import Cluster, Manager, fewer
 
-from mds_partitioner.errors import Busy
+from mds_partitioner.act.run import RUNNING
+from mds_partitioner.errors import Busy, NotFound
 from mds_partitioner.monitor.sampler import scheduler_state
 from mds_partitioner.plan.circumstances import TO_AUTH
 from mds_partitioner.report.scheduler import Status, status_text
-from mds_partitioner.schedule.record import ACT, OFF
+from mds_partitioner.schedule.record import ACT, ADVISE, OFF
 from mds_partitioner.schedule.tick_interval import TICK
 
 AT_LAST = 100  # s, within which a cold cluster of this size is even
@@ -170,7 +171,8 @@ def test_a_rollback_that_was_paused_goes_on_when_it_is_ordered_again() -> None:
     assert cluster.snapshot() == before
 
 
-def test_an_operators_pin_that_is_as_an_earlier_one_of_ours_stays() -> None:
+@pytest.mark.parametrize("under_way", [False, True])
+def test_an_operators_pin_that_is_as_an_earlier_one_of_ours_stays(under_way: bool) -> None:
     cluster = Cluster((100.0,) * 6, ranks=3)
     manager = Manager(cluster, fewer(scheduler_rest=10))
     manager.scheduling.start(manager.fs, ACT)
@@ -179,7 +181,19 @@ def test_an_operators_pin_that_is_as_an_earlier_one_of_ours_stays() -> None:
     at = next(d for d in cluster.directories.values() if d.path == path)
     at.pin = ranks[0]
     manager.run(30)
+    if under_way:
+        cluster.lag = 1000
+        one = next(i for i, d in cluster.directories.items() if i in cluster.load and d is not at)
+        run = manager.partitioner.plans.propose(
+            manager.fs, plan(cluster, {one: (cluster.directories[one].rank + 1) % 3})
+        )
+        run.plan = replace(run.plan, scheduled=True)
+        manager.partitioner.plans.admit(run)
+        manager.run(3)
+        assert run.head.state == RUNNING
     manager.scheduling.stop(manager.fs, rollback=True)
+    manager.run(10)
+    cluster.lag = 1
     manager.run(200)
     assert at.pin == ranks[0]
     assert all(d.pin == -1 for d in cluster.directories.values() if d is not at)
@@ -257,3 +271,26 @@ def test_a_move_that_arrived_in_a_pause_is_there() -> None:
     manager.run(60)
     moves = [past for turn in manager.scheduling.get(manager.fs).turns for past in turn.moves]
     assert moves and not any(past.lost for past in moves)
+
+
+@pytest.mark.parametrize("at", ["put seal", "delete", "put head"])
+def test_a_stop_while_what_is_to_be_undone_is_made_ready_holds(at: str) -> None:
+    cluster = Cluster((100.0,) * 12)
+    manager = Manager(cluster, fewer(scheduler_moves=3))
+    manager.scheduling.start(manager.fs, ACT)
+    manager.run(AT_LAST)
+    before = pins(cluster)
+
+    def stopped(event: str) -> None:
+        if event == at:
+            cluster.watch = lambda _: None
+            assert manager.scheduling.halt(manager.fs)
+            with pytest.raises(NotFound):
+                manager.partitioner.stop(manager.fs)
+
+    assert len(manager.partitioner.plans.of(manager.fs)) > 1
+    manager.scheduling.stop(manager.fs, rollback=True)
+    cluster.watch = stopped
+    manager.run(60)
+    assert manager.scheduling.get(manager.fs).mode == ADVISE
+    assert pins(cluster) == before

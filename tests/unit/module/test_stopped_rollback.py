@@ -1,8 +1,11 @@
 # SPDX-License-Identifier: LGPL-2.1-or-later
-"""What an operator has who stops a rollback halfway (docs/operators-guide.md)."""
+"""What an operator has who stops a rollback halfway, or what is about to begin (docs/operators-guide.md)."""
 
 from __future__ import annotations
 
+import threading
+from collections.abc import Callable
+from contextlib import suppress
 from dataclasses import replace
 
 import pytest
@@ -19,6 +22,7 @@ from mds_partitioner.act.run import (
     PAUSED,
     ROLLED_BACK,
     ROLLING_BACK,
+    RUNNING,
     SKIPPED,
     STOPPED,
     UNDOING,
@@ -29,7 +33,7 @@ from mds_partitioner.act.run import (
     moved_at,
 )
 from mds_partitioner.clock import Now
-from mds_partitioner.errors import BadInput, Busy, NotFound
+from mds_partitioner.errors import BadInput, Busy, JournalError, NotFound
 from mds_partitioner.options import Settings
 
 MOVES = dict.fromkeys(range(100, 106), 1)
@@ -152,3 +156,84 @@ def test_the_next_manager_begins_nothing_and_can_roll_it_back(cluster: Cluster) 
     after.partitioner.rollback(after.fs, None)
     after.run(100)
     assert {d.pin for d in cluster.directories.values()} == {-1}
+
+
+def at_the_head(cluster: Cluster, order: Callable[[], object]) -> None:
+    """Something comes while the next state of a plan is written."""
+
+    def told(event: str) -> None:
+        if event == "put head":
+            cluster.watch = lambda _: None
+            order()
+
+    cluster.watch = told
+
+
+@pytest.mark.parametrize("back", [False, True])
+@pytest.mark.parametrize("held", ["stop", "pause"])
+def test_what_waits_for_the_mon_is_not_begun_after_a_stop(cluster: Cluster, held: str, back: bool) -> None:
+    manager = Manager(cluster)
+    partitioner = manager.partitioner
+    partitioner.plans.save(plan(cluster, MOVES, name="mine"))
+    if back:
+        partitioner.start(manager.fs, "mine")
+        manager.run(60)
+    before, (run,) = cluster.snapshot(), partitioner.plans.of(manager.fs)
+    order = (lambda: partitioner.stop(manager.fs)) if held == "stop" else lambda: hold(manager)
+    state = run.head.state
+
+    def given() -> None:
+        partitioner.tick()  # the mover's own loop finds nothing to do yet
+        with pytest.raises(NotFound, match="no plan of 'cephfs' is being executed"):
+            order()
+
+    at_the_head(cluster, given)
+    with pytest.raises(Busy, match="it was stopped or paused meanwhile: nothing of it was begun on 'cephfs'"):
+        partitioner.rollback(manager.fs, None) if back else partitioner.start(manager.fs, "mine")
+    manager.run(60)
+    assert run.head.state == state and cluster.snapshot() == before
+    assert Manager(cluster).partitioner.plans.of(manager.fs)[0].head.state == state
+    _ = partitioner.rollback(manager.fs, None) if back else partitioner.start(manager.fs, "mine")
+    manager.run(100)
+    assert run.head.state == (ROLLED_BACK if back else DONE)
+
+
+def hold(manager: Manager) -> None:
+    """Until it is resumed."""
+    manager.partitioner.pause(manager.fs, None)
+
+
+@pytest.mark.parametrize("refused", [False, True])
+def test_a_stop_while_a_plan_is_resumed_holds_whether_the_mon_takes_it_or_not(
+    cluster: Cluster, refused: bool
+) -> None:
+    manager = Manager(cluster)
+    partitioner = manager.partitioner
+    partitioner.plans.save(plan(cluster, MOVES, name="mine"))
+    run = partitioner.start(manager.fs, "mine")
+    hold(manager)
+    stopping = threading.Thread(target=lambda: stop(manager), daemon=True)
+
+    def given() -> None:
+        stopping.start()
+        while not partitioner.plans.halts.given(1) > 1:
+            threading.Event().wait(0.001)
+        if refused:
+            cluster.store.refuse(1, 20)
+
+    at_the_head(cluster, given)
+    with pytest.raises((Busy, JournalError)):
+        partitioner.resume(manager.fs)
+    stopping.join(60.0)
+    assert run.memory.halted
+    before = cluster.snapshot()
+    manager.run(30)
+    assert cluster.snapshot() == before
+    if not refused:
+        assert (run.head.state, run.heading()) == (STOPPED, RUNNING)
+
+
+def stop(manager: Manager) -> None:
+    """Whatever the mon says to it."""
+    with suppress(JournalError):
+        manager.partitioner.stop(manager.fs)

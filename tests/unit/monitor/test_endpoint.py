@@ -12,10 +12,13 @@ import time
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
+from typing import Any
 
 import pytest
 from monitor_snapshots import snapshot
 
+from mds_partitioner import module
+from mds_partitioner.module import StandbyModule
 from mds_partitioner.monitor.app import STALE, Once, active_app, standby_app
 from mds_partitioner.monitor.endpoint import Endpoint
 from mds_partitioner.monitor.health import ENDPOINT_DOWN, endpoint_down
@@ -219,7 +222,7 @@ def test_a_port_in_use_is_told_and_tried_again() -> None:
     endpoint.shutdown()
 
 
-@pytest.mark.parametrize("host", ["192.0.2.1", "no such host"])
+@pytest.mark.parametrize("host", ["192.0.2.1", "no such host", "10.0.0..1", "a" * 64])
 def test_an_address_that_is_not_here_is_told_until_the_endpoint_is_switched_off(host: str) -> None:
     endpoint = Endpoint(standby_app(lambda: ""), LOG)
     endpoint.apply(Address(host, 9927))
@@ -227,6 +230,25 @@ def test_an_address_that_is_not_here_is_told_until_the_endpoint_is_switched_off(
     endpoint.apply(None)
     assert endpoint.failed is None
     endpoint.shutdown()
+
+
+def test_a_standby_goes_on_whatever_becomes_of_its_endpoint(monkeypatch: pytest.MonkeyPatch) -> None:
+    standby, ended, tried = StandbyModule.__new__(StandbyModule), threading.Event(), list[int]()
+
+    class Broken:
+        def apply(self, wanted: object) -> bool:
+            """The second time it is over."""
+            tried.append(1)
+            if len(tried) > 1:
+                ended.set()
+            raise KeyError("nobody expected it")
+
+    monkeypatch.setattr(module, "STANDBY_TICK", 0.001)
+    monkeypatch.setattr(Address, "read", lambda _: None)
+    made: Any = {"_ended": ended, "endpoint": Broken(), "log": LOG}
+    vars(standby).update(made)
+    standby.serve()
+    assert len(tried) == 2
 
 
 WITHOUT_ITS_PACKAGES = """

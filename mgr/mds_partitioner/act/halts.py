@@ -1,0 +1,41 @@
+# SPDX-License-Identifier: LGPL-2.1-or-later
+"""Orders to stop or hold plans, counted: what was about to begin before one does not begin after it."""
+
+from __future__ import annotations
+
+import threading
+from collections import Counter
+from collections.abc import Callable
+
+from ..errors import Busy
+
+
+class Halts:
+    """Of all file systems, by ``fscid``. The lock is never held while anything is waited for."""
+
+    def __init__(self) -> None:
+        self._lock = threading.Lock()
+        self._given: Counter[int] = Counter()
+
+    def give(self, fscid: int) -> None:
+        """Nothing that is about to begin begins."""
+        with self._lock:
+            self._given[fscid] += 1
+
+    def given(self, fscid: int) -> int:
+        """How many were, until now."""
+        with self._lock:
+            return self._given[fscid]
+
+    def unless(self, fscid: int, before: int, begin: Callable[[], None]) -> bool:
+        """Begin, which takes no time, unless one was given since there were so many. Was none?"""
+        with self._lock:
+            none = self._given[fscid] == before
+            if none:
+                begin()
+            return none
+
+    def refuse(self, fscid: int, fs: str, before: int) -> None:
+        """``fs``: its name. :raises Busy: one was given since there were so many"""
+        if self.given(fscid) != before:
+            raise Busy(f"it was stopped or paused meanwhile: nothing of it was begun on '{fs}'")
