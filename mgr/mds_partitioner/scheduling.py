@@ -12,7 +12,7 @@ from . import clock
 from .act.registry import Plans
 from .act.run import ACTIVE, STOPPED, in_force
 from .clock import Now
-from .errors import BadInput, Busy, NotFound, NotPermitted
+from .errors import BadInput, Busy, JournalError, NotFound, NotPermitted
 from .host import Host
 from .model import FsState
 from .observe.sessions import clients_at
@@ -129,7 +129,10 @@ class Scheduling:
                 raise Busy(f"plan '{name}' was made after '{ours[0].plan.name}': roll that one back first")
 
     def halt(self, fs: FsState) -> bool:
-        """An emergency stop: from now on it only advises. Did it act? In memory; ``keep`` makes it last."""
+        """An emergency stop: from now on it only advises. Did it act, or may it? In memory; ``keep`` makes it
+        last."""
+        if self._ledger.early(fs.fscid, mode=ADVISE):
+            return True
         if not self.acting(fs):
             for fscid, watch in self._ledger.all():
                 if fscid == fs.fscid:
@@ -142,9 +145,11 @@ class Scheduling:
 
     def pause(self, fs: FsState, seconds: int | None) -> bool:
         """Begin nothing for a while, or until it is resumed. Did it act? In memory, as ``halt``."""
+        until = None if seconds is None else self._now().wall + seconds
+        if self._ledger.early(fs.fscid, paused=True, until=until):
+            return True
         if not self.acting(fs):
             return False
-        until = None if seconds is None else self._now().wall + seconds
         self._hold(fs, self._ledger.find(fs), paused=True, until=until)
         return True
 
@@ -154,6 +159,8 @@ class Scheduling:
 
     def keep(self, fs: FsState) -> None:
         """Make durable what was ordered. :raises JournalError: it holds in this manager all the same"""
+        if self._ledger.early(fs.fscid):
+            raise JournalError(f"what the scheduler of '{fs.name}' does was not read from the mon yet")
         self._ledger.save(fs.fscid, self._ledger.find(fs))
         self._untold.discard(fs.fscid)
 
@@ -189,12 +196,12 @@ class Scheduling:
         return None if watch.kept.mode == OFF else max(0.0, watch.due - self._now().steady)
 
     def acting(self, fs: FsState) -> bool:
-        """Does it change this file system?"""
-        watch = dict(self._ledger.all()).get(fs.fscid)
+        """Does it change this file system? :raises Unavailable: that was not read yet"""
+        watch = self._ledger.get(fs.fscid)
         return watch is not None and watch.kept.mode in (ACT, UNDOING)
 
     def in_the_way(self, fs: FsState) -> str:
-        """Why nobody else may begin or undo a plan; "" when it does not act."""
+        """Why nobody else may begin or undo a plan; "" when it does not act. Errors as ``acting``."""
         if not self.acting(fs):
             return ""
         if self._ledger.find(fs).kept.mode == UNDOING:

@@ -109,6 +109,12 @@ class SharedOption:
         return f"{_PREFIX}{self.name}/{user}"
 
 
+def users(store: Store, name: str) -> list[str]:
+    """Who has claims on an option."""
+    prefix = f"{_PREFIX}{name}/"
+    return [key.removeprefix(prefix) for key in store.items(prefix)]
+
+
 def sweep(store: Store, kinds: Collection[str], users: Callable[[], Collection[str]]) -> None:
     """Claims of users of these kinds ("plan", ...) that are not there any more go; the options are left.
 

@@ -13,13 +13,13 @@ from typing import Any
 
 from .. import clock
 from ..clock import Now
-from ..errors import Busy, JournalError, NotFound, Unavailable
+from ..errors import Busy, JournalError, NotFound, PartitionerError, Unavailable
 from ..host import Host
 from ..judge.archive import Archive
 from ..judge.fullness import Fullness, Taught
 from ..model import FsState
 from .catalogue import Catalogue
-from .record import HOUR, Kept, is_off, made, scattered, shifted, wholes
+from .record import ACT, HOUR, UNDOING, Kept, is_off, made, scattered, shifted, wholes
 from .state import State
 from .watch import Watch
 
@@ -32,6 +32,7 @@ class Ledger:
         self._host, self._log, self._now = host, log, now
         self._archive = Archive(host.store, "scheduler/", Kept)
         self._watches: dict[int, Watch] | None = None
+        self._early: dict[int, dict[str, Any]] = {}  # orders that came before that was read
         self._lock = threading.Lock()  # of what is kept, in memory
         # Of what is kept, in the mon, a file system each: none waits for another one's write.
         self._saving: defaultdict[int, threading.Lock] = defaultdict(threading.Lock)
@@ -43,12 +44,33 @@ class Ledger:
         for fscid, kept in self._archive.load().items():
             fs = self._host.fs_by_id(fscid)
             if fs is None:
-                self._archive.forget(fscid)
+                self._forget_removed(fscid)
             elif isinstance(kept, ValueError):
                 self._log.error("the scheduler's record of '%s' cannot be read: %s: it is off", fs.name, kept)
             else:
                 watches[fscid] = self._restored(kept, now)
-        self._watches = watches
+        with self._lock:
+            for fscid, changes in self._early.items():
+                if fscid in watches and watches[fscid].kept.mode in (ACT, UNDOING):
+                    watch = watches[fscid]
+                    watch.kept, watch.unsaved = replace(watch.kept, **changes), True
+            self._watches = watches
+
+    def _forget_removed(self, fscid: int) -> None:
+        """What the mon does not take now, the next manager tries again."""
+        try:
+            self._archive.forget(fscid)
+        except PartitionerError as e:
+            self._log.warning("the scheduler's record of a removed file system: %s", e)
+
+    def early(self, fscid: int, **changes: Any) -> bool:
+        """An operator's order before it is known what the last manager kept: it holds for what acts, as soon
+        as that is. False: it is known."""
+        with self._lock:
+            if self._watches is not None:
+                return False
+            self._early[fscid] = self._early.get(fscid, {}) | changes
+            return True
 
     def _restored(self, kept: Kept, now: Now) -> Watch:
         turns = shifted(kept.turns, now.steady - now.wall)

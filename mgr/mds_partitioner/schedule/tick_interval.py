@@ -3,10 +3,11 @@
 
 from __future__ import annotations
 
-from ..act.shared import SharedOption
+from ..act.shared import SharedOption, users
 from ..host import Host
 
 TICK, QUICK = "mds_tick_interval", "1.000000"  # s, as the mon writes it: pins are followed on a tick
+USER = "tick/"  # and the file system: as what it has a claim
 
 
 class TickInterval:
@@ -31,6 +32,7 @@ class TickInterval:
             return
         option = self._option(fscid)
         old = option.read()
+        self._short.pop(fscid, None)  # what gets no answer may be carried out all the same
         if not old or float(old) > float(QUICK):
             option.take()
         self._short[fscid] = True
@@ -47,5 +49,12 @@ class TickInterval:
             option.let_go()
         self._short[fscid] = False
 
+    def restore_removed(self) -> None:
+        """Of file systems that were removed while no manager looked. Errors as ``shorten``."""
+        for user in users(self._host.store, TICK):
+            fscid = user.removeprefix(USER)
+            if fscid != user and self._host.fs_of_mon(int(fscid)) is None:
+                self.restore(int(fscid))
+
     def _option(self, fscid: int) -> SharedOption:
-        return SharedOption(self._host, TICK, f"tick/{fscid}", QUICK)
+        return SharedOption(self._host, TICK, f"{USER}{fscid}", QUICK)

@@ -10,10 +10,12 @@ from typing import Any
 import pytest
 from scheduled import Cluster, Manager
 
-from mds_partitioner.errors import JournalError
+from mds_partitioner.act.shared import SharedOption
+from mds_partitioner.errors import InDoubt, JournalError, Unavailable
 from mds_partitioner.judge.archive import Archive
 from mds_partitioner.schedule.ledger import Ledger
-from mds_partitioner.schedule.record import ACT, OFF
+from mds_partitioner.schedule.record import ACT, ADVISE, OFF
+from mds_partitioner.schedule.tick_interval import QUICK, TICK, TickInterval
 
 OTHER = 2
 AT_LAST = 10.0  # s
@@ -73,3 +75,72 @@ def test_of_a_record_that_is_too_large_the_older_half_goes_and_no_order(
     with pytest.raises(JournalError, match="too large to be kept"):
         manager.scheduling.start(manager.fs, ACT)
     assert manager.scheduling.get(manager.fs).mode == OFF
+
+
+@pytest.mark.parametrize("stops", [True, False])
+def test_a_stop_that_comes_before_the_record_was_read_holds(stops: bool) -> None:
+    cluster = Cluster()
+    first = Manager(cluster)
+    first.scheduling.start(first.fs, ACT)
+    manager = Manager(cluster)
+    ledger = manager.scheduling._ledger
+    ledger._watches = None
+    with pytest.raises(Unavailable, match="what the scheduler kept was not read yet"):
+        manager.partitioner.start(manager.fs, "mine")
+    assert manager.scheduling.halt(manager.fs) if stops else manager.scheduling.pause(manager.fs, None)
+    with pytest.raises(JournalError, match="was not read from the mon yet"):
+        manager.scheduling.keep(manager.fs)
+    ledger.begin()
+    before = cluster.snapshot()
+    manager.run(30)
+    assert cluster.snapshot() == before
+    for kept in (manager.scheduling.get(manager.fs), Manager(cluster).scheduling.get(manager.fs)):
+        assert (kept.mode, kept.paused) == ((ADVISE, False) if stops else (ACT, True))
+
+
+def test_a_removed_file_system_that_cannot_be_forgotten_keeps_no_other_waiting() -> None:
+    cluster = Cluster()
+    first = Manager(cluster)
+    first.scheduling.start(first.fs, ACT)
+    kept = first.scheduling.get(first.fs)
+    Archive(cluster.store, "scheduler/", type(kept)).save(9, kept)
+    cluster.store.refuse(1, 1)
+    assert Manager(cluster).scheduling.get(first.fs).mode == ACT
+    assert any(key.startswith("scheduler/9/") for key in cluster.store.data)
+    Manager(cluster)
+    assert not any(key.startswith("scheduler/9/") for key in cluster.store.data)
+
+
+def test_ticks_of_a_file_system_that_was_removed_meanwhile_are_as_they_were() -> None:
+    cluster = Cluster()
+    cluster.options[TICK] = "5.000000"
+    host: Any = cluster
+    SharedOption(host, TICK, "tick/9", QUICK).take()
+    assert cluster.options[TICK] == QUICK
+    manager = Manager(cluster)
+    cluster.store.refuse(1, 1)
+    manager.run(1)
+    manager.run(1)
+    assert cluster.options[TICK] == "5.000000"
+    assert not any(key.startswith("option/") for key in cluster.store.data)
+
+
+def test_ticks_that_were_set_without_an_answer_are_as_they_were_afterwards(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    cluster = Cluster()
+    cluster.options[TICK] = "5.000000"
+    host: Any = cluster
+    interval, set_option = TickInterval(host), cluster.set_mds_option
+    interval.restore(1)
+
+    def unanswered(option: str, value: str) -> None:
+        set_option(option, value)
+        raise InDoubt("no answer in 20 s")
+
+    monkeypatch.setattr(cluster, "set_mds_option", unanswered)
+    with pytest.raises(InDoubt):
+        interval.shorten(1)
+    monkeypatch.setattr(cluster, "set_mds_option", set_option)
+    interval.restore(1)
+    assert cluster.options[TICK] == "5.000000"
