@@ -158,7 +158,9 @@ class FileSystem:
         if self.ino(path) != ino:
             raise NotFound(f"{path!r} was replaced by another directory")
         if not may():
-            raise Unavailable(f"{attribute} of {path!r} was not set: not wanted any more")
+            raise Unavailable(
+                f"{attribute} of {path!r} was not set: it is not as it was, or not wanted any more"
+            )
         with self._attempt.writing(Write(ino, path, attribute, value)):
             with _readable_errors(f"set {attribute} of", path):
                 self._handle.setxattr(os.fsencode(path), attribute, value.encode(), 0)

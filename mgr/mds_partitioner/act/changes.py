@@ -4,9 +4,10 @@
 from __future__ import annotations
 
 import json
+from abc import ABC, abstractmethod
 from collections.abc import Callable, Collection
 from dataclasses import dataclass
-from typing import Protocol, TypeVar
+from typing import ClassVar, Protocol, TypeVar
 
 from ..errors import CephError, NotFound, Unavailable
 from ..filesystem import BAL_MASK, DISTRIBUTED, NO_MASK, PIN, FileSystem
@@ -25,10 +26,12 @@ class Gone(NotFound):
 
 
 class Change(Protocol):
-    """A step bound to the file system as it is now. ``may`` is asked right before a change is sent."""
+    """A step bound to the file system as it is now. Right before a change is sent ``may`` is asked, and what
+    is not ``was`` any more is left alone.
+    """
 
     def read(self) -> str: ...
-    def write(self, value: str, may: Callable[[], bool]) -> None: ...
+    def write(self, value: str, was: str, may: Callable[[], bool]) -> None: ...
     def arrived(self, value: str) -> bool: ...
     def in_doubt(self) -> bool: ...
     def ephemeral(self) -> bool: ...
@@ -44,8 +47,10 @@ class Whereabouts(Protocol):
 
 
 @dataclass(frozen=True)
-class DirectoryChange:
-    """A directory, found by inode so that a rename does not lose it."""
+class DirectoryChange(ABC):
+    """An attribute of a directory, which is found by inode so that a rename does not lose it."""
+
+    attribute: ClassVar[str]
 
     host: Host
     where: Whereabouts
@@ -60,9 +65,23 @@ class DirectoryChange:
             raise Unavailable(f"{self.path!r} was renamed just now: it is looked at again")
         return value
 
-    def set(self, attribute: str, value: str, may: Callable[[], bool]) -> None:
-        """Set an attribute, if it ``may`` still be set when the MDS has read the directory."""
-        self.host.on_fs(self.fs, lambda mount: mount.load_and_set(self.path, self.ino, attribute, value, may))
+    @abstractmethod
+    def value(self, mount: FileSystem) -> str:
+        """The present value, as it is recorded and set."""
+
+    def read(self) -> str:
+        """The present value."""
+        return self.get(self.value)
+
+    def write(self, value: str, was: str, may: Callable[[], bool]) -> None:
+        """Set it. :raises Unavailable: it is not as it was when the MDS has read the directory"""
+
+        def write(mount: FileSystem) -> None:
+            mount.load_and_set(
+                self.path, self.ino, self.attribute, value, lambda: self.value(mount) == was and may()
+            )
+
+        self.host.on_fs(self.fs, write)
 
     def in_doubt(self) -> bool:
         """Has an MDS been asked for a change that it has not answered, and nobody waits for any more?"""
@@ -80,13 +99,11 @@ class DirectoryChange:
 class PinChange(DirectoryChange):
     """``ceph.dir.pin`` of a directory."""
 
-    def read(self) -> str:
-        """The pin as the client library prints it."""
-        return str(self.get(lambda mount: mount.pin(self.path)))
+    attribute = PIN
 
-    def write(self, value: str, may: Callable[[], bool]) -> None:
-        """Set the pin."""
-        self.set(PIN, value, may)
+    def value(self, mount: FileSystem) -> str:
+        """The pin as the client library prints it."""
+        return str(mount.pin(self.path))
 
     def arrived(self, value: str) -> bool:
         """Has the pinned rank taken over? Without a pin there is nothing to wait for."""
@@ -100,13 +117,11 @@ class PinChange(DirectoryChange):
 class MaskChange(DirectoryChange):
     """``ceph.dir.bal.mask`` of a directory, on MDSs with our hook."""
 
-    def read(self) -> str:
-        """The mask as a list of ranks, or "-1"."""
-        return str(self.get(lambda mount: mount.mask(self.path)))
+    attribute = BAL_MASK
 
-    def write(self, value: str, may: Callable[[], bool]) -> None:
-        """Set the mask."""
-        self.set(BAL_MASK, value, may)
+    def value(self, mount: FileSystem) -> str:
+        """The mask as a list of ranks, or "-1"."""
+        return mount.mask(self.path)
 
     def arrived(self, value: str) -> bool:
         """Is all of it on the mask's ranks? Without a mask there is nothing to wait for."""
@@ -116,13 +131,11 @@ class MaskChange(DirectoryChange):
 class DistributedChange(DirectoryChange):
     """``ceph.dir.pin.distributed`` of a directory: its fragments on the ranks that their hashes say."""
 
-    def read(self) -> str:
-        """1 or 0."""
-        return "1" if self.get(lambda mount: mount.ephemeral_pins(self.path))[0] else "0"
+    attribute = DISTRIBUTED
 
-    def write(self, value: str, may: Callable[[], bool]) -> None:
-        """Set it, or take it away with 0."""
-        self.set(DISTRIBUTED, value, may)
+    def value(self, mount: FileSystem) -> str:
+        """1 or 0."""
+        return "1" if mount.ephemeral_pins(self.path)[0] else "0"
 
     def arrived(self, value: str) -> bool:
         """Do the MDSs hold its fragments in place? Without the pin there is nothing to wait for."""
@@ -152,8 +165,10 @@ class SettingChange:
             raise CephError(f"'{self.fs.name}' is another file system now")
         return found
 
-    def write(self, value: str, may: Callable[[], bool]) -> None:
-        """Set it through the mon."""
+    def write(self, value: str, was: str, may: Callable[[], bool]) -> None:
+        """Set it through the mon. :raises Unavailable: it is not as it was"""
+        if self.read() != was or not may():
+            raise Unavailable(f"{self.name} was not set: it is not as it was, or not wanted any more")
         self.host.mon("fs set", fs_name=self.fs.name, var=self.name, val=value)
 
     def arrived(self, value: str) -> bool:
@@ -193,8 +208,10 @@ class ConfigChange:
         """The value as this user may see it, or "" when none is set."""
         return self.option.read()
 
-    def write(self, value: str, may: Callable[[], bool]) -> None:
-        """Set it, or go back to what was there."""
+    def write(self, value: str, was: str, may: Callable[[], bool]) -> None:
+        """Set it, or go back to what was there. :raises Unavailable: it is not as it was"""
+        if self.read() != was or not may():
+            raise Unavailable(f"{self.option.name} was not set: it is not as it was, or not wanted any more")
         if value == self.option.wanted:
             self.option.take()
         else:

@@ -182,7 +182,7 @@ class Executor:
         if run.plan.scheduled and core.late and not (isinstance(change, DirectoryChange) and change.empty()):
             late = self._late(fs, step, settings)
         what = core.back(home) if back else core.forward(ranks, run.plan.force, late, home)
-        self._do(run, began, i, change, what, now)
+        self._do(run, began, i, change, what, seen.value or "", now)
 
     def _late(self, fs: FsState | None, step: Step, settings: Settings) -> str:
         """The scheduler counts on what it moves: what does not come in time is put back."""
@@ -212,7 +212,9 @@ class Executor:
             return ""
         return "an operator's ephemeral pin is on it: ceph.dir.pin.distributed or ceph.dir.pin.random"
 
-    def _do(self, run: Run, began: Head, i: int, change: Change | None, what: Transition, now: Now) -> None:
+    def _do(
+        self, run: Run, began: Head, i: int, change: Change | None, what: Transition, was: str, now: Now
+    ) -> None:
         if what.record is not None:
             self._check(run, began)
             # It may be as planned because another manager began it, or a write whose answer was lost.
@@ -234,7 +236,7 @@ class Executor:
                 self._journal.record(run, i, run.records[i])
                 self._check(run, began)
             try:
-                change.write(what.write, lambda: not _overruled(run, began))
+                change.write(what.write, was, lambda: not _overruled(run, began))
             except PartitionerError:
                 self._check(run, began)
                 raise

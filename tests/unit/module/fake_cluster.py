@@ -16,7 +16,7 @@ from mds_partitioner.act.executor import Executor
 from mds_partitioner.act.journal import Journal
 from mds_partitioner.act.run import Run, owned_distributed
 from mds_partitioner.clock import Now
-from mds_partitioner.errors import CephError, JournalError, NotFound, PartitionerError
+from mds_partitioner.errors import CephError, JournalError, NotFound, PartitionerError, Unavailable
 from mds_partitioner.model import FsState, HealthCheck, MdsInfo
 from mds_partitioner.options import Settings
 from mds_partitioner.plan.plan import CONFIG_STEP, FS_STEP, MASK_STEP, PIN_STEP, Plan, Prediction, Row, Step
@@ -121,7 +121,9 @@ class Mount:
 
     def load_and_set(self, path: str, ino: int, attribute: str, value: str, may: Callable[[], bool]) -> None:
         """Set ceph.dir.pin, ceph.dir.pin.distributed or ceph.dir.bal.mask."""
-        assert self.ino(path) == ino and may()
+        assert self.ino(path) == ino
+        if not may():
+            raise Unavailable(f"{attribute} of {path!r} was not set: it is not as it was")
         kind = {
             "ceph.dir.pin": "pin",
             "ceph.dir.bal.mask": "mask",

@@ -212,7 +212,9 @@ def test_what_is_not_wanted_any_more_when_the_directory_was_read_is_not_set(
         asked.append(list(mount.calls))
         return False
 
-    with pytest.raises(Unavailable, match=r"ceph\.dir\.pin of '/d' was not set: not wanted any more"):
+    with pytest.raises(
+        Unavailable, match=r"ceph\.dir\.pin of '/d' was not set: it is not as it was, or not wanted any more"
+    ):
         host.on_fs(FS, lambda mount: mount.load_and_set("/d", 100, PIN, "2", may))
     assert asked == [["opendir", "readdir", "stat"]], "as late as can be"
     assert mount.values == {} and "setxattr" not in mount.calls

@@ -351,6 +351,49 @@ def test_a_pin_that_an_operator_set_since_is_left_alone() -> None:
     assert cluster.directories[101].pin == 0
 
 
+@pytest.mark.parametrize("back", [False, True])
+def test_a_pin_that_an_operator_sets_while_the_record_is_written_is_left_alone(back: bool) -> None:
+    cluster = FakeCluster()
+    manager = Manager(cluster)
+    run = started(cluster, manager, {101: 1})
+    if back:
+        until(manager, run, DONE)
+        manager.journal.head(run, state=ROLLING_BACK)
+
+    def pinned(event: str) -> None:
+        if event.startswith("put step"):
+            cluster.watch = lambda _: None
+            cluster.directories[101].pin = 3
+
+    cluster.watch = pinned
+    until(manager, run, ROLLED_BACK if back else DONE)
+    assert cluster.directories[101].pin == 3
+    assert run.records[0].state == (KEPT if back else SKIPPED) and "operator" in run.records[0].why
+    manager.journal.head(run, state=ROLLING_BACK)
+    until(manager, run, ROLLED_BACK)
+    assert cluster.directories[101].pin == 3
+
+
+@pytest.mark.parametrize("back", [False, True])
+def test_an_option_that_an_operator_sets_while_the_record_is_written_is_left_alone(back: bool) -> None:
+    cluster = FakeCluster()
+    manager = Manager(cluster)
+    run = manager.journal.create(plan(cluster, {}, option="mds_option"), [])
+    manager.journal.head(run, state=RUNNING)
+    if back:
+        until(manager, run, DONE)
+        manager.journal.head(run, state=ROLLING_BACK)
+
+    def changed(event: str) -> None:
+        if event.startswith("put step"):
+            cluster.watch = lambda _: None
+            cluster.options["mds_option"] = "false"
+
+    cluster.watch = changed
+    until(manager, run, ROLLED_BACK if back else DONE)
+    assert cluster.options["mds_option"] == "false"
+
+
 def test_rollback_keeps_what_an_operator_changed_since() -> None:
     cluster = FakeCluster()
     manager = Manager(cluster)

@@ -1159,7 +1159,7 @@ def test_what_was_rolled_back_by_hand_is_set_again_when_it_acts_again(
     acting.run(AT_LAST)
     acting.scheduling.halt(acting.fs)
     for run in reversed(acting.partitioner.plans.of(acting.fs)):
-        acting.partitioner.undo(run)
+        acting.partitioner.undo(run, acting.partitioner.plans.halts.given(1))
         acting.run(AT_LAST)
     assert (cluster.options, cluster.store.items("option/")) == ({TO_AUTH: "", TICK: ""}, {})
     acting.scheduling.start(acting.fs, ACT)

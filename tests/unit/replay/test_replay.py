@@ -75,11 +75,12 @@ def no_record(monkeypatch: pytest.MonkeyPatch) -> None:
         i: int,
         change: changes.Change | None,
         what: Transition,
+        was: str,
         now: Now,
     ) -> None:
         if what.write is not None and change is not None:
-            change.write(what.write, lambda: True)
-        do(self, run, began, i, change, Transition(what.record), now)
+            change.write(what.write, was, lambda: True)
+        do(self, run, began, i, change, Transition(what.record), was, now)
 
     monkeypatch.setattr(executor.Executor, "_do", hasty)
 
