@@ -56,10 +56,14 @@ class Unreadable:
 
 @dataclass
 class _First:
-    """Writes about plans of a file system that come before all others about these, and their order."""
+    """Writes about plans of a file system that come before all others about these, and their order.
+
+    :ivar old: IDs of what is no plan any more, whose keys are to be removed: nobody waits for that
+    """
 
     turn: threading.Lock = field(default_factory=threading.Lock)
     writes: deque[Callable[[], None]] = field(default_factory=deque)
+    old: deque[str] = field(default_factory=deque)
 
 
 def check_name(name: str) -> str:
@@ -117,8 +121,8 @@ class Journal:
         check_name(plan.name)
         if plan.name in taken:
             raise Busy(f"a plan named '{plan.name}' exists already; choose another name or remove it")
-        for fscid in list(self._first):  # of whatever file system: names are unique
-            self.finish(fscid)
+        for first in list(self._first.values()):  # of whatever file system: names are unique
+            self._come_first(first)
         run = Run(self._new_id(), plan, head)
         try:
             self._write(run)
@@ -134,7 +138,7 @@ class Journal:
         whole = Run(run.id, plan, head, dict(records))  # as it is now, whatever becomes of it
         first = self._first_of(plan.fscid)
         first.writes.append(lambda: self._write(whole))
-        first.writes += [partial(self._remove, id_) for id_ in plan.replaces]
+        first.writes += [partial(self._retire, first, id_) for id_ in plan.replaces]
         return run
 
     def _write(self, run: Run) -> None:
@@ -178,12 +182,12 @@ class Journal:
             run.head = head
 
     def _write_head(self, run: Run, head: Head) -> None:
-        self.finish(run.plan.fscid)
+        self._come_first(self._first_of(run.plan.fscid))
         self._store.put(f"{ROOT}{run.id}/head/{self._me}", json.dumps(vars(head)))
 
     def record(self, run: Run, step: int, record: Record) -> None:
         """Write a step's record, durably."""
-        self.finish(run.plan.fscid)
+        self._come_first(self._first_of(run.plan.fscid))
         self._store.put(f"{ROOT}{run.id}/step/{step:06d}/{self._me}", json.dumps(vars(record)))
         run.records[step] = record
         run.memory.recorded.add(step)
@@ -196,16 +200,25 @@ class Journal:
     def discard(self, id_: str, fscid: int) -> None:
         """Remove a plan; when the mon does not take that, it is done before any other of its file system is
         written, or any is created."""
-        self._first_of(fscid).writes.append(partial(self._remove, id_))
+        first = self._first_of(fscid)
+        first.writes.append(partial(self._retire, first, id_))
         with suppress(JournalError):
             self.finish(fscid)
 
     def finish(self, fscid: int) -> None:
-        """Do what must be done before anything else is written of a file system's plans.
+        """Do what must be done before anything else is written of a file system's plans, and remove what
+        they left.
 
         :raises JournalError: not all of it is done
         """
         first = self._first_of(fscid)
+        self._come_first(first)
+        with suppress(IndexError):  # another one takes it up as well
+            while first.old:
+                self.sweep(first.old.popleft())
+
+    def _come_first(self, first: _First) -> None:
+        """A few keys: what has become old is not removed meanwhile. :raises JournalError: not all is done"""
         if first.writes:
             with first.turn:
                 while first.writes:
@@ -215,9 +228,9 @@ class Journal:
     def _first_of(self, fscid: int) -> _First:
         return self._first.setdefault(fscid, _First())
 
-    def _remove(self, id_: str) -> None:
+    def _retire(self, first: _First, id_: str) -> None:
         self.unseal(id_)
-        self.sweep(id_)
+        first.old.append(id_)
 
     def unseal(self, id_: str) -> None:
         """Forget a plan: without its seal, the other keys belong to none."""

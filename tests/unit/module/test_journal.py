@@ -12,10 +12,12 @@ from fake_cluster import Crash, FakeCluster, Manager, plan
 
 from mds_partitioner.act.journal import PART, check_name
 from mds_partitioner.act.run import (
+    APPLIED,
     DONE,
     INTENT,
     READY,
     RUNNING,
+    SKIPPED,
     STOPPED,
     Head,
     Record,
@@ -250,3 +252,30 @@ def test_a_plan_without_records_owns_nothing() -> None:
 def test_a_bad_plan_name_is_refused(name: str) -> None:
     with pytest.raises(BadInput):
         check_name(name)
+
+
+def test_nobody_waits_until_what_became_old_is_removed(monkeypatch: pytest.MonkeyPatch) -> None:
+    cluster = FakeCluster()
+    journal = Manager(cluster).journal
+    old = [journal.create(plan(cluster, {100: 1, 101: 2}, name=f"old{i}"), []) for i in range(2)]
+    other = journal.create(replace(plan(cluster, {102: 3}, name="other"), fscid=2), [])
+    for run in old:
+        journal.record(run, 0, Record(APPLIED, "-1", 1.0))
+    made = replace(plan(cluster, {100: 1, 101: 2}, name="one"), replaces=tuple(run.id for run in old))
+    one = journal.merge(made, Head(DONE), {0: Record(APPLIED, "-1", 1.0)})
+    sweeping, delete = list[str](), cluster.store.delete
+
+    def slow(key: str) -> None:
+        delete(key)
+        if not key.endswith("/seal") and not sweeping:
+            sweeping.append(key)
+            journal.record(one, 1, Record(SKIPPED, "-1", 2.0))
+            journal.head(other, state=RUNNING)
+            journal.create(plan(cluster, {103: 1}, name="new"), [])
+
+    monkeypatch.setattr(cluster.store, "delete", slow)
+    journal.finish(1)
+    assert sweeping
+    names = [run.plan.name for run in Manager(cluster).runs]
+    assert sorted(names) == ["new", "one", "other"]
+    assert not any(run.id in key for run in old for key in cluster.store.data)

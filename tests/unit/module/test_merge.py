@@ -47,7 +47,7 @@ def several(cluster: Cluster, manager: Manager, count: int = TOGETHER) -> None:
 def undone(cluster: Cluster, manager: Manager) -> None:
     """Every plan, the newest first."""
     while runs := [r for r in manager.partitioner.plans.of(manager.fs) if r.head.state != ROLLED_BACK]:
-        manager.partitioner.undo(runs[-1])
+        manager.partitioner.undo(runs[-1], manager.partitioner.plans.halts.given(1))
         for _ in range(30):
             manager.partitioner.tick()
             cluster.pass_time()
