@@ -67,7 +67,7 @@ class RankSample:
     fetches: float = 0.0  # directory fetches/s from the metadata pool
     forwards: float = 0.0  # requests/s that it passed on to other ranks
     peers: float = 0.0  # messages/s from other ranks about requests that take both, answers included
-    reported: float = 0.0  # when the MDS last reported its requests, Unix, s; 0: never
+    reported: float = 0.0  # when the MDS last reported its requests, Unix, s; 0: never, or no more
 
 
 @dataclass(frozen=True)

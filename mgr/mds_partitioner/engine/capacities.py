@@ -23,7 +23,7 @@ def capacities(args: Args) -> dict[str, Json]:
     moved = series(required(args, "moved"), "moved", len(ranks))
     if moved.shape != loads.shape:
         raise BadInputError(f"moved has {moved.shape[1]} epochs; allowed: {loads.shape[1]}, as loads")
-    saturated = saturated_epochs(loads, latency, fetches)
+    saturated = saturated_epochs(loads, latency, fetches, alike=False)
     inside = loads[:, -1] * latency[:, -1]
     rests = (inside > 0.0) & (inside <= EASY)
     known = rank_capacities(loads, saturated & (moved == 0.0), rests, earlier)

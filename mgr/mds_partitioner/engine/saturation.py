@@ -27,18 +27,22 @@ RECENT_EPOCHS = 3
 SEEN_TWICE = 2  # saturated epochs: one may be a hiccup of the machine
 
 
-def saturated_epochs(rate: Floats, latency: Floats, fetches: Floats) -> Bools:
+def saturated_epochs(rate: Floats, latency: Floats, fetches: Floats, *, alike: bool = True) -> Bools:
     """(ranks, epochs): under real load and full.
+
+    alike: what one rank shows is to be held against all; else each is looked at by itself, and one that is
+    far slower than the others is full as well, when it is crowded.
 
     rate: req/s; latency: s, of the quickest of the rank's common kinds of requests (one that waits for a
     client's capability or for a lock is slow for another reason), 0 where it is not known; fetches: directory
     fetches/s from the metadata pool; (ranks, epochs) each.
     """
-    busy = (rate >= LEAST_RATE) & (rate >= REAL_LOAD * rate.max(initial=0.0))
-    own = fetches <= MOST_FETCHED * rate
+    real = rate >= REAL_LOAD * rate.max(initial=0.0)
+    own = (rate >= LEAST_RATE) & (fetches <= MOST_FETCHED * rate)
     inside = rate * latency
-    full = (inside >= CROWD) | ((inside >= INSIDE) & (AS_MUCH * rate > _easily_served(rate, inside)))
-    return np.asarray(busy & own & full)
+    crowded = (inside >= CROWD) & (real if alike else True)
+    full = crowded | (real & (inside >= INSIDE) & (AS_MUCH * rate > _easily_served(rate, inside)))
+    return np.asarray(own & full)
 
 
 def _easily_served(rate: Floats, inside: Floats) -> Floats:

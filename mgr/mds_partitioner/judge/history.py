@@ -11,11 +11,16 @@ EPOCHS = 12  # kept: the forecast is fitted to them, and in them saturated ranks
 
 @dataclass(frozen=True)
 class History:
-    """Samples of one set of daemons on one set of ranks. Times are the monotonic clock's, s."""
+    """Samples of one set of daemons on one set of ranks. Times are the monotonic clock's, s.
+
+    An epoch has no rank's second report: where ranks are looked at more often than they report, it lasts
+    until one of them reports again.
+    """
 
     began: float = 0.0  # when the first of these daemons' samples was taken
     taken: float = float("-inf")  # when the newest was
     epochs: tuple[tuple[RankSample, ...], ...] = ()  # oldest first; by rank
+    heard: frozenset[int] = frozenset()  # ranks whose report is in no epoch before the newest
 
     @property
     def latest(self) -> tuple[RankSample, ...]:
@@ -35,19 +40,22 @@ class History:
         what one daemon served says nothing of the next."""
         ordered = tuple(sorted(samples, key=lambda s: s.rank))
         if not self.epochs or _daemons(ordered) != _daemons(self.latest):
-            return History(now, now, (ordered,))
-        fresh = tuple(map(_seen_once, ordered, self.latest))
-        return History(self.began, now, (*self.epochs, fresh)[-EPOCHS:])
+            return History(now, now, (ordered,), frozenset(s.rank for s in ordered))
+        new = frozenset(s.rank for s, before in zip(ordered, self.latest) if not _again(s, before))
+        if new & self.heard:
+            epoch = tuple(s if s.rank in new else replace(s, quickest=0.0) for s in ordered)
+            return History(self.began, now, (*self.epochs, epoch)[-EPOCHS:], new)
+        epoch = tuple(s if s.rank in new else before for s, before in zip(ordered, self.latest))
+        return replace(self, taken=now, epochs=(*self.epochs[:-1], epoch), heard=self.heard | new)
 
     def series(self) -> Mapping[int, tuple[RankSample, ...]]:
         """One row a rank, oldest first, all of one length."""
         return {row[-1].rank: row for row in zip(*self.epochs)}
 
 
-def _seen_once(sample: RankSample, before: RankSample) -> RankSample:
-    """A sample of the very report that the one before is of shows no second epoch of a full rank."""
-    same = sample.reported > 0.0 and sample.reported == before.reported
-    return replace(sample, quickest=0.0) if same else sample
+def _again(sample: RankSample, before: RankSample) -> bool:
+    """Is it of the very report that the one before is of? That shows no second epoch of a full rank."""
+    return sample.reported > 0.0 and sample.reported == before.reported
 
 
 def _daemons(samples: tuple[RankSample, ...]) -> list[tuple[int, str]]:

@@ -88,7 +88,7 @@ def observe_ranks(host: Host, fs: FsState, window: float, now: float) -> tuple[R
 def _stopped(sample: RankSample) -> RankSample:
     """What is known of a rank that has stopped reporting: what it holds, and nothing that it does."""
     still = replace(sample, requests=0.0, latency=0.0, quickest=0.0, fetches=0.0)
-    return replace(still, exported=0.0, imported=0.0, forwards=0.0, peers=0.0)
+    return replace(still, exported=0.0, imported=0.0, forwards=0.0, peers=0.0, reported=0.0)
 
 
 def silent(host: Host, fs: FsState, now: float) -> dict[int, float]:

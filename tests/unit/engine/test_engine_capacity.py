@@ -103,6 +103,25 @@ def test_a_slow_rank_that_hardly_works_is_not_saturated() -> None:
     assert epochs([[1000], [50]], [[0.001], [1.0]]) == [[False], [False]]
 
 
+def test_where_ranks_need_not_be_alike_one_that_is_far_slower_is_full_when_it_is_crowded() -> None:
+    rate, latency = np.array([[1000.0] * 4, [60.0] * 4]), np.array([[0.05] * 4, [1.0] * 4])
+    marks = saturated_epochs(rate, latency, np.zeros_like(rate), alike=False)
+    assert marks.all()
+    few = np.array([[1000.0] * 4, [10.0] * 4])
+    assert not saturated_epochs(few, latency, np.zeros_like(rate), alike=False)[1].any()
+    answer = capacities(
+        {
+            "ranks": [0, 1],
+            "loads": rate.tolist(),
+            "latency": latency.tolist(),
+            "fetches": np.zeros_like(rate).tolist(),
+            "moved": np.zeros_like(rate).tolist(),
+            "earlier": [None, None],
+        }
+    )
+    assert answer == {"full": [0, 1], "capacities": [1000.0, 60.0]}
+
+
 @given(TABLE)
 def test_an_epoch_without_requests_is_never_saturated(tables: tuple[list[list[float]], ...]) -> None:
     rate, latency, fetches = (np.array(table) for table in tables)

@@ -12,9 +12,11 @@ from fake_cluster import SETTINGS, FakeCluster
 from hypothesis import given
 from hypothesis import strategies as st
 
+from mds_partitioner.engine.calls import CALLS
 from mds_partitioner.engine.capacity_source import CapacitySource
 from mds_partitioner.engine.judge import judge as engine_judge
 from mds_partitioner.errors import Unavailable
+from mds_partitioner.judge.fullness import fullness
 from mds_partitioner.judge.history import EPOCHS, History
 from mds_partitioner.judge.learned import Learned, learn
 from mds_partitioner.model import MdsInfo, RankSample
@@ -104,6 +106,28 @@ def test_a_history_is_of_one_set_of_daemons_and_bounded(names: list[str]) -> Non
     assert list(history.series()) == [0, 1]
     assert history.taken == len(names) - 1
     assert names[int(history.began) :] == [names[-1]] * (len(names) - int(history.began))
+
+
+@pytest.mark.parametrize(("interval", "period"), [(1, 5), (2, 5), (5, 5), (5, 15), (10, 5), (3, 4)])
+def test_a_full_rank_teaches_what_it_can_do_however_often_it_is_looked_at(interval: int, period: int) -> None:
+    history = History()
+    for now in range(0, 8 * max(interval, period), interval):
+        reports = [(now + phase) // period * period - phase + 1_000.0 for phase in (0, period // 2)]
+        both = (
+            replace(sample(rank, name, rate), latency=0.05, quickest=0.05, reported=at)
+            for rank, (name, rate, at) in enumerate(zip("ab", (1000.0, 300.0), reports))
+        )
+        history = history.plus(tuple(both), float(now))
+    taught = fullness(history.series(), {}, lambda name, arguments: CALLS[name](arguments)).capacity
+    assert {name: round(each.value) for name, each in taught.items()} == {"a": 1000, "b": 300}
+
+
+def test_a_rank_that_falls_silent_between_two_reports_of_others_does_nothing_now() -> None:
+    both = tuple(replace(sample(r, n), reported=10.0, quickest=0.05) for r, n in enumerate("ab"))
+    history = History().plus(both, 0.0)
+    history = history.plus((both[0], replace(both[1], requests=0.0, quickest=0.0, reported=0.0)), 1.0)
+    assert [s.requests for s in history.latest] == [both[0].requests, 0.0]
+    assert [s.quickest for s in history.latest] == [0.0, 0.0]
 
 
 def test_what_is_learned_is_kept_for_the_next_manager(host: Host) -> None:
