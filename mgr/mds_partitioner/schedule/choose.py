@@ -15,6 +15,10 @@ LEAST = 0.02  # of the exporter's share: less is not worth a move (FoundationDB:
 HALF = 0.5  # of a piece's load: a move that relieves by less turns the difference round
 ROUNDING = 1.0 + 1e-9  # times what is computed, at most, is what it would be
 MANY = 0.5  # of what it has too much is in pieces that are all smaller
+SOME, NOTHING = (
+    0.1,
+    0.001,
+)  # of a share: all that is smaller, and one of it, that bring something when it goes
 
 
 @dataclass(frozen=True)
@@ -72,7 +76,7 @@ def choose(
     sources: Collection[int] | None = None,
     closed: Collection[int] = (),
 ) -> tuple[list[Choice], list[int]]:
-    """Moves in the order in which they should be begun, and ranks that no candidate relieves.
+    """Moves in the order in which they should be begun, and ranks that no candidate relieves, or crumbs only.
 
     :param loads: req/s by rank, of everything, also what is no candidate
     :param capacity: req/s by rank; only how they compare counts
@@ -86,18 +90,23 @@ def choose(
     for candidate in candidates:
         on.get(candidate.rank, []).append(candidate)
     own = {r: _worth(on[r], load[r] - share[r], share[r]) for r in load}
+    crumbs = {r: _crumbs(on[r], own[r], share[r]) for r in load}
     may = load.keys() if sources is None else sources
     chosen: list[Choice] = []
     stuck: list[int] = []
+    spent = set[int]()
     left = budget.inodes
     while len(chosen) < budget.moves:
-        above = [r for r in may if r not in stuck and 0.0 < (1.0 + band) * share[r] < load[r]]
+        above = [r for r in may if r not in spent and 0.0 < (1.0 + band) * share[r] < load[r]]
         if not above:
             break
         source = max(above, key=lambda r: (pressure[r], load[r] / share[r], -r))
         found = _best(own[source], source, load, share, band, closed)
         if found is None:
-            stuck.append(source)
+            if not crumbs[source]:
+                spent.add(source)
+            own[source], crumbs[source] = crumbs[source], []
+            stuck = stuck if source in stuck else [*stuck, source]
             continue
         piece, target = found
         if piece.inodes > left and (chosen or not budget.idle):
@@ -117,6 +126,15 @@ def _worth(pieces: Sequence[Candidate], excess: float, share: float) -> list[Can
     large = [p for p in pieces if p.load >= LEAST * share]
     crumbs = sum(p.load for p in pieces) - sum(p.load for p in large)
     return sorted(pieces if crumbs >= MANY * excess else large, key=_most, reverse=True)
+
+
+def _crumbs(pieces: Sequence[Candidate], worth: Sequence[Candidate], share: float) -> list[Candidate]:
+    """What was left out, for when nothing else relieves the rank: it has too much that cannot be moved, and
+    all these wait behind that. Only if they are a good part of a share."""
+    known = {piece.key for piece in worth}
+    left = [p for p in pieces if p.key not in known and p.load >= NOTHING * share]
+    together = sum(p.load for p in left)
+    return sorted(left, key=_most, reverse=True) if together > SOME * share else []
 
 
 def _most(piece: Candidate) -> float:

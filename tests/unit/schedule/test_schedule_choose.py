@@ -55,6 +55,18 @@ def test_what_could_be_divided_does_not_go_where_it_is_too_much() -> None:
     assert ([c.key for c in chosen], stuck) == ([2], [0])
 
 
+def test_crumbs_leave_what_cannot_be_moved() -> None:
+    """A hundred tenants, and one directory that an operator has pinned, or that fits nowhere."""
+    crumbs = [Candidate(k, 0, 4.0, 100.0) for k in range(2, 102)]
+    loads = {0: 1500.0, 1: 0.0, 2: 0.0, 3: 0.0}
+    for pieces in (crumbs, [Candidate(1, 0, 1100.0, 100.0), *crumbs]):
+        chosen, stuck = choose(pieces, loads, ALIKE, CALM, 0.1, FREE)
+        assert len(chosen) == 100 and stuck == [0]
+        assert max(loads_after(pieces, loads, chosen).values()) == 1100.0
+    few = [Candidate(k, 0, 0.1, 1.0) for k in range(1_000)]
+    assert choose(few, loads, ALIKE, CALM, 0.1, FREE) == ([], [0]), "pins for nothing"
+
+
 def test_crumbs_stay_unless_all_are_crumbs() -> None:
     crumbs = [Candidate(k, 0, 1.0, 10.0) for k in range(2, 40)]
     loads = {0: 1038.0, 1: 0.0}
