@@ -99,6 +99,7 @@ class Subtree:
     rank: int
     pin: int
     ephemeral: bool  # held in place by ceph.dir.pin.distributed or .random
+    ino: int = 0
 
 
 @dataclass(frozen=True)

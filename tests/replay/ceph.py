@@ -11,6 +11,7 @@ from typing import Any, TypeVar
 from mds_partitioner.errors import CephError, InDoubt, JournalError, NotFound, PartitionerError, Unavailable
 from mds_partitioner.filesystem import Write
 from mds_partitioner.model import FsState, HealthCheck
+from mds_partitioner.verify.whereabouts import ROOT
 
 from .fake_cluster import Directory, FakeCluster, FileSystem, Target
 from .script import AFTER, BEFORE, FAIL, LATE, LOST, TAKEOVER, Script
@@ -231,7 +232,8 @@ class Ceph:
 
 def _answer(fs: FileSystem, rank: int, prefix: str, arguments: dict[str, Any]) -> Any:
     if prefix == "get subtrees":
-        return [_subtree(d.path, d, rank) for d in fs.directories.values()] + [_subtree("", None, rank)]
+        roots = [_subtree(d.path, ino, d, rank) for ino, d in fs.directories.items()]
+        return [*roots, _subtree("", ROOT, None, rank)]
     if prefix == "dump inode":
         directory = fs.directories.get(int(arguments["number"]))
         return {"path": directory.path} if directory and not directory.cold else {}
@@ -248,10 +250,10 @@ def _backtrace(name: bytes) -> bytes:
     return struct.pack("<BBI", 5, 4, len(ancestors)) + ancestors
 
 
-def _subtree(path: str, directory: Directory | None, rank: int) -> dict[str, Any]:
+def _subtree(path: str, ino: int, directory: Directory | None, rank: int) -> dict[str, Any]:
     auth = directory.rank if directory else 0
     return {
-        "dir": {"path": path},
+        "dir": {"path": path, "dirfrag": f"{ino:#x}"},
         "is_auth": auth == rank,
         "auth_first": auth,
         "export_pin": directory.pin if directory else -1,

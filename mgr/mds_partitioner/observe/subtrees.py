@@ -26,7 +26,8 @@ def parse_subtrees(rank: int, answer: Iterable[Mapping[str, Any]]) -> list[Subtr
         if path.startswith("~") or not entry.get("is_auth") or int(entry["auth_first"]) != rank:
             continue
         ephemeral = bool(entry["distributed_ephemeral_pin"] or entry["random_ephemeral_pin"])
-        found.append(Subtree(path or "/", rank, int(entry["export_pin"]), ephemeral))
+        ino = int(str(entry["dir"]["dirfrag"]).partition(".")[0], 16)  # "0x10000000000.01*" is a fragment
+        found.append(Subtree(path or "/", rank, int(entry["export_pin"]), ephemeral, ino))
     return found
 
 
@@ -42,7 +43,7 @@ class SubtreeMap:
         self._own: dict[str, tuple[int, ...]] = {}  # that were asked for
         self._ephemeral: set[str] = set()
         self._below: dict[str, set[int]] = {path: set() for path in directories}
-        self._fixed: dict[str, set[tuple[str, int]]] = {}
+        self._fixed: dict[str, set[tuple[int, int]]] = {}
         for subtree in subtrees:
             self._at.setdefault(subtree.path, set()).add(subtree.rank)
             if subtree.ephemeral:
@@ -52,7 +53,7 @@ class SubtreeMap:
                     self._below[path].add(subtree.rank)
                     if path != subtree.path and (subtree.pin != NO_PIN or subtree.ephemeral):
                         pin = NO_PIN if subtree.ephemeral else subtree.pin
-                        self._fixed.setdefault(path, set()).add((subtree.path, pin))
+                        self._fixed.setdefault(path, set()).add((subtree.ino, pin))
 
     def ranks(self, directory: str) -> tuple[int, ...]:
         """Ranks of the directory itself and of the subtrees below it, ascending."""
@@ -69,9 +70,9 @@ class SubtreeMap:
                 self._own[directory] = tuple(sorted(at or ()))
         return self._own[directory]
 
-    def fixed_below(self, directory: str) -> Collection[tuple[str, int]]:
-        """What below it is held by a pin of its own, by path; NO_PIN where that is an ephemeral one. All else
-        comes along when the directory is pinned (MDBalancer.cc, handle_export_pins)."""
+    def fixed_below(self, directory: str) -> Collection[tuple[int, int]]:
+        """What below it is held by a pin of its own: inode numbers and pins; NO_PIN for an ephemeral one. All
+        else comes along when the directory is pinned (MDBalancer.cc, handle_export_pins)."""
         return self._fixed.get(directory, ())
 
     def root(self, path: str) -> bool:

@@ -13,7 +13,7 @@ from ..model import Churning
 MOST_LISTED = 2000  # entries; a directory with more is not looked at: to list one takes some 8 us of the CPU
 LISTINGS = 60  # after which half of what was lost is forgotten, and looks after which one not listed is
 A_LOOK = 5000  # entries that are listed in one look; what is left is listed in the next
-DEEPEST = 16
+DEEPEST = 64  # directories of which each is the only one in the other
 CHURN = 0.1  # part of all subdirectories seen that were gone later
 PASSING = 0.5  # of those that last: where fewer come and go beside them, these can be relied on
 AGAIN = 0.25  # the same where more did before: it does not change all the time

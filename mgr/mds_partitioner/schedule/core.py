@@ -158,7 +158,7 @@ def _balance(look: Look) -> tuple[State, Decision]:
     slower = doubtful(look)
     if slower is not None:
         return look.state, Decision(
-            why=f"rank {slower} serves less than it did: it is soon known if it became slower"
+            why=f"rank {slower} is full, and serves less than it should: it is soon known what it can do"
         )
     state, decision = _act(look)
     if decision.something or state.moving or beyond(look):

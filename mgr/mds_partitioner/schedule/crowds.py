@@ -84,7 +84,7 @@ def relieved(look: Look, decision: Decision) -> tuple[State, Decision]:
         return state, decision
     moves = _moves(look.then(state), found, top)
     if not moves:
-        return replace(state, crowd=Crowd()), decision
+        return replace(state, crowd=replace(crowd, looks=0)), decision
     why = (
         f"{count(moves)}, as requests wait {1000.0 * found.latency[top]:.0f} ms on rank {top}, and "
         f"{1000.0 * found.mean:.0f} ms on the mean; {decision.why}"
@@ -134,7 +134,11 @@ def _moves(look: Look, found: Waiting, top: int) -> tuple[Move, ...]:
     def rests(ino: int) -> bool:
         return ino in moved and look.view.now - moved[ino].arrived < look.limits.rest
 
-    mine = [c for c in candidates(look) if c.rank == top and served(look.pieces[c.key]) <= most]
+    own = sorted(
+        (c for c in candidates(look) if c.rank == top and not rests(c.key)),
+        key=lambda c: served(look.pieces[c.key]),
+    )
+    mine = [c for c in own if served(look.pieces[c.key]) <= most] or own[:1]
     may = [
         replace(
             c,
@@ -143,7 +147,6 @@ def _moves(look: Look, found: Waiting, top: int) -> tuple[Move, ...]:
             back=False,
         )
         for c in mine
-        if not rests(c.key)
     ]
     inodes = look.budgets.inodes()
     budget = Budget(look.budgets.moves(), inodes, inodes > 0.0)
@@ -151,7 +154,7 @@ def _moves(look: Look, found: Waiting, top: int) -> tuple[Move, ...]:
     chosen, _ = choose(may, found.loads, look.capacity, pressure, look.band, budget, [top], look.doubted)
     pay = [c for c in chosen if c.gain * look.limits.horizon >= look.pieces[c.key].inodes * look.price]
     taken = accumulate(served(look.pieces[c.key]) for c in pay)
-    step = [c for c, so_far in zip(pay, taken) if so_far <= most]
+    step = [c for c, so_far in zip(pay, taken) if so_far <= most] or pay[:1]
     return tuple(_move(look, found, choice) for choice in step[: max(0, look.budgets.pins())])
 
 

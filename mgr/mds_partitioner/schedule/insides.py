@@ -18,7 +18,7 @@ from ..errors import NotFound
 from ..filesystem import FileSystem
 from ..model import NO_PIN, Directory, FsState
 from ..observe.children import Brood, Child, Lasts, brood, looked_at, remembered, still
-from ..observe.turnover import A_LOOK, MOST_LISTED, Turnover, below, listed
+from ..observe.turnover import A_LOOK, DEEPEST, MOST_LISTED, Turnover, below, listed
 from ..plan.families import lasting
 from .asking import SOON, WITHIN, Asking, Lesson, Questions
 from .owned import Owned
@@ -28,7 +28,6 @@ BROODS = 2  # directories whose children are listed, or read, in a round
 AT_ONCE = 50  # children of each that are read side by side: some MDS is asked three times a child
 YOUNG = 30.0  # s: what is younger may come and go, though nothing was seen to yet
 FRESH = 60.0  # s, for which what was read of children is good
-DEEPEST = 16
 SOME, MOST = 8, 0.5  # children that stand for all; so many of them must last
 T = TypeVar("T")
 

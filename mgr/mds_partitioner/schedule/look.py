@@ -107,8 +107,10 @@ class Look:
 
     @cached_property
     def doubted(self) -> frozenset[int]:
-        """Ranks that may have become slower: by what is known of them they have room, and would get more."""
-        falls = {r.rank for r in self.view.ranks if r.rank not in self.state.stale and self._falls(r)}
+        """Ranks that may be slower than is known, or are full and nobody knows yet of how much: they seem to
+        have room, and would get more."""
+        told = (r for r in self.view.ranks if r.rank not in self.state.stale)
+        falls = {r.rank for r in told if (r.full and r.able is None) or self._falls(r)}
         return frozenset(rank for rank in falls if self.loads[rank] < self.shares[rank])
 
     @property

@@ -42,7 +42,8 @@ def _may(look: Look, piece: Piece) -> bool:
         return False
     inodes = piece.inodes + sum(p.inodes for p in along or ())
     pays = look.expected.load(piece) * look.limits.horizon >= inodes * look.price
-    if inodes > look.limits.inodes or not pays:
+    alone = not look.state.moving and look.budgets.inodes() > 0.0
+    if not pays or (inodes > look.limits.inodes and not alone):
         return False
     return set(piece.scatters) <= {r.rank for r in look.view.ranks}
 

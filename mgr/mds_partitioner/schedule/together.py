@@ -22,7 +22,7 @@ HELPS = 1.1  # times what it got through in parts, at least, it does together; e
 LOOKS = 6  # before which nothing is judged
 MEMORY = 12  # looks of which a mean is, roughly: clients that rename are uneven from look to look
 JUDGED = 600.0  # s, since it is in parts: later the load is another one
-LATE = 120  # looks, ten minutes of them: with parts that have not come by then it is let go
+LATE = 120  # looks, ten minutes of them: when parts have not come by then, or clients, nothing is learned
 WAITS = 300.0  # s, at most, for which one keeps others from coming together: its clients may have ended
 NOTHING = 1e-3  # req/s of what nobody uses: it is moved all the same, and not as what is new
 LASTS = 86_400.0  # s, after which it may be tried again
@@ -36,7 +36,8 @@ class Whole:
     :ivar apart: since when it is on several
     :ivar worse: req/s that it got through there, the mean of its last looks within JUDGED
     :ivar peers: messages between its ranks for each request there, likewise; looks: so many
-    :ivar since: when it was found to be better off together; coming: looks for which it has been apart since
+    :ivar since: when it was found to be better off together; coming: looks for which it has been apart, or
+        nobody used it, since
     :ivar together: looks for which it has been on one rank again, and in use; better: req/s then, their mean
     """
 
@@ -116,16 +117,17 @@ def seen(
 
 
 def _gathered(whole: Whole, has: float, apart: bool) -> Whole:
-    """One that comes together, or has. It is let go when that does not help, or parts of it do not come.
+    """One that comes together, or has. It is let go when that does not help, or parts of it do not come;
+    nothing is known when its clients have ended before: what comes later is another load.
 
     :param has: req/s; apart: it is on several ranks still
     """
-    ended = not apart and has < LEAST * whole.served  # its clients have, for now
-    if whole.proved or ended:
+    if whole.proved:
         return whole
-    if apart:
-        late = whole.coming >= LATE
-        return _let_go(whole) if late else replace(whole, coming=whole.coming + 1)
+    if apart or has < LEAST * whole.served:
+        if whole.coming < LATE:
+            return replace(whole, coming=whole.coming + 1)
+        return _let_go(whole) if apart else Whole(whole.served)
     looks = whole.together + 1
     better = whole.better + (has - whole.better) / looks
     vain = looks == MEMORY and better < HELPS * whole.worse

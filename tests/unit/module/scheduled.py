@@ -207,10 +207,11 @@ class Cluster(FakeCluster):
         if prefix == "dump loads":
             return {"dirfrags": list(self._dirfrags(rank))}
         assert prefix == "get subtrees", prefix
-        roots = [d for d in self.directories.values() if d.pin >= 0 or d.rank != self._above(d)]
-        found = [_subtree(d.path, d.rank, d.pin) for d in (Directory(""), *roots) if d.rank == rank]
-        scattered = [ino for ino, d in self.directories.items() if d.scattered and self._part(ino, rank)]
-        return found + [_subtree(self.directories[ino].path, rank, -1, ephemeral=True) for ino in scattered]
+        roots = [(i, d) for i, d in self.directories.items() if d.pin >= 0 or d.rank != self._above(d)]
+        all_of_it = [(ROOT, Directory("")), *roots]
+        found = [_subtree(d.path, ino, d.rank, d.pin) for ino, d in all_of_it if d.rank == rank]
+        scattered = [(i, d) for i, d in self.directories.items() if d.scattered and self._part(i, rank)]
+        return found + [_subtree(d.path, ino, rank, -1, ephemeral=True) for ino, d in scattered]
 
     def object_attribute(self, pool: int, name: str, attribute: str) -> bytes | None:
         """Host.object_attribute: a backtrace, as long as the directory is there."""
@@ -269,14 +270,14 @@ def _heat(reads: float) -> dict[str, Any]:
     return {"Decay Counters": [{"value": value, "halflife": 1e-3} for value in (reads, *(0.0,) * 4)]}
 
 
-def _subtree(path: str, rank: int, pin: int, *, ephemeral: bool = False) -> dict[str, Any]:
+def _subtree(path: str, ino: int, rank: int, pin: int, *, ephemeral: bool = False) -> dict[str, Any]:
     return {
         "is_auth": True,
         "auth_first": rank,
         "export_pin": pin,
         "distributed_ephemeral_pin": ephemeral,
         "random_ephemeral_pin": False,
-        "dir": {"path": path},
+        "dir": {"path": path, "dirfrag": f"{ino:#x}"},
     }
 
 

@@ -81,7 +81,7 @@ def test_a_name_that_begins_alike_is_another_directory() -> None:
 
 def subtree(path: str, rank: int, *, auth: bool = True) -> dict[str, object]:
     return {
-        "dir": {"path": path},
+        "dir": {"path": path, "dirfrag": "0x10000000007.010*"},
         "is_auth": auth,
         "auth_first": rank,
         "export_pin": -1,
@@ -92,7 +92,7 @@ def subtree(path: str, rank: int, *, auth: bool = True) -> dict[str, object]:
 
 def test_only_the_authority_counts_and_the_mdss_own_directories_do_not() -> None:
     answer = [subtree("", 0), subtree("~mds0", 0), subtree(A, 1), subtree(B, 0, auth=False)]
-    assert [s.path for s in parse_subtrees(0, answer)] == ["/"]
+    assert [(s.path, s.ino) for s in parse_subtrees(0, answer)] == [("/", 0x10000000007)]
 
 
 def session(number: int, nonce: int, root: str = A) -> dict[str, object]:

@@ -22,7 +22,7 @@ from mds_partitioner.schedule.pieces import FIXED_BELOW, rank_of
 from mds_partitioner.schedule.record import ACT, ADVISE, OFF, TURNS, Turn, latest, under_way
 from mds_partitioner.schedule.state import Past, State
 from mds_partitioner.schedule.tick_interval import TICK
-from mds_partitioner.schedule.view import Decision, Move, Piece, RankView, Scatter, View
+from mds_partitioner.schedule.view import OURS_BELOW, Decision, Move, Piece, RankView, Scatter, View
 
 SLOW = {"MDS_SLOW_REQUEST": HealthCheck("slow")}
 NEVER = 100_000  # s until what is ordered arrives
@@ -266,7 +266,7 @@ def test_what_has_a_pin_below_is_left_where_it_is(
     def tell(fs: Any, mds: str, prefix: str, **arguments: Any) -> Any:
         found = told(fs, mds, prefix, **arguments)
         if prefix == "get subtrees" and mds == "m0":
-            below = dict(found[0], dir={"path": f"{path}/uuid/x"}, export_pin=pin)
+            below = dict(found[0], dir={"path": f"{path}/uuid/x", "dirfrag": "0x77"}, export_pin=pin)
             found = [*found, dict(below, random_ephemeral_pin=ephemeral)]
         return found
 
@@ -275,6 +275,19 @@ def test_what_has_a_pin_below_is_left_where_it_is(
     assert pins(cluster) and not [pin for pin in pins(cluster) if path in pin]
     view = acting.scheduling.watch(acting.fs).view
     assert view is not None and {piece.held for piece in view.pieces if piece.ino == 100} == {FIXED_BELOW}
+
+
+def test_what_was_pinned_and_then_moved_into_another_directory_is_known_there(acting: Manager) -> None:
+    cluster = acting.cluster
+    acting.run(AT_LAST)
+    acting.run(60)
+    ours = next(ino for ino, d in cluster.directories.items() if d.pin >= 0)
+    into = next(ino for ino, d in cluster.directories.items() if ino in cluster.load and d.pin < 0)
+    cluster.directories[ours].path = f"{cluster.directories[into].path}/renamed"
+    acting.run(60)
+    view = acting.scheduling.watch(acting.fs).view
+    assert view is not None
+    assert {piece.held for piece in view.pieces if piece.ino == into} <= {"", OURS_BELOW}
 
 
 def test_why_directories_cannot_be_read_is_told_until_they_can(

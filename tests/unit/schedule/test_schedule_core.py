@@ -607,6 +607,30 @@ def test_files_are_not_scattered_where_a_move_will_do_when_nothing_rests(files: 
     assert any(alone.look().scatter for _ in range(10))
 
 
+@pytest.mark.parametrize("price", [0.25, 100.0])
+def test_a_directory_of_more_files_than_may_be_under_way_is_scattered_alone_if_it_pays(price: float) -> None:
+    cluster = Cluster({1: 2000.0}, scatters={1: (0, 1, 2, 3)}, files=frozenset({1}), inodes=100_001.0)
+    cluster.limits = Limits(price=price)
+    assert any(cluster.look().scatter for _ in range(10)) is (price < 1.0)
+
+
+def test_a_full_rank_of_which_nothing_is_known_yet_gets_nothing() -> None:
+    """It may be as slow as it looks, or have few clients."""
+    state, moves = State(), list[Move]()
+    for look in range(4):
+        able = 80.0 if look > 2 else None
+        slow = RankView(3, 80.0, 64.0, True, able)
+        ranks = (*(RankView(r, 1000.0, 16.0 + 4 * (r == 0), True, 1000.0, 16.0) for r in range(3)), slow)
+        pieces = tuple(
+            Piece(10 * r + k, f"/{r}{k}", r, ranks[r].requests / 10, 100.0)
+            for r in range(4)
+            for k in range(10)
+        )
+        state, decision = Scheduler(state, View(look * LOOK, ranks, pieces, harmful=True), Limits()).decide()
+        moves += decision.moves
+    assert not [move for move in moves if move.target == 3]
+
+
 def test_what_can_be_moved_as_a_whole_is() -> None:
     every = tuple(range(4))
     cluster = hot(8, 200.0, scatters=dict.fromkeys(range(1, 9), every))
@@ -722,7 +746,7 @@ def test_a_rank_that_may_have_become_slower_gets_nothing_until_that_is_known(
         state = replace(state, past=())
     for look in (4, 5):
         state, decision = Scheduler(state, view(look, slower), Limits()).decide()
-        assert ("rank 2 serves less than it did" in decision.why) == waits
+        assert ("rank 2 is full, and serves less than it should" in decision.why) == waits
         assert bool(decision.moves) == (not waits)
         assert any(move.target == 2 for move in decision.moves) == gets
         state = replace(state, past=())

@@ -93,6 +93,21 @@ def test_where_it_does_not_help_it_ends_and_the_next_crowded_rank_has_its_turn()
     assert any(d.moves for d in decided(later, state)[1]), "tried again when it has rested"
 
 
+@pytest.mark.parametrize("many", [2, 5, 9])
+def test_where_each_is_more_than_a_step_they_go_one_by_one(many: int) -> None:
+    state, gone, moves = State(), list[Move](), list[int]()
+    for look in range(40):
+        whole = view(look)
+        left = [p for p in whole.pieces if p.rank != 3 or p.ino % 100 < many]
+        pieces = tuple(replace(p, requests=SERVED / many) if p.rank == 3 else p for p in left)
+        waits = 30.0 - 4.0 * len(gone)
+        each = replace(whole, pieces=pieces, ranks=ranks((4.0, 4.0, 4.0, waits, 4.0), {}))
+        state, (decision,) = decided([arrived(each, gone)], state)
+        moves += [len(decision.moves)] if decision.moves else []
+        gone += decision.moves
+    assert moves[:1] == [1] and {m.source for m in gone} == {3}
+
+
 def test_what_was_deleted_when_it_had_come_is_not_waited_for() -> None:
     state, (*_, decision) = decided([view(look) for look in range(HELD)])
     come = arrived(view(HELD), decision.moves)

@@ -12,7 +12,7 @@ from mds_partitioner.model import NO_PIN
 from mds_partitioner.schedule.core import Scheduler
 from mds_partitioner.schedule.record import in_parts, wholes
 from mds_partitioner.schedule.state import Limits, Past, Scattered, State
-from mds_partitioner.schedule.together import JUDGED, LASTS, LOOKS, MEMORY, WAITS, Whole
+from mds_partitioner.schedule.together import JUDGED, LASTS, LATE, LOOKS, MEMORY, WAITS, Whole
 from mds_partitioner.schedule.view import Move, Piece, RankView, View
 
 LOOK = 5.0
@@ -173,6 +173,17 @@ def test_clients_that_end_say_nothing_of_it() -> None:
     spool.together = AS_A_WHOLE
     spool.go(2 * MEMORY)
     assert spool.state.wholes[1].proved
+
+
+def test_a_load_that_comes_long_after_proves_nothing_of_the_one_before() -> None:
+    spool = Spool()
+    spool.go(LOOKS + 3)
+    assert spool.state.wholes[1].since >= 0.0 and not spool.state.wholes[1].proved
+    spool.together = 0.0
+    spool.go(LATE + 2)
+    spool.together = spool.in_parts = 2.0 * AS_A_WHOLE
+    assert spool.go(2 * MEMORY), "it is as free as any"
+    assert spool.state.wholes[1].since < 0.0 and len(set(spool.at.values())) > 1
 
 
 def test_of_several_the_one_that_lost_most_comes_together_first() -> None:
