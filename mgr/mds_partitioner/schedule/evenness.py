@@ -5,13 +5,18 @@ from __future__ import annotations
 
 from dataclasses import replace
 
+from ..engine.inside import CROWD
 from .demand import HELD
 from .load import pressures, utilisations
 from .look import Look
 from .noise import BAND
 from .state import State
+from .view import View
 
 FAR = 0.85  # an importer has at most this part of the exporter's utilisation
+LONG = (
+    60.0  # s that requests wait at a rank which is not full, as the metadata pool is slow, beside an idle one
+)
 URGENT = 0.7  # beside a rank so much emptier, one look at a full one is enough (FoundationDB)
 
 
@@ -27,8 +32,13 @@ def uneven(look: Look) -> tuple[State, str]:
     held = state.held + 1
     urgent = far and full and lowest < URGENT * relative[top]
     harm = view.harmful or (look.idle and full)
-    acting = (state.acting and (full or view.harmful)) or urgent or (harm and held >= HELD)
+    waits = held * state.dt >= LONG and lowest < URGENT * relative[top] and _inside(view, top) >= CROWD
+    acting = (state.acting and (full or view.harmful)) or urgent or (harm and held >= HELD) or waits
     return replace(state, held=held, acting=acting), f"rank {top} has {relative[top]:.2f} times its share"
+
+
+def _inside(view: View, rank: int) -> float:
+    return next(r.inside for r in view.ranks if r.rank == rank)
 
 
 def beyond(look: Look) -> bool:

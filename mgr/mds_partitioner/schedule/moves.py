@@ -35,8 +35,9 @@ def chosen(
 
 
 def sources(look: Look) -> Collection[int] | None:
-    """Where the unevenness as a whole does no harm, ranks that are not full may stay as they are."""
-    return None if look.view.harmful else look.full & look.loads.keys()
+    """Where the unevenness as a whole does no harm, ranks that are not full may stay as they are, if there is
+    one that is."""
+    return None if look.view.harmful else (look.full & look.loads.keys()) or None
 
 
 def paying(look: Look, choices: Sequence[Choice]) -> tuple[Move, ...]:

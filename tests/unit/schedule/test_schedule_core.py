@@ -631,6 +631,21 @@ def test_a_full_rank_of_which_nothing_is_known_yet_gets_nothing() -> None:
     assert not [move for move in moves if move.target == 3]
 
 
+@pytest.mark.parametrize(("inside", "moves"), [(30.0, True), (4.0, False)])
+def test_a_rank_where_many_wait_for_the_metadata_pool_is_relieved_after_a_minute(
+    inside: float, moves: bool
+) -> None:
+    """It is not full, no rank ever was, and three are idle."""
+    state, begun = State(), list[float]()
+    for look in range(20):
+        ranks = (RankView(0, 400.0, inside), *(RankView(r, 0.0) for r in (1, 2, 3)))
+        pieces = tuple(Piece(100 + k, f"/{k}", 0, 20.0, 100.0) for k in range(20))
+        state, decision = Scheduler(state, View(look * LOOK, ranks, pieces), Limits()).decide()
+        begun += [look * LOOK for _ in decision.moves]
+    assert bool(begun) is moves
+    assert not moves or (min(begun) >= 50.0 and len(begun) == 15)
+
+
 def test_what_can_be_moved_as_a_whole_is() -> None:
     every = tuple(range(4))
     cluster = hot(8, 200.0, scatters=dict.fromkeys(range(1, 9), every))
