@@ -75,7 +75,7 @@ def brood(
     fs: FileSystem,
     path: str,
     lasts: Lasts,
-    most: int | None = None,
+    may: Callable[[FileSystem, str], bool] | None = None,
     known: Mapping[int, Child] = {},
     limit: int | None = None,
 ) -> Brood:
@@ -83,16 +83,16 @@ def brood(
 
     A subvolume's own directory holds one directory, named by a UUID, with the data in it.
 
-    :param most: where there are more entries, they are not listed
+    :param may: one be listed? None: each
     :param known: those that need not be looked at again, by inode number
     :param limit: how many of the others are looked at, where there are several
     """
     chain, born = [placed(fs, path)], fs.born(path)
-    found = _children(fs, path, most, known, limit)
+    found = _children(fs, path, may, known, limit)
     while found.only is not None and lasts(found.only.born, born, chain[-1].ino):
         path, born = found.only.path, found.only.born
         chain.append(placed(fs, path))
-        found = _children(fs, path, most, known, limit)
+        found = _children(fs, path, may, known, limit)
     left_out = found.vanished, tuple(found.unread), found.unlisted
     return Brood(tuple(chain), born, tuple(found.seen), (), *left_out)
 
@@ -151,9 +151,13 @@ class _Children:
 
 
 def _children(
-    fs: FileSystem, path: str, most: int | None, known: Mapping[int, Child], limit: int | None
+    fs: FileSystem,
+    path: str,
+    may: Callable[[FileSystem, str], bool] | None,
+    known: Mapping[int, Child],
+    limit: int | None,
 ) -> _Children:
-    if most is not None and fs.entries(path) > most:
+    if may is not None and not may(fs, path):
         return _Children(unlisted=True)
     names, found = fs.subdirectories(path), _Children()
     left = len(names) if limit is None or len(names) == 1 else limit

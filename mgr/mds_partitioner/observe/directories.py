@@ -14,7 +14,7 @@ from ..filesystem import FileSystem
 from ..host import FS_TIMEOUT
 from ..model import Directory, DirectoryFacts
 from .children import found_again
-from .turnover import listed
+from .turnover import listable
 
 VOLUMES = "/volumes"  # where the volumes module keeps subvolumes: /volumes/GROUP/SUBVOLUME
 NO_GROUP = "_nogroup"
@@ -47,10 +47,10 @@ class Everything:
 
     def __call__(self, fs: FileSystem) -> list[Directory]:
         """As they are now."""
-        names, _ = listed(fs, "/")
-        if names is None:
+        if not listable(fs, "/"):
             self._beside = found_again(fs, self._beside)
         else:
+            names = fs.subdirectories("/")
             paths = ((f"/{name}", ino) for name, ino in names if f"/{name}" != VOLUMES)
             self._beside = [Directory(path, path, ino) for path, ino in paths]
         return [*subvolumes(fs), *self._beside]

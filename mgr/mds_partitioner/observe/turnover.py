@@ -11,6 +11,8 @@ from ..filesystem import FileSystem
 from ..model import Churning
 
 MOST_LISTED = 2000  # entries; a directory with more is not looked at: to list one takes some 8 us of the CPU
+MOST_PARTS = 10_000  # entries of one that is listed for what it can be divided into, once a minute
+MAINLY = 0.5  # of its entries are directories, if there are more than are listed of any
 LISTINGS = 60  # after which half of what was lost is forgotten, and looks after which one not listed is
 A_LOOK = 5000  # entries that are listed in one look; what is left is listed in the next
 DEEPEST = 64  # directories of which each is the only one in the other
@@ -106,6 +108,12 @@ def _passes(ino: int, seen: _Seen) -> bool:
 def _churning(ino: int, seen: _Seen) -> Churning:
     lasting = min(len(seen.always), seen.lasted)
     return Churning(ino, max(0.0, seen.mean - lasting), lasting)
+
+
+def listable(fs: FileSystem, path: str) -> bool:
+    """May it be listed for the directories that it can be divided into? :raises NotFound: it is gone"""
+    entries = fs.entries(path)
+    return entries <= MOST_LISTED or (entries <= MOST_PARTS and fs.subdirs(path) >= MAINLY * entries)
 
 
 def listed(fs: FileSystem, path: str) -> tuple[list[tuple[str, int]] | None, int]:

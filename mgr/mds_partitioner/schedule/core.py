@@ -217,6 +217,8 @@ def _said(
         return f"{count(under_way)} under way"
     if look.budgets.spent():
         return look.budgets.spent()
+    if not look.pieces:
+        return "no directory is known that could be moved"
     if stuck:
         return f"rank {stuck[0]} has too much: what is on it fits nowhere else, or was moved lately"
     return "nothing is worth a move"

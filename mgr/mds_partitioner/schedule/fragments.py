@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from ..filesystem import FileSystem
 from ..model import NO_PIN, Churning
 from ..observe.children import Brood, Placed, brood, placed
-from ..observe.turnover import DEEPEST, MOST_LISTED
+from ..observe.turnover import DEEPEST, MOST_LISTED, listable
 from ..plan.circumstances import Circumstances
 from ..plan.families import family, hashed, held, shared_out
 
@@ -54,7 +54,7 @@ def fragments(
     def lasts(born: float, parent_born: float, parent: int) -> bool:
         return parent not in inos  # what they are in may be as young as it likes
 
-    found = brood(mount, path, lasts, MOST_LISTED, limit=0)
+    found = brood(mount, path, lasts, listable, limit=0)
     parent = found.parent
     if parent.ino not in at_once or parent.distributed or held(found, c) is not None:
         return None

@@ -18,7 +18,7 @@ from ..errors import NotFound
 from ..filesystem import FileSystem
 from ..model import NO_PIN, Directory, FsState
 from ..observe.children import Brood, Child, Lasts, brood, looked_at, remembered, still
-from ..observe.turnover import A_LOOK, DEEPEST, MOST_LISTED, Turnover, below, listed
+from ..observe.turnover import A_LOOK, DEEPEST, Turnover, below, listable
 from ..plan.families import lasting
 from .asking import SOON, WITHIN, Asking, Lesson, Questions
 from .owned import Owned
@@ -147,7 +147,7 @@ class Insides:
         before = self.broods.get(of.ino)
         read = () if before is None else owned.since(*before).children
         known = {k.ino: k for k in read if k.pin in (NO_PIN, owned.pins.get(k.ino))}
-        found = brood(mount, of.path, lasts, MOST_LISTED, known, limit=0)
+        found = brood(mount, of.path, lasts, listable, known, limit=0)
         if found.unlisted:  # another manager may have listed it, and given its children pins
             found = still(mount, before[1]) if before and read else remembered(mount, found, owned.paths)
         old = {k.ino for k in read}
@@ -226,7 +226,7 @@ def children(mount: FileSystem, path: str, lasts: Lasts) -> int:
     """About how many lasting directories there are below one, where it first has several: a few stand for
     all. 0 where most do not last. :raises NotFound: it is gone"""
     for _ in range(DEEPEST):
-        names = listed(mount, path)[0] or []
+        names = mount.subdirectories(path) if listable(mount, path) else []
         if len(names) != 1:
             break
         path = f"{path}/{names[0][0]}"

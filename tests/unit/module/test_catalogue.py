@@ -19,13 +19,14 @@ from mds_partitioner.errors import Unavailable
 from mds_partitioner.model import Directory as ModelDirectory
 from mds_partitioner.observe.children import Brood
 from mds_partitioner.observe.directories import Everything
-from mds_partitioner.observe.turnover import MOST_LISTED
+from mds_partitioner.observe.turnover import MOST_LISTED, MOST_PARTS
 from mds_partitioner.schedule import asking
 from mds_partitioner.schedule.asking import SOON, Asking
 from mds_partitioner.schedule.catalogue import PAUSE, TRIES, Catalogue, Wanted
 from mds_partitioner.schedule.deleted import A_ROUND as A_FEW
 from mds_partitioner.schedule.deleted import Deleted
 from mds_partitioner.schedule.insides import AT_ONCE, FIRST, FRESH, Insides, several
+from mds_partitioner.schedule.insides import children as count_children
 from mds_partitioner.schedule.owned import Owned
 from mds_partitioner.verify.whereabouts import ROOT
 
@@ -495,6 +496,50 @@ def test_what_is_too_large_to_list_keeps_what_was_known(inside: str, ino: int) -
     assert host.listed[inside or "/"] == listed, "it was not listed again"
     cluster.files[ino], now = 0, now + FRESH + 1
     assert found() == {200, 201, 202}
+
+
+class Wide(LoadedMount):
+    """A directory with very many in it."""
+
+    def __init__(self, cluster: Cluster, path: str, subdirs: int, files: int) -> None:
+        super().__init__(cluster)
+        self._path, self._names = path, [(f"d{i}", 10_000 + i) for i in range(subdirs)]
+        self._entries = subdirs + files
+
+    def entries(self, path: str) -> int:
+        """FileSystem.entries."""
+        return self._entries if path == self._path else super().entries(path)
+
+    def subdirs(self, path: str) -> int:
+        """FileSystem.subdirs."""
+        return len(self._names) if path == self._path else super().subdirs(path)
+
+    def subdirectories(self, path: str) -> list[tuple[str, int]]:
+        """FileSystem.subdirectories."""
+        return self._names if path == self._path else super().subdirectories(path)
+
+    def born(self, path: str) -> float:
+        """FileSystem.born: long ago."""
+        return 1.0
+
+
+@pytest.mark.parametrize(
+    ("subdirs", "files", "known"),
+    [
+        (5_000, 0, True),
+        (MOST_PARTS, 0, True),
+        (3_000, 3_000, True),
+        (3_000, 3_001, False),
+        (10_001, 0, False),
+    ],
+)
+def test_thousands_of_directories_are_known_but_not_those_among_as_many_files(
+    subdirs: int, files: int, known: bool
+) -> None:
+    root: Any = Wide(Cluster([20.0]), "/", subdirs, files)
+    assert len(Everything()(root)) == 1 + known * subdirs
+    homes: Any = Wide(Cluster([20.0]), PARENT, subdirs, files)
+    assert count_children(homes, PARENT, lambda *_: True) == known * subdirs
 
 
 def test_few_of_those_that_cannot_be_listed_any_more_are_looked_for_at_a_time() -> None:
