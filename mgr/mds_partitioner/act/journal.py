@@ -35,7 +35,7 @@ from ..errors import BadInput, Busy, JournalError
 from ..plan.plan import Plan
 from ..store import NewerFormat, Store, marked, unmarked
 from .core import interrupted
-from .run import READY, Head, Record, Run
+from .run import ACTIVE, READY, Head, Record, Run
 
 READY_HEAD = Head()
 ROOT = "plan/"
@@ -161,9 +161,10 @@ class Journal:
             return run.head
 
     def interrupt(self, run: Run, **changes: Any) -> None:
-        """Change the head, durably; it says what was interrupted."""
+        """Change the head, durably; it says what was interrupted. Of what has ended meanwhile nothing was."""
         with run.memory.writing:
-            self._put_head(run, replace(run.head, resume_to=interrupted(run.head), **changes))
+            if run.head.state in ACTIVE:
+                self._put_head(run, replace(run.head, resume_to=interrupted(run.head), **changes))
 
     def claim(self, run: Run) -> None:
         """Write the head as it was read: what a replaced manager writes of it from now on is not read."""

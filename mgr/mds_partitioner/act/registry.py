@@ -66,6 +66,8 @@ class Plans:
         self._claim(runs)
         self._sweep(lambda: runs)
         self._runs = runs
+        for run in runs:  # an order to stop or hold that came before counts
+            run.memory.halted = run.memory.halted or self.halts.given(run.plan.fscid) > 0
 
     def _claim(self, runs: Sequence[Run]) -> None:
         """What was set by a manager that knew of no claims is claimed now."""

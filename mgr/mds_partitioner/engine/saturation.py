@@ -15,13 +15,13 @@ any inside: what it can do so easily does not fill it.
 import numpy as np
 
 from .arrays import Bools, Floats
-from .inside import CROWD, INSIDE
+from .inside import CROWD, INSIDE, LEAST_RATE
 
 EASY = 0.6  # requests inside: no more than that, and the rank rests
 AS_MUCH = 0.9  # of a rate
 LATELY = 6  # epochs
-LEAST_RATE = 20.0  # req/s: a mean over fewer says little, and no MDS that works is full of so few
 REAL_LOAD = 0.1  # of the highest rate of the window
+SLOWEST = 0.02  # of it, has a rank that is full: with less it waits for something else, a client perhaps
 MOST_FETCHED = 0.2  # fetches a request: above that latency is the metadata pool's, not the rank's
 RECENT_EPOCHS = 3
 SEEN_TWICE = 2  # saturated epochs: one may be a hiccup of the machine
@@ -37,10 +37,11 @@ def saturated_epochs(rate: Floats, latency: Floats, fetches: Floats, *, alike: b
     client's capability or for a lock is slow for another reason), 0 where it is not known; fetches: directory
     fetches/s from the metadata pool; (ranks, epochs) each.
     """
-    real = rate >= REAL_LOAD * rate.max(initial=0.0)
+    highest = rate.max(initial=0.0)
+    real = rate >= REAL_LOAD * highest
     own = (rate >= LEAST_RATE) & (fetches <= MOST_FETCHED * rate)
     inside = rate * latency
-    crowded = (inside >= CROWD) & (real if alike else True)
+    crowded = (inside >= CROWD) & (real if alike else rate >= SLOWEST * highest)
     full = crowded | (real & (inside >= INSIDE) & (AS_MUCH * rate > _easily_served(rate, inside)))
     return np.asarray(own & full)
 

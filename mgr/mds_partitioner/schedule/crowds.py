@@ -11,13 +11,13 @@ for what ranks serve to tell.
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from itertools import accumulate
 
 from ..engine.inside import CROWD
 from .candidates import candidates
-from .choose import Budget, Choice, choose, shares
+from .choose import Budget, Candidate, Choice, choose, shares
 from .demand import HELD
 from .load import pressures
 from .look import Look
@@ -138,7 +138,6 @@ def _moves(look: Look, found: Waiting, top: int) -> tuple[Move, ...]:
         (c for c in candidates(look) if c.rank == top and not rests(c.key)),
         key=lambda c: served(look.pieces[c.key]),
     )
-    mine = [c for c in own if served(look.pieces[c.key]) <= most] or own[:1]
     may = [
         replace(
             c,
@@ -146,13 +145,19 @@ def _moves(look: Look, found: Waiting, top: int) -> tuple[Move, ...]:
             avoid=moved[c.key].move.source if c.key in moved else c.avoid,
             back=False,
         )
-        for c in mine
+        for c in own
     ]
     inodes = look.budgets.inodes()
     budget = Budget(look.budgets.moves(), inodes, inodes > 0.0)
     pressure = pressures(look.view.ranks)
-    chosen, _ = choose(may, found.loads, look.capacity, pressure, look.band, budget, [top], look.doubted)
-    pay = [c for c in chosen if c.gain * look.limits.horizon >= look.pieces[c.key].inodes * look.price]
+
+    def paying(some: Sequence[Candidate]) -> list[Choice]:
+        rest = look.capacity, pressure, look.band, budget, [top], look.doubted
+        chosen, _ = choose(some, found.loads, *rest)
+        return [c for c in chosen if c.gain * look.limits.horizon >= look.pieces[c.key].inodes * look.price]
+
+    small = [c for c in may if served(look.pieces[c.key]) <= most]
+    pay = paying(small) or paying(may[len(small) : len(small) + 1])  # one alone may be more than a step
     taken = accumulate(served(look.pieces[c.key]) for c in pay)
     step = [c for c, so_far in zip(pay, taken) if so_far <= most] or pay[:1]
     return tuple(_move(look, found, choice) for choice in step[: max(0, look.budgets.pins())])

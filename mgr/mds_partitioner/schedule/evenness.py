@@ -5,7 +5,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from ..engine.inside import CROWD
+from ..engine.inside import CROWD, LEAST_RATE
 from .demand import HELD
 from .load import pressures, utilisations
 from .look import Look
@@ -32,13 +32,13 @@ def uneven(look: Look) -> tuple[State, str]:
     held = state.held + 1
     urgent = far and full and lowest < URGENT * relative[top]
     harm = view.harmful or (look.idle and full)
-    waits = held * state.dt >= LONG and lowest < URGENT * relative[top] and _inside(view, top) >= CROWD
+    waits = held * state.dt >= LONG and lowest < URGENT * relative[top] and _crowded(view, top)
     acting = (state.acting and (full or view.harmful)) or urgent or (harm and held >= HELD) or waits
     return replace(state, held=held, acting=acting), f"rank {top} has {relative[top]:.2f} times its share"
 
 
-def _inside(view: View, rank: int) -> float:
-    return next(r.inside for r in view.ranks if r.rank == rank)
+def _crowded(view: View, rank: int) -> bool:
+    return any(r.inside >= CROWD and r.requests >= LEAST_RATE for r in view.ranks if r.rank == rank)
 
 
 def beyond(look: Look) -> bool:

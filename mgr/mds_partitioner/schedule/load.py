@@ -23,8 +23,7 @@ def capacities(ranks: Sequence[RankView]) -> dict[int, float]:
     requests inside, and fewer than a better one, is taken to be as good, as far as an MDS may serve so much
     more for having as many at once. If it is not, it is soon crowded.
     """
-    known = [r.able for r in ranks if r.able is not None]
-    best = max(known or [r.requests for r in ranks], default=0.0)
+    best = max((r.requests if r.able is None else r.able for r in ranks), default=0.0)
     return {r.rank: max(best, r.requests) if r.able is None else _as_good(r, ranks) for r in ranks}
 
 

@@ -22,6 +22,7 @@ from .view import Move, Piece, RankView, View
 
 EMPTY = 0.7  # of its share, at most, has a rank with much room
 LATE = 30.0  # s: noise that comes and goes does not count
+SOON = 6  # looks, within which it is known what a full rank can do, unless it exports all the time
 LEAST = 4  # looks: one more than teach that a rank has become slower
 NEW = 20.0  # s, at most, until what a rank can do is known anew: reports come every 5 s
 MAKE_LOADS = ("demand", "rest", "scale", "elastic", "latency", "capacity", "past", "scattered", "apart")
@@ -110,7 +111,8 @@ class Look:
         """Ranks that may be slower than is known, or are full and nobody knows yet of how much: they seem to
         have room, and would get more."""
         told = (r for r in self.view.ranks if r.rank not in self.state.stale)
-        falls = {r.rank for r in told if (r.full and r.able is None) or self._falls(r)}
+        soon = self.state.held <= SOON
+        falls = {r.rank for r in told if (soon and r.full and r.able is None) or self._falls(r)}
         return frozenset(rank for rank in falls if self.loads[rank] < self.shares[rank])
 
     @property

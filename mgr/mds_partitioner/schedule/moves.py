@@ -8,7 +8,7 @@ from itertools import accumulate
 
 from ..engine.urgency import urgency
 from ..model import NO_PIN
-from .choose import Budget, Candidate, Choice, choose
+from .choose import LEAST, Budget, Candidate, Choice, choose
 from .load import pressures
 from .look import Look
 from .view import Move
@@ -21,9 +21,10 @@ def chosen(
 ) -> tuple[list[Choice], list[int]]:
     """Moves, and ranks that none relieves. ``of``: ranks that may be relieved; None: all"""
     pressure = pressures(look.view.ranks)
+    worth = [c for c in may if c.load >= LEAST * look.shares.get(c.rank, 0.0) or _crumb_pays(look, c)]
 
     def take(band: float, ranks: Collection[int] | None) -> tuple[list[Choice], list[int]]:
-        found, stuck = choose(may, look.loads, look.capacity, pressure, band, budget, ranks, look.doubted)
+        found, stuck = choose(worth, look.loads, look.capacity, pressure, band, budget, ranks, look.doubted)
         return found, [] if look.doubt > look.band else stuck  # what does not fit now may fit in a moment
 
     found, stuck = take(look.band, of)
@@ -51,6 +52,12 @@ def _pays(look: Look, choice: Choice) -> bool:
     """Clients of a rank that is not full gain little by its relief."""
     gain = choice.gain * _urgency(look, choice.source)
     return gain * look.limits.horizon >= look.pieces[choice.key].inodes * look.price
+
+
+def _crumb_pays(look: Look, crumb: Candidate) -> bool:
+    """Thousands that do not would take the places of others, and keep from what else helps."""
+    gain = crumb.load * _urgency(look, crumb.rank) if crumb.rank in look.capacity else 0.0
+    return gain * look.limits.horizon >= crumb.inodes * look.price
 
 
 def _urgency(look: Look, rank: int) -> float:

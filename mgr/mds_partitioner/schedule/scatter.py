@@ -30,7 +30,9 @@ def scattered(look: Look, stuck: Sequence[int]) -> tuple[Scatter, ...]:
         for piece in pieces
         if _may(look, piece) and not (piece.files and _waits(look, piece.rank))
     ]
-    return scatter(may, look.loads, look.shares, look.band)
+    found = scatter(may, look.loads, look.shares, look.band)
+    large = {piece.ino for piece, _ in may if _inodes(look, piece) > look.limits.inodes}
+    return found[:1] if large.intersection(s.ino for s in found) else found
 
 
 def _may(look: Look, piece: Piece) -> bool:
@@ -40,12 +42,17 @@ def _may(look: Look, piece: Piece) -> bool:
     along = _along(look, piece)
     if piece.parts != 0 and not (piece.files and along is not None):
         return False
-    inodes = piece.inodes + sum(p.inodes for p in along or ())
+    inodes = _inodes(look, piece)
     pays = look.expected.load(piece) * look.limits.horizon >= inodes * look.price
-    alone = not look.state.moving and look.budgets.inodes() > 0.0
+    alone = not (look.state.moving or look.expected.moved) and look.budgets.inodes() > 0.0
     if not pays or (inodes > look.limits.inodes and not alone):
         return False
     return set(piece.scatters) <= {r.rank for r in look.view.ranks}
+
+
+def _inodes(look: Look, piece: Piece) -> float:
+    """That would move, with what goes along."""
+    return piece.inodes + sum(p.inodes for p in _along(look, piece) or ())
 
 
 def _along(look: Look, piece: Piece) -> list[Piece] | None:

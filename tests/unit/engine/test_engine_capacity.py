@@ -107,8 +107,10 @@ def test_where_ranks_need_not_be_alike_one_that_is_far_slower_is_full_when_it_is
     rate, latency = np.array([[1000.0] * 4, [60.0] * 4]), np.array([[0.05] * 4, [1.0] * 4])
     marks = saturated_epochs(rate, latency, np.zeros_like(rate), alike=False)
     assert marks.all()
-    few = np.array([[1000.0] * 4, [10.0] * 4])
-    assert not saturated_epochs(few, latency, np.zeros_like(rate), alike=False)[1].any()
+    for little in (10.0, 19.0):  # it waits for something else
+        few = np.array([[1000.0] * 4, [little] * 4])
+        assert not saturated_epochs(few, latency, np.zeros_like(rate), alike=False)[1].any()
+    assert not saturated_epochs(2.5 * few, latency, np.zeros_like(rate), alike=False)[1].any()
     answer = capacities(
         {
             "ranks": [0, 1],

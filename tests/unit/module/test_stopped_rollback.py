@@ -33,7 +33,7 @@ from mds_partitioner.act.run import (
     moved_at,
 )
 from mds_partitioner.clock import Now
-from mds_partitioner.errors import BadInput, Busy, JournalError, NotFound
+from mds_partitioner.errors import BadInput, Busy, JournalError, NotFound, Unavailable
 from mds_partitioner.options import Settings
 
 MOVES = dict.fromkeys(range(100, 106), 1)
@@ -237,3 +237,52 @@ def stop(manager: Manager) -> None:
     """Whatever the mon says to it."""
     with suppress(JournalError):
         manager.partitioner.stop(manager.fs)
+
+
+@pytest.mark.parametrize("order", ["pause", "stop"])
+def test_an_order_that_comes_while_the_end_of_a_rollback_is_written_begins_nothing_anew(
+    cluster: Cluster, order: str
+) -> None:
+    manager = Manager(cluster)
+    run = halfway(cluster, manager)
+    manager.partitioner.rollback(manager.fs, None)
+    given = threading.Thread(
+        target=lambda: stop(manager) if order == "stop" else manager.partitioner.pause(manager.fs, 5),
+        daemon=True,
+    )
+    before = manager.partitioner.plans.halts.given(1)
+
+    def ordered(event: str) -> None:
+        if event == "put head" and run.records and all(r.state not in IN_FORCE for r in run.records.values()):
+            cluster.watch = lambda _: None
+            given.start()
+            while manager.partitioner.plans.halts.given(1) == before or not run.memory.halted:
+                threading.Event().wait(0.001)
+
+    cluster.watch = ordered
+    cluster.lag = 1
+    manager.run(100)
+    given.join(60.0)
+    manager.run(100)
+    assert run.head.state == ROLLED_BACK
+    assert {d.pin for d in cluster.directories.values()} == {-1}
+
+
+def test_a_stop_before_the_journal_was_read_holds_what_the_last_manager_left_under_way(
+    cluster: Cluster,
+) -> None:
+    first = Manager(cluster)
+    first.partitioner.plans.save(plan(cluster, MOVES, name="mine"))
+    first.partitioner.start(first.fs, "mine")
+    manager = Manager(cluster)
+    plans = manager.partitioner.plans
+    plans._runs = None
+    with pytest.raises(Unavailable, match="its journal was not read yet"):
+        manager.partitioner.stop(manager.fs)
+    plans.load()
+    before = cluster.snapshot()
+    manager.run(30)
+    assert cluster.snapshot() == before
+    manager.partitioner.resume(manager.fs)
+    manager.run(60)
+    assert plans.of(manager.fs)[0].head.state == DONE

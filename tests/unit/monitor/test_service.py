@@ -51,6 +51,7 @@ class Cluster:
     def __init__(self) -> None:
         self.state = FS
         self.problem: PartitionerError | None = None
+        self.time = 10.0
         self.rates = {"m0": 900.0, "m1": 10.0, "m2": 10.0, "other": 900.0}
 
     def file_systems(self) -> list[FsState]:
@@ -63,7 +64,8 @@ class Cluster:
         if self.problem is not None:
             raise self.problem
         rate = self.rates[mds] if path == "mds_server.handle_client_request" else 0.0
-        return [(0.0, 0.0), (10.0, 10 * rate)]
+        self.time += 10.0 / 1024  # each is of another report
+        return [(self.time - 10.0, 0.0), (self.time, 10 * rate)]
 
     def get(self, fs: FsState) -> Any:
         raise NotFound("not analyzed")

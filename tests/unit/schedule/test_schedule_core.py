@@ -646,6 +646,70 @@ def test_a_rank_where_many_wait_for_the_metadata_pool_is_relieved_after_a_minute
     assert not moves or (min(begun) >= 50.0 and len(begun) == 15)
 
 
+def crumbs(rank: int, many: int, load: float, inodes: float) -> tuple[Piece, ...]:
+    return tuple(Piece(1000 * (rank + 1) + k, f"/r{rank}/{k}", rank, load, inodes) for k in range(many))
+
+
+def first_of(view: View, looks: int = 6) -> tuple[list[Move], list[int]]:
+    """What is moved, and scattered, in some looks that show the same."""
+    state, moves, spread = State(), list[Move](), list[int]()
+    for look in range(looks):
+        state, decision = Scheduler(state, replace(view, now=look * LOOK), Limits()).decide()
+        moves, spread = [*moves, *decision.moves], [*spread, *(s.ino for s in decision.scatter)]
+    return moves, spread
+
+
+def test_small_directories_that_do_not_pay_are_in_nobodys_way() -> None:
+    idle = tuple(RankView(r, 0.0, capacity=CAPACITY) for r in (2, 3))
+    hot = RankView(0, 1000.0, 20.0, True, CAPACITY)
+    files = Piece(1, "/hot", 0, 765.0, 5000.0, scatters=(0, 1, 2, 3), files=True)
+    seen = View(
+        0.0, (hot, RankView(1, 0.0, capacity=CAPACITY), *idle), (files, *crumbs(0, 100, 2.35, 12_000.0)), True
+    )
+    assert first_of(seen) == ([], [1])
+    held = Piece(1, "/pinned", 0, 880.0, 5000.0, held="pinned")
+    other = RankView(1, 1000.0, 10.0, True, CAPACITY)
+    both = (held, *crumbs(0, 60, 2.0, 9_000.0), *crumbs(1, 10, 100.0, 500.0))
+    moves, _ = first_of(View(0.0, (hot, other, *idle), both, True))
+    assert {move.source for move in moves} == {1}
+
+
+def test_of_several_large_directories_one_is_scattered_at_a_time() -> None:
+    full = tuple(RankView(r, 1000.0, 20.0, True, CAPACITY) for r in (0, 1))
+    idle = tuple(RankView(r, 0.0, capacity=CAPACITY) for r in (2, 3))
+    pieces = tuple(
+        Piece(1 + r, f"/hot{r}", r, 990.0, 300_000.0, scatters=(0, 1, 2, 3), files=True) for r in (0, 1)
+    )
+    _, spread = first_of(View(0.0, (*full, *idle), pieces, True), 2)
+    assert len(spread) == 1
+
+
+def test_what_a_full_rank_can_do_is_waited_for_a_few_looks_only() -> None:
+    """One that exports all the time never shows it."""
+    loads = (600.0, 1600.0, 400.0, 400.0)
+    state, found = State(), list[int]()
+    for look in range(12):
+        ranks = tuple(
+            RankView(r, load, 30.0 if r == 0 else 2.0, r < 2, 2000.0 if r else None)
+            for r, load in enumerate(loads)
+        )
+        pieces = tuple(
+            Piece(100 * r + k, f"/{r}/{k}", r, load / 10, 50.0)
+            for r, load in enumerate(loads)
+            for k in range(10)
+        )
+        state, decision = Scheduler(state, View(look * LOOK, ranks, pieces, True), Limits()).decide()
+        found += [look for _ in decision.moves]
+    assert found and min(found) > 1
+
+
+@pytest.mark.parametrize(("rate", "moves"), [(16.0, False), (40.0, True)])
+def test_a_few_requests_that_wait_long_move_nothing(rate: float, moves: bool) -> None:
+    ranks = (RankView(0, rate, 9.6), *(RankView(r, 1.0) for r in (1, 2, 3)))
+    pieces = tuple(Piece(k + 1, f"/{k}", 0, rate / 8, 50.0) for k in range(8))
+    assert bool(first_of(View(0.0, ranks, pieces), 30)[0]) is moves
+
+
 def test_what_can_be_moved_as_a_whole_is() -> None:
     every = tuple(range(4))
     cluster = hot(8, 200.0, scatters=dict.fromkeys(range(1, 9), every))

@@ -93,15 +93,17 @@ def test_where_it_does_not_help_it_ends_and_the_next_crowded_rank_has_its_turn()
     assert any(d.moves for d in decided(later, state)[1]), "tried again when it has rested"
 
 
+@pytest.mark.parametrize("idle", [(), (0.0,), (1.0, 0.5)])
 @pytest.mark.parametrize("many", [2, 5, 9])
-def test_where_each_is_more_than_a_step_they_go_one_by_one(many: int) -> None:
+def test_where_each_is_more_than_a_step_they_go_one_by_one(many: int, idle: Sequence[float]) -> None:
     state, gone, moves = State(), list[Move](), list[int]()
     for look in range(40):
         whole = view(look)
         left = [p for p in whole.pieces if p.rank != 3 or p.ino % 100 < many]
         pieces = tuple(replace(p, requests=SERVED / many) if p.rank == 3 else p for p in left)
         waits = 30.0 - 4.0 * len(gone)
-        each = replace(whole, pieces=pieces, ranks=ranks((4.0, 4.0, 4.0, waits, 4.0), {}))
+        beside = tuple(Piece(900 + k, f"/idle/{k}", 3, load, 100.0) for k, load in enumerate(idle))
+        each = replace(whole, pieces=(*pieces, *beside), ranks=ranks((4.0, 4.0, 4.0, waits, 4.0), {}))
         state, (decision,) = decided([arrived(each, gone)], state)
         moves += [len(decision.moves)] if decision.moves else []
         gone += decision.moves

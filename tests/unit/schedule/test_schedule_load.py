@@ -54,3 +54,8 @@ def test_all_are_alike_while_nothing_is_known() -> None:
 def test_what_did_something_easily_may_be_as_good_as_one_that_was_never_full() -> None:
     easily = RankView(0, 120.0, 0.3, False, 120.0, 0.0)
     assert capacities([easily, RankView(1, 900.0, 1.0)]) == {0: 240.0, 1: 900.0}
+
+
+def test_one_that_is_slow_says_nothing_of_those_that_do_more() -> None:
+    ranks = [RankView(0, 2500.0), RankView(1, 200.0), RankView(2, 25.0, 10.0, True, 25.0, 10.0)]
+    assert capacities(ranks) == {0: 2500.0, 1: 2500.0, 2: 25.0}
