@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: LGPL-2.1-or-later
 """Each rank's load, from the perf counters that the MDSs report to the manager anyway."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import replace
 
 from ..host import Host
@@ -20,6 +20,7 @@ MISSED, AT_LEAST = 4, 20.0  # reports, which come every 5 s if nobody has set mg
 FETCHES = ("dir_fetch_complete", "dir_fetch_keys")
 
 Points = Callable[[str], list[tuple[float, ...]]]  # of a perf counter, by its path
+Kinds = Mapping[str, tuple[float, float]]  # of requests, that a rank has served: s, mean; how many
 
 
 def served(received: float, forwarded: float) -> float:
@@ -27,7 +28,12 @@ def served(received: float, forwarded: float) -> float:
     return max(0.0, received - forwarded)
 
 
-def quickest(points: Points, latency: float, window: float) -> float:
+def kinds(points: Points, window: float) -> Kinds:
+    """Of each kind of requests the mean latency, s, and how many there were."""
+    return {kind: mean_and_count(points(f"mds_server.req_{kind}_latency"), window) for kind in KINDS}
+
+
+def quickest(of: Kinds, latency: float) -> float:
     """Mean latency (s) of the quickest of the kinds of requests that are at least a tenth of all.
 
     What is slow for a reason of its own, a lock or a capability that a client holds, does not show in it;
@@ -35,9 +41,14 @@ def quickest(points: Points, latency: float, window: float) -> float:
 
     :param latency: of all requests, s
     """
-    kinds = [mean_and_count(points(f"mds_server.req_{kind}_latency"), window) for kind in KINDS]
-    common = COMMON * sum(count for _, count in kinds)
-    return min((mean for mean, count in kinds if count >= common and mean > 0.0), default=latency)
+    common = COMMON * sum(count for _, count in of.values())
+    return min((mean for mean, count in of.values() if count >= common and mean > 0.0), default=latency)
+
+
+def links(of: Kinds) -> float:
+    """Part of the requests that make hard links."""
+    every = sum(count for _, count in of.values())
+    return of["link"][1] / every if every else 0.0
 
 
 def _sample(host: Host, mds: MdsInfo, window: float) -> RankSample:
@@ -49,6 +60,7 @@ def _sample(host: Host, mds: MdsInfo, window: float) -> RankSample:
     requests = served(rate(received, window), forwards)
     latency = mean_time(points("mds.reply_latency"), window)
     crowded = requests * latency >= 1.0  # less cannot be a full rank, and needs no closer look
+    of = kinds(points, window) if crowded else None
     return RankSample(
         rank=mds.rank,
         name=mds.name,
@@ -63,7 +75,8 @@ def _sample(host: Host, mds: MdsInfo, window: float) -> RankSample:
         rss=level(points("mds_mem.rss")) * KILOBYTE,
         exported_total=level(points("mds.exported_inodes")),
         imported_total=level(points("mds.imported_inodes")),
-        quickest=quickest(points, latency, window) if crowded else latency,
+        quickest=latency if of is None else quickest(of, latency),
+        links=0.0 if of is None else links(of),
         forwards=forwards,
         peers=rate(points("mds_server.handle_peer_request"), window),
         reported=received[-1][0] if received else 0.0,

@@ -71,7 +71,7 @@ def wanted(look: Look, may: Sequence[Candidate], stuck: Sequence[int]) -> tuple[
         return ()
     load, pressure = look.loads, pressures(look.view.ranks)
     top = max(load, key=lambda r: (pressure[r], load[r], -r))
-    parts = [c for c in may if (look.pieces[c.key].parts or 0) > 1]
+    parts = [c for c in may if (look.pieces[c.key].parts or 0) > 1 and c.rank not in look.state.linked]
     large = tuple(c.key for c in parts if c.rank in {top, *look.full} and c.load > _most_that_fits(look))
     if large:
         return large

@@ -33,6 +33,8 @@ def candidates(look: Look, *, resting: bool = False, left: bool = False) -> list
     for piece in look.view.pieces:
         if piece.held or piece.rank is None or piece.ino in parted:
             continue
+        if piece.within and piece.rank in state.linked:
+            continue  # its files may have links in other parts
         if piece.ino in away:
             continue  # a pin would end that; or it is another piece soon; or it goes with others only
         if piece.pin == NO_PIN and pins_left <= 0:

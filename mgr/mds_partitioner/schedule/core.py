@@ -219,6 +219,8 @@ def _said(
         return look.budgets.spent()
     if not look.pieces:
         return "no directory is known that could be moved"
+    if stuck and stuck[0] in look.state.linked:
+        return f"rank {stuck[0]} has too much: hard links are made there, and what they are in is not divided"
     if stuck:
         return f"rank {stuck[0]} has too much: what is on it fits nowhere else, or was moved lately"
     return "nothing is worth a move"

@@ -37,6 +37,8 @@ def scattered(look: Look, stuck: Sequence[int]) -> tuple[Scatter, ...]:
 
 def _may(look: Look, piece: Piece) -> bool:
     """Its parts may go to these ranks, and it was not tried yet."""
+    if piece.rank in look.state.linked:
+        return False
     if piece.held or not piece.scatters or piece.ino in {*look.state.scattered, *look.together}:
         return False
     along = _along(look, piece)

@@ -145,6 +145,7 @@ class State:
     :ivar wakes: of the last hour, oldest first
     :ivar waited: when it waited last, steady clock, s; -1: never
     :ivar peak: req/s that a rank had, on the mean, at its most of late
+    :ivar linked: by rank: when its clients made hard links last, steady clock, s (links.py)
     :ivar quiet: s for which little has been asked of what was taken apart, by inode number (reunite.py)
     """
 
@@ -179,6 +180,7 @@ class State:
     quiet: Mapping[int, float] = field(default_factory=dict)
     waited: float = -1.0
     peak: float = 0.0
+    linked: Mapping[int, float] = field(default_factory=dict)
 
     @property
     def placed(self) -> frozenset[int]:

@@ -24,6 +24,7 @@ class RankView:
     :ivar crowd: requests inside when it was found; infinite: an operator has told it
     :ivar forwards: req/s that it passed on to other ranks
     :ivar peers: messages/s from other ranks about requests that take both
+    :ivar links: part of the requests that make hard links
     """
 
     rank: int
@@ -34,6 +35,7 @@ class RankView:
     crowd: float = math.inf
     peers: float = 0.0
     forwards: float = 0.0
+    links: float = 0.0
 
     @property
     def able(self) -> float | None:

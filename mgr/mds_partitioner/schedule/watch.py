@@ -164,6 +164,7 @@ def rank_view(sample: RankSample, found: Fullness, option: float) -> RankView:
         crowd=taught.inside if taught and not option else math.inf,
         peers=sample.peers,
         forwards=sample.forwards,
+        links=sample.links,
     )
 
 

@@ -28,7 +28,7 @@ from mds_partitioner.model import (
 from mds_partitioner.observe.attribution import attribute, needs_heat, owner
 from mds_partitioner.observe.counters import level, mean_time, rate
 from mds_partitioner.observe.heat import Heat, kept, parse_heat, rank_heat
-from mds_partitioner.observe.ranks import quickest, served, silent
+from mds_partitioner.observe.ranks import kinds, links, quickest, served, silent
 from mds_partitioner.observe.sessions import parse_sessions
 from mds_partitioner.observe.subtrees import SubtreeMap, ancestors, parse_subtrees
 from mds_partitioner.observe.working_sets import parse_working_sets
@@ -324,7 +324,7 @@ def test_a_rank_that_only_hands_requests_on_serves_none() -> None:
     assert served(received=0.0, forwarded=3.0) == 0.0
 
 
-def kinds(**totals: tuple[float, int]) -> Callable[[str], list[tuple[float, ...]]]:
+def latencies(**totals: tuple[float, int]) -> Callable[[str], list[tuple[float, ...]]]:
     """Points of the latency counters: mean latency in ms and count, by kind of request."""
     told = {
         f"mds_server.req_{kind}_latency": [(0.0, 0.0, 0.0), (10.0, mean * 1e6 * n, float(n))]
@@ -334,11 +334,15 @@ def kinds(**totals: tuple[float, int]) -> Callable[[str], list[tuple[float, ...]
 
 
 def test_the_latency_that_counts_is_that_of_the_quickest_common_kind() -> None:
-    assert quickest(kinds(lookup=(8.0, 800), open=(900.0, 150), mkdir=(0.1, 3)), 0.2, 10) == pytest.approx(
-        0.008
-    )
-    assert quickest(kinds(open=(900.0, 150)), 0.9, 10) == pytest.approx(0.9)
-    assert quickest(kinds(), 0.2, 10) == 0.2
+    common = kinds(latencies(lookup=(8.0, 800), open=(900.0, 150), mkdir=(0.1, 3)), 10)
+    assert quickest(common, 0.2) == pytest.approx(0.008)
+    assert quickest(kinds(latencies(open=(900.0, 150)), 10), 0.9) == pytest.approx(0.9)
+    assert quickest(kinds(latencies(), 10), 0.2) == 0.2
+
+
+def test_how_many_requests_make_links_is_counted() -> None:
+    assert links(kinds(latencies(lookup=(8.0, 60), link=(9.0, 20)), 10)) == 0.25
+    assert links(kinds(latencies(lookup=(8.0, 60)), 10)) == links(kinds(latencies(), 10)) == 0.0
 
 
 def heat(seconds: float, half_life: float = 5.0, **loads: tuple[float, float]) -> Heat:

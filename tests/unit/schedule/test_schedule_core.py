@@ -5,7 +5,7 @@ from __future__ import annotations
 
 import math
 from collections import Counter
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
 from statistics import fmean, stdev
 from typing import Any
@@ -708,6 +708,38 @@ def test_a_few_requests_that_wait_long_move_nothing(rate: float, moves: bool) ->
     ranks = (RankView(0, rate, 9.6), *(RankView(r, 1.0) for r in (1, 2, 3)))
     pieces = tuple(Piece(k + 1, f"/{k}", 0, rate / 8, 50.0) for k in range(8))
     assert bool(first_of(View(0.0, ranks, pieces), 30)[0]) is moves
+
+
+def beside_links(pieces: Sequence[Piece], links: float) -> list[Decision]:
+    """Looks at a full rank and three idle ones; links are made for two of them, and read later."""
+    idle = tuple(RankView(r, 0.0, capacity=CAPACITY) for r in (1, 2, 3))
+    state, found = State(split=frozenset({9})), list[Decision]()
+    for look in range(8):
+        hot = RankView(0, 1000.0, 20.0, True, CAPACITY, 20.0, links=links if look < 2 else 0.0)
+        seen = View(look * LOOK, (hot, *idle), tuple(pieces), True)
+        state, decision = Scheduler(state, seen, Limits()).decide()
+        found.append(decision)
+    return found
+
+
+@pytest.mark.parametrize("links", [0.25, 0.0])
+def test_what_hard_links_are_made_in_is_not_divided(links: float) -> None:
+    large = beside_links([Piece(1, "/backup", 0, 990.0, 50_000.0, parts=40)], links)
+    assert any(decision.split for decision in large) is not bool(links)
+    files = Piece(2, "/flat", 0, 990.0, 500.0, scatters=(0, 1, 2, 3), files=True)
+    spread = beside_links([files], links)
+    assert any(decision.scatter for decision in spread) is not bool(links)
+    parts = [
+        Piece(9, "/of", 0, 0.0, 10.0, parts=5),
+        *(Piece(k, f"/of/{k}", 0, 198.0, 100.0, 9) for k in range(10, 15)),
+    ]
+    moved = beside_links(parts, links)
+    assert any(decision.moves for decision in moved) is not bool(links)
+    if links:
+        for found in (large, spread, moved):
+            assert "hard links are made there, and what they are in is not divided" in found[-1].why
+    whole = beside_links([Piece(k, f"/{k}", 0, 198.0, 100.0) for k in range(10, 15)], links)
+    assert any(decision.moves for decision in whole), "links do not leave it"
 
 
 def test_what_can_be_moved_as_a_whole_is() -> None:
