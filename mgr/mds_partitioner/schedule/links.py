@@ -4,7 +4,7 @@
 A link may be in another part than its file. When the file is just being moved to another rank, no rank has it
 for a moment; and as long as it is new, nor does the data pool say where it is. An MDS that is asked for the
 link then takes it for damaged (MDCache.cc, open_remote_dentry_finish): MDS_DAMAGE, "backtrace". Tried on
-20.2.4: within seconds after forty parts of a directory were moved in which cp -al was at work.
+20.2.4: within seconds after forty parts of a directory were moved in which clients made snapshots by links.
 """
 
 from __future__ import annotations
