@@ -6,7 +6,7 @@ from __future__ import annotations
 import json
 import threading
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Collection, Mapping
 from concurrent.futures import Future
 from functools import partial
 from typing import Any, TypeVar
@@ -62,16 +62,23 @@ class Host:
         self._mds = ceph_compat.MdsCommands(module, connections)
         self._concurrency, self._lock = concurrency, threading.Lock()
         self._tells: dict[int, Workers] = {}  # by fscid: one whose MDSs hang takes no other's threads
+        self._spare: list[Workers] = []  # of file systems that were removed: these threads must not end
         self._mon = Mon(module)
         self._objects = Objects(connections)
         self.store = KeyValue(module, self._mon)
 
     def shutdown(self) -> None:
         """Unmount and let the worker threads go."""
-        for workers in list(self._tells.values()):
+        for workers in [*self._tells.values(), *self._spare]:
             workers.shutdown()
         for part in (self._mon, self._objects, self._mounts):
             part.shutdown()
+
+    def forget_all_but(self, fscids: Collection[int]) -> None:
+        """Of file systems that were removed nothing stays mounted, and their threads serve others."""
+        self._mounts.forget_all_but(fscids)
+        with self._lock:
+            self._spare += [self._tells.pop(i) for i in list(self._tells) if i not in fscids]
 
     def file_systems(self) -> list[FsState]:
         """Every file system in the FSMap."""
@@ -197,7 +204,8 @@ class Host:
     def _workers(self, fs: FsState) -> Workers:
         with self._lock:
             if fs.fscid not in self._tells:
-                self._tells[fs.fscid] = Workers(f"commands to MDSs of '{fs.name}'", self._concurrency)
+                spare = self._spare.pop() if self._spare else None
+                self._tells[fs.fscid] = spare or Workers("commands to MDSs", self._concurrency)
             return self._tells[fs.fscid]
 
     def tell_each(

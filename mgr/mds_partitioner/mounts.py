@@ -6,7 +6,7 @@ from __future__ import annotations
 import errno
 import logging
 import threading
-from collections.abc import Callable
+from collections.abc import Callable, Collection
 from concurrent.futures import Future
 from dataclasses import dataclass, field
 from functools import partial
@@ -75,6 +75,16 @@ class Mounts:
             attempts = list(mounted.attempts) if mounted else []
         writes = (attempt.in_flight() for attempt in attempts)
         return next((write for write in writes if write is not None and write.ino == ino), None)
+
+    def forget_all_but(self, fscids: Collection[int]) -> None:
+        """Unmount file systems that were removed, unless calls on them are under way still."""
+        with self._lock:
+            gone = [i for i, m in self._mounted.items() if i not in fscids and not m.attempts]
+            old = [self._mounted.pop(i) for i in gone]
+        for each in old:
+            each.workers.shutdown()
+            each.askers.shutdown()
+            threading.Thread(target=self._unmount, args=(each.client,), daemon=True).start()
 
     def shutdown(self) -> None:
         """Unmount; a mount that hangs is left to the end of the process."""

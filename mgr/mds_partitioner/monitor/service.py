@@ -90,7 +90,9 @@ class Monitor:
         started = time.monotonic()
         ours = self._settings()[1]
         known = self._host.file_systems()
-        self._ranks.forget_all_but(frozenset(fs.fscid for fs in known))
+        there = frozenset(fs.fscid for fs in known)
+        self._ranks.forget_all_but(there)
+        self._host.forget_all_but(there)
         self._memories = {fs.fscid: self._memories.get(fs.fscid, Past()) for fs in known}
         self._engine_problem = ""
         samples = tuple(self._sample(fs, ours, now) for fs in known)

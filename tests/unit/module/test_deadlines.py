@@ -403,3 +403,29 @@ def test_mdss_that_hang_take_no_thread_from_another_file_system(host: Host, mana
     assert host.tell_each(other, ["d"], "get subtrees") == {"d": []}
     gate.open.set()
     hung.join(60)
+
+
+def test_of_a_removed_file_system_nothing_stays_mounted_and_its_threads_serve_others(
+    host: Host, manager: Manager
+) -> None:
+    manager.mounts["other"], other = Mount(), replace(FS, fscid=2, name="other")
+    manager.mounts["other"].fscid = 2
+    for fs in (FS, other):
+        host.on_fs(fs, lambda mount: mount.ino("/d"))
+        host.tell_each(fs, ["a"], "status")
+    (first,) = (m.client for i, m in host._mounts._mounted.items() if i == FS.fscid)
+    threads = host._tells[FS.fscid]
+    manager.mounts["cephfs"].gates["stat"] = gate = Gate()
+    asked = host.begin_on_fs(FS, lambda mount: mount.ino("/d"))
+    assert gate.reached.wait(60)
+    host.forget_all_but({2})
+    assert not first.unmounted.is_set(), "a call is under way"
+    gate.open.set()
+    asked.result(60)
+    while host._mounts._mounted[FS.fscid].attempts:
+        pass
+    host.forget_all_but({2})
+    assert first.unmounted.wait(60) and host._mounts._mounted.keys() == {2}
+    again = replace(FS, fscid=3, name="again")
+    host.tell_each(again, ["a"], "status")
+    assert host._tells[3] is threads and host._spare == []

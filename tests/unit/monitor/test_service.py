@@ -57,6 +57,9 @@ class Cluster:
     def file_systems(self) -> list[FsState]:
         return [self.state]
 
+    def forget_all_but(self, fscids: frozenset[int]) -> None:
+        """Host.forget_all_but: nothing is mounted."""
+
     def report_period(self) -> float:
         return 5.0
 
