@@ -31,6 +31,7 @@ from .verify.decisions import REMEMBERED, Decision, Watch
 from .verify.guards import why_wait
 
 FALLBACK_EPOCHS = 3  # how long a fallback is told
+AGAIN = 5.0  # s, after which what failed is tried again: each try is a write of the mon
 FORECAST_FROM = 4  # epochs, before a forecast is worth telling
 
 
@@ -99,6 +100,8 @@ class Balancer:
         )
         name, content = policy_object(kind, hints, text or policies.source_of(kind))
         refuse_unless_usable(content, last_beat(self._host, fs))
+        fs = self._host.fs_of_mon(fs.fscid) or fs  # trying a policy takes time
+        self._refuse(fs, force)
         kept = before if fs.balancer.startswith(PREFIX) else None  # what an operator set since is his
         fresh = Switch(
             fs=fs.name,
@@ -115,7 +118,6 @@ class Balancer:
             old_to_auth=before.old_to_auth if before else "",
         )
         fresh = switching.asking(fresh, to_auth, present)
-        self._refuse(fs, force)  # trying a policy takes time
         self._watches[fs.fscid] = Watch(pushed=now.steady)
         undo = before is None or not switching.ours_in_force(fs, before)
         return self._switch_on(switching.intended(fresh, name, now.wall), content, turn, undo)
@@ -201,14 +203,14 @@ class Balancer:
         each({known.fscid: partial(self._tick, known) for known in self._board.all()})
 
     def _tick(self, known: Switch) -> None:
-        watch = self._watches.setdefault(known.fscid, Watch())
+        watch, now = self._watches.setdefault(known.fscid, Watch()), self._now()
         try:
-            self._step(known.fscid, watch, self._now())
+            self._step(known.fscid, watch, now)
         except Busy as e:
             self._log.info("balancing of %s: %s", known.fs, e)
         except PartitionerError as e:
             self._log.warning("balancing of %s: %s", known.fs, e)
-            watch.problem = str(e)
+            watch.problem, watch.again = str(e), now.steady + AGAIN
         except Exception as e:  # what nobody expected of one file system must not stop the others
             self._log.exception("balancing of %s", known.fs)
             watch.problem = unexpected(e)
@@ -222,12 +224,13 @@ class Balancer:
         if fs is None:
             self._forget_if_gone(switch, turn)
         elif switch.state == TURNING_OFF:
-            self._board.take_out(switch, turn)
+            if now.steady >= watch.again:
+                self._board.take_out(switch, turn)
         elif fs.name != switch.fs:
             self._log.info("'%s' is named '%s' now: its balancing goes on", switch.fs, fs.name)
             self._board.rename(switch, fs.name, turn)
-        elif switch.state == TURNING_ON and not switching.taken_over(fs, switch):
-            self._board.put_in_force(switch, self._content(switch), turn)
+        elif self._goes_on(fs, switch) and now.steady >= watch.again:
+            self._board.put_in_force(switch, self._content(switch), turn, switching.taken_over)
             watch.pushed = now.steady
         elif now.steady >= watch.due:
             watch.due = now.steady + self._settings().epoch
@@ -236,6 +239,10 @@ class Balancer:
                 self._refresh(fs, switch, watch, now, turn)
             self._decide(fs, switch, watch, now)
             watch.problem = ""
+
+    def _goes_on(self, fs: FsState, switch: Switch) -> bool:
+        """Was it begun to put it in force, and not ended, nor has an operator ended it?"""
+        return switch.state == TURNING_ON and not switching.taken_over(fs, switch)
 
     def _forget_if_gone(self, switch: Switch, turn: Turn) -> None:
         if self._host.fs_of_mon(switch.fscid) is None:
@@ -249,7 +256,8 @@ class Balancer:
         watch.judged_at = now.wall
         for s in watch.history.latest:
             watch.moved.setdefault(s.rank, (s.exported_total, s.imported_total))
-        recent = now.wall - FALLBACK_EPOCHS * self._settings().epoch
+        # An MDS tells it once a beat.
+        recent = now.wall - FALLBACK_EPOCHS * max(self._settings().epoch, switch.hints.interval)
         watch.fallbacks = fallbacks(self._host, frozenset(switch.objects), max(recent, switch.started))
 
     def _decide(self, fs: FsState, switch: Switch, watch: Watch, now: Now) -> None:
@@ -270,7 +278,8 @@ class Balancer:
         if push_due(switch.hints, wanted, self._settings(), now.steady - watch.pushed):
             fresh = replace(switch, hints=wanted)
             name, content = policy_object(switch.policy, wanted, _source(switch))
-            self._board.put_in_force(switching.intended(fresh, name, now.wall), content, turn)
+            intended = switching.intended(fresh, name, now.wall)
+            self._board.put_in_force(intended, content, turn, switching.taken_over)
             watch.pushed = now.steady
 
     def _wanted(self, fs: FsState, watch: Watch, verdict: Verdict, now: Now) -> Hints:

@@ -215,7 +215,10 @@ class Module(
 
     def _fallen_back(self, fs: FsState) -> frozenset[str] | None:
         """The daemons that left our policy; None while none of ours is in force."""
-        if self.balancer.get(fs) is None:
+        try:
+            if self.balancer.get(fs) is None:
+                return None
+        except Unavailable:  # the journal was not read yet
             return None
         told = self.balancer.fallen_back().get(fs.name, [])
         return frozenset(who.partition(": ")[0] for who in told)

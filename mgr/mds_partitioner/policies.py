@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import json
 from pathlib import Path
 
 from .errors import BadInput, Unavailable
@@ -57,8 +58,11 @@ def choose(policy: str, given: str | None) -> tuple[str, str]:
         )
     if not text.strip():
         raise BadInput(f"the policy {name} is empty: give Lua that returns an amount for each rank")
-    if len(text.encode()) > LARGEST:
-        raise BadInput(f"the policy has {len(text.encode())} bytes: at most {LARGEST} are allowed")
+    if len(json.dumps(text)) > LARGEST:
+        raise BadInput(
+            f"the policy has {len(json.dumps(text))} bytes, as it is kept (JSON, in ASCII): "
+            f"at most {LARGEST} are allowed"
+        )
     return CUSTOM, text
 
 

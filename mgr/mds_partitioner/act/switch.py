@@ -213,7 +213,7 @@ def steps_off(switch: Switch, fs: FsState, late: bool = False, needed: bool = Fa
         if fs.balancer != switch.old_balancer:
             settings.append(SetFs(fs.name, "balancer", switch.old_balancer))
     objects = [RemoveObject(fs.metadata_pool, name) for name in switch.objects]
-    off = replace(switch, state=TURNING_OFF)
+    off = replace(switch, state=TURNING_OFF, source="")  # which nobody needs any more, and may be large
     back = put_back_option(switch)
     if back:  # once: what an operator makes of it afterwards is his
         back = (*back, Save(replace(off, to_auth=LEFT)))

@@ -85,14 +85,21 @@ class Switchboard:
         with self._lock:
             return not self._working[fscid]
 
-    def put_in_force(self, switch: Switch, text: str, turn: Turn) -> None:
+    def put_in_force(
+        self,
+        switch: Switch,
+        text: str,
+        turn: Turn,
+        unless: Callable[[FsState, Switch], bool] = lambda fs, switch: False,
+    ) -> None:
         """Go from an intended record to one in force. One that fails stays, and is gone on with or undone.
 
+        :param unless: asked of the file system as the mon has it
         :raises Busy: somebody else began to switch since ``turn``
         """
         with self._sequence(switch, turn) as mine:
             fs = self._host.fs_of_mon(switch.fscid)
-            if fs is not None:
+            if fs is not None and not unless(fs, switch):
                 self._carry_out(mine, switch.fscid, switching.steps_on(switch, fs), text)
 
     def take_out(self, switch: Switch, turn: Turn) -> list[str]:

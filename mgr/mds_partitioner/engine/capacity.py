@@ -60,7 +60,7 @@ def choose_capacity(rate: Floats, saturated: Bools, option: float, earlier: floa
         return Capacity(option, CapacitySource.OPTION)
     taught = learned_capacity(rate, saturated)
     if taught is not None:
-        value, epochs = taught
+        value, epochs = max(taught[0], sustained(rate)), taught[1]  # ranks may be unlike
         if earlier is None or value >= earlier:
             return Capacity(value, CapacitySource.LEARNED)
         if epochs >= SEEN_AGAIN:

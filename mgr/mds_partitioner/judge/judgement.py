@@ -10,6 +10,8 @@ from ..options import Settings
 from .verdict import Engine, Verdict, column, rank_arguments, read_verdict
 from .window import Observed, WindowSummary
 
+MUCH = 0.1  # of all requests
+
 
 @dataclass(frozen=True)
 class DirectoryJudgement:
@@ -46,6 +48,12 @@ class Caveats:
     by_heat: int  # directories whose requests and working set were partly shared out by heat
     gone: tuple[str, ...] = ()  # directories that the operator named and that were gone at the end
     capacity_known: bool = True  # else how much an uneven load hurts is not
+    elsewhere: float = 0.0  # part of the ranks' requests that are of no such directory, 0 to 1
+
+    @property
+    def much_elsewhere(self) -> bool:
+        """Is that more than samples differ by?"""
+        return self.elsewhere >= MUCH
 
     def span(self, epoch: float) -> float:
         """s from the first sample to the last."""
@@ -65,6 +73,13 @@ class Judgement:
     cache_limit: int  # bytes a rank
     caveats: Caveats
     churning: tuple[Churning, ...] = ()
+
+
+def _elsewhere(window: WindowSummary) -> float:
+    """Part of the requests, 0 to 1: clients are at work beside the subvolumes, or above them."""
+    served = sum(window.loads.values())
+    known = sum(row.requests for row in window.directories) / max(1.0 - window.unread_load, 1e-300)
+    return max(0.0, 1.0 - known / served) if served and window.directories else 0.0
 
 
 def judge(
@@ -111,6 +126,7 @@ def judge(
             by_heat=sum(row.shared for row in rows),
             gone=window.gone,
             capacity_known=verdict.capacity.value is not None,
+            elsewhere=_elsewhere(window),
         ),
         churning=window.churning,
     )

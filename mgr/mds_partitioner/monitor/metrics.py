@@ -158,7 +158,7 @@ SCHEDULER_TOTALS: tuple[tuple[str, str, Callable[[SchedulerState], float]], ...]
 def _of_filesystems(snapshot: Snapshot) -> Iterator[Metric]:
     samples = snapshot.filesystems
     active = _gauge("active_ranks", "Active ranks of the file system", FS)
-    for s in samples:
+    for s in (s for s in samples if s.ranks or not s.problem):  # what could not be asked for is not none
         active.add_metric([label(s.fs)], len(s.ranks))
     yield active
     for name, help_, value in VERDICTS:

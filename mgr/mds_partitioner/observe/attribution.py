@@ -1,10 +1,11 @@
 # SPDX-License-Identifier: LGPL-2.1-or-later
 """Whose requests and capabilities are these: from sessions to directories.
 
-A session mounted at or below a directory is wholly that directory's. One mounted above is shared out over the
-directories below its mount root by their heat on that rank. A rank's measured req/s is shared out over its
-sessions by their decayed request counts, so that the sum agrees with the rank's own counter. What the
-managers' own mounts (this module's, the volumes module's) ask for is no workload, and is taken out.
+A session mounted at or below a directory is wholly that directory's. One mounted above is shared out over
+the directories below its mount root by their heat on that rank, in parts of all heat that is below that
+root. A rank's measured req/s is shared out over its sessions by their decayed request counts, so that the
+sum agrees with the rank's own counter. What the managers' own mounts (this module's, the volumes module's)
+ask for is no workload, and is taken out.
 """
 
 from __future__ import annotations
@@ -13,6 +14,7 @@ from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass
 
 from ..model import Session
+from .heat import Heat
 from .subtrees import ancestors
 
 
@@ -49,23 +51,26 @@ def needs_heat(sessions: Iterable[Session], directories: Collection[str]) -> boo
     return above_load > 0.01 * load or above_caps > 0.01 * caps
 
 
-def _heat_parts(root: str, heat: Mapping[str, float]) -> dict[str, float]:
+def _heat_parts(root: str, heat: Heat, directories: Collection[str]) -> dict[str, float]:
+    """What is left of a session's is of what lies elsewhere below its mount root."""
     prefix = root.rstrip("/") + "/"
-    below = {path: value for path, value in heat.items() if path.startswith(prefix) and value > 0}
-    total = sum(below.values())
+    hot = {path: value for path, value in heat.of.items() if path in directories and value > 0}
+    below = {path: value for path, value in hot.items() if path.startswith(prefix)}
+    all_of_it = heat.total if root == "/" else heat.of.get(root, 0.0)
+    total = max(sum(below.values()), all_of_it)
     return {path: value / total for path, value in below.items()}
 
 
 def attribute(
     sessions: Iterable[Session],
     rates: Mapping[int, float],
-    heat: Mapping[int, Mapping[str, float]],
+    heat: Mapping[int, Heat],
     directories: Collection[str],
 ) -> dict[str, Share]:
     """One share a directory that any session touches.
 
     :param rates: req/s a rank
-    :param heat: heat a directory, a rank; may be empty for ranks that were not asked
+    :param heat: by rank, of the directories and of mount roots above them; ranks may not have been asked
     """
     known = list(sessions)
     totals: dict[int, float] = {}
@@ -78,7 +83,7 @@ def attribute(
         total = totals[s.rank]
         requests = rates.get(s.rank, 0.0) * s.load / total if total > 0 else 0.0
         own = owner(s.root, directories)
-        parts = {own: 1.0} if own is not None else _heat_parts(s.root, heat.get(s.rank, {}))
+        parts = {own: 1.0} if own is not None else _heat_parts(s.root, heat.get(s.rank, Heat()), directories)
         for path, part in parts.items():
             share = shares.get(path, Share())
             shares[path] = share.plus(s.caps * part, requests * part, s.client, own is None)

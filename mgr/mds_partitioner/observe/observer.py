@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Set as AbstractSet
 from contextlib import suppress
 from typing import Any
 
@@ -20,9 +21,9 @@ from ..model import (
     SubtreeSample,
 )
 from ..options import Settings
-from .attribution import Share, attribute, needs_heat
+from .attribution import Share, attribute, needs_heat, owner
 from .directories import Rotation
-from .heat import depth, parse_heat
+from .heat import Heat, depth, rank_heat
 from .sessions import parse_sessions
 from .subtrees import SubtreeMap, parse_subtrees
 from .turnover import Turnover
@@ -53,7 +54,8 @@ class Observer:
         paths = {d.path for d in directories}
         missing = self._read_sessions(fs, settings.ranks_per_epoch)
         sessions = [s for of_rank in self._sessions.values() for s in of_rank]
-        heat = self._heat(fs, paths) if needs_heat(sessions, paths) else {}
+        roots = {s.root for s in sessions if not s.ours and owner(s.root, paths) is None}
+        heat = self._heat(fs, paths | roots) if needs_heat(sessions, paths) else {}
         shares = attribute(sessions, {r.rank: r.requests for r in ranks}, heat, paths)
         self._requests = {path: share.requests for path, share in shares.items()}
         where = self._subtrees(fs, paths)
@@ -96,9 +98,9 @@ class Observer:
                 self._sessions[rank] = parse_sessions(rank, answer, managers, before)
         return tuple(missing)
 
-    def _heat(self, fs: FsState, paths: Collection[str]) -> dict[int, dict[str, float]]:
+    def _heat(self, fs: FsState, paths: AbstractSet[str]) -> dict[int, Heat]:
         answers = self._answers(fs, "dump loads", depth=depth(paths))
-        return {rank: parse_heat(answer, paths) for rank, answer in answers.items()}
+        return {rank: rank_heat(answer, frozenset(paths)) for rank, answer in answers.items()}
 
     def _working_sets(self, fs: FsState, paths: Collection[str]) -> dict[str, float] | None:
         """As the MDSs counted them; None unless all of them do."""

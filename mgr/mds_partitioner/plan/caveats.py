@@ -23,6 +23,11 @@ def caveats(
         )
     if seen.unread:
         found.append(f"{_unread(seen)}: they are no part of this plan")
+    if seen.much_elsewhere:
+        found.append(
+            f"{seen.elsewhere:.0%} of the requests are beside or above these directories: they stay where "
+            "they are, and are no part of this plan"
+        )
     if seen.missing:
         found.append(f"{seen.missing} times a rank did not tell its sessions: its older ones were used")
     found += [f"{path!r} is gone: it is no part of this plan" for path in seen.gone]

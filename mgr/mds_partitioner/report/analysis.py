@@ -152,6 +152,8 @@ def _caveats(caveats: Caveats) -> list[str]:
             f"{caveats.unread} directories with {caveats.unread_load:.0%} of the requests were not read in "
             "time: analyze for longer"
         )
+    if caveats.much_elsewhere:
+        lines.append(f"{caveats.elsewhere:.0%} of the requests are beside or above these directories")
     if caveats.missing:
         lines.append(f"{caveats.missing} times a rank did not list its sessions in time")
     if caveats.gone:

@@ -38,4 +38,5 @@ class Watch:
     fallbacks: list[str] = field(default_factory=list)
     problem: str = ""
     due: float = 0.0  # monotonic, s
+    again: float = 0.0  # when what failed is tried again, likewise
     pushed: float | None = None  # when hints were pushed last, monotonic, s; None: not known yet

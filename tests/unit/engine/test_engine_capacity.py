@@ -162,6 +162,13 @@ def test_a_rank_that_serves_more_than_was_learned_shows_that_it_can() -> None:
     assert chosen([1000.0, 100.0, 950.0], [False] * 3, 500.0).value == 500.0
 
 
+def test_a_slow_rank_that_is_full_does_not_say_what_quicker_ones_can_do() -> None:
+    rate = np.array([[800.0] * 4, [200.0] * 4])
+    marks = np.array([[False] * 4, [True] * 4])
+    assert choose_capacity(rate, marks, 0.0, None) == Capacity(800.0, CapacitySource.LEARNED)
+    assert choose_capacity(rate, marks, 0.0, 1000.0).value == 800.0
+
+
 def test_capacity_is_of_a_rank_that_was_saturated_often() -> None:
     rate = np.array([[400.0, 500.0, 450.0, 100.0], [9000.0, 1.0, 1.0, 1.0]])
     marks = np.array([[True, True, True, False], [True, False, False, False]])

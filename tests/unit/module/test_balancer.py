@@ -18,7 +18,7 @@ from mds_partitioner import desk, policy_trial
 from mds_partitioner.act import switch as switching
 from mds_partitioner.act.run import DONE, ROLLED_BACK, ROLLING_BACK, RUNNING, balancing
 from mds_partitioner.act.switch import TURNING_OFF
-from mds_partitioner.balancer import Balancer
+from mds_partitioner.balancer import AGAIN, Balancer
 from mds_partitioner.clock import Now
 from mds_partitioner.commands.balance import BalanceCommands
 from mds_partitioner.engine.capacity_source import CapacitySource
@@ -199,7 +199,7 @@ def test_a_push_that_failed_halfway_counts_when_it_is_made(
     with monkeypatch.context() as full:
         full.setattr(cluster, "write_object", no_answer)
         balancer.tick()
-    for passed, told in ((1.0, 800.0), (30.0, 800.0), (30.0, 1600.0)):
+    for passed, told in ((AGAIN, 800.0), (30.0, 800.0), (30.0, 1600.0)):
         time.now += passed
         balancer.tick()
         assert capacity(balancer, cluster) == told
@@ -433,6 +433,77 @@ def test_a_plan_that_starts_while_a_policy_is_tried_comes_first(
     with pytest.raises(Busy, match="plan-1"):
         it.on(cluster.state, "lunule", None, False)
     assert cluster.events == []
+
+
+def test_a_balancer_that_an_operator_sets_while_a_policy_is_tried_is_not_replaced_without_force(
+    cluster: Cluster, balancer: Balancer, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def meanwhile() -> None:
+        cluster.state = replace(cluster.state, balancer="mine.lua", balance_automate=True)
+
+    during_trial(monkeypatch, meanwhile)
+    with pytest.raises(NotPermitted, match=r"'mine\.lua', which an operator set"):
+        balancer.on(cluster.state, "lunule", None, False)
+    assert cluster.events == []
+    balancer.on(cluster.state, "lunule", None, True)
+    assert balancer.off(cluster.state) == []
+    assert (cluster.state.balancer, cluster.state.balance_automate) == ("mine.lua", True)
+
+
+def test_what_an_operator_stops_while_hints_are_made_stays_so(
+    cluster: Cluster, balancer: Balancer, ranks: Ranks, time: Clock, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    balancer.on(cluster.state, "lunule", None, False)
+    ranks.capacity(400.0)
+    time.now += 60.0  # hint_interval
+    object_of = module.policy_object
+
+    def meanwhile(*of: Any) -> tuple[str, str]:
+        cluster.state = replace(cluster.state, balancer="mine.lua", balance_automate=False)
+        return object_of(*of)
+
+    monkeypatch.setattr(module, "policy_object", meanwhile)
+    balancer.tick()
+    monkeypatch.setattr(module, "policy_object", object_of)
+    stopped = cluster.state
+    assert (stopped.balancer, stopped.balance_automate) == ("mine.lua", False)
+    balancer.off(cluster.state)
+    assert cluster.state == stopped
+
+
+def test_what_fails_is_tried_again_after_a_while_and_the_rest_goes_on(
+    cluster: Cluster, balancer: Balancer, ranks: Ranks, time: Clock, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    balancer.on(cluster.state, "lunule", None, False)
+    ranks.capacity(400.0)
+    time.now += 60.0  # hint_interval
+    monkeypatch.setattr(cluster, "write_object", no_answer)
+    before = len(cluster.events)
+    for _ in range(60):
+        balancer.tick()
+        time.now += 1.0
+    assert len(cluster.events) - before <= 2 + 60 / AGAIN
+    ranks.verdict = verdict(0.9, UNKNOWN)
+    time.now += SETTINGS.epoch
+    balancer.watch(cluster.state).again = time.now + 1.0
+    balancer.tick()
+    assert balancer.watch(cluster.state).verdict is ranks.verdict, "what is in force is watched"
+
+
+def test_off_needs_no_policys_text(
+    cluster: Cluster, balancer: Balancer, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    balancer.on(cluster.state, "custom", STILL, False)
+    written = list[str]()
+    put = cluster.store.put
+
+    def kept(key: str, value: str) -> None:
+        written.append(value)
+        put(key, value)
+
+    monkeypatch.setattr(cluster.store, "put", kept)
+    balancer.off(cluster.state)
+    assert written and not any("return t" in value for value in written)
 
 
 def test_a_policy_that_would_kill_an_mds_changes_nothing(cluster: Cluster, balancer: Balancer) -> None:

@@ -118,7 +118,7 @@ def test_the_managers_own_mounts_are_no_workload() -> None:
     assert [s.ours for s in found] == [False, True]
     assert not needs_heat(found, {A})
     # Theirs is half of the rank's requests, and goes to nobody.
-    shares = attribute(found, {0: 100.0}, {0: {A: 1.0}}, {A})
+    shares = attribute(found, {0: 100.0}, {0: Heat(1.0, {A: 1.0})}, {A})
     assert list(shares) == [A] and (shares[A].requests, shares[A].caps) == (50.0, 3.0)
 
 
@@ -182,10 +182,21 @@ def test_a_session_belongs_to_the_nearest_directory_at_or_above_its_mount() -> N
 
 
 def test_a_session_above_is_shared_out_by_heat() -> None:
-    shares = attribute([Session(0, 1, "/", 100, 10.0)], {0: 50.0}, {0: {A: 3.0, B: 1.0}}, {A, B})
+    heat = {0: Heat(4.0, {A: 3.0, B: 1.0})}
+    shares = attribute([Session(0, 1, "/", 100, 10.0)], {0: 50.0}, heat, {A, B})
     assert (shares[A].caps, shares[A].requests, shares[A].shared) == (75.0, 37.5, True)
     assert needs_heat([Session(0, 1, "/", 100, 10.0)], {A})
     assert not needs_heat([Session(0, 1, A, 100, 10.0)], {A})
+
+
+@pytest.mark.parametrize("root", ["/", "/volumes"])
+def test_what_is_asked_for_beside_the_directories_is_not_theirs(root: str) -> None:
+    """A client of all of it works in /home mostly, or beside the subvolumes of a group."""
+    heat = {0: Heat(8488.0, {A: 8.0, B: 480.0, "/volumes": 8488.0})}
+    found = [Session(0, 1, root, 100_000, 5000.0), Session(0, 2, A, 10, 5.0), Session(0, 3, B, 10, 300.0)]
+    shares = attribute(found, {0: 5305.0}, heat, {A, B})
+    assert 300.0 <= shares[B].requests < 600.0 and shares[A].requests < 10.0
+    assert "/volumes" not in shares
 
 
 sessions = st.lists(

@@ -218,6 +218,46 @@ def test_where_an_mds_is_silent_an_analysis_is_believed() -> None:
     assert (now.directories[0].seen.pin, now.directories[0].seen.ranks) == (2, (0,))
 
 
+@pytest.mark.parametrize("how", ["deleted", "renamed", "replaced"])
+@pytest.mark.parametrize("heavy", ["mask", "fanout"])
+def test_what_was_deleted_since_the_analysis_is_no_part_of_a_plan(
+    engine: EngineClient, how: str, heavy: str
+) -> None:
+    cluster = Cluster([900.0, 10.0, 10.0, 10.0])
+    manager = Manager(cluster)
+    partitioner: Any = manager.partitioner
+    partitioner._engine, partitioner._analyzer = engine, Analyzed(cluster)
+    gone = cluster.directories[100].path
+    if how == "renamed":
+        cluster.directories[100].path += "-new"
+    else:
+        del cluster.directories[100]
+    if how == "replaced":
+        cluster.directories[700] = Directory(gone)
+    plan = partitioner.plan(manager.fs, name=None, heavy=heavy, ranks=None, force=False)
+    assert {row.ino for row in plan.rows} == {101, 102, 103}
+    assert f"{gone!r} is gone: it is no part of this plan" in plan.caveats
+    assert 100 not in {step.ino for step in plan.steps}
+
+
+def test_a_pin_that_an_operator_set_since_the_analysis_is_seen(engine: EngineClient) -> None:
+    cluster = Cluster([100.0] * 4)
+    manager = Manager(cluster)
+    partitioner: Any = manager.partitioner
+    partitioner._engine, partitioner._analyzer = engine, Analyzed(cluster)
+    cluster.directories[101].pin = 0
+    plan = partitioner.plan(manager.fs, name=None, heavy="fanout", ranks=None, force=False)
+    assert [row.reason for row in plan.rows if row.ino == 101] == ["pinned-by-operator"]
+
+
+def test_requests_beside_the_directories_are_told(engine: EngineClient) -> None:
+    seen = judgement(ALL_ON_0)
+    elsewhere = replace(seen, caveats=replace(seen.caveats, elsewhere=0.53))
+    (told,) = (c for c in made(elsewhere, circumstances("fanout"), engine).caveats if "beside" in c)
+    assert told.startswith("53% of the requests are beside or above these directories")
+    assert not [c for c in made(seen, circumstances("fanout"), engine).caveats if "beside" in c]
+
+
 def _loaded(cluster: Cluster) -> list[tuple[int, Directory]]:
     return [(ino, at) for ino, at in cluster.directories.items() if ino in cluster.load]
 

@@ -64,3 +64,10 @@ def test_recorded_loads_have_every_metric_of_mantle() -> None:
     for case in policies.recorded_cases():
         for rank in case:
             assert set(rank) == {"auth.meta_load", "all.meta_load", "req_rate", "queue_len", "cpu_load_avg"}
+
+
+@pytest.mark.parametrize("text", ["--" + "é" * 10_000, "--" + "\t" * 30_000, "-- " + "x" * 49_200])
+def test_a_policy_that_the_mon_would_not_keep_is_refused(text: str) -> None:
+    with pytest.raises(BadInput, match=r"bytes, as it is kept \(JSON, in ASCII\): at most 49152 are allowed"):
+        policies.choose(policies.CUSTOM, text)
+    assert policies.choose(policies.CUSTOM, text[:8_000]) == (policies.CUSTOM, text[:8_000])
