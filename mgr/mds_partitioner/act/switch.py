@@ -155,10 +155,14 @@ class SetOption:
 
 @dataclass(frozen=True)
 class PutBackOption:
-    """Take it back, unless an operator has set it since, or another user of ours wants it."""
+    """Take it back, unless an operator has set it since, or another user of ours wants it.
+
+    :ivar doubt: what set it was not answered, and may not show yet
+    """
 
     fscid: int
     old: str
+    doubt: bool = False
 
 
 Step = Union[Save, Forget, WriteObject, RemoveObject, SetFs, SetOption, PutBackOption]
@@ -192,12 +196,31 @@ def _steps_of_option(switch: Switch) -> tuple[Step, ...]:
     return put_back_option(switch) if switch.to_auth == RETURNING else ()
 
 
-def put_back_option(switch: Switch) -> tuple[Step, ...]:
+def put_back_option(switch: Switch, doubt: bool = False) -> tuple[Step, ...]:
     """The step that takes the option back, if it was set."""
-    return () if switch.to_auth == LEFT else (PutBackOption(switch.fscid, switch.old_to_auth),)
+    return () if switch.to_auth == LEFT else (PutBackOption(switch.fscid, switch.old_to_auth, doubt),)
 
 
-def steps_off(switch: Switch, fs: FsState, late: bool = False, needed: bool = False) -> tuple[Step, ...]:
+@dataclass(frozen=True)
+class Doubt:
+    """Steps of ours that were not answered: the mon may carry them out after the file system was read. What
+    is set now comes after them."""
+
+    settings: bool = False
+    option: bool = False
+
+    def also(self, step: Step) -> Doubt:
+        """When this one was not answered, either."""
+        settings, of_option = isinstance(step, SetFs), isinstance(step, (SetOption, PutBackOption))
+        return Doubt(self.settings or settings, self.option or of_option)
+
+
+SURE = Doubt()
+
+
+def steps_off(
+    switch: Switch, fs: FsState, late: bool = False, needed: bool = False, doubt: Doubt = SURE
+) -> tuple[Step, ...]:
     """Put back what was replaced, remove our objects, forget the record; what an operator set since stays.
 
     After any part of them, all may be made again, as seen from there.
@@ -206,15 +229,15 @@ def steps_off(switch: Switch, fs: FsState, late: bool = False, needed: bool = Fa
     :param needed: a plan leaves directories to the balancer: its rollback puts ``balance_automate`` back
     """
     settings: list[Step] = []
-    if fs.balancer in switch.objects or (late and fs.balancer == switch.old_balancer):
+    if fs.balancer in switch.objects or ((late or doubt.settings) and fs.balancer == switch.old_balancer):
         # The flag first: after a crash in between, the balancer's name still tells that it was us.
-        if fs.balance_automate and not switch.old_automate and not needed:
+        if (fs.balance_automate or doubt.settings) and not switch.old_automate and not needed:
             settings.append(SetFs(fs.name, "balance_automate", "false"))
-        if fs.balancer != switch.old_balancer:
+        if fs.balancer != switch.old_balancer or doubt.settings:
             settings.append(SetFs(fs.name, "balancer", switch.old_balancer))
     objects = [RemoveObject(fs.metadata_pool, name) for name in switch.objects]
     off = replace(switch, state=TURNING_OFF, source="")  # which nobody needs any more, and may be large
-    back = put_back_option(switch)
+    back = put_back_option(switch, doubt.option)
     if back:  # once: what an operator makes of it afterwards is his
         back = (*back, Save(replace(off, to_auth=LEFT)))
         off = replace(off, to_auth=RETURNING)
@@ -257,7 +280,7 @@ def carry_out(host: Host, step: Step, text: str) -> None:
         option(host, step.fscid).take()
     elif isinstance(step, PutBackOption):
         shared = option(host, step.fscid)
-        if shared.read() == FORWARDS:
+        if step.doubt or shared.read() == FORWARDS:
             shared.give_back(step.old)
         shared.let_go()
     else:

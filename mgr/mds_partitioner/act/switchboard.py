@@ -14,12 +14,12 @@ from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
 
-from ..errors import Busy, CephError, PartitionerError, Unavailable
+from ..errors import Busy, CephError, InDoubt, PartitionerError, Unavailable
 from ..host import Host
 from ..model import FsState
 from ..plan.circumstances import FORWARDS
 from . import switch as switching
-from .switch import LEFT, TURNING_OFF, Forget, RemoveObject, Save, Step, Switch
+from .switch import LEFT, SURE, TURNING_OFF, Doubt, Forget, RemoveObject, Save, Step, Switch
 
 
 @dataclass(frozen=True)
@@ -47,6 +47,7 @@ class Switchboard:
         self._working: Counter[int] = Counter()
         self._preparing: Counter[int] = Counter()
         self._late: set[int] = set()  # turned off while somebody was switching them on
+        self._doubt: dict[int, Doubt] = {}
 
     def begin(self) -> dict[str, str]:
         """Read the journal; keys of records that cannot be read, and why. :raises JournalError: no answer"""
@@ -101,6 +102,7 @@ class Switchboard:
             fs = self._host.fs_of_mon(switch.fscid)
             if fs is not None and not unless(fs, switch):
                 self._carry_out(mine, switch.fscid, switching.steps_on(switch, fs), text)
+                self._doubt.pop(switch.fscid, None)
 
     def take_out(self, switch: Switch, turn: Turn) -> list[str]:
         """Put back what was replaced; in sentences, what was not. Settings come first, our objects last.
@@ -110,15 +112,17 @@ class Switchboard:
         off = replace(switch, state=TURNING_OFF)
         with self._sequence(off, turn) as mine:
             fs = self._host.fs_of_mon(switch.fscid)
+            doubt = self._doubt.get(switch.fscid, SURE)
             if fs is None:
-                gone = (*switching.put_back_option(switch), Forget(switch.fscid))
+                gone = (*switching.put_back_option(switch, doubt.option), Forget(switch.fscid))
                 self._carry_out(mine, switch.fscid, gone)
                 return []
             plan = self._needs(fs)
-            steps = switching.steps_off(off, fs, switch.fscid in self._late, plan is not None)
+            steps = switching.steps_off(off, fs, switch.fscid in self._late, plan is not None, doubt)
             at_last = [step for step in steps if isinstance(step, (RemoveObject, Forget))]
             told = switching.left_alone(switch, fs, self._to_auth(switch), plan)
             self._carry_out(mine, switch.fscid, steps[: -len(at_last)])
+            self._doubt.pop(switch.fscid, None)
             try:
                 self._carry_out(mine, switch.fscid, at_last)
             except (CephError, Unavailable) as e:
@@ -181,7 +185,11 @@ class Switchboard:
                 if isinstance(step, Forget) and self._working[fscid] > 1:
                     self._late.add(fscid)
                     return
-            switching.carry_out(self._host, step, text)
+            try:
+                switching.carry_out(self._host, step, text)
+            except InDoubt:
+                self._doubt[fscid] = self._doubt.get(fscid, SURE).also(step)
+                raise
             with self._lock:
                 if self._turns[fscid] != mine:
                     continue

@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 from mds_partitioner.act import switch as switching
 from mds_partitioner.act.switch import KEPT_OBJECTS, ON, TURNING_OFF, TURNING_ON, Switch
 from mds_partitioner.act.switchboard import Switchboard
-from mds_partitioner.errors import Busy, CephError
+from mds_partitioner.errors import Busy, CephError, InDoubt
 from mds_partitioner.plan.hints import Growth, Hints, policy_object
 
 HINTS = Hints(1000.0, 0.2, 0.075, 0.01, mask=(0, 1), resting=(1,), growth={1: Growth(10.0, 5.0)}, expires=9)
@@ -332,3 +332,69 @@ def test_a_policy_that_is_just_about_to_be_turned_off_is_known() -> None:
     switching.carry_out(host, switching.Save(replace(switch, state=TURNING_OFF)), "")
     assert switching.turning_off(cluster.store, cluster.state)
     assert switching.policy_in_force(cluster.store, cluster.state) is None
+
+
+class Late(FakeCluster):
+    """A mon that answers one command too late, and carries it out before the next one."""
+
+    def __init__(self, unanswered: str) -> None:
+        super().__init__()
+        self.unanswered = unanswered
+        self.options["mds_forward_all_requests_to_auth"] = ""
+        self._pending: list[tuple[str, str]] = []
+
+    def mon(self, prefix: str, **arguments: str) -> str:
+        """Host.mon."""
+        if prefix == "fs set":
+            self.commit()
+            if self._hangs(arguments["var"]):
+                self._pending.append((arguments["var"], arguments["val"]))
+                raise InDoubt("no answer within 20 s")
+        return super().mon(prefix, **arguments)
+
+    def set_mds_option(self, option: str, value: str) -> None:
+        """Host.set_mds_option."""
+        self.commit()
+        if self._hangs(option):
+            self._pending.append((option, value))
+            raise InDoubt("no answer within 20 s")
+        super().set_mds_option(option, value)
+
+    def _hangs(self, what: str) -> bool:
+        hangs, self.unanswered = what == self.unanswered, "" if what == self.unanswered else self.unanswered
+        return hangs
+
+    def commit(self) -> None:
+        """What was not answered is carried out."""
+        for what, value in self._pending:
+            if what in self.options:
+                self.options[what] = value
+            else:
+                changed: Any = {what: value == "true" if what == "balance_automate" else value}
+                self.state = replace(self.state, **changed)
+        self._pending = []
+
+
+@pytest.mark.parametrize(
+    ("unanswered", "old"),
+    [
+        ("balancer", ""),
+        ("balancer", "mine.lua"),
+        ("balance_automate", ""),
+        ("mds_forward_all_requests_to_auth", ""),
+        ("mds_forward_all_requests_to_auth", "mine.lua"),
+    ],
+)
+def test_what_the_mon_carries_out_late_is_put_back_all_the_same(unanswered: str, old: str) -> None:
+    cluster = Late(unanswered)
+    cluster.state = replace(cluster.state, balancer=old, balance_automate=bool(old))
+    it, switch = board(cluster), switching.asking(fresh(cluster), True, "")
+    name, text = policy_object("lunule", switch.hints, "return {}")
+    intended = switching.intended(switch, name, 2.0)
+    with pytest.raises(InDoubt):
+        it.put_in_force(intended, text, it.turn(1))
+    it.take_out(it.all()[0], it.turn(1))
+    cluster.commit()
+    assert (cluster.state.balancer, cluster.state.balance_automate) == (old, bool(old))
+    assert cluster.options["mds_forward_all_requests_to_auth"] == ""
+    assert cluster.store.data == {}
