@@ -45,6 +45,17 @@ def caveats(
     return tuple(found)
 
 
+def less_even(prediction: Prediction, threshold: float) -> tuple[str, ...]:
+    """One sentence on a plan that makes the ranks less even than they are. ``threshold``: of the factor"""
+    before, after = prediction.imbalance_before, prediction.imbalance_after
+    if after <= max(before, threshold):
+        return ()
+    return (
+        f"by requests the ranks are less even afterwards (imbalance factor {before:.3f} to {after:.3f}): "
+        "working sets and entries count as well, and ranks that it may not use get nothing",
+    )
+
+
 def refuse_blind(seen: Caveats, prediction: Prediction, fs: str) -> None:
     """Refuse a plan that what was not read could undo.
 

@@ -13,7 +13,7 @@ from ..judge.judgement import DirectoryJudgement, Judgement
 from ..judge.verdict import Engine, column
 from ..model import FsState
 from ..options import Settings
-from .caveats import caveats, refuse_blind
+from .caveats import caveats, less_even, refuse_blind
 from .circumstances import Circumstances
 from .families import BroodOf, Family, current, family, held, lasting
 from .fixed import Fixed, fixed, rests_until
@@ -83,7 +83,10 @@ def make_plan(
         rows=table,
         steps=made,
         prediction=prediction,
-        caveats=caveats(judgement.caveats, rows, families, answer["scattered"]),
+        caveats=(
+            *caveats(judgement.caveats, rows, families, answer["scattered"]),
+            *(less_even(prediction, settings.imbalance_threshold) if made else ()),
+        ),
     )
 
 

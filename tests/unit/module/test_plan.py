@@ -19,8 +19,9 @@ from mds_partitioner.engine_client import EngineClient
 from mds_partitioner.errors import BadInput, NotPermitted, Unavailable
 from mds_partitioner.judge.judgement import DirectoryJudgement, Judgement
 from mds_partitioner.model import FsState
+from mds_partitioner.plan.caveats import less_even
 from mds_partitioner.plan.circumstances import Circumstances, check_ranks
-from mds_partitioner.plan.plan import CONFIG_STEP, FS_STEP, MASK_STEP, PIN_STEP
+from mds_partitioner.plan.plan import CONFIG_STEP, FS_STEP, MASK_STEP, PIN_STEP, Prediction
 from mds_partitioner.plan.present import present
 from mds_partitioner.plan.ranks import balanced_ranks, format_ranks, mask_ranks, parse_ranks, ranks_mask
 
@@ -256,6 +257,13 @@ def test_requests_beside_the_directories_are_told(engine: EngineClient) -> None:
     (told,) = (c for c in made(elsewhere, circumstances("fanout"), engine).caveats if "beside" in c)
     assert told.startswith("53% of the requests are beside or above these directories")
     assert not [c for c in made(seen, circumstances("fanout"), engine).caveats if "beside" in c]
+
+
+@pytest.mark.parametrize(("after", "told"), [(0.198, True), (0.05, False), (0.01, False)])
+def test_that_the_ranks_are_less_even_afterwards_is_told(after: float, told: bool) -> None:
+    nothing = Prediction(0.02, after, 0, 0.0, 0, 0.0, 0.0, {}, {}, 0.0)
+    assert bool(less_even(nothing, 0.075)) is told
+    assert not less_even(replace(nothing, imbalance_before=0.2), 0.075)
 
 
 def _loaded(cluster: Cluster) -> list[tuple[int, Directory]]:
