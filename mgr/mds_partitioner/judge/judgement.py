@@ -3,6 +3,7 @@
 
 from collections.abc import Mapping
 from dataclasses import dataclass
+from statistics import fmean
 from typing import Optional
 
 from ..model import Churning, RankSample
@@ -11,6 +12,8 @@ from .verdict import Engine, Verdict, column, rank_arguments, read_verdict
 from .window import Observed, WindowSummary
 
 MUCH = 0.1  # of all requests
+CALM = (0.5, 1.5)  # times the mean of a load that may be called one
+LATELY = 3  # epochs
 
 
 @dataclass(frozen=True)
@@ -49,11 +52,30 @@ class Caveats:
     gone: tuple[str, ...] = ()  # directories that the operator named and that were gone at the end
     capacity_known: bool = True  # else how much an uneven load hurts is not
     elsewhere: float = 0.0  # part of the ranks' requests that are of no such directory, 0 to 1
+    lately: float = 1.0  # what ranks served in the last epochs, in times of their mean
+    ranks_of: Optional[int] = None  # epochs that the ranks' loads are of, where others held them before
 
     @property
     def much_elsewhere(self) -> bool:
         """Is that more than samples differ by?"""
         return self.elsewhere >= MUCH
+
+    @property
+    def of_the_ranks(self) -> list[str]:
+        """What is to be known of the ranks' loads, a sentence each."""
+        told = []
+        if not CALM[0] <= self.lately <= CALM[1]:
+            why = "it began before the load" if self.lately > 1.0 else "the load has ended meanwhile"
+            told.append(
+                f"in the last epochs the ranks served {self.lately:.2f} times their mean: {why}; "
+                "analyze again while it is there"
+            )
+        if self.ranks_of is not None:
+            told.append(
+                f"the ranks' loads are of the last {self.ranks_of} of {self.epochs} epochs, as other daemons "
+                "held them before, or another manager looked; those of the directories are of all"
+            )
+        return told
 
     def span(self, epoch: float) -> float:
         """s from the first sample to the last."""
@@ -80,6 +102,15 @@ def _elsewhere(window: WindowSummary) -> float:
     served = sum(window.loads.values())
     known = sum(row.requests for row in window.directories) / max(1.0 - window.unread_load, 1e-300)
     return max(0.0, 1.0 - known / served) if served and window.directories else 0.0
+
+
+def _lately(window: WindowSummary) -> float:
+    """What ranks served in the last epochs, in times of their mean. Of a short one there is no other time."""
+    mean = sum(window.loads.values())
+    rows = [row[-LATELY:] for row in window.series.values()]
+    if not mean or window.rank_epochs <= 2 * LATELY:
+        return 1.0
+    return sum(fmean(s.requests for s in row) for row in rows if row) / mean
 
 
 def judge(
@@ -127,6 +158,8 @@ def judge(
             gone=window.gone,
             capacity_known=verdict.capacity.value is not None,
             elsewhere=_elsewhere(window),
+            lately=_lately(window),
+            ranks_of=window.rank_epochs if 0 < window.rank_epochs < window.epochs else None,
         ),
         churning=window.churning,
     )

@@ -38,6 +38,7 @@ class WindowSummary:
     missing: int  # times a rank's sessions could not be read
     gone: tuple[str, ...] = ()  # directories that the operator named and that were gone at the end
     churning: tuple[Churning, ...] = ()
+    rank_epochs: int = 0  # that ``loads`` are the mean of: since the same daemons held the ranks
 
 
 @dataclass
@@ -136,6 +137,7 @@ class Window:
             missing=self._missing,
             gone=self._gone,
             churning=self._churning,
+            rank_epochs=self._rank_epochs,
         )
 
 

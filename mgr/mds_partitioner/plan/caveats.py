@@ -28,6 +28,7 @@ def caveats(
             f"{seen.elsewhere:.0%} of the requests are beside or above these directories: they stay where "
             "they are, and are no part of this plan"
         )
+    found += seen.of_the_ranks
     if seen.missing:
         found.append(f"{seen.missing} times a rank did not tell its sessions: its older ones were used")
     found += [f"{path!r} is gone: it is no part of this plan" for path in seen.gone]

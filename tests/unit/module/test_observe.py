@@ -4,16 +4,18 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 from typing import Any
 
 import pytest
-from fake_cluster import FakeCluster
+from fake_cluster import SETTINGS, FakeCluster
 from hypothesis import given
 from hypothesis import strategies as st
 
+from mds_partitioner.engine.calls import CALLS
 from mds_partitioner.judge.history import History
+from mds_partitioner.judge.judgement import Caveats, judge
 from mds_partitioner.judge.window import Window
 from mds_partitioner.model import (
     Directory,
@@ -240,6 +242,39 @@ def test_a_window_keeps_the_highest_working_set_and_the_mean_rate() -> None:
     assert window.summary(facts).loads == {0: 2.0, 1: 2.0}
     unread = window.summary({})
     assert (unread.unread, unread.unread_load) == (1, 1.0)
+
+
+def judged(rates: Sequence[float], replaced_at: int | None = None) -> Caveats:
+    """An analysis with a load on rank 0, whose daemon is replaced in some epoch."""
+    window, history = Window("cephfs"), History()
+    for at, asked in enumerate(rates):
+        sample = SubtreeSample(Directory(A, "a", 7), 10, asked, 1, (0,), False, False)
+        rows = (rank_sample(0, asked), rank_sample(1, 1.0))
+        if replaced_at is not None and at >= replaced_at:
+            rows = (replace(rows[0], name="other"), rows[1])
+        history = history.plus(rows, float(at))
+        window.add(Observation("cephfs", (sample,)), history)
+    facts = {A: DirectoryFacts(Directory(A, "a", 7), 99, -1)}
+    return judge(window.summary(facts), SETTINGS, 1 << 30, None, lambda n, a: CALLS[n](a)).caveats
+
+
+@pytest.mark.parametrize(
+    ("rates", "told"),
+    [
+        ([10.0] * 48 + [500.0] * 12, "times their mean: it began before the load"),
+        ([500.0] * 56 + [1.0] * 4, "times their mean: the load has ended meanwhile"),
+        ([500.0, 300.0, 400.0] * 20, ""),
+        ([10.0, 500.0, 500.0], ""),
+    ],
+)
+def test_that_the_load_was_not_there_all_the_time_is_told(rates: list[float], told: str) -> None:
+    found = "; ".join(judged(rates).of_the_ranks)
+    assert told in found if told else not found
+
+
+def test_that_a_rank_was_replaced_is_told() -> None:
+    (told,) = judged([100.0] * 60, replaced_at=58).of_the_ranks
+    assert "the ranks' loads are of the last 2 of 60 epochs" in told
 
 
 def test_a_counted_working_set_replaces_estimates() -> None:
