@@ -1,6 +1,8 @@
 # SPDX-License-Identifier: LGPL-2.1-or-later
 """The endpoint answers GET and HEAD of three paths, quickly, and nothing else, whatever is sent to it."""
 
+from __future__ import annotations
+
 import http.client
 import logging
 import os
