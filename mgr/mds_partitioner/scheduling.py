@@ -159,7 +159,7 @@ class Scheduling:
 
     def keep(self, fs: FsState) -> None:
         """Make durable what was ordered. :raises JournalError: it holds in this manager all the same"""
-        if self._ledger.early(fs.fscid):
+        if not self._ledger.read:
             raise JournalError(f"what the scheduler of '{fs.name}' does was not read from the mon yet")
         self._ledger.save(fs.fscid, self._ledger.find(fs))
         self._untold.discard(fs.fscid)

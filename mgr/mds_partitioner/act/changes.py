@@ -167,8 +167,7 @@ class SettingChange:
 
     def write(self, value: str, was: str, may: Callable[[], bool]) -> None:
         """Set it through the mon. :raises Unavailable: it is not as it was"""
-        if self.read() != was or not may():
-            raise Unavailable(f"{self.name} was not set: it is not as it was, or not wanted any more")
+        _check(self, self.name, was, may)
         self.host.mon("fs set", fs_name=self.fs.name, var=self.name, val=value)
 
     def arrived(self, value: str) -> bool:
@@ -210,8 +209,7 @@ class ConfigChange:
 
     def write(self, value: str, was: str, may: Callable[[], bool]) -> None:
         """Set it, or go back to what was there. :raises Unavailable: it is not as it was"""
-        if self.read() != was or not may():
-            raise Unavailable(f"{self.option.name} was not set: it is not as it was, or not wanted any more")
+        _check(self, self.option.name, was, may)
         if value == self.option.wanted:
             self.option.take()
         else:
@@ -228,6 +226,12 @@ class ConfigChange:
     def ephemeral(self) -> bool:
         """No directory."""
         return False
+
+
+def _check(change: Change, name: str, was: str, may: Callable[[], bool]) -> None:
+    """:raises Unavailable: it is not as it was, or must not be set any more"""
+    if change.read() != was or not may():
+        raise Unavailable(f"{name} was not set: it is not as it was, or not wanted any more")
 
 
 def bind(step: Step, user: str, host: Host, where: Whereabouts, fs: FsState | None) -> Change:

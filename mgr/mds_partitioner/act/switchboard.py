@@ -47,7 +47,7 @@ class Switchboard:
         self._working: Counter[int] = Counter()
         self._preparing: Counter[int] = Counter()
         self._late: set[int] = set()  # turned off while somebody was switching them on
-        self._doubt: dict[int, Doubt] = {}
+        self._doubt: dict[int, Doubt] = {}  # by fscid, of what was not answered
 
     def begin(self) -> dict[str, str]:
         """Read the journal; keys of records that cannot be read, and why. :raises JournalError: no answer"""

@@ -49,7 +49,7 @@ class Caveats:
     unread_load: float  # part of all directories' requests that are theirs, 0 to 1
     missing: int  # times a rank's sessions could not be read
     by_heat: int  # directories whose requests and working set were partly shared out by heat
-    gone: tuple[str, ...] = ()  # directories that the operator named and that were gone at the end
+    gone: tuple[str, ...] = ()  # directories that were named, or judged, and are gone since
     capacity_known: bool = True  # else how much an uneven load hurts is not
     elsewhere: float = 0.0  # part of the ranks' requests that are of no such directory, 0 to 1
     lately: float = 1.0  # what ranks served in the last epochs, in times of their mean

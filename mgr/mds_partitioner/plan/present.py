@@ -6,28 +6,17 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from functools import partial
-from typing import Optional, Union
 
 from ..errors import CephError, NotFound
 from ..filesystem import FileSystem
 from ..host import Host
 from ..judge.judgement import DirectoryJudgement, Judgement
 from ..judge.window import Observed
-from ..model import NO_PIN, Directory, DirectoryFacts, FsState
-from ..observe.directories import facts
+from ..model import NO_PIN, Directory, FsState
 from ..observe.subtrees import SubtreeMap, subtree_map
 
 A_CALL = 100  # directories that are read in one: a saturated MDS takes 0.1 s for each of three questions
 LOOKED_FOR = 200  # of those with most workload: what a plan does hangs on these
-
-
-class _Gone:
-    """A directory that was deleted or renamed, or another one has its name."""
-
-
-GONE = _Gone()
-Found = Optional[Union[DirectoryFacts, _Gone]]
-"""None: it could not be read."""
 
 
 def present(host: Host, fs: FsState, judgement: Judgement, ours: Mapping[int, int]) -> Judgement:
@@ -44,36 +33,40 @@ def present(host: Host, fs: FsState, judgement: Judgement, ours: Mapping[int, in
     doubtful = [
         s.directory for s in seen if s.directory.ino in most or s.pin != ours.get(s.directory.ino, NO_PIN)
     ]
-    found = _found(host, fs, doubtful)
-    there = [row for row in judgement.directories if found.get(row.seen.directory.ino) is not GONE]
-    gone = [d.path for d in doubtful if found.get(d.ino) is GONE]
+    pins, gone = _read(host, fs, doubtful)
+    there = [row for row in judgement.directories if row.seen.directory.ino not in gone]
     where = subtree_map(host, fs, [row.seen.directory.path for row in there])
-    pins = {ino: at.pin for ino, at in found.items() if isinstance(at, DirectoryFacts)}
-    caveats = replace(judgement.caveats, gone=(*judgement.caveats.gone, *gone))
+    left_out = (d.path for d in doubtful if d.ino in gone)
+    caveats = replace(judgement.caveats, gone=(*judgement.caveats.gone, *left_out))
     rows = tuple(replace(row, seen=_now(row, pins, where)) for row in there)
     return replace(judgement, directories=rows, caveats=caveats)
 
 
-def _found(host: Host, fs: FsState, directories: Sequence[Directory]) -> dict[int, Found]:
-    """By inode number; each call has a deadline of its own."""
-    found: dict[int, Found] = {}
+def _read(host: Host, fs: FsState, directories: Sequence[Directory]) -> tuple[dict[int, int], set[int]]:
+    """Pins by inode number, and inode numbers of what was deleted or renamed; each call has a deadline of its
+    own."""
+    pins: dict[int, int] = {}
+    gone: set[int] = set()
     for at in range(0, len(directories), A_CALL):
-        some = directories[at : at + A_CALL]
-        found |= host.on_fs(fs, partial(_read, some))
-    return found
+        found, missing = host.on_fs(fs, partial(_look, directories[at : at + A_CALL]))
+        pins, gone = pins | found, gone | missing
+    return pins, gone
 
 
-def _read(directories: Sequence[Directory], mount: FileSystem) -> dict[int, Found]:
-    return {directory.ino: _look(mount, directory) for directory in directories}
-
-
-def _look(mount: FileSystem, directory: Directory) -> Found:
-    try:
-        return facts(mount, directory) if mount.ino(directory.path) == directory.ino else GONE
-    except NotFound:
-        return GONE
-    except CephError:
-        return None
+def _look(directories: Sequence[Directory], mount: FileSystem) -> tuple[dict[int, int], set[int]]:
+    pins: dict[int, int] = {}
+    gone: set[int] = set()
+    for directory in directories:
+        try:
+            if mount.ino(directory.path) == directory.ino:
+                pins[directory.ino] = mount.pin(directory.path)
+            else:
+                gone.add(directory.ino)
+        except NotFound:
+            gone.add(directory.ino)
+        except CephError:
+            continue  # it stays as it was seen
+    return pins, gone
 
 
 def _now(row: DirectoryJudgement, pins: Mapping[int, int], where: SubtreeMap) -> Observed:

@@ -15,10 +15,8 @@ LEAST = 0.02  # of the exporter's share: less is not worth a move (FoundationDB:
 HALF = 0.5  # of a piece's load: a move that relieves by less turns the difference round
 ROUNDING = 1.0 + 1e-9  # times what is computed, at most, is what it would be
 MANY = 0.5  # of what it has too much is in pieces that are all smaller
-SOME, NOTHING = (
-    0.1,
-    0.001,
-)  # of a share: all that is smaller, and one of it, that bring something when it goes
+SOME = 0.1  # of a share: all that is smaller brings something when it goes
+NOTHING = 0.001  # of a share: nobody notices
 
 
 @dataclass(frozen=True)

@@ -14,9 +14,7 @@ from .state import State
 from .view import View
 
 FAR = 0.85  # an importer has at most this part of the exporter's utilisation
-LONG = (
-    60.0  # s that requests wait at a rank which is not full, as the metadata pool is slow, beside an idle one
-)
+LONG = 60.0  # s that requests wait beside an idle rank at one that is not full: the metadata pool is slow
 URGENT = 0.7  # beside a rank so much emptier, one look at a full one is enough (FoundationDB)
 
 

@@ -63,6 +63,11 @@ class Ledger:
         except PartitionerError as e:
             self._log.warning("the scheduler's record of a removed file system: %s", e)
 
+    @property
+    def read(self) -> bool:
+        """Is it known what the last manager kept?"""
+        return self._watches is not None
+
     def early(self, fscid: int, **changes: Any) -> bool:
         """An operator's order before it is known what the last manager kept: it holds for what acts, as soon
         as that is. False: it is known."""

@@ -131,6 +131,10 @@ class Look:
         """Requests that moving an inode costs."""
         return self.state.toll.or_else(self.limits.price)
 
+    def pays(self, gain: float, inodes: float) -> bool:
+        """Do so many req/s bring more within the horizon than moving the inodes costs?"""
+        return gain * self.limits.horizon >= inodes * self.price
+
     @property
     def budgets(self) -> Budgets:
         """What may be begun now."""

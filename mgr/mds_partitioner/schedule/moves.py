@@ -51,13 +51,13 @@ def paying(look: Look, choices: Sequence[Choice]) -> tuple[Move, ...]:
 def _pays(look: Look, choice: Choice) -> bool:
     """Clients of a rank that is not full gain little by its relief."""
     gain = choice.gain * _urgency(look, choice.source)
-    return gain * look.limits.horizon >= look.pieces[choice.key].inodes * look.price
+    return look.pays(gain, look.pieces[choice.key].inodes)
 
 
 def _crumb_pays(look: Look, crumb: Candidate) -> bool:
     """Thousands that do not would take the places of others, and keep from what else helps."""
     gain = crumb.load * _urgency(look, crumb.rank) if crumb.rank in look.capacity else 0.0
-    return gain * look.limits.horizon >= crumb.inodes * look.price
+    return look.pays(gain, crumb.inodes)
 
 
 def _urgency(look: Look, rank: int) -> float:
