@@ -12,7 +12,7 @@ from experiments.common.balancers.visits import forget
 from lab.clients.spec import ClientSpec, LoadSpec
 
 TOP = "/selection"
-BUSY = [f"{TOP}/d{number:04d}" for number in range(4)]  # as a client names them
+DIRS = 4
 UNREAD = [f"{TOP}/unread{number}" for number in range(200)]
 FILES = 20
 RANKS = 4
@@ -51,9 +51,19 @@ def load(cluster: Cluster) -> LoadSpec:
     cluster.fs_set("balance_automate", "false")  # only what a test chooses moves
     inside(cluster, "make", {TOP: 0, **dict.fromkeys(UNREAD, FILES)})
     forget(cluster.lab, RANKS)  # what made them, if a test before this one has them recording
-    load = LoadSpec((ClientSpec("busy", TOP, mix={"create": 1.0, "unlink": 1.0}, rate=100, dirs=len(BUSY)),))
+    return busy_in(cluster, TOP)
+
+
+def busy_in(cluster: Cluster, top: str) -> LoadSpec:
+    """What makes and deletes files in directories of its own there."""
+    load = LoadSpec((ClientSpec("busy", top, mix={"create": 1.0, "unlink": 1.0}, rate=100, dirs=DIRS),))
     cluster.lab.prepare(load)
     return load
+
+
+def busy(top: str) -> list[str]:
+    """These directories, as a client names them."""
+    return [f"{top}/d{number:04d}" for number in range(DIRS)]
 
 
 @pytest.fixture(autouse=True)
@@ -100,17 +110,17 @@ def test_what_is_chosen_for_coming_visits_goes_all_of_it_though_no_load_asks_for
     with at_work(cluster, load):
         chosen = order(cluster)
         wait_for("it is gone", lambda: len(away(cluster, UNREAD)) >= chosen)
-        assert not away(cluster, BUSY), "all in what is busy was visited"
+        assert not away(cluster, busy(TOP)), "all in what is busy was visited"
 
 
 @pytest.mark.parametrize("score", FAILURES)
-def test_by_heat_when_a_score_fails_and_the_log_says_why(
-    cluster: Cluster, load: LoadSpec, score: str
-) -> None:
+def test_by_heat_when_a_score_fails_and_the_log_says_why(cluster: Cluster, score: str) -> None:
+    name = f"failing{list(FAILURES).index(score)}"
+    top = f"/{name}"  # new directories are rank 0's: what went in the test before leaves it nothing to move
     before = len(said(cluster, "no score of"))
-    with at_work(cluster, load):
-        use(cluster, f"failing{list(FAILURES).index(score)}.lua", FAILING % score)
+    with at_work(cluster, busy_in(cluster, top)):
+        use(cluster, f"{name}.lua", FAILING % score)
         last = wait_for("it is in the log", lambda: said(cluster, "no score of")[before:])[-1]
-        wait_for("what is busy goes", lambda: away(cluster, BUSY))
+        wait_for("what is busy goes", lambda: away(cluster, busy(top)))
     assert FAILURES[score] in last
     assert last.endswith("heat")
