@@ -21,7 +21,7 @@ from .view import Piece, RankView, View
 
 FORGETS = 0.1  # of how it was before something moved, in a look: loads go meanwhile, too
 RISES = 4.0  # times what its pieces are expected to ask for, at most: else that is not known yet
-LONGEST = 60.0  # s after its arrival for which a piece counts as it did where it was
+LONGEST = 60.0  # s after its arrival for which a piece counts as it did where it was; and after it woke
 
 
 def looked(state: State, view: View, limits: Limits) -> State:
@@ -56,7 +56,7 @@ def looked(state: State, view: View, limits: Limits) -> State:
         expected[piece.rank] += demand[piece.ino].mean
     rest = {r.rank: _rest(r, state, shown[r.rank], stale) for r in view.ranks}
     asleep, woken = _woken(state, demand, view)
-    wakes = (*(w for w in state.wakes if view.now - w.at <= limits.memory), *woken)
+    wakes = (*(_awake(w, demand, view.now) for w in state.wakes if view.now - w.at <= limits.memory), *woken)
     requests = sum(r.requests for r in view.ranks)
     jumps = jumped(wakes, view.now, requests)
     share = requests / max(1, len(view.ranks))
@@ -64,10 +64,12 @@ def looked(state: State, view: View, limits: Limits) -> State:
     served = {r.rank: r.requests - rest[r.rank] + own[r.rank] for r in view.ranks}
     scale = {r: _scale(r, state, expected[r], served[r], stale, jumps) for r in served}
     able = capacities(view.ranks)
-    capacity = {r: state.capacity.get(r, able[r]) if r in stale else able[r] for r in able}
+    # Of ranks that served nothing when it was first looked at, none was known.
+    capacity = {r: (state.capacity.get(r) or able[r]) if r in stale else able[r] for r in able}
     latency = {r.rank: _latency(r, state, stale) for r in view.ranks}
     grown = _grown(view, state, demand, stale)
     rates = {r.rank: (*state.rates.get(r.rank, ()), r.requests)[-KEPT:] for r in view.ranks}
+    toll = _toll(state, past, requests, dt)
     now = replace(
         state,
         at=view.now,
@@ -82,15 +84,17 @@ def looked(state: State, view: View, limits: Limits) -> State:
         latency=latency,
         grown=grown,
         began=state.began if state.began >= 0.0 else view.now,
-        calm=max(requests, state.calm + (requests - state.calm) * FORGETS) if moving else requests,
-        toll=_toll(state, past, max(0.0, state.calm - requests) * dt),
+        calm=max(requests, state.calm + (requests - state.calm) * FORGETS)
+        if moving or toll.due
+        else requests,
+        toll=toll,
         asleep=asleep,
         wakes=wakes,
         stay={parent: part for parent, part in stay.items() if parent in state.split},
         before={ino: known for ino, known in {**state.before, **new}.items() if ino in where},
         quiet=quiet(state.quiet, state.split, view.pieces, demand, past, share, peak, dt),
         peak=peak,
-        linked=links.seen(state.linked, view.ranks, view.now),
+        linked=links.seen(state.linked, view.ranks, view.pieces, view.now),
         wholes=seen(state.wholes, state.split, state.placed, view, stale),
     )
     return _taught(now, view)
@@ -121,15 +125,21 @@ def _woken(state: State, demand: Mapping[int, Demand], view: View) -> tuple[froz
     idle = {p.ino for p in view.pieces if share and max(p.requests, demand[p.ino].mean) <= most}
     asleep = (state.asleep & demand.keys()) | idle
     woken = [i for i in sorted(asleep) if demand[i].mean >= WAKES * share > 0.0]
-    return frozenset(asleep.difference(woken)), tuple(Wake(view.now, demand[i].mean) for i in woken)
+    return frozenset(asleep.difference(woken)), tuple(Wake(view.now, demand[i].mean, i) for i in woken)
 
 
-def _toll(state: State, past: Sequence[Past], missing: float) -> Toll:
-    """With what this look tells. missing: requests that clients got through less than before moves began."""
+def _awake(wake: Wake, demand: Mapping[int, Demand], now: float) -> Wake:
+    """With what it has had at most: a full rank holds it back until it has moved."""
+    known = demand.get(wake.ino) if now - wake.at <= LONGEST else None
+    return wake if known is None or known.mean <= wake.load else replace(wake, load=known.mean)
+
+
+def _toll(state: State, past: Sequence[Past], requests: float, dt: float) -> Toll:
+    """With what this look tells. requests: req/s that clients got through in the last ``dt`` s."""
     under_way = [p for p in past if p.begun <= state.at and p.move.load > 0.0 and not p.lost]
     arrived = sum(p.move.inodes for p in under_way if p.arrived > state.at)
-    moving = arrived or any(p.under_way for p in under_way)
-    return state.toll.seen(missing, arrived) if moving else replace(state.toll, lost=0.0)
+    moving = arrived or state.toll.due or any(p.under_way for p in under_way)
+    return state.toll.seen(state.calm, requests, dt, arrived) if moving else replace(state.toll, lost=0.0)
 
 
 def _demand(

@@ -30,10 +30,14 @@ SETTLE = 30.0  # s, after which what has not arrived is taken to be empty: it mo
 
 @dataclass(frozen=True)
 class Wake:
-    """A piece that had next to nothing and came to have ``load`` req/s. at: steady clock, s."""
+    """A piece that had next to nothing and came to have ``load`` req/s. at: steady clock, s.
+
+    :ivar ino: its inode number
+    """
 
     at: float
     load: float
+    ino: int = 0
 
 
 @dataclass(frozen=True)

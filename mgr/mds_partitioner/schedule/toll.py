@@ -9,7 +9,9 @@ from dataclasses import dataclass, replace
 
 KNOWN = 50_000.0  # inodes that the first guess counts as: so many must have moved before it is half forgotten
 MEMORY = 200_000.0  # inodes, at most, that what was seen counts as
-MOST = 4.0  # requests an inode: more is another load, not what moving costs
+MOST = 4.0  # requests an inode, at most: one that froze all clients for a moment is not typical
+BACK = 0.8  # of what clients got through before: with that they are back
+WAITS = 4  # looks after an arrival for that: else it was not the move that they were less for
 
 
 @dataclass(frozen=True)
@@ -19,11 +21,15 @@ class Toll:
     :ivar price: requests an inode; -1: unknown
     :ivar inodes: that it is of
     :ivar lost: requests that clients got through less, since something arrived last
+    :ivar due: inodes that arrived for them, while clients are not back
+    :ivar looks: since the last of them
     """
 
     price: float = -1.0
     inodes: float = 0.0
     lost: float = 0.0
+    due: float = 0.0
+    looks: int = 0
 
     def or_else(self, guess: float) -> float:
         """Requests that moving an inode costs, by what was seen, and by a guess as long as that is little."""
@@ -31,15 +37,23 @@ class Toll:
             return guess
         return (self.price * self.inodes + guess * KNOWN) / (self.inodes + KNOWN)
 
-    def seen(self, missing: float, arrived: float) -> "Toll":
-        """After a look while something was under way.
+    def seen(self, before: float, now: float, dt: float, arrived: float) -> "Toll":
+        """After a look while something was under way, or has just arrived.
 
-        :param missing: requests that clients got through less than before it began, since the last look
+        :param before: req/s that clients got through before it began; now: since the last look, ``dt`` s ago
         :param arrived: inodes, likewise
         """
-        lost = self.lost + missing
-        if arrived <= 0.0:
+        lost, due = self.lost + max(0.0, before - now) * dt, self.due + arrived
+        if due <= 0.0:
             return replace(self, lost=lost)
+        if now >= BACK * before:
+            return self._paid(lost, due)
+        looks = 0 if arrived else self.looks + 1
+        if looks >= WAITS:
+            return replace(self, lost=0.0, due=0.0, looks=0)  # the load has ended
+        return replace(self, lost=lost, due=due, looks=looks)
+
+    def _paid(self, lost: float, arrived: float) -> "Toll":
         price, inodes = min(MOST, lost / arrived), min(MEMORY, self.inodes + arrived)
         before = price if self.price < 0.0 else self.price
         return Toll(before + (price - before) * min(1.0, arrived / inodes), inodes)
