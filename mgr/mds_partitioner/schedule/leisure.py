@@ -39,7 +39,7 @@ def _reunite(look: Look, decision: Decision) -> tuple[State, Decision]:
     """What is in parts for nothing becomes one again, at the pace of what sleeps."""
     if look.state.acting:
         return look.state, decision
-    state, over = look.state, due(look.state.quiet)
+    state, over = look.state, due(look.state.quiet) - look.linked
     if not over or len(state.wakes) >= SEEN:  # what sleeps is spread where it wakes
         return state, decision
     most = 1.0 + look.band / 2.0  # a little more does not send them away again
@@ -67,7 +67,8 @@ def _asleep(look: Look) -> list[Piece]:
     that is empty: it would be pinned for nothing, and counted where it stays."""
     state, bound = look.state, look.expected.bound
     away = state.split | state.apart | state.placed | look.together.keys()
-    may = (p for p in look.view.pieces if p.rank is not None and not p.held and p.ino not in away)
+    fixed = away | {p.ino for p in look.view.pieces if p.within and p.ino in look.linked}
+    may = (p for p in look.view.pieces if p.rank is not None and not p.held and p.ino not in fixed)
     little = ASLEEP * look.expected.share
     idle = (p for p in may if p.inodes > EMPTY and state.demand[p.ino].mean <= little)
     return [replace(p, rank=bound[p.ino].target) if p.ino in bound else p for p in idle]

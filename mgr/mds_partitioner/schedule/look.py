@@ -14,6 +14,7 @@ from ..judge.fullness import MORE
 from .budgets import Budgets
 from .choose import shares
 from .expectation import Expectation
+from .links import roots
 from .load import capacities
 from .noise import band
 from .state import KEPT, Limits, Past, State
@@ -27,7 +28,7 @@ LEAST = 4  # looks: one more than teach that a rank has become slower
 NEW = 20.0  # s, at most, until what a rank can do is known anew: reports come every 5 s
 MAKE_LOADS = ("demand", "rest", "scale", "elastic", "latency", "capacity", "past", "scattered", "apart")
 """What of the state ``LOADS`` follow of, besides the view: all that expectation.py reads, and capacity."""
-LOADS = frozenset(("pieces", "full", "capacity", "expected", "loads", "shares"))
+LOADS = frozenset(("pieces", "linked", "full", "capacity", "expected", "loads", "shares"))
 
 
 @dataclass(frozen=True)
@@ -68,6 +69,13 @@ class Look:
         """What is moved with others only, by inode number: what all of it is of (together.py)."""
         ranks = {rank.rank for rank in self.view.ranks}
         return members(self.state.wholes, self.pieces, self.state.placed, ranks)
+
+    @cached_property
+    def linked(self) -> frozenset[int]:
+        """What clients may make hard links in, and its parts (links.py), by inode number."""
+        linked = self.state.linked
+        of = roots(self.view.pieces) if linked else {}
+        return frozenset(ino for ino, root in of.items() if root in linked)
 
     @cached_property
     def full(self) -> frozenset[int]:

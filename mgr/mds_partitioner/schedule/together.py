@@ -75,7 +75,7 @@ def families(pieces: Iterable[Piece]) -> dict[int, list[Piece]]:
     within = {piece.ino: piece.within for piece in pieces}
     found: dict[int, list[Piece]] = defaultdict(list)
     for piece in pieces:
-        for above in _above(piece.ino, within):
+        for above in enclosing(piece.ino, within):
             found[above].append(piece)
     return found
 
@@ -166,7 +166,7 @@ def found_better(wholes: Mapping[int, Whole], pieces: Iterable[Piece], now: floa
         return dict(wholes)
     within = {piece.ino: piece.within for piece in pieces}
     due = {ino for ino, whole in wholes.items() if whole.since >= 0.0 or whole.slower}
-    outer = [ino for ino in sorted(due) if wholes[ino].since < 0.0 and due.isdisjoint(_above(ino, within))]
+    outer = [ino for ino in sorted(due) if wholes[ino].since < 0.0 and due.isdisjoint(enclosing(ino, within))]
     if not outer:
         return dict(wholes)
     worst = min(outer, key=lambda ino: wholes[ino].worse / wholes[ino].served)
@@ -192,7 +192,7 @@ def members(
     within = {ino: piece.within for ino, piece in pieces.items()} if ours else {}
     found = {}
     for ino in within:
-        of = next((above for above in (ino, *_above(ino, within)) if above in ours), None)
+        of = next((above for above in (ino, *enclosing(ino, within)) if above in ours), None)
         if of is not None and ino not in scattered:
             found[ino] = of
     return found
@@ -227,7 +227,7 @@ def _tried_again(whole: Whole, now: float) -> Whole:
     return Whole(whole.served) if again else whole
 
 
-def _above(ino: int, within: Mapping[int, int]) -> list[int]:
+def enclosing(ino: int, within: Mapping[int, int]) -> list[int]:
     """What it was taken out of, and what that was, and so on. What was renamed meanwhile may seem to be in
     itself."""
     found: list[int] = []

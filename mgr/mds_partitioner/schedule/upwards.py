@@ -56,7 +56,7 @@ def raised(look: Look, decision: Decision, most_pins: float = math.inf) -> tuple
 def _low(look: Look, piece: Piece, goal: int, kids: Sequence[Piece]) -> bool:
     """Is it in parts, on a rank below one that has much of these, which passes requests for them on, and may
     it leave? All parts are known then, and no more of them have to be pinned than are elsewhere."""
-    own, away = piece.rank, {*look.together, *look.state.placed}
+    own, away = piece.rank, {*look.together, *look.state.placed, *look.linked}
     may = piece.ino not in away and not piece.held and not piece.unknown
     if not may or own is None or own >= goal or piece.at_most > look.limits.inodes:
         return False
