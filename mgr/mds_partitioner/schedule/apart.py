@@ -12,6 +12,7 @@ from collections.abc import Collection, Sequence
 from dataclasses import replace
 from statistics import fmean
 
+from ..model import NO_PIN
 from .choose import Budget, Candidate
 from .load import pressures
 from .look import Look
@@ -71,7 +72,7 @@ def wanted(look: Look, may: Sequence[Candidate], stuck: Sequence[int]) -> tuple[
         return ()
     load, pressure = look.loads, pressures(look.view.ranks)
     top = max(load, key=lambda r: (pressure[r], load[r], -r))
-    parts = [c for c in may if (look.pieces[c.key].parts or 0) > 1 and c.rank not in look.state.linked]
+    parts = [c for c in may if (look.pieces[c.key].parts or 0) > 1 and c.key not in look.linked]
     large = tuple(c.key for c in parts if c.rank in {top, *look.full} and c.load > _most_that_fits(look))
     if large:
         return large
@@ -96,11 +97,14 @@ def higher(look: Look, inos: Sequence[int]) -> list[int]:
 
 def lifted(look: Look, inos: Sequence[int], budget: Budget) -> tuple[Move, ...]:
     """Of what goes to the highest rank, what goes now."""
-    highest, left = home(look), budget.inodes
+    highest, left, pins = home(look), budget.inodes, look.budgets.pins()
     found: list[Move] = []
     for piece in map(look.pieces.__getitem__, inos):
         alone = budget.idle and not found
-        if piece.rank is None or len(found) >= budget.moves or not (alone or piece.inodes <= left):
+        pins -= piece.pin == NO_PIN
+        if piece.rank is None or len(found) >= budget.moves or pins < 0:
+            break
+        if not (alone or piece.inodes <= left):
             break
         asks = look.expected.load(piece)
         gain = min(asks, look.loads[piece.rank] - look.shares[piece.rank])

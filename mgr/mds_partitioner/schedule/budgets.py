@@ -83,10 +83,12 @@ class Budgets:
 
     def _inodes(self, at_once: float, hourly: float) -> float:
         """Parts of the budgets, less what is under way and what was begun within an hour."""
-        under_way = sum(past.move.inodes for past in self.coming)
+        under_way = sum(past.move.inodes for past in self.coming) + self.state.scattering(self.view.now)
         return min(self.limits.inodes * at_once - under_way, self.limits.hourly * hourly - self._begun)
 
     @property
     def _begun(self) -> float:
         """Inodes, within an hour."""
-        return sum(p.move.inodes for p in self.state.past if p.begun > self.view.now - HOUR)
+        since, scattered = self.view.now - HOUR, self.state.scattered.values()
+        moved = sum(p.move.inodes for p in self.state.past if p.begun > since)
+        return moved + sum(s.inodes for s in scattered if s.begun > since)

@@ -13,6 +13,7 @@ from .state import Past
 from .view import Piece
 
 REALLY = 2.0  # times: a load that changed so much is another load
+OFTEN = 4  # moves within the hour: it comes and goes, and would be sent to and fro for that
 
 
 def candidates(look: Look, *, resting: bool = False, left: bool = False) -> list[Candidate]:
@@ -33,7 +34,7 @@ def candidates(look: Look, *, resting: bool = False, left: bool = False) -> list
     for piece in look.view.pieces:
         if piece.held or piece.rank is None or piece.ino in parted:
             continue
-        if piece.within and piece.rank in state.linked:
+        if piece.within and piece.ino in look.linked:
             continue  # its files may have links in other parts
         if piece.ino in away:
             continue  # a pin would end that; or it is another piece soon; or it goes with others only
@@ -54,7 +55,8 @@ def candidates(look: Look, *, resting: bool = False, left: bool = False) -> list
             back = wrong and (_worse(state.latency, past) or look.empty(avoid))
         load = look.expected.load(piece)
         # What nobody has looked into yet is not squeezed in as a whole: it is known in a moment.
-        divisible = piece.ino not in state.split and (piece.parts is None or piece.parts > 1)
+        fixed = piece.ino in state.split or piece.ino in look.linked
+        divisible = not fixed and (piece.parts is None or piece.parts > 1)
         found.append(Candidate(piece.ino, piece.rank, load, piece.inodes, divisible, avoid, back))
     return found
 
@@ -101,5 +103,5 @@ def _changed(look: Look, past: Past, piece: Piece, turned: Mapping[int, float], 
     # What slept, or was new, when it moved was not moved for its load: that is as new as a stranger's.
     before, looks = (past.settled, HELD) if past.move.load > 0.0 else (0.0, 1)
     low, high = sorted((max(before, 1e-9), max(demand.mean, 1e-9)))
-    own = high >= REALLY * low and demand.seconds >= looks * look.state.dt
+    own = high >= REALLY * low and demand.seconds >= looks * look.state.dt and times < OFTEN
     return own or (times <= 1 and turned.get(piece.rank, -1.0) > past.arrived)

@@ -61,7 +61,7 @@ class Budget:
 def shares(loads: Mapping[int, float], capacity: Mapping[int, float]) -> dict[int, float]:
     """req/s that each rank should have, by its capacity."""
     total, room = sum(loads.values()), sum(capacity[r] for r in loads)
-    return {r: total * capacity[r] / room for r in loads}
+    return {r: total * (capacity[r] / room if room else 1.0 / len(loads)) for r in loads}
 
 
 def choose(
@@ -73,6 +73,7 @@ def choose(
     budget: Budget,
     sources: Collection[int] | None = None,
     closed: Collection[int] = (),
+    small: Collection[int] = (),
 ) -> tuple[list[Choice], list[int]]:
     """Moves in the order in which they should be begun, and ranks that no candidate relieves, or crumbs only.
 
@@ -82,13 +83,14 @@ def choose(
     :param band: a rank no more than this much above its share (in parts of it) is left alone
     :param sources: ranks that may be relieved; None: all
     :param closed: ranks that get nothing
+    :param small: ranks whose crumbs go where nothing else relieves them
     """
     load, share = dict(loads), shares(loads, capacity)
     on: dict[int, list[Candidate]] = {r: [] for r in load}
     for candidate in candidates:
         on.get(candidate.rank, []).append(candidate)
     own = {r: _worth(on[r], load[r] - share[r], share[r]) for r in load}
-    crumbs = {r: _crumbs(on[r], own[r], share[r]) for r in load}
+    crumbs = {r: _crumbs(on[r], own[r], share[r]) if r in small else [] for r in load}
     may = load.keys() if sources is None else sources
     chosen: list[Choice] = []
     stuck: list[int] = []

@@ -18,6 +18,7 @@ from .look import Look
 from .moves import chosen, paying, sources
 from .newcomers import placed
 from .scatter import scattered
+from .sleepers import EMPTY
 from .state import KEPT, Crowd, Limits, Scattered, State
 from .together import found_better, homewards
 from .upwards import FEW, raised
@@ -110,10 +111,11 @@ def _place(look: Look) -> tuple[Look, tuple[Move, ...]]:
         return look, ()
     known = {past.move.ino for past in look.state.past}
     room = max(0, min(look.budgets.moves(), look.budgets.pins(), look.budgets.unhurried_today()))
-    single = [p for p in look.view.pieces if p.ino not in look.together and p.ino not in look.state.split]
+    away = look.together.keys() | look.state.split
+    single = [p for p in look.view.pieces if p.ino not in away and not (p.within and p.ino in look.linked)]
     found = placed(single, known, look.loads, look.capacity)[:room]
-    inodes = accumulate(move.inodes for move in found)
-    moves = tuple(m for m, taken in zip(found, inodes) if taken <= look.limits.inodes)
+    inodes, left = accumulate(move.inodes for move in found), look.budgets.inodes()
+    moves = tuple(m for m, taken in zip(found, inodes) if taken <= left or m.inodes <= EMPTY)
     return replace(look.begun(moves), placed=len(moves)), moves
 
 
@@ -141,7 +143,8 @@ def _gathered(look: Look, decision: Decision) -> tuple[State, Decision]:
     }
     asked = {ino: look.expected.load(look.pieces[ino]) for ino in look.together}
     home = homewards(look.together, look.pieces, asked, look.loads.keys())
-    found = [m for m in home if m.ino not in coming and (m.ino, m.target) not in resting]
+    may_go = [m for m in home if m.ino not in look.linked]
+    found = [m for m in may_go if m.ino not in coming and (m.ino, m.target) not in resting]
     left, moves = budgets.inodes(), list[Move]()
     for move in found[:may]:
         alone = not (budgets.arriving or moves) and left > 0.0
@@ -200,7 +203,7 @@ def _act(look: Look) -> tuple[State, Decision]:
 
 
 def _with_scattered(state: State, now: float, spread: Sequence[Scatter]) -> tuple[State, Decision]:
-    done = {s.ino: Scattered(s.ranks, now) for s in spread}
+    done = {s.ino: Scattered(s.ranks, now, inodes=s.inodes) for s in spread}
     more = f" (and {len(spread) - 1} more)" if len(spread) > 1 else ""
     decision = Decision(why=f"{spread[0].why}{more}", scatter=tuple(spread))
     return replace(state, scattered={**state.scattered, **done}), decision
@@ -219,7 +222,7 @@ def _said(
         return look.budgets.spent()
     if not look.pieces:
         return "no directory is known that could be moved"
-    if stuck and stuck[0] in look.state.linked:
+    if stuck and any(p.rank == stuck[0] and p.ino in look.linked for p in look.view.pieces):
         return f"rank {stuck[0]} has too much: hard links are made there, and what they are in is not divided"
     if stuck:
         return f"rank {stuck[0]} has too much: what is on it fits nowhere else, or was moved lately"

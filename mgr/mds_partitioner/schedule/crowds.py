@@ -152,7 +152,7 @@ def _moves(look: Look, found: Waiting, top: int) -> tuple[Move, ...]:
     pressure = pressures(look.view.ranks)
 
     def paying(some: Sequence[Candidate]) -> list[Choice]:
-        rest = look.capacity, pressure, look.band, budget, [top], look.doubted
+        rest = look.capacity, pressure, look.band, budget, [top], look.doubted, [top]
         chosen, _ = choose(some, found.loads, *rest)
         return [c for c in chosen if look.pays(c.gain, look.pieces[c.key].inodes)]
 

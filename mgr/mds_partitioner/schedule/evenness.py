@@ -11,7 +11,6 @@ from .load import pressures, utilisations
 from .look import Look
 from .noise import BAND
 from .state import State
-from .view import View
 
 FAR = 0.85  # an importer has at most this part of the exporter's utilisation
 LONG = 60.0  # s that requests wait beside an idle rank at one that is not full: the metadata pool is slow
@@ -30,13 +29,16 @@ def uneven(look: Look) -> tuple[State, str]:
     held = state.held + 1
     urgent = far and full and lowest < URGENT * relative[top]
     harm = view.harmful or (look.idle and full)
-    waits = held * state.dt >= LONG and lowest < URGENT * relative[top] and _crowded(view, top)
+    state = replace(state, held=held)
+    waits = waited(look.then(state), top) and lowest < URGENT * relative[top]
     acting = (state.acting and (full or view.harmful)) or urgent or (harm and held >= HELD) or waits
-    return replace(state, held=held, acting=acting), f"rank {top} has {relative[top]:.2f} times its share"
+    return replace(state, acting=acting), f"rank {top} has {relative[top]:.2f} times its share"
 
 
-def _crowded(view: View, rank: int) -> bool:
-    return any(r.inside >= CROWD and r.requests >= LEAST_RATE for r in view.ranks if r.rank == rank)
+def waited(look: Look, rank: int) -> bool:
+    """Have many requests waited there for so long, though it may not be full?"""
+    crowd = (r for r in look.view.ranks if r.rank == rank and r.inside >= CROWD)
+    return look.state.held * look.state.dt >= LONG and any(r.requests >= LEAST_RATE for r in crowd)
 
 
 def beyond(look: Look) -> bool:

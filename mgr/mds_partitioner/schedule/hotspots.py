@@ -35,8 +35,8 @@ LASTS = 0.4  # by which part of that it may last longer or shorter
 
 @dataclass(frozen=True)
 class Glimpse:
-    """One look. at: steady clock, s; total: req/s of all; loads: req/s by inode number, of what has a good part
-    of that."""
+    """One look. at: steady clock, s; total: req/s of all; loads: req/s by inode number, of what has a good
+    part of that."""
 
     at: float
     total: float
@@ -142,8 +142,7 @@ def _windows(times: Sequence[float]) -> Iterator[int]:
 
 
 def _hot(loads: Sequence[float], level: float) -> list[bool]:
-    """In each sample: once hot, it is so until it has less than half of what that takes; one sample in between
-    is none."""
+    """In each sample: once hot, it is so until it has less than half of what that takes in two of them."""
     found: list[bool] = []
     for load in loads:
         found.append(load >= (level / 2.0 if found and found[-1] else level))

@@ -3,12 +3,15 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Collection, Sequence
 from itertools import accumulate
 
 from ..engine.urgency import urgency
 from ..model import NO_PIN
+from .candidates import candidates
 from .choose import LEAST, Budget, Candidate, Choice, choose
+from .evenness import waited
 from .load import pressures
 from .look import Look
 from .view import Move
@@ -21,13 +24,19 @@ def chosen(
 ) -> tuple[list[Choice], list[int]]:
     """Moves, and ranks that none relieves. ``of``: ranks that may be relieved; None: all"""
     pressure = pressures(look.view.ranks)
-    worth = [c for c in may if c.load >= LEAST * look.shares.get(c.rank, 0.0) or _crumb_pays(look, c)]
+    worth = [c for c in may if _may_pay(look, c)]
 
-    def take(band: float, ranks: Collection[int] | None) -> tuple[list[Choice], list[int]]:
-        found, stuck = choose(worth, look.loads, look.capacity, pressure, band, budget, ranks, look.doubted)
+    def take(
+        band: float, ranks: Collection[int] | None, small: Collection[int] = ()
+    ) -> tuple[list[Choice], list[int]]:
+        found, stuck = choose(
+            worth, look.loads, look.capacity, pressure, band, budget, ranks, look.doubted, small
+        )
         return found, [] if look.doubt > look.band else stuck  # what does not fit now may fit in a moment
 
     found, stuck = take(look.band, of)
+    if stuck and not found:
+        found, stuck = take(look.band, of, set(stuck) - _patient(look, may))
     if found or not look.idle:
         return found, stuck
     full = look.full & look.loads.keys()
@@ -54,15 +63,26 @@ def _pays(look: Look, choice: Choice) -> bool:
     return look.pays(gain, look.pieces[choice.key].inodes)
 
 
-def _crumb_pays(look: Look, crumb: Candidate) -> bool:
-    """Thousands that do not would take the places of others, and keep from what else helps."""
-    gain = crumb.load * _urgency(look, crumb.rank) if crumb.rank in look.capacity else 0.0
-    return look.pays(gain, crumb.inodes)
+def _may_pay(look: Look, piece: Candidate) -> bool:
+    """What does not would take the place of others, and keep from what else helps."""
+    gain = piece.load * _urgency(look, piece.rank) if piece.rank in look.capacity else 0.0
+    return look.pays(gain, piece.inodes)
+
+
+def _patient(look: Look, may: Sequence[Candidate]) -> set[int]:
+    """Ranks with something large that only rests, or that nobody has looked into yet: hundreds of small ones
+    need not go in its place.
+
+    :param may: what may be moved now
+    """
+    now, shares = {c.key for c in may}, look.shares
+    later = (c for c in candidates(look, resting=True) if c.load >= LEAST * shares.get(c.rank, math.inf))
+    return {c.rank for c in later if c.key not in now or look.pieces[c.key].parts is None}
 
 
 def _urgency(look: Look, rank: int) -> float:
     """Of relieving it, 0 to 1."""
-    if rank in look.full or not look.capacity[rank]:
+    if rank in look.full or not look.capacity[rank] or waited(look, rank):
         return 1.0
     requests = next(r.requests for r in look.view.ranks if r.rank == rank)
     return urgency(requests, look.capacity[rank], look.limits.smoothness)

@@ -207,7 +207,7 @@ def made(turns: Sequence[Turn], since: float) -> tuple[Past, ...]:
 def scattered(turns: Sequence[Turn]) -> dict[int, Scattered]:
     """What is placed as it is made, by inode number."""
     made = (t for t in turns if t.mode == ACT and not t.undone)
-    return {s.ino: Scattered(s.ranks, t.at, s.ino in t.lost) for t in made for s in t.scatter}
+    return {s.ino: Scattered(s.ranks, t.at, s.ino in t.lost, s.inodes) for t in made for s in t.scatter}
 
 
 def counted(day: Sequence[Hour], now: float, moves: int) -> tuple[Hour, ...]:

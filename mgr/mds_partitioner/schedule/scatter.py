@@ -6,12 +6,14 @@ from __future__ import annotations
 import math
 from collections import Counter
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from itertools import accumulate
 
 from ..model import NO_PIN
 from .candidates import candidates
 from .choose import Budget
 from .look import Look
-from .moves import chosen
+from .moves import chosen, paying
 from .view import Piece, Scatter
 
 Own = tuple[Piece, float]
@@ -30,16 +32,18 @@ def scattered(look: Look, stuck: Sequence[int]) -> tuple[Scatter, ...]:
         for piece in pieces
         if _may(look, piece) and not (piece.files and _waits(look, piece.rank))
     ]
-    found = scatter(may, look.loads, look.shares, look.band)
-    large = {piece.ino for piece, _ in may if _inodes(look, piece) > look.limits.inodes}
-    return found[:1] if large.intersection(s.ino for s in found) else found
+    best = scatter(may, look.loads, look.shares, look.band)
+    found = [replace(each, inodes=_inodes(look, look.pieces[each.ino])) for each in best]
+    taken = accumulate(each.inodes for each in found)
+    left = look.budgets.inodes()
+    alone = left > 0.0 and not (look.state.moving or look.expected.moved)
+    return tuple(s for i, (s, all_) in enumerate(zip(found, taken)) if all_ <= left or (alone and not i))
 
 
 def _may(look: Look, piece: Piece) -> bool:
     """Its parts may go to these ranks, and it was not tried yet."""
-    if piece.rank in look.state.linked:
-        return False
-    if piece.held or not piece.scatters or piece.ino in {*look.state.scattered, *look.together}:
+    away = {*look.state.scattered, *look.together, *look.linked}
+    if piece.held or not piece.scatters or piece.ino in away:
         return False
     along = _along(look, piece)
     if piece.parts != 0 and not (piece.files and along is not None):
@@ -71,7 +75,7 @@ def _waits(look: Look, rank: int | None) -> bool:
     """Would a move relieve it that is only not to be made yet? Clients ask the wrong ranks for what is in
     fragments elsewhere, so that is for what nothing else will help."""
     later, one = candidates(look, resting=True), Budget(1, math.inf, True)
-    return bool(rank is not None and chosen(look, later, one, {rank})[0])
+    return bool(rank is not None and paying(look, chosen(look, later, one, {rank})[0]))
 
 
 def scatter(

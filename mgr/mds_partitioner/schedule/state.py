@@ -84,11 +84,13 @@ class Scattered:
 
     :ivar ranks: of equal parts of its load, as expected
     :ivar lost: it was not done, or put back
+    :ivar inodes: that it had then
     """
 
     ranks: tuple[int, ...]
     begun: float
     lost: bool = False
+    inodes: float = 0.0
 
 
 @dataclass(frozen=True)
@@ -145,7 +147,7 @@ class State:
     :ivar wakes: of the last hour, oldest first
     :ivar waited: when it waited last, steady clock, s; -1: never
     :ivar peak: req/s that a rank had, on the mean, at its most of late
-    :ivar linked: by rank: when its clients made hard links last, steady clock, s (links.py)
+    :ivar linked: by inode number: when hard links may have been made in it last, steady clock, s (links.py)
     :ivar quiet: s for which little has been asked of what was taken apart, by inode number (reunite.py)
     """
 
@@ -211,6 +213,11 @@ class State:
         """Is it under way for so long that its ranks are looked at all the same?"""
         longest = HANGS + past.move.inodes / SLOWLY
         return past.arrived < 0.0 and now - max(past.begun, self.waited) > longest
+
+    def scattering(self, now: float) -> float:
+        """Inodes that MDSs may still be distributing."""
+        done = (s for s in self.scattered.values() if not s.lost)
+        return sum(s.inodes for s in done if now - s.begun <= HANGS + s.inodes / SLOWLY)
 
     @property
     def moving(self) -> tuple[Move, ...]:

@@ -153,6 +153,7 @@ class Scatter:
     :ivar ranks: of equal parts of its load, as expected
     :ivar load: its load, req/s
     :ivar gain: by how many req/s the rank that it is on is expected to be relieved
+    :ivar inodes: that it has, with what goes along
     """
 
     ino: int
@@ -162,6 +163,7 @@ class Scatter:
     load: float
     gain: float
     why: str
+    inodes: float = 0.0
 
 
 @dataclass(frozen=True)

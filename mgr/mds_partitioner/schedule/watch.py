@@ -23,6 +23,7 @@ from ..options import Settings
 from ..plan.hints import mask_of
 from ..workers import GivenUp
 from .catalogue import Catalogue, Known
+from .demand import CHANGED
 from .hotspots import Glimpse, Hotspot, hotspots, recent, remembered
 from .learn import unseen
 from .load import capacities, utilisations
@@ -33,6 +34,7 @@ from .state import Limits, State
 from .view import Decision, Move, Piece, RankView, View
 
 CALM = 30.0  # s between two questions to MDSs while nothing can be done; to all of them where subtrees are
+NOISE = 50.0  # req/s of all ranks: with less nobody is at work
 UNEVEN = 1.1  # times its share: a full rank that has so much is looked at closely
 NOT_YET = "it has not looked yet"
 APART = 2.5  # s between two answers, at least, that tell together what has gone
@@ -178,9 +180,16 @@ def _worth_asking(watch: Watch, now: float) -> bool:
     """Is it time to ask MDSs? While nothing is to be done, now and then will do: their answers are long."""
     if any(past.settled < 0.0 for past in watch.state.past) or now - watch.asked >= CALM:
         return True
-    if any(whole.in_question(now) for whole in watch.state.wholes.values()):
+    if any(whole.in_question(now) for whole in watch.state.wholes.values()) or _another_load(watch):
         return True
     return watch.pressing_since is not None and now - watch.pressing_since < CALM
+
+
+def _another_load(watch: Watch) -> bool:
+    """Have clients begun or ended since MDSs were asked?"""
+    before = watch.glimpses[-1].total if watch.glimpses else 0.0
+    now = sum(rank.requests for rank in watch.ranks.values())
+    return abs(now - before) > max(CHANGED * max(now, before), NOISE)
 
 
 def _presses(state: State, ranks: Sequence[RankView]) -> bool:

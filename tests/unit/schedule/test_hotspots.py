@@ -2,7 +2,6 @@
 """Hot spots of four ranks, where a directory with an eighth of the usual load is hot."""
 
 import random
-
 from collections.abc import Callable, Mapping
 
 import pytest
@@ -115,7 +114,9 @@ def test_what_came_once_does_not_hide_what_is_always_hot() -> None:
 
 @pytest.mark.parametrize("look", [5.0, 30.0])
 @pytest.mark.parametrize("period", [120.0, 300.0, 407.0])
-def test_a_cycle_is_one_also_if_it_comes_a_little_early_or_late_or_not_once(look: float, period: float) -> None:
+def test_a_cycle_is_one_also_if_it_comes_a_little_early_or_late_or_not_once(
+    look: float, period: float
+) -> None:
     chance = random.Random(7)
     begins = [(n + chance.uniform(-0.03, 0.03)) * period for n in range(1, 11) if n != 6]
 

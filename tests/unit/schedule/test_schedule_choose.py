@@ -60,8 +60,9 @@ def test_crumbs_leave_what_cannot_be_moved() -> None:
     crumbs = [Candidate(k, 0, 4.0, 100.0) for k in range(2, 102)]
     loads = {0: 1500.0, 1: 0.0, 2: 0.0, 3: 0.0}
     for pieces in (crumbs, [Candidate(1, 0, 1100.0, 100.0), *crumbs]):
-        chosen, stuck = choose(pieces, loads, ALIKE, CALM, 0.1, FREE)
+        chosen, stuck = choose(pieces, loads, ALIKE, CALM, 0.1, FREE, small=[0])
         assert len(chosen) == 100 and stuck == [0]
+        assert choose(pieces, loads, ALIKE, CALM, 0.1, FREE) == ([], [0]), "not unless it is said"
         assert max(loads_after(pieces, loads, chosen).values()) == 1100.0
     few = [Candidate(k, 0, 0.1, 1.0) for k in range(1_000)]
     assert choose(few, loads, ALIKE, CALM, 0.1, FREE) == ([], [0]), "pins for nothing"

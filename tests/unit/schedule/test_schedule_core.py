@@ -15,6 +15,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from mds_partitioner.model import NO_PIN
+from mds_partitioner.schedule import links as making
 from mds_partitioner.schedule.core import Scheduler
 from mds_partitioner.schedule.expectation import Expectation
 from mds_partitioner.schedule.sleepers import Wake
@@ -631,19 +632,22 @@ def test_a_full_rank_of_which_nothing_is_known_yet_gets_nothing() -> None:
     assert not [move for move in moves if move.target == 3]
 
 
+@pytest.mark.parametrize("capacity", [None, 2000.0])
 @pytest.mark.parametrize(("inside", "moves"), [(30.0, True), (4.0, False)])
 def test_a_rank_where_many_wait_for_the_metadata_pool_is_relieved_after_a_minute(
-    inside: float, moves: bool
+    inside: float, moves: bool, capacity: float | None
 ) -> None:
-    """It is not full, no rank ever was, and three are idle."""
+    """It is not full, and three are idle."""
     state, begun = State(), list[float]()
     for look in range(20):
-        ranks = (RankView(0, 400.0, inside), *(RankView(r, 0.0) for r in (1, 2, 3)))
-        pieces = tuple(Piece(100 + k, f"/{k}", 0, 20.0, 100.0) for k in range(20))
+        ranks = tuple(
+            RankView(r, 0.0 if r else 400.0, 0.0 if r else inside, capacity=capacity) for r in range(4)
+        )
+        pieces = tuple(Piece(100 + k, f"/{k}", 0, 20.0, 10_000.0 if capacity else 100.0) for k in range(20))
         state, decision = Scheduler(state, View(look * LOOK, ranks, pieces), Limits()).decide()
         begun += [look * LOOK for _ in decision.moves]
     assert bool(begun) is moves
-    assert not moves or (min(begun) >= 50.0 and len(begun) == 15)
+    assert not moves or (min(begun) >= 50.0 and len(begun) == (2 if capacity else 15))
 
 
 def crumbs(rank: int, many: int, load: float, inodes: float) -> tuple[Piece, ...]:
@@ -674,6 +678,31 @@ def test_small_directories_that_do_not_pay_are_in_nobodys_way() -> None:
     assert {move.source for move in moves} == {1}
 
 
+@pytest.mark.parametrize("number", [1, 2])
+def test_what_has_much_in_the_cache_for_what_is_asked_of_it_is_in_nobodys_way_either(number: int) -> None:
+    idle = tuple(RankView(r, 0.0, capacity=CAPACITY) for r in (1, 2, 3))
+    hot = RankView(0, 1000.0, 20.0, True, CAPACITY)
+    files = Piece(1, "/hot", 0, 988.0, 5000.0, scatters=(0, 1, 2, 3), files=True)
+    beside = [Piece(k, f"/old{k}", 0, 12.0 / number, 300_000.0) for k in range(2, 2 + number)]
+    _, spread = first_of(View(0.0, (hot, *idle), (files, *beside), True))
+    assert spread == [1]
+
+
+def test_small_ones_do_not_go_in_place_of_large_ones_that_only_rest_or_are_not_known_yet() -> None:
+    ranks = (RankView(0, 560.0, 3.0, False, CAPACITY), *(RankView(r, 250.0, 1.0) for r in (1, 2, 3)))
+    large = tuple(Piece(k, f"/{k}", 0, 170.0, 100.0) for k in (1, 2, 3))
+    rested = tuple(
+        Past(Move(p.ino, p.path, 1, 0, 170.0, 100.0, 100.0, ""), 0.0, 10.0, 9, 170.0) for p in large
+    )
+    state = State(past=rested, at=95.0)
+    for look in range(20, 30):
+        seen = View(look * LOOK, ranks, (*large, *crumbs(0, 100, 0.5, 10.0)), True)
+        state, decision = Scheduler(state, seen, Limits()).decide()
+        assert not decision.moves
+    unread = tuple(replace(p, parts=None) for p in large)
+    assert not first_of(View(0.0, ranks, (*unread, *crumbs(0, 100, 0.5, 10.0)), True))[0]
+
+
 def test_of_several_large_directories_one_is_scattered_at_a_time() -> None:
     full = tuple(RankView(r, 1000.0, 20.0, True, CAPACITY) for r in (0, 1))
     idle = tuple(RankView(r, 0.0, capacity=CAPACITY) for r in (2, 3))
@@ -682,6 +711,71 @@ def test_of_several_large_directories_one_is_scattered_at_a_time() -> None:
     )
     _, spread = first_of(View(0.0, (*full, *idle), pieces, True), 2)
     assert len(spread) == 1
+
+
+@pytest.mark.parametrize(
+    ("limits", "number"), [(Limits(), 1), (Limits(hourly=10.0), 1), (Limits(hourly=0.0), 0)]
+)
+def test_what_is_scattered_is_under_way_and_counts_in_the_hour(limits: Limits, number: int) -> None:
+    full = tuple(RankView(r, 1000.0, 20.0, True, CAPACITY) for r in (0, 1, 2, 3))
+    idle = tuple(RankView(r, 0.0, capacity=CAPACITY) for r in (4, 5, 6, 7))
+    pieces = tuple(
+        Piece(1 + r, f"/hot{r}", r, 990.0, 20_000.0, scatters=tuple(range(8)), files=True) for r in range(4)
+    )
+    state, spread = State(), 0
+    for look in range(8):
+        seen = View(look * LOOK, (*full, *idle), pieces, True)
+        state, decision = Scheduler(state, seen, limits).decide()
+        spread += len(decision.scatter)
+    assert spread == number
+
+
+def test_what_is_new_waits_for_inodes_that_are_under_way_unless_it_is_empty() -> None:
+    ranks = (RankView(0, 900.0, 5.0), RankView(1, 0.0))
+    under_way = Past(Move(1, "/1", 0, 1, 300.0, 300.0, 24_000.0, ""), 0.0)
+    old = (Piece(1, "/1", 0, 300.0, 24_000.0), Piece(2, "/2", 1, 1.0, 10.0))
+    new = tuple(Piece(k, f"/new{k}", 0, 0.0, 900.0 if k < 50 else 1.0, fresh=True) for k in range(10, 90))
+    state = State(past=(under_way,), at=0.0)
+    _, decision = Scheduler(state, View(LOOK, ranks, (*old, *new)), Limits()).decide()
+    moved = [move.inodes for move in decision.moves]
+    assert sum(moved) <= 1000.0 + len(moved) and moved.count(1.0) > 10
+
+
+def test_a_load_that_comes_back_while_something_moves_finds_ranks_that_can_do_something() -> None:
+    """The first look of a new manager was at a time when no client was at work."""
+    state = State(past=(Past(Move(1, "/1", 0, 1, 300.0, 300.0, 9000.0, ""), 0.0),))
+    pieces = (Piece(1, "/1", 0, 300.0, 9000.0), Piece(2, "/2", 0, 700.0, 100.0))
+    for look in range(8):
+        busy = RankView(0, 1000.0, 20.0, True) if look >= 4 else RankView(0, 0.0)
+        seen = View(look * LOOK, (busy, RankView(1, 0.0)), pieces, True)
+        state, _ = Scheduler(state, seen, Limits()).decide()
+
+
+def test_what_is_used_by_turns_is_not_sent_to_and_fro_all_hour() -> None:
+    phases = dict.fromkeys(range(1, 8), 300.0) | dict.fromkeys(range(8, 15), 75.0)
+    cluster = Cluster(phases, ranks=5, inodes=2000.0)
+
+    def turn(look: int) -> None:
+        if look % 12 == 0:
+            on, off = (range(1, 8), range(8, 15)) if look % 24 else (range(8, 15), range(1, 8))
+            cluster.rates |= dict.fromkeys(on, 300.0) | dict.fromkeys(off, 75.0)
+
+    cluster.go(700, turn)
+    assert max(Counter(move.ino for _, move in cluster.history).values()) <= 4
+
+
+def test_what_woke_counts_with_what_it_asks_for_not_with_what_its_full_rank_let_through() -> None:
+    cluster = Cluster(dict.fromkeys(range(1, 11), 0.0) | {11: 50.0}, ranks=5, inodes=15_000.0)
+    cluster.go(4)
+    cluster.rates |= dict.fromkeys(range(1, 11), 300.0)
+    cluster.go(10)
+    loads = {wake.ino: wake.load for wake in cluster.state.wakes}
+    assert len(loads) == 10 and max(loads.values()) == 300.0
+
+
+def test_of_what_is_lifted_no_more_is_pinned_than_may_be() -> None:
+    cluster = Cluster({1: 2000.0, 2: 2000.0}, parts={1: 9, 2: 9}, limits=Limits(pins=1))
+    assert max(len(cluster.look().moves) for _ in range(10)) == 1
 
 
 def test_what_a_full_rank_can_do_is_waited_for_a_few_looks_only() -> None:
@@ -740,6 +834,42 @@ def test_what_hard_links_are_made_in_is_not_divided(links: float) -> None:
             assert "hard links are made there, and what they are in is not divided" in found[-1].why
     whole = beside_links([Piece(k, f"/{k}", 0, 198.0, 100.0) for k in range(10, 15)], links)
     assert any(decision.moves for decision in whole), "links do not leave it"
+
+
+def linking(rank: int, requests: float, of: float = 0.05) -> RankView:
+    """A full rank; so much of its requests make links."""
+    return RankView(rank, requests, 20.0, True, CAPACITY, 20.0, links=of)
+
+
+def test_where_links_are_made_what_has_parts_is_moved_as_a_whole() -> None:
+    idle = tuple(RankView(r, 0.0, capacity=CAPACITY) for r in (1, 2, 3, 4))
+    large = tuple(Piece(k, f"/{k}", 0, 250.0, 100.0, parts=10) for k in range(1, 5))
+    moves, _ = first_of(View(0.0, (linking(0, 1000.0), *idle), large, True), 1)
+    assert len(moves) == 3
+
+
+def test_parts_of_what_links_are_made_in_stay_on_other_ranks_too() -> None:
+    """The files are there, and their links elsewhere."""
+    idle = tuple(RankView(r, 0.0, capacity=CAPACITY) for r in (0, 3))
+    full = RankView(2, 1000.0, 20.0, True, CAPACITY, 20.0)
+    snapshots = tuple(Piece(k, f"/of/s{k}", 1, 200.0, 100.0, 9) for k in range(10, 15))
+    files = tuple(Piece(k, f"/of/f{k}", 2, 200.0, 100.0, 9) for k in range(20, 25))
+    head = Piece(9, "/of", 0, 0.0, 10.0, parts=10)
+    new = Piece(30, "/of/new", 1, 0.0, 1.0, 9, fresh=True)
+    other = tuple(Piece(k, f"/x/{k}", 2, 100.0, 100.0, 8) for k in range(40, 45))
+    pieces = (head, *snapshots, *files, new, Piece(8, "/x", 2, 0.0, 10.0, parts=5), *other)
+    state, moved = State(split=frozenset({8, 9})), set[int]()
+    for look in range(8):
+        seen = View(look * LOOK, (*idle, linking(1, 1000.0, 0.3), full), pieces, True)
+        state, decision = Scheduler(state, seen, Limits()).decide()
+        moved |= {move.ino for move in decision.moves}
+    assert moved and moved <= {p.ino for p in other}
+
+
+def test_a_link_now_and_then_on_a_rank_that_does_next_to_nothing_hinders_nobody() -> None:
+    parts = [Piece(9, "/of", 0, 0.0, 10.0, parts=5), Piece(10, "/of/a", 0, 8.0, 10.0, 9)]
+    assert making.seen({}, [RankView(0, 8.0, links=0.025)], parts, 0.0) == {}
+    assert making.seen({}, [RankView(0, 80.0, links=0.025)], parts, 0.0) == {9: 0.0}
 
 
 def test_what_can_be_moved_as_a_whole_is() -> None:
