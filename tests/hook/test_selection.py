@@ -56,6 +56,7 @@ def load(cluster: Cluster) -> LoadSpec:
 
 def busy_in(cluster: Cluster, top: str) -> LoadSpec:
     """What makes and deletes files in directories of its own there."""
+    inside(cluster, "make", {top: 0})
     load = LoadSpec((ClientSpec("busy", top, mix={"create": 1.0, "unlink": 1.0}, rate=100, dirs=DIRS),))
     cluster.lab.prepare(load)
     return load
