@@ -9,7 +9,7 @@ from textwrap import fill
 from typing import Any
 
 from demo import medians
-from docs.claims import scale
+from docs.claims import cycle, scale
 from docs.claims.results import Result, Results
 from experiments.common.figures import compare, figures, paper, run_figures
 from experiments.common.figures.compare import BASE, LIMIT, Ratio
@@ -368,6 +368,12 @@ def _unlike(results: Results) -> Claim:
 _QUOTAS = (8, 8, 16, 16)  # of a core, rank by rank
 
 
+def _cycle(results: Results) -> Claim:
+    """Of a load that comes every two minutes, time by time."""
+    cell = results.cell(f"cycle-long/cycle-tentacle-5x12-{tables.OURS}-1")
+    return Claim(cycle.table(cell), [cell])
+
+
 def _parts(
     cells: str, part: Callable[[str, str], str], others: Mapping[str, str] = {}
 ) -> Callable[[Results], Claim]:
@@ -561,6 +567,7 @@ CLAIMS: Mapping[str, Callable[[Results], Claim]] = {
     "scheduler-line": _parts("cold/line/line-tentacle-8x8", _kind, _LINE_BEFORE),
     "scheduler-mix": _parts("cold/mix-tentacle-5x12", _group, _MIX_BEFORE),
     "scheduler-unlike": _unlike,
+    "scheduler-cycle": _cycle,
     "settled-quick": _quick,
     "scheduler-cost": _cost,
     "scheduler-ticks": _ticks,
