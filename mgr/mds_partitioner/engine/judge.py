@@ -84,9 +84,10 @@ def judge_loads(request: JudgeRequest, loads: Floats) -> dict[str, Json]:
     harmful = uneven.factor is not None and uneven.factor > request.threshold
     hot = np.zeros(loads.size, dtype=bool)
     hot[request.usable] = hot_ranks(among, request.capacity.value, request.smoothness, request.threshold)
+    full = saturated_ranks(request.saturated)
     parts = roles(
         loads,
-        predicted,
+        np.where(full, np.inf, predicted),  # nobody knows what it is asked for: it has no room
         request.role_threshold,
         request.epoch_capacity,
         request.usable,
@@ -108,7 +109,7 @@ def judge_loads(request: JudgeRequest, loads: Floats) -> dict[str, Json]:
         "triggered": harmful,
         "hot": named(request.ranks, np.flatnonzero(hot).tolist()),
         "capacity": {"value": request.capacity.value, "source": request.capacity.source},
-        "saturated": named(request.ranks, np.flatnonzero(saturated_ranks(request.saturated)).tolist()),
+        "saturated": named(request.ranks, np.flatnonzero(full).tolist()),
     }
 
 

@@ -21,6 +21,7 @@ from .inputs import (
     mapping,
     number,
     number_or_none,
+    rank_list,
     rank_sets,
     ranks_or_none,
     required,
@@ -34,7 +35,7 @@ from .workload import workload
 
 NAMES = (
     *("ranks", "all_ranks", "cache_inodes", "subvolumes", "heavy_mode", "children", "current_mask"),
-    *("smoothness", "capacity", "threshold", "min_gain"),
+    *("saturated", "smoothness", "capacity", "threshold", "min_gain"),
 )
 
 FAMILY = ("rentries", "current", "staying", "parent", "fragments", "scattered")
@@ -104,6 +105,13 @@ def read_placement(current: Sequence[Sequence[int]], number_of: Mapping[int, int
         for i in np.flatnonzero(single == SEVERAL).tolist()
     }
     return Placement(single, several)
+
+
+def read_closed(args: Args, usable: Sequence[int]) -> frozenset[int]:
+    """The saturated ranks among the usable ones, as the planner's rank numbers; none where all are."""
+    full = rank_list(required(args, "saturated"), "saturated")
+    closed = frozenset(at for at, rank in enumerate(usable) if rank in full)
+    return closed if len(closed) < len(usable) else frozenset()
 
 
 def read_rank(value: Json, name: str, number_of: Mapping[int, int]) -> int:
@@ -181,6 +189,7 @@ def read_plan(args: Args) -> PlanRequest:
         children={i: child.pieces for i, child in children.items()},
         cache=number(args, "cache_inodes", above=True),
         min_gain=number(args, "min_gain"),
+        closed=read_closed(args, usable),
     )
     capacity, smoothness = number_or_none(args, "capacity"), number(args, "smoothness", above=True)
     threshold = number(args, "threshold")

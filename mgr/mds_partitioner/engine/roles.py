@@ -33,7 +33,8 @@ def demands(
 
     threshold: the paper's L, on (|load - mean| / mean) squared. limit: its Cap, the most one rank may send or
     take in one epoch, req/s (infinite: no limit). A rank below the mean imports only the part of its gap
-    that its own forecast growth does not fill, and never more than its gap.
+    that its own forecast growth does not fill, and never more than its gap. One that is saturated is
+    predicted to grow without end, and imports nothing.
 
     By L alone there may be an exporter and nobody to take from it: beside one hot rank all others are a
     little below the mean. So L only says who comes first. Where those beyond it on one side are too few for

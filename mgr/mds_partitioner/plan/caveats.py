@@ -7,6 +7,7 @@ from ..errors import NotPermitted
 from ..judge.judgement import Caveats, DirectoryJudgement
 from .families import Family
 from .plan import Prediction
+from .ranks import format_ranks
 
 
 def caveats(
@@ -44,6 +45,17 @@ def caveats(
                 f"is ({family.staying:.0%} of it); plan again when they have lasted"
             )
     return tuple(found)
+
+
+def of_saturated(ranks: Sequence[int]) -> tuple[str, ...]:
+    """One sentence on ranks that served as much as they can; none without such."""
+    if not ranks:
+        return ()
+    which = f"ranks {format_ranks(ranks)} were" if len(ranks) > 1 else f"rank {ranks[0]} was"
+    return (
+        f"{which} saturated: what is there may ask for more than was seen; analyze again when this plan is "
+        "done",
+    )
 
 
 def less_even(prediction: Prediction, threshold: float) -> tuple[str, ...]:

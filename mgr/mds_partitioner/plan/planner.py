@@ -13,7 +13,7 @@ from ..judge.judgement import DirectoryJudgement, Judgement
 from ..judge.verdict import Engine, column
 from ..model import FsState
 from ..options import Settings
-from .caveats import caveats, less_even, refuse_blind
+from .caveats import caveats, less_even, of_saturated, refuse_blind
 from .circumstances import Circumstances
 from .families import BroodOf, Family, current, family, held, lasting
 from .fixed import Fixed, fixed, rests_until
@@ -86,6 +86,7 @@ def make_plan(
         caveats=(
             *caveats(judgement.caveats, rows, families, answer["scattered"]),
             *(less_even(prediction, settings.imbalance_threshold) if made else ()),
+            *(of_saturated(judgement.verdict.saturated) if made else ()),
         ),
     )
 
@@ -151,6 +152,7 @@ def _arguments(
             for i, found in families.items()
         },
         "current_mask": _current_mask(rows, c),
+        "saturated": list(judgement.verdict.saturated),
         "smoothness": settings.smoothness,
         "capacity": judgement.verdict.capacity.value,
         "threshold": settings.imbalance_threshold,

@@ -25,6 +25,7 @@ def arguments(current: list[list[int]], **changes: Any) -> dict[str, Any]:
         "heavy_mode": "mask",
         "children": {},
         "current_mask": None,
+        "saturated": [],
         "smoothness": 0.2,
         "capacity": 16_000,
         "threshold": 0.075,

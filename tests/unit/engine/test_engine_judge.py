@@ -58,6 +58,13 @@ def test_a_rank_outside_the_mask_does_not_import() -> None:
     assert judge(arguments(mask=[0, 2]))["importers"] == [2]
 
 
+def test_a_saturated_rank_does_not_import_whatever_its_rate() -> None:
+    """Files made are dearer than files looked up: its rate is low, and it is full."""
+    slow = arguments(loads=[[2000] * 3, [450] * 3, [20] * 3], latency=[[0.0002] * 3, [0.1] * 3, [0.0002] * 3])
+    result: Any = judge(slow)
+    assert (result["saturated"], result["exporters"], result["importers"]) == ([1], [0], [2])
+
+
 @pytest.mark.parametrize("mask", [[], [9]])
 def test_where_no_rank_of_the_mask_is_there_all_are_judged(mask: list[int]) -> None:
     assert judge(arguments(mask=mask)) == judge(arguments())

@@ -468,3 +468,37 @@ def test_children_that_stand_unevenly_are_spread_though_the_ranks_stay_the_same(
     for i, family in args["children"].items():
         family["current"], family["parent"] = result["children_ranks"][i], result["parent_rank"][i]
     assert not again(args, result)["worthwhile"]
+
+
+@given(requests(outsiders=False), st.data())
+def test_no_single_subvolume_goes_to_a_saturated_rank_while_another_is_there(
+    args: dict[str, Any], data: st.DataObject
+) -> None:
+    full = data.draw(st.lists(st.sampled_from(args["ranks"]), max_size=3, unique=True))
+    assume(set(full) < set(args["ranks"]))
+    result = answer(args | {"saturated": full})
+    for current, new, _, name in rows(args, result):
+        if name != "heavy":
+            assert not (set(new) - set(current)) & set(full)
+
+
+def test_a_rank_that_is_full_of_slow_requests_gets_no_quick_ones() -> None:
+    """Rank 0 makes 450 files/s and cannot more, rank 1 does 2,000 lookups/s."""
+    asked = {"wss": [1000] * 18, "reqs": [56.25] * 8 + [200.0] * 10, "rentries": [1000] * 18}
+    args = arguments([[0]] * 8 + [[1]] * 10, ranks=[0, 1], all_ranks=[0, 1], **asked)
+    assert [0] in answer(args)["new"][8:]
+    assert answer(args | {"saturated": [0]})["worthwhile"] is False
+    assert answer(args | {"saturated": [0, 1]}) == answer(args)
+
+
+def test_what_a_saturated_rank_has_too_much_of_leaves_it() -> None:
+    asked = {"wss": [1] * 12, "reqs": [1] * 12, "rentries": [1] * 12}
+    result = answer(arguments([[0]] * 8 + [[1]] * 4, saturated=[0], **asked))
+    assert sorted(own for (own,) in result["new"]) == [0] * 4 + [1] * 4 + [2] * 4
+
+
+@pytest.mark.parametrize("mode", ["mask", "fanout"])
+def test_a_heavy_one_spares_a_saturated_rank_that_it_is_not_on(mode: str) -> None:
+    args = arguments([[0], [1], [2], [2]], heavy_mode=mode)
+    assert answer(args)["new"][0] == [0, 1]
+    assert answer(args | {"saturated": [1]})["new"][0] == [0]

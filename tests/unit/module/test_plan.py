@@ -259,6 +259,13 @@ def test_requests_beside_the_directories_are_told(engine: EngineClient) -> None:
     assert not [c for c in made(seen, circumstances("fanout"), engine).caveats if "beside" in c]
 
 
+def test_that_a_rank_was_saturated_is_told_by_a_plan_that_moves_something(engine: EngineClient) -> None:
+    said = "rank 0 was saturated: what is there may ask for more than was seen; analyze again when this plan"
+    assert f"{said} is done" in made(judgement(ALL_ON_0), circumstances("fanout"), engine).caveats
+    rests = replace(judgement(ALL_ON_0), verdict=verdict(saturated=()))
+    assert not [c for c in made(rests, circumstances("fanout"), engine).caveats if "saturated" in c]
+
+
 @pytest.mark.parametrize(("after", "told"), [(0.198, True), (0.05, False), (0.01, False)])
 def test_that_the_ranks_are_less_even_afterwards_is_told(after: float, told: bool) -> None:
     nothing = Prediction(0.02, after, 0, 0.0, 0, 0.0, 0.0, {}, {}, 0.0)

@@ -32,7 +32,7 @@ class Instance:
     alone, s: working set in inodes, fixed: stays where it is, heavy: gets several ranks (never both),
     (subvolumes,) each; current: heavies are in its `several`; mask: the ranks that the heavies share now
     (mode MASK), or None; children: how many pieces a heavy has, where known (mode FANOUT); cache: inodes a
-    rank holds.
+    rank holds; closed: usable ranks that give and do not take, never all of them.
     """
 
     usable: int
@@ -48,6 +48,7 @@ class Instance:
     children: Mapping[int, int]
     cache: float
     min_gain: float
+    closed: frozenset[int] = frozenset()
 
     @property
     def heavies(self) -> list[int]:

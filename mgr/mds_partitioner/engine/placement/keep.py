@@ -9,6 +9,7 @@ import numpy as np
 
 from ..arrays import Bools, Ints
 from .bounds import room_a_rank
+from .closed import over_open
 from .instance import SEVERAL, Instance, Placement, rank_loads
 from .lpt import place
 from .task import Task
@@ -62,5 +63,5 @@ def place_homeless(instance: Instance, stay: Placement, homeless: Bools) -> Plac
         room=room_a_rank(instance),
     )
     single: Ints = stay.single.copy()
-    single[index] = place(task, task.cur)
+    single[index] = over_open(task, instance.closed, 0.0, lambda part, _: place(part, part.cur))
     return Placement(single, stay.several)

@@ -6,6 +6,7 @@ import numpy as np
 from ..arrays import Bools, Floats, Ints
 from ..names import MASK
 from .bounds import by_requests, fixed_part, lower_bound, room_a_rank
+from .closed import over_open, without_closed
 from .evict import movers
 from .fill import fill
 from .heavies import Choice, Stage, choose_fanout, choose_pool, weighed
@@ -19,11 +20,11 @@ LARGEST = 64
 
 
 def homes(instance: Instance) -> Ints:
-    """(subvolumes,): the usable rank each is on (of several the lowest), or -1."""
+    """(subvolumes,): the usable rank each is on (of several the lowest that is not closed), or -1."""
     single = instance.current.single
     home = np.where((single >= 0) & (single < instance.usable), single, -1)
     for i, own in instance.current.several.items():
-        home[i] = min(instance.usable_part(own), default=-1)
+        home[i] = min(instance.usable_part(own), key=lambda r: (r in instance.closed, r), default=-1)
     return home
 
 
@@ -71,7 +72,8 @@ def stage(instance: Instance, home: Ints, free: Bools, base_w: Floats, base_s: F
 def choose(instance: Instance, problem: Stage) -> Choice:
     if not problem.w:
         return weighed(problem, ())
-    return choose_pool(problem) if instance.mode == MASK else choose_fanout(problem)
+    chosen = choose_pool(problem) if instance.mode == MASK else choose_fanout(problem)
+    return without_closed(problem, chosen, instance.closed)
 
 
 def rebalance(instance: Instance) -> Placement:
@@ -109,8 +111,13 @@ def rebalance(instance: Instance) -> Placement:
         points=problem.lower,
         requests=lower_bound(by_requests(instance)),
         enough=1.0 + instance.min_gain,
+        closed=instance.closed,
     )
-    rank = spread_requests(task, fill(task, target, problem.lower * (1.0 + GOAL)), asked)
+    goal = problem.lower * (1.0 + GOAL)
+    filled = over_open(
+        task, instance.closed, target, lambda part, even: fill(part, max(target, even), max(goal, even))
+    )
+    rank = spread_requests(task, filled, asked)
     single = np.where(small, home, instance.current.single)
     single[items] = rank
     several = {i: own for i, own in instance.current.several.items() if instance.fixed[i]}

@@ -17,13 +17,15 @@ MOST_STEPS = 16  # a rank, on the mean
 @dataclass(frozen=True)
 class Requests:
     """q: points by requests alone, (items,); base_q: what is there already, (ranks,); points, requests: the
-    lower bounds of both, which a rank's height is a multiple of; enough: the height at which to end."""
+    lower bounds of both, which a rank's height is a multiple of; enough: the height at which to end; closed:
+    ranks that take nothing."""
 
     q: Floats
     base_q: Floats
     points: float
     requests: float
     enough: float
+    closed: frozenset[int] = frozenset()
 
 
 def spread_requests(task: Task, rank: Ints, asked: Requests) -> Ints:
@@ -42,6 +44,7 @@ def spread_requests(task: Task, rank: Ints, asked: Requests) -> Ints:
     if float(level[1].max()) <= NOISE * asked.enough:
         return result
     inodes = totals(task.base_s, task.s, rank)
+    may = np.array([r not in asked.closed for r in range(task.ranks)])
     members = [set(np.flatnonzero(rank == r).tolist()) for r in range(task.ranks)]
     for _ in range(MOST_STEPS * task.ranks):
         height = level.max(axis=0)
@@ -49,7 +52,8 @@ def spread_requests(task: Task, rank: Ints, asked: Requests) -> Ints:
         if height[top] <= asked.enough or not members[top]:
             break
         own = np.array(sorted(members[top]))
-        targets = np.argsort(height, kind="stable")[:EMPTIEST]
+        order = np.argsort(height, kind="stable")
+        targets = order[may[order]][:EMPTIEST]
         here = (level[:, top, None] - size[:, own]).max(axis=0)
         there = (level[:, None, targets] + size[:, own, None]).max(axis=0)
         after = np.maximum(here[:, None], there)
