@@ -71,7 +71,7 @@ MODULE_OPTIONS = [
         runtime=True,
     ),
     option("rentries_per_epoch", "uint", 200, "directories whose statistics and pin are read in an epoch", 1),
-    option("ranks_per_epoch", "uint", 8, "ranks whose sessions are listed in an epoch", 1),
+    option("ranks_per_epoch", "uint", 8, "ranks whose sessions are listed again in an epoch", 1),
     option(
         "tell_concurrency",
         "uint",

@@ -81,11 +81,14 @@ class Observer:
         return self._rotation.facts()
 
     def _read_sessions(self, fs: FsState, limit: int) -> tuple[int, ...]:
-        """Refresh the sessions of the ranks whose turn it is; the ranks that did not answer."""
+        """Refresh the sessions of the ranks whose turn it is, and of those that never told any: what they
+        serve would count as nothing. The ranks that did not answer."""
         active = {m.rank: m for m in fs.active()}
         self._sessions = {rank: s for rank, s in self._sessions.items() if rank in active}
         self._turn = [r for r in self._turn if r in active] + [r for r in active if r not in self._turn]
-        now, self._turn = self._turn[:limit], self._turn[limit:] + self._turn[:limit]
+        new = [r for r in self._turn if r not in self._sessions]
+        known = [r for r in self._turn if r in self._sessions]
+        now, self._turn = new + known[:limit], known[limit:] + known[:limit] + new
         answers = self._host.tell_each(fs, [active[r].name for r in now], "session ls")
         managers = self._host.manager_addresses()
         missing = []

@@ -6,6 +6,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Sequence
 from dataclasses import replace
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
@@ -14,12 +15,14 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from mds_partitioner.engine.calls import CALLS
+from mds_partitioner.errors import Unavailable
 from mds_partitioner.judge.history import History
 from mds_partitioner.judge.judgement import Caveats, judge
 from mds_partitioner.judge.window import Window
 from mds_partitioner.model import (
     Directory,
     DirectoryFacts,
+    FsState,
     HealthCheck,
     Observation,
     RankSample,
@@ -30,6 +33,7 @@ from mds_partitioner.model import (
 from mds_partitioner.observe.attribution import attribute, needs_heat, owner
 from mds_partitioner.observe.counters import level, mean_time, rate
 from mds_partitioner.observe.heat import Heat, kept, parse_heat, rank_heat
+from mds_partitioner.observe.observer import Observer
 from mds_partitioner.observe.ranks import kinds, links, quickest, served, silent
 from mds_partitioner.observe.sessions import parse_sessions
 from mds_partitioner.observe.subtrees import SubtreeMap, ancestors, parse_subtrees
@@ -170,6 +174,60 @@ def test_a_rank_that_was_restarted_counts_anew() -> None:
     seen = parse_sessions(0, [told(1, decayed(50.0, 3600.0), 3600.0)], ())
     seen = parse_sessions(0, [told(1, decayed(20.0, 15.0), 15.0)], (), seen)
     assert [s.load for s in seen] == [pytest.approx(20.0, rel=0.01)]
+
+
+class Daemons(FakeCluster):
+    """MDSs that tell their sessions and subtrees, and one directory, which the operator named."""
+
+    def __init__(self, ranks: int) -> None:
+        super().__init__(ranks=ranks)
+        self.sessions: dict[str, list[dict[str, object]]] = {}
+        self.subtrees: dict[str, list[dict[str, object]]] = {}
+        self.silent: set[str] = set()
+        self.asked: list[list[str]] = []  # whose sessions, an epoch
+
+    def on_fs(self, fs: FsState, call: Callable[[Any], Any]) -> Any:
+        nothing: list[tuple[str, int]] = []
+        return call(
+            SimpleNamespace(
+                ino=lambda path: 7,
+                is_directory=lambda path: True,
+                rentries_and_pin=lambda path: (99, -1),
+                entries=lambda path: 0,
+                subdirectories=lambda path: nothing,
+            )
+        )
+
+    def tell_each(self, fs: FsState, names: list[str], prefix: str, **arguments: Any) -> dict[str, Any]:
+        if prefix == "session ls":
+            self.asked.append(names)
+        told = {"session ls": self.sessions, "get subtrees": self.subtrees}.get(prefix)
+        silent = {name: Unavailable("no answer") for name in names if told is None or name in self.silent}
+        return {name: told.get(name, []) for name in names if told is not None} | silent
+
+    def manager_addresses(self) -> frozenset[Any]:
+        return frozenset()
+
+    def observed(self, observer: Observer, requests: float = 100.0) -> Observation:
+        samples = [rank_sample(rank, requests) for rank in self.state.ranks_in]
+        return observer.observe(self.state, SETTINGS, samples)
+
+
+def test_no_rank_waits_for_its_turn_before_it_has_told_its_sessions_once() -> None:
+    daemons = Daemons(ranks=20)
+    daemons.sessions = {f"m{rank}": [session(rank, rank)] for rank in range(20)}
+    host: Any = daemons
+    observer = Observer(host, [A])
+    daemons.silent = {"m19"}
+    (first,) = daemons.observed(observer).directories
+    assert first.requests == pytest.approx(1900.0)
+    daemons.silent = set()
+    (then,) = daemons.observed(observer).directories
+    assert then.requests == pytest.approx(2000.0)
+    for _ in range(3):
+        daemons.observed(observer)
+    assert [len(names) for names in daemons.asked] == [20, 1 + SETTINGS.ranks_per_epoch, 8, 8, 8]
+    assert {name for names in daemons.asked[1:] for name in names} == set(daemons.sessions)
 
 
 def test_heat_weighs_as_the_mds_does() -> None:
