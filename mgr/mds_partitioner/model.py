@@ -157,3 +157,4 @@ class Observation:
     missing: tuple[int, ...] = field(default=())  # ranks whose sessions could not be read
     gone: tuple[str, ...] = ()  # directories that the operator named and that are not there
     churning: tuple[Churning, ...] = ()
+    unmapped: tuple[int, ...] = ()  # ranks that have not told their subtrees yet

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: LGPL-2.1-or-later
 """The engine's judgement of an analysis: directories, ranks, and how many MDSs to run."""
 
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from dataclasses import dataclass
 from statistics import fmean
 from typing import Optional
@@ -53,6 +53,8 @@ class Caveats:
     capacity_known: bool = True  # else how much an uneven load hurts is not
     elsewhere: float = 0.0  # part of the ranks' requests that are of no such directory, 0 to 1
     lately: float = 1.0  # what ranks served in the last epochs, in times of their mean
+    unmapped: tuple[int, ...] = ()  # ranks that never told their subtrees: these are shown on others
+    unmapped_load: float = 0.0  # part of the ranks' requests that are theirs, 0 to 1
     ranks_of: Optional[int] = None  # epochs that the ranks' loads are of, where others held them before
 
     @property
@@ -76,6 +78,16 @@ class Caveats:
                 "held them before, or another manager looked; those of the directories are of all"
             )
         return told
+
+    @property
+    def of_the_unmapped(self) -> list[str]:
+        """That what some ranks serve is shown on others: a sentence, if it is so."""
+        if not self.unmapped:
+            return []
+        return [
+            f"rank {', '.join(map(str, self.unmapped))}, with {self.unmapped_load:.0%} of the requests, did "
+            "not tell its subtrees: what it serves is shown on other ranks"
+        ]
 
     def span(self, epoch: float) -> float:
         """s from the first sample to the last."""
@@ -102,6 +114,12 @@ def _elsewhere(window: WindowSummary) -> float:
     served = sum(window.loads.values())
     known = sum(row.requests for row in window.directories) / max(1.0 - window.unread_load, 1e-300)
     return max(0.0, 1.0 - known / served) if served and window.directories else 0.0
+
+
+def _part(window: WindowSummary, ranks: Collection[int]) -> float:
+    """Of the requests, 0 to 1, those that these ranks served."""
+    served = sum(window.loads.values())
+    return sum(window.loads.get(rank, 0.0) for rank in ranks) / served if served else 0.0
 
 
 def _lately(window: WindowSummary) -> float:
@@ -159,6 +177,8 @@ def judge(
             capacity_known=verdict.capacity.value is not None,
             elsewhere=_elsewhere(window),
             lately=_lately(window),
+            unmapped=window.unmapped,
+            unmapped_load=_part(window, window.unmapped),
             ranks_of=window.rank_epochs if 0 < window.rank_epochs < window.epochs else None,
         ),
         churning=window.churning,

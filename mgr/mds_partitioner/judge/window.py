@@ -38,6 +38,7 @@ class WindowSummary:
     missing: int  # times a rank's sessions could not be read
     gone: tuple[str, ...] = ()  # directories that the operator named and that were gone at the end
     churning: tuple[Churning, ...] = ()
+    unmapped: tuple[int, ...] = ()  # ranks that never told their subtrees
     rank_epochs: int = 0  # that ``loads`` are the mean of: since the same daemons held the ranks
 
 
@@ -83,6 +84,7 @@ class Window:
     _missing: int = 0
     _gone: tuple[str, ...] = ()
     _churning: tuple[Churning, ...] = ()
+    _unmapped: tuple[int, ...] = ()
 
     @classmethod
     def resumed(cls, fs: str, kept: Checkpoint) -> "Window":
@@ -119,6 +121,7 @@ class Window:
         self._sums = {path: total for path, total in self._sums.items() if path in present}
         self._missing += len(observation.missing)
         self._gone, self._churning = observation.gone, observation.churning
+        self._unmapped = observation.unmapped
         self.epochs += 1
 
     def summary(self, facts: Mapping[str, DirectoryFacts]) -> WindowSummary:
@@ -137,6 +140,7 @@ class Window:
             missing=self._missing,
             gone=self._gone,
             churning=self._churning,
+            unmapped=self._unmapped,
             rank_epochs=self._rank_epochs,
         )
 

@@ -18,6 +18,7 @@ from ..model import (
     Observation,
     RankSample,
     Session,
+    Subtree,
     SubtreeSample,
 )
 from ..options import Settings
@@ -25,7 +26,7 @@ from .attribution import Share, attribute, needs_heat, owner
 from .directories import Rotation
 from .heat import Heat, depth, rank_heat
 from .sessions import parse_sessions
-from .subtrees import SubtreeMap, parse_subtrees
+from .subtrees import SubtreeMap, parse_subtrees, with_news
 from .turnover import Turnover
 from .working_sets import parse_working_sets
 
@@ -38,6 +39,7 @@ class Observer:
         self._host = host
         self._rotation = Rotation(extra)
         self._sessions: dict[int, list[Session]] = {}
+        self._subtrees_of: dict[int, list[Subtree]] = {}  # by rank
         self._turn: list[int] = []
         self._requests: dict[str, float] = {}  # req/s by path, in the last epoch
         self._turnover = Turnover()
@@ -69,6 +71,7 @@ class Observer:
             missing=missing,
             gone=self._rotation.gone,
             churning=self._turnover.churning(),
+            unmapped=where.silent,
         )
 
     def _look_below(self, fs: FsState, busiest: list[str]) -> None:
@@ -111,9 +114,14 @@ class Observer:
         return parse_working_sets([answers.get(m.rank) for m in fs.active()], paths)
 
     def _subtrees(self, fs: FsState, paths: Collection[str]) -> SubtreeMap:
+        """Of a rank that does not answer those that it told last; silent is one that never told any."""
         answers = self._answers(fs, "get subtrees")
-        found = [s for rank, answer in answers.items() for s in parse_subtrees(rank, answer)]
-        return SubtreeMap(found, paths)
+        new = {rank: parse_subtrees(rank, answer) for rank, answer in answers.items()}
+        active = {m.rank for m in fs.active()}
+        old = {rank: found for rank, found in self._subtrees_of.items() if rank in active}
+        self._subtrees_of = with_news(old, new)
+        known = (subtree for found in self._subtrees_of.values() for subtree in found)
+        return SubtreeMap(known, paths, sorted(active - self._subtrees_of.keys()))
 
     def _answers(self, fs: FsState, prefix: str, **arguments: Any) -> dict[int, Any]:
         answers = self._host.tell_each(fs, [m.name for m in fs.active()], prefix, **arguments)

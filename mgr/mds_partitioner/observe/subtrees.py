@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: LGPL-2.1-or-later
 """Which ranks have authority over a directory and what lies below it (``get subtrees``)."""
 
+from collections import Counter
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
@@ -29,6 +30,26 @@ def parse_subtrees(rank: int, answer: Iterable[Mapping[str, Any]]) -> list[Subtr
         ino = int(str(entry["dir"]["dirfrag"]).partition(".")[0], 16)  # "0x10000000000.01*" is a fragment
         found.append(Subtree(path or "/", rank, int(entry["export_pin"]), ephemeral, ino))
     return found
+
+
+def with_news(
+    known: Mapping[int, list[Subtree]], new: Mapping[int, list[Subtree]]
+) -> dict[int, list[Subtree]]:
+    """By rank: what those have that were asked and answered; the others have what they had, but for what
+    these have now."""
+    taken = Counter(subtree.path for found in new.values() for subtree in found)
+    return {**{rank: _without(found, taken) for rank, found in known.items()}, **new}
+
+
+def _without(found: Iterable[Subtree], taken: Counter[str]) -> list[Subtree]:
+    """What is left of these. A directory in fragments is listed once for each, and they move one by one."""
+    gone, left = Counter[str](), []
+    for subtree in found:
+        if gone[subtree.path] < taken[subtree.path]:
+            gone[subtree.path] += 1
+        else:
+            left.append(subtree)
+    return left
 
 
 class SubtreeMap:

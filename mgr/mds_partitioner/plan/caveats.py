@@ -29,7 +29,7 @@ def caveats(
             f"{seen.elsewhere:.0%} of the requests are beside or above these directories: they stay where "
             "they are, and are no part of this plan"
         )
-    found += seen.of_the_ranks
+    found += seen.of_the_ranks + seen.of_the_unmapped
     if seen.missing:
         found.append(f"{seen.missing} times a rank did not tell its sessions: its older ones were used")
     found += [f"{path!r} is gone: it is no part of this plan" for path in seen.gone]
@@ -72,8 +72,8 @@ def less_even(prediction: Prediction, threshold: float) -> tuple[str, ...]:
 def refuse_blind(seen: Caveats, prediction: Prediction, fs: str) -> None:
     """Refuse a plan that what was not read could undo.
 
-    :raises NotPermitted: the directories that were not read have more requests than the fullest rank is
-        relieved of
+    :raises NotPermitted: the directories that were not read, or those of ranks that did not tell theirs, have
+        more requests than the fullest rank is relieved of
     """
     before, after = prediction.load_before.values(), prediction.load_after.values()
     gain = max(max(before) - max(after), 0.0) / max(sum(before), 1e-300)
@@ -82,6 +82,11 @@ def refuse_blind(seen: Caveats, prediction: Prediction, fs: str) -> None:
             f"{_unread(seen)}, more than this plan would take off the fullest rank ({gain:.0%} of those that "
             f"were read): analyze for longer ('ceph mds_partitioner analyze start {fs} SECONDS'), raise "
             "mds_partitioner/rentries_per_epoch, or use --force"
+        )
+    if seen.unmapped and seen.unmapped_load > gain:
+        raise NotPermitted(
+            f"{seen.of_the_unmapped[0]}, and that is more than this plan would take off the fullest rank "
+            f"({gain:.0%}): plan again when it answers, or use --force"
         )
 
 

@@ -38,6 +38,8 @@ def present(host: Host, fs: FsState, judgement: Judgement, ours: Mapping[int, in
     where = subtree_map(host, fs, [row.seen.directory.path for row in there])
     left_out = (d.path for d in doubtful if d.ino in gone)
     caveats = replace(judgement.caveats, gone=(*judgement.caveats.gone, *left_out))
+    if not where.silent:
+        caveats = replace(caveats, unmapped=())
     rows = tuple(replace(row, seen=_now(row, pins, where)) for row in there)
     return replace(judgement, directories=rows, caveats=caveats)
 

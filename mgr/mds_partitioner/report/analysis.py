@@ -154,7 +154,7 @@ def _caveats(caveats: Caveats) -> list[str]:
         )
     if caveats.much_elsewhere:
         lines.append(f"{caveats.elsewhere:.0%} of the requests are beside or above these directories")
-    lines += caveats.of_the_ranks
+    lines += caveats.of_the_ranks + caveats.of_the_unmapped
     if caveats.missing:
         lines.append(f"{caveats.missing} times a rank did not list its sessions in time")
     if caveats.gone:

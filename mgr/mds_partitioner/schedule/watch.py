@@ -4,7 +4,6 @@
 from __future__ import annotations
 
 import math
-from collections import Counter
 from collections.abc import Callable, Collection, Iterable, Sequence
 from dataclasses import dataclass, field
 from typing import Any
@@ -18,7 +17,7 @@ from ..judge.verdict import Engine, Verdict, rank_arguments, read_verdict
 from ..model import Directory, FsState, RankSample, Subtree
 from ..observe.heat import Heat, depth, rank_heat
 from ..observe.ranks import observe_ranks
-from ..observe.subtrees import SubtreeMap, parse_subtrees
+from ..observe.subtrees import SubtreeMap, parse_subtrees, with_news
 from ..options import Settings
 from ..plan.hints import mask_of
 from ..workers import GivenUp
@@ -216,17 +215,6 @@ def _left(heat: Heat, rank: int, where: SubtreeMap) -> list[str]:
     return [path for path in heat.of if rank not in where.ranks(path)]
 
 
-def _without(found: Iterable[Subtree], taken: Counter[str]) -> list[Subtree]:
-    """What is left of these. A directory in fragments is listed once for each, and they move one by one."""
-    gone, left = Counter[str](), []
-    for subtree in found:
-        if gone[subtree.path] < taken[subtree.path]:
-            gone[subtree.path] += 1
-        else:
-            left.append(subtree)
-    return left
-
-
 class Looker:
     """Asks Ceph, and the engine."""
 
@@ -341,9 +329,8 @@ class Looker:
             for rank, name in asked.items()
             if not isinstance(answers[name], PartitionerError)
         }
-        taken = Counter(subtree.path for found in new.values() for subtree in found)
-        old = {rank: _without(found, taken) for rank, found in watch.subtrees.items() if rank in active}
-        watch.subtrees, watch.where = old | new, None
+        old = {rank: found for rank, found in watch.subtrees.items() if rank in active}
+        watch.subtrees, watch.where = with_news(old, new), None
 
     def _tell(
         self, fs: FsState, watch: Watch, names: Iterable[str], prefix: str, **arguments: Any

@@ -230,6 +230,33 @@ def test_no_rank_waits_for_its_turn_before_it_has_told_its_sessions_once() -> No
     assert {name for names in daemons.asked[1:] for name in names} == set(daemons.sessions)
 
 
+def test_what_a_rank_that_does_not_answer_has_is_what_it_had() -> None:
+    daemons = Daemons(ranks=3)
+    daemons.subtrees = {"m0": [subtree("", 0)], "m1": [subtree(A, 1)]}
+    host: Any = daemons
+    observer = Observer(host, [A])
+    assert [seen.ranks for seen in daemons.observed(observer).directories] == [(1,)]
+    daemons.silent = {"m1"}
+    seen = daemons.observed(observer)
+    assert [at.ranks for at in seen.directories] == [(1,)] and seen.unmapped == ()
+    daemons.subtrees["m2"] = [subtree(A, 2)]
+    assert [at.ranks for at in daemons.observed(observer).directories] == [(2,)]
+
+
+def test_a_rank_that_never_told_its_subtrees_is_named() -> None:
+    daemons = Daemons(ranks=2)
+    daemons.silent = {"m1"}
+    host: Any = daemons
+    observation = daemons.observed(Observer(host, [A]))
+    assert observation.unmapped == (1,)
+    window = Window("cephfs")
+    window.add(observation, History().plus((rank_sample(0, 100.0), rank_sample(1, 300.0)), 0.0))
+    found = judge(window.summary({}), SETTINGS, 1 << 30, None, lambda n, a: CALLS[n](a)).caveats
+    assert found.of_the_unmapped == [
+        "rank 1, with 75% of the requests, did not tell its subtrees: what it serves is shown on other ranks"
+    ]
+
+
 def test_heat_weighs_as_the_mds_does() -> None:
     counters = {"Decay Counters": [{"value": v} for v in (1.0, 2.0, 3.0, 4.0, 5.0)]}
     answer = {"dirfrags": [{"path": A, "pop_auth_subtree": counters}] * 2}

@@ -259,6 +259,18 @@ def test_requests_beside_the_directories_are_told(engine: EngineClient) -> None:
     assert not [c for c in made(seen, circumstances("fanout"), engine).caveats if "beside" in c]
 
 
+def test_where_a_rank_with_much_of_the_load_never_told_its_subtrees_there_is_no_plan(
+    engine: EngineClient,
+) -> None:
+    """What it serves is shown on other ranks, and would be taken off these."""
+    seen = judgement(ALL_ON_0)
+    blind = replace(seen, caveats=replace(seen.caveats, unmapped=(2,), unmapped_load=0.8))
+    with pytest.raises(NotPermitted, match="rank 2, with 80% of the requests, did not tell its subtrees"):
+        made(blind, circumstances("fanout"), engine)
+    told = made(blind, circumstances("fanout", force=True), engine).caveats
+    assert [text for text in told if text.startswith("rank 2, with 80%")]
+
+
 def test_that_a_rank_was_saturated_is_told_by_a_plan_that_moves_something(engine: EngineClient) -> None:
     said = "rank 0 was saturated: what is there may ask for more than was seen; analyze again when this plan"
     assert f"{said} is done" in made(judgement(ALL_ON_0), circumstances("fanout"), engine).caveats
