@@ -5,7 +5,7 @@ import numpy as np
 
 from .bad_input import BadInputError
 from .capacity import rank_capacities
-from .inputs import Args, Json, amounts_or_none, check_names, rank_series, required, series
+from .inputs import Args, Json, amounts_or_none, check_names, rank_series, required, undisturbed
 from .saturation import EASY, saturated_epochs
 
 NAMES = ("ranks", "loads", "latency", "fetches", "moved", "earlier")
@@ -13,20 +13,16 @@ NAMES = ("ranks", "loads", "latency", "fetches", "moved", "earlier")
 
 def capacities(args: Args) -> dict[str, Json]:
     """``full``: ranks that are saturated in the last epoch. ``capacities``: one a rank, req/s, null where it
-    is not known; ``earlier``: those of the call before, likewise. ``moved``: inodes/s that each rank exported
-    and imported, (ranks, epochs): what it serves meanwhile is not all that it can."""
+    is not known; ``earlier``: those of the call before, likewise."""
     check_names(args, NAMES)
     ranks, loads, latency, fetches = rank_series(args)
     earlier = amounts_or_none(required(args, "earlier"), "earlier")
     if earlier.size != len(ranks):
         raise BadInputError(f"earlier has {earlier.size} values; allowed: one a rank, {len(ranks)}")
-    moved = series(required(args, "moved"), "moved", len(ranks))
-    if moved.shape != loads.shape:
-        raise BadInputError(f"moved has {moved.shape[1]} epochs; allowed: {loads.shape[1]}, as loads")
     saturated = saturated_epochs(loads, latency, fetches, alike=False)
     inside = loads[:, -1] * latency[:, -1]
     rests = (inside > 0.0) & (inside <= EASY)
-    known = rank_capacities(loads, saturated & (moved == 0.0), rests, earlier)
+    known = rank_capacities(loads, saturated & undisturbed(args, loads), rests, earlier)
     return {
         "full": [rank for rank, own in zip(ranks, saturated[:, -1]) if own],
         "capacities": [None if np.isnan(value) else float(value) for value in known],

@@ -8,7 +8,7 @@ from itertools import chain
 
 import numpy as np
 
-from .arrays import Floats
+from .arrays import Bools, Floats
 from .bad_input import BadInputError
 
 Json = object
@@ -142,6 +142,15 @@ def rank_series(args: Args) -> tuple[list[int], Floats, Floats, Floats]:
         if table.shape != loads.shape:
             raise BadInputError(f"{name} has {table.shape[1]} epochs; allowed: {loads.shape[1]}, as loads")
     return ranks, loads, latency, fetches
+
+
+def undisturbed(args: Args, loads: Floats) -> Bools:
+    """(ranks, epochs): nothing was exported or imported (``moved``, inodes/s). What a rank serves meanwhile
+    is not all that it can."""
+    moved = series(required(args, "moved"), "moved", loads.shape[0])
+    if moved.shape != loads.shape:
+        raise BadInputError(f"moved has {moved.shape[1]} epochs; allowed: {loads.shape[1]}, as loads")
+    return np.asarray(moved == 0.0)
 
 
 def rank_sets(value: Json, name: str, rows: int) -> list[list[int]]:

@@ -21,13 +21,14 @@ from .inputs import (
     number_or_none,
     rank_series,
     ranks_or_none,
+    undisturbed,
 )
 from .roles import roles
 from .saturation import saturated_epochs, saturated_ranks
 
 NAMES = (
-    *("ranks", "loads", "latency", "fetches", "capacity", "learned_capacity", "smoothness", "threshold"),
-    *("role_threshold", "epoch_capacity", "mask"),
+    *("ranks", "loads", "latency", "fetches", "moved", "capacity", "learned_capacity", "smoothness"),
+    *("threshold", "role_threshold", "epoch_capacity", "mask"),
 )
 
 
@@ -63,7 +64,7 @@ def read_request(args: Args) -> JudgeRequest:
         ranks=tuple(ranks),
         loads=loads,
         saturated=saturated,
-        capacity=choose_capacity(loads, saturated, option, earlier),
+        capacity=choose_capacity(loads, saturated & undisturbed(args, loads), option, earlier),
         smoothness=number(args, "smoothness", above=True),
         threshold=number(args, "threshold"),
         role_threshold=number(args, "role_threshold"),

@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 
 from ..engine.inside import CROWD
 from ..model import RankSample
-from .verdict import Engine, column
+from .verdict import Engine, column, moved
 
 ALIKE = 0.9  # of the larger of two capacities that are the same but for noise
 MORE = 1.5  # times the requests inside: a rank that has so many serves more for that alone
@@ -49,7 +49,7 @@ def fullness(
             "loads": [[s.requests for s in row] for row in series.values()],
             "latency": [[s.quickest for s in row] for row in series.values()],
             "fetches": [[s.fetches for s in row] for row in series.values()],
-            "moved": [[s.exported + s.imported for s in row] for row in series.values()],
+            "moved": moved(series),
             "earlier": [known[name].value if name in known else None for name in names],
         },
     )

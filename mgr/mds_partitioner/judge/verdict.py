@@ -109,6 +109,7 @@ def rank_arguments(
         "loads": [[s.requests for s in row] for row in series.values()],
         "latency": [[s.quickest for s in row] for row in series.values()],
         "fetches": [[s.fetches for s in row] for row in series.values()],
+        "moved": moved(series),
         "capacity": settings.rank_capacity,
         "learned_capacity": learned,
         "smoothness": settings.smoothness,
@@ -117,6 +118,11 @@ def rank_arguments(
         "epoch_capacity": settings.epoch_capacity or None,
         "mask": None if mask is None else list(mask),
     }
+
+
+def moved(series: Mapping[int, Sequence[RankSample]]) -> list[list[float]]:
+    """Inodes/s that each rank exported and imported, (ranks, epochs)."""
+    return [[s.exported + s.imported for s in row] for row in series.values()]
 
 
 def column(answer: Mapping[str, Any], name: str, rows: Sized) -> list[Any]:

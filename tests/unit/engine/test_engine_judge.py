@@ -16,6 +16,7 @@ def arguments(**changes: Any) -> dict[str, Any]:
         "loads": [[100, 200, 300], [10, 10, 10], [10, 10, 10]],
         "latency": [[0.001] * 3] * 3,
         "fetches": [[0] * 3] * 3,
+        "moved": [[0] * 3] * 3,
         "capacity": 0,
         "learned_capacity": 400,
         "smoothness": 0.2,
@@ -78,6 +79,16 @@ def test_a_full_rank_is_named_and_teaches_the_capacity() -> None:
     assert result["imbalance_factor"] == pytest.approx(result["imbalance_most"] * result["urgency"])
 
 
+def test_a_rank_that_exports_teaches_nothing() -> None:
+    """It serves 800 req/s easily, and a quarter of it while it exports."""
+    asked = {"loads": [[800] * 8 + [200] * 4, [300] * 12], "ranks": [0, 1], "fetches": [[0] * 12] * 2}
+    inside = {"latency": [[0.0005] * 8 + [0.05] * 4, [0.0005] * 12]}
+    exporting = {"moved": [[0] * 8 + [4500] * 4, [0] * 12]}
+    for earlier in (None, 1500):
+        result: Any = judge(arguments(**asked, **inside, **exporting, learned_capacity=earlier))
+        assert (result["saturated"], result["capacity"]["value"]) == ([0], earlier)
+
+
 def test_without_a_capacity_there_is_no_factor_and_nothing_is_triggered() -> None:
     result: Any = judge(arguments(learned_capacity=None))
     assert result["capacity"] == {"value": None, "source": "unknown"}
@@ -90,7 +101,7 @@ def with_hot_ranks(*hot: float) -> Any:
     """The verdict on 36 ranks, all others at 100 req/s; a full one serves 300."""
     loads = [*hot, *[100.0] * (36 - len(hot))]
     flat = {name: [[value] * 3 for value in values] for name, values in {"loads": loads}.items()}
-    calm = {"latency": [[0.0001] * 3] * 36, "fetches": [[0] * 3] * 36}
+    calm = {"latency": [[0.0001] * 3] * 36, "fetches": [[0] * 3] * 36, "moved": [[0] * 3] * 36}
     return judge(arguments(ranks=list(range(36)), learned_capacity=300, **flat, **calm))
 
 
@@ -152,6 +163,7 @@ def test_a_saturated_rank_makes_the_recommendation_a_lower_bound() -> None:
         ({"latency": [[0.1, "fast", 0.1]] * 3}, r"latency\[0\]\[1\]"),
         ({"latency": [[0.1]] * 3}, "latency"),
         ({"fetches": None}, "fetches"),
+        ({"moved": [[0]] * 3}, "moved"),
         ({"capacity": -1}, "capacity"),
         ({"capacity": True}, "capacity"),
         ({"learned_capacity": 0}, "learned_capacity"),

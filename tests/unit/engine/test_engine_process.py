@@ -132,7 +132,7 @@ def test_a_computation_too_large_for_its_memory_is_answered_and_the_next_one_ser
             "threshold": 0.075,
         }
         table = [[1.0]] * len(ranks)
-        args = {**usual, "ranks": ranks, "loads": table, "latency": table, "fetches": table}
+        args = {**usual, "ranks": ranks, "loads": table, "latency": table, "fetches": table, "moved": table}
         reply = small.ask(1, "judge", {**args, "role_threshold": 0.01, "epoch_capacity": None, "mask": None})
         assert reply["error"]["kind"] == "no_memory"
         assert small.ask(2, "ping", {})["ok"] is True
