@@ -5,6 +5,7 @@ from dataclasses import asdict
 
 from .bad_input import BadInputError
 from .classes import classes, fair_share
+from .forecast import forecast, growth
 from .inputs import Args, Json, amounts, check_names, columns, mapping, number, required
 from .judge import NAMES, judge_loads, read_request
 from .recommend import recommend
@@ -15,7 +16,8 @@ COLUMNS = ("wss", "reqs", "rentries")
 
 
 def analyze(args: Args) -> dict[str, Json]:
-    """Judge ``mean_loads``, each rank's mean over the analysis, req/s; the series are of its last epochs.
+    """Judge ``mean_loads``, each rank's mean over the analysis, req/s. The series are of its last epochs:
+    from these alone follows what a rank grows by.
 
     The fair share is over the ranks that ``JudgeRequest.usable`` names.
     """
@@ -37,7 +39,7 @@ def analyze(args: Args) -> dict[str, Json]:
         cache_limit=number(args, "cache_limit_bytes", above=True),
         saturated=bool(saturated_ranks(request.saturated).any()),
     )
-    return judge_loads(request, loads) | {
+    return judge_loads(request, loads, forecast(request.loads), growth(request.loads)) | {
         "workload": work.points.tolist(),
         "share": {"wss": work.wss.tolist(), "reqs": work.reqs.tolist(), "rentries": work.rentries.tolist()},
         "class": classes(work, fair),

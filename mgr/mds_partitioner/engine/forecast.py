@@ -20,3 +20,11 @@ def forecast(loads: Floats) -> Floats:
     line = LinearRegression().fit(times, loads.T)
     predicted = np.asarray(line.predict(np.array([[float(epochs)]])), dtype=np.float64)
     return np.maximum(predicted.reshape(-1), 0.0)
+
+
+def growth(loads: Floats) -> Floats:
+    """(ranks,): what the same lines rise by in an epoch, req/s. loads: as in :func:`forecast`."""
+    epochs = loads.shape[1]
+    if epochs < 2:
+        return np.zeros(loads.shape[0])
+    return np.asarray(np.polyfit(np.arange(epochs), loads.T, 1)[0])

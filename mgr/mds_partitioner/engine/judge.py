@@ -77,18 +77,22 @@ def named(ranks: Sequence[int], rows: Sequence[int]) -> list[int]:
     return [ranks[row] for row in rows]
 
 
-def judge_loads(request: JudgeRequest, loads: Floats) -> dict[str, Json]:
-    """The answer of `judge` for these loads: (ranks,), req/s. IF, mean and roles are of the mask's ranks."""
+def judge_loads(request: JudgeRequest, loads: Floats, predicted: Floats, growth: Floats) -> dict[str, Json]:
+    """The answer of `judge` for these loads, which are predicted to grow by so much in an epoch: (ranks,)
+    each, req/s. IF, mean and roles are of the mask's ranks.
+
+    predicted: the load of the next epoch, which is shown; of a load that is a mean it is not these loads and
+    their growth.
+    """
     among = loads[request.usable]
     uneven = imbalance(among, request.capacity.value, request.smoothness)
-    predicted = forecast(request.loads)
     harmful = uneven.factor is not None and uneven.factor > request.threshold
     hot = np.zeros(loads.size, dtype=bool)
     hot[request.usable] = hot_ranks(among, request.capacity.value, request.smoothness, request.threshold)
     full = saturated_ranks(request.saturated)
     parts = roles(
         loads,
-        np.where(full, np.inf, predicted),  # nobody knows what it is asked for: it has no room
+        np.where(full, np.inf, loads + growth),  # nobody knows what it is asked for: it has no room
         request.role_threshold,
         request.epoch_capacity,
         request.usable,
@@ -118,4 +122,5 @@ def judge(args: Args) -> dict[str, Json]:
     """Judge the last epoch. Roles and amounts are given whether or not the threshold is passed."""
     check_names(args, NAMES)
     request = read_request(args)
-    return judge_loads(request, request.loads[:, -1])
+    last, predicted = request.loads[:, -1], forecast(request.loads)
+    return judge_loads(request, last, predicted, predicted - last)

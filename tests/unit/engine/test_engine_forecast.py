@@ -3,7 +3,7 @@
 
 import numpy as np
 import pytest
-from engine.forecast import forecast
+from engine.forecast import forecast, growth
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -41,3 +41,13 @@ def test_a_ranks_forecast_is_its_own_least_squares_line(loads: list[list[float]]
 
 def test_a_falling_rank_is_not_forecast_below_0() -> None:
     assert forecast(np.array([[300.0, 200.0, 100.0, 0.0]])).tolist() == [0.0]
+
+
+@given(LINES, st.integers(2, 20))
+def test_a_straight_line_grows_by_its_slope(lines: list[tuple[float, float]], epochs: int) -> None:
+    loads = np.array([start + slope * np.arange(epochs) for start, slope in lines])
+    assert growth(loads) == pytest.approx(np.array([slope for _, slope in lines]), abs=1e-5)
+
+
+def test_one_epoch_shows_no_growth() -> None:
+    assert growth(np.array([[7.0], [9.0]])).tolist() == [0.0, 0.0]

@@ -138,6 +138,13 @@ def test_analyze_judges_the_mean_of_the_window() -> None:
     assert result["recommended"]["lower_bound"] is False
 
 
+def test_a_load_that_has_grown_since_an_analysis_began_leaves_its_importers() -> None:
+    """Three times what it was for 48 of 60 epochs, and steady since: it grows no more."""
+    grown = arguments(loads=[[3000] * 3, [900] * 3, [900] * 3]) | SUBVOLUMES
+    result: Any = analyze(grown | {"mean_loads": [1400, 420, 420]})
+    assert (result["exporters"], result["importers"]) == ([0], [1, 2])
+
+
 def test_the_fair_share_is_of_the_ranks_in_the_mask() -> None:
     assert analyze(arguments(mask=[1]) | SUBVOLUMES)["fair_share"] == pytest.approx(500)
 
