@@ -11,7 +11,7 @@ ask for is no workload, and is taken out.
 from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 from ..model import Session
 from .heat import Heat
@@ -27,11 +27,24 @@ class Share:
     clients: frozenset[int] = frozenset()
     shared: bool = False  # some of it came by heat
 
-    def plus(self, caps: float, requests: float, client: int, shared: bool) -> Share:
-        """With a session's part added."""
-        return Share(
-            self.caps + caps, self.requests + requests, self.clients | {client}, self.shared or shared
-        )
+
+@dataclass
+class _Sum:
+    """A share while it is added up."""
+
+    caps: float = 0.0
+    requests: float = 0.0  # req/s
+    clients: set[int] = field(default_factory=set)
+    shared: bool = False
+
+    def add(self, caps: float, requests: float, clients: Iterable[int], shared: bool = False) -> None:
+        self.caps += caps
+        self.requests += requests
+        self.clients.update(clients)
+        self.shared = self.shared or shared
+
+    def share(self) -> Share:
+        return Share(self.caps, self.requests, frozenset(self.clients), self.shared)
 
 
 def owner(root: str, directories: Collection[str]) -> str | None:
@@ -52,7 +65,7 @@ def needs_heat(sessions: Iterable[Session], directories: Collection[str]) -> boo
 
 
 def _heat_parts(root: str, heat: Heat, directories: Collection[str]) -> dict[str, float]:
-    """What is left of a session's is of what lies elsewhere below its mount root."""
+    """By directory; what is left of a session's is of what lies elsewhere below its mount root."""
     prefix = root.rstrip("/") + "/"
     hot = {path: value for path, value in heat.of.items() if path in directories and value > 0}
     below = {path: value for path, value in hot.items() if path.startswith(prefix)}
@@ -76,15 +89,16 @@ def attribute(
     totals: dict[int, float] = {}
     for s in known:
         totals[s.rank] = totals.get(s.rank, 0.0) + s.load
-    shares: dict[str, Share] = {}
+    mounted: dict[tuple[int, str], _Sum] = {}  # by rank and mount root: clients of one are treated alike
     for s in known:
-        if s.ours:
-            continue
-        total = totals[s.rank]
-        requests = rates.get(s.rank, 0.0) * s.load / total if total > 0 else 0.0
-        own = owner(s.root, directories)
-        parts = {own: 1.0} if own is not None else _heat_parts(s.root, heat.get(s.rank, Heat()), directories)
+        if not s.ours:
+            total = totals[s.rank]
+            requests = rates.get(s.rank, 0.0) * s.load / total if total > 0 else 0.0
+            mounted.setdefault((s.rank, s.root), _Sum()).add(s.caps, requests, (s.client,))
+    sums: dict[str, _Sum] = {}
+    for (rank, root), of in mounted.items():
+        own = owner(root, directories)
+        parts = {own: 1.0} if own is not None else _heat_parts(root, heat.get(rank, Heat()), directories)
         for path, part in parts.items():
-            share = shares.get(path, Share())
-            shares[path] = share.plus(s.caps * part, requests * part, s.client, own is None)
-    return shares
+            sums.setdefault(path, _Sum()).add(of.caps * part, of.requests * part, of.clients, own is None)
+    return {path: found.share() for path, found in sums.items()}

@@ -4,7 +4,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, ItemsView, Sequence
 from dataclasses import replace
 from types import SimpleNamespace
 from typing import Any
@@ -30,7 +30,7 @@ from mds_partitioner.model import (
     Subtree,
     SubtreeSample,
 )
-from mds_partitioner.observe.attribution import attribute, needs_heat, owner
+from mds_partitioner.observe.attribution import Share, attribute, needs_heat, owner
 from mds_partitioner.observe.counters import level, mean_time, rate
 from mds_partitioner.observe.heat import Heat, kept, parse_heat, rank_heat
 from mds_partitioner.observe.observer import Observer
@@ -284,6 +284,25 @@ def test_what_is_asked_for_beside_the_directories_is_not_theirs(root: str) -> No
     shares = attribute(found, {0: 5305.0}, heat, {A, B})
     assert 300.0 <= shares[B].requests < 600.0 and shares[A].requests < 10.0
     assert "/volumes" not in shares
+
+
+class Looked(dict[str, float]):
+    """Counts how often it is looked through."""
+
+    times = 0
+
+    def items(self) -> ItemsView[str, float]:
+        self.times += 1
+        return super().items()
+
+
+def test_the_heat_below_a_mount_root_is_looked_through_once_however_many_clients_mount_it() -> None:
+    of = Looked({A: 3.0, B: 1.0})
+    found = [Session(0, client, "/", 10, 1.0) for client in range(100)]
+    shares = attribute(found, {0: 400.0}, {0: Heat(4.0, of)}, {A, B})
+    assert of.times == 1
+    assert shares[A] == Share(750.0, 300.0, frozenset(range(100)), True)
+    assert shares[B] == Share(250.0, 100.0, frozenset(range(100)), True)
 
 
 sessions = st.lists(
