@@ -32,6 +32,9 @@ NAMES = (
 )
 
 
+LOADED = 0.1  # of what the fullest rank has
+
+
 @dataclass(frozen=True)
 class JudgeRequest:
     """What was seen of the ranks, and by what it is judged. loads (req/s), saturated: (ranks, epochs)."""
@@ -79,16 +82,22 @@ def named(ranks: Sequence[int], rows: Sequence[int]) -> list[int]:
 
 def judge_loads(request: JudgeRequest, loads: Floats, predicted: Floats, growth: Floats) -> dict[str, Json]:
     """The answer of `judge` for these loads, which are predicted to grow by so much in an epoch: (ranks,)
-    each, req/s. IF, mean and roles are of the mask's ranks.
+    each, req/s.
+
+    Roles are of the mask's ranks: the balancer moves nothing elsewhere. The other numbers are also of those
+    outside it that have load: what is pinned there may make a rank just as full.
 
     predicted: the load of the next epoch, which is shown; of a load that is a mean it is not these loads and
     their growth.
     """
-    among = loads[request.usable]
+    counts = request.usable | (loads > 0.0) & (loads >= LOADED * loads.max())
+    among, within = loads[counts], loads[request.usable]
     uneven = imbalance(among, request.capacity.value, request.smoothness)
     harmful = uneven.factor is not None and uneven.factor > request.threshold
+    confined = imbalance(within, request.capacity.value, request.smoothness).factor
+    harmful_within = confined is not None and confined > request.threshold
     hot = np.zeros(loads.size, dtype=bool)
-    hot[request.usable] = hot_ranks(among, request.capacity.value, request.smoothness, request.threshold)
+    hot[counts] = hot_ranks(among, request.capacity.value, request.smoothness, request.threshold)
     full = saturated_ranks(request.saturated)
     parts = roles(
         loads,
@@ -96,7 +105,7 @@ def judge_loads(request: JudgeRequest, loads: Floats, predicted: Floats, growth:
         request.role_threshold,
         request.epoch_capacity,
         request.usable,
-        harmful=harmful,
+        harmful=harmful_within,
         hot=hot,
         above=halfway_to_hot(request.threshold),
     )
@@ -112,6 +121,7 @@ def judge_loads(request: JudgeRequest, loads: Floats, predicted: Floats, growth:
         "exporters": named(request.ranks, parts.exporters.tolist()),
         "importers": named(request.ranks, parts.importers.tolist()),
         "triggered": harmful,
+        "triggered_within": harmful_within,
         "hot": named(request.ranks, np.flatnonzero(hot).tolist()),
         "capacity": {"value": request.capacity.value, "source": request.capacity.source},
         "saturated": named(request.ranks, np.flatnonzero(full).tolist()),

@@ -70,6 +70,7 @@ class Verdict:
     importers: tuple[int, ...]
     saturated: tuple[int, ...]
     capacity: RankCapacity
+    triggered_within: bool = False  # so is the factor of the mask's ranks alone
 
     @property
     def moves(self) -> tuple[Flow, ...]:
@@ -155,4 +156,5 @@ def read_verdict(answer: Mapping[str, Any], arguments: Mapping[str, Any]) -> Ver
         importers=tuple(answer["importers"]),
         saturated=tuple(answer["saturated"]),
         capacity=RankCapacity(capacity["value"], CapacitySource(capacity["source"])),
+        triggered_within=answer["triggered_within"],
     )

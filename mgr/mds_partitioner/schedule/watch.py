@@ -276,7 +276,7 @@ class Looker:
         answered = {rank for rank, answer in watch.told.items() if answer.at != asked.get(rank)}
         found_pieces = pieces(seen)
         told = frozenset(p.ino for p in found_pieces if p.rank in answered)
-        view = View(now.steady, ranks, found_pieces, watch.verdict.triggered, told=told)
+        view = View(now.steady, ranks, found_pieces, watch.verdict.triggered_within, told=told)
         watch.actual = view
         if watch.asked == now.steady:
             watch.glimpses = remembered(watch.glimpses, view)

@@ -66,6 +66,19 @@ def test_a_saturated_rank_does_not_import_whatever_its_rate() -> None:
     assert (result["saturated"], result["exporters"], result["importers"]) == ([1], [0], [2])
 
 
+def test_a_full_rank_outside_the_mask_counts_and_an_idle_one_does_not() -> None:
+    """What a plan pinned outside the mask of its heavy ones."""
+    loads = {"loads": [[300] * 3] * 3 + [[0] * 3, [20] * 3, [1000] * 3], "ranks": list(range(6))}
+    usual = {name: [[value] * 3] * 6 for name, value in (("latency", 0.0005), ("fetches", 0), ("moved", 0))}
+    result: Any = judge(arguments(**loads, **usual, learned_capacity=1000, mask=[0, 1, 2]))
+    assert result["mean"] == pytest.approx(1900 / 4)
+    assert result["imbalance_factor"] > 0.3
+    assert (result["triggered"], result["triggered_within"]) == (True, False)
+    assert (result["exporters"], result["importers"], result["matrix"]) == ([], [], [[0.0] * 6] * 6)
+    even: Any = judge(arguments(**loads, **usual, learned_capacity=1000, mask=[0, 1, 2, 5]))
+    assert (even["imbalance_factor"], even["exporters"]) == (result["imbalance_factor"], [5])
+
+
 @pytest.mark.parametrize("mask", [[], [9]])
 def test_where_no_rank_of_the_mask_is_there_all_are_judged(mask: list[int]) -> None:
     assert judge(arguments(mask=mask)) == judge(arguments())
