@@ -112,8 +112,7 @@ class Judgement:
 def _elsewhere(window: WindowSummary) -> float:
     """Part of the requests, 0 to 1: clients are at work beside the subvolumes, or above them."""
     served = sum(window.loads.values())
-    known = sum(row.requests for row in window.directories) / max(1.0 - window.unread_load, 1e-300)
-    return max(0.0, 1.0 - known / served) if served and window.directories else 0.0
+    return max(0.0, 1.0 - window.known / served) if served and window.directories else 0.0
 
 
 def _part(window: WindowSummary, ranks: Collection[int]) -> float:

@@ -40,6 +40,7 @@ class WindowSummary:
     churning: tuple[Churning, ...] = ()
     unmapped: tuple[int, ...] = ()  # ranks that never told their subtrees
     rank_epochs: int = 0  # that ``loads`` are the mean of: since the same daemons held the ranks
+    known: float = 0.0  # req/s of all directories in these epochs, mean; also of those that are gone
 
 
 @dataclass
@@ -80,6 +81,7 @@ class Window:
     _history: History = field(default_factory=History)
     _loads: dict[int, float] = field(default_factory=dict)  # req/s, summed over _rank_epochs
     _rank_epochs: int = 0
+    _known: float = 0.0  # req/s of all directories, summed over _rank_epochs
     _sums: dict[str, DirectorySum] = field(default_factory=dict)
     _missing: int = 0
     _gone: tuple[str, ...] = ()
@@ -104,10 +106,11 @@ class Window:
     def add(self, observation: Observation, history: History) -> None:
         """Add one epoch. When the history of the ranks began anew, so do their means."""
         if history.began != self._history.began:
-            self._loads, self._rank_epochs = {}, 0
+            self._loads, self._rank_epochs, self._known = {}, 0, 0.0
         self._history = history
         self._loads = {s.rank: self._loads.get(s.rank, 0.0) + s.requests for s in history.latest}
         self._rank_epochs += 1
+        self._known += sum(seen.requests for seen in observation.directories)
         for seen in observation.directories:
             total = self._sums.get(seen.directory.path)
             if total is None or total.last.directory != seen.directory:
@@ -142,6 +145,7 @@ class Window:
             churning=self._churning,
             unmapped=self._unmapped,
             rank_epochs=self._rank_epochs,
+            known=self._known / max(1, self._rank_epochs),
         )
 
 

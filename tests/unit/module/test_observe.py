@@ -381,6 +381,22 @@ def test_that_a_rank_was_replaced_is_told() -> None:
     assert "the ranks' loads are of the last 2 of 60 epochs" in told
 
 
+def test_what_was_asked_for_before_a_rank_was_replaced_is_not_taken_for_elsewhere() -> None:
+    assert judged([200.0] * 50 + [1000.0] * 10, replaced_at=50).elsewhere == pytest.approx(0.0, abs=0.01)
+
+
+def test_requests_of_a_subvolume_that_was_deleted_are_not_taken_for_elsewhere() -> None:
+    window, history = Window("cephfs"), History()
+    facts = {path: DirectoryFacts(Directory(path, path, ino), 99, -1) for path, ino in ((A, 7), (B, 8))}
+    for at in range(60):
+        there = [(A, 7, 200.0)] + ([(B, 8, 800.0)] if at < 59 else [])
+        seen = (SubtreeSample(Directory(p, p, i), 10, asked, 1, (0,), False, False) for p, i, asked in there)
+        history = history.plus((rank_sample(0, sum(asked for *_, asked in there)),), float(at))
+        window.add(Observation("cephfs", tuple(seen)), history)
+    found = judge(window.summary(facts), SETTINGS, 1 << 30, None, lambda n, a: CALLS[n](a)).caveats
+    assert found.elsewhere == pytest.approx(0.0, abs=0.01)
+
+
 def test_a_counted_working_set_replaces_estimates() -> None:
     window = Window("cephfs")
     for wss, counted in ((90, False), (30, True), (20, True), (70, False)):
