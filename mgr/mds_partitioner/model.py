@@ -133,6 +133,7 @@ class SubtreeSample:
     ephemeral: bool
     shared: bool  # part of it was shared out by heat from sessions mounted above it
     counted: bool = False  # wss is what MDSs with our hook counted
+    parts: tuple[int, ...] = ()  # the rank of each equal part of its requests; (): not known
 
 
 @dataclass(frozen=True)

@@ -31,7 +31,7 @@ def new_ranks(request: PlanRequest, after: Placement, moved: Bools) -> list[list
     for i in after.several:
         names[i] = sorted({ranks[r] for r in ranks_of(after, i)})
     for i in np.flatnonzero(~moved).tolist():
-        names[i] = request.current[i]
+        names[i] = list(dict.fromkeys(request.current[i]))
     return names
 
 

@@ -22,6 +22,14 @@ class Observed:
     ephemeral: bool
     shared: bool  # partly estimated from heat
     counted: bool = False  # wss is not an estimate
+    parts: tuple[int, ...] = ()  # the rank of each equal part of its requests, at last; (): not known
+
+    @property
+    def load_ranks(self) -> tuple[int, ...]:
+        """The ranks that its load is on, one entry an equal part: on some of ``ranks`` may be hardly any."""
+        if not self.parts or not set(self.parts) <= set(self.ranks):
+            return self.ranks
+        return self.parts if len(set(self.parts)) > 1 else self.parts[:1]
 
 
 @dataclass(frozen=True)
@@ -161,4 +169,5 @@ def _observed(total: DirectorySum, facts: DirectoryFacts) -> Observed:
         ephemeral=total.last.ephemeral,
         shared=total.shared,
         counted=total.counted,
+        parts=total.last.parts,
     )

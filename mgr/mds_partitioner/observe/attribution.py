@@ -10,12 +10,14 @@ ask for is no workload, and is taken out.
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Mapping
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 
 from ..model import Session
 from .heat import Heat
 from .subtrees import ancestors
+
+PARTS = 20
 
 
 @dataclass(frozen=True)
@@ -26,6 +28,7 @@ class Share:
     requests: float = 0.0  # req/s
     clients: frozenset[int] = frozenset()
     shared: bool = False  # some of it came by heat
+    by_rank: Mapping[int, float] = field(default_factory=dict)  # req/s
 
 
 @dataclass
@@ -36,15 +39,19 @@ class _Sum:
     requests: float = 0.0  # req/s
     clients: set[int] = field(default_factory=set)
     shared: bool = False
+    by_rank: dict[int, float] = field(default_factory=dict)  # req/s
 
-    def add(self, caps: float, requests: float, clients: Iterable[int], shared: bool = False) -> None:
+    def add(
+        self, rank: int, caps: float, requests: float, clients: Iterable[int], shared: bool = False
+    ) -> None:
         self.caps += caps
         self.requests += requests
+        self.by_rank[rank] = self.by_rank.get(rank, 0.0) + requests
         self.clients.update(clients)
         self.shared = self.shared or shared
 
     def share(self) -> Share:
-        return Share(self.caps, self.requests, frozenset(self.clients), self.shared)
+        return Share(self.caps, self.requests, frozenset(self.clients), self.shared, self.by_rank)
 
 
 def owner(root: str, directories: Collection[str]) -> str | None:
@@ -94,11 +101,24 @@ def attribute(
         if not s.ours:
             total = totals[s.rank]
             requests = rates.get(s.rank, 0.0) * s.load / total if total > 0 else 0.0
-            mounted.setdefault((s.rank, s.root), _Sum()).add(s.caps, requests, (s.client,))
+            mounted.setdefault((s.rank, s.root), _Sum()).add(s.rank, s.caps, requests, (s.client,))
     sums: dict[str, _Sum] = {}
     for (rank, root), of in mounted.items():
         own = owner(root, directories)
         parts = {own: 1.0} if own is not None else _heat_parts(root, heat.get(rank, Heat()), directories)
         for path, part in parts.items():
-            sums.setdefault(path, _Sum()).add(of.caps * part, of.requests * part, of.clients, own is None)
+            found = sums.setdefault(path, _Sum())
+            found.add(rank, of.caps * part, of.requests * part, of.clients, own is None)
     return {path: found.share() for path, found in sums.items()}
+
+
+def equal_parts(by_rank: Mapping[int, float], ranks: Sequence[int]) -> tuple[int, ...]:
+    """The rank of each of some PARTS equal parts of a directory's requests, ascending; () where it has none.
+
+    :param by_rank: req/s; ranks: those that it, or something below it, is on
+    """
+    served = {rank: by_rank.get(rank, 0.0) for rank in ranks}
+    total = sum(served.values())
+    if total <= 0.0:
+        return ()
+    return tuple(rank for rank in sorted(served) for _ in range(round(PARTS * served[rank] / total)))

@@ -22,7 +22,7 @@ from ..model import (
     SubtreeSample,
 )
 from ..options import Settings
-from .attribution import Share, attribute, needs_heat, owner
+from .attribution import Share, attribute, equal_parts, needs_heat, owner
 from .directories import Rotation
 from .heat import Heat, depth, rank_heat
 from .sessions import parse_sessions
@@ -137,13 +137,15 @@ def _busiest(shares: Mapping[str, Share], most: int) -> list[str]:
 def _directory_sample(
     directory: Directory, share: Share, where: SubtreeMap, counted: Mapping[str, float] | None
 ) -> SubtreeSample:
+    ranks = where.ranks(directory.path)
     return SubtreeSample(
         directory=directory,
         wss=share.caps if counted is None else counted.get(directory.path, 0.0),
         requests=share.requests,
         sessions=len(share.clients),
-        ranks=where.ranks(directory.path),
+        ranks=ranks,
         ephemeral=where.ephemeral(directory.path),
         shared=share.shared,
         counted=counted is not None,
+        parts=equal_parts(share.by_rank, ranks),
     )

@@ -136,7 +136,7 @@ def _arguments(
             "reqs": [r.seen.requests for r in rows],
             "rentries": [r.seen.rentries for r in rows],
             "class": [r.klass for r in rows],
-            "current": [list(current(families.get(i), r.seen.ranks)) for i, r in enumerate(rows)],
+            "current": [list(current(families.get(i), on(r))) for i, r in enumerate(rows)],
             "fixed": [None if at is None else at.reason for at in stay],
         },
         "heavy_mode": c.heavy_mode,
@@ -158,6 +158,11 @@ def _arguments(
         "threshold": settings.imbalance_threshold,
         "min_gain": settings.min_gain,
     }
+
+
+def on(row: DirectoryJudgement) -> tuple[int, ...]:
+    """The ranks that a directory counts on, one entry an equal part. A heavy one is balanced over its own."""
+    return row.seen.ranks if row.klass == HEAVY else row.seen.load_ranks
 
 
 def _current_mask(rows: Sequence[DirectoryJudgement], c: Circumstances) -> list[int] | None:
@@ -182,7 +187,7 @@ def _row(row: DirectoryJudgement, new: Sequence[int], reason: str, stay: Fixed |
         rentries=seen.rentries,
         workload=row.workload,
         klass=row.klass,
-        current=seen.ranks,
+        current=tuple(sorted(set(on(row)))),
         new=tuple(sorted(new)),
         reason=reason,
         why="" if stay is None else stay.why,

@@ -30,7 +30,7 @@ from mds_partitioner.model import (
     Subtree,
     SubtreeSample,
 )
-from mds_partitioner.observe.attribution import Share, attribute, needs_heat, owner
+from mds_partitioner.observe.attribution import Share, attribute, equal_parts, needs_heat, owner
 from mds_partitioner.observe.counters import level, mean_time, rate
 from mds_partitioner.observe.heat import Heat, kept, parse_heat, rank_heat
 from mds_partitioner.observe.observer import Observer
@@ -276,6 +276,15 @@ def test_a_session_above_is_shared_out_by_heat() -> None:
     assert not needs_heat([Session(0, 1, A, 100, 10.0)], {A})
 
 
+def test_what_each_rank_serves_of_a_directory_is_known() -> None:
+    found = [Session(0, 1, A, 10, 9.0), Session(1, 1, A, 10, 1.0), Session(0, 2, B, 10, 9.0)]
+    shares = attribute(found, {0: 900.0, 1: 20.0}, {}, {A, B})
+    assert shares[A].by_rank == {0: 450.0, 1: 20.0}
+    assert equal_parts(shares[A].by_rank, (0, 1)) == (0,) * 19 + (1,)
+    assert equal_parts(shares[A].by_rank, (0,)) == (0,) * 20
+    assert equal_parts(shares[A].by_rank, (2, 3)) == ()
+
+
 @pytest.mark.parametrize("root", ["/", "/volumes"])
 def test_what_is_asked_for_beside_the_directories_is_not_theirs(root: str) -> None:
     """A client of all of it works in /home mostly, or beside the subvolumes of a group."""
@@ -301,8 +310,8 @@ def test_the_heat_below_a_mount_root_is_looked_through_once_however_many_clients
     found = [Session(0, client, "/", 10, 1.0) for client in range(100)]
     shares = attribute(found, {0: 400.0}, {0: Heat(4.0, of)}, {A, B})
     assert of.times == 1
-    assert shares[A] == Share(750.0, 300.0, frozenset(range(100)), True)
-    assert shares[B] == Share(250.0, 100.0, frozenset(range(100)), True)
+    assert shares[A] == Share(750.0, 300.0, frozenset(range(100)), True, {0: 300.0})
+    assert shares[B] == Share(250.0, 100.0, frozenset(range(100)), True, {0: 100.0})
 
 
 sessions = st.lists(

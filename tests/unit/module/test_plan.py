@@ -18,6 +18,8 @@ from verdicts import UNKNOWN, verdict
 from mds_partitioner.engine_client import EngineClient
 from mds_partitioner.errors import BadInput, NotPermitted, Unavailable
 from mds_partitioner.judge.judgement import DirectoryJudgement, Judgement
+from mds_partitioner.judge.window import Observed
+from mds_partitioner.model import Directory as At
 from mds_partitioner.model import FsState
 from mds_partitioner.plan.caveats import less_even
 from mds_partitioner.plan.circumstances import Circumstances, check_ranks
@@ -257,6 +259,27 @@ def test_requests_beside_the_directories_are_told(engine: EngineClient) -> None:
     (told,) = (c for c in made(elsewhere, circumstances("fanout"), engine).caveats if "beside" in c)
     assert told.startswith("53% of the requests are beside or above these directories")
     assert not [c for c in made(seen, circumstances("fanout"), engine).caveats if "beside" in c]
+
+
+def served_by(parts: tuple[int, ...]) -> Judgement:
+    """Twelve alike, all with something on each rank."""
+    seen = Observed(At("", "", 0), 1000.0, 75.0, 10_000, 1, (0, 1, 2), -1, False, False, parts=parts)
+    rows = (replace(seen, directory=At(f"/v/s{i}", f"s{i}", 100 + i)) for i in range(12))
+    directories = tuple(DirectoryJudgement(row, 1.0, "light") for row in rows)
+    return replace(judgement(ALL_ON_0), directories=directories)
+
+
+def test_a_subvolume_counts_where_it_is_served_and_not_where_something_small_of_it_is(
+    engine: EngineClient,
+) -> None:
+    plan = made(served_by((0,) * 20), circumstances(), engine)
+    assert plan.prediction.load_before == {"0": 900.0, "1": 0.0, "2": 0.0}
+    assert plan.prediction.load_after == {"0": 300.0, "1": 300.0, "2": 300.0}
+    assert sorted(step.value for step in plan.steps) == ["1"] * 4 + ["2"] * 4
+    partly = made(served_by((0,) * 16 + (1,) * 4), circumstances(), engine)
+    assert partly.prediction.load_before == {"0": 720.0, "1": 180.0, "2": 0.0}
+    unknown = made(served_by(()), circumstances(), engine)
+    assert unknown.prediction.load_before == {"0": 300.0, "1": 300.0, "2": 300.0} and not unknown.steps
 
 
 def test_where_a_rank_with_much_of_the_load_never_told_its_subtrees_there_is_no_plan(

@@ -10,7 +10,7 @@ from .closed import over_open, without_closed
 from .evict import movers
 from .fill import fill
 from .heavies import Choice, Stage, choose_fanout, choose_pool, weighed
-from .instance import SEVERAL, TOLERANCE, Instance, Placement
+from .instance import GONE, SEVERAL, TOLERANCE, Instance, Placement
 from .requests import Requests, spread_requests
 from .task import Task, totals
 
@@ -20,12 +20,17 @@ LARGEST = 64
 
 
 def homes(instance: Instance) -> Ints:
-    """(subvolumes,): the usable rank each is on (of several the lowest that is not closed), or -1."""
+    """(subvolumes,): the usable rank each is on, or -1; of several an open one, with most of it."""
     single = instance.current.single
     home = np.where((single >= 0) & (single < instance.usable), single, -1)
     for i, own in instance.current.several.items():
-        home[i] = min(instance.usable_part(own), key=lambda r: (r in instance.closed, r), default=-1)
+        home[i] = _home(instance, own)
     return home
+
+
+def _home(instance: Instance, own: tuple[int, ...]) -> int:
+    usable = instance.usable_part(own)
+    return min(usable, key=lambda r: (r in instance.closed, -own.count(r), r), default=GONE)
 
 
 def too_small(instance: Instance, home: Ints) -> Bools:
