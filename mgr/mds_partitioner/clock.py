@@ -18,6 +18,14 @@ def told(at: float) -> str:
     return time.strftime("%m-%d %H:%M:%S", time.localtime(at))
 
 
+def lasting(seconds: float) -> str:
+    """How long something took, for people, in the largest unit of which it is two."""
+    for unit, name in ((86400.0, "days"), (3600.0, "h"), (60.0, "min")):
+        if seconds >= 2 * unit:
+            return f"{seconds / unit:.0f} {name}"
+    return f"{max(seconds, 0.0):.0f} s"
+
+
 def read() -> Now:
     """The host's clocks."""
     return Now(time.time(), time.monotonic())

@@ -177,7 +177,7 @@ class Partitioner:
             self._engine.call,
             lambda path, lasts: brood_of(self._host, fs, path, lasts),
             now.wall,
-            ended - judgement.caveats.span(settings.epoch),
+            ended,
         )
         if save:
             self.plans.save(made)

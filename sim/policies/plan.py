@@ -89,7 +89,7 @@ class Plan(Policy):
             engine,
             lambda path, lasts: brood_of(cluster, path, lasts),
             now,
-            now - judgement.caveats.span(settings.epoch),
+            now,
         )
         self._execution = Execution(made)
         predicted = made.prediction

@@ -6,6 +6,7 @@ import os
 import time
 from typing import Optional
 
+from .. import clock
 from ..desk import MAKE
 from ..errors import BadInput
 from ..judge.analysis import Analysis
@@ -54,8 +55,8 @@ class AnalyzeCommands(Services):
 
 
 def _shown(analysis: Analysis, top: int) -> Answer:
-    now = time.monotonic()
-    return Answer(analysis_value(analysis, now), analysis_text(analysis, now, top))
+    now = clock.read()
+    return Answer(analysis_value(analysis, now.steady), analysis_text(analysis, now, top))
 
 
 def parse_directories(text: Optional[str]) -> list[str]:

@@ -3,11 +3,14 @@
 
 from collections.abc import Collection, Mapping, Sequence
 
+from .. import clock
 from ..errors import NotPermitted
 from ..judge.judgement import Caveats, DirectoryJudgement
 from .families import Family
 from .plan import Prediction
 from .ranks import format_ranks
+
+FRESH = 3600.0  # s
 
 
 def caveats(
@@ -56,6 +59,13 @@ def of_saturated(ranks: Sequence[int]) -> tuple[str, ...]:
         f"{which} saturated: what is there may ask for more than was seen; analyze again when this plan is "
         "done",
     )
+
+
+def of_age(seconds: float) -> tuple[str, ...]:
+    """One sentence on an analysis that ended so long ago; none on a young one."""
+    if seconds <= FRESH:
+        return ()
+    return (f"the analysis ended {clock.lasting(seconds)} ago: analyze again if the load is another now",)
 
 
 def less_even(prediction: Prediction, threshold: float) -> tuple[str, ...]:

@@ -3,7 +3,7 @@
 
 import json
 from dataclasses import asdict, dataclass
-from typing import Any
+from typing import Any, Optional
 
 from ..filesystem import BAL_MASK, DISTRIBUTED, PIN
 from .shell import word
@@ -83,6 +83,7 @@ class Plan:
 
     :ivar caveats: what the plan does not know, one sentence each
     :ivar scheduled: the scheduler made it
+    :ivar analyzed: when the analysis ended that it is made from, as created; None: it is from none
     :ivar replaces: journal ids of the plans that this one was merged from
     """
 
@@ -100,6 +101,7 @@ class Plan:
     caveats: tuple[str, ...] = ()
     scheduled: bool = False
     replaces: tuple[str, ...] = ()
+    analyzed: Optional[float] = None
 
     def to_json(self) -> str:
         """For the journal and ``--format json``."""

@@ -13,7 +13,7 @@ from ..judge.judgement import DirectoryJudgement, Judgement
 from ..judge.verdict import Engine, column
 from ..model import FsState
 from ..options import Settings
-from .caveats import caveats, less_even, of_saturated, refuse_blind
+from .caveats import caveats, less_even, of_age, of_saturated, refuse_blind
 from .circumstances import Circumstances
 from .families import BroodOf, Family, current, family, held, lasting
 from .fixed import Fixed, fixed, rests_until
@@ -33,7 +33,7 @@ def make_plan(
     engine: Engine,
     brood_of: BroodOf,
     now: float,
-    since: float,
+    ended: float,
 ) -> Plan:
     """Plan for ``ranks``. The classes are those over these ranks; the analysis' own, over the ranks of then,
     are not looked at.
@@ -41,12 +41,13 @@ def make_plan(
     :param gather: reads the circumstances of a judgement with these classes
     :param brood_of: how a heavy directory can be split (only asked in mode fanout)
     :param now: seconds since the Unix epoch
-    :param since: when the time that was judged began, as now
+    :param ended: when the time that was judged ended, as now
     :raises NotPermitted: the plan needs the mask or balancer that an operator has set, or too much of the
         load is on directories that were not read
     """
     judgement = classified(judgement, ranks, engine)
     c = gather(judgement)
+    since = ended - judgement.caveats.span(settings.epoch)
     rows, rest = judgement.directories, settings.rest_period
     stay = [fixed(row, c, rests_until(row, judgement.verdict, c, since, rest), now) for row in rows]
     families: dict[int, Family] = {}
@@ -87,7 +88,9 @@ def make_plan(
             *caveats(judgement.caveats, rows, families, answer["scattered"]),
             *(less_even(prediction, settings.imbalance_threshold) if made else ()),
             *(of_saturated(judgement.verdict.saturated) if made else ()),
+            *(of_age(now - ended) if made else ()),
         ),
+        analyzed=ended,
     )
 
 

@@ -5,6 +5,8 @@ from collections.abc import Sequence
 from dataclasses import asdict
 from typing import Any
 
+from .. import clock
+from ..clock import Now
 from ..judge.analysis import Analysis
 from ..judge.judgement import Caveats, DirectoryJudgement, Judgement, RankJudgement
 from ..plan.planner import estimate
@@ -62,12 +64,14 @@ def judgement_value(judgement: Judgement) -> dict[str, Any]:
     return value
 
 
-def analysis_text(analysis: Analysis, now: float, top: int) -> str:
-    """For people; ``now``: monotonic, s; ``top`` subvolumes (0: all)."""
+def analysis_text(analysis: Analysis, now: Now, top: int) -> str:
+    """For people; ``top`` subvolumes (0: all)."""
     head = (
-        f"analysis of '{analysis.fs}': {analysis.state}, {analysis.progress(now):.0%} of "
+        f"analysis of '{analysis.fs}': {analysis.state}, {analysis.progress(now.steady):.0%} of "
         f"{analysis.duration} s, {analysis.epochs} epochs"
     )
+    if analysis.ended is not None:
+        head += f"\nended {clock.told(analysis.ended)} ({clock.lasting(now.wall - analysis.ended)} ago)"
     if analysis.note:
         head += f"\n{analysis.note}"
     if analysis.problem:

@@ -89,6 +89,9 @@ def prediction_text(plan: Plan) -> str:
             f"heavy subvolumes: ranks {ranks} ({ranks_mask(plan.heavy_ranks)}), mode {plan.heavy_mode}"
         )
     lines.append(f"estimates: {plan.estimate}")
+    if plan.analyzed is not None:
+        age = clock.lasting(plan.created - plan.analyzed)
+        lines.append(f"analysis: ended {clock.told(plan.analyzed)}, {age} before")
     return "\n".join(lines)
 
 

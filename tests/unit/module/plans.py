@@ -75,6 +75,7 @@ def made(
     brood: Callable[[str], Brood] = family,
     since: float = NOW - 600,
 ) -> Plan:
+    ended = since + found.caveats.span(SETTINGS.epoch)
     return make_plan(
-        "p", found, c.ranks, lambda _: c, SETTINGS, engine.call, lambda path, lasts: brood(path), NOW, since
+        "p", found, c.ranks, lambda _: c, SETTINGS, engine.call, lambda path, lasts: brood(path), NOW, ended
     )

@@ -15,6 +15,7 @@ from plans import ALL_ON_0, AS_IN_LINE, NOW, circumstances, judgement, made
 from scheduled import Cluster, Manager
 from verdicts import UNKNOWN, verdict
 
+from mds_partitioner import clock
 from mds_partitioner.engine_client import EngineClient
 from mds_partitioner.errors import BadInput, NotPermitted, Unavailable
 from mds_partitioner.judge.judgement import DirectoryJudgement, Judgement
@@ -26,6 +27,7 @@ from mds_partitioner.plan.circumstances import Circumstances, check_ranks
 from mds_partitioner.plan.plan import CONFIG_STEP, FS_STEP, MASK_STEP, PIN_STEP, Prediction
 from mds_partitioner.plan.present import present
 from mds_partitioner.plan.ranks import balanced_ranks, format_ranks, mask_ranks, parse_ranks, ranks_mask
+from mds_partitioner.report.partition import plan_text
 
 
 @pytest.mark.parametrize("current", [ALL_ON_0, AS_IN_LINE])
@@ -259,6 +261,16 @@ def test_requests_beside_the_directories_are_told(engine: EngineClient) -> None:
     (told,) = (c for c in made(elsewhere, circumstances("fanout"), engine).caveats if "beside" in c)
     assert told.startswith("53% of the requests are beside or above these directories")
     assert not [c for c in made(seen, circumstances("fanout"), engine).caveats if "beside" in c]
+
+
+@pytest.mark.parametrize(("age", "told"), [(600, ""), (3 * 3600, "the analysis ended 3 h ago")])
+def test_how_old_the_analysis_is_is_told(engine: EngineClient, age: float, told: str) -> None:
+    found = judgement(ALL_ON_0)
+    since = NOW - age - found.caveats.span(SETTINGS.epoch)
+    plan = made(found, circumstances("fanout"), engine, since=since)
+    assert plan.analyzed == NOW - age
+    assert [text[: len(told)] for text in plan.caveats if "analysis ended" in text] == [told] * bool(told)
+    assert f"{clock.lasting(age)} before" in plan_text(plan, 20)
 
 
 def served_by(parts: tuple[int, ...]) -> Judgement:

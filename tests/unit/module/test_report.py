@@ -13,8 +13,10 @@ from verdicts import UNKNOWN, verdict
 from wcwidth import wcswidth
 
 from mds_partitioner.act.run import APPLIED, DONE, KEPT, ROLLED_BACK, SKIPPED, UNDONE, Head, Record, Run
+from mds_partitioner.clock import Now
 from mds_partitioner.engine.capacity_source import CapacitySource
 from mds_partitioner.errors import Unavailable
+from mds_partitioner.judge.analysis import FINISHED, Analysis
 from mds_partitioner.judge.judgement import DirectoryJudgement
 from mds_partitioner.judge.verdict import RankCapacity
 from mds_partitioner.judge.window import Observed
@@ -23,7 +25,7 @@ from mds_partitioner.monitor import health
 from mds_partitioner.observe.subtrees import SubtreeMap, subtree_map
 from mds_partitioner.plan.plan import Plan
 from mds_partitioner.report import imbalance
-from mds_partitioner.report.analysis import directory_table
+from mds_partitioner.report.analysis import analysis_text, directory_table
 from mds_partitioner.report.overview import Overview, overview_text, overview_value
 from mds_partitioner.report.partition import (
     plan_text,
@@ -267,3 +269,12 @@ def test_a_waiting_plan_is_told_by_the_name_its_file_system_has_now() -> None:
     )
     assert health.paused([run], {})[0].detail[0].startswith("plan 'p' on 'cephfs'")
     assert health.paused([], {1: "renamed"}) == []
+
+
+@pytest.mark.parametrize(
+    ("age", "told"), [(40, "40 s ago"), (150, "2 min ago"), (7300, "2 h ago"), (1e6, "12 days ago")]
+)
+def test_a_status_tells_how_long_ago_an_analysis_ended(age: float, told: str) -> None:
+    over = Analysis("cephfs", 60, started=0.0, state=FINISHED, ended=1e9)
+    assert told in analysis_text(over, Now(1e9 + age, 100.0), 20)
+    assert "ago" not in analysis_text(replace(over, ended=None), Now(1e9, 100.0), 20)
