@@ -55,6 +55,8 @@ class Caveats:
     lately: float = 1.0  # what ranks served in the last epochs, in times of their mean
     unmapped: tuple[int, ...] = ()  # ranks that never told their subtrees: these are shown on others
     unmapped_load: float = 0.0  # part of the ranks' requests that are theirs, 0 to 1
+    passing: int = 0  # directories that came or went, and others like them with these
+    passing_load: float = 0.0  # part of all directories' requests that were theirs, 0 to 1
     ranks_of: Optional[int] = None  # epochs that the ranks' loads are of, where others held them before
 
     @property
@@ -176,6 +178,8 @@ def judge(
             capacity_known=verdict.capacity.value is not None,
             elsewhere=_elsewhere(window),
             lately=_lately(window),
+            passing=window.passing,
+            passing_load=window.passing_load,
             unmapped=window.unmapped,
             unmapped_load=_part(window, window.unmapped),
             ranks_of=window.rank_epochs if 0 < window.rank_epochs < window.epochs else None,

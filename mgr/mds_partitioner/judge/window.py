@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: LGPL-2.1-or-later
 """What the epochs of an analysis amount to. Sums are kept, not samples: a week of them stays small."""
 
+from collections import Counter
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
@@ -23,6 +24,7 @@ class Observed:
     shared: bool  # partly estimated from heat
     counted: bool = False  # wss is not an estimate
     parts: tuple[int, ...] = ()  # the rank of each equal part of its requests, at last; (): not known
+    passing: bool = False  # it is new, and as many as there are new beside it went while somebody looked
 
     @property
     def load_ranks(self) -> tuple[int, ...]:
@@ -48,6 +50,8 @@ class WindowSummary:
     churning: tuple[Churning, ...] = ()
     unmapped: tuple[int, ...] = ()  # ranks that never told their subtrees
     rank_epochs: int = 0  # that ``loads`` are the mean of: since the same daemons held the ranks
+    passing: int = 0  # directories that went, or that ``passing`` says will
+    passing_load: float = 0.0  # part of all directories' requests that are theirs, 0 to 1
     known: float = 0.0  # req/s of all directories in these epochs, mean; also of those that are gone
 
 
@@ -71,6 +75,19 @@ class DirectorySum:
 
 
 @dataclass(frozen=True)
+class Gone:
+    """Directories of one parent that were there in some epoch, and not in a later one."""
+
+    parent: str
+    number: int = 0
+    requests: float = 0.0  # req/s, summed over their epochs
+
+    def plus(self, total: DirectorySum) -> "Gone":
+        """With one more."""
+        return Gone(self.parent, self.number + 1, self.requests + total.requests)
+
+
+@dataclass(frozen=True)
 class Checkpoint:
     """What a window had summed up when it was saved, for a manager that goes on with it."""
 
@@ -78,6 +95,7 @@ class Checkpoint:
     epochs: int
     missing: int
     directories: tuple[DirectorySum, ...]
+    went: tuple[Gone, ...] = ()
 
 
 @dataclass
@@ -91,6 +109,7 @@ class Window:
     _rank_epochs: int = 0
     _known: float = 0.0  # req/s of all directories, summed over _rank_epochs
     _sums: dict[str, DirectorySum] = field(default_factory=dict)
+    _went: dict[str, Gone] = field(default_factory=dict)  # by parent
     _missing: int = 0
     _gone: tuple[str, ...] = ()
     _churning: tuple[Churning, ...] = ()
@@ -100,7 +119,8 @@ class Window:
     def resumed(cls, fs: str, kept: Checkpoint) -> "Window":
         """Go on from a checkpoint. What the ranks did before is not in it: their history begins anew, too."""
         sums = {total.last.directory.path: total for total in kept.directories}
-        return cls(fs, kept.epochs, _sums=sums, _missing=kept.missing)
+        went = {gone.parent: gone for gone in kept.went}
+        return cls(fs, kept.epochs, _sums=sums, _went=went, _missing=kept.missing)
 
     @property
     def ready(self) -> bool:
@@ -109,7 +129,8 @@ class Window:
 
     def checkpoint(self, elapsed: float) -> Checkpoint:
         """The sums so far. ``elapsed`` in s."""
-        return Checkpoint(elapsed, self.epochs, self._missing, tuple(self._sums.values()))
+        sums, went = tuple(self._sums.values()), tuple(self._went.values())
+        return Checkpoint(elapsed, self.epochs, self._missing, sums, went)
 
     def add(self, observation: Observation, history: History) -> None:
         """Add one epoch. When the history of the ranks began anew, so do their means."""
@@ -119,25 +140,42 @@ class Window:
         self._loads = {s.rank: self._loads.get(s.rank, 0.0) + s.requests for s in history.latest}
         self._rank_epochs += 1
         self._known += sum(seen.requests for seen in observation.directories)
+        present = {seen.directory for seen in observation.directories}
+        for path in [p for p, known in self._sums.items() if known.last.directory not in present]:
+            parent = path.rpartition("/")[0]
+            self._went[parent] = self._went.get(parent, Gone(parent)).plus(self._sums.pop(path))
         for seen in observation.directories:
             total = self._sums.get(seen.directory.path)
-            if total is None or total.last.directory != seen.directory:
+            if total is None:
                 total = self._sums[seen.directory.path] = DirectorySum(seen)
             total.last = seen
             total.add_wss(seen)
             total.requests += seen.requests
             total.epochs += 1
             total.shared = total.shared or seen.shared
-        present = {s.directory.path for s in observation.directories}
-        self._sums = {path: total for path, total in self._sums.items() if path in present}
         self._missing += len(observation.missing)
         self._gone, self._churning = observation.gone, observation.churning
         self._unmapped = observation.unmapped
         self.epochs += 1
 
+    def _passing(self) -> set[str]:
+        """Paths of the new directories beside which as many went."""
+        new = [path for path, total in self._sums.items() if total.epochs < self.epochs]
+        number = Counter(path.rpartition("/")[0] for path in new)
+        went = {parent for parent, gone in self._went.items() if gone.number >= number[parent]}
+        return {path for path in new if path.rpartition("/")[0] in went}
+
     def summary(self, facts: Mapping[str, DirectoryFacts]) -> WindowSummary:
         """The window so far; directories without facts yet are counted in ``unread`` and left out."""
-        rows = [_observed(s, facts[path]) for path, s in sorted(self._sums.items()) if path in facts]
+        passing = self._passing()
+        rows = [
+            _observed(s, facts[path], path in passing)
+            for path, s in sorted(self._sums.items())
+            if path in facts
+        ]
+        went = sum(gone.requests for gone in self._went.values())
+        asked = went + sum(total.requests for total in self._sums.values())
+        lost = went + sum(self._sums[path].requests for path in passing)
         unread = [s.requests / s.epochs for path, s in self._sums.items() if path not in facts]
         requests = sum(unread) + sum(row.requests for row in rows)
         return WindowSummary(
@@ -152,12 +190,14 @@ class Window:
             gone=self._gone,
             churning=self._churning,
             unmapped=self._unmapped,
+            passing=len(passing) + sum(gone.number for gone in self._went.values()),
+            passing_load=lost / asked if asked else 0.0,
             rank_epochs=self._rank_epochs,
             known=self._known / max(1, self._rank_epochs),
         )
 
 
-def _observed(total: DirectorySum, facts: DirectoryFacts) -> Observed:
+def _observed(total: DirectorySum, facts: DirectoryFacts, passing: bool) -> Observed:
     return Observed(
         directory=total.last.directory,
         wss=total.wss,
@@ -170,4 +210,5 @@ def _observed(total: DirectorySum, facts: DirectoryFacts) -> Observed:
         shared=total.shared,
         counted=total.counted,
         parts=total.last.parts,
+        passing=passing,
     )

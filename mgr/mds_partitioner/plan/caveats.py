@@ -11,6 +11,7 @@ from .plan import Prediction
 from .ranks import format_ranks
 
 FRESH = 3600.0  # s
+WORTH_TELLING = 0.01  # of all requests
 
 
 def caveats(
@@ -35,6 +36,11 @@ def caveats(
     found += seen.of_the_ranks + seen.of_the_unmapped
     if seen.missing:
         found.append(f"{seen.missing} times a rank did not tell its sessions: its older ones were used")
+    if seen.passing and seen.passing_load >= WORTH_TELLING:
+        found.append(
+            f"{seen.passing} directories with {seen.passing_load:.0%} of the requests came or went during "
+            "the analysis: they are left out; the scheduler places new ones"
+        )
     found += [f"{path!r} is gone: it is no part of this plan" for path in seen.gone]
     for i, family in families.items():
         name = rows[i].seen.directory.name

@@ -6,7 +6,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Protocol
 
-from ..engine.reasons import EPHEMERAL_PIN, MASKED_BY_OPERATOR, PINNED_BY_OPERATOR, RESTING
+from ..engine.reasons import EPHEMERAL_PIN, MASKED_BY_OPERATOR, PASSING, PINNED_BY_OPERATOR, RESTING
 from ..filesystem import NO_MASK
 from ..judge.judgement import DirectoryJudgement
 from ..judge.verdict import Verdict
@@ -38,6 +38,8 @@ class Settled(Protocol):
 def fixed(row: DirectoryJudgement, c: Circumstances, rests_until: float, now: float) -> Fixed | None:
     """Why a directory must stay where it is; None when it may move. See ``rests_until``."""
     found = operators(row.seen, c)
+    if found is None and row.seen.passing and not c.force:
+        return Fixed(PASSING)
     if found is None and now < rests_until and not c.force:
         return Fixed(
             RESTING,

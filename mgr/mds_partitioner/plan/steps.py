@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from ..engine.names import HEAVY, MASK
-from ..engine.reasons import EPHEMERAL_PIN, MASKED_BY_OPERATOR, PINNED_BY_OPERATOR
+from ..engine.reasons import EPHEMERAL_PIN, MASKED_BY_OPERATOR, PASSING, PINNED_BY_OPERATOR
 from ..errors import NotPermitted
 from ..judge.judgement import DirectoryJudgement
 from ..judge.verdict import Engine, column
@@ -59,7 +59,7 @@ def steps(
     dynamic = c.heavy_mode == MASK and len(heavy_ranks) > 1
     moves: list[Move] = []
     for i, (seen, row) in enumerate(zip(judged, rows)):
-        if row.reason in (PINNED_BY_OPERATOR, EPHEMERAL_PIN, MASKED_BY_OPERATOR):
+        if row.reason in (PINNED_BY_OPERATOR, EPHEMERAL_PIN, MASKED_BY_OPERATOR, PASSING):
             continue
         if i in families:
             _split(moves, i, row, seen.seen.pin, families[i], answer)

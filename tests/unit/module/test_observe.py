@@ -406,6 +406,41 @@ def test_requests_of_a_subvolume_that_was_deleted_are_not_taken_for_elsewhere() 
     assert found.elsewhere == pytest.approx(0.0, abs=0.01)
 
 
+def looked_at(*epochs: Sequence[int]) -> Window:
+    """Directories by inode number, two of which have the same name if they are 100 apart; 10 req/s each."""
+    window, history = Window("cephfs"), History()
+    for at, inos in enumerate(epochs):
+        seen = (SubtreeSample(at_ino(ino), 10, 10.0, 1, (0,), False, False) for ino in inos)
+        history = history.plus((rank_sample(0, 10.0 * len(inos)),), float(at))
+        window.add(Observation("cephfs", tuple(seen)), history)
+    return window
+
+
+def at_ino(ino: int) -> Directory:
+    return Directory(f"/v/{ino % 100}", f"{ino % 100}", ino)
+
+
+def test_what_is_new_where_as_many_went_will_go_as_well() -> None:
+    window = looked_at([1, 10, 11], [1, 12, 13], [1, 14, 15])
+    facts = {at_ino(ino).path: DirectoryFacts(at_ino(ino), 9, -1) for ino in (1, 14, 15)}
+    summary = window.summary(facts)
+    assert {row.directory.ino: row.passing for row in summary.directories} == {1: False, 14: True, 15: True}
+    assert (summary.passing, summary.passing_load) == (6, pytest.approx(2 / 3))
+    assert window.resumed("cephfs", window.checkpoint(30.0)).checkpoint(30.0) == window.checkpoint(30.0)
+
+
+@pytest.mark.parametrize("epochs", [([1], [1, 2], [1, 2]), ([1, 9], [1, 2, 3], [1, 2, 3]), ([1, 2], [1, 2])])
+def test_what_is_new_where_hardly_anything_went_is_there_to_stay(epochs: tuple[list[int], ...]) -> None:
+    facts = {at_ino(ino).path: DirectoryFacts(at_ino(ino), 9, -1) for ino in epochs[-1]}
+    assert not any(row.passing for row in looked_at(*epochs).summary(facts).directories)
+
+
+def test_a_directory_that_was_made_anew_under_its_name_is_another() -> None:
+    facts = {at_ino(101).path: DirectoryFacts(at_ino(101), 9, -1)}
+    (row,) = looked_at([1], [101]).summary(facts).directories
+    assert row.passing
+
+
 def test_a_counted_working_set_replaces_estimates() -> None:
     window = Window("cephfs")
     for wss, counted in ((90, False), (30, True), (20, True), (70, False)):

@@ -273,6 +273,18 @@ def test_how_old_the_analysis_is_is_told(engine: EngineClient, age: float, told:
     assert f"{clock.lasting(age)} before" in plan_text(plan, 20)
 
 
+def test_what_comes_and_goes_is_left_out(engine: EngineClient) -> None:
+    seen = served_by((0,) * 20)
+    rows = [replace(row, seen=replace(row.seen, passing=i >= 6)) for i, row in enumerate(seen.directories)]
+    caveats = replace(seen.caveats, passing=60, passing_load=0.5)
+    found = replace(seen, directories=tuple(rows), caveats=caveats)
+    plan = made(found, circumstances(), engine)
+    assert [row.reason for row in plan.rows[6:]] == ["comes-and-goes"] * 6
+    assert {step.row for step in plan.steps} <= set(range(6)) and plan.steps
+    (told,) = (text for text in plan.caveats if "came or went" in text)
+    assert told.startswith("60 directories with 50% of the requests came or went during the analysis")
+
+
 def served_by(parts: tuple[int, ...]) -> Judgement:
     """Twelve alike, all with something on each rank."""
     seen = Observed(At("", "", 0), 1000.0, 75.0, 10_000, 1, (0, 1, 2), -1, False, False, parts=parts)
