@@ -14,6 +14,7 @@ from ..filesystem import FileSystem
 from ..host import FS_TIMEOUT
 from ..model import Directory, DirectoryFacts
 from .children import found_again
+from .subtrees import ancestors
 from .turnover import listable
 
 VOLUMES = "/volumes"  # where the volumes module keeps subvolumes: /volumes/GROUP/SUBVOLUME
@@ -59,10 +60,16 @@ class Everything:
 def named(fs: FileSystem, paths: Sequence[str]) -> list[Directory]:
     """The directories an operator named.
 
-    :raises BadInput: one of them is a file, or the root, which takes no pin
+    :raises BadInput: one of them is a file, or the root, which takes no pin, or one is in another
     :raises NotFound: one of them does not exist
     """
-    return [Directory(path, path, _pinnable(fs, path)) for path in map(normal, paths)]
+    wanted = [normal(path) for path in paths]
+    found = [Directory(path, path, _pinnable(fs, path)) for path in wanted]
+    for path in wanted:
+        outer = next((above for above in ancestors(path) if above != path and above in wanted), None)
+        if outer is not None:
+            raise BadInput(f"{path!r} is in {outer!r}, and goes where that goes: give only one of them")
+    return found
 
 
 def _pinnable(fs: FileSystem, path: str) -> int:

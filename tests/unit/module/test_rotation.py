@@ -171,6 +171,15 @@ def test_what_cannot_be_pinned_is_refused_and_what_to_give_is_said(path: str) ->
         named(mount, ["/a", path])
 
 
+@pytest.mark.parametrize("paths", [["/a", "/a/b/c"], ["/a/b//c/", "//a"]])
+def test_directories_in_one_another_are_refused(paths: list[str]) -> None:
+    """The outer one would take the inner one along, wherever the plan has that."""
+    mount: Any = Named({"/a": 11, "/ab": 12, "/b": 13, "/a/b/c": 14})
+    with pytest.raises(BadInput, match="'/a/b/c' is in '/a'"):
+        named(mount, paths)
+    assert len(named(mount, ["/a", "/ab", "/b"])) == 3
+
+
 def test_a_named_directory_that_a_file_replaced_costs_its_own_row_only() -> None:
     mount: Any = Named({"/a": 11, "/f": 12}, files=("/f",))
     rotation = Rotation(("/a", "/f"))
