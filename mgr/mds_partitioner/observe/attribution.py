@@ -24,7 +24,7 @@ PARTS = 20
 class Share:
     """What one directory gets of one epoch."""
 
-    caps: float = 0.0
+    caps: float = 0.0  # held, no more of a rank than it has inodes in its cache
     requests: float = 0.0  # req/s
     clients: frozenset[int] = frozenset()
     shared: bool = False  # some of it came by heat
@@ -86,10 +86,12 @@ def attribute(
     rates: Mapping[int, float],
     heat: Mapping[int, Heat],
     directories: Collection[str],
+    inodes: Mapping[int, float] = {},
 ) -> dict[str, Share]:
     """One share a directory that any session touches.
 
     :param rates: req/s a rank
+    :param inodes: by rank, that a capability stands for: 1, or less where clients share what they hold
     :param heat: by rank, of the directories and of mount roots above them; ranks may not have been asked
     """
     known = list(sessions)
@@ -101,7 +103,8 @@ def attribute(
         if not s.ours:
             total = totals[s.rank]
             requests = rates.get(s.rank, 0.0) * s.load / total if total > 0 else 0.0
-            mounted.setdefault((s.rank, s.root), _Sum()).add(s.rank, s.caps, requests, (s.client,))
+            held = s.caps * inodes.get(s.rank, 1.0)
+            mounted.setdefault((s.rank, s.root), _Sum()).add(s.rank, held, requests, (s.client,))
     sums: dict[str, _Sum] = {}
     for (rank, root), of in mounted.items():
         own = owner(root, directories)

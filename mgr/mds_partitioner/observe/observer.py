@@ -58,7 +58,9 @@ class Observer:
         sessions = [s for of_rank in self._sessions.values() for s in of_rank]
         roots = {s.root for s in sessions if not s.ours and owner(s.root, paths) is None}
         heat = self._heat(fs, paths | roots) if needs_heat(sessions, paths) else {}
-        shares = attribute(sessions, {r.rank: r.requests for r in ranks}, heat, paths)
+        rates = {r.rank: r.requests for r in ranks}
+        inodes = {r.rank: min(1.0, r.inodes / r.caps) for r in ranks if r.caps and r.inodes}
+        shares = attribute(sessions, rates, heat, paths, inodes)
         self._requests = {path: share.requests for path, share in shares.items()}
         where = self._subtrees(fs, paths)
         counted = self._working_sets(fs, paths)

@@ -113,7 +113,8 @@ def estimate(rows: Sequence[DirectoryJudgement]) -> str:
     text = "wss: " + (
         "inodes visited in the MDSs' last windows, counted by them, at their highest; "
         if counted
-        else "capabilities of the sessions at or below each directory, at their highest; "
+        else "capabilities of the sessions at or below each directory, of a rank no more than it has inodes, "
+        "at their highest; "
     )
     text += "reqs: each rank's measured rate, shared by what its sessions did"
     shared = sum(row.seen.shared for row in rows)

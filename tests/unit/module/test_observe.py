@@ -230,6 +230,19 @@ def test_no_rank_waits_for_its_turn_before_it_has_told_its_sessions_once() -> No
     assert {name for names in daemons.asked[1:] for name in names} == set(daemons.sessions)
 
 
+def test_clients_that_share_their_files_do_not_multiply_the_working_set() -> None:
+    """Twenty clients read the same 500,000 files."""
+    daemons = Daemons(ranks=1)
+    daemons.sessions = {"m0": [session(n, n) | {"num_caps": 500_000} for n in range(20)]}
+    host: Any = daemons
+    shared = replace(rank_sample(0, 100.0), inodes=500_000, caps=10_000_000)
+    (seen,) = Observer(host, [A]).observe(daemons.state, SETTINGS, [shared]).directories
+    assert seen.wss == pytest.approx(500_000)
+    roomy = replace(shared, inodes=20_000_000)  # also of what no client holds
+    (seen,) = Observer(host, [A]).observe(daemons.state, SETTINGS, [roomy]).directories
+    assert seen.wss == pytest.approx(10_000_000)
+
+
 def test_what_a_rank_that_does_not_answer_has_is_what_it_had() -> None:
     daemons = Daemons(ranks=3)
     daemons.subtrees = {"m0": [subtree("", 0)], "m1": [subtree(A, 1)]}
