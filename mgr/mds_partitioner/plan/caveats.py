@@ -11,6 +11,7 @@ from .plan import Prediction
 from .ranks import format_ranks
 
 FRESH = 3600.0  # s
+MANY = 500  # pins
 WORTH_TELLING = 0.01  # of all requests
 
 
@@ -43,17 +44,32 @@ def caveats(
         )
     found += [f"{path!r} is gone: it is no part of this plan" for path in seen.gone]
     for i, family in families.items():
-        name = rows[i].seen.directory.name
-        if i in scattered:
-            found.append(
-                f"directories in {family.parent.path!r} come and go: they are distributed when they are made"
-            )
-        elif family.passing and family.staying > 0.0:
-            found.append(
-                f"{name!r}: {family.passing} directories are new or come and go, and stay where their parent "
-                f"is ({family.staying:.0%} of it); plan again when they have lasted"
-            )
+        found += _of_family(rows[i].seen.directory.name, family, i in scattered)
     return tuple(found)
+
+
+def _of_family(name: str, family: Family, scattered: bool) -> list[str]:
+    parent = family.parent.path
+    if scattered:
+        return [f"directories in {parent!r} come and go: they are distributed when they are made"]
+    if family.unlisted:
+        return [f"{parent!r} has too many entries for what is in it to be pinned: it stays in one piece"]
+    if family.passing and family.staying > 0.0:
+        return [
+            f"{name!r}: {family.passing} directories are new or come and go, and stay where their parent "
+            f"is ({family.staying:.0%} of it); plan again when they have lasted"
+        ]
+    return []
+
+
+def many_pins(pins: int) -> tuple[str, ...]:
+    """One sentence where so many are set in heavy directories; none where there are a few."""
+    if pins <= MANY:
+        return ()
+    return (
+        f"{pins:,} directories of heavy ones are pinned one by one, and each is a subtree of its own then: "
+        "--heavy mask pins none of them",
+    )
 
 
 def of_saturated(ranks: Sequence[int]) -> tuple[str, ...]:

@@ -16,6 +16,7 @@ from ..judge.judgement import Judgement
 from ..model import NO_PIN, Directory, FsState
 from ..observe.children import Brood, Lasts, Placed, brood, placed
 from ..observe.subtrees import ancestors, subtree_map
+from ..observe.turnover import listable
 from .ranks import format_ranks
 
 DISTRIBUTES, FACTOR = "mds_export_ephemeral_distributed", "mds_export_ephemeral_distributed_factor"
@@ -155,10 +156,11 @@ def brood_of(host: Host, fs: FsState, path: str, lasts: Lasts) -> Brood:
 
 def _read_brood(host: Host, fs: FsState, path: str, lasts: Lasts) -> Brood:
     """A call for each ``A_CALL`` children that there are at first; what is made meanwhile does not last."""
-    found = host.on_fs(fs, lambda mount: brood(mount, path, lasts, limit=A_CALL))
+    found = host.on_fs(fs, lambda mount: brood(mount, path, lasts, listable, limit=A_CALL))
     for _ in range(math.ceil(len(found.unread) / A_CALL)):
         known, vanished = {child.ino: child for child in found.children}, found.vanished
-        found = host.on_fs(fs, partial(brood, path=path, lasts=lasts, known=known, limit=A_CALL))
+        more = partial(brood, path=path, lasts=lasts, may=listable, known=known, limit=A_CALL)
+        found = host.on_fs(fs, more)
         found = replace(found, vanished=found.vanished + vanished)
     return found
 

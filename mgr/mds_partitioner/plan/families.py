@@ -33,6 +33,7 @@ class Family:
     :ivar scattered: it is, by us
     :ivar ranks: where the parent is itself
     :ivar released: children that we pinned and that cannot be relied on any more
+    :ivar unlisted: the parent has too many entries for its children to be listed
     """
 
     parent: Placed
@@ -43,6 +44,7 @@ class Family:
     scattered: bool
     ranks: tuple[int, ...]
     released: tuple[Child, ...]
+    unlisted: bool = False
 
 
 def lasting(churning: Collection[int], since: float, now: float) -> Lasts:
@@ -105,6 +107,7 @@ def family(brood: Brood, c: Circumstances, lasts: Lasts, at_once: Mapping[int, f
         scattered=ours,
         ranks=brood.ranks,
         released=tuple(child for child in passing if child.pin != NO_PIN),
+        unlisted=brood.unlisted,
     )
 
 

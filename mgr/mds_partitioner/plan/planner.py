@@ -13,11 +13,11 @@ from ..judge.judgement import DirectoryJudgement, Judgement
 from ..judge.verdict import Engine, column
 from ..model import FsState
 from ..options import Settings
-from .caveats import caveats, less_even, of_age, of_saturated, refuse_blind
+from .caveats import caveats, less_even, many_pins, of_age, of_saturated, refuse_blind
 from .circumstances import Circumstances
 from .families import BroodOf, Family, current, family, held, lasting
 from .fixed import Fixed, fixed, rests_until
-from .plan import Plan, Prediction, Row
+from .plan import PIN_STEP, Plan, Prediction, Row
 from .ranks import balanced_ranks, parse_ranks
 from .steps import steps
 
@@ -89,6 +89,7 @@ def make_plan(
             *(less_even(prediction, settings.imbalance_threshold) if made else ()),
             *(of_saturated(judgement.verdict.saturated) if made else ()),
             *(of_age(now - ended) if made else ()),
+            *many_pins(sum(step.kind == PIN_STEP and step.row in families for step in made)),
         ),
         analyzed=ended,
     )

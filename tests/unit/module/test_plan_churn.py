@@ -20,6 +20,7 @@ from mds_partitioner.host import Host
 from mds_partitioner.judge.judgement import Judgement
 from mds_partitioner.model import Churning, FsState
 from mds_partitioner.observe.children import Brood, Placed, brood
+from mds_partitioner.observe.turnover import MOST_PARTS
 from mds_partitioner.plan.circumstances import Circumstances, brood_of
 from mds_partitioner.plan.ephemeral import fragment_ranks
 from mds_partitioner.plan.families import family as plan_family
@@ -91,6 +92,12 @@ class Fleeting:
             raise NotFound(path)
         return 3, -1
 
+    def entries(self, path: str) -> int:
+        return len(self.subdirectories(path))
+
+    def subdirs(self, path: str) -> int:
+        return self.entries(path)
+
     def born(self, path: str) -> float:
         return NOW - 5
 
@@ -140,6 +147,30 @@ def test_very_many_children_are_read_in_several_calls(monkeypatch: pytest.Monkey
     found = brood_of(cast(Host, Crowded()), fs, "/work", lambda *_: True)
     assert [child.ino for child in found.children] == list(range(500, 500 + 633))
     assert (found.unread, found.children[0].ranks) == ((), (0,))
+
+
+def test_of_too_many_children_none_is_listed(engine: EngineClient, monkeypatch: pytest.MonkeyPatch) -> None:
+    where = SimpleNamespace(ranks=lambda path: (0,))
+    monkeypatch.setattr("mds_partitioner.plan.circumstances.subtree_map", lambda *_: where)
+    crowded = Crowded()
+    crowded.children = MOST_PARTS + 2
+    found = brood_of(cast(Host, crowded), FakeCluster().state, "/work", lambda *_: True)
+    assert found.unlisted and not found.children
+    plan = made(judgement(ALL_ON_0), circumstances("fanout"), engine, lambda _: found)
+    assert [len(row.new) for row in plan.rows if row.klass == "heavy"] == [1]
+    assert [text for text in plan.caveats if text.startswith("'/work' has too many entries")]
+
+
+def test_that_very_many_directories_are_pinned_is_told(engine: EngineClient) -> None:
+    def many(path: str) -> Brood:
+        return family(path, children=600)
+
+    def told(plan: Plan) -> list[str]:
+        return [text for text in plan.caveats if "pinned one by one" in text]
+
+    plan = made(judgement(ALL_ON_0), circumstances("fanout"), engine, many)
+    assert len(plan.steps) > 500 and len(told(plan)) == 1
+    assert not told(made(judgement(ALL_ON_0), circumstances("fanout"), engine))
 
 
 def test_clients_in_step_are_distributed_whenever_they_are_looked_at(engine: EngineClient) -> None:
