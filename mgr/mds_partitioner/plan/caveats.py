@@ -20,19 +20,22 @@ def caveats(
     rows: Sequence[DirectoryJudgement],
     families: Mapping[int, Family],
     scattered: Collection[int],
+    *,
+    balanced: bool,
 ) -> tuple[str, ...]:
-    """One sentence each."""
+    """One sentence each. ``balanced``: the MDSs' own balancer is on when the plan is done."""
     found = []
+    left = "are not pinned, and the balancer may move them" if balanced else "stay where they are"
     if not seen.capacity_known:
         found.append(
             "the capacity of a rank is not known: the imbalance factors are what they are if a rank is full"
         )
     if seen.unread:
-        found.append(f"{_unread(seen)}: they are no part of this plan")
+        found.append(f"{_unread(seen)}: they are no part of this plan, and {left}")
     if seen.much_elsewhere:
         found.append(
-            f"{seen.elsewhere:.0%} of the requests are beside or above these directories: they stay where "
-            "they are, and are no part of this plan"
+            f"{seen.elsewhere:.0%} of the requests are beside or above these directories: they are no part "
+            f"of this plan, and {left}"
         )
     found += seen.of_the_ranks + seen.of_the_unmapped
     if seen.missing:

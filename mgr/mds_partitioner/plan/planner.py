@@ -17,7 +17,7 @@ from .caveats import caveats, less_even, many_pins, of_age, of_saturated, refuse
 from .circumstances import Circumstances
 from .families import BroodOf, Family, current, family, held, lasting
 from .fixed import Fixed, fixed, rests_until
-from .plan import PIN_STEP, Plan, Prediction, Row
+from .plan import AUTOMATE, PIN_STEP, Plan, Prediction, Row
 from .ranks import balanced_ranks, parse_ranks
 from .steps import steps
 
@@ -70,6 +70,7 @@ def make_plan(
     )
     prediction = _prediction(answer, c.fs)
     made = steps(rows, table, answer, c, families, engine)
+    balanced = c.fs.balance_automate or any(step.target == AUTOMATE for step in made)
     if made and not c.force:
         refuse_blind(judgement.caveats, prediction, c.fs.name)
     return Plan(
@@ -85,7 +86,7 @@ def make_plan(
         steps=made,
         prediction=prediction,
         caveats=(
-            *caveats(judgement.caveats, rows, families, answer["scattered"]),
+            *caveats(judgement.caveats, rows, families, answer["scattered"], balanced=balanced),
             *(less_even(prediction, settings.imbalance_threshold) if made else ()),
             *(of_saturated(judgement.verdict.saturated) if made else ()),
             *(of_age(now - ended) if made else ()),
