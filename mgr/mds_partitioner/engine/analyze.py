@@ -21,7 +21,9 @@ def analyze(args: Args) -> dict[str, Json]:
 
     The fair share is over the ranks that ``JudgeRequest.usable`` names.
     """
-    check_names(args, (*NAMES, "mean_loads", "subvolumes", "cache_limit_bytes", "bytes_per_inode"))
+    check_names(
+        args, (*NAMES, "mean_loads", "subvolumes", "unread_wss", "cache_limit_bytes", "bytes_per_inode")
+    )
     request = read_request(args)
     loads = amounts(required(args, "mean_loads"), "mean_loads")
     if loads.size != len(request.ranks):
@@ -34,7 +36,7 @@ def analyze(args: Args) -> dict[str, Json]:
     advice = recommend(
         load=float(loads.sum()),
         capacity=request.capacity.value,
-        wss=float(wss.sum()),
+        wss=float(wss.sum()) + number(args, "unread_wss"),
         bytes_per_inode=number(args, "bytes_per_inode", above=True),
         cache_limit=number(args, "cache_limit_bytes", above=True),
         saturated=bool(saturated_ranks(request.saturated).any()),

@@ -55,6 +55,7 @@ class Caveats:
     lately: float = 1.0  # what ranks served in the last epochs, in times of their mean
     unmapped: tuple[int, ...] = ()  # ranks that never told their subtrees: these are shown on others
     unmapped_load: float = 0.0  # part of the ranks' requests that are theirs, 0 to 1
+    seconds: float = 0.0  # from the first sample to the last
     passing: int = 0  # directories that came or went, and others like them with these
     passing_load: float = 0.0  # part of all directories' requests that were theirs, 0 to 1
     ranks_of: Optional[int] = None  # epochs that the ranks' loads are of, where others held them before
@@ -92,8 +93,8 @@ class Caveats:
         ]
 
     def span(self, epoch: float) -> float:
-        """s from the first sample to the last."""
-        return max(0, self.epochs - 1) * epoch
+        """s from the first sample to the last; of an analysis of an older version, if no epoch failed."""
+        return self.seconds or max(0, self.epochs - 1) * epoch
 
 
 @dataclass(frozen=True)
@@ -152,6 +153,7 @@ def judge(
                 "reqs": [r.requests for r in rows],
                 "rentries": [r.rentries for r in rows],
             },
+            "unread_wss": window.unread_wss,
             "cache_limit_bytes": cache_limit,
             "bytes_per_inode": settings.bytes_per_inode,
         },
@@ -178,6 +180,7 @@ def judge(
             capacity_known=verdict.capacity.value is not None,
             elsewhere=_elsewhere(window),
             lately=_lately(window),
+            seconds=window.seconds,
             passing=window.passing,
             passing_load=window.passing_load,
             unmapped=window.unmapped,

@@ -4,6 +4,7 @@
 from collections import Counter
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from typing import Optional
 
 from ..model import Churning, Directory, DirectoryFacts, Observation, RankSample, SubtreeSample
 from .history import History
@@ -46,6 +47,8 @@ class WindowSummary:
     unread: int  # directories whose rentries were not read yet
     unread_load: float  # part of all directories' requests that are theirs, 0 to 1
     missing: int  # times a rank's sessions could not be read
+    seconds: float = 0.0  # from the first sample to the last
+    unread_wss: float = 0.0  # inodes, of the directories whose rentries were not read yet
     gone: tuple[str, ...] = ()  # directories that the operator named and that were gone at the end
     churning: tuple[Churning, ...] = ()
     unmapped: tuple[int, ...] = ()  # ranks that never told their subtrees
@@ -104,6 +107,8 @@ class Window:
 
     fs: str
     epochs: int = 0
+    _before: float = 0.0  # s that it had lasted when it was saved
+    _first: Optional[float] = None  # when the first sample after that was taken, monotonic, s
     _history: History = field(default_factory=History)
     _loads: dict[int, float] = field(default_factory=dict)  # req/s, summed over _rank_epochs
     _rank_epochs: int = 0
@@ -120,7 +125,7 @@ class Window:
         """Go on from a checkpoint. What the ranks did before is not in it: their history begins anew, too."""
         sums = {total.last.directory.path: total for total in kept.directories}
         went = {gone.parent: gone for gone in kept.went}
-        return cls(fs, kept.epochs, _sums=sums, _went=went, _missing=kept.missing)
+        return cls(fs, kept.epochs, kept.elapsed, _sums=sums, _went=went, _missing=kept.missing)
 
     @property
     def ready(self) -> bool:
@@ -137,6 +142,7 @@ class Window:
         if history.began != self._history.began:
             self._loads, self._rank_epochs, self._known = {}, 0, 0.0
         self._history = history
+        self._first = history.taken if self._first is None else self._first
         self._loads = {s.rank: self._loads.get(s.rank, 0.0) + s.requests for s in history.latest}
         self._rank_epochs += 1
         self._known += sum(seen.requests for seen in observation.directories)
@@ -187,6 +193,8 @@ class Window:
             unread=len(unread),
             unread_load=sum(unread) / requests if requests else 0.0,
             missing=self._missing,
+            seconds=self._before + (0.0 if self._first is None else self._history.taken - self._first),
+            unread_wss=sum(total.wss for path, total in self._sums.items() if path not in facts),
             gone=self._gone,
             churning=self._churning,
             unmapped=self._unmapped,

@@ -30,6 +30,7 @@ def arguments(**changes: Any) -> dict[str, Any]:
 
 SUBVOLUMES = {
     "subvolumes": {"wss": [10, 1, 0], "reqs": [90, 5, 0], "rentries": [100, 10, 0]},
+    "unread_wss": 0,
     "cache_limit_bytes": 4e9,
     "bytes_per_inode": 3000,
     "mean_loads": [200, 10, 10],
@@ -156,6 +157,12 @@ def test_a_load_that_has_grown_since_an_analysis_began_leaves_its_importers() ->
     grown = arguments(loads=[[3000] * 3, [900] * 3, [900] * 3]) | SUBVOLUMES
     result: Any = analyze(grown | {"mean_loads": [1400, 420, 420]})
     assert (result["exporters"], result["importers"]) == ([0], [1, 2])
+
+
+def test_ranks_are_recommended_for_all_working_sets_also_of_what_was_not_read() -> None:
+    few: Any = analyze(arguments() | SUBVOLUMES)["recommended"]
+    more: Any = analyze(arguments() | SUBVOLUMES | {"unread_wss": 3e6})["recommended"]
+    assert (few["by_wss"], more["by_wss"]) == (1, 3)
 
 
 def test_the_fair_share_is_of_the_ranks_in_the_mask() -> None:

@@ -454,6 +454,20 @@ def test_a_directory_that_was_made_anew_under_its_name_is_another() -> None:
     assert row.passing
 
 
+def test_an_analysis_lasted_as_long_as_its_samples_are_apart_however_many_failed() -> None:
+    window, history = Window("cephfs"), History()
+    for at in (100.0, 110.0, 400.0):
+        history = history.plus((rank_sample(0, 10.0),), at)
+        window.add(Observation("cephfs", ()), history)
+    assert window.summary({}).seconds == 300.0
+    went_on = Window.resumed("cephfs", window.checkpoint(300.0))
+    for at in (7.0, 17.0):
+        went_on.add(Observation("cephfs", ()), History().plus((rank_sample(0, 10.0),), at))
+    assert went_on.summary({}).seconds == 310.0
+    found = judge(window.summary({}), SETTINGS, 1 << 30, None, lambda n, a: CALLS[n](a)).caveats
+    assert found.span(10) == 300.0
+
+
 def test_a_counted_working_set_replaces_estimates() -> None:
     window = Window("cephfs")
     for wss, counted in ((90, False), (30, True), (20, True), (70, False)):
