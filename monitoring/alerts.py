@@ -60,12 +60,12 @@ class Alert:
 ALERTS = (
     Alert(
         name="CephFilesystemMetadataImbalance",
-        expr=f"{FACTOR} > on ({_FS}) {THRESHOLD}",
+        expr=f"{FACTOR} > on ({_FS}) {THRESHOLD} or {metric('rank_hot', _FS)} == 1",
         wait="5m",
         summary=f"MDS ranks of {{{{ $labels.fs }}}} are unevenly loaded on {CLUSTER}",
-        description=f"{FS} has had an imbalance factor above its threshold for 5 minutes: some ranks are "
-        "near what they can serve while others are not. 'ceph mds_partitioner imbalance' shows the ranks; "
-        "'partition plan' proposes what to move.",
+        description=f"{FS} has had an imbalance factor above its threshold, or a hot rank of many, for 5 "
+        "minutes: some ranks are near what they can serve while others are not. 'ceph mds_partitioner "
+        "imbalance' shows the ranks; 'partition plan' proposes what to move.",
     ),
     Alert(
         name="CephFilesystemRankNearCapacity",

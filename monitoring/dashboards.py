@@ -241,7 +241,7 @@ BALANCE = (
         ),
     ),
     lines(
-        "Epochs in a row above the threshold",
+        "Uneven epochs in a row",
         "MDS_PARTITIONER_IMBALANCE is raised at the module's option imbalance_epochs",
         "none",
         Query(of("imbalanced_epochs"), "epochs"),

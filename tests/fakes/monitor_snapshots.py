@@ -49,6 +49,7 @@ def rank(number: int, load: float, role: str = IMPORTER) -> RankState:
         fell_back=True if number == 1 else None,
         forecast=load * 1.1,
         saturated=number == 0,
+        hot=number == 0,
         role=role,
     )
 
@@ -102,7 +103,7 @@ def snapshot(sample: FsSample | None = None) -> Snapshot:
 
 def unsettled() -> Snapshot:
     """Uneven, and no rank was seen saturated."""
-    ranks = tuple(replace(rank, saturated=False) for rank in uneven().ranks)
+    ranks = tuple(replace(rank, saturated=False, hot=None) for rank in uneven().ranks)
     analysis = AnalysisState(NOW - 300, None, "the capacity of a rank is not known", 24, ())
     open_ = replace(uneven(), ranks=ranks, verdict=verdict(None, UNKNOWN, saturated=()), uneven_epochs=0)
     return snapshot(replace(open_, analysis=analysis))

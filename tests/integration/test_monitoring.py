@@ -172,7 +172,7 @@ def test_imbalance_alerts_and_resolves_and_every_panel_has_data(
         with at_work(cluster, load):
             wait_for("the alert fires", lambda: state() == "firing")
             check = wait_for("the health check is raised", lambda: cluster.health().get(CHECK))
-            assert f"'{FS}': imbalance factor" in check["detail"][0]["message"]
+            assert "epochs: imbalance factor" in check["detail"][0]["message"]
             assert f"analyze start {FS}" in check["detail"][0]["message"] or "partition" in str(check)
             wait_for(
                 "Alertmanager has it",

@@ -48,6 +48,7 @@ def uneven(factor: str) -> tuple[dict[str, str], ...]:
     )
 
 
+HOT = series("rank_hot", "1x40", **RANK0)
 # No sample of the factor: the capacity of a rank is not known.
 OPEN = (uneven("0x40")[1], series("imbalance_most_ratio", "0.9x40", **FS))
 
@@ -71,6 +72,7 @@ ENABLED = series("ceph_mgr_module_status", "1x40", name="mds_partitioner")
 
 CASES = (
     Case("imbalance that lasts", IMBALANCE, uneven("0.5x40"), 6, FS),
+    Case("a hot rank of many", IMBALANCE, (*uneven("0.06x40"), HOT), 6, FS),
     Case("imbalance not yet lasting", IMBALANCE, uneven("0.5x40"), 4, None),
     Case("imbalance that ended", IMBALANCE, uneven("0.5x10 0.01x20"), 15, None),
     Case("benign imbalance, below the threshold", IMBALANCE, uneven("0.07x40"), 30, None),

@@ -83,6 +83,11 @@ class Verdict:
         )
 
     @property
+    def uneven(self) -> bool:
+        """Is it worth acting on?"""
+        return self.triggered or bool(self.hot)
+
+    @property
     def unsettled(self) -> bool:
         """Uneven, and nobody knows whether it hurts."""
         return self.factor is None and self.most > self.threshold

@@ -10,6 +10,8 @@ from typing import Any
 
 from ..act.journal import Unreadable
 from ..act.run import ACTIVE, Run
+from ..judge.verdict import Verdict
+from ..report.imbalance import hot_told
 from ..report.text import printable
 from ..schedule.record import ACT, ADVISE
 from .endpoint import Failed
@@ -162,10 +164,13 @@ def _advice(sample: FsSample) -> str:
     else:
         do = f"run 'ceph mds_partitioner partition plan {sample.fs}', read it, then 'partition start'"
     return (
-        f"'{sample.fs}': imbalance factor {verdict.factor:.3f}, above {verdict.threshold:g} "
-        f"for {sample.uneven_epochs} epochs; rank {fullest.rank} serves {part:.0%} of "
-        f"{sample.load:.0f} req/s: {do}"
+        f"'{sample.fs}': uneven for {sample.uneven_epochs} epochs: imbalance factor {verdict.factor:.3f}, "
+        f"{_why(verdict)}; rank {fullest.rank} serves {part:.0%} of {sample.load:.0f} req/s: {do}"
     )
+
+
+def _why(verdict: Verdict) -> str:
+    return f"above {verdict.threshold:g}" if verdict.triggered else hot_told(verdict)
 
 
 def scheduler_stuck(snapshot: Snapshot) -> list[Check]:

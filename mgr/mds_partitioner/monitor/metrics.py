@@ -94,6 +94,11 @@ RANKS: tuple[tuple[str, str, Callable[[RankState], float | None]], ...] = (
         lambda r: None if r.fell_back is None else float(r.fell_back),
     ),
     ("rank_saturated", "1 if the rank has more to do than it can", lambda r: float(r.saturated)),
+    (
+        "rank_hot",
+        "1 if the rank of a large cluster has too much whatever the imbalance factor is",
+        lambda r: None if r.hot is None else float(r.hot),
+    ),
 )
 RANK_TOTALS: tuple[tuple[str, str, Callable[[RankState], float | None]], ...] = (
     ("rank_exported_inodes", "Inodes whose authority the rank gave away", lambda r: r.exported),
@@ -168,7 +173,7 @@ def _of_filesystems(snapshot: Snapshot) -> Iterator[Metric]:
             if number is not None:
                 family.add_metric([label(s.fs)], number)
         yield family
-    uneven = _gauge("imbalanced_epochs", "Epochs in a row above the threshold, up to now", FS)
+    uneven = _gauge("imbalanced_epochs", "Epochs in a row that were uneven, up to now", FS)
     for s in samples:
         if s.verdict is not None:
             uneven.add_metric([label(s.fs)], s.uneven_epochs)

@@ -11,6 +11,7 @@ from datetime import datetime, timezone
 from xml.etree.ElementTree import Element
 
 from ..judge.verdict import Verdict, told
+from ..report.imbalance import hot_told
 from ..report.text import count, largest, ranks_cell
 from ..schedule.record import OFF
 from .charts import bar, factor_chart
@@ -146,7 +147,8 @@ def _verdict(sample: FsSample) -> list[Node]:
     if sample.verdict is None:
         return [el("span", "not judged", class_="badge dim")]
     if sample.uneven_epochs:
-        return [el("span", f"uneven for {_epochs(sample.uneven_epochs)}", class_="badge bad")]
+        of = "" if sample.verdict.triggered else f": {hot_told(sample.verdict)}"
+        return [el("span", f"uneven for {_epochs(sample.uneven_epochs)}{of}", class_="badge bad")]
     if sample.verdict.unsettled:
         return [el("span", "uneven, urgency unknown", class_="badge dim")]
     return [el("span", "no need to act", class_="badge good")]

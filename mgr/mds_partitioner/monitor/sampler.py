@@ -59,7 +59,7 @@ class Past:
 
     def judge(self, now: float, verdict: Verdict) -> None:
         """Remember a verdict. ``now``: Unix, s. While the factor is not known the chart has a gap."""
-        self.uneven_epochs = self.uneven_epochs + 1 if verdict.triggered else 0
+        self.uneven_epochs = self.uneven_epochs + 1 if verdict.uneven else 0
         if verdict.factor is not None:
             self.history.append(Point(now, verdict.factor))
         while self.history and self.history[0].time < now - HISTORY:
@@ -95,6 +95,7 @@ def judged(sample: FsSample, verdict: Verdict, memory: Past) -> FsSample:
             rank,
             forecast=forecast,
             saturated=rank.rank in verdict.saturated,
+            hot=None if verdict.factor is None else rank.rank in verdict.hot,
             role=_role(rank.rank, verdict),
         )
         for rank, forecast in zip(sample.ranks, verdict.forecast)

@@ -25,6 +25,7 @@ class RankState:
     fell_back: bool | None  # lately used the built-in balancer for our policy; None: no policy of ours
     forecast: float | None = None  # req/s in the next epoch; None: not judged
     saturated: bool = False
+    hot: bool | None = None  # has to give whatever the factor is
     role: str = ""  # EXPORTER, IMPORTER or neither
 
 
@@ -111,7 +112,7 @@ class FsSample:
     time: float  # seconds since the Unix epoch
     ranks: tuple[RankState, ...]
     verdict: Verdict | None  # None: not judged
-    uneven_epochs: int = 0  # how many epochs in a row, up to now, were above the threshold
+    uneven_epochs: int = 0  # how many epochs in a row, up to now, were uneven
     plan: PlanState | None = None
     analysis: AnalysisState | None = None
     history: tuple[Point, ...] = ()

@@ -95,6 +95,11 @@ def factor_told(verdict: Verdict) -> str:
 def _advice(verdict: Verdict) -> str:
     if verdict.unsettled:
         return f"uneven; whether that hurts depends on the capacity of a rank: {SETTLE}"
-    if verdict.hot and not verdict.triggered:
-        return f"uneven enough to act on hot ranks ({format_ranks(verdict.hot)})"
-    return "uneven enough to act" if verdict.triggered else "no need to act"
+    if not verdict.uneven:
+        return "no need to act"
+    return f"uneven enough to act{'' if verdict.triggered else f' on {hot_told(verdict)}'}"
+
+
+def hot_told(verdict: Verdict) -> str:
+    """The ranks that have to give whatever the factor is."""
+    return f"hot ranks ({format_ranks(verdict.hot)})"

@@ -6,6 +6,7 @@ from dataclasses import replace
 from typing import Any
 
 from monitor_snapshots import broken, plan, scheduler, snapshot, uneven, unsettled
+from verdicts import verdict
 
 from mds_partitioner.monitor.health import (
     ENGINE_DOWN,
@@ -42,6 +43,12 @@ def test_imbalance_says_what_to_do_next() -> None:
     assert "analyze start cephfs" in advice(snapshot(replace(idle, analysis=None)))
     assert "partition status cephfs" in advice(snapshot(replace(idle, plan=plan())))
     assert "partition plan cephfs" in advice(snapshot(replace(idle, plan=plan("done", 1.0))))
+
+
+def test_a_hot_rank_of_many_is_named_as_the_factor_is_not_above_its_threshold() -> None:
+    hot = replace(uneven(), verdict=verdict(0.06))
+    assert "imbalance factor 0.830, above 0.075; rank 0" in advice(snapshot())
+    assert "uneven for 12 epochs: imbalance factor 0.060, hot ranks (0); rank 0" in advice(snapshot(hot))
 
 
 def test_a_dead_engine_is_told_with_its_last_words() -> None:

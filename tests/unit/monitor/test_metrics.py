@@ -16,6 +16,7 @@ UNITS = ("ratio", "seconds", "requests_per_second", "inodes", "points", "ranks",
 # Counts of things and yes/no, which have no unit.
 UNITLESS = (
     *("active", "engine_up", "errors", "policy_fallback", "rank_saturated", "rank_role", "plan_state"),
+    *("rank_hot",),
     *("plan_waiting", "analysis_subvolumes", "rank_capacity_known"),
     *("scheduler_moves_under_way", "scheduler_moves_advised", "scheduler_decisions", "scheduler_moves"),
     *("scheduler_mode", "hot_spots"),
@@ -65,6 +66,7 @@ def test_rank_metrics_join_with_ceph_mds_metadata() -> None:
     assert value(of, "rank_load_requests_per_second", **rank0) == 612
     assert value(of, "rank_forecast_requests_per_second", **rank0) == pytest.approx(673.2)
     assert value(of, "rank_saturated", **rank0) == 1
+    assert value(of, "rank_hot", **rank0) == 1
     assert value(of, "rank_role", **rank0, role="exporter") == 1
     assert value(of, "rank_role", **rank0, role="importer") == 0
     assert value(of, "rank_export_requests_per_second", **rank0) == 433

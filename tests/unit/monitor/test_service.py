@@ -16,6 +16,7 @@ from mds_partitioner.model import FsState, MdsInfo
 from mds_partitioner.monitor.health import imbalanced
 from mds_partitioner.monitor.options import MonitorSettings
 from mds_partitioner.monitor.sampler import HISTORY, Past
+from mds_partitioner.monitor.page import page
 from mds_partitioner.monitor.service import JUDGE, OBSERVE, Monitor
 from mds_partitioner.monitor.state import EXPORTER, IMPORTER, FsSample
 from mds_partitioner.ranks import Ranks
@@ -131,6 +132,19 @@ def test_epochs_above_the_threshold_are_counted_in_a_row(monitor: Monitor, clust
         cluster.rates["m0"] = rate
         counts.append(sampled(monitor).uneven_epochs)
     assert counts == [1, 2, 0, 1]
+
+
+def test_a_full_rank_of_many_counts_as_uneven_though_the_factor_is_low(
+    monitor: Monitor, cluster: Cluster
+) -> None:
+    mds = tuple(MdsInfo(r, f"m{r}", 100 + r, "up:active") for r in range(36))
+    cluster.state = replace(FS, max_mds=36, ranks_in=tuple(range(36)), mds=mds)
+    cluster.rates = {m.name: 990.0 if m.rank == 0 else 300.0 for m in mds}
+    sample = sampled(monitor)
+    assert sample.verdict is not None and not sample.verdict.triggered
+    assert [rank.rank for rank in sample.ranks if rank.hot] == [0]
+    assert sample.uneven_epochs == 1
+    assert "uneven for 1 epoch: hot ranks (0)" in page(monitor.snapshot, 10.0)
 
 
 def test_an_epoch_that_cannot_be_judged_ends_no_row_of_uneven_ones(
