@@ -90,15 +90,16 @@ def _rank(sample: RankSample, left: Collection[str] | None) -> RankState:
 def judged(sample: FsSample, verdict: Verdict, memory: Past) -> FsSample:
     """The sample with the verdict on it."""
     memory.judge(sample.time, verdict)
+    forecast = dict(zip(verdict.ranks, verdict.forecast))
     ranks = tuple(
         replace(
             rank,
-            forecast=forecast,
+            forecast=None if rank.load is None else forecast.get(rank.rank),
             saturated=rank.rank in verdict.saturated,
             hot=None if verdict.factor is None else rank.rank in verdict.hot,
             role=_role(rank.rank, verdict),
         )
-        for rank, forecast in zip(sample.ranks, verdict.forecast)
+        for rank in sample.ranks
     )
     return replace(sample, ranks=ranks, verdict=verdict)
 

@@ -27,13 +27,14 @@ def verdict_value(verdict: Verdict) -> dict[str, Any]:
 
 
 def value(verdict: Verdict, samples: Sequence[RankSample]) -> dict[str, Any]:
-    """The verdict, and what each rank was seen to do."""
+    """The verdict, and what each of its ranks was seen to do."""
+    forecast = dict(zip(verdict.ranks, verdict.forecast))
     return verdict_value(verdict) | {
         "ranks": [
             {
                 "rank": s.rank,
                 "requests": round(s.requests, 2),
-                "forecast": round(forecast, 2),
+                "forecast": round(forecast[s.rank], 2),
                 "latency": round(s.latency, 6),
                 "quickest": round(s.quickest, 6),
                 "fetches": round(s.fetches, 2),
@@ -42,24 +43,26 @@ def value(verdict: Verdict, samples: Sequence[RankSample]) -> dict[str, Any]:
                 "exported": round(s.exported, 2),
                 "imported": round(s.imported, 2),
             }
-            for s, forecast in zip(samples, verdict.forecast)
+            for s in samples
+            if s.rank in forecast
         ]
     }
 
 
 def text(verdict: Verdict, samples: Sequence[RankSample]) -> str:
     """For people: a row a rank, and what Algorithm 1 would move to each."""
-    ranks = [s.rank for s in samples]
+    ranks, seen = verdict.ranks, {s.rank: s for s in samples}
     rows = [
         (
-            s.rank,
-            count(s.requests),
+            rank,
+            count(seen[rank].requests),
             count(forecast),
-            f"{s.latency * 1000:.1f} ms",
-            count(s.inodes),
+            f"{seen[rank].latency * 1000:.1f} ms",
+            count(seen[rank].inodes),
             *_moves(ranks, row),
         )
-        for s, forecast, row in zip(samples, verdict.forecast, verdict.matrix)
+        for rank, forecast, row in zip(ranks, verdict.forecast, verdict.matrix)
+        if rank in seen
     ]
     to = (WOULD_MOVE,) if len(ranks) > MATRIX else tuple(f"to {rank}" for rank in ranks)
     columns = ("Rank", "reqs/s", "Forecast", "Latency", "Inodes", *to)

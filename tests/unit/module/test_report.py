@@ -70,6 +70,16 @@ def test_imbalance_has_a_row_a_rank_with_load_forecast_and_amounts() -> None:
     assert json.loads(json.dumps(value))["capacity"] == {"value": 300.0, "source": "option"}
 
 
+def test_ranks_that_came_or_went_since_the_verdict_shift_nothing() -> None:
+    samples = [RankSample(r, f"m{r}", 100.0 * r, 0.002, 10, 5, 1, 0, 0, 1, 0) for r in (1, 2)]
+    judged = verdict(
+        ranks=(0, 1), loads=(0.0, 100.0), forecast=(5.0, 105.0), matrix=((0.0, 0.0), (50.0, 0.0))
+    )
+    assert [(r["rank"], r["forecast"]) for r in imbalance.value(judged, samples)["ranks"]] == [(1, 105.0)]
+    rows = imbalance.text(judged, samples).splitlines()[1:]
+    assert rows[0].split() == ["1", "100", "105", "2.0", "ms", "10", "50", "-"] and not rows[1]
+
+
 def test_imbalance_of_many_ranks_names_the_largest_moves_and_fits_a_terminal() -> None:
     many_ranks = range(36)
     samples = [RankSample(r, f"m{r}", 9e4, 0.002, 10**8, 5, 1, 0, 0, 1, 0) for r in many_ranks]

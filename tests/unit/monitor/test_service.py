@@ -15,8 +15,8 @@ from mds_partitioner.errors import NotFound, PartitionerError, Unavailable
 from mds_partitioner.model import FsState, MdsInfo
 from mds_partitioner.monitor.health import imbalanced
 from mds_partitioner.monitor.options import MonitorSettings
-from mds_partitioner.monitor.sampler import HISTORY, Past
 from mds_partitioner.monitor.page import page
+from mds_partitioner.monitor.sampler import HISTORY, Past, judged
 from mds_partitioner.monitor.service import JUDGE, OBSERVE, Monitor
 from mds_partitioner.monitor.state import EXPORTER, IMPORTER, FsSample
 from mds_partitioner.ranks import Ranks
@@ -200,6 +200,14 @@ def test_fallbacks_are_told_only_while_a_policy_of_ours_is_in_force(monitor: Mon
     assert [rank.fell_back for rank in sampled(monitor).ranks] == [None] * 3
     monitor.fallen_back = lambda fs: {"mds.m1"}
     assert [rank.fell_back for rank in sampled(monitor).ranks] == [False, True, False]
+
+
+def test_a_verdict_on_other_ranks_than_were_seen_is_joined_by_rank(
+    monitor: Monitor, cluster: Cluster
+) -> None:
+    seen = sampled(monitor)
+    of = verdict(ranks=(1, 2, 3), forecast=(11.0, 12.0, 13.0), saturated=())
+    assert [rank.forecast for rank in judged(seen, of, Past()).ranks] == [None, 11.0, 12.0]
 
 
 def test_the_past_is_forgotten() -> None:
