@@ -254,7 +254,7 @@ class Balancer:
         watch.verdict = self._ranks.judge(fs, now.steady)
         watch.history = self._ranks.history(fs, now.steady)
         watch.judged_at = now.wall
-        for s in watch.history.latest:
+        for s in (s for s in watch.history.latest if s.heard):
             watch.moved.setdefault(s.rank, (s.exported_total, s.imported_total))
         # An MDS tells it once a beat.
         recent = now.wall - FALLBACK_EPOCHS * max(self._settings().epoch, switch.hints.interval)

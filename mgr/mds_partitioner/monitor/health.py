@@ -152,8 +152,8 @@ def _advice(sample: FsSample) -> str:
             f"'{sample.fs}': uneven for {sample.uneven_epochs} epochs when it was judged last, and now it "
             f"cannot be: {sample.problem or 'no rank is active'}: see 'ceph fs status {sample.fs}'"
         )
-    fullest = max(sample.ranks, key=lambda rank: rank.load)
-    part = fullest.load / sample.load if sample.load else 0.0
+    fullest = max(sample.ranks, key=lambda rank: rank.load or 0.0)
+    part = (fullest.load or 0.0) / sample.load if sample.load else 0.0
     plan = sample.plan
     if sample.scheduler is not None and sample.scheduler.mode in (ADVISE, ACT):
         do = f"see 'ceph mds_partitioner scheduler status {sample.fs}'"

@@ -224,7 +224,7 @@ def _table(columns: Sequence[tuple[str, str]], rows: Iterable[Element]) -> Eleme
 
 def _ranks(sample: FsSample) -> Element:
     capacity = sample.verdict.capacity.value if sample.verdict else None
-    most = max((max(r.load, r.forecast or 0.0) for r in sample.ranks), default=0.0)
+    most = max((max(r.load or 0.0, r.forecast or 0.0) for r in sample.ranks), default=0.0)
     # The capacity sets the scale, unless it is so far off that every bar would be a dot.
     full = capacity if capacity is not None and most <= capacity <= 8 * most else most * 1.05
     columns = (
@@ -235,17 +235,22 @@ def _ranks(sample: FsSample) -> Element:
 
 
 def _rank(rank: RankState, sample: FsSample, capacity: float | None, full: float) -> Element:
-    hot = rank.saturated or (capacity is not None and rank.load > NEAR * capacity)
+    load = rank.load or 0.0
+    hot = rank.saturated or (capacity is not None and load > NEAR * capacity)
     return el(
         "tr",
         el("td", f"{rank.rank} ", el("span", rank.daemon, class_="dim")),
-        el("td", bar(rank.load, rank.forecast, capacity, full, hot), class_="wide"),
-        el("td", count(rank.load)),
-        el("td", "-" if rank.forecast is None else count(rank.forecast)),
-        el("td", f"{rank.latency * 1000:.1f} ms"),
-        el("td", count(rank.inodes)),
+        el("td", bar(load, rank.forecast, capacity, full, hot), class_="wide"),
+        el("td", _known(rank.load)),
+        el("td", _known(rank.forecast)),
+        el("td", "-" if rank.latency is None else f"{rank.latency * 1000:.1f} ms"),
+        el("td", _known(rank.inodes)),
         el("td", _role(rank, sample), class_="left"),
     )
+
+
+def _known(number: float | None) -> str:
+    return "-" if number is None else count(number)
 
 
 def _role(rank: RankState, sample: FsSample) -> str:

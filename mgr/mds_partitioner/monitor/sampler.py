@@ -78,11 +78,11 @@ def _rank(sample: RankSample, left: Collection[str] | None) -> RankState:
     return RankState(
         rank=sample.rank,
         daemon=daemon,
-        load=sample.requests,
-        latency=sample.latency,
-        inodes=sample.inodes,
-        exported=sample.exported_total,
-        imported=sample.imported_total,
+        load=sample.requests if sample.rated else None,
+        latency=sample.latency if sample.rated else None,
+        inodes=sample.inodes if sample.heard else None,
+        exported=sample.exported_total if sample.heard else None,
+        imported=sample.imported_total if sample.heard else None,
         fell_back=None if left is None else daemon in left,
     )
 

@@ -17,13 +17,13 @@ class RankState:
 
     rank: int
     daemon: str  # "mds.NAME", the ceph_daemon label of ceph_mds_metadata
-    load: float  # req/s
-    latency: float  # s
-    inodes: int
-    exported: int  # inodes since the MDS started
-    imported: int  # likewise
+    load: float | None  # req/s; None, here and below: not known
+    latency: float | None  # s
+    inodes: int | None
+    exported: int | None  # inodes since the MDS started
+    imported: int | None  # likewise
     fell_back: bool | None  # lately used the built-in balancer for our policy; None: no policy of ours
-    forecast: float | None = None  # req/s in the next epoch; None: not judged
+    forecast: float | None = None  # req/s in the next epoch
     saturated: bool = False
     hot: bool | None = None  # has to give whatever the factor is
     role: str = ""  # EXPORTER, IMPORTER or neither
@@ -121,8 +121,8 @@ class FsSample:
 
     @property
     def load(self) -> float:
-        """req/s of all ranks."""
-        return sum(r.load for r in self.ranks)
+        """req/s of all ranks of which that is known."""
+        return sum(r.load or 0.0 for r in self.ranks)
 
 
 @dataclass(frozen=True)

@@ -80,6 +80,8 @@ def _sample(host: Host, mds: MdsInfo, window: float) -> RankSample:
         forwards=forwards,
         peers=rate(points("mds_server.handle_peer_request"), window),
         reported=received[-1][0] if received else 0.0,
+        heard=bool(received),
+        rated=rated(received, window),
         fetches=sum(rate(points(f"mds.{name}"), window) for name in FETCHES) if crowded else 0.0,
     )
 
@@ -100,7 +102,7 @@ def observe_ranks(host: Host, fs: FsState, window: float, now: float) -> tuple[R
 
 def _stopped(sample: RankSample) -> RankSample:
     """What is known of a rank that has stopped reporting: what it holds, and nothing that it does."""
-    still = replace(sample, requests=0.0, latency=0.0, quickest=0.0, fetches=0.0)
+    still = replace(sample, requests=0.0, latency=0.0, quickest=0.0, fetches=0.0, rated=False)
     return replace(still, exported=0.0, imported=0.0, forwards=0.0, peers=0.0, reported=0.0)
 
 

@@ -25,6 +25,7 @@ from mds_partitioner.engine.capacity_source import CapacitySource
 from mds_partitioner.errors import BadInput, Busy, NotPermitted, Unavailable
 from mds_partitioner.judge.history import History
 from mds_partitioner.judge.verdict import RankCapacity, Verdict
+from mds_partitioner.model import RankSample
 from mds_partitioner.observe.beats import Beat
 from mds_partitioner.report import balance as report
 from mds_partitioner.verify.decisions import Watch
@@ -46,6 +47,7 @@ class Ranks:
 
     def __init__(self) -> None:
         self.verdict: Verdict | None = verdict(None, UNKNOWN)
+        self.past = History()
 
     def judge(self, fs: Any, now: float) -> Verdict:
         """Ranks.judge."""
@@ -55,7 +57,7 @@ class Ranks:
 
     def history(self, fs: Any, now: float) -> History:
         """Ranks.history."""
-        return History()
+        return self.past
 
     def capacity(self, value: float) -> None:
         """Learned from now on."""
@@ -356,6 +358,22 @@ def test_what_is_shown_is_of_one_moment_and_says_so(
     told = [any(amount > 0 for amount in d[-1].targets) for d in watch.decisions.values()]
     roles = [row["role"] for row in report.value(cluster.state, switch, watch)["ranks"]]
     assert [role == "exporter" for role in roles] == told, "roles are the decisions'"
+
+
+def test_totals_of_a_rank_count_as_moved_from_its_first_report_on(
+    cluster: Cluster, ranks: Ranks, balancer: Balancer, time: Clock
+) -> None:
+    balancer.on(cluster.state, "lunule", None, False)
+    unheard = RankSample(0, "m0", 0.0, 0.0, 0, 0, 0, 0.0, 0.0, 0, 0, heard=False, rated=False)
+    told = []
+    for total in (None, 5000, 5100):
+        sample = unheard if total is None else replace(unheard, exported_total=total, heard=True)
+        ranks.past = History().plus((sample,), 0.0)
+        time.now += SETTINGS.epoch
+        balancer.tick()
+        value = report.value(cluster.state, balancer.get(cluster.state), balancer.watch(cluster.state))
+        told.append(value["ranks"][0]["exported_inodes"])
+    assert told == [0, 0, 100]
 
 
 def test_a_renamed_file_system_goes_on_and_off_restores_it(cluster: Cluster, balancer: Balancer) -> None:

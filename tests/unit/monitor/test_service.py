@@ -14,6 +14,7 @@ from mds_partitioner.engine.judge import judge as engine_judge
 from mds_partitioner.errors import NotFound, PartitionerError, Unavailable
 from mds_partitioner.model import FsState, MdsInfo
 from mds_partitioner.monitor.health import imbalanced
+from mds_partitioner.monitor.metrics import families
 from mds_partitioner.monitor.options import MonitorSettings
 from mds_partitioner.monitor.page import page
 from mds_partitioner.monitor.sampler import HISTORY, Past, judged
@@ -194,6 +195,22 @@ def test_another_daemon_on_a_rank_begins_the_forecast_anew(monitor: Monitor, clu
     assert growing.ranks[0].forecast == pytest.approx(1000)
     cluster.state = replace(FS, mds=(MdsInfo(0, "other", 200, "up:active"), *FS.mds[1:]))
     assert sampled(monitor).ranks[0].forecast == pytest.approx(900)
+
+
+def test_what_a_rank_has_not_reported_yet_is_not_told_as_0(
+    monitor: Monitor, cluster: Cluster, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    counter = cluster.counter
+    reports = {"m0": 0, "m1": 1, "m2": 2}
+    monkeypatch.setattr(cluster, "counter", lambda mds, path: counter(mds, path)[2 - reports[mds] :])
+    ranks = sampled(monitor).ranks
+    assert [rank.load for rank in ranks] == [None, None, 10.0]
+    assert [rank.latency for rank in ranks] == [None, None, 0.0]
+    assert [rank.forecast is None for rank in ranks] == [True, True, False]
+    assert [(rank.inodes, rank.exported) for rank in ranks] == [(None, None), (0, 0), (0, 0)]
+    assert "Active ranks" in page(monitor.snapshot, 10.0)
+    told = {s.labels["rank"] for m in families(monitor.snapshot) for s in m.samples if "_load_req" in s.name}
+    assert told == {"2"}
 
 
 def test_fallbacks_are_told_only_while_a_policy_of_ours_is_in_force(monitor: Monitor) -> None:
