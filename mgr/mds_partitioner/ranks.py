@@ -15,7 +15,7 @@ from .judge.history import EPOCHS, History
 from .judge.learned import Learned, learn, worth_saving
 from .judge.verdict import Engine, Verdict, rank_arguments, read_verdict
 from .model import FsState
-from .observe.ranks import observe_ranks
+from .observe.ranks import observe_ranks, silent
 from .options import Settings
 from .plan.hints import mask_of
 
@@ -86,7 +86,7 @@ class Ranks:
         history = self.history(fs, now)
         if not history.latest:
             raise Unavailable(f"'{fs.name}' has no active rank: see 'ceph fs status {fs.name}'")
-        asked = rank_arguments(history.series(), settings, None, mask_of(fs))
+        asked = rank_arguments(history.series(), settings, None, self._among(fs))
         judged = self._judged.get(fs.fscid)
         if judged is not None and judged.history is history and judged.asked == asked:
             return judged.verdict
@@ -96,6 +96,14 @@ class Ranks:
         if verdict.taught is not None:
             self._learn(fs.fscid, verdict.taught, now, EPOCHS * settings.epoch)
         return verdict
+
+    def silent(self, fs: FsState) -> dict[int, float]:
+        """Active ranks that have said nothing for longer than so many seconds. They are not judged: one that
+        may be dead is not idle.
+
+        :raises PartitionerError: the manager cannot be asked
+        """
+        return silent(self._host, fs, self._wall())
 
     def learned(self, fscid: int) -> float | None:
         """The capacity that saturated ranks taught, req/s; None: none yet."""
@@ -107,6 +115,11 @@ class Ranks:
         for kept in (self._histories, self._judged, self._learned):
             for fscid in set(kept) - fscids:
                 kept.pop(fscid, None)
+
+    def _among(self, fs: FsState) -> tuple[int, ...] | None:
+        """The ranks that are judged; None: all."""
+        mask, quiet = mask_of(fs), self.silent(fs)
+        return tuple(rank for rank in mask or fs.ranks_in if rank not in quiet) if quiet else mask
 
     def _learn(self, fscid: int, taught: float, now: float, window: float) -> None:
         known = learn(self._learned.get(fscid), taught, now, window)

@@ -10,6 +10,7 @@ from ..model import FsState
 from ..report import imbalance as report
 from ..report.overview import Overview, overview_text, overview_value, removed_values
 from ..schedule.record import OFF
+from ..verify.guards import silence
 from .declare import Answer, Services, reads
 
 
@@ -47,4 +48,5 @@ class OverviewCommands(Services):
         found = self.host.fs(fs)
         now = time.monotonic()
         verdict, samples = self.ranks.judge(found, now), self.ranks.history(found, now).latest
-        return Answer(report.value(verdict, samples), report.text(verdict, samples))
+        text, quiet = report.text(verdict, samples), silence(found, self.ranks.silent(found))
+        return Answer(report.value(verdict, samples), f"{text}\n{quiet}: not judged" if quiet else text)

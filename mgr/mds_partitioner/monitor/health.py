@@ -155,7 +155,9 @@ def _advice(sample: FsSample) -> str:
     fullest = max(sample.ranks, key=lambda rank: rank.load or 0.0)
     part = (fullest.load or 0.0) / sample.load if sample.load else 0.0
     plan = sample.plan
-    if sample.scheduler is not None and sample.scheduler.mode in (ADVISE, ACT):
+    if sample.problem:
+        do = f"{sample.problem}: see 'ceph fs status {sample.fs}'"
+    elif sample.scheduler is not None and sample.scheduler.mode in (ADVISE, ACT):
         do = f"see 'ceph mds_partitioner scheduler status {sample.fs}'"
     elif plan is not None and plan.state in ACTIVE:
         do = f"plan '{plan.name}' is {plan.state}: see 'ceph mds_partitioner partition status {sample.fs}'"

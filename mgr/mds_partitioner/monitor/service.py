@@ -17,6 +17,7 @@ from ..host import Host
 from ..model import FsState
 from ..options import Settings
 from ..ranks import Ranks
+from ..verify.guards import silence
 from .options import MonitorSettings
 from .sampler import (
     FallenBack,
@@ -111,6 +112,7 @@ class Monitor:
             samples = self._ranks.history(fs, now).latest
             sample = observed(fs, samples, self.fallen_back(fs), time.time())
             sample = self._judge(fs, sample, memory, now) if samples else sample
+            sample = replace(sample, problem=silence(fs, self._ranks.silent(fs)))
         except PartitionerError as e:
             self._log.warning("monitoring of %s: %s", fs.name, e)
             self.count_error(OBSERVE)

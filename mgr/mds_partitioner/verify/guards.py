@@ -42,16 +42,22 @@ def why_wait(fs: FsState, health: Mapping[str, HealthCheck], silent: Mapping[int
             f"'{fs.name}' is being resized from {len(fs.ranks_in)} to {fs.max_mds} ranks: "
             "the plan goes on when that is done"
         )
-    for m in fs.mds:
-        if m.rank in silent:
-            return (
-                f"rank {m.rank} (mds.{m.name}) has said nothing for over {silent[m.rank]:.0f} s: "
-                "the plan goes on when it or a standby answers"
-            )
+    quiet = silence(fs, silent)
+    if quiet:
+        return f"{quiet}: the plan goes on when it or a standby answers"
     for code in STOP_CHECKS:
         if code in health and (about := _about(fs, health[code])):
             return f"{code}: {about}: the plan goes on when it is gone (ceph health detail)"
     return None
+
+
+def silence(fs: FsState, silent: Mapping[int, float]) -> str:
+    """Which MDSs say nothing; "": none. ``silent`` as in ``why_wait``."""
+    return ", ".join(
+        f"rank {m.rank} (mds.{m.name}) has said nothing for over {silent[m.rank]:.0f} s"
+        for m in fs.active()
+        if m.rank in silent
+    )
 
 
 def late_clients(mds: str, health: Mapping[str, HealthCheck]) -> list[str]:

@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 import logging
+import time
 from dataclasses import replace
 from typing import Any
 
@@ -12,6 +13,8 @@ from fake_cluster import SETTINGS, FakeCluster
 from hypothesis import given
 from hypothesis import strategies as st
 
+from mds_partitioner.commands.overview import OverviewCommands
+from mds_partitioner.desk import Desk
 from mds_partitioner.engine.calls import CALLS
 from mds_partitioner.engine.capacity_source import CapacitySource
 from mds_partitioner.engine.judge import judge as engine_judge
@@ -85,6 +88,25 @@ def test_without_a_rank_in_the_mask_all_are_judged(host: Host, mask: str) -> Non
     every = ranks_of(host).judge(host.state, 100.0)
     host.state = replace(host.state, bal_rank_mask=mask)
     assert ranks_of(host).judge(host.state, 100.0).exporters == every.exporters == (0,)
+
+
+def test_a_silent_rank_is_not_judged_as_idle_and_imbalance_says_so(
+    host: Host, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    counter = host.counter
+
+    def without_m1(mds: str, path: str) -> list[tuple[float, ...]]:
+        return [(at - 100.0 * (mds == "m1"), *values) for at, *values in counter(mds, path)]
+
+    assert ranks_of(host).judge(host.state, 0.0).exporters == (0,)
+    monkeypatch.setattr(host, "counter", without_m1)
+    commands, ranks = OverviewCommands(), ranks_of(host)
+    commands.desk, commands.host, commands.ranks, commands.wake = Desk(), host, ranks, lambda: None
+    told = commands.show_imbalance().stdout
+    assert told.endswith("\nrank 1 (mds.m1) has said nothing for over 20 s: not judged")
+    verdict = ranks.judge(host.state, time.monotonic())
+    assert (verdict.most, verdict.exporters, verdict.importers) == (0.0, (), ())
+    commands.desk.shutdown()
 
 
 def test_another_daemon_on_a_rank_is_sampled_at_once_and_begins_anew(host: Host) -> None:

@@ -45,6 +45,11 @@ def test_imbalance_says_what_to_do_next() -> None:
     assert "partition plan cephfs" in advice(snapshot(replace(idle, plan=plan("done", 1.0))))
 
 
+def test_beside_a_silent_rank_that_is_looked_into_first() -> None:
+    quiet = replace(uneven(), problem="rank 3 (mds.d) has said nothing for over 20 s")
+    assert advice(snapshot(quiet)).endswith("has said nothing for over 20 s: see 'ceph fs status cephfs'")
+
+
 def test_a_hot_rank_of_many_is_named_as_the_factor_is_not_above_its_threshold() -> None:
     hot = replace(uneven(), verdict=verdict(0.06))
     assert "imbalance factor 0.830, above 0.075; rank 0" in advice(snapshot())

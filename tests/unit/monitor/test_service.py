@@ -213,6 +213,23 @@ def test_what_a_rank_has_not_reported_yet_is_not_told_as_0(
     assert told == {"2"}
 
 
+def test_a_dead_rank_is_told_and_makes_no_imbalance(
+    monitor: Monitor, cluster: Cluster, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    counter = cluster.counter
+    cluster.rates = dict.fromkeys(cluster.rates, 900.0)
+
+    def without_m1(mds: str, path: str) -> list[tuple[float, ...]]:
+        return [(t - 100.0 * (mds == "m1"), v) for t, v in counter(mds, path)]
+
+    monkeypatch.setattr(cluster, "counter", without_m1)
+    sample = sampled(monitor)
+    assert sample.problem == "rank 1 (mds.m1) has said nothing for over 20 s"
+    assert [rank.load for rank in sample.ranks] == [900.0, None, 900.0]
+    assert sample.verdict is not None and sample.verdict.factor == 0.0
+    assert (sample.uneven_epochs, [rank.role for rank in sample.ranks]) == (0, ["", "", ""])
+
+
 def test_fallbacks_are_told_only_while_a_policy_of_ours_is_in_force(monitor: Monitor) -> None:
     assert [rank.fell_back for rank in sampled(monitor).ranks] == [None] * 3
     monitor.fallen_back = lambda fs: {"mds.m1"}
