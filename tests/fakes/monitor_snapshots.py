@@ -77,6 +77,7 @@ def scheduler(names: tuple[str, ...] = ("/volumes/_nogroup/heavy-1",)) -> Schedu
         predicted=300.0,
         real=-20.0,
         advised=0,
+        advised_for=0.0,
         stuck=0.0,
         held=("12: pinned-by-operator",),
         last=tuple((NOW - 60 * i, f"{name} is looked at as parts") for i, name in enumerate(names)),

@@ -8,6 +8,7 @@ import pytest
 from support import FS, NOGROUP, Cluster, at_work, rate_of, wait_for
 
 from lab.clients.spec import LoadSpec
+from mds_partitioner.monitor.health import LASTS
 
 TO_AUTH = "mds_forward_all_requests_to_auth"
 TICK = "mds_tick_interval"  # a second in the tests' conf, which the module does not know
@@ -98,7 +99,7 @@ def test_advice_changes_nothing(uneven: Cluster) -> None:
     uneven.module("scheduler start")
     wait_for("there is advice", lambda: status(uneven)["decisions"], LONG)
     advised = "MDS_PARTITIONER_SCHEDULER_ADVISES"
-    wait_for("the operator is told", lambda: advised in uneven.health())
+    wait_for("the operator is told", lambda: advised in uneven.health(), LASTS + LONG)
     assert (uneven.pins(), uneven.fs_settings(), option(uneven)) == (before, settings, to_auth)
     uneven.module("scheduler stop")
     wait_for("there is nothing to tell any more", lambda: advised not in uneven.health())

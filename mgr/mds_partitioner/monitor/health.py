@@ -40,8 +40,9 @@ MEANINGS = {
     SCHEDULER_STUCK: "a file system is uneven for 5 minutes, and there is nothing that the scheduler could "
     "move; the detail says why, and what it leaves alone. It clears when the load is even, or something "
     "can be moved.",
-    SCHEDULER_ADVISES: "a file system is uneven, and the scheduler would move directories "
-    "if its mode were act. It clears when it acts, is off, or the load is even.",
+    SCHEDULER_ADVISES: "for 5 minutes on end the scheduler has advised moves that it would make if its mode "
+    "were act, and in these the file system was uneven. It clears when it acts, waits, is paused or off, "
+    "or no epoch of 5 minutes was uneven.",
     SCHEDULER_MISJUDGES: "five or more decisions of the scheduler within an hour were to relieve full ranks "
     "and, taken together, did not. It clears when those of the last hour did, or the scheduler acts no "
     "more.",
@@ -50,7 +51,7 @@ MEANINGS = {
     ENDPOINT_DOWN: "the active manager cannot listen on its address and port; the detail has both, the "
     "error, and the option to set or the packages to install. It is tried again every epoch.",
 }
-STUCK = 300.0  # s: a load that passes is no reason to call an operator
+LASTS = 300.0  # s: a load that passes is no reason to call an operator
 MOST_HELD = 3  # reasons that are named
 JUDGED = 5  # decisions: fewer may be bad luck
 
@@ -177,7 +178,7 @@ def _why(verdict: Verdict) -> str:
 
 def scheduler_stuck(snapshot: Snapshot) -> list[Check]:
     """File systems that stay uneven, as there is nothing that the scheduler could move."""
-    stuck = [(s.fs, s.scheduler) for s in snapshot.filesystems if s.scheduler and s.scheduler.stuck >= STUCK]
+    stuck = [(s.fs, s.scheduler) for s in snapshot.filesystems if s.scheduler and s.scheduler.stuck >= LASTS]
     detail = tuple(
         f"'{fs}': uneven for {of.stuck:.0f} s: {of.why}"
         + "".join(f"; left alone: {told}" for told in of.held[:MOST_HELD])
@@ -194,7 +195,8 @@ def scheduler_advises(snapshot: Snapshot) -> list[Check]:
         f"'{s.fs}': {s.scheduler.advised} moves are advised: 'ceph mds_partitioner scheduler history {s.fs}' "
         f"shows them, 'ceph mds_partitioner scheduler start {s.fs} --mode act' has them made"
         for s in snapshot.filesystems
-        if s.scheduler and s.scheduler.mode == ADVISE and s.scheduler.advised and s.uneven_epochs
+        if s.scheduler and s.scheduler.advised_for >= LASTS
+        if s.uneven_at is not None and s.time - s.uneven_at < LASTS
     )
     summary = f"the scheduler would move directories on {len(detail)} file system(s), and only advises"
     return [Check(SCHEDULER_ADVISES, summary, detail)] if detail else []

@@ -56,10 +56,13 @@ class Past:
 
     history: deque[Point] = field(default_factory=deque)
     uneven_epochs: int = 0
+    uneven_at: float | None = None  # when the last uneven epoch was, Unix, s
+
 
     def judge(self, now: float, verdict: Verdict) -> None:
         """Remember a verdict. ``now``: Unix, s. While the factor is not known the chart has a gap."""
         self.uneven_epochs = self.uneven_epochs + 1 if verdict.uneven else 0
+        self.uneven_at = now if verdict.uneven else self.uneven_at
         if verdict.factor is not None:
             self.history.append(Point(now, verdict.factor))
         while self.history and self.history[0].time < now - HISTORY:
@@ -172,11 +175,16 @@ def scheduler_state(kept: Kept, watch: Watch, now: Now) -> SchedulerState:
         predicted=found.predicted,
         real=found.real,
         advised=len(watch.advised) if kept.mode == ADVISE else 0,
-        stuck=0.0 if watch.idle_since is None or kept.mode not in MODES else now.steady - watch.idle_since,
+        advised_for=_since(watch.advised_since, now) if kept.mode == ADVISE else 0.0,
+        stuck=_since(watch.idle_since, now) if kept.mode in MODES else 0.0,
         held=tuple(f"{number}: {why}" for why, number in held.most_common()) if kept.mode != OFF else (),
         last=tuple((turn.at, told(turn)) for turn in reversed(kept.turns[-DECISIONS:])),
         hot=tuple(HotState(piece.path, spot.kind, spot.part) for spot, piece in spots),
     )
+
+
+def _since(began: float | None, now: Now) -> float:
+    return 0.0 if began is None else now.steady - began
 
 
 def failed(fs: FsState, problem: PartitionerError, now: float) -> FsSample:

@@ -120,6 +120,7 @@ class Monitor:
         return replace(
             sample,
             uneven_epochs=memory.uneven_epochs,  # also of an epoch that cannot be judged
+            uneven_at=memory.uneven_at,
             plan=self._plan(fs),
             analysis=self._analysis(fs, ours.top_subvolumes),
             scheduler=self.scheduler(fs),

@@ -90,6 +90,7 @@ class SchedulerState:
     predicted: float  # req/s that these were to take from the fullest rank
     real: float  # req/s that they took
     advised: int  # moves that it would make
+    advised_for: float  # s on end, in which it neither waited nor failed
     stuck: float  # s since when it is uneven and there is nothing that it could do; 0: it is not so
     held: tuple[str, ...]  # what it must leave alone, most first: "12: pinned-by-operator"
     last: tuple[tuple[float, str], ...] = ()  # decisions, the newest first, and when: Unix, s
@@ -118,6 +119,7 @@ class FsSample:
     history: tuple[Point, ...] = ()
     problem: str = ""
     scheduler: SchedulerState | None = None
+    uneven_at: float | None = None  # when it was uneven last, seconds since the Unix epoch
 
     @property
     def load(self) -> float:

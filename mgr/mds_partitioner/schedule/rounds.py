@@ -97,6 +97,8 @@ class Rounds:
         interval = self._settings()[1].scheduler_interval
         watch.due = now.steady + interval
         watch.problem = self._apart(fscid, watch, self._step) or watch.problem
+        if watch.problem:
+            watch.look_fails()
         if watch.glances and watch.waits_since is None and not watch.problem:
             watch.due = min(watch.due, now.steady + GLANCE, watch.measured + interval)
 
@@ -192,6 +194,7 @@ class Rounds:
             self._wake()
         if decision.something:
             state = self._orders.come_to(fs, watch, state, decision, now)
+        watch.advises(now.steady, waits=bool(view.wait))
         if watch.state is before:
             watch.state, watch.decision = state, decision
         self._ledger.change(

@@ -69,6 +69,7 @@ class Watch:
     :ivar advised: in advise, where each equal part of a piece would be, by inode number
     :ivar idle_since: since when it is uneven and finds nothing to do, steady clock, s; None: it is not so
     :ivar pressing_since: since when a rank wants relief and nothing was found to do, likewise
+    :ivar advised_since: since when moves are advised, and it neither waits nor fails, likewise
     :ivar waits_since: since when it has waited for what is none of its own, likewise; None: it does not
     :ivar prepared: what acting needs beside pins is done
     :ivar due, read_due: when it is looked at, and when directories are read; measured: when that was done
@@ -100,6 +101,7 @@ class Watch:
     decision: Decision = field(default_factory=lambda: Decision(why=NOT_YET))
     idle_since: float | None = None
     pressing_since: float | None = None
+    advised_since: float | None = None
     waits_since: float | None = None
     prepared: bool = False
     due: float = 0.0
@@ -122,8 +124,20 @@ class Watch:
         self.ranks, self.view, self.actual, self.where = {}, None, None, None
         self.told, self.heat, self.subtrees, self.verdict = {}, {}, {}, None
         self.measured = self.asked = self.mapped = float("-inf")
-        self.idle_since = self.pressing_since = self.waits_since = None
+        self.pressing_since = self.waits_since = None
+        self.look_fails()
         self.decision = Decision(why=NOT_YET)
+
+    def look_fails(self) -> None:
+        """Since when nothing was done about a load is told by looks, not by the clock."""
+        self.idle_since = self.advised_since = None
+
+    def advises(self, now: float, *, waits: bool) -> None:
+        """After a look. now: steady clock, s"""
+        if waits or not self.advised:
+            self.advised_since = None
+        elif self.advised_since is None:
+            self.advised_since = now
 
     def waits(self, why: str, now: float) -> None:
         """It waits, or not. now: steady clock, s"""

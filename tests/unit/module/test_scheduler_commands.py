@@ -17,6 +17,8 @@ from mds_partitioner.act.choice import latest
 from mds_partitioner.clock import Now
 from mds_partitioner.commands.partition import PartitionCommands
 from mds_partitioner.commands.scheduler import SchedulerCommands
+from mds_partitioner.errors import Unavailable
+from mds_partitioner.model import HealthCheck
 from mds_partitioner.monitor.sampler import scheduler_state
 from mds_partitioner.report.overview import overview_text, removed_values
 from mds_partitioner.report.partition import removed_state
@@ -121,6 +123,35 @@ def test_what_is_only_advised_is_not_told_as_done(module: Module) -> None:
         "would have brought" in text and ", brought" not in text and "full" not in text.partition("Rank")[2]
     )
     assert {d.pin for d in module.manager.cluster.directories.values()} == {-1}
+
+
+def test_how_long_it_advises_is_counted_while_it_looks(
+    module: Module, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    fs, cluster = module.manager.fs, module.manager.cluster
+    module.scheduler_start()
+    module.manager.run(120)
+    watch = module.scheduling.watch(fs)
+
+    def told() -> tuple[float, float]:
+        state = scheduler_state(module.scheduling.get(fs), watch, cluster.now())
+        return state.advised_for, state.stuck
+
+    assert watch.advised and told()[0] > 60.0
+    watch.idle_since = watch.advised_since
+
+    def fail(mds: str, path: str) -> list[tuple[float, ...]]:
+        raise Unavailable("no counter")
+
+    with monkeypatch.context() as failing:
+        failing.setattr(cluster, "counter", fail)
+        module.manager.run(60)
+    assert watch.problem and told() == (0.0, 0.0)
+    module.manager.run(20)
+    assert 0.0 < told()[0] < 60.0
+    cluster.checks = {"MDS_SLOW_REQUEST": HealthCheck("it waits then")}
+    module.manager.run(20)
+    assert told()[0] == 0.0
 
 
 def test_what_is_off_tells_nothing_of_what_was(module: Module) -> None:

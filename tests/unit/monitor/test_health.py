@@ -1,11 +1,13 @@
 # SPDX-License-Identifier: LGPL-2.1-or-later
 """Health checks: raised when an operator must act, saying what to do, gone when it is over."""
 
+from __future__ import annotations
+
 import logging
 from dataclasses import replace
 from typing import Any
 
-from monitor_snapshots import broken, plan, scheduler, snapshot, uneven, unsettled
+from monitor_snapshots import NOW, broken, plan, scheduler, snapshot, uneven, unsettled
 from verdicts import verdict
 
 from mds_partitioner.monitor.health import (
@@ -98,9 +100,15 @@ def test_a_scheduler_that_cannot_help_says_why_and_where_to_look() -> None:
     assert "scheduler status cephfs" in check.detail[0]
 
 
+def advised_for(seconds: float, uneven_ago: float | None) -> list[Check]:
+    of = replace(scheduler(), mode="advise", advised=3, advised_for=seconds)
+    at = None if uneven_ago is None else NOW - uneven_ago
+    return scheduler_advises(snapshot(replace(uneven(), uneven_epochs=0, uneven_at=at, scheduler=of)))
+
+
 def test_advice_that_nobody_follows_is_told_with_the_command() -> None:
-    assert scheduler_advises(scheduled(mode="advise")) == scheduler_advises(scheduled(advised=3)) == []
-    (check,) = scheduler_advises(scheduled(mode="advise", advised=3))
+    assert advised_for(299.0, 0.0) == advised_for(301.0, 301.0) == advised_for(301.0, None) == []
+    (check,) = advised_for(301.0, 299.0)
     assert "3 moves are advised" in check.detail[0]
     assert "scheduler start cephfs --mode act" in check.detail[0]
 
