@@ -4,7 +4,6 @@
 from __future__ import annotations
 
 import logging
-from collections import deque
 from collections.abc import Callable
 from dataclasses import replace
 from functools import partial
@@ -264,11 +263,12 @@ class Balancer:
         # After the hints: it only tells, and has no interpreter where lua5.3 is missing.
         beat = last_beat(self._host, fs)
         if beat is not None and _rates(beat) != _rates(watch.beat):
+            decided = dict(watch.decisions)
             for rank, answer in enumerate(what_ranks_decide(self._content(switch), beat)):
                 line = "; ".join(text for _, text in answer.log)
                 decision = Decision(rank, now.wall, answer.targets, line)
-                watch.decisions.setdefault(rank, deque(maxlen=REMEMBERED)).append(decision)
-            watch.beat = beat
+                decided[rank] = (*decided.get(rank, ()), decision)[-REMEMBERED:]
+            watch.decisions, watch.beat = decided, beat
 
     def _refresh(self, fs: FsState, switch: Switch, watch: Watch, now: Now, turn: Turn) -> None:
         assert watch.verdict is not None

@@ -3,7 +3,7 @@
 
 from __future__ import annotations
 
-from collections import deque
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 
 from ..judge.history import History
@@ -31,7 +31,7 @@ class Watch:
     verdict: Verdict | None = None
     judged_at: float = 0.0  # Unix, s
     beat: Beat | None = None
-    decisions: dict[int, deque[Decision]] = field(default_factory=dict)
+    decisions: Mapping[int, tuple[Decision, ...]] = field(default_factory=dict)  # replaced: commands read it
     moved: dict[int, tuple[int, int]] = field(
         default_factory=dict
     )  # exported, imported inodes at first sight

@@ -2,7 +2,6 @@
 """What an operator reads in `balance status`."""
 
 import time
-from collections import deque
 from dataclasses import replace
 
 from fake_cluster import FakeCluster
@@ -52,7 +51,7 @@ def watched() -> Watch:
     watch.history = watch.history.plus((sample(0, 400.0, 150, 0), sample(1, 0.0, 0, 130)), 1.0)
     watch.moved = {0: (50, 0), 1: (0, 30)}
     watch.verdict = verdict(0.9, importers=(1,))
-    watch.decisions = {0: deque([Decision(0, time.time() - 4, (0.0, 720.0), LINE)])}
+    watch.decisions = {0: (Decision(0, time.time() - 4, (0.0, 720.0), LINE),)}
     return watch
 
 

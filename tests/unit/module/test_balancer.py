@@ -28,7 +28,7 @@ from mds_partitioner.judge.verdict import RankCapacity, Verdict
 from mds_partitioner.model import RankSample
 from mds_partitioner.observe.beats import Beat
 from mds_partitioner.report import balance as report
-from mds_partitioner.verify.decisions import Watch
+from mds_partitioner.verify.decisions import REMEMBERED, Watch
 
 BEAT = Beat(tuple({"req_rate": load, "auth.meta_load": 7 * load} for load in (400.0, 0.0, 0.0, 0.0)))
 STILL = "local t = {} for i = 0, #mds do t[i] = 0 end return t"
@@ -358,6 +358,24 @@ def test_what_is_shown_is_of_one_moment_and_says_so(
     told = [any(amount > 0 for amount in d[-1].targets) for d in watch.decisions.values()]
     roles = [row["role"] for row in report.value(cluster.state, switch, watch)["ranks"]]
     assert [role == "exporter" for role in roles] == told, "roles are the decisions'"
+
+
+def test_what_is_shown_does_not_change_while_it_is_read(
+    cluster: Cluster, balancer: Balancer, time: Clock, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    balancer.on(cluster.state, "lunule", None, False)
+    balancer.tick()
+    read = balancer.watch(cluster.state).decisions
+    before = dict(read)
+    assert [len(decisions) for decisions in read.values()] == [1] * 4
+    for beat in range(REMEMBERED + 1):
+        rates = tuple({"req_rate": beat + 1.0, "auth.meta_load": 7.0} for _ in range(4))
+        monkeypatch.setattr(module, "last_beat", lambda host, fs, rates=rates: Beat(rates))
+        time.now += SETTINGS.epoch
+        balancer.tick()
+    assert read == before
+    now = balancer.watch(cluster.state).decisions
+    assert [len(decisions) for decisions in now.values()] == [REMEMBERED] * 4
 
 
 def test_totals_of_a_rank_count_as_moved_from_its_first_report_on(
