@@ -250,14 +250,14 @@ class Balancer:
             self._watches.pop(switch.fscid, None)
 
     def _observe(self, fs: FsState, switch: Switch, watch: Watch, now: Now) -> None:
+        # First, as it needs no engine. An MDS tells it once a beat.
+        recent = now.wall - FALLBACK_EPOCHS * max(self._settings().epoch, switch.hints.interval)
+        watch.fallbacks = fallbacks(self._host, frozenset(switch.objects), max(recent, switch.started))
         watch.verdict = self._ranks.judge(fs, now.steady)
         watch.history = self._ranks.history(fs, now.steady)
         watch.judged_at = now.wall
         for s in (s for s in watch.history.latest if s.heard):
             watch.moved.setdefault(s.rank, (s.exported_total, s.imported_total))
-        # An MDS tells it once a beat.
-        recent = now.wall - FALLBACK_EPOCHS * max(self._settings().epoch, switch.hints.interval)
-        watch.fallbacks = fallbacks(self._host, frozenset(switch.objects), max(recent, switch.started))
 
     def _decide(self, fs: FsState, switch: Switch, watch: Watch, now: Now) -> None:
         # After the hints: it only tells, and has no interpreter where lua5.3 is missing.

@@ -378,6 +378,18 @@ def test_what_is_shown_does_not_change_while_it_is_read(
     assert [len(decisions) for decisions in now.values()] == [REMEMBERED] * 4
 
 
+def test_a_fallback_is_told_and_cleared_also_while_the_engine_fails(
+    cluster: Cluster, ranks: Ranks, balancer: Balancer, time: Clock, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    balancer.on(cluster.state, "lunule", None, False)
+    ranks.verdict = None
+    for told in (["mds.m0: boom"], []):
+        monkeypatch.setattr(module, "fallbacks", lambda host, objects, since, told=told: told)
+        time.now += SETTINGS.epoch
+        balancer.tick()
+        assert balancer.watch(cluster.state).fallbacks == told
+
+
 def test_totals_of_a_rank_count_as_moved_from_its_first_report_on(
     cluster: Cluster, ranks: Ranks, balancer: Balancer, time: Clock
 ) -> None:
