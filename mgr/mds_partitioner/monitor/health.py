@@ -35,8 +35,8 @@ MEANINGS = {
     FALLBACK: "an MDS used the built-in balancer in place of the policy that 'balance on' put in force; "
     "the detail has its reason. It clears when the MDS follows the policy again.",
     IMBALANCE: "a file system was uneven for imbalance_epochs epochs in a row; "
-    "the detail says what to type next. It clears with the first even epoch; one that cannot be judged "
-    "does not clear it.",
+    "the detail says what to type next. It clears with the first even epoch, or after imbalance_epochs "
+    "epochs without an active rank; one that cannot be judged does not clear it.",
     SCHEDULER_STUCK: "a file system is uneven for 5 minutes, and there is nothing that the scheduler could "
     "move; the detail says why, and what it leaves alone. It clears when the load is even, or something "
     "can be moved.",

@@ -56,11 +56,19 @@ class Past:
 
     history: deque[Point] = field(default_factory=deque)
     uneven_epochs: int = 0
+    away: int = 0  # epochs in a row without an active rank
     uneven_at: float | None = None  # when the last uneven epoch was, Unix, s
 
+    def miss(self, epochs: int) -> None:
+        """No rank is active. One that is replaced is away for some epochs; after ``epochs`` in a row the file
+        system was taken down, and is not uneven any more."""
+        self.away += 1
+        if self.away >= epochs:
+            self.uneven_epochs, self.uneven_at = 0, None
 
     def judge(self, now: float, verdict: Verdict) -> None:
         """Remember a verdict. ``now``: Unix, s. While the factor is not known the chart has a gap."""
+        self.away = 0
         self.uneven_epochs = self.uneven_epochs + 1 if verdict.uneven else 0
         self.uneven_at = now if verdict.uneven else self.uneven_at
         if verdict.factor is not None:

@@ -111,8 +111,11 @@ class Monitor:
         try:
             samples = self._ranks.history(fs, now).latest
             sample = observed(fs, samples, self.fallen_back(fs), time.time())
-            sample = self._judge(fs, sample, memory, now) if samples else sample
             sample = replace(sample, problem=silence(fs, self._ranks.silent(fs)))
+            if samples:
+                sample = self._judge(fs, sample, memory, now)
+            else:
+                memory.miss(ours.imbalance_epochs)
         except PartitionerError as e:
             self._log.warning("monitoring of %s: %s", fs.name, e)
             self.count_error(OBSERVE)

@@ -166,6 +166,15 @@ def test_an_epoch_that_cannot_be_judged_ends_no_row_of_uneven_ones(
     assert sampled(monitor).uneven_epochs == 4
 
 
+def test_a_file_system_that_was_taken_down_is_uneven_no_more(monitor: Monitor, cluster: Cluster) -> None:
+    for _ in range(3):
+        sampled(monitor)
+    cluster.state = replace(FS, max_mds=0, mds=(), ranks_in=())
+    assert [sampled(monitor).uneven_epochs for _ in range(3)] == [3, 3, 0]
+    cluster.state = FS
+    assert sampled(monitor).uneven_epochs == 1
+
+
 def test_without_the_engine_loads_are_shown_and_nothing_is_judged(monitor: Monitor, engine: Engine) -> None:
     engine.problem = Unavailable("no answer within 60 s")
     sample = sampled(monitor)
