@@ -124,7 +124,8 @@ ALERTS = (
         expr=f'{metric("active", "cluster")} == 0 or max by (cluster) (up{{job="mds_partitioner"}}) == 0 or '
         '(max by (cluster) (ceph_mgr_module_status{name="mds_partitioner"}) > 0 unless on (cluster) '
         f"{metric('active', 'cluster')}) or "
-        f"time() - {metric('epoch_end_timestamp_seconds', 'cluster')} > 300",
+        f"time() - {metric('epoch_end_timestamp_seconds', 'cluster')} > "
+        f"300 + 3 * {metric('epoch_interval_seconds', 'cluster')}",
         wait="5m",
         summary=f"The mds_partitioner module does not work on {CLUSTER}",
         description="No manager has answered for mds_partitioner with fresh numbers for 5 minutes: imbalance "

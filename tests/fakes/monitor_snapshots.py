@@ -98,7 +98,13 @@ def snapshot(sample: FsSample | None = None) -> Snapshot:
     """That, and a file system that does not answer."""
     silent = FsSample("silent", NOW, (), None, problem="file system 'silent' does not answer")
     return Snapshot(
-        NOW, (sample or uneven(), silent), "", Timing(10, 3.2), Timing(9, 0.45), {"observe": 0, "judge": 2}
+        NOW,
+        10.0,
+        (sample or uneven(), silent),
+        "",
+        Timing(10, 3.2),
+        Timing(9, 0.45),
+        {"observe": 0, "judge": 2},
     )
 
 

@@ -68,6 +68,7 @@ STALLED, ROLLED = "CephFilesystemPartitionPlanStalled", "CephFilesystemPartition
 FALLBACK, DOWN = "CephFilesystemBalancerPolicyFallback", "CephFilesystemPartitionerDown"
 ENGINE = "CephFilesystemPartitionerEngineDown"
 RUNNING = series("plan_state", "1x40", **PLAN, state="running")
+EPOCH_10_S = series("epoch_interval_seconds", "10x40")
 ENABLED = series("ceph_mgr_module_status", "1x40", name="mds_partitioner")
 
 CASES = (
@@ -153,9 +154,20 @@ CASES = (
     Case(
         "the epochs stand still",
         DOWN,
-        (series("active", "1x40"), series("epoch_end_timestamp_seconds", "0x40")),
+        (series("active", "1x40"), series("epoch_end_timestamp_seconds", "0x40"), EPOCH_10_S),
         12,
         {},
+    ),
+    Case(
+        "epochs are long",
+        DOWN,
+        (
+            series("active", "1x40"),
+            series("epoch_end_timestamp_seconds", "0x15 900x15"),
+            series("epoch_interval_seconds", "900x40"),
+        ),
+        15,
+        None,
     ),
     Case(
         "all is well",
@@ -167,6 +179,7 @@ CASES = (
             series("active", "1x40"),
             series("active", "0x40", instance="standby"),
             series("epoch_end_timestamp_seconds", "0+60x40"),
+            EPOCH_10_S,
         ),
         30,
         None,

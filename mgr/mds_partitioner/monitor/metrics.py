@@ -283,10 +283,12 @@ def _of_the_module(snapshot: Snapshot) -> Iterator[Metric]:
     yield active_metric(True)
     engine = _gauge("engine_up", "1 if the numeric engine answered in the last epoch", ())
     end = _gauge("epoch_end_timestamp_seconds", "When the last epoch ended", ())
+    interval = _gauge("epoch_interval_seconds", "Time between two epochs, as the option epoch says", ())
     if snapshot.time:
         engine.add_metric([], float(not snapshot.engine_problem))
         end.add_metric([], snapshot.time)
-    yield from (engine, end)
+        interval.add_metric([], snapshot.epoch)
+    yield from (engine, end, interval)
     for name, help_, timing in (
         ("epoch_duration_seconds", "Time that observing and judging took, an epoch", snapshot.epochs),
         ("engine_duration_seconds", "Time that the engine took for a judgement", snapshot.judgements),

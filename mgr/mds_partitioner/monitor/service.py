@@ -89,7 +89,7 @@ class Monitor:
     def epoch(self, now: float) -> None:
         """Take a snapshot. ``now``: monotonic, s."""
         started = time.monotonic()
-        ours = self._settings()[1]
+        settings, ours = self._settings()
         known = self._host.file_systems()
         there = frozenset(fs.fscid for fs in known)
         self._ranks.forget_all_but(there)
@@ -99,6 +99,7 @@ class Monitor:
         samples = tuple(self._sample(fs, ours, now) for fs in known)
         self.snapshot = Snapshot(
             time=time.time(),
+            epoch=float(settings.epoch),
             filesystems=samples,
             engine_problem=self._engine_problem,
             epochs=self.snapshot.epochs.plus(time.monotonic() - started),

@@ -144,6 +144,7 @@ class Snapshot:
     """Everything the endpoint shows."""
 
     time: float = 0.0  # end of the epoch, seconds since the Unix epoch; 0: none has ended yet
+    epoch: float = 0.0  # s between two of these
     filesystems: tuple[FsSample, ...] = ()
     engine_problem: str = ""  # why the engine gave no judgement in this epoch
     epochs: Timing = Timing()

@@ -81,6 +81,7 @@ def test_judgement_plan_and_the_module_itself_are_told() -> None:
     assert value(of, "plan_state", fs="cephfs", plan="plan-1", state="running") == 1
     assert value(of, "plan_state", fs="cephfs", plan="plan-1", state="done") == 0
     assert value(of, "epoch_duration_seconds_sum") == 3.2
+    assert value(of, "epoch_interval_seconds") == 10
     assert value(of, "errors_total", stage="judge") == 2
     assert value(of, "active") == 1
 

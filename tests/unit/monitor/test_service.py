@@ -125,6 +125,7 @@ def test_an_epoch_judges_the_ranks_loads(monitor: Monitor) -> None:
     assert {move.source for move in sample.verdict.moves} == {0}
     assert sum(move.amount for move in sample.verdict.moves) == pytest.approx(593.3, abs=0.1)
     assert monitor.snapshot.epochs.count == monitor.snapshot.judgements.count == 1
+    assert monitor.snapshot.epoch == Options.epoch
 
 
 def test_epochs_above_the_threshold_are_counted_in_a_row(monitor: Monitor, cluster: Cluster) -> None:
