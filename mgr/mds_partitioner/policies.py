@@ -4,14 +4,21 @@
 from __future__ import annotations
 
 import json
+import os
+import stat
+from functools import partial
 from pathlib import Path
 
 from .errors import BadInput, Unavailable
+from .workers import Workers
 
 HOME = Path(__file__).resolve().parents[2] / "mantle"  # beside the folder of the manager's modules
 SHIPPED = ("lunule", "greedyspill")
 CUSTOM = "custom"
 LARGEST = 48 * 1024  # bytes: the mon's key/value store, where the journal is, takes 64 KiB
+FILE_TIME = 5.0  # s for reading one: its mount may hang
+
+_FILES = Workers("policies' files", 2)
 
 # Loads that a policy must have an answer for before it goes near an MDS: req/s by rank.
 RECORDED_LOADS: tuple[tuple[float, ...], ...] = (
@@ -42,6 +49,7 @@ def choose(policy: str, given: str | None) -> tuple[str, str]:
     :param given: the content of ``-i FILE``; ``ceph`` sends an empty file as it sends none, and only the
         policy ``custom`` says that one was meant
     :raises BadInput: no such policy, an empty one, or one that is too large
+    :raises Unavailable: its file cannot be read in time
     """
     if given is not None and policy not in (SHIPPED[0], CUSTOM):
         raise BadInput(f"'-i FILE' is a policy of your own: give it with '--policy {CUSTOM}', not '{policy}'")
@@ -68,10 +76,17 @@ def choose(policy: str, given: str | None) -> tuple[str, str]:
 
 def _read(path: str) -> str:
     try:
-        with Path(path).open(encoding="utf-8") as file:
-            return file.read(LARGEST + 1)
+        return _FILES.run(f"reading the policy '{path}'", FILE_TIME, partial(_content, path))
     except (OSError, ValueError) as e:
         raise BadInput(f"cannot read the policy '{path}': {e}; or give it with '-i FILE'") from e
+
+
+def _content(path: str) -> str:
+    """:raises ValueError: no UTF-8, or no file: a pipe would be waited for"""
+    with open(path, encoding="utf-8", opener=lambda of, flags: os.open(of, flags | os.O_NONBLOCK)) as file:
+        if not stat.S_ISREG(os.fstat(file.fileno()).st_mode):
+            raise ValueError("it is no regular file")
+        return file.read(LARGEST + 1)
 
 
 def recorded_cases() -> list[list[dict[str, float]]]:

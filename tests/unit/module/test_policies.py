@@ -3,6 +3,8 @@
 
 from __future__ import annotations
 
+import os
+import threading
 from pathlib import Path
 
 import pytest
@@ -52,6 +54,22 @@ def test_a_file_that_is_too_large_is_not_read_to_its_end(tmp_path: Path) -> None
     file.write_text("-" * 10 * policies.LARGEST)
     with pytest.raises(BadInput, match="at most 49152"):
         policies.choose(str(file), None)
+
+
+def test_a_pipe_is_not_waited_for(tmp_path: Path) -> None:
+    pipe = tmp_path / "own.lua"
+    os.mkfifo(pipe)
+    with pytest.raises(BadInput, match=r"own\.lua': it is no regular file"):
+        policies.choose(str(pipe), None)
+
+
+def test_a_file_on_a_mount_that_hangs_is_given_up(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    answers = threading.Event()
+    monkeypatch.setattr(policies, "FILE_TIME", 0.01)
+    monkeypatch.setattr(policies, "_content", lambda path: answers.wait(60))
+    with pytest.raises(Unavailable, match=r"reading the policy '/mnt/own\.lua': no answer within 0\.01 s"):
+        policies.choose("/mnt/own.lua", None)
+    answers.set()
 
 
 def test_a_policy_that_is_not_installed_says_where_it_should_be(monkeypatch: pytest.MonkeyPatch) -> None:
