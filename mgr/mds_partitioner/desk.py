@@ -27,6 +27,7 @@ from .workers import GivenUp, Workers
 PATIENCE = 3.0  # s that the manager's thread waits for a command
 IN_A_ROW = 0.5  # s that it waits when it has left one already: several that hang add up to little more
 KEPT = 600.0  # s that the end of a command is kept for whoever asks again
+MADE = 60.0  # s, likewise, of what is wanted anew before long
 Work = Callable[[], HandleCommandResult]
 
 
@@ -38,10 +39,11 @@ class Line:
     threads: int  # commands under way at once; more are refused
     alone: bool = False  # is one of them done after the other?
     urgent: bool = False  # does one wait its full time, whatever else has taken long?
+    kept: float = KEPT  # s that the end of one is kept
 
 
 LOOK = Line("commands that look", 8)
-MAKE = Line("commands that analyze and plan", 4, alone=True)
+MAKE = Line("commands that analyze and plan", 4, alone=True, kept=MADE)
 CHANGE = Line("commands that begin something", 4, alone=True)  # what one checks, no other changes meanwhile
 URGENT = Line("commands that put something back or tell what is known", 4, urgent=True)
 # They hold something in memory and then tell the mon, which may take 20 s a write: as they come from one
@@ -62,9 +64,9 @@ class Left:
         """Is it to be done once more when it is given again, as another order was handed in since?
 
         What stops takes nothing back of what stops. What urgent commands do may be done twice; what others do
-        may not while it is under way. What was analyzed and planned is there still.
+        may not while it is under way. Only what analyzes and plans ends what was analyzed and planned.
         """
-        if self.line is MAKE or self.line is order is STOP:
+        if self.line is order is STOP or (self.line is MAKE and order is not MAKE):
             return False
         return self.line.urgent or self.ended is not None
 
@@ -144,5 +146,5 @@ class Desk:
         self._left = {
             given: left
             for given, left in self._left.items()
-            if left.ended is None or now - left.ended <= KEPT
+            if left.ended is None or now - left.ended <= left.line.kept
         }

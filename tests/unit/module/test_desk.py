@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import errno
 import threading
+import time
 from collections.abc import Callable, Iterator
 from typing import Any
 
@@ -102,20 +103,32 @@ def test_what_nobody_fetched_of_a_look_is_read_anew(
     assert run(desk, "partition status", slow, keep=False) == said("made 2")
 
 
+@pytest.mark.parametrize(
+    ("line", "seconds", "said_then"),
+    [(CHANGE, 590.0, "made 1"), (CHANGE, 610.0, "made 2"), (MAKE, 50.0, "made 1"), (MAKE, 70.0, "made 2")],
+)
 def test_a_result_that_nobody_fetches_is_forgotten(
-    desk: Desk, hasty: Callable[[Slow], None], monkeypatch: pytest.MonkeyPatch
+    desk: Desk,
+    hasty: Callable[[Slow], None],
+    monkeypatch: pytest.MonkeyPatch,
+    line: Line,
+    seconds: float,
+    said_then: str,
 ) -> None:
     slow = Slow()
     hasty(slow)
-    run(desk, "balance on", slow)
+    run(desk, "balance on", slow, line)
     monkeypatch.undo()
     ended = threading.Event()
     for left in desk._left.values():
         left.future.add_done_callback(lambda _: ended.set())
     slow.go.set()
     assert ended.wait(60)
-    monkeypatch.setattr(desk_module, "KEPT", -1.0)
-    assert run(desk, "balance on", slow) == said("made 2")
+    later = time.monotonic() + seconds
+    monkeypatch.setattr(desk_module.time, "monotonic", lambda: later)
+    run(desk, "imbalance", lambda: said("0.5"), keep=False)
+    monkeypatch.undo()
+    assert run(desk, "balance on", slow, line) == said(said_then)
 
 
 @pytest.mark.parametrize(
@@ -127,6 +140,7 @@ def test_a_result_that_nobody_fetches_is_forgotten(
         (URGENT, CHANGE, "made 2"),
         (CHANGE, STOP, "made 2"),
         (MAKE, CHANGE, "made 1"),
+        (MAKE, MAKE, "made 2"),
     ],
 )
 @pytest.mark.parametrize("ends_first", [True, False])
