@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: LGPL-2.1-or-later
 """The engine's verdict on the ranks of a file system, and the arguments it needs."""
 
-from collections.abc import Callable, Mapping, Sequence, Sized
+from collections.abc import Callable, Collection, Mapping, Sequence, Sized
 from dataclasses import dataclass
 from typing import Any, Optional
 
@@ -86,6 +86,10 @@ class Verdict:
     def uneven(self) -> bool:
         """Is it worth acting on?"""
         return self.triggered or bool(self.hot)
+
+    def harms(self, ranks: Collection[int]) -> bool:
+        """Is it worth acting on, where only these ranks, the mask's, can be relieved?"""
+        return self.triggered_within or any(rank in ranks for rank in self.hot)
 
     @property
     def unsettled(self) -> bool:

@@ -95,7 +95,7 @@ class View:
     :ivar measured: else only where pieces are is new, and all the rest is of the view before
     :ivar told: inode numbers of pieces whose ranks told their popularity since the last look; the others have
         what they had then; None: of all
-    :ivar harmful: the imbalance factor is above its threshold
+    :ivar harmful: the imbalance factor is above its threshold, or a rank of many is hot
     :ivar wait: why nothing may be changed now, or ""
     :ivar advised: it is as it would be, had advice been followed
     :ivar begun: moves, in the last day

@@ -290,7 +290,8 @@ class Looker:
         answered = {rank for rank, answer in watch.told.items() if answer.at != asked.get(rank)}
         found_pieces = pieces(seen)
         told = frozenset(p.ino for p in found_pieces if p.rank in answered)
-        view = View(now.steady, ranks, found_pieces, watch.verdict.triggered_within, told=told)
+        harmful = watch.verdict.harms({rank.rank for rank in ranks})
+        view = View(now.steady, ranks, found_pieces, harmful, told=told)
         watch.actual = view
         if watch.asked == now.steady:
             watch.glimpses = remembered(watch.glimpses, view)

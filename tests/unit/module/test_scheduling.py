@@ -7,7 +7,8 @@ from dataclasses import replace
 from typing import Any
 
 import pytest
-from fake_cluster import Directory, plan
+import scheduled
+from fake_cluster import SETTINGS, Directory, plan
 from scheduled import NOGROUP, Cluster, Manager, fewer
 
 from mds_partitioner.act.run import ROLLED_BACK, STOPPED
@@ -59,6 +60,20 @@ def test_a_cold_file_system_becomes_even_and_stays_as_it_is(cluster: Cluster, ac
     acting.run(300)
     assert len(pins(cluster)) == done, "nothing moves while it is even"
     assert "even" in acting.scheduling.watch(acting.fs).decision.why
+
+
+def test_a_hot_rank_of_many_is_relieved_though_the_factor_is_low(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(scheduled, "SETTINGS", replace(SETTINGS, rank_capacity=300.0))
+    cluster = Cluster((99.0,) * 3 + (90.0,) * 35, ranks=36)
+    for rank in range(1, 36):
+        at = cluster.directories[102 + rank]
+        at.rank = at.pin = rank
+    manager = Manager(cluster)
+    manager.scheduling.start(manager.fs, ACT)
+    manager.run(AT_LAST)
+    verdict = manager.scheduling.watch(manager.fs).verdict
+    assert verdict is not None and not verdict.triggered
+    assert loads(cluster)[0] == 198.0
 
 
 @pytest.mark.parametrize("mask", ["0x0", "0x30"])
