@@ -94,7 +94,13 @@ class Schedule(Policy):
             for s in latest
             if allowed is None or s.rank in allowed
         )
-        return View(cluster.now, ranks, self._pieces(cluster, latest), verdict.harms({rank.rank for rank in ranks}), wait)
+        return View(
+            cluster.now,
+            ranks,
+            self._pieces(cluster, latest),
+            verdict.harms({rank.rank for rank in ranks}),
+            wait,
+        )
 
     def _hot(self, cluster: Cluster) -> Floats:
         """(directories,) popularity without that of loads that have gone, as Heat.since."""
