@@ -31,6 +31,7 @@ class Scenario:
     churning: bool = False  # the heavy one's children come and go
     operators_pins: bool = False  # some directories are pinned before; the plan is made with --force
     scheduled: bool = False  # the plan is the scheduler's: what does not arrive in time is put back
+    begins: int = 0  # the rank that everything is on at first; the last one may go
 
 
 SCENARIOS = {
@@ -41,6 +42,8 @@ SCENARIOS = {
     "children that come and go": Scenario(1, 4, 5, "fanout", churning=True),
     "over an operator's pins": Scenario(1, 4, 6, "fanout", to_auth=True, operators_pins=True),
     "the scheduler's": Scenario(1, 4, 6, "fanout", scheduled=True),
+    "from a rank that may go": Scenario(1, 3, 4, "fanout", begins=2),
+    "the scheduler's, from a rank that may go": Scenario(1, 3, 4, "fanout", scheduled=True, begins=2),
     "two file systems": Scenario(2, 3, 4, "fanout"),
     "two file systems, forwarding to the authority": Scenario(2, 3, 3, "fanout", to_auth=True),
     "two file systems, masks": Scenario(2, 4, 5, "mask"),
@@ -49,7 +52,7 @@ CHILDREN = 6
 
 
 def build(scenario: Scenario) -> FakeCluster:
-    """The cluster: everything is on rank 0, but what an operator pinned."""
+    """The cluster: everything is on one rank, but what an operator pinned."""
     return FakeCluster([_filesystem(i + 1, scenario) for i in range(scenario.filesystems)])
 
 
@@ -62,6 +65,8 @@ def _filesystem(fscid: int, s: Scenario) -> FileSystem:
         fs.directories[110 + i] = Directory(f"{ROOT}/heavy/c{i}", rentries=100, born=born)
     for i in range(s.light):
         fs.directories[200 + i] = Directory(f"{ROOT}/light{i}", rentries=50)
+    for directory in fs.directories.values():
+        directory.rank = s.begins
     if s.operators_pins:
         for ino, rank in ((200, 1), (201, 2), (110, 0)):
             fs.directories[ino].pin = fs.directories[ino].rank = rank

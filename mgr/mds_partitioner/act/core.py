@@ -31,6 +31,7 @@ from .run import (
     UNDONE,
     Head,
     Record,
+    way_home,
 )
 
 
@@ -165,10 +166,10 @@ class StepCore:
         undoing = record.state == UNDOING
         if same(step, seen.value, step.value):
             return Transition(None if undoing else Record(UNDOING, record.old, self._now), home or record.old)
-        if undoing and home is not None and seen.value == home:
+        if undoing and seen.value == way_home(step, record.old, [step.home]):  # ours, its rank there or not
             # What was late may be on its way still, and must come back first.
             home_for_good = seen.arrived and (not record.why or seen.waited >= SETTLED)
-            go_on = home_for_good or self.late
+            go_on = home is None or home_for_good or self.late
             return Transition(write=record.old) if go_on else NOTHING
         return self._to(KEPT, f"an operator changed it to {seen.value} since")
 

@@ -451,6 +451,31 @@ def test_a_rank_that_is_gone_is_not_pinned_to() -> None:
     assert run.records[2].state == SKIPPED and "rank 3" in run.records[2].why
 
 
+def without_rank_3(cluster: FakeCluster) -> None:
+    """An operator lowers max_mds."""
+    state = cluster.state
+    cluster.state = replace(state, max_mds=3, ranks_in=(0, 1, 2), mds=state.mds[:3])
+
+
+@pytest.mark.parametrize("late", [False, True])
+def test_a_rank_that_goes_while_a_directory_returns_to_it_leaves_no_pin(late: bool) -> None:
+    """It is rolled back, or put back as it came too late."""
+    cluster = FakeCluster(lag=10_000 if late else 3)
+    cluster.directories[100].rank = 3
+    manager = Manager(cluster)
+    run = manager.journal.create(replace(plan(cluster, {100: 1}), scheduled=late), [])
+    manager.journal.head(run, state=RUNNING)
+    if not late:
+        until(manager, run, DONE)
+        manager.journal.head(run, state=ROLLING_BACK)
+    while cluster.directories[100].pin != 3:
+        manager.tick(run)
+    assert run.records[0].state == UNDOING
+    without_rank_3(cluster)
+    until(manager, run, DONE if late else ROLLED_BACK)
+    assert (run.records[0].state, cluster.directories[100].pin) == (UNDONE, -1)
+
+
 @settings(max_examples=200, deadline=None)
 @given(
     crashes=st.lists(st.integers(0, 40), max_size=6),
