@@ -113,15 +113,17 @@ class StepCore:
             return self._begin(ranks, force)
         if record.state == UNDOING:
             return self.back(home)
-        return self._under_way(record, late, home) if record.state == INTENT else NOTHING
+        return self._under_way(record, ranks, late, home) if record.state == INTENT else NOTHING
 
-    def _under_way(self, record: Record, late: str | None, home: str | None) -> Transition:
+    def _under_way(
+        self, record: Record, ranks: Collection[int], late: str | None, home: str | None
+    ) -> Transition:
         step, seen = self._step, self._seen
         if seen.value is None:
             return self._to(SKIPPED, seen.gone)
         if not same(step, seen.value, step.value):
             if same(step, seen.value, record.old) and not seen.made:
-                return Transition(write=step.value)
+                return self._to_missing_rank(ranks) or Transition(write=step.value)
             return self._to(SKIPPED, f"an operator changed it to {seen.value} while it was under way")
         if seen.arrived:
             return self._to(APPLIED)
@@ -138,8 +140,9 @@ class StepCore:
 
     def _begin(self, ranks: Collection[int], force: bool) -> Transition:
         step, seen = self._step, self._seen
-        if step.kind == PIN_STEP and int(step.value) not in (NO_PIN, *ranks):
-            return self._to(SKIPPED, f"rank {step.value} does not exist any more")
+        missing = self._to_missing_rank(ranks)
+        if missing is not None:
+            return missing
         if seen.value is None:
             return self._to(SKIPPED, seen.gone)
         value = OFF if seen.shared else seen.value  # the policy's end must not be this plan's
@@ -151,6 +154,13 @@ class StepCore:
         if seen.held and not force:
             return self._to(SKIPPED, seen.held)
         return Transition(Record(INTENT, value, self._now), step.value)
+
+    def _to_missing_rank(self, ranks: Collection[int]) -> Transition | None:
+        """What it comes to when its rank does not exist any more; None: it does."""
+        step = self._step
+        if step.kind != PIN_STEP or int(step.value) in (NO_PIN, *ranks):
+            return None
+        return self._to(SKIPPED, f"rank {step.value} does not exist any more")
 
     def back(self, home: str | None) -> Transition:
         """Towards the old value. ``home``: the pin that takes it home first, or None."""

@@ -457,6 +457,22 @@ def without_rank_3(cluster: FakeCluster) -> None:
     cluster.state = replace(state, max_mds=3, ranks_in=(0, 1, 2), mds=state.mds[:3])
 
 
+def test_a_rank_that_goes_before_the_next_manager_sets_the_pin_is_not_pinned_to() -> None:
+    cluster = FakeCluster()
+    manager = Manager(cluster)
+    run = started(cluster, manager, {100: 3})
+    cluster.crash_at = len(cluster.events) + 1  # after the record, before the pin
+    with pytest.raises(Crash):
+        manager.tick(run)
+    without_rank_3(cluster)
+    manager = Manager(cluster)
+    run = manager.runs[0]
+    assert run.records[0].state == INTENT
+    until(manager, run, DONE)
+    assert (run.records[0].state, cluster.directories[100].pin) == (SKIPPED, -1)
+    assert "rank 3 does not exist any more" in run.records[0].why
+
+
 @pytest.mark.parametrize("late", [False, True])
 def test_a_rank_that_goes_while_a_directory_returns_to_it_leaves_no_pin(late: bool) -> None:
     """It is rolled back, or put back as it came too late."""
