@@ -103,16 +103,23 @@ class Partitioner:
         return balancing(self.plans.known(), fs.fscid)
 
     def tick(self, each: Each = in_turn) -> None:
-        """Take every active plan one step further, and end those whose file system was removed."""
+        """Take every active plan one step further, and end those whose file system was removed; tell the mon
+        what it did not answer."""
         there = {fs.fscid for fs in self._host.file_systems()}
         due: dict[int, list[Run]] = {}
         for run in self.plans.read():
             gone = run.plan.fscid not in there and run.head.state != ROLLED_BACK
             if run.head.state in ACTIVE or gone:
                 due.setdefault(run.plan.fscid, []).append(run)
-        each({fscid: partial(self._tick_all, runs) for fscid, runs in due.items()})
+        for fscid in self._journal.behind():
+            due.setdefault(fscid, [])
+        each({fscid: partial(self._tick_all, fscid, runs) for fscid, runs in due.items()})
 
-    def _tick_all(self, runs: Sequence[Run]) -> None:
+    def _tick_all(self, fscid: int, runs: Sequence[Run]) -> None:
+        try:
+            self._journal.catch_up(fscid)
+        except JournalError as e:
+            self._log.warning("the mon is told again: %s", e)
         for run in runs:
             self._tick(run)
 

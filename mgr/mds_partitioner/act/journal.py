@@ -154,10 +154,20 @@ class Journal:
 
     def head(self, run: Run, *, only_from: str | None = None, **changes: Any) -> Head:
         """Change the head, durably; with ``only_from``, unless a command has changed the state meanwhile.
-        Returns the one that there is then."""
+        Returns the one that there is then.
+
+        :raises JournalError: it is as it was; so it is in the mon before anything else is written
+        """
         with run.memory.writing:
             if only_from in (None, run.head.state):
-                self._put_head(run, replace(run.head, **changes))
+                first = self._first_of(run.plan.fscid)
+                self._come_first(first)
+                try:
+                    self._put_head(run, replace(run.head, **changes))
+                except JournalError:
+                    # The mon may have it all the same, and the next manager would read it.
+                    first.writes.append(lambda: self._store_head(run, run.head))
+                    raise
             return run.head
 
     def interrupt(self, run: Run, **changes: Any) -> None:
@@ -184,6 +194,9 @@ class Journal:
 
     def _write_head(self, run: Run, head: Head) -> None:
         self._come_first(self._first_of(run.plan.fscid))
+        self._store_head(run, head)
+
+    def _store_head(self, run: Run, head: Head) -> None:
         self._store.put(f"{ROOT}{run.id}/head/{self._me}", json.dumps(vars(head)))
 
     def record(self, run: Run, step: int, record: Record) -> None:
@@ -217,6 +230,14 @@ class Journal:
         with suppress(IndexError):  # another one takes it up as well
             while first.old:
                 self.sweep(first.old.popleft())
+
+    def behind(self) -> list[int]:
+        """File systems of which something must be done before anything else is written."""
+        return [fscid for fscid, first in list(self._first.items()) if first.writes]
+
+    def catch_up(self, fscid: int) -> None:
+        """Do that now. :raises JournalError: not all of it is done"""
+        self._come_first(self._first_of(fscid))
 
     def _come_first(self, first: _First) -> None:
         """A few keys: what has become old is not removed meanwhile. :raises JournalError: not all is done"""

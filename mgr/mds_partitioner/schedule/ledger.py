@@ -146,6 +146,7 @@ class Ledger:
 
         :param orders: that had been given when it was decided; None: when it is saved
         :raises Busy: an order came meanwhile, and holds in its place
+        :raises JournalError: the mon did not take it; the next look writes what holds
         """
         with self._lock:
             saving = self._saving[fscid]
@@ -153,7 +154,13 @@ class Ledger:
             with self._lock:
                 orders = watch.orders if orders is None else orders
                 kept = replace(watch.kept, **(changes if watch.orders == orders else {}))
-            self._write(fscid, kept)
+            try:
+                self._write(fscid, kept)
+            except JournalError:
+                watch.unsaved = watch.unsaved or bool(
+                    changes
+                )  # it may have come all the same, and must not hold
+                raise
             with self._lock:
                 overruled = watch.orders != orders
                 watch.unsaved = overruled

@@ -77,6 +77,18 @@ def test_of_a_record_that_is_too_large_the_older_half_goes_and_no_order(
     assert manager.scheduling.get(manager.fs).mode == OFF
 
 
+def test_a_start_that_was_told_to_have_failed_does_not_hold_after_a_fail_over() -> None:
+    cluster = Cluster()
+    manager = Manager(cluster)
+    cluster.store.unanswered = "seal"
+    with pytest.raises(JournalError):
+        manager.scheduling.start(manager.fs, ACT)
+    cluster.store.unanswered = ""
+    assert Manager(cluster).scheduling.get(manager.fs).mode == ACT, "the mon has it"
+    manager.run(15)
+    assert manager.scheduling.get(manager.fs).mode == Manager(cluster).scheduling.get(manager.fs).mode == OFF
+
+
 @pytest.mark.parametrize("stops", [True, False])
 def test_a_stop_that_comes_before_the_record_was_read_holds(stops: bool) -> None:
     cluster = Cluster()

@@ -198,6 +198,33 @@ def test_what_waits_for_the_mon_is_not_begun_after_a_stop(cluster: Cluster, held
     assert run.head.state == (ROLLED_BACK if back else DONE)
 
 
+@pytest.mark.parametrize("back", [False, True])
+def test_what_was_told_to_have_failed_is_not_begun_by_the_next_manager_either(
+    cluster: Cluster, back: bool
+) -> None:
+    manager = Manager(cluster)
+    partitioner = manager.partitioner
+    partitioner.plans.save(plan(cluster, MOVES, name="mine"))
+    if back:
+        partitioner.start(manager.fs, "mine")
+        manager.run(60)
+    before, (run,) = cluster.snapshot(), partitioner.plans.of(manager.fs)
+    state = run.head.state
+    cluster.store.unanswered = "/head/"
+    with pytest.raises(JournalError, match="the mon did not answer"):
+        partitioner.rollback(manager.fs, None) if back else partitioner.start(manager.fs, "mine")
+    manager.run(5)  # nor does it answer when it is told what holds
+    cluster.store.unanswered = ""
+    manager.run(5)
+    assert run.head.state == state and cluster.snapshot() == before
+    after = Manager(cluster)
+    assert after.partitioner.plans.of(after.fs)[0].head.state == state
+    after.run(20)
+    assert cluster.snapshot() == before
+    _ = partitioner.rollback(manager.fs, None) if back else partitioner.start(manager.fs, "mine")
+    assert run.head.state == (ROLLING_BACK if back else RUNNING)
+
+
 def hold(manager: Manager) -> None:
     """Until it is resumed."""
     manager.partitioner.pause(manager.fs, None)
