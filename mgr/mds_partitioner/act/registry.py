@@ -54,7 +54,10 @@ class Plans:
 
     def load(self) -> None:
         """Read the journal; plans that another manager left unfinished are this one's."""
-        runs, self.unreadable = self._journal.load()
+        read, self.unreadable = self._journal.load()
+        for run in filter(_only_proposed, read):
+            self._journal.discard(run.id, run.plan.fscid)
+        runs = [run for run in read if not _only_proposed(run)]
         now = self._now()
         for run in runs:
             if run.head.state not in (READY, DONE, ROLLED_BACK):
@@ -241,3 +244,9 @@ class Plans:
             name = choice.next_name(self._names() | self._creating)
             self._creating.add(name)
         return name
+
+
+def _only_proposed(run: Run) -> bool:
+    """Is it a plan of the scheduler that nothing was begun of? Whether it was admitted nobody knows any more:
+    an order to stop may have come before that. The scheduler decides anew."""
+    return run.plan.scheduled and run.head.state == RUNNING and not run.records

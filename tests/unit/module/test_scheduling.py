@@ -8,15 +8,16 @@ from typing import Any
 
 import pytest
 import scheduled
-from fake_cluster import SETTINGS, Directory, plan
+from fake_cluster import SETTINGS, Crash, Directory, plan
 from scheduled import NOGROUP, Cluster, Manager, fewer
 
-from mds_partitioner.act.run import ROLLED_BACK, STOPPED
+from mds_partitioner.act.run import DONE, ROLLED_BACK, STOPPED
 from mds_partitioner.act.shared import SharedOption
 from mds_partitioner.errors import BadInput, Busy, JournalError, NotFound, NotPermitted, Unavailable
 from mds_partitioner.model import FsState, HealthCheck, Subtree
 from mds_partitioner.plan.circumstances import TO_AUTH
 from mds_partitioner.plan.ephemeral import fragment_ranks
+from mds_partitioner.plan.plan import Plan, Step
 from mds_partitioner.report.scheduler import history_text
 from mds_partitioner.schedule import watch as watch_module
 from mds_partitioner.schedule.orders import AFTER_UNDOING, turn_of
@@ -334,6 +335,38 @@ def test_a_stop_while_a_plan_is_being_saved_comes_first(cluster: Cluster, acting
     acting.run(AT_LAST)
     assert pins(cluster) == [] and acting.partitioner.plans.of(acting.fs) == []
     assert not [key for key in cluster.store.data if key.endswith("/seal") and key.startswith("plan/")]
+
+
+def test_a_plan_that_a_stop_came_before_is_not_begun_by_the_next_manager(
+    cluster: Cluster, acting: Manager
+) -> None:
+    """The manager dies before it has withdrawn it."""
+
+    def dies(event: str) -> None:
+        if event == "delete":
+            raise Crash
+
+    def stop(event: str) -> None:
+        if event == "put seal" and any(step.row >= 0 for step in planned(cluster)):
+            cluster.watch = lambda text: None
+            acting.scheduling.stop(acting.fs, rollback=False)
+            cluster.watch = dies
+
+    cluster.watch = stop
+    with pytest.raises(Crash):
+        acting.run(AT_LAST)
+    cluster.watch = lambda text: None
+    before = cluster.snapshot()
+    after = Manager(cluster)
+    after.run(30)
+    assert cluster.snapshot() == before
+    assert [run.plan.steps for run in after.partitioner.plans.known() if run.head.state != DONE] == []
+
+
+def planned(cluster: Cluster) -> list[Step]:
+    """The steps of every plan that the mon has, whole or not."""
+    bodies = [value for key, value in cluster.store.data.items() if "/body/" in key]
+    return [step for body in bodies for step in Plan.from_json(body).steps]
 
 
 def test_a_pause_ends_by_itself_or_by_command(cluster: Cluster, acting: Manager) -> None:
