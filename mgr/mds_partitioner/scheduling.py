@@ -165,10 +165,14 @@ class Scheduling:
         self._untold.discard(fs.fscid)
 
     def resume(self, fs: FsState) -> bool:
-        """End a pause. Does it act? Errors as ``start``."""
+        """End a pause. Does it act? :raises Busy, JournalError: as ``start``"""
+        watch = self._ledger.get(fs.fscid)
+        if watch is None:
+            return False
+        orders = watch.orders
         if not self.acting(fs):
             return False
-        self._ledger.save(fs.fscid, self._ledger.find(fs), paused=False, until=None)
+        self._ledger.save(fs.fscid, watch, orders, paused=False, until=None)
         return True
 
     def get(self, fs: FsState) -> Kept:

@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Callable
+from contextlib import suppress
 from dataclasses import replace
 from datetime import datetime
 from functools import partial
@@ -14,7 +15,7 @@ from ..abreast import Each, in_turn
 from ..act.registry import Plans
 from ..act.run import ACTIVE, Run
 from ..clock import Now
-from ..errors import PartitionerError, unexpected
+from ..errors import Busy, PartitionerError, unexpected
 from ..host import Host
 from ..judge.verdict import Engine
 from ..model import NO_PIN, FsState
@@ -148,8 +149,7 @@ class Rounds:
         watch.problem = ""
         if watch.unsaved:
             self._ledger.save(fs.fscid, watch)
-        if watch.kept.until is not None and self._now().wall >= watch.kept.until:
-            self._ledger.save(fs.fscid, watch, paused=False, until=None)
+        self._end_pause(fs, watch)
         try:
             if watch.kept.mode == UNDOING:
                 self._orders.undo(fs, watch)
@@ -157,6 +157,13 @@ class Rounds:
                 self._look(fs, watch, self._now())
         finally:
             self._restore_ticks(fs, watch)
+
+    def _end_pause(self, fs: FsState, watch: Watch) -> None:
+        """If it is over, and none was ordered since."""
+        orders, until = watch.orders, watch.kept.until
+        if until is not None and self._now().wall >= until:
+            with suppress(Busy):
+                self._ledger.save(fs.fscid, watch, orders, paused=False, until=None)
 
     def _restore_ticks(self, fs: FsState, watch: Watch) -> None:
         """Unless something moves, or did a moment ago; what moves while it waits has long enough for that."""

@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import threading
 import time
 from collections import Counter
 from dataclasses import replace
@@ -156,6 +157,35 @@ def test_a_stop_holds_though_a_start_has_not_come_to_its_write(monkeypatch: pyte
         manager.scheduling.start(manager.fs, ACT)
     assert manager.scheduling.get(manager.fs).mode == OFF
     assert Manager(cluster).scheduling.get(manager.fs).mode == OFF
+
+
+@pytest.mark.parametrize("ends", ["by command", "by itself"])
+def test_a_pause_holds_that_is_given_while_the_end_of_one_before_waits_for_its_turn(
+    acting: Manager, ends: str
+) -> None:
+    by_itself = ends == "by itself"
+    acting.scheduling.pause(acting.fs, 1 if by_itself else None)
+    acting.scheduling.keep(acting.fs)
+    acting.cluster.wall += 2.0
+    acting.cluster.steady += 2.0
+    refused: list[Busy] = []
+
+    def resumed() -> None:
+        try:
+            acting.rounds.tick() if by_itself else acting.scheduling.resume(acting.fs)
+        except Busy as e:
+            refused.append(e)
+
+    ending = threading.Thread(target=resumed, daemon=True)
+    with acting.scheduling._ledger._saving[acting.fs.fscid]:  # another write of the record is under way
+        ending.start()
+        ending.join(0.2)
+        acting.scheduling.pause(acting.fs, None)
+    ending.join(60.0)
+    acting.scheduling.keep(acting.fs)
+    assert [str(e).endswith("meanwhile: that one holds") for e in refused] == ([] if by_itself else [True])
+    for manager in (acting, Manager(acting.cluster)):
+        assert manager.scheduling.get(acting.fs).paused and not manager.scheduling.watch(acting.fs).problem
 
 
 def test_an_order_that_the_mon_did_not_take_is_told_to_it_again(acting: Manager) -> None:
