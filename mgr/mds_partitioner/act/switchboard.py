@@ -19,7 +19,7 @@ from ..host import Host
 from ..model import FsState
 from ..plan.circumstances import FORWARDS
 from . import switch as switching
-from .switch import LEFT, SURE, TURNING_OFF, Doubt, Forget, RemoveObject, Save, Step, Switch
+from .switch import LEFT, SURE, TURNING_OFF, Doubt, Forget, RemoveObject, Save, SetFs, Step, Switch
 
 
 @dataclass(frozen=True)
@@ -33,6 +33,11 @@ class Turn:
 
 def nobody(fs: FsState) -> None:
     """No plan needs ``balance_automate``."""
+
+
+def never(fs: FsState, switch: Switch) -> bool:
+    """Nothing that was set since is a reason to stop."""
+    return False
 
 
 class Switchboard:
@@ -91,18 +96,27 @@ class Switchboard:
         switch: Switch,
         text: str,
         turn: Turn,
-        unless: Callable[[FsState, Switch], bool] = lambda fs, switch: False,
+        unless: Callable[[FsState, Switch], bool] = never,
     ) -> None:
         """Go from an intended record to one in force. One that fails stays, and is gone on with or undone.
 
-        :param unless: asked of the file system as the mon has it
-        :raises Busy: somebody else began to switch since ``turn``
+        :param unless: asked of the file system as the mon has it, at first and right before each setting
+        :raises Busy: somebody else began to switch since ``turn``, or ``unless`` holds since it began
         """
         with self._sequence(switch, turn) as mine:
             fs = self._host.fs_of_mon(switch.fscid)
             if fs is not None and not unless(fs, switch):
-                self._carry_out(mine, switch.fscid, switching.steps_on(switch, fs), text)
+                for step in switching.steps_on(switch, fs):
+                    if isinstance(step, SetFs):
+                        self._ask_again(switch, unless)
+                    self._carry_out(mine, switch.fscid, (step,), text)
                 self._doubt.pop(switch.fscid, None)
+
+    def _ask_again(self, switch: Switch, unless: Callable[[FsState, Switch], bool]) -> None:
+        """The policy was written meanwhile, which takes up to 20 s."""
+        fs = self._host.fs_of_mon(switch.fscid)
+        if fs is not None and unless(fs, switch):
+            raise Busy(f"an operator has set another balancer of '{switch.fs}' meanwhile: it stays")
 
     def take_out(self, switch: Switch, turn: Turn) -> list[str]:
         """Put back what was replaced; in sentences, what was not. Settings come first, our objects last.

@@ -519,6 +519,27 @@ def test_what_an_operator_stops_while_hints_are_made_stays_so(
     assert cluster.state == stopped
 
 
+def test_what_an_operator_sets_while_a_push_is_written_stays_so(
+    cluster: Cluster, ranks: Ranks, balancer: Balancer, time: Clock
+) -> None:
+    balancer.on(cluster.state, "lunule", None, False)
+    balancer.tick()
+    ranks.capacity(400.0)
+    time.now += SETTINGS.epoch
+
+    def theirs(text: str) -> None:
+        if text.startswith("write "):
+            cluster.state = replace(cluster.state, balancer="theirs.lua")
+
+    cluster.watch = theirs
+    for _ in range(3):
+        balancer.tick()
+        time.now += SETTINGS.epoch
+    assert (cluster.state.balancer, cluster.state.balance_automate) == ("theirs.lua", True)
+    assert "as an operator set them since: they were left" in balancer.off(cluster.state)[0]
+    assert (cluster.state.balancer, cluster.objects) == ("theirs.lua", {})
+
+
 def test_what_fails_is_tried_again_after_a_while_and_the_rest_goes_on(
     cluster: Cluster, balancer: Balancer, ranks: Ranks, time: Clock, monkeypatch: pytest.MonkeyPatch
 ) -> None:
