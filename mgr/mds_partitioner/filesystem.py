@@ -8,7 +8,7 @@ import os
 import stat
 import threading
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from typing import Any
 
@@ -155,17 +155,34 @@ class FileSystem:
                 self._handle.readdir(handle)
             finally:
                 self._handle.closedir(handle)
-        if self.ino(path) != ino:
-            raise NotFound(f"{path!r} was replaced by another directory")
-        if not may():
-            raise Unavailable(
-                f"{attribute} of {path!r} was not set: it is not as it was, or not wanted any more"
-            )
-        with self._attempt.writing(Write(ino, path, attribute, value)):
-            with _readable_errors(f"set {attribute} of", path):
-                self._handle.setxattr(os.fsencode(path), attribute, value.encode(), 0)
-            with _readable_errors("sync", path):
-                self._handle.sync_fs()
+        with self._opened(path, ino) as descriptor:
+            if not may():
+                raise Unavailable(
+                    f"{attribute} of {path!r} was not set: it is not as it was, or not wanted any more"
+                )
+            with self._attempt.writing(Write(ino, path, attribute, value)):
+                with _readable_errors(f"set {attribute} of", path):
+                    self._handle.fsetxattr(descriptor, attribute, value.encode(), 0)
+                with _readable_errors("sync", path):
+                    self._handle.sync_fs()
+
+    @contextmanager
+    def _opened(self, path: str, ino: int) -> Iterator[int]:
+        """A directory's descriptor, which stays that directory's whatever its path becomes.
+
+        :raises NotFound: the path is not that inode's any more
+        """
+        with _readable_errors("open", path):
+            descriptor = self._handle.open(os.fsencode(path), os.O_RDONLY | os.O_DIRECTORY, 0)
+        try:
+            with _readable_errors("stat", path):
+                found = int(self._handle.fstat(descriptor).st_ino)
+            if found != ino:
+                raise NotFound(f"{path!r} was replaced by another directory")
+            yield descriptor
+        finally:
+            with suppress(cephfs.Error):  # what was done with it is done
+                self._handle.close(descriptor)
 
     def rentries(self, path: str) -> int:
         """Files and directories below the directory (recursive statistics)."""

@@ -6,6 +6,7 @@ from __future__ import annotations
 import errno
 import json
 import logging
+import os
 import threading
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
@@ -21,7 +22,7 @@ from mgr_util import CephfsClient
 
 from mds_partitioner import host as host_module
 from mds_partitioner import mon, mounts, objects
-from mds_partitioner.errors import CephError, InDoubt, JournalError, Unavailable
+from mds_partitioner.errors import CephError, InDoubt, JournalError, NotFound, Unavailable
 from mds_partitioner.filesystem import PIN, FileSystem, Write
 from mds_partitioner.host import Host
 from mds_partitioner.workers import Workers
@@ -47,6 +48,7 @@ class Mount:
         self.fscid, self.ino = 1, 100
         self.refusal: cephfs.Error | None = None
         self.values: dict[str, str] = {}
+        self.changed: list[int] = []  # inode numbers
         self.gates: dict[str, Gate] = {}
         self.calls: list[str] = []
         self.ended = threading.Semaphore(0)
@@ -73,11 +75,24 @@ class Mount:
         self._call("stat")
         return type("Stat", (), {"st_ino": self.ino})
 
-    def setxattr(self, path: bytes, name: str, value: bytes, flags: int) -> None:
-        self._call("setxattr")
+    def open(self, path: bytes, flags: int, mode: int) -> int:
+        self._call("open")
+        assert flags & os.O_DIRECTORY
+        return self.ino
+
+    def fstat(self, descriptor: int) -> Any:
+        self._call("fstat")
+        return type("Stat", (), {"st_ino": descriptor})
+
+    def close(self, descriptor: int) -> None:
+        self.calls.append("close")
+
+    def fsetxattr(self, descriptor: int, name: str, value: bytes, flags: int) -> None:
+        self._call("fsetxattr")
         if self.refusal is not None:
             raise self.refusal
         self.values[name] = value.decode()
+        self.changed.append(descriptor)
 
     def sync_fs(self) -> None:
         self._call("sync_fs")
@@ -178,10 +193,10 @@ def test_a_call_given_up_while_it_lists_the_directory_sets_nothing_afterwards(
     monkeypatch.undo()
     pin(host, 3)  # behind it in line, or beside it: in either case it has ended, or will set nothing
     host.shutdown()
-    assert mount.values == {PIN: "3"} and mount.calls.count("setxattr") == 1
+    assert mount.values == {PIN: "3"} and mount.calls.count("fsetxattr") == 1
 
 
-@pytest.mark.parametrize("where", ["setxattr", "sync_fs"])
+@pytest.mark.parametrize("where", ["fsetxattr", "sync_fs"])
 def test_a_change_given_up_while_the_mds_makes_it_is_in_doubt_until_it_has_ended(
     host: Host,
     manager: Manager,
@@ -216,8 +231,24 @@ def test_what_is_not_wanted_any_more_when_the_directory_was_read_is_not_set(
         Unavailable, match=r"ceph\.dir\.pin of '/d' was not set: it is not as it was, or not wanted any more"
     ):
         host.on_fs(FS, lambda mount: mount.load_and_set("/d", 100, PIN, "2", may))
-    assert asked == [["opendir", "readdir", "stat"]], "as late as can be"
-    assert mount.values == {} and "setxattr" not in mount.calls
+    assert asked == [["opendir", "readdir", "open", "fstat"]], "as late as can be"
+    assert mount.values == {} and "fsetxattr" not in mount.calls
+
+
+def test_another_directory_that_takes_the_name_at_the_last_moment_is_not_changed(
+    host: Host, manager: Manager
+) -> None:
+    mount = manager.mounts["cephfs"]
+
+    def may() -> bool:
+        mount.ino = 200
+        return True
+
+    host.on_fs(FS, lambda mount: mount.load_and_set("/d", 100, PIN, "2", may))
+    assert mount.changed == [100]
+    with pytest.raises(NotFound, match="'/d' was replaced by another directory"):
+        pin(host, 3)
+    assert mount.changed == [100] and mount.calls.count("open") == mount.calls.count("close") == 2
 
 
 def test_one_file_system_that_hangs_holds_up_no_other(
