@@ -295,10 +295,11 @@ class Partitioner:
         """Put back what a plan replaced; what was made after it must have been put back before.
 
         :param halts: orders to stop that had been given when it was decided
-        :raises Busy: one was given since
+        :raises Busy: one was given since, or it is just merged with others or removed
         """
         back = {"state": ROLLING_BACK, "why": "", "by_operator": False, "until": None}
-        self._go(run, halts, resume_to=RUNNING, finished=None, **back)
+        with self.plans.reserved(run):
+            self._go(run, halts, resume_to=RUNNING, finished=None, **back)
 
     def _go(self, run: Run, halts: int, **changes: Any) -> None:
         """An operator lets a plan go on: what halted it is over once the journal has that. Until then it is

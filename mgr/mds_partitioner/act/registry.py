@@ -5,7 +5,8 @@ from __future__ import annotations
 
 import logging
 import threading
-from collections.abc import Callable, Collection, Sequence
+from collections.abc import Callable, Collection, Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import replace
 
 from ..clock import Now
@@ -46,8 +47,9 @@ class Plans:
 
     def __init__(self, host: Host, journal: Journal, now: Callable[[], Now], log: logging.Logger) -> None:
         self._host, self._journal, self._now, self._log = host, journal, now, log
-        self._lock = threading.Lock()  # of the names that are being taken
-        self._creating: set[str] = set()
+        self._lock = threading.Lock()  # of the lists and sets here; never held while the mon is waited for
+        self._creating: set[str] = set()  # names that are being taken
+        self._reserved: set[str] = set()  # IDs of those that a command is about to change
         self._runs: list[Run] | None = None
         self.unreadable: list[Unreadable] = []
         self.halts = Halts()
@@ -192,9 +194,27 @@ class Plans:
         self._creating.discard(run.plan.name)
         self._journal.discard(run.id, run.plan.fscid)
 
+    @contextmanager
+    def reserved(self, run: Run) -> Iterator[None]:
+        """Nobody else merges, undoes or removes it meanwhile.
+
+        :raises Busy: somebody is just doing so, or has
+        """
+        with self._lock:
+            if run not in self.known() or run.id in self._reserved:
+                raise Busy(
+                    f"plan '{run.plan.name}' was just merged, or is undone or removed now: see 'partition ls'"
+                )
+            self._reserved.add(run.id)
+        try:
+            yield
+        finally:
+            with self._lock:
+                self._reserved.discard(run.id)
+
     def merge(self, fs: FsState, old: Sequence[Run], deleted: Collection[int] = ()) -> None:
         """Make one of plans of the scheduler that have ended: the mon keeps what is to be undone, not how it
-        came about.
+        came about. Where an operator was quicker with one of them nothing is done.
 
         :param old: oldest first, none other between them; () for what was not done yet of the last ones
         :param deleted: inode numbers of directories that are gone for good
@@ -204,18 +224,24 @@ class Plans:
         if not old:
             return
         plan, records = merged(old, self._reserve_name(), deleted)
-        done = replace(old[-1].head, started=old[0].head.started)
-        run = self._journal.merge(plan, done, records)
+        done = replace(old[-1].head, state=DONE, started=old[0].head.started)
         with self._lock:
+            self._creating.discard(plan.name)
+            if not all(self._is_left_alone(other) for other in old):
+                return
+            run = self._journal.merge(plan, done, records)  # in memory
             left = [other for other in self.known() if other not in old[:-1]]
             self._runs = [run if other is old[-1] else other for other in left]
-            self._creating.discard(plan.name)
         self._journal.finish(fs.fscid)
+
+    def _is_left_alone(self, run: Run) -> bool:
+        """Has it ended, and no command is about to change it? The lock is held."""
+        return run in self.known() and run.head.state == DONE and run.id not in self._reserved
 
     def remove(self, name: str, fs: FsState | None = None) -> None:
         """Forget a plan; pins it set become the operator's. Names are unique: ``fs`` only limits the search.
 
-        :raises Busy: it is being executed
+        :raises Busy: it is being executed, or just merged or undone
         :raises NotFound: there is none of that name
         """
         bad = next((b for b in self.unreadable if b.name == name), None)
@@ -226,11 +252,12 @@ class Plans:
             self._journal.sweep(bad.id)
             return
         run = find(self.known() if fs is None else self.of(fs), name)
-        if run.head.state in ACTIVE:
-            raise Busy(f"plan '{name}' is {run.head.state}: stop it first")
-        self._journal.unseal(run.id)
-        with self._lock:  # a new list: others may be going through the old one
-            self._runs = [other for other in self.known() if other is not run]
+        with self.reserved(run):
+            if run.head.state in ACTIVE:
+                raise Busy(f"plan '{name}' is {run.head.state}: stop it first")
+            self._journal.unseal(run.id)
+            with self._lock:  # a new list: others may be going through the old one
+                self._runs = [other for other in self.known() if other is not run]
         self._sweep(self.known)
         self._journal.sweep(run.id)
 

@@ -212,7 +212,7 @@ class Rounds:
         )
         if now.steady - watch.saved > SAVE_EVERY:
             self._ledger.save(fs.fscid, watch)
-        if mode == ACT and not view.wait:
+        if watch.kept.mode == ACT and not view.wait:  # not that of before: a stop may have come
             self._orders.tidy(fs, watch, over)
 
     def _readied(self, watch: Watch, view: View) -> View:

@@ -6,6 +6,7 @@ from __future__ import annotations
 from collections.abc import Collection, Sequence
 from dataclasses import replace
 from functools import cache
+from typing import Any
 
 import pytest
 from fake_cluster import Crash, Directory, plan
@@ -13,9 +14,10 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from scheduled import NOGROUP, Cluster, Manager
 
+from mds_partitioner.act import registry
 from mds_partitioner.act.merge import TOGETHER, ended, mergeable, merged
 from mds_partitioner.act.run import ACTIVE, DONE, ROLLED_BACK, Run, homes, owned_pins
-from mds_partitioner.errors import JournalError
+from mds_partitioner.errors import Busy, JournalError
 from mds_partitioner.plan.circumstances import TO_AUTH
 from mds_partitioner.schedule.record import ACT, OFF
 
@@ -177,6 +179,84 @@ def replace_plan(run: Run) -> Run:
 def replace_head(run: Run) -> Run:
     """The same, still under way."""
     return Run("other", run.plan, replace(run.head, state="running"), run.records)
+
+
+ORDERS = {
+    "rollback": lambda manager: manager.partitioner.rollback(manager.fs, None),
+    "rm": lambda manager: manager.partitioner.plans.remove("scheduler-8", manager.fs),
+}
+
+
+@pytest.mark.parametrize("order", ORDERS)
+@pytest.mark.parametrize("when", ["before", "while it is written"])
+def test_an_order_about_one_of_the_plans_that_comes_meanwhile_is_neither_lost_nor_about_more(
+    order: str, when: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    cluster = Cluster()
+    manager = Manager(cluster)
+    for i in range(TOGETHER):
+        made(cluster, manager, {100 + i: 1 + i % 3})
+    pins = [d.pin for d in cluster.directories.values()]
+    plans = manager.partitioner.plans
+    old = together(plans.of(manager.fs))
+    if when == "before":
+
+        def ordered(*of: Any) -> Any:
+            made_one = merged(*of)
+            ORDERS[order](manager)
+            return made_one
+
+        monkeypatch.setattr(registry, "merged", ordered)
+        plans.merge(manager.fs, old)
+    else:
+
+        def meanwhile(event: str) -> None:
+            if event in ("put head", "delete"):
+                cluster.watch = lambda _: None
+                plans.merge(manager.fs, old)
+
+        cluster.watch = meanwhile
+        ORDERS[order](manager)
+    for _ in range(30):
+        manager.partitioner.tick()
+        cluster.pass_time()
+    ends = [DONE] * (TOGETHER - 1) + ([ROLLED_BACK] if order == "rollback" else [])
+    for each in (manager, Manager(cluster)):
+        assert [run.head.state for run in each.partitioner.plans.of(manager.fs)] == ends
+    last = 100 + TOGETHER - 1
+    assert cluster.directories[last].pin == (-1 if order == "rollback" else 1 + (TOGETHER - 1) % 3)
+    assert [d.pin for ino, d in cluster.directories.items() if ino != last] == [
+        pin for ino, pin in zip(cluster.directories, pins) if ino != last
+    ]
+
+
+def test_what_was_merged_meanwhile_is_not_undone_as_it_was(monkeypatch: pytest.MonkeyPatch) -> None:
+    cluster = Cluster()
+    manager = Manager(cluster)
+    several(cluster, manager)
+    newest = manager.partitioner.plans.of(manager.fs)[-1]
+    monkeypatch.setattr(manager.partitioner.plans, "named", lambda fs, name: newest)
+    merge(manager)
+    with pytest.raises(Busy, match="was just merged, or is undone or removed now: see 'partition ls'"):
+        manager.partitioner.rollback(manager.fs, newest.plan.name)
+
+
+def test_a_look_that_a_stop_comes_into_merges_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
+    cluster = Cluster()
+    manager = Manager(cluster)
+    manager.scheduling.start(manager.fs, ACT)
+    orders, tidied = manager.rounds._orders, list[bool]()
+    come_to = orders.come_to
+
+    def stopped(*of: Any) -> Any:
+        manager.scheduling.stop(manager.fs, rollback=False)
+        tidied.clear()
+        return come_to(*of)
+
+    monkeypatch.setattr(orders, "come_to", stopped)
+    monkeypatch.setattr(orders, "tidy", lambda *_: tidied.append(True))
+    manager.run(60)
+    assert manager.scheduling.get(manager.fs).mode == OFF and tidied == []
 
 
 @cache
