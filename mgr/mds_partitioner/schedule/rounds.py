@@ -66,7 +66,7 @@ class Rounds:
         self._policy, self._settings, self._log, self._now = policy, settings, log, now
         self._looker, self._tick_interval = Looker(host, engine, now), TickInterval(host)
         self.planned: Callable[[], None] = lambda: None  # called when there is something to do
-        self._removed = True  # file systems may have been, while nobody looked
+        self._unwatched = True  # the last manager may have left something of file systems that nobody watches
         self._orders = Orders(host, ledger, plans, undo, self._tick_interval, self._wake, log, now)
 
     def _wake(self) -> None:
@@ -75,8 +75,8 @@ class Rounds:
     def tick(self, each: Each = in_turn) -> float:
         """Look at the file systems whose turn it is. Returns in how many seconds the next look is due."""
         now = self._now()
-        if self._removed:
-            self._restore_removed()
+        if self._unwatched and self._ledger.read:
+            self._restore_unwatched()
         watched = [
             (i, watch)
             for i, watch in self._ledger.all()
@@ -86,13 +86,13 @@ class Rounds:
         due = [watch.due for _, watch in self._ledger.all() if watch.kept.mode != OFF]
         return max(0.1, min(due) - self._now().steady) if due else IDLE
 
-    def _restore_removed(self) -> None:
+    def _restore_unwatched(self) -> None:
         """Once a manager; what fails is tried again."""
         try:
-            self._tick_interval.restore_removed()
-            self._removed = False
+            self._tick_interval.restore_unwatched({fscid for fscid, _ in self._ledger.all()})
+            self._unwatched = False
         except PartitionerError as e:
-            self._log.warning("options of removed file systems: %s", e)
+            self._log.warning("options of file systems without a scheduler: %s", e)
 
     def _take_turn(self, fscid: int, watch: Watch, now: Now) -> None:
         interval = self._settings()[1].scheduler_interval

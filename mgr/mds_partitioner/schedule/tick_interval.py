@@ -3,6 +3,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Collection
+
 from ..act.shared import SharedOption, users
 from ..host import Host
 
@@ -49,11 +51,14 @@ class TickInterval:
             option.let_go()
         self._short[fscid] = False
 
-    def restore_removed(self) -> None:
-        """Of file systems that were removed while no manager looked. Errors as ``shorten``."""
+    def restore_unwatched(self, watched: Collection[int]) -> None:
+        """Of file systems that were removed while no manager looked, or whose record cannot be read.
+
+        Errors as ``shorten``.
+        """
         for user in users(self._host.store, TICK):
             fscid = user.removeprefix(USER)
-            if fscid != user and self._host.fs_of_mon(int(fscid)) is None:
+            if fscid != user and int(fscid) not in watched:
                 self.restore(int(fscid))
 
     def _option(self, fscid: int) -> SharedOption:

@@ -11,7 +11,7 @@ import pytest
 from scheduled import Cluster, Manager
 
 from mds_partitioner.act.shared import SharedOption
-from mds_partitioner.errors import InDoubt, JournalError, Unavailable
+from mds_partitioner.errors import InDoubt, JournalError, NotFound, Unavailable
 from mds_partitioner.judge.archive import Archive
 from mds_partitioner.schedule.ledger import Ledger
 from mds_partitioner.schedule.record import ACT, ADVISE, OFF
@@ -135,6 +135,20 @@ def test_ticks_of_a_file_system_that_was_removed_meanwhile_are_as_they_were() ->
     manager.run(1)
     assert cluster.options[TICK] == "5.000000"
     assert not any(key.startswith("option/") for key in cluster.store.data)
+
+
+def test_ticks_are_as_they_were_though_the_record_of_who_set_them_cannot_be_read() -> None:
+    cluster = Cluster()
+    cluster.options[TICK] = "5.000000"
+    host: Any = cluster
+    fscid = cluster.state.fscid
+    SharedOption(host, TICK, f"tick/{fscid}", QUICK).take()
+    cluster.store.data[f"scheduler/{fscid}/seal"] = "{"
+    manager = Manager(cluster)
+    with pytest.raises(NotFound):
+        manager.scheduling.get(manager.fs)
+    manager.run(1)
+    assert cluster.options[TICK] == "5.000000"
 
 
 def test_ticks_that_were_set_without_an_answer_are_as_they_were_afterwards(
