@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import errno
 import os
 from collections.abc import Collection
 
@@ -85,13 +86,17 @@ class MdsWhereabouts:
         return parent is not None and not _is_stray(parent)
 
     def _cached(self, fs: FsState, ino: int) -> str | None:
-        """An inode's path as MDSs have it in cache. :raises Unavailable: one that may have it is silent."""
+        """An inode's path as MDSs have it in cache.
+
+        :raises Unavailable: one that may have it is silent, or fails
+        """
         names = [m.name for m in fs.active()]
         answers = self._host.tell_each(fs, names, "dump inode", number=ino).values()
         for answer in answers:
             if not isinstance(answer, PartitionerError) and answer and answer.get("path"):
                 return str(answer["path"])
-        silent = next((answer for answer in answers if isinstance(answer, Unavailable)), None)
+        failed = (answer for answer in answers if isinstance(answer, PartitionerError))
+        silent = next((error for error in failed if error.code != errno.ENOENT), None)
         if silent is not None:
             raise Unavailable(
                 f"inode {ino} is not where it was, and not every MDS says where it is: {silent}"

@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import errno
 import struct
 from dataclasses import replace
 from types import SimpleNamespace
@@ -126,6 +127,15 @@ def test_silence_is_not_deletion(ceph: Ceph) -> None:
         path_of(ceph)
     ceph.cached[DIRECTORY], ceph.paths["/here"] = "/here", DIRECTORY
     assert path_of(ceph) == "/here", "another one knows"
+
+
+def test_an_mds_that_fails_has_not_said_that_it_does_not_know(ceph: Ceph, monkeypatch: Any) -> None:
+    said: dict[str, Any] = {"m0": None, "m1": CephError("mds.m1: dump inode: I am not active", errno.EAGAIN)}
+    monkeypatch.setattr(ceph, "tell_each", lambda *_, **__: said)
+    with pytest.raises(Unavailable, match=r"not every MDS says where it is: mds\.m1"):
+        path_of(ceph)
+    said["m1"] = None
+    assert path_of(ceph) is None, "an answer without a path is one"
 
 
 def test_a_path_that_is_another_directorys_by_now_is_not_told(ceph: Ceph) -> None:
