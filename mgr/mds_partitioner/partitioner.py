@@ -51,6 +51,8 @@ from .plan.ranks import format_ranks
 from .verify.guards import why_wait
 from .verify.whereabouts import MdsWhereabouts
 
+GOES_ON: dict[str, Any] = {"why": "", "by_operator": False, "until": None, "finished": None}
+"""What of the head an order to go on resets."""
 Progress = Callable[[str, str, Optional[float]], None]  # event id, message, 0 to 1 or None when it is over
 
 
@@ -125,7 +127,11 @@ class Partitioner:
 
     def _tick(self, run: Run) -> None:
         try:
+            if run.memory.halted:
+                self._journal.tell(run)
             self._executor.tick(run, self._pace(run), self._now())
+        except JournalError as e:
+            self._log.warning("plan %s: %s: it is tried again", run.plan.name, e)
         except Exception as e:  # what nobody expected of one plan must not stop the others
             self._log.exception("plan %s", run.plan.name)
             self._executor.wait(run, unexpected(e))
@@ -206,7 +212,7 @@ class Partitioner:
         if run.head.state == RUNNING:
             if not run.memory.halted:
                 raise Busy(f"plan '{name}' is being executed already ({progress(run):.0%})")
-            self._go(run, halts, why="")
+            self._go(run, halts, state=RUNNING)
             return run
         choice.refuse_active(self.plans.of(fs), fs.name)
         if run.heading() == ROLLED_BACK:
@@ -220,7 +226,7 @@ class Partitioner:
                 f"plan '{name}' needs rank {format_ranks(gone)}, which '{fs.name}' does not have "
                 f"(it has {format_ranks(fs.ranks_in)}): make a new plan"
             )
-        self._go(run, halts, state=RUNNING, why="", started=self._now().wall, finished=None)
+        self._go(run, halts, state=RUNNING, started=self._now().wall)
         return run
 
     def pause(self, fs: FsState, seconds: int | None) -> Run:
@@ -252,7 +258,7 @@ class Partitioner:
         halts, runs = self.plans.halts.given(fs.fscid), self.plans.active_of(fs)
         for run in runs:
             if run.head.state == PAUSED or run.memory.halted:
-                self._go(run, halts, state=interrupted(run.head), why="", by_operator=False, until=None)
+                self._go(run, halts, state=interrupted(run.head))
         return runs[-1]
 
     def stop(self, fs: FsState) -> Run:
@@ -261,7 +267,8 @@ class Partitioner:
         Nothing more is begun from this moment on, even while the mon does not answer, nor what is about to
         be. What an MDS has been asked for already may still be made; the journal has it.
 
-        :raises JournalError: the mon did not take it; this manager has stopped all the same
+        :raises JournalError: the mon did not take it; this manager has stopped all the same, and tells
+            it again
         """
         self.plans.halts.give(fs.fscid)
         runs = self.plans.active_of(fs)
@@ -297,9 +304,8 @@ class Partitioner:
         :param halts: orders to stop that had been given when it was decided
         :raises Busy: one was given since, or it is just merged with others or removed
         """
-        back = {"state": ROLLING_BACK, "why": "", "by_operator": False, "until": None}
         with self.plans.reserved(run):
-            self._go(run, halts, resume_to=RUNNING, finished=None, **back)
+            self._go(run, halts, state=ROLLING_BACK, resume_to=RUNNING)
 
     def _go(self, run: Run, halts: int, **changes: Any) -> None:
         """An operator lets a plan go on: what halted it is over once the journal has that. Until then it is
@@ -318,7 +324,7 @@ class Partitioner:
 
         memory.halted, memory.hold = True, None
         try:
-            ours = self._journal.head(run, **changes)
+            ours = self._journal.head(run, **GOES_ON, **changes)
         except PartitionerError:
             self.plans.halts.unless(run.plan.fscid, halts, as_before)
             raise

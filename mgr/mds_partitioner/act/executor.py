@@ -113,7 +113,7 @@ class Executor:
         if memory.halted or (head.state == PAUSED and head.by_operator):
             if memory.hold is None or now.steady < memory.hold:
                 return False
-            memory.halted = False
+            memory.halted, memory.untold = False, {}
         why = self._guard(fs)
         if why is not None:
             memory.since.clear()  # nothing can arrive meanwhile: the time to do so begins anew

@@ -168,13 +168,32 @@ class Journal:
                     # The mon may have it all the same, and the next manager would read it.
                     first.writes.append(lambda: self._store_head(run, run.head))
                     raise
+                run.memory.untold = {}
             return run.head
 
     def interrupt(self, run: Run, **changes: Any) -> None:
-        """Change the head, durably; it says what was interrupted. Of what has ended meanwhile nothing was."""
+        """Change the head, durably; it says what was interrupted. Of what has ended meanwhile nothing was.
+
+        :raises JournalError: ``tell`` tries it again
+        """
         with run.memory.writing:
-            if run.head.state in ACTIVE:
-                self._put_head(run, replace(run.head, resume_to=interrupted(run.head), **changes))
+            run.memory.untold = changes
+            self._tell(run)
+
+    def tell(self, run: Run) -> None:
+        """What interrupted a plan, and the mon has not taken yet. :raises JournalError: nor does it now"""
+        if run.memory.untold and run.memory.writing.acquire(blocking=False):  # who writes is not waited for
+            try:
+                self._tell(run)
+            finally:
+                run.memory.writing.release()
+
+    def _tell(self, run: Run) -> None:
+        """What writes the head has its turn."""
+        if run.memory.untold and run.head.state in ACTIVE:
+            head = replace(run.head, resume_to=interrupted(run.head), **run.memory.untold)
+            self._put_head(run, head)
+        run.memory.untold = {}
 
     def claim(self, run: Run) -> None:
         """Write the head as it was read: what a replaced manager writes of it from now on is not read."""
@@ -188,7 +207,7 @@ class Journal:
                 self._put_head(run, head)
 
     def _put_head(self, run: Run, head: Head) -> None:
-        if head != run.head:
+        if head != run.head or run.memory.untold:  # which may be in the mon all the same
             self._write_head(run, head)
             run.head = head
 

@@ -6,6 +6,7 @@ from __future__ import annotations
 import threading
 from collections.abc import Iterable
 from dataclasses import dataclass, field
+from typing import Any
 
 from ..errors import NotFound
 from ..model import NO_PIN
@@ -51,6 +52,7 @@ class Memory:
 
     :ivar halted: an operator said stop or pause; nothing is begun any more, whether that is journaled or not
     :ivar hold: end of an operator's pause, steady clock, s
+    :ivar untold: what an order to stop or hold makes of the head, and the mon has not taken yet
     :ivar recorded: steps whose record this manager has written
     :ivar made: steps whose value this manager has set and was told so
     :ivar since: when a step was first seen in its state, steady clock, s
@@ -61,6 +63,7 @@ class Memory:
 
     halted: bool = False
     hold: float | None = None
+    untold: dict[str, Any] = field(default_factory=dict)
     recorded: set[int] = field(default_factory=set)
     made: set[int] = field(default_factory=set)
     since: dict[int, float] = field(default_factory=dict)

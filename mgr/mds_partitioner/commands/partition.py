@@ -28,7 +28,7 @@ from ..report.partition import (
 from ..report.text import TOP
 from .declare import Answer, Services, reads, writes
 
-HELD = "this manager has it all the same, and the next one goes on: give the order again when the mon answers"
+HELD = "this manager has it all the same, and tells the mon when that answers; one that comes before goes on"
 PATIENCE = 2.0  # s: below the desk's, so that a status is told whatever MDSs do
 
 

@@ -156,10 +156,8 @@ class Ledger:
                 kept = replace(watch.kept, **(changes if watch.orders == orders else {}))
             try:
                 self._write(fscid, kept)
-            except JournalError:
-                watch.unsaved = watch.unsaved or bool(
-                    changes
-                )  # it may have come all the same, and must not hold
+            except JournalError:  # the mon may have it all the same, and it must not hold
+                watch.unsaved = watch.unsaved or bool(changes)
                 raise
             with self._lock:
                 overruled = watch.orders != orders

@@ -225,6 +225,46 @@ def test_what_was_told_to_have_failed_is_not_begun_by_the_next_manager_either(
     assert run.head.state == (ROLLING_BACK if back else RUNNING)
 
 
+@pytest.mark.parametrize("held", ["stop", "pause"])
+def test_an_order_to_stop_that_the_mon_did_not_take_is_told_to_it_again(cluster: Cluster, held: str) -> None:
+    manager = Manager(cluster)
+    partitioner = manager.partitioner
+    partitioner.plans.save(plan(cluster, MOVES, name="mine"))
+    run = partitioner.start(manager.fs, "mine")
+    manager.run(2)
+    before = cluster.snapshot()
+    cluster.store.refuse(1, 10)
+    with pytest.raises(JournalError):
+        _ = partitioner.stop(manager.fs) if held == "stop" else hold(manager)
+    assert run.head.state == RUNNING
+    manager.run(15)
+    state = STOPPED if held == "stop" else PAUSED
+    assert (run.head.state, run.heading(), cluster.snapshot()[0][0][2]) == (state, RUNNING, before[0][0][2])
+    after = Manager(cluster)
+    assert after.partitioner.plans.of(after.fs)[0].head == run.head
+    _ = partitioner.start(manager.fs, "mine") if held == "stop" else partitioner.resume(manager.fs)
+    manager.run(60)
+    assert run.head.state == DONE
+
+
+def test_a_plan_that_goes_on_again_is_not_stopped_by_an_order_from_before(cluster: Cluster) -> None:
+    manager = Manager(cluster)
+    partitioner = manager.partitioner
+    partitioner.plans.save(plan(cluster, MOVES, name="mine"))
+    run = partitioner.start(manager.fs, "mine")
+    cluster.store.refuse(1, 2)
+    with pytest.raises(JournalError):
+        partitioner.stop(manager.fs)
+    manager.run(1)
+    assert run.head.state == RUNNING and run.memory.halted
+    mover = threading.Thread(target=partitioner.tick, daemon=True)
+    at_the_head(cluster, mover.start)  # it tells the order again just now, and waits for its turn
+    partitioner.start(manager.fs, "mine")
+    mover.join(60.0)
+    manager.run(60)
+    assert run.head.state == DONE
+
+
 def hold(manager: Manager) -> None:
     """Until it is resumed."""
     manager.partitioner.pause(manager.fs, None)
