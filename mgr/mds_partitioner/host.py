@@ -158,6 +158,10 @@ class Host:
             raise CephError(f"'{prefix}' failed: {message}", abs(code))
         return out
 
+    def mon_in_flight(self, **arguments: str) -> bool:
+        """Is there a mon command with these arguments that was given up and not answered yet?"""
+        return self._mon.in_flight(**arguments)
+
     def config(self, option: str) -> Any:
         """A configuration value as the MDSs see it (``ceph config get mds OPTION``)."""
         return json.loads(self.mon("config get", who="mds", key=option, format="json"))

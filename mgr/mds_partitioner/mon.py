@@ -2,6 +2,7 @@
 """The mon: its commands, each with a deadline, and its key/value store."""
 
 import json
+import threading
 import time
 from collections.abc import Mapping
 
@@ -21,6 +22,8 @@ class Mon:
     def __init__(self, module: MgrModule) -> None:
         self._module = module
         self._senders = Workers("mon commands", SENDERS)
+        self._lock = threading.Lock()  # of the list alone
+        self._late: list[tuple[Mapping[str, str], CommandResult]] = []  # that were given up
 
     def run(self, command: Mapping[str, str]) -> tuple[int, str, str]:
         """Send a command; the mon's errno, output and message.
@@ -28,9 +31,18 @@ class Mon:
         The mon takes the commands of one manager in the order in which they were sent, also those that it is
         sent again after it was away: one that was given up never undoes a later one.
 
-        :raises InDoubt: no answer within 20 s; the command may still be carried out
+        :raises InDoubt: no answer within 20 s; the command may still be carried out, see ``in_flight``
         """
         result = CommandResult()
+        try:
+            return self._answer(command, result)
+        except InDoubt:
+            what = {name: value for name, value in command.items() if name != "val"}  # which may be long
+            with self._lock:
+                self._late.append((what, result))
+            raise
+
+    def _answer(self, command: Mapping[str, str], result: CommandResult) -> tuple[int, str, str]:
         what = f"the mon and '{command['prefix']}'"
         ends = time.monotonic() + MON_TIMEOUT
         try:
@@ -42,6 +54,15 @@ class Mon:
         if not result.ev.wait(max(0.0, ends - time.monotonic())):
             raise InDoubt(f"the mon did not answer '{command['prefix']}' within {MON_TIMEOUT:g} s")
         return result.wait()
+
+    def in_flight(self, **arguments: str) -> bool:
+        """Is there a command with these arguments that was given up, and that the mon has not answered yet?
+
+        As long as there is one, what is read may be from before it.
+        """
+        with self._lock:
+            self._late = [(command, result) for command, result in self._late if not result.ev.is_set()]
+            return any(arguments.items() <= command.items() for command, _ in self._late)
 
     def shutdown(self) -> None:
         """Send no more."""

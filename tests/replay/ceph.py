@@ -62,7 +62,7 @@ class Ceph:
             raise Crash
         if fault == FAIL:
             raise error(f"{label}: refused")
-        if fault == LATE and target is not None and target[0] in KINDS.values():
+        if fault == LATE and target is not None:
             self._flying.append((at + LATE_BY[at % 4], target, lambda: self._checked(target, apply)))
             raise InDoubt(f"{label}: no answer")
         answer = self._checked(target, apply)
@@ -94,6 +94,11 @@ class Ceph:
             if target[1:] == (fscid, ino):
                 return Write(ino, "", target[0], "")
         return None
+
+    def mon_in_flight(self, **arguments: str) -> bool:
+        """Host.mon_in_flight."""
+        names = (arguments.get("var"), arguments.get("name"))
+        return any(target[0] in ("fs", "config") and target[2] in names for _, target, _ in self._flying)
 
     def _checked(self, target: Target | None, apply: Callable[[], T]) -> T:
         """Make a change, and look whether it may be made."""

@@ -175,8 +175,8 @@ class SettingChange:
         return True
 
     def in_doubt(self) -> bool:
-        """The mon takes commands one after the other: what it is asked next comes after what it was asked."""
-        return False
+        """Has the mon not answered yet that it was to be set, and nobody waits for that any more?"""
+        return self.host.mon_in_flight(prefix="fs set", fs_name=self.fs.name, var=self.name)
 
     def ephemeral(self) -> bool:
         """No directory."""
@@ -188,8 +188,8 @@ class AutomateChange(SettingChange):
     """``balance_automate``, which a policy of ours may need as well."""
 
     def in_doubt(self) -> bool:
-        """'balance off' puts it back, and tries until the mon has taken that."""
-        return turning_off(self.host.store, self.present())
+        """Also while 'balance off' puts it back, which it tries until the mon has taken that."""
+        return super().in_doubt() or turning_off(self.host.store, self.present())
 
     def shared(self) -> bool:
         """Has 'balance on' switched it on, and will 'balance off' put it back?"""
@@ -221,7 +221,7 @@ class ConfigChange:
 
     def in_doubt(self) -> bool:
         """As for a setting."""
-        return False
+        return self.option.host.mon_in_flight(who="mds", name=self.option.name)
 
     def ephemeral(self) -> bool:
         """No directory."""

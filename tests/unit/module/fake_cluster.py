@@ -241,6 +241,10 @@ class FakeCluster:
     def in_flight(self, fscid: int, ino: int) -> None:
         """Host.in_flight: whatever was given up has ended."""
 
+    def mon_in_flight(self, **arguments: str) -> bool:
+        """Host.mon_in_flight: likewise."""
+        return False
+
     def config(self, option: str) -> Any:
         """Host.config."""
         return self.configured[option]

@@ -398,6 +398,11 @@ def test_a_mon_that_does_not_answer_is_given_up_and_its_threads_are_free(
             host.store.put("key", "value")
     manager.answers = lambda command: (0, '{"mgr/mds_partitioner/key": "value"}', "")
     assert host.store.items("key") == {"key": "value"}
+    about = {"prefix": "fs set", "fs_name": "cephfs", "var": "balancer"}
+    assert host.mon_in_flight(**about) and not host.mon_in_flight(**about | {"fs_name": "other"})
+    for late in manager.unanswered:
+        late.complete(0, "", "")
+    assert not host.mon_in_flight(**about)
 
 
 def test_what_the_mon_refuses_comes_with_its_words(host: Host, manager: Manager) -> None:

@@ -32,8 +32,10 @@ from mds_partitioner.act.run import (
     owned_pins,
 )
 from mds_partitioner.clock import Now
+from mds_partitioner.errors import InDoubt
 from mds_partitioner.filesystem import Write
 from mds_partitioner.model import HealthCheck
+from mds_partitioner.plan.circumstances import TO_AUTH
 from mds_partitioner.plan.plan import DISTRIBUTED_STEP, PIN_STEP, Step
 
 MOVES = {100: 1, 101: 2, 102: 3}
@@ -566,6 +568,39 @@ def test_a_change_in_doubt_is_waited_for_and_then_looked_at(monkeypatch: pytest.
     monkeypatch.undo()
     until(manager, run, DONE)
     assert cluster.directories[100].rank == 1
+
+
+@pytest.mark.parametrize("option", [None, TO_AUTH])
+def test_a_setting_that_the_mon_has_not_answered_is_not_taken_for_undone(
+    option: str | None, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    cluster = FakeCluster()
+    manager = Manager(cluster)
+    run = manager.journal.create(plan(cluster, {}, None if option else "0x3", option=option), [])
+    manager.journal.head(run, state=RUNNING)
+    late: list[dict[str, str]] = []
+
+    def unanswered(*of: str, **arguments: str) -> str:
+        if of == ("fs get",):
+            return answered(*of, **arguments)
+        late.append(arguments)
+        raise InDoubt("the mon did not answer within 20 s")
+
+    answered, name = cluster.mon, "set_mds_option" if option else "mon"
+    with monkeypatch.context() as patch:
+        patch.setattr(cluster, "mon_in_flight", lambda **_: bool(late))
+        patch.setattr(cluster, name, unanswered)
+        manager.tick(run)
+        assert late and run.records[0].state == INTENT
+        manager.journal.head(run, state=ROLLING_BACK)
+        for _ in range(3):
+            manager.tick(run)
+        assert run.records[0].state == INTENT, "it may still be made"
+    before = cluster.snapshot()
+    cluster.state = replace(cluster.state, bal_rank_mask="-1" if option else "0x3")
+    cluster.options = {option: "true"} if option else {}
+    until(manager, run, ROLLED_BACK)
+    assert cluster.snapshot() == before and run.records[0].state == UNDONE
 
 
 def test_ticks_after_the_end_change_nothing() -> None:
