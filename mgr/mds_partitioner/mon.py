@@ -39,7 +39,7 @@ class Mon:
         except InDoubt:
             what = {name: value for name, value in command.items() if name != "val"}  # which may be long
             with self._lock:
-                self._late.append((what, result))
+                self._late = [*self._unanswered(), (what, result)]
             raise
 
     def _answer(self, command: Mapping[str, str], result: CommandResult) -> tuple[int, str, str]:
@@ -61,8 +61,11 @@ class Mon:
         As long as there is one, what is read may be from before it.
         """
         with self._lock:
-            self._late = [(command, result) for command, result in self._late if not result.ev.is_set()]
-            return any(arguments.items() <= command.items() for command, _ in self._late)
+            return any(arguments.items() <= command.items() for command, _ in self._unanswered())
+
+    def _unanswered(self) -> list[tuple[Mapping[str, str], CommandResult]]:
+        """Of those that were given up. The lock is held."""
+        return [(command, result) for command, result in self._late if not result.ev.is_set()]
 
     def shutdown(self) -> None:
         """Send no more."""
