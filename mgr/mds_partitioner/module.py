@@ -98,7 +98,7 @@ class Module(
         )
         self.health_sources: list[health.Source] = [
             self._paused,
-            lambda: health.unreadable(self.partitioner.plans.unreadable, self._unreadable_policies()),
+            self._unreadable,
             lambda: health.fallen_back(self.balancer.fallen_back()),
             lambda: health.imbalanced(self.monitor.snapshot, MonitorSettings.read(self).imbalance_epochs),
             lambda: health.scheduler_stuck(self.monitor.snapshot),
@@ -153,10 +153,13 @@ class Module(
         self.balancer.tick(self._abreast[POLICIES].run)
         return BUSY_TICK if self.balancer.active() else IDLE_TICK
 
-    def _unreadable_policies(self) -> dict[str, str]:
-        """Why, by file system; of one that is gone, by its record's key."""
-        names = {user(fs.fscid): fs.name for fs in self.host.file_systems()}
-        return {names.get(key, key): why for key, why in self.balancer.unreadable.items()}
+    def _unreadable(self) -> Sequence[health.Check]:
+        names = {fs.fscid: fs.name for fs in self.host.file_systems()}
+        by_key = {user(fscid): name for fscid, name in names.items()}
+        # Of a file system that is gone its record's key is told.
+        policies = {by_key.get(key, key): why for key, why in self.balancer.unreadable.items()}
+        schedulers = {names[i]: why for i, why in list(self.ledger.unreadable.items()) if i in names}
+        return health.unreadable(self.partitioner.plans.unreadable, policies, schedulers)
 
     def _paused(self) -> Sequence[health.Check]:
         waiting = [run for run in self.partitioner.plans.active() if paused_by_guard(run.head)]

@@ -30,8 +30,8 @@ ENDPOINT_DOWN = "MDS_PARTITIONER_ENDPOINT_DOWN"
 MEANINGS = {
     PAUSED: "a plan waits for the file system to recover; the detail says for what. "
     "It clears when the plan goes on or is stopped.",
-    JOURNAL: "a plan or a policy's record in the journal cannot be read, or a later version of the module "
-    "wrote it. It is put aside, what it set stays, all others go on.",
+    JOURNAL: "a plan, or the record of a policy or a scheduler, cannot be read, or a later version of the "
+    "module wrote it. It is put aside, what it set stays, all others go on.",
     FALLBACK: "an MDS used the built-in balancer in place of the policy that 'balance on' put in force; "
     "the detail has its reason. It clears when the MDS follows the policy again.",
     IMBALANCE: "a file system was uneven for imbalance_epochs epochs in a row; "
@@ -110,8 +110,10 @@ def paused(waiting: Sequence[Run], names: Mapping[int, str]) -> list[Check]:
     return [Check(PAUSED, summary, detail)] if detail else []
 
 
-def unreadable(plans: Sequence[Unreadable], policies: Mapping[str, str]) -> list[Check]:
-    """What the journal has, and nobody can read. ``policies``: why, by file system."""
+def unreadable(
+    plans: Sequence[Unreadable], policies: Mapping[str, str], schedulers: Mapping[str, str]
+) -> list[Check]:
+    """What the journal has, and nobody can read. ``policies``, ``schedulers``: why, by file system."""
     detail = (
         *(
             f"plan '{bad.name}': {bad.why}: what it pinned stays as it is; to forget the plan, run "
@@ -123,8 +125,13 @@ def unreadable(plans: Sequence[Unreadable], policies: Mapping[str, str]) -> list
             f"'ceph mds_partitioner balance off {fs}'"
             for fs, why in policies.items()
         ),
+        *(
+            f"scheduler of '{fs}': {why}: it is off, and what it set stays as it is; to begin anew, run "
+            f"'ceph mds_partitioner scheduler start {fs}'"
+            for fs, why in schedulers.items()
+        ),
     )
-    summary = f"{len(detail)} plan(s) or policies of mds_partitioner cannot be read"
+    summary = f"{len(detail)} record(s) of mds_partitioner cannot be read"
     return [Check(JOURNAL, summary, detail)] if detail else []
 
 

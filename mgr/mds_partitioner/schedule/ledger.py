@@ -32,6 +32,8 @@ class Ledger:
         self._host, self._log, self._now = host, log, now
         self._archive = Archive(host.store, "scheduler/", Kept)
         self._watches: dict[int, Watch] | None = None
+        self.unreadable: dict[int, str] = {}
+        """Why a record cannot be read, by fscid; until it is started anew."""
         self._early: dict[int, dict[str, Any]] = {}  # orders that came before that was read
         self._lock = threading.Lock()  # of what is kept, in memory
         # Of what is kept, in the mon, a file system each: none waits for another one's write.
@@ -47,6 +49,7 @@ class Ledger:
                 self._forget_removed(fscid)
             elif isinstance(kept, ValueError):
                 self._log.error("the scheduler's record of '%s' cannot be read: %s: it is off", fs.name, kept)
+                self.unreadable[fscid] = str(kept)
             else:
                 watches[fscid] = self._restored(kept, now)
         with self._lock:
@@ -111,6 +114,7 @@ class Ledger:
         """One that is started."""
         assert self._watches is not None
         self._watches[fscid] = watch
+        self.unreadable.pop(fscid, None)
 
     def forget(self, fscid: int) -> None:
         """Its file system was removed."""

@@ -13,6 +13,7 @@ from scheduled import Cluster, Manager
 from mds_partitioner.act.shared import SharedOption
 from mds_partitioner.errors import InDoubt, JournalError, NotFound, Unavailable
 from mds_partitioner.judge.archive import Archive
+from mds_partitioner.monitor import health
 from mds_partitioner.schedule.ledger import Ledger
 from mds_partitioner.schedule.record import ACT, ADVISE, OFF
 from mds_partitioner.schedule.tick_interval import QUICK, TICK, TickInterval
@@ -149,6 +150,21 @@ def test_ticks_are_as_they_were_though_the_record_of_who_set_them_cannot_be_read
         manager.scheduling.get(manager.fs)
     manager.run(1)
     assert cluster.options[TICK] == "5.000000"
+
+
+def test_a_record_that_cannot_be_read_is_told_in_health_until_the_scheduler_is_started_anew() -> None:
+    cluster = Cluster()
+    first = Manager(cluster)
+    first.scheduling.start(first.fs, ADVISE)
+    cluster.store.data[f"scheduler/{first.fs.fscid}/seal"] = "{"
+    manager = Manager(cluster)
+    ledger = manager.scheduling._ledger
+    (check,) = health.unreadable([], {}, {"cephfs": ledger.unreadable[manager.fs.fscid]})
+    assert check.code == health.JOURNAL and check.summary == "1 record(s) of mds_partitioner cannot be read"
+    assert check.detail[0].startswith("scheduler of 'cephfs': JSONDecodeError")
+    assert check.detail[0].endswith("to begin anew, run 'ceph mds_partitioner scheduler start cephfs'")
+    manager.scheduling.start(manager.fs, ADVISE)
+    assert ledger.unreadable == {}
 
 
 def test_ticks_that_were_set_without_an_answer_are_as_they_were_afterwards(

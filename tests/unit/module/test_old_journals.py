@@ -139,7 +139,7 @@ def test_a_plan_of_a_later_version_is_left_alone_and_the_others_go_on(
     to_the_end(manager)
     assert "running" not in states(manager).values()
     assert cluster.store.items(f"plan/{id_}/") == before, "nothing of it is changed or thrown away"
-    (check,) = health.unreadable(manager.unreadable, {})
+    (check,) = health.unreadable(manager.unreadable, {}, {})
     assert check.code == health.JOURNAL
     assert check.detail == (
         f"plan '{name}': a later version of the module wrote it (format {LATER}; this one reads up to "
@@ -163,7 +163,7 @@ def test_a_policy_of_a_later_version_is_left_alone(cluster: FakeCluster) -> None
     with pytest.raises(NotPermitted, match=f"format {LATER}.*balance off"):
         balancer.on(cluster.state, "lunule", None, force=True)
     assert cluster.store.data["balance/1"] == before
-    (check,) = health.unreadable([], {"cephfs": balancer.unreadable["balance/1"]})
+    (check,) = health.unreadable([], {"cephfs": balancer.unreadable["balance/1"]}, {})
     assert "policy of 'cephfs': a later version" in check.detail[0]
     assert "run 'ceph mds_partitioner balance off cephfs'" in check.detail[0]
     balancer.off(cluster.state)

@@ -43,9 +43,9 @@ def keys(module: Module, id_: str) -> list[str]:
 
 
 def test_it_is_told_in_health_with_the_command_that_removes_it(module: Module) -> None:
-    raised = health.collect([lambda: health.unreadable(module.partitioner.plans.unreadable, {})])
+    raised = health.collect([lambda: health.unreadable(module.partitioner.plans.unreadable, {}, {})])
     check = raised[health.JOURNAL]
-    assert check["count"] == 1 and "1 plan(s)" in check["summary"]
+    assert check["count"] == 1 and "1 record(s)" in check["summary"]
     (line,) = check["detail"]
     assert line.startswith("plan 'bad': ValueError: its parts are not those that were written")
     assert line.endswith("run 'ceph mds_partitioner partition rm bad'")
@@ -58,7 +58,7 @@ def test_it_is_removed_by_its_name_alone_and_the_others_stay(module: Module) -> 
     assert (answer.retval, answer.stdout) == (0, "plan 'bad' is forgotten")
     assert keys(module, bad.id) == [], "its parts and its claim"
     assert module.partitioner.plans.unreadable == []
-    assert health.unreadable(module.partitioner.plans.unreadable, {}) == []
+    assert health.unreadable(module.partitioner.plans.unreadable, {}, {}) == []
     assert module.partition_rm("bad").retval == -errno.ENOENT
     after = Manager(module.manager.cluster).partitioner.plans
     assert ([run.plan.name for run in after.known()], after.unreadable) == (["good"], [])
