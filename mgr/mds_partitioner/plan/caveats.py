@@ -26,6 +26,10 @@ def caveats(
     """One sentence each. ``balanced``: the MDSs' own balancer is on when the plan is done."""
     found = []
     left = "are not pinned, and the balancer may move them" if balanced else "stay where they are"
+    if not any(row.seen.requests for row in rows):
+        found.append(
+            "nothing was asked of these directories during the analysis: this plan goes by what is in them"
+        )
     if not seen.capacity_known:
         found.append(
             "the capacity of a rank is not known: the imbalance factors are what they are if a rank is full"

@@ -266,6 +266,14 @@ def test_requests_beside_the_directories_are_told(engine: EngineClient) -> None:
     assert told.endswith("are not pinned, and the balancer may move them"), "it turns the balancer on"
 
 
+def test_a_plan_of_an_idle_file_system_says_what_it_goes_by(engine: EngineClient) -> None:
+    seen = judgement(ALL_ON_0)
+    idle = tuple(replace(row, seen=replace(row.seen, requests=0.0)) for row in seen.directories)
+    for found, said in ((seen, False), (replace(seen, directories=idle), True)):
+        told = made(found, circumstances("fanout"), engine).caveats
+        assert any("nothing was asked of these directories" in text for text in told) is said
+
+
 @pytest.mark.parametrize(("age", "told"), [(600, ""), (3 * 3600, "the analysis ended 3 h ago")])
 def test_how_old_the_analysis_is_is_told(engine: EngineClient, age: float, told: str) -> None:
     found = judgement(ALL_ON_0)
