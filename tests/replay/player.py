@@ -17,6 +17,7 @@ from mds_partitioner.act.run import (
     PAUSED,
     READY,
     ROLLED_BACK,
+    ROLLING_BACK,
     SKIPPED,
     STOPPED,
     UNDOING,
@@ -298,7 +299,8 @@ class Player:
         self._manager()
         after = {run.id: _known(run) for run in self.partitioner.plans.known()}
         for id_, known in before.items():
-            if id_ not in after or any(after[id_].get(i) not in _allowed(was) for i, was in known.items()):
+            read, head = after.get(id_, {}), known[-1]
+            if any(read.get(i) not in _allowed(was, head) for i, was in known.items()):
                 self.cluster.violations.append(f"a fail-over has lost {known}, and read {after.get(id_)}")
 
     def _roll_back(self, ticks: int) -> None:
@@ -378,11 +380,16 @@ def _known(run: Run) -> dict[int, tuple[str, str]]:
     return {-1: (run.head.state, run.head.resume_to), **steps}
 
 
-def _allowed(known: tuple[str, str]) -> set[tuple[str, str]]:
-    """What may be read of it: the mon may have taken the end of a step, and its answer been lost."""
+def _allowed(known: tuple[str, str], head: tuple[str, str]) -> set[tuple[str, str]]:
+    """What may be read of it: the mon may have taken the end of a step, and its answer been lost.
+
+    Of a plan that is rolled back, a replaced manager may have journaled the begin of a step that it was not
+    let make.
+    """
     state, old = known
     ends = {INTENT: (APPLIED, SKIPPED), UNDOING: (UNDONE, KEPT)}.get(state, ())
-    return {known, *((end, old) for end in ends)}
+    begun = (UNDOING,) if ROLLING_BACK in head and state in (INTENT, APPLIED) else ()
+    return {known, *((other, old) for other in (*ends, *begun))}
 
 
 def play(history: History) -> Outcome:
