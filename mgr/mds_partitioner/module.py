@@ -101,8 +101,8 @@ class Module(
             self._unreadable,
             lambda: health.fallen_back(self.balancer.fallen_back()),
             lambda: health.imbalanced(self.monitor.snapshot, MonitorSettings.read(self).imbalance_epochs),
-            lambda: health.scheduler_stuck(self.monitor.snapshot),
-            lambda: health.scheduler_advises(self.monitor.snapshot),
+            lambda: health.scheduler_stuck(self.monitor.snapshot, self._lasts()),
+            lambda: health.scheduler_advises(self.monitor.snapshot, self._lasts()),
             lambda: health.scheduler_misjudges(self.monitor.snapshot),
             lambda: health.engine_down(self.monitor.snapshot),
             lambda: health.endpoint_down(self.endpoint.failed, self.get_mgr_id()),
@@ -118,6 +118,10 @@ class Module(
             self._loop("analyzer", self.analyzer.begin, lambda: None),
             self._loop("health checks", lambda: None, self._tell_health),
         )
+
+    def _lasts(self) -> float:
+        """s, for which it must be uneven before operators are told."""
+        return MonitorSettings.read(self).imbalance_epochs * self.settings().epoch
 
     @staticmethod
     def can_run() -> tuple[bool, str]:

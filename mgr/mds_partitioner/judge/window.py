@@ -132,6 +132,12 @@ class Window:
         """Can it be judged? One that has just been gone on with knows nothing of the ranks yet."""
         return self._rank_epochs > 0
 
+    @property
+    def _lasted(self) -> float:
+        """s from the first sample to the last, to a tenth."""
+        here = 0.0 if self._first is None else self._history.taken - self._first
+        return round(self._before + here, 1)
+
     def checkpoint(self, elapsed: float) -> Checkpoint:
         """The sums so far. ``elapsed`` in s."""
         sums, went = tuple(self._sums.values()), tuple(self._went.values())
@@ -193,7 +199,7 @@ class Window:
             unread=len(unread),
             unread_load=sum(unread) / requests if requests else 0.0,
             missing=self._missing,
-            seconds=self._before + (0.0 if self._first is None else self._history.taken - self._first),
+            seconds=self._lasted,
             unread_wss=sum(total.wss for path, total in self._sums.items() if path not in facts),
             gone=self._gone,
             churning=self._churning,

@@ -37,12 +37,12 @@ MEANINGS = {
     IMBALANCE: "a file system was uneven for imbalance_epochs epochs in a row; "
     "the detail says what to type next. It clears with the first even epoch, or after imbalance_epochs "
     "epochs without an active rank; one that cannot be judged does not clear it.",
-    SCHEDULER_STUCK: "a file system is uneven for 5 minutes, and there is nothing that the scheduler could "
-    "move; the detail says why, and what it leaves alone. It clears when the load is even, or something "
-    "can be moved.",
-    SCHEDULER_ADVISES: "for 5 minutes on end the scheduler has advised moves that it would make if its mode "
-    "were act, and in these the file system was uneven. It clears when it acts, waits, is paused or off, "
-    "or no epoch of 5 minutes was uneven.",
+    SCHEDULER_STUCK: "a file system is uneven for imbalance_epochs epochs, and there is nothing that the "
+    "scheduler could move; the detail says why, and what it leaves alone. It clears when the load is even, "
+    "or something can be moved.",
+    SCHEDULER_ADVISES: "for imbalance_epochs epochs the scheduler has advised moves that it would make if "
+    "its mode were act, and in these the file system was uneven. It clears when it acts, waits, is paused or "
+    "off, or none of so many epochs was uneven.",
     SCHEDULER_MISJUDGES: "five or more decisions of the scheduler within an hour were to relieve full ranks "
     "and, taken together, did not. It clears when those of the last hour did, or the scheduler acts no "
     "more.",
@@ -51,7 +51,6 @@ MEANINGS = {
     ENDPOINT_DOWN: "the active manager cannot listen on its address and port; the detail has both, the "
     "error, and the option to set or the packages to install. It is tried again every epoch.",
 }
-LASTS = 300.0  # s: a load that passes is no reason to call an operator
 MOST_HELD = 3  # reasons that are named
 JUDGED = 5  # decisions: fewer may be bad luck
 
@@ -183,9 +182,10 @@ def _why(verdict: Verdict) -> str:
     return f"above {verdict.threshold:g}" if verdict.triggered else hot_told(verdict)
 
 
-def scheduler_stuck(snapshot: Snapshot) -> list[Check]:
-    """File systems that stay uneven, as there is nothing that the scheduler could move."""
-    stuck = [(s.fs, s.scheduler) for s in snapshot.filesystems if s.scheduler and s.scheduler.stuck >= LASTS]
+def scheduler_stuck(snapshot: Snapshot, lasts: float) -> list[Check]:
+    """File systems that stay uneven, as there is nothing that the scheduler could move. ``lasts``: for so
+    long, s: a load that passes is no reason to call an operator"""
+    stuck = [(s.fs, s.scheduler) for s in snapshot.filesystems if s.scheduler and s.scheduler.stuck >= lasts]
     detail = tuple(
         f"'{fs}': uneven for {of.stuck:.0f} s: {of.why}"
         + "".join(f"; left alone: {told}" for told in of.held[:MOST_HELD])
@@ -196,14 +196,14 @@ def scheduler_stuck(snapshot: Snapshot) -> list[Check]:
     return [Check(SCHEDULER_STUCK, summary, detail)] if detail else []
 
 
-def scheduler_advises(snapshot: Snapshot) -> list[Check]:
-    """Uneven file systems that the scheduler would make even if it were allowed to."""
+def scheduler_advises(snapshot: Snapshot, lasts: float) -> list[Check]:
+    """Uneven file systems that the scheduler would make even if it were allowed to. ``lasts``: as above"""
     detail = tuple(
         f"'{s.fs}': {s.scheduler.advised} moves are advised: 'ceph mds_partitioner scheduler history {s.fs}' "
         f"shows them, 'ceph mds_partitioner scheduler start {s.fs} --mode act' has them made"
         for s in snapshot.filesystems
-        if s.scheduler and s.scheduler.advised_for >= LASTS
-        if s.uneven_at is not None and s.time - s.uneven_at < LASTS
+        if s.scheduler and s.scheduler.advised_for >= lasts
+        if s.uneven_at is not None and s.time - s.uneven_at < lasts
     )
     summary = f"the scheduler would move directories on {len(detail)} file system(s), and only advises"
     return [Check(SCHEDULER_ADVISES, summary, detail)] if detail else []

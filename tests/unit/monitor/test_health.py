@@ -24,6 +24,8 @@ from mds_partitioner.monitor.health import (
 )
 from mds_partitioner.monitor.state import Snapshot
 
+LASTS = 300.0  # s
+
 
 def advice(sample: Snapshot) -> str:
     (check,) = imbalanced(sample, 12)
@@ -93,8 +95,8 @@ def scheduled(**changes: Any) -> Snapshot:
 
 
 def test_a_scheduler_that_cannot_help_says_why_and_where_to_look() -> None:
-    assert scheduler_stuck(scheduled(stuck=299.0)) == scheduler_stuck(snapshot()) == []
-    (check,) = scheduler_stuck(scheduled(stuck=301.0))
+    assert scheduler_stuck(scheduled(stuck=299.0), LASTS) == scheduler_stuck(snapshot(), LASTS) == []
+    (check,) = scheduler_stuck(scheduled(stuck=301.0), LASTS)
     assert "left alone: 12: pinned-by-operator" in check.detail[0]
     assert "rank 0 has too much" in check.detail[0]
     assert "scheduler status cephfs" in check.detail[0]
@@ -103,7 +105,8 @@ def test_a_scheduler_that_cannot_help_says_why_and_where_to_look() -> None:
 def advised_for(seconds: float, uneven_ago: float | None) -> list[Check]:
     of = replace(scheduler(), mode="advise", advised=3, advised_for=seconds)
     at = None if uneven_ago is None else NOW - uneven_ago
-    return scheduler_advises(snapshot(replace(uneven(), uneven_epochs=0, uneven_at=at, scheduler=of)))
+    seen = snapshot(replace(uneven(), uneven_epochs=0, uneven_at=at, scheduler=of))
+    return scheduler_advises(seen, LASTS)
 
 
 def test_advice_that_nobody_follows_is_told_with_the_command() -> None:
