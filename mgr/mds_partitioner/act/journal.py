@@ -178,21 +178,20 @@ class Journal:
         """
         with run.memory.writing:
             run.memory.untold = changes
-            self._tell(run)
+            self._tell(run, changes)
 
     def tell(self, run: Run) -> None:
         """What interrupted a plan, and the mon has not taken yet. :raises JournalError: nor does it now"""
         if run.memory.untold and run.memory.writing.acquire(blocking=False):  # who writes is not waited for
             try:
-                self._tell(run)
+                self._tell(run, run.memory.untold)
             finally:
                 run.memory.writing.release()
 
-    def _tell(self, run: Run) -> None:
-        """What writes the head has its turn."""
-        if run.memory.untold and run.head.state in ACTIVE:
-            head = replace(run.head, resume_to=interrupted(run.head), **run.memory.untold)
-            self._put_head(run, head)
+    def _tell(self, run: Run, changes: Mapping[str, Any]) -> None:
+        """What writes the head has its turn. ``changes``: not as the plan has them: a pause may just end"""
+        if changes and run.head.state in ACTIVE:
+            self._put_head(run, replace(run.head, resume_to=interrupted(run.head), **changes))
         run.memory.untold = {}
 
     def claim(self, run: Run) -> None:
@@ -201,10 +200,15 @@ class Journal:
             self._write_head(run, run.head)
 
     def replace_head(self, run: Run, began: Head, head: Head) -> None:
-        """Change the head, durably, unless somebody else has since ``began``."""
+        """Change the head, unless somebody else has since ``began``; in the mon as soon as that takes it, and
+        before anything else is written."""
         with run.memory.writing:
             if run.head is began:
-                self._put_head(run, head)
+                try:
+                    self._put_head(run, head)
+                except JournalError:
+                    run.head = head
+                    self._first_of(run.plan.fscid).writes.append(lambda: self._store_head(run, run.head))
 
     def _put_head(self, run: Run, head: Head) -> None:
         if head != run.head or run.memory.untold:  # which may be in the mon all the same

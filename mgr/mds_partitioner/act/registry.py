@@ -51,6 +51,8 @@ class Plans:
         self._creating: set[str] = set()  # names that are being taken
         self._reserved: set[str] = set()  # IDs of those that a command is about to change
         self._runs: list[Run] | None = None
+        self.dropped: dict[int, set[str]] = {}
+        """Names of plans that were only proposed when the last manager ended, by fscid."""
         self.unreadable: list[Unreadable] = []
         self.halts = Halts()
 
@@ -59,6 +61,7 @@ class Plans:
         read, self.unreadable = self._journal.load()
         for run in filter(_only_proposed, read):
             self._journal.discard(run.id, run.plan.fscid)
+            self.dropped.setdefault(run.plan.fscid, set()).add(run.plan.name)
         runs = [run for run in read if not _only_proposed(run)]
         now = self._now()
         for run in runs:
@@ -255,6 +258,7 @@ class Plans:
         with self.reserved(run):
             if run.head.state in ACTIVE:
                 raise Busy(f"plan '{name}' is {run.head.state}: stop it first")
+            self._journal.catch_up(run.plan.fscid)  # or what is written later would bring it back
             self._journal.unseal(run.id)
             with self._lock:  # a new list: others may be going through the old one
                 self._runs = [other for other in self.known() if other is not run]

@@ -144,6 +144,7 @@ class Orders:
         Returns the IDs of plans that had ended: of these nothing is left to be told.
         """
         over = frozenset(run.id for run in self._plans.of(fs) if run.head.state == DONE)
+        self._forget_dropped(fs, watch)
         turns, keys, lost = [], set[tuple[int, float]](), set[int]()
         runs = {run.plan.name: run for run in scheduled_since(self._plans.of(fs), watch.kept.since)}
         for turn in watch.kept.turns:
@@ -167,6 +168,19 @@ class Orders:
             watch.state = replace(watch.state, past=past, scattered=known)
             watch.catalogue.doubt({ino for ino, _ in keys})
         return over
+
+    def _forget_dropped(self, fs: FsState, watch: Watch) -> None:
+        """Of what the last manager had only proposed nothing was done."""
+        dropped = self._plans.dropped.pop(fs.fscid, set())
+        gone = [turn for turn in watch.kept.turns if turn.plan in dropped and not turn.undone]
+        if not gone:
+            return
+        self._ledger.change(watch, turns=rolled_back(watch.kept.turns, dropped))
+        keys = {(past.move.ino, past.begun) for turn in gone for past in turn.moves}
+        scatters = {scatter.ino for turn in gone for scatter in turn.scatter}
+        past = tuple(p for p in watch.state.past if (p.move.ino, p.begun) not in keys)
+        left = {ino: s for ino, s in watch.state.scattered.items() if ino not in scatters}
+        watch.state = replace(watch.state, past=past, scattered=left)
 
     def tidy(self, fs: FsState, watch: Watch, over: Collection[str]) -> None:
         """Make one of plans that have ended, if there are enough. ``over``: their IDs"""

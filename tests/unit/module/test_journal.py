@@ -279,3 +279,23 @@ def test_nobody_waits_until_what_became_old_is_removed(monkeypatch: pytest.Monke
     names = [run.plan.name for run in Manager(cluster).runs]
     assert sorted(names) == ["new", "one", "other"]
     assert not any(run.id in key for run in old for key in cluster.store.data)
+
+
+def test_what_is_taken_back_is_so_though_the_mon_does_not_take_that_yet(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    cluster = FakeCluster()
+    manager = Manager(cluster)
+    run = manager.journal.create(plan(cluster, {100: 1}), [])
+    before = run.head
+    began = manager.journal.head(run, state=RUNNING)
+
+    def refuse(key: str, value: str) -> None:
+        raise JournalError("the mon did not answer within 20 s")
+
+    with monkeypatch.context() as silent:
+        silent.setattr(cluster.store, "put", refuse)
+        manager.journal.replace_head(run, began, before)
+    assert run.head == before
+    manager.journal.catch_up(run.plan.fscid)
+    assert Manager(cluster).runs[0].head.state == before.state

@@ -871,6 +871,30 @@ def churned() -> Cluster:
     return cluster
 
 
+def test_what_was_ordered_and_not_begun_when_the_manager_ended_is_ordered_again() -> None:
+    """Its turn was kept: it must not pass for done."""
+    cluster = churned()
+    cluster.pass_time()
+    manager = Manager(cluster)
+    manager.scheduling.start(manager.fs, ACT)
+
+    def dies(event: str) -> None:
+        ordered = any(turn.scatter for turn in manager.scheduling.get(manager.fs).turns)
+        if ordered and event.startswith("put step/"):
+            raise Crash
+
+    cluster.watch = dies
+    with pytest.raises(Crash):
+        manager.run(AT_LAST)
+    cluster.watch = lambda text: None
+    assert not set_distributed(cluster)
+    after = Manager(cluster)
+    after.run(AT_LAST)
+    assert len(set_distributed(cluster)) == 1
+    turns = [turn for turn in after.scheduling.get(after.fs).turns if turn.scatter]
+    assert [turn.undone for turn in turns] == [True, False]
+
+
 def test_what_comes_and_goes_is_placed_as_it_is_made() -> None:
     cluster = churned()
     (parent,) = cluster.churning
