@@ -47,7 +47,29 @@ def sustained(rate: Floats) -> float:
     return float(rate[:, -SUSTAINED:].min(axis=1).max(initial=0.0))
 
 
-def choose_capacity(rate: Floats, saturated: Bools, option: float, earlier: float | None) -> Capacity:
+def kept_up(rate: Floats) -> float:
+    """req/s: the highest rate that some rank kept up for three epochs in a row, or for all that there are.
+    rate: (ranks, epochs)."""
+    length = min(SUSTAINED, rate.shape[1])
+    spans = np.stack([rate[:, i : rate.shape[1] - length + 1 + i] for i in range(length)])
+    return float(spans.min(axis=0).max(initial=0.0))
+
+
+def _taught(
+    rate: Floats, saturated: Bools, undisturbed: Bools, earlier: float | None
+) -> tuple[float, int] | None:
+    """As ``learned_capacity``. Where ranks export all the time and nothing is known yet: what they serve
+    meanwhile, and no less than what some rank kept up."""
+    alone = learned_capacity(rate, saturated & undisturbed)
+    if alone is not None:
+        return max(alone[0], sustained(rate)), alone[1]  # ranks may be unlike
+    anyway = learned_capacity(rate, saturated) if earlier is None else None
+    return None if anyway is None else (max(anyway[0], kept_up(rate)), anyway[1])
+
+
+def choose_capacity(
+    rate: Floats, saturated: Bools, undisturbed: Bools, option: float, earlier: float | None
+) -> Capacity:
     """The option when it is not 0, else what this window teaches, else what was learned earlier.
 
     A saturated rank's capacity is its rate. With more requests at once it may serve more, as it wakes up
@@ -58,9 +80,9 @@ def choose_capacity(rate: Floats, saturated: Bools, option: float, earlier: floa
     """
     if option > 0.0:
         return Capacity(option, CapacitySource.OPTION)
-    taught = learned_capacity(rate, saturated)
+    taught = _taught(rate, saturated, undisturbed, earlier)
     if taught is not None:
-        value, epochs = max(taught[0], sustained(rate)), taught[1]  # ranks may be unlike
+        value, epochs = taught
         if earlier is None or value >= earlier:
             return Capacity(value, CapacitySource.LEARNED)
         if epochs >= SEEN_AGAIN:

@@ -11,6 +11,7 @@ import numpy as np
 from .arrays import Bools, Floats
 from .bad_input import BadInputError
 
+LITTLE = 0.1  # inodes/s for each req/s
 Json = object
 Args = Mapping[str, Json]
 
@@ -145,12 +146,12 @@ def rank_series(args: Args) -> tuple[list[int], Floats, Floats, Floats]:
 
 
 def undisturbed(args: Args, loads: Floats) -> Bools:
-    """(ranks, epochs): nothing was exported or imported (``moved``, inodes/s). What a rank serves meanwhile
-    is not all that it can."""
+    """(ranks, epochs): little was exported or imported (``moved``, inodes/s). What a rank serves meanwhile is
+    not all that it can."""
     moved = series(required(args, "moved"), "moved", loads.shape[0])
     if moved.shape != loads.shape:
         raise BadInputError(f"moved has {moved.shape[1]} epochs; allowed: {loads.shape[1]}, as loads")
-    return np.asarray(moved == 0.0)
+    return np.asarray(moved <= LITTLE * loads)
 
 
 def rank_sets(value: Json, name: str, rows: int) -> list[list[int]]:

@@ -32,9 +32,6 @@ NAMES = (
 )
 
 
-LOADED = 0.1  # of what the fullest rank has
-
-
 @dataclass(frozen=True)
 class JudgeRequest:
     """What was seen of the ranks, and by what it is judged. loads (req/s), saturated: (ranks, epochs)."""
@@ -67,7 +64,7 @@ def read_request(args: Args) -> JudgeRequest:
         ranks=tuple(ranks),
         loads=loads,
         saturated=saturated,
-        capacity=choose_capacity(loads, saturated & undisturbed(args, loads), option, earlier),
+        capacity=choose_capacity(loads, saturated, undisturbed(args, loads), option, earlier),
         smoothness=number(args, "smoothness", above=True),
         threshold=number(args, "threshold"),
         role_threshold=number(args, "role_threshold"),
@@ -85,12 +82,12 @@ def judge_loads(request: JudgeRequest, loads: Floats, predicted: Floats, growth:
     each, req/s.
 
     Roles are of the mask's ranks: the balancer moves nothing elsewhere. The other numbers are also of those
-    outside it that have load: what is pinned there may make a rank just as full.
+    outside it that have more than these on the mean: what is pinned there may make a rank just as full.
 
     predicted: the load of the next epoch, which is shown; of a load that is a mean it is not these loads and
     their growth.
     """
-    counts = request.usable | (loads > 0.0) & (loads >= LOADED * loads.max())
+    counts = request.usable | (loads > loads[request.usable].mean())
     among, within = loads[counts], loads[request.usable]
     uneven = imbalance(among, request.capacity.value, request.smoothness)
     harmful = uneven.factor is not None and uneven.factor > request.threshold

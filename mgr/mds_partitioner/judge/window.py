@@ -152,10 +152,17 @@ class Window:
         self._loads = {s.rank: self._loads.get(s.rank, 0.0) + s.requests for s in history.latest}
         self._rank_epochs += 1
         self._known += sum(seen.requests for seen in observation.directories)
-        present = {seen.directory for seen in observation.directories}
+        renamed: dict[str, DirectorySum] = {}
+        present = {seen.directory: seen.directory.path for seen in observation.directories}
+        paths = {directory.ino: path for directory, path in present.items()}
         for path in [p for p, known in self._sums.items() if known.last.directory not in present]:
-            parent = path.rpartition("/")[0]
-            self._went[parent] = self._went.get(parent, Gone(parent)).plus(self._sums.pop(path))
+            gone, parent = self._sums.pop(path), path.rpartition("/")[0]
+            now = paths.get(gone.last.directory.ino)
+            if now is not None and now != path:
+                renamed[now] = gone
+            else:
+                self._went[parent] = self._went.get(parent, Gone(parent)).plus(gone)
+        self._sums |= renamed
         for seen in observation.directories:
             total = self._sums.get(seen.directory.path)
             if total is None:
@@ -171,8 +178,8 @@ class Window:
         self.epochs += 1
 
     def _passing(self) -> set[str]:
-        """Paths of the new directories beside which as many went."""
-        new = [path for path, total in self._sums.items() if total.epochs < self.epochs]
+        """Paths of the directories that were there for half of the time at most, where as many went."""
+        new = [path for path, total in self._sums.items() if 2 * total.epochs <= self.epochs]
         number = Counter(path.rpartition("/")[0] for path in new)
         went = {parent for parent, gone in self._went.items() if gone.number >= number[parent]}
         return {path for path in new if path.rpartition("/")[0] in went}

@@ -69,7 +69,7 @@ def test_a_full_rank_is_recognised_within_three_epochs_however_few_its_clients(c
     rate, latency, fetches = seen(MEASURED[clients][:3])
     marks = saturated_epochs(rate, latency, fetches)
     assert saturated_ranks(marks).tolist() == [True, False, False, False]
-    capacity = choose_capacity(rate, marks, 0.0, None)
+    capacity = choose_capacity(rate, marks, np.ones_like(marks), 0.0, None)
     assert capacity.source is CapacitySource.LEARNED
     assert capacity.value == pytest.approx(np.mean(rate[0]), rel=0.2)
 
@@ -136,9 +136,12 @@ def test_a_rank_is_saturated_by_two_of_its_last_three_epochs() -> None:
     assert saturated_ranks(np.array([[True]])).tolist() == [False]
 
 
-def chosen(rate: list[float], full: list[bool], earlier: float | None, option: float = 0.0) -> Capacity:
-    """Of one rank."""
-    return choose_capacity(np.array([rate]), np.array([full]), option, earlier)
+def chosen(
+    rate: list[float], full: list[bool], earlier: float | None, option: float = 0.0, moves: bool = False
+) -> Capacity:
+    """Of one rank. moves: it exports while it is full"""
+    calm = np.array([[not (moves and own) for own in full]])
+    return choose_capacity(np.array([rate]), np.array([full]), calm, option, earlier)
 
 
 def test_the_option_comes_before_what_was_learned() -> None:
@@ -162,17 +165,27 @@ def test_a_rank_that_serves_more_than_was_learned_shows_that_it_can() -> None:
     assert chosen([1000.0, 100.0, 950.0], [False] * 3, 500.0).value == 500.0
 
 
+def test_where_ranks_export_all_the_time_capacity_is_what_they_serve_meanwhile_or_kept_up_before() -> None:
+    assert chosen([1000.0] * 4, [True] * 4, None, moves=True) == Capacity(1000.0, CapacitySource.LEARNED)
+    before = [*[800.0] * 8, *[200.0] * 4]
+    full = [*[False] * 8, *[True] * 4]
+    assert chosen(before, full, None, moves=True) == Capacity(800.0, CapacitySource.LEARNED)
+    assert chosen(before, full, 1500.0, moves=True) == Capacity(1500.0, CapacitySource.EARLIER)
+
+
 def test_a_slow_rank_that_is_full_does_not_say_what_quicker_ones_can_do() -> None:
     rate = np.array([[800.0] * 4, [200.0] * 4])
     marks = np.array([[False] * 4, [True] * 4])
-    assert choose_capacity(rate, marks, 0.0, None) == Capacity(800.0, CapacitySource.LEARNED)
-    assert choose_capacity(rate, marks, 0.0, 1000.0).value == 800.0
+    assert choose_capacity(rate, marks, np.ones_like(marks), 0.0, None) == Capacity(
+        800.0, CapacitySource.LEARNED
+    )
+    assert choose_capacity(rate, marks, np.ones_like(marks), 0.0, 1000.0).value == 800.0
 
 
 def test_capacity_is_of_a_rank_that_was_saturated_often() -> None:
     rate = np.array([[400.0, 500.0, 450.0, 100.0], [9000.0, 1.0, 1.0, 1.0]])
     marks = np.array([[True, True, True, False], [True, False, False, False]])
-    capacity = choose_capacity(rate, marks, 0.0, None)
+    capacity = choose_capacity(rate, marks, np.ones_like(marks), 0.0, None)
     assert capacity.value == pytest.approx(450.0)
 
 

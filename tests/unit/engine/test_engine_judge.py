@@ -80,6 +80,13 @@ def test_a_full_rank_outside_the_mask_counts_and_an_idle_one_does_not() -> None:
     assert (even["imbalance_factor"], even["exporters"]) == (result["imbalance_factor"], [5])
 
 
+def test_a_rank_outside_the_mask_with_little_load_makes_nobody_uneven() -> None:
+    loads = {"loads": [[900] * 3, [900] * 3, [100] * 3], "ranks": [0, 1, 2]}
+    usual = {name: [[value] * 3] * 3 for name, value in (("latency", 0.0005), ("fetches", 0), ("moved", 0))}
+    result: Any = judge(arguments(**loads, **usual, learned_capacity=1000, mask=[0, 1]))
+    assert (result["triggered"], result["imbalance_factor"]) == (False, 0.0)
+
+
 @pytest.mark.parametrize("mask", [[], [9]])
 def test_where_no_rank_of_the_mask_is_there_all_are_judged(mask: list[int]) -> None:
     assert judge(arguments(mask=mask)) == judge(arguments())
@@ -93,14 +100,14 @@ def test_a_full_rank_is_named_and_teaches_the_capacity() -> None:
     assert result["imbalance_factor"] == pytest.approx(result["imbalance_most"] * result["urgency"])
 
 
-def test_a_rank_that_exports_teaches_nothing() -> None:
+def test_a_rank_that_exports_does_not_teach_less_than_it_served_before() -> None:
     """It serves 800 req/s easily, and a quarter of it while it exports."""
     asked = {"loads": [[800] * 8 + [200] * 4, [300] * 12], "ranks": [0, 1], "fetches": [[0] * 12] * 2}
     inside = {"latency": [[0.0005] * 8 + [0.05] * 4, [0.0005] * 12]}
     exporting = {"moved": [[0] * 8 + [4500] * 4, [0] * 12]}
-    for earlier in (None, 1500):
+    for earlier, capacity in ((None, 800), (1500, 1500)):
         result: Any = judge(arguments(**asked, **inside, **exporting, learned_capacity=earlier))
-        assert (result["saturated"], result["capacity"]["value"]) == ([0], earlier)
+        assert (result["saturated"], result["capacity"]["value"]) == ([0], capacity)
 
 
 def test_without_a_capacity_there_is_no_factor_and_nothing_is_triggered() -> None:

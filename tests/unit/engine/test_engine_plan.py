@@ -497,6 +497,14 @@ def test_what_a_saturated_rank_has_too_much_of_leaves_it() -> None:
     assert sorted(own for (own,) in result["new"]) == [0] * 4 + [1] * 4 + [2] * 4
 
 
+def test_a_saturated_rank_gives_no_more_than_it_has_too_much() -> None:
+    """Of its subvolumes the largest alone would be enough, and more than that."""
+    sizes = [600.0, *[50.0] * 8, 400.0]
+    asked = {**dict.fromkeys(("wss", "reqs", "rentries"), sizes), "ranks": [0, 1], "all_ranks": [0, 1]}
+    result = answer(arguments([[0]] * 9 + [[1]], saturated=[0], **asked))
+    assert max(result["load_after"]) <= 750.0
+
+
 @pytest.mark.parametrize("mode", ["mask", "fanout"])
 def test_a_heavy_one_spares_a_saturated_rank_that_it_is_not_on(mode: str) -> None:
     args = arguments([[0], [1], [2], [2]], heavy_mode=mode)

@@ -448,6 +448,22 @@ def test_what_is_new_where_hardly_anything_went_is_there_to_stay(epochs: tuple[l
     assert not any(row.passing for row in looked_at(*epochs).summary(facts).directories)
 
 
+def test_what_was_there_for_most_of_the_time_stays_though_another_went_and_so_does_what_was_renamed() -> None:
+    facts = {at_ino(ino).path: DirectoryFacts(at_ino(ino), 9, -1) for ino in (2,)}
+    assert not any(row.passing for row in looked_at([1], [2], [2], [2]).summary(facts).directories)
+    window, history = Window("cephfs"), History()
+    for at, name in enumerate(("old", "old", "old", "new")):
+        history = history.plus((rank_sample(0, 10.0),), float(at))
+        directory = Directory(f"/v/{name}", name, 7)
+        seen = SubtreeSample(directory, 10, 10.0, 1, (0,), False, False)
+        window.add(Observation("cephfs", (seen,)), history)
+    summary = window.summary({directory.path: DirectoryFacts(directory, 9, -1)})
+    assert [(row.directory.name, row.requests, row.passing) for row in summary.directories] == [
+        ("new", 10.0, False)
+    ]
+    assert summary.passing == 0
+
+
 def test_a_directory_that_was_made_anew_under_its_name_is_another() -> None:
     facts = {at_ino(101).path: DirectoryFacts(at_ino(101), 9, -1)}
     (row,) = looked_at([1], [101]).summary(facts).directories

@@ -3,15 +3,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection
+import math
+from collections.abc import Callable, Collection, Sequence
 
 import numpy as np
 
-from ..arrays import Ints
+from ..arrays import Floats, Ints
 from .evict import evict
 from .heavies import Choice, Stage, weighed
 from .instance import TOLERANCE
-from .task import Task
+from .task import Task, fullest, moves, totals
 
 
 def over_open(
@@ -24,9 +25,21 @@ def over_open(
     """
     if not closed:
         return fill(task, 0.0)
-    taking = np.array([r not in closed for r in range(task.ranks)])
+    open_ = [r for r in range(task.ranks) if r not in closed]
+    widest = target - float(totals(task.base_w, task.w, task.cur)[open_].min())
+    # Nothing comes back to a closed rank: by the largest that is enough it may lose too much.
+    tried = [_given_out(task, open_, target, most, fill) for most in (math.inf, widest / 2.0)]
+    heights = [round(fullest(task, rank) / max(target, 1e-300), 2) for rank in tried]
+    return min(zip(heights, tried), key=lambda found: (found[0], moves(task, found[1])))[1]
+
+
+def _given_out(
+    task: Task, open_: Sequence[int], target: float, most: float, fill: Callable[[Task, float], Ints]
+) -> Ints:
+    """The same. ``most``: points of an item that leaves a closed rank"""
+    taking = np.isin(np.arange(task.ranks), open_)
     there = (task.cur >= 0) & ~taking[task.cur]
-    rank = np.where(there, evict(task, task.cur, target), task.cur)
+    rank = np.where(there, evict(task, task.cur, target, (most, math.inf)), task.cur)
     items = np.flatnonzero((rank < 0) | taking[rank])
     ranks = np.flatnonzero(taking)
     number = np.append(np.cumsum(taking) - 1, -1)  # of each rank among these; the last: of none
@@ -45,13 +58,20 @@ def over_open(
 
 def without_closed(stage: Stage, chosen: Choice, closed: Collection[int]) -> Choice:
     """The heavies' ranks without closed ones that would have more of them than they have."""
-    had, gets = np.zeros(stage.base_w.size), np.zeros(stage.base_w.size)
-    for points, home, own in zip(np.maximum(stage.w, stage.q).tolist(), stage.homes, chosen.ranks):
-        had[list(home)] += points / max(len(home), 1)
-        gets[list(own)] += points / len(own)
-    filled = {r for r in closed if gets[r] > had[r] * (1.0 + TOLERANCE)}
-    if not filled:
-        return chosen
+    had = _borne(stage, stage.homes)
+    ranks = chosen.ranks
     emptiest = min((r for r in range(had.size) if r not in closed), key=lambda r: float(stage.base_w[r]))
-    ranks = tuple(tuple(r for r in own if r not in filled) or (emptiest,) for own in chosen.ranks)
-    return weighed(stage, ranks)
+    while True:  # what one does not take the others have more of
+        gets = _borne(stage, ranks)
+        filled = {r for r in closed if gets[r] > had[r] * (1.0 + TOLERANCE)}
+        if not filled:
+            return chosen if ranks is chosen.ranks else weighed(stage, ranks)
+        ranks = tuple(tuple(r for r in own if r not in filled) or (emptiest,) for own in ranks)
+
+
+def _borne(stage: Stage, ranks: Sequence[Sequence[int]]) -> Floats:
+    """(ranks,): points of the heavies on each, if they are on these."""
+    points = np.zeros(stage.base_w.size)
+    for of, own in zip(np.maximum(stage.w, stage.q).tolist(), ranks):
+        points[list(own)] += of / max(len(own), 1)
+    return points
