@@ -83,8 +83,22 @@ class Budgets:
 
     def _inodes(self, at_once: float, hourly: float) -> float:
         """Parts of the budgets, less what is under way and what was begun within an hour."""
-        under_way = sum(past.move.inodes for past in self.coming) + self.state.scattering(self.view.now)
+        under_way = sum(past.move.inodes for past in self.coming) + self._scattering
         return min(self.limits.inodes * at_once - under_way, self.limits.hourly * hourly - self._begun)
+
+    @property
+    def _scattering(self) -> float:
+        """Inodes that MDSs may still be distributing."""
+        if not self.state.scattered:
+            return 0.0
+        there = {piece.ino for piece in self.view.pieces if piece.rank is not None}
+        return self.state.scattering(there, self.view.now)
+
+    def of_the_new(self) -> float:
+        """Inodes of new directories that may be begun now: they wait for no large one, a part of the limit is
+        theirs."""
+        coming = sum(past.move.inodes for past in self.coming if past.move.load <= 0.0)
+        return max(self.inodes(), self.limits.inodes * PART - coming)
 
     @property
     def _begun(self) -> float:

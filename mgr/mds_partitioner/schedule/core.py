@@ -39,7 +39,8 @@ class Scheduler:
        changed since it arrived; within an hour it does not go back to where it came from otherwise, but once
        when its move made it worse, or left that rank with much room, and no other rank will do;
     3. what is under way counts at its target until it was seen there;
-    4. never more under way than the limits allow, but for one piece that is larger than all of them;
+    4. never more under way than the limits allow, but for one piece that is larger than all of them, and a
+       part for what is new;
     5. what nobody uses is moved only while there is nothing else to do, once an hour at most, and where that
        is likely to save more than it costs;
     6. only what could not be moved as a whole, and has no lasting parts, or has given them away, is
@@ -114,8 +115,10 @@ def _place(look: Look) -> tuple[Look, tuple[Move, ...]]:
     away = look.together.keys() | look.state.split
     single = [p for p in look.view.pieces if p.ino not in away and not (p.within and p.ino in look.linked)]
     found = placed(single, known, look.loads, look.capacity)[:room]
-    inodes, left = accumulate(move.inodes for move in found), look.budgets.inodes()
-    moves = tuple(m for m, taken in zip(found, inodes) if taken <= left or m.inodes <= EMPTY)
+    empty = [m for m in found if m.inodes <= EMPTY]
+    others = sorted((m for m in found if m.inodes > EMPTY), key=lambda m: m.inodes)
+    taken, left = accumulate(move.inodes for move in others), look.budgets.of_the_new()
+    moves = (*empty, *(m for m, so_far in zip(others, taken) if so_far <= left))
     return replace(look.begun(moves), placed=len(moves)), moves
 
 
@@ -223,7 +226,7 @@ def _said(
     if not look.pieces:
         return "no directory is known that could be moved"
     if stuck and any(p.rank == stuck[0] and p.ino in look.linked for p in look.view.pieces):
-        return f"rank {stuck[0]} has too much: hard links are made there, and what they are in is not divided"
+        return f"rank {stuck[0]} has too much: what hard links may be made in is not divided"
     if stuck:
         return f"rank {stuck[0]} has too much: what is on it fits nowhere else, or was moved lately"
     return "nothing is worth a move"

@@ -7,7 +7,6 @@ from collections import defaultdict
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import replace
 
-from . import links
 from .demand import HELD, Demand, first
 from .elastic import elasticity
 from .load import capacities
@@ -94,7 +93,7 @@ def looked(state: State, view: View, limits: Limits) -> State:
         before={ino: known for ino, known in {**state.before, **new}.items() if ino in where},
         quiet=quiet(state.quiet, state.split, view.pieces, demand, past, share, peak, dt),
         peak=peak,
-        linked=links.seen(state.linked, view.ranks, view.pieces, view.now),
+        linked=state.linked.seen(view.ranks, view.pieces, view.now),
         wholes=seen(state.wholes, state.split, state.placed, view, stale),
     )
     return _taught(now, view)

@@ -6,40 +6,56 @@ for a moment; and as long as it is new, nor does the data pool say where it is. 
 link then takes it for damaged (MDCache.cc, open_remote_dentry_finish): MDS_DAMAGE, "backtrace". Tried on
 20.2.4: within seconds after forty parts of a directory were moved in which clients made snapshots by links.
 
-Which directory the links are made in is not told, only on which rank: so it is each that may be it.
+Which directory the links are made in is not told, only on which rank.
 """
 
 from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
 
 from .together import enclosing
 from .view import Piece, RankView
 
 MANY = 0.02  # of a rank's requests
 LEAST = 1.0  # links/s: with less a rank that does next to nothing would count
+MUCH = 0.1  # of the rank's requests: what has so much may be what they are made in
 LASTS = 600.0  # s: those who make snapshots by links also read and delete for a while
 
 
-def seen(
-    linked: Mapping[int, float], ranks: Iterable[RankView], pieces: Sequence[Piece], now: float
-) -> dict[int, float]:
-    """In what many may have been made, and when that was last, steady clock, s: inode numbers of what is no
-    part of anything. ``linked``: as it was at the last look"""
-    found = {ino: at for ino, at in linked.items() if now - at <= LASTS}
-    least = {
-        rank.rank: MANY * rank.requests
-        for rank in ranks
-        if rank.links >= MANY and rank.links * rank.requests >= LEAST
-    }
-    if not least:
-        return found
-    asked, of = defaultdict[tuple[int, int], float](float), roots(pieces)
-    for piece in pieces:
-        if piece.rank in least:
-            asked[piece.rank, of[piece.ino]] += piece.requests
-    return found | {root: now for (rank, root), requests in asked.items() if requests >= least[rank]}
+@dataclass(frozen=True)
+class Links:
+    """Where many were made lately. Steady clock, s, when that was last.
+
+    :ivar on: by rank
+    :ivar of: by inode number of what has much there, and is no part of anything
+    """
+
+    on: Mapping[int, float] = field(default_factory=dict)
+    of: Mapping[int, float] = field(default_factory=dict)
+
+    def seen(self, ranks: Iterable[RankView], pieces: Sequence[Piece], now: float) -> Links:
+        """After a look."""
+        many = {r.rank: r.requests for r in ranks if r.links >= MANY and r.links * r.requests >= LEAST}
+        asked, root = defaultdict[tuple[int, int], float](float), roots(pieces) if many else {}
+        for piece in pieces if many else ():
+            if piece.rank in many:
+                asked[piece.rank, root[piece.ino]] += piece.requests
+        much = {ino for (rank, ino), requests in asked.items() if requests >= MUCH * many[rank]}
+        return Links(_lately(self.on, many, now), _lately(self.of, much, now))
+
+    def held(self, pieces: Sequence[Piece]) -> frozenset[int]:
+        """Inode numbers of what is not divided, or stays as a part where it is: all of what has much there,
+        on whatever rank, and what is on that rank."""
+        if not self.on and not self.of:
+            return frozenset()
+        root = roots(pieces)
+        return frozenset(p.ino for p in pieces if p.rank in self.on or root[p.ino] in self.of)
+
+
+def _lately(before: Mapping[int, float], seen: Iterable[int], now: float) -> dict[int, float]:
+    return {key: at for key, at in before.items() if now - at <= LASTS} | dict.fromkeys(seen, now)
 
 
 def roots(pieces: Iterable[Piece]) -> dict[int, int]:

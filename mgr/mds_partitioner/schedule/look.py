@@ -14,7 +14,6 @@ from ..judge.fullness import MORE
 from .budgets import Budgets
 from .choose import shares
 from .expectation import Expectation
-from .links import roots
 from .load import capacities
 from .noise import band
 from .state import KEPT, Limits, Past, State
@@ -72,10 +71,8 @@ class Look:
 
     @cached_property
     def linked(self) -> frozenset[int]:
-        """What clients may make hard links in, and its parts (links.py), by inode number."""
-        linked = self.state.linked
-        of = roots(self.view.pieces) if linked else {}
-        return frozenset(ino for ino, root in of.items() if root in linked)
+        """What is not divided, or stays as a part where it is, for the sake of hard links: inode numbers."""
+        return self.state.linked.held(self.view.pieces)
 
     @cached_property
     def full(self) -> frozenset[int]:

@@ -9,6 +9,7 @@ from dataclasses import dataclass, field, replace
 from typing import TypeVar
 
 from .demand import Demand
+from .links import Links
 from .sleepers import Wake
 from .together import Whole
 from .toll import Toll
@@ -147,7 +148,7 @@ class State:
     :ivar wakes: of the last hour, oldest first
     :ivar waited: when it waited last, steady clock, s; -1: never
     :ivar peak: req/s that a rank had, on the mean, at its most of late
-    :ivar linked: by inode number: when hard links may have been made in it last, steady clock, s (links.py)
+    :ivar linked: where hard links were made lately (links.py)
     :ivar quiet: s for which little has been asked of what was taken apart, by inode number (reunite.py)
     """
 
@@ -182,7 +183,7 @@ class State:
     quiet: Mapping[int, float] = field(default_factory=dict)
     waited: float = -1.0
     peak: float = 0.0
-    linked: Mapping[int, float] = field(default_factory=dict)
+    linked: Links = field(default_factory=Links)
 
     @property
     def placed(self) -> frozenset[int]:
@@ -214,10 +215,10 @@ class State:
         longest = HANGS + past.move.inodes / SLOWLY
         return past.arrived < 0.0 and now - max(past.begun, self.waited) > longest
 
-    def scattering(self, now: float) -> float:
-        """Inodes that MDSs may still be distributing."""
-        done = (s for s in self.scattered.values() if not s.lost)
-        return sum(s.inodes for s in done if now - s.begun <= HANGS + s.inodes / SLOWLY)
+    def scattering(self, there: Collection[int], now: float) -> float:
+        """Inodes that MDSs may still be distributing. ``there``: inode numbers of what is on one rank"""
+        done = (s for ino, s in self.scattered.items() if ino in there and not s.lost)
+        return sum(s.inodes for s in done if now - s.begun <= HANGS)
 
     @property
     def moving(self) -> tuple[Move, ...]:
