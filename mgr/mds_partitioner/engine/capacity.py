@@ -44,7 +44,7 @@ def sustained(rate: Floats) -> float:
     epochs)."""
     if rate.shape[1] < SUSTAINED:
         return 0.0
-    return float(rate[:, -SUSTAINED:].min(axis=1).max(initial=0.0))
+    return kept_up(rate[:, -SUSTAINED:])
 
 
 def kept_up(rate: Floats) -> float:

@@ -11,20 +11,21 @@ def forecast(loads: Floats) -> Floats:
 
     loads: (ranks, epochs), req/s, oldest first. Returns (ranks,), req/s. One epoch only: that epoch's load.
     """
-    epochs = loads.shape[1]
-    if epochs < 2:
-        return loads[:, -1].copy()
-    from sklearn.linear_model import LinearRegression  # a second of start-up: paid by the first forecast
-
-    times = np.arange(epochs, dtype=np.float64).reshape(-1, 1)
-    line = LinearRegression().fit(times, loads.T)
-    predicted = np.asarray(line.predict(np.array([[float(epochs)]])), dtype=np.float64)
-    return np.maximum(predicted.reshape(-1), 0.0)
+    start, slope = _lines(loads)
+    return np.asarray(np.maximum(start + slope * loads.shape[1], 0.0))
 
 
 def growth(loads: Floats) -> Floats:
     """(ranks,): what the same lines rise by in an epoch, req/s. loads: as in :func:`forecast`."""
+    return _lines(loads)[1]
+
+
+def _lines(loads: Floats) -> tuple[Floats, Floats]:
+    """(ranks,) each: at the first epoch, req/s, and what it rises by in one; level with one epoch only."""
     epochs = loads.shape[1]
     if epochs < 2:
-        return np.zeros(loads.shape[0])
-    return np.asarray(np.polyfit(np.arange(epochs), loads.T, 1)[0])
+        return loads[:, -1].copy(), np.zeros(loads.shape[0])
+    from sklearn.linear_model import LinearRegression  # a second of start-up: paid by the first forecast
+
+    line = LinearRegression().fit(np.arange(epochs, dtype=np.float64).reshape(-1, 1), loads.T)
+    return np.asarray(line.intercept_).reshape(-1), np.asarray(line.coef_).reshape(-1)

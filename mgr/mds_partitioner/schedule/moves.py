@@ -24,7 +24,9 @@ def chosen(
 ) -> tuple[list[Choice], list[int]]:
     """Moves, and ranks that none relieves. ``of``: ranks that may be relieved; None: all"""
     pressure = pressures(look.view.ranks)
-    worth = [c for c in may if _may_pay(look, c)]
+    # What does not pay would take the place of others, and keep from what else helps.
+    urgent = {rank: _urgency(look, rank) for rank in look.capacity}
+    worth = [c for c in may if look.pays(c.load * urgent.get(c.rank, 0.0), c.inodes)]
 
     def take(
         band: float, ranks: Collection[int] | None, small: Collection[int] = ()
@@ -61,12 +63,6 @@ def _pays(look: Look, choice: Choice) -> bool:
     """Clients of a rank that is not full gain little by its relief."""
     gain = choice.gain * _urgency(look, choice.source)
     return look.pays(gain, look.pieces[choice.key].inodes)
-
-
-def _may_pay(look: Look, piece: Candidate) -> bool:
-    """What does not would take the place of others, and keep from what else helps."""
-    gain = piece.load * _urgency(look, piece.rank) if piece.rank in look.capacity else 0.0
-    return look.pays(gain, piece.inodes)
 
 
 def _patient(look: Look, may: Sequence[Candidate]) -> set[int]:
