@@ -3,7 +3,7 @@
 
 import numpy as np
 import pytest
-from engine.forecast import forecast, growth
+from engine.forecast import forecast, growth, regression, trust
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -30,13 +30,36 @@ def test_with_one_epoch_the_forecast_is_that_epoch(loads: list[float]) -> None:
         lambda n: st.lists(st.lists(st.floats(0, 1e5), min_size=n, max_size=n), min_size=2, max_size=5)
     )
 )
-def test_a_ranks_forecast_is_its_own_least_squares_line(loads: list[list[float]]) -> None:
+def test_a_rank_is_forecast_between_its_own_least_squares_line_and_its_last_epoch(
+    loads: list[list[float]],
+) -> None:
     epochs = len(loads[0])
-    found = forecast(np.array(loads))
+    lines, found = regression(np.array(loads)), forecast(np.array(loads))
     assert len(found) == len(loads)
-    for row, predicted in zip(loads, found):
+    for row, line, predicted in zip(loads, lines, found):
         slope, start = np.polyfit(np.arange(epochs), row, 1)
-        assert predicted == pytest.approx(max(0.0, start + slope * epochs), abs=1e-4)
+        assert line == pytest.approx(max(0.0, start + slope * epochs), abs=1e-4)
+        assert min(line, row[-1]) - 1e-4 <= predicted <= max(line, row[-1]) + 1e-4
+
+
+def test_a_line_that_was_wrong_lately_counts_less() -> None:
+    steady, jumped = [100.0 + 10.0 * t for t in range(12)], [100.0] * 9 + [700.0] * 3
+    loads = np.array([steady, jumped])
+    lines, found = regression(loads), forecast(loads)
+    assert found[0] == pytest.approx(220.0)  # as it always came
+    assert lines[1] > 600.0 and growth(np.array([jumped]))[0] < 20.0
+    # It has been 700 for two epochs, which the epoch before told and the line did not.
+    assert abs(found[1] - 700.0) < abs(lines[1] - 700.0)
+    assert trust(loads)[1] < 0.5 < trust(loads)[0] == 1.0
+
+
+def test_what_was_wrong_just_now_counts_more_than_what_was_wrong_before() -> None:
+    line = [10.0 * t for t in range(20)]
+    long_ago, before, just_now = [*line], [*line], [*line]
+    long_ago[2] += 30.0
+    before[-3], just_now[-1] = before[-3] + 30.0, just_now[-1] - 30.0
+    found = trust(np.array([long_ago, before, just_now]))
+    assert found[0] > found[1] > found[2]
 
 
 def test_a_falling_rank_is_not_forecast_below_0() -> None:
