@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: LGPL-2.1-or-later
 """The values that flow between the stages. All frozen; units are in the field comments."""
 
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 
 Address = tuple[str, int]  # "ip:port" and nonce of a client
@@ -161,3 +162,5 @@ class Observation:
     gone: tuple[str, ...] = ()  # directories that the operator named and that are not there
     churning: tuple[Churning, ...] = ()
     unmapped: tuple[int, ...] = ()  # ranks that have not told their subtrees yet
+    # req/s by path, of what is right below the busiest, by their paths; of these only, and not in each epoch
+    inside: Mapping[str, Mapping[str, float]] = field(default_factory=dict)

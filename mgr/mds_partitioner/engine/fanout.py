@@ -36,7 +36,7 @@ def fanout(request: PlanRequest, after: Placement, chosen: Collection[int]) -> F
     parts = {
         i: shares(families[i], children[i], parent[i], instance.ranks)
         for i in split
-        if families[i].rentries.size
+        if families[i].weights.size
     }
     return Fanout(parent, children, parts)
 
@@ -46,7 +46,7 @@ def standing(request: PlanRequest) -> dict[int, Floats]:
     is."""
     found = {}
     for i, family in request.children.items():
-        if request.instance.heavy[i] and family.parent != GONE and family.rentries.size:
+        if request.instance.heavy[i] and family.parent != GONE and family.weights.size:
             now = np.where(family.current == GONE, family.parent, family.current)
             found[i] = shares(family, now, family.parent, request.instance.ranks)
     return found

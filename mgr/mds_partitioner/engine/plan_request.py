@@ -38,7 +38,7 @@ NAMES = (
     *("saturated", "smoothness", "capacity", "threshold", "min_gain"),
 )
 
-FAMILY = ("rentries", "current", "staying", "parent", "fragments", "scattered")
+FAMILY = ("weights", "current", "staying", "parent", "fragments", "scattered")
 
 
 @dataclass(frozen=True)
@@ -126,14 +126,14 @@ def read_family(value: Json, name: str, number_of: Mapping[int, int]) -> Childre
     if not isinstance(value, dict):
         raise BadInputError(f"{name} is {shown(value)}; allowed: an object with {', '.join(FAMILY)}")
     check_names(value, FAMILY)
-    rentries = amounts(required(value, "rentries"), f"{name}.rentries")
+    weights = amounts(required(value, "weights"), f"{name}.weights")
     current = array(required(value, "current"), f"{name}.current")
-    if len(current) != rentries.size:
-        raise BadInputError(
-            f"{name}.current has {len(current)} values; allowed: {rentries.size}, one a child"
-        )
+    if len(current) != weights.size:
+        raise BadInputError(f"{name}.current has {len(current)} values; allowed: {weights.size}, one a child")
+    if weights.size and not weights.sum() > 0.0:
+        raise BadInputError(f"{name}.weights are all 0; allowed: at least one above 0")
     staying = number(value, "staying")
-    if staying > 1.0 or (rentries.size and staying == 1.0):
+    if staying > 1.0 or (weights.size and staying == 1.0):
         raise BadInputError(f"{name}.staying is {staying:g}; allowed: 0 to 1, below 1 with children")
     listed = value.get("fragments")
     fragments = None
@@ -142,7 +142,7 @@ def read_family(value: Json, name: str, number_of: Mapping[int, int]) -> Childre
             read_rank(r, f"{name}.fragments", number_of) for r in array(listed, f"{name}.fragments")
         )
     return Children(
-        rentries=rentries,
+        weights=weights,
         current=np.array([read_rank(r, f"{name}.current", number_of) for r in current], dtype=np.int64),
         staying=staying,
         parent=read_rank(value.get("parent"), f"{name}.parent", number_of),

@@ -8,6 +8,7 @@ from typing import Optional
 
 from ..model import Churning, Directory, DirectoryFacts, Observation, RankSample, SubtreeSample
 from .history import History
+from .insides import Insides, InsidesSum
 
 
 @dataclass(frozen=True)
@@ -26,6 +27,7 @@ class Observed:
     counted: bool = False  # wss is not an estimate
     parts: tuple[int, ...] = ()  # the rank of each equal part of its requests, at last; (): not known
     passing: bool = False  # it is new, and as many as there are new beside it went while somebody looked
+    inside: Optional[Insides] = None  # of the busiest: what it could be divided into
 
     @property
     def load_ranks(self) -> tuple[int, ...]:
@@ -68,6 +70,7 @@ class DirectorySum:
     epochs: int = 0
     shared: bool = False
     counted: bool = False
+    inside: InsidesSum = field(default_factory=InsidesSum)
 
     def add_wss(self, seen: SubtreeSample) -> None:
         """Keep the highest; one that was counted replaces all estimates."""
@@ -172,6 +175,9 @@ class Window:
             total.requests += seen.requests
             total.epochs += 1
             total.shared = total.shared or seen.shared
+            below = observation.inside.get(seen.directory.path)
+            if below is not None:
+                total.inside.add(below)
         self._missing += len(observation.missing)
         self._gone, self._churning = observation.gone, observation.churning
         self._unmapped = observation.unmapped
@@ -232,4 +238,5 @@ def _observed(total: DirectorySum, facts: DirectoryFacts, passing: bool) -> Obse
         counted=total.counted,
         parts=total.last.parts,
         passing=passing,
+        inside=total.inside.summary(),
     )

@@ -89,6 +89,25 @@ def parse_heat(answer: Mapping[str, Any], directories: Collection[str]) -> dict[
     return heat
 
 
+def requests_below(
+    answers: Mapping[int, Mapping[str, Any]], rates: Mapping[int, float], parents: Collection[str]
+) -> dict[str, dict[str, float]]:
+    """req/s by path of what is right below each of ``parents``: each rank's, shared out by its heat.
+
+    :param answers: of ``dump loads``, by rank; rates: req/s by rank
+    """
+    found: dict[str, dict[str, float]] = {parent: {} for parent in parents}
+    for rank, answer in answers.items():
+        paths = {str(dirfrag["path"]) for dirfrag in answer["dirfrags"]}
+        inside = frozenset(path for path in paths if path.rpartition("/")[0] in found)
+        heat = rank_heat(answer, inside)
+        for path, hot in heat.of.items():
+            below = found[path.rpartition("/")[0]]
+            served = rates.get(rank, 0.0) * hot / heat.total if heat.total > 0.0 else 0.0
+            below[path] = below.get(path, 0.0) + served
+    return found
+
+
 def rank_heat(answer: Mapping[str, Any], directories: frozenset[str]) -> Heat:
     """All of ``dump loads`` that the scheduler needs. MDBalancer::hit_dir adds each hit to the nested counter
     of every ancestor, so the root's is that of the whole rank."""

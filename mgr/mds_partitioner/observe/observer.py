@@ -24,11 +24,13 @@ from ..model import (
 from ..options import Settings
 from .attribution import Share, attribute, equal_parts, needs_heat, owner
 from .directories import Rotation
-from .heat import Heat, depth, rank_heat
+from .heat import Heat, depth, rank_heat, requests_below
 from .sessions import parse_sessions
 from .subtrees import SubtreeMap, parse_subtrees, with_news
 from .turnover import Turnover
 from .working_sets import parse_working_sets
+
+INSIDE = 3  # epochs
 
 
 class Observer:
@@ -43,6 +45,7 @@ class Observer:
         self._turn: list[int] = []
         self._requests: dict[str, float] = {}  # req/s by path, in the last epoch
         self._turnover = Turnover()
+        self._epochs = 0
 
     def observe(self, fs: FsState, settings: Settings, ranks: Sequence[RankSample]) -> Observation:
         """Look at the directories. :raises PartitionerError: the file system is gone or does not answer.
@@ -64,7 +67,7 @@ class Observer:
         self._requests = {path: share.requests for path, share in shares.items()}
         where = self._subtrees(fs, paths)
         counted = self._working_sets(fs, paths)
-        self._look_below(fs, _busiest(shares, len(fs.ranks_in)))
+        lowest = self._look_below(fs, _busiest(shares, len(fs.ranks_in)))
         return Observation(
             fs=fs.name,
             directories=tuple(
@@ -74,12 +77,30 @@ class Observer:
             gone=self._rotation.gone,
             churning=self._turnover.churning(),
             unmapped=where.silent,
+            inside=self._inside(fs, lowest, rates, where),
         )
 
-    def _look_below(self, fs: FsState, busiest: list[str]) -> None:
-        """Remember what is in the busiest directories; one that cannot be listed costs no epoch."""
+    def _look_below(self, fs: FsState, busiest: list[str]) -> dict[str, str]:
+        """Remember what is in the busiest directories; one that cannot be listed costs no epoch. By path:
+        where each could be divided."""
         with suppress(PartitionerError):
-            self._host.on_fs(fs, lambda mount: self._turnover.look(mount, busiest))
+            return self._host.on_fs(fs, lambda mount: self._turnover.look(mount, busiest))
+        return {}
+
+    def _inside(
+        self, fs: FsState, lowest: Mapping[str, str], rates: Mapping[int, float], where: SubtreeMap
+    ) -> dict[str, dict[str, float]]:
+        """req/s of what these could be divided into, in each INSIDE-th epoch: an MDS that is asked for its
+        heat serves nobody else meanwhile."""
+        self._epochs += 1
+        if not lowest or self._epochs % INSIDE != 1:
+            return {}
+        ranks = {rank for path in lowest for rank in where.ranks(path)}
+        names = {m.rank: m.name for m in fs.active() if m.rank in ranks}
+        told = self._host.tell_each(fs, list(names.values()), "dump loads", depth=depth(lowest.values()) + 1)
+        answers = {r: a for r, n in names.items() if not isinstance(a := told[n], PartitionerError)}
+        below = requests_below(answers, rates, set(lowest.values()))
+        return {path: below[parent] for path, parent in lowest.items()} if len(answers) == len(names) else {}
 
     def facts(self) -> dict[str, DirectoryFacts]:
         """rentries and pins as last read, by path."""

@@ -5,6 +5,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
+from typing import NamedTuple
 
 from ..errors import CephError, NotFound
 from ..filesystem import FileSystem
@@ -45,16 +46,18 @@ class Turnover:
         self._turn: dict[str, int] = {}  # by path: the last look that listed it
         self._looks = 0
 
-    def look(self, fs: FileSystem, paths: list[str]) -> None:
+    def look(self, fs: FileSystem, paths: list[str]) -> dict[str, str]:
         """List these directories, each down to the first that has not just one subdirectory; those first that
-        were listed longest ago, as many as A_LOOK allows."""
-        left = A_LOOK
+        were listed longest ago, as many as A_LOOK allows. The paths of those first ones, by these."""
+        left, lowest = A_LOOK, dict[str, str]()
         for path in self.begin(paths):
             if left <= 0:
-                return
-            found, cost = below(fs, path)
-            self.learn(path, found)
-            left -= cost
+                break
+            found = below(fs, path)
+            self.learn(path, found.subdirectories)
+            lowest[path] = found.lowest
+            left -= found.cost
+        return lowest
 
     def begin(self, paths: Sequence[str]) -> list[str]:
         """A look at these begins: the order in which they are to be listed."""
@@ -125,8 +128,17 @@ def listed(fs: FileSystem, path: str) -> tuple[list[tuple[str, int]] | None, int
     return (None, 0) if entries > MOST_LISTED else (fs.subdirectories(path), entries)
 
 
-def below(fs: FileSystem, path: str) -> tuple[dict[int, frozenset[int]], int]:
-    """Subdirectories' inode numbers by their parent's, from a directory down; and how many were listed."""
+class Below(NamedTuple):
+    """A directory down to the first that has not just one subdirectory: inode numbers of subdirectories by
+    their parent's; how many entries were listed; and the path of that first one."""
+
+    subdirectories: dict[int, frozenset[int]]
+    cost: int
+    lowest: str
+
+
+def below(fs: FileSystem, path: str) -> Below:
+    """What is below a directory, as far as it can be listed."""
     found: dict[int, frozenset[int]] = {}
     cost = 0
     try:
@@ -142,4 +154,4 @@ def below(fs: FileSystem, path: str) -> tuple[dict[int, frozenset[int]], int]:
             path, ino = f"{path}/{kids[0][0]}", kids[0][1]
     except (NotFound, CephError):  # gone meanwhile, or not to be listed: what was seen counts
         pass
-    return found, cost
+    return Below(found, cost, path)

@@ -8,6 +8,7 @@ from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass
 
 from ..engine.reasons import EPHEMERAL_PIN, PINNED_BY_OPERATOR
+from ..judge.insides import Insides
 from ..model import NO_PIN
 from ..observe.children import Brood, Child, Lasts, Placed
 from .circumstances import Circumstances
@@ -26,6 +27,7 @@ class Family:
     """A heavy directory as a plan uses it.
 
     :ivar lasting: children that will be there, and may be pinned
+    :ivar weights: what each of these is asked for, in parts of all of them
     :ivar passing: how many others there were: they are made where their parent is
     :ivar staying: the part of all that is where the parent is, 0 to 1
     :ivar fragments: the rank of each equal part of the load if the parent were distributed; None when it
@@ -38,6 +40,7 @@ class Family:
 
     parent: Placed
     lasting: tuple[Child, ...]
+    weights: tuple[float, ...]
     passing: int
     staying: float
     fragments: tuple[int, ...] | None
@@ -79,13 +82,20 @@ def held(brood: Brood, c: Circumstances) -> str | None:
     return None
 
 
-def family(brood: Brood, c: Circumstances, lasts: Lasts, at_once: Mapping[int, float]) -> Family:
+def family(
+    brood: Brood,
+    c: Circumstances,
+    lasts: Lasts,
+    at_once: Mapping[int, float],
+    inside: Insides | None = None,
+) -> Family:
     """Judge a heavy directory's children; those that an operator pinned are left out.
 
     To be distributed there must be at least one that comes and goes for each rank; once it is, it may stay.
     Clients in step make and remove them all at a time, so one listing does not tell how many there are.
 
     :param at_once: children that come and go that directories have at a time, mean, by inode number
+    :param inside: what an analysis has seen of its children; None: nothing
     """
     parent = brood.parent
     free = [child for child in brood.children if not _operators(child.ino, child.pin, c)]
@@ -99,6 +109,7 @@ def family(brood: Brood, c: Circumstances, lasts: Lasts, at_once: Mapping[int, f
     return Family(
         parent=parent,
         lasting=tuple(stay),
+        weights=weights(stay, inside),
         passing=number,
         staying=part,
         fragments=_fragments(parent, number, brood.ranks, c)
@@ -117,6 +128,27 @@ def current(found: Family | None, seen: tuple[int, ...]) -> tuple[int, ...]:
     if found is None or found.staying < MOSTLY or found.scattered or not found.ranks:
         return seen
     return found.ranks
+
+
+def weights(children: Sequence[Child], inside: Insides | None) -> tuple[float, ...]:
+    """What each is expected to be asked for, in parts of all of them: by the requests that were seen, as far
+    as these stay on the same ones, and for the rest by the files and directories in it."""
+    if not children:
+        return ()
+    sizes = [child.rentries + 1.0 for child in children]
+    by_size = [size / sum(sizes) for size in sizes]
+    asked = _asked(children, inside) if inside is not None else []
+    if inside is None or sum(asked) <= 0.0:
+        return tuple(by_size)
+    known, total = inside.stay, sum(asked)
+    return tuple(known * rate / total + (1.0 - known) * size for rate, size in zip(asked, by_size))
+
+
+def _asked(children: Sequence[Child], inside: Insides) -> list[float]:
+    """req/s of each that was seen. What is left of the load is of the others, alike."""
+    seen = {part.path: part.requests for part in inside.parts}
+    others = sum(child.path not in seen for child in children)
+    return [seen.get(child.path, inside.rest / max(1, others)) for child in children]
 
 
 def _size(children: Collection[Child]) -> float:

@@ -60,7 +60,7 @@ def make_plan(
             if reason is not None:
                 stay[i] = Fixed(reason, "set by an operator on a directory below it")
             else:
-                families[i] = family(brood, c, lasts, at_once)
+                families[i] = family(brood, c, lasts, at_once, row.seen.inside)
     answer = engine("plan", _arguments(judgement, c, settings, stay, families))
     table = tuple(
         _row(row, new, reason, why)
@@ -148,7 +148,7 @@ def _arguments(
         "heavy_mode": c.heavy_mode,
         "children": {
             str(i): {
-                "rentries": [child.rentries for child in found.lasting],
+                "weights": list(found.weights),
                 "current": [child.ranks[0] if len(child.ranks) == 1 else None for child in found.lasting],
                 "staying": found.staying,
                 "parent": found.ranks[0] if len(found.ranks) == 1 and not found.scattered else None,

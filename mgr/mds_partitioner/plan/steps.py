@@ -15,7 +15,7 @@ from ..judge.verdict import Engine, column
 from ..model import NO_PIN
 from ..observe.children import Child
 from .circumstances import FORWARDS, TO_AUTH, Circumstances
-from .families import Family
+from .families import Family, weights
 from .plan import AUTOMATE, CONFIG_STEP, DISTRIBUTED_STEP, FS_STEP, MASK_STEP, PIN_STEP, Row, Step
 from .ranks import EVERY_RANK, balanced_ranks, format_ranks, ranks_mask
 
@@ -133,13 +133,12 @@ def _fanout(
     if pin != home:
         first, at = len(moves), (home,)
         moves.append(Move(_pin(index, row, pin, home), row.reqs, row.wss, row.current, at))
-    weights = [child.rentries + 1.0 for child in family.lasting]
-    part = (1.0 - family.staying) / sum(weights) if weights else 0.0
+    lasting = 1.0 - family.staying
     given = column(answer["children_ranks"], str(index), family.lasting)
-    for child, weight, rank in zip(family.lasting, weights, given):
+    for child, asked, size, rank in zip(family.lasting, family.weights, weights(family.lasting, None), given):
         if child.pin != rank:
             source = child.ranks if child.pin != NO_PIN else at
-            load, inodes = row.reqs * part * weight, row.wss * part * weight
+            load, inodes = row.reqs * lasting * asked, row.wss * lasting * size
             moves.append(Move(_pin_child(index, child, rank), load, inodes, source, (rank,), first))
 
 

@@ -120,7 +120,7 @@ class Insides:
         return [path for path, so_far in zip(paths, taken) if so_far < A_LOOK]
 
     def _list(self, mount: FileSystem, path: str) -> Lesson:
-        found, entries = below(mount, path)
+        found, entries, _ = below(mount, path)
 
         def learn() -> None:
             self.turnover.learn(path, found)

@@ -11,6 +11,7 @@ from collections import defaultdict
 from collections.abc import Mapping, Sequence
 from typing import NamedTuple
 
+from ..judge.insides import in_common
 from .view import Piece
 
 UNKNOWN = 0.5  # of a sibling's load is its own, while no two looks could be compared
@@ -37,9 +38,9 @@ def stays(
     found = dict(known)
     for parent, kids in siblings(pieces).items():
         seen = [p for p in kids if p.ino in before and before[p.ino].rank == p.rank]
-        then, now = sum(before[p.ino].requests for p in seen), sum(p.requests for p in seen)
-        if len(seen) >= SOME and then > 0.0 and now > 0.0:
-            same = sum(min(before[p.ino].requests / then, p.requests / now) for p in seen)
+        then, now = {p.ino: before[p.ino].requests for p in seen}, {p.ino: p.requests for p in seen}
+        same = in_common(then, now) if len(seen) >= SOME else None
+        if same is not None:
             found[parent] = known[parent] + NEW * (same - known[parent]) if parent in known else same
     return found
 

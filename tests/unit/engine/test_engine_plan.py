@@ -335,7 +335,7 @@ def test_balanced_points_are_not_enough_where_one_rank_has_all_the_requests() ->
 
 
 def test_the_children_of_a_fanned_out_heavy_go_to_its_ranks_and_stay_there() -> None:
-    children = {"0": {"rentries": [9] * 10, "current": [None] * 9 + [1], "staying": 0}}
+    children = {"0": {"weights": [9] * 10, "current": [None] * 9 + [1], "staying": 0}}
     args = arguments([[0], [2], [2], [2]], heavy_mode="fanout", children=children)
     result = answer(args)
     given = result["children_ranks"]["0"]
@@ -347,9 +347,34 @@ def test_the_children_of_a_fanned_out_heavy_go_to_its_ranks_and_stay_there() -> 
 
 
 def test_a_heavy_is_not_fanned_out_over_more_ranks_than_it_has_children() -> None:
-    children = {"0": {"rentries": [9], "current": [None], "staying": 0}}
+    children = {"0": {"weights": [9], "current": [None], "staying": 0}}
     args = arguments([[0], [1], [2], [2]], heavy_mode="fanout", children=children)
     assert answer(args)["new"][0] == [0]
+
+
+def test_children_that_are_asked_for_most_are_on_different_ranks() -> None:
+    """Two of ten have nearly all."""
+    children = {"0": {"weights": [48, 48] + [0.5] * 8, "current": [None] * 10, "staying": 0}}
+    args = arguments([[0], [2], [2], [2]], heavy_mode="fanout", children=children)
+    given = answer(args)["children_ranks"]["0"]
+    assert given[0] != given[1]
+
+
+@pytest.mark.parametrize(("hottest", "ranks"), [(97, 2), (60, 2), (45, 3), (10, 4)])
+def test_a_heavy_has_no_more_ranks_than_its_hottest_child_leaves_work_for(hottest: float, ranks: int) -> None:
+    others = [(100.0 - hottest) / 30] * 30
+    children = {"0": {"weights": [hottest, *others], "current": [None] * 31, "staying": 0}}
+    asked = {"wss": [97, 1, 1, 1], "reqs": [97, 1, 1, 1], "rentries": [97, 1, 1, 1]}
+    four = {"ranks": [0, 1, 2, 3], "all_ranks": [0, 1, 2, 3]}
+    args = arguments([[0]] * 4, heavy_mode="fanout", children=children, **asked, **four)
+    assert len(answer(args)["new"][0]) == ranks
+
+
+def test_children_of_whom_none_is_asked_for_are_refused() -> None:
+    children = {"0": {"weights": [0, 0], "current": [None, None], "staying": 0}}
+    args = arguments([[0], [1], [2], [2]], heavy_mode="fanout", children=children)
+    with pytest.raises(BadInputError, match=r"children\.0\.weights"):
+        answer(args)
 
 
 def test_there_need_not_be_anything_but_heavy_and_pinned_subvolumes() -> None:
@@ -381,7 +406,7 @@ def test_lines_table_is_what_the_tests_use() -> None:
 def two_heavies(staying: float, fragments: Any = None, children: int = 8, **changes: Any) -> dict[str, Any]:
     """Two equal heavies on rank 0 of four, whose directories below them last in part."""
     family = {
-        "rentries": [9] * children,
+        "weights": [9] * children,
         "current": [0] * children,
         "staying": staying,
         "fragments": fragments,

@@ -28,10 +28,10 @@ from engine_plans import answer, arguments
         ({"current": [[0]]}, r"subvolumes\.current"),
         ({"fixed": [None, None, None, 1]}, r"subvolumes\.fixed"),
         ({"fixed": [None]}, r"subvolumes\.fixed"),
-        ({"children": {"4": {"rentries": [], "current": []}}}, "children"),
-        ({"children": {"first": {"rentries": [], "current": []}}}, "children"),
+        ({"children": {"4": {"weights": [], "current": []}}}, "children"),
+        ({"children": {"first": {"weights": [], "current": []}}}, "children"),
         ({"children": {"0": [1, 2]}}, r"children\.0"),
-        ({"children": {"0": {"rentries": [1], "current": [], "staying": 0}}}, r"children\.0\.current"),
+        ({"children": {"0": {"weights": [1], "current": [], "staying": 0}}}, r"children\.0\.current"),
     ],
 )
 def test_bad_input_is_refused_by_name_with_what_is_allowed(changes: dict[str, Any], named: str) -> None:

@@ -177,24 +177,27 @@ def test_a_rank_that_was_restarted_counts_anew() -> None:
 
 
 class Daemons(FakeCluster):
-    """MDSs that tell their sessions and subtrees, and one directory, which the operator named."""
+    """MDSs that tell their sessions and subtrees, and heat where they have some; and one directory, which the
+    operator named, and what is in it."""
 
     def __init__(self, ranks: int) -> None:
         super().__init__(ranks=ranks)
         self.sessions: dict[str, list[dict[str, object]]] = {}
         self.subtrees: dict[str, list[dict[str, object]]] = {}
+        self.loads: dict[str, dict[str, object]] = {}
+        self.inside: list[tuple[str, int]] = []
         self.silent: set[str] = set()
         self.asked: list[list[str]] = []  # whose sessions, an epoch
 
     def on_fs(self, fs: FsState, call: Callable[[Any], Any]) -> Any:
-        nothing: list[tuple[str, int]] = []
+        inside = {A: self.inside}
         return call(
             SimpleNamespace(
                 ino=lambda path: 7,
                 is_directory=lambda path: True,
                 rentries_and_pin=lambda path: (99, -1),
                 entries=lambda path: 0,
-                subdirectories=lambda path: nothing,
+                subdirectories=lambda path: inside.get(path, []),
             )
         )
 
@@ -202,7 +205,12 @@ class Daemons(FakeCluster):
         if prefix == "session ls":
             self.asked.append(names)
         told = {"session ls": self.sessions, "get subtrees": self.subtrees}.get(prefix)
+        if prefix == "dump loads" and self.loads:
+            assert arguments["depth"] == 4  # /volumes/_nogroup/a/DIRECTORY
+            told = self.loads
         silent = {name: Unavailable("no answer") for name in names if told is None or name in self.silent}
+        if prefix == "dump loads":
+            silent |= {name: Unavailable("no answer") for name in names if name not in self.loads}
         return {name: told.get(name, []) for name in names if told is not None} | silent
 
     def manager_addresses(self) -> frozenset[Any]:
@@ -241,6 +249,42 @@ def test_clients_that_share_their_files_do_not_multiply_the_working_set() -> Non
     roomy = replace(shared, inodes=20_000_000)  # also of what no client holds
     (seen,) = Observer(host, [A]).observe(daemons.state, SETTINGS, [roomy]).directories
     assert seen.wss == pytest.approx(10_000_000)
+
+
+def hot(of: dict[str, float]) -> dict[str, object]:
+    """``dump loads`` of an MDS with this heat, by path."""
+
+    def counters(heat: float) -> dict[str, object]:
+        return {"Decay Counters": [{"value": v, "halflife": 5.0} for v in (heat, 0.0, 0.0, 0.0, 0.0)]}
+
+    root = {
+        "path": "",
+        "pop_auth_subtree": counters(0),
+        "pop_auth_subtree_nested": counters(sum(of.values())),
+    }
+    return {"dirfrags": [root, *({"path": at, "pop_auth_subtree": counters(h)} for at, h in of.items())]}
+
+
+def test_what_a_busy_directory_could_be_divided_into_has_its_requests_by_heat() -> None:
+    daemons = Daemons(ranks=2)
+    daemons.inside = [("x", 8), ("y", 9)]
+    daemons.sessions = {f"m{rank}": [session(rank, rank)] for rank in range(2)}
+    daemons.subtrees = {"m0": [subtree("", 0)], "m1": [subtree(f"{A}/y", 1)]}
+    daemons.loads = {"m0": hot({f"{A}/x": 30.0, B: 10.0}), "m1": hot({f"{A}/y": 5.0})}
+    host: Any = daemons
+    observer = Observer(host, [A])
+    assert daemons.observed(observer).inside == {A: pytest.approx({f"{A}/x": 75.0, f"{A}/y": 100.0})}
+    assert [daemons.observed(observer).inside for _ in range(3)][:2] == [{}, {}]  # it is asked seldom
+
+
+def test_a_rank_that_does_not_tell_its_heat_makes_no_directory_look_idle() -> None:
+    daemons = Daemons(ranks=2)
+    daemons.inside = [("x", 8), ("y", 9)]
+    daemons.sessions = {"m0": [session(0, 0)]}
+    daemons.subtrees = {"m0": [subtree("", 0)], "m1": [subtree(f"{A}/y", 1)]}
+    daemons.loads = {"m0": hot({f"{A}/x": 30.0})}
+    host: Any = daemons
+    assert daemons.observed(Observer(host, [A])).inside == {}
 
 
 def test_what_a_rank_that_does_not_answer_has_is_what_it_had() -> None:

@@ -17,6 +17,7 @@ from mds_partitioner.engine_client import EngineClient
 from mds_partitioner.errors import NotFound, NotPermitted, Unavailable
 from mds_partitioner.filesystem import FileSystem
 from mds_partitioner.host import Host
+from mds_partitioner.judge.insides import Insides, Part
 from mds_partitioner.judge.judgement import Judgement
 from mds_partitioner.model import Churning, FsState
 from mds_partitioner.observe.children import Brood, Placed, brood
@@ -79,6 +80,26 @@ def only_subvol1(churning: tuple[Churning, ...] = ()) -> Judgement:
 
 def distributing(c: Circumstances) -> Circumstances:
     return replace(c, distributed_factor=2.0)
+
+
+def test_children_that_are_asked_for_most_are_pinned_to_different_ranks(engine: EngineClient) -> None:
+    """Two that by what is in them would be on one rank."""
+    found = only_subvol1()
+    heavy, *others = found.directories
+    paths = [f"/volumes/_nogroup/Subvol1/uuid/d{i}" for i in range(8)]
+
+    def ranks(inside: Insides | None) -> dict[str, str]:
+        judged = replace(heavy, seen=replace(heavy.seen, inside=inside))
+        judgement = replace(found, directories=(judged, *others))
+        plan = made(judgement, circumstances("fanout"), engine, lambda path: family(path, children=8))
+        pins = {step.target: step.value for step in plan.steps}
+        return {path: pins.get(path, pins[heavy.seen.directory.path]) for path in paths}
+
+    alike = ranks(None)
+    one, other = next((a, b) for a in paths for b in paths if a < b and alike[a] == alike[b])
+    parts = (Part(path, 400.0 if path in (one, other) else 1.0) for path in paths)
+    hot = ranks(Insides(1.0, tuple(parts)))
+    assert hot[one] != hot[other]
 
 
 class Fleeting:

@@ -20,14 +20,14 @@ SAME = 0.02  # parents' loads that differ by less than this part of a fair share
 class Children:
     """What a heavy subvolume can be split into.
 
-    rentries: (children,), files and directories of those that last; current: (children,), rank number or GONE
-    where it has none of its own; staying: the part of the subvolume, 0 to 1, that is wherever the parent is:
-    children that come and go are made there; parent: the parent's rank number now, or GONE; fragments: rank
-    number of each fragment that the parent would have if it were distributed, None when it cannot be;
-    scattered: it is.
+    weights: (children,), what those that last are asked for, in any unit; current: (children,), rank number
+    or GONE where it has none of its own; staying: the part of the subvolume, 0 to 1, that is wherever the
+    parent is: children that come and go are made there; parent: the parent's rank number now, or GONE;
+    fragments: rank number of each fragment that the parent would have if it were distributed, None when it
+    cannot be; scattered: it is.
     """
 
-    rentries: Floats
+    weights: Floats
     current: Ints
     staying: float
     parent: int
@@ -36,8 +36,13 @@ class Children:
 
     @property
     def pieces(self) -> int:
-        """Ranks that it can be evenly split over: the part that stays with the parent is one piece."""
-        most = self.rentries.size
+        """Ranks that it can be split over: the part that stays with the parent is one piece, and so is the
+        heaviest child."""
+        most = self.weights.size
+        if not most:
+            return most
+        heaviest = (1.0 - self.staying) * float(self.weights.max()) / float(self.weights.sum())
+        most = min(most, int(np.ceil(1.0 / heaviest - TOLERANCE)))
         return int(min(most, 1.0 / self.staying + TOLERANCE)) if self.staying > 0.0 else most
 
 
@@ -56,11 +61,11 @@ def parents(own: Mapping[int, tuple[int, ...]], staying: Mapping[int, float], fa
 
 
 def assign_children(children: Children, ranks: tuple[int, ...], parent: int) -> Ints:
-    """(children,): one of the ranks each, by LPT on rentries + 1 around what stays with the parent, staying
+    """(children,): one of the ranks each, by LPT on weights around what stays with the parent, staying
     while the balance is within tolerance."""
-    if not children.rentries.size:
+    weights = children.weights
+    if not weights.size:
         return children.current.copy()
-    weights = children.rentries + 1.0
     place_of = {r: at for at, r in enumerate(ranks)}
     cur = np.array([place_of.get(r, -1) for r in children.current.tolist()], dtype=np.int64)
     base = np.zeros(len(ranks))
@@ -73,7 +78,7 @@ def assign_children(children: Children, ranks: tuple[int, ...], parent: int) -> 
 
 def shares(children: Children, assigned: Ints, parent: int, ranks: int) -> Floats:
     """(ranks,): the part of the subvolume on each rank when its children are so assigned; sums to 1."""
-    weights = children.rentries + 1.0
+    weights = children.weights
     part = np.bincount(assigned, weights=weights, minlength=ranks) / float(weights.sum())
     part *= 1.0 - children.staying
     part[parent] += children.staying

@@ -1,0 +1,85 @@
+# SPDX-License-Identifier: LGPL-2.1-or-later
+"""What a heavy directory's children are asked for, from an analysis' looks to their weights in a plan."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import asdict
+
+import pytest
+from plans import NOW
+
+from mds_partitioner.judge.archive import decode
+from mds_partitioner.judge.insides import MOST, Insides, InsidesSum, Part, in_common
+from mds_partitioner.observe.children import Child
+from mds_partitioner.plan.families import weights
+
+
+def summed(*looks: dict[str, float]) -> InsidesSum:
+    found = InsidesSum()
+    for seen in looks:
+        found.add(seen)
+    return found
+
+
+def children(*rentries: int) -> list[Child]:
+    return [Child(f"/d{i}", 500 + i, n, -1, NOW - 1e6, (0,)) for i, n in enumerate(rentries)]
+
+
+def test_what_stays_on_the_same_ones_is_told() -> None:
+    assert in_common({"a": 3.0, "b": 1.0}, {"a": 6.0, "b": 2.0}) == pytest.approx(1.0)
+    assert in_common({"a": 3.0, "b": 1.0}, {"b": 1.0}) == pytest.approx(0.25)
+    assert in_common({}, {"a": 1.0}) is None
+
+
+def test_one_look_tells_nothing_of_what_will_be() -> None:
+    assert summed({"/d0": 9.0}).summary() is None
+    assert summed({}, {}).summary() is None
+
+
+def test_requests_are_means_over_all_looks() -> None:
+    found = summed({"/d0": 30.0, "/d1": 10.0}, {"/d0": 30.0}, {"/d0": 60.0, "/d1": 20.0}).summary()
+    assert found is not None
+    assert {part.path: part.requests for part in found.parts} == {"/d0": 40.0, "/d1": 10.0}
+    assert found.stay == pytest.approx(0.75)
+
+
+def test_what_is_not_kept_by_name_is_kept_as_a_sum() -> None:
+    look = {f"/d{i}": 1.0 + (i == 7) for i in range(MOST + 50)}
+    found = summed(look, look).summary()
+    assert found is not None
+    assert len(found.parts) == MOST and found.parts[0].path == "/d7"
+    assert found.rest == pytest.approx(50.0)
+
+
+def test_without_looks_children_weigh_what_is_in_them() -> None:
+    assert weights(children(9, 29), None) == (0.25, 0.75)
+    assert weights([], None) == ()
+
+
+def test_children_weigh_what_they_are_asked_for_where_that_stays_the_same() -> None:
+    asked = Insides(1.0, (Part("/d1", 90.0), Part("/d0", 10.0)))
+    assert weights(children(1000, 0), asked) == pytest.approx((0.1, 0.9))
+
+
+def test_children_that_are_used_in_turn_weigh_what_is_in_them() -> None:
+    asked = Insides(0.0, (Part("/d1", 90.0), Part("/d0", 10.0)))
+    assert weights(children(9, 9), asked) == pytest.approx((0.5, 0.5))
+
+
+def test_what_was_not_seen_by_name_shares_the_rest() -> None:
+    asked = Insides(1.0, (Part("/d0", 80.0),), rest=20.0)
+    assert weights(children(5, 5, 5), asked) == pytest.approx((0.8, 0.1, 0.1))
+    assert sum(weights(children(5, 5, 5), asked)) == pytest.approx(1.0)
+
+
+def test_requests_of_what_is_gone_say_nothing() -> None:
+    assert weights(children(9, 29), Insides(1.0, (Part("/gone", 50.0),))) == (0.25, 0.75)
+
+
+def test_the_next_manager_goes_on_with_what_was_summed_up() -> None:
+    before = summed({"/d0": 30.0, "/d1": 10.0}, {"/d0": 30.0})
+    after = decode(InsidesSum, json.loads(json.dumps(asdict(before))))
+    for found in (before, after):
+        found.add({"/d0": 6.0})
+    assert after == before
