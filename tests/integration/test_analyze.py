@@ -48,6 +48,12 @@ def test_an_analysis_agrees_with_the_clients_and_names_the_heavy(
         assert rows[name]["ranks"] == [0]
         assert rows[name]["sessions"] == 1
         assert rows[name]["pin"] == -1
+    # Of the heavy ones, also what is in them.
+    for name in HEAVY:
+        inside = rows[name]["inside"]
+        assert len(inside["directories"]) > 1 and inside["stay"] > 0.3
+        within = sum(part["reqs"] for part in inside["directories"])
+        assert within == pytest.approx(rows[name]["reqs"], rel=0.5), inside
     # Files and directories that were prepared, and what the load has at work at the moment.
     assert rows["h0"]["rentries"] >= 8 * 50 + 8
     # Ranks: all of it is on rank 0.

@@ -8,6 +8,7 @@ from typing import Any
 from .. import clock
 from ..clock import Now
 from ..judge.analysis import Analysis
+from ..judge.insides import Insides
 from ..judge.judgement import Caveats, DirectoryJudgement, Judgement, RankJudgement
 from ..plan.planner import estimate
 from .imbalance import verdict_text, verdict_value
@@ -57,11 +58,21 @@ def judgement_value(judgement: Judgement) -> dict[str, Any]:
             "pin": d.seen.pin,
             "sessions": d.seen.sessions,
             "by_heat": d.seen.shared,
+            "inside": None if d.seen.inside is None else _inside(d.seen.inside),
         }
         for d in ordered
     ]
     value["estimate"] = estimate(judgement.directories)
     return value
+
+
+def _inside(of: Insides) -> dict[str, Any]:
+    """What a busy directory could be divided into, the busiest first."""
+    return {
+        "stay": round(of.stay, 2),
+        "directories": [{"path": part.path, "reqs": round(part.requests, 2)} for part in of.parts],
+        "others": round(of.rest, 2),
+    }
 
 
 def analysis_text(analysis: Analysis, now: Now, top: int) -> str:
