@@ -11,6 +11,7 @@ import time
 from collections.abc import Callable, Sequence
 from datetime import datetime, timezone
 
+from . import clock
 from .errors import BadInput, Busy, CephError, NotFound, PartitionerError, Unavailable
 from .host import Host
 from .judge.analysis import FAILED, FINISHED, RUNNING, STOPPED, Analysis, Sampling, ended, restored
@@ -208,7 +209,7 @@ class Analyzer:
 
     def _end(self, fscid: int, sampling: Sampling, settings: Settings, state: str) -> None:
         """When it is seen as ended, the next manager knows that, too."""
-        sampling.judge(settings, time.time())
+        sampling.judge(settings, clock.read())
         analysis = sampling.analysis
         self._keep(fscid, analysis, state)
         try:

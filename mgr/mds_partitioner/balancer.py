@@ -165,17 +165,21 @@ class Balancer:
             return self._board.take_out(switch, turn)
         found = self._host.fs_of_mon(fs.fscid)
         if found is None or not found.balancer.startswith(PREFIX):
-            replaced = switching.option(self._host, fs.fscid).replaced()
-            if replaced is not None:
-                switching.carry_out(self._host, PutBackOption(fs.fscid, replaced), "")
-            self._board.forget(fs.fscid)  # a record that cannot be read is one, too
-            self.unreadable.pop(switching.user(fs.fscid), None)
+            self._forget(fs.fscid)  # a record that cannot be read is one, too
             return []
         left = switching.remainder(self._host, found, make_hints(found, self._settings(), None, ()))
         told = f"'{found.balancer}' was in force without a readable record: what it had replaced is not known"
         more = self._board.take_out(left, turn)
         self.unreadable.pop(switching.user(fs.fscid), None)
         return [told if self._needs(found) else f"{told}, so balance_automate is off now", *more]
+
+    def _forget(self, fscid: int) -> None:
+        """The record of a file system that no policy of ours balances, and its claim on the option."""
+        replaced = switching.option(self._host, fscid).replaced()
+        if replaced is not None:
+            switching.carry_out(self._host, PutBackOption(fscid, replaced), "")
+        self._board.forget(fscid)
+        self.unreadable.pop(switching.user(fscid), None)
 
     def get(self, fs: FsState) -> Switch | None:
         """The switch of a file system; None: no policy of ours balances it."""
@@ -199,7 +203,18 @@ class Balancer:
 
     def tick(self, each: Each = in_turn) -> None:
         """Finish what was begun; once an epoch, watch the beats and push the hints that changed."""
+        self._forget_removed()
         each({known.fscid: partial(self._tick, known) for known in self._board.all()})
+
+    def _forget_removed(self) -> None:
+        """Records that cannot be read, of file systems that are gone: there is nothing left to be undone."""
+        for key in list(self.unreadable):
+            fscid = key.removeprefix("balance/")
+            try:
+                if fscid.isdecimal() and self._host.fs_of_mon(int(fscid)) is None:
+                    self._forget(int(fscid))
+            except PartitionerError as e:
+                self._log.warning("the record '%s' of a removed file system: %s", key, e)
 
     def _tick(self, known: Switch) -> None:
         watch, now = self._watches.setdefault(known.fscid, Watch()), self._now()

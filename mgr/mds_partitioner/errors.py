@@ -55,6 +55,10 @@ class Unavailable(PartitionerError):
     code = errno.EAGAIN
 
 
+class Unheard(Unavailable):
+    """MDSs have not told this manager what they serve: it may be too early, or they are dead."""
+
+
 class InDoubt(Unavailable):
     """A change was sent and not answered in time: it may have been made, or be made later.
 

@@ -5,16 +5,16 @@ from __future__ import annotations
 
 import logging
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from .errors import PartitionerError, Unavailable
+from .errors import PartitionerError, Unavailable, Unheard
 from .host import Host
 from .judge.history import EPOCHS, History
 from .judge.learned import Learned, learn, worth_saving
 from .judge.verdict import Engine, Verdict, rank_arguments, read_verdict
-from .model import FsState
+from .model import FsState, RankSample
 from .observe.ranks import observe_ranks, silent
 from .options import Settings
 from .plan.hints import mask_of
@@ -81,12 +81,13 @@ class Ranks:
 
         :param now: the monotonic clock, s
         :raises PartitionerError: the manager cannot be asked, or the engine failed
+        :raises Unheard: it is not known what any rank serves
         """
         settings = self._settings()
         history = self.history(fs, now)
         if not history.latest:
             raise Unavailable(f"'{fs.name}' has no active rank: see 'ceph fs status {fs.name}'")
-        asked = rank_arguments(history.series(), settings, None, self._among(fs))
+        asked = rank_arguments(history.series(), settings, None, _among(fs, history.latest))
         judged = self._judged.get(fs.fscid)
         if judged is not None and judged.history is history and judged.asked == asked:
             return judged.verdict
@@ -116,11 +117,6 @@ class Ranks:
             for fscid in set(kept) - fscids:
                 kept.pop(fscid, None)
 
-    def _among(self, fs: FsState) -> tuple[int, ...] | None:
-        """The ranks that are judged; None: all."""
-        mask, quiet = mask_of(fs), self.silent(fs)
-        return tuple(rank for rank in mask or fs.ranks_in if rank not in quiet) if quiet else mask
-
     def _learn(self, fscid: int, taught: float, now: float, window: float) -> None:
         known = learn(self._learned.get(fscid), taught, now, window)
         self._learned[fscid] = known
@@ -131,3 +127,14 @@ class Ranks:
             self._saved[fscid] = known.value
         except PartitionerError as e:  # it is known all the same, and written when it is taught again
             self._log.warning("the capacity of file system %d was not saved: %s", fscid, e)
+
+
+def _among(fs: FsState, samples: Sequence[RankSample]) -> tuple[int, ...] | None:
+    """The ranks that are judged, None: all. What one serves that has not told it is not nothing."""
+    mask, unknown = mask_of(fs), {sample.rank for sample in samples if not sample.rated}
+    if not unknown:
+        return mask
+    known = tuple(rank for rank in mask or fs.ranks_in if rank not in unknown)
+    if not known:
+        raise Unheard(f"no rank of '{fs.name}' has told this manager twice what it serves: try again in 10 s")
+    return known

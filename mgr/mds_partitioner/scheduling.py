@@ -10,7 +10,7 @@ from typing import Any
 
 from . import clock
 from .act.registry import Plans
-from .act.run import ACTIVE, STOPPED, in_force
+from .act.run import ACTIVE, ROLLING_BACK, STOPPED, in_force
 from .clock import Now
 from .errors import BadInput, Busy, JournalError, NotFound, NotPermitted
 from .host import Host
@@ -54,13 +54,18 @@ class Scheduling:
         if mode not in MODES:
             raise BadInput(f"'{mode}' is not a mode: use {' or '.join(MODES)}")
         now = self._now()
-        watch = self._ledger.get(fs.fscid)
+        watch = known = self._ledger.get(fs.fscid)
         if watch is None:  # what is to be stopped must be known, from now on
             watch = Watch(Kept(fs.name, OFF, now.wall), Catalogue(self._host, now.wall, self._now))
             self._ledger.add(fs.fscid, watch)
         orders = watch.orders
-        if mode == ACT:
-            self._refuse_act(fs)
+        try:
+            if mode == ACT:
+                self._refuse_act(fs)
+        except (Busy, NotPermitted):
+            if known is None and watch.orders == orders:
+                self._ledger.withdraw(fs.fscid)
+            raise
         if watch.kept.mode == UNDOING:
             raise Busy(f"{_undone(fs)}: wait for it")
         if watch.kept.mode == OFF:
@@ -93,15 +98,18 @@ class Scheduling:
         why = automate(self._policy, self._host.fs_of_mon(fs.fscid) or fs)
         if why:
             raise NotPermitted(why)
-        for run in self._plans.of(fs):
+        for run in reversed(self._plans.of(fs)):  # the newest is rolled back first
             name, state = run.plan.name, run.head.state
             if state in ACTIVE and not run.plan.scheduled:
                 raise Busy(f"plan '{name}' of '{fs.name}' is {state}: wait for it or stop it")
             if state == STOPPED and run.plan.scheduled:
-                raise Busy(
-                    f"plan '{name}' of the scheduler was stopped: go on with it ('partition start {fs.name} "
-                    f"{name}') or undo it ('partition rollback {fs.name} {name}') first"
+                undo = f"undo it ('partition rollback {fs.name} {name}') first"
+                on = (
+                    ""
+                    if run.heading() == ROLLING_BACK
+                    else f"go on with it ('partition start {fs.name} {name}') or "
                 )
+                raise Busy(f"plan '{name}' of the scheduler was stopped: {on}{undo}")
 
     def stop(self, fs: FsState, rollback: bool) -> Kept:
         """Begin nothing more. What is under way arrives; with ``rollback`` all since the start is undone.
@@ -131,7 +139,7 @@ class Scheduling:
     def halt(self, fs: FsState) -> bool:
         """An emergency stop: from now on it only advises. Did it act, or may it? In memory; ``keep`` makes it
         last."""
-        if self._ledger.early(fs.fscid, mode=ADVISE):
+        if self._ledger.early(fs.fscid, mode=ADVISE, paused=False, until=None):
             return True
         if not self.acting(fs):
             for fscid, watch in self._ledger.all():
@@ -139,7 +147,7 @@ class Scheduling:
                     self._ledger.hold(watch)  # a start that is still being written
             return fs.fscid in self._untold and self._ledger.find(fs).kept.mode == ADVISE
         watch = self._ledger.find(fs)
-        self._hold(fs, watch, mode=ADVISE)
+        self._hold(fs, watch, mode=ADVISE, paused=False, until=None)
         self._begin_anew(watch)
         return True
 
@@ -165,12 +173,12 @@ class Scheduling:
         self._untold.discard(fs.fscid)
 
     def resume(self, fs: FsState) -> bool:
-        """End a pause. Does it act? :raises Busy, JournalError: as ``start``"""
+        """End a pause. Does it act, or was it paused? :raises Busy, JournalError: as ``start``"""
         watch = self._ledger.get(fs.fscid)
         if watch is None:
             return False
         orders = watch.orders
-        if not self.acting(fs):
+        if not (self.acting(fs) or watch.kept.paused):
             return False
         self._ledger.save(fs.fscid, watch, orders, paused=False, until=None)
         return True

@@ -167,7 +167,8 @@ class PartitionCommands(Services):
     def _both(self, fs: FsState, scheduled: bool, order: Callable[[], Run], said: str) -> Answer:
         """An order to the scheduler, which acted if ``scheduled``, and then to the plans."""
         if not scheduled:
-            return _ordered(fs, order())
+            answer = _ordered(fs, order())
+            return replace(answer, value=answer.value | {"scheduler": None})
         told = f"the scheduler of '{fs.name}' {said}"
         try:
             answer = _ordered(fs, order())

@@ -6,6 +6,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 
+from ..clock import Now
 from ..errors import PartitionerError
 from ..model import DirectoryFacts, Observation
 from ..options import Settings
@@ -35,12 +36,13 @@ class Analysis:
     epochs: int = 0  # sampled
     judgement: Judgement | None = None
     ended: float | None = None  # Unix, s
+    part: float | None = None  # of its time, 0 to 1, when it ended; None: it runs
 
     def progress(self, now: float) -> float:
         """0 to 1. ``now``: monotonic, s."""
         if self.state == FINISHED:
             return 1.0
-        return min(1.0, (now - self.started) / self.duration)
+        return min(1.0, (now - self.started) / self.duration) if self.part is None else self.part
 
 
 def ended(analysis: Analysis, state: str) -> Found | None:
@@ -54,6 +56,7 @@ def ended(analysis: Analysis, state: str) -> Found | None:
         state,
         analysis.ended,
         analysis.judgement,
+        1.0 if analysis.part is None else analysis.part,
     )
 
 
@@ -61,7 +64,7 @@ def restored(found: Found) -> Analysis:
     """The analysis that a manager before this one made. Only one that runs needs to know when it began."""
     analysis = Analysis(found.fs, found.duration, started=float("-inf"))
     analysis.state, analysis.epochs = found.state, found.epochs
-    analysis.judgement, analysis.ended = found.judgement, found.ended
+    analysis.judgement, analysis.ended, analysis.part = found.judgement, found.ended, found.part
     return analysis
 
 
@@ -108,8 +111,9 @@ class Sampling:
         self._saved = now
         return self._window.checkpoint(now - self.analysis.started)
 
-    def judge(self, settings: Settings, wall: float) -> None:
-        """Judge what was sampled. ``wall``: Unix, s. :raises PartitionerError: the engine failed."""
+    def judge(self, settings: Settings, at: Now) -> None:
+        """Judge what was sampled. :raises PartitionerError: the engine failed."""
         if self._window.ready:
             self.analysis.judgement = self._judge(self._window.summary(self._facts()), settings)
-        self.analysis.ended = wall
+        self.analysis.part = self.analysis.progress(at.steady)
+        self.analysis.ended = at.wall

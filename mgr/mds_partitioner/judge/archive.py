@@ -41,6 +41,7 @@ class Found:
     state: str
     ended: float  # Unix, s
     judgement: Judgement
+    part: float = 1.0  # of its time, that it had
 
 
 def decode(kind: type[T], value: Any) -> T:

@@ -13,7 +13,7 @@ from ..act.run import ACTIVE, Run
 from ..judge.verdict import Verdict
 from ..report.imbalance import hot_told
 from ..report.text import printable
-from ..schedule.record import ACT, ADVISE
+from ..schedule.record import ACT, OFF
 from .endpoint import Failed
 from .state import FsSample, Snapshot
 
@@ -164,10 +164,15 @@ def _advice(sample: FsSample) -> str:
     plan = sample.plan
     if sample.problem:
         do = f"{sample.problem}: see 'ceph fs status {sample.fs}'"
-    elif sample.scheduler is not None and sample.scheduler.mode in (ADVISE, ACT):
+    elif sample.scheduler is not None and sample.scheduler.mode != OFF:
         do = f"see 'ceph mds_partitioner scheduler status {sample.fs}'"
     elif plan is not None and plan.state in ACTIVE:
         do = f"plan '{plan.name}' is {plan.state}: see 'ceph mds_partitioner partition status {sample.fs}'"
+    elif sample.analyzing is not None:
+        do = (
+            f"it is being analyzed ({sample.analyzing:.0%}): see 'ceph mds_partitioner analyze status "
+            f"{sample.fs}', and when that has ended run 'partition plan'"
+        )
     elif sample.analysis is None:
         do = f"run 'ceph mds_partitioner analyze start {sample.fs}', then 'partition plan'"
     else:

@@ -93,7 +93,11 @@ RANKS: tuple[tuple[str, str, Callable[[RankState], float | None]], ...] = (
         "1 if the rank used the built-in balancer in place of the module's policy in the last epochs",
         lambda r: None if r.fell_back is None else float(r.fell_back),
     ),
-    ("rank_saturated", "1 if the rank has more to do than it can", lambda r: float(r.saturated)),
+    (
+        "rank_saturated",
+        "1 if the rank has more to do than it can",
+        lambda r: None if r.saturated is None else float(r.saturated),
+    ),
     (
         "rank_hot",
         "1 if the rank of a large cluster has too much whatever the imbalance factor is",
@@ -203,7 +207,7 @@ def _of_ranks(snapshot: Snapshot) -> Iterator[Metric]:
             yield family
     role = _gauge("rank_role", "1 for the role that Algorithm 1 gives the rank", (*RANK, "role"))
     for s in snapshot.filesystems:
-        for rank in s.ranks:
+        for rank in (r for r in s.ranks if r.role is not None):
             for name in (EXPORTER, IMPORTER):
                 role.add_metric([*_rank_labels(s, rank), name], float(rank.role == name))
     yield role

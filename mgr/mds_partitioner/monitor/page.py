@@ -139,7 +139,7 @@ def _file_system(sample: FsSample) -> Element:
         parts += [el("h3", "Ranks"), _ranks(sample), _bar_legend()]
     parts += _scheduler(sample.scheduler)
     parts += _plan(sample.plan)
-    parts += _subvolumes(sample.analysis, sample.fs)
+    parts += _subvolumes(sample)
     return el("section", *parts)
 
 
@@ -313,9 +313,12 @@ def _plan_facts(plan: PlanState) -> str:
     return ", ".join(facts)
 
 
-def _subvolumes(analysis: AnalysisState | None, fs: str) -> list[Node]:
+def _subvolumes(sample: FsSample) -> list[Node]:
+    analysis = sample.analysis
     if analysis is None:
-        hint = f"Not analyzed yet: ceph mds_partitioner analyze start {fs}"
+        hint = f"Not analyzed yet: ceph mds_partitioner analyze start {sample.fs}"
+        if sample.analyzing is not None:
+            hint = f"Being analyzed: {sample.analyzing:.0%}"
         return [el("h3", "Subvolumes"), el("p", hint, class_="dim")]
     columns = (
         *(("Name", ""), ("Class", "left"), ("Workload", ""), ("req/s", ""), ("Working set", "")),

@@ -58,6 +58,7 @@ class Past:
     uneven_epochs: int = 0
     away: int = 0  # epochs in a row without an active rank
     uneven_at: float | None = None  # when the last uneven epoch was, Unix, s
+    analysis: AnalysisState | None = None  # the last that came to a judgement
 
     def miss(self, epochs: int) -> None:
         """No rank is active. One that is replaced is away for some epochs; after ``epochs`` in a row the file
@@ -66,10 +67,15 @@ class Past:
         if self.away >= epochs:
             self.uneven_epochs, self.uneven_at = 0, None
 
-    def judge(self, now: float, verdict: Verdict) -> None:
-        """Remember a verdict. ``now``: Unix, s. While the factor is not known the chart has a gap."""
+    def judge(self, now: float, verdict: Verdict, *, whole: bool) -> None:
+        """Remember a verdict. While the factor is not known the chart has a gap.
+
+        :param now: Unix, s
+        :param whole: it is of all ranks: what is even without some of them may be uneven
+        """
         self.away = 0
-        self.uneven_epochs = self.uneven_epochs + 1 if verdict.uneven else 0
+        if verdict.uneven or whole:
+            self.uneven_epochs = self.uneven_epochs + 1 if verdict.uneven else 0
         self.uneven_at = now if verdict.uneven else self.uneven_at
         if verdict.factor is not None:
             self.history.append(Point(now, verdict.factor))
@@ -98,9 +104,8 @@ def _rank(sample: RankSample, left: Collection[str] | None) -> RankState:
     )
 
 
-def judged(sample: FsSample, verdict: Verdict, memory: Past) -> FsSample:
+def judged(sample: FsSample, verdict: Verdict) -> FsSample:
     """The sample with the verdict on it."""
-    memory.judge(sample.time, verdict)
     forecast = dict(zip(verdict.ranks, verdict.forecast))
     ranks = tuple(
         replace(

@@ -7,13 +7,15 @@ import logging
 import threading
 import time
 from collections.abc import Callable
+from contextlib import suppress
 from dataclasses import replace
 
 from ..act.choice import latest
 from ..act.registry import Plans
 from ..analyzer import Analyzer
-from ..errors import PartitionerError
+from ..errors import PartitionerError, Unheard
 from ..host import Host
+from ..judge.analysis import RUNNING
 from ..model import FsState
 from ..options import Settings
 from ..ranks import Ranks
@@ -126,7 +128,8 @@ class Monitor:
             uneven_epochs=memory.uneven_epochs,  # also of an epoch that cannot be judged
             uneven_at=memory.uneven_at,
             plan=self._plan(fs),
-            analysis=self._analysis(fs, ours.top_subvolumes),
+            analysis=self._analysis(fs, ours.top_subvolumes, memory),
+            analyzing=self._analyzing(fs, now),
             scheduler=self.scheduler(fs),
             history=tuple(memory.history),
         )
@@ -135,13 +138,17 @@ class Monitor:
         started = time.monotonic()
         try:
             verdict = self._ranks.judge(fs, now)
+        except Unheard as e:  # that is no fault of the engine's
+            return replace(sample, problem=sample.problem or str(e))
         except PartitionerError as e:
             self._log.warning("monitoring of %s: %s", fs.name, e)
             self.count_error(JUDGE)
             self._engine_problem = str(e)
             return replace(sample, problem=str(e))
         self._judgements = self._judgements.plus(time.monotonic() - started)
-        return judged(sample, verdict, memory)
+        known = {rank.rank for rank in sample.ranks if rank.load is not None}
+        memory.judge(sample.time, verdict, whole=known.issuperset(fs.ranks_in))
+        return judged(sample, verdict)
 
     def _plan(self, fs: FsState) -> PlanState | None:
         try:
@@ -150,8 +157,15 @@ class Monitor:
             return None
         return None if run is None else plan_state(run)
 
-    def _analysis(self, fs: FsState, top: int) -> AnalysisState | None:
+    def _analysis(self, fs: FsState, top: int, memory: Past) -> AnalysisState | None:
+        """The newest that came to a judgement: while another runs, the one before."""
+        with suppress(PartitionerError):  # none, or what was found earlier was not read yet
+            memory.analysis = analysis_state(self._analyzer.get(fs), top) or memory.analysis
+        return memory.analysis
+
+    def _analyzing(self, fs: FsState, now: float) -> float | None:
         try:
-            return analysis_state(self._analyzer.get(fs), top)
-        except PartitionerError:  # none, or what was found earlier was not read yet
+            analysis = self._analyzer.get(fs)
+        except PartitionerError:
             return None
+        return analysis.progress(now) if analysis.state == RUNNING else None

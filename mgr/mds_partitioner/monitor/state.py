@@ -24,9 +24,9 @@ class RankState:
     imported: int | None  # likewise
     fell_back: bool | None  # lately used the built-in balancer for our policy; None: no policy of ours
     forecast: float | None = None  # req/s in the next epoch
-    saturated: bool = False
+    saturated: bool | None = None
     hot: bool | None = None  # has to give whatever the factor is
-    role: str = ""  # EXPORTER, IMPORTER or neither
+    role: str | None = None  # EXPORTER, IMPORTER or "": neither
 
 
 @dataclass(frozen=True)
@@ -120,6 +120,7 @@ class FsSample:
     problem: str = ""
     scheduler: SchedulerState | None = None
     uneven_at: float | None = None  # when it was uneven last, seconds since the Unix epoch
+    analyzing: float | None = None  # how far an analysis is, 0 to 1; None: none runs
 
     @property
     def load(self) -> float:

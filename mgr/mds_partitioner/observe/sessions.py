@@ -13,6 +13,7 @@ from ..model import Address, FsState, Reading, Session
 from .subtrees import ancestors
 
 HALF_LIFE = 60.0  # s: mds_request_load_average_decay_rate
+PATIENCE = 2.0  # s, that a command waits for what it can do without
 APART = 10.0  # s that a rate is measured over, at least: readings are whole numbers
 
 
@@ -72,7 +73,7 @@ def clients_at(host: Host, fs: FsState, places: Mapping[str, int | None]) -> dic
     :param places: the rank of each directory, by path
     """
     names = {m.rank: m.name for m in fs.active() if m.rank in places.values()}
-    answers = host.tell_each(fs, list(names.values()), "session ls") if names else {}
+    answers = host.tell_each(fs, list(names.values()), "session ls", within=PATIENCE) if names else {}
     managers = host.manager_addresses()
     found: dict[str, int | None] = {}
     for path, rank in places.items():

@@ -26,9 +26,8 @@ def analysis_value(analysis: Analysis, now: float) -> dict[str, Any]:
         "problem": analysis.problem,
         "note": analysis.note,
         "ended": analysis.ended,
+        "result": None if analysis.judgement is None else judgement_value(analysis.judgement),
     }
-    if analysis.judgement is not None:
-        value["result"] = judgement_value(analysis.judgement)
     return value
 
 

@@ -7,7 +7,7 @@ import time
 from dataclasses import asdict
 from typing import Any
 
-from ..act.switch import SET, Switch, in_force
+from ..act.switch import ON, SET, TURNING_OFF, TURNING_ON, Switch, in_force
 from ..model import FsState
 from ..plan.hints import Hints, why_nobody
 from ..plan.ranks import format_ranks
@@ -16,6 +16,15 @@ from .imbalance import factor_told
 from .text import count, cut, printable, table
 
 OFF = "off"
+# What is null while there is no policy of ours.
+OF_A_POLICY = (
+    *("policy", "object", "hints", "replaced", "to_auth", "judged_at", "imbalance_factor", "threshold"),
+    "capacity",
+)
+DOING = {
+    TURNING_ON: "it is being put in force",
+    TURNING_OFF: "it is being taken out: settings are put back and objects removed as soon as that works",
+}
 DECISION_WIDTH = 120  # cells of a terminal: what a policy logs may be long
 
 
@@ -28,7 +37,11 @@ def value(fs: FsState, switch: Switch | None, watch: Watch) -> dict[str, Any]:
         "balance_automate": fs.balance_automate,
     }
     if switch is None:
-        return base
+        return (
+            base
+            | dict.fromkeys(OF_A_POLICY)
+            | {"in_force": False, "fallbacks": [], "problem": "", "ranks": []}
+        )
     return base | {
         "policy": switch.policy,
         "object": switch.object,
@@ -137,7 +150,9 @@ def _table(fs: FsState, watch: Watch) -> str:
 def _tail(fs: FsState, switch: Switch, watch: Watch) -> list[str]:
     nobody = why_nobody(fs)
     lines = [] if nobody is None else [f"without effect: {nobody}"]
-    if nobody is None and not in_force(fs, switch):
+    if switch.state != ON:
+        lines.append(DOING[switch.state])
+    elif nobody is None and not in_force(fs, switch):
         lines.append(
             f"not in force: balancer is '{fs.balancer}' and balance_automate "
             f"{str(fs.balance_automate).lower()}, as an operator set them since"

@@ -27,15 +27,15 @@ def verdict_value(verdict: Verdict) -> dict[str, Any]:
 
 
 def value(verdict: Verdict, samples: Sequence[RankSample]) -> dict[str, Any]:
-    """The verdict, and what each of its ranks was seen to do."""
+    """The verdict, and what each of its ranks was seen to do; of one that does not tell, null."""
     forecast = dict(zip(verdict.ranks, verdict.forecast))
     return verdict_value(verdict) | {
         "ranks": [
             {
                 "rank": s.rank,
-                "requests": round(s.requests, 2),
-                "forecast": round(forecast[s.rank], 2),
-                "latency": round(s.latency, 6),
+                "requests": round(s.requests, 2) if s.rated else None,
+                "forecast": round(forecast[s.rank], 2) if s.rated else None,
+                "latency": round(s.latency, 6) if s.rated else None,
                 "quickest": round(s.quickest, 6),
                 "fetches": round(s.fetches, 2),
                 "inodes": s.inodes,
@@ -55,9 +55,7 @@ def text(verdict: Verdict, samples: Sequence[RankSample]) -> str:
     rows = [
         (
             rank,
-            count(seen[rank].requests),
-            count(forecast),
-            f"{seen[rank].latency * 1000:.1f} ms",
+            *_does(seen[rank], forecast),
             count(seen[rank].inodes),
             *_moves(ranks, row),
         )
@@ -67,6 +65,12 @@ def text(verdict: Verdict, samples: Sequence[RankSample]) -> str:
     to = (WOULD_MOVE,) if len(ranks) > MATRIX else tuple(f"to {rank}" for rank in ranks)
     columns = ("Rank", "reqs/s", "Forecast", "Latency", "Inodes", *to)
     return f"{table(columns, rows, left=(WOULD_MOVE,))}\n\n{verdict_text(verdict)}"
+
+
+def _does(sample: RankSample, forecast: float) -> tuple[str, str, str]:
+    if not sample.rated:
+        return "-", "-", "-"
+    return count(sample.requests), count(forecast), f"{sample.latency * 1000:.1f} ms"
 
 
 def _moves(ranks: Sequence[int], row: Sequence[float]) -> list[str]:

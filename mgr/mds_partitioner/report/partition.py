@@ -8,7 +8,7 @@ from dataclasses import asdict
 from typing import Any
 
 from .. import clock
-from ..act.run import KEPT, PAUSED, SKIPPED, Run, progress
+from ..act.run import KEPT, PAUSED, READY, SKIPPED, Run, progress
 from ..observe.subtrees import SubtreeMap
 from ..plan.plan import Plan
 from ..plan.ranks import format_ranks, ranks_mask
@@ -125,7 +125,7 @@ def run_value(run: Run, where: SubtreeMap | None) -> dict[str, Any]:
         "steps": [
             {
                 "command": step.command(run.plan.fs),
-                **(asdict(run.records[i]) if i in run.records else {"state": "ready"}),
+                **(asdict(run.records[i]) if i in run.records else NOT_BEGUN),
                 "trouble": run.memory.troubles.get(i, ""),
             }
             for i, step in enumerate(run.plan.steps)
@@ -133,6 +133,9 @@ def run_value(run: Run, where: SubtreeMap | None) -> dict[str, Any]:
         "prediction": asdict(run.plan.prediction),
         "caveats": list(run.plan.caveats),
     }
+
+
+NOT_BEGUN = {"state": READY, "old": None, "time": None, "why": ""}
 
 
 def left_out(run: Run) -> dict[str, int]:
@@ -215,7 +218,7 @@ def plans_value(runs: Sequence[Run], removed: Sequence[Run] = ()) -> list[dict[s
             "state": run.head.state,
             "steps": len(run.plan.steps),
             **left_out(run),
-            "progress": f"{progress(run):.0%}",
+            "progress": progress(run),
             "heavy": run.plan.heavy_mode,
             "file_system_removed": run in removed,
         }

@@ -46,13 +46,14 @@ def _status(run: Run, states: set[str]) -> str:
     """Ready, In-progress, Done, ... for the states of a row's steps."""
     if states == {READY}:
         return "Ready" if run.head.state != READY else "Planned"
+    back = run.heading() == ROLLING_BACK
     if states <= {APPLIED}:
-        return "Done"
+        return "Rolling back" if back else "Done"
     if states <= {UNDONE, SKIPPED} and UNDONE in states:
         return "Rolled back"
     if states <= {UNDONE, KEPT, SKIPPED} and KEPT in states:
         return "Kept" if UNDONE not in states else "Kept in part"
-    if run.head.state == ROLLING_BACK or UNDOING in states or UNDONE in states:
+    if back or UNDOING in states or UNDONE in states:
         return "Rolling back"
     if states <= {APPLIED, SKIPPED}:
         return "Skipped" if states == {SKIPPED} else "Done in part"

@@ -10,7 +10,7 @@ from typing import Any
 
 from .. import clock
 from ..model import NO_PIN, FsState
-from ..schedule.record import ACT, ADVISE, OFF, UNDOING, Kept, Turn, under_way
+from ..schedule.record import ACT, ADVISE, MODES, OFF, UNDOING, Kept, Turn, under_way
 from ..schedule.state import Past
 from ..schedule.view import RankView
 from ..schedule.watch import Watch, relative
@@ -27,8 +27,10 @@ TOLD = {
 
 
 def off_value(fs: FsState) -> dict[str, Any]:
-    """As plain data, where it was never started."""
-    return {"fs": fs.name, "mode": OFF}
+    """As plain data, where it was never started: as that of ``status_value``."""
+    unknown = ("since", "until", "state", "next_look", "imbalance_factor", "threshold")
+    nothing: dict[str, Any] = {"ranks": [], "under_way": [], "decisions": [], "held": {}, "advised": 0}
+    return {"fs": fs.name, "mode": OFF, "paused": False, "problem": "", **dict.fromkeys(unknown), **nothing}
 
 
 def kept_value(fs: FsState, kept: Kept) -> dict[str, Any]:
@@ -65,10 +67,9 @@ class Status:
 def status_value(seen: Status) -> dict[str, Any]:
     """As plain data. Loads and capacities in req/s."""
     kept, watch = seen.kept, seen.watch
-    # Who looks no longer knows nothing of now.
-    verdict, view = (None, None) if kept.mode == OFF else (watch.verdict, watch.view)
+    verdict, view = (watch.verdict, watch.view) if _looks(seen) else (None, None)
     return kept_value(seen.fs, kept) | {
-        "state": None if kept.mode == OFF else watch.decision.why,
+        "state": _state_of(seen),
         "problem": watch.problem or watch.unread,
         "next_look": seen.next_look,
         "imbalance_factor": None if verdict is None else verdict.factor,
@@ -77,7 +78,19 @@ def status_value(seen: Status) -> dict[str, Any]:
         "under_way": [_move_value(past, requests) for past, requests in under_way(kept)],
         "decisions": [_turn_value(turn) for turn in kept.turns[-LAST:]],
         "held": {} if kept.mode == OFF else _held(watch),
+        "advised": len(watch.advised) if kept.mode == ADVISE else 0,
     }
+
+
+def _looks(seen: Status) -> bool:
+    """Who looks no longer, or waits, knows nothing of now."""
+    return seen.kept.mode in MODES and seen.watch.waits_since is None
+
+
+def _state_of(seen: Status) -> str | None:
+    if seen.kept.mode == OFF:
+        return None
+    return TOLD[UNDOING] if seen.kept.mode == UNDOING else seen.watch.decision.why
 
 
 def _rank_value(rank: RankView, watch: Watch) -> dict[str, Any]:
@@ -129,7 +142,7 @@ def _turn_value(turn: Turn) -> dict[str, Any]:
 def status_text(seen: Status) -> str:
     """For people, at most 100 columns."""
     kept, watch = seen.kept, seen.watch
-    now = () if kept.mode == OFF else (_ranks(watch), _moving(kept))
+    now = () if kept.mode == OFF else (_ranks(watch) if _looks(seen) else "", _moving(kept))
     left = "" if kept.mode == OFF else _left(watch)
     parts = [_head(seen), *now, _last(kept), left]
     return "\n\n".join(part for part in parts if part)
@@ -147,7 +160,7 @@ def _head(seen: Status) -> str:
     would = "if what is advised were done: " if watch.advised else ""
     # Not cut: it may have a command to type.
     lines += textwrap.wrap(f"{would}{printable(watch.decision.why)}{due}", 100)
-    if watch.verdict is not None:
+    if watch.verdict is not None and _looks(seen):
         factor = watch.verdict.factor
         told = "unknown: no rank was seen full yet" if factor is None else f"{factor:.3f}"
         lines.append(f"imbalance factor now {told} (threshold {watch.verdict.threshold:g})")
@@ -227,7 +240,7 @@ def history_text(kept: Kept, directory: str | None, top: int) -> str:
     """A row a move, the newest first; what was not made, and why."""
     rows, notes = [], []
     for turn in reversed(kept.turns):
-        rows += list(_rows(turn, directory))
+        rows += list(_rows(turn, directory, kept.mode))
         notes += _reasons(turn, directory)
         notes += [printable(text) for text in turn.trouble]
         notes += [
@@ -262,7 +275,7 @@ def _scattered(turn: Turn, directory: str | None) -> list[str]:
     return [f"{clock.told(turn.at)}: {printable(scatter.why)} ({told})" for scatter in some]
 
 
-def _rows(turn: Turn, directory: str | None) -> Iterator[Sequence[Any]]:
+def _rows(turn: Turn, directory: str | None, mode: str) -> Iterator[Sequence[Any]]:
     real = "-" if turn.real is None else count(turn.real)
     for past, requests in zip(turn.moves, turn.requests):
         move = past.move
@@ -277,11 +290,11 @@ def _rows(turn: Turn, directory: str | None) -> Iterator[Sequence[Any]]:
             "-" if past.settled < 0.0 else count(past.settled),
             count(move.gain),
             real,
-            _state(turn, past),
+            _state(turn, past, mode),
         )
 
 
-def _state(turn: Turn, past: Past) -> str:
+def _state(turn: Turn, past: Past, mode: str) -> str:
     if turn.mode == ADVISE:
         return "advice"
     if turn.undone:
@@ -292,5 +305,5 @@ def _state(turn: Turn, past: Past) -> str:
     if past.move.load <= 0.0 and (past.arrived < 0.0 or past.lost) and not left:
         return "pinned"
     if past.arrived < 0.0:
-        return "moving"
+        return "not looked at" if mode == OFF else "moving"
     return "gone or not moved" if past.lost else "there"

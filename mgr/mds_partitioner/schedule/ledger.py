@@ -114,13 +114,16 @@ class Ledger:
         """One that is started."""
         assert self._watches is not None
         self._watches[fscid] = watch
-        self.unreadable.pop(fscid, None)
+
+    def withdraw(self, fscid: int) -> None:
+        """It was not started after all."""
+        if self._watches is not None:
+            self._watches.pop(fscid, None)
 
     def forget(self, fscid: int) -> None:
         """Its file system was removed."""
         self._archive.forget(fscid)
-        if self._watches is not None:
-            self._watches.pop(fscid, None)
+        self.withdraw(fscid)
 
     @contextmanager
     def unchanged(self) -> Iterator[None]:
@@ -170,6 +173,7 @@ class Ledger:
             if overruled:
                 self._write(fscid, watch.kept)  # and again by the next look, if the mon does not take it now
             watch.saved = self._now().steady
+        self.unreadable.pop(fscid, None)  # it was written anew
         if overruled and changes:
             raise Busy(f"another order to the scheduler of '{kept.fs}' came meanwhile: that one holds")
 

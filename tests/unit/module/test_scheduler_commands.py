@@ -55,9 +55,50 @@ def shown(answer: Any) -> str:
 
 def test_a_scheduler_that_was_never_started_is_off(module: Module) -> None:
     assert "is off: start it with" in shown(module.scheduler_status())
-    assert json.loads(module.scheduler_status(format="json").stdout) == {"fs": "cephfs", "mode": "off"}
+    never = json.loads(module.scheduler_status(format="json").stdout)
+    assert (never["fs"], never["mode"], never["since"], never["ranks"]) == ("cephfs", "off", None, [])
     assert module.scheduler_history().retval < 0
     assert module.scheduler_stop().retval < 0
+    shown(module.scheduler_start())
+    assert json.loads(module.scheduler_status(format="json").stdout).keys() == never.keys()
+
+
+def test_a_first_start_that_is_refused_leaves_nothing(module: Module) -> None:
+    cluster = module.manager.cluster
+    cluster.state = replace(cluster.state, balance_automate=True)
+    assert "has balance_automate on" in module.scheduler_start(mode="act").stderr
+    assert json.loads(module.scheduler_status(format="json").stdout)["since"] is None
+    assert module.scheduler_history().retval < 0
+
+
+def test_a_stop_ends_a_pause(module: Module) -> None:
+    module.scheduler_start(mode="act")
+    assert "is paused" in shown(module.partition_pause())
+    assert "only advises now" in module.partition_stop().stdout
+    kept = module.scheduling.get(module.manager.fs)
+    assert (kept.mode, kept.paused) == ("advise", False)
+
+
+def test_one_that_waits_tells_no_old_load(module: Module) -> None:
+    module.scheduler_start(mode="act")
+    module.manager.run(30)
+    value = json.loads(module.scheduler_status(format="json").stdout)
+    assert value["ranks"] and value["imbalance_factor"] is not None
+    module.manager.cluster.checks = {"MDS_SLOW_REQUEST": HealthCheck("it waits then")}
+    module.manager.run(30)
+    value = json.loads(module.scheduler_status(format="json").stdout)
+    assert (value["ranks"], value["imbalance_factor"]) == ([], None)
+    text = shown(module.scheduler_status())
+    assert "it waits then" in text and "imbalance factor" not in text and "Capacity" not in text
+
+
+def test_what_was_under_way_when_it_was_stopped_is_not_told_as_moving(module: Module) -> None:
+    module.manager.cluster.lag = 20
+    module.scheduler_start(mode="act")
+    module.manager.run(5)
+    assert "moving" in shown(module.scheduler_history())
+    module.scheduler_stop()
+    assert "moving" not in shown(module.scheduler_history())
 
 
 def test_hot_spots_are_named_with_rank_clients_and_share(module: Module) -> None:
@@ -222,6 +263,12 @@ def test_a_stop_for_emergencies_ends_both(module: Module) -> None:
     assert "stopped" in text and "only advises now" in text
     assert module.scheduling.get(module.manager.fs).mode == "advise"
     assert module.partition_stop().retval < 0, "nothing acts any more"
+    refused = module.scheduler_start(mode="act").stderr
+    assert "go on with it ('partition start cephfs scheduler-" in refused
+    module.partition_rollback()
+    module.partition_stop()
+    refused = module.scheduler_start(mode="act").stderr
+    assert "partition start" not in refused and "partition rollback cephfs scheduler-" in refused
 
 
 ORDERS = [("partition_stop", "stopped", "advise"), ("partition_pause", "paused", "act")]

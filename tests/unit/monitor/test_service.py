@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import logging
 from dataclasses import replace
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
@@ -12,6 +13,7 @@ from verdicts import verdict
 
 from mds_partitioner.engine.judge import judge as engine_judge
 from mds_partitioner.errors import NotFound, PartitionerError, Unavailable
+from mds_partitioner.judge.analysis import FINISHED, Analysis
 from mds_partitioner.model import FsState, MdsInfo
 from mds_partitioner.monitor.health import imbalanced
 from mds_partitioner.monitor.metrics import families
@@ -19,7 +21,7 @@ from mds_partitioner.monitor.options import MonitorSettings
 from mds_partitioner.monitor.page import page
 from mds_partitioner.monitor.sampler import HISTORY, Past, judged
 from mds_partitioner.monitor.service import JUDGE, OBSERVE, Monitor
-from mds_partitioner.monitor.state import EXPORTER, IMPORTER, FsSample
+from mds_partitioner.monitor.state import EXPORTER, IMPORTER, FsSample, Snapshot
 from mds_partitioner.ranks import Ranks
 
 FS = FsState(
@@ -54,6 +56,8 @@ class Cluster:
         self.state = FS
         self.problem: PartitionerError | None = None
         self.time = 10.0
+        self.young = False  # they have reported once
+        self.analysis: Analysis | None = None
         self.rates = {"m0": 900.0, "m1": 10.0, "m2": 10.0, "other": 900.0}
 
     def file_systems(self) -> list[FsState]:
@@ -70,10 +74,14 @@ class Cluster:
             raise self.problem
         rate = self.rates[mds] if path == "mds_server.handle_client_request" else 0.0
         self.time += 10.0 / 1024  # each is of another report
+        if self.young:
+            return [(self.time, 10 * rate)]
         return [(self.time - 10.0, 0.0), (self.time, 10 * rate)]
 
     def get(self, fs: FsState) -> Any:
-        raise NotFound("not analyzed")
+        if self.analysis is None:
+            raise NotFound("not analyzed")
+        return self.analysis
 
     def of(self, fs: FsState) -> list[Any]:
         return []
@@ -251,14 +259,49 @@ def test_a_verdict_on_other_ranks_than_were_seen_is_joined_by_rank(
 ) -> None:
     seen = sampled(monitor)
     of = verdict(ranks=(1, 2, 3), forecast=(11.0, 12.0, 13.0), saturated=())
-    assert [rank.forecast for rank in judged(seen, of, Past()).ranks] == [None, 11.0, 12.0]
+    assert [rank.forecast for rank in judged(seen, of).ranks] == [None, 11.0, 12.0]
 
 
 def test_the_past_is_forgotten() -> None:
     memory = Past()
     for second in range(0, 3 * int(HISTORY), 10):
-        memory.judge(float(second), verdict())
+        memory.judge(float(second), verdict(), whole=True)
     assert memory.history[-1].time - memory.history[0].time <= HISTORY
+
+
+def test_one_of_whose_ranks_some_are_away_is_not_even_for_that(monitor: Monitor, cluster: Cluster) -> None:
+    for _ in range(3):
+        before = sampled(monitor)
+    assert before.uneven_epochs == 3
+    cluster.state = replace(FS, mds=FS.mds[1:])  # rank 0, which is full, is replayed
+    after = sampled(monitor)
+    assert after.verdict is not None and not after.verdict.uneven
+    assert after.uneven_epochs == 3
+
+
+def test_ranks_that_have_not_told_twice_are_not_even_and_the_engine_is_well(
+    monitor: Monitor, cluster: Cluster
+) -> None:
+    for _ in range(3):
+        sampled(monitor)
+    cluster.young = True
+    seen = sampled(monitor)
+    assert seen.verdict is None and "has told this manager twice" in seen.problem
+    assert seen.uneven_epochs == 3 and monitor.snapshot.engine_problem == ""
+    assert [(rank.saturated, rank.role) for rank in seen.ranks] == [(None, None)] * 3
+
+
+def test_the_last_analysis_is_shown_while_another_runs(monitor: Monitor, cluster: Cluster) -> None:
+    found = cluster.analysis = Analysis("cephfs", 600, started=0.0)
+    judgement: Any = SimpleNamespace(recommended=3, recommended_reason="", directories=())
+    assert (sampled(monitor).analysis, sampled(monitor).analyzing) == (None, pytest.approx(0.0, abs=1.0))
+    found.judgement, found.ended, found.state = judgement, 100.0, FINISHED
+    assert sampled(monitor).analyzing is None
+    cluster.analysis = Analysis("cephfs", 600, started=0.0)
+    seen = sampled(monitor)
+    assert seen.analysis is not None and seen.analysis.ended == 100.0 and seen.analyzing is not None
+    (check,) = imbalanced(Snapshot(filesystems=(seen,)), 1)
+    assert "it is being analyzed" in check.detail[0] and "analyze start" not in check.detail[0]
 
 
 def test_while_the_capacity_is_unknown_nothing_is_counted_as_uneven(
