@@ -45,7 +45,7 @@ def _pinned(look: Look) -> tuple[int, ...]:
     """What has parts that we pinned: a plan of an operator's did, or a scheduler whose record was lost. What
     they have is in no piece, so it does not say how much that is."""
     ours = (p for p in look.view.pieces if p.held == OURS_BELOW and p.ino not in look.state.split)
-    return tuple(p.ino for p in ours if (p.parts or 0) > 1)
+    return tuple(p.ino for p in ours if p.parts)
 
 
 def opened(state: State, inos: Collection[int], there: Collection[int]) -> State:

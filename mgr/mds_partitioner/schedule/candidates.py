@@ -23,10 +23,13 @@ def candidates(look: Look, *, resting: bool = False, left: bool = False) -> list
     :param left: also what is left of what is in parts
     """
     state = look.state
-    last = {past.move.ino: past for past in state.past}
+    going = {past.move.ino for past in state.past if past.settled < 0.0}
+    # What was gathered, and is free again, as that did not help, is as it was before.
+    before = [past for past in state.past if not past.move.gathers]
+    last = {past.move.ino: past for past in before}
     # What is new was placed without a load, and what is lost was not moved.
-    times = Counter(p.move.ino for p in state.past if p.move.load > 0.0 and not p.lost)
-    lost = Counter(p.move.ino for p in state.past if p.lost)
+    times = Counter(p.move.ino for p in before if p.move.load > 0.0 and not p.lost)
+    lost = Counter(p.move.ino for p in before if p.lost)
     turned, pins_left = _turned(look), look.budgets.pins()
     parted = state.split - _rests(look) if left else state.split
     away = state.placed | state.apart | look.together.keys()
@@ -36,8 +39,8 @@ def candidates(look: Look, *, resting: bool = False, left: bool = False) -> list
             continue
         if piece.within and piece.ino in look.linked:
             continue  # its files may have links in other parts
-        if piece.ino in away:
-            continue  # a pin would end that; or it is another piece soon; or it goes with others only
+        if piece.ino in away or piece.ino in going:
+            continue  # a pin would end that; it is another piece soon; it goes with others only; it is moving
         if piece.pin == NO_PIN and pins_left <= 0:
             continue
         if piece.pin != piece.rank and piece.pin in look.loads and not look.view.advised:
@@ -49,7 +52,7 @@ def candidates(look: Look, *, resting: bool = False, left: bool = False) -> list
             rests = look.view.now - past.arrived < rest
             # Its rank can do less than was thought.
             wrong = not past.lost and piece.rank in look.full and times[piece.ino] == 1
-            if past.settled < 0.0 or (rests and not wrong and not resting):
+            if rests and not wrong and not resting:
                 continue
             avoid = past.move.source
             back = wrong and (_worse(state.latency, past) or look.empty(avoid))

@@ -22,7 +22,7 @@ from ..plan.families import family, held
 from .asking import Asking, Lesson, Questions
 from .deleted import Deleted
 from .fragments import Fragments, flat, fragments
-from .insides import Insides
+from .insides import Inside, Insides
 from .newborn import FRESH, Newborn
 from .owned import Owned
 
@@ -47,6 +47,7 @@ class Known:
     :ivar strangers: of those that are split, which have, or may have, pinned children that are not among
         ``directories``
     :ivar unknown: of those, which have, or may have, children that were not read
+    :ivar waiting: paths of children of those that were listed, and not read
     :ivar masks: ``ceph.dir.bal.mask``, by inode number, of those that were read; None: MDSs without our hook
     """
 
@@ -62,6 +63,7 @@ class Known:
     ripe: bool = False
     strangers: frozenset[int] = frozenset()
     unknown: frozenset[int] = frozenset()
+    waiting: tuple[str, ...] = ()
 
     def pin(self, directory: Directory, owned: Owned) -> int:
         """A directory's pin: as it was read, unless we have set another one since. Its facts are known."""
@@ -109,16 +111,18 @@ class Known:
 class Wanted:
     """What the next round should look at.
 
-    :ivar requests: req/s by path: the busiest are read first
+    :ivar requests: req/s by path: the busiest are read first; also of what is waiting to be read
     :ivar split: inode numbers of directories that are to be seen as their parts
     :ivar hot: of those that fill a rank by what no parts of them could take along
     :ivar moving: of those that are under way, which do not answer for a while
+    :ivar ours_below: of those in which something has a pin of ours, and that are not split
     """
 
     requests: Mapping[str, float] = field(default_factory=dict)
     split: frozenset[int] = frozenset()
     hot: frozenset[int] = frozenset()
     moving: frozenset[int] = frozenset()
+    ours_below: frozenset[int] = frozenset()
 
 
 class Catalogue:
@@ -162,7 +166,11 @@ class Catalogue:
         # Of what is being exported, and what that is in, nothing is answered meanwhile.
         away = {self.known.within.get(ino, ino) for ino in wanted.moving} | wanted.moving
         quiet = [d for d in busiest if d.ino not in away]
-        lasts = self._insides.look(fs, quiet, split, owned, wanted.moving, now, first=not self.known.ripe)
+        # Of these the parts are counted, too: what was renamed into one, with its pin, is none of its load.
+        ours = {*wanted.ours_below} - away - {d.ino for d in busiest}
+        count = [d for d in self._rotation.directories() if d.ino in ours]
+        of = Inside(quiet, count, split, wanted.requests, wanted.moving)
+        lasts = self._insides.look(fs, of, owned, now, first=not self.known.ripe)
         doubted, self._doubted = self._doubted, frozenset()
         self._rotation.doubt(p for p, f in self._rotation.facts().items() if f.directory.ino in doubted)
         self._asked = {ino: at for ino, at in self._asked.items() if ino not in doubted}
@@ -179,7 +187,9 @@ class Catalogue:
         self._read_facts(fs, limit, wanted.moving, now)
         self._find_new(fs, now)
         self._tries += bool(wanted.requests)
-        self.known = replace(self._known(parts, strangers, wanted, hooked, now), unknown=unknown)
+        waiting = tuple(kid.path for found in broods.values() for kid in found.unread)
+        known = self._known(parts, strangers, wanted, hooked, now)
+        self.known = replace(known, unknown=unknown, waiting=waiting)
 
     def _factor(self, wanted: Wanted) -> float | None:
         """Of MDSs that distribute; asked where something comes and goes, or is hot and has no parts."""

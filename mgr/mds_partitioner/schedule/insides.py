@@ -7,8 +7,9 @@ It is asked for side by side: each question waits at a full MDS for as long as a
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from functools import partial
+from heapq import nsmallest
 from itertools import accumulate
 from typing import TypeVar
 
@@ -32,6 +33,23 @@ SOME, MOST = 8, 0.5  # children that stand for all; so many of them must last
 T = TypeVar("T")
 
 
+@dataclass(frozen=True)
+class Inside:
+    """What a round should look into.
+
+    :ivar busiest: in which something may come and go; of these, and of those to ``count``, the parts are
+        counted
+    :ivar split: whose children are read, those with most requests first
+    :ivar requests: req/s by path; moving: inode numbers of what is being exported
+    """
+
+    busiest: Sequence[Directory]
+    count: Sequence[Directory]
+    split: Sequence[Directory]
+    requests: Mapping[str, float]
+    moving: Collection[int]
+
+
 class Insides:
     """Of one file system. By inode number, with when it was read, Unix, s:
 
@@ -46,6 +64,7 @@ class Insides:
         self._turns: dict[int, int] = {}  # how often children were to be read
         self._entries: dict[str, int] = {}  # of those that are listed, by path
         self._tried: dict[int, float] = {}  # when a brood was to be read last
+        self._came: dict[int, dict[Directory, Child | None]] = {}  # children that were read; None: it is gone
         self.turnover = Turnover()
         self.broods: dict[int, tuple[float, Brood]] = {}
         self.counts: dict[int, tuple[float, int]] = {}
@@ -56,20 +75,10 @@ class Insides:
         """How many subdirectories there are at once where they come and go, by inode number."""
         return {churning.ino: churning.at_once for churning in self.turnover.churning()}
 
-    def look(
-        self,
-        fs: FsState,
-        busiest: Sequence[Directory],
-        split: Sequence[Directory],
-        owned: Owned,
-        moving: Collection[int],
-        now: float,
-        *,
-        first: bool,
-    ) -> Lasts:
+    def look(self, fs: FsState, of: Inside, owned: Owned, now: float, *, first: bool) -> Lasts:
         """Look into these, as far as MDSs answer in time. What lasts, as far as is known now.
 
-        :param moving: inode numbers of what is being exported
+        :param now: Unix, s
         :param first: nothing is decided before it has been looked
         """
         before, self.read, self._round = self.at_once, [], now
@@ -80,11 +89,11 @@ class Insides:
             return lambda: self.counts.update({of.ino: (now, number)})
 
         within = SOON if first else WITHIN
-        due = [d for d in split if self._due(d.ino, now)]
+        due = [d for d in of.split if self._due(d.ino, now)]
         turn = sorted(due, key=lambda d: self._tried.get(d.ino, 0.0))[:BROODS]
         self._tried |= {d.ino: now for d in turn}
-        uncounted = [d for d in busiest if self._uncounted(d.ino, now)]
-        paths = self._to_list(busiest[: FIRST if first else None])
+        uncounted = [d for d in (*of.busiest, *of.count) if self._uncounted(d.ino, now)]
+        paths = self._to_list(of.busiest[: FIRST if first else None])
         questions: Questions = {}
         for directory in turn:
             if self._stale(directory.ino, now):
@@ -95,9 +104,9 @@ class Insides:
         for path in paths:
             questions["listed", path] = partial(self._list, path=path)
         self._asking.ask(fs, questions, within, patient=first)
-        there = [d.ino for d in turn if d.ino not in moving]
+        there = [d.ino for d in turn if d.ino not in of.moving]
         ends = self._now().steady + SOON if there else 0.0
-        while there and self._read_children(fs, there, moving, within, now) and self._now().steady < ends:
+        while there and self._read_children(fs, there, of, within, now) and self._now().steady < ends:
             pass
         if not self.at_once.keys() <= before.keys():  # what was counted may not last: it is counted again
             self.counts = {ino: kept for ino, kept in self.counts.items() if kept[0] != now}
@@ -160,14 +169,18 @@ class Insides:
         return learn
 
     def _read_children(
-        self, fs: FsState, inos: Sequence[int], moving: Collection[int], within: float, now: float
+        self, fs: FsState, inos: Sequence[int], inside: Inside, within: float, now: float
     ) -> bool:
         """Some of those of these directories that were listed, and not read. Was one?"""
-        away = {*moving, *self._asking.pending("child")}
+        self._settle()
+        away = {*inside.moving, *self._asking.pending("child")}
+
+        def order(kid: Directory) -> tuple[int, float]:
+            return self._turns.get(kid.ino, 0), -inside.requests.get(kid.path, 0.0)
 
         def turn(ino: int) -> list[Directory]:
             may = (kid for kid in self.broods[ino][1].unread if kid.ino not in away)
-            return sorted(may, key=lambda kid: self._turns.get(kid.ino, 0))[:AT_ONCE]
+            return nsmallest(AT_ONCE, may, key=order)
 
         before, found = len(self.read), [(ino, turn(ino)) for ino in inos if ino in self.broods]
         for kid in (kid for _, unread in found for kid in unread):
@@ -180,10 +193,10 @@ class Insides:
             except NotFound:
                 gone = True
             if gone:
-                return lambda: self._put(of, at, None)
+                return lambda: self._came.setdefault(of, {}).update({at: None})
 
             def learn() -> None:
-                self._put(of, at, child)
+                self._came.setdefault(of, {})[at] = child
                 if self._round == now:  # what came late may have got another pin since
                     self.read.append(child)
 
@@ -194,19 +207,20 @@ class Insides:
         }
         if questions:
             self._asking.ask(fs, questions, within)
+        self._settle()
         return len(self.read) > before
 
-    def _put(self, of: int, at: Directory, child: Child | None) -> None:
-        """A child of a directory was read; None: it is gone."""
-        kept = self.broods.get(of)
-        if kept is None or at not in kept[1].unread:
-            return
-        listed, found = kept
-        if child is not None:
-            self.broods[of] = listed, _with(found, (child,))
-        else:
-            left = tuple(kid for kid in found.unread if kid != at)
-            self.broods[of] = listed, replace(found, vanished=found.vanished + 1, unread=left)
+    def _settle(self) -> None:
+        """Take in the children that were read since; of one directory all at once: there may be thousands."""
+        came, self._came = self._came, {}
+        for of, read in came.items():
+            if of not in self.broods:
+                continue
+            listed, found = self.broods[of]
+            gone = {at for at, child in read.items() if child is None}.intersection(found.unread)
+            left = tuple(kid for kid in found.unread if kid not in gone)
+            found = replace(found, vanished=found.vanished + len(gone), unread=left)
+            self.broods[of] = listed, _with(found, (child for child in read.values() if child is not None))
 
 
 def _with(found: Brood, read: Iterable[Child]) -> Brood:

@@ -14,7 +14,7 @@ from .reunite import highest, quiet
 from .sleepers import ASLEEP, WAKES, Wake, jumped
 from .state import FIRST, FRESH, KEPT, Limits, Past, State
 from .together import seen
-from .toll import Toll
+from .toll import Toll, usual
 from .turns import Served, shared_out, stays
 from .view import Piece, RankView, View
 
@@ -86,6 +86,7 @@ def looked(state: State, view: View, limits: Limits) -> State:
         calm=max(requests, state.calm + (requests - state.calm) * FORGETS)
         if moving or toll.due
         else requests,
+        calms=state.calms if moving or toll.due else (*state.calms, requests)[-KEPT:],
         toll=toll,
         asleep=asleep,
         wakes=wakes,
@@ -138,7 +139,8 @@ def _toll(state: State, past: Sequence[Past], requests: float, dt: float) -> Tol
     under_way = [p for p in past if p.begun <= state.at and p.move.load > 0.0 and not p.lost]
     arrived = sum(p.move.inodes for p in under_way if p.arrived > state.at)
     moving = arrived or state.toll.due or any(p.under_way for p in under_way)
-    return state.toll.seen(state.calm, requests, dt, arrived) if moving else replace(state.toll, lost=0.0)
+    before = usual(state.calm, state.calms)
+    return state.toll.seen(before, requests, dt, arrived) if moving else replace(state.toll, lost=0.0)
 
 
 def _demand(

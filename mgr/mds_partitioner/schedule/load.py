@@ -13,6 +13,7 @@ from ..judge.fullness import MORE
 from .view import RankView
 
 BELIEVED = 2.0  # times what a rank did easily, at most: a wrong guess costs moves
+EMPTY = 0.7  # of its share, at most, has a rank with much room
 STEEPEST = 0.5  # a full rank serves at most so many powers of what is inside (docs/results/saturation.md)
 
 
@@ -39,6 +40,14 @@ def _with_as_many(rank: RankView, other: RankView) -> float:
     """req/s that a rank may be able to serve with as many requests inside as another one taught."""
     able, best = rank.able or 0.0, other.able or 0.0
     return min(best, able * math.pow(other.crowd / rank.crowd, STEEPEST))
+
+
+def crawling(ranks: Sequence[RankView], capacity: Mapping[int, float]) -> dict[int, float]:
+    """req/s of ranks that have many requests inside, serve far less than their share, and are not full by
+    their rate, as where the host swaps: they can do no more than that now, whatever they could before."""
+    share = shares(ranks, capacity)
+    slow = (r for r in ranks if not r.full and r.inside >= CROWD and r.requests < EMPTY * share[r.rank])
+    return {r.rank: max(1.0, r.requests) for r in slow}
 
 
 def shares(ranks: Sequence[RankView], capacity: Mapping[int, float]) -> dict[int, float]:

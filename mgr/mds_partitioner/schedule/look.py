@@ -14,13 +14,12 @@ from ..judge.fullness import MORE
 from .budgets import Budgets
 from .choose import shares
 from .expectation import Expectation
-from .load import capacities
+from .load import EMPTY, capacities, crawling
 from .noise import band
 from .state import KEPT, Limits, Past, State
 from .together import members
 from .view import Move, Piece, RankView, View
 
-EMPTY = 0.7  # of its share, at most, has a rank with much room
 LATE = 30.0  # s: noise that comes and goes does not count
 SOON = 6  # looks, within which it is known what a full rank can do, unless it exports all the time
 LEAST = 4  # looks: one more than teach that a rank has become slower
@@ -83,7 +82,8 @@ class Look:
     def capacity(self) -> dict[int, float]:
         """What each rank can serve, req/s."""
         ranks, learned = self.view.ranks, self.state.capacity
-        return capacities(ranks) | {r.rank: learned[r.rank] for r in ranks if r.rank in learned}
+        able = capacities(ranks) | {r.rank: learned[r.rank] for r in ranks if r.rank in learned}
+        return able | crawling(ranks, able)
 
     @cached_property
     def expected(self) -> Expectation:

@@ -10,8 +10,8 @@ from collections.abc import Collection, Iterable, Mapping, Sequence
 from .lookup_table import LookupTable, adjust
 from .view import Move, Piece
 
-BITS = 8
-ENTRIES = 1 << BITS
+BITS = 8  # of an entry's number, at least: 256 entries
+EACH = 16  # entries a rank, at least: one that has too much gives some of them
 GOLDEN = 0x9E3779B97F4A7C15  # 2^64 / golden ratio (Knuth, 6.4): numbers in a row fall far from each other
 SMALL = 1000.0  # inodes: with more in it a directory is no longer one that costs nothing to move
 
@@ -37,25 +37,26 @@ def placed(
     ]
     if not new or len({p.rank for p in seen}) < 2:
         return []
-    owner = _table(load, capacity)
-    return [_move(p, owner) for p in new if owner[_entry(p)] != p.rank]
+    bits = max(BITS, (EACH * len(load) - 1).bit_length())
+    owner = _table(load, capacity, 1 << bits)
+    entry = {p.ino: _entry(p, bits) for p in new}
+    return [_move(p, entry[p.ino], owner) for p in new if owner[entry[p.ino]] != p.rank]
 
 
-def _table(load: Mapping[int, float], capacity: Mapping[int, float]) -> list[int]:
+def _table(load: Mapping[int, float], capacity: Mapping[int, float], entries: int) -> list[int]:
     """The rank of each entry; those of one are in a row, so what is made in a row is spread as they are."""
     ranks = sorted(load)
-    even = LookupTable.round_robin(ENTRIES, len(ranks))
+    even = LookupTable.round_robin(entries, len(ranks))
     shifts = adjust(even, [load[r] for r in ranks], [max(capacity[r], 1e-9) for r in ranks])
     return [ranks[server] for server in sorted(even.moved(shifts).owners)]
 
 
-def _entry(piece: Piece) -> int:
-    return (piece.ino * GOLDEN % (1 << 64)) >> (64 - BITS)
+def _entry(piece: Piece, bits: int) -> int:
+    return (piece.ino * GOLDEN % (1 << 64)) >> (64 - bits)
 
 
-def _move(piece: Piece, owner: Sequence[int]) -> Move:
+def _move(piece: Piece, entry: int, owner: Sequence[int]) -> Move:
     assert piece.rank is not None
-    entry = _entry(piece)
     target = owner[entry]
     why = f"new: entry {entry} of the table is rank {target}'s"
     return Move(piece.ino, piece.path, piece.rank, target, 0.0, 0.0, piece.inodes, why)

@@ -10,7 +10,7 @@ from ..options import Settings
 from .catalogue import Wanted
 from .deleted import absent
 from .plans import owned
-from .view import View
+from .view import OURS_BELOW, View
 from .watch import Watch
 
 FEW = 16  # directories that are read at first
@@ -29,8 +29,10 @@ def read(
     hot = frozenset() if watch.view is None else _undivided(watch.view, watch.state.split)
     # The parts of what is on its way to be taken apart are known when it comes.
     moving = frozenset(move.ino for move in watch.state.moving)
-    wanted = Wanted({p.path: p.requests for p in seen}, watch.state.split | watch.state.apart, hot, moving)
     known = watch.catalogue.known
+    requests = {**_warm(watch, known.waiting), **{p.path: p.requests for p in seen}}
+    ours = frozenset(piece.ino for piece in seen if piece.held == OURS_BELOW)
+    wanted = Wanted(requests, watch.state.split | watch.state.apart, hot, moving, ours)
     share = min(max(FEW, len(known.facts)), settings.rentries_per_epoch)
     limit = share if known.directories else 0
     watch.catalogue.refresh(fs, limit, wanted, owned(runs, fs.fscid, wanted.split), now().wall)
@@ -41,6 +43,16 @@ def read(
         pause = settings.epoch * share / settings.rentries_per_epoch
         watch.read_due = min(watch.read_due, now().steady + pause)
     return known.seen != watch.catalogue.known.seen
+
+
+def _warm(watch: Watch, paths: Collection[str]) -> dict[str, float]:
+    """req/s of those of ``paths`` that MDSs have told of at the last look."""
+    found: dict[str, float] = {}
+    for rank, heat in watch.heat.items():
+        served = watch.ranks[rank].requests if rank in watch.ranks and heat.total > 0.0 else 0.0
+        for path in heat.of.keys() & paths if served else ():
+            found[path] = found.get(path, 0.0) + served * heat.of[path] / heat.total
+    return found
 
 
 def unknown(view: View) -> bool:

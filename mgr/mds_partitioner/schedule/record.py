@@ -5,7 +5,7 @@ from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Optional, Union
 
-from .state import FRESH, Past, Scattered
+from .state import FRESH, HANGS, Past, Scattered
 from .together import MEMORY, Whole
 from .view import Move, Scatter
 
@@ -65,11 +65,20 @@ class Turn:
         """req/s by which it was, at the load of that time; None: not yet known."""
         return None if self.after is None else (self.before - self.after) * self.share
 
-    def followed(self, now: Mapping[tuple[int, float], Past], relative: Mapping[int, float]) -> "Turn":
-        """With how far its moves are. ``relative``: load by rank in parts of its share."""
+    def followed(
+        self, now: Mapping[tuple[int, float], Past], relative: Mapping[int, float], at: float
+    ) -> "Turn":
+        """With how far its moves are, and what is distributed a minute later.
+
+        :param relative: load by rank in parts of its share
+        :param at: now, as its own times
+        """
         moves = tuple(now.get((p.move.ino, p.begun), p) for p in self.moves)
-        relieved = any(p.move.gain for p in moves)  # what is new, or only waits, relieves nobody of requests
-        settled = self.after is None and relieved and all(p.settled >= 0.0 for p in moves)
+        spread = any(each.ino not in self.lost for each in self.scatter)
+        # What is new, or only waits, relieves nobody of requests.
+        relieved = spread or any(p.move.gain for p in moves)
+        there = all(p.settled >= 0.0 for p in moves) and not (spread and at - self.at < HANGS)
+        settled = self.after is None and relieved and there
         return replace(self, moves=moves, after=relative.get(self.fullest) if settled else self.after)
 
 

@@ -21,6 +21,7 @@ from .view import Move, Piece
 
 LITTLE = 0.25  # of a rank's share: with so much, all of it can be moved as a whole should there be more
 QUIET = 86_400.0  # s in which clients were at work elsewhere: what is used by day keeps its ranks by night
+DAY = 0.1  # of what a rank had at its most of late: with less, clients are at rest, and somebody is about
 STANDS_FOR = 60.0  # s, at most, that a look tells of
 
 
@@ -53,7 +54,7 @@ def quiet(
         # The long mean is late when all load falls, and a look by itself may be noise.
         asked = min(sum(demand[p.ino].mean for p in everything), sum(p.requests for p in everything))
         if asked <= LITTLE * peak:
-            passes = share > 0.0 and asked <= LITTLE * share and not piece.strangers
+            passes = share >= DAY * peak > 0.0 and asked <= LITTLE * share and not piece.strangers
             found[piece.ino] = before.get(piece.ino, 0.0) + (min(dt, STANDS_FOR) if passes else 0.0)
     return found
 

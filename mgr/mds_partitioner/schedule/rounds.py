@@ -260,7 +260,9 @@ class Rounds:
         """How far moves got, and whether anything is found to do."""
         by_key = {(p.move.ino, p.begun): p for p in state.past}
         loads = {} if watch.view is None else relative(watch.view)
-        self._ledger.change(watch, turns=tuple(turn.followed(by_key, loads) for turn in watch.kept.turns))
+        self._ledger.change(
+            watch, turns=tuple(turn.followed(by_key, loads, now.steady) for turn in watch.kept.turns)
+        )
         # What nobody uses, or is new, relieves no rank: that it is moved does not mean that something helps.
         busy = decision.split or decision.scatter or state.moving
         if busy:

@@ -143,6 +143,7 @@ class State:
     :ivar scattered: by inode number
     :ivar began: when it was first measured, steady clock, s; -1: never
     :ivar calm: req/s of all ranks when nothing was under way last, and by and by as it is now; 0: unknown
+    :ivar calms: the same at the last looks at which nothing was, oldest first: loads have dips of their own
     :ivar toll: what moving costs (toll.py)
     :ivar asleep: inode numbers of pieces that had next to nothing, and have not woken since
     :ivar wakes: of the last hour, oldest first
@@ -177,6 +178,7 @@ class State:
     scattered: Mapping[int, Scattered] = field(default_factory=dict)
     began: float = -1.0
     calm: float = 0.0
+    calms: tuple[float, ...] = ()
     toll: Toll = field(default_factory=Toll)
     asleep: frozenset[int] = frozenset()
     wakes: tuple[Wake, ...] = ()

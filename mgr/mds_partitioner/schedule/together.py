@@ -216,7 +216,8 @@ def homewards(
         why = f"{head.path} was slower in parts: what is renamed or linked between them takes both ranks"
         load = max(asked[ino], NOTHING)
         if piece.rank != head.rank:
-            found.append(Move(ino, piece.path, piece.rank, head.rank, load, 0.0, piece.inodes, why))
+            move = Move(ino, piece.path, piece.rank, head.rank, load, 0.0, piece.inodes, why, gathers=True)
+            found.append(move)
         elif piece.pin not in (NO_PIN, head.rank):
             found.append(Move(ino, piece.path, head.rank, head.rank, 0.0, 0.0, 0.0, why, keeps=True))
     return found

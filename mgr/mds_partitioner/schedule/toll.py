@@ -5,13 +5,23 @@ A frozen subtree stops whoever uses it, and both ranks' time goes into it. Where
 one frozen directory stops them all; where each has its own, hardly anybody notices.
 """
 
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from itertools import dropwhile
 
 KNOWN = 50_000.0  # inodes that the first guess counts as: so many must have moved before it is half forgotten
 MEMORY = 200_000.0  # inodes, at most, that what was seen counts as
 MOST = 4.0  # requests an inode, at most: one that froze all clients for a moment is not typical
 BACK = 0.8  # of what clients got through before: with that they are back
 WAITS = 4  # looks after an arrival for that: else it was not the move that they were less for
+
+
+def usual(calm: float, looks: Sequence[float]) -> float:
+    """req/s that clients got through before something moved, at the least: loads have dips of their own.
+
+    :param calm: at last; looks: while nothing moved, oldest first: from when there was as much on
+    """
+    return min((calm, *dropwhile(lambda rate: rate < BACK * calm, looks)))
 
 
 @dataclass(frozen=True)

@@ -127,6 +127,7 @@ class Move:
     :ivar gain: by how many req/s the rank that it leaves is expected to be relieved
     :ivar inodes: that it takes along
     :ivar keeps: it gets a pin where it is
+    :ivar gathers: it goes to where the rest of it is, and not for its load
     """
 
     ino: int
@@ -138,6 +139,7 @@ class Move:
     inodes: float
     why: str
     keeps: bool = False
+    gathers: bool = False
 
     @property
     def pin(self) -> int:

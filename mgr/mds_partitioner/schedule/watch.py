@@ -275,7 +275,7 @@ class Looker:
             watch.pressing_since = now.steady
         asked = {rank: told.at for rank, told in watch.told.items()}
         if _worth_asking(watch, now.steady):
-            self._ask(fs, watch, paths, _blind(watch, limits, now.steady))
+            self._ask(fs, watch, [*paths, *known.waiting], _blind(watch, limits, now.steady))
             watch.asked = now.steady
         where = watch.where
         if where is None or watch.placed != known.directories:

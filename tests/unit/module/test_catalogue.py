@@ -25,7 +25,7 @@ from mds_partitioner.schedule.asking import SOON, Asking
 from mds_partitioner.schedule.catalogue import PAUSE, TRIES, Catalogue, Wanted
 from mds_partitioner.schedule.deleted import A_ROUND as A_FEW
 from mds_partitioner.schedule.deleted import Deleted
-from mds_partitioner.schedule.insides import AT_ONCE, FIRST, FRESH, Insides, several
+from mds_partitioner.schedule.insides import AT_ONCE, FIRST, FRESH, Inside, Insides, several
 from mds_partitioner.schedule.insides import children as count_children
 from mds_partitioner.schedule.owned import Owned
 from mds_partitioner.verify.whereabouts import ROOT
@@ -145,6 +145,25 @@ def test_the_children_of_a_large_directory_are_read_a_part_in_each_round() -> No
     catalogue.refresh(cluster.state, 200, wanted, Owned(), now + FRESH + 1)
     assert host.read[f"{PARENT}/new"] >= 1 and len(children(catalogue.known)) == CHILDREN + 1
     assert below(host.read) - before <= 3
+
+
+def test_of_very_many_children_the_busiest_are_read_first() -> None:
+    host: Any = Counting(cluster := with_children(90))
+    times = count(0.0, SOON)
+    insides = Insides(Asking(host), lambda: Now(BEGINNING, next(times)))
+    busy = {f"{PARENT}/c{i:02d}": 100.0 for i in (77, 83, 89)}
+    found = brood_of(insides, cluster, 1.0, requests=busy)
+    assert len(found.children) == AT_ONCE and {kid.path for kid in found.children} >= busy.keys()
+
+
+def test_parts_are_counted_of_what_has_a_pin_of_ours_below_it_though_it_has_no_load() -> None:
+    host: Any = Counting(cluster := with_children(3))
+    catalogue = Catalogue(host, BEGINNING)
+    for _ in range(2):
+        catalogue.refresh(cluster.state, 200, Wanted(), Owned(), BEGINNING + 700.0)
+    assert 100 not in catalogue.known.parts
+    catalogue.refresh(cluster.state, 200, Wanted(ours_below=frozenset({100})), Owned(), BEGINNING + 700.0)
+    assert catalogue.known.parts[100] == 3
 
 
 @pytest.fixture(autouse=True)
@@ -374,11 +393,17 @@ class Sluggish(Counting):
 
 
 def brood_of(
-    insides: Insides, cluster: Cluster, at: float, owned: Owned = NOTHING, moving: Collection[int] = ()
+    insides: Insides,
+    cluster: Cluster,
+    at: float,
+    owned: Owned = NOTHING,
+    moving: Collection[int] = (),
+    requests: dict[str, float] | None = None,
 ) -> Brood:
     """Of PARENT, after a look at it so many seconds after the beginning."""
     split = [ModelDirectory(PARENT, "s0", 100)]
-    insides.look(cluster.state, [], split, owned, moving, BEGINNING + at, first=True)
+    inside = Inside((), (), split, requests or {}, moving)
+    insides.look(cluster.state, inside, owned, BEGINNING + at, first=True)
     return insides.broods[100][1]
 
 
@@ -576,7 +601,7 @@ def test_children_last_when_they_are_half_a_minute_old_and_none_was_seen_to_go()
     insides = Insides(Asking(host))
 
     def lasts(at: float) -> Any:
-        return insides.look(cluster.state, (), (), Owned(), (), BEGINNING + at, first=False)
+        return insides.look(cluster.state, Inside((), (), (), {}, ()), Owned(), BEGINNING + at, first=False)
 
     made = BEGINNING + 10.0
     assert not lasts(39.0)(made, made - 5.0, 100)

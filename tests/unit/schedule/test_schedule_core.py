@@ -18,9 +18,10 @@ from mds_partitioner.model import NO_PIN
 from mds_partitioner.schedule.core import Scheduler
 from mds_partitioner.schedule.expectation import Expectation
 from mds_partitioner.schedule.links import Links
+from mds_partitioner.schedule.newcomers import placed
 from mds_partitioner.schedule.sleepers import PART, Wake
 from mds_partitioner.schedule.state import Limits, Past, Scattered, State
-from mds_partitioner.schedule.view import UNREAD, Decision, Move, Piece, RankView, View
+from mds_partitioner.schedule.view import OURS_BELOW, UNREAD, Decision, Move, Piece, RankView, View
 
 LOOK = 5.0  # s
 CAPACITY = 1000.0
@@ -322,6 +323,14 @@ def test_of_what_is_new_a_rank_with_more_load_gets_less() -> None:
     cluster.go(3)
     found = Counter(rank for piece, rank in cluster.at.items() if piece in cluster.fresh)
     assert found[0] in (10, 11) and min(found[1], found[2], found[3]) > 15
+
+
+def test_among_very_many_ranks_one_with_more_load_gets_less_of_what_is_new_too() -> None:
+    load = {r: 200.0 if r == 5 else 80.0 if r % 2 else 120.0 for r in range(256)}
+    new = [Piece(10_000 + k, f"/{k}", 0, 0.0, 1.0, fresh=True) for k in range(16_384)]
+    moves = placed([*new, Piece(1, "/other", 1, 100.0, 1.0)], (), load, dict.fromkeys(load, 1000.0))
+    found = Counter(move.target for move in moves)
+    assert found[5] < 0.8 * fmean(found[r] for r in range(6, 256, 2))
 
 
 @pytest.mark.parametrize(
@@ -648,6 +657,25 @@ def test_a_rank_where_many_wait_for_the_metadata_pool_is_relieved_after_a_minute
         begun += [look * LOOK for _ in decision.moves]
     assert bool(begun) is moves
     assert not moves or (min(begun) >= 50.0 and len(begun) == (2 if capacity else 15))
+
+
+@pytest.mark.parametrize(("requests", "inside"), [(18.0, 50.0), (300.0, 40.0)])
+def test_a_rank_that_crawls_does_not_pass_for_idle(requests: float, inside: float) -> None:
+    """Its host swaps, or its cache is too small: it is not full by what it serves."""
+    ranks = [RankView(r, 1000.0, 16.0, True, 1000.0, 16.0) for r in range(3)]
+    ranks.append(RankView(3, requests, inside, False, 1000.0, 16.0))
+    pieces = [Piece(100 * r + k, f"/{r}/{k}", r, 25.0, 100.0) for r in range(3) for k in range(40)]
+    pieces.append(Piece(400, "/3", 3, requests, 100.0))
+    found, _ = first_of(View(0.0, tuple(ranks), tuple(pieces), harmful=True), looks=20)
+    assert [move for move in found if move.target == 3] == []
+
+
+def test_one_that_has_a_part_with_a_pin_of_ours_is_seen_as_its_parts() -> None:
+    """It was renamed into it; by its load nobody would have looked into it."""
+    ranks = tuple(RankView(r, 1000.0 if r else 10.0, 9.0 if r else 0.1, bool(r), 1000.0) for r in range(2))
+    archive = Piece(1, "/archive", 0, 5.0, 100.0, held=OURS_BELOW, parts=1)
+    _, decision = Scheduler(State(), View(LOOK, ranks, (archive,), harmful=True), Limits()).decide()
+    assert decision.split == (1,)
 
 
 def crumbs(rank: int, many: int, load: float, inodes: float) -> tuple[Piece, ...]:
@@ -998,10 +1026,10 @@ SLOWER = RankView(2, 500.0, 30.0, True, 1000.0, 12.0)
         (SLOWER, True, False),
         (replace(SLOWER, inside=8.5), False, False),
         (replace(SLOWER, inside=2.0), False, True),
-        (replace(SLOWER, full=False), False, True),
+        (replace(SLOWER, full=False), False, False),
         (replace(SLOWER, crowd=math.inf), False, True),
     ],
-    ids=["slower", "few wait", "hardly any wait", "not full", "told by an operator"],
+    ids=["slower", "few wait", "hardly any wait", "not full, and waits", "told by an operator"],
 )
 def test_a_rank_that_may_have_become_slower_gets_nothing_until_that_is_known(
     slower: RankView, waits: bool, gets: bool
@@ -1061,7 +1089,12 @@ def test_what_fits_nowhere_is_taken_apart_beside_many_ranks_of_which_one_may_hav
     """With many there is always one."""
     state, last = State(), Decision()
     for look in range(6):
-        ranks = tuple(RankView(r, 400.0 if r > 8 else 1000.0, 20.0, r <= 8, 1000.0, 20.0) for r in range(16))
+        ranks = tuple(
+            RankView(r, 400.0, 1.0, False, 1000.0, 20.0)
+            if r > 8
+            else RankView(r, 1000.0, 20.0, True, 1000.0, 20.0)
+            for r in range(16)
+        )
         ranks = tuple(replace(r, requests=450.0) if look > 3 and r.rank == look else r for r in ranks)
         pieces = [Piece(7, "/large", 0, 1000.0, 100.0, parts=9)]
         pieces += [Piece(10 * r.rank, "/small", r.rank, r.requests, 1e6) for r in ranks[1:]]
@@ -1089,7 +1122,12 @@ def test_what_mdss_are_to_bring_elsewhere_is_left_to_them(pin: int) -> None:
 def test_beside_many_ranks_a_doubt_about_one_keeps_nothing_from_what_no_move_relieves() -> None:
     state, split = State(), set[int]()
     for look in range(10):
-        ranks = tuple(RankView(r, 400.0 if r > 8 else 1000.0, 20.0, r <= 8, 1000.0, 20.0) for r in range(16))
+        ranks = tuple(
+            RankView(r, 400.0, 1.0, False, 1000.0, 20.0)
+            if r > 8
+            else RankView(r, 1000.0, 20.0, True, 1000.0, 20.0)
+            for r in range(16)
+        )
         bad = 1 + look % 8 if look > 3 else -1
         ranks = tuple(replace(r, requests=450.0) if r.rank == bad else r for r in ranks)
         known = Piece(

@@ -3,8 +3,11 @@
 
 from dataclasses import replace
 
+import pytest
+
 from mds_partitioner.schedule.budgets import Pace
-from mds_partitioner.schedule.reunite import Reunion
+from mds_partitioner.schedule.demand import Demand
+from mds_partitioner.schedule.reunite import Reunion, quiet
 from mds_partitioner.schedule.view import Piece
 
 HOME, AWAY = 0, 1
@@ -69,3 +72,11 @@ def test_it_is_whole_only_when_nobody_else_has_pinned_a_part() -> None:
     strange = tuple(replace(piece, strangers=not piece.within) for piece in done)
     for pieces, whole in ((done, (1,)), (his, ()), (strange, ()), (family(10.0, rank=HOME), ())):
         assert Reunion(pieces, {1}, {1}, set(), ROOM).whole() == whole
+
+
+@pytest.mark.parametrize(("share", "passes"), [(500.0, True), (5.0, False), (0.0, False)])
+def test_nights_do_not_count_though_somebody_is_about(share: float, passes: bool) -> None:
+    """A client that does next to nothing, or the module's own questions."""
+    piece = Piece(1, "/s", HOME, 0.2, 10.0)
+    found = quiet({1: 60.0}, {1}, [piece], {1: Demand(0.2)}, (), share, 1000.0, 5.0)
+    assert found == {1: 65.0 if passes else 60.0}

@@ -9,7 +9,10 @@ from dataclasses import dataclass, field, replace
 import pytest
 
 from mds_partitioner.model import NO_PIN
+from mds_partitioner.schedule.candidates import candidates
 from mds_partitioner.schedule.core import Scheduler
+from mds_partitioner.schedule.learn import looked
+from mds_partitioner.schedule.look import Look
 from mds_partitioner.schedule.record import in_parts, wholes
 from mds_partitioner.schedule.state import Limits, Past, Scattered, State
 from mds_partitioner.schedule.together import JUDGED, LASTS, LATE, LOOKS, MEMORY, WAITS, Whole
@@ -141,6 +144,20 @@ def test_when_it_does_not_help_it_is_as_free_as_it_was_and_not_tried_again() -> 
         assert spool.state.wholes[1].since < 0.0
 
     spool.go(10 * LOOKS, as_it_is)
+
+
+@pytest.mark.parametrize(("gathers", "free"), [(True, True), (False, False)])
+def test_what_was_gathered_in_vain_need_not_rest_for_that(gathers: bool, free: bool) -> None:
+    """It was moved out for its load a while ago; its clients did less for a moment, and are back."""
+    out = Move(2, "/s/2", 3, 0, 75.0, 75.0, 100.0, "")
+    home = Move(2, "/s/2", 0, 3, 75.0, 0.0, 100.0, "", gathers=gathers)
+    past = (Past(out, 0.0, 10.0, 9, 75.0), Past(home, 300.0, 310.0, 9, 75.0))
+    let_go = State(at=395.0, split=frozenset({1}), wholes={1: Whole(0.0)}, began=0.0, past=past)
+    ranks = (*(RankView(r, 0.0, 0.0, False, 300.0) for r in range(3)), RankView(3, 300.0, 20.0, True, 300.0))
+    pieces = tuple(Piece(i, f"/s/{i}", 3, 75.0, 100.0, within=1, pin=3) for i in (2, 3, 4, 5))
+    view = View(400.0, ranks, (Piece(1, "/s", 3, 0.0, 100.0, pin=3), *pieces), harmful=True)
+    look = Look(looked(let_go, view, Limits()), view, Limits())
+    assert (2 in {candidate.key for candidate in candidates(look)}) == free
 
 
 @pytest.mark.parametrize(("mostly", "last", "stays"), [(450.0, 325.0, True), (250.0, 345.0, False)])

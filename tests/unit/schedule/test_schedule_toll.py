@@ -3,7 +3,7 @@
 
 import pytest
 
-from mds_partitioner.schedule.toll import KNOWN, MEMORY, MOST, WAITS, Toll
+from mds_partitioner.schedule.toll import KNOWN, MEMORY, MOST, WAITS, Toll, usual
 
 
 def test_nothing_seen_is_the_guess() -> None:
@@ -41,3 +41,16 @@ def test_a_load_that_ends_meanwhile_is_not_what_moving_costs() -> None:
 
 def test_nothing_costs_more_than_it_may() -> None:
     assert Toll().seen(1e9, 9e8, 5.0, 10.0).price == MOST
+
+
+@pytest.mark.parametrize(
+    ("looks", "least"),
+    [
+        ((1000.0, 0.0, 1000.0, 0.0, 1000.0), 0.0),
+        ((0.0, 0.0, 100.0, 1000.0, 950.0), 950.0),
+        ((), 1000.0),
+    ],
+    ids=["waves", "it has just begun", "the first look"],
+)
+def test_a_load_that_comes_in_waves_does_not_make_moving_dear(looks: tuple[float, ...], least: float) -> None:
+    assert usual(1000.0, looks) == least
