@@ -105,7 +105,7 @@ class Large(Cluster):
             return {"dirfrags": list(self._dirfrags(rank))}
         # Rank 0 has the root, so everybody's bounds; the others have their own.
         own = (d for ino, d in self.directories.items() if ino in self.load and rank in (0, d.rank))
-        roots = [_subtree(d, rank) for d in own if d.rank != 0 or d.pin >= 0]
+        roots = [_subtree(d, rank) for d in own if d.rank != 0 or d.pin >= 0 or d.scattered]
         return [_subtree(Directory("", rank=0), rank), *roots]
 
     def _dirfrags(self, rank: int) -> Any:
@@ -115,9 +115,10 @@ class Large(Cluster):
                 yield _dirfrag(self.directories[ino].path, load, load)
 
     def pass_time(self) -> None:
-        """A pin is followed at once."""
+        """A pin is followed at once, an ephemeral one, too."""
         for d in self.directories.values():
             d.rank = d.pin if d.pin >= 0 else d.rank
+            d.scattered = d.distributed == "1"
 
 
 class Quick(LoadedMount):
@@ -165,7 +166,7 @@ def _subtree(at: Directory, rank: int) -> dict[str, Any]:
     }  # fmt: skip
     return {
         "is_auth": at.rank == rank, "auth_first": at.rank, "auth_second": -2, "export_pin": at.pin,
-        "distributed_ephemeral_pin": False, "random_ephemeral_pin": False, "export_pin_target": at.pin,
+        "distributed_ephemeral_pin": at.scattered, "random_ephemeral_pin": False, "export_pin_target": at.pin,
         "dir": where,
     }  # fmt: skip
 
