@@ -28,6 +28,7 @@ PATIENCE = 3.0  # s that the manager's thread waits for a command
 IN_A_ROW = 0.5  # s that it waits when it has left one already: several that hang add up to little more
 KEPT = 600.0  # s that the end of a command is kept for whoever asks again
 MADE = 60.0  # s, likewise, of what is wanted anew before long
+HELD = 10.0  # s, likewise, of what may be over: a pause has an end
 Work = Callable[[], HandleCommandResult]
 
 
@@ -48,7 +49,7 @@ CHANGE = Line("commands that begin something", 4, alone=True)  # what one checks
 URGENT = Line("commands that put something back or tell what is known", 4, urgent=True)
 # They hold something in memory and then tell the mon, which may take 20 s a write: as they come from one
 # thread, which gives each PATIENCE, they never fill their line.
-STOP = Line("commands that stop or hold something", 64, urgent=True)
+STOP = Line("commands that stop or hold something", 64, urgent=True, kept=HELD)
 LINES = (LOOK, MAKE, CHANGE, URGENT, STOP)
 
 

@@ -105,7 +105,14 @@ def test_what_nobody_fetched_of_a_look_is_read_anew(
 
 @pytest.mark.parametrize(
     ("line", "seconds", "said_then"),
-    [(CHANGE, 590.0, "made 1"), (CHANGE, 610.0, "made 2"), (MAKE, 50.0, "made 1"), (MAKE, 70.0, "made 2")],
+    [
+        (CHANGE, 590.0, "made 1"),
+        (CHANGE, 610.0, "made 2"),
+        (MAKE, 50.0, "made 1"),
+        (MAKE, 70.0, "made 2"),
+        (STOP, 5.0, "made 1"),
+        (STOP, 15.0, "made 2"),
+    ],
 )
 def test_a_result_that_nobody_fetches_is_forgotten(
     desk: Desk,
@@ -215,14 +222,14 @@ def test_stops_of_many_file_systems_that_hang_do_not_refuse_the_next(
         slow.go.set()
 
 
-def served(monkeypatch: pytest.MonkeyPatch, module: Any, command: str) -> Line:
+def served(monkeypatch: pytest.MonkeyPatch, module: Any, command: str, **given: Any) -> Line:
     """The line that a command is handed in at."""
     lines: list[Line] = []
     monkeypatch.setattr(
         Desk, "run", lambda self, what, given, work, line, *, keep: lines.append(line) or said("")
     )
     module.desk = Desk()
-    getattr(module, command)()
+    getattr(module, command)(**given)
     module.desk.shutdown()
     return lines[0]
 
@@ -244,6 +251,12 @@ def test_what_ends_or_holds_something_waits_for_no_other_command(
     monkeypatch: pytest.MonkeyPatch, commands: type[Services], command: str, line: Line
 ) -> None:
     assert served(monkeypatch, commands(), command) is line
+
+
+def test_a_stop_that_puts_back_what_was_done_is_none(monkeypatch: pytest.MonkeyPatch) -> None:
+    """What was stopped before, and told to be, is not stopped any more."""
+    assert served(monkeypatch, SchedulerCommands(), "scheduler_stop", rollback=True) is URGENT
+    assert served(monkeypatch, SchedulerCommands(), "scheduler_stop", rollback=False) is STOP
 
 
 def test_a_command_that_breaks_is_not_kept(desk: Desk) -> None:
