@@ -232,13 +232,24 @@ class Partitioner:
     def pause(self, fs: FsState, seconds: int | None) -> Run:
         """Begin no further step; moves under way end. :raises BadInput: a duration that is not positive."""
         check_duration(seconds)
-        self.plans.halts.give(fs.fscid)
-        runs, now = self.plans.active_of(fs), self._now()
-        for run in runs:
-            run.memory.halted = True
-            run.memory.hold = None if seconds is None else now.steady + seconds
+        now = self._now()
+        hold = None if seconds is None else now.steady + seconds
         until = None if seconds is None else now.wall + seconds
-        self._keep(runs, state=PAUSED, by_operator=True, until=until)
+        return self._interrupt(fs, hold, state=PAUSED, by_operator=True, until=until)
+
+    def _interrupt(self, fs: FsState, hold: float | None, **changes: Any) -> Run:
+        """Nothing more is begun; then it is journaled. Of the plans that there are, the newest.
+
+        :param hold: until then, steady clock, s; None: until it is to go on
+        :raises Unavailable: it is not known yet which there are; it holds all the same
+        """
+        changes["why"] = "by command"
+        self.plans.halts.give(fs.fscid)
+        self.plans.early(fs.fscid, hold, **changes)
+        runs = self.plans.active_of(fs)
+        for run in runs:
+            run.memory.halted, run.memory.hold = True, hold
+        self._keep(runs, **changes)
         return runs[-1]
 
     def _keep(self, runs: Sequence[Run], **changes: Any) -> None:
@@ -246,7 +257,7 @@ class Partitioner:
         failed: JournalError | None = None
         for run in runs:
             try:
-                self._journal.interrupt(run, why="by command", **changes)
+                self._journal.interrupt(run, **changes)
                 self._report(run)
             except JournalError as e:
                 failed = failed or e
@@ -270,12 +281,7 @@ class Partitioner:
         :raises JournalError: the mon did not take it; this manager has stopped all the same, and tells
             it again
         """
-        self.plans.halts.give(fs.fscid)
-        runs = self.plans.active_of(fs)
-        for run in runs:
-            run.memory.halted, run.memory.hold = True, None
-        self._keep(runs, state=STOPPED, finished=self._now().wall)
-        return runs[-1]
+        return self._interrupt(fs, None, state=STOPPED, finished=self._now().wall)
 
     def rollback(self, fs: FsState, name: str | None) -> Run:
         """Put back every value that a plan replaced.

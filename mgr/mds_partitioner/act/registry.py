@@ -8,6 +8,7 @@ import threading
 from collections.abc import Callable, Collection, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import replace
+from typing import Any
 
 from ..clock import Now
 from ..errors import Busy, NotFound, PartitionerError, Unavailable
@@ -28,6 +29,7 @@ from .run import (
     READY,
     ROLLED_BACK,
     RUNNING,
+    STOPPED,
     Head,
     Record,
     Run,
@@ -55,6 +57,9 @@ class Plans:
         """Names of plans that were only proposed when the last manager ended, by fscid."""
         self.unreadable: list[Unreadable] = []
         self.halts = Halts()
+        self._early: dict[
+            int, tuple[float | None, dict[str, Any]]
+        ] = {}  # orders that came before the journal
 
     def load(self) -> None:
         """Read the journal; plans that another manager left unfinished are this one's."""
@@ -73,9 +78,24 @@ class Plans:
             self._log.error("the journal of plan '%s' cannot be read: %s", bad.name, bad.why)
         self._claim(runs)
         self._sweep(lambda: runs)
-        self._runs = runs
-        for run in runs:  # an order to stop or hold that came before counts
-            run.memory.halted = run.memory.halted or self.halts.given(run.plan.fscid) > 0
+        with self._lock:
+            for run in runs:
+                if run.plan.fscid in self._early and run.head.state in ACTIVE:
+                    run.memory.halted = True
+                    run.memory.hold, run.memory.untold = self._early[run.plan.fscid]
+            self._runs = runs
+
+    def early(self, fscid: int, hold: float | None, **changes: Any) -> None:
+        """An operator's order before the journal was read: it holds for what is under way, as soon as that is
+        known, and the mon is told then. A pause does not end a stop. Nothing to do once it was read.
+
+        :param hold: end of a pause, steady clock, s
+        :param changes: what it makes of the head
+        """
+        with self._lock:
+            before = self._early.get(fscid, (None, {}))[1].get("state")
+            if self._runs is None and before != STOPPED:
+                self._early[fscid] = hold, changes
 
     def _claim(self, runs: Sequence[Run]) -> None:
         """What was set by a manager that knew of no claims is claimed now."""

@@ -5,7 +5,7 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Iterable
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 from ..errors import NotFound
@@ -84,6 +84,10 @@ class Run:
     def heading(self) -> str:
         """RUNNING or ROLLING_BACK: the way it goes, or will go on when its pause or stop is over."""
         return self.head.resume_to if self.head.state in (PAUSED, STOPPED) else self.head.state
+
+    def ordered(self) -> Head:
+        """The head as an operator's order to stop or hold makes it, has the mon taken that or not."""
+        return replace(self.head, **self.memory.untold)
 
 
 def find(runs: Iterable[Run], name: str) -> Run:

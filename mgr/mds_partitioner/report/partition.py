@@ -101,7 +101,7 @@ def run_value(run: Run, where: SubtreeMap | None) -> dict[str, Any]:
     return {
         "plan": run.plan.name,
         "fs": run.plan.fs,
-        **asdict(run.head),
+        **asdict(run.ordered()),
         **left_out(run),
         "silent_ranks": None if where is None else list(where.silent),
         "progress": progress(run),
@@ -151,14 +151,15 @@ def run_state(run: Run) -> str:
         for state, number in left_out(run).items()
         if number
     ]
-    return ", ".join([run.head.state, *missing])
+    return ", ".join([run.ordered().state, *missing])
 
 
 def run_line(run: Run) -> str:
     """A plan's state and progress on one line."""
-    why = f": {printable(run.head.why)}" if run.head.why else ""
-    if run.head.state == PAUSED and run.head.until is not None:
-        why += f", until {clock.told(run.head.until)}"
+    head = run.ordered()
+    why = f": {printable(head.why)}" if head.why else ""
+    if head.state == PAUSED and head.until is not None:
+        why += f", until {clock.told(head.until)}"
     return f"plan '{run.plan.name}' on '{run.plan.fs}': {run_state(run)}, {progress(run):.0%}{why}"
 
 
@@ -215,7 +216,7 @@ def plans_value(runs: Sequence[Run], removed: Sequence[Run] = ()) -> list[dict[s
     return [
         {
             "name": run.plan.name,
-            "state": run.head.state,
+            "state": run.ordered().state,
             "steps": len(run.plan.steps),
             **left_out(run),
             "progress": progress(run),

@@ -35,6 +35,7 @@ from mds_partitioner.act.run import (
 from mds_partitioner.clock import Now
 from mds_partitioner.errors import BadInput, Busy, JournalError, NotFound, Unavailable
 from mds_partitioner.options import Settings
+from mds_partitioner.report.partition import run_line
 
 MOVES = dict.fromkeys(range(100, 106), 1)
 
@@ -346,10 +347,35 @@ def test_a_stop_before_the_journal_was_read_holds_what_the_last_manager_left_und
     plans._runs = None
     with pytest.raises(Unavailable, match="its journal was not read yet"):
         manager.partitioner.stop(manager.fs)
+    with pytest.raises(Unavailable):
+        manager.partitioner.pause(manager.fs, 10)  # which ends no stop
     plans.load()
+    (run,) = plans.of(manager.fs)
+    assert run_line(run).startswith("plan 'mine' on 'cephfs': stopped, 0%: by command")
     before = cluster.snapshot()
     manager.run(30)
-    assert cluster.snapshot() == before
-    manager.partitioner.resume(manager.fs)
+    assert (cluster.snapshot(), run.head.state) == (before, STOPPED)
+    after = Manager(cluster)  # it was told to the mon
+    after.run(10)
+    assert (cluster.snapshot(), after.partitioner.plans.of(after.fs)[0].head.state) == (before, STOPPED)
+    after.partitioner.start(after.fs, "mine")
+    after.run(60)
+    assert after.partitioner.plans.of(after.fs)[0].head.state == DONE
+
+
+def test_a_pause_before_the_journal_was_read_ends_at_its_time(cluster: Cluster) -> None:
+    first = Manager(cluster)
+    first.partitioner.plans.save(plan(cluster, MOVES, name="mine"))
+    first.partitioner.start(first.fs, "mine")
+    manager = Manager(cluster)
+    plans = manager.partitioner.plans
+    plans._runs = None
+    with pytest.raises(Unavailable):
+        manager.partitioner.pause(manager.fs, 20)
+    plans.load()
+    before = cluster.snapshot()
+    manager.run(15)
+    (run,) = plans.of(manager.fs)
+    assert (cluster.snapshot(), run.head.state, run.head.by_operator) == (before, PAUSED, True)
     manager.run(60)
-    assert plans.of(manager.fs)[0].head.state == DONE
+    assert run.head.state == DONE
