@@ -15,7 +15,7 @@ from mgr_util import build_url
 from . import clock
 from .abreast import Abreast
 from .act.run import paused_by_guard
-from .act.switch import user
+from .act.switch import balances, user
 from .analyzer import Analyzer
 from .balancer import Balancer
 from .ceph_compat import Commands
@@ -76,10 +76,10 @@ class Module(
             needs=self.partitioner.balancing,
         )
         self.ledger = Ledger(self.host, self.log)
-        self.scheduling = Scheduling(self.host, self.ledger, self.partitioner.plans, self._balances)
+        self.scheduling = Scheduling(self.host, self.ledger, self.partitioner.plans, balances)
         self.rounds = Rounds(
             *(self.host, self.engine.call, self.ranks, self.ledger),
-            *(self.partitioner.plans, self.partitioner.undo, self._balances),
+            *(self.partitioner.plans, self.partitioner.undo, balances),
             lambda: (self.settings(), SchedulerSettings.read(self)),
             self.log,
         )
@@ -215,10 +215,6 @@ class Module(
                 self.remote("progress", "update", event, message, part, ["mds_partitioner"], True)
         except (ImportError, RuntimeError) as e:
             self.log.debug("no progress module: %s", e)
-
-    def _balances(self, fs: FsState) -> bool:
-        """Does a policy of ours balance a file system?"""
-        return self.balancer.get(fs) is not None
 
     def _fallen_back(self, fs: FsState) -> frozenset[str] | None:
         """The daemons that left our policy; None while none of ours is in force."""

@@ -287,6 +287,11 @@ def carry_out(host: Host, step: Step, text: str) -> None:
         host.mon("fs set", fs_name=step.fs, var=step.variable, val=step.value)
 
 
+def balances(fs: FsState) -> bool:
+    """Is the balancer, if it is on, a policy of ours? Another one is an operator's, whatever we recorded."""
+    return fs.balancer.startswith(PREFIX)
+
+
 def in_force(fs: FsState, switch: Switch) -> bool:
     """Do the MDSs use our object, or has an operator set another balancer, or a mask of no rank, since?"""
     return fs.balance_automate and fs.balancer == switch.object and mask_of(fs) != ()

@@ -10,6 +10,7 @@ from typing import Any
 
 from fake_cluster import LOG, SETTINGS, Directory, FakeCluster, Mount, Store
 
+from mds_partitioner.act.switch import balances
 from mds_partitioner.clock import Now
 from mds_partitioner.engine.calls import CALLS
 from mds_partitioner.errors import JournalError, NotFound
@@ -304,9 +305,9 @@ class Manager:
             *(host, nobody, nobody, lambda: SETTINGS, lambda *_: None, LOG, cluster.now)
         )
         ledger = Ledger(host, LOG, cluster.now)
-        self.scheduling = Scheduling(host, ledger, self.partitioner.plans, lambda fs: False, cluster.now)
+        self.scheduling = Scheduling(host, ledger, self.partitioner.plans, balances, cluster.now)
         self.rounds = Rounds(
-            *(host, _engine, ranks, ledger, self.partitioner.plans, self.partitioner.undo, lambda fs: False),
+            *(host, _engine, ranks, ledger, self.partitioner.plans, self.partitioner.undo, balances),
             lambda: (SETTINGS, self.options.ours),
             LOG,
             cluster.now,

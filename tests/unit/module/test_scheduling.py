@@ -293,6 +293,21 @@ def test_it_does_not_act_beside_an_operators_balancer(cluster: Cluster, manager:
     assert "balance_automate" in manager.scheduling.watch(manager.fs).decision.why
 
 
+@pytest.mark.parametrize("balancer", ["", "mine.lua"])
+def test_it_acts_beside_a_policy_of_ours_until_an_operator_sets_another_balancer(
+    cluster: Cluster, manager: Manager, balancer: str
+) -> None:
+    cluster.state = replace(cluster.state, balance_automate=True, balancer="mds_partitioner.lunule.1")
+    manager.scheduling.start(manager.fs, ACT)
+    manager.run(20)
+    before = pins(cluster)
+    assert before
+    cluster.state = replace(cluster.state, balancer=balancer)
+    manager.run(AT_LAST)
+    assert pins(cluster) == before
+    assert "its balancer would move" in manager.scheduling.watch(manager.fs).decision.why
+
+
 def test_it_does_not_act_beside_a_plan_nor_a_plan_beside_it(cluster: Cluster, manager: Manager) -> None:
     run = manager.partitioner.plans.propose(manager.fs, plan(cluster, {100: 1}))
     run.plan = replace(run.plan, scheduled=False, name="mine")
