@@ -22,6 +22,7 @@ from ..act.run import (
     STOPPED,
     UNDONE,
     Run,
+    paused_by_guard,
     scheduler_user,
 )
 from ..act.shared import SharedOption
@@ -117,8 +118,6 @@ class Orders:
         halts = self._plans.halts.given(fs.fscid)  # first: what was ordered before shows in the mode
         if watch.kept.paused or watch.kept.mode != UNDOING:
             return
-        self._tick_interval.shorten(fs.fscid)
-        watch.ordered = self._now().steady
         for run in filter(_over, scheduled_since(self._plans.of(fs), watch.kept.since)):
             self._plans.remove(run.plan.name, fs)
         since = scheduled_since(self._plans.of(fs), watch.kept.since)
@@ -127,6 +126,9 @@ class Orders:
             # As one: what an operator has set since may be what an earlier one of them had set.
             self._plans.merge(fs, ours, watch.catalogue.deleted.inos)
         for run in scheduled_since(self._plans.of(fs), watch.kept.since)[-1:]:
+            if not paused_by_guard(run.head):  # while it waits nothing moves
+                self._tick_interval.shorten(fs.fscid)
+                watch.ordered = self._now().steady
             held = run.head.state == STOPPED or (run.head.state == PAUSED and run.head.by_operator)
             if run.heading() != ROLLING_BACK or held:
                 self._undo(run, halts)

@@ -169,7 +169,8 @@ class Rounds:
         """Unless something moves, or did a moment ago; what moves while it waits has long enough for that."""
         now, waits = self._now().steady, watch.waits_since
         waiting = watch.kept.mode == ACT and waits is not None and now - waits >= CALM
-        calm = waiting or (not watch.state.moving and now - watch.ordered >= CALM)
+        moving = watch.kept.mode == ACT and watch.state.moving  # nobody follows moves while they are undone
+        calm = waiting or (not moving and now - watch.ordered >= CALM)
         if calm or watch.kept.paused or watch.kept.mode not in (ACT, UNDOING):
             self._tick_interval.restore(fs.fscid)
 

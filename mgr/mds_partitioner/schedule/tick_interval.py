@@ -6,6 +6,7 @@ from __future__ import annotations
 from collections.abc import Collection
 
 from ..act.shared import SharedOption, users
+from ..errors import Unavailable
 from ..host import Host
 
 TICK, QUICK = "mds_tick_interval", "1.000000"  # s, as the mon writes it: pins are followed on a tick
@@ -40,9 +41,14 @@ class TickInterval:
         self._short[fscid] = True
 
     def restore(self, fscid: int) -> None:
-        """Nothing moves. What an operator has set meanwhile stays. Errors as ``shorten``."""
+        """Nothing moves. What an operator has set meanwhile stays. Errors as ``shorten``.
+
+        :raises Unavailable: a change that was not answered may still be made, so nobody knows what it is
+        """
         if not self.short(fscid):
             return
+        if self._host.mon_in_flight(who="mds", name=TICK):
+            raise Unavailable(f"{TICK} is put back when the mon has answered an earlier change of it")
         option = self._option(fscid)
         old = option.replaced()
         if old is not None and self._host.mds_option(TICK) == QUICK:

@@ -15,14 +15,14 @@ from scheduled import NOGROUP, Cluster, Manager, fewer
 from test_scheduling import AT_LAST, churned, pins, until_moving
 
 from mds_partitioner import clock
-from mds_partitioner.errors import Busy, JournalError
+from mds_partitioner.errors import Busy, InDoubt, JournalError
 from mds_partitioner.model import HealthCheck, Subtree
 from mds_partitioner.observe.subtrees import SubtreeMap
 from mds_partitioner.schedule.orders import turn_of
 from mds_partitioner.schedule.pieces import FIXED_BELOW, rank_of
 from mds_partitioner.schedule.record import ACT, ADVISE, OFF, TURNS, Turn, latest, under_way
 from mds_partitioner.schedule.state import Past, State
-from mds_partitioner.schedule.tick_interval import TICK
+from mds_partitioner.schedule.tick_interval import QUICK, TICK
 from mds_partitioner.schedule.view import OURS_BELOW, Decision, Move, Piece, RankView, Scatter, View
 
 SLOW = {"MDS_SLOW_REQUEST": HealthCheck("slow")}
@@ -207,6 +207,46 @@ def test_ticks_stay_short_while_it_is_undone_after_a_wait(acting: Manager) -> No
     acting.scheduling.stop(acting.fs, rollback=True)
     acting.run(AT_LAST)
     assert len(set_) <= 8, "claimed, set, taken back, let go"
+
+
+def test_a_rollback_that_waits_gives_the_ticks_back(acting: Manager) -> None:
+    cluster = acting.cluster
+    cluster.lag = 20
+    until_moving(cluster, acting)
+    acting.scheduling.stop(acting.fs, rollback=True)
+    acting.run(3)
+    assert cluster.options[TICK] == QUICK
+    cluster.checks = SLOW
+    acting.run(60)
+    assert cluster.options[TICK] == ""
+    cluster.checks = {}
+    acting.run(3)
+    assert cluster.options[TICK] == QUICK
+    acting.run(2 * AT_LAST)
+    assert (acting.scheduling.get(acting.fs).mode, cluster.options[TICK]) == (OFF, "")
+
+
+def test_ticks_that_the_mon_sets_late_are_given_back(
+    acting: Manager, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    cluster, late = acting.cluster, list[str]()
+
+    def no_answer(option: str, value: str) -> None:
+        late.append(value)
+        raise InDoubt("the mon did not answer 'config set' within 20 s")
+
+    with monkeypatch.context() as slow:
+        slow.setattr(cluster, "set_mds_option", no_answer)
+        slow.setattr(cluster, "mon_in_flight", lambda **about: about == {"who": "mds", "name": TICK})
+        slow.setattr(acting.rounds._orders, "prepare", lambda *_: None)
+        while not late:
+            acting.run(1)
+        acting.scheduling.stop(acting.fs, rollback=False)
+        acting.run(5)
+    assert late == [QUICK]
+    cluster.options[TICK] = QUICK
+    acting.run(10)
+    assert cluster.options[TICK] == ""
 
 
 def test_what_was_distributed_is_remembered_whatever_is_decided_since() -> None:
