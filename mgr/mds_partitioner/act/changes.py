@@ -19,6 +19,7 @@ from .shared import SharedOption
 from .switch import policy_in_force, turning_off
 
 T = TypeVar("T")
+UNANSWERED = "an earlier change of it was not answered yet and may still be made"
 
 
 class Gone(NotFound):
@@ -33,7 +34,7 @@ class Change(Protocol):
     def read(self) -> str: ...
     def write(self, value: str, was: str, may: Callable[[], bool]) -> None: ...
     def arrived(self, value: str) -> bool: ...
-    def in_doubt(self) -> bool: ...
+    def in_doubt(self) -> str: ...
     def ephemeral(self) -> bool: ...
 
 
@@ -83,9 +84,9 @@ class DirectoryChange(ABC):
 
         self.host.on_fs(self.fs, write)
 
-    def in_doubt(self) -> bool:
-        """Has an MDS been asked for a change that it has not answered, and nobody waits for any more?"""
-        return self.host.in_flight(self.fs.fscid, self.ino) is not None
+    def in_doubt(self) -> str:
+        """In words, has an MDS been asked for a change that it has not answered, and nobody waits for it?"""
+        return UNANSWERED if self.host.in_flight(self.fs.fscid, self.ino) is not None else ""
 
     def empty(self) -> bool:
         """Is there nothing in it? MDSs export nothing that is empty: it moves with the first that is made."""
@@ -174,9 +175,10 @@ class SettingChange:
         """What the mon has is in force."""
         return True
 
-    def in_doubt(self) -> bool:
-        """Has the mon not answered yet that it was to be set, and nobody waits for that any more?"""
-        return self.host.mon_in_flight(prefix="fs set", fs_name=self.fs.name, var=self.name)
+    def in_doubt(self) -> str:
+        """In words, has the mon not answered that it was to be set, and nobody waits for that any more?"""
+        late = self.host.mon_in_flight(prefix="fs set", fs_name=self.fs.name, var=self.name)
+        return UNANSWERED if late else ""
 
     def ephemeral(self) -> bool:
         """No directory."""
@@ -187,9 +189,10 @@ class SettingChange:
 class AutomateChange(SettingChange):
     """``balance_automate``, which a policy of ours may need as well."""
 
-    def in_doubt(self) -> bool:
+    def in_doubt(self) -> str:
         """Also while 'balance off' puts it back, which it tries until the mon has taken that."""
-        return super().in_doubt() or turning_off(self.host.store, self.present())
+        off = turning_off(self.host.store, self.present())
+        return super().in_doubt() or ("'balance off' is putting it back" if off else "")
 
     def shared(self) -> bool:
         """Has 'balance on' switched it on, and will 'balance off' put it back?"""
@@ -219,9 +222,9 @@ class ConfigChange:
         """The mon tells the MDSs at once."""
         return True
 
-    def in_doubt(self) -> bool:
+    def in_doubt(self) -> str:
         """As for a setting."""
-        return self.option.host.mon_in_flight(who="mds", name=self.option.name)
+        return UNANSWERED if self.option.host.mon_in_flight(who="mds", name=self.option.name) else ""
 
     def ephemeral(self) -> bool:
         """No directory."""

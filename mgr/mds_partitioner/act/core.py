@@ -43,8 +43,9 @@ class Seen:
     :ivar gone: in words, why there is no value
     :ivar arrived: the MDSs follow the value
     :ivar made: this manager has set the value and was told so
-    :ivar in_doubt: a change of it was given up and may still be made
-    :ivar held: in words, an operator's own setting that places what is in it; asked before anything is done
+    :ivar in_doubt: in words, that a change of it was given up and may still be made
+    :ivar held: in words, an operator's own setting that places what is in it, or would have the balancer
+        place more; asked before anything is done
     :ivar waited: s since this manager first saw the record in its state, on the steady clock
     :ivar shared: a policy of ours has switched it on, and puts back what there was without both
     """
@@ -53,7 +54,7 @@ class Seen:
     gone: str = ""
     arrived: bool = False
     made: bool = False
-    in_doubt: bool = False
+    in_doubt: str = ""
     held: str = ""
     waited: float = 0.0
     shared: bool = False
@@ -68,6 +69,7 @@ class Transition:
 
 
 NOTHING = Transition()
+RANK_MASK = "bal_rank_mask"
 OFF = "false"  # of a setting that a policy of ours had found so
 SETTLED = 10.0  # s after which an export that had begun is over
 
@@ -76,7 +78,7 @@ def same(step: Step, one: str, other: str) -> bool:
     """Do two values of a step mean the same? A mask can be written in more than one way."""
     if one == other:
         return True
-    of_mask = step.kind == FS_STEP and step.target == "bal_rank_mask"
+    of_mask = step.kind == FS_STEP and step.target == RANK_MASK
     return of_mask and balanced_ranks(one) == balanced_ranks(other)
 
 

@@ -12,15 +12,15 @@ from typing import Optional
 
 from ..abreast import MOST
 from ..clock import Now
-from ..errors import JournalError, PartitionerError, Unavailable
+from ..errors import CephError, JournalError, PartitionerError, Unavailable
 from ..host import Host
 from ..model import FsState
 from ..options import Settings
-from ..plan.plan import Step
+from ..plan.plan import FS_STEP, Step
 from ..verify.guards import late_clients
 from ..workers import Workers
 from .changes import AutomateChange, Change, ConfigChange, DirectoryChange, Gone, Whereabouts, bind
-from .core import Seen, StepCore, Transition, after_tick, next_step, paused
+from .core import RANK_MASK, Seen, StepCore, Transition, after_tick, next_step, paused, same
 from .journal import Journal
 from .run import (
     ACTIVE,
@@ -90,16 +90,18 @@ class Executor:
         except Overruled:
             return
         except PartitionerError as e:
-            self._wait(run, began, str(e))
+            self._wait(run, began, str(e), over=not _held_by_operator(run, now))
 
     def wait(self, run: Run, why: str) -> None:
         """Something went wrong that no step answers for: the plan says so, and is tried again."""
         self._wait(run, run.head, why)
 
-    def _wait(self, run: Run, began: Head, why: str) -> None:
+    def _wait(self, run: Run, began: Head, why: str, *, over: bool = False) -> None:
+        """``over``: of an operator's pause nothing is left."""
         self._log.warning("plan %s waits: %s", run.plan.name, why)
         try:
-            self._change(run, began, paused(began, why))
+            going = replace(began, by_operator=False, until=None) if over else began
+            self._change(run, began, paused(going, why))
         except JournalError as e:
             # The pause cannot be written, but neither can a step: nothing changes until the mon answers.
             self._log.error("plan %s: %s", run.plan.name, e)
@@ -109,15 +111,15 @@ class Executor:
             self._journal.replace_head(run, began, head)
 
     def _may_go(self, run: Run, fs: FsState, now: Now) -> bool:
-        head, memory = run.head, run.memory
-        if memory.halted or (head.state == PAUSED and head.by_operator):
-            if memory.hold is None or now.steady < memory.hold:
-                return False
+        if _held_by_operator(run, now):
+            return False
+        memory = run.memory
+        if memory.halted:
             memory.halted, memory.untold = False, {}
         why = self._guard(fs)
         if why is not None:
             memory.since.clear()  # nothing can arrive meanwhile: the time to do so begins anew
-            self._wait(run, run.head, why)
+            self._wait(run, run.head, why, over=True)
         return why is None
 
     def _steps(self, run: Run, began: Head, fs: FsState | None, settings: Settings, now: Now) -> None:
@@ -183,6 +185,8 @@ class Executor:
             late = self._late(fs, step, settings)
         what = core.back(home) if back else core.forward(ranks, run.plan.force, late, home)
         self._do(run, began, i, change, what, seen.value or "", now)
+        if seen.in_doubt:
+            raise CephError(seen.in_doubt)
 
     def _late(self, fs: FsState | None, step: Step, settings: Settings) -> str:
         """The scheduler counts on what it moves: what does not come in time is put back."""
@@ -193,8 +197,9 @@ class Executor:
 
     def _see(self, run: Run, i: int, change: Change, home: str | None, now: Now) -> Seen:
         record, memory = run.records.get(i), run.memory
-        if change.in_doubt():
-            return Seen("", in_doubt=True)
+        doubt = change.in_doubt()
+        if doubt:
+            return Seen("", in_doubt=doubt)
         value = change.read()
         awaited = {INTENT: run.plan.steps[i].value, UNDOING: home}.get(record.state) if record else None
         return Seen(
@@ -207,7 +212,12 @@ class Executor:
         )
 
     def _held(self, run: Run, i: int, change: Change) -> str:
-        """An operator may have set it since the plan was made, or where the MDSs do not show it yet."""
+        """An operator may have set it since the plan was made, or where the MDSs do not show it yet.
+
+        :raises CephError: it comes after the mask, and that is not set yet
+        """
+        if isinstance(change, AutomateChange):
+            return _unmasked(run, change)
         if not change.ephemeral() or self._distributed(run.plan.fscid).get(run.plan.steps[i].ino) == "1":
             return ""
         return "an operator's ephemeral pin is on it: ceph.dir.pin.distributed or ceph.dir.pin.random"
@@ -245,6 +255,27 @@ class Executor:
     def _check(self, run: Run, began: Head) -> None:
         if _overruled(run, began):
             raise Overruled
+
+
+def _held_by_operator(run: Run, now: Now) -> bool:
+    """Does an operator's stop or pause hold?"""
+    head, memory = run.head, run.memory
+    ordered = memory.halted or (head.state == PAUSED and head.by_operator)
+    return ordered and (memory.hold is None or now.steady < memory.hold)
+
+
+def _unmasked(run: Run, change: AutomateChange) -> str:
+    """In words, that the balancer would not keep to the plan's mask, if it has one.
+
+    :raises CephError: that one is not set yet
+    """
+    of_mask = ((i, s) for i, s in enumerate(run.plan.steps) if (s.kind, s.target) == (FS_STEP, RANK_MASK))
+    i, step = next(of_mask, (-1, None))
+    if step is None or same(step, change.present().bal_rank_mask, step.value):
+        return ""
+    if i not in run.records or run.records[i].state == INTENT:
+        raise CephError(f"it comes after {RANK_MASK}, which is not set yet")
+    return f"{RANK_MASK} is not the plan's"
 
 
 def _overruled(run: Run, began: Head) -> bool:

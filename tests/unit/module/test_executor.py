@@ -32,7 +32,7 @@ from mds_partitioner.act.run import (
     owned_pins,
 )
 from mds_partitioner.clock import Now
-from mds_partitioner.errors import InDoubt
+from mds_partitioner.errors import CephError, InDoubt
 from mds_partitioner.filesystem import Write
 from mds_partitioner.model import HealthCheck
 from mds_partitioner.plan.circumstances import TO_AUTH
@@ -239,6 +239,29 @@ def test_a_mask_that_an_operator_set_since_stays_unless_it_means_the_same(mask: 
     until(manager, run, DONE)
     assert cluster.state.bal_rank_mask == ("0x3" if set_ else mask)
     assert run.records[3].state == (APPLIED if set_ else SKIPPED)
+    assert cluster.state.balance_automate is set_, "it would use the operator's ranks"
+    assert run.records[4].why == ("" if set_ else "bal_rank_mask is not the plan's")
+
+
+def test_the_balancer_is_not_switched_on_before_its_mask_is_set(monkeypatch: pytest.MonkeyPatch) -> None:
+    cluster = FakeCluster()
+    manager = Manager(cluster)
+    run = started(cluster, manager, {}, "0x3")
+    mon = cluster.mon
+
+    def refuses(prefix: str, **arguments: str) -> str:
+        if arguments.get("var") == "bal_rank_mask":
+            raise CephError("the mon refused it")
+        return mon(prefix, **arguments)
+
+    with monkeypatch.context() as broken:
+        broken.setattr(cluster, "mon", refuses)
+        for _ in range(5):
+            manager.tick(run)
+    assert not cluster.state.balance_automate
+    assert run.memory.troubles[1] == "it comes after bal_rank_mask, which is not set yet"
+    until(manager, run, DONE)
+    assert (cluster.state.bal_rank_mask, cluster.state.balance_automate) == ("0x3", True)
 
 
 def test_no_more_than_max_moves_are_under_way() -> None:
@@ -444,6 +467,25 @@ def test_an_operators_pause_ends_at_its_time_only() -> None:
     until(manager, run, DONE)
 
 
+def test_a_plan_whose_pause_is_over_tells_what_it_waits_for() -> None:
+    cluster = FakeCluster()
+    manager = Manager(cluster)
+    run = started(cluster, manager, MOVES)
+    cluster.why = "rank 2 has failed"
+    manager.journal.head(
+        run, state=PAUSED, why="by command", by_operator=True, until=1002.0, resume_to=RUNNING
+    )
+    run.memory.hold = 2.0
+    for _ in range(2):
+        manager.tick(run)
+        assert (run.head.why, run.head.by_operator, run.head.until) == ("by command", True, 1002.0)
+    manager.tick(run)
+    assert (run.head.state, run.head.why) == (PAUSED, "rank 2 has failed")
+    assert (run.head.by_operator, run.head.until) == (False, None)
+    cluster.why = None
+    until(manager, run, DONE)
+
+
 def test_a_rank_that_is_gone_is_not_pinned_to() -> None:
     cluster = FakeCluster()
     manager = Manager(cluster)
@@ -535,7 +577,7 @@ def test_whenever_managers_die_nothing_is_lost_and_rollback_restores_everything(
     assert cluster.snapshot() == before
 
 
-DOUBT = Seen(None, in_doubt=True)
+DOUBT = Seen(None, in_doubt="it may still be made")
 
 
 def pin_step(state: str | None) -> tuple[Step, Record | None]:
@@ -565,6 +607,7 @@ def test_a_change_in_doubt_is_waited_for_and_then_looked_at(monkeypatch: pytest.
     for _ in range(5):
         manager.tick(run)
     assert (run.records, cluster.directories[100].pin) == ({}, -1)
+    assert run.head.state == PAUSED and "was not answered yet and may still be made" in run.head.why
     monkeypatch.undo()
     until(manager, run, DONE)
     assert cluster.directories[100].rank == 1
@@ -596,6 +639,7 @@ def test_a_setting_that_the_mon_has_not_answered_is_not_taken_for_undone(
         for _ in range(3):
             manager.tick(run)
         assert run.records[0].state == INTENT, "it may still be made"
+        assert "may still be made" in run.head.why, "an operator sees what it waits for"
     before = cluster.snapshot()
     cluster.state = replace(cluster.state, bal_rank_mask="-1" if option else "0x3")
     cluster.options = {option: "true"} if option else {}
