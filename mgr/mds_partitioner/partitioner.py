@@ -21,6 +21,7 @@ from .act.run import (
     ACTIVE,
     DONE,
     PAUSED,
+    READY,
     ROLLED_BACK,
     ROLLING_BACK,
     RUNNING,
@@ -319,6 +320,8 @@ class Partitioner:
 
         :raises Busy: it came; the plan is as it was before
         """
+        if changes["state"] == RUNNING:  # a manager that finds nothing begun of it must know by whom
+            changes["resume_to"] = READY if run.plan.scheduled and not run.records else RUNNING
         before, memory = run.head, run.memory
         was = memory.halted, memory.hold
 

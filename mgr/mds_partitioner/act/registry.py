@@ -299,5 +299,7 @@ class Plans:
 
 def _only_proposed(run: Run) -> bool:
     """Is it a plan of the scheduler that nothing was begun of? Whether it was admitted nobody knows any more:
-    an order to stop may have come before that. The scheduler decides anew."""
-    return run.plan.scheduled and run.head.state == RUNNING and not run.records
+    an order to stop may have come before that. The scheduler decides anew. What an operator has started is
+    his: it says that it goes back to READY."""
+    proposed = run.head.state == RUNNING and run.head.resume_to != READY
+    return run.plan.scheduled and proposed and not run.records

@@ -31,7 +31,7 @@ class Head:
     why: str = ""  # why it is paused or ended
     by_operator: bool = False  # paused by a command, not by a guard
     until: float | None = None  # end of a pause
-    resume_to: str = RUNNING  # what a pause or a stop interrupted
+    resume_to: str = RUNNING  # what a pause or a stop interrupted; see _only_proposed in registry.py, too
     started: float | None = None
     finished: float | None = None
 

@@ -379,3 +379,18 @@ def test_a_pause_before_the_journal_was_read_ends_at_its_time(cluster: Cluster) 
     assert (cluster.snapshot(), run.head.state, run.head.by_operator) == (before, PAUSED, True)
     manager.run(60)
     assert run.head.state == DONE
+
+
+def test_a_plan_of_the_scheduler_that_an_operator_has_started_outlives_its_manager(cluster: Cluster) -> None:
+    """Nothing of it was begun, as of one that the scheduler has only proposed."""
+    first = Manager(cluster)
+    run = first.partitioner.plans.propose(first.fs, replace(plan(cluster, MOVES), scheduled=True))
+    assert Manager(cluster).partitioner.plans.known() == [], "it was only proposed"
+    run = first.partitioner.plans.propose(first.fs, replace(plan(cluster, MOVES), scheduled=True))
+    first.partitioner.plans.admit(run)
+    first.partitioner.stop(first.fs)
+    first.partitioner.start(first.fs, run.plan.name)
+    after = Manager(cluster)
+    after.run(60)
+    (found,) = after.partitioner.plans.known()
+    assert (found.plan.name, found.head.state) == (run.plan.name, DONE)
