@@ -25,6 +25,7 @@ class Claim:
 
 
 _CONVOY = "clients begin spread over the data set here, and together there"
+_MADE_LOG = "the log is a made one: 6,000 files, where theirs has 302,000"
 _SHORT = "a run has six beats of the balancer here, and hundreds there"
 OPS, P99, MEAN_IF = "op/s", "completion p99, s", "mean IF"
 PEAK, RANKS_WORTH = "op/s, best ten seconds", "op/s / C"
@@ -36,22 +37,13 @@ CLAIMS = (
     Claim("nlp", "7b", "lunule-mindex", "builtin", OPS, 1.76, "4.3", _CONVOY),
     Claim("nlp", "7b", "lunule", "builtin", OPS, 1.76 / 1.78, "4.3, Lunule-Light", _CONVOY),
     Claim("nlp", "7b", "lunule-mindex", "greedyspill", OPS, 1.65, "4.3", _CONVOY),
-    Claim(
-        "web",
-        "13b",
-        "lunule-mindex",
-        "dir-hash",
-        OPS,
-        1.222,
-        "4.6, at most",
-        "the log is a made one: 6,000 files, where theirs has 302,000",
-    ),
+    Claim("web", "13b", "lunule-mindex", "dir-hash", OPS, 1.222, "4.6, at most", _MADE_LOG),
     Claim("md", "7e", "lunule-mindex", "builtin", OPS, 1.17, "4.3", _SHORT),
     Claim("md", "7e", "lunule", "builtin", OPS, 1.076, "4.3, Lunule-Light", _SHORT),
     Claim("mix", "11", "lunule-mindex", "builtin", P99, 1 / 1.42, "4.4", _SHORT),
     Claim("mix", "10", "lunule-mindex", "builtin", OPS, 1.6, "4.4, first 50 minutes", _SHORT),
 )
-GOALS = tuple(c for c in CLAIMS if (c.of, c.against) == ("lunule-mindex", "builtin") and c.figure != "10")
+GOALS = tuple(c for c in CLAIMS if (c.of, c.against) == ("lunule-mindex", "builtin"))
 """Those that are ours, too."""
 # Mean IF below that of Vanilla and GreedySpill, over five workloads (4.3).
 IF_LOWER: Mapping[str, float] = {"least": 0.179, "most": 0.904}
