@@ -10,6 +10,7 @@ from lab.clients.latency_histogram import merged, percentile
 
 SATURATED = 0.9  # of an MDS's quota
 _MACHINE = 0.9  # of all cores
+_CORES = 2  # of the machine of all cells that do not say it
 BUSIEST = "busiest MDS, part of its quota"
 
 
@@ -58,11 +59,8 @@ def busiest_mds(cell: Cell, window: int = 5) -> float:
 
 
 def counts(cell: Cell) -> bool:
-    """Whether an MDS was the limit, and the machine was not: else a cell says little about balancers.
-
-    Cells of before the number of cores was kept are judged by their MDSs alone.
-    """
-    room = "cpus" not in cell or cores(cell, "busy") <= _MACHINE * cell["cpus"]
+    """Whether an MDS was the limit, and the machine was not: else a cell says little about balancers."""
+    room = cores(cell, "busy") <= _MACHINE * cell.get("cpus", _CORES)
     return room and busiest_mds(cell) > SATURATED
 
 

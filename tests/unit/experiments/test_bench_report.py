@@ -135,6 +135,8 @@ def test_a_cell_counts_if_an_mds_was_the_limit_and_the_machine_was_not() -> None
     assert not run_figures.counts(idle(one))
     assert run_figures.counts(one | {"cpus": 2}), "it used one core of two"
     assert not run_figures.counts(one | {"cpus": 1})
+    full = [line | {"busy": line["busy"] * 1.9} for line in one["cpu"]]
+    assert not run_figures.counts(one | {"cpu": full}), "two cores, where a cell does not say how many"
     own = one | {"mds_cpu_own": {"mds.a": 20}}
     assert run_figures.busiest_mds(own) == pytest.approx(0.5), "that one's quota is another"
 
