@@ -49,8 +49,8 @@ def even_after(cell: Cell) -> float:
 
 
 def moved(cell: Cell) -> float:
-    """Inodes that came to another rank."""
-    return float(figures.total(cell, "exported_inodes", cell["spans"]["run"]))
+    """Inodes that came to another rank, from before the first client began."""
+    return float(figures.total(cell, "exported_inodes"))
 
 
 _LAST: Mapping[str, Callable[[Cell], float]] = {
@@ -74,13 +74,14 @@ def between(block: Block, ours: str, other: str, of: Callable[[Cell], float]) ->
 
 
 def each_client(block: Block, other: str) -> float | None:
-    """As ``ratio``, of each client's operations (none is one); their geometric mean: those who do many, or
-    cheap ones, do not hide those who wait. None as well: their clock was not that of the run."""
+    """As ``ratio``, of each client's op/s (of no operation: as of one); their geometric mean: those who do
+    many, or cheap ones, do not hide those who wait. None as well: their clock was not that of the run."""
     if ratio(block, other, whole) is None or block[OURS].get("settled"):
         return None
     ours, theirs = ({c: sum(row[2].values()) for c, row in block[n]["done"].items()} for n in (OURS, other))
     pairs = [(max(1, ours.get(c, 0)), max(1, theirs.get(c, 0))) for c in ours | theirs]
-    return statistics.geometric_mean([mine / other for mine, other in pairs])
+    lasted, others = (ended - began for began, ended in (block[n]["spans"]["run"] for n in (OURS, other)))
+    return statistics.geometric_mean([mine / its for mine, its in pairs]) * float(others / lasted)
 
 
 _COLUMNS: Mapping[str, Callable[[Block], float | None]] = {

@@ -108,7 +108,7 @@ def _phase(stage: Stage, order: Order, phase: str, lines: list[Line]) -> tuple[f
         clients.stop()
     lines += mine
     whole = [line for line in mine if "began" in line]
-    began = start if not order.cluster.workload.ends else min(line["began"] for line in whole)
+    began = start if order.settled else min(line["began"] for line in whole)
     return began, max(line["ended"] or stopped for line in whole)
 
 

@@ -33,4 +33,8 @@ def load(out: Path, key: str) -> dict[str, Any]:
     if kind == _EARLIER:
         now = "-".join(filter(None, (_PINNING, control)))
         cell |= {"balancer": now, "key": cell["key"].replace(f"-{cell['balancer']}-", f"-{now}-")}
+    if set(cell.get("spans", ())) == {"run"} and not cell.get("settled"):
+        # In older cells the clock of clients without an end began when the last of them had begun.
+        first = min(began for began, *_ in cell["done"].values())
+        cell["spans"]["run"][0] = min(cell["spans"]["run"][0], round(first, 2))
     return cell

@@ -81,6 +81,11 @@ def test_who_waits_is_not_hidden_by_who_does_much() -> None:
     assert each_client(block, "oracle") == pytest.approx(1.2 * math.sqrt(1.8 * 0.2))
     assert each_client(block, "builtin") is each_client(block, "none") is None
     assert each_client({**block, "scheduler": block["scheduler"] | {"settled": 300.0}}, "oracle") is None
+    longer = block["scheduler"] | {"spans": {"run": [-30.0, float(SECONDS)]}}
+    slower = each_client(block, "oracle") or 0.0
+    assert each_client({**block, "scheduler": longer}, "oracle") == pytest.approx(
+        slower * SECONDS / (SECONDS + 30.0)
+    ), "the same work in more time"
     del block["oracle"]["done"]["c1"]
     assert each_client(block, "oracle") == pytest.approx(math.sqrt(1.2 * 1.8 * 1.2 * 100.0 * 2.0 * 0.1))
 

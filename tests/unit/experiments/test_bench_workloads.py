@@ -289,6 +289,15 @@ def test_a_workload_that_changes_its_data_gets_a_cluster_for_every_cell(
     assert len(FakeStage.built) == len(measured) == 4
 
 
+def test_the_clock_of_an_older_cell_begins_with_its_first_client(tmp_path: Path) -> None:
+    older = {"key": "k", "spans": {"run": [20.0, 300.0]}, "done": {"a": [4.22, None], "b": [6.0, None]}}
+    store.save(tmp_path, older)
+    assert store.load(tmp_path, "k")["spans"] == {"run": [4.22, 300.0]}
+    for other in ({"settled": 300.0}, {"spans": {"grow": [20.0, 60.0], "run": [60.0, 300.0]}}):
+        store.save(tmp_path, older | other)
+        assert store.load(tmp_path, "k") == older | other
+
+
 def test_a_cell_is_written_whole(tmp_path: Path) -> None:
     store.save(tmp_path, {"key": "k", "x": [1, 2]})
     assert store.load(tmp_path, "k") == {"key": "k", "x": [1, 2]}
