@@ -8,8 +8,9 @@ from functools import cache
 from pathlib import Path
 
 from docs.claims import markers
+from docs.claims.claim import Claim
 from docs.claims.results import Results
-from docs.claims.texts import CLAIMS, Claim
+from docs.claims.texts import CLAIMS
 from experiments.common.measurement import exit_status
 from experiments.common.provenance import age
 from lab.errors import LabError

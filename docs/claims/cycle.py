@@ -1,6 +1,8 @@
 # SPDX-License-Identifier: LGPL-2.1-or-later
 """A load that comes again and again, time by time: what moved while it was there, and in between."""
 
+from statistics import median
+
 from experiments.common.figures import compare, figures
 from experiments.common.figures.figures import Cell
 from experiments.common.workloads.moving import CYCLE
@@ -9,9 +11,14 @@ EARLY = 10.0  # s from when it comes
 MOVED = "exported_inodes"
 
 
+def clock(cell: Cell, kind: str) -> float:
+    """When the turns of clients of a kind began, Unix, s: each has a clock of its own, so their middle."""
+    return float(median(t for client, (t, *_) in cell["done"].items() if client.startswith(kind)))
+
+
 def times(cell: Cell) -> list[tuple[float, float]]:
     """From when to when it was there, Unix, s."""
-    begin, end = cell["spans"]["run"]
+    begin, end = clock(cell, "cycle"), cell["spans"]["run"][1]
     every = CYCLE.turns * CYCLE.turn_seconds
     first, number = begin + CYCLE.turn * CYCLE.turn_seconds, int((end - begin) / every)
     starts = [first + i * every for i in range(number)]

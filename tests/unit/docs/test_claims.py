@@ -10,8 +10,8 @@ import pytest
 
 from docs.claims import __main__ as claims
 from docs.claims import markers, texts
+from docs.claims.claim import Claim
 from docs.claims.results import Results
-from docs.claims.texts import Claim
 from experiments.common import provenance
 from experiments.common.provenance import age
 from lab.errors import LabError

@@ -1,0 +1,124 @@
+# SPDX-License-Identifier: LGPL-2.1-or-later
+"""The scheduler's blocks from cold: which there are, and what they say of it and of others."""
+
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from statistics import geometric_mean
+from typing import Any
+
+from docs.claims.results import Results
+from experiments.common.figures import run_figures
+from experiments.common.figures.compare import BASE, LIMIT
+from experiments.conditions import tables
+from experiments.conditions.tables import OURS
+
+Cell = Mapping[str, Any]
+Block = Mapping[str, Cell]
+"""By balancer."""
+
+TO_AUTH = f"{BASE}-to-auth"
+NAMES = (OURS, BASE, TO_AUTH, LIMIT)
+SEVEN = ("cnn", "dbench", "md", "mix", "nlp", "web", "zipf")
+MOVING = ("cycle", "flash", "jumps", "leaving")
+NO_LIMIT = ("flash", "mix", "web")
+"""Loads of which the oracle is not the most that there can be: what it knows is not what they ask for."""
+
+LAST = ("cold/*-tentacle-5x12", "cold/line/line-tentacle-8x8")
+EARLIER = (
+    "scheduler/churn-quick-ticks/churn-tentacle-5x12",
+    "scheduler/dbench-beside/dbench-tentacle-5x12",
+    "scheduler/line-before/line-tentacle-8x8",
+    "scheduler/mix-before/mix-tentacle-5x12",
+    "scheduler/mix-middle/mix-tentacle-5x12",
+)
+"""Loads that were measured once more later."""
+UNLIKE = "cold/quotas/zipf12-tentacle-4x8-8-16-16"
+
+_ALIKE = 1.2  # the highest C of a block over its lowest
+_OTHERS = 0.15  # cores of other work that a block's runs may differ by; no less can be told
+
+
+def block(results: Results, cells: str, names: Sequence[str] = NAMES, run: int = 1) -> Block:
+    """Of one place."""
+    return {name: results.cell(f"{cells}-{name}-{run}") for name in names}
+
+
+def last(results: Results) -> list[Block]:
+    """The last of each load, of five minutes."""
+    return [
+        block(results, cells.replace("*", str(ours["workload"])), run=int(ours["run"]))
+        for cells in LAST
+        for ours in results.cells(f"{cells}-{OURS}-*")
+    ]
+
+
+def of_five_minutes(results: Results) -> list[Block]:
+    """All of them: the last ones, and those that were measured once more."""
+    return [*last(results), *(block(results, cells) for cells in EARLIER)]
+
+
+def load(of: Block) -> str:
+    """What a block was measured with."""
+    return str(of[OURS]["workload"])
+
+
+def commit(of: Block) -> str:
+    """The scheduler's."""
+    return str(of[OURS].get("version", "before digests"))
+
+
+def commits(of: Block) -> list[str]:
+    """Of all its runs."""
+    return list(dict.fromkeys(str(cell.get("version", "before digests")) for cell in of.values()))
+
+
+def ranks_worth(cell: Cell) -> float:
+    """op/s by what one rank of its own cluster serves."""
+    return tables.whole(cell) / float(cell["capacity"])
+
+
+def capacities(of: Block) -> tuple[float, float]:
+    """The least C and the most."""
+    found = [float(cell["capacity"]) for cell in of.values()]
+    return min(found), max(found)
+
+
+def changed(of: Block) -> bool:
+    """Whether what a rank serves changed by more than a fifth within the block."""
+    least, most = capacities(of)
+    return most > _ALIKE * least
+
+
+Measure = Callable[[Cell], float]
+
+
+def measures(of: Block) -> Mapping[str, Measure]:
+    """What a block is told by: where C changed, by op/s / C, too."""
+    return {"op/s": tables.whole, "op/s / C": ranks_worth} if changed(of) else {"op/s": tables.whole}
+
+
+def over_better(of: Block, measure: Measure) -> float | None:
+    """Of ours to the built-in balancer's with or without the option, whichever has more. None: one of the
+    runs that there are does not count."""
+    ratios = [tables.ratio(of, other, measure) for other in (BASE, TO_AUTH) if other in of]
+    known = [ratio for ratio in ratios if ratio is not None]
+    return min(known) if known and len(known) == len(ratios) else None
+
+
+def mean(ratios: Iterable[float | None], of: int) -> str:
+    """Geometric, of those that count; how many these are, if not all."""
+    found = [ratio for ratio in ratios if ratio is not None]
+    if not found:
+        return "-"
+    return f"{geometric_mean(found):.2f}" + ("" if len(found) == of else f" (of {len(found)})")
+
+
+def other_work(cell: Cell) -> float:
+    """Cores of the machine that no process of the cell used; to 0.15."""
+    own = (run_figures.cores(cell, who) for who in cell["cpu"][-1]["used"])
+    return run_figures.cores(cell, "busy") - sum(own)
+
+
+def disturbed(of: Block) -> bool:
+    """Whether more ran beside one run than beside another."""
+    found = [other_work(cell) for cell in of.values()]
+    return max(found) - min(found) > _OTHERS

@@ -1,0 +1,524 @@
+# SPDX-License-Identifier: LGPL-2.1-or-later
+"""What is claimed of the scheduler, and of the option that it sets."""
+
+from collections import defaultdict
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from statistics import fmean
+
+from docs.claims import blocks, cycle
+from docs.claims.blocks import NAMES, TO_AUTH, Block, Cell
+from docs.claims.claim import Claim, Claims, shown, span
+from docs.claims.results import Result, Results
+from experiments.common.figures import compare, figures, paper, run_figures
+from experiments.common.figures.compare import BASE, LIMIT
+from experiments.common.workloads.moving import RUN_S
+from experiments.conditions import tables
+from experiments.conditions.tables import OURS
+from lab.errors import LabError
+
+_BETTER = f"{OURS} and {BASE}"
+
+
+def _cells(of: Iterable[Block]) -> list[Result]:
+    return [cell for block in of for cell in block.values()]
+
+
+def _inline(text: str, of: Iterable[Block]) -> Claim:
+    return Claim(text, _cells(of), table=False)
+
+
+def _option(results: Results) -> Claim:
+    """What that option alone is worth."""
+    found = blocks.last(results)
+    lines = [
+        [
+            blocks.load(block),
+            *(
+                shown(tables.between(block, name, BASE, of))
+                for of in (tables.whole, blocks.ranks_worth)
+                for name in (TO_AUTH, LIMIT)
+            ),
+        ]
+        for block in found
+    ]
+    head = ["/ built-in without the option", "op/s: built-in with it", "op/s: oracle, with it"]
+    head += ["op/s / C: built-in with it", "op/s / C: oracle, with it"]
+    made_of = [block[name] for block in found for name in (BASE, TO_AUTH, LIMIT)]
+    return Claim(compare.table(head, lines), made_of)
+
+
+def _option_alone(results: Results) -> Claim:
+    """The same, from the least to the most."""
+    found = blocks.last(results)
+    ratios = (
+        tables.between(block, TO_AUTH, BASE, of) for block in found for of in blocks.measures(block).values()
+    )
+    text = span((ratio for ratio in ratios if ratio is not None), ".2f", f"{TO_AUTH} and {BASE}")
+    return Claim(text, [block[name] for block in found for name in (BASE, TO_AUTH)], table=False)
+
+
+def _over_better(loads: Sequence[str] = ()) -> Callable[[Results], Claim]:
+    """From the least to the most of all blocks of five minutes, or of those of some loads."""
+
+    def claim(results: Results) -> Claim:
+        found = [b for b in blocks.of_five_minutes(results) if not loads or blocks.load(b) in loads]
+        ratios = [blocks.over_better(b, of) for b in found for of in blocks.measures(b).values()]
+        return _inline(span((ratio for ratio in ratios if ratio is not None), ".2f", _BETTER), found)
+
+    return claim
+
+
+def _seven_over_better(results: Results) -> Claim:
+    """Geometric mean of the seven workloads."""
+    seven = [block for block in blocks.last(results) if blocks.load(block) in blocks.SEVEN]
+    ops, worth = (
+        blocks.mean([blocks.over_better(block, of) for block in seven], len(seven))
+        for of in (tables.whole, blocks.ranks_worth)
+    )
+    return _inline(f"{worth} by op/s / C, {ops} by op/s", seven)
+
+
+def _over_oracle(results: Results) -> Claim:
+    """From the least to the most of all blocks of five minutes whose oracle is the limit."""
+    found = [*blocks.of_five_minutes(results), blocks.block(results, blocks.UNLIKE, (OURS, LIMIT))]
+    found = [block for block in found if blocks.load(block) not in blocks.NO_LIMIT]
+    ratios = (tables.ratio(b, LIMIT, of) for b in found for of in blocks.measures(b).values())
+    text = span((ratio for ratio in ratios if ratio is not None), ".2f", f"{OURS} and {LIMIT}")
+    return _inline(text, found)
+
+
+def _commits(results: Results) -> Claim:
+    """Of how many versions the scheduler's runs of five minutes are."""
+    ours = [block[OURS] for block in blocks.of_five_minutes(results)]
+    by_date = sorted(ours, key=lambda cell: str(cell["date"]))
+    versions = list(dict.fromkeys(str(cell["version"]) for cell in by_date))
+    return Claim(f"{len(versions)} commits, {versions[0]} to {versions[-1]}", ours, table=False)
+
+
+_RATIOS = ("/ built-in", "/ built-in to auth", "/ oracle", "/ oracle from 60 s")
+_EACH = ("each client / built-in to auth", "each client / oracle")
+_LAST = ("s until even", "inodes moved")
+
+
+_OTHERS = (BASE, TO_AUTH, LIMIT, LIMIT, TO_AUTH, LIMIT)
+"""Whom each of the ratios is to."""
+
+
+def _ratios(block: Block) -> list[float | None]:
+    return [
+        *(tables.ratio(block, other, tables.whole) for other in (BASE, TO_AUTH, LIMIT)),
+        tables.ratio(block, LIMIT, tables.later),
+        *(tables.each_client(block, other) for other in (TO_AUTH, LIMIT)),
+    ]
+
+
+def _shown(block: Block, other: str, ratio: float | None) -> str:
+    """In brackets where the oracle is not the limit."""
+    soft = ratio is not None and other == LIMIT and blocks.load(block) in blocks.NO_LIMIT
+    return f"({shown(ratio)})" if soft else shown(ratio)
+
+
+def _row(block: Block) -> list[str]:
+    """op/s, its ratios, and what it took."""
+    ours = block[OURS]
+    texts = [_shown(block, other, ratio) for ratio, other in zip(_ratios(block), _OTHERS, strict=True)]
+    first, *rest = (tables.number(of(ours)) for of in (tables.whole, tables.even_after, tables.moved))
+    return [first, *texts, *rest]
+
+
+def _by_c(block: Block) -> list[float | None]:
+    """The same ratios of op/s / C."""
+    own = block[OURS]["capacity"]
+    factors = [block[other]["capacity"] / own for other in _OTHERS]
+    return [r if r is None else r * f for r, f in zip(_ratios(block), factors, strict=True)]
+
+
+def _means(of: Sequence[Block], ratios: Callable[[Block], list[float | None]]) -> list[str]:
+    """A column each; the oracle's are of the loads whose limit it is."""
+    limited = [block for block in of if blocks.load(block) not in blocks.NO_LIMIT]
+    return [
+        blocks.mean([ratios(block)[i] for block in (limited if other == LIMIT else of)], len(of))
+        for i, other in enumerate(_OTHERS)
+    ]
+
+
+def _named(block: Block) -> str:
+    return blocks.load(block) + (" (C changed)" if blocks.changed(block) else "")
+
+
+def _cold(results: Results) -> Claim:
+    """A row each, and what the seven workloads have on the mean."""
+    found = blocks.last(results)
+    lines = [[_named(block), *_row(block)] for block in found]
+    seven = [block for block in found if blocks.load(block) in blocks.SEVEN]
+    lines += [
+        [f"the seven, {name}", "-", *_means(seven, ratios), "-", "-"]
+        for name, ratios in (("op/s", _ratios), ("op/s / C", _by_c))
+    ]
+    head = ["load", "scheduler, op/s", *_RATIOS, *_EACH, *_LAST]
+    return Claim(compare.table(head, lines), _cells(found))
+
+
+def _repeated(results: Results) -> Claim:
+    """All blocks of loads that were measured more than once, the last one first."""
+    earlier = [blocks.block(results, cells) for cells in blocks.EARLIER]
+    loads = list(dict.fromkeys(map(blocks.load, earlier)))
+    every = sorted(
+        (b for b in blocks.of_five_minutes(results) if blocks.load(b) in loads),
+        key=lambda block: str(block[OURS]["date"]),
+        reverse=True,
+    )
+    found = [block for load in loads for block in every if blocks.load(block) == load]
+    lines = [[_named(block), blocks.commit(block), *_row(block)] for block in found]
+    head = ["load", "commit", "scheduler, op/s", *_RATIOS, *_EACH, *_LAST]
+    return Claim(compare.table(head, lines), _cells(found))
+
+
+def _conditions(results: Results) -> Claim:
+    """What else was not the same within a block of five minutes."""
+    found = blocks.of_five_minutes(results)
+    lines = []
+    for block in found:
+        beside = " / ".join(f"{max(0.0, blocks.other_work(cell)):.2f}" for cell in block.values())
+        worth = [_if_there(block, other, blocks.ranks_worth) for other in NAMES[1:]]
+        least, most = (tables.number(round(c)) for c in blocks.capacities(block))
+        lines.append(
+            [
+                f"{blocks.load(block)}, {', '.join(blocks.commits(block))}",
+                f"{least} to {most}{', changed' if blocks.changed(block) else ''}" if least != most else most,
+                *worth,
+                beside + (", differs" if blocks.disturbed(block) else ""),
+            ]
+        )
+    head = ["load, commit", "C, req/s", *(f"op/s / C {name}" for name in _RATIOS[:3])]
+    head.append("other work, cores: scheduler / built-in / to auth / oracle")
+    return Claim(compare.table(head, lines), _cells(found))
+
+
+SHORT = (
+    *(("trial", "zipf", "150, e8003ab"), ("trial-quiet", "zipf", "120, 9ffcae0")),
+    *(("zipf-before", "zipf", "120, c0eb76e"), ("jumps-before", "jumps", "185, c0eb76e")),
+    *(("jumps", "jumps", "185, f0256d3"), ("jumps-after", "jumps", "185, 3e23313, by itself")),
+    *(("four", "cnn", "120, b5c2677"), ("four", "mix", "120, b5c2677")),
+    ("jumps-asleep", "jumps", "185, bcaf7ef"),
+    *((("six", load, "120, c451f2f")) for load in ("web", "md", "zipf", "cnn")),
+)
+"""Folder, load, and seconds and commit: cells of before digests do not know it."""
+
+
+def short(results: Results, folder: str, load: str) -> Block:
+    """One of two or three minutes."""
+    cells = results.cells(f"scheduler/{folder}/{load}-tentacle-5x12-*")
+    return {str(cell["balancer"]): cell for cell in cells}
+
+
+def _if_there(block: Block, other: str, of: blocks.Measure) -> str:
+    return _shown(block, other, tables.ratio(block, other, of)) if other in block else "-"
+
+
+_AGAINST = ((BASE, tables.whole), (TO_AUTH, tables.whole), (LIMIT, tables.whole), (LIMIT, tables.later))
+
+
+def _trials(results: Results) -> Claim:
+    """The scheduler's single blocks of two or three minutes, one row each."""
+    lines, made_of = [], list[Block]()
+    for folder, load, about in SHORT:
+        block = short(results, folder, load)
+        first, *rest = (
+            tables.number(of(block[OURS])) for of in (tables.whole, tables.even_after, tables.moved)
+        )
+        ratios = [_if_there(block, other, of) for other, of in _AGAINST]
+        beside = (
+            f"{max(0.0, blocks.other_work(block[name])):.2f}" if name in block else "-" for name in NAMES
+        )
+        lines.append([folder, f"{load}, {about}", first, *ratios, *rest, " / ".join(beside)])
+        made_of.append(block)
+    head = ["folder", "load, seconds, commit", "scheduler, op/s", *_RATIOS, *_LAST]
+    head.append("other work, cores: scheduler / built-in / to auth / oracle")
+    return Claim(compare.table(head, lines), _cells(made_of))
+
+
+ROWS = (
+    *(("cnn", "cnn: a scan of many directories", "six"), ("cnn", "cnn, before: parents stayed", "four")),
+    ("zipf", "zipf: large directories of one client each", "six"),
+    ("zipf", "zipf, before: the option came with the first move", "zipf-before"),
+    *(("zipf", "zipf, first trial", "trial"), ("zipf", "zipf, first trial, quiet", "trial-quiet")),
+    *(("web", "web: one log, replayed", "six"), ("md", "md: files are made", "six")),
+    ("mix", "mix: clients that scan, replay and reread", "four"),
+    ("jumps", "a hot set that jumps every minute, 185 s", "jumps-asleep"),
+    ("jumps", "the same, before what sleeps was spread", "jumps"),
+    ("jumps", "the same, before that", "jumps-before"),
+)
+"""Load, what it is called, folder."""
+
+
+def _blocks(results: Results) -> Claim:
+    """The same for a reader of the page: the last of each load first, then what was before."""
+    found = [(name, short(results, folder, load)) for load, name, folder in ROWS]
+    lines = [[name, *(_if_there(block, other, of) for other, of in _AGAINST)] for name, block in found]
+    return Claim(compare.table(["load", *_RATIOS], lines), _cells(block for _, block in found))
+
+
+_TICKS = {
+    "MDSs tick every second all the time": "scheduler/churn-quick-ticks",
+    "only while something moves": "cold",
+}
+"""Trees made and deleted, five minutes: the folder of each block."""
+
+
+def _ticks(results: Results) -> Claim:
+    """What it costs that MDSs write their journals every second."""
+    found = {row: blocks.block(results, f"{folder}/churn-tentacle-5x12") for row, folder in _TICKS.items()}
+    lines = [
+        [
+            row,
+            tables.number(tables.whole(block[OURS])),
+            *(shown(tables.ratio(block, other, tables.whole)) for other in NAMES[1:]),
+            *(f"{_requests_an_operation(block[name]):.2f}" for name in NAMES[:2]),
+        ]
+        for row, block in found.items()
+    ]
+    head = ["", "scheduler, op/s", *_RATIOS[:3], "requests an operation", "built-in's"]
+    return Claim(compare.table(head, lines), _cells(found.values()))
+
+
+def _requests_an_operation(cell: Result) -> float:
+    span = cell["spans"]["run"]
+    served = figures.total(cell, "requests", span) - figures.total(cell, "forwards", span)
+    return float(served / (tables.whole(cell) * (span[1] - span[0])))
+
+
+_QUOTAS = (8, 8, 16, 16)  # of a core, rank by rank
+
+
+def _unlike(results: Results) -> Claim:
+    """Of ranks with different quotas: what each serves, with the scheduler and with the oracle."""
+    block = blocks.block(results, blocks.UNLIKE, (OURS, LIMIT))
+    head = ["op/s", "all", "/ oracle", "/ oracle from 60 s"]
+    lines = []
+    for name, cell in block.items():
+        run = figures.within(figures.loads(cell), cell["spans"]["run"])
+        ranks = [fmean(load[rank] for load in run) for rank in range(cell["ranks"])]
+        ratios = [
+            shown(tables.between(block, name, LIMIT, of)) if name != LIMIT else "-"
+            for of in (tables.whole, tables.later)
+        ]
+        numbers = [tables.number(tables.whole(cell)), *ratios, *map(tables.number, ranks)]
+        lines.append([name, *numbers, tables.number(tables.even_after(cell))])
+    quotas = [f"req/s at {quota} %" for quota in _QUOTAS]
+    return Claim(compare.table([*head, *quotas, "s until even"], lines), list(block.values()))
+
+
+def _cycle(results: Results) -> Claim:
+    """Of a load that comes every two minutes, time by time."""
+    cell = results.cell(f"cycle-long/cycle-tentacle-5x12-{OURS}-1")
+    return Claim(cycle.table(cell), [cell])
+
+
+Spans = Mapping[str, tuple[float, float]]
+
+
+def _by_phase(
+    load: str, phases: Callable[[Cell], Spans], against: Sequence[str]
+) -> Callable[[Results], Claim]:
+    """op/s of a block from cold in parts of the time; the scheduler's beside others'."""
+
+    def claim(results: Results) -> Claim:
+        block = blocks.block(results, f"cold/{load}-tentacle-5x12")
+        found = {
+            name: {head: figures.throughput(cell, during) for head, during in phases(cell).items()}
+            for name, cell in block.items()
+        }
+        lines, ours = [[name, *map(tables.number, ops.values())] for name, ops in found.items()], found[OURS]
+        lines += [
+            [f"{OURS} / {other}", *(f"{ops / found[other][head]:.2f}" for head, ops in ours.items())]
+            for other in against
+        ]
+        return Claim(compare.table(["op/s", *ours], lines), _cells([block]))
+
+    return claim
+
+
+def _crowd(cell: Cell) -> Spans:
+    """A crowd comes in the second of three parts; its last 20 s once more."""
+    begin, third = cycle.clock(cell, "crowd"), RUN_S / 3
+    came, went = begin + third, begin + 2 * third
+    return {
+        "before the crowd": (begin, came),
+        "while it is there": (came, went),
+        "its last 20 s": (went - 20.0, went),
+        "after it": (went, cell["spans"]["run"][1]),
+    }
+
+
+def _times(cell: Cell) -> Spans:
+    return {f"time {number}": during for number, during in enumerate(cycle.times(cell), start=1)}
+
+
+def _parts(cells: Sequence[str], part: Callable[[str, str], str]) -> Callable[[Results], Claim]:
+    """op/s of all blocks of a load by parts, a row a balancer.
+
+    :param part: of a client's name and an operation's
+    """
+
+    def claim(results: Results) -> Claim:
+        found = [blocks.block(results, place) for place in cells]
+        rows = {
+            f"{name}, {blocks.commit(block)}": (cell, _ops_by(cell, part))
+            for block in found
+            for name, cell in block.items()
+        }
+        heads = sorted({head for _, ops in rows.values() for head in ops})
+        lines = [
+            [
+                *(name, tables.number(round(cell["capacity"])), tables.number(tables.whole(cell))),
+                *(tables.number(ops[head]) for head in heads),
+            ]
+            for name, (cell, ops) in rows.items()
+        ]
+        return Claim(compare.table(["op/s", "C", "all", *heads], lines), _cells(found))
+
+    return claim
+
+
+def _ops_by(cell: Result, part: Callable[[str, str], str]) -> dict[str, float]:
+    began, ended = cell["spans"]["run"]
+    found: dict[str, float] = defaultdict(float)
+    for client, (_, _, done, _) in cell["done"].items():
+        for operation, count in done.items():
+            found[part(client, operation)] += count / (ended - began)
+    return found
+
+
+def _group(client: str, operation: str) -> str:
+    """Clients of one kind have a name and a number."""
+    return client.rstrip("0123456789")
+
+
+def _kind(client: str, operation: str) -> str:
+    return "create and unlink" if operation in ("create", "unlink") else "stat and open"
+
+
+def _of_mix(of: Callable[[Block], float | None]) -> Callable[[Results], Claim]:
+    """From the least to the most of the mix's blocks."""
+
+    def claim(results: Results) -> Claim:
+        found = [block for block in blocks.of_five_minutes(results) if blocks.load(block) == "mix"]
+        ratios = (ratio for block in found if (ratio := of(block)) is not None)
+        return _inline(span(ratios, ".2f", "the mix"), found)
+
+    return claim
+
+
+def losses(results: Results) -> tuple[list[list[str]], list[Result]]:
+    """Where the scheduler was behind: behind the better of the built-in ones, and below the oracle's goal."""
+    unlike = blocks.block(results, blocks.UNLIKE, (OURS, LIMIT))
+    five = [(blocks.commit(b), b) for b in (*blocks.of_five_minutes(results), unlike)]
+    brief = [(folder, short(results, folder, load)) for folder, load, _ in SHORT]
+    lines = [
+        [f"scheduler, {name}", _behind(found, blocks.over_better, 1.0), _behind(found, _oracle, _GOAL)]
+        for name, found in (("five minutes, by commit", five), ("two or three minutes, by folder", brief))
+    ]
+    each = [_behind(five, _each(TO_AUTH), 1.0), _behind(five, _each(LIMIT), _GOAL)]
+    lines.insert(1, ["scheduler, each client alike (built-in to auth)", *each])
+    return lines, _cells(block for _, block in (*five, *brief))
+
+
+_GOAL = paper.ORACLE_GOAL
+
+
+def _oracle(block: Block, of: blocks.Measure) -> float | None:
+    return tables.ratio(block, LIMIT, of)
+
+
+def _each(other: str) -> Callable[[Block, blocks.Measure], float | None]:
+    """What each client got has one measure only."""
+    return lambda block, of: tables.each_client(block, other) if of is tables.whole else None
+
+
+def _behind(
+    found: Sequence[tuple[str, Block]], ratio: Callable[[Block, blocks.Measure], float | None], least: float
+) -> str:
+    told = [
+        f"{blocks.load(block)} {value:.2f} ({name}{'' if measure == 'op/s' else f', by {measure}'})"
+        for name, block in found
+        for measure, of in blocks.measures(block).items()
+        if (value := ratio(block, of)) is not None and value < least
+    ]
+    return ", ".join(told) or "nowhere"
+
+
+def _quick(results: Results) -> Claim:
+    """What make bench-quick found: everybody had the load for a while."""
+    cells = results.cells("quick/*")
+    names = (BASE, TO_AUTH, OURS, "subvolume-pinning", LIMIT)
+    return Claim(tables.beside(cells, ("zipf", "cnn"), names), cells)
+
+
+def _manager(places: Sequence[str], names: Sequence[str]) -> Callable[[Results], Claim]:
+    """What the manager took in blocks of five minutes, % of a core, from the least to the most."""
+
+    def claim(results: Results) -> Claim:
+        cells = [cell for place in places for name in names for cell in results.cells(f"{place}-{name}-*")]
+        used = [100 * run_figures.cores(cell, "mgr") for cell in cells]
+        text = span(used, ".1f", "the manager") if len(used) > 1 else f"{used[0]:.1f}"
+        return Claim(text, cells, table=False)
+
+    return claim
+
+
+def _cost(results: Results) -> Claim:
+    """What the scheduler costs the manager."""
+    (measured,) = results.json("schedule-cost.json")
+    cost = measured["percent_of_a_core"]
+    lines = [
+        [state, *(f"{parts[loop]:.1f}" for loop in ("look", "read", "move", "all"))]
+        for state, parts in cost.items()
+    ]
+    return Claim(compare.table(["% of a core", "looks", "reads", "moves", "all"], lines), [measured])
+
+
+def _churn(results: Results) -> Claim:
+    """Pairs of the trial, the smaller ratio first."""
+    (trial,) = results.json("scheduler/churn-trial.json")
+    runs = trial["runs"]
+    of = {way: [run["ops"] for run in runs if run["way"] == way] for way in (BASE, OURS)}
+    if not of[OURS] or len(of[OURS]) != len(of[BASE]):
+        raise LabError("the churn trial has no pairs of runs of the scheduler and the built-in balancer")
+    ratios = sorted(ours / theirs for ours, theirs in zip(of[OURS], of[BASE], strict=True))
+    return Claim(" and ".join(f"{ratio:.1f}" for ratio in ratios), runs, table=False)
+
+
+_MIX = ("cold/mix-tentacle-5x12", "scheduler/mix-middle/mix-tentacle-5x12",
+        "scheduler/mix-before/mix-tentacle-5x12")  # fmt: skip
+_LINE = ("cold/line/line-tentacle-8x8", "scheduler/line-before/line-tentacle-8x8")
+
+CLAIMS: Claims = {
+    "option": _option,
+    "option-alone": _option_alone,
+    "scheduler-blocks": _blocks,
+    "scheduler-over-better": _over_better(),
+    "scheduler-over-better-moving": _over_better(blocks.MOVING),
+    "scheduler-seven-over-better": _seven_over_better,
+    "scheduler-over-oracle": _over_oracle,
+    "scheduler-commits": _commits,
+    "scheduler-cold": _cold,
+    "scheduler-repeated": _repeated,
+    "scheduler-conditions": _conditions,
+    "scheduler-flash": _by_phase("flash", _crowd, (BASE,)),
+    "scheduler-cycle-times": _by_phase("cycle", _times, (LIMIT,)),
+    "scheduler-mix-sum": _of_mix(lambda block: tables.ratio(block, TO_AUTH, tables.whole)),
+    "scheduler-mix-each": _of_mix(lambda block: tables.each_client(block, TO_AUTH)),
+    "scheduler-line": _parts(_LINE, _kind),
+    "scheduler-mix": _parts(_MIX, _group),
+    "scheduler-unlike": _unlike,
+    "scheduler-cycle": _cycle,
+    "settled-quick": _quick,
+    "scheduler-cost": _cost,
+    "scheduler-manager": _manager(blocks.LAST[:1], (OURS,)),
+    "scheduler-manager-line": _manager(blocks.LAST[1:], (OURS,)),
+    "scheduler-manager-others": _manager(blocks.LAST, (BASE, TO_AUTH, LIMIT)),
+    "scheduler-ticks": _ticks,
+    "scheduler-trials": _trials,
+    "scheduler-churn": _churn,
+}

@@ -1,0 +1,130 @@
+# SPDX-License-Identifier: LGPL-2.1-or-later
+"""What is told of the scheduler is of all blocks that there are, and losses are told like wins."""
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from docs.claims import blocks, scheduler, texts
+from docs.claims.results import Results
+from experiments.common.cells import store
+from experiments.common.figures import run_figures
+from experiments.conditions import tables
+from lab.sandbox import checkout
+
+TOP = checkout() / "docs/results"
+RESULTS = Results(TOP)
+
+
+def of_scheduler(*folders: str) -> set[Path]:
+    return {path for folder in folders for path in (TOP / folder).rglob("*-scheduler-*.json.gz")}
+
+
+def key(path: Path) -> tuple[str, str]:
+    cell = store.load(path.parent, path.name.removesuffix(".json.gz"))
+    return str(cell["date"]), str(cell["workload"])
+
+
+def test_no_block_of_the_scheduler_is_left_out() -> None:
+    five = [
+        *blocks.of_five_minutes(RESULTS),
+        blocks.block(RESULTS, blocks.UNLIKE, (tables.OURS, "oracle")),
+    ]
+    short = [scheduler.short(RESULTS, folder, load) for folder, load, _ in scheduler.SHORT]
+    told = {(str(b[tables.OURS]["date"]), blocks.load(b)) for b in (*five, *short)}
+    assert {key(path) for path in of_scheduler("cold", "scheduler")} == told
+    shown = {(folder, load) for load, _, folder in scheduler.ROWS}
+    assert {(folder, load) for folder, load, _ in scheduler.SHORT} - shown == {("jumps-after", "jumps")}, (
+        "that one has nothing beside it to compare with"
+    )
+
+
+def cell(ops: float = 100.0, capacity: float = 100.0, busy: float = 1.0, **more: Any) -> dict[str, Any]:
+    return {
+        "workload": "zipf",
+        "capacity": capacity,
+        "mds_cpu": 10,
+        "spans": {"run": [0.0, 60.0]},
+        "clients": [[float(t), ops, 1.0, 0] for t in range(1, 61)],
+        "done": {},
+        "cpu": [{"t": 2.0 * k, "busy": 2.0 * busy * k, "used": {"mds.a": 0.2 * k}} for k in range(31)],
+        **more,
+    }
+
+
+def block(ours: dict[str, Any], **others: dict[str, Any]) -> blocks.Block:
+    return {tables.OURS: ours, **{name.replace("_", "-"): other for name, other in others.items()}}
+
+
+def test_the_better_of_the_built_in_ones_is_what_counts() -> None:
+    found = block(cell(100.0), builtin=cell(125.0), builtin_to_auth=cell(50.0))
+    assert blocks.over_better(found, tables.whole) == pytest.approx(0.8)
+    alone = block(cell(100.0), builtin_to_auth=cell(50.0))
+    assert blocks.over_better(alone, tables.whole) == pytest.approx(2.0)
+    full = block(cell(100.0), builtin=cell(125.0, busy=1.9), builtin_to_auth=cell(50.0))
+    assert blocks.over_better(full, tables.whole) is None, "which had more is not known"
+
+
+def test_a_block_whose_machine_changed_is_told_by_what_a_rank_serves_too() -> None:
+    alike = block(cell(capacity=100.0), builtin=cell(capacity=119.0))
+    assert not blocks.changed(alike) and list(blocks.measures(alike)) == ["op/s"]
+    other = block(cell(120.0, capacity=150.0), builtin=cell(100.0, capacity=100.0))
+    assert blocks.changed(other) and list(blocks.measures(other)) == ["op/s", "op/s / C"]
+    ratios = [blocks.over_better(other, of) for of in blocks.measures(other).values()]
+    assert ratios == pytest.approx([1.2, 0.8])
+
+
+def test_work_that_is_not_the_cells_is_told() -> None:
+    found = block(cell(busy=0.1), builtin=cell(busy=0.3))
+    assert blocks.other_work(found["builtin"]) == pytest.approx(0.2)
+    assert blocks.disturbed(found)
+    assert not blocks.disturbed(block(cell(busy=0.1), builtin=cell(busy=0.2)))
+
+
+def test_a_mean_says_of_how_many_it_is() -> None:
+    assert blocks.mean([1.0, 4.0], 2) == "2.00"
+    assert blocks.mean([1.0, None, 4.0], 3) == "2.00 (of 2)"
+    assert blocks.mean([None], 1) == "-"
+
+
+def test_where_the_oracle_is_not_the_limit_it_is_in_brackets_and_in_no_range() -> None:
+    rows = {line.split(" | ")[0]: line.split(" | ") for line in _text("scheduler-cold").splitlines()}
+    assert all(rows[f"| {load}"][4].startswith("(") for load in ("mix", "web", "flash"))
+    assert not rows["| zipf"][4].startswith("(")
+    assert rows["| the seven, op/s"][4].endswith("(of 5)")
+    most = max(
+        ratio
+        for b in blocks.of_five_minutes(RESULTS)
+        if (ratio := tables.ratio(b, "oracle", tables.whole)) is not None
+    )
+    assert float(_text("scheduler-over-oracle").split(" to ")[1]) < round(most, 2)
+
+
+def _text(name: str) -> str:
+    return texts.CLAIMS[name](RESULTS).text
+
+
+def test_losses_of_the_scheduler_stand_beside_those_of_others() -> None:
+    told = _text("losses")
+    assert "scheduler, five minutes" in told and "flash 0.9" in told and "cycle 0.8" in told
+    assert "dbench 0.81 (96e7878, by op/s / C)" in told
+    assert "cnn 0.69 (four)" in told, "of older code, too"
+    low, _ = map(float, _text("scheduler-over-better").split(" to "))
+    assert low == 0.81, "the range begins at the greatest loss"
+
+
+def test_a_crowd_is_told_by_phase() -> None:
+    head, _, *lines = _text("scheduler-flash").splitlines()
+    ratios = dict(zip(head.split(" | "), lines[-1].split(" | "), strict=True))
+    assert float(ratios["while it is there"]) < 0.9 < float(ratios["before the crowd"])
+
+
+def test_a_goal_that_both_miss_is_shown() -> None:
+    assert "| mix: op/s 1.60 times the built-in balancer's |" in _text("goals")
+
+
+def test_an_old_cell_of_a_full_machine_does_not_count() -> None:
+    assert run_figures.counts(cell()) and not run_figures.counts(cell(busy=1.9))
+    asleep = scheduler.short(RESULTS, "jumps-asleep", "jumps")
+    assert not any(map(run_figures.counts, asleep.values()))
