@@ -76,7 +76,7 @@ def measure(stage: Stage, order: Order, phases: Phases | None = None) -> dict[st
 
 def _own_phases(order: Order) -> Phases:
     def phases(stage: Stage, lines: list[Line]) -> dict[str, tuple[float, float]]:
-        return {phase: _phase(stage, order, phase, lines) for phase in stage.cluster.workload.phases}
+        return {phase: run_phase(stage, order, phase, lines) for phase in stage.cluster.workload.phases}
 
     return phases
 
@@ -92,7 +92,7 @@ def _switch_on(stage: Stage, order: Order) -> tuple[list[Pin], float]:
     return pins, round(time.monotonic() - began, 1)
 
 
-def _phase(stage: Stage, order: Order, phase: str, lines: list[Line]) -> tuple[float, float]:
+def run_phase(stage: Stage, order: Order, phase: str, lines: list[Line]) -> tuple[float, float]:
     """Run a phase; from when the first client began to when the last one ended or was stopped (Unix, s)."""
     load = order.cluster.workload.load(phase, stage.paths, f"{order.balancer}-{order.run}")
     mine: list[Line] = []

@@ -1,7 +1,8 @@
 # SPDX-License-Identifier: LGPL-2.1-or-later
 """What a cell keeps, and of which time."""
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any, Self
@@ -90,6 +91,33 @@ def test_what_was_before_the_clock_is_no_part_of_a_settled_cell(stage: Any) -> N
     assert found["samples"][0]["subtrees"] == {"/": 0}, "the first map is whole"
     assert found["reference"] == [[105.0, 7, 0.05]]
     assert found["histogram"] == {"7": 2, "9": 1}
+
+
+@pytest.mark.parametrize(("settled", "earliest"), [(0.0, 80.0), (0.1, 100.0)])
+def test_a_run_begins_with_its_first_client_or_when_it_is_settled(
+    monkeypatch: pytest.MonkeyPatch, settled: float, earliest: float
+) -> None:
+    @contextmanager
+    def clients(load: Any, on_line: Any) -> Iterator[Any]:
+        for began in (85.0, 80.0):
+            on_line({"client": f"c{began}", "began": began, "ended": None, "done": {}})
+        yield SimpleNamespace(running=False, stop=lambda: None)
+
+    monkeypatch.setattr(cells, "until_working", lambda lines, first: None)
+    monkeypatch.setattr(cells.time, "time", lambda: 100.0)
+    workload = SimpleNamespace(load=lambda phase, paths, tag: SimpleNamespace(first=True))
+    order = SimpleNamespace(
+        cluster=SimpleNamespace(workload=workload),
+        balancer="none",
+        run=1,
+        settled=settled,
+        key="k",
+        limit=1.0,
+    )
+    stage = SimpleNamespace(lab=SimpleNamespace(clients=clients), paths={}, progress=Progress())
+    lines: list[Any] = []
+    assert cells.run_phase(stage, order, "run", lines) == (earliest, 100.0)
+    assert len(lines) == 2
 
 
 def test_without_cgroups_there_is_no_reference_load() -> None:
