@@ -13,7 +13,7 @@ from .abreast import Each, in_turn
 from .act import switch as switching
 from .act.shared import sweep
 from .act.switch import ON, TURNING_OFF, TURNING_ON, PutBackOption, Switch
-from .act.switchboard import Switchboard, Turn, nobody
+from .act.switchboard import Switchboard, TakenOver, Turn, nobody
 from .clock import Now
 from .errors import Busy, NotPermitted, PartitionerError, unexpected
 from .host import Host
@@ -142,14 +142,17 @@ class Balancer:
 
     def _switch_on(self, switch: Switch, content: str, turn: Turn, undo: bool) -> Switch:
         try:
-            self._board.put_in_force(switch, content, turn)
+            self._board.put_in_force(switch, content, turn, switching.taken_over)
+        except TakenOver:
+            if undo:
+                self._board.undo(switch)
+            raise
         except Busy:
             raise
         except PartitionerError as e:
-            if undo:
-                self._board.undo(switch)
+            undone = undo and self._board.undo(switch)
             e.args = (
-                f"{e}; what was done so far is {'undone' if undo else 'finished'} as soon as that works",
+                f"{e}; what was done so far is {'undone' if undone else 'finished'} as soon as that works",
             )
             raise
         return self._board.get(switch.fscid) or switch
@@ -211,7 +214,9 @@ class Balancer:
         for key in list(self.unreadable):
             fscid = key.removeprefix("balance/")
             try:
-                if fscid.isdecimal() and self._host.fs_of_mon(int(fscid)) is None:
+                # The mon is asked last, and of few: this is done each second.
+                gone = fscid.isdecimal() and self._host.fs_by_id(int(fscid)) is None
+                if gone and self._host.fs_of_mon(int(fscid)) is None:
                     self._forget(int(fscid))
             except PartitionerError as e:
                 self._log.warning("the record '%s' of a removed file system: %s", key, e)
@@ -239,7 +244,8 @@ class Balancer:
             self._forget_if_gone(switch, turn)
         elif switch.state == TURNING_OFF:
             if now.steady >= watch.again:
-                self._board.take_out(switch, turn)
+                watch.again = now.steady + AGAIN  # also when nothing but the objects is left
+                watch.problem = "".join(self._board.take_out(switch, turn)[-1:])
         elif fs.name != switch.fs:
             self._log.info("'%s' is named '%s' now: its balancing goes on", switch.fs, fs.name)
             self._board.rename(switch, fs.name, turn)

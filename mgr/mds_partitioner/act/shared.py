@@ -66,9 +66,9 @@ class SharedOption:
             self.host.set_mds_option(self.name, self.wanted if alone else old)
 
     def let_go(self) -> None:
-        """The option is not this user's any more, and is left as it is."""
-        if self._key(self.user) in self.host.store.items(_PREFIX):
-            self.host.store.delete(self._key(self.user))
+        """The option is not this user's any more, and is left as it is. A claim that was not answered yet may
+        not show: it goes, too, as the mon takes one after the other."""
+        self.host.store.delete(self._key(self.user))
 
     def claim(self, old: str) -> None:
         """This user has set it, or is about to; ``old``: what it is to put back."""

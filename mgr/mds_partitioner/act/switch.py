@@ -158,11 +158,13 @@ class PutBackOption:
     """Take it back, unless an operator has set it since, or another user of ours wants it.
 
     :ivar doubt: what set it was not answered, and may not show yet
+    :ivar claimed: it was only about to be set: it was not if there is no claim, which comes first
     """
 
     fscid: int
     old: str
     doubt: bool = False
+    claimed: bool = False
 
 
 Step = Union[Save, Forget, WriteObject, RemoveObject, SetFs, SetOption, PutBackOption]
@@ -182,11 +184,17 @@ def steps_on(switch: Switch, fs: FsState) -> tuple[Step, ...]:
     settings = [SetFs(fs.name, "balancer", switch.object)] if fs.balancer != switch.object else []
     if not fs.balance_automate:
         settings.append(SetFs(fs.name, "balance_automate", "true"))
-    old = [RemoveObject(fs.metadata_pool, name) for name in switch.objects[:-KEPT_OBJECTS]]
     forwards = {SETTING: SET, RETURNING: LEFT}.get(switch.to_auth, switch.to_auth)
-    done = replace(switch, objects=switch.objects[-KEPT_OBJECTS:], state=ON, to_auth=forwards)
+    on = replace(switch, state=ON, to_auth=forwards)
     write = WriteObject(fs.metadata_pool, switch.object)
-    return (Save(switch), write, *_steps_of_option(switch), *settings, *old, Save(done))
+    # At once: what an operator sets from now on is his.
+    return (Save(switch), write, *_steps_of_option(switch), *settings, Save(on), *_without_old(on, fs))
+
+
+def _without_old(on: Switch, fs: FsState) -> tuple[Step, ...]:
+    """Objects that nobody reads any more go, and then from the record."""
+    old = [RemoveObject(fs.metadata_pool, name) for name in on.objects[:-KEPT_OBJECTS]]
+    return (*old, Save(replace(on, objects=on.objects[-KEPT_OBJECTS:]))) if old else ()
 
 
 def _steps_of_option(switch: Switch) -> tuple[Step, ...]:
@@ -198,7 +206,9 @@ def _steps_of_option(switch: Switch) -> tuple[Step, ...]:
 
 def put_back_option(switch: Switch, doubt: bool = False) -> tuple[Step, ...]:
     """The step that takes the option back, if it was set."""
-    return () if switch.to_auth == LEFT else (PutBackOption(switch.fscid, switch.old_to_auth, doubt),)
+    if switch.to_auth == LEFT:
+        return ()
+    return (PutBackOption(switch.fscid, switch.old_to_auth, doubt, switch.to_auth == SETTING),)
 
 
 @dataclass(frozen=True)
@@ -240,7 +250,7 @@ def steps_off(
     back = put_back_option(switch, doubt.option)
     if back:  # once: what an operator makes of it afterwards is his
         back = (*back, Save(replace(off, to_auth=LEFT)))
-        off = replace(off, to_auth=RETURNING)
+        off = replace(off, to_auth=RETURNING if switch.to_auth == SET else switch.to_auth)
     return (Save(off), *settings, *back, *objects, Forget(switch.fscid))
 
 
@@ -280,7 +290,8 @@ def carry_out(host: Host, step: Step, text: str) -> None:
         option(host, step.fscid).take()
     elif isinstance(step, PutBackOption):
         shared = option(host, step.fscid)
-        if step.doubt or shared.read() == FORWARDS:
+        ours = step.doubt or not step.claimed or shared.replaced() is not None
+        if step.doubt or (ours and shared.read() == FORWARDS):
             shared.give_back(step.old)
         shared.let_go()
     else:
@@ -303,8 +314,12 @@ def ours_in_force(fs: FsState, switch: Switch) -> bool:
 
 
 def taken_over(fs: FsState, switch: Switch) -> bool:
-    """Has an operator ended what was in force when newer hints were to come? A retry would undo that."""
-    return switch.pushed > switch.started and not ours_in_force(fs, switch)
+    """Has an operator ended what was in force when newer hints were to come, or set something else since it
+    was ordered for the first time? To go on would undo that."""
+    if switch.pushed > switch.started:
+        return not ours_in_force(fs, switch)
+    foreign = not balances(fs) and fs.balancer != switch.old_balancer
+    return foreign or (switch.old_automate and not fs.balance_automate)
 
 
 def turning_off(store: Store, fs: FsState) -> bool:

@@ -17,7 +17,7 @@ from dataclasses import dataclass, replace
 from ..errors import Busy, CephError, InDoubt, PartitionerError, Unavailable
 from ..host import Host
 from ..model import FsState
-from ..plan.circumstances import FORWARDS
+from ..plan.circumstances import FORWARDS, TO_AUTH
 from . import switch as switching
 from .switch import LEFT, SURE, TURNING_OFF, Doubt, Forget, RemoveObject, Save, SetFs, Step, Switch
 
@@ -31,6 +31,10 @@ class Turn:
     command: bool = False
 
 
+class TakenOver(Busy):
+    """An operator has set something else meanwhile."""
+
+
 def nobody(fs: FsState) -> None:
     """No plan needs ``balance_automate``."""
 
@@ -38,6 +42,10 @@ def nobody(fs: FsState) -> None:
 def never(fs: FsState, switch: Switch) -> bool:
     """Nothing that was set since is a reason to stop."""
     return False
+
+
+def _taken_over(switch: Switch) -> TakenOver:
+    return TakenOver(f"an operator has set another balancer of '{switch.fs}' meanwhile: it stays")
 
 
 class Switchboard:
@@ -101,22 +109,30 @@ class Switchboard:
         """Go from an intended record to one in force. One that fails stays, and is gone on with or undone.
 
         :param unless: asked of the file system as the mon has it, at first and right before each setting
-        :raises Busy: somebody else began to switch since ``turn``, or ``unless`` holds since it began
+        :raises Busy: somebody else began to switch since ``turn``, or the file system was removed or renamed
+        :raises TakenOver: ``unless`` holds since it began; a command is told also when it did at first
         """
         with self._sequence(switch, turn) as mine:
             fs = self._host.fs_of_mon(switch.fscid)
-            if fs is not None and not unless(fs, switch):
-                for step in switching.steps_on(switch, fs):
-                    if isinstance(step, SetFs):
-                        self._ask_again(switch, unless)
-                    self._carry_out(mine, switch.fscid, (step,), text)
-                self._doubt.pop(switch.fscid, None)
+            if fs is None:
+                return
+            if unless(fs, switch):
+                if turn.command:
+                    raise _taken_over(switch)
+                return
+            for step in switching.steps_on(switch, fs):
+                if isinstance(step, SetFs):
+                    self._ask_again(switch, step, unless)
+                self._carry_out(mine, switch.fscid, (step,), text)
+            self._doubt.pop(switch.fscid, None)
 
-    def _ask_again(self, switch: Switch, unless: Callable[[FsState, Switch], bool]) -> None:
-        """The policy was written meanwhile, which takes up to 20 s."""
+    def _ask_again(self, switch: Switch, step: SetFs, unless: Callable[[FsState, Switch], bool]) -> None:
+        """The policy was written meanwhile, which takes up to 20 s: another file system may have the name."""
         fs = self._host.fs_of_mon(switch.fscid)
-        if fs is not None and unless(fs, switch):
-            raise Busy(f"an operator has set another balancer of '{switch.fs}' meanwhile: it stays")
+        if fs is None or fs.name != step.fs:
+            raise Busy(f"'{step.fs}' was removed or renamed meanwhile")
+        if unless(fs, switch):
+            raise _taken_over(switch)
 
     def take_out(self, switch: Switch, turn: Turn) -> list[str]:
         """Put back what was replaced; in sentences, what was not. Settings come first, our objects last.
@@ -125,8 +141,8 @@ class Switchboard:
         """
         off = replace(switch, state=TURNING_OFF)
         with self._sequence(off, turn) as mine:
+            doubt = self._doubts(switch)  # first: what was answered since shows in what is read
             fs = self._host.fs_of_mon(switch.fscid)
-            doubt = self._doubt.get(switch.fscid, SURE)
             if fs is None:
                 gone = (*switching.put_back_option(switch, doubt.option), Forget(switch.fscid))
                 self._carry_out(mine, switch.fscid, gone)
@@ -143,6 +159,14 @@ class Switchboard:
                 told.append(f"the policy's objects are still in the pool, and will be removed: {e}")
             return told
 
+    def _doubts(self, switch: Switch) -> Doubt:
+        """Of what was not answered in time, what is not answered yet."""
+        doubt, late = self._doubt.get(switch.fscid, SURE), self._host.mon_in_flight
+        return Doubt(
+            settings=doubt.settings and late(prefix="fs set", fs_name=switch.fs),
+            option=doubt.option and late(who="mds", name=TO_AUTH),
+        )
+
     def _to_auth(self, switch: Switch) -> str:
         """The option as it is, for what is told; what cannot be read holds nothing up."""
         try:
@@ -150,12 +174,15 @@ class Switchboard:
         except PartitionerError:
             return FORWARDS
 
-    def undo(self, switch: Switch) -> None:
-        """Let the loop turn off what could not be put in force, unless somebody else began meanwhile."""
+    def undo(self, switch: Switch) -> bool:
+        """Let the loop turn off what could not be put in force; not what is by now, nor what somebody else
+        began meanwhile. Does it?"""
         with self._lock:
             known = self._known()
-            if known.get(switch.fscid) == switch:
+            mine = known.get(switch.fscid) == switch
+            if mine:
                 known[switch.fscid] = replace(switch, state=TURNING_OFF)
+            return mine
 
     def rename(self, switch: Switch, name: str, turn: Turn) -> None:
         """Go on under the file system's new name. :raises Busy: as ``put_in_force``"""

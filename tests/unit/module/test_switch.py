@@ -14,6 +14,7 @@ from mds_partitioner.act import switch as switching
 from mds_partitioner.act.switch import KEPT_OBJECTS, ON, TURNING_OFF, TURNING_ON, Switch
 from mds_partitioner.act.switchboard import Switchboard
 from mds_partitioner.errors import Busy, CephError, InDoubt
+from mds_partitioner.plan.circumstances import TO_AUTH
 from mds_partitioner.plan.hints import Growth, Hints, policy_object
 
 HINTS = Hints(1000.0, 0.2, 0.075, 0.01, mask=(0, 1), resting=(1,), growth={1: Growth(10.0, 5.0)}, expires=9)
@@ -296,6 +297,30 @@ def test_an_on_that_fails_is_undone() -> None:
     assert (cluster.snapshot(), cluster.store.data) == (before, {})
 
 
+def test_nothing_is_set_on_another_file_system_that_got_the_name_meanwhile() -> None:
+    cluster = Overtaken()
+    before = cluster.state
+
+    def made_anew() -> None:
+        cluster.state = replace(before, fscid=2)
+
+    cluster.at, cluster.meanwhile = "write ", made_anew
+    it = board(cluster)
+    name, text = policy_object("lunule", HINTS, "return {}")
+    with pytest.raises(Busy, match="was removed or renamed meanwhile"):
+        it.put_in_force(switching.intended(fresh(cluster), name, 2.0), text, it.turn(1))
+    assert cluster.state == replace(before, fscid=2)
+
+
+@pytest.mark.parametrize(("claimed", "left"), [(True, "true"), (False, "")])
+def test_what_an_operator_set_before_it_was_claimed_is_his(claimed: bool, left: str) -> None:
+    cluster = FakeCluster()
+    cluster.options[TO_AUTH] = "true"
+    host: Any = cluster
+    switching.carry_out(host, switching.PutBackOption(1, "", claimed=claimed), "")
+    assert cluster.options[TO_AUTH] == left
+
+
 def test_settings_are_put_back_before_a_pool_that_takes_nothing_is_asked() -> None:
     cluster = Overtaken()
     switch = push(cluster, fresh(cluster), 1000.0)
@@ -312,14 +337,16 @@ def test_settings_are_put_back_before_a_pool_that_takes_nothing_is_asked() -> No
     assert (cluster.objects, cluster.store.data) == ({}, {})
 
 
-@pytest.mark.parametrize(("pushed", "over"), [(1.0, False), (2.0, True)])
-def test_a_retry_of_hints_stops_where_an_operator_has_and_one_of_his_own_order_does_not(
-    pushed: float, over: bool
+@pytest.mark.parametrize(
+    ("pushed", "before", "over"), [(1.0, "mine.lua", False), (1.0, "", True), (2.0, "mine.lua", True)]
+)
+def test_a_retry_stops_where_an_operator_has_set_something_since(
+    pushed: float, before: str, over: bool
 ) -> None:
     state = FakeCluster().state
-    ours = replace(
-        fresh(FakeCluster()), objects=("mds_partitioner.a", "mds_partitioner.b"), started=1.0, pushed=pushed
-    )
+    objects = ("mds_partitioner.a", "mds_partitioner.b")
+    first = fresh(FakeCluster())
+    ours = replace(first, objects=objects, started=1.0, pushed=pushed, old_balancer=before)
     assert switching.taken_over(replace(state, balancer="mine.lua"), ours) is over
     assert not switching.taken_over(replace(state, balancer=ours.objects[0], balance_automate=True), ours)
 
@@ -359,6 +386,11 @@ class Late(FakeCluster):
             self._pending.append((option, value))
             raise InDoubt("no answer within 20 s")
         super().set_mds_option(option, value)
+
+    def mon_in_flight(self, **arguments: str) -> bool:
+        """Host.mon_in_flight."""
+        of_options = [what in self.options for what, _ in self._pending]
+        return ("who" in arguments) in of_options
 
     def _hangs(self, what: str) -> bool:
         hangs, self.unanswered = what == self.unanswered, "" if what == self.unanswered else self.unanswered
