@@ -7,7 +7,7 @@ from demo import medians
 from docs.claims import scale, scheduler
 from docs.claims.claim import Claim, Claims, span
 from docs.claims.results import Result, Results
-from experiments.common.figures import compare, paper, run_figures
+from experiments.common.figures import compare, correction, paper, run_figures
 from experiments.common.figures.compare import BASE, LIMIT, Ratio
 from lab.errors import LabError
 
@@ -174,6 +174,11 @@ def _demo_runs(results: Results) -> Claim:
     return Claim(medians.markdown(runs), runs)
 
 
+def _reference(results: Results) -> Claim:
+    cells = results.cells("reference/*")
+    return Claim(str(correction.fitted(cells)), cells, table=False)
+
+
 CLAIMS: Claims = {
     "demo": _demo,
     "demo-runs": _demo_runs,
@@ -194,5 +199,6 @@ CLAIMS: Claims = {
     "losses": _losses,
     "adaptation": _adaptation,
     "scale": _scale,
+    "reference": _reference,
     **scheduler.CLAIMS,
 }
