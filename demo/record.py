@@ -39,7 +39,8 @@ def moment(t: float, answer: dict[str, Any]) -> Moment:
     ranks = sorted(answer["ranks"], key=lambda r: int(r["rank"]))
     return Moment(
         t,
-        tuple(RankMoment(float(r["requests"]), float(r["latency"]), int(r["inodes"])) for r in ranks),
+        # null of one that has not told yet
+        tuple(RankMoment(r["requests"] or 0.0, r["latency"] or 0.0, int(r["inodes"])) for r in ranks),
         answer["imbalance_factor"],
     )
 

@@ -121,7 +121,7 @@ def _analyze(lab: Lab, console: DemoConsole, watch: Watch, record: Record) -> di
     watched(console, watch, "analyze", answers)
     console.say(module.text(lab, "analyze status"))
     answer = module.ask(lab, "analyze status")
-    if "result" not in answer:
+    if answer["result"] is None:
         raise LabError(f"the analysis {answer['state']}: {answer['problem']}")
     return answer
 

@@ -15,7 +15,7 @@ from .act.shared import sweep
 from .act.switch import ON, TURNING_OFF, TURNING_ON, PutBackOption, Switch
 from .act.switchboard import Switchboard, TakenOver, Turn, nobody
 from .clock import Now
-from .errors import Busy, NotPermitted, PartitionerError, unexpected
+from .errors import Busy, NotPermitted, PartitionerError, Unheard, unexpected
 from .host import Host
 from .judge.verdict import Verdict
 from .model import FsState
@@ -315,6 +315,8 @@ class Balancer:
         """req/s; None: not known. An engine that does not answer is no reason to balance nothing."""
         try:
             return self._ranks.judge(fs, now.steady).capacity.value
+        except Unheard:  # nothing is known of now
+            return self._ranks.learned(fs.fscid)
         except PartitionerError as e:
             self._log.warning("balancing of %s begins without a capacity: %s", fs.name, e)
             return None

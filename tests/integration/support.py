@@ -179,6 +179,7 @@ class Cluster:
         try:
             self.module("partition ls")
             self.module("balance status")  # its journal is read by a loop of its own
+            self.module("imbalance")  # MDSs must have told it twice what they serve
         except (CommandError, LabError):
             return False
         return True
@@ -231,7 +232,7 @@ class Cluster:
             return bool(value["state"] != "running")
 
         wait_for("analysis over", over)
-        assert "result" in value, f"the analysis has no result: {value}"
+        assert value["result"] is not None, f"the analysis has no result: {value}"
         result: dict[str, Any] = value["result"]
         return result
 

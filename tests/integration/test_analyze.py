@@ -14,7 +14,7 @@ REQUESTS = 1.2
 
 def seen(cluster: Cluster) -> float:
     """Requests per second of all ranks, as the managers see them at this moment."""
-    return float(sum(rank["requests"] for rank in cluster.module_json("imbalance")["ranks"]))
+    return float(sum(rank["requests"] or 0.0 for rank in cluster.module_json("imbalance")["ranks"]))
 
 
 @pytest.fixture

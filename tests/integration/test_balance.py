@@ -70,8 +70,8 @@ def place(cluster: Cluster, ranks: dict[str, int]) -> None:
 def shares(cluster: Cluster) -> list[float]:
     """Each rank's part of all requests."""
     ranks = cluster.module_json("imbalance")["ranks"]
-    total = sum(r["requests"] for r in ranks)
-    return [r["requests"] / total if total else 0.0 for r in ranks]
+    loads = [r["requests"] or 0.0 for r in ranks]  # null of one that does not tell
+    return [load / sum(loads) if sum(loads) else 0.0 for load in loads]
 
 
 def exported(cluster: Cluster) -> list[int]:

@@ -102,6 +102,6 @@ def test_the_scheduler_spreads_one_hot_directory_of_files(cluster: Cluster, hot:
 
         def served() -> bool:
             loads = [rank["requests"] for rank in cluster.module_json("scheduler status")["ranks"]]
-            return max(loads) < 0.8 * sum(loads)
+            return bool(loads) and max(loads) < 0.8 * sum(loads)
 
         wait_for("several ranks serve its files", served)

@@ -27,9 +27,9 @@ def analyzed(lab: Lab, patience: float = 60.0) -> None:
 
     def done() -> bool:
         answer = module.ask(lab, "analyze status", fs=FS)
-        if "result" not in answer and answer["state"] not in ("running", "judging"):
+        if answer["result"] is None and answer["state"] not in ("running", "judging"):
             raise LabError(f"the analysis {answer['state']}: {answer.get('problem', '')}")
-        return "result" in answer
+        return answer["result"] is not None
 
     until(done, patience, "the analysis has a result", every=_POLL_S)
 

@@ -143,6 +143,10 @@ class DistributedChange(DirectoryChange):
         return value == "0" or self.where.scattered(self.fs, self.path)
 
 
+ASK_ALL = (MaskChange, DistributedChange)
+"""Of these it takes all MDSs' lists of subtrees to know whether they have arrived: they are long."""
+
+
 @dataclass(frozen=True)
 class SettingChange:
     """A setting of the file system (``ceph fs set``)."""

@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 import logging
+import math
 from collections.abc import Callable, Mapping
 from concurrent.futures import wait
 from dataclasses import replace
@@ -19,7 +20,7 @@ from ..options import Settings
 from ..plan.plan import FS_STEP, Step
 from ..verify.guards import late_clients
 from ..workers import Workers
-from .changes import AutomateChange, Change, ConfigChange, DirectoryChange, Gone, Whereabouts, bind
+from .changes import ASK_ALL, AutomateChange, Change, ConfigChange, DirectoryChange, Gone, Whereabouts, bind
 from .core import RANK_MASK, Seen, StepCore, Transition, after_tick, next_step, paused, same
 from .journal import Journal
 from .run import (
@@ -39,6 +40,7 @@ from .run import (
 )
 
 ABREAST = 4  # steps of a plan of the scheduler at once: a saturated MDS takes up to a second for each
+SELDOM = 5.0  # s between two questions to all MDSs
 Guard = Callable[[FsState], Optional[str]]
 
 
@@ -204,12 +206,23 @@ class Executor:
         awaited = {INTENT: run.plan.steps[i].value, UNDOING: home}.get(record.state) if record else None
         return Seen(
             value,
-            arrived=awaited is not None and value == awaited and change.arrived(awaited),
+            arrived=awaited is not None
+            and value == awaited
+            and self._asks(run, i, change, now)
+            and change.arrived(awaited),
             made=i in memory.made,
             held=self._held(run, i, change) if record is None else "",
             shared=isinstance(change, AutomateChange) and change.shared(),
             waited=now.steady - memory.since.setdefault(i, now.steady),
         )
+
+    def _asks(self, run: Run, i: int, change: Change, now: Now) -> bool:
+        """Is it to be asked now whether it arrived? Where MDSs must tell all their subtrees, not often."""
+        asked = run.memory.asked
+        if isinstance(change, ASK_ALL) and now.steady - asked.get(i, -math.inf) < SELDOM:
+            return False
+        asked[i] = now.steady
+        return True
 
     def _held(self, run: Run, i: int, change: Change) -> str:
         """An operator may have set it since the plan was made, or where the MDSs do not show it yet.

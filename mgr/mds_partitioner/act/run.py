@@ -55,6 +55,7 @@ class Memory:
     :ivar untold: what an order to stop or hold makes of the head, and the mon has not taken yet
     :ivar recorded: steps whose record this manager has written
     :ivar made: steps whose value this manager has set and was told so
+    :ivar asked: when it was asked last whether a step has arrived, steady clock, s
     :ivar since: when a step was first seen in its state, steady clock, s
     :ivar troubles: steps that Ceph did not let it read or set at the last try, and its words; the one that
         was tried longest ago first
@@ -66,6 +67,7 @@ class Memory:
     untold: dict[str, Any] = field(default_factory=dict)
     recorded: set[int] = field(default_factory=set)
     made: set[int] = field(default_factory=set)
+    asked: dict[int, float] = field(default_factory=dict)
     since: dict[int, float] = field(default_factory=dict)
     troubles: dict[int, str] = field(default_factory=dict)
     writing: threading.Lock = field(default_factory=threading.Lock, repr=False, compare=False)

@@ -38,7 +38,7 @@ NAMES = (
     *("saturated", "smoothness", "capacity", "threshold", "min_gain"),
 )
 
-FAMILY = ("weights", "current", "staying", "parent", "fragments", "scattered")
+FAMILY = ("weights", "hottest", "current", "staying", "parent", "fragments", "scattered")
 
 
 @dataclass(frozen=True)
@@ -135,6 +135,9 @@ def read_family(value: Json, name: str, number_of: Mapping[int, int]) -> Childre
     staying = number(value, "staying")
     if staying > 1.0 or (weights.size and staying == 1.0):
         raise BadInputError(f"{name}.staying is {staying:g}; allowed: 0 to 1, below 1 with children")
+    hottest = number(value, "hottest") if "hottest" in value else 0.0
+    if hottest > 1.0:
+        raise BadInputError(f"{name}.hottest is {hottest:g}; allowed: 0 to 1")
     listed = value.get("fragments")
     fragments = None
     if listed is not None:
@@ -143,6 +146,7 @@ def read_family(value: Json, name: str, number_of: Mapping[int, int]) -> Childre
         )
     return Children(
         weights=weights,
+        hottest=hottest,
         current=np.array([read_rank(r, f"{name}.current", number_of) for r in current], dtype=np.int64),
         staying=staying,
         parent=read_rank(value.get("parent"), f"{name}.parent", number_of),

@@ -6,6 +6,7 @@ from dataclasses import dataclass, replace
 
 from ..model import RankSample
 
+SOON = 5.0  # s: while no rank has told what it serves, it is looked again after one report's time
 EPOCHS = 12  # kept: the forecast is fitted to them, and in them saturated ranks are looked for
 
 
@@ -33,7 +34,9 @@ class History:
         :param daemons: rank and name of those that are active now
         :param epoch: s
         """
-        return now - self.taken >= 0.9 * epoch or sorted(daemons) != _daemons(self.latest)
+        blind = not any(sample.rated for sample in self.latest)
+        wait = min(SOON, 0.9 * epoch) if blind else 0.9 * epoch
+        return now - self.taken >= wait or sorted(daemons) != _daemons(self.latest)
 
     def plus(self, samples: tuple[RankSample, ...], now: float) -> "History":
         """With an epoch more. When other daemons hold the ranks, or other ranks are active, it begins anew:

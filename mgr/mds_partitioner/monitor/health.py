@@ -36,7 +36,7 @@ MEANINGS = {
     "the detail has its reason. It clears when the MDS follows the policy again.",
     IMBALANCE: "a file system was uneven for imbalance_epochs epochs in a row; "
     "the detail says what to type next. It clears with the first even epoch, or after imbalance_epochs "
-    "epochs without an active rank; one that cannot be judged does not clear it.",
+    "epochs in which ranks were away; one that cannot be judged does not clear it.",
     SCHEDULER_STUCK: "a file system is uneven for imbalance_epochs epochs, and there is nothing that the "
     "scheduler could move; the detail says why, and what it leaves alone. It clears when the load is even, "
     "or something can be moved.",
@@ -158,6 +158,11 @@ def _advice(sample: FsSample) -> str:
         return (
             f"'{sample.fs}': uneven for {sample.uneven_epochs} epochs when it was judged last, and now it "
             f"cannot be: {sample.problem or 'no rank is active'}: see 'ceph fs status {sample.fs}'"
+        )
+    if not verdict.uneven:
+        return (
+            f"'{sample.fs}': uneven for {sample.uneven_epochs} epochs when all its ranks were judged last, "
+            f"and now some are away: see 'ceph fs status {sample.fs}'"
         )
     fullest = max(sample.ranks, key=lambda rank: rank.load or 0.0)
     part = (fullest.load or 0.0) / sample.load if sample.load else 0.0

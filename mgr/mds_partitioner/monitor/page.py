@@ -148,6 +148,7 @@ def _verdict(sample: FsSample) -> list[Node]:
         return [el("span", "not judged", class_="badge dim")]
     if sample.uneven_epochs:
         of = "" if sample.verdict.triggered else f": {hot_told(sample.verdict)}"
+        of = of if sample.verdict.uneven else " when all ranks were judged last"
         return [el("span", f"uneven for {_epochs(sample.uneven_epochs)}{of}", class_="badge bad")]
     if sample.verdict.unsettled:
         return [el("span", "uneven, urgency unknown", class_="badge dim")]

@@ -56,7 +56,7 @@ class Past:
 
     history: deque[Point] = field(default_factory=deque)
     uneven_epochs: int = 0
-    away: int = 0  # epochs in a row without an active rank
+    away: int = 0  # epochs in a row without an active rank, or without some
     uneven_at: float | None = None  # when the last uneven epoch was, Unix, s
     analysis: AnalysisState | None = None  # the last that came to a judgement
 
@@ -67,15 +67,18 @@ class Past:
         if self.away >= epochs:
             self.uneven_epochs, self.uneven_at = 0, None
 
-    def judge(self, now: float, verdict: Verdict, *, whole: bool) -> None:
+    def judge(self, now: float, verdict: Verdict, epochs: int, *, whole: bool) -> None:
         """Remember a verdict. While the factor is not known the chart has a gap.
 
         :param now: Unix, s
+        :param epochs: as for ``miss``
         :param whole: it is of all ranks: what is even without some of them may be uneven
         """
-        self.away = 0
         if verdict.uneven or whole:
+            self.away = 0
             self.uneven_epochs = self.uneven_epochs + 1 if verdict.uneven else 0
+        else:
+            self.miss(epochs)
         self.uneven_at = now if verdict.uneven else self.uneven_at
         if verdict.factor is not None:
             self.history.append(Point(now, verdict.factor))

@@ -116,7 +116,7 @@ class Monitor:
             sample = observed(fs, samples, self.fallen_back(fs), time.time())
             sample = replace(sample, problem=silence(fs, self._ranks.silent(fs)))
             if samples:
-                sample = self._judge(fs, sample, memory, now)
+                sample = self._judge(fs, sample, memory, now, ours.imbalance_epochs)
             else:
                 memory.miss(ours.imbalance_epochs)
         except PartitionerError as e:
@@ -134,7 +134,7 @@ class Monitor:
             history=tuple(memory.history),
         )
 
-    def _judge(self, fs: FsState, sample: FsSample, memory: Past, now: float) -> FsSample:
+    def _judge(self, fs: FsState, sample: FsSample, memory: Past, now: float, epochs: int) -> FsSample:
         started = time.monotonic()
         try:
             verdict = self._ranks.judge(fs, now)
@@ -147,7 +147,7 @@ class Monitor:
             return replace(sample, problem=str(e))
         self._judgements = self._judgements.plus(time.monotonic() - started)
         known = {rank.rank for rank in sample.ranks if rank.load is not None}
-        memory.judge(sample.time, verdict, whole=known.issuperset(fs.ranks_in))
+        memory.judge(sample.time, verdict, epochs, whole=known.issuperset(fs.ranks_in))
         return judged(sample, verdict)
 
     def _plan(self, fs: FsState) -> PlanState | None:
@@ -158,9 +158,12 @@ class Monitor:
         return None if run is None else plan_state(run)
 
     def _analysis(self, fs: FsState, top: int, memory: Past) -> AnalysisState | None:
-        """The newest that came to a judgement: while another runs, the one before."""
+        """The newest; while that runs, the one before. None: it came to no judgement, as ``partition plan``
+        would say."""
         with suppress(PartitionerError):  # none, or what was found earlier was not read yet
-            memory.analysis = analysis_state(self._analyzer.get(fs), top) or memory.analysis
+            newest = self._analyzer.get(fs)
+            found = analysis_state(newest, top)
+            memory.analysis = memory.analysis if found is None and newest.state == RUNNING else found
         return memory.analysis
 
     def _analyzing(self, fs: FsState, now: float) -> float | None:

@@ -31,6 +31,7 @@ from .turnover import Turnover
 from .working_sets import parse_working_sets
 
 INSIDE = 3  # epochs
+DEEPER = 3  # levels: an MDS tells the heat of all that it has down to where it is asked for any
 
 
 class Observer:
@@ -45,6 +46,7 @@ class Observer:
         self._turn: list[int] = []
         self._requests: dict[str, float] = {}  # req/s by path, in the last epoch
         self._turnover = Turnover()
+        self._lowest: dict[str, str] = {}  # of the busiest: where each could be divided, by path
         self._epochs = 0
 
     def observe(self, fs: FsState, settings: Settings, ranks: Sequence[RankSample]) -> Observation:
@@ -67,7 +69,9 @@ class Observer:
         self._requests = {path: share.requests for path, share in shares.items()}
         where = self._subtrees(fs, paths)
         counted = self._working_sets(fs, paths)
-        lowest = self._look_below(fs, _busiest(shares, len(fs.ranks_in)))
+        busiest = _busiest(shares, len(fs.ranks_in))
+        found = self._lowest | self._look_below(fs, busiest)  # not all are listed in each epoch
+        self._lowest = {path: found[path] for path in busiest if path in found}
         return Observation(
             fs=fs.name,
             directories=tuple(
@@ -77,7 +81,7 @@ class Observer:
             gone=self._rotation.gone,
             churning=self._turnover.churning(),
             unmapped=where.silent,
-            inside=self._inside(fs, lowest, rates, where),
+            inside=self._inside(fs, self._lowest, rates, where),
         )
 
     def _look_below(self, fs: FsState, busiest: list[str]) -> dict[str, str]:
@@ -93,6 +97,7 @@ class Observer:
         """req/s of what these could be divided into, in each INSIDE-th epoch: an MDS that is asked for its
         heat serves nobody else meanwhile."""
         self._epochs += 1
+        lowest = {path: at for path, at in lowest.items() if at.count("/") - path.count("/") <= DEEPER}
         if not lowest or self._epochs % INSIDE != 1:
             return {}
         ranks = {rank for path in lowest for rank in where.ranks(path)}
@@ -100,7 +105,7 @@ class Observer:
         told = self._host.tell_each(fs, list(names.values()), "dump loads", depth=depth(lowest.values()) + 1)
         answers = {r: a for r, n in names.items() if not isinstance(a := told[n], PartitionerError)}
         below = requests_below(answers, rates, set(lowest.values()))
-        return {path: below[parent] for path, parent in lowest.items()} if len(answers) == len(names) else {}
+        return {path: below[parent] for path, parent in lowest.items()} if answers.keys() == ranks else {}
 
     def facts(self) -> dict[str, DirectoryFacts]:
         """rentries and pins as last read, by path."""

@@ -28,6 +28,7 @@ class Family:
 
     :ivar lasting: children that will be there, and may be pinned
     :ivar weights: what each of these is asked for, in parts of all of them
+    :ivar hottest: of the one that most is asked of, what of that was seen: 0 where nothing was
     :ivar passing: how many others there were: they are made where their parent is
     :ivar staying: the part of all that is where the parent is, 0 to 1
     :ivar fragments: the rank of each equal part of the load if the parent were distributed; None when it
@@ -41,6 +42,7 @@ class Family:
     parent: Placed
     lasting: tuple[Child, ...]
     weights: tuple[float, ...]
+    hottest: float
     passing: int
     staying: float
     fragments: tuple[int, ...] | None
@@ -110,6 +112,7 @@ def family(
         parent=parent,
         lasting=tuple(stay),
         weights=weights(stay, inside),
+        hottest=_hottest(stay, inside),
         passing=number,
         staying=part,
         fragments=_fragments(parent, number, brood.ranks, c)
@@ -142,6 +145,11 @@ def weights(children: Sequence[Child], inside: Insides | None) -> tuple[float, .
         return tuple(by_size)
     known, total = inside.stay, sum(asked)
     return tuple(known * rate / total + (1.0 - known) * size for rate, size in zip(asked, by_size))
+
+
+def _hottest(children: Sequence[Child], inside: Insides | None) -> float:
+    asked = _asked(children, inside) if inside is not None else []
+    return inside.stay * max(asked) / sum(asked) if inside is not None and sum(asked) > 0.0 else 0.0
 
 
 def _asked(children: Sequence[Child], inside: Insides) -> list[float]:

@@ -187,7 +187,7 @@ class Catalogue:
         self._read_facts(fs, limit, wanted.moving, now)
         self._find_new(fs, now)
         self._tries += bool(wanted.requests)
-        waiting = tuple(kid.path for found in broods.values() for kid in found.unread)
+        waiting = tuple(kid.path for ino in wanted.split if ino in broods for kid in broods[ino].unread)
         known = self._known(parts, strangers, wanted, hooked, now)
         self.known = replace(known, unknown=unknown, waiting=waiting)
 

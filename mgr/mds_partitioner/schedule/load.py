@@ -6,7 +6,7 @@ what they can, that one has most to do that has most requests inside (Little's l
 """
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 
 from ..engine.inside import CROWD
 from ..judge.fullness import MORE
@@ -42,12 +42,22 @@ def _with_as_many(rank: RankView, other: RankView) -> float:
     return min(best, able * math.pow(other.crowd / rank.crowd, STEEPEST))
 
 
-def crawling(ranks: Sequence[RankView], capacity: Mapping[int, float]) -> dict[int, float]:
-    """req/s of ranks that have many requests inside, serve far less than their share, and are not full by
-    their rate, as where the host swaps: they can do no more than that now, whatever they could before."""
-    share = shares(ranks, capacity)
-    slow = (r for r in ranks if not r.full and r.inside >= CROWD and r.requests < EMPTY * share[r.rank])
-    return {r.rank: max(1.0, r.requests) for r in slow}
+def crawls(rank: RankView, share: float) -> bool:
+    """Has it many requests inside, and serves far less than its share, and is not full by its rate, as where
+    the host swaps? share: req/s"""
+    return not rank.full and rank.inside >= CROWD and rank.requests < EMPTY * share
+
+
+def levelled(
+    ranks: Sequence[RankView], capacity: Mapping[int, float], crawling: Collection[int]
+) -> dict[int, float]:
+    """req/s that ranks which crawl can do, whatever they could before: so that each has just its share, and
+    neither gives nor gets."""
+    others = [r for r in ranks if r.rank not in crawling]
+    room = sum(capacity[r.rank] for r in others)
+    used = sum(r.requests for r in others) / room if room else 0.0
+    slow = (r for r in ranks if r.rank in crawling) if used else ()
+    return {r.rank: max(1.0, r.requests / used) for r in slow}
 
 
 def shares(ranks: Sequence[RankView], capacity: Mapping[int, float]) -> dict[int, float]:

@@ -14,7 +14,8 @@ from ..judge.fullness import MORE
 from .budgets import Budgets
 from .choose import shares
 from .expectation import Expectation
-from .load import EMPTY, capacities, crawling
+from .load import EMPTY, capacities, crawls, levelled
+from .load import shares as served_shares
 from .noise import band
 from .state import KEPT, Limits, Past, State
 from .together import members
@@ -83,7 +84,9 @@ class Look:
         """What each rank can serve, req/s."""
         ranks, learned = self.view.ranks, self.state.capacity
         able = capacities(ranks) | {r.rank: learned[r.rank] for r in ranks if r.rank in learned}
-        return able | crawling(ranks, able)
+        share = served_shares(ranks, able)
+        crawling = {r.rank for r in ranks if self._crawls(r, share[r.rank])}
+        return able | levelled(ranks, able, crawling)
 
     @cached_property
     def expected(self) -> Expectation:
@@ -113,11 +116,12 @@ class Look:
 
     @cached_property
     def doubted(self) -> frozenset[int]:
-        """Ranks that may be slower than is known, or are full and nobody knows yet of how much: they seem to
-        have room, and would get more."""
-        told = (r for r in self.view.ranks if r.rank not in self.state.stale)
+        """Ranks that may be slower than is known, crawl, or are full and nobody knows yet of how much: they
+        seem to have room, and would get more."""
+        told = [r for r in self.view.ranks if r.rank not in self.state.stale]
         soon = self.state.held <= SOON
         falls = {r.rank for r in told if (soon and r.full and r.able is None) or self._falls(r)}
+        falls |= {r.rank for r in told if r.rank in self.shares and crawls(r, self.shares[r.rank])}
         return frozenset(rank for rank in falls if self.loads[rank] < self.shares[rank])
 
     @property
@@ -154,6 +158,11 @@ class Look:
     def _idles(self, rank: int) -> bool:
         late = self._late(rank, LATE)
         return bool(late) and self.empty(rank) and fmean(late) < EMPTY * self.shares[rank]
+
+    def _crawls(self, rank: RankView, share: float) -> bool:
+        """For a while, and not because something moves from or to it: then its cache is cold, or it waits?"""
+        late = self._late(rank.rank, LATE) if rank.rank not in self.state.stale else ()
+        return bool(late) and crawls(rank, share) and fmean(late) < EMPTY * share
 
     def _falls(self, rank: RankView) -> bool:
         """Is it full of as many requests as ever, and serves less?"""

@@ -31,7 +31,9 @@ def read(
     moving = frozenset(move.ino for move in watch.state.moving)
     known = watch.catalogue.known
     requests = {**_warm(watch, known.waiting), **{p.path: p.requests for p in seen}}
-    ours = frozenset(piece.ino for piece in seen if piece.held == OURS_BELOW)
+    # Only where a rank wants relief, and nothing else was found: an operator's plan may have pinned in these.
+    pressed = watch.pressing_since is not None
+    ours = frozenset(piece.ino for piece in seen if pressed and piece.held == OURS_BELOW)
     wanted = Wanted(requests, watch.state.split | watch.state.apart, hot, moving, ours)
     share = min(max(FEW, len(known.facts)), settings.rentries_per_epoch)
     limit = share if known.directories else 0

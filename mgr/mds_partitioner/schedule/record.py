@@ -12,6 +12,7 @@ from .view import Move, Scatter
 OFF, ADVISE, ACT, UNDOING = "off", "advise", "act", "rolling-back"  # modes
 MODES = (ADVISE, ACT)
 TURNS = 200  # that are kept, and all that placed what is made
+LONG = 600.0  # s, after which the load may be another one than that which was distributed
 HOUR, DAY = 3600.0, 86_400.0  # s
 
 
@@ -77,8 +78,8 @@ class Turn:
         spread = any(each.ino not in self.lost for each in self.scatter)
         # What is new, or only waits, relieves nobody of requests.
         relieved = spread or any(p.move.gain for p in moves)
-        there = all(p.settled >= 0.0 for p in moves) and not (spread and at - self.at < HANGS)
-        settled = self.after is None and relieved and there
+        soon = not spread or HANGS <= at - self.at <= LONG
+        settled = self.after is None and relieved and soon and all(p.settled >= 0.0 for p in moves)
         return replace(self, moves=moves, after=relative.get(self.fullest) if settled else self.after)
 
 

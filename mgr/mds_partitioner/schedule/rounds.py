@@ -260,7 +260,7 @@ class Rounds:
     def _follow(self, watch: Watch, state: State, decision: Decision, now: Now, *, waits: bool) -> None:
         """How far moves got, and whether anything is found to do."""
         by_key = {(p.move.ino, p.begun): p for p in state.past}
-        loads = {} if watch.view is None else relative(watch.view)
+        loads = {} if waits or watch.view is None else relative(watch.view)
         self._ledger.change(
             watch, turns=tuple(turn.followed(by_key, loads, now.steady) for turn in watch.kept.turns)
         )

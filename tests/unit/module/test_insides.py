@@ -10,7 +10,7 @@ import pytest
 from plans import NOW
 
 from mds_partitioner.judge.archive import decode
-from mds_partitioner.judge.insides import MOST, Insides, InsidesSum, Part, in_common
+from mds_partitioner.judge.insides import MOST, SEVERAL, Insides, InsidesSum, Part, in_common
 from mds_partitioner.observe.children import Child
 from mds_partitioner.plan.families import weights
 
@@ -50,6 +50,16 @@ def test_what_is_not_kept_by_name_is_kept_as_a_sum() -> None:
     assert found is not None
     assert len(found.parts) == MOST and found.parts[0].path == "/d7"
     assert found.rest == pytest.approx(50.0)
+
+
+def test_what_is_remembered_does_not_grow_with_what_comes_and_goes() -> None:
+    found = summed({"/stays": 100.0, "/idle": 0.0})
+    for look in range(50):
+        found.add({"/stays": 100.0, **{f"/job{look}-{i}": 1.0 for i in range(100)}})
+    assert len(found.requests) <= SEVERAL * MOST and "/idle" not in found.requests
+    told = found.summary()
+    assert told is not None and told.parts[0] == Part("/stays", pytest.approx(100.0))
+    assert sum(part.requests for part in told.parts) + told.rest == pytest.approx(100.0 + 5000.0 / 51)
 
 
 def test_without_looks_children_weigh_what_is_in_them() -> None:

@@ -13,7 +13,7 @@ from verdicts import verdict
 
 from mds_partitioner.engine.judge import judge as engine_judge
 from mds_partitioner.errors import NotFound, PartitionerError, Unavailable
-from mds_partitioner.judge.analysis import FINISHED, Analysis
+from mds_partitioner.judge.analysis import FAILED, FINISHED, Analysis
 from mds_partitioner.model import FsState, MdsInfo
 from mds_partitioner.monitor.health import imbalanced
 from mds_partitioner.monitor.metrics import families
@@ -265,7 +265,7 @@ def test_a_verdict_on_other_ranks_than_were_seen_is_joined_by_rank(
 def test_the_past_is_forgotten() -> None:
     memory = Past()
     for second in range(0, 3 * int(HISTORY), 10):
-        memory.judge(float(second), verdict(), whole=True)
+        memory.judge(float(second), verdict(), 30, whole=True)
     assert memory.history[-1].time - memory.history[0].time <= HISTORY
 
 
@@ -277,6 +277,11 @@ def test_one_of_whose_ranks_some_are_away_is_not_even_for_that(monitor: Monitor,
     after = sampled(monitor)
     assert after.verdict is not None and not after.verdict.uneven
     assert after.uneven_epochs == 3
+    (check,) = imbalanced(Snapshot(filesystems=(after,)), 3)
+    assert "when all its ranks were judged last, and now some are away" in check.detail[0]
+    for _ in range(20):
+        after = sampled(monitor)
+    assert after.uneven_epochs == 0, "it will not come back"
 
 
 def test_ranks_that_have_not_told_twice_are_not_even_and_the_engine_is_well(
@@ -300,6 +305,8 @@ def test_the_last_analysis_is_shown_while_another_runs(monitor: Monitor, cluster
     cluster.analysis = Analysis("cephfs", 600, started=0.0)
     seen = sampled(monitor)
     assert seen.analysis is not None and seen.analysis.ended == 100.0 and seen.analyzing is not None
+    cluster.analysis.state = FAILED
+    assert sampled(monitor).analysis is None, "there is nothing to plan from"
     (check,) = imbalanced(Snapshot(filesystems=(seen,)), 1)
     assert "it is being analyzed" in check.detail[0] and "analyze start" not in check.detail[0]
 

@@ -667,7 +667,18 @@ def test_a_rank_that_crawls_does_not_pass_for_idle(requests: float, inside: floa
     pieces = [Piece(100 * r + k, f"/{r}/{k}", r, 25.0, 100.0) for r in range(3) for k in range(40)]
     pieces.append(Piece(400, "/3", 3, requests, 100.0))
     found, _ = first_of(View(0.0, tuple(ranks), tuple(pieces), harmful=True), looks=20)
-    assert [move for move in found if move.target == 3] == []
+    assert [move for move in found if 3 in (move.target, move.source)] == []
+
+
+def test_a_rank_that_crawls_beside_others_that_rest_is_not_relieved_of_its_scan() -> None:
+    ranks = [RankView(r, 200.0, 0.2, False, 2000.0) for r in range(3)]
+    ranks.append(RankView(3, 100.0, 9.0, False, 2000.0))
+    pieces = [
+        Piece(100 * r.rank + k, f"/{r.rank}/{k}", r.rank, r.requests / 9, 100.0)
+        for r in ranks
+        for k in range(9)
+    ]
+    assert first_of(View(0.0, tuple(ranks), tuple(pieces)), looks=40) == ([], [])
 
 
 def test_one_that_has_a_part_with_a_pin_of_ours_is_seen_as_its_parts() -> None:

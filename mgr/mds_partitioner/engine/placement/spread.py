@@ -20,14 +20,16 @@ SAME = 0.02  # parents' loads that differ by less than this part of a fair share
 class Children:
     """What a heavy subvolume can be split into.
 
-    weights: (children,), what those that last are asked for, in any unit; current: (children,), rank number
-    or GONE where it has none of its own; staying: the part of the subvolume, 0 to 1, that is wherever the
+    weights: (children,), what those that last are asked for, in any unit; hottest: of that, the part, 0 to 1,
+    that one child is known to have; current: (children,), rank number or GONE where it has none of its own;
+    staying: the part of the subvolume, 0 to 1, that is wherever the
     parent is: children that come and go are made there; parent: the parent's rank number now, or GONE;
     fragments: rank number of each fragment that the parent would have if it were distributed, None when it
     cannot be; scattered: it is.
     """
 
     weights: Floats
+    hottest: float
     current: Ints
     staying: float
     parent: int
@@ -37,12 +39,10 @@ class Children:
     @property
     def pieces(self) -> int:
         """Ranks that it can be split over: the part that stays with the parent is one piece, and so is the
-        heaviest child."""
-        most = self.weights.size
-        if not most:
-            return most
-        heaviest = (1.0 - self.staying) * float(self.weights.max()) / float(self.weights.sum())
-        most = min(most, int(np.ceil(1.0 / heaviest - TOLERANCE)))
+        hottest child."""
+        most, hottest = self.weights.size, (1.0 - self.staying) * self.hottest
+        if hottest > 0.0:
+            most = min(most, int(np.ceil(1.0 / hottest - TOLERANCE)))
         return int(min(most, 1.0 / self.staying + TOLERANCE)) if self.staying > 0.0 else most
 
 
