@@ -32,6 +32,7 @@ from .verify.guards import why_wait
 FALLBACK_EPOCHS = 3  # how long a fallback is told
 AGAIN = 5.0  # s, after which what failed is tried again: each try is a write of the mon
 FORECAST_FROM = 4  # epochs, before a forecast is worth telling
+LATER = 0.001  # s after it was ordered
 
 
 class Balancer:
@@ -119,7 +120,9 @@ class Balancer:
         fresh = switching.asking(fresh, to_auth, present)
         self._watches[fs.fscid] = Watch(pushed=now.steady)
         undo = before is None or not switching.ours_in_force(fs, before)
-        return self._switch_on(switching.intended(fresh, name, now.wall), content, turn, undo)
+        # Over one of ours it counts as newer hints: what an operator ends of that is not begun again.
+        ordered = now.wall if undo else now.wall + LATER
+        return self._switch_on(switching.intended(fresh, name, ordered), content, turn, undo)
 
     def _refuse(self, fs: FsState, force: bool) -> None:
         running = self._busy(fs)
@@ -249,6 +252,8 @@ class Balancer:
         elif fs.name != switch.fs:
             self._log.info("'%s' is named '%s' now: its balancing goes on", switch.fs, fs.name)
             self._board.rename(switch, fs.name, turn)
+        elif self._never_on(fs, switch):
+            self._board.undo(switch)
         elif self._goes_on(fs, switch) and now.steady >= watch.again:
             self._board.put_in_force(switch, self._content(switch), turn, switching.taken_over)
             watch.pushed = now.steady
@@ -259,6 +264,11 @@ class Balancer:
                 self._refresh(fs, switch, watch, now, turn)
             self._decide(fs, switch, watch, now)
             watch.problem = ""
+
+    def _never_on(self, fs: FsState, switch: Switch) -> bool:
+        """Has an operator set something else before it was in force for the first time?"""
+        first = switch.state == TURNING_ON and switch.pushed <= switch.started
+        return first and switching.taken_over(fs, switch)
 
     def _goes_on(self, fs: FsState, switch: Switch) -> bool:
         """Was it begun to put it in force, and not ended, nor has an operator ended it?"""

@@ -49,8 +49,12 @@ CHANGE = Line("commands that begin something", 4, alone=True)  # what one checks
 URGENT = Line("commands that put something back or tell what is known", 4, urgent=True)
 # They hold something in memory and then tell the mon, which may take 20 s a write: as they come from one
 # thread, which gives each PATIENCE, they never fill their line.
-STOP = Line("commands that stop or hold something", 64, urgent=True, kept=HELD)
-LINES = (LOOK, MAKE, CHANGE, URGENT, STOP)
+STOP = Line("commands that stop something", 64, urgent=True)
+HOLD = Line("commands that hold something for a while", 64, urgent=True, kept=HELD)
+UNDO = Line(
+    "commands that stop something and undo it", 64, urgent=True
+)  # what was stopped goes on, backwards
+LINES = (LOOK, MAKE, CHANGE, URGENT, STOP, HOLD, UNDO)
 
 
 @dataclass
@@ -67,7 +71,7 @@ class Left:
         What stops takes nothing back of what stops. What urgent commands do may be done twice; what others do
         may not while it is under way. Only what analyzes and plans ends what was analyzed and planned.
         """
-        if self.line is order is STOP or (self.line is MAKE and order is not MAKE):
+        if {self.line, order} <= {STOP, HOLD} or (self.line is MAKE and order is not MAKE):
             return False
         return self.line.urgent or self.ended is not None
 

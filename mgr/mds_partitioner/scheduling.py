@@ -4,7 +4,8 @@ executed, journaled and undone by the partitioner."""
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from dataclasses import replace
 from typing import Any
 
@@ -12,7 +13,7 @@ from . import clock
 from .act.registry import Plans
 from .act.run import ACTIVE, ROLLING_BACK, STOPPED, in_force
 from .clock import Now
-from .errors import BadInput, Busy, JournalError, NotFound, NotPermitted
+from .errors import BadInput, Busy, JournalError, NotFound, NotPermitted, PartitionerError
 from .host import Host
 from .model import FsState
 from .observe.sessions import clients_at
@@ -59,23 +60,35 @@ class Scheduling:
             watch = Watch(Kept(fs.name, OFF, now.wall), Catalogue(self._host, now.wall, self._now))
             self._ledger.add(fs.fscid, watch)
         orders = watch.orders
-        try:
+        with self._taken_back(fs, watch, new=known is None):
             if mode == ACT:
                 self._refuse_act(fs)
-        except (Busy, NotPermitted):
-            if known is None and watch.orders == orders:
+            if watch.kept.mode == UNDOING:
+                raise Busy(f"{_undone(fs)}: wait for it")
+            if watch.kept.mode == OFF:
+                watch.forget()
+            if watch.kept.mode != mode:
+                since = self._since(fs, now) if watch.kept.mode == OFF else watch.kept.since
+                changes = {"mode": mode, "since": since, "fs": fs.name, "paused": False, "until": None}
+                self._ledger.save(fs.fscid, watch, orders, **changes)
+                self._begin_anew(watch)
+        return self.get(fs)
+
+    @contextmanager
+    def _taken_back(self, fs: FsState, watch: Watch, *, new: bool) -> Iterator[None]:
+        """A first start that fails within leaves nothing, but for what the mon may have taken. What cannot be
+        read is not written over."""
+        orders = watch.orders
+        try:
+            yield
+        except JournalError:
+            if new and fs.fscid in self._ledger.unreadable:
                 self._ledger.withdraw(fs.fscid)
             raise
-        if watch.kept.mode == UNDOING:
-            raise Busy(f"{_undone(fs)}: wait for it")
-        if watch.kept.mode == OFF:
-            watch.forget()
-        if watch.kept.mode != mode:
-            since = self._since(fs, now) if watch.kept.mode == OFF else watch.kept.since
-            changes = {"mode": mode, "since": since, "fs": fs.name, "paused": False, "until": None}
-            self._ledger.save(fs.fscid, watch, orders, **changes)
-            self._begin_anew(watch)
-        return self.get(fs)
+        except PartitionerError:
+            if new and watch.orders == orders:
+                self._ledger.withdraw(fs.fscid)
+            raise
 
     def _since(self, fs: FsState, now: Now) -> float:
         """Whole seconds, as they are kept: what is planned in the first second belongs to it, and what was

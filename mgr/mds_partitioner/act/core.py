@@ -44,8 +44,8 @@ class Seen:
     :ivar arrived: the MDSs follow the value
     :ivar made: this manager has set the value and was told so
     :ivar in_doubt: in words, that a change of it was given up and may still be made
-    :ivar held: in words, an operator's own setting that places what is in it, or would have the balancer
-        place more; asked before anything is done
+    :ivar held: in words, an operator's own setting that places what is in it; asked before anything is done
+    :ivar barred: in words, why it must not be set, force or not
     :ivar waited: s since this manager first saw the record in its state, on the steady clock
     :ivar shared: a policy of ours has switched it on, and puts back what there was without both
     """
@@ -58,6 +58,7 @@ class Seen:
     held: str = ""
     waited: float = 0.0
     shared: bool = False
+    barred: str = ""
 
 
 @dataclass(frozen=True)
@@ -124,6 +125,8 @@ class StepCore:
         if seen.value is None:
             return self._to(SKIPPED, seen.gone)
         if not same(step, seen.value, step.value):
+            if seen.barred:
+                return self._to(SKIPPED, seen.barred)
             if same(step, seen.value, record.old) and not seen.made:
                 return self._to_missing_rank(ranks) or Transition(write=step.value)
             return self._to(SKIPPED, f"an operator changed it to {seen.value} while it was under way")
@@ -153,6 +156,8 @@ class StepCore:
         if not force and not same(step, value, step.expected):
             why = f"an operator changed it from {step.expected} to {value} after it was planned"
             return self._to(SKIPPED, why)
+        if seen.barred:
+            return self._to(SKIPPED, seen.barred)
         if seen.held and not force:
             return self._to(SKIPPED, seen.held)
         return Transition(Record(INTENT, value, self._now), step.value)

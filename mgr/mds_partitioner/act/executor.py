@@ -48,6 +48,10 @@ class Overruled(Exception):
     """An operator changed the plan's state during the tick: nothing more is begun."""
 
 
+class Doubtful(CephError):
+    """An earlier change was not answered: the step is looked at again, and no other phase before."""
+
+
 class Executor:
     """Takes a run forward (or back) one tick at a time."""
 
@@ -133,7 +137,8 @@ class Executor:
             for _ in range(width):
                 begun = sum(i not in run.records and i not in troubles for i in batch)
                 room = settings.max_moves - begun
-                i = next_step(run.plan, heading, run.records, tried, troubles, room)
+                given_up = {at: why for at, why in troubles.items() if at not in run.memory.doubtful}
+                i = next_step(run.plan, heading, run.records, tried, given_up, room)
                 if i is not None:
                     tried.add(i)
                     batch.append(i)
@@ -142,6 +147,9 @@ class Executor:
             away = False
             for i, error in zip(batch, self._made(run, began, batch, fs, settings, now)):
                 troubles.pop(i, None)  # the last one tried is the last one there
+                run.memory.doubtful.discard(i)
+                if isinstance(error, Doubtful):
+                    run.memory.doubtful.add(i)
                 if error is None:
                     continue
                 self._log.warning("plan %s, step %d: %s", run.plan.name, i, error)
@@ -188,7 +196,7 @@ class Executor:
         what = core.back(home) if back else core.forward(ranks, run.plan.force, late, home)
         self._do(run, began, i, change, what, seen.value or "", now)
         if seen.in_doubt:
-            raise CephError(seen.in_doubt)
+            raise Doubtful(seen.in_doubt)
 
     def _late(self, fs: FsState | None, step: Step, settings: Settings) -> str:
         """The scheduler counts on what it moves: what does not come in time is put back."""
@@ -212,6 +220,7 @@ class Executor:
             and change.arrived(awaited),
             made=i in memory.made,
             held=self._held(run, i, change) if record is None else "",
+            barred=self._barred(run, i, change, value),
             shared=isinstance(change, AutomateChange) and change.shared(),
             waited=now.steady - memory.since.setdefault(i, now.steady),
         )
@@ -224,13 +233,19 @@ class Executor:
         asked[i] = now.steady
         return True
 
-    def _held(self, run: Run, i: int, change: Change) -> str:
-        """An operator may have set it since the plan was made, or where the MDSs do not show it yet.
+    def _barred(self, run: Run, i: int, change: Change, value: str) -> str:
+        """Until it is set.
 
         :raises CephError: it comes after the mask, and that is not set yet
         """
-        if isinstance(change, AutomateChange):
-            return _unmasked(run, change)
+        record = run.records.get(i)
+        to_be_set = record is None or (record.state == INTENT and value != run.plan.steps[i].value)
+        if run.heading() == ROLLING_BACK or not to_be_set or not isinstance(change, AutomateChange):
+            return ""
+        return _unmasked(run, change)
+
+    def _held(self, run: Run, i: int, change: Change) -> str:
+        """An operator may have set it since the plan was made, or where the MDSs do not show it yet."""
         if not change.ephemeral() or self._distributed(run.plan.fscid).get(run.plan.steps[i].ino) == "1":
             return ""
         return "an operator's ephemeral pin is on it: ceph.dir.pin.distributed or ceph.dir.pin.random"

@@ -59,6 +59,7 @@ class Memory:
     :ivar since: when a step was first seen in its state, steady clock, s
     :ivar troubles: steps that Ceph did not let it read or set at the last try, and its words; the one that
         was tried longest ago first
+    :ivar doubtful: of these, those of which an earlier change was not answered
     :ivar writing: held while the head is written, so that a later one is not overtaken; no other plan waits
     """
 
@@ -70,6 +71,7 @@ class Memory:
     asked: dict[int, float] = field(default_factory=dict)
     since: dict[int, float] = field(default_factory=dict)
     troubles: dict[int, str] = field(default_factory=dict)
+    doubtful: set[int] = field(default_factory=set)
     writing: threading.Lock = field(default_factory=threading.Lock, repr=False, compare=False)
 
 

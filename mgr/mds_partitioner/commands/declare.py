@@ -17,7 +17,7 @@ from mgr_module import HandleCommandResult
 from ..analyzer import Analyzer
 from ..balancer import Balancer
 from ..ceph_compat import read_command, write_command
-from ..desk import CHANGE, LOOK, URGENT, Desk, Line
+from ..desk import CHANGE, LOOK, UNDO, Desk, Line
 from ..errors import PartitionerError
 from ..host import Host
 from ..monitor.service import Monitor
@@ -75,8 +75,8 @@ def _command(prefix: str, body: Body[S, P], line: Line, *, keep: bool) -> Comman
     def command(self: S, /, *args: P.args, **kwargs: P.kwargs) -> HandleCommandResult:
         given = (prefix, repr(args), repr(sorted(kwargs.items())))
         work = functools.partial(_answer, self, body, args, kwargs)
-        # What puts something back begins it: what was stopped before is not stopped any more.
-        order = URGENT if kwargs.get("rollback") else line
+        # What undoes something begins that: what was stopped before is not stopped any more.
+        order = UNDO if kwargs.get("rollback") else line
         return self.desk.run(prefix, given, work, order, keep=keep)
 
     return command

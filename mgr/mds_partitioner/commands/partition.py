@@ -7,7 +7,7 @@ from typing import Optional
 
 from ..act.choice import startable
 from ..act.run import Run
-from ..desk import MAKE, STOP
+from ..desk import HOLD, MAKE, STOP
 from ..engine.names import MASK
 from ..errors import JournalError, NotFound
 from ..model import FsState
@@ -118,7 +118,7 @@ class PartitionCommands(Services):
         runs = [] if none_left else self.partitioner.plans.of(self.host.fs(fs))
         return Answer(plans_value(runs, removed), plans_text(runs, removed))
 
-    @writes("partition pause", STOP)
+    @writes("partition pause", HOLD)
     def partition_pause(
         self, fs: Optional[str] = None, duration: Optional[int] = None, format: str = "table"
     ) -> Answer:

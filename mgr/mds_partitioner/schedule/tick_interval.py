@@ -53,8 +53,8 @@ class TickInterval:
         old = option.replaced()
         if old is not None and self._host.mds_option(TICK) == QUICK:
             option.give_back(old)
-        elif old is not None:
-            option.let_go()
+        elif old is not None or fscid not in self._short:
+            option.let_go()  # also of a claim that was not answered, and does not show yet
         self._short[fscid] = False
 
     def restore_unwatched(self, watched: Collection[int]) -> None:
