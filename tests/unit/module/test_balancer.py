@@ -10,7 +10,7 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 import pytest
-from fake_cluster import LOG, SETTINGS, FakeCluster, Manager, plan
+from fake_cluster import LOG, SETTINGS, Crash, FakeCluster, Manager, plan
 from verdicts import UNKNOWN, verdict
 
 from mds_partitioner import balancer as module
@@ -557,6 +557,69 @@ def test_what_fails_is_tried_again_after_a_while_and_the_rest_goes_on(
     balancer.watch(cluster.state).again = time.now + 1.0
     balancer.tick()
     assert balancer.watch(cluster.state).verdict is ranks.verdict, "what is in force is watched"
+
+
+def test_an_off_whose_objects_stay_is_tried_again_after_a_while_and_says_so(
+    cluster: Cluster, balancer: Balancer, time: Clock, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    balancer.on(cluster.state, "lunule", None, False)
+    with monkeypatch.context() as full:
+        full.setattr(cluster, "remove_object", no_answer)
+        balancer.off(cluster.state)
+        before = len(cluster.events)
+        for _ in range(60):
+            balancer.tick()
+            time.now += 1.0
+        assert 60 / AGAIN <= len(cluster.events) - before <= 2 + 60 / AGAIN
+        assert "will be removed: no answer within 20 s" in balancer.watch(cluster.state).problem
+    time.now += AGAIN
+    balancer.tick()
+    assert (balancer.active(), cluster.store.data) == (False, {})
+
+
+def test_the_mon_is_not_asked_for_what_is_there(
+    cluster: Cluster, balancer: Balancer, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    cluster.store.data["balance/1"] = cluster.store.data["balance/2"] = "{"
+    balancer.begin()
+    asked = list[int]()
+    monkeypatch.setattr(cluster, "fs_of_mon", asked.append)  # None: it is gone
+    balancer.tick()
+    assert (asked, list(balancer.unreadable)) == ([2], ["balance/1"])
+
+
+@pytest.mark.parametrize("at", ["put balance", "write "])
+def test_what_an_operator_sets_while_a_policy_is_put_in_force_stays_so(
+    cluster: Cluster, balancer: Balancer, at: str
+) -> None:
+    def theirs(text: str) -> None:
+        if text.startswith(at):
+            cluster.state = replace(cluster.state, balancer="theirs.lua")
+
+    cluster.watch = theirs
+    with pytest.raises(Busy, match="an operator has set another balancer"):
+        balancer.on(cluster.state, "lunule", None, False)
+    balancer.tick()
+    assert (cluster.state.balancer, cluster.state.balance_automate) == ("theirs.lua", False)
+    assert (cluster.objects, cluster.store.data, balancer.active()) == ({}, {}, False)
+
+
+def test_what_an_operator_sets_before_the_next_manager_goes_on_stays_so(
+    cluster: Cluster, balancer: Balancer, ranks: Ranks
+) -> None:
+    def dies(text: str) -> None:
+        if text.startswith("write "):
+            raise Crash
+
+    cluster.watch = dies
+    with pytest.raises(Crash):
+        balancer.on(cluster.state, "lunule", None, False)
+    cluster.watch = lambda text: None
+    cluster.state = replace(cluster.state, balancer="theirs.lua")
+    after = Balancer(cluster, ranks, lambda: SETTINGS, lambda fs: None, LOG)
+    after.begin()
+    after.tick()
+    assert (cluster.state.balancer, cluster.state.balance_automate) == ("theirs.lua", False)
 
 
 def test_off_needs_no_policys_text(

@@ -3,12 +3,13 @@
 
 from contextlib import suppress
 from dataclasses import replace
+from typing import Any
 
 import pytest
 from fake_cluster import Crash, FakeCluster, Manager, plan
 from hypothesis import given
 from hypothesis import strategies as st
-from test_switch import fresh, next_manager, push, restore
+from test_switch import HINTS, fresh, next_manager, push, restore
 
 from mds_partitioner.act import switch as switching
 from mds_partitioner.act.run import DONE, ROLLED_BACK, ROLLING_BACK, RUNNING
@@ -16,6 +17,7 @@ from mds_partitioner.act.shared import SharedOption, sweep
 from mds_partitioner.act.switch import SET, asking
 from mds_partitioner.errors import CephError
 from mds_partitioner.plan.circumstances import TO_AUTH
+from mds_partitioner.plan.hints import policy_object
 
 USERS = ("plan/a", "scheduler/1", "balance/2")
 
@@ -204,6 +206,24 @@ def test_what_is_off_but_for_its_objects_touches_the_option_no_more_and_can_be_s
     cluster.remove_object = remove
     next_manager(cluster)
     assert cluster.options[TO_AUTH] == "true"
+
+
+@pytest.mark.parametrize("claimed", [True, False])
+def test_what_was_only_about_to_be_set_is_not_taken_from_an_operator(claimed: bool) -> None:
+    cluster = FakeCluster()
+    name, _ = policy_object("lunule", HINTS, "return {}")
+    switch = switching.intended(asking(fresh(cluster), True, ""), name, 2.0)
+    host: Any = cluster
+    switching.carry_out(host, switching.Save(switch), "")
+    if claimed:
+        switching.option(host, 1).claim("")
+    cluster.options[TO_AUTH] = "true"
+    cluster.crash_at = len(cluster.events) + 1
+    with pytest.raises(Crash):
+        restore(cluster, switch)
+    next_manager(cluster)
+    assert cluster.options[TO_AUTH] == ("" if claimed else "true")
+    assert cluster.store.data == {}
 
 
 def test_what_an_operator_had_set_and_changed_since_is_what_comes_back() -> None:

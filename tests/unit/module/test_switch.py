@@ -14,7 +14,6 @@ from mds_partitioner.act import switch as switching
 from mds_partitioner.act.switch import KEPT_OBJECTS, ON, TURNING_OFF, TURNING_ON, Switch
 from mds_partitioner.act.switchboard import Switchboard
 from mds_partitioner.errors import Busy, CephError, InDoubt
-from mds_partitioner.plan.circumstances import TO_AUTH
 from mds_partitioner.plan.hints import Growth, Hints, policy_object
 
 HINTS = Hints(1000.0, 0.2, 0.075, 0.01, mask=(0, 1), resting=(1,), growth={1: Growth(10.0, 5.0)}, expires=9)
@@ -297,30 +296,6 @@ def test_an_on_that_fails_is_undone() -> None:
     assert (cluster.snapshot(), cluster.store.data) == (before, {})
 
 
-def test_nothing_is_set_on_another_file_system_that_got_the_name_meanwhile() -> None:
-    cluster = Overtaken()
-    before = cluster.state
-
-    def made_anew() -> None:
-        cluster.state = replace(before, fscid=2)
-
-    cluster.at, cluster.meanwhile = "write ", made_anew
-    it = board(cluster)
-    name, text = policy_object("lunule", HINTS, "return {}")
-    with pytest.raises(Busy, match="was removed or renamed meanwhile"):
-        it.put_in_force(switching.intended(fresh(cluster), name, 2.0), text, it.turn(1))
-    assert cluster.state == replace(before, fscid=2)
-
-
-@pytest.mark.parametrize(("claimed", "left"), [(True, "true"), (False, "")])
-def test_what_an_operator_set_before_it_was_claimed_is_his(claimed: bool, left: str) -> None:
-    cluster = FakeCluster()
-    cluster.options[TO_AUTH] = "true"
-    host: Any = cluster
-    switching.carry_out(host, switching.PutBackOption(1, "", claimed=claimed), "")
-    assert cluster.options[TO_AUTH] == left
-
-
 def test_settings_are_put_back_before_a_pool_that_takes_nothing_is_asked() -> None:
     cluster = Overtaken()
     switch = push(cluster, fresh(cluster), 1000.0)
@@ -338,17 +313,60 @@ def test_settings_are_put_back_before_a_pool_that_takes_nothing_is_asked() -> No
 
 
 @pytest.mark.parametrize(
-    ("pushed", "before", "over"), [(1.0, "mine.lua", False), (1.0, "", True), (2.0, "mine.lua", True)]
+    ("pushed", "balancer", "automate", "over"),
+    [
+        (1.0, "mine.lua", False, False),  # what his own order is to replace
+        (1.0, "mine.lua", True, True),  # or was, as it was on
+        (1.0, "theirs.lua", False, True),
+        (2.0, "mine.lua", False, True),
+    ],
 )
-def test_a_retry_stops_where_an_operator_has_set_something_since(
-    pushed: float, before: str, over: bool
+def test_what_is_gone_on_with_stops_where_an_operator_has_set_something_since(
+    pushed: float, balancer: str, automate: bool, over: bool
 ) -> None:
     state = FakeCluster().state
-    objects = ("mds_partitioner.a", "mds_partitioner.b")
-    first = fresh(FakeCluster())
-    ours = replace(first, objects=objects, started=1.0, pushed=pushed, old_balancer=before)
-    assert switching.taken_over(replace(state, balancer="mine.lua"), ours) is over
+    ours = replace(
+        fresh(FakeCluster()),
+        objects=("mds_partitioner.a", "mds_partitioner.b"),
+        old_balancer="mine.lua",
+        old_automate=automate,
+        started=1.0,
+        pushed=pushed,
+    )
+    assert switching.taken_over(replace(state, balancer=balancer), ours) is over
     assert not switching.taken_over(replace(state, balancer=ours.objects[0], balance_automate=True), ours)
+
+
+def test_what_is_in_force_is_recorded_so_before_old_objects_go() -> None:
+    cluster = Overtaken()
+    switch = fresh(cluster)
+    for capacity in (1000.0, 2000.0):
+        switch = push(cluster, switch, capacity)
+
+    def full() -> None:
+        raise CephError("the pool is full")
+
+    cluster.at, cluster.meanwhile = "remove ", full
+    with pytest.raises(CephError, match="full"):
+        push(cluster, switch, 3000.0)
+    left = switching.load(cluster.store)[0][1]
+    assert (left.state, len(left.objects)) == (ON, KEPT_OBJECTS + 1)
+    push(cluster, left, 4000.0)
+    assert len(cluster.objects) == KEPT_OBJECTS
+
+
+def test_a_file_system_that_is_made_anew_while_a_policy_is_written_keeps_its_settings() -> None:
+    cluster = Overtaken()
+
+    def anew() -> None:
+        cluster.state = replace(cluster.state, fscid=2)
+
+    cluster.at, cluster.meanwhile = "write ", anew
+    it = board(cluster)
+    name, text = policy_object("lunule", HINTS, "return {}")
+    with pytest.raises(Busy, match="removed or renamed"):
+        it.put_in_force(switching.intended(fresh(cluster), name, 2.0), text, it.turn(1))
+    assert (cluster.state.balancer, cluster.state.balance_automate) == ("", False)
 
 
 def test_a_policy_that_is_just_about_to_be_turned_off_is_known() -> None:
@@ -387,14 +405,14 @@ class Late(FakeCluster):
             raise InDoubt("no answer within 20 s")
         super().set_mds_option(option, value)
 
-    def mon_in_flight(self, **arguments: str) -> bool:
-        """Host.mon_in_flight."""
-        of_options = [what in self.options for what, _ in self._pending]
-        return ("who" in arguments) in of_options
-
     def _hangs(self, what: str) -> bool:
         hangs, self.unanswered = what == self.unanswered, "" if what == self.unanswered else self.unanswered
         return hangs
+
+    def mon_in_flight(self, **arguments: str) -> bool:
+        """Host.mon_in_flight."""
+        of_fs = arguments.get("prefix") == "fs set"
+        return any((what not in self.options) is of_fs for what, _ in self._pending)
 
     def commit(self) -> None:
         """What was not answered is carried out."""
@@ -430,3 +448,16 @@ def test_what_the_mon_carries_out_late_is_put_back_all_the_same(unanswered: str,
     assert (cluster.state.balancer, cluster.state.balance_automate) == (old, bool(old))
     assert cluster.options["mds_forward_all_requests_to_auth"] == ""
     assert cluster.store.data == {}
+
+
+def test_what_was_answered_in_the_end_is_in_doubt_no_more() -> None:
+    cluster = Late("balancer")
+    it = board(cluster)
+    name, text = policy_object("lunule", HINTS, "return {}")
+    with pytest.raises(InDoubt):
+        it.put_in_force(switching.intended(fresh(cluster), name, 2.0), text, it.turn(1))
+    cluster.commit()
+    cluster.state = replace(cluster.state, balancer="", balance_automate=True)  # by an operator
+    theirs = cluster.state
+    (told,) = it.take_out(it.all()[0], it.turn(1))
+    assert "they were left" in told and cluster.state == theirs
