@@ -7,7 +7,7 @@ import time
 from dataclasses import asdict
 from typing import Any
 
-from ..act.switch import ON, SET, TURNING_OFF, TURNING_ON, Switch, in_force
+from ..act.switch import ON, SET, TURNING_OFF, TURNING_ON, Switch, in_force, taken_over
 from ..model import FsState
 from ..plan.hints import Hints, why_nobody
 from ..plan.ranks import format_ranks
@@ -150,7 +150,8 @@ def _table(fs: FsState, watch: Watch) -> str:
 def _tail(fs: FsState, switch: Switch, watch: Watch) -> list[str]:
     nobody = why_nobody(fs)
     lines = [] if nobody is None else [f"without effect: {nobody}"]
-    if switch.state != ON:
+    ended = switch.state == TURNING_ON and taken_over(fs, switch)  # it is not gone on with
+    if switch.state != ON and not ended:
         lines.append(DOING[switch.state])
     elif nobody is None and not in_force(fs, switch):
         lines.append(

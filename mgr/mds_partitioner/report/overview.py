@@ -8,8 +8,9 @@ from dataclasses import dataclass
 from typing import Any
 
 from ..act.run import ACTIVE, Run, in_force
-from ..act.switch import Switch
+from ..act.switch import ON, TURNING_ON, Switch, ours_in_force, taken_over
 from ..model import FsState
+from ..plan.hints import mask_of
 from ..schedule.record import OFF
 from .partition import removed_state, run_state
 from .text import table
@@ -33,6 +34,15 @@ def _told(run: Run) -> str:
     return f"{run.plan.name}: {run_state(run)}"
 
 
+def _balance(fs: FsState, switch: Switch | None) -> str:
+    """The policy, and how far it is in force: an operator may have ended that, or left it no rank."""
+    if switch is None:
+        return "off"
+    ended = switch.state == TURNING_ON and taken_over(fs, switch)
+    without = switch.state == ON and not (ours_in_force(fs, switch) and mask_of(fs) != ())
+    return f"{switch.policy}: {'not in force' if ended or without else switch.state}"
+
+
 def acting(seen: Overview) -> list[Run]:
     """Plans that are executed, or have changed something that was not undone; oldest first."""
     changed = {run.id for run, _, _ in in_force(seen.runs, seen.fs.fscid)}
@@ -47,7 +57,7 @@ def overview_value(seen: Overview) -> dict[str, Any]:
         "analysis": seen.analysis,
         "in_force": [_told(run) for run in acting(seen)],
         "plan": _told(seen.runs[-1]) if seen.runs else "none",
-        "balance": f"{seen.switch.policy}: {seen.switch.state}" if seen.switch else "off",
+        "balance": _balance(seen.fs, seen.switch),
         "scheduler": seen.scheduler,
     }
 

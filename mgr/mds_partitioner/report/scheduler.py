@@ -70,7 +70,7 @@ def status_value(seen: Status) -> dict[str, Any]:
     verdict, view = (watch.verdict, watch.view) if _looks(seen) else (None, None)
     return kept_value(seen.fs, kept) | {
         "state": _state_of(seen),
-        "problem": watch.problem or watch.unread,
+        "problem": _problem(seen),
         "next_look": seen.next_look,
         "imbalance_factor": None if verdict is None else verdict.factor,
         "threshold": None if verdict is None else verdict.threshold,
@@ -155,7 +155,8 @@ def _head(seen: Status) -> str:
     if kept.mode == OFF:
         return lines[0]
     if kept.mode == UNDOING:
-        return f"{lines[0]}\n'ceph mds_partitioner partition ls {seen.fs.name}' shows the plans that are left"
+        lines.append(f"'ceph mds_partitioner partition ls {seen.fs.name}' shows the plans that are left")
+        return "\n".join([*lines, *_trouble(seen)])
     due = "" if next_look is None else f"; it looks again in {max(0.0, next_look):.0f} s"
     would = "if what is advised were done: " if watch.advised else ""
     # Not cut: it may have a command to type.
@@ -164,9 +165,17 @@ def _head(seen: Status) -> str:
         factor = watch.verdict.factor
         told = "unknown: no rank was seen full yet" if factor is None else f"{factor:.3f}"
         lines.append(f"imbalance factor now {told} (threshold {watch.verdict.threshold:g})")
-    if problem := watch.problem or watch.unread:
-        lines.append(cut(f"problem: {problem}", 100))
-    return "\n".join(lines)
+    return "\n".join([*lines, *_trouble(seen)])
+
+
+def _problem(seen: Status) -> str:
+    """Directories are read only while it looks."""
+    return seen.watch.problem or (seen.watch.unread if seen.kept.mode in MODES else "")
+
+
+def _trouble(seen: Status) -> list[str]:
+    problem = _problem(seen)
+    return [cut(f"problem: {problem}", 100)] if problem else []
 
 
 def _ranks(watch: Watch) -> str:

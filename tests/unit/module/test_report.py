@@ -9,10 +9,12 @@ import pytest
 from fake_cluster import FakeCluster, plan
 from hypothesis import given
 from hypothesis import strategies as st
+from test_switch import HINTS
 from verdicts import UNKNOWN, verdict
 from wcwidth import wcswidth
 
 from mds_partitioner.act.run import APPLIED, DONE, KEPT, ROLLED_BACK, SKIPPED, UNDONE, Head, Record, Run
+from mds_partitioner.act.switch import ON, TURNING_OFF, TURNING_ON, Switch
 from mds_partitioner.clock import Now
 from mds_partitioner.engine.capacity_source import CapacitySource
 from mds_partitioner.errors import Unavailable
@@ -267,6 +269,28 @@ def test_status_shows_the_plan_in_force_behind_a_newer_one() -> None:
     started = replace(seen, runs=[Run("new", new.plan, Head(state="running"), {})])
     assert overview_value(started)["in_force"] == ["new: running"]
     assert "none" in overview_text([overview_value(replace(seen, runs=[]))])
+
+
+@pytest.mark.parametrize(
+    ("now", "pushed", "state", "told"),
+    [
+        ({}, 2.0, ON, "on"),
+        ({"balancer": "mine.lua"}, 2.0, ON, "not in force"),
+        ({"balance_automate": False}, 2.0, ON, "not in force"),
+        ({"bal_rank_mask": "0x0"}, 2.0, ON, "not in force"),
+        ({"balancer": ""}, 1.0, TURNING_ON, "turning-on"),
+        ({"balancer": "mine.lua"}, 1.0, TURNING_ON, "not in force"),
+        ({"balancer": "mine.lua"}, 2.0, TURNING_OFF, "turning-off"),
+    ],
+)
+def test_a_policy_that_an_operator_has_stopped_is_not_told_as_on(
+    now: dict[str, Any], pushed: float, state: str, told: str
+) -> None:
+    name = "mds_partitioner.lunule.1"
+    switch = Switch("cephfs", 1, state, "lunule", "", "", False, 1.0, HINTS, name, (name,), pushed)
+    fs = replace(FakeCluster().state, **({"balancer": name, "balance_automate": True} | now))
+    seen = Overview(fs, "none", [], switch, "off")
+    assert overview_value(seen)["balance"] == f"lunule: {told}"
 
 
 def test_a_waiting_plan_is_told_by_the_name_its_file_system_has_now() -> None:

@@ -256,6 +256,10 @@ def test_while_it_undoes_the_status_tells_no_decision_of_before() -> None:
     kept, watch = manager.scheduling.get(fs), manager.scheduling.watch(fs)
     text = status_text(Status(fs, kept, watch, manager.scheduling.next_look(fs)))
     assert "undoes what it did" in text and "looks again" not in text and "partition ls cephfs" in text
+    assert "problem" not in text
+    watch.problem = "the mon did not answer"
+    text = status_text(Status(fs, kept, watch, None))
+    assert "problem: the mon did not answer" in text, "why it does not go on"
 
 
 def test_a_move_that_arrived_in_a_pause_is_there() -> None:
