@@ -118,7 +118,8 @@ class Epochs:
         answer = module.ask(self._lab, "imbalance")
         seen = [(rank["requests"], rank["latency"]) for rank in answer["ranks"]]
         before, self._last = self._last, seen
-        return None if seen == before else answer
+        silent = any(None in of_rank for of_rank in seen)
+        return None if seen == before or silent else answer
 
 
 def play(lab: Lab, path: str, setting: Setting, epochs: int) -> Answer:

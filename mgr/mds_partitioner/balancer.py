@@ -326,7 +326,7 @@ class Balancer:
         try:
             return self._ranks.judge(fs, now.steady).capacity.value
         except Unheard:  # nothing is known of now
-            return self._ranks.learned(fs.fscid)
+            return self._settings().rank_capacity or self._ranks.learned(fs.fscid)
         except PartitionerError as e:
             self._log.warning("balancing of %s begins without a capacity: %s", fs.name, e)
             return None

@@ -10,7 +10,8 @@ from typing import TypeVar
 
 _Key = TypeVar("_Key")
 MOST = 200  # directories of one that are kept by name: what is left is shared out over the others
-SEVERAL = 4  # times as many are remembered while it is seen
+SEVERAL = 4 * MOST  # are remembered while it is seen, and at times twice as many
+OTHERS = ""  # those of a look that are not remembered
 
 
 def in_common(before: Mapping[_Key, float], now: Mapping[_Key, float]) -> float | None:
@@ -38,20 +39,22 @@ class Insides:
 
     :ivar stay: how much of the load stays on the same ones from one look to the next, 0 to 1; where they are
         used in turn, which one is busy now says little
-    :ivar rest: req/s of those that are not among the parts
+    :ivar rest: req/s of those that are not among the parts; number: of these
     """
 
     stay: float
     parts: tuple[Part, ...] = ()
     rest: float = 0.0
+    number: int = 0
 
 
 @dataclass
 class InsidesSum:
     """What was seen of them so far: of no more than a few times as many as are kept by name.
 
-    requests: req/s by path, summed over the looks; other: of those that are not among these, likewise; last:
-    in the last look; same: summed over the looks that could be compared with the one before.
+    requests: req/s by path, summed over the looks; other, cut: the same of those that are not among these,
+    and how many they are, or less; last: in the last look; same: summed over the looks that could be compared
+    with the one before.
     """
 
     looks: int = 0
@@ -60,33 +63,35 @@ class InsidesSum:
     same: float = 0.0
     compared: int = 0
     other: float = 0.0
+    cut: int = 0
 
     def add(self, seen: Mapping[str, float]) -> None:
         """One more look. A directory that was not seen was asked for nothing."""
-        same = in_common(self.last, seen)
+        now = {path: seen.get(path, 0.0) for path in self.last if path != OTHERS}
+        same = in_common(self.last, now | {OTHERS: sum(seen.values()) - sum(now.values())})
         if same is not None:
-            self.same, self.compared = self.same + same, self.compared + 1
+            self.same, self.compared = self.same + min(1.0, same), self.compared + 1
         for path, rate in seen.items():
             if rate > 0.0:
                 self.requests[path] = self.requests.get(path, 0.0) + rate
-        before = sum(self.requests.values())
-        self.requests = _busiest(self.requests)
-        self.other += before - sum(self.requests.values())
+        if len(self.requests) > 2 * SEVERAL:  # seldom, so that what has become busy late is not cut again
+            kept = _busiest(self.requests)
+            self.other += sum(rate for path, rate in self.requests.items() if path not in kept)
+            self.cut, self.requests = self.cut + len(self.requests) - len(kept), kept
         self.looks, self.last = self.looks + 1, _busiest(seen)
+        self.last[OTHERS] = sum(rate for path, rate in seen.items() if path not in self.last)
 
     def summary(self) -> Insides | None:
         """None while no two looks could be compared."""
         if not self.compared:
             return None
         mean = {path: total / self.looks for path, total in self.requests.items()}
-        kept = sorted(mean, key=lambda path: (-mean[path], path))[:MOST]
-        parts = tuple(Part(path, mean[path]) for path in kept)
-        rest = self.other / self.looks + sum(mean.values()) - sum(mean[path] for path in kept)
-        return Insides(self.same / self.compared, parts, rest)
+        kept = set(sorted(mean, key=lambda path: (-mean[path], path))[:MOST])
+        parts = (Part(path, mean[path]) for path in sorted(kept, key=lambda path: (-mean[path], path)))
+        rest = sum(rate for path, rate in mean.items() if path not in kept) + self.other / self.looks
+        return Insides(self.same / self.compared, tuple(parts), rest, len(mean) - len(kept) + self.cut)
 
 
 def _busiest(requests: Mapping[str, float]) -> dict[str, float]:
     """Of so many at most."""
-    if len(requests) <= SEVERAL * MOST:
-        return dict(requests)
-    return dict(nlargest(SEVERAL * MOST, requests.items(), key=lambda entry: entry[1]))
+    return dict(nlargest(SEVERAL, requests.items(), key=lambda entry: entry[1]))

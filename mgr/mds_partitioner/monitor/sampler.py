@@ -111,9 +111,11 @@ def judged(sample: FsSample, verdict: Verdict) -> FsSample:
     """The sample with the verdict on it."""
     forecast = dict(zip(verdict.ranks, verdict.forecast))
     ranks = tuple(
-        replace(
+        rank
+        if rank.load is None
+        else replace(
             rank,
-            forecast=None if rank.load is None else forecast.get(rank.rank),
+            forecast=forecast.get(rank.rank),
             saturated=rank.rank in verdict.saturated,
             hot=None if verdict.factor is None else rank.rank in verdict.hot,
             role=_role(rank.rank, verdict),

@@ -153,10 +153,11 @@ def _hottest(children: Sequence[Child], inside: Insides | None) -> float:
 
 
 def _asked(children: Sequence[Child], inside: Insides) -> list[float]:
-    """req/s of each that was seen. What is left of the load is of the others, alike."""
+    """req/s of each that was seen. What is left of the load is of all others that were, alike; some of these
+    may have gone, or be an operator's."""
     seen = {part.path: part.requests for part in inside.parts}
     others = sum(child.path not in seen for child in children)
-    return [seen.get(child.path, inside.rest / max(1, others)) for child in children]
+    return [seen.get(child.path, inside.rest / max(1, others, inside.number)) for child in children]
 
 
 def _size(children: Collection[Child]) -> float:

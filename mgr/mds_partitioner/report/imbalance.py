@@ -3,7 +3,7 @@
 
 from collections.abc import Sequence
 from dataclasses import asdict
-from typing import Any
+from typing import Any, Optional
 
 from ..judge.verdict import Verdict
 from ..model import RankSample
@@ -33,20 +33,28 @@ def value(verdict: Verdict, samples: Sequence[RankSample]) -> dict[str, Any]:
         "ranks": [
             {
                 "rank": s.rank,
-                "requests": round(s.requests, 2) if s.rated else None,
-                "forecast": round(forecast[s.rank], 2) if s.rated else None,
-                "latency": round(s.latency, 6) if s.rated else None,
-                "quickest": round(s.quickest, 6),
-                "fetches": round(s.fetches, 2),
+                **_rates(s, forecast[s.rank]),
                 "inodes": s.inodes,
                 "caps": s.caps,
-                "exported": round(s.exported, 2),
-                "imported": round(s.imported, 2),
             }
             for s in samples
             if s.rank in forecast
         ]
     }
+
+
+def _rates(s: RankSample, forecast: float) -> dict[str, Optional[float]]:
+    """What it does, and is expected to."""
+    rates = {
+        "requests": round(s.requests, 2),
+        "forecast": round(forecast, 2),
+        "latency": round(s.latency, 6),
+        "quickest": round(s.quickest, 6),
+        "fetches": round(s.fetches, 2),
+        "exported": round(s.exported, 2),
+        "imported": round(s.imported, 2),
+    }
+    return {name: rate if s.rated else None for name, rate in rates.items()}
 
 
 def text(verdict: Verdict, samples: Sequence[RankSample]) -> str:

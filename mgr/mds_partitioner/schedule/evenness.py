@@ -24,7 +24,7 @@ def uneven(look: Look) -> tuple[State, str]:
     lowest = min(relative.values())
     far = relative[top] > 1.0 + look.band
     if not ((far or look.idle) and lowest < FAR * relative[top]):
-        return replace(state, held=0, acting=False), _even(look.band)
+        return replace(state, held=0, acting=False), _even(look)
     full = any(r.full and relative[r.rank] > 1.0 for r in view.ranks)
     held = state.held + 1
     urgent = far and full and lowest < URGENT * relative[top]
@@ -60,5 +60,7 @@ def _relative(look: Look) -> dict[int, float]:
     return utilisations(ranks, look.capacity)
 
 
-def _even(band: float) -> str:
-    return "even" + (f", as far as its noise lets be told: {band:.0%} of a share" if band > BAND else "")
+def _even(look: Look) -> str:
+    noise = f", as far as its noise lets be told: {look.band:.0%} of a share" if look.band > BAND else ""
+    slow = ", ".join(map(str, sorted(look.crawling)))
+    return f"even{noise}" + (f", but for rank {slow}, where requests wait and few are served" if slow else "")

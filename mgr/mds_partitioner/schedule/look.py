@@ -82,11 +82,19 @@ class Look:
     @cached_property
     def capacity(self) -> dict[int, float]:
         """What each rank can serve, req/s."""
+        return self._able | levelled(self.view.ranks, self._able, self.crawling)
+
+    @cached_property
+    def crawling(self) -> frozenset[int]:
+        """Ranks that have served far less than their share for a while, though requests wait there."""
+        share = served_shares(self.view.ranks, self._able)
+        return frozenset(r.rank for r in self.view.ranks if self._crawls(r, share[r.rank]))
+
+    @cached_property
+    def _able(self) -> dict[int, float]:
+        """The same, as it was found for each."""
         ranks, learned = self.view.ranks, self.state.capacity
-        able = capacities(ranks) | {r.rank: learned[r.rank] for r in ranks if r.rank in learned}
-        share = served_shares(ranks, able)
-        crawling = {r.rank for r in ranks if self._crawls(r, share[r.rank])}
-        return able | levelled(ranks, able, crawling)
+        return capacities(ranks) | {r.rank: learned[r.rank] for r in ranks if r.rank in learned}
 
     @cached_property
     def expected(self) -> Expectation:
@@ -161,7 +169,10 @@ class Look:
 
     def _crawls(self, rank: RankView, share: float) -> bool:
         """For a while, and not because something moves from or to it: then its cache is cold, or it waits?"""
-        late = self._late(rank.rank, LATE) if rank.rank not in self.state.stale else ()
+        moved = (p for p in self.state.past if rank.rank in (p.move.source, p.move.target) and p.move.load)
+        lately = any(self.view.now - p.arrived < LATE for p in moved if p.arrived >= 0.0)
+        still = rank.rank not in self.state.stale and not lately
+        late = self._late(rank.rank, LATE) if still else ()
         return bool(late) and crawls(rank, share) and fmean(late) < EMPTY * share
 
     def _falls(self, rank: RankView) -> bool:

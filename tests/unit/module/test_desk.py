@@ -18,7 +18,7 @@ from mds_partitioner.commands.declare import Services
 from mds_partitioner.commands.overview import OverviewCommands
 from mds_partitioner.commands.partition import PartitionCommands
 from mds_partitioner.commands.scheduler import SchedulerCommands
-from mds_partitioner.desk import CHANGE, IN_A_ROW, LOOK, MAKE, PATIENCE, STOP, URGENT, Desk, Line
+from mds_partitioner.desk import CHANGE, HOLD, IN_A_ROW, LOOK, MAKE, PATIENCE, STOP, UNDO, URGENT, Desk, Line
 from mds_partitioner.workers import Workers
 
 RESULT = Workers.result
@@ -110,8 +110,9 @@ def test_what_nobody_fetched_of_a_look_is_read_anew(
         (CHANGE, 610.0, "made 2"),
         (MAKE, 50.0, "made 1"),
         (MAKE, 70.0, "made 2"),
-        (STOP, 5.0, "made 1"),
-        (STOP, 15.0, "made 2"),
+        (HOLD, 5.0, "made 1"),
+        (HOLD, 15.0, "made 2"),
+        (STOP, 15.0, "made 1"),
     ],
 )
 def test_a_result_that_nobody_fetches_is_forgotten(
@@ -143,7 +144,9 @@ def test_a_result_that_nobody_fetches_is_forgotten(
     [
         (STOP, CHANGE, "made 2"),
         (STOP, URGENT, "made 2"),
+        (STOP, UNDO, "made 2"),
         (STOP, STOP, "made 1"),
+        (STOP, HOLD, "made 1"),
         (URGENT, CHANGE, "made 2"),
         (CHANGE, STOP, "made 2"),
         (MAKE, CHANGE, "made 1"),
@@ -238,7 +241,7 @@ def served(monkeypatch: pytest.MonkeyPatch, module: Any, command: str, **given: 
     ("commands", "command", "line"),
     [
         (PartitionCommands, "partition_stop", STOP),
-        (PartitionCommands, "partition_pause", STOP),
+        (PartitionCommands, "partition_pause", HOLD),
         (SchedulerCommands, "scheduler_stop", STOP),
         (BalanceCommands, "balance_off", URGENT),
         (OverviewCommands, "show_status", URGENT),
@@ -255,7 +258,7 @@ def test_what_ends_or_holds_something_waits_for_no_other_command(
 
 def test_a_stop_that_puts_back_what_was_done_is_none(monkeypatch: pytest.MonkeyPatch) -> None:
     """What was stopped before, and told to be, is not stopped any more."""
-    assert served(monkeypatch, SchedulerCommands(), "scheduler_stop", rollback=True) is URGENT
+    assert served(monkeypatch, SchedulerCommands(), "scheduler_stop", rollback=True) is UNDO
     assert served(monkeypatch, SchedulerCommands(), "scheduler_stop", rollback=False) is STOP
 
 

@@ -56,10 +56,28 @@ def test_what_is_remembered_does_not_grow_with_what_comes_and_goes() -> None:
     found = summed({"/stays": 100.0, "/idle": 0.0})
     for look in range(50):
         found.add({"/stays": 100.0, **{f"/job{look}-{i}": 1.0 for i in range(100)}})
-    assert len(found.requests) <= SEVERAL * MOST and "/idle" not in found.requests
+    assert (
+        len(found.requests) <= 2 * SEVERAL
+        and len(found.last) <= SEVERAL + 1
+        and "/idle" not in found.requests
+    )
     told = found.summary()
     assert told is not None and told.parts[0] == Part("/stays", pytest.approx(100.0))
     assert sum(part.requests for part in told.parts) + told.rest == pytest.approx(100.0 + 5000.0 / 51)
+
+
+def test_a_load_that_stays_on_thousands_is_told_as_one_that_stays() -> None:
+    look = {f"/d{i}": 1.0 for i in range(5000)}
+    found = summed(look, look, look).summary()
+    assert found is not None and found.stay == pytest.approx(1.0)
+    assert found.rest == pytest.approx(5000.0 - MOST)
+
+
+def test_what_others_were_asked_for_is_not_given_to_the_few_that_last() -> None:
+    asked = Insides(1.0, (Part("/job", 100.0),), rest=300.0, number=600)
+    assert max(weights(children(9, 9, 9), asked)) == pytest.approx(1 / 3)
+    busy = Insides(1.0, (Part("/d0", 50.0), Part("/d1", 50.0)), rest=300.0, number=600)
+    assert weights(children(9, 9, 9), busy)[2] < 0.01
 
 
 def test_without_looks_children_weigh_what_is_in_them() -> None:
