@@ -128,11 +128,11 @@ class Balancer:
         running = self._busy(fs)
         if running is not None:
             raise Busy(f"plan '{running}' of '{fs.name}' is being executed: wait for it or stop it first")
-        unreadable = self.unreadable.get(switching.user(fs.fscid))
-        if unreadable is not None:
+        unreadable = self.unread(fs)
+        if unreadable:
             raise NotPermitted(
                 f"the policy of '{fs.name}' has a record that cannot be read: {unreadable}; "
-                "'balance off' forgets it"
+                "'balance off' takes it out and forgets it"
             )
         why = why_nobody(fs)
         if why is not None:
@@ -190,6 +190,10 @@ class Balancer:
     def get(self, fs: FsState) -> Switch | None:
         """The switch of a file system; None: no policy of ours balances it."""
         return self._board.get(fs.fscid)
+
+    def unread(self, fs: FsState) -> str:
+        """Why the record of its policy cannot be read; "": it can, or there is none."""
+        return self.unreadable.get(switching.user(fs.fscid), "")
 
     def watch(self, fs: FsState) -> Watch:
         """What was seen since this manager began to watch."""

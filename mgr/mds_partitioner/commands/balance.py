@@ -52,7 +52,8 @@ class BalanceCommands(Services):
         """Show the policy, what each rank decided lately and why, inodes moved, and fallbacks"""
         found = self._present(self.host.fs(fs))
         switch, watch = self.balancer.get(found), self.balancer.watch(found)
-        return Answer(report.value(found, switch, watch), report.text(found, switch, watch))
+        why = self.balancer.unread(found)
+        return Answer(report.value(found, switch, watch, why), report.text(found, switch, watch, why))
 
     def _present(self, fs: FsState) -> FsState:
         """What the mon has: this manager's FSMap may lack what an operator, or we, set a moment ago."""

@@ -32,7 +32,14 @@ class OverviewCommands(Services):
             analyzed = "none"
         except Unavailable:
             analyzed = "starting"
-        return Overview(fs, analyzed, self.partitioner.plans.of(fs), self.balancer.get(fs), self._mode(fs))
+        return Overview(
+            fs,
+            analyzed,
+            self.partitioner.plans.of(fs),
+            self.balancer.get(fs),
+            self._mode(fs),
+            bool(self.balancer.unread(fs)),
+        )
 
     def _mode(self, fs: FsState) -> str:
         try:

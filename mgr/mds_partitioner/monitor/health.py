@@ -120,7 +120,7 @@ def unreadable(
             for bad in plans
         ),
         *(
-            f"policy of '{fs}': {why}: it stays in force as it is; to take it out, run "
+            f"policy of '{fs}': {why}: what it set stays as it is; to take that out, run "
             f"'ceph mds_partitioner balance off {fs}'"
             for fs, why in policies.items()
         ),

@@ -7,7 +7,7 @@ import time
 from dataclasses import asdict
 from typing import Any
 
-from ..act.switch import ON, SET, TURNING_OFF, TURNING_ON, Switch, in_force, taken_over
+from ..act.switch import ON, SET, TURNING_OFF, TURNING_ON, Switch, balances, in_force, taken_over
 from ..model import FsState
 from ..plan.hints import Hints, why_nobody
 from ..plan.ranks import format_ranks
@@ -15,7 +15,7 @@ from ..verify.decisions import Decision, Watch
 from .imbalance import factor_told
 from .text import count, cut, printable, table
 
-OFF = "off"
+OFF, UNREADABLE = "off", "unreadable"
 # What is null while there is no policy of ours.
 OF_A_POLICY = (
     *("policy", "object", "hints", "replaced", "to_auth", "judged_at", "imbalance_factor", "threshold"),
@@ -28,11 +28,14 @@ DOING = {
 DECISION_WIDTH = 120  # cells of a terminal: what a policy logs may be long
 
 
-def value(fs: FsState, switch: Switch | None, watch: Watch) -> dict[str, Any]:
-    """As plain data; loads in req/s, targets in popularity, moved in inodes."""
+def value(fs: FsState, switch: Switch | None, watch: Watch, unreadable: str = "") -> dict[str, Any]:
+    """As plain data; loads in req/s, targets in popularity, moved in inodes.
+
+    :param unreadable: why the record of its policy cannot be read, if there is such a one
+    """
     base: dict[str, Any] = {
         "fs": fs.name,
-        "state": switch.state if switch else OFF,
+        "state": switch.state if switch else UNREADABLE if unreadable else OFF,
         "balancer": fs.balancer,
         "balance_automate": fs.balance_automate,
     }
@@ -40,7 +43,7 @@ def value(fs: FsState, switch: Switch | None, watch: Watch) -> dict[str, Any]:
         return (
             base
             | dict.fromkeys(OF_A_POLICY)
-            | {"in_force": False, "fallbacks": [], "problem": "", "ranks": []}
+            | {"in_force": False, "fallbacks": [], "problem": _unread(fs, unreadable), "ranks": []}
         )
     return base | {
         "policy": switch.policy,
@@ -57,6 +60,18 @@ def value(fs: FsState, switch: Switch | None, watch: Watch) -> dict[str, Any]:
         "problem": watch.problem,
         "ranks": [_rank_value(fs, watch, rank) for rank in fs.ranks_in],
     }
+
+
+def _unread(fs: FsState, why: str) -> str:
+    """What an operator is to know of a record that cannot be read."""
+    if not why:
+        return ""
+    now = (
+        f"'{fs.balancer}' is in force as it is"
+        if fs.balance_automate and balances(fs)
+        else "no policy of ours is in force"
+    )
+    return f"the record of its policy cannot be read: {why}; {now}: 'balance off' takes it out and forgets it"
 
 
 def _role(watch: Watch, rank: int) -> str:
@@ -91,8 +106,10 @@ def _rank_value(fs: FsState, watch: Watch, rank: int) -> dict[str, Any]:
     }
 
 
-def text(fs: FsState, switch: Switch | None, watch: Watch) -> str:
-    """For people: one row a rank."""
+def text(fs: FsState, switch: Switch | None, watch: Watch, unreadable: str = "") -> str:
+    """For people: one row a rank. ``unreadable`` as in ``value``"""
+    if switch is None and unreadable:
+        return f"'{fs.name}': {printable(_unread(fs, unreadable))}"
     if switch is None:
         how = f"the balancer '{fs.balancer}'" if fs.balancer else "the built-in balancer"
         return f"'{fs.name}': no policy of mds_partitioner; " + (

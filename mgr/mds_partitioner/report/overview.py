@@ -12,6 +12,7 @@ from ..act.switch import ON, TURNING_ON, Switch, ours_in_force, taken_over
 from ..model import FsState
 from ..plan.hints import mask_of
 from ..schedule.record import OFF
+from .balance import UNREADABLE
 from .partition import removed_state, run_state
 from .text import table
 
@@ -21,13 +22,15 @@ LEFT = ("Name", "Analysis", "Plan in force", "Newest plan", "Balance", "Schedule
 
 @dataclass(frozen=True)
 class Overview:
-    """What goes on on one file system. ``runs``: its plans, oldest first; ``scheduler``: its mode."""
+    """What goes on on one file system. ``runs``: its plans, oldest first; ``scheduler``: its mode;
+    ``unreadable``: there is a record of a policy that cannot be read."""
 
     fs: FsState
     analysis: str
     runs: Sequence[Run]
     switch: Switch | None
     scheduler: str
+    unreadable: bool = False
 
 
 def _told(run: Run) -> str:
@@ -57,7 +60,7 @@ def overview_value(seen: Overview) -> dict[str, Any]:
         "analysis": seen.analysis,
         "in_force": [_told(run) for run in acting(seen)],
         "plan": _told(seen.runs[-1]) if seen.runs else "none",
-        "balance": _balance(seen.fs, seen.switch),
+        "balance": UNREADABLE if seen.unreadable else _balance(seen.fs, seen.switch),
         "scheduler": seen.scheduler,
     }
 

@@ -105,3 +105,12 @@ def test_without_a_policy_of_ours_it_says_who_balances() -> None:
     theirs = replace(state, balance_automate=True, balancer="mine.lua")
     assert "the balancer 'mine.lua' is on" in balance.text(theirs, None, Watch())
     assert balance.value(state, None, Watch())["state"] == "off"
+
+
+def test_a_record_that_cannot_be_read_is_told_with_what_is_in_force() -> None:
+    value = balance.value(on(), None, Watch(), "it is of format 9")
+    assert value["state"] == "unreadable" and "it is of format 9" in value["problem"]
+    text = balance.text(on(), None, Watch(), "it is of format 9")
+    assert "is in force as it is: 'balance off' takes it out and forgets it" in text
+    off = replace(on(), balance_automate=False)
+    assert "no policy of ours is in force: 'balance off'" in balance.text(off, None, Watch(), "damaged")
