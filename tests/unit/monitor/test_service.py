@@ -245,7 +245,7 @@ def test_a_dead_rank_is_told_and_makes_no_imbalance(
     assert sample.problem == "rank 1 (mds.m1) has said nothing for over 20 s"
     assert [rank.load for rank in sample.ranks] == [900.0, None, 900.0]
     assert sample.verdict is not None and sample.verdict.factor == 0.0
-    assert (sample.uneven_epochs, [rank.role for rank in sample.ranks]) == (0, ["", "", ""])
+    assert (sample.uneven_epochs, [rank.role for rank in sample.ranks]) == (0, ["", None, ""])
 
 
 def test_fallbacks_are_told_only_while_a_policy_of_ours_is_in_force(monitor: Monitor) -> None:
