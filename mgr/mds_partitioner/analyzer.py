@@ -186,8 +186,8 @@ class Analyzer:
         try:
             if sampling.step(settings, time.monotonic()):
                 self._finish(fscid, sampling, settings)
-            elif (checkpoint := sampling.checkpoint(time.monotonic())) is not None:
-                self._checkpoints.save(fscid, checkpoint)
+            else:
+                self._checkpoint(fscid, sampling)
         except PartitionerError as e:
             self._log.warning("analysis of %s: %s", analysis.fs, e)
             analysis.problem, passes = str(e), isinstance(e, (Unavailable, CephError))
@@ -200,6 +200,14 @@ class Analyzer:
                 analysis.state = FAILED
         if analysis.state != RUNNING:
             self._forget(fscid, sampling)
+
+    def _checkpoint(self, fscid: int, sampling: Sampling) -> None:
+        """Save what was sampled, if that is due."""
+        checkpoint = sampling.checkpoint(time.monotonic())
+        if checkpoint is not None and not self._checkpoints.save(fscid, checkpoint):
+            self._log.warning(
+                "analysis of %s: too large to be saved: a fail-over loses it", sampling.analysis.fs
+            )
 
     def _finish(self, fscid: int, sampling: Sampling, settings: Settings) -> None:
         with self._lock:

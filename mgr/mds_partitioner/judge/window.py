@@ -10,6 +10,8 @@ from ..model import Churning, Directory, DirectoryFacts, Observation, RankSample
 from .history import History
 from .insides import Insides, InsidesSum
 
+MOST_LOOKED_INTO = 64  # directories of which it is remembered what is inside
+
 
 @dataclass(frozen=True)
 class Observed:
@@ -178,10 +180,17 @@ class Window:
             below = observation.inside.get(seen.directory.path)
             if below is not None:
                 total.inside.add(below)
+        self._forget_insides()
         self._missing += len(observation.missing)
         self._gone, self._churning = observation.gone, observation.churning
         self._unmapped = observation.unmapped
         self.epochs += 1
+
+    def _forget_insides(self) -> None:
+        """Of all but the busiest: over a week many may be among these for a while."""
+        looked = [total for total in self._sums.values() if total.inside.looks]
+        for total in sorted(looked, key=lambda total: -total.requests)[MOST_LOOKED_INTO:]:
+            total.inside = InsidesSum()
 
     def _passing(self) -> set[str]:
         """Paths of the directories that were there for half of the time at most, where as many went."""

@@ -10,7 +10,10 @@ import pytest
 from plans import NOW
 
 from mds_partitioner.judge.archive import decode
+from mds_partitioner.judge.history import History
 from mds_partitioner.judge.insides import MOST, SEVERAL, Insides, InsidesSum, Part, in_common
+from mds_partitioner.judge.window import MOST_LOOKED_INTO, Window
+from mds_partitioner.model import Directory, DirectoryFacts, Observation, RankSample, SubtreeSample
 from mds_partitioner.observe.children import Child
 from mds_partitioner.plan.families import weights
 
@@ -111,3 +114,18 @@ def test_the_next_manager_goes_on_with_what_was_summed_up() -> None:
     for found in (before, after):
         found.add({"/d0": 6.0})
     assert after == before
+
+
+def test_a_window_remembers_the_insides_of_the_busiest_only() -> None:
+    names = [Directory(f"/s{i}", f"s{i}", 100 + i) for i in range(MOST_LOOKED_INTO + 20)]
+    window = Window("cephfs")
+    for _ in range(2):
+        seen = tuple(SubtreeSample(of, 1.0, 1.0 + i, 1, (0,), False, False) for i, of in enumerate(names))
+        inside = {of.path: {f"{of.path}/a": 1.0, f"{of.path}/b": 2.0} for of in names}
+        window.add(
+            Observation("cephfs", seen, inside=inside),
+            History().plus((RankSample(0, "m0", 1.0, 0.0, 0, 0, 0, 0.0, 0.0, 1, 0),), 0.0),
+        )
+    facts = {of.path: DirectoryFacts(of, 1, -1) for of in names}
+    known = [row.directory.path for row in window.summary(facts).directories if row.inside is not None]
+    assert len(known) == MOST_LOOKED_INTO and "/s0" not in known
