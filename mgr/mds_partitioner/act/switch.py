@@ -313,6 +313,11 @@ def ours_in_force(fs: FsState, switch: Switch) -> bool:
     return fs.balance_automate and fs.balancer in switch.objects
 
 
+def effective(fs: FsState, switch: Switch) -> bool:
+    """Do the MDSs balance by an object of ours? While newer hints are pushed that is the one before."""
+    return ours_in_force(fs, switch) and mask_of(fs) != ()
+
+
 def taken_over(fs: FsState, switch: Switch) -> bool:
     """Has an operator ended what was in force when newer hints were to come, or set something else since it
     was ordered for the first time? To go on would undo that."""

@@ -7,7 +7,7 @@ import time
 from dataclasses import asdict
 from typing import Any
 
-from ..act.switch import ON, SET, TURNING_OFF, TURNING_ON, Switch, balances, in_force, taken_over
+from ..act.switch import ON, SET, TURNING_OFF, TURNING_ON, Switch, balances, effective, taken_over
 from ..model import FsState
 from ..plan.hints import Hints, why_nobody
 from ..plan.ranks import format_ranks
@@ -48,7 +48,7 @@ def value(fs: FsState, switch: Switch | None, watch: Watch, unreadable: str = ""
     return base | {
         "policy": switch.policy,
         "object": switch.object,
-        "in_force": in_force(fs, switch),
+        "in_force": effective(fs, switch),
         "hints": asdict(switch.hints),
         "replaced": {"balancer": switch.old_balancer, "balance_automate": switch.old_automate},
         "to_auth": switch.to_auth,
@@ -170,7 +170,7 @@ def _tail(fs: FsState, switch: Switch, watch: Watch) -> list[str]:
     ended = switch.state == TURNING_ON and taken_over(fs, switch)  # it is not gone on with
     if switch.state != ON and not ended:
         lines.append(DOING[switch.state])
-    elif nobody is None and not in_force(fs, switch):
+    elif nobody is None and not effective(fs, switch):
         lines.append(
             f"not in force: balancer is '{fs.balancer}' and balance_automate "
             f"{str(fs.balance_automate).lower()}, as an operator set them since"

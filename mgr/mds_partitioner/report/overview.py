@@ -8,9 +8,8 @@ from dataclasses import dataclass
 from typing import Any
 
 from ..act.run import ACTIVE, Run, in_force
-from ..act.switch import ON, TURNING_ON, Switch, ours_in_force, taken_over
+from ..act.switch import ON, TURNING_ON, Switch, effective, taken_over
 from ..model import FsState
-from ..plan.hints import mask_of
 from ..schedule.record import OFF
 from .balance import UNREADABLE
 from .partition import removed_state, run_state
@@ -42,7 +41,7 @@ def _balance(fs: FsState, switch: Switch | None) -> str:
     if switch is None:
         return "off"
     ended = switch.state == TURNING_ON and taken_over(fs, switch)
-    without = switch.state == ON and not (ours_in_force(fs, switch) and mask_of(fs) != ())
+    without = switch.state == ON and not effective(fs, switch)
     return f"{switch.policy}: {'not in force' if ended or without else switch.state}"
 
 
