@@ -11,6 +11,7 @@ from typing import TypeVar
 _Key = TypeVar("_Key")
 MOST = 200  # directories of one that are kept by name: what is left is shared out over the others
 SEVERAL = 4 * MOST  # are remembered while it is seen, and at times twice as many
+SURE = 2  # comparisons
 OTHERS = ""  # those of a look that are not remembered
 
 
@@ -82,8 +83,9 @@ class InsidesSum:
         self.last[OTHERS] = sum(rate for path, rate in seen.items() if path not in self.last)
 
     def summary(self) -> Insides | None:
-        """None while no two looks could be compared."""
-        if not self.compared:
+        """None while too few looks could be compared: a moment's requests would be taken for what is usual, and
+        each plan would have other ones."""
+        if self.compared < SURE:
             return None
         mean = {path: total / self.looks for path, total in self.requests.items()}
         kept = set(sorted(mean, key=lambda path: (-mean[path], path))[:MOST])

@@ -30,7 +30,7 @@ from .subtrees import SubtreeMap, parse_subtrees, with_news
 from .turnover import Turnover
 from .working_sets import parse_working_sets
 
-INSIDE = 3  # epochs
+INSIDE = 2  # epochs
 DEEPER = 3  # levels: an MDS tells the heat of all that it has down to where it is asked for any
 
 

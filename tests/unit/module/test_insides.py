@@ -35,9 +35,9 @@ def test_what_stays_on_the_same_ones_is_told() -> None:
     assert in_common({}, {"a": 1.0}) is None
 
 
-def test_one_look_tells_nothing_of_what_will_be() -> None:
-    assert summed({"/d0": 9.0}).summary() is None
-    assert summed({}, {}).summary() is None
+def test_two_looks_tell_nothing_of_what_is_usual() -> None:
+    assert summed({"/d0": 9.0}, {"/d0": 9.0}).summary() is None
+    assert summed({}, {}, {}).summary() is None
 
 
 def test_requests_are_means_over_all_looks() -> None:
@@ -49,7 +49,7 @@ def test_requests_are_means_over_all_looks() -> None:
 
 def test_what_is_not_kept_by_name_is_kept_as_a_sum() -> None:
     look = {f"/d{i}": 1.0 + (i == 7) for i in range(MOST + 50)}
-    found = summed(look, look).summary()
+    found = summed(look, look, look).summary()
     assert found is not None
     assert len(found.parts) == MOST and found.parts[0].path == "/d7"
     assert found.rest == pytest.approx(50.0)
@@ -119,7 +119,7 @@ def test_the_next_manager_goes_on_with_what_was_summed_up() -> None:
 def test_a_window_remembers_the_insides_of_the_busiest_only() -> None:
     names = [Directory(f"/s{i}", f"s{i}", 100 + i) for i in range(MOST_LOOKED_INTO + 20)]
     window = Window("cephfs")
-    for _ in range(2):
+    for _ in range(3):
         seen = tuple(SubtreeSample(of, 1.0, 1.0 + i, 1, (0,), False, False) for i, of in enumerate(names))
         inside = {of.path: {f"{of.path}/a": 1.0, f"{of.path}/b": 2.0} for of in names}
         window.add(

@@ -274,7 +274,7 @@ def test_what_a_busy_directory_could_be_divided_into_has_its_requests_by_heat() 
     host: Any = daemons
     observer = Observer(host, [A])
     assert daemons.observed(observer).inside == {A: pytest.approx({f"{A}/x": 75.0, f"{A}/y": 100.0})}
-    assert [daemons.observed(observer).inside for _ in range(3)][:2] == [{}, {}]  # it is asked seldom
+    assert daemons.observed(observer).inside == {}  # it is asked seldom
 
 
 def test_a_rank_that_does_not_tell_its_heat_makes_no_directory_look_idle() -> None:
