@@ -83,8 +83,8 @@ class InsidesSum:
         self.last[OTHERS] = sum(rate for path, rate in seen.items() if path not in self.last)
 
     def summary(self) -> Insides | None:
-        """None while too few looks could be compared: a moment's requests would be taken for what is usual, and
-        each plan would have other ones."""
+        """None while too few looks could be compared: a moment's requests would be taken for what is usual,
+        and each plan would have other ones."""
         if self.compared < SURE:
             return None
         mean = {path: total / self.looks for path, total in self.requests.items()}
