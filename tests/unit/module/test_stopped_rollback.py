@@ -336,15 +336,21 @@ def test_an_order_that_comes_while_the_end_of_a_rollback_is_written_begins_nothi
     assert {d.pin for d in cluster.directories.values()} == {-1}
 
 
-def test_a_stop_before_the_journal_was_read_holds_what_the_last_manager_left_under_way(
-    cluster: Cluster,
-) -> None:
+def taken_over(cluster: Cluster) -> Manager:
+    """A manager that has not read its journal yet; the one before has started a plan."""
     first = Manager(cluster)
     first.partitioner.plans.save(plan(cluster, MOVES, name="mine"))
     first.partitioner.start(first.fs, "mine")
     manager = Manager(cluster)
+    manager.partitioner.plans._runs = None
+    return manager
+
+
+def test_a_stop_before_the_journal_was_read_holds_what_the_last_manager_left_under_way(
+    cluster: Cluster,
+) -> None:
+    manager = taken_over(cluster)
     plans = manager.partitioner.plans
-    plans._runs = None
     with pytest.raises(Unavailable, match="its journal was not read yet"):
         manager.partitioner.stop(manager.fs)
     with pytest.raises(Unavailable):
@@ -364,12 +370,8 @@ def test_a_stop_before_the_journal_was_read_holds_what_the_last_manager_left_und
 
 
 def test_a_pause_before_the_journal_was_read_ends_at_its_time(cluster: Cluster) -> None:
-    first = Manager(cluster)
-    first.partitioner.plans.save(plan(cluster, MOVES, name="mine"))
-    first.partitioner.start(first.fs, "mine")
-    manager = Manager(cluster)
+    manager = taken_over(cluster)
     plans = manager.partitioner.plans
-    plans._runs = None
     with pytest.raises(Unavailable):
         manager.partitioner.pause(manager.fs, 20)
     plans.load()
