@@ -51,9 +51,8 @@ URGENT = Line("commands that put something back or tell what is known", 4, urgen
 # thread, which gives each PATIENCE, they never fill their line.
 STOP = Line("commands that stop something", 64, urgent=True)
 HOLD = Line("commands that hold something for a while", 64, urgent=True, kept=HELD)
-UNDO = Line(
-    "commands that stop something and undo it", 64, urgent=True
-)  # what was stopped goes on, backwards
+# What was stopped goes on, backwards: so these are none of those that stop.
+UNDO = Line("commands that stop something and undo it", 64, urgent=True)
 LINES = (LOOK, MAKE, CHANGE, URGENT, STOP, HOLD, UNDO)
 
 

@@ -134,11 +134,11 @@ class Executor:
         width = self.abreast if run.plan.scheduled and heading != ROLLING_BACK else 1
         while True:
             batch: list[int] = []
+            refused = [i for i in troubles if i not in run.memory.doubtful]
             for _ in range(width):
                 begun = sum(i not in run.records and i not in troubles for i in batch)
                 room = settings.max_moves - begun
-                given_up = {at: why for at, why in troubles.items() if at not in run.memory.doubtful}
-                i = next_step(run.plan, heading, run.records, tried, given_up, room)
+                i = next_step(run.plan, heading, run.records, tried, refused, room)
                 if i is not None:
                     tried.add(i)
                     batch.append(i)

@@ -61,8 +61,8 @@ class Past:
     analysis: AnalysisState | None = None  # the last that came to a judgement
 
     def miss(self, epochs: int) -> None:
-        """No rank is active. One that is replaced is away for some epochs; after ``epochs`` in a row the file
-        system was taken down, and is not uneven any more."""
+        """No rank is active, or some are away. One that is replaced is away for some epochs; after ``epochs``
+        in a row the file system was taken down, or is smaller for good, and is not uneven any more."""
         self.away += 1
         if self.away >= epochs:
             self.uneven_epochs, self.uneven_at = 0, None

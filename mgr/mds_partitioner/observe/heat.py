@@ -96,15 +96,28 @@ def requests_below(
 
     :param answers: of ``dump loads``, by rank; rates: req/s by rank
     """
-    found: dict[str, dict[str, float]] = {parent: {} for parent in parents}
+    heat = {}
     for rank, answer in answers.items():
-        paths = {str(dirfrag["path"]) for dirfrag in answer["dirfrags"]}
-        inside = frozenset(path for path in paths if path.rpartition("/")[0] in found)
-        heat = rank_heat(answer, inside)
-        for path, hot in heat.of.items():
-            below = found[path.rpartition("/")[0]]
-            served = rates.get(rank, 0.0) * hot / heat.total if heat.total > 0.0 else 0.0
-            below[path] = below.get(path, 0.0) + served
+        paths = (str(dirfrag["path"]) for dirfrag in answer["dirfrags"])
+        heat[rank] = rank_heat(answer, frozenset(p for p in paths if p.rpartition("/")[0] in parents))
+    found: dict[str, dict[str, float]] = {parent: {} for parent in parents}
+    for path, served in requests(heat, rates).items():
+        found[path.rpartition("/")[0]][path] = served
+    return found
+
+
+def requests(heat: Mapping[int, Heat], rates: Mapping[int, float]) -> dict[str, float]:
+    """req/s by path, with what is below it and in the same subtree: each rank's, shared out by its heat.
+
+    :param heat: by rank; rates: req/s by rank
+    """
+    found: dict[str, float] = {}
+    for rank, served in rates.items():
+        of = heat.get(rank)
+        if of is None or of.total <= 0.0:
+            continue
+        for path, hot in of.of.items():
+            found[path] = found.get(path, 0.0) + served * min(1.0, hot / of.total)
     return found
 
 

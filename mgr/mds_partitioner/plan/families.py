@@ -6,6 +6,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass
+from functools import cached_property
 
 from ..engine.reasons import EPHEMERAL_PIN, PINNED_BY_OPERATOR
 from ..judge.insides import Insides
@@ -27,8 +28,7 @@ class Family:
     """A heavy directory as a plan uses it.
 
     :ivar lasting: children that will be there, and may be pinned
-    :ivar weights: what each of these is asked for, in parts of all of them
-    :ivar hottest: of the one that most is asked of, what of that was seen: 0 where nothing was
+    :ivar inside: what an analysis has seen of the children; None: nothing
     :ivar passing: how many others there were: they are made where their parent is
     :ivar staying: the part of all that is where the parent is, 0 to 1
     :ivar fragments: the rank of each equal part of the load if the parent were distributed; None when it
@@ -41,8 +41,7 @@ class Family:
 
     parent: Placed
     lasting: tuple[Child, ...]
-    weights: tuple[float, ...]
-    hottest: float
+    inside: Insides | None
     passing: int
     staying: float
     fragments: tuple[int, ...] | None
@@ -50,6 +49,33 @@ class Family:
     ranks: tuple[int, ...]
     released: tuple[Child, ...]
     unlisted: bool = False
+
+    @cached_property
+    def sizes(self) -> tuple[float, ...]:
+        """Files and directories in each lasting child, in parts of all of them."""
+        sizes, total = [child.rentries + 1.0 for child in self.lasting], _size(self.lasting)
+        return tuple(size / total for size in sizes)
+
+    @cached_property
+    def known(self) -> tuple[float, ...]:
+        """What each lasting child was asked for, as far as that stays on the same ones, in parts of all; 0
+        where nothing was seen. What is left of the load is of all others that were seen, alike; some of these
+        may have gone, or be an operator's."""
+        if self.inside is None:
+            return (0.0,) * len(self.lasting)
+        seen = {part.path: part.requests for part in self.inside.parts}
+        others = sum(child.path not in seen for child in self.lasting)
+        rest = self.inside.rest / max(1, others, self.inside.number)
+        asked = [seen.get(child.path, rest) for child in self.lasting]
+        total = sum(asked)
+        return tuple(self.inside.stay * rate / total if total > 0.0 else 0.0 for rate in asked)
+
+    @cached_property
+    def weights(self) -> tuple[float, ...]:
+        """What each lasting child is expected to be asked for, in parts of all: what is not known goes by
+        size."""
+        left = max(0.0, 1.0 - sum(self.known))  # rounding must make nothing negative
+        return tuple(part + left * size for part, size in zip(self.known, self.sizes))
 
 
 def lasting(churning: Collection[int], since: float, now: float) -> Lasts:
@@ -111,8 +137,7 @@ def family(
     return Family(
         parent=parent,
         lasting=tuple(stay),
-        weights=weights(stay, inside),
-        hottest=_hottest(stay, inside),
+        inside=inside,
         passing=number,
         staying=part,
         fragments=_fragments(parent, number, brood.ranks, c)
@@ -131,33 +156,6 @@ def current(found: Family | None, seen: tuple[int, ...]) -> tuple[int, ...]:
     if found is None or found.staying < MOSTLY or found.scattered or not found.ranks:
         return seen
     return found.ranks
-
-
-def weights(children: Sequence[Child], inside: Insides | None) -> tuple[float, ...]:
-    """What each is expected to be asked for, in parts of all of them: by the requests that were seen, as far
-    as these stay on the same ones, and for the rest by the files and directories in it."""
-    if not children:
-        return ()
-    sizes = [child.rentries + 1.0 for child in children]
-    by_size = [size / sum(sizes) for size in sizes]
-    asked = _asked(children, inside) if inside is not None else []
-    if inside is None or sum(asked) <= 0.0:
-        return tuple(by_size)
-    known, total = inside.stay, sum(asked)
-    return tuple(known * rate / total + (1.0 - known) * size for rate, size in zip(asked, by_size))
-
-
-def _hottest(children: Sequence[Child], inside: Insides | None) -> float:
-    asked = _asked(children, inside) if inside is not None else []
-    return inside.stay * max(asked) / sum(asked) if inside is not None and sum(asked) > 0.0 else 0.0
-
-
-def _asked(children: Sequence[Child], inside: Insides) -> list[float]:
-    """req/s of each that was seen. What is left of the load is of all others that were, alike; some of these
-    may have gone, or be an operator's."""
-    seen = {part.path: part.requests for part in inside.parts}
-    others = sum(child.path not in seen for child in children)
-    return [seen.get(child.path, inside.rest / max(1, others, inside.number)) for child in children]
 
 
 def _size(children: Collection[Child]) -> float:

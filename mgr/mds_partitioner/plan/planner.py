@@ -149,7 +149,7 @@ def _arguments(
         "children": {
             str(i): {
                 "weights": list(found.weights),
-                "hottest": found.hottest,
+                "hottest": max(found.known, default=0.0),
                 "current": [child.ranks[0] if len(child.ranks) == 1 else None for child in found.lasting],
                 "staying": found.staying,
                 "parent": found.ranks[0] if len(found.ranks) == 1 and not found.scattered else None,

@@ -15,7 +15,7 @@ from ..judge.verdict import Engine, column
 from ..model import NO_PIN
 from ..observe.children import Child
 from .circumstances import FORWARDS, TO_AUTH, Circumstances
-from .families import Family, weights
+from .families import Family
 from .plan import AUTOMATE, CONFIG_STEP, DISTRIBUTED_STEP, FS_STEP, MASK_STEP, PIN_STEP, Row, Step
 from .ranks import EVERY_RANK, balanced_ranks, format_ranks, ranks_mask
 
@@ -135,7 +135,7 @@ def _fanout(
         moves.append(Move(_pin(index, row, pin, home), row.reqs, row.wss, row.current, at))
     lasting = 1.0 - family.staying
     given = column(answer["children_ranks"], str(index), family.lasting)
-    for child, asked, size, rank in zip(family.lasting, family.weights, weights(family.lasting, None), given):
+    for child, asked, size, rank in zip(family.lasting, family.weights, family.sizes, given):
         if child.pin != rank:
             source = child.ranks if child.pin != NO_PIN else at
             load, inodes = row.reqs * lasting * asked, row.wss * lasting * size

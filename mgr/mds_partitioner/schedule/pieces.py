@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from typing import NamedTuple
 
 from ..model import NO_PIN, Directory, DirectoryFacts, FsState, RankSample
-from ..observe.heat import Heat
+from ..observe.heat import Heat, requests
 from ..observe.subtrees import SubtreeMap
 from ..plan.circumstances import Circumstances
 from ..plan.fixed import operators
@@ -65,7 +65,7 @@ def pieces(seen: Seen) -> tuple[Piece, ...]:
         if within.get(directory.ino) in seen.split:
             kids.setdefault(within[directory.ino], []).append(directory)
 
-    rates = _rates(seen)
+    rates = requests(seen.heat, {sample.rank: sample.requests for sample in seen.ranks})
 
     def inodes(directory: Directory) -> float:
         facts = all_facts.get(directory.path)
@@ -167,15 +167,3 @@ def _held(facts: DirectoryFacts, seen: Seen, c: Circumstances, split: bool) -> s
     # With our hook an operator may have masked it; only what is busy is asked about.
     unread = seen.known.masks is not None and directory.ino not in seen.known.masks
     return "its mask was not read yet" if unread else ""
-
-
-def _rates(seen: Seen) -> dict[str, float]:
-    """req/s by path, with what is below it and in the same subtree."""
-    rates: dict[str, float] = {}
-    for sample in seen.ranks:
-        heat = seen.heat.get(sample.rank)
-        if heat is None or heat.total <= 0.0:
-            continue
-        for path, value in heat.of.items():
-            rates[path] = rates.get(path, 0.0) + sample.requests * min(1.0, value / heat.total)
-    return rates

@@ -6,6 +6,7 @@ from collections.abc import Callable, Collection
 from ..act.run import Run
 from ..clock import Now
 from ..model import FsState
+from ..observe.heat import requests
 from ..options import Settings
 from .catalogue import Wanted
 from .deleted import absent
@@ -30,11 +31,12 @@ def read(
     # The parts of what is on its way to be taken apart are known when it comes.
     moving = frozenset(move.ino for move in watch.state.moving)
     known = watch.catalogue.known
-    requests = {**_warm(watch, known.waiting), **{p.path: p.requests for p in seen}}
+    warm = requests(watch.heat, {rank: of.requests for rank, of in watch.ranks.items()})
+    asked = {path: warm[path] for path in known.waiting if path in warm} | {p.path: p.requests for p in seen}
     # Only where a rank wants relief, and nothing else was found: an operator's plan may have pinned in these.
     pressed = watch.pressing_since is not None
     ours = frozenset(piece.ino for piece in seen if pressed and piece.held == OURS_BELOW)
-    wanted = Wanted(requests, watch.state.split | watch.state.apart, hot, moving, ours)
+    wanted = Wanted(asked, watch.state.split | watch.state.apart, hot, moving, ours)
     share = min(max(FEW, len(known.facts)), settings.rentries_per_epoch)
     limit = share if known.directories else 0
     watch.catalogue.refresh(fs, limit, wanted, owned(runs, fs.fscid, wanted.split), now().wall)
@@ -45,16 +47,6 @@ def read(
         pause = settings.epoch * share / settings.rentries_per_epoch
         watch.read_due = min(watch.read_due, now().steady + pause)
     return known.seen != watch.catalogue.known.seen
-
-
-def _warm(watch: Watch, paths: Collection[str]) -> dict[str, float]:
-    """req/s of those of ``paths`` that MDSs have told of at the last look."""
-    found: dict[str, float] = {}
-    for rank, heat in watch.heat.items():
-        served = watch.ranks[rank].requests if rank in watch.ranks and heat.total > 0.0 else 0.0
-        for path in heat.of.keys() & paths if served else ():
-            found[path] = found.get(path, 0.0) + served * heat.of[path] / heat.total
-    return found
 
 
 def unknown(view: View) -> bool:

@@ -14,8 +14,8 @@ from mds_partitioner.judge.history import History
 from mds_partitioner.judge.insides import MOST, SEVERAL, Insides, InsidesSum, Part, in_common
 from mds_partitioner.judge.window import MOST_LOOKED_INTO, Window
 from mds_partitioner.model import Directory, DirectoryFacts, Observation, RankSample, SubtreeSample
-from mds_partitioner.observe.children import Child
-from mds_partitioner.plan.families import weights
+from mds_partitioner.observe.children import Child, Placed
+from mds_partitioner.plan.families import Family
 
 
 def summed(*looks: dict[str, float]) -> InsidesSum:
@@ -27,6 +27,11 @@ def summed(*looks: dict[str, float]) -> InsidesSum:
 
 def children(*rentries: int) -> list[Child]:
     return [Child(f"/d{i}", 500 + i, n, -1, NOW - 1e6, (0,)) for i, n in enumerate(rentries)]
+
+
+def weights(of: list[Child], inside: Insides | None) -> tuple[float, ...]:
+    parent = Placed("/", 1, -1, False, False)
+    return Family(parent, tuple(of), inside, 0, 0.0, None, False, (0,), ()).weights
 
 
 def test_what_stays_on_the_same_ones_is_told() -> None:
@@ -129,3 +134,8 @@ def test_a_window_remembers_the_insides_of_the_busiest_only() -> None:
     facts = {of.path: DirectoryFacts(of, 1, -1) for of in names}
     known = [row.directory.path for row in window.summary(facts).directories if row.inside is not None]
     assert len(known) == MOST_LOOKED_INTO and "/s0" not in known
+
+
+def test_no_rounding_makes_a_weight_negative() -> None:
+    parts = tuple(Part(f"/d{i}", 0.1 * (i + 1)) for i in range(1, 40))
+    assert min(weights(children(*range(40)), Insides(1.0, parts))) >= 0.0
