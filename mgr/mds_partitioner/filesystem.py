@@ -185,7 +185,7 @@ class FileSystem:
                 self._handle.close(descriptor)
 
     def rentries(self, path: str) -> int:
-        """Files and directories below the directory (recursive statistics)."""
+        """Files and directories: the directory itself and all below it (recursive statistics)."""
         return int(self.get(path, RENTRIES))
 
     def entries(self, path: str) -> int:

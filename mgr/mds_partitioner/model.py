@@ -120,7 +120,7 @@ class DirectoryFacts:
     """What libcephfs tells of a directory, refreshed in rotation."""
 
     directory: Directory
-    rentries: int  # files and directories below it
+    rentries: int  # files and directories: itself and all below it
     pin: int
 
 

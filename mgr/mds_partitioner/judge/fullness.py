@@ -4,14 +4,17 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
+from statistics import fmean
 
-from ..engine.inside import CROWD
+from ..engine.inside import CHANGED, CROWD, INSIDE
 from ..model import RankSample
 from .verdict import Engine, column, moved
 
 ALIKE = 0.9  # of the larger of two capacities that are the same but for noise
 MORE = 1.5  # times the requests inside: a rank that has so many serves more for that alone
+FEW = 0.25  # of the requests inside full ranks: with less it is not full in the same way
+WHILE = 6  # reports
 
 
 @dataclass(frozen=True)
@@ -59,7 +62,31 @@ def fullness(
         for (rank, row), value in zip(series.items(), values)
     }
     found = {name: each for name, each in taught.items() if each is not None}
-    return Fullness(full, found)
+    eased = {row[-1].name for row in _resting(series, full, found)}
+    return Fullness(full, {name: replace(t, inside=0.0) if name in eased else t for name, t in found.items()})
+
+
+def _resting(
+    series: Mapping[int, Sequence[RankSample]], full: frozenset[int], found: Mapping[str, Taught]
+) -> list[Sequence[RankSample]]:
+    """Rows of ranks that serve what they are taken to be able to, and rest for long beside full ones: it was
+    learned while clients waited for something else, or while the host was slow. They did that easily."""
+    crowds = [_inside(series[rank][-1]) for rank in full]
+    if not crowds:
+        return []
+    most = min(INSIDE, FEW * fmean(crowds))
+    rows = (row[-WHILE:] for rank, row in series.items() if rank not in full and row[-1].name in found)
+    return [
+        row
+        for row in rows
+        if len(row) == WHILE
+        if all(_inside(s) <= most and s.requests >= CHANGED * found[s.name].value for s in row)
+    ]
+
+
+def _inside(sample: RankSample) -> float:
+    """Requests that a rank has inside, on the mean (Little's law)."""
+    return sample.requests * (sample.quickest or sample.latency)
 
 
 def _taught(last: RankSample, full: bool, value: float | None, known: Taught | None) -> Taught | None:

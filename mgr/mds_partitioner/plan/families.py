@@ -53,7 +53,7 @@ class Family:
     @cached_property
     def sizes(self) -> tuple[float, ...]:
         """Files and directories in each lasting child, in parts of all of them."""
-        sizes, total = [child.rentries + 1.0 for child in self.lasting], _size(self.lasting)
+        sizes, total = [_size((child,)) for child in self.lasting], _size(self.lasting)
         return tuple(size / total for size in sizes)
 
     @cached_property
@@ -159,7 +159,7 @@ def current(found: Family | None, seen: tuple[int, ...]) -> tuple[int, ...]:
 
 
 def _size(children: Collection[Child]) -> float:
-    return sum(child.rentries + 1.0 for child in children)
+    return sum(max(1.0, child.rentries) for child in children)
 
 
 def _fragments(

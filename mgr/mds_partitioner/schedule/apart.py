@@ -14,7 +14,6 @@ from statistics import fmean
 
 from ..model import NO_PIN
 from .choose import Budget, Candidate
-from .load import pressures
 from .look import Look
 from .state import FRESH, State
 from .together import Whole
@@ -63,17 +62,15 @@ def opened(state: State, inos: Collection[int], there: Collection[int]) -> State
 
 
 def wanted(look: Look, may: Sequence[Candidate], stuck: Sequence[int]) -> tuple[int, ...]:
-    """Inode numbers of what is to be taken apart: all that fits on no rank, of full ones and of that with
-    most to do; else the largest piece of a rank that nothing relieves, if it has a good part of the load.
+    """Inode numbers of what is to be taken apart: of full ranks all that fits nowhere; else the largest piece
+    of one that nothing relieves, if it has a good part of the load.
 
-    :param stuck: ranks that no move relieves
+    :param stuck: full ranks that no move relieves
     """
     if look.budgets.spent():
         return ()
-    load, pressure = look.loads, pressures(look.view.ranks)
-    top = max(load, key=lambda r: (pressure[r], load[r], -r))
     parts = [c for c in may if (look.pieces[c.key].parts or 0) > 1 and c.key not in look.linked]
-    large = tuple(c.key for c in parts if c.rank in {top, *look.full} and c.load > _most_that_fits(look))
+    large = tuple(c.key for c in parts if c.rank in look.full and c.load > _most_that_fits(look))
     if large:
         return large
     for rank in stuck:

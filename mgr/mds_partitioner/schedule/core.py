@@ -181,7 +181,9 @@ def _act(look: Look) -> tuple[State, Decision]:
     budget = Budget(look.budgets.moves(), inodes, not under_way and inodes > 0.0)
     may = candidates(look)
     found, stuck = chosen(look, may, budget, sources(look))
-    wanted = apart.wanted(look, may, stuck)
+    # Where a rank is not full its clients wait for something else: more ranks for them would gain nothing.
+    full = [rank for rank in stuck if rank in look.full]
+    wanted = apart.wanted(look, may, full)
     higher = apart.higher(look, wanted)
     split = tuple(ino for ino in wanted if ino not in higher)
     lifted = apart.lifted(look, higher, budget)
@@ -192,7 +194,7 @@ def _act(look: Look) -> tuple[State, Decision]:
         rest = Budget(budget.moves - len(lifted), left, idle=False)
         found, stuck = chosen(look, candidates(look), rest, sources(look))
     moves = paying(look, found)
-    spread = () if moves or wanted else scattered(look, stuck)
+    spread = () if moves or wanted else scattered(look, [rank for rank in stuck if rank in look.full])
     if stuck and not (moves or wanted or spread):
         moves = paying(look, chosen(look, candidates(look, left=True), budget, stuck)[0])
     ordered = (*lifted, *moves)
@@ -227,6 +229,8 @@ def _said(
         return "no directory is known that could be moved"
     if stuck and any(p.rank == stuck[0] and p.ino in look.linked for p in look.view.pieces):
         return f"rank {stuck[0]} has too much: what hard links may be made in is not divided"
+    if stuck and stuck[0] not in look.full:
+        return f"rank {stuck[0]} has more than its share, but is not full: nothing on it is taken apart"
     if stuck:
         return f"rank {stuck[0]} has too much: what is on it fits nowhere else, or was moved lately"
     return "nothing is worth a move"

@@ -14,6 +14,7 @@ from .state import State
 
 FAR = 0.85  # an importer has at most this part of the exporter's utilisation
 LONG = 60.0  # s that requests wait beside an idle rank at one that is not full: the metadata pool is slow
+BEGINS = 2.0  # times what all ranks served a look ago: it is a load that begins
 URGENT = 0.7  # beside a rank so much emptier, one look at a full one is enough (FoundationDB)
 
 
@@ -27,12 +28,23 @@ def uneven(look: Look) -> tuple[State, str]:
         return replace(state, held=0, acting=False), _even(look)
     full = any(r.full and relative[r.rank] > 1.0 for r in view.ranks)
     held = state.held + 1
-    urgent = far and full and lowest < URGENT * relative[top]
+    urgent = far and full and lowest < URGENT * relative[top] and not _begins(look)
     harm = view.harmful or (look.idle and full)
     state = replace(state, held=held)
     waits = waited(look.then(state), top) and lowest < URGENT * relative[top]
     acting = (state.acting and (full or view.harmful)) or urgent or (harm and held >= HELD) or waits
     return replace(state, acting=acting), f"rank {top} has {relative[top]:.2f} times its share"
+
+
+def _begins(look: Look) -> bool:
+    """Has most of the load come in this look, and not all to one rank? Ranks report by turns, 5 s apart: what
+    they served tells then who was first to report, not who has more."""
+    rates = [look.state.rates.get(r.rank, ()) for r in look.view.ranks]
+    if min(map(len, rates)) < 2:
+        return False
+    now, before = sum(row[-1] for row in rates), sum(row[-2] for row in rates)
+    used = {piece.rank for piece in look.view.pieces if look.state.demand[piece.ino].mean > 0.0}
+    return now > BEGINS * before and len(used) > 1
 
 
 def waited(look: Look, rank: int) -> bool:

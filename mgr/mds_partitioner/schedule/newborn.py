@@ -4,7 +4,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Collection, Mapping
+from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass, replace
 from functools import partial
 from itertools import islice
@@ -92,13 +92,20 @@ class Newborn:
 
     def fresh(self, now: float) -> frozenset[int]:
         """Inode numbers of those that were made lately; where others like them are removed soon, of those
-        that have outlived that. now: Unix, s"""
-        stay = Counter(born.parent for born in self._born.values() if not born.passed)
-        went = Counter(born.parent for born in self._born.values() if born.passed)
-        passing = {parent for parent, gone in went.items() if gone > PASSING * stay[parent]}
+        that have outlived that; where others are removed later, of none. now: Unix, s"""
+        born, old = self._born.values(), now - SOON
+        passing = _most([b for b in born if b.passed], [b for b in born if not b.passed])
+        later = [b for b in born if b.gone >= 0.0 and not b.passed]
+        leaving = _most(later, [b for b in born if b.gone < 0.0 and b.found < old])
         return frozenset(
             ino
-            for ino, born in self._born.items()
-            if born.gone < 0.0
-            if (YOUNG if born.parent in passing else 0.0) <= now - born.found <= FRESH
+            for ino, b in self._born.items()
+            if b.gone < 0.0 and b.parent not in leaving
+            if (YOUNG if b.parent in passing else 0.0) <= now - b.found <= FRESH
         )
+
+
+def _most(went: Iterable[_Born], stay: Iterable[_Born]) -> set[str]:
+    """Parents of which more went than stay."""
+    stays = Counter(born.parent for born in stay)
+    return {parent for parent, n in Counter(b.parent for b in went).items() if n > PASSING * stays[parent]}

@@ -184,11 +184,14 @@ class Orders:
         left = {ino: s for ino, s in watch.state.scattered.items() if ino not in scatters}
         watch.state = replace(watch.state, past=past, scattered=left)
 
-    def tidy(self, fs: FsState, watch: Watch, over: Collection[str]) -> None:
-        """Make one of plans that have ended, if there are enough. ``over``: their IDs"""
+    def tidy(self, fs: FsState, watch: Watch, over: Collection[str], gone: Collection[int]) -> None:
+        """Make one of plans that have ended, if there are enough.
+
+        :param over: their IDs; gone: inode numbers of directories that are known to be deleted
+        """
         since = {run.id for run in scheduled_since(self._plans.of(fs), watch.kept.since)}
         some = mergeable(_live(self._plans.of(fs)), since.intersection(over))
-        self._plans.merge(fs, some, watch.catalogue.deleted.inos)
+        self._plans.merge(fs, some, gone)
 
     def _plan(self, fs: FsState, watch: Watch, decision: Decision, now: Now) -> str:
         """The name of the plan that does it. :raises PartitionerError: nothing was begun."""

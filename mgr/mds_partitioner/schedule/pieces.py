@@ -69,7 +69,7 @@ def pieces(seen: Seen) -> tuple[Piece, ...]:
 
     def inodes(directory: Directory) -> float:
         facts = all_facts.get(directory.path)
-        return 0.0 if facts is None else facts.rentries + 1.0
+        return 0.0 if facts is None else max(1.0, facts.rentries)
 
     def of_itself(directory: Directory, below: Sequence[Directory]) -> tuple[float, float]:
         """Its requests, req/s, and inodes; of most there is nothing below, and there are thousands."""

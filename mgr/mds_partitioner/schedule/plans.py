@@ -7,7 +7,16 @@ import math
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from statistics import fmean, stdev
 
-from ..act.run import Run, homes, moved_at, owned_distributed, owned_masks, owned_pins, pinned_paths
+from ..act.run import (
+    Run,
+    homes,
+    in_force,
+    moved_at,
+    owned_distributed,
+    owned_masks,
+    owned_pins,
+    pinned_paths,
+)
 from ..engine.reasons import REBALANCE
 from ..model import NO_PIN, FsState
 from ..plan.circumstances import FORWARDS, TO_AUTH
@@ -75,6 +84,16 @@ def plan_of(
 def scheduled_since(runs: Iterable[Run], since: float) -> list[Run]:
     """The scheduler's plans that were made since a start (Unix, s), oldest first."""
     return [run for run in runs if run.plan.scheduled and run.plan.created >= since]
+
+
+def gathered_again(runs: Iterable[Run], fscid: int, gone: Collection[int]) -> frozenset[int]:
+    """Inode numbers of pieces in which a directory was distributed that is deleted: nothing in them is placed
+    by MDSs any more. ``gone``: of deleted directories"""
+    ours = in_force([run for run in runs if run.plan.scheduled], fscid)
+    steps = ((run.plan, run.plan.steps[i]) for run, i, _ in ours)
+    return frozenset(
+        plan.rows[step.row].ino for plan, step in steps if step.kind == DISTRIBUTED_STEP and step.ino in gone
+    )
 
 
 def owned(runs: Iterable[Run], fscid: int, split: Collection[int] = ()) -> Owned:

@@ -30,7 +30,7 @@ from .ledger import Ledger
 from .options import SchedulerSettings
 from .orders import Orders
 from .owned import Owned
-from .plans import owned
+from .plans import gathered_again, owned
 from .reading import read, unknown
 from .record import ACT, ADVISE, MODES, OFF, UNDOING, Capacity, begun, in_parts
 from .state import State
@@ -188,7 +188,9 @@ class Rounds:
         view = view if wait else self._readied(watch, view)
         over = self._orders.give_up(fs, watch, now)
         before = watch.state
-        known = before.without(watch.catalogue.deleted.inos)
+        gone = watch.catalogue.deleted.inos
+        free = gathered_again(self._plans.of(fs), fs.fscid, gone)
+        known = before.without(gone).undistributed(free)
         state, decision = Scheduler(known, view, ours.limits(settings)).decide()
         if watch.kept.mode != mode or watch.state is not before:
             return  # a command came in between: it is looked at again
@@ -214,7 +216,7 @@ class Rounds:
         if now.steady - watch.saved > SAVE_EVERY:
             self._ledger.save(fs.fscid, watch)
         if watch.kept.mode == ACT and not view.wait:  # not that of before: a stop may have come
-            self._orders.tidy(fs, watch, over)
+            self._orders.tidy(fs, watch, over, gone)
 
     def _readied(self, watch: Watch, view: View) -> View:
         """With why nothing can be decided on it yet, if so; what is not known yet is read at once."""

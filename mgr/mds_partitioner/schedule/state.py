@@ -208,6 +208,13 @@ class State:
             scattered=left(self.scattered),
         )
 
+    def undistributed(self, inos: Collection[int]) -> State:
+        """When MDSs place nothing in these pieces any more, by inode number: they are as any other."""
+        if not self.scattered.keys() & set(inos):
+            return self
+        left = {ino: done for ino, done in self.scattered.items() if ino not in inos}
+        return replace(self, scattered=left)
+
     def overdue(self, past: Past, now: float, limits: Limits) -> bool:
         """Should it have arrived by now? As the executor counts it: anew after a wait."""
         return now - max(past.begun, self.waited) > limits.deadline

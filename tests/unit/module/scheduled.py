@@ -90,7 +90,7 @@ class LoadedMount(Mount):
     def rentries(self, path: str) -> int:
         """FileSystem.rentries."""
         self.ino(path)
-        return self._below.get(path, 999)
+        return 1 + self._below.get(path, 999)  # the directory counts itself
 
     def rentries_and_pin(self, path: str) -> tuple[int, int]:
         """FileSystem.rentries_and_pin."""

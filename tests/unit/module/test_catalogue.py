@@ -254,6 +254,24 @@ def test_what_is_new_where_such_are_removed_soon_has_to_outlive_that() -> None:
     assert look(705.0) == {520}, "those stayed for long enough to be placed"
 
 
+def test_jobs_that_remove_their_directories_after_some_minutes_get_no_pins_for_them() -> None:
+    cluster = Cluster([20.0] * 4)
+    host: Any = Counting(cluster)
+    catalogue = Catalogue(host, BEGINNING, cluster.now)
+    seen: list[frozenset[int]] = []
+    for late in range(0, 600, 5):
+        job = 500 + late
+        if late % 10 == 0:
+            cluster.directories[job] = Directory(f"{NOGROUP}/job{job}")
+            cluster.made[job] = BEGINNING + late
+        cluster.directories.pop(job - 90, None)
+        cluster.wall, cluster.steady = BEGINNING + late + 1.0, 100.0 + late
+        catalogue.refresh(cluster.state, 20, Wanted(), Owned(), cluster.wall)
+        seen.append(catalogue.known.fresh)
+    assert any(seen[:20]), "nobody could know"
+    assert not any(seen[40:])
+
+
 def test_what_does_not_answer_keeps_nothing_else_back_and_is_asked_once() -> None:
     cluster = Cluster([20.0] * 4)
     cluster.directories |= {200 + i: Directory(f"{PARENT}/c{i}") for i in range(4)}

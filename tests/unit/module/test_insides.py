@@ -26,7 +26,7 @@ def summed(*looks: dict[str, float]) -> InsidesSum:
 
 
 def children(*rentries: int) -> list[Child]:
-    return [Child(f"/d{i}", 500 + i, n, -1, NOW - 1e6, (0,)) for i, n in enumerate(rentries)]
+    return [Child(f"/d{i}", 500 + i, n + 1, -1, NOW - 1e6, (0,)) for i, n in enumerate(rentries)]
 
 
 def weights(of: list[Child], inside: Insides | None) -> tuple[float, ...]:

@@ -118,7 +118,8 @@ def test_what_was_deleted_is_left_out_and_what_is_elsewhere_is_not() -> None:
     manager.rounds.read()
     runs = plans.of(manager.fs)
     assert owned_pins(runs, 1).keys() == {100, 101, 102}
-    manager.rounds._orders.tidy(manager.fs, watch, {run.id for run in runs})
+    gone = watch.catalogue.deleted.inos
+    manager.rounds._orders.tidy(manager.fs, watch, {run.id for run in runs}, gone)
     (one,) = plans.of(manager.fs)
     assert {step.ino for step in one.plan.steps} == {0, 101, 102}
     assert [(row.ino, step.row) for row, step in zip(one.plan.rows, one.plan.steps[1:])] == [

@@ -876,11 +876,16 @@ def test_what_becomes_hot_later_is_looked_into_before_it_is_squeezed_in() -> Non
     assert max(loads(cluster)) <= 1.1 * cluster.capacity
 
 
+def evenly(ino: int) -> bool:
+    """Does its hash give each of four ranks as many of its fragments?"""
+    of = fragment_ranks(ino, 4, 2.0)
+    return all(of.count(rank) == 2 for rank in range(4))
+
+
 def churned() -> Cluster:
     """A subvolume has most of the load, in directories that are made and removed all the time."""
     cluster = Cluster([20.0, 20.0, 20.0, 0.0])
-    ranks = (fragment_ranks(ino, 4, 2.0) for ino in range(3000, 4000))
-    ino = 3000 + next(i for i, of in enumerate(ranks) if all(of.count(r) == 2 for r in range(4)))
+    ino = next(ino for ino in range(3000, 4000) if evenly(ino))
     cluster.directories[ino], cluster.load[ino] = Directory(f"{NOGROUP}/s3/uuid"), 480.0
     cluster.churning[ino] = 40
     return cluster
@@ -930,6 +935,22 @@ def test_what_comes_and_goes_is_placed_as_it_is_made() -> None:
     again.scheduling.stop(again.fs, rollback=True)
     again.run(AT_LAST)
     assert shape(cluster) == before
+
+
+def test_when_what_was_distributed_is_deleted_the_next_one_there_is_distributed_too() -> None:
+    cluster = churned()
+    (first,) = cluster.churning
+    cluster.pass_time()
+    manager = Manager(cluster)
+    manager.scheduling.start(manager.fs, ACT)
+    manager.run(AT_LAST)
+    assert set_distributed(cluster)
+    second = next(i for i in range(first + 1, 5000) if evenly(i))
+    cluster.directories[second] = Directory(f"{NOGROUP}/s3/next")
+    cluster.load[second], cluster.churning[second] = cluster.load.pop(first), cluster.churning.pop(first)
+    del cluster.directories[first]
+    manager.run(AT_LAST)
+    assert cluster.directories[second].distributed == "1"
 
 
 def flat(files: int = 4000) -> Cluster:

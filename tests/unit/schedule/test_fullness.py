@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -61,3 +62,29 @@ def test_what_is_not_known_any_more_is_no_less_than_it_was() -> None:
     assert seen(row, {"m0": Taught(500.0, 40.0)}, False, None).capacity["m0"] == Taught(600.0, 0.0)
     assert seen(row, {"m0": Taught(1000.0, 40.0)}, False, None).capacity["m0"] == Taught(1000.0, 0.0)
     assert not seen(row, {}, False, None).capacity
+
+
+@pytest.mark.parametrize(
+    ("served", "inside", "crowd", "reports", "crowded"),
+    [
+        (430.0, 0.5, 20.0, 6, 0.0),
+        (430.0, 0.5, 20.0, 5, 30.0),
+        (430.0, 2.0, 20.0, 6, 30.0),
+        (300.0, 0.5, 20.0, 6, 30.0),
+        (430.0, 0.5, 1.5, 6, 30.0),
+    ],
+    ids=["it rests", "not for long", "it works", "it has little to do", "so do full ones"],
+)
+def test_a_rank_that_rests_beside_full_ones_can_do_more(
+    served: float, inside: float, crowd: float, reports: int, crowded: float
+) -> None:
+    """It was learned while the host was slow, and nothing comes to it any more that would show more."""
+
+    def engine(name: str, arguments: dict[str, Any]) -> dict[str, Any]:
+        return {"full": [1], "capacities": [430.0, 700.0]}
+
+    rests, full = sample(served, inside), replace(sample(700.0, crowd), rank=1, name="m1")
+    known = {"m0": Taught(430.0, 30.0), "m1": Taught(700.0, 30.0)}
+    found = fullness({0: [rests] * reports, 1: [full] * reports}, known, engine).capacity
+    assert found["m0"] == Taught(430.0, crowded)
+    assert found["m1"].inside == 30.0

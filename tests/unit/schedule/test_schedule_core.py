@@ -1354,6 +1354,33 @@ def test_relief_of_a_rank_that_is_not_full_counts_less(full: bool, inodes: float
     assert len(found) == moves
 
 
+@pytest.mark.parametrize("full", [False, True])
+def test_only_full_ranks_have_something_taken_apart(full: bool) -> None:
+    """A client that asks for one thing at a time gains nothing from more ranks."""
+    state, decision = State(), Decision()
+    for look in range(1, 7):
+        others = (RankView(r, 5.0, 0.0, False, 1000.0) for r in (0, 1, 2))
+        ranks = (*others, RankView(3, 600.0, 20.0 if full else 0.9, full, 1000.0))
+        pieces = (Piece(1, "/p1", 3, 600.0, 1000.0, parts=8, scatters=(0, 1, 2, 3)),)
+        state, decision = Scheduler(state, View(look * LOOK, ranks, pieces, harmful=True), Limits()).decide()
+        assert decision.scatter == ()
+    assert bool(state.split) == full
+    assert full or decision.why.startswith("rank 3 has more than its share, but is not full")
+
+
+def test_ranks_that_report_the_begin_of_a_load_by_turns_are_not_evened() -> None:
+    """A batch job goes to all ranks alike; the first to report has most of it."""
+    state = State()
+    pieces = tuple(Piece(n, f"/p{n}", n % 4, 0.0, 1000.0) for n in range(1, 9))
+    moves = []
+    for look, parts in enumerate([(0.01,) * 4, (0.01,) * 4, (0.98, 0.73, 0.48, 0.23), (1.0,) * 4], start=1):
+        ranks = tuple(RankView(r, 1000.0 * p, 20.0 * p, p > 0.9, 1000.0) for r, p in enumerate(parts))
+        seen = tuple(replace(piece, requests=500.0 * parts[piece.ino % 4]) for piece in pieces)
+        state, decision = Scheduler(state, View(look * LOOK, ranks, seen, harmful=True), Limits()).decide()
+        moves += decision.moves
+    assert moves == []
+
+
 def test_a_rank_that_went_or_came_since_the_last_measure_is_no_error() -> None:
     cluster = hot()
     cluster.go(3)
