@@ -76,25 +76,21 @@ def _unread(fs: FsState, why: str) -> str:
 
 def _role(watch: Watch, rank: int) -> str:
     """By the decisions of the last beat, as the column beside it has them; no other moment's judgement."""
-    last = [decisions[-1] for decisions in watch.decisions.values() if decisions]
-    newest = max((decision.time for decision in last), default=0.0)
-    orders = {decision.rank: decision.targets for decision in last if decision.time == newest}
+    orders = {decision.rank: decision.targets for decision in _last_decisions(watch)}
     if any(amount > 0 for amount in orders.get(rank, ())):
         return "exporter"
     return "importer" if any(targets[rank : rank + 1] > (0,) for targets in orders.values()) else "-"
 
 
-def _moved(watch: Watch, rank: int) -> tuple[int, int]:
-    """Inodes exported and imported since this manager began to watch."""
-    if rank not in watch.moved:
-        return 0, 0
-    before = watch.moved[rank]
-    now = next(((s.exported_total, s.imported_total) for s in watch.history.latest if s.rank == rank), before)
-    return max(0, now[0] - before[0]), max(0, now[1] - before[1])
+def _last_decisions(watch: Watch) -> list[Decision]:
+    """Of the newest beat that was decided on."""
+    last = [decisions[-1] for decisions in watch.decisions.values() if decisions]
+    newest = max((decision.time for decision in last), default=0.0)
+    return [decision for decision in last if decision.time == newest]
 
 
 def _rank_value(fs: FsState, watch: Watch, rank: int) -> dict[str, Any]:
-    exported, imported = _moved(watch, rank)
+    exported, imported = watch.moved(rank)
     loads = {s.rank: s.requests for s in watch.history.latest}
     return {
         "rank": rank,

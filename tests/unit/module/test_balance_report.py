@@ -49,7 +49,7 @@ def on() -> FsState:
 def watched() -> Watch:
     watch = Watch()
     watch.history = watch.history.plus((sample(0, 400.0, 150, 0), sample(1, 0.0, 0, 130)), 1.0)
-    watch.moved = {0: (50, 0), 1: (0, 30)}
+    watch.counted_from = {(0, "m0"): (50, 0), (1, "m1"): (0, 30)}
     watch.verdict = verdict(0.9, importers=(1,))
     watch.decisions = {0: (Decision(0, time.time() - 4, (0.0, 720.0), LINE),)}
     return watch
