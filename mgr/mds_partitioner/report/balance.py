@@ -8,6 +8,7 @@ from dataclasses import asdict
 from typing import Any
 
 from ..act.switch import ON, SET, TURNING_OFF, TURNING_ON, Switch, balances, effective, taken_over
+from ..judge.verdict import Verdict
 from ..model import FsState
 from ..plan.hints import Hints, why_nobody
 from ..plan.ranks import format_ranks
@@ -25,6 +26,8 @@ DOING = {
     TURNING_ON: "it is being put in force",
     TURNING_OFF: "it is being taken out: settings are put back and objects removed as soon as that works",
 }
+LUNULE = "lunule"
+BALANCED = ": balanced"  # how mantle/lunule.lua ends its line when nothing has to move
 DECISION_WIDTH = 120  # cells of a terminal: what a policy logs may be long
 
 
@@ -128,7 +131,22 @@ def _head(fs: FsState, switch: Switch, watch: Watch) -> list[str]:
             )
         elif known.value is not None and round(known.value, 1) != switch.hints.capacity:
             lines.append(f"the MDSs decide by C {switch.hints.capacity:g} req/s until the next push of hints")
+        elif switch.policy == LUNULE:
+            lines += _unseen(fs, switch, watch, watch.verdict)
     return lines
+
+
+def _unseen(fs: FsState, switch: Switch, watch: Watch, verdict: Verdict) -> list[str]:
+    """Why lunule sees nothing to do where the module does: only its loads contain forwards."""
+    forwards = sum(s.forwards for s in watch.history.latest)
+    last = _last_decisions(watch)
+    balanced = bool(last) and all(decision.line.endswith(BALANCED) for decision in last)
+    if not (verdict.triggered_within and balanced and round(forwards)) or switch.to_auth == SET:
+        return []
+    return [
+        f"the MDSs count {forwards:.0f} req/s of forwards as load, which this factor leaves out, and so find "
+        f"the ranks balanced: 'balance on {fs.name} --to-auth' avoids many forwards"
+    ]
 
 
 def _hints(hints: Hints) -> str:
