@@ -15,10 +15,12 @@ local function load_of(rank)
   return nil
 end
 
--- May the rank be given load? Mantle does not look at bal_rank_mask, so the module tells it in `hints`.
+-- Mantle does not look at bal_rank_mask, so the module tells it in `hints`; nil: every rank.
+local mask = type(hints) == "table" and type(hints.mask) == "table" and hints.mask or nil
+
+-- May the rank be given load?
 local function allowed(rank)
-  local mask = type(hints) == "table" and hints.mask
-  if type(mask) ~= "table" then
+  if not mask then
     return true
   end
   for _, member in ipairs(mask) do
@@ -29,16 +31,26 @@ local function allowed(rank)
   return false
 end
 
-local function decide(targets)
-  local next_rank = math.type(whoami) == "integer" and whoami + 1
-  if not next_rank or targets[next_rank] == nil then
-    return 2, "no migration: there is no next rank"
+-- Of those that may be given load; nil when this is the last one.
+local function next_rank_of(n)
+  for rank = math.type(whoami) == "integer" and whoami + 1 or n, n - 1 do
+    if allowed(rank) then
+      return rank
+    end
+  end
+  return nil
+end
+
+local function decide(targets, n)
+  local next_rank = next_rank_of(n)
+  if not next_rank then
+    return 2, "no migration: there is no next rank" .. (mask and " in the mask" or "")
   end
   local mine, theirs = load_of(whoami), load_of(next_rank)
   if not mine or not theirs then
     return 0, string.format("no migration: all.meta_load of rank %d is unknown", mine and next_rank or whoami)
   end
-  if mine <= IDLE or theirs >= IDLE or not allowed(next_rank) then
+  if mine <= IDLE or theirs >= IDLE then
     return 2, string.format("load %.2f, rank %d has %.2f: nothing to spill", mine, next_rank, theirs)
   end
   targets[next_rank] = mine / 2
@@ -50,6 +62,6 @@ while type(mds) == "table" and type(mds[n]) == "table" do
   targets[n] = 0
   n = n + 1
 end
-local level, line = decide(targets)
+local level, line = decide(targets, n)
 BAL_LOG(level, "greedyspill: " .. line)
 return targets

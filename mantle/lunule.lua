@@ -190,15 +190,29 @@ local function sum_of(a, b, ranks)
   return sum
 end
 
--- The ranks that balance among themselves: those of the mask, or all.
-local function participants(n)
-  local mask, ranks = rank_set("mask"), {}
+local function some_cpu_time(n)
   for rank = 0, n - 1 do
-    if mask == nil or mask[rank] then
-      ranks[#ranks + 1] = rank
+    local cpu = mds[rank]["cpu_load_avg"]
+    if finite(cpu) and cpu > 0 then
+      return true
     end
   end
-  return ranks
+  return false
+end
+
+-- The ranks that balance among themselves: of the mask, or of all, those that do not tell of their first beat; and the
+-- others. Requests and CPU time are differences between two beats: an MDS that was just started, as after a fail-over,
+-- has neither, and seems idle. One that is idle uses some CPU time. Where nobody has any it tells nothing.
+local function participants(n)
+  local mask, tells, ranks, new = rank_set("mask"), some_cpu_time(n), {}, {}
+  for rank = 0, n - 1 do
+    if mask == nil or mask[rank] then
+      local first_beat = tells and mds[rank]["cpu_load_avg"] == 0 and mds[rank]["req_rate"] == 0
+      local list = first_beat and new or ranks
+      list[#list + 1] = rank
+    end
+  end
+  return ranks, new
 end
 
 -- How full a rank is, 1 for full. Without a capacity by the MDS's own account.
@@ -419,7 +433,7 @@ local function decide(n)
   if math.type(whoami) ~= "integer" or not loads[whoami] then
     return targets, 0, "no migration: whoami is " .. tostring(whoami)
   end
-  local ranks = participants(n)
+  local ranks, new = participants(n)
   local moving, missing = on_the_way(loads, ranks)
   local expected = sum_of(loads, moving, ranks)
   local factor, mean = imbalance(expected, ranks)
@@ -428,6 +442,9 @@ local function decide(n)
   local seen = string.format("IF %.3f, load %.0f req/s, mean %.0f", factor, loads[whoami], mean)
   if missing > 0 then
     seen = string.format("%s, on the way %.0f", seen, missing)
+  end
+  if #new > 0 then
+    seen = string.format("%s, just started: %s", seen, table.concat(new, " "))
   end
   if not harmful and count == 0 then
     return targets, 2, seen .. ": balanced"

@@ -19,15 +19,15 @@ from .errors import Busy, NotPermitted, PartitionerError, Unheard, unexpected
 from .host import Host
 from .judge.verdict import Verdict
 from .model import FsState
-from .observe.beats import Beat, fallbacks, last_beat
+from .observe.beats import fallbacks, last_beat
 from .observe.ranks import silent
 from .options import Settings
 from .plan.circumstances import FORWARDS
 from .plan.hints import PREFIX, Hints, growth, make_hints, policy_object, push_due, why_nobody
 from .policy_trial import refuse_unless_usable, what_ranks_decide
 from .ranks import Ranks
-from .verify.decisions import REMEMBERED, Decision, Watch
-from .verify.guards import why_wait
+from .verify.decisions import Watch
+from .verify.guards import inactive
 
 FALLBACK_EPOCHS = 3  # how long a fallback is told
 AGAIN = 5.0  # s, after which what failed is tried again: each try is a write of the mon
@@ -259,15 +259,22 @@ class Balancer:
         elif self._never_on(fs, switch):
             self._board.undo(switch)
         elif self._goes_on(fs, switch) and now.steady >= watch.again:
-            self._board.put_in_force(switch, self._content(switch), turn, switching.taken_over)
+            name, content = _rendered(switch)  # by now another one, if it was begun by an older version
+            intended = switching.intended(switch, name, switch.pushed)
+            self._board.put_in_force(intended, content, turn, switching.taken_over)
             watch.pushed = now.steady
         elif now.steady >= watch.due:
             watch.due = now.steady + self._settings().epoch
-            self._observe(fs, switch, watch, now)
-            if switching.in_force(fs, switch) and why_wait(fs, self._host.health(), {}) is None:
-                self._refresh(fs, switch, watch, now, turn)
-            self._decide(fs, switch, watch, now)
-            watch.problem = ""
+            self._epoch(fs, switch, watch, now, turn)
+
+    def _epoch(self, fs: FsState, switch: Switch, watch: Watch, now: Now, turn: Turn) -> None:
+        self._observe(fs, switch, watch, now)
+        ours = switching.in_force(fs, switch)
+        away = inactive(fs) if ours else None
+        if ours and away is None:
+            self._refresh(fs, switch, watch, now, turn)
+        self._decide(fs, switch, watch, now)
+        watch.problem = "" if away is None else f"hints are not told, as {away}"
 
     def _never_on(self, fs: FsState, switch: Switch) -> bool:
         """Has an operator set something else before it was in force for the first time?"""
@@ -291,28 +298,26 @@ class Balancer:
         watch.verdict = self._ranks.judge(fs, now.steady)
         watch.history = self._ranks.history(fs, now.steady)
         watch.judged_at = now.wall
-        for s in (s for s in watch.history.latest if s.heard):
-            watch.moved.setdefault(s.rank, (s.exported_total, s.imported_total))
+        watch.count()
 
     def _decide(self, fs: FsState, switch: Switch, watch: Watch, now: Now) -> None:
         # After the hints: it only tells, and has no interpreter where lua5.3 is missing.
+        name, content = _rendered(switch)
+        if name != switch.object:
+            return  # of the text that the MDSs run, an older version's, nothing but its hash is known
         beat = last_beat(self._host, fs)
-        if beat is not None and _rates(beat) != _rates(watch.beat):
-            decided = dict(watch.decisions)
-            for rank, answer in enumerate(what_ranks_decide(self._content(switch), beat)):
-                line = "; ".join(text for _, text in answer.log)
-                decision = Decision(rank, now.wall, answer.targets, line)
-                decided[rank] = (*decided.get(rank, ()), decision)[-REMEMBERED:]
-            watch.decisions, watch.beat = decided, beat
+        if beat is not None and watch.is_new(beat):
+            watch.decided(beat, what_ranks_decide(content, beat), now.wall)
 
     def _refresh(self, fs: FsState, switch: Switch, watch: Watch, now: Now, turn: Turn) -> None:
         assert watch.verdict is not None
         wanted = self._wanted(fs, watch, watch.verdict, now)
         if watch.pushed is None:  # by the manager before this one: its steady clock is not known
             watch.pushed = now.steady - max(0.0, now.wall - switch.pushed)
-        if push_due(switch.hints, wanted, self._settings(), now.steady - watch.pushed):
+        due = push_due(switch.hints, wanted, self._settings(), now.steady - watch.pushed)
+        if due or _rendered(switch)[0] != switch.object:  # that one is an older version's text
             fresh = replace(switch, hints=wanted)
-            name, content = policy_object(switch.policy, wanted, _source(switch))
+            name, content = _rendered(fresh)
             intended = switching.intended(fresh, name, now.wall)
             self._board.put_in_force(intended, content, turn, switching.taken_over)
             watch.pushed = now.steady
@@ -342,12 +347,11 @@ class Balancer:
     def _resting(self, fs: FsState, now: Now) -> list[int]:
         return sorted(silent(self._host, fs, now.wall))
 
-    def _content(self, switch: Switch) -> str:
-        return policy_object(switch.policy, switch.hints, _source(switch))[1]
 
-
-def _source(switch: Switch) -> str:
-    return switch.source or policies.source_of(switch.policy)
+def _rendered(switch: Switch) -> tuple[str, str]:
+    """Name and text of its policy, as this version of the module writes them."""
+    source = switch.source or policies.source_of(switch.policy)
+    return policy_object(switch.policy, switch.hints, source)
 
 
 def _not_ours(balancer: str) -> str:
@@ -357,8 +361,5 @@ def _not_ours(balancer: str) -> str:
 
 def _same(switch: Switch, kind: str, source: str, to_auth: bool) -> bool:
     asked = (switch.policy, switch.source, switch.to_auth == switching.SET)
-    return switch.state == ON and asked == (kind, source, to_auth)
-
-
-def _rates(beat: Beat | None) -> list[float]:
-    return [m["req_rate"] for m in beat.metrics] if beat else []
+    known = switch.state == ON and asked == (kind, source, to_auth)
+    return known and _rendered(switch)[0] == switch.object

@@ -87,7 +87,7 @@ class Schedule(Policy):
         wait = self._wait(cluster)
         latest = self._manager.history.latest
         self._heat, self._told = self._hot(cluster), (cluster.now, cluster.counters.popularity.copy())
-        self._found = found = fullness(self._manager.history.series(), self._found.capacity, engine)
+        self._found = found = fullness(self._manager.history.series(), self._found, engine)
         allowed = None if self.context.mask is None else set(self.context.mask)
         ranks = tuple(
             rank_view(s, found, self.context.settings.rank_capacity)

@@ -271,6 +271,8 @@ def left_alone(switch: Switch, fs: FsState, to_auth: str, plan: str | None) -> l
         )
     elif stays:
         told.append(f"balance_automate stays on, as plan '{plan}' needs it: that one's rollback puts it back")
+    elif switch.old_automate and not fs.balance_automate:
+        told.append("balance_automate is false, as an operator set it since: it was left")
     if switch.to_auth == SET and to_auth not in (FORWARDS, switch.old_to_auth):
         told.append(f"{TO_AUTH} is '{to_auth}', as an operator set it since: it was left")
     return told

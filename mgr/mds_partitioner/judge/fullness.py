@@ -3,7 +3,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from statistics import fmean
 
@@ -15,6 +15,7 @@ ALIKE = 0.9  # of the larger of two capacities that are the same but for noise
 MORE = 1.5  # times the requests inside: a rank that has so many serves more for that alone
 FEW = 0.25  # of the requests inside full ranks: with less it is not full in the same way
 WHILE = 6  # reports
+MINUTE = 12  # looks
 
 
 @dataclass(frozen=True)
@@ -31,19 +32,21 @@ class Taught:
 
 @dataclass(frozen=True)
 class Fullness:
-    """``full``: ranks that serve as much as they can; ``capacity``: by the MDS's name, where known."""
+    """What was found in a look.
+
+    :ivar full: ranks that serve as much as they can
+    :ivar capacity: by the MDS's name, where known
+    :ivar before: the same at the looks of the last minute, req/s, oldest first
+    """
 
     full: frozenset[int] = frozenset()
     capacity: Mapping[str, Taught] = field(default_factory=dict)
+    before: tuple[Mapping[str, float], ...] = ()
 
 
-def fullness(
-    series: Mapping[int, Sequence[RankSample]], known: Mapping[str, Taught], engine: Engine
-) -> Fullness:
-    """Ask the engine about the last epochs, one row a rank.
-
-    :param known: what was found before, by the MDS's name
-    """
+def fullness(series: Mapping[int, Sequence[RankSample]], last: Fullness, engine: Engine) -> Fullness:
+    """Ask the engine about the last epochs, one row a rank. ``last``: what was found in the look before"""
+    known = last.capacity
     names = [row[-1].name for row in series.values()]
     answer = engine(
         "capacities",
@@ -63,7 +66,32 @@ def fullness(
     }
     found = {name: each for name, each in taught.items() if each is not None}
     eased = {row[-1].name for row in _resting(series, full, found)}
-    return Fullness(full, {name: replace(t, inside=0.0) if name in eased else t for name, t in found.items()})
+    found = {name: replace(t, inside=0.0) if name in eased else t for name, t in found.items()}
+    times = _common(found, {series[rank][-1].name for rank in full}, last.before)
+    if times != 1.0:
+        others = (row[-1] for rank, row in series.items() if rank not in full and row[-1].name in found)
+        found |= {s.name: _scaled(found[s.name], times, s.requests) for s in others}
+    seen = () if times != 1.0 else last.before
+    return Fullness(full, found, (*seen, {name: t.value for name, t in found.items()})[-MINUTE:])
+
+
+def _common(
+    found: Mapping[str, Taught], full: Collection[str], before: Sequence[Mapping[str, float]]
+) -> float:
+    """Times what it was that each full rank can do, when all of several have changed alike within the minute:
+    their hosts have become slower, or what clients ask for is another thing, and so it is for the others.
+
+    :param full: names of MDSs
+    """
+    was = before[0] if before else {}
+    times = [found[name].value / was[name] for name in full if name in found and was.get(name)]
+    if len(times) < len(full) or len(times) < 2:
+        return 1.0
+    return max(times) if max(times) <= CHANGED else min(times) if min(times) * CHANGED >= 1.0 else 1.0
+
+
+def _scaled(taught: Taught, times: float, serves: float) -> Taught:
+    return replace(taught, value=max(times * taught.value, serves))
 
 
 def _resting(

@@ -32,7 +32,7 @@ class Hints:
     threshold: float
     role_threshold: float
     limit: float | None = None
-    mask: tuple[int, ...] | None = None  # None: every rank
+    mask: tuple[int, ...] | None = None  # ranks, there or not yet; None: every rank
     resting: tuple[int, ...] = ()
     growth: Mapping[int, Growth] = field(default_factory=dict)
     expires: int = 0  # Unix time in s, of the growth
@@ -79,18 +79,25 @@ def differ(old: Hints, new: Hints, dead_band: float) -> bool:
         return True
     if set(old.growth) != set(new.growth):
         return True
-    return any(abs(g.by - old.growth[rank].by) > dead_band * abs(g.seen) for rank, g in new.growth.items())
+    return any(_grew(old.growth[rank], g, dead_band) for rank, g in new.growth.items())
+
+
+def _grew(old: Growth, new: Growth, dead_band: float) -> bool:
+    """Is a growth another one, or the load so far from where it was seen that policies take it for over?"""
+    return abs(new.by - old.by) > dead_band * abs(new.seen) or abs(new.seen - old.seen) > abs(old.by)
 
 
 def push_due(old: Hints, new: Hints, settings: Settings, since: float) -> bool:
     """Are the new hints to be told now? ``since``: s from the last push.
 
     Each push is a new FSMap, so pushes keep a distance. A capacity where there was none is told at once:
-    without it the MDSs hardly know whether anything has to move.
+    without it the MDSs hardly know whether anything has to move. So is another mask: load that goes where the
+    mask no longer allows it does not come back.
     """
     if not differ(old, new, settings.hint_dead_band):
         return False
-    if old.capacity is None and new.capacity is not None:
+    first_capacity = old.capacity is None and new.capacity is not None
+    if first_capacity or old.mask != new.mask:
         return True
     return since >= settings.hint_interval
 
@@ -109,7 +116,7 @@ def make_hints(
         threshold=settings.imbalance_threshold,
         role_threshold=settings.role_threshold,
         limit=settings.epoch_capacity or None,
-        mask=mask_of(fs),
+        mask=balanced_ranks(fs.bal_rank_mask),
         resting=tuple(resting),
         selection=settings.selection,
         interval=interval,

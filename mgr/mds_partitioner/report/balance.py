@@ -8,6 +8,7 @@ from dataclasses import asdict
 from typing import Any
 
 from ..act.switch import ON, SET, TURNING_OFF, TURNING_ON, Switch, balances, effective, taken_over
+from ..judge.verdict import Verdict
 from ..model import FsState
 from ..plan.hints import Hints, why_nobody
 from ..plan.ranks import format_ranks
@@ -25,6 +26,8 @@ DOING = {
     TURNING_ON: "it is being put in force",
     TURNING_OFF: "it is being taken out: settings are put back and objects removed as soon as that works",
 }
+LUNULE = "lunule"
+BALANCED = ": balanced"  # how mantle/lunule.lua ends its line when nothing has to move
 DECISION_WIDTH = 120  # cells of a terminal: what a policy logs may be long
 
 
@@ -76,25 +79,21 @@ def _unread(fs: FsState, why: str) -> str:
 
 def _role(watch: Watch, rank: int) -> str:
     """By the decisions of the last beat, as the column beside it has them; no other moment's judgement."""
-    last = [decisions[-1] for decisions in watch.decisions.values() if decisions]
-    newest = max((decision.time for decision in last), default=0.0)
-    orders = {decision.rank: decision.targets for decision in last if decision.time == newest}
+    orders = {decision.rank: decision.targets for decision in _last_decisions(watch)}
     if any(amount > 0 for amount in orders.get(rank, ())):
         return "exporter"
     return "importer" if any(targets[rank : rank + 1] > (0,) for targets in orders.values()) else "-"
 
 
-def _moved(watch: Watch, rank: int) -> tuple[int, int]:
-    """Inodes exported and imported since this manager began to watch."""
-    if rank not in watch.moved:
-        return 0, 0
-    before = watch.moved[rank]
-    now = next(((s.exported_total, s.imported_total) for s in watch.history.latest if s.rank == rank), before)
-    return max(0, now[0] - before[0]), max(0, now[1] - before[1])
+def _last_decisions(watch: Watch) -> list[Decision]:
+    """Of the newest beat that was decided on."""
+    last = [decisions[-1] for decisions in watch.decisions.values() if decisions]
+    newest = max((decision.time for decision in last), default=0.0)
+    return [decision for decision in last if decision.time == newest]
 
 
 def _rank_value(fs: FsState, watch: Watch, rank: int) -> dict[str, Any]:
-    exported, imported = _moved(watch, rank)
+    exported, imported = watch.moved(rank)
     loads = {s.rank: s.requests for s in watch.history.latest}
     return {
         "rank": rank,
@@ -132,7 +131,22 @@ def _head(fs: FsState, switch: Switch, watch: Watch) -> list[str]:
             )
         elif known.value is not None and round(known.value, 1) != switch.hints.capacity:
             lines.append(f"the MDSs decide by C {switch.hints.capacity:g} req/s until the next push of hints")
+        elif switch.policy == LUNULE:
+            lines += _unseen(fs, switch, watch, watch.verdict)
     return lines
+
+
+def _unseen(fs: FsState, switch: Switch, watch: Watch, verdict: Verdict) -> list[str]:
+    """Why lunule sees nothing to do where the module does: only its loads contain forwards."""
+    forwards = sum(s.forwards for s in watch.history.latest)
+    last = _last_decisions(watch)
+    balanced = bool(last) and all(decision.line.endswith(BALANCED) for decision in last)
+    if not (verdict.triggered_within and balanced and round(forwards)) or switch.to_auth == SET:
+        return []
+    return [
+        f"the MDSs count {forwards:.0f} req/s of forwards as load, which this factor leaves out, and so find "
+        f"the ranks balanced: 'balance on {fs.name} --to-auth' avoids many forwards"
+    ]
 
 
 def _hints(hints: Hints) -> str:

@@ -257,7 +257,7 @@ class Looker:
         series, mask = watch.history.series(), mask_of(fs)
         arguments = rank_arguments(series, settings, learned, mask)
         watch.verdict = read_verdict(self._engine("judge", arguments), arguments)
-        watch.fullness = found = fullness(series, watch.fullness.capacity, self._engine)
+        watch.fullness = found = fullness(series, watch.fullness, self._engine)
         watch.known = known = watch.catalogue.known
         latest = watch.history.latest
         fresh = {s.rank: rank_view(s, found, settings.rank_capacity) for s in latest}

@@ -26,17 +26,9 @@ def why_wait(fs: FsState, health: Mapping[str, HealthCheck], silent: Mapping[int
 
     :param silent: ranks that have not reported to the manager for longer than so many seconds
     """
-    if fs.damaged:
-        return f"rank {format_ranks(fs.damaged)} is damaged: repair it, the plan then goes on"
-    if fs.failed:
-        return f"rank {format_ranks(fs.failed)} has failed: start its MDS or a standby, the plan then goes on"
-    waiting = [m for m in fs.mds if m.state != "up:active"]
-    if waiting:
-        who = ", ".join(f"rank {m.rank} (mds.{m.name}) is {m.state}" for m in waiting)
-        return f"{who}: the plan goes on when it is active"
-    absent = sorted(set(fs.ranks_in) - {m.rank for m in fs.mds})
-    if absent:
-        return f"rank {format_ranks(absent)} has no MDS: the plan goes on when it has"
+    away = inactive(fs)
+    if away is not None:
+        return f"{away}; the plan then goes on"
     if len(fs.ranks_in) != fs.max_mds:
         return (
             f"'{fs.name}' is being resized from {len(fs.ranks_in)} to {fs.max_mds} ranks: "
@@ -49,6 +41,20 @@ def why_wait(fs: FsState, health: Mapping[str, HealthCheck], silent: Mapping[int
         if code in health and (about := _about(fs, health[code])):
             return f"{code}: {about}: the plan goes on when it is gone (ceph health detail)"
     return None
+
+
+def inactive(fs: FsState) -> str | None:
+    """Which ranks are not active, and what to do, as one sentence; None: all are."""
+    if fs.damaged:
+        return f"rank {format_ranks(fs.damaged)} is damaged: repair it"
+    if fs.failed:
+        return f"rank {format_ranks(fs.failed)} has failed: start its MDS or a standby"
+    waiting = [m for m in fs.mds if m.state != "up:active"]
+    if waiting:
+        who = ", ".join(f"rank {m.rank} (mds.{m.name}) is {m.state}" for m in waiting)
+        return f"{who}: wait until every rank is active"
+    absent = sorted(set(fs.ranks_in) - {m.rank for m in fs.mds})
+    return f"rank {format_ranks(absent)} has no MDS: start one" if absent else None
 
 
 def silence(fs: FsState, silent: Mapping[int, float]) -> str:

@@ -33,6 +33,16 @@ def test_a_rank_outside_the_mask_gets_none() -> None:
     assert decide("greedyspill", metrics([100, 0]), 0, {"mask": [0, 1]})[0] == [0, 350]
 
 
+def test_the_next_rank_is_the_next_one_of_the_mask() -> None:
+    seen, mask = metrics([100, 0, 0]), {"mask": [2, 0, 7]}
+    targets, line = decide("greedyspill", seen, 0, mask)
+    assert targets == [0, 0, 350]
+    assert line == "greedyspill: load 700.00: 350.00 spills to the idle rank 2"
+    assert decide("greedyspill", seen, 2, mask)[1].endswith("no migration: there is no next rank in the mask")
+    busy = decide("greedyspill", metrics([100, 0, 1]), 0, mask)[1]
+    assert busy.endswith("load 700.00, rank 2 has 7.00: nothing to spill")
+
+
 @given(st.integers(0, 1), ODD)
 def test_a_bad_metric_moves_nothing(rank: int, value: Any) -> None:
     seen = metrics([100, 0])

@@ -384,7 +384,7 @@ def test_files_that_are_being_made_count_until_their_making_ends() -> None:
 
 
 def first_beat(popularity: list[float]) -> Metrics:
-    return [seen | {"req_rate": 0.0} for seen in metrics(popularity, popularity=1.0)]
+    return [seen | {"req_rate": 0.0, "cpu_load_avg": 0.0} for seen in metrics(popularity, popularity=1.0)]
 
 
 def test_the_first_beat_has_no_rates_and_popularity_stands_in() -> None:
@@ -395,6 +395,22 @@ def test_the_first_beat_has_no_rates_and_popularity_stands_in() -> None:
 
 def test_in_the_first_beat_the_load_is_rather_underestimated() -> None:
     assert decide("lunule", first_beat([1300, 0, 0]), hints={"capacity": 400})[0] == [0, 0, 0]
+
+
+@pytest.mark.parametrize("popularity", [0.0, 900.0])
+def test_a_rank_that_was_just_replaced_neither_gives_nor_takes_nor_counts(popularity: float) -> None:
+    seen = metrics([300, 300, 0, 0])
+    seen[3] |= {"cpu_load_avg": 0.0, "auth.meta_load": popularity}
+    assert matrix(seen, {"capacity": 300}) == [
+        [0, 0, pytest.approx(100), 0],
+        [0, 0, pytest.approx(100), 0],
+        [0, 0, 0, 0],
+        [0, 0, 0, 0],
+    ]
+    assert "mean 200, just started: 3: exporter" in decide("lunule", seen, 0, {"capacity": 300})[1]
+    assert decide("lunule", seen, 3, {"capacity": 300})[1].endswith("just started: 3: neither")
+    seen[3] |= {"cpu_load_avg": 1.0, "auth.meta_load": 0.0}
+    assert matrix(seen, {"capacity": 300})[1][3] == pytest.approx(150), "it has told of a beat"
 
 
 @example([0.0, 2e-309], [0.0, 1.0])

@@ -7,7 +7,7 @@ from dataclasses import replace
 from fake_cluster import FakeCluster
 from verdicts import verdict
 
-from mds_partitioner.act.switch import ON, Switch
+from mds_partitioner.act.switch import ON, SET, Switch
 from mds_partitioner.model import FsState, RankSample
 from mds_partitioner.plan.hints import Growth, Hints
 from mds_partitioner.report import balance
@@ -49,7 +49,7 @@ def on() -> FsState:
 def watched() -> Watch:
     watch = Watch()
     watch.history = watch.history.plus((sample(0, 400.0, 150, 0), sample(1, 0.0, 0, 130)), 1.0)
-    watch.moved = {0: (50, 0), 1: (0, 30)}
+    watch.counted_from = {(0, "m0"): (50, 0), (1, "m1"): (0, 30)}
     watch.verdict = verdict(0.9, importers=(1,))
     watch.decisions = {0: (Decision(0, time.time() - 4, (0.0, 720.0), LINE),)}
     return watch
@@ -70,6 +70,37 @@ def test_plain_data_has_the_same() -> None:
     assert value["replaced"] == {"balancer": "mine.lua", "balance_automate": False}
     assert [(r["exported_inodes"], r["imported_inodes"]) for r in value["ranks"]] == [(100, 0), (0, 100)]
     assert value["ranks"][0]["decisions"][0]["targets"] == (0.0, 720.0)
+
+
+def counting_forwards(forwards: float) -> Watch:
+    """The policy finds balanced what the module does not."""
+    watch = watched()
+    busy = replace(sample(0, 400.0, 0, 0), forwards=20.0)
+    watch.history = watch.history.plus((busy, replace(sample(1, 0.0, 0, 0), forwards=forwards)), 2.0)
+    watch.verdict = verdict(0.9, importers=(1,), triggered_within=True)
+    line = "lunule: IF 0.020, load 410 req/s, mean 400: balanced"
+    watch.decisions = {rank: (Decision(rank, 7.0, (0.0, 0.0), line),) for rank in (0, 1)}
+    return watch
+
+
+FOUND_BALANCED = "count 400 req/s of forwards as load, which this factor leaves out, and so find"
+
+
+def test_an_imbalance_that_forwards_hide_from_the_policy_is_told() -> None:
+    told = switch(replace(HINTS, capacity=640.0))
+    watch = counting_forwards(380.0)
+    text = balance.text(on(), told, watch)
+    assert f"the MDSs {FOUND_BALANCED} the ranks balanced: 'balance on cephfs --to-auth' avoids" in text
+    assert FOUND_BALANCED not in balance.text(on(), replace(told, to_auth=SET), watch)
+    assert FOUND_BALANCED not in balance.text(on(), replace(told, policy="custom"), watch)
+    watch.decisions = {0: (Decision(0, 7.0, (0.0, 720.0), LINE),)}
+    assert FOUND_BALANCED not in balance.text(on(), told, watch)
+
+
+def test_a_verdict_within_the_threshold_says_nothing_of_forwards() -> None:
+    watch = counting_forwards(380.0)
+    watch.verdict = verdict(0.02, importers=(1,))
+    assert FOUND_BALANCED not in balance.text(on(), switch(replace(HINTS, capacity=640.0)), watch)
 
 
 def test_hints_are_told_in_words() -> None:

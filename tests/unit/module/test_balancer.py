@@ -10,11 +10,12 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 import pytest
-from fake_cluster import LOG, SETTINGS, Crash, FakeCluster, Manager, plan
+from fake_cluster import LOG, SETTINGS, Crash, Manager, plan
+from fake_cluster import FakeCluster as Cluster
 from verdicts import UNKNOWN, verdict
 
 from mds_partitioner import balancer as module
-from mds_partitioner import desk, policy_trial
+from mds_partitioner import desk, policies, policy_trial
 from mds_partitioner.act import switch as switching
 from mds_partitioner.act.run import DONE, ROLLED_BACK, ROLLING_BACK, RUNNING, balancing
 from mds_partitioner.act.switch import TURNING_OFF
@@ -25,21 +26,14 @@ from mds_partitioner.engine.capacity_source import CapacitySource
 from mds_partitioner.errors import BadInput, Busy, NotPermitted, Unavailable
 from mds_partitioner.judge.history import History
 from mds_partitioner.judge.verdict import RankCapacity, Verdict
-from mds_partitioner.model import RankSample
+from mds_partitioner.model import HealthCheck, RankSample
 from mds_partitioner.observe.beats import Beat
+from mds_partitioner.plan.hints import policy_object
 from mds_partitioner.report import balance as report
 from mds_partitioner.verify.decisions import REMEMBERED, Watch
 
 BEAT = Beat(tuple({"req_rate": load, "auth.meta_load": 7 * load} for load in (400.0, 0.0, 0.0, 0.0)))
 STILL = "local t = {} for i = 0, #mds do t[i] = 0 end return t"
-
-
-class Cluster(FakeCluster):
-    """Also what a balancer asks of a host."""
-
-    def health(self) -> dict[str, str]:
-        """Host.health."""
-        return {}
 
 
 class Ranks:
@@ -137,6 +131,119 @@ def test_the_interval_of_beats_is_told_and_told_again_when_it_is_set(
     time.now += 60.0  # hint_interval
     balancer.tick()
     assert "interval = 40" in cluster.objects[cluster.state.balancer].partition("}")[0]
+
+
+def test_another_mask_is_told_at_once(cluster: Cluster, balancer: Balancer, time: Clock) -> None:
+    balancer.on(cluster.state, "lunule", None, False)
+    for mask, told in (("0xf", "mask = {0, 1, 2, 3}"), ("0x3", "mask = {0, 1}")):
+        cluster.state = replace(cluster.state, bal_rank_mask=mask)
+        time.now += SETTINGS.epoch
+        balancer.tick()
+        assert told in cluster.objects[cluster.state.balancer].partition("\n")[0]
+
+
+SLOW = HealthCheck("1 MDSs report slow requests", ("mds.m1(mds.1): 3 slow requests",))
+
+
+@pytest.mark.parametrize("code", ["MDS_SLOW_REQUEST", "MDS_CACHE_OVERSIZED"])
+def test_mdss_that_have_enough_to_do_are_told_hints(
+    cluster: Cluster, ranks: Ranks, balancer: Balancer, code: str
+) -> None:
+    balancer.on(cluster.state, "lunule", None, False)
+    cluster.checks = {code: SLOW}
+    cluster.state = replace(cluster.state, max_mds=5)
+    ranks.capacity(400.0)
+    balancer.tick()
+    assert (capacity(balancer, cluster), balancer.watch(cluster.state).problem) == (400.0, "")
+
+
+def test_while_a_rank_is_away_hints_are_not_told_and_the_status_says_so(
+    cluster: Cluster, ranks: Ranks, balancer: Balancer, time: Clock
+) -> None:
+    balancer.on(cluster.state, "lunule", None, False)
+    whole = cluster.state
+    cluster.state = replace(whole, failed=(2,), mds=tuple(m for m in whole.mds if m.rank != 2))
+    ranks.capacity(400.0)
+    balancer.tick()
+    watch, switch = balancer.watch(cluster.state), balancer.get(cluster.state)
+    assert capacity(balancer, cluster) is None
+    told = "hints are not told, as rank 2 has failed: start its MDS or a standby"
+    assert f"problem: {told}" in report.text(cluster.state, switch, watch)
+    cluster.state = whole
+    time.now += SETTINGS.epoch
+    balancer.tick()
+    assert (capacity(balancer, cluster), watch.problem) == (400.0, "")
+
+
+def test_of_a_policy_that_an_operator_stopped_nothing_is_said_of_hints(
+    cluster: Cluster, balancer: Balancer
+) -> None:
+    balancer.on(cluster.state, "lunule", None, False)
+    cluster.state = replace(cluster.state, balance_automate=False, failed=(2,))
+    balancer.tick()
+    assert balancer.watch(cluster.state).problem == ""
+
+
+def of_an_older_version(monkeypatch: pytest.MonkeyPatch) -> None:
+    source_of = policies.source_of
+    monkeypatch.setattr(policies, "source_of", lambda policy: source_of(policy) + "-- as it was before\n")
+
+
+def test_after_an_upgrade_the_new_text_is_put_in_force_and_then_shown(
+    cluster: Cluster, balancer: Balancer, time: Clock, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    with monkeypatch.context() as before:
+        of_an_older_version(before)
+        balancer.on(cluster.state, "lunule", None, False)
+    old = cluster.state.balancer
+    balancer.tick()
+    assert cluster.state.balancer != old
+    assert cluster.objects[cluster.state.balancer].endswith(policies.source_of("lunule"))
+    assert balancer.watch(cluster.state).decisions == {}, "of the old text's nothing is known"
+    time.now += SETTINGS.epoch
+    pushes = len(cluster.events)
+    balancer.tick()
+    assert len(balancer.watch(cluster.state).decisions) == 4
+    assert len(cluster.events) == pushes
+
+
+def test_a_second_on_after_an_upgrade_puts_the_new_text_in_force(
+    cluster: Cluster, balancer: Balancer, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    untouched = cluster.snapshot()
+    with monkeypatch.context() as before:
+        of_an_older_version(before)
+        balancer.on(cluster.state, "lunule", None, False)
+    balancer.on(cluster.state, "lunule", None, False)
+    assert cluster.objects[cluster.state.balancer].endswith(policies.source_of("lunule"))
+    now = len(cluster.events)
+    balancer.on(cluster.state, "lunule", None, False)
+    assert len(cluster.events) == now, "once"
+    balancer.off(cluster.state)
+    assert cluster.snapshot() == untouched
+
+
+def test_an_upgrade_in_the_middle_of_an_on_writes_the_new_text_under_its_own_name(
+    cluster: Cluster, balancer: Balancer, ranks: Ranks, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def dies(text: str) -> None:
+        if text.startswith("set balancer"):
+            raise Crash
+
+    untouched = cluster.snapshot()
+    cluster.watch = dies
+    with monkeypatch.context() as before, pytest.raises(Crash):
+        of_an_older_version(before)
+        balancer.on(cluster.state, "lunule", None, False)
+    cluster.watch = lambda text: None
+    after = Balancer(cluster, ranks, lambda: SETTINGS, lambda fs: None, LOG)
+    after.begin()
+    after.tick()
+    (switch,) = switching.load(cluster.store)[0].values()
+    name, text = policy_object("lunule", switch.hints, policies.source_of("lunule"))
+    assert (cluster.state.balancer, switch.object, cluster.objects[name]) == (name, name, text)
+    after.off(cluster.state)
+    assert cluster.snapshot() == untouched
 
 
 def test_what_nobody_expected_of_one_file_system_stops_no_other(
@@ -404,6 +511,21 @@ def test_totals_of_a_rank_count_as_moved_from_its_first_report_on(
         value = report.value(cluster.state, balancer.get(cluster.state), balancer.watch(cluster.state))
         told.append(value["ranks"][0]["exported_inodes"])
     assert told == [0, 0, 100]
+
+
+def test_totals_count_from_0_after_a_restart_and_from_its_first_report_of_another_mds(
+    cluster: Cluster, ranks: Ranks, balancer: Balancer, time: Clock
+) -> None:
+    balancer.on(cluster.state, "lunule", None, False)
+    heard = RankSample(0, "m0", 0.0, 0.0, 0, 0, 0, 0.0, 0.0, 0, 0, imported_total=7)
+    told = []
+    for name, total in (("m0", 5000), ("m0", 5100), ("m0", 30), ("m0", 5200), ("m4", 700), ("m4", 750)):
+        ranks.past = History().plus((replace(heard, name=name, exported_total=total),), 0.0)
+        time.now += SETTINGS.epoch
+        balancer.tick()
+        value = report.value(cluster.state, balancer.get(cluster.state), balancer.watch(cluster.state))
+        told.append((value["ranks"][0]["exported_inodes"], value["ranks"][0]["imported_inodes"]))
+    assert told == [(0, 0), (100, 0), (30, 7), (5200, 7), (0, 0), (50, 0)]
 
 
 def test_a_renamed_file_system_goes_on_and_off_restores_it(cluster: Cluster, balancer: Balancer) -> None:

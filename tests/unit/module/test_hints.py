@@ -102,6 +102,20 @@ def test_the_mask_is_that_of_the_file_system(mask: str, ranks: tuple[int, ...] |
     assert ("set cephfs bal_rank_mask all" in (why_nobody(fs) or "")) is (ranks == ())
 
 
+@pytest.mark.parametrize(
+    ("mask", "ranks"),
+    [
+        *(("-1", None), ("all", None), ("0xf", (0, 1, 2, 3)), ("0x1f", (0, 1, 2, 3, 4)), ("0x12", (1, 4))),
+        *(("0x0", ()), ("0x10", (4,))),
+    ],
+)
+def test_all_ranks_of_a_mask_are_told_also_such_as_are_not_there_yet(
+    mask: str, ranks: tuple[int, ...] | None
+) -> None:
+    fs = replace(FakeCluster(ranks=4).state, bal_rank_mask=mask)
+    assert make_hints(fs, SETTINGS, None, []).mask == ranks
+
+
 def test_settings_become_hints() -> None:
     fs = FakeCluster().state
     assert make_hints(fs, SETTINGS, 123.456, [2]) == Hints(
@@ -143,6 +157,15 @@ def test_a_forecast_is_told_again_when_it_changed(by: float, worth: bool) -> Non
     assert differ(old, replace(HINTS, growth={0: Growth(100.0, by)}), BAND) == worth
 
 
+@pytest.mark.parametrize(("seen", "worth"), [(150.0, False), (151.0, True), (49.0, True)])
+def test_a_forecast_is_told_again_when_the_load_has_left_it(seen: float, worth: bool) -> None:
+    old = replace(HINTS, growth={0: Growth(100.0, 50.0)})
+    new = replace(HINTS, growth={0: Growth(seen, 50.0)})
+    assert differ(old, new, BAND) == worth
+    assert not push_due(old, new, SETTINGS, 59.0)  # hint_interval is 60 s
+    assert push_due(old, new, SETTINGS, 60.0) == worth
+
+
 COLD = replace(HINTS, capacity=None)
 
 
@@ -155,6 +178,8 @@ COLD = replace(HINTS, capacity=None)
         (HINTS, replace(HINTS, capacity=400.0), 60.0, True),
         (HINTS, replace(HINTS, capacity=1001.0), 1e9, False),
         (HINTS, replace(HINTS, capacity=None), 59.0, False),
+        (HINTS, replace(HINTS, mask=(0, 1)), 0.0, True),
+        (replace(HINTS, mask=(0, 1)), HINTS, 0.0, True),
     ],
 )
 def test_pushes_keep_a_distance_but_for_what_cannot_wait(

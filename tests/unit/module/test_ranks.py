@@ -19,7 +19,7 @@ from mds_partitioner.engine.calls import CALLS
 from mds_partitioner.engine.capacity_source import CapacitySource
 from mds_partitioner.engine.judge import judge as engine_judge
 from mds_partitioner.errors import Unavailable, Unheard
-from mds_partitioner.judge.fullness import fullness
+from mds_partitioner.judge.fullness import Fullness, fullness
 from mds_partitioner.judge.history import EPOCHS, History
 from mds_partitioner.judge.learned import Learned, learn
 from mds_partitioner.model import MdsInfo, RankSample
@@ -140,7 +140,7 @@ def test_a_full_rank_teaches_what_it_can_do_however_often_it_is_looked_at(interv
             for rank, (name, rate, at) in enumerate(zip("ab", (1000.0, 300.0), reports))
         )
         history = history.plus(tuple(both), float(now))
-    taught = fullness(history.series(), {}, lambda name, arguments: CALLS[name](arguments)).capacity
+    taught = fullness(history.series(), Fullness(), lambda name, arguments: CALLS[name](arguments)).capacity
     assert {name: round(each.value) for name, each in taught.items()} == {"a": 1000, "b": 300}
 
 

@@ -152,6 +152,16 @@ def test_what_an_operator_set_meanwhile_stays_and_is_told() -> None:
     assert (cluster.state.balancer, cluster.objects) == ("mine.lua", {})
 
 
+def test_a_balance_automate_that_an_operator_turned_off_meanwhile_stays_off_and_is_told() -> None:
+    cluster = FakeCluster()
+    cluster.state = replace(cluster.state, balance_automate=True)
+    switch = push(cluster, fresh(cluster), 1000.0)
+    cluster.state = replace(cluster.state, balance_automate=False)
+    kept = restore(cluster, switch)
+    assert kept == ["balance_automate is false, as an operator set it since: it was left"]
+    assert (cluster.state.balancer, cluster.state.balance_automate) == ("", False)
+
+
 def test_an_operator_who_restored_the_old_balancer_himself_is_told_nothing() -> None:
     cluster = FakeCluster()
     switch = push(cluster, fresh(cluster), 1000.0)

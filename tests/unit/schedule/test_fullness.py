@@ -24,7 +24,7 @@ def seen(row: RankSample, known: dict[str, Taught], full: bool, value: float | N
         )
         return {"full": [0] if full else [], "capacities": [value]}
 
-    return fullness({0: [row]}, known, engine)
+    return fullness({0: [row]}, Fullness(capacity=known), engine)
 
 
 @pytest.mark.parametrize(
@@ -85,6 +85,6 @@ def test_a_rank_that_rests_beside_full_ones_can_do_more(
 
     rests, full = sample(served, inside), replace(sample(700.0, crowd), rank=1, name="m1")
     known = {"m0": Taught(430.0, 30.0), "m1": Taught(700.0, 30.0)}
-    found = fullness({0: [rests] * reports, 1: [full] * reports}, known, engine).capacity
+    found = fullness({0: [rests] * reports, 1: [full] * reports}, Fullness(capacity=known), engine).capacity
     assert found["m0"] == Taught(430.0, crowded)
     assert found["m1"].inside == 30.0
