@@ -67,31 +67,32 @@ def fullness(series: Mapping[int, Sequence[RankSample]], last: Fullness, engine:
     found = {name: each for name, each in taught.items() if each is not None}
     eased = {row[-1].name for row in _resting(series, full, found)}
     found = {name: replace(t, inside=0.0) if name in eased else t for name, t in found.items()}
-    times = _common(found, {series[rank][-1].name for rank in full}, last.before)
+    crowded = {row[-1].name for rank, row in series.items() if rank in full and _inside(row[-1]) >= CROWD}
+    was = last.before[0] if last.before else {}
+    times = _common(found, crowded, was)
     if times != 1.0:
-        others = (row[-1] for rank, row in series.items() if rank not in full and row[-1].name in found)
-        found |= {s.name: _scaled(found[s.name], times, s.requests) for s in others}
+        others = [row[-1] for row in series.values() if row[-1].name in found.keys() & was.keys() - crowded]
+        found |= {s.name: _scaled(found[s.name], times, was[s.name], s.requests) for s in others}
     seen = () if times != 1.0 else last.before
     return Fullness(full, found, (*seen, {name: t.value for name, t in found.items()})[-MINUTE:])
 
 
-def _common(
-    found: Mapping[str, Taught], full: Collection[str], before: Sequence[Mapping[str, float]]
-) -> float:
-    """Times what it was that each full rank can do, when all of several have changed alike within the minute:
-    their hosts have become slower, or what clients ask for is another thing, and so it is for the others.
+def _common(found: Mapping[str, Taught], crowded: Collection[str], was: Mapping[str, float]) -> float:
+    """Times what it was that each crowded rank can do, when all of several have changed alike within the
+    minute: their hosts have become slower, or clients ask for other things, and so it is for the others.
 
-    :param full: names of MDSs
+    :param crowded: names of MDSs; was: what they could do a minute ago, req/s
     """
-    was = before[0] if before else {}
-    times = [found[name].value / was[name] for name in full if name in found and was.get(name)]
-    if len(times) < len(full) or len(times) < 2:
+    times = [found[name].value / was[name] for name in crowded if name in found and was.get(name)]
+    if len(times) < max(2, len(crowded)):
         return 1.0
     return max(times) if max(times) <= CHANGED else min(times) if min(times) * CHANGED >= 1.0 else 1.0
 
 
-def _scaled(taught: Taught, times: float, serves: float) -> Taught:
-    return replace(taught, value=max(times * taught.value, serves))
+def _scaled(taught: Taught, times: float, was: float, serves: float) -> Taught:
+    """It may have been seen of this one already. was, serves: req/s"""
+    value = min(taught.value, times * was) if times < 1.0 else max(taught.value, times * was)
+    return replace(taught, value=max(value, serves))
 
 
 def _resting(

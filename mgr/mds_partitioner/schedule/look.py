@@ -21,6 +21,7 @@ from .state import KEPT, Limits, Past, State
 from .together import members
 from .view import Move, Piece, RankView, View
 
+SETTLES = 2.0  # looks, after which what moved is in none of a rank's reports
 LATE = 30.0  # s: noise that comes and goes does not count
 SOON = 6  # looks, within which it is known what a full rank can do, unless it exports all the time
 LEAST = 4  # looks: one more than teach that a rank has become slower
@@ -126,7 +127,8 @@ class Look:
     def doubted(self) -> frozenset[int]:
         """Ranks that may be slower than is known, crawl, or are full and nobody knows yet of how much: they
         seem to have room, and would get more."""
-        told = [r for r in self.view.ranks if r.rank not in self.state.stale]
+        # What it served while it exported says little of what it can do.
+        told = [r for r in self.view.ranks if not self._moved(r.rank, SETTLES * self.state.dt)]
         soon = self.state.held <= SOON
         falls = {r.rank for r in told if (soon and r.full and r.able is None) or self._falls(r)}
         falls |= {r.rank for r in told if r.rank in self.shares and crawls(r, self.shares[r.rank])}
@@ -169,11 +171,15 @@ class Look:
 
     def _crawls(self, rank: RankView, share: float) -> bool:
         """For a while, and not because something moves from or to it: then its cache is cold, or it waits?"""
-        moved = (p for p in self.state.past if rank.rank in (p.move.source, p.move.target) and p.move.load)
-        lately = any(self.view.now - p.arrived < LATE for p in moved if p.arrived >= 0.0)
-        still = rank.rank not in self.state.stale and not lately
-        late = self._late(rank.rank, LATE) if still else ()
+        late = () if self._moved(rank.rank, LATE) else self._late(rank.rank, LATE)
         return bool(late) and crawls(rank, share) and fmean(late) < EMPTY * share
+
+    def _moved(self, rank: int, seconds: float) -> bool:
+        """Does something that has a load move from or to it, or did within so many seconds?"""
+        moved = (p for p in self.state.past if rank in (p.move.source, p.move.target) and p.move.load)
+        return rank in self.state.stale or any(
+            0.0 <= self.view.now - p.arrived < seconds for p in moved if p.arrived >= 0.0
+        )
 
     def _falls(self, rank: RankView) -> bool:
         """Is it full of as many requests as ever, and serves less?"""
