@@ -89,6 +89,7 @@ class Partitioner:
         where = MdsWhereabouts(host)
         self._executor = Executor(host, self._journal, where, self._why_wait, self._distributed, log)
         self.scheduled: Callable[[FsState], str] = nobody  # why, beside a scheduler, nobody else acts
+        self.failed: Callable[[], None] = lambda: None  # told of each failure
 
     def shutdown(self) -> None:
         """Begin nothing more."""
@@ -122,20 +123,26 @@ class Partitioner:
         try:
             self._journal.catch_up(fscid)
         except JournalError as e:
+            self.failed()
             self._log.warning("the mon is told again: %s", e)
         for run in runs:
             self._tick(run)
 
     def _tick(self, run: Run) -> None:
+        before = set(run.memory.troubles)
         try:
             if run.memory.halted:
                 self._journal.tell(run)
             self._executor.tick(run, self._pace(run), self._now())
         except JournalError as e:
+            self.failed()
             self._log.warning("plan %s: %s: it is tried again", run.plan.name, e)
         except Exception as e:  # what nobody expected of one plan must not stop the others
+            self.failed()
             self._log.exception("plan %s", run.plan.name)
             self._executor.wait(run, unexpected(e))
+        for _ in run.memory.troubles.keys() - before:
+            self.failed()
         self._report(run)
 
     def _pace(self, run: Run) -> Settings:

@@ -300,7 +300,7 @@ def _of_the_module(snapshot: Snapshot) -> Iterator[Metric]:
         family = SummaryMetricFamily(f"{PREFIX}_{name}", help_)
         family.add_metric([], timing.count, timing.seconds)
         yield family
-    errors = _counter("errors", "What failed and was tried again, by stage", ("stage",))
+    errors = _counter("errors", "What failed and is tried again, by stage", ("stage",))
     for stage, count in snapshot.errors.items():
         errors.add_metric([stage], count)
     yield errors

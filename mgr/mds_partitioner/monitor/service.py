@@ -35,7 +35,8 @@ from .sampler import (
 )
 from .state import AnalysisState, FsSample, PlanState, Snapshot, Timing
 
-OBSERVE, JUDGE, MOVE = "observe", "judge", "move"  # stages whose errors are counted
+OBSERVE, JUDGE, SCHEDULE = "observe", "judge", "schedule"  # stages whose errors are counted
+MOVE, BALANCE = "move", "balance"
 
 
 class Monitor:
@@ -55,7 +56,8 @@ class Monitor:
         self._host, self._ranks, self._analyzer, self._plans = host, ranks, analyzer, plans
         self._settings, self._after_epoch, self._log = settings, after_epoch, log
         self._memories: dict[int, Past] = {}
-        self._errors = dict.fromkeys((OBSERVE, JUDGE, MOVE), 0)
+        self._errors = dict.fromkeys((OBSERVE, JUDGE, SCHEDULE, MOVE, BALANCE), 0)
+        self._counting = threading.Lock()  # several threads count
         self._judgements = Timing()
         self._engine_problem = ""
         self._ended = threading.Event()
@@ -74,7 +76,8 @@ class Monitor:
 
     def count_error(self, stage: str) -> None:
         """Something failed and is tried again."""
-        self._errors[stage] += 1
+        with self._counting:
+            self._errors[stage] += 1
 
     def _run(self) -> None:
         while not self._ended.is_set():
