@@ -216,12 +216,14 @@ class Module(
         self.host.store.delete("self_test")
         assert self.host.file_systems() is not None
 
-    def _progress(self, event: str, message: str, part: float | None) -> None:
+    def _progress(self, event: str, message: str, part: float, failed: str | None) -> None:
+        """See act/events.py. Only an update tells a message: that of the end, too."""
         try:
-            if part is None:
+            self.remote("progress", "update", event, message, part, ["mds_partitioner"], True)
+            if failed:
+                self.remote("progress", "fail", event, failed)
+            elif failed is not None:
                 self.remote("progress", "complete", event)
-            else:
-                self.remote("progress", "update", event, message, part, ["mds_partitioner"], True)
         except (ImportError, RuntimeError) as e:
             self.log.debug("no progress module: %s", e)
 

@@ -4,16 +4,16 @@
 from __future__ import annotations
 
 import logging
-import uuid
 from collections.abc import Callable, Sequence
 from dataclasses import replace
 from functools import partial
-from typing import Any, Optional
+from typing import Any
 
 from . import clock
 from .abreast import Each, in_turn
 from .act import choice
 from .act.core import interrupted
+from .act.events import Progress, report
 from .act.executor import Executor
 from .act.journal import Journal, check_name, new_id
 from .act.registry import Plans
@@ -54,7 +54,6 @@ from .verify.whereabouts import MdsWhereabouts
 
 GOES_ON: dict[str, Any] = {"why": "", "by_operator": False, "until": None, "finished": None}
 """What of the head an order to go on resets."""
-Progress = Callable[[str, str, Optional[float]], None]  # event id, message, 0 to 1 or None when it is over
 
 
 def nobody(fs: FsState) -> str:
@@ -143,7 +142,7 @@ class Partitioner:
             self._executor.wait(run, unexpected(e))
         for _ in run.memory.troubles.keys() - before:
             self.failed()
-        self._report(run)
+        report(run, self._on_progress)
 
     def _pace(self, run: Run) -> Settings:
         """What the scheduler moves it has already counted; all of its plan is begun at once."""
@@ -266,7 +265,7 @@ class Partitioner:
         for run in runs:
             try:
                 self._journal.interrupt(run, **changes)
-                self._report(run)
+                report(run, self._on_progress)
             except JournalError as e:
                 failed = failed or e
         if failed is not None:
@@ -355,8 +354,3 @@ class Partitioner:
         why = self.scheduled(fs)
         if why:
             raise Busy(why)
-
-    def _report(self, run: Run) -> None:
-        event = str(uuid.uuid5(uuid.NAMESPACE_OID, f"{run.plan.name}/{run.plan.created}"))
-        message = f"mds_partitioner: plan '{run.plan.name}' on '{run.plan.fs}' ({run.head.state})"
-        self._on_progress(event, message, progress(run) if run.head.state in ACTIVE else None)
