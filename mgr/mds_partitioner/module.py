@@ -240,7 +240,8 @@ class Module(
     def _scheduler(self, fs: FsState) -> SchedulerState | None:
         """Its state; None while it was never started, or is not known yet."""
         try:
-            return scheduler_state(self.scheduling.get(fs), self.scheduling.watch(fs), clock.from_epoch())
+            kept, watch = self.scheduling.get(fs), self.scheduling.watch(fs)
+            return scheduler_state(kept, watch, clock.from_epoch(), self.scheduling.stopped(fs))
         except (NotFound, Unavailable):
             return None
 

@@ -30,6 +30,7 @@ from .stylesheet import STYLE
 SOONEST_RELOAD = 5  # s
 MOST_HOT = 5  # that are shown
 NEAR = 0.9  # of its capacity: a rank that is shown as full
+UNKNOWN = "unknown"
 
 
 def _shell(*body: Node, reload: int | None = None) -> str:
@@ -100,6 +101,8 @@ def _verdict(sample: FsSample) -> list[Node]:
         of = "" if sample.verdict.triggered else f": {hot_told(sample.verdict)}"
         of = of if sample.verdict.uneven else " when all ranks were judged last"
         return [el("span", f"uneven for {_epochs(sample.uneven_epochs)}{of}", class_="badge bad")]
+    if sample.verdict.uneven:  # as if all ranks were alike
+        return [el("span", "even, by what each rank can serve", class_="badge good")]
     if sample.verdict.unsettled:
         return [el("span", "uneven, urgency unknown", class_="badge dim")]
     return [el("span", "no need to act", class_="badge good")]
@@ -119,13 +122,22 @@ def _figures(sample: FsSample) -> Element:
     verdict = sample.verdict
     if verdict is not None:
         figures += _of_verdict(verdict)
-    figures.append(_figure("Load", f"{count(sample.load)}/s", "requests, all ranks"))
+    figures.append(_load(sample))
     if verdict is not None:
         known = verdict.capacity.value
-        value = "unknown" if known is None else f"{count(known)}/s"
+        value = UNKNOWN if known is None else f"{count(known)}/s"
         figures.append(_figure("Capacity of a rank", value, told(verdict.capacity.source)))
-    figures.append(_figure("Active ranks", str(len(sample.ranks)), _recommended(sample.analysis)))
+    active = str(len(sample.ranks)) if sample.observed else UNKNOWN
+    figures.append(_figure("Active ranks", active, _recommended(sample.analysis)))
     return el("dl", *figures)
+
+
+def _load(sample: FsSample) -> Element:
+    known, ranks = sum(rank.load is not None for rank in sample.ranks), len(sample.ranks)
+    if not sample.observed or (ranks and not known):
+        return _figure("Load", UNKNOWN)
+    of = "all ranks" if known == ranks else f"of {known} of {ranks} ranks"
+    return _figure("Load", f"{count(sample.load)}/s", f"requests, {of}")
 
 
 def _of_verdict(verdict: Verdict) -> list[Element]:
@@ -134,7 +146,7 @@ def _of_verdict(verdict: Verdict) -> list[Element]:
     if verdict.factor is None or verdict.urgency is None:
         return [
             _figure("Imbalance factor", f"≤ {verdict.most:.3f}", act),
-            _figure("Urgency", "unknown", variation),
+            _figure("Urgency", UNKNOWN, variation),
         ]
     return [
         _figure("Imbalance factor", f"{verdict.factor:.3f}", act),
@@ -145,7 +157,7 @@ def _of_verdict(verdict: Verdict) -> list[Element]:
 def _recommended(analysis: AnalysisState | None) -> str:
     if analysis is None:
         return ""
-    return f"recommended: {'unknown' if analysis.recommended is None else analysis.recommended}"
+    return f"recommended: {UNKNOWN if analysis.recommended is None else analysis.recommended}"
 
 
 def _chart_legend(verdict: Verdict) -> Element:
@@ -169,7 +181,8 @@ def _bar_legend() -> Element:
 
 def _table(columns: Sequence[tuple[str, str]], rows: Iterable[Element]) -> Element:
     """Columns are titles with a class, or ""."""
-    head = el("tr", *(el("th", title, class_=kind) if kind else el("th", title) for title, kind in columns))
+    titles = (el("th", title, scope="col", **({"class_": kind} if kind else {})) for title, kind in columns)
+    head = el("tr", *titles)
     return el("div", el("table", el("thead", head), el("tbody", *rows)), class_="scroll")
 
 
@@ -186,18 +199,25 @@ def _ranks(sample: FsSample) -> Element:
 
 
 def _rank(rank: RankState, sample: FsSample, capacity: float | None, full: float) -> Element:
-    load = rank.load or 0.0
-    hot = rank.saturated or (capacity is not None and load > NEAR * capacity)
+    load, told = rank.load or 0.0, _fullness(rank, capacity)
+    mark: list[Node] = [" ", el("span", told, class_="bad")] if told else []
     return el(
         "tr",
-        el("td", f"{rank.rank} ", el("span", rank.daemon, class_="dim")),
-        el("td", bar(load, rank.forecast, capacity, full, hot), class_="wide"),
+        el("td", f"{rank.rank} ", el("span", rank.daemon, class_="dim"), *mark),
+        el("td", bar(load, rank.forecast, capacity, full, bool(told)), class_="wide"),
         el("td", _known(rank.load)),
         el("td", _known(rank.forecast)),
         el("td", "-" if rank.latency is None else f"{rank.latency * 1000:.1f} ms"),
         el("td", _known(rank.inodes)),
         el("td", _role(rank, sample), class_="left"),
     )
+
+
+def _fullness(rank: RankState, capacity: float | None) -> str:
+    """In a word, as colours are not for everybody; "": it has room, or that is not known."""
+    if rank.saturated:
+        return "saturated"
+    return "near capacity" if capacity is not None and (rank.load or 0.0) > NEAR * capacity else ""
 
 
 def _known(number: float | None) -> str:
@@ -216,6 +236,8 @@ def _scheduler(state: SchedulerState | None) -> list[Node]:
         return []
     badge = el("span", state.mode, class_="badge bad" if state.stuck else "badge dim")
     parts: list[Node] = [el("h3", "Scheduler ", badge), el("p", f"{state.why}; {_done(state)}", class_="dim")]
+    if state.problem:
+        parts.append(el("p", f"problem: {state.problem}", class_="bad"))
     if state.hot:
         columns = (("Hot spot", ""), ("Kind", "left"), ("Share", ""))
         parts.append(_table(columns, [_hot(spot) for spot in state.hot[:MOST_HOT]]))

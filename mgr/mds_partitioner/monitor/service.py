@@ -113,13 +113,14 @@ class Monitor:
         )
 
     def _sample(self, fs: FsState, ours: MonitorSettings, now: float) -> FsSample:
-        memory = self._memories[fs.fscid]
+        memory, scheduler = self._memories[fs.fscid], self.scheduler(fs)
+        even = scheduler is not None and scheduler.even
         try:
             samples = self._ranks.history(fs, now).latest
             sample = observed(fs, samples, self.fallen_back(fs), time.time())
             sample = replace(sample, problem=silence(fs, self._ranks.silent(fs)))
             if samples:
-                sample = self._judge(fs, sample, memory, now, ours.imbalance_epochs)
+                sample = self._judge(fs, sample, memory, now, ours.imbalance_epochs, even=even)
             else:
                 memory.miss(ours.imbalance_epochs)
         except PartitionerError as e:
@@ -133,11 +134,13 @@ class Monitor:
             plan=self._plan(fs),
             analysis=self._analysis(fs, ours.top_subvolumes, memory),
             analyzing=self._analyzing(fs, now),
-            scheduler=self.scheduler(fs),
+            scheduler=scheduler,
             history=tuple(memory.history),
         )
 
-    def _judge(self, fs: FsState, sample: FsSample, memory: Past, now: float, epochs: int) -> FsSample:
+    def _judge(
+        self, fs: FsState, sample: FsSample, memory: Past, now: float, epochs: int, *, even: bool
+    ) -> FsSample:
         started = time.monotonic()
         try:
             verdict = self._ranks.judge(fs, now)
@@ -150,7 +153,7 @@ class Monitor:
             return replace(sample, problem=str(e))
         self._judgements = self._judgements.plus(time.monotonic() - started)
         known = {rank.rank for rank in sample.ranks if rank.load is not None}
-        memory.judge(sample.time, verdict, epochs, whole=known.issuperset(fs.ranks_in))
+        memory.judge(sample.time, verdict, epochs, whole=known.issuperset(fs.ranks_in), even=even)
         return judged(sample, verdict)
 
     def _plan(self, fs: FsState) -> PlanState | None:
