@@ -30,17 +30,25 @@ FACTOR, THRESHOLD = metric("imbalance_factor_ratio", _FS), metric("imbalance_thr
 CAPACITY = metric("rank_capacity_requests_per_second", _FS)
 LOAD = metric("rank_load_requests_per_second", _RANK, "avg_over_time({}[5m])")
 UTILISATION = f"{LOAD} / on (cluster, fs) group_left () {CAPACITY}"
+# CAPACITY is one for all ranks: one that can do less is full before it has that.
+SATURATED = f"{metric('rank_saturated', _RANK, 'avg_over_time({}[5m])')} > 0.9"
+# A manager that has just taken over tells few numbers: the line goes through those of all.
+GROWN = f"predict_linear({metric('rank_load_requests_per_second', _RANK)}[30m:1m], 3600)"
 
 
 @dataclass(frozen=True)
 class Alert:
-    """One rule. ``wait`` is how long the expression must hold."""
+    """One rule. ``wait`` is how long the expression must hold.
+
+    :ivar severity: warning, or info where nothing has to be done
+    """
 
     name: str
     expr: str
     wait: str
     summary: str
     description: str
+    severity: str = "warning"
 
     def rule(self) -> dict[str, Any]:
         """As Prometheus reads it."""
@@ -53,32 +61,34 @@ class Alert:
             },
             "expr": self.expr,
             "for": self.wait,
-            "labels": {"severity": "warning", "type": "ceph_default"},
+            "labels": {"severity": self.severity, "type": "ceph_default"},
         }
 
 
 ALERTS = (
     Alert(
         name="CephFilesystemMetadataImbalance",
-        expr=f"{FACTOR} > on ({_FS}) {THRESHOLD} or {metric('rank_hot', _FS)} == 1",
+        expr=f"({FACTOR} > on ({_FS}) {THRESHOLD} or {metric('rank_hot', _FS)} == 1) and on ({_FS}) "
+        f"{metric('imbalanced_epochs', _FS)} > 0",
         wait="5m",
         summary=f"MDS ranks of {{{{ $labels.fs }}}} are unevenly loaded on {CLUSTER}",
         description=f"{FS} has had an imbalance factor above its threshold, or a hot rank of many, for 5 "
-        "minutes: some ranks are near what they can serve while others are not. 'ceph mds_partitioner "
-        "imbalance' shows the ranks; 'partition plan' proposes what to move.",
+        "minutes, and no scheduler has found each rank with its share: some ranks are near what they can "
+        "serve while others are not. 'ceph mds_partitioner imbalance' shows the ranks; 'partition plan' "
+        "proposes what to move.",
     ),
     Alert(
         name="CephFilesystemRankNearCapacity",
-        expr=f"{UTILISATION} > 0.9",
+        expr=f"{UTILISATION} > 0.9 or {SATURATED}",
         wait="10m",
         summary=f"MDS {RANK} of {{{{ $labels.fs }}}} is near its capacity on {CLUSTER}",
-        description=f"{FS}: {RANK} has served more than 90 % of what a rank can serve for 10 minutes. "
-        "Its clients wait.",
+        description=f"{FS}: for 10 minutes {RANK} has served more than 90 % of what a rank can serve, or "
+        "has been saturated. Its clients wait.",
     ),
     Alert(
         name="CephFilesystemRankForecastAboveCapacity",
-        expr=f"({metric('rank_load_requests_per_second', _RANK, 'predict_linear({}[30m], 3600)')} / "
-        f"on (cluster, fs) group_left () {CAPACITY} > 1) and on ({_RANK}) ({UTILISATION} > 0.5)",
+        expr=f"({GROWN} / on (cluster, fs) group_left () {CAPACITY} > 1) and "
+        f"on ({_RANK}) ({UTILISATION} > 0.5)",
         wait="15m",
         summary=f"MDS {RANK} of {{{{ $labels.fs }}}} will exceed its capacity on {CLUSTER}",
         description=f"{FS}: if the load of {RANK} goes on growing as in the last 30 minutes, it exceeds what "
@@ -86,11 +96,13 @@ ALERTS = (
     ),
     Alert(
         name="CephFilesystemMetadataOverload",
-        expr=f"sum by ({_FS}) ({LOAD}) / ({metric('active_ranks', _FS)} * {CAPACITY}) > 0.85",
+        expr=f"sum by ({_FS}) ({LOAD}) / ({metric('active_ranks', _FS)} * {CAPACITY}) > 0.85 or "
+        f"count by ({_FS}) ({SATURATED}) >= {metric('active_ranks', _FS)}",
         wait="15m",
         summary=f"All MDS ranks of {{{{ $labels.fs }}}} together are overloaded on {CLUSTER}",
-        description=f"{FS}: the mean load of its ranks has been above 85 % of what a rank can serve for 15 "
-        "minutes. Moving metadata cannot cure that: it needs more active MDSs, or less load.",
+        description=f"{FS}: for 15 minutes the mean load of its ranks has been above 85 % of what a rank can "
+        "serve, or all of them have been saturated. Moving metadata cannot cure that: it needs more active "
+        "MDSs, or less load.",
     ),
     Alert(
         name="CephFilesystemPartitionPlanStalled",
@@ -108,8 +120,9 @@ ALERTS = (
         f"time() - {metric('plan_end_timestamp_seconds', _PLAN)} < 3600",
         wait="1m",
         summary=f"Partition {PLAN} of {{{{ $labels.fs }}}} was rolled back on {CLUSTER}",
-        description=f"{FS}: {PLAN} was rolled back within the last hour: the imbalance that it was made for "
-        "is likely to be back.",
+        description=f"{FS}: an operator had {PLAN} rolled back within the last hour: the imbalance that it "
+        "was made for is likely to be back.",
+        severity="info",
     ),
     Alert(
         name="CephFilesystemBalancerPolicyFallback",

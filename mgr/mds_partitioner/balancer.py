@@ -56,6 +56,7 @@ class Balancer:
         self._now, self._needs = now, needs
         self._board = Switchboard(host, needs)
         self._watches: dict[int, Watch] = {}
+        self.failed: Callable[[], None] = lambda: None  # told of each failure
         self.unreadable: dict[str, str] = {}
         """Records in the journal that nobody can read, by key, and why."""
 
@@ -235,9 +236,11 @@ class Balancer:
         except Busy as e:
             self._log.info("balancing of %s: %s", known.fs, e)
         except PartitionerError as e:
+            self.failed()
             self._log.warning("balancing of %s: %s", known.fs, e)
             watch.problem, watch.again = str(e), now.steady + AGAIN
         except Exception as e:  # what nobody expected of one file system must not stop the others
+            self.failed()
             self._log.exception("balancing of %s", known.fs)
             watch.problem = unexpected(e)
 

@@ -7,6 +7,7 @@ import importlib.util
 import threading
 import time
 from collections.abc import Callable, Sequence
+from functools import partial
 from typing import Any, ClassVar
 
 from mgr_module import MgrModule, MgrStandbyModule, NotifyType
@@ -33,7 +34,7 @@ from .model import FsState
 from .monitor import endpoint, health
 from .monitor.options import MONITOR_OPTIONS, Address, MonitorSettings
 from .monitor.sampler import scheduler_state
-from .monitor.service import MOVE, Monitor
+from .monitor.service import BALANCE, JUDGE, MOVE, OBSERVE, SCHEDULE, Monitor
 from .monitor.state import SchedulerState
 from .options import MODULE_OPTIONS, Settings
 from .partitioner import Partitioner
@@ -93,6 +94,9 @@ class Module(
         )
         self.monitor.fallen_back = self._fallen_back
         self.monitor.scheduler = self._scheduler
+        self.partitioner.failed = self._counting(MOVE)
+        self.balancer.failed = self._counting(BALANCE)
+        self.rounds.failed = self._counting(SCHEDULE)
         self.endpoint = endpoint.of_active(
             lambda: self.monitor.snapshot, lambda: self.settings().epoch, self.log
         )
@@ -110,13 +114,13 @@ class Module(
         self._abreast = {what: Abreast(what, self.wake) for what in (MOVES, POLICIES, LOOKS, DIRECTORIES)}
         looks, directories = self._abreast[LOOKS].run, self._abreast[DIRECTORIES].run
         self._loops = (
-            self._loop(MOVES, self.partitioner.plans.load, self._move),
-            self._loop(POLICIES, self.balancer.begin, self._balance),
-            self._loop(LOOKS, self.ledger.begin, lambda: self.rounds.tick(looks)),
-            self._loop(DIRECTORIES, lambda: None, lambda: self.rounds.read(directories)),
-            self._loop("capacities", lambda: self.ranks.begin(time.monotonic()), lambda: None),
-            self._loop("analyzer", self.analyzer.begin, lambda: None),
-            self._loop("health checks", lambda: None, self._tell_health),
+            self._loop(MOVES, MOVE, self.partitioner.plans.load, self._move),
+            self._loop(POLICIES, BALANCE, self.balancer.begin, self._balance),
+            self._loop(LOOKS, SCHEDULE, self.ledger.begin, lambda: self.rounds.tick(looks)),
+            self._loop(DIRECTORIES, SCHEDULE, lambda: None, lambda: self.rounds.read(directories)),
+            self._loop("capacities", JUDGE, lambda: self.ranks.begin(time.monotonic()), lambda: None),
+            self._loop("analyzer", OBSERVE, self.analyzer.begin, lambda: None),
+            self._loop("health checks", OBSERVE, lambda: None, self._tell_health),
         )
 
     def _lasts(self) -> float:
@@ -146,8 +150,13 @@ class Module(
             loop.start()
         self._ended.wait()
 
-    def _loop(self, name: str, begin: Callable[[], None], work: Callable[[], float | None]) -> Loop:
-        return Loop(name, begin, work, lambda: self.monitor.count_error(MOVE), self.log)
+    def _loop(
+        self, name: str, stage: str, begin: Callable[[], None], work: Callable[[], float | None]
+    ) -> Loop:
+        return Loop(name, begin, work, self._counting(stage), self.log)
+
+    def _counting(self, stage: str) -> Callable[[], None]:
+        return partial(self.monitor.count_error, stage)
 
     def _move(self) -> float:
         self.partitioner.tick(self._abreast[MOVES].run)
@@ -207,12 +216,14 @@ class Module(
         self.host.store.delete("self_test")
         assert self.host.file_systems() is not None
 
-    def _progress(self, event: str, message: str, part: float | None) -> None:
+    def _progress(self, event: str, message: str, part: float, failed: str | None) -> None:
+        """See act/events.py. Only an update tells a message: that of the end, too."""
         try:
-            if part is None:
+            self.remote("progress", "update", event, message, part, ["mds_partitioner"], True)
+            if failed:
+                self.remote("progress", "fail", event, failed)
+            elif failed is not None:
                 self.remote("progress", "complete", event)
-            else:
-                self.remote("progress", "update", event, message, part, ["mds_partitioner"], True)
         except (ImportError, RuntimeError) as e:
             self.log.debug("no progress module: %s", e)
 
@@ -229,7 +240,8 @@ class Module(
     def _scheduler(self, fs: FsState) -> SchedulerState | None:
         """Its state; None while it was never started, or is not known yet."""
         try:
-            return scheduler_state(self.scheduling.get(fs), self.scheduling.watch(fs), clock.from_epoch())
+            kept, watch = self.scheduling.get(fs), self.scheduling.watch(fs)
+            return scheduler_state(kept, watch, clock.from_epoch(), self.scheduling.stopped(fs))
         except (NotFound, Unavailable):
             return None
 

@@ -4,16 +4,16 @@
 from __future__ import annotations
 
 import logging
-import uuid
 from collections.abc import Callable, Sequence
 from dataclasses import replace
 from functools import partial
-from typing import Any, Optional
+from typing import Any
 
 from . import clock
 from .abreast import Each, in_turn
 from .act import choice
 from .act.core import interrupted
+from .act.events import Progress, report
 from .act.executor import Executor
 from .act.journal import Journal, check_name, new_id
 from .act.registry import Plans
@@ -54,7 +54,6 @@ from .verify.whereabouts import MdsWhereabouts
 
 GOES_ON: dict[str, Any] = {"why": "", "by_operator": False, "until": None, "finished": None}
 """What of the head an order to go on resets."""
-Progress = Callable[[str, str, Optional[float]], None]  # event id, message, 0 to 1 or None when it is over
 
 
 def nobody(fs: FsState) -> str:
@@ -89,6 +88,7 @@ class Partitioner:
         where = MdsWhereabouts(host)
         self._executor = Executor(host, self._journal, where, self._why_wait, self._distributed, log)
         self.scheduled: Callable[[FsState], str] = nobody  # why, beside a scheduler, nobody else acts
+        self.failed: Callable[[], None] = lambda: None  # told of each failure
 
     def shutdown(self) -> None:
         """Begin nothing more."""
@@ -122,21 +122,27 @@ class Partitioner:
         try:
             self._journal.catch_up(fscid)
         except JournalError as e:
+            self.failed()
             self._log.warning("the mon is told again: %s", e)
         for run in runs:
             self._tick(run)
 
     def _tick(self, run: Run) -> None:
+        before = set(run.memory.troubles)
         try:
             if run.memory.halted:
                 self._journal.tell(run)
             self._executor.tick(run, self._pace(run), self._now())
         except JournalError as e:
+            self.failed()
             self._log.warning("plan %s: %s: it is tried again", run.plan.name, e)
         except Exception as e:  # what nobody expected of one plan must not stop the others
+            self.failed()
             self._log.exception("plan %s", run.plan.name)
             self._executor.wait(run, unexpected(e))
-        self._report(run)
+        for _ in run.memory.troubles.keys() - before:
+            self.failed()
+        report(run, self._on_progress)
 
     def _pace(self, run: Run) -> Settings:
         """What the scheduler moves it has already counted; all of its plan is begun at once."""
@@ -259,7 +265,7 @@ class Partitioner:
         for run in runs:
             try:
                 self._journal.interrupt(run, **changes)
-                self._report(run)
+                report(run, self._on_progress)
             except JournalError as e:
                 failed = failed or e
         if failed is not None:
@@ -348,8 +354,3 @@ class Partitioner:
         why = self.scheduled(fs)
         if why:
             raise Busy(why)
-
-    def _report(self, run: Run) -> None:
-        event = str(uuid.uuid5(uuid.NAMESPACE_OID, f"{run.plan.name}/{run.plan.created}"))
-        message = f"mds_partitioner: plan '{run.plan.name}' on '{run.plan.fs}' ({run.head.state})"
-        self._on_progress(event, message, progress(run) if run.head.state in ACTIVE else None)

@@ -13,7 +13,7 @@ from . import clock
 from .act.registry import Plans
 from .act.run import ACTIVE, ROLLING_BACK, STOPPED, in_force
 from .clock import Now
-from .errors import BadInput, Busy, JournalError, NotFound, NotPermitted, PartitionerError
+from .errors import BadInput, Busy, JournalError, NotFound, NotPermitted, PartitionerError, Unavailable
 from .host import Host
 from .model import FsState
 from .observe.sessions import clients_at
@@ -23,6 +23,7 @@ from .schedule.ledger import Ledger
 from .schedule.plans import scheduled_since
 from .schedule.record import ACT, ADVISE, HOUR, MODES, OFF, UNDOING, Kept, is_off, made, scattered, shifted
 from .schedule.rounds import automate
+from .schedule.shown import blind, spots
 from .schedule.state import State
 from .schedule.watch import Watch
 
@@ -111,18 +112,26 @@ class Scheduling:
         why = automate(self._policy, self._host.fs_of_mon(fs.fscid) or fs)
         if why:
             raise NotPermitted(why)
-        for run in reversed(self._plans.of(fs)):  # the newest is rolled back first
+        for run in self._plans.of(fs):
             name, state = run.plan.name, run.head.state
             if state in ACTIVE and not run.plan.scheduled:
                 raise Busy(f"plan '{name}' of '{fs.name}' is {state}: wait for it or stop it")
-            if state == STOPPED and run.plan.scheduled:
+        why = self.stopped(fs)
+        if why:
+            raise Busy(why)
+
+    def stopped(self, fs: FsState) -> str:
+        """What is to be done about a plan of its own that was stopped before it may act; "": there is none.
+
+        :raises Unavailable: the journal was not read yet
+        """
+        for run in reversed(self._plans.of(fs)):  # the newest is rolled back first
+            if run.head.state == STOPPED and run.plan.scheduled:
+                name, back = run.plan.name, run.heading() == ROLLING_BACK
                 undo = f"undo it ('partition rollback {fs.name} {name}') first"
-                on = (
-                    ""
-                    if run.heading() == ROLLING_BACK
-                    else f"go on with it ('partition start {fs.name} {name}') or "
-                )
-                raise Busy(f"plan '{name}' of the scheduler was stopped: {on}{undo}")
+                on = "" if back else f"go on with it ('partition start {fs.name} {name}') or "
+                return f"plan '{name}' of the scheduler was stopped: {on}{undo}"
+        return ""
 
     def stop(self, fs: FsState, rollback: bool) -> Kept:
         """Begin nothing more. What is under way arrives; with ``rollback`` all since the start is undone.
@@ -206,14 +215,22 @@ class Scheduling:
         return self._ledger.find(fs)
 
     def hotspots(self, fs: FsState) -> Hotspots:
-        """Directories that are hot, or were regularly. :raises NotFound: it was never started."""
+        """Directories that are hot, or were regularly.
+
+        :raises NotFound: it is off
+        :raises Unavailable: it does not look now
+        """
         watch, now = self._ledger.find(fs), self._now()
         if watch.kept.mode == OFF:
             raise NotFound(is_off(fs.name))
-        glimpses, spots = recent(watch.glimpses, now.steady), watch.spots(now.steady)
-        clients = clients_at(self._host, fs, {piece.path: piece.rank for _, piece in spots})
+        why = blind(watch, now.steady)
+        if why:
+            see = f"see 'ceph mds_partitioner scheduler status {fs.name}'"
+            raise Unavailable(f"the scheduler of '{fs.name}' does not look now: {why}; {see}")
+        glimpses, found = recent(watch.glimpses, now.steady), spots(watch, now.steady)
+        clients = clients_at(self._host, fs, {piece.path: piece.rank for _, piece in found})
         looked = now.steady - glimpses[0].at if glimpses else 0.0
-        return Hotspots(spots, clients, now.wall - now.steady, looked)
+        return Hotspots(found, clients, now.wall - now.steady, looked)
 
     def next_look(self, fs: FsState) -> float | None:
         """In how many seconds; None: none is due."""

@@ -69,6 +69,9 @@ def scheduler(names: tuple[str, ...] = ("/volumes/_nogroup/heavy-1",)) -> Schedu
     return SchedulerState(
         mode="act",
         why="rank 0 has too much: what is on it fits nowhere else, or was moved lately",
+        problem="",
+        even=False,
+        stopped="",
         under_way=0,
         decisions=4,
         moves=9,

@@ -41,10 +41,11 @@ class Case:
     labels: Mapping[str, str] | None  # None: it does not fire
 
 
-def uneven(factor: str) -> tuple[dict[str, str], ...]:
+def uneven(factor: str, epochs: str = "9x40") -> tuple[dict[str, str], ...]:
     return (
         series("imbalance_factor_ratio", factor, **FS),
         series("imbalance_threshold_ratio", "0.075x40", **FS),
+        series("imbalanced_epochs", epochs, **FS),
     )
 
 
@@ -62,6 +63,13 @@ def loads(*values: str, capacity: str = "100x90") -> tuple[dict[str, str], ...]:
     )
 
 
+def failed_over(before: str, after: str) -> tuple[dict[str, str], ...]:
+    """Rank 0's load as one manager tells it, and then another."""
+    minutes = int(before.rpartition("x")[2]) + 1
+    return (*loads(f"{before} stale"), series(LOAD, f"_x{minutes} {after}", **RANK0, instance="j"))
+
+
+SATURATED0 = series("rank_saturated", "1x40", **RANK0)
 IMBALANCE, NEAR = "CephFilesystemMetadataImbalance", "CephFilesystemRankNearCapacity"
 FORECAST, OVERLOAD = "CephFilesystemRankForecastAboveCapacity", "CephFilesystemMetadataOverload"
 STALLED, ROLLED = "CephFilesystemPartitionPlanStalled", "CephFilesystemPartitionPlanRolledBack"
@@ -75,6 +83,8 @@ CASES = (
     Case("imbalance that lasts", IMBALANCE, uneven("0.5x40"), 6, FS),
     Case("a hot rank of many", IMBALANCE, (*uneven("0.06x40"), HOT), 6, FS),
     Case("imbalance not yet lasting", IMBALANCE, uneven("0.5x40"), 4, None),
+    Case("the scheduler finds it even", IMBALANCE, (*uneven("0.5x40", "0x40"), HOT), 30, None),
+    Case("the scheduler finds it even no more", IMBALANCE, uneven("0.5x40", "0x9 1+6x30"), 16, FS),
     Case("imbalance that ended", IMBALANCE, uneven("0.5x10 0.01x20"), 15, None),
     Case("benign imbalance, below the threshold", IMBALANCE, uneven("0.07x40"), 30, None),
     Case("uneven, its urgency unknown", IMBALANCE, OPEN, 30, None),
@@ -85,8 +95,10 @@ CASES = (
         (
             series("imbalance_factor_ratio", "0.5x3 stale", **FS),
             series("imbalance_threshold_ratio", "0.075x3 stale", **FS),
-            {**series("imbalance_factor_ratio", "_x3 0.5x20", **FS, instance="j")},
-            {**series("imbalance_threshold_ratio", "_x3 0.075x20", **FS, instance="j")},
+            series("imbalanced_epochs", "9x3 stale", **FS),
+            series("imbalance_factor_ratio", "_x3 0.5x20", **FS, instance="j"),
+            series("imbalance_threshold_ratio", "_x3 0.075x20", **FS, instance="j"),
+            series("imbalanced_epochs", "_x3 1+6x20", **FS, instance="j"),
         ),
         7,
         FS,
@@ -94,11 +106,42 @@ CASES = (
     Case("a full rank", NEAR, loads("95x40", "10x40"), 16, RANK0),
     Case("a busy rank", NEAR, loads("80x40", "10x40"), 30, None),
     Case("a full rank for a moment", NEAR, loads("10x10 100x4 10x30", "10x40"), 16, None),
+    Case("a full rank that can do less", NEAR, (*loads("40x40", "50x40"), SATURATED0), 16, RANK0),
+    Case("a full rank that is saturated", NEAR, (*loads("95x40", "10x40"), SATURATED0), 16, RANK0),
+    Case(
+        "a rank that is saturated now and then",
+        NEAR,
+        (*loads("40x40", "50x40"), series("rank_saturated", "0x9 1x3 0x3 1x3 0x20", **RANK0)),
+        22,
+        None,
+    ),
     Case("growth beyond capacity", FORECAST, loads("40+1x60", "10x60"), 46, RANK0),
     Case("growth from little", FORECAST, loads("0+0.9x50", "10x60"), 46, None),
     Case("much load that does not grow", FORECAST, loads("80x60", "10x60"), 46, None),
+    Case("growth across a fail-over", FORECAST, failed_over("40+1x20", "62+1x40"), 46, RANK0),
+    Case(
+        "a new manager that is told loads by and by",
+        FORECAST,
+        failed_over("60x30", "0 12 24 36 48 60x60"),
+        55,
+        None,
+    ),
     Case("every rank full", OVERLOAD, loads("95x40", "90x40"), 22, FS),
     Case("one of two ranks full", OVERLOAD, loads("95x40", "10x40"), 30, None),
+    Case(
+        "every rank is full, and can do less",
+        OVERLOAD,
+        (*loads("40x40", "50x40"), SATURATED0, series("rank_saturated", "1x40", **RANK1)),
+        22,
+        FS,
+    ),
+    Case(
+        "one of two ranks is full, and can do less",
+        OVERLOAD,
+        (*loads("40x40", "50x40"), SATURATED0, series("rank_saturated", "0x40", **RANK1)),
+        30,
+        None,
+    ),
     Case(
         "a plan without progress",
         STALLED,
@@ -246,7 +289,8 @@ def test_prometheus_accepts_the_rules(promtool: str) -> None:
 def test_an_alert_follows_ceph_mixins_conventions_and_has_a_runbook(alert: Alert) -> None:
     assert alert.name.startswith("CephFilesystem")
     rule = alert.rule()
-    assert set(rule["labels"]) == {"severity", "type"} and rule["labels"]["severity"] == "warning"
+    assert set(rule["labels"]) == {"severity", "type"}
+    assert rule["labels"]["severity"] == ("info" if alert.name == ROLLED else "warning")
     assert set(rule["annotations"]) == {"description", "documentation", "summary"}
     assert "{{ $labels.cluster }}" in rule["annotations"]["summary"]
     runbook = (ROOT / RUNBOOKS / f"{alert.name}.md").read_text()

@@ -91,6 +91,15 @@ def test_queries_are_of_metrics_that_exist_and_of_the_chosen_cluster() -> None:
             assert 'cluster=~"$cluster"' in expr
 
 
+def test_a_counter_is_drawn_by_how_it_grows() -> None:
+    """What it is in all is since some daemon started."""
+    for board in BOARDS.values():
+        for _, expr in queries(board):
+            counters = re.findall(r"ceph_\w+_(?:total|sum|count)\b", expr)
+            grown = re.findall(r"(?:rate|increase)\((ceph_\w+_(?:total|sum|count))\b", expr)
+            assert counters == grown, expr
+
+
 def test_alerts_are_about_metrics_that_exist() -> None:
     known = exported() | {"ceph_mgr_module_status"}
     for alert in ALERTS:

@@ -137,7 +137,7 @@ class Player:
                 Engine(),
                 analyzer,
                 lambda: self.settings,
-                lambda event, message, part: None,
+                lambda event, message, part, failed: None,
                 LOG,
                 self.cluster.now,
                 self._new_id,

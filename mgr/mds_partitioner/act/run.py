@@ -60,6 +60,7 @@ class Memory:
     :ivar troubles: steps that Ceph did not let it read or set at the last try, and its words; the one that
         was tried longest ago first
     :ivar doubtful: of these, those of which an earlier change was not answered
+    :ivar reported: the state that ``ceph progress`` was told last
     :ivar writing: held while the head is written, so that a later one is not overtaken; no other plan waits
     """
 
@@ -72,6 +73,7 @@ class Memory:
     since: dict[int, float] = field(default_factory=dict)
     troubles: dict[int, str] = field(default_factory=dict)
     doubtful: set[int] = field(default_factory=set)
+    reported: str = ""
     writing: threading.Lock = field(default_factory=threading.Lock, repr=False, compare=False)
 
 

@@ -35,10 +35,13 @@ class SchedulerCommands(Services):
         return _ordered(found, self.scheduling.stop(found, rollback))
 
     @reads("scheduler status")
-    def scheduler_status(self, fs: Optional[str] = None, format: str = "table") -> Answer:
+    def scheduler_status(
+        self, fs: Optional[str] = None, format: str = "table", top: int = report.LAST
+    ) -> Answer:
         """Show the mode, what the scheduler does and why, and what it leaves alone.
 
-        Also the load, capacity and utilisation of ranks, moves under way, and the last decisions.
+        Also the load, capacity and utilisation of ranks, moves under way, and the last decisions: five of
+        each, or --top.
         """
         found = self.host.fs(fs)
         try:
@@ -46,14 +49,14 @@ class SchedulerCommands(Services):
         except NotFound:
             return Answer(report.off_value(found), is_off(found.name))
         seen = report.Status(found, kept, watch, self.scheduling.next_look(found))
-        return Answer(report.status_value(seen), report.status_text(seen))
+        return Answer(report.status_value(seen), report.status_text(seen, top))
 
     @reads("hotspots")
     def hotspots(self, fs: Optional[str] = None, format: str = "table") -> Answer:
         """Name directories that have become hot, are so from time to time, or always.
 
         Each with its rank, clients, share of all requests, since when and how often; as the scheduler has
-        seen them in the last hour.
+        seen them in the last hour. While it does not look there is no answer but why.
         """
         found = self.host.fs(fs)
         seen = self.scheduling.hotspots(found)

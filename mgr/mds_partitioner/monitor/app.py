@@ -12,8 +12,9 @@ from dataclasses import dataclass
 from typing import Any
 
 from .metrics import CONTENT_TYPE, active_metric, exposition, families
-from .page import STYLE, page, standby_page
+from .page import page, standby_page
 from .state import Snapshot
+from .stylesheet import STYLE
 
 HTML, TEXT = "text/html; charset=utf-8", "text/plain; charset=utf-8"
 METHODS = ("GET", "HEAD")

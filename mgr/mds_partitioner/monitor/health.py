@@ -11,6 +11,7 @@ from typing import Any
 from ..act.journal import Unreadable
 from ..act.run import ACTIVE, Run
 from ..judge.verdict import Verdict
+from ..plan.caveats import FRESH
 from ..report.imbalance import hot_told
 from ..report.text import printable
 from ..schedule.record import ACT, OFF
@@ -35,8 +36,9 @@ MEANINGS = {
     FALLBACK: "an MDS used the built-in balancer in place of the policy that 'balance on' put in force; "
     "the detail has its reason. It clears when the MDS follows the policy again.",
     IMBALANCE: "a file system was uneven for imbalance_epochs epochs in a row; "
-    "the detail says what to type next. It clears with the first even epoch, or after imbalance_epochs "
-    "epochs in which ranks were away; one that cannot be judged does not clear it.",
+    "the detail says what to type next. An epoch in which the scheduler acts and finds each rank with its "
+    "share, by what that rank can serve, is even. It clears with the first even epoch, or after "
+    "imbalance_epochs epochs in which ranks were away; one that cannot be judged does not clear it.",
     SCHEDULER_STUCK: "a file system is uneven for imbalance_epochs epochs, and there is nothing that the "
     "scheduler could move; the detail says why, and what it leaves alone. It clears when the load is even, "
     "or something can be moved.",
@@ -178,7 +180,7 @@ def _advice(sample: FsSample) -> str:
             f"it is being analyzed ({sample.analyzing:.0%}): see 'ceph mds_partitioner analyze status "
             f"{sample.fs}', and when that has ended run 'partition plan'"
         )
-    elif sample.analysis is None:
+    elif _to_be_analyzed(sample):
         do = f"run 'ceph mds_partitioner analyze start {sample.fs}', then 'partition plan'"
     else:
         do = f"run 'ceph mds_partitioner partition plan {sample.fs}', read it, then 'partition start'"
@@ -186,6 +188,15 @@ def _advice(sample: FsSample) -> str:
         f"'{sample.fs}': uneven for {sample.uneven_epochs} epochs: imbalance factor {verdict.factor:.3f}, "
         f"{_why(verdict)}; rank {fullest.rank} serves {part:.0%} of {sample.load:.0f} req/s: {do}"
     )
+
+
+def _to_be_analyzed(sample: FsSample) -> bool:
+    """Is there no analysis of the load as it is now? That of before a plan that ran is of another one."""
+    if sample.analysis is None:
+        return True
+    ended, plan = sample.analysis.ended, sample.plan
+    ran = 0.0 if plan is None else max(plan.started or 0.0, plan.finished or 0.0)
+    return ran > ended or sample.time - ended > FRESH
 
 
 def _why(verdict: Verdict) -> str:
@@ -210,7 +221,8 @@ def scheduler_advises(snapshot: Snapshot, lasts: float) -> list[Check]:
     """Uneven file systems that the scheduler would make even if it were allowed to. ``lasts``: as above"""
     detail = tuple(
         f"'{s.fs}': {s.scheduler.advised} moves are advised: 'ceph mds_partitioner scheduler history {s.fs}' "
-        f"shows them, 'ceph mds_partitioner scheduler start {s.fs} --mode act' has them made"
+        f"shows them, {f'{s.scheduler.stopped}; then ' if s.scheduler.stopped else ''}"
+        f"'ceph mds_partitioner scheduler start {s.fs} --mode act' has them made"
         for s in snapshot.filesystems
         if s.scheduler and s.scheduler.advised_for >= lasts
         if s.uneven_at is not None and s.time - s.uneven_at < lasts

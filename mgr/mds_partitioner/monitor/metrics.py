@@ -167,7 +167,7 @@ SCHEDULER_TOTALS: tuple[tuple[str, str, Callable[[SchedulerState], float]], ...]
 def _of_filesystems(snapshot: Snapshot) -> Iterator[Metric]:
     samples = snapshot.filesystems
     active = _gauge("active_ranks", "Active ranks of the file system", FS)
-    for s in (s for s in samples if s.ranks or not s.problem):  # what could not be asked for is not none
+    for s in (s for s in samples if s.observed):
         active.add_metric([label(s.fs)], len(s.ranks))
     yield active
     for name, help_, value in VERDICTS:
@@ -177,7 +177,12 @@ def _of_filesystems(snapshot: Snapshot) -> Iterator[Metric]:
             if number is not None:
                 family.add_metric([label(s.fs)], number)
         yield family
-    uneven = _gauge("imbalanced_epochs", "Epochs in a row that were uneven, up to now", FS)
+    uneven = _gauge(
+        "imbalanced_epochs",
+        "Epochs in a row that were uneven, up to now; not those in which the scheduler acts and finds each "
+        "rank with its share of what that rank can serve",
+        FS,
+    )
     for s in samples:
         if s.verdict is not None:
             uneven.add_metric([label(s.fs)], s.uneven_epochs)
@@ -277,9 +282,10 @@ def _of_schedulers(snapshot: Snapshot) -> Iterator[Metric]:
             mode.add_metric([fs, name], float(scheduler.mode == name))
     yield mode
     hot = _gauge("hot_spots", "Directories that are hot, or are from time to time, by kind", (*FS, "kind"))
-    for fs, scheduler in known:
+    seen = [(fs, scheduler.hot) for fs, scheduler in known if scheduler.hot is not None]
+    for fs, spots in seen:
         for name in KINDS:
-            hot.add_metric([fs, name], float(sum(spot.kind == name for spot in scheduler.hot)))
+            hot.add_metric([fs, name], float(sum(spot.kind == name for spot in spots)))
     yield hot
 
 
@@ -300,7 +306,7 @@ def _of_the_module(snapshot: Snapshot) -> Iterator[Metric]:
         family = SummaryMetricFamily(f"{PREFIX}_{name}", help_)
         family.add_metric([], timing.count, timing.seconds)
         yield family
-    errors = _counter("errors", "What failed and was tried again, by stage", ("stage",))
+    errors = _counter("errors", "What failed and is tried again, by stage", ("stage",))
     for stage, count in snapshot.errors.items():
         errors.add_metric([stage], count)
     yield errors

@@ -25,61 +25,12 @@ from .state import (
     SchedulerState,
     Snapshot,
 )
+from .stylesheet import STYLE
 
 SOONEST_RELOAD = 5  # s
 MOST_HOT = 5  # that are shown
 NEAR = 0.9  # of its capacity: a rank that is shown as full
-
-STYLE = """
-:root { color-scheme: light dark; --bg: #f6f7f9; --card: #ffffff; --ink: #1b2430; --dim: #5b6675;
-  --rule: #dfe3e8; --load: #3569c8; --hot: #c2410c; --limit: #b91c1c; --good: #18794e; --track: #e8ebf0; }
-@media (prefers-color-scheme: dark) { :root { --bg: #12161c; --card: #1b2129; --ink: #e6eaf0; --dim: #9aa6b5;
-  --rule: #303844; --load: #6d9df2; --hot: #fb923c; --limit: #f87171; --good: #4ade80; --track: #2a323d; } }
-* { box-sizing: border-box; }
-body { margin: 0; background: var(--bg); color: var(--ink);
-  font: 15px/1.45 system-ui, "Segoe UI", Roboto, "DejaVu Sans", sans-serif; }
-main, header { max-width: 68rem; margin: 0 auto; padding: 0 1rem; }
-header { display: flex; flex-wrap: wrap; gap: .25rem 1rem; align-items: baseline; padding-top: 1rem; }
-h1 { font-size: 1.15rem; margin: 0; } h2 { font-size: 1.3rem; margin: 0; overflow-wrap: anywhere; }
-h3 { font-size: .95rem; margin: 1.5rem 0 .4rem; }
-.dim, header p { color: var(--dim); margin: 0; font-size: .9rem; }
-section { background: var(--card); border: 1px solid var(--rule); border-radius: .5rem; margin: 1rem 0;
-  padding: 1rem 1.25rem 1.25rem; }
-.head { display: flex; flex-wrap: wrap; gap: .25rem .75rem; align-items: baseline; }
-.badge { border: 1px solid currentColor; border-radius: 1rem; padding: 0 .6rem; font-size: .85rem; }
-.good { color: var(--good); } .bad { color: var(--hot); }
-dl { display: grid; grid-template-columns: repeat(auto-fill, minmax(8.5rem, 1fr)); gap: .75rem 1rem;
-  margin: 1rem 0 0; }
-dt { color: var(--dim); font-size: .85rem; } dd { margin: 0; font-size: 1.35rem;
-  font-variant-numeric: tabular-nums; }
-dd small { display: block; font-size: .8rem; color: var(--dim); }
-.scroll { overflow-x: auto; }
-table { border-collapse: collapse; width: 100%; font-variant-numeric: tabular-nums; }
-th, td { text-align: right; padding: .3rem .6rem; border-bottom: 1px solid var(--rule); white-space: nowrap; }
-th { color: var(--dim); font-weight: 500; font-size: .85rem; }
-th:first-child, td:first-child, th.left, td.left { text-align: left; }
-td.name { white-space: normal; overflow-wrap: anywhere; min-width: 10rem; }
-td.wide { width: 40%; min-width: 7rem; }
-.legend { color: var(--dim); font-size: .8rem; margin: .4rem 0 0; }
-.key { display: inline-block; width: .8rem; height: .55rem; margin: 0 .3rem 0 .8rem; }
-.key:first-child { margin-left: 0; }
-.key.load { background: var(--load); } .key.hot { background: var(--hot); }
-.key.forecast { width: 2px; height: .8rem; background: var(--ink); vertical-align: middle; }
-.key.limit { width: 2px; height: .8rem; background: var(--limit); vertical-align: middle; }
-svg { display: block; width: 100%; overflow: visible; }
-line, polyline { vector-effect: non-scaling-stroke; }
-.chart { display: grid; grid-template-columns: auto 1fr; gap: .3rem .5rem; color: var(--dim);
-  font-size: .8rem; padding-top: .5rem; }
-.chart svg { height: 9rem; }
-.ys, .xs { display: flex; justify-content: space-between; line-height: 1; }
-.ys { flex-direction: column; margin: -.4rem 0; text-align: right; } .xs { grid-column: 2; }
-.grid { stroke: var(--rule); } .line { fill: none; stroke: var(--load); stroke-width: 2; }
-.limit { stroke: var(--limit); stroke-width: 1.5; } .chart .limit { stroke-dasharray: 5 4; }
-.bar { height: .9rem; } .track { fill: var(--track); } rect.load { fill: var(--load); }
-rect.hot { fill: var(--hot); } .forecast { stroke: var(--ink); stroke-width: 2; }
-progress { width: 100%; height: .8rem; accent-color: var(--load); }
-a { color: var(--load); }
-"""
+UNKNOWN = "unknown"
 
 
 def _shell(*body: Node, reload: int | None = None) -> str:
@@ -150,6 +101,8 @@ def _verdict(sample: FsSample) -> list[Node]:
         of = "" if sample.verdict.triggered else f": {hot_told(sample.verdict)}"
         of = of if sample.verdict.uneven else " when all ranks were judged last"
         return [el("span", f"uneven for {_epochs(sample.uneven_epochs)}{of}", class_="badge bad")]
+    if sample.verdict.uneven:  # as if all ranks were alike
+        return [el("span", "even, by what each rank can serve", class_="badge good")]
     if sample.verdict.unsettled:
         return [el("span", "uneven, urgency unknown", class_="badge dim")]
     return [el("span", "no need to act", class_="badge good")]
@@ -169,13 +122,22 @@ def _figures(sample: FsSample) -> Element:
     verdict = sample.verdict
     if verdict is not None:
         figures += _of_verdict(verdict)
-    figures.append(_figure("Load", f"{count(sample.load)}/s", "requests, all ranks"))
+    figures.append(_load(sample))
     if verdict is not None:
         known = verdict.capacity.value
-        value = "unknown" if known is None else f"{count(known)}/s"
+        value = UNKNOWN if known is None else f"{count(known)}/s"
         figures.append(_figure("Capacity of a rank", value, told(verdict.capacity.source)))
-    figures.append(_figure("Active ranks", str(len(sample.ranks)), _recommended(sample.analysis)))
+    active = str(len(sample.ranks)) if sample.observed else UNKNOWN
+    figures.append(_figure("Active ranks", active, _recommended(sample.analysis)))
     return el("dl", *figures)
+
+
+def _load(sample: FsSample) -> Element:
+    known, ranks = sum(rank.load is not None for rank in sample.ranks), len(sample.ranks)
+    if not sample.observed or (ranks and not known):
+        return _figure("Load", UNKNOWN)
+    of = "all ranks" if known == ranks else f"of {known} of {ranks} ranks"
+    return _figure("Load", f"{count(sample.load)}/s", f"requests, {of}")
 
 
 def _of_verdict(verdict: Verdict) -> list[Element]:
@@ -184,7 +146,7 @@ def _of_verdict(verdict: Verdict) -> list[Element]:
     if verdict.factor is None or verdict.urgency is None:
         return [
             _figure("Imbalance factor", f"≤ {verdict.most:.3f}", act),
-            _figure("Urgency", "unknown", variation),
+            _figure("Urgency", UNKNOWN, variation),
         ]
     return [
         _figure("Imbalance factor", f"{verdict.factor:.3f}", act),
@@ -195,7 +157,7 @@ def _of_verdict(verdict: Verdict) -> list[Element]:
 def _recommended(analysis: AnalysisState | None) -> str:
     if analysis is None:
         return ""
-    return f"recommended: {'unknown' if analysis.recommended is None else analysis.recommended}"
+    return f"recommended: {UNKNOWN if analysis.recommended is None else analysis.recommended}"
 
 
 def _chart_legend(verdict: Verdict) -> Element:
@@ -219,7 +181,8 @@ def _bar_legend() -> Element:
 
 def _table(columns: Sequence[tuple[str, str]], rows: Iterable[Element]) -> Element:
     """Columns are titles with a class, or ""."""
-    head = el("tr", *(el("th", title, class_=kind) if kind else el("th", title) for title, kind in columns))
+    titles = (el("th", title, scope="col", **({"class_": kind} if kind else {})) for title, kind in columns)
+    head = el("tr", *titles)
     return el("div", el("table", el("thead", head), el("tbody", *rows)), class_="scroll")
 
 
@@ -236,18 +199,25 @@ def _ranks(sample: FsSample) -> Element:
 
 
 def _rank(rank: RankState, sample: FsSample, capacity: float | None, full: float) -> Element:
-    load = rank.load or 0.0
-    hot = rank.saturated or (capacity is not None and load > NEAR * capacity)
+    load, told = rank.load or 0.0, _fullness(rank, capacity)
+    mark: list[Node] = [" ", el("span", told, class_="bad")] if told else []
     return el(
         "tr",
-        el("td", f"{rank.rank} ", el("span", rank.daemon, class_="dim")),
-        el("td", bar(load, rank.forecast, capacity, full, hot), class_="wide"),
+        el("td", f"{rank.rank} ", el("span", rank.daemon, class_="dim"), *mark),
+        el("td", bar(load, rank.forecast, capacity, full, bool(told)), class_="wide"),
         el("td", _known(rank.load)),
         el("td", _known(rank.forecast)),
         el("td", "-" if rank.latency is None else f"{rank.latency * 1000:.1f} ms"),
         el("td", _known(rank.inodes)),
         el("td", _role(rank, sample), class_="left"),
     )
+
+
+def _fullness(rank: RankState, capacity: float | None) -> str:
+    """In a word, as colours are not for everybody; "": it has room, or that is not known."""
+    if rank.saturated:
+        return "saturated"
+    return "near capacity" if capacity is not None and (rank.load or 0.0) > NEAR * capacity else ""
 
 
 def _known(number: float | None) -> str:
@@ -266,6 +236,8 @@ def _scheduler(state: SchedulerState | None) -> list[Node]:
         return []
     badge = el("span", state.mode, class_="badge bad" if state.stuck else "badge dim")
     parts: list[Node] = [el("h3", "Scheduler ", badge), el("p", f"{state.why}; {_done(state)}", class_="dim")]
+    if state.problem:
+        parts.append(el("p", f"problem: {state.problem}", class_="bad"))
     if state.hot:
         columns = (("Hot spot", ""), ("Kind", "left"), ("Share", ""))
         parts.append(_table(columns, [_hot(spot) for spot in state.hot[:MOST_HOT]]))

@@ -18,6 +18,7 @@ from ..model import FsState, RankSample
 from ..report.partition import run_state
 from ..report.scheduler import told
 from ..schedule.record import ADVISE, MODES, OFF, Kept, gains, under_way
+from ..schedule.shown import blind, doing, even, spots, trouble
 from ..schedule.watch import Watch
 from .state import (
     EXPORTER,
@@ -67,19 +68,21 @@ class Past:
         if self.away >= epochs:
             self.uneven_epochs, self.uneven_at = 0, None
 
-    def judge(self, now: float, verdict: Verdict, epochs: int, *, whole: bool) -> None:
+    def judge(self, now: float, verdict: Verdict, epochs: int, *, whole: bool, even: bool) -> None:
         """Remember a verdict. While the factor is not known the chart has a gap.
 
         :param now: Unix, s
         :param epochs: as for ``miss``
         :param whole: it is of all ranks: what is even without some of them may be uneven
+        :param even: each rank has its share, by what it can do itself; the verdict takes all to be alike
         """
-        if verdict.uneven or whole:
+        uneven = verdict.uneven and not even
+        if uneven or whole:
             self.away = 0
-            self.uneven_epochs = self.uneven_epochs + 1 if verdict.uneven else 0
+            self.uneven_epochs = self.uneven_epochs + 1 if uneven else 0
         else:
             self.miss(epochs)
-        self.uneven_at = now if verdict.uneven else self.uneven_at
+        self.uneven_at = now if uneven else self.uneven_at
         if verdict.factor is not None:
             self.history.append(Point(now, verdict.factor))
         while self.history and self.history[0].time < now - HISTORY:
@@ -176,15 +179,21 @@ def _heaviest(found: Judgement, top: int) -> tuple[SubvolumeState, ...]:
     )
 
 
-def scheduler_state(kept: Kept, watch: Watch, now: Now) -> SchedulerState:
-    """The scheduler as the endpoint and the health checks show it. ``kept``: times by the wall clock."""
+def scheduler_state(kept: Kept, watch: Watch, now: Now, stopped: str) -> SchedulerState:
+    """The scheduler as the endpoint and the health checks show it.
+
+    :param kept: times by the wall clock
+    :param stopped: what is to be done about a plan of its own before it may act
+    """
     found = gains(kept.turns, now.wall - HISTORY)
     pieces = () if watch.view is None else watch.view.pieces
     held = Counter(piece.held for piece in pieces if piece.held)
-    spots = watch.spots(now.steady) if kept.mode != OFF else ()
     return SchedulerState(
         mode=kept.mode,
-        why=watch.decision.why,
+        why=doing(watch),
+        problem=trouble(watch),
+        even=even(watch),
+        stopped=stopped,
         under_way=len(under_way(kept)),
         decisions=kept.done.decisions,
         moves=kept.done.moves,
@@ -197,8 +206,12 @@ def scheduler_state(kept: Kept, watch: Watch, now: Now) -> SchedulerState:
         stuck=_since(watch.idle_since, now) if kept.mode in MODES else 0.0,
         held=tuple(f"{number}: {why}" for why, number in held.most_common()) if kept.mode != OFF else (),
         last=tuple((turn.at, told(turn)) for turn in reversed(kept.turns[-DECISIONS:])),
-        hot=tuple(HotState(piece.path, spot.kind, spot.part) for spot, piece in spots),
+        hot=None if blind(watch, now.steady) else _hot(watch, now),
     )
+
+
+def _hot(watch: Watch, now: Now) -> tuple[HotState, ...]:
+    return tuple(HotState(piece.path, spot.kind, spot.part) for spot, piece in spots(watch, now.steady))
 
 
 def _since(began: float | None, now: Now) -> float:

@@ -35,7 +35,8 @@ from .sampler import (
 )
 from .state import AnalysisState, FsSample, PlanState, Snapshot, Timing
 
-OBSERVE, JUDGE, MOVE = "observe", "judge", "move"  # stages whose errors are counted
+OBSERVE, JUDGE, SCHEDULE = "observe", "judge", "schedule"  # stages whose errors are counted
+MOVE, BALANCE = "move", "balance"
 
 
 class Monitor:
@@ -55,7 +56,8 @@ class Monitor:
         self._host, self._ranks, self._analyzer, self._plans = host, ranks, analyzer, plans
         self._settings, self._after_epoch, self._log = settings, after_epoch, log
         self._memories: dict[int, Past] = {}
-        self._errors = dict.fromkeys((OBSERVE, JUDGE, MOVE), 0)
+        self._errors = dict.fromkeys((OBSERVE, JUDGE, SCHEDULE, MOVE, BALANCE), 0)
+        self._counting = threading.Lock()  # several threads count
         self._judgements = Timing()
         self._engine_problem = ""
         self._ended = threading.Event()
@@ -74,7 +76,8 @@ class Monitor:
 
     def count_error(self, stage: str) -> None:
         """Something failed and is tried again."""
-        self._errors[stage] += 1
+        with self._counting:
+            self._errors[stage] += 1
 
     def _run(self) -> None:
         while not self._ended.is_set():
@@ -110,13 +113,14 @@ class Monitor:
         )
 
     def _sample(self, fs: FsState, ours: MonitorSettings, now: float) -> FsSample:
-        memory = self._memories[fs.fscid]
+        memory, scheduler = self._memories[fs.fscid], self.scheduler(fs)
+        even = scheduler is not None and scheduler.even
         try:
             samples = self._ranks.history(fs, now).latest
             sample = observed(fs, samples, self.fallen_back(fs), time.time())
             sample = replace(sample, problem=silence(fs, self._ranks.silent(fs)))
             if samples:
-                sample = self._judge(fs, sample, memory, now, ours.imbalance_epochs)
+                sample = self._judge(fs, sample, memory, now, ours.imbalance_epochs, even=even)
             else:
                 memory.miss(ours.imbalance_epochs)
         except PartitionerError as e:
@@ -130,11 +134,13 @@ class Monitor:
             plan=self._plan(fs),
             analysis=self._analysis(fs, ours.top_subvolumes, memory),
             analyzing=self._analyzing(fs, now),
-            scheduler=self.scheduler(fs),
+            scheduler=scheduler,
             history=tuple(memory.history),
         )
 
-    def _judge(self, fs: FsState, sample: FsSample, memory: Past, now: float, epochs: int) -> FsSample:
+    def _judge(
+        self, fs: FsState, sample: FsSample, memory: Past, now: float, epochs: int, *, even: bool
+    ) -> FsSample:
         started = time.monotonic()
         try:
             verdict = self._ranks.judge(fs, now)
@@ -147,7 +153,7 @@ class Monitor:
             return replace(sample, problem=str(e))
         self._judgements = self._judgements.plus(time.monotonic() - started)
         known = {rank.rank for rank in sample.ranks if rank.load is not None}
-        memory.judge(sample.time, verdict, epochs, whole=known.issuperset(fs.ranks_in))
+        memory.judge(sample.time, verdict, epochs, whole=known.issuperset(fs.ranks_in), even=even)
         return judged(sample, verdict)
 
     def _plan(self, fs: FsState) -> PlanState | None:

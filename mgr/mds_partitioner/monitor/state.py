@@ -82,6 +82,9 @@ class SchedulerState:
 
     mode: str  # off, advise, act or rolling-back
     why: str  # what it does now, and why
+    problem: str  # what fails; "": nothing does
+    even: bool  # it acts, and each rank has its share, by what that can do itself
+    stopped: str  # what is to be done about a plan of its own before it may act; "": nothing
     under_way: int  # moves
     decisions: int  # in all; so are moves and inodes
     moves: int
@@ -94,7 +97,7 @@ class SchedulerState:
     stuck: float  # s since when it is uneven and there is nothing that it could do; 0: it is not so
     held: tuple[str, ...]  # what it must leave alone, most first: "12: pinned-by-operator"
     last: tuple[tuple[float, str], ...] = ()  # decisions, the newest first, and when: Unix, s
-    hot: tuple[HotState, ...] = ()  # the hottest first
+    hot: tuple[HotState, ...] | None = ()  # the hottest first; None: it does not look
 
 
 @dataclass(frozen=True)
@@ -121,6 +124,11 @@ class FsSample:
     scheduler: SchedulerState | None = None
     uneven_at: float | None = None  # when it was uneven last, seconds since the Unix epoch
     analyzing: float | None = None  # how far an analysis is, 0 to 1; None: none runs
+
+    @property
+    def observed(self) -> bool:
+        """Is it known which ranks there are? Without a problem none may be."""
+        return bool(self.ranks) or not self.problem
 
     @property
     def load(self) -> float:

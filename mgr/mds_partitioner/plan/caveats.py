@@ -79,15 +79,14 @@ def many_pins(pins: int) -> tuple[str, ...]:
     )
 
 
-def of_saturated(ranks: Sequence[int]) -> tuple[str, ...]:
-    """One sentence on ranks that served as much as they can; none without such."""
+def of_saturated(ranks: Sequence[int], *, moves: bool) -> tuple[str, ...]:
+    """One sentence on ranks that served as much as they can; none without such. ``moves``: the plan does
+    something"""
     if not ranks:
         return ()
     which = f"ranks {format_ranks(ranks)} were" if len(ranks) > 1 else f"rank {ranks[0]} was"
-    return (
-        f"{which} saturated: what is there may ask for more than was seen; analyze again when this plan is "
-        "done",
-    )
+    then = " when this plan is done" if moves else ""
+    return (f"{which} saturated: what is there may ask for more than was seen; analyze again{then}",)
 
 
 def of_age(seconds: float) -> tuple[str, ...]:
@@ -120,7 +119,7 @@ def refuse_blind(seen: Caveats, prediction: Prediction, fs: str) -> None:
         raise NotPermitted(
             f"{_unread(seen)}, more than this plan would take off the fullest rank ({gain:.0%} of those that "
             f"were read): analyze for longer ('ceph mds_partitioner analyze start {fs} SECONDS'), raise "
-            "mds_partitioner/rentries_per_epoch, or use --force"
+            "mgr/mds_partitioner/rentries_per_epoch, or use --force"
         )
     if seen.unmapped and seen.unmapped_load > gain:
         raise NotPermitted(

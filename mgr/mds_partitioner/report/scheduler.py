@@ -10,19 +10,20 @@ from typing import Any
 
 from .. import clock
 from ..model import NO_PIN, FsState
-from ..schedule.record import ACT, ADVISE, MODES, OFF, UNDOING, Kept, Turn, under_way
+from ..schedule.record import ACT, ADVISE, OFF, UNDOING, Kept, Turn, under_way
+from ..schedule.shown import UNDOES, doing, looks, trouble
 from ..schedule.state import Past
 from ..schedule.view import RankView
 from ..schedule.watch import Watch, relative
 from .text import count, cut, first, printable, table
 
-LAST = 5  # decisions that a status shows
+LAST = 5  # moves, decisions and reasons that a status shows unless told otherwise
 PATH_WIDTH = 36  # cells
 TOLD = {
     OFF: "off",
     ADVISE: "advises: it changes nothing",
     ACT: "acts",
-    UNDOING: "undoes what it did",
+    UNDOING: UNDOES,
 }
 
 
@@ -67,10 +68,10 @@ class Status:
 def status_value(seen: Status) -> dict[str, Any]:
     """As plain data. Loads and capacities in req/s."""
     kept, watch = seen.kept, seen.watch
-    verdict, view = (watch.verdict, watch.view) if _looks(seen) else (None, None)
+    verdict, view = (watch.verdict, watch.view) if looks(watch) else (None, None)
     return kept_value(seen.fs, kept) | {
-        "state": _state_of(seen),
-        "problem": _problem(seen),
+        "state": None if kept.mode == OFF else doing(watch),
+        "problem": trouble(watch),
         "next_look": seen.next_look,
         "imbalance_factor": None if verdict is None else verdict.factor,
         "threshold": None if verdict is None else verdict.threshold,
@@ -80,17 +81,6 @@ def status_value(seen: Status) -> dict[str, Any]:
         "held": {} if kept.mode == OFF else _held(watch),
         "advised": len(watch.advised) if kept.mode == ADVISE else 0,
     }
-
-
-def _looks(seen: Status) -> bool:
-    """Who looks no longer, or waits, knows nothing of now."""
-    return seen.kept.mode in MODES and seen.watch.waits_since is None
-
-
-def _state_of(seen: Status) -> str | None:
-    if seen.kept.mode == OFF:
-        return None
-    return TOLD[UNDOING] if seen.kept.mode == UNDOING else seen.watch.decision.why
 
 
 def _rank_value(rank: RankView, watch: Watch) -> dict[str, Any]:
@@ -139,12 +129,12 @@ def _turn_value(turn: Turn) -> dict[str, Any]:
     return value
 
 
-def status_text(seen: Status) -> str:
-    """For people, at most 100 columns."""
+def status_text(seen: Status, top: int) -> str:
+    """For people, at most 100 columns. ``top``: moves, decisions and reasons at most; 0: all"""
     kept, watch = seen.kept, seen.watch
-    now = () if kept.mode == OFF else (_ranks(watch) if _looks(seen) else "", _moving(kept))
-    left = "" if kept.mode == OFF else _left(watch)
-    parts = [_head(seen), *now, _last(kept), left]
+    now = () if kept.mode == OFF else (_ranks(watch) if looks(watch) else "", _moving(kept, top))
+    left = "" if kept.mode == OFF else _left(watch, top)
+    parts = [_head(seen), *now, _last(kept, top), left]
     return "\n\n".join(part for part in parts if part)
 
 
@@ -161,21 +151,17 @@ def _head(seen: Status) -> str:
     would = "if what is advised were done: " if watch.advised else ""
     # Not cut: it may have a command to type.
     lines += textwrap.wrap(f"{would}{printable(watch.decision.why)}{due}", 100)
-    if watch.verdict is not None and _looks(seen):
+    if watch.verdict is not None and looks(watch):
         factor = watch.verdict.factor
         told = "unknown: no rank was seen full yet" if factor is None else f"{factor:.3f}"
         lines.append(f"imbalance factor now {told} (threshold {watch.verdict.threshold:g})")
     return "\n".join([*lines, *_trouble(seen)])
 
 
-def _problem(seen: Status) -> str:
-    """Directories are read only while it looks."""
-    return seen.watch.problem or (seen.watch.unread if seen.kept.mode in MODES else "")
-
-
 def _trouble(seen: Status) -> list[str]:
-    problem = _problem(seen)
-    return [cut(f"problem: {problem}", 100)] if problem else []
+    problem = trouble(seen.watch)
+    # Not cut, likewise.
+    return textwrap.wrap(f"problem: {printable(problem)}", 100) if problem else []
 
 
 def _ranks(watch: Watch) -> str:
@@ -199,13 +185,13 @@ def _ranks(watch: Watch) -> str:
     return f"as the ranks would be if what is advised were done:\n{drawn}" if watch.advised else drawn
 
 
-def _moving(kept: Kept) -> str:
+def _moving(kept: Kept, top: int) -> str:
     moves = under_way(kept)
     if not moves:
         return ""
     inodes = sum(past.move.inodes for past, _ in moves)
     lines = [f"under way: {len(moves)} moves of {count(inodes)} inodes"]
-    lines += first([f"  {_arrow(*entry)}" for entry in moves], LAST)
+    lines += first([f"  {_arrow(*entry)}" for entry in moves], top)
     return "\n".join(lines)
 
 
@@ -214,8 +200,8 @@ def _arrow(past: Past, requests: float) -> str:
     return f"{cut(move.path, PATH_WIDTH)} {move.source} -> {move.target}, {count(requests)} req/s"
 
 
-def _last(kept: Kept) -> str:
-    lines = [f"{clock.told(turn.at)}  {cut(told(turn), 78)}" for turn in kept.turns[-LAST:]]
+def _last(kept: Kept, top: int) -> str:
+    lines = [f"{clock.told(turn.at)}  {cut(told(turn), 78)}" for turn in kept.turns[-top:]]  # -0: all
     return "\n".join(["last decisions:", *lines]) if lines else ""
 
 
@@ -227,9 +213,9 @@ def told(turn: Turn) -> str:
     return f"{'(advice) ' if turn.mode == ADVISE else ''}{turn.why}{gain}"
 
 
-def _left(watch: Watch) -> str:
+def _left(watch: Watch, top: int) -> str:
     held = sorted(_held(watch).items(), key=lambda entry: -entry[1])
-    return "\n".join(first([cut(f"left alone: {number:,}: {why}", 100) for why, number in held], LAST))
+    return "\n".join(first([cut(f"left alone: {number:,}: {why}", 100) for why, number in held], top))
 
 
 def history_value(kept: Kept, directory: str | None) -> list[dict[str, Any]]:
@@ -237,7 +223,11 @@ def history_value(kept: Kept, directory: str | None) -> list[dict[str, Any]]:
 
     Of what was only advised, what it brought is what it would have.
     """
-    return [_turn_value(turn) for turn in kept.turns if directory is None or _about(turn, directory)]
+    return [_turn_value(turn) for turn in _turns(kept, directory)]
+
+
+def _turns(kept: Kept, directory: str | None) -> list[Turn]:
+    return [turn for turn in kept.turns if directory is None or _about(turn, directory)]
 
 
 def _about(turn: Turn, directory: str) -> bool:
@@ -247,17 +237,9 @@ def _about(turn: Turn, directory: str) -> bool:
 
 def history_text(kept: Kept, directory: str | None, top: int) -> str:
     """A row a move, the newest first; what was not made, and why."""
-    rows, notes = [], []
-    for turn in reversed(kept.turns):
-        rows += list(_rows(turn, directory, kept.mode))
-        notes += _reasons(turn, directory)
-        notes += [printable(text) for text in turn.trouble]
-        notes += [
-            f"{printable(path)} is seen as its parts since {clock.told(turn.at)}" for path in turn.split
-        ]
-        if not (turn.moves or turn.split or turn.scatter):
-            notes.append(f"{clock.told(turn.at)}: {printable(turn.why)}")
-        notes += _scattered(turn, directory)
+    turns = _turns(kept, directory)[::-1]
+    rows = [row for turn in turns for row in _rows(turn, directory, kept.mode)]
+    notes = [note for turn in turns for note in _notes(turn, directory)]
     if not rows and not notes:
         return "no decision yet" if directory is None else f"{printable(directory)} was not moved"
     shown = rows if top == 0 else rows[:top]
@@ -268,6 +250,26 @@ def history_text(kept: Kept, directory: str | None, top: int) -> str:
     )
     more = f"\n... and {len(rows) - len(shown):,} more (--top 0 shows all)" if len(rows) > len(shown) else ""
     return "\n\n".join([drawn + more, *(["\n".join(first(notes, top))] if notes else [])])
+
+
+def _notes(turn: Turn, directory: str | None) -> list[str]:
+    """What a turn did beside moves, and what it could not; of one directory, where one is named."""
+    at = clock.told(turn.at)
+    trouble = (text for text in turn.trouble if directory is None or _names(text, directory))
+    split = (path for path in turn.split if directory in (None, path))
+    nothing = not (turn.moves or turn.split or turn.scatter)
+    return [
+        *_reasons(turn, directory),
+        *map(printable, trouble),
+        *(f"{printable(path)} is seen as its parts since {at}" for path in split),
+        *([f"{at}: {printable(turn.why)}"] if nothing else []),
+        *_scattered(turn, directory),
+    ]
+
+
+def _names(trouble: str, path: str) -> bool:
+    """Is it of that directory? As Orders.give_up writes it."""
+    return trouble.startswith(f"{path!r} ")
 
 
 def _reasons(turn: Turn, directory: str | None) -> list[str]:
@@ -310,7 +312,7 @@ def _state(turn: Turn, past: Past, mode: str) -> str:
         return "rolled back"
     if past.move.pin == NO_PIN and not past.lost:
         return "no pin"
-    left = any(text.startswith(f"{past.move.path!r} ") for text in turn.trouble)
+    left = any(_names(text, past.move.path) for text in turn.trouble)
     if past.move.load <= 0.0 and (past.arrived < 0.0 or past.lost) and not left:
         return "pinned"
     if past.arrived < 0.0:

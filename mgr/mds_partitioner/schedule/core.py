@@ -84,7 +84,7 @@ class Scheduler:
 
 def _not_yet(look: Look) -> tuple[State, str] | None:
     """Why nothing is decided in this look, whatever the load is, and the state then."""
-    state, view = look.state, look.view
+    state, view = replace(look.state, even=False), look.view
     if view.wait:
         return replace(state, held=0, crowd=Crowd()), view.wait
     if len(view.ranks) < 2:

@@ -25,12 +25,12 @@ def uneven(look: Look) -> tuple[State, str]:
     lowest = min(relative.values())
     far = relative[top] > 1.0 + look.band
     if not ((far or look.idle) and lowest < FAR * relative[top]):
-        return replace(state, held=0, acting=False), _even(look)
+        return replace(state, held=0, acting=False, even=not look.crawling), _even(look)
     full = any(r.full and relative[r.rank] > 1.0 for r in view.ranks)
     held = state.held + 1
     urgent = far and full and lowest < URGENT * relative[top] and not _begins(look)
     harm = view.harmful or (look.idle and full)
-    state = replace(state, held=held)
+    state = replace(state, held=held, even=False)
     waits = waited(look.then(state), top) and lowest < URGENT * relative[top]
     acting = (state.acting and (full or view.harmful)) or urgent or (harm and held >= HELD) or waits
     return replace(state, acting=acting), f"rank {top} has {relative[top]:.2f} times its share"

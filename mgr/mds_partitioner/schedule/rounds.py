@@ -66,6 +66,7 @@ class Rounds:
         self._policy, self._settings, self._log, self._now = policy, settings, log, now
         self._looker, self._tick_interval = Looker(host, engine, now), TickInterval(host)
         self.planned: Callable[[], None] = lambda: None  # called when there is something to do
+        self.failed: Callable[[], None] = lambda: None  # told of each failure
         self._unwatched = True  # the last manager may have left something of file systems that nobody watches
         self._orders = Orders(host, ledger, plans, undo, self._tick_interval, self._wake, log, now)
 
@@ -92,6 +93,7 @@ class Rounds:
             self._tick_interval.restore_unwatched({fscid for fscid, _ in self._ledger.all()})
             self._unwatched = False
         except PartitionerError as e:
+            self.failed()
             self._log.warning("options of file systems without a scheduler: %s", e)
 
     def _take_turn(self, fscid: int, watch: Watch, now: Now) -> None:
@@ -99,6 +101,7 @@ class Rounds:
         watch.due = now.steady + interval
         watch.problem = self._apart(fscid, watch, self._step) or watch.problem
         if watch.problem:
+            self.failed()
             watch.look_fails()
         if watch.glances and watch.waits_since is None and not watch.problem:
             watch.due = min(watch.due, now.steady + GLANCE, watch.measured + interval)
@@ -120,6 +123,8 @@ class Rounds:
     def _read_about(self, fscid: int, watch: Watch, again: float) -> None:
         watch.read_due = again
         watch.unread = self._apart(fscid, watch, self._read)
+        if watch.unread:
+            self.failed()
 
     def _apart(self, fscid: int, watch: Watch, work: Callable[[FsState, Watch], None]) -> str:
         """Why it failed, if it did."""

@@ -133,6 +133,7 @@ class State:
     :ivar elastic: by inode number: elasticity of what was moved (elastic.py)
     :ivar untold: by inode number: req/s before its move, of what has not taught that yet
     :ivar held: looks for which a rank has been above its share
+    :ivar even: at the last look each rank had its share, by what it can do itself, and none crawled
     :ivar crowd: where too much waits, though all ranks are full
     :ivar vain: by rank: when taking some of that elsewhere was found not to help, steady clock, s
     :ivar acting: it was uneven and is not even again
@@ -168,6 +169,7 @@ class State:
     elastic: Mapping[int, float] = field(default_factory=dict)
     untold: Mapping[int, float] = field(default_factory=dict)
     held: int = 0
+    even: bool = False
     crowd: Crowd = Crowd()
     vain: Mapping[int, float] = field(default_factory=dict)
     acting: bool = False

@@ -23,14 +23,14 @@ from ..plan.hints import mask_of
 from ..workers import GivenUp
 from .catalogue import Catalogue, Known
 from .demand import CHANGED
-from .hotspots import Glimpse, Hotspot, hotspots, recent, remembered
+from .hotspots import Glimpse, remembered
 from .learn import unseen
 from .load import capacities, utilisations
 from .owned import Owned
 from .pieces import Seen, pieces, rank_of
-from .record import ACT, OFF, Kept
+from .record import ACT, Kept
 from .state import Limits, State
-from .view import Decision, Move, Piece, RankView, View
+from .view import Decision, Move, RankView, View
 
 CALM = 30.0  # s between two questions to MDSs while nothing can be done; to all of them where subtrees are
 NOISE = 50.0  # req/s of all ranks: with less nobody is at work
@@ -145,14 +145,6 @@ class Watch:
             self.waits_since = None
         elif self.waits_since is None:
             self.waits_since = now
-
-    def spots(self, now: float) -> tuple[tuple[Hotspot, Piece], ...]:
-        """Hot spots that are still there, and what they are now, the hottest first. now: steady clock, s"""
-        if self.kept.mode == OFF or self.actual is None:
-            return ()
-        pieces = {piece.ino: piece for piece in self.actual.pieces}
-        found = hotspots(recent(self.glimpses, now), len(self.ranks))
-        return tuple((spot, pieces[spot.ino]) for spot in found if spot.ino in pieces)
 
     @property
     def glances(self) -> bool:

@@ -282,6 +282,9 @@ def test_how_old_the_analysis_is_is_told(engine: EngineClient, age: float, told:
     assert plan.analyzed == NOW - age
     assert [text[: len(told)] for text in plan.caveats if "analysis ended" in text] == [told] * bool(told)
     assert f"{clock.lasting(age)} before" in plan_text(plan, 20)
+    pinned = judgement(ALL_ON_0, dict.fromkeys(ALL_ON_0, 0))
+    idle = made(pinned, circumstances("fanout"), engine, since=since)
+    assert not idle.steps and any("analysis ended" in text for text in idle.caveats) == bool(told)
 
 
 def test_what_comes_and_goes_is_left_out(engine: EngineClient) -> None:
@@ -329,9 +332,11 @@ def test_where_a_rank_with_much_of_the_load_never_told_its_subtrees_there_is_no_
     assert [text for text in told if text.startswith("rank 2, with 80%")]
 
 
-def test_that_a_rank_was_saturated_is_told_by_a_plan_that_moves_something(engine: EngineClient) -> None:
+def test_that_a_rank_was_saturated_is_told(engine: EngineClient) -> None:
     said = "rank 0 was saturated: what is there may ask for more than was seen; analyze again when this plan"
     assert f"{said} is done" in made(judgement(ALL_ON_0), circumstances("fanout"), engine).caveats
+    idle = made(judgement(ALL_ON_0, dict.fromkeys(ALL_ON_0, 0)), circumstances("fanout"), engine)
+    assert not idle.steps and said.removesuffix(" when this plan") in idle.caveats
     rests = replace(judgement(ALL_ON_0), verdict=verdict(saturated=()))
     assert not [c for c in made(rests, circumstances("fanout"), engine).caveats if "saturated" in c]
 

@@ -14,16 +14,22 @@ from scheduled import Cluster, Manager, fewer
 
 from mds_partitioner import desk
 from mds_partitioner.act.choice import latest
-from mds_partitioner.clock import Now
 from mds_partitioner.commands.partition import PartitionCommands
 from mds_partitioner.commands.scheduler import SchedulerCommands
 from mds_partitioner.errors import Unavailable
 from mds_partitioner.model import HealthCheck
+from mds_partitioner.monitor.health import scheduler_advises
 from mds_partitioner.monitor.sampler import scheduler_state
+from mds_partitioner.monitor.state import FsSample, SchedulerState, Snapshot
 from mds_partitioner.report.overview import overview_text, removed_values
 from mds_partitioner.report.partition import removed_state
+from mds_partitioner.report.scheduler import history_text
+from mds_partitioner.schedule.record import ACT, Kept, Turn
+from mds_partitioner.schedule.state import Past
+from mds_partitioner.schedule.view import Move
 
 COLUMNS = 100
+SLOW = {"MDS_SLOW_REQUEST": HealthCheck("it waits then")}
 
 
 class Module(PartitionCommands, SchedulerCommands):
@@ -51,6 +57,17 @@ def shown(answer: Any) -> str:
     assert answer.retval == 0, answer
     assert max(map(len, answer.stdout.splitlines())) <= COLUMNS
     return str(answer.stdout)
+
+
+def state_of(module: Module) -> SchedulerState:
+    """As the endpoint and the health checks have it."""
+    fs, scheduling = module.manager.fs, module.scheduling
+    now = module.manager.cluster.now()
+    return scheduler_state(scheduling.get(fs), scheduling.watch(fs), now, scheduling.stopped(fs))
+
+
+def no_counter(mds: str, path: str) -> list[tuple[float, ...]]:
+    raise Unavailable("no counter")
 
 
 def test_a_scheduler_that_was_never_started_is_off(module: Module) -> None:
@@ -84,7 +101,7 @@ def test_one_that_waits_tells_no_old_load(module: Module) -> None:
     module.manager.run(30)
     value = json.loads(module.scheduler_status(format="json").stdout)
     assert value["ranks"] and value["imbalance_factor"] is not None
-    module.manager.cluster.checks = {"MDS_SLOW_REQUEST": HealthCheck("it waits then")}
+    module.manager.cluster.checks = SLOW
     module.manager.run(30)
     value = json.loads(module.scheduler_status(format="json").stdout)
     assert (value["ranks"], value["imbalance_factor"]) == ([], None)
@@ -105,7 +122,8 @@ def test_hot_spots_are_named_with_rank_clients_and_share(module: Module) -> None
     cluster = module.manager.cluster
     assert module.hotspots().retval < 0, "nobody looks"
     shown(module.scheduler_start())
-    assert "no directory has much more" in shown(module.hotspots())
+    assert "does not look now: it has not looked yet; see 'ceph" in module.hotspots().stderr
+    assert state_of(module).hot is None
     module.manager.run(60)
     cluster.load[103] = 900.0
     module.manager.run(60)
@@ -119,6 +137,99 @@ def test_hot_spots_are_named_with_rank_clients_and_share(module: Module) -> None
     assert json.loads(module.hotspots(format="json").stdout)[0]["clients"] is None
     module.scheduler_stop()
     assert "is off: start it with" in module.hotspots().stderr
+
+
+def test_who_does_not_look_names_no_hot_spots(module: Module, monkeypatch: pytest.MonkeyPatch) -> None:
+    cluster, manager = module.manager.cluster, module.manager
+    cluster.load[103] = 900.0
+    module.scheduler_start(mode="act")
+    manager.run(60)
+    assert "s3" in shown(module.hotspots()) and state_of(module).hot
+
+    def refused(why: str) -> None:
+        answer = module.hotspots()
+        assert answer.retval < 0 and f"the scheduler of 'cephfs' does not look now: {why}" in answer.stderr
+        assert state_of(module).hot is None
+
+    cluster.checks = SLOW
+    manager.run(10)
+    refused("MDS_SLOW_REQUEST: it waits then")
+    cluster.checks = {}
+    manager.run(20)
+    assert "s3" in shown(module.hotspots())
+    with monkeypatch.context() as failing:
+        failing.setattr(cluster, "counter", no_counter)
+        manager.run(10)
+        assert "s3" in shown(module.hotspots()), "what was seen just now"
+        manager.run(40)
+        refused("no counter")
+    cluster.lag = 20
+    module.scheduler_stop(rollback=True)
+    manager.run(5)
+    refused("undoes what it did")
+
+
+def test_even_is_what_acts_and_sees_every_rank_with_its_share(
+    module: Module, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    cluster, manager = module.manager.cluster, module.manager
+    module.scheduler_start()
+    manager.run(60)
+    assert module.scheduling.watch(manager.fs).state.even and not state_of(module).even, "as it would be"
+    module.scheduler_start(mode="act")
+    assert not state_of(module).even, "it has not looked since"
+    manager.run(60)
+    assert state_of(module).even
+    cluster.state = replace(cluster.state, bal_rank_mask="0x7")
+    manager.run(10)
+    assert not state_of(module).even, "nobody looks at rank 3"
+    cluster.state = replace(cluster.state, bal_rank_mask="-1")
+    manager.run(60)
+    assert state_of(module).even
+    cluster.checks = SLOW
+    manager.run(10)
+    assert not state_of(module).even
+    cluster.checks = {}
+    manager.run(60)
+    assert state_of(module).even
+    monkeypatch.setattr(cluster, "counter", no_counter)
+    manager.run(10)
+    assert not state_of(module).even and state_of(module).problem == "no counter"
+
+
+def test_a_status_shows_as_many_rows_as_are_asked_for(module: Module) -> None:
+    module.manager.cluster.lag = 20
+    module.scheduler_start(mode="act")
+    module.manager.run(5)
+    text = shown(module.scheduler_status(top=1))
+    assert "under way: 2 moves" in text and text.count(" -> ") == 1
+    assert "... and 1 more (--top 0 shows all)" in text
+    text = shown(module.scheduler_status(top=0))
+    assert text.count(" -> ") == 2 and "more (--top" not in text
+    module.manager.cluster.lag = 1
+    module.manager.run(60)
+    decisions = len(module.scheduling.get(module.manager.fs).turns)
+    assert decisions > 2
+    for top, rows in ((2, 2), (0, decisions)):
+        last = shown(module.scheduler_status(top=top)).partition("last decisions:\n")[2]
+        assert len(last.partition("\n\n")[0].splitlines()) == rows
+
+
+def test_the_history_of_one_directory_tells_of_no_other() -> None:
+    move = Move(1, "/a", 0, 1, 10.0, 10.0, 5.0, "it relieves rank 0")
+    trouble = ("'/a' was left where it is: late", "'/ab' was left where it is: pinned")
+    first = Turn(0.0, ACT, "1 move", (Past(move, 0.0),), (10.0,), 0, 1.0, 2.0, trouble=trouble, split=("/b",))
+    other = Turn(1.0, ACT, "/c is looked at as parts", (), (), 0, 1.0, 2.0, split=("/c",))
+    bare = Turn(2.0, ACT, "nothing of it", (), (), 0, 1.0, 2.0)
+    kept = Kept("cephfs", ACT, 0.0, (first, other, bare))
+    told = ("/a was left", "/ab' was left", "/b is seen", "/c is seen", "nothing of it")
+    all_of_it = history_text(kept, None, 0).replace("'/a'", "/a")
+    assert [part in all_of_it for part in told] == [True] * 5
+    of_a = history_text(kept, "/a", 0).replace("'/a'", "/a")
+    assert [part in of_a for part in told] == [True, *[False] * 4]
+    of_b = history_text(kept, "/b", 0)
+    assert "/b is seen" in of_b and "was left" not in of_b
+    assert history_text(kept, "/d", 0) == "/d was not moved"
 
 
 def test_a_status_tells_mode_ranks_and_decisions(module: Module) -> None:
@@ -175,28 +286,24 @@ def test_how_long_it_advises_is_counted_while_it_looks(
     watch = module.scheduling.watch(fs)
 
     def told() -> tuple[float, float]:
-        state = scheduler_state(module.scheduling.get(fs), watch, cluster.now())
+        state = state_of(module)
         return state.advised_for, state.stuck
 
     assert watch.advised and told()[0] > 60.0
     watch.idle_since = watch.advised_since
 
-    def fail(mds: str, path: str) -> list[tuple[float, ...]]:
-        raise Unavailable("no counter")
-
     with monkeypatch.context() as failing:
-        failing.setattr(cluster, "counter", fail)
+        failing.setattr(cluster, "counter", no_counter)
         module.manager.run(60)
     assert watch.problem and told() == (0.0, 0.0)
     module.manager.run(20)
     assert 0.0 < told()[0] < 60.0
-    cluster.checks = {"MDS_SLOW_REQUEST": HealthCheck("it waits then")}
+    cluster.checks = SLOW
     module.manager.run(20)
     assert told()[0] == 0.0
 
 
 def test_what_is_off_tells_nothing_of_what_was(module: Module) -> None:
-    fs = module.manager.fs
     module.scheduler_start()
     module.manager.run(60)
     module.scheduler_stop()
@@ -204,10 +311,8 @@ def test_what_is_off_tells_nothing_of_what_was(module: Module) -> None:
     module.manager.run(5)
     value = json.loads(module.scheduler_status(format="json").stdout)
     assert (value["state"], value["imbalance_factor"], value["ranks"], value["held"]) == (None, None, [], {})
-    state = scheduler_state(
-        module.scheduling.get(fs), module.scheduling.watch(fs), module.manager.cluster.now()
-    )
-    assert (state.advised, state.held, state.hot) == (0, (), ())
+    state = state_of(module)
+    assert (state.advised, state.held, state.hot) == (0, (), None)
 
 
 def test_a_plan_under_way_is_shown_before_an_operators_that_has_ended(module: Module) -> None:
@@ -265,6 +370,10 @@ def test_a_stop_for_emergencies_ends_both(module: Module) -> None:
     assert module.partition_stop().retval < 0, "nothing acts any more"
     refused = module.scheduler_start(mode="act").stderr
     assert "go on with it ('partition start cephfs scheduler-" in refused
+    of = replace(state_of(module), advised=3, advised_for=301.0)
+    sample = FsSample("cephfs", 0.0, (), None, scheduler=of, uneven_at=0.0)
+    (check,) = scheduler_advises(Snapshot(filesystems=(sample,)), 300.0)
+    assert f"{refused}; then 'ceph mds_partitioner scheduler start cephfs --mode act'" in check.detail[0]
     module.partition_rollback()
     module.partition_stop()
     refused = module.scheduler_start(mode="act").stderr
@@ -342,9 +451,6 @@ def test_plans_of_a_removed_file_system_are_shown_until_they_are_removed(module:
 def test_what_it_did_is_counted(module: Module) -> None:
     module.scheduler_start(mode="act")
     module.manager.run(60)
-    fs, cluster = module.manager.fs, module.manager.cluster
-    state = scheduler_state(
-        module.scheduling.get(fs), module.scheduling.watch(fs), Now(cluster.wall, cluster.steady)
-    )
+    state = state_of(module)
     assert (state.moves, state.inodes, state.under_way, state.advised) == (6, 6000.0, 0, 0)
     assert state.predicted > 0.0 and state.real > 0.0

@@ -241,7 +241,7 @@ def test_nothing_is_stuck_while_nobody_looks(undoes: bool) -> None:
         cluster.load[ino] = 0.0
     manager.run(400)
     kept, watch = manager.scheduling.get(manager.fs), manager.scheduling.watch(manager.fs)
-    assert scheduler_state(kept, watch, cluster.now()).stuck == 0.0
+    assert scheduler_state(kept, watch, cluster.now(), "").stuck == 0.0
 
 
 def test_while_it_undoes_the_status_tells_no_decision_of_before() -> None:
@@ -254,12 +254,15 @@ def test_while_it_undoes_the_status_tells_no_decision_of_before() -> None:
     manager.run(5)
     fs = manager.fs
     kept, watch = manager.scheduling.get(fs), manager.scheduling.watch(fs)
-    text = status_text(Status(fs, kept, watch, manager.scheduling.next_look(fs)))
+    text = status_text(Status(fs, kept, watch, manager.scheduling.next_look(fs)), 5)
     assert "undoes what it did" in text and "looks again" not in text and "partition ls cephfs" in text
     assert "problem" not in text
-    watch.problem = "the mon did not answer"
-    text = status_text(Status(fs, kept, watch, None))
-    assert "problem: the mon did not answer" in text, "why it does not go on"
+    watch.problem = f"the mon did not answer {'and again ' * 15}within 20 s"
+    text = status_text(Status(fs, kept, watch, None), 5)
+    assert f"problem: {watch.problem}" in text.replace("\n", " "), "why it does not go on"
+    assert max(map(len, text.splitlines())) <= 100
+    shown = scheduler_state(kept, watch, cluster.now(), "")
+    assert (shown.why, shown.problem, shown.hot) == ("undoes what it did", watch.problem, None)
 
 
 def test_a_move_that_arrived_in_a_pause_is_there() -> None:

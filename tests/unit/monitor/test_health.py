@@ -46,7 +46,17 @@ def test_imbalance_says_what_to_do_next() -> None:
     assert "partition plan cephfs" in advice(snapshot(idle))
     assert "analyze start cephfs" in advice(snapshot(replace(idle, analysis=None)))
     assert "partition status cephfs" in advice(snapshot(replace(idle, plan=plan())))
-    assert "partition plan cephfs" in advice(snapshot(replace(idle, plan=plan("done", 1.0))))
+
+
+def test_an_analysis_of_another_load_is_made_again_first() -> None:
+    idle, analyze = replace(uneven(), plan=None), "analyze start cephfs', then 'partition plan'"
+    assert idle.analysis is not None
+    old = replace(idle, analysis=replace(idle.analysis, ended=NOW - 3601.0))
+    assert analyze in advice(snapshot(old))
+    ran = replace(plan("done", 1.0), started=NOW - 360.0)
+    assert analyze in advice(snapshot(replace(idle, plan=replace(ran, finished=NOW - 299.0))))
+    assert analyze not in advice(snapshot(replace(idle, plan=replace(ran, finished=NOW - 301.0))))
+    assert analyze not in advice(snapshot(replace(idle, plan=replace(ran, state="ready", started=None))))
 
 
 def test_beside_a_silent_rank_that_is_looked_into_first() -> None:
@@ -114,6 +124,13 @@ def test_advice_that_nobody_follows_is_told_with_the_command() -> None:
     (check,) = advised_for(301.0, 299.0)
     assert "3 moves are advised" in check.detail[0]
     assert "scheduler start cephfs --mode act" in check.detail[0]
+
+
+def test_advice_names_a_stopped_plan_that_is_in_the_way_of_acting() -> None:
+    why = "plan 'scheduler-3' of the scheduler was stopped: undo it first"
+    of = replace(scheduler(), mode="advise", advised=3, advised_for=301.0, stopped=why)
+    (check,) = scheduler_advises(snapshot(replace(uneven(), uneven_at=NOW, scheduler=of)), LASTS)
+    assert f"{why}; then 'ceph mds_partitioner scheduler start cephfs --mode act'" in check.detail[0]
 
 
 def test_moves_that_do_not_help_are_told_when_there_were_enough_of_them() -> None:

@@ -6,7 +6,7 @@ from dataclasses import replace
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from monitor_snapshots import HOSTILE, broken, snapshot, subvolume, uneven, unsettled
+from monitor_snapshots import HOSTILE, broken, scheduler, snapshot, subvolume, uneven, unsettled
 from prometheus_client.parser import text_string_to_metric_families
 
 from mds_partitioner.monitor.metrics import PREFIX, active_metric, exposition, families, label
@@ -105,6 +105,13 @@ def test_an_unknown_capacity_is_not_0_and_nor_is_what_follows_from_it() -> None:
     assert value(unsettled(), "rank_capacity_known", fs="cephfs") == 0
     assert value(unsettled(), "imbalance_most_ratio", fs="cephfs") == 0.86
     assert value(snapshot(), "rank_capacity_known", fs="cephfs") == 1
+
+
+def test_hot_spots_are_told_while_the_scheduler_looks() -> None:
+    for hot, known in ((scheduler().hot, True), ((), True), (None, False)):
+        of = snapshot(replace(uneven(), scheduler=replace(scheduler(), hot=hot)))
+        names = {name for name, _ in scraped(of)}
+        assert (f"{PREFIX}_hot_spots" in names, f"{PREFIX}_scheduler_mode" in names) == (known, True)
 
 
 def test_hostile_names_stay_label_values_and_stay_apart() -> None:

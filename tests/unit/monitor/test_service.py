@@ -9,6 +9,7 @@ from types import SimpleNamespace
 from typing import Any
 
 import pytest
+from monitor_snapshots import scheduler
 from verdicts import verdict
 
 from mds_partitioner.engine.judge import judge as engine_judge
@@ -20,7 +21,7 @@ from mds_partitioner.monitor.metrics import families
 from mds_partitioner.monitor.options import MonitorSettings
 from mds_partitioner.monitor.page import page
 from mds_partitioner.monitor.sampler import HISTORY, Past, judged
-from mds_partitioner.monitor.service import JUDGE, OBSERVE, Monitor
+from mds_partitioner.monitor.service import JUDGE, OBSERVE, SCHEDULE, Monitor
 from mds_partitioner.monitor.state import EXPORTER, IMPORTER, FsSample, Snapshot
 from mds_partitioner.ranks import Ranks
 
@@ -144,6 +145,28 @@ def test_epochs_above_the_threshold_are_counted_in_a_row(monitor: Monitor, clust
     assert counts == [1, 2, 0, 1]
 
 
+def test_ranks_that_are_not_alike_are_even_when_the_scheduler_finds_them_so(monitor: Monitor) -> None:
+    """The factor takes all for alike, and is high."""
+    monitor.scheduler = lambda fs: replace(scheduler(), even=True)
+    for _ in range(3):
+        sample = sampled(monitor)
+        assert sample.verdict is not None and sample.verdict.triggered
+        assert (sample.uneven_epochs, sample.uneven_at) == (0, None)
+    assert imbalanced(monitor.snapshot, 1) == []
+    (epochs,) = (m for m in families(monitor.snapshot) if m.name.endswith("imbalanced_epochs"))
+    assert [s.value for s in epochs.samples] == [0]
+    assert "even, by what each rank can serve" in page(monitor.snapshot, 10.0)
+    monitor.scheduler = lambda fs: scheduler()
+    assert [sampled(monitor).uneven_epochs for _ in range(2)] == [1, 2]
+    assert imbalanced(monitor.snapshot, 2)
+
+
+def test_failures_are_counted_by_stage(monitor: Monitor) -> None:
+    monitor.count_error(SCHEDULE)
+    sampled(monitor)
+    assert monitor.snapshot.errors == {"observe": 0, "judge": 0, "schedule": 1, "move": 0, "balance": 0}
+
+
 def test_a_full_rank_of_many_counts_as_uneven_though_the_factor_is_low(
     monitor: Monitor, cluster: Cluster
 ) -> None:
@@ -265,7 +288,7 @@ def test_a_verdict_on_other_ranks_than_were_seen_is_joined_by_rank(
 def test_the_past_is_forgotten() -> None:
     memory = Past()
     for second in range(0, 3 * int(HISTORY), 10):
-        memory.judge(float(second), verdict(), 30, whole=True)
+        memory.judge(float(second), verdict(), 30, whole=True, even=False)
     assert memory.history[-1].time - memory.history[0].time <= HISTORY
 
 

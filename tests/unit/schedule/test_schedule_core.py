@@ -409,6 +409,36 @@ def test_where_the_whole_is_even_enough_only_full_ranks_are_relieved() -> None:
     assert {move.source for move in decision.moves} > {0, 1}
 
 
+def two_ranks(first: RankView, second: RankView) -> View:
+    """All that is on them stays there."""
+    pieces = (Piece(r.rank + 1, f"/{r.rank}", r.rank, r.requests, 10.0, held="x") for r in (first, second))
+    return View(0.0, (first, second), tuple(pieces), harmful=True)
+
+
+def looked_at(view: View, looks: int = 10) -> tuple[State, Decision]:
+    state, decision = State(), Decision()
+    for look in range(looks):
+        state, decision = Scheduler(state, replace(view, now=LOOK * look), Limits()).decide()
+    return state, decision
+
+
+def test_ranks_that_are_not_alike_are_even_by_what_each_can_do() -> None:
+    alike = two_ranks(RankView(0, 600.0, 0.6, capacity=1000.0), RankView(1, 240.0, 0.6, capacity=400.0))
+    state, decision = looked_at(alike)
+    assert (state.even, decision.why) == (True, "even")
+    for now, wait in ((60.0, "rank 2 has failed"), (65.0, "")):
+        state, _ = Scheduler(state, replace(alike, now=now, wait=wait), Limits()).decide()
+        assert state.even == (not wait)
+    full = two_ranks(RankView(0, 450.0, 0.6, capacity=1000.0), RankView(1, 390.0, 9.0, True, 400.0))
+    assert not looked_at(full)[0].even
+
+
+def test_a_rank_that_crawls_is_not_even() -> None:
+    crawls = two_ranks(RankView(0, 600.0, 0.6, capacity=1000.0), RankView(1, 40.0, 20.0, capacity=400.0))
+    state, decision = looked_at(crawls)
+    assert decision.why.startswith("even, but for rank 1") and not state.even
+
+
 def test_idle_moves_nothing() -> None:
     cluster = hot(rate=0.0)
     cluster.go(10)

@@ -1,0 +1,31 @@
+# SPDX-License-Identifier: LGPL-2.1-or-later
+"""What ``ceph progress`` is told of plans."""
+
+from __future__ import annotations
+
+import uuid
+from collections.abc import Callable
+from typing import Optional
+
+from .run import ACTIVE, ROLLED_BACK, ROLLING_BACK, STOPPED, Run, progress
+
+Progress = Callable[[str, str, float, Optional[str]], None]
+"""Event id, message, 0 to 1; None while it is under way, else why it failed, or "" if it did not."""
+
+
+def report(run: Run, on_progress: Progress) -> None:
+    """How far a plan is; that it has ended, once.
+
+    Of the scheduler's only rollbacks are told: ``ceph progress`` keeps the last 50 events, and a busy
+    scheduler would leave no room for others.
+    """
+    if run.plan.scheduled and run.heading() not in (ROLLING_BACK, ROLLED_BACK):
+        return
+    state, memory, part = run.head.state, run.memory, progress(run)
+    if state not in ACTIVE and state == memory.reported:
+        return
+    memory.reported = state
+    event = str(uuid.uuid5(uuid.NAMESPACE_OID, f"{run.plan.name}/{run.plan.created}"))
+    message = f"mds_partitioner: plan '{run.plan.name}' on '{run.plan.fs}' ({state})"
+    failed = f"stopped {run.head.why} when {part:.0%} of its steps had ended" if state == STOPPED else ""
+    on_progress(event, message, part, None if state in ACTIVE else failed)
