@@ -49,7 +49,7 @@ from .plan.plan import AUTOMATE, Plan
 from .plan.planner import make_plan
 from .plan.present import present
 from .plan.ranks import format_ranks
-from .verify.guards import why_wait
+from .verify.guards import Hold, hold
 from .verify.whereabouts import MdsWhereabouts
 
 GOES_ON: dict[str, Any] = {"why": "", "by_operator": False, "until": None, "finished": None}
@@ -86,7 +86,7 @@ class Partitioner:
         self._journal = Journal(host.store, host.incarnation(), new_id)
         self.plans = Plans(host, self._journal, now, log)
         where = MdsWhereabouts(host)
-        self._executor = Executor(host, self._journal, where, self._why_wait, self._distributed, log)
+        self._executor = Executor(host, self._journal, where, self._hold, self._distributed, log)
         self.scheduled: Callable[[FsState], str] = nobody  # why, beside a scheduler, nobody else acts
         self.failed: Callable[[], None] = lambda: None  # told of each failure
 
@@ -347,8 +347,8 @@ class Partitioner:
             self._journal.replace_head(run, ours, before)
             self.plans.halts.refuse(run.plan.fscid, run.plan.fs, halts)
 
-    def _why_wait(self, fs: FsState) -> str | None:
-        return why_wait(fs, self._host.health(), silent(self._host, fs, self._now().wall))
+    def _hold(self, fs: FsState) -> Hold | None:
+        return hold(fs, self._host.health(), silent(self._host, fs, self._now().wall))
 
     def _refuse_beside_scheduler(self, fs: FsState) -> None:
         why = self.scheduled(fs)

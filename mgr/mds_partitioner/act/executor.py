@@ -18,7 +18,7 @@ from ..host import Host
 from ..model import FsState
 from ..options import Settings
 from ..plan.plan import FS_STEP, Step
-from ..verify.guards import late_clients
+from ..verify.guards import Hold, late_clients
 from ..workers import Workers
 from .changes import ASK_ALL, AutomateChange, Change, ConfigChange, DirectoryChange, Gone, Whereabouts, bind
 from .core import RANK_MASK, Seen, StepCore, Transition, after_tick, next_step, paused, same
@@ -41,7 +41,7 @@ from .run import (
 
 ABREAST = 4  # steps of a plan of the scheduler at once: a saturated MDS takes up to a second for each
 SELDOM = 5.0  # s between two questions to all MDSs
-Guard = Callable[[FsState], Optional[str]]
+Guard = Callable[[FsState], Optional[Hold]]
 
 
 class Overruled(Exception):
@@ -64,7 +64,7 @@ class Executor:
         distributed: Callable[[int], Mapping[int, str]],
         log: logging.Logger,
     ) -> None:
-        """``guard`` says why nothing may be changed now, or None.
+        """``guard`` says why nothing may be begun now, or None.
 
         :param distributed: ``ceph.dir.pin.distributed`` that this module set on a file system, by inode
             number
@@ -81,22 +81,35 @@ class Executor:
 
     def tick(self, run: Run, settings: Settings, now: Now) -> None:
         """One pass over the steps. What fails is tried again on the next tick."""
-        began = run.head
+        began: Head = run.head
+        held: Hold | None = None
         try:
             fs = self._host.fs_by_id(run.plan.fscid)
             if fs is None:
                 run.memory.halted = False  # there is nothing left for an operator to hold
                 self._journal.head(run, only_from=began.state, **_removed(run))
                 began = run.head
-            elif began.state not in ACTIVE or not self._may_go(run, fs, now):
+            elif began.state not in ACTIVE or _held_by_operator(run, now):
                 return
-            self._steps(run, began, fs, settings, now)
-            head = after_tick(began, run.plan, run.records, run.memory.troubles, now.wall)
-            self._change(run, began, replace(head, why=head.why or began.why) if fs is None else head)
+            else:
+                held = self._held_up(run, fs)
+            if held is None or held.back:
+                self._go_on(run, began, fs, settings, held, now)
         except Overruled:
             return
         except PartitionerError as e:
             self._wait(run, began, str(e), over=not _held_by_operator(run, now))
+
+    def _go_on(
+        self, run: Run, began: Head, fs: FsState | None, settings: Settings, held: Hold | None, now: Now
+    ) -> None:
+        """``held``: why nothing more may be begun."""
+        self._steps(run, began, fs, settings if held is None else replace(settings, max_moves=0), now)
+        head = after_tick(began, run.plan, run.records, run.memory.troubles, now.wall)
+        if held is not None and head.state in ACTIVE:
+            self._wait(run, began, held.why, over=True)
+        else:
+            self._change(run, began, replace(head, why=head.why or began.why) if fs is None else head)
 
     def wait(self, run: Run, why: str) -> None:
         """Something went wrong that no step answers for: the plan says so, and is tried again."""
@@ -116,17 +129,18 @@ class Executor:
         if run.head is began and not run.memory.halted:
             self._journal.replace_head(run, began, head)
 
-    def _may_go(self, run: Run, fs: FsState, now: Now) -> bool:
-        if _held_by_operator(run, now):
-            return False
+    def _held_up(self, run: Run, fs: FsState) -> Hold | None:
+        """What keeps it from beginning anything; None: nothing does. A rollback begins while it may go on."""
         memory = run.memory
         if memory.halted:
             memory.halted, memory.untold = False, {}
-        why = self._guard(fs)
-        if why is not None:
+        held = self._guard(fs)
+        if held is None or (held.back and run.heading() == ROLLING_BACK):
+            return None
+        if not held.back:
             memory.since.clear()  # nothing can arrive meanwhile: the time to do so begins anew
-            self._wait(run, run.head, why, over=True)
-        return why is None
+            self._wait(run, run.head, held.why, over=True)
+        return held
 
     def _steps(self, run: Run, began: Head, fs: FsState | None, settings: Settings, now: Now) -> None:
         tried: set[int] = set()

@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import dataclass
 
 from ..model import FsState, HealthCheck
 from ..plan.ranks import format_ranks
@@ -19,6 +20,27 @@ STOP_CHECKS = (
     "MDS_SLOW_REQUEST",
     "MDS_CACHE_OVERSIZED",
 )
+
+# Of these: what was moved may be why. It may be put back, and be rolled back.
+BUSY_CHECKS = ("MDS_SLOW_REQUEST", "MDS_CACHE_OVERSIZED")
+
+
+@dataclass(frozen=True)
+class Hold:
+    """Why a plan begins nothing now, and what to do, as one sentence.
+
+    :ivar back: what was begun goes on, is put back when it is late, and may be rolled back
+    """
+
+    why: str
+    back: bool = False
+
+
+def hold(fs: FsState, health: Mapping[str, HealthCheck], silent: Mapping[int, float]) -> Hold | None:
+    """What a plan is to wait for; None when all is well. ``silent`` as in ``why_wait``."""
+    why = why_wait(fs, health, silent)
+    others = {code: check for code, check in health.items() if code not in BUSY_CHECKS}
+    return None if why is None else Hold(why, why_wait(fs, others, silent) is None)
 
 
 def why_wait(fs: FsState, health: Mapping[str, HealthCheck], silent: Mapping[int, float]) -> str | None:

@@ -21,6 +21,7 @@ from mds_partitioner.model import FsState, HealthCheck, MdsInfo
 from mds_partitioner.options import Settings
 from mds_partitioner.plan.plan import CONFIG_STEP, FS_STEP, MASK_STEP, PIN_STEP, Plan, Prediction, Row, Step
 from mds_partitioner.plan.ranks import parse_ranks
+from mds_partitioner.verify.guards import Hold
 
 LOG = logging.getLogger("test")
 SETTINGS = Settings(
@@ -167,6 +168,7 @@ class FakeCluster:
         self.options: dict[str, str] = {}
         self.configured = {"mds_bal_interval": 10}
         self.why: str | None = None
+        self.busy = False  # what was begun may go on all the same
         self.empty: set[int] = set()  # directories with nothing in them
         self.checks: dict[str, HealthCheck] = {}
         self.refused: set[str] = set()  # paths whose attributes the MDSs do not let us set
@@ -346,7 +348,7 @@ class Manager:
             host,
             self.journal,
             cluster,
-            lambda fs: cluster.why,
+            lambda fs: None if cluster.why is None else Hold(cluster.why, cluster.busy),
             lambda fscid: owned_distributed(self.runs, fscid),
             LOG,
         )

@@ -454,6 +454,41 @@ def test_a_guard_pauses_with_its_reason_and_the_plan_goes_on_without_it() -> Non
     until(manager, run, DONE)
 
 
+def test_what_was_begun_is_put_back_though_requests_are_slow() -> None:
+    """They may wait for what is moving: else nothing would ever end that."""
+    cluster = FakeCluster(lag=10_000)
+    before = cluster.snapshot()
+    manager = Manager(cluster)
+    run = manager.journal.create(replace(plan(cluster, MOVES), scheduled=True), [])
+    manager.journal.head(run, state=RUNNING)
+    manager.tick(run)
+    assert len(run.records) == SETTINGS.max_moves
+    cluster.why, cluster.busy = "MDS_SLOW_REQUEST: 1 slow requests", True
+    for _ in range(SETTINGS.arrival_timeout + 30):
+        manager.tick(run)
+    assert {record.state for record in run.records.values()} == {UNDONE}
+    assert cluster.snapshot() == before
+    assert (run.head.state, len(run.records)) == (PAUSED, SETTINGS.max_moves), "nothing more is begun"
+    assert run.head.why == cluster.why
+    cluster.why, cluster.lag = None, 1
+    until(manager, run, DONE)
+    assert len(run.records) == len(MOVES)
+
+
+@pytest.mark.parametrize("busy", [True, False])
+def test_a_rollback_waits_for_no_slow_request(busy: bool) -> None:
+    cluster = FakeCluster()
+    before = cluster.snapshot()
+    manager = Manager(cluster)
+    until(manager, run := started(cluster, manager, MOVES), DONE)
+    manager.journal.head(run, state=ROLLING_BACK)
+    cluster.why, cluster.busy = "MDS_SLOW_REQUEST: 1 slow requests", busy
+    for _ in range(60):
+        manager.tick(run)
+    assert run.head.state == (ROLLED_BACK if busy else PAUSED)
+    assert (cluster.snapshot() == before) == busy
+
+
 def test_an_operators_pause_ends_at_its_time_only() -> None:
     cluster = FakeCluster()
     manager = Manager(cluster)

@@ -40,7 +40,7 @@ from mds_partitioner.observe.subtrees import SubtreeMap, ancestors, parse_subtre
 from mds_partitioner.observe.working_sets import parse_working_sets
 from mds_partitioner.report.text import printable, table
 from mds_partitioner.schedule.watch import Told
-from mds_partitioner.verify.guards import why_wait
+from mds_partitioner.verify.guards import Hold, hold, why_wait
 
 A, B = "/volumes/_nogroup/a", "/volumes/_nogroup/b"
 
@@ -561,7 +561,7 @@ def test_a_change_of_ranks_begins_their_means_anew() -> None:
 
 
 def test_a_well_cluster_needs_no_wait() -> None:
-    assert why_wait(FakeCluster().state, {}, {}) is None
+    assert why_wait(FakeCluster().state, {}, {}) is hold(FakeCluster().state, {}, {}) is None
 
 
 SLOW = HealthCheck("2 MDSs report slow requests", ("mds.m1(mds.1): 3 slow requests are blocked > 30 secs",))
@@ -583,8 +583,10 @@ READ_ONLY = HealthCheck("1 MDSs are read only", ("mds.m1(mds.1): MDS in read-onl
 def test_a_cluster_that_is_not_well_says_what_is_waited_for(
     change: dict[str, object], health: dict[str, HealthCheck], silent: dict[int, float], word: str
 ) -> None:
-    why = why_wait(replace(FakeCluster().state, **change), health, silent)
+    state = replace(FakeCluster().state, **change)
+    why = why_wait(state, health, silent)
     assert why is not None and word in why
+    assert hold(state, health, silent) == Hold(why, back=word == "MDS_SLOW_REQUEST")
 
 
 @pytest.mark.parametrize(
