@@ -15,6 +15,7 @@ from ..plan.circumstances import Circumstances
 from ..plan.families import family, hashed, held, shared_out
 
 FILES = 8  # a fragment, for the hash to share out their load
+SEVERAL = 2.0  # at a time, on the mean
 MOSTLY = 0.9  # of all that is below a directory is right in it
 
 
@@ -48,7 +49,8 @@ def fragments(
 
     :raises NotFound: it is gone
     """
-    inos = {of.ino for of in churning}
+    # One that is replaced by another now and then is what it is in: that may be what has several.
+    inos = {of.ino for of in churning if of.at_once >= SEVERAL}
     at_once = {of.ino: of.at_once for of in churning if of.at_once >= of.lasting}
 
     def lasts(born: float, parent_born: float, parent: int) -> bool:

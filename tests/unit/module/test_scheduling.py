@@ -948,7 +948,10 @@ def test_when_what_was_distributed_is_deleted_the_next_one_there_is_distributed_
     second = next(i for i in range(first + 1, 5000) if evenly(i))
     cluster.directories[second] = Directory(f"{NOGROUP}/s3/next")
     cluster.load[second], cluster.churning[second] = cluster.load.pop(first), cluster.churning.pop(first)
-    del cluster.directories[first]
+    gone = cluster.directories[first].path
+    for ino in [ino for ino, at in cluster.directories.items() if f"{at.path}/".startswith(f"{gone}/")]:
+        del cluster.directories[ino]
+        cluster.load.pop(ino, None)
     manager.run(AT_LAST)
     assert cluster.directories[second].distributed == "1"
 
