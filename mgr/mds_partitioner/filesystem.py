@@ -26,15 +26,15 @@ NO_MASK = "-1"
 DISTRIBUTED, RANDOM = "ceph.dir.pin.distributed", "ceph.dir.pin.random"
 
 
-@contextmanager
-def _readable_errors(what: str, path: str) -> Iterator[None]:
-    try:
-        yield
-    except cephfs.Error as e:
-        # Without a number: the mount is not in a state to be asked (LibCephFSStateError).
-        code = abs(int(e.args[0])) if e.args and isinstance(e.args[0], int) else errno.ENOTCONN
-        kind = NotFound if code in (errno.ENOENT, errno.ENOTDIR) else CephError
-        raise kind(f"cannot {what} {path!r}: {os.strerror(code)}", code) from e
+def _code(error: cephfs.Error) -> int:
+    # Without a number: the mount is not in a state to be asked (LibCephFSStateError).
+    return abs(int(error.args[0])) if error.args and isinstance(error.args[0], int) else errno.ENOTCONN
+
+
+def _count(text: str) -> int:
+    """A recursive statistic; MDSs may have it below 0 for a while, which is printed as 2^64 less that."""
+    number = int(text)
+    return 0 if number >= 1 << 63 else number
 
 
 @dataclass(frozen=True)
@@ -86,21 +86,45 @@ class FileSystem:
     def __init__(self, handle: Any, attempt: Attempt) -> None:
         self._handle, self._attempt = handle, attempt
 
+    @contextmanager
+    def _readable_errors(self, what: str, path: str) -> Iterator[None]:
+        try:
+            yield
+        except (cephfs.Error, UnicodeDecodeError) as e:
+            # The binding's own words have the path as text: of one that is not UTF-8 they hide the error.
+            code = _code(e) if isinstance(e, cephfs.Error) else self._hidden(path)
+            kind = NotFound if code in (errno.ENOENT, errno.ENOTDIR) else CephError
+            raise kind(f"cannot {what} {path!r}: {os.strerror(code)}", code) from e
+
+    def _hidden(self, path: str) -> int:
+        """The number of an error that a call on a directory met: that of a call that can tell it, if any."""
+        try:
+            mode = self._statx(path, cephfs.CEPH_STATX_MODE)["mode"]
+        except cephfs.Error as e:
+            return _code(e)
+        return errno.EIO if stat.S_ISDIR(mode) else errno.ENOTDIR
+
+    def _statx(self, path: str, mask: int, flags: int = 0) -> Any:
+        """``stat`` would hide errors."""
+        return self._handle.statx(os.fsencode(path), mask, flags)
+
     def ino(self, path: str) -> int:
         """Inode number of a directory. :raises NotFound: no such directory."""
-        with _readable_errors("stat", path):
-            return int(self._handle.stat(os.fsencode(path)).st_ino)
+        with self._readable_errors("stat", path):
+            return int(self._statx(path, cephfs.CEPH_STATX_INO)["ino"])
 
     def is_directory(self, path: str) -> bool:
         """Or is it a file? :raises NotFound: neither."""
-        with _readable_errors("stat", path):
-            return stat.S_ISDIR(self._handle.stat(os.fsencode(path)).st_mode)
+        with self._readable_errors("stat", path):
+            return stat.S_ISDIR(self._statx(path, cephfs.CEPH_STATX_MODE)["mode"])
 
     def born(self, path: str) -> float:
-        """When it was made, seconds since the Unix epoch. :raises NotFound: no such file or directory."""
-        with _readable_errors("stat", path):
-            found = self._handle.statx(os.fsencode(path), cephfs.CEPH_STATX_BTIME, 0)
-            return float(found["btime"].timestamp())
+        """When it was made, seconds since the Unix epoch, by the clock of the client that made it.
+
+        :raises NotFound: no such file or directory
+        """
+        with self._readable_errors("stat", path):
+            return float(self._statx(path, cephfs.CEPH_STATX_BTIME)["btime"].timestamp())
 
     def ephemeral_pins(self, path: str) -> tuple[bool, bool]:
         """Its own ``ceph.dir.pin.distributed`` and ``.random``: are they set? The MDS is asked."""
@@ -108,7 +132,7 @@ class FileSystem:
 
     def get(self, path: str, attribute: str) -> str:
         """A virtual extended attribute as text."""
-        with _readable_errors(f"read {attribute} of", path):
+        with self._readable_errors(f"read {attribute} of", path):
             return str(self._handle.getxattr(os.fsencode(path), attribute).decode())
 
     def pin(self, path: str) -> int:
@@ -149,7 +173,7 @@ class FileSystem:
         :raises Unavailable: the caller has given up, or it may not any more; nothing was set
         :raises NotFound: the path is not that inode's any more; nothing was set
         """
-        with _readable_errors("list", path):
+        with self._readable_errors("list", path):
             handle = self._handle.opendir(os.fsencode(path))
             try:
                 self._handle.readdir(handle)
@@ -161,9 +185,9 @@ class FileSystem:
                     f"{attribute} of {path!r} was not set: it is not as it was, or not wanted any more"
                 )
             with self._attempt.writing(Write(ino, path, attribute, value)):
-                with _readable_errors(f"set {attribute} of", path):
+                with self._readable_errors(f"set {attribute} of", path):
                     self._handle.fsetxattr(descriptor, attribute, value.encode(), 0)
-                with _readable_errors("sync", path):
+                with self._readable_errors("sync", path):
                     self._handle.sync_fs()
 
     @contextmanager
@@ -172,10 +196,10 @@ class FileSystem:
 
         :raises NotFound: the path is not that inode's any more
         """
-        with _readable_errors("open", path):
+        with self._readable_errors("open", path):
             descriptor = self._handle.open(os.fsencode(path), os.O_RDONLY | os.O_DIRECTORY, 0)
         try:
-            with _readable_errors("stat", path):
+            with self._readable_errors("stat", path):
                 found = int(self._handle.fstat(descriptor).st_ino)
             if found != ino:
                 raise NotFound(f"{path!r} was replaced by another directory")
@@ -186,20 +210,20 @@ class FileSystem:
 
     def rentries(self, path: str) -> int:
         """Files and directories below the directory (recursive statistics)."""
-        return int(self.get(path, RENTRIES))
+        return _count(self.get(path, RENTRIES))
 
     def entries(self, path: str) -> int:
         """How many files and directories are right below it."""
-        return int(self.get(path, ENTRIES))
+        return _count(self.get(path, ENTRIES))
 
     def subdirs(self, path: str) -> int:
         """How many of them are directories."""
-        return int(self.get(path, SUBDIRS))
+        return _count(self.get(path, SUBDIRS))
 
     def subdirectories(self, path: str) -> list[tuple[str, int]]:
         """Names and inode numbers of the directories right below, by name."""
         found = []
-        with _readable_errors("list", path):
+        with self._readable_errors("list", path):
             handle = self._handle.opendir(os.fsencode(path))
             try:
                 while entry := self._handle.readdir(handle):

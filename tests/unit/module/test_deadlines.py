@@ -71,9 +71,9 @@ class Mount:
     def closedir(self, handle: object) -> None:
         self.ended.release()
 
-    def stat(self, path: bytes) -> Any:
-        self._call("stat")
-        return type("Stat", (), {"st_ino": self.ino})
+    def statx(self, path: bytes, mask: int, flag: int) -> dict[str, int]:
+        self._call("statx")
+        return {"ino": self.ino}
 
     def open(self, path: bytes, flags: int, mode: int) -> int:
         self._call("open")
@@ -254,7 +254,7 @@ def test_another_directory_that_takes_the_name_at_the_last_moment_is_not_changed
 def test_one_file_system_that_hangs_holds_up_no_other(
     host: Host, manager: Manager, impatient: Callable[[Gate], None], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    gate = manager.mounts["cephfs"].gates["stat"] = Gate()
+    gate = manager.mounts["cephfs"].gates["statx"] = Gate()
     impatient(gate)
     for _ in range(mounts.THREADS):
         with pytest.raises(Unavailable, match="no answer"):
@@ -451,7 +451,7 @@ def test_of_a_removed_file_system_nothing_stays_mounted_and_its_threads_serve_ot
         host.tell_each(fs, ["a"], "status")
     (first,) = (m.client for i, m in host._mounts._mounted.items() if i == FS.fscid)
     threads = host._tells[FS.fscid]
-    manager.mounts["cephfs"].gates["stat"] = gate = Gate()
+    manager.mounts["cephfs"].gates["statx"] = gate = Gate()
     asked = host.begin_on_fs(FS, lambda mount: mount.ino("/d"))
     assert gate.reached.wait(60)
     host.forget_all_but({2})
