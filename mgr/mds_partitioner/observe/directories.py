@@ -18,20 +18,21 @@ from .subtrees import ancestors
 from .turnover import listable
 
 VOLUMES = "/volumes"  # where the volumes module keeps subvolumes: /volumes/GROUP/SUBVOLUME
-NO_GROUP = "_nogroup"
+NO_GROUP = "_nogroup"  # whose subvolumes are in no group
+INTERNAL = ("_index", "_deleting", "_legacy")  # of the volumes module; its INTERNAL_DIRS has NO_GROUP, too
 LONGEST = FS_TIMEOUT / 2  # s: a saturated MDS takes 0.1 s a question; who is given up loses what was read
 ROOT = 1  # inode number: CEPH_INO_ROOT
 
 
 def subvolumes(fs: FileSystem) -> list[Directory]:
-    """Every subvolume of every group, without the volumes module's own directories (_deleting, ...)."""
+    """Every subvolume of every group, without the volumes module's own directories."""
     try:
         groups = fs.subdirectories(VOLUMES)
     except NotFound:
         return []
     found = []
     for group, _ in groups:
-        if group.startswith("_") and group != NO_GROUP:
+        if group in INTERNAL:
             continue
         label = "" if group == NO_GROUP else f"{group}/"
         for name, ino in fs.subdirectories(f"{VOLUMES}/{group}"):

@@ -171,6 +171,20 @@ def test_what_cannot_be_pinned_is_refused_and_what_to_give_is_said(path: str) ->
         named(mount, ["/a", path])
 
 
+def test_of_what_begins_with_an_underscore_only_the_volumes_modules_own_is_left_out() -> None:
+    """Its list of groups leaves out INTERNAL_DIRS; a group may be called _team."""
+
+    class Volumes:
+        def subdirectories(self, path: str) -> list[tuple[str, int]]:
+            if path == "/volumes":
+                groups = ("_deleting", "_index", "_legacy", "_nogroup", "_team", "plain")
+                return [(group, i) for i, group in enumerate(groups, 2)]
+            return [("s", hash(path))]
+
+    mount: Any = Volumes()
+    assert [d.name for d in subvolumes(mount)] == ["s", "_team/s", "plain/s"]
+
+
 @pytest.mark.parametrize("paths", [["/a", "/a/b/c"], ["/a/b//c/", "//a"]])
 def test_directories_in_one_another_are_refused(paths: list[str]) -> None:
     """The outer one would take the inner one along, wherever the plan has that."""
