@@ -4,13 +4,15 @@
 from __future__ import annotations
 
 import errno
+import json
 import os
 import stat
 import threading
+import unicodedata
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, Literal
 
 import cephfs
 
@@ -24,6 +26,11 @@ SUBDIRS = "ceph.dir.subdirs"
 BAL_MASK = "ceph.dir.bal.mask"  # an MDS without our hook does not take it
 NO_MASK = "-1"
 DISTRIBUTED, RANDOM = "ceph.dir.pin.distributed", "ceph.dir.pin.random"
+CHARMAP = "ceph.dir.charmap"  # an MDS before Tentacle has none
+Form = Literal["NFC", "NFD", "NFKC", "NFKD"]
+FORMS: dict[str, Form] = {"nfc": "NFC", "nfd": "NFD", "nfkc": "NFKC", "nfkd": "NFKD"}
+"""Of Unicode, as the client library knows them; under any other it finds no name."""
+MOST_FORMS = 10_000  # directories of which it is remembered how they have names
 
 
 def _code(error: cephfs.Error) -> int:
@@ -35,6 +42,16 @@ def _count(text: str) -> int:
     """A recursive statistic; MDSs may have it below 0 for a while, which is printed as 2^64 less that."""
     number = int(text)
     return 0 if number >= 1 << 63 else number
+
+
+def _folded(name: str, form: Form | None) -> str:
+    """A name as the client library folds it (Client::_wrap_name); None: not at all"""
+    return unicodedata.normalize(form, name).casefold() if form else name
+
+
+def folds_to_itself(name: str) -> bool:
+    """A name or a path, wherever it is."""
+    return name.isascii() and name == name.lower()
 
 
 @dataclass(frozen=True)
@@ -81,10 +98,15 @@ class Attempt:
 
 
 class FileSystem:
-    """A mounted file system. Paths are absolute; bytes that are not UTF-8 travel as surrogates."""
+    """A mounted file system. Paths are absolute; bytes that are not UTF-8 travel as surrogates.
 
-    def __init__(self, handle: Any, attempt: Attempt) -> None:
+    Names are those that MDSs have: where case does not count these are folded, and clients find them, too.
+    """
+
+    def __init__(self, handle: Any, attempt: Attempt, forms: dict[int, Form | None] | None = None) -> None:
+        """``forms``: remembered from one to the next, see ``_form``."""
         self._handle, self._attempt = handle, attempt
+        self._forms = {} if forms is None else forms
 
     @contextmanager
     def _readable_errors(self, what: str, path: str) -> Iterator[None]:
@@ -117,6 +139,12 @@ class FileSystem:
         """Or is it a file? :raises NotFound: neither."""
         with self._readable_errors("stat", path):
             return stat.S_ISDIR(self._statx(path, cephfs.CEPH_STATX_MODE)["mode"])
+
+    def is_link(self, path: str) -> bool:
+        """Is it a symbolic link? :raises NotFound: it is not there."""
+        with self._readable_errors("stat", path):
+            mode = self._statx(path, cephfs.CEPH_STATX_MODE, cephfs.AT_SYMLINK_NOFOLLOW)["mode"]
+            return stat.S_ISLNK(mode)
 
     def born(self, path: str) -> float:
         """When it was made, seconds since the Unix epoch, by the clock of the client that made it.
@@ -222,14 +250,44 @@ class FileSystem:
 
     def subdirectories(self, path: str) -> list[tuple[str, int]]:
         """Names and inode numbers of the directories right below, by name."""
-        found = []
+        found, own = [], 0
         with self._readable_errors("list", path):
             handle = self._handle.opendir(os.fsencode(path))
             try:
                 while entry := self._handle.readdir(handle):
                     name = os.fsdecode(entry.d_name)
-                    if entry.is_dir() and name not in (".", ".."):
+                    if name == ".":
+                        own = int(entry.d_ino)
+                    elif entry.is_dir() and name != "..":
                         found.append((name, int(entry.d_ino)))
             finally:
                 self._handle.closedir(handle)
+        if not found:
+            self._forms.pop(own, None)  # of what is empty it may be changed
+        if not all(folds_to_itself(name) for name, _ in found):
+            form = self._form(path, own)
+            found = [(_folded(name, form), ino) for name, ino in found]
         return sorted(found)
+
+    def name_in(self, path: str, name: str) -> str:
+        """What an entry of a directory is called, which clients may also find by this name.
+
+        :raises NotFound: no such directory
+        """
+        return name if folds_to_itself(name) else _folded(name, self._form(path, self.ino(path)))
+
+    def _form(self, path: str, ino: int) -> Form | None:
+        """The form that names have, before they are folded, where case does not count; None elsewhere. A
+        directory is asked once: only of one that is empty can that be changed."""
+        with suppress(KeyError):
+            return self._forms[ino]
+        try:
+            charmap = json.loads(self.get(path, CHARMAP))
+            form = None if charmap["casesensitive"] else FORMS.get(charmap["normalization"])
+        except CephError as e:
+            if e.code != errno.ENODATA:
+                raise
+            form = None
+        if len(self._forms) < MOST_FORMS:
+            self._forms[ino] = form
+        return form
