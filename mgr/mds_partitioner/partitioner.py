@@ -171,7 +171,7 @@ class Partitioner:
         if name is not None:
             choice.refuse_reserved(check_name(name))
         wish = Wish(heavy, check_ranks(fs, ranks), force, to_auth)
-        judgement, now, settings = self._analyzer.judgement(fs), self._now(), self._settings()
+        judgement, now, settings = self._analyzer.judgement(fs), self._now(), self._settings().checked()
         ended = self._analyzer.get(fs).ended or now.wall
         choice.refuse_active(self.plans.of(fs), fs.name)
         runs = self.plans.known()
