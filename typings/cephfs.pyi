@@ -8,6 +8,9 @@ class ObjectExists(Error): ...
 class ObjectNotFound(Error): ...
 
 LibCephFS: Any
+CEPH_STATX_INO: int
+CEPH_STATX_MODE: int
 CEPH_STATX_BTIME: int
+AT_SYMLINK_NOFOLLOW: int
 
 class InvalidValue(Error): ...

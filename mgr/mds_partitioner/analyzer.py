@@ -89,7 +89,7 @@ class Analyzer:
         :raises Busy: one is running
         :raises NotFound: a named directory does not exist
         """
-        settings = self._settings()
+        settings = self._settings().checked()
         seconds = settings.analyze_duration if duration is None else duration
         if not settings.epoch <= seconds <= LONGEST:
             raise BadInput(

@@ -96,9 +96,8 @@ class Balancer:
         if before is not None and same and present == FORWARDS:
             return before
         now = self._now()
-        hints = make_hints(
-            fs, self._settings(), self._capacity(fs, now), self._resting(fs, now), self._interval()
-        )
+        settings = self._settings().checked()
+        hints = make_hints(fs, settings, self._capacity(fs, now), self._resting(fs, now), self._interval())
         name, content = policy_object(kind, hints, text or policies.source_of(kind))
         refuse_unless_usable(content, last_beat(self._host, fs))
         fs = self._host.fs_of_mon(fs.fscid) or fs  # trying a policy takes time

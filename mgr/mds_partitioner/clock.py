@@ -4,6 +4,8 @@
 import time
 from dataclasses import dataclass
 
+LAST = 253_402_214_400.0  # Unix, s: the last day of which each time zone has a date of four digits
+
 
 @dataclass(frozen=True)
 class Now:
@@ -14,8 +16,8 @@ class Now:
 
 
 def told(at: float) -> str:
-    """A moment (Unix, s) for people, by the host's time zone."""
-    return time.strftime("%m-%d %H:%M:%S", time.localtime(at))
+    """A moment (Unix, s) for people, by the host's time zone; no calendar has the latest that can be kept."""
+    return time.strftime("%m-%d %H:%M:%S", time.localtime(min(at, LAST)))
 
 
 def lasting(seconds: float) -> str:

@@ -31,6 +31,10 @@ class BadInput(PartitionerError):
     code = errno.EINVAL
 
 
+class BadOption(BadInput):
+    """The value of one of the module's options is not allowed: no fault of who asked, nor of the engine."""
+
+
 class NotFound(PartitionerError):
     """The named file system, plan or directory does not exist."""
 

@@ -4,13 +4,15 @@
 from __future__ import annotations
 
 import errno
+import json
 import os
 import stat
 import threading
+import unicodedata
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, Literal
 
 import cephfs
 
@@ -24,17 +26,32 @@ SUBDIRS = "ceph.dir.subdirs"
 BAL_MASK = "ceph.dir.bal.mask"  # an MDS without our hook does not take it
 NO_MASK = "-1"
 DISTRIBUTED, RANDOM = "ceph.dir.pin.distributed", "ceph.dir.pin.random"
+CHARMAP = "ceph.dir.charmap"  # an MDS before Tentacle has none
+Form = Literal["NFC", "NFD", "NFKC", "NFKD"]
+FORMS: dict[str, Form] = {"nfc": "NFC", "nfd": "NFD", "nfkc": "NFKC", "nfkd": "NFKD"}
+"""Of Unicode, as the client library knows them; under any other it finds no name."""
+MOST_FORMS = 10_000  # directories of which it is remembered how they have names
 
 
-@contextmanager
-def _readable_errors(what: str, path: str) -> Iterator[None]:
-    try:
-        yield
-    except cephfs.Error as e:
-        # Without a number: the mount is not in a state to be asked (LibCephFSStateError).
-        code = abs(int(e.args[0])) if e.args and isinstance(e.args[0], int) else errno.ENOTCONN
-        kind = NotFound if code in (errno.ENOENT, errno.ENOTDIR) else CephError
-        raise kind(f"cannot {what} {path!r}: {os.strerror(code)}", code) from e
+def _code(error: cephfs.Error) -> int:
+    # Without a number: the mount is not in a state to be asked (LibCephFSStateError).
+    return abs(int(error.args[0])) if error.args and isinstance(error.args[0], int) else errno.ENOTCONN
+
+
+def _count(text: str) -> int:
+    """A recursive statistic; MDSs may have it below 0 for a while, which is printed as 2^64 less that."""
+    number = int(text)
+    return 0 if number >= 1 << 63 else number
+
+
+def _folded(name: str, form: Form | None) -> str:
+    """A name as the client library folds it (Client::_wrap_name); None: not at all"""
+    return unicodedata.normalize(form, name).casefold() if form else name
+
+
+def folds_to_itself(name: str) -> bool:
+    """A name or a path, wherever it is."""
+    return name.isascii() and name == name.lower()
 
 
 @dataclass(frozen=True)
@@ -81,26 +98,61 @@ class Attempt:
 
 
 class FileSystem:
-    """A mounted file system. Paths are absolute; bytes that are not UTF-8 travel as surrogates."""
+    """A mounted file system. Paths are absolute; bytes that are not UTF-8 travel as surrogates.
 
-    def __init__(self, handle: Any, attempt: Attempt) -> None:
+    Names are those that MDSs have: where case does not count these are folded, and clients find them, too.
+    """
+
+    def __init__(self, handle: Any, attempt: Attempt, forms: dict[int, Form | None] | None = None) -> None:
+        """``forms``: remembered from one to the next, see ``_form``."""
         self._handle, self._attempt = handle, attempt
+        self._forms = {} if forms is None else forms
+
+    @contextmanager
+    def _readable_errors(self, what: str, path: str) -> Iterator[None]:
+        try:
+            yield
+        except (cephfs.Error, UnicodeDecodeError) as e:
+            # The binding's own words have the path as text: of one that is not UTF-8 they hide the error.
+            code = _code(e) if isinstance(e, cephfs.Error) else self._hidden(path)
+            kind = NotFound if code in (errno.ENOENT, errno.ENOTDIR) else CephError
+            raise kind(f"cannot {what} {path!r}: {os.strerror(code)}", code) from e
+
+    def _hidden(self, path: str) -> int:
+        """The number of an error that a call on a directory met: that of a call that can tell it, if any."""
+        try:
+            mode = self._statx(path, cephfs.CEPH_STATX_MODE)["mode"]
+        except cephfs.Error as e:
+            return _code(e)
+        return errno.EIO if stat.S_ISDIR(mode) else errno.ENOTDIR
+
+    def _statx(self, path: str, mask: int, flags: int = 0) -> Any:
+        """``stat`` would hide errors."""
+        return self._handle.statx(os.fsencode(path), mask, flags)
 
     def ino(self, path: str) -> int:
         """Inode number of a directory. :raises NotFound: no such directory."""
-        with _readable_errors("stat", path):
-            return int(self._handle.stat(os.fsencode(path)).st_ino)
+        with self._readable_errors("stat", path):
+            return int(self._statx(path, cephfs.CEPH_STATX_INO)["ino"])
 
     def is_directory(self, path: str) -> bool:
         """Or is it a file? :raises NotFound: neither."""
-        with _readable_errors("stat", path):
-            return stat.S_ISDIR(self._handle.stat(os.fsencode(path)).st_mode)
+        with self._readable_errors("stat", path):
+            return stat.S_ISDIR(self._statx(path, cephfs.CEPH_STATX_MODE)["mode"])
+
+    def is_link(self, path: str) -> bool:
+        """Is it a symbolic link? :raises NotFound: it is not there."""
+        with self._readable_errors("stat", path):
+            mode = self._statx(path, cephfs.CEPH_STATX_MODE, cephfs.AT_SYMLINK_NOFOLLOW)["mode"]
+            return stat.S_ISLNK(mode)
 
     def born(self, path: str) -> float:
-        """When it was made, seconds since the Unix epoch. :raises NotFound: no such file or directory."""
-        with _readable_errors("stat", path):
-            found = self._handle.statx(os.fsencode(path), cephfs.CEPH_STATX_BTIME, 0)
-            return float(found["btime"].timestamp())
+        """When it was made, seconds since the Unix epoch, by the clock of the client that made it.
+
+        :raises NotFound: no such file or directory
+        """
+        with self._readable_errors("stat", path):
+            return float(self._statx(path, cephfs.CEPH_STATX_BTIME)["btime"].timestamp())
 
     def ephemeral_pins(self, path: str) -> tuple[bool, bool]:
         """Its own ``ceph.dir.pin.distributed`` and ``.random``: are they set? The MDS is asked."""
@@ -108,7 +160,7 @@ class FileSystem:
 
     def get(self, path: str, attribute: str) -> str:
         """A virtual extended attribute as text."""
-        with _readable_errors(f"read {attribute} of", path):
+        with self._readable_errors(f"read {attribute} of", path):
             return str(self._handle.getxattr(os.fsencode(path), attribute).decode())
 
     def pin(self, path: str) -> int:
@@ -149,7 +201,7 @@ class FileSystem:
         :raises Unavailable: the caller has given up, or it may not any more; nothing was set
         :raises NotFound: the path is not that inode's any more; nothing was set
         """
-        with _readable_errors("list", path):
+        with self._readable_errors("list", path):
             handle = self._handle.opendir(os.fsencode(path))
             try:
                 self._handle.readdir(handle)
@@ -161,9 +213,9 @@ class FileSystem:
                     f"{attribute} of {path!r} was not set: it is not as it was, or not wanted any more"
                 )
             with self._attempt.writing(Write(ino, path, attribute, value)):
-                with _readable_errors(f"set {attribute} of", path):
+                with self._readable_errors(f"set {attribute} of", path):
                     self._handle.fsetxattr(descriptor, attribute, value.encode(), 0)
-                with _readable_errors("sync", path):
+                with self._readable_errors("sync", path):
                     self._handle.sync_fs()
 
     @contextmanager
@@ -172,10 +224,10 @@ class FileSystem:
 
         :raises NotFound: the path is not that inode's any more
         """
-        with _readable_errors("open", path):
+        with self._readable_errors("open", path):
             descriptor = self._handle.open(os.fsencode(path), os.O_RDONLY | os.O_DIRECTORY, 0)
         try:
-            with _readable_errors("stat", path):
+            with self._readable_errors("stat", path):
                 found = int(self._handle.fstat(descriptor).st_ino)
             if found != ino:
                 raise NotFound(f"{path!r} was replaced by another directory")
@@ -186,26 +238,56 @@ class FileSystem:
 
     def rentries(self, path: str) -> int:
         """Files and directories: the directory itself and all below it (recursive statistics)."""
-        return int(self.get(path, RENTRIES))
+        return _count(self.get(path, RENTRIES))
 
     def entries(self, path: str) -> int:
         """How many files and directories are right below it."""
-        return int(self.get(path, ENTRIES))
+        return _count(self.get(path, ENTRIES))
 
     def subdirs(self, path: str) -> int:
         """How many of them are directories."""
-        return int(self.get(path, SUBDIRS))
+        return _count(self.get(path, SUBDIRS))
 
     def subdirectories(self, path: str) -> list[tuple[str, int]]:
         """Names and inode numbers of the directories right below, by name."""
-        found = []
-        with _readable_errors("list", path):
+        found, own = [], 0
+        with self._readable_errors("list", path):
             handle = self._handle.opendir(os.fsencode(path))
             try:
                 while entry := self._handle.readdir(handle):
                     name = os.fsdecode(entry.d_name)
-                    if entry.is_dir() and name not in (".", ".."):
+                    if name == ".":
+                        own = int(entry.d_ino)
+                    elif entry.is_dir() and name != "..":
                         found.append((name, int(entry.d_ino)))
             finally:
                 self._handle.closedir(handle)
+        if not found:
+            self._forms.pop(own, None)  # of what is empty it may be changed
+        if not all(folds_to_itself(name) for name, _ in found):
+            form = self._form(path, own)
+            found = [(_folded(name, form), ino) for name, ino in found]
         return sorted(found)
+
+    def name_in(self, path: str, name: str) -> str:
+        """What an entry of a directory is called, which clients may also find by this name.
+
+        :raises NotFound: no such directory
+        """
+        return name if folds_to_itself(name) else _folded(name, self._form(path, self.ino(path)))
+
+    def _form(self, path: str, ino: int) -> Form | None:
+        """The form that names have, before they are folded, where case does not count; None elsewhere. A
+        directory is asked once: only of one that is empty can that be changed."""
+        with suppress(KeyError):
+            return self._forms[ino]
+        try:
+            charmap = json.loads(self.get(path, CHARMAP))
+            form = None if charmap["casesensitive"] else FORMS.get(charmap["normalization"])
+        except CephError as e:
+            if e.code != errno.ENODATA:
+                raise
+            form = None
+        if len(self._forms) < MOST_FORMS:
+            self._forms[ino] = form
+        return form

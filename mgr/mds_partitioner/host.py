@@ -52,6 +52,13 @@ def fs_state(entry: Mapping[str, Any]) -> FsState:
     )
 
 
+def _output(prefix: str, code: int, out: str, message: str) -> str:
+    """Of a mon command."""
+    if code:
+        raise CephError(f"'{prefix}' failed: {message}", abs(code))
+    return out
+
+
 class Host:
     """Ceph as the stages see it. Every call re-reads; nothing is cached here."""
 
@@ -63,7 +70,7 @@ class Host:
         self._concurrency, self._lock = concurrency, threading.Lock()
         self._tells: dict[int, Workers] = {}  # by fscid: one whose MDSs hang takes no other's threads
         self._spare: list[Workers] = []  # of file systems that were removed: these threads must not end
-        self._mon = Mon(module)
+        self._mon = Mon(module, connections)
         self._objects = Objects(connections)
         self.store = KeyValue(module, self._mon)
 
@@ -153,10 +160,15 @@ class Host:
         :raises CephError: with the mon's own words
         :raises InDoubt: no answer within 20 s; it may still be carried out, before any later command
         """
-        code, out, message = self._mon.run({"prefix": prefix, **arguments})
-        if code:
-            raise CephError(f"'{prefix}' failed: {message}", abs(code))
-        return out
+        return _output(prefix, *self._mon.run({"prefix": prefix, **arguments}))
+
+    def ask_mon(self, prefix: str, **arguments: Any) -> str:
+        """Run a mon command that changes nothing; what is not UTF-8 in its output is replaced.
+
+        :raises CephError: with the mon's own words
+        :raises Unavailable: no answer within 20 s
+        """
+        return _output(prefix, *self._mon.ask({"prefix": prefix, **arguments}))
 
     def mon_in_flight(self, **arguments: str) -> bool:
         """Is there a mon command with these arguments that was given up and not answered yet?"""

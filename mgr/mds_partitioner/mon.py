@@ -5,11 +5,13 @@ import json
 import threading
 import time
 from collections.abc import Mapping
+from typing import Any
 
+import rados
 from mgr_module import CommandResult, MgrModule
 
 from . import ceph_compat
-from .errors import InDoubt, JournalError, Unavailable
+from .errors import CephError, InDoubt, JournalError, Unavailable
 from .workers import GivenUp, Workers
 
 MON_TIMEOUT = 20.0  # s: without a quorum a mon answers after the next election, which takes 5 to 10 s
@@ -19,9 +21,10 @@ SENDERS = 2  # threads; the answers are waited for elsewhere
 class Mon:
     """Commands to the mon, each with a deadline."""
 
-    def __init__(self, module: MgrModule) -> None:
-        self._module = module
+    def __init__(self, module: MgrModule, connections: ceph_compat.Connections) -> None:
+        self._module, self._connections = module, connections
         self._senders = Workers("mon commands", SENDERS)
+        self._askers = Workers("questions to the mon", SENDERS)
         self._lock = threading.Lock()  # of the list alone
         self._late: list[tuple[Mapping[str, str], CommandResult]] = []  # that were given up
 
@@ -55,6 +58,23 @@ class Mon:
             raise InDoubt(f"the mon did not answer '{command['prefix']}' within {MON_TIMEOUT:g} s")
         return result.wait()
 
+    def ask(self, command: Mapping[str, Any]) -> tuple[int, str, str]:
+        """As ``run``, for a command that changes nothing and may be answered with names that are not UTF-8:
+        the manager hands over no such answer (MonCommandCompletion::finish), librados does.
+
+        :raises CephError: librados cannot be used
+        :raises Unavailable: no answer within 20 s
+        """
+        what = f"the mon and '{command['prefix']}'"
+        return self._askers.run(what, MON_TIMEOUT, lambda: self._asked(json.dumps(command)))
+
+    def _asked(self, command: str) -> tuple[int, str, str]:
+        try:
+            code, out, message = self._connections.rados().mon_command(command, b"")
+        except rados.Error as e:
+            raise CephError(f"the mon cannot be asked: {e}") from e
+        return code, out.decode("utf-8", "replace"), message
+
     def in_flight(self, **arguments: str) -> bool:
         """Is there a command with these arguments that was given up, and that the mon has not answered yet?
 
@@ -70,6 +90,7 @@ class Mon:
     def shutdown(self) -> None:
         """Send no more."""
         self._senders.shutdown()
+        self._askers.shutdown()
 
 
 class KeyValue:

@@ -17,7 +17,7 @@ from mgr_module import MgrModule
 from mgr_util import CephfsClient, CephfsConnectionException, open_filesystem
 
 from .errors import CephError, InDoubt, Unavailable
-from .filesystem import Attempt, FileSystem, Write
+from .filesystem import Attempt, FileSystem, Form, Write
 from .model import FsState
 from .workers import GivenUp, Workers
 
@@ -37,6 +37,7 @@ class _Mounted:
     workers: Workers
     askers: Workers
     attempts: set[Attempt] = field(default_factory=set)  # under way, given up or not
+    forms: dict[int, Form | None] = field(default_factory=dict)  # see FileSystem
 
 
 class Mounts:
@@ -114,21 +115,22 @@ class Mounts:
         with self._lock:
             mounted.attempts.add(attempt)
         try:
-            return self._with_mount(mounted.client, fs, call, attempt)
+            return self._with_mount(mounted, fs, call, attempt)
         finally:
             with self._lock:
                 mounted.attempts.discard(attempt)
 
     def _with_mount(
-        self, client: CephfsClient, fs: FsState, call: Callable[[FileSystem], T], attempt: Attempt
+        self, mounted: _Mounted, fs: FsState, call: Callable[[FileSystem], T], attempt: Attempt
     ) -> T:
+        client = mounted.client
         try:
             with open_filesystem(client, fs.name) as handle:
                 # Mounted by name: after a rename, that may be another file system.
                 if int(handle.get_fscid()) != fs.fscid:
                     self._renew(client, fs)
                     raise CephError(f"'{fs.name}' is another file system now")
-                return call(FileSystem(handle, attempt))
+                return call(FileSystem(handle, attempt, mounted.forms))
         except CephfsConnectionException as e:
             raise Unavailable(f"cannot mount file system '{fs.name}': {e.error_str}") from e
         except cephfs.Error as e:

@@ -1,10 +1,15 @@
 # SPDX-License-Identifier: LGPL-2.1-or-later
 """The module's options (``ceph config set mgr mgr/mds_partitioner/NAME VALUE``) and their values in force."""
 
+import math
 from dataclasses import dataclass, fields
 from typing import Any
 
 from mgr_module import MgrModule, Option, OptionLevel
+
+from .errors import BadOption
+
+DAY = 86_400  # s
 
 
 def option(name: str, kind: str, default: Any, desc: str, low: Any = None, high: Any = None) -> Option:
@@ -22,7 +27,7 @@ def option(name: str, kind: str, default: Any, desc: str, low: Any = None, high:
 
 
 MODULE_OPTIONS = [
-    option("epoch", "secs", 10, "time between two observations of a file system", 1),
+    option("epoch", "secs", 10, "time between two observations of a file system", 1, DAY),
     option("analyze_duration", "secs", 600, "how long 'analyze start' samples unless told otherwise", 1),
     option(
         "rank_capacity",
@@ -84,7 +89,7 @@ MODULE_OPTIONS = [
         "bytes_per_inode", "uint", 3072, "MDS memory a cached inode takes with its dentry and capability", 1
     ),
     option("engine_python", "str", "python3", "the interpreter that runs the engine"),
-    option("engine_deadline", "secs", 60, "how long the engine may take for an answer", 1),
+    option("engine_deadline", "secs", 60, "how long the engine may take for an answer", 1, DAY),
     option("engine_memory", "size", 2 << 30, "memory limit of the engine", 256 << 20),
     option("engine_nice", "uint", 10, "niceness of the engine", 0, 19),
 ]
@@ -121,3 +126,20 @@ class Settings:
     def read(cls, module: MgrModule) -> "Settings":
         """What the operator has configured."""
         return cls(**{f.name: module.get_module_option(f.name) for f in fields(cls)})
+
+    def checked(self) -> "Settings":
+        """The same. :raises BadOption: one is infinite, or no number: the mon takes these for numbers"""
+        for known in MODULE_OPTIONS:
+            value = getattr(self, known["name"])
+            if isinstance(value, float) and not math.isfinite(value):
+                raise BadOption(_refusal(known, value))
+        return self
+
+
+def _refusal(known: Option, value: float) -> str:
+    name, most = known["name"], known.get("max")
+    allowed = f"from {known['min']:g}" + ("" if most is None else f" to {most:g}")
+    return (
+        f"the option {name} is {value}: give a number {allowed} "
+        f"('ceph config set mgr mgr/mds_partitioner/{name} NUMBER')"
+    )

@@ -54,6 +54,7 @@ from .verify.whereabouts import MdsWhereabouts
 
 GOES_ON: dict[str, Any] = {"why": "", "by_operator": False, "until": None, "finished": None}
 """What of the head an order to go on resets."""
+LONGEST_PAUSE = 10 * 365 * 86_400  # s
 
 
 def nobody(fs: FsState) -> str:
@@ -62,9 +63,12 @@ def nobody(fs: FsState) -> str:
 
 
 def check_duration(seconds: int | None) -> None:
-    """Of a pause. :raises BadInput: it is not positive"""
-    if seconds is not None and seconds <= 0:
-        raise BadInput(f"duration {seconds} is not allowed: give a number of seconds above 0")
+    """Of a pause. :raises BadInput: it is not positive, or longer than ten years"""
+    if seconds is not None and not 0 < seconds <= LONGEST_PAUSE:
+        raise BadInput(
+            f"duration {seconds} is not allowed: give 1 to {LONGEST_PAUSE} seconds (ten years), "
+            "or none to pause until 'partition resume'"
+        )
 
 
 class Partitioner:
@@ -173,7 +177,7 @@ class Partitioner:
         if name is not None:
             choice.refuse_reserved(check_name(name))
         wish = Wish(heavy, check_ranks(fs, ranks), force, to_auth)
-        judgement, now, settings = self._analyzer.judgement(fs), self._now(), self._settings()
+        judgement, now, settings = self._analyzer.judgement(fs), self._now(), self._settings().checked()
         ended = self._analyzer.get(fs).ended or now.wall
         choice.refuse_active(self.plans.of(fs), fs.name)
         runs = self.plans.known()
@@ -237,7 +241,7 @@ class Partitioner:
         return run
 
     def pause(self, fs: FsState, seconds: int | None) -> Run:
-        """Begin no further step; moves under way end. :raises BadInput: a duration that is not positive."""
+        """Begin no further step; moves under way end. :raises BadInput: as ``check_duration``."""
         check_duration(seconds)
         now = self._now()
         hold = None if seconds is None else now.steady + seconds

@@ -30,8 +30,8 @@ class AnalyzeCommands(Services):
     ) -> Answer:
         """Sample the load of subvolumes for DURATION seconds: one epoch to a week.
 
-        --directories takes an absolute path below the root, or a JSON list of them, none in another, to
-        sample in place of subvolumes.
+        --directories takes an absolute path below the root, without symbolic links, or a JSON list of them,
+        none in another, to sample in place of subvolumes.
         """
         found = self.host.fs(fs)
         analysis = self.analyzer.start(found, duration, parse_directories(directories))

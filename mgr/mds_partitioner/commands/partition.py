@@ -122,7 +122,10 @@ class PartitionCommands(Services):
     def partition_pause(
         self, fs: Optional[str] = None, duration: Optional[int] = None, format: str = "table"
     ) -> Answer:
-        """Begin no further step, for DURATION seconds or until resumed; the scheduler pauses, too"""
+        """Begin no further step, for DURATION seconds (up to ten years) or until resumed.
+
+        The scheduler pauses, too.
+        """
         check_duration(duration)  # before the scheduler is paused
         found = self.host.fs(fs)
         return self._hold(

@@ -113,7 +113,9 @@ def rank_arguments(
 
     :param learned: capacity learned earlier, req/s a rank
     :param mask: ranks that take part; None for all, as where none of them is there
+    :raises BadOption: as ``Settings.checked``
     """
+    settings = settings.checked()
     return {
         "ranks": list(series),
         "loads": [[s.requests for s in row] for row in series.values()],

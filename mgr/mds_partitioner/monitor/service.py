@@ -13,7 +13,7 @@ from dataclasses import replace
 from ..act.choice import latest
 from ..act.registry import Plans
 from ..analyzer import Analyzer
-from ..errors import PartitionerError, Unheard
+from ..errors import BadOption, PartitionerError, Unheard
 from ..host import Host
 from ..judge.analysis import RUNNING
 from ..model import FsState
@@ -144,7 +144,7 @@ class Monitor:
         started = time.monotonic()
         try:
             verdict = self._ranks.judge(fs, now)
-        except Unheard as e:  # that is no fault of the engine's
+        except (Unheard, BadOption) as e:  # that is no fault of the engine's
             return replace(sample, problem=sample.problem or str(e))
         except PartitionerError as e:
             self._log.warning("monitoring of %s: %s", fs.name, e)

@@ -59,8 +59,9 @@ def fallbacks(host: Host, objects: frozenset[str], since: float) -> list[str]:
 
     One "mds.NAME: reason" each; the newest reason.
     """
-    lines = json.loads(host.mon("log last", num=LOG_LINES, level="warn", channel="cluster", format="json"))
-    return parse_fallbacks(lines, objects, since)
+    # Warnings about slow requests have the names of files as they are.
+    said = host.ask_mon("log last", num=LOG_LINES, level="warn", channel="cluster", format="json")
+    return parse_fallbacks(json.loads(said), objects, since)
 
 
 def parse_fallbacks(lines: list[Mapping[str, Any]], objects: frozenset[str], since: float) -> list[str]:

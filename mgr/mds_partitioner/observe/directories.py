@@ -18,20 +18,22 @@ from .subtrees import ancestors
 from .turnover import listable
 
 VOLUMES = "/volumes"  # where the volumes module keeps subvolumes: /volumes/GROUP/SUBVOLUME
-NO_GROUP = "_nogroup"
+NO_GROUP = "_nogroup"  # whose subvolumes are in no group
+INTERNAL = ("_index", "_deleting", "_legacy")  # of the volumes module; its INTERNAL_DIRS has NO_GROUP, too
+SNAPSHOTS = ".snap"
 LONGEST = FS_TIMEOUT / 2  # s: a saturated MDS takes 0.1 s a question; who is given up loses what was read
 ROOT = 1  # inode number: CEPH_INO_ROOT
 
 
 def subvolumes(fs: FileSystem) -> list[Directory]:
-    """Every subvolume of every group, without the volumes module's own directories (_deleting, ...)."""
+    """Every subvolume of every group, without the volumes module's own directories."""
     try:
         groups = fs.subdirectories(VOLUMES)
     except NotFound:
         return []
     found = []
     for group, _ in groups:
-        if group.startswith("_") and group != NO_GROUP:
+        if group in INTERNAL:
             continue
         label = "" if group == NO_GROUP else f"{group}/"
         for name, ino in fs.subdirectories(f"{VOLUMES}/{group}"):
@@ -60,15 +62,35 @@ class Everything:
 def named(fs: FileSystem, paths: Sequence[str]) -> list[Directory]:
     """The directories an operator named.
 
-    :raises BadInput: one of them is a file, or the root, which takes no pin, or one is in another
+    :raises BadInput: one of them is a file, or the root, which takes no pin, or one is in another; a symbolic
+        link leads to one, or it is in a snapshot
     :raises NotFound: one of them does not exist
     """
-    wanted = [normal(path) for path in paths]
+    wanted = [_real(fs, normal(path)) for path in paths]
     found = [Directory(path, path, _pinnable(fs, path)) for path in wanted]
     for path in wanted:
         outer = next((above for above in ancestors(path) if above != path and above in wanted), None)
         if outer is not None:
             raise BadInput(f"{path!r} is in {outer!r}, and goes where that goes: give only one of them")
+    return found
+
+
+def _real(fs: FileSystem, path: str) -> str:
+    """As MDSs have it."""
+    if SNAPSHOTS in path.split("/"):
+        raise BadInput(f"{path!r} is in a snapshot, which takes no pin: give directories, such as /home")
+    way = on_the_way(fs, path)
+    link = next((at for at in way[1:] if fs.is_link(at)), None)
+    if link is not None:
+        raise BadInput(f"{link!r} is a symbolic link: give the path that it leads to, without links")
+    return way[-1]
+
+
+def on_the_way(fs: FileSystem, path: str) -> list[str]:
+    """The directories from the root to a path, as MDSs have them. :raises NotFound: one is not there"""
+    found = ["/"]
+    for name in filter(None, path.split("/")):
+        found.append(posixpath.join(found[-1], fs.name_in(found[-1], name)))
     return found
 
 

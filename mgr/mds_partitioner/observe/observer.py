@@ -6,10 +6,12 @@ from __future__ import annotations
 from collections.abc import Collection, Mapping, Sequence
 from collections.abc import Set as AbstractSet
 from contextlib import suppress
+from dataclasses import replace
 from typing import Any
 
 from ..ceph_compat import HOOK_COMMAND
-from ..errors import PartitionerError
+from ..errors import CephError, NotFound, PartitionerError
+from ..filesystem import FileSystem, folds_to_itself
 from ..host import Host
 from ..model import (
     Directory,
@@ -23,7 +25,7 @@ from ..model import (
 )
 from ..options import Settings
 from .attribution import Share, attribute, equal_parts, needs_heat, owner
-from .directories import Rotation
+from .directories import Rotation, on_the_way
 from .heat import Heat, depth, rank_heat, requests_below
 from .sessions import parse_sessions
 from .subtrees import SubtreeMap, parse_subtrees, with_news
@@ -42,6 +44,7 @@ class Observer:
         self._host = host
         self._rotation = Rotation(extra)
         self._sessions: dict[int, list[Session]] = {}
+        self._roots: dict[str, str] = {}  # that sessions told, and as MDSs have them
         self._subtrees_of: dict[int, list[Subtree]] = {}  # by rank
         self._turn: list[int] = []
         self._requests: dict[str, float] = {}  # req/s by path, in the last epoch
@@ -60,7 +63,7 @@ class Observer:
         directories = self._rotation.directories()
         paths = {d.path for d in directories}
         missing = self._read_sessions(fs, settings.ranks_per_epoch)
-        sessions = [s for of_rank in self._sessions.values() for s in of_rank]
+        sessions = self._rooted(fs, [s for of_rank in self._sessions.values() for s in of_rank], paths)
         roots = {s.root for s in sessions if not s.ours and owner(s.root, paths) is None}
         heat = self._heat(fs, paths | roots) if needs_heat(sessions, paths) else {}
         rates = {r.rank: r.requests for r in ranks}
@@ -132,6 +135,15 @@ class Observer:
                 self._sessions[rank] = parse_sessions(rank, answer, managers, before)
         return tuple(missing)
 
+    def _rooted(self, fs: FsState, sessions: list[Session], paths: Collection[str]) -> list[Session]:
+        """By what MDSs call their roots: a client tells its own as it was typed, also where case does not
+        count. It is looked for once, and of those alone that are in no directory so far."""
+        roots = {s.root for s in sessions if owner(s.root, paths) is None}
+        new = [root for root in roots - self._roots.keys() if not folds_to_itself(root)]
+        if new:
+            self._roots |= self._host.on_fs(fs, lambda mount: {root: _known(mount, root) for root in new})
+        return [replace(s, root=self._roots[s.root]) if s.root in self._roots else s for s in sessions]
+
     def _heat(self, fs: FsState, paths: AbstractSet[str]) -> dict[int, Heat]:
         answers = self._answers(fs, "dump loads", depth=depth(paths))
         return {rank: rank_heat(answer, frozenset(paths)) for rank, answer in answers.items()}
@@ -154,6 +166,13 @@ class Observer:
     def _answers(self, fs: FsState, prefix: str, **arguments: Any) -> dict[int, Any]:
         answers = self._host.tell_each(fs, [m.name for m in fs.active()], prefix, **arguments)
         return {m.rank: a for m in fs.active() if not isinstance(a := answers[m.name], PartitionerError)}
+
+
+def _known(mount: FileSystem, root: str) -> str:
+    """A path as MDSs have it; as it is where it is not to be found."""
+    with suppress(NotFound, CephError):
+        return on_the_way(mount, root)[-1]
+    return root
 
 
 def _busiest(shares: Mapping[str, Share], most: int) -> list[str]:

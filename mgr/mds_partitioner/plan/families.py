@@ -17,6 +17,7 @@ from .ephemeral import fragment_ranks
 
 BroodOf = Callable[[str, Lasts], Brood]
 OLD = 600.0  # s: a directory of this age lasts
+SKEW = 300.0  # s: births are told by clients' clocks, which are not much farther from the manager's
 OF_ITS_LIFE = 0.1  # a young directory has been there at least for this part of its parent's life
 MOST_AT_HOME = 0.9
 PARTS = 8  # of a fragment, to tell how much of it is at home
@@ -80,7 +81,8 @@ class Family:
 
 def lasting(churning: Collection[int], since: float, now: float) -> Lasts:
     """Does a child last? An old one does, and a young one that outlived the analysis and has been there for a
-    good part of its parent's life, unless its siblings come and go. Times in seconds since the Unix epoch.
+    good part of its parent's life, unless its siblings come and go. One that is not born yet by far tells
+    nothing of its age: it would be young for ever. Times in seconds since the Unix epoch.
 
     :param churning: inode numbers of directories whose children were seen to come and go
     :param since: when the analysis began, or it would be too young
@@ -90,7 +92,9 @@ def lasting(churning: Collection[int], since: float, now: float) -> Lasts:
         if parent in churning:
             return False
         age = now - born
-        return age >= OLD or (born <= since and age >= OF_ITS_LIFE * (now - parent_born))
+        if age >= OLD or age < -SKEW:
+            return True
+        return born <= since and age >= OF_ITS_LIFE * (now - parent_born)
 
     return lasts
 

@@ -355,9 +355,9 @@ class Catalogue:
         self._asking.ask(fs, {("fragments", d.ino): partial(question, of=d) for d in due})
 
     def _find_new(self, fs: FsState, now: float) -> None:
-        before, after = {d.ino for d in self.known.directories}, now - FRESH
-        old = {kid.ino for _, of in self._insides.broods.values() for kid in of.children if kid.born < after}
-        self._newborn.look(fs, before, {d.ino: d for d in self._rotation.directories()}, old, now)
+        before = {d.ino for d in self.known.directories}
+        born = {kid.ino: kid.born for _, of in self._insides.broods.values() for kid in of.children}
+        self._newborn.look(fs, before, {d.ino: d for d in self._rotation.directories()}, born, now)
 
     def _busiest(self, requests: Mapping[str, float], most: int) -> list[Directory]:
         found = [d for d in self._rotation.directories() if requests.get(d.path, 0.0) > 0.0]

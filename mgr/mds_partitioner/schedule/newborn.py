@@ -12,6 +12,7 @@ from itertools import islice
 from ..filesystem import FileSystem
 from ..model import Directory, FsState
 from ..observe.turnover import PASSING
+from ..plan.families import SKEW
 from .asking import Asking, Lesson, Questions
 from .insides import YOUNG
 
@@ -53,19 +54,22 @@ class Newborn:
         fs: FsState,
         before: Collection[int],
         there: Mapping[int, Directory],
-        old: Collection[int],
+        born: Mapping[int, float],
         now: float,
     ) -> None:
-        """What is listed for the first time may be older: split meanwhile, or renamed to be here.
+        """What is listed for the first time may be older: split meanwhile, or renamed to be here. Where there
+        were others before, the clock of the client that made it may be late.
 
         :param before: inode numbers of what was listed before
         :param there: what is now
-        :param old: inode numbers of what is known to be older
+        :param born: of those of which it is known, Unix, s, by inode number
         :param now: Unix, s
         """
         after = max(self._began, now - FRESH)
-        told = {*before, *old}
-        unknown = {d.ino: (d, after) for d in there.values() if d.ino not in told} if before else {}
+        listed = {_parent(d) for d in there.values() if d.ino in before}
+        came = (d for d in there.values() if d.ino not in before) if before else ()
+        since = {d.ino: (d, after - SKEW if _parent(d) in listed else after) for d in came}
+        unknown = {ino: (d, at) for ino, (d, at) in since.items() if born.get(ino, now) >= at}
         self._unknown = {ino: of for ino, of in self._unknown.items() if ino in there} | unknown
         self._born = {
             ino: born.seen(ino in there, now)
@@ -81,12 +85,13 @@ class Newborn:
                 self._unknown.pop(int(of), None)  # it is gone
 
     def _ask(self, mount: FileSystem, of: Directory, after: float, now: float) -> Lesson:
-        made = mount.born(of.path) >= after and not any(mount.ephemeral_pins(of.path))
+        new = after <= mount.born(of.path) <= now + SKEW
+        made = new and not any(mount.ephemeral_pins(of.path))
 
         def learn() -> None:
             self._unknown.pop(of.ino, None)
             if made:
-                self._born[of.ino] = _Born(of.path.rpartition("/")[0], now)
+                self._born[of.ino] = _Born(_parent(of), now)
 
         return learn
 
@@ -109,3 +114,7 @@ def _most(went: Iterable[_Born], stay: Iterable[_Born]) -> set[str]:
     """Parents of which more went than stay."""
     stays = Counter(born.parent for born in stay)
     return {parent for parent, n in Counter(b.parent for b in went).items() if n > PASSING * stays[parent]}
+
+
+def _parent(of: Directory) -> str:
+    return of.path.rpartition("/")[0]

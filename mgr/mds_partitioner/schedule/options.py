@@ -5,12 +5,14 @@ from dataclasses import dataclass, fields
 
 from mgr_module import MgrModule
 
-from ..options import Settings, option
+from ..options import DAY, Settings, option
 from .state import Limits
 
 DEFAULTS = Limits()
 SCHEDULER_OPTIONS = [
-    option("scheduler_interval", "secs", 5, "between two looks of the scheduler; MDSs report every 5 s", 1),
+    option(
+        "scheduler_interval", "secs", 5, "between two looks of the scheduler; MDSs report every 5 s", 1, DAY
+    ),
     option("scheduler_moves", "uint", DEFAULTS.moves, "subtrees that the scheduler moves at a time", 1),
     option("scheduler_inodes", "uint", int(DEFAULTS.inodes), "inodes that it moves at a time", 1),
     option("scheduler_inodes_an_hour", "uint", int(DEFAULTS.hourly), "inodes that it moves in an hour", 1),

@@ -22,7 +22,8 @@ def test_a_command_is_shown_as_it_is_typed() -> None:
 
 def test_an_option_is_shown_with_its_unit_and_its_limits() -> None:
     rows = {name: (default, allowed) for name, default, allowed, _ in option_rows()}
-    assert rows["`epoch`"] == ("10 s", "at least 1 s")
+    assert rows["`epoch`"] == ("10 s", "1 to 86400 s")
+    assert rows["`arrival_timeout`"] == ("300 s", "at least 1 s")
     assert rows["`tell_concurrency`"] == ("8", "1 to 64")
     assert rows["`selection`"] == ("mindex", "mindex, heat")
     assert rows["`engine_memory`"] == ("2048 MiB", "at least 256 MiB")

@@ -220,6 +220,34 @@ def test_a_listing_that_comes_late_counts_and_is_not_begun_twice() -> None:
     assert len(catalogue.known.directories) == 3
 
 
+@pytest.mark.parametrize(
+    ("late", "new"), [(-1e5, False), (-200.0, True), (0.0, True), (200.0, True), (1e5, False)]
+)
+def test_what_is_new_is_so_also_if_the_clock_of_its_client_is_some_minutes_off(
+    late: float, new: bool
+) -> None:
+    cluster = Cluster([20.0] * 4)
+    host: Any = Counting(cluster)
+    catalogue = Catalogue(host, BEGINNING, cluster.now)
+    catalogue.refresh(cluster.state, 9, Wanted(), Owned(), BEGINNING)
+    cluster.wall, cluster.steady = BEGINNING + 5.0, 105.0
+    cluster.directories[500], cluster.made[500] = Directory(f"{NOGROUP}/new"), BEGINNING + 4.0 + late
+    catalogue.refresh(cluster.state, 9, Wanted(), Owned(), cluster.wall)
+    assert (500 in catalogue.known.fresh) is new
+
+
+def test_what_is_seen_as_its_parts_has_no_new_ones_that_were_made_before() -> None:
+    cluster = with_children(2)
+    cluster.made |= {100: BEGINNING - 200.0, 200: BEGINNING - 100.0, 201: BEGINNING + 1.0}
+    host: Any = Counting(cluster)
+    catalogue = Catalogue(host, BEGINNING, cluster.now)
+    catalogue.refresh(cluster.state, 9, Wanted(), Owned(), BEGINNING)
+    for late in (35.0, 40.0):
+        cluster.wall, cluster.steady = BEGINNING + late, 100.0 + late
+        catalogue.refresh(cluster.state, 9, Wanted(split=frozenset({100})), Owned(), cluster.wall)
+    assert len(children(catalogue.known)) == 2 and catalogue.known.fresh == {201}
+
+
 def test_what_is_new_where_such_are_removed_soon_has_to_outlive_that() -> None:
     cluster = Cluster([20.0] * 4)
     host: Any = Counting(cluster)

@@ -25,6 +25,7 @@ from mds_partitioner import mon, mounts, objects
 from mds_partitioner.errors import CephError, InDoubt, JournalError, NotFound, Unavailable
 from mds_partitioner.filesystem import PIN, FileSystem, Write
 from mds_partitioner.host import Host
+from mds_partitioner.observe.beats import FELL_BACK, fallbacks
 from mds_partitioner.workers import Workers
 
 FS = FakeCluster().state
@@ -71,9 +72,9 @@ class Mount:
     def closedir(self, handle: object) -> None:
         self.ended.release()
 
-    def stat(self, path: bytes) -> Any:
-        self._call("stat")
-        return type("Stat", (), {"st_ino": self.ino})
+    def statx(self, path: bytes, mask: int, flag: int) -> dict[str, int]:
+        self._call("statx")
+        return {"ino": self.ino}
 
     def open(self, path: bytes, flags: int, mode: int) -> int:
         self._call("open")
@@ -128,16 +129,26 @@ class Manager:
         self.sent: list[tuple[str, str]] = []
         self.gates: dict[str, Gate] = {}
         self.objects: dict[str, bytes] = {}
+        self.log_last = b"[]"
         self.rados = self
 
     @contextmanager
     def open_ioctx2(self, pool: int) -> Iterator[Ioctx]:
         yield Ioctx(self)
 
+    def mon_command(self, command: str, inbuf: bytes) -> tuple[int, bytes, str]:
+        """As librados: in bytes, and whoever calls waits."""
+        wanted = json.loads(command)
+        if wanted["prefix"] in self.gates:
+            self.gates[wanted["prefix"]].pass_through()
+        return (0, self.log_last, "") if wanted["prefix"] == "log last" else (-22, b"", "unknown")
+
     def send_command(self, result: Any, kind: str, who: str, command: str, tag: str) -> None:
         wanted = json.loads(command)
         self.sent.append((threading.current_thread().name, wanted["prefix"]))
         answer = self.answers(wanted)
+        if wanted["prefix"] == "log last" and not self.log_last.isascii():
+            answer = None  # MonCommandCompletion::finish makes text of it, and fails
         if answer is None:
             self.unanswered.append(result)
         else:
@@ -254,7 +265,7 @@ def test_another_directory_that_takes_the_name_at_the_last_moment_is_not_changed
 def test_one_file_system_that_hangs_holds_up_no_other(
     host: Host, manager: Manager, impatient: Callable[[Gate], None], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    gate = manager.mounts["cephfs"].gates["stat"] = Gate()
+    gate = manager.mounts["cephfs"].gates["statx"] = Gate()
     impatient(gate)
     for _ in range(mounts.THREADS):
         with pytest.raises(Unavailable, match="no answer"):
@@ -405,6 +416,28 @@ def test_a_mon_that_does_not_answer_is_given_up_and_its_threads_are_free(
     assert not host.mon_in_flight(**about)
 
 
+def test_names_that_are_not_utf8_in_the_clusters_log_hide_no_fallback(host: Host, manager: Manager) -> None:
+    told = {"name": "mds.a", "stamp": "2026-11-21T10:00:00.000000+0000"}
+    slow = told | {"message": "slow request 31 s old: lookup #0x1/cafE"}
+    fell = told | {"message": f"{FELL_BACK} balancer=o : boom"}
+    manager.log_last = json.dumps([slow, fell]).encode().replace(b"cafE", b"caf\xff")
+    assert fallbacks(host, frozenset({"o"}), 0.0) == ["mds.a: boom"]
+
+
+def test_a_question_that_the_mon_does_not_answer_is_given_up(
+    host: Host, manager: Manager, impatient: Callable[[Gate], None], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    gate = manager.gates["log last"] = Gate()
+    with monkeypatch.context():
+        impatient(gate)
+        with pytest.raises(Unavailable, match="the mon and 'log last': no answer"):
+            host.ask_mon("log last")
+    monkeypatch.undo()
+    assert host.mon("osd ls") == "{}", "commands have threads of their own"
+    with pytest.raises(CephError, match="'osd foo' failed: unknown"):
+        host.ask_mon("osd foo")
+
+
 def test_what_the_mon_refuses_comes_with_its_words(host: Host, manager: Manager) -> None:
     manager.answers = lambda command: (-2, "", "no such thing")
     with pytest.raises(CephError, match="'fs set' failed: no such thing"):
@@ -451,7 +484,7 @@ def test_of_a_removed_file_system_nothing_stays_mounted_and_its_threads_serve_ot
         host.tell_each(fs, ["a"], "status")
     (first,) = (m.client for i, m in host._mounts._mounted.items() if i == FS.fscid)
     threads = host._tells[FS.fscid]
-    manager.mounts["cephfs"].gates["stat"] = gate = Gate()
+    manager.mounts["cephfs"].gates["statx"] = gate = Gate()
     asked = host.begin_on_fs(FS, lambda mount: mount.ino("/d"))
     assert gate.reached.wait(60)
     host.forget_all_but({2})

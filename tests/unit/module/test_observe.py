@@ -198,6 +198,8 @@ class Daemons(FakeCluster):
                 rentries_and_pin=lambda path: (99, -1),
                 entries=lambda path: 0,
                 subdirectories=lambda path: inside.get(path, []),
+                name_in=lambda path, name: name.lower() if path == "/volumes/_nogroup" else name,
+                is_link=lambda path: False,
             )
         )
 
@@ -236,6 +238,14 @@ def test_no_rank_waits_for_its_turn_before_it_has_told_its_sessions_once() -> No
         daemons.observed(observer)
     assert [len(names) for names in daemons.asked] == [20, 1 + SETTINGS.ranks_per_epoch, 8, 8, 8]
     assert {name for names in daemons.asked[1:] for name in names} == set(daemons.sessions)
+
+
+def test_a_client_tells_its_root_as_it_was_typed_also_where_case_does_not_count() -> None:
+    daemons = Daemons(ranks=1)
+    daemons.sessions = {"m0": [session(0, 0, A.upper().replace("VOLUMES/_NOGROUP", "volumes/_nogroup"))]}
+    host: Any = daemons
+    (seen,) = daemons.observed(Observer(host, [A])).directories
+    assert (seen.requests, seen.sessions) == (pytest.approx(100.0), 1)
 
 
 def test_clients_that_share_their_files_do_not_multiply_the_working_set() -> None:

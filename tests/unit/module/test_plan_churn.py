@@ -51,6 +51,9 @@ EVEN = next(
         (20.0, 60.0, False, False),  # made during the analysis
         (60.0, 100.0, True, False),  # its siblings come and go
         (1e6, 1e6, True, False),
+        (-1e6, 1e6, False, True),  # by a client's clock that is wrong: nothing is known
+        (-1e6, 1e6, True, False),
+        (-60.0, 1e6, False, False),  # just made, by one that is fast
     ],
 )
 def test_a_directory_lasts_that_has_lasted(

@@ -2,6 +2,7 @@
 """Which directories' facts are read first when not all can be."""
 
 from collections.abc import Mapping
+from types import MappingProxyType
 from typing import Any, cast
 
 import pytest
@@ -121,10 +122,26 @@ def test_a_slow_mds_is_asked_for_as_many_as_it_answers_in_time_and_the_next_roun
 
 
 class Named:
-    """Directories by path and inode number; some are files."""
+    """Directories by path and inode number; some are files. ``links``: where symbolic links lead to."""
 
-    def __init__(self, there: dict[str, int], files: tuple[str, ...] = ()) -> None:
-        self.there, self.files = there, files
+    def __init__(
+        self,
+        there: dict[str, int],
+        files: tuple[str, ...] = (),
+        links: Mapping[str, str] = MappingProxyType({}),
+    ) -> None:
+        self.there, self.files, self.links = there, files, dict(links)
+
+    def name_in(self, path: str, name: str) -> str:
+        """In /nocase names are folded."""
+        return name.lower() if path == "/nocase" else name
+
+    def is_link(self, path: str) -> bool:
+        """It leads to another path."""
+        if path in self.links:
+            return True
+        self.ino(path)
+        return False
 
     def is_directory(self, path: str) -> bool:
         """It is no file."""
@@ -132,9 +149,12 @@ class Named:
 
     def ino(self, path: str) -> int:
         """:raises NotFound: it was removed."""
-        if path not in self.there:
+        above = {
+            "/".join(known.split("/")[:n]) for known in self.there for n in range(2, known.count("/") + 1)
+        }
+        if path not in self.there and path not in above:
             raise NotFound(f"cannot stat {path!r}")
-        return self.there[path]
+        return self.there.get(path, 9)
 
     def rentries(self, path: str) -> int:
         """ceph.dir.rentries."""
@@ -169,6 +189,42 @@ def test_what_cannot_be_pinned_is_refused_and_what_to_give_is_said(path: str) ->
     assert [d.ino for d in named(mount, ["/a"])] == [11]
     with pytest.raises(BadInput, match=f"'{normal(path)}' is .*: give directories"):
         named(mount, ["/a", path])
+
+
+@pytest.mark.parametrize(
+    ("path", "why"),
+    [
+        ("/to-a", "'/to-a' is a symbolic link: give the path that it leads to"),
+        ("/to-a/b", "'/to-a' is a symbolic link"),
+        ("/a/.snap", "'/a/.snap' is in a snapshot"),
+        ("/a/.snap/daily/b", "'/a/.snap/daily/b' is in a snapshot, which takes no pin: give directories"),
+    ],
+)
+def test_what_mdss_know_by_another_path_is_refused(path: str, why: str) -> None:
+    """The pin of such a path would be another directory's, and no rank would be seen to serve it."""
+    mount: Any = Named({"/a": 11, "/a/b": 12}, links={"/to-a": "/a"})
+    with pytest.raises(BadInput, match=why):
+        named(mount, [path])
+
+
+def test_a_named_directory_has_the_path_that_mdss_know() -> None:
+    mount: Any = Named({"/nocase": 11, "/nocase/team": 12})
+    (found,) = named(mount, ["/nocase/Team"])
+    assert (found.path, found.ino) == ("/nocase/team", 12)
+
+
+def test_of_what_begins_with_an_underscore_only_the_volumes_modules_own_is_left_out() -> None:
+    """Its list of groups leaves out INTERNAL_DIRS; a group may be called _team."""
+
+    class Volumes:
+        def subdirectories(self, path: str) -> list[tuple[str, int]]:
+            if path == "/volumes":
+                groups = ("_deleting", "_index", "_legacy", "_nogroup", "_team", "plain")
+                return [(group, i) for i, group in enumerate(groups, 2)]
+            return [("s", hash(path))]
+
+    mount: Any = Volumes()
+    assert [d.name for d in subvolumes(mount)] == ["s", "_team/s", "plain/s"]
 
 
 @pytest.mark.parametrize("paths", [["/a", "/a/b/c"], ["/a/b//c/", "//a"]])

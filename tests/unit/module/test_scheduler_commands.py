@@ -414,7 +414,10 @@ def test_an_order_that_the_mon_does_not_take_holds_all_the_same(
 
 def test_a_pause_of_no_time_pauses_nothing(module: Module) -> None:
     module.scheduler_start(mode="act")
-    assert "duration 0 is not allowed" in module.partition_pause(duration=0).stderr
+    for refused in (0, -1, 10 * 365 * 86_400 + 1, 10**18):
+        assert (
+            f"duration {refused} is not allowed: give 1 to" in module.partition_pause(duration=refused).stderr
+        )
     assert not module.scheduling.get(module.manager.fs).paused
 
 

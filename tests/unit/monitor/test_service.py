@@ -13,7 +13,7 @@ from monitor_snapshots import scheduler
 from verdicts import verdict
 
 from mds_partitioner.engine.judge import judge as engine_judge
-from mds_partitioner.errors import NotFound, PartitionerError, Unavailable
+from mds_partitioner.errors import BadOption, NotFound, PartitionerError, Unavailable
 from mds_partitioner.judge.analysis import FAILED, FINISHED, Analysis
 from mds_partitioner.model import FsState, MdsInfo
 from mds_partitioner.monitor.health import imbalanced
@@ -48,6 +48,13 @@ class Options:
     imbalance_threshold = 0.075
     role_threshold = 0.01
     epoch_capacity = 0.0
+    bad = ""  # why they are refused
+
+    @classmethod
+    def checked(cls) -> type[Options]:
+        if cls.bad:
+            raise BadOption(cls.bad)
+        return cls
 
 
 class Cluster:
@@ -317,6 +324,16 @@ def test_ranks_that_have_not_told_twice_are_not_even_and_the_engine_is_well(
     assert seen.verdict is None and "has told this manager twice" in seen.problem
     assert seen.uneven_epochs == 3 and monitor.snapshot.engine_problem == ""
     assert [(rank.saturated, rank.role) for rank in seen.ranks] == [(None, None)] * 3
+
+
+def test_an_option_that_is_no_number_is_told_and_the_engine_is_well(
+    monitor: Monitor, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(Options, "bad", "the option rank_capacity is nan")
+    monitor.epoch(0.0)
+    (sample,) = monitor.snapshot.filesystems
+    assert sample.problem == "the option rank_capacity is nan" and sample.verdict is None
+    assert monitor.snapshot.engine_problem == "" and monitor.snapshot.errors[JUDGE] == 0
 
 
 def test_the_last_analysis_is_shown_while_another_runs(monitor: Monitor, cluster: Cluster) -> None:

@@ -1,0 +1,128 @@
+# SPDX-License-Identifier: LGPL-2.1-or-later
+"""What libcephfs' binding says, and hides, of directories."""
+
+from __future__ import annotations
+
+import errno
+import stat
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+from cephfs import LibCephFS
+
+from mds_partitioner.errors import CephError, NotFound
+from mds_partitioner.filesystem import CHARMAP, MOST_FORMS, Attempt, FileSystem
+
+ODD, PATH = b"/caf\xff", "/caf\udcff"
+FOLDS = {CHARMAP: '{"casesensitive":false,"normalization":"nfd","encoding":"utf8"}'}
+CALLS: list[Callable[[FileSystem], object]] = [
+    lambda fs: fs.ino(PATH),
+    lambda fs: fs.is_directory(PATH),
+    lambda fs: fs.born(PATH),
+    lambda fs: fs.subdirectories(PATH),
+    lambda fs: fs.rentries(PATH),
+    lambda fs: fs.load_and_set(PATH, 7, "ceph.dir.pin", "1"),
+]
+
+
+@pytest.fixture
+def binding() -> LibCephFS:
+    return LibCephFS()
+
+
+@pytest.fixture
+def fs(binding: LibCephFS) -> FileSystem:
+    return FileSystem(binding, Attempt())
+
+
+@pytest.mark.parametrize("call", CALLS)
+def test_that_a_directory_is_gone_is_known_also_if_its_name_is_not_utf8(
+    fs: FileSystem, call: Callable[[FileSystem], object]
+) -> None:
+    with pytest.raises(NotFound, match="No such file or directory"):
+        call(fs)
+
+
+@pytest.mark.parametrize("call", CALLS)
+def test_a_mount_that_was_lost_is_seen_as_such_also_if_a_name_is_not_utf8(
+    fs: FileSystem, binding: LibCephFS, call: Callable[[FileSystem], object]
+) -> None:
+    binding.add(ODD, 7)
+    binding.refusal = errno.ESHUTDOWN
+    with pytest.raises(CephError) as caught:
+        call(fs)
+    assert caught.value.code == errno.ESHUTDOWN
+
+
+def test_what_is_no_directory_any_more_is_not_found_also_if_its_name_is_not_utf8(
+    fs: FileSystem, binding: LibCephFS
+) -> None:
+    binding.add(ODD, 7, mode=stat.S_IFREG)
+    with pytest.raises(NotFound, match="Not a directory"):
+        fs.subdirectories(PATH)
+
+
+def test_an_error_that_cannot_be_told_is_one_of_the_directory(fs: FileSystem, binding: LibCephFS) -> None:
+    binding.add(ODD, 7)
+    binding.opendir = lambda path: path.decode()
+    with pytest.raises(CephError) as caught:
+        fs.subdirectories(PATH)
+    assert caught.value.code == errno.EIO and not isinstance(caught.value, NotFound)
+
+
+@pytest.mark.parametrize(("said", "number"), [("18446744073709551615", 0), ("0", 0), ("12", 12)])
+def test_a_count_below_0_is_none(fs: FileSystem, binding: LibCephFS, said: str, number: int) -> None:
+    names = ("ceph.dir.rentries", "ceph.dir.entries", "ceph.dir.subdirs")
+    binding.add(b"/d", 7, attributes=dict.fromkeys(names, said))
+    assert (fs.rentries("/d"), fs.entries("/d"), fs.subdirs("/d")) == (number,) * 3
+
+
+def test_where_case_does_not_count_names_are_those_of_the_mds(fs: FileSystem, binding: LibCephFS) -> None:
+    binding.add(b"/d", 7, attributes=FOLDS)
+    binding.add("/d/caf\u0065\u0301".encode(), 8, shown="Caf\u00e9".encode())
+    binding.add(b"/d/strasse", 9, shown="Stra\u00dfe".encode())
+    assert fs.subdirectories("/d") == [("cafe\u0301", 8), ("strasse", 9)]
+    assert fs.name_in("/d", "CAF\u00c9") == "cafe\u0301" and fs.ino("/d/cafe\u0301") == 8
+
+
+@pytest.mark.parametrize(
+    "attributes",
+    [
+        {},
+        {CHARMAP: '{"casesensitive":true,"normalization":"nfd"}'},
+        {CHARMAP: FOLDS[CHARMAP].replace("nfd", "x")},
+    ],
+)
+def test_elsewhere_names_are_as_they_are_listed(
+    fs: FileSystem, binding: LibCephFS, attributes: dict[str, str]
+) -> None:
+    binding.add(b"/d", 7, attributes=attributes)
+    binding.add(b"/d/Upper", 8)
+    assert fs.subdirectories("/d") == [("Upper", 8)] and fs.name_in("/d", "Other") == "Other"
+
+
+def test_it_is_asked_once_whether_case_counts_and_only_where_it_could_matter(binding: LibCephFS) -> None:
+    remembered: dict[int, Any] = {}
+
+    def names() -> list[str]:
+        return [name for name, _ in FileSystem(binding, Attempt(), remembered).subdirectories("/d")]
+
+    directory = binding.add(b"/d", 7)
+    binding.add(b"/d/lower-1", 8)
+    assert names() == ["lower-1"] and binding.asked == []
+    binding.add(b"/d/Upper", 9)
+    assert names() == names() == ["Upper", "lower-1"] and binding.asked == [CHARMAP]
+    del binding.inodes[b"/d/Upper"], binding.inodes[b"/d/lower-1"]
+    directory.attributes = FOLDS  # which an MDS lets be done while a directory is empty
+    assert names() == []
+    binding.add(b"/d/upper", 9, shown=b"Upper")
+    assert names() == ["upper"]
+
+
+def test_what_is_remembered_of_names_has_an_end(binding: LibCephFS) -> None:
+    full: dict[int, Any] = dict.fromkeys(range(100, 100 + MOST_FORMS))
+    binding.add(b"/d", 7, attributes=FOLDS)
+    binding.add(b"/d/upper", 8, shown=b"Upper")
+    assert FileSystem(binding, Attempt(), full).subdirectories("/d") == [("upper", 8)]
+    assert len(full) == MOST_FORMS

@@ -1,0 +1,49 @@
+# SPDX-License-Identifier: LGPL-2.1-or-later
+"""Options as operators set them: the mon lets more pass than can be used."""
+
+from __future__ import annotations
+
+import logging
+import threading
+from dataclasses import fields, replace
+from typing import Any
+
+import pytest
+from fake_cluster import SETTINGS
+from scheduled import Cluster
+
+from mds_partitioner.errors import BadOption
+from mds_partitioner.module import ALL_OPTIONS
+from mds_partitioner.options import Settings
+from mds_partitioner.ranks import Ranks
+
+NUMBERS = [f.name for f in fields(Settings) if isinstance(getattr(SETTINGS, f.name), float)]
+WAITED_FOR = {"epoch", "engine_deadline", "scheduler_interval"}
+
+
+@pytest.mark.parametrize("value", [float("nan"), float("inf"), -float("inf")])
+@pytest.mark.parametrize("name", NUMBERS)
+def test_what_is_no_finite_number_is_refused_by_its_name(name: str, value: float) -> None:
+    (known,) = (option for option in ALL_OPTIONS if option["name"] == name)
+    with pytest.raises(BadOption) as caught:
+        replace(SETTINGS, **{name: value}).checked()
+    most = "" if known.get("max") is None else f" to {known['max']}"
+    assert f"the option {name} is {value}: give a number from {known['min']}{most} (" in str(caught.value)
+    assert f"'ceph config set mgr mgr/mds_partitioner/{name} NUMBER'" in str(caught.value)
+    assert SETTINGS.checked() is SETTINGS
+
+
+def test_the_engine_is_not_asked_about_it() -> None:
+    host: Any = (cluster := Cluster())
+    asked: list[str] = []
+    settings = replace(SETTINGS, smoothness=float("nan"))
+    ranks = Ranks(host, lambda name, _: asked.append(name) or {}, lambda: settings, logging.getLogger("test"))
+    with pytest.raises(BadOption, match="smoothness is nan"):
+        ranks.judge(cluster.state, 0.0)
+    assert asked == []
+
+
+def test_what_a_thread_waits_for_is_no_longer_than_it_can() -> None:
+    longest = {option["name"]: option.get("max") for option in ALL_OPTIONS if option["name"] in WAITED_FOR}
+    assert longest.keys() == WAITED_FOR
+    assert all(most is not None and most <= threading.TIMEOUT_MAX for most in longest.values())
