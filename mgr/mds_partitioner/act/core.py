@@ -215,7 +215,7 @@ def next_step(
     records: Mapping[int, Record],
     tried: Collection[int],
     troubled: Collection[int],
-    limit: int,
+    limit: int | None,
 ) -> int | None:
     """The step to look at next in this tick; None: there is none.
 
@@ -226,13 +226,17 @@ def next_step(
 
     :param tried: steps that were looked at in this tick
     :param troubled: steps that Ceph did not let us read or set at the last try, the longest ago first
-    :param limit: how many may be under way
+    :param limit: how many may be under way; None: nothing is to be begun, but what was goes on
     """
     due = _due(plan, heading, records, troubled)
     moving, refused = len(due.moving), sum(i in tried for i in due.stuck)
     untried = next((i for i in due.moving if i not in tried), None)
-    if untried is not None or moving + refused >= limit:
+    if untried is not None:
         return untried
+    if limit is None:
+        return next((i for i in due.stuck if i in records and i not in tried), None)
+    if moving + refused >= limit:
+        return None
     may_begin = moving + len(due.stuck) < limit or not (moving or refused)
     waiting = (*(due.fresh if may_begin else ()), *due.stuck)
     return next((i for i in waiting if i not in tried), None)

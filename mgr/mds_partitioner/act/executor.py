@@ -104,7 +104,7 @@ class Executor:
         self, run: Run, began: Head, fs: FsState | None, settings: Settings, held: Hold | None, now: Now
     ) -> None:
         """``held``: why nothing more may be begun."""
-        self._steps(run, began, fs, settings if held is None else replace(settings, max_moves=0), now)
+        self._steps(run, began, fs, settings, now, begins=held is None)
         head = after_tick(began, run.plan, run.records, run.memory.troubles, now.wall)
         if held is not None and head.state in ACTIVE:
             self._wait(run, began, held.why, over=True)
@@ -137,12 +137,15 @@ class Executor:
         held = self._guard(fs)
         if held is None or (held.back and run.heading() == ROLLING_BACK):
             return None
+        if not (held.back and run.plan.scheduled):
+            memory.since.clear()  # nothing may arrive meanwhile, nor is put back: the time begins anew
         if not held.back:
-            memory.since.clear()  # nothing can arrive meanwhile: the time to do so begins anew
             self._wait(run, run.head, held.why, over=True)
         return held
 
-    def _steps(self, run: Run, began: Head, fs: FsState | None, settings: Settings, now: Now) -> None:
+    def _steps(
+        self, run: Run, began: Head, fs: FsState | None, settings: Settings, now: Now, *, begins: bool
+    ) -> None:
         tried: set[int] = set()
         heading, troubles = run.heading(), run.memory.troubles
         width = self.abreast if run.plan.scheduled and heading != ROLLING_BACK else 1
@@ -151,7 +154,7 @@ class Executor:
             refused = [i for i in troubles if i not in run.memory.doubtful]
             for _ in range(width):
                 begun = sum(i not in run.records and i not in troubles for i in batch)
-                room = settings.max_moves - begun
+                room = settings.max_moves - begun if begins else None
                 i = next_step(run.plan, heading, run.records, tried, refused, room)
                 if i is not None:
                     tried.add(i)

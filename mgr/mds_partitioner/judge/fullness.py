@@ -3,7 +3,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from statistics import fmean
 
@@ -67,32 +67,40 @@ def fullness(series: Mapping[int, Sequence[RankSample]], last: Fullness, engine:
     found = {name: each for name, each in taught.items() if each is not None}
     eased = {row[-1].name for row in _resting(series, full, found)}
     found = {name: replace(t, inside=0.0) if name in eased else t for name, t in found.items()}
-    crowded = {row[-1].name for rank, row in series.items() if rank in full and _inside(row[-1]) >= CROWD}
     was = last.before[0] if last.before else {}
-    times = _common(found, crowded, was)
-    if times != 1.0:
-        others = [row[-1] for row in series.values() if row[-1].name in found.keys() & was.keys() - crowded]
-        found |= {s.name: _scaled(found[s.name], times, was[s.name], s.requests) for s in others}
-    seen = () if times != 1.0 else last.before
+    rows = {row[-1].name: (row[-1], rank in full) for rank, row in series.items()}
+    others = _alike(rows, found, was)
+    seen = () if others else last.before
+    found |= others
     return Fullness(full, found, (*seen, {name: t.value for name, t in found.items()})[-MINUTE:])
 
 
-def _common(found: Mapping[str, Taught], crowded: Collection[str], was: Mapping[str, float]) -> float:
-    """Times what it was that each crowded rank can do, when all of several have changed alike within the
-    minute: their hosts have become slower, or clients ask for other things, and so it is for the others.
+def _alike(
+    last: Mapping[str, tuple[RankSample, bool]], found: Mapping[str, Taught], was: Mapping[str, float]
+) -> dict[str, Taught]:
+    """What others can do, when all ranks that are crowded, two at least, have changed alike of late: their
+    hosts have become slower, or clients ask for other things. Unless another one shows that it has not.
 
-    :param crowded: names of MDSs; was: what they could do a minute ago, req/s
+    :param last: by the MDS's name: its last sample, and whether it is full
+    :param was: what was found a minute ago, req/s
     """
-    times = [found[name].value / was[name] for name in crowded if name in found and was.get(name)]
-    if len(times) < max(2, len(crowded)):
-        return 1.0
-    return max(times) if max(times) <= CHANGED else min(times) if min(times) * CHANGED >= 1.0 else 1.0
-
-
-def _scaled(taught: Taught, times: float, was: float, serves: float) -> Taught:
-    """It may have been seen of this one already. was, serves: req/s"""
-    value = min(taught.value, times * was) if times < 1.0 else max(taught.value, times * was)
-    return replace(taught, value=max(value, serves))
+    known = {name: of for name, of in last.items() if name in found and was.get(name)}
+    crowded = {name for name, (sample, full) in last.items() if full and _inside(sample) >= CROWD}
+    changed = [found[name].value / was[name] for name in crowded & known.keys()]
+    if len(changed) < max(2, len(crowded)):
+        return {}
+    rest = {name: of for name, of in known.items() if name not in crowded}
+    if max(changed) <= CHANGED:
+        times = max(changed)
+        if any(sample.requests > times * was[name] for name, (sample, full) in rest.items() if not full):
+            return {}
+        values = {name: min(found[name].value, times * was[name]) for name in rest}
+    elif min(changed) * CHANGED >= 1.0:
+        # One that is full of few requests shows itself that it can do no more.
+        values = {n: max(found[n].value, min(changed) * was[n]) for n, (_, full) in rest.items() if not full}
+    else:
+        return {}
+    return {name: replace(found[name], value=max(v, last[name][0].requests)) for name, v in values.items()}
 
 
 def _resting(

@@ -14,6 +14,7 @@ from statistics import fmean
 
 from ..model import NO_PIN
 from .choose import Budget, Candidate
+from .evenness import waited
 from .look import Look
 from .state import FRESH, State
 from .together import Whole
@@ -62,15 +63,15 @@ def opened(state: State, inos: Collection[int], there: Collection[int]) -> State
 
 
 def wanted(look: Look, may: Sequence[Candidate], stuck: Sequence[int]) -> tuple[int, ...]:
-    """Inode numbers of what is to be taken apart: of full ranks all that fits nowhere; else the largest piece
-    of one that nothing relieves, if it has a good part of the load.
+    """Inode numbers of what is to be taken apart: of crowded ranks all that fits nowhere; else the largest
+    piece of one that nothing relieves, if it has a good part of the load.
 
-    :param stuck: full ranks that no move relieves
+    :param stuck: crowded ranks that no move relieves
     """
     if look.budgets.spent():
         return ()
     parts = [c for c in may if (look.pieces[c.key].parts or 0) > 1 and c.key not in look.linked]
-    large = tuple(c.key for c in parts if c.rank in look.full and c.load > _most_that_fits(look))
+    large = tuple(c.key for c in parts if c.rank in crowded(look) and c.load > _most_that_fits(look))
     if large:
         return large
     for rank in stuck:
@@ -82,6 +83,12 @@ def wanted(look: Look, may: Sequence[Candidate], stuck: Sequence[int]) -> tuple[
         if own:
             return (max(own, key=lambda c: (c.load, -c.key)).key,)
     return ()
+
+
+def crowded(look: Look) -> frozenset[int]:
+    """Ranks that are full, or where many have waited for long: their cache may be too small. More than one
+    rank would gain nothing for clients of others."""
+    return look.full | {rank for rank in look.loads if waited(look, rank)}
 
 
 def higher(look: Look, inos: Sequence[int]) -> list[int]:

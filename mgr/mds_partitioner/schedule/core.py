@@ -181,9 +181,7 @@ def _act(look: Look) -> tuple[State, Decision]:
     budget = Budget(look.budgets.moves(), inodes, not under_way and inodes > 0.0)
     may = candidates(look)
     found, stuck = chosen(look, may, budget, sources(look))
-    # Where a rank is not full its clients wait for something else: more ranks for them would gain nothing.
-    full = [rank for rank in stuck if rank in look.full]
-    wanted = apart.wanted(look, may, full)
+    wanted = apart.wanted(look, may, [rank for rank in stuck if rank in apart.crowded(look)])
     higher = apart.higher(look, wanted)
     split = tuple(ino for ino in wanted if ino not in higher)
     lifted = apart.lifted(look, higher, budget)
@@ -229,7 +227,7 @@ def _said(
         return "no directory is known that could be moved"
     if stuck and any(p.rank == stuck[0] and p.ino in look.linked for p in look.view.pieces):
         return f"rank {stuck[0]} has too much: what hard links may be made in is not divided"
-    if stuck and stuck[0] not in look.full:
+    if stuck and stuck[0] not in apart.crowded(look):
         return f"rank {stuck[0]} has more than its share, but is not full: nothing on it is taken apart"
     if stuck:
         return f"rank {stuck[0]} has too much: what is on it fits nowhere else, or was moved lately"

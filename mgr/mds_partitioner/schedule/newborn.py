@@ -48,6 +48,7 @@ class Newborn:
         self._asking, self._began = asking, began
         self._unknown: dict[int, tuple[Directory, float]] = {}  # it may be new, if made after that, Unix, s
         self._born: dict[int, _Born] = {}  # by inode number
+        self._stay: Mapping[str, int] = {}  # how many have been there for a while, by what they are in
 
     def look(
         self,
@@ -68,7 +69,9 @@ class Newborn:
         after = max(self._began, now - FRESH)
         listed = {_parent(d) for d in there.values() if d.ino in before}
         came = (d for d in there.values() if d.ino not in before) if before else ()
-        since = {d.ino: (d, after - SKEW if _parent(d) in listed else after) for d in came}
+        since = {
+            d.ino: (d, after - SKEW if _parent(d) in listed and d.ino not in born else after) for d in came
+        }
         unknown = {ino: (d, at) for ino, (d, at) in since.items() if born.get(ino, now) >= at}
         self._unknown = {ino: of for ino, of in self._unknown.items() if ino in there} | unknown
         self._born = {
@@ -76,6 +79,8 @@ class Newborn:
             for ino, born in self._born.items()
             if now - born.found <= REMEMBERED
         }
+        young = {ino for ino, born in self._born.items() if born.found >= now - SOON}
+        self._stay = Counter(_parent(d) for ino, d in there.items() if ino in before and ino not in young)
         some = islice(self._unknown.items(), MOST_NEW)
         asked: Questions = {
             ("new", ino): partial(self._ask, of=d, after=after, now=now) for ino, (d, after) in some
@@ -98,10 +103,9 @@ class Newborn:
     def fresh(self, now: float) -> frozenset[int]:
         """Inode numbers of those that were made lately; where others like them are removed soon, of those
         that have outlived that; where others are removed later, of none. now: Unix, s"""
-        born, old = self._born.values(), now - SOON
-        passing = _most([b for b in born if b.passed], [b for b in born if not b.passed])
-        later = [b for b in born if b.gone >= 0.0 and not b.passed]
-        leaving = _most(later, [b for b in born if b.gone < 0.0 and b.found < old])
+        passed = [b for b in self._born.values() if b.passed]
+        passing = _most(passed, Counter(b.parent for b in self._born.values() if not b.passed))
+        leaving = _most([b for b in self._born.values() if b.gone >= 0.0 and not b.passed], self._stay)
         return frozenset(
             ino
             for ino, b in self._born.items()
@@ -110,10 +114,9 @@ class Newborn:
         )
 
 
-def _most(went: Iterable[_Born], stay: Iterable[_Born]) -> set[str]:
-    """Parents of which more went than stay."""
-    stays = Counter(born.parent for born in stay)
-    return {parent for parent, n in Counter(b.parent for b in went).items() if n > PASSING * stays[parent]}
+def _most(went: Iterable[_Born], stay: Mapping[str, int]) -> set[str]:
+    """Parents of which more went than stay. ``stay``: how many, by parent"""
+    return {of for of, n in Counter(b.parent for b in went).items() if n > PASSING * stay.get(of, 0)}
 
 
 def _parent(of: Directory) -> str:

@@ -8,9 +8,9 @@ from collections.abc import Collection, Iterable, Mapping, Sequence
 from statistics import fmean, stdev
 
 from ..act.run import (
+    ROLLED_BACK,
     Run,
     homes,
-    in_force,
     moved_at,
     owned_distributed,
     owned_masks,
@@ -87,13 +87,17 @@ def scheduled_since(runs: Iterable[Run], since: float) -> list[Run]:
 
 
 def gathered_again(runs: Iterable[Run], fscid: int, gone: Collection[int]) -> frozenset[int]:
-    """Inode numbers of pieces in which a directory was distributed that is deleted: nothing in them is placed
-    by MDSs any more. ``gone``: of deleted directories"""
-    ours = in_force([run for run in runs if run.plan.scheduled], fscid)
-    steps = ((run.plan, run.plan.steps[i]) for run, i, _ in ours)
-    return frozenset(
-        plan.rows[step.row].ino for plan, step in steps if step.kind == DISTRIBUTED_STEP and step.ino in gone
-    )
+    """Inode numbers of pieces in which what was distributed last is deleted: MDSs place nothing there any
+    more. ``gone``: of deleted directories"""
+    ours = (run for run in runs if run.plan.scheduled and run.plan.fscid == fscid)
+    last = {
+        run.plan.rows[step.row].ino: step.ino
+        for run in ours
+        if run.head.state != ROLLED_BACK
+        for step in run.plan.steps
+        if step.kind == DISTRIBUTED_STEP
+    }
+    return frozenset(piece for piece, ino in last.items() if ino in gone)
 
 
 def owned(runs: Iterable[Run], fscid: int, split: Collection[int] = ()) -> Owned:

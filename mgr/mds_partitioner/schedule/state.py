@@ -218,7 +218,7 @@ class State:
         return replace(self, scattered=left)
 
     def overdue(self, past: Past, now: float, limits: Limits) -> bool:
-        """Should it have arrived by now? As the executor counts it: anew after a wait."""
+        """Should it have arrived by now? Anew after a wait."""
         return now - max(past.begun, self.waited) > limits.deadline
 
     def hangs(self, past: Past, now: float) -> bool:

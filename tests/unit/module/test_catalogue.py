@@ -298,6 +298,14 @@ def test_jobs_that_remove_their_directories_after_some_minutes_get_no_pins_for_t
         seen.append(catalogue.known.fresh)
     assert any(seen[:20]), "nobody could know"
     assert not any(seen[40:])
+    for ino in range(2000, 2200):  # there for long, though nobody saw when they were made
+        cluster.directories[ino], cluster.made[ino] = Directory(f"{NOGROUP}/old{ino}"), BEGINNING - 1e7
+    for late in range(600, 660, 5):
+        cluster.wall, cluster.steady = BEGINNING + late + 1.0, 100.0 + late
+        catalogue.refresh(cluster.state, 20, Wanted(), Owned(), cluster.wall)
+    cluster.directories[3000], cluster.made[3000] = Directory(f"{NOGROUP}/last"), BEGINNING + 660.0
+    catalogue.refresh(cluster.state, 20, Wanted(), Owned(), cluster.wall + 5.0)
+    assert catalogue.known.fresh == {3000}, "a few of many that go"
 
 
 def test_what_does_not_answer_keeps_nothing_else_back_and_is_asked_once() -> None:

@@ -475,6 +475,35 @@ def test_what_was_begun_is_put_back_though_requests_are_slow() -> None:
     assert len(run.records) == len(MOVES)
 
 
+def test_what_was_refused_once_is_put_back_too_though_requests_are_slow() -> None:
+    cluster = FakeCluster(lag=10_000)
+    before = cluster.snapshot()
+    manager = Manager(cluster)
+    run = manager.journal.create(replace(plan(cluster, {100: 1}), scheduled=True), [])
+    manager.journal.head(run, state=RUNNING)
+    manager.tick(run)
+    cluster.why, cluster.busy = "MDS_SLOW_REQUEST: 1 slow requests", True
+    run.memory.troubles[0] = "the MDS did not answer"
+    for _ in range(SETTINGS.arrival_timeout + 30):
+        manager.tick(run)
+    assert (run.records[0].state, cluster.snapshot()) == (UNDONE, before)
+
+
+def test_an_operators_move_has_its_time_anew_after_slow_requests() -> None:
+    """It is not put back: it is not done while it may be on its way still."""
+    cluster = FakeCluster(lag=10_000)
+    manager = Manager(cluster)
+    run = started(cluster, manager, {100: 1})
+    manager.tick(run)
+    cluster.why, cluster.busy = "MDS_SLOW_REQUEST: 1 slow requests", True
+    for _ in range(SETTINGS.arrival_timeout + 30):
+        manager.tick(run)
+    assert run.records[0].state == INTENT
+    cluster.why, cluster.lag = None, 1
+    until(manager, run, DONE)
+    assert run.records[0].why == ""
+
+
 @pytest.mark.parametrize("busy", [True, False])
 def test_a_rollback_waits_for_no_slow_request(busy: bool) -> None:
     cluster = FakeCluster()

@@ -954,6 +954,10 @@ def test_when_what_was_distributed_is_deleted_the_next_one_there_is_distributed_
         cluster.load.pop(ino, None)
     manager.run(AT_LAST)
     assert cluster.directories[second].distributed == "1"
+    assert manager.scheduling.watch(manager.fs).state.placed == {103}
+    cluster.directories[second].distributed = "0"  # an operator
+    manager.run(AT_LAST)
+    assert cluster.directories[second].distributed == "0"
 
 
 def flat(files: int = 4000) -> Cluster:

@@ -91,19 +91,38 @@ def test_a_rank_that_rests_beside_full_ones_can_do_more(
 
 
 @pytest.mark.parametrize(
-    ("now", "other"),
-    [((350.0, 380.0), 540.0), ((350.0, 690.0), 1000.0), ((1050.0, 980.0), 1400.0), ((690.0, 700.0), 1000.0)],
-    ids=["both slower", "one slower", "both quicker", "as ever"],
+    ("now", "serves", "full", "other"),
+    [
+        ((350.0, 380.0), 100.0, False, 540.0),
+        ((350.0, 690.0), 100.0, False, 1000.0),
+        ((350.0, 380.0), 650.0, False, 1000.0),
+        ((350.0, 380.0), 460.0, True, 540.0),
+        ((1050.0, 980.0), 100.0, False, 1400.0),
+        ((1050.0, 980.0), 900.0, True, 1000.0),
+        ((690.0, 700.0), 100.0, False, 1000.0),
+    ],
+    ids=[
+        *(
+            "both slower",
+            "one slower",
+            "the third shows it is not",
+            "the third is full of few",
+            "both quicker",
+        ),
+        *("both quicker, the third is full of few", "as ever"),
+    ],
 )
-def test_what_all_full_ranks_show_alike_counts_for_the_others(now: tuple[float, float], other: float) -> None:
+def test_what_all_full_ranks_show_alike_counts_for_the_others(
+    now: tuple[float, float], serves: float, full: bool, other: float
+) -> None:
     """The host has become slower, or clients ask for other things."""
 
     def engine(name: str, arguments: dict[str, Any]) -> dict[str, Any]:
-        return {"full": [0, 1], "capacities": [*now, 1000.0]}
+        return {"full": [0, 1, 2] if full else [0, 1], "capacities": [*now, 1000.0]}
 
     rows = {
-        rank: [replace(sample(rate, 20.0), rank=rank, name=f"m{rank}")]
-        for rank, rate in enumerate((*now, 100.0))
+        rank: [replace(sample(rate, inside), rank=rank, name=f"m{rank}")]
+        for rank, (rate, inside) in enumerate(((now[0], 20.0), (now[1], 20.0), (serves, 4.0)))
     }
     known = {"m0": Taught(700.0, 30.0), "m1": Taught(700.0, 30.0), "m2": Taught(1000.0, 30.0)}
     before = {name: taught.value for name, taught in known.items()}
@@ -111,6 +130,6 @@ def test_what_all_full_ranks_show_alike_counts_for_the_others(now: tuple[float, 
     assert found.capacity["m2"] == Taught(pytest.approx(other, rel=0.01), 30.0)
 
     def later(name: str, arguments: dict[str, Any]) -> dict[str, Any]:
-        return {"full": [0, 1], "capacities": arguments["earlier"]}
+        return {"full": [0, 1, 2] if full else [0, 1], "capacities": arguments["earlier"]}
 
     assert fullness(rows, found, later).capacity == found.capacity, "once"
