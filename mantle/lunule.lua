@@ -200,15 +200,21 @@ local function some_cpu_time(n)
   return false
 end
 
+-- Is it a rank's first beat? Requests and CPU time are differences between two beats: an MDS that was just started, as
+-- after a fail-over, has neither, and would seem idle. But its subtrees are popular already.
+local function just_started(rank)
+  local popularity = mds[rank]["auth.meta_load"]
+  local nothing = mds[rank]["cpu_load_avg"] == 0 and mds[rank]["req_rate"] == 0
+  return nothing and finite(popularity) and popularity >= POPULARITY_OF_A_WRITE
+end
+
 -- The ranks that balance among themselves: of the mask, or of all, those that do not tell of their first beat; and the
--- others. Requests and CPU time are differences between two beats: an MDS that was just started, as after a fail-over,
--- has neither, and seems idle. One that is idle uses some CPU time. Where nobody has any it tells nothing.
+-- others. Where nobody has CPU time it tells nothing.
 local function participants(n)
   local mask, tells, ranks, new = rank_set("mask"), some_cpu_time(n), {}, {}
   for rank = 0, n - 1 do
     if mask == nil or mask[rank] then
-      local first_beat = tells and mds[rank]["cpu_load_avg"] == 0 and mds[rank]["req_rate"] == 0
-      local list = first_beat and new or ranks
+      local list = tells and just_started(rank) and new or ranks
       list[#list + 1] = rank
     end
   end

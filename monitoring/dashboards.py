@@ -384,7 +384,8 @@ COST = (
         "Exported by all ranks within as long a time as is shown, and the newest plan's estimate",
         "short",
         Query(
-            f"sum by (cluster, fs) ({increase_of('rank_exported_inodes_total', RANK, '$__range')})",
+            # Of all managers together: each has told but a part of the time.
+            f"sum by (cluster, fs) (increase(({of('rank_exported_inodes_total', RANK)})[$__range:1m]))",
             "exported",
         ),
         Query(of("plan_inodes", PLAN), "{{plan}}, estimate"),

@@ -4,7 +4,9 @@
 from __future__ import annotations
 
 import time
+from collections.abc import Sequence
 from dataclasses import asdict
+from statistics import fmean
 from typing import Any
 
 from ..act.switch import ON, SET, TURNING_OFF, TURNING_ON, Switch, balances, effective, taken_over
@@ -27,6 +29,7 @@ DOING = {
     TURNING_OFF: "it is being taken out: settings are put back and objects removed as soon as that works",
 }
 LUNULE = "lunule"
+HIDDEN = 0.5  # of what the fullest rank is above the mean: less of it is left with forwards
 BALANCED = ": balanced"  # how mantle/lunule.lua ends its line when nothing has to move
 DECISION_WIDTH = 120  # cells of a terminal: what a policy logs may be long
 
@@ -138,15 +141,22 @@ def _head(fs: FsState, switch: Switch, watch: Watch) -> list[str]:
 
 def _unseen(fs: FsState, switch: Switch, watch: Watch, verdict: Verdict) -> list[str]:
     """Why lunule sees nothing to do where the module does: only its loads contain forwards."""
-    forwards = sum(s.forwards for s in watch.history.latest)
+    latest = watch.history.latest
+    forwards = sum(s.forwards for s in latest)
     last = _last_decisions(watch)
     balanced = bool(last) and all(decision.line.endswith(BALANCED) for decision in last)
-    if not (verdict.triggered_within and balanced and round(forwards)) or switch.to_auth == SET:
+    hidden = _gap([s.requests + s.forwards for s in latest]) < HIDDEN * _gap([s.requests for s in latest])
+    if not (verdict.triggered_within and balanced and hidden) or switch.to_auth == SET:
         return []
     return [
         f"the MDSs count {forwards:.0f} req/s of forwards as load, which this factor leaves out, and so find "
         f"the ranks balanced: 'balance on {fs.name} --to-auth' avoids many forwards"
     ]
+
+
+def _gap(loads: Sequence[float]) -> float:
+    """By how much the fullest rank is above the mean, req/s."""
+    return max(loads) - fmean(loads) if loads else 0.0
 
 
 def _hints(hints: Hints) -> str:

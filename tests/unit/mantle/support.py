@@ -24,7 +24,7 @@ def metrics(loads: Sequence[Any], popularity: float = POPULARITY) -> Metrics:
             "all.meta_load": popularity * load,
             "req_rate": load,
             "queue_len": 0.0,
-            "cpu_load_avg": load / 10 or 1e-300,  # 0 is none of an MDS that has told of a beat
+            "cpu_load_avg": load / 10,
         }
         for load in loads
     ]

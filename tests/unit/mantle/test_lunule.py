@@ -397,10 +397,9 @@ def test_in_the_first_beat_the_load_is_rather_underestimated() -> None:
     assert decide("lunule", first_beat([1300, 0, 0]), hints={"capacity": 400})[0] == [0, 0, 0]
 
 
-@pytest.mark.parametrize("popularity", [0.0, 900.0])
-def test_a_rank_that_was_just_replaced_neither_gives_nor_takes_nor_counts(popularity: float) -> None:
+def test_a_rank_that_was_just_replaced_neither_gives_nor_takes_nor_counts() -> None:
     seen = metrics([300, 300, 0, 0])
-    seen[3] |= {"cpu_load_avg": 0.0, "auth.meta_load": popularity}
+    seen[3] |= {"cpu_load_avg": 0.0, "auth.meta_load": 900.0}
     assert matrix(seen, {"capacity": 300}) == [
         [0, 0, pytest.approx(100), 0],
         [0, 0, pytest.approx(100), 0],
@@ -411,6 +410,8 @@ def test_a_rank_that_was_just_replaced_neither_gives_nor_takes_nor_counts(popula
     assert decide("lunule", seen, 3, {"capacity": 300})[1].endswith("just started: 3: neither")
     seen[3] |= {"cpu_load_avg": 1.0, "auth.meta_load": 0.0}
     assert matrix(seen, {"capacity": 300})[1][3] == pytest.approx(150), "it has told of a beat"
+    seen[3] |= {"cpu_load_avg": 0.0}
+    assert matrix(seen, {"capacity": 300})[1][3] == pytest.approx(150), "it is idle: a beat may have no tick"
 
 
 @example([0.0, 2e-309], [0.0, 1.0])
