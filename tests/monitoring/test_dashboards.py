@@ -96,7 +96,9 @@ def test_a_counter_is_drawn_by_how_it_grows() -> None:
     for board in BOARDS.values():
         for _, expr in queries(board):
             counters = re.findall(r"ceph_\w+_(?:total|sum|count)\b", expr)
-            grown = re.findall(r"(?:rate|increase)\((?:\(max by \([\w, ]+\) \()?(ceph_\w+_(?:total|sum|count))\b", expr)
+            grown = re.findall(
+                r"(?:rate|increase)\((?:\(max by \([\w, ]+\) \()?(ceph_\w+_(?:total|sum|count))\b", expr
+            )
             assert counters == grown, expr
 
 
