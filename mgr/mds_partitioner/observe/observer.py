@@ -10,8 +10,9 @@ from dataclasses import replace
 from typing import Any
 
 from ..ceph_compat import HOOK_COMMAND
+from ..charmap import stays
 from ..errors import CephError, NotFound, PartitionerError
-from ..filesystem import FileSystem, folds_to_itself
+from ..filesystem import FileSystem
 from ..host import Host
 from ..model import (
     Directory,
@@ -139,7 +140,7 @@ class Observer:
         """By what MDSs call their roots: a client tells its own as it was typed, also where case does not
         count. It is looked for once, and of those alone that are in no directory so far."""
         roots = {s.root for s in sessions if owner(s.root, paths) is None}
-        new = [root for root in roots - self._roots.keys() if not folds_to_itself(root)]
+        new = [root for root in roots - self._roots.keys() if not stays(root)]
         if new:
             self._roots |= self._host.on_fs(fs, lambda mount: {root: _known(mount, root) for root in new})
         return [replace(s, root=self._roots[s.root]) if s.root in self._roots else s for s in sessions]

@@ -86,6 +86,13 @@ def test_where_case_does_not_count_names_are_those_of_the_mds(fs: FileSystem, bi
     assert fs.name_in("/d", "CAF\u00c9") == "cafe\u0301" and fs.ino("/d/cafe\u0301") == 8
 
 
+def test_where_case_counts_names_may_still_be_normalized(fs: FileSystem, binding: LibCephFS) -> None:
+    binding.add(b"/d", 7, attributes={CHARMAP: FOLDS[CHARMAP].replace("false", "true")})
+    binding.add("/d/Cafe\u0301".encode(), 8, shown="Caf\u00e9".encode())
+    assert fs.subdirectories("/d") == [("Cafe\u0301", 8)]
+    assert fs.name_in("/d", "Caf\u00e9") == "Cafe\u0301" and fs.ino("/d/Cafe\u0301") == 8
+
+
 @pytest.mark.parametrize(
     "attributes",
     [
