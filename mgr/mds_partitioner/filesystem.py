@@ -14,7 +14,7 @@ from typing import Any
 
 import cephfs
 
-from .charmap import Charmap, parse_charmap, stays
+from .charmap import Charmap, Charmaps, parse_charmap, stays
 from .errors import CephError, NotFound, Unavailable
 from .model import NO_PIN
 
@@ -26,7 +26,6 @@ BAL_MASK = "ceph.dir.bal.mask"  # an MDS without our hook does not take it
 NO_MASK = "-1"
 DISTRIBUTED, RANDOM = "ceph.dir.pin.distributed", "ceph.dir.pin.random"
 CHARMAP = "ceph.dir.charmap"  # an MDS before Tentacle has none
-MOST_FORMS = 10_000  # directories of which it is remembered how they have names
 
 
 def _code(error: cephfs.Error) -> int:
@@ -89,12 +88,10 @@ class FileSystem:
     Names are those that MDSs have, where a charmap makes others of what clients type: these find them, too.
     """
 
-    def __init__(
-        self, handle: Any, attempt: Attempt, charmaps: dict[int, Charmap | None] | None = None
-    ) -> None:
-        """``charmaps``: remembered from one to the next, see ``_charmap``."""
+    def __init__(self, handle: Any, attempt: Attempt, charmaps: Charmaps | None = None) -> None:
+        """``charmaps``: remembered from one to the next."""
         self._handle, self._attempt = handle, attempt
-        self._charmaps = {} if charmaps is None else charmaps
+        self._charmaps = charmaps or Charmaps()
 
     @contextmanager
     def _readable_errors(self, what: str, path: str) -> Iterator[None]:
@@ -251,9 +248,9 @@ class FileSystem:
             finally:
                 self._handle.closedir(handle)
         if not found:
-            self._charmaps.pop(own, None)  # of what is empty it may be changed
+            self._charmaps.forget(own)  # of what is empty it may be changed
         if not all(stays(name) for name, _ in found):
-            charmap = self._charmap(path, own)
+            charmap = self._charmaps.find(own, lambda: self._charmap(path))
             found = [(charmap(name), ino) for name, ino in found] if charmap else found
         return sorted(found)
 
@@ -262,20 +259,16 @@ class FileSystem:
 
         :raises NotFound: no such directory
         """
-        charmap = None if stays(name) else self._charmap(path, self.ino(path))
+        if stays(name):
+            return name
+        charmap = self._charmaps.find(self.ino(path), lambda: self._charmap(path))
         return charmap(name) if charmap else name
 
-    def _charmap(self, path: str, ino: int) -> Charmap | None:
-        """What MDSs make of names there; None: nothing. A directory is asked once: only of one that is empty
-        can that be changed."""
-        with suppress(KeyError):
-            return self._charmaps[ino]
+    def _charmap(self, path: str) -> Charmap | None:
+        """What MDSs make of names there; None: nothing. Only of a directory that is empty can it be changed."""
         try:
-            charmap = parse_charmap(self.get(path, CHARMAP))
+            return parse_charmap(self.get(path, CHARMAP))
         except CephError as e:
             if e.code != errno.ENODATA:
                 raise
-            charmap = None
-        if len(self._charmaps) < MOST_FORMS:
-            self._charmaps[ino] = charmap
-        return charmap
+            return None

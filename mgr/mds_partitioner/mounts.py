@@ -16,7 +16,7 @@ import cephfs
 from mgr_module import MgrModule
 from mgr_util import CephfsClient, CephfsConnectionException, open_filesystem
 
-from .charmap import Charmap
+from .charmap import Charmaps
 from .errors import CephError, InDoubt, Unavailable
 from .filesystem import Attempt, FileSystem, Write
 from .model import FsState
@@ -38,7 +38,7 @@ class _Mounted:
     workers: Workers
     askers: Workers
     attempts: set[Attempt] = field(default_factory=set)  # under way, given up or not
-    charmaps: dict[int, Charmap | None] = field(default_factory=dict)  # see FileSystem
+    charmaps: Charmaps = field(default_factory=Charmaps)  # see FileSystem
 
 
 class Mounts:
