@@ -265,7 +265,7 @@ class FileSystem:
         return charmap(name) if charmap else name
 
     def _charmap(self, path: str) -> Charmap | None:
-        """What MDSs make of names there; None: nothing. Only of a directory that is empty can it be changed."""
+        """What MDSs make of names there; None: nothing. Only what is empty can be given another."""
         try:
             return parse_charmap(self.get(path, CHARMAP))
         except CephError as e:
