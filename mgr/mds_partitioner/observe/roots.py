@@ -4,12 +4,17 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
+from concurrent.futures import TimeoutError as FutureTimeout
 
 from ..charmap import stays
-from ..errors import CephError, NotFound
+from ..errors import CephError, NotFound, PartitionerError
 from ..filesystem import FileSystem
+from ..host import Host
+from ..model import FsState
 from ..mounts import LOST
 from .directories import on_the_way
+
+PATIENCE = 2.0  # s, that a command waits for what it can do without
 
 
 def may_differ(paths: Iterable[str]) -> list[str]:
@@ -32,3 +37,16 @@ def called(fs: FileSystem, paths: Iterable[str]) -> dict[str, str]:
             if e.code in LOST:
                 raise
     return found
+
+
+def called_soon(host: Host, fs: FsState, paths: Iterable[str]) -> dict[str, str]:
+    """As ``called``, of those that may differ; none where MDSs do not answer within ``PATIENCE``."""
+    asked = may_differ(paths)
+    if not asked:
+        return {}
+    future = host.begin_on_fs(fs, lambda mount: called(mount, asked))
+    try:
+        return future.result(PATIENCE)
+    except (PartitionerError, FutureTimeout):
+        future.cancel()
+        return {}

@@ -36,7 +36,7 @@ from mds_partitioner.observe.counters import level, mean_time, rate
 from mds_partitioner.observe.heat import Heat, kept, parse_heat, rank_heat
 from mds_partitioner.observe.observer import Observer
 from mds_partitioner.observe.ranks import kinds, links, quickest, served, silent
-from mds_partitioner.observe.sessions import parse_sessions
+from mds_partitioner.observe.sessions import clients_at, parse_sessions
 from mds_partitioner.observe.subtrees import SubtreeMap, ancestors, parse_subtrees
 from mds_partitioner.observe.working_sets import parse_working_sets
 from mds_partitioner.report.text import printable, table
@@ -282,6 +282,17 @@ def test_a_mount_that_was_lost_is_told_to_who_can_renew_it() -> None:
     host: Any = daemons
     with pytest.raises(CephError, match="cannot stat"):
         daemons.observed(Observer(host, [A]))
+
+
+def test_clients_that_typed_a_root_otherwise_are_counted_where_they_are() -> None:
+    daemons = Daemons(ranks=2)
+    daemons.sessions = {"m0": [session(0, 0, f"{TYPED}/x"), session(1, 1), session(2, 2, B)]}
+    daemons.silent = {"m1"}
+    host: Any = daemons
+    places = {A: 0, B: 1, f"{A}/y": None}
+    assert clients_at(host, daemons.state, places) == {A: 2, B: None, f"{A}/y": None}
+    daemons.refusal = Unavailable("no answer")
+    assert clients_at(host, daemons.state, places)[A] == 1
 
 
 def test_clients_that_share_their_files_do_not_multiply_the_working_set() -> None:
