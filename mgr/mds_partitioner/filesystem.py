@@ -4,18 +4,17 @@
 from __future__ import annotations
 
 import errno
-import json
 import os
 import stat
 import threading
-import unicodedata
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
-from typing import Any, Literal
+from typing import Any
 
 import cephfs
 
+from .charmap import Charmap, Charmaps, parse_charmap, stays
 from .errors import CephError, NotFound, Unavailable
 from .model import NO_PIN
 
@@ -27,10 +26,6 @@ BAL_MASK = "ceph.dir.bal.mask"  # an MDS without our hook does not take it
 NO_MASK = "-1"
 DISTRIBUTED, RANDOM = "ceph.dir.pin.distributed", "ceph.dir.pin.random"
 CHARMAP = "ceph.dir.charmap"  # an MDS before Tentacle has none
-Form = Literal["NFC", "NFD", "NFKC", "NFKD"]
-FORMS: dict[str, Form] = {"nfc": "NFC", "nfd": "NFD", "nfkc": "NFKC", "nfkd": "NFKD"}
-"""Of Unicode, as the client library knows them; under any other it finds no name."""
-MOST_FORMS = 10_000  # directories of which it is remembered how they have names
 
 
 def _code(error: cephfs.Error) -> int:
@@ -42,16 +37,6 @@ def _count(text: str) -> int:
     """A recursive statistic; MDSs may have it below 0 for a while, which is printed as 2^64 less that."""
     number = int(text)
     return 0 if number >= 1 << 63 else number
-
-
-def _folded(name: str, form: Form | None) -> str:
-    """A name as the client library folds it (Client::_wrap_name); None: not at all"""
-    return unicodedata.normalize(form, name).casefold() if form else name
-
-
-def folds_to_itself(name: str) -> bool:
-    """A name or a path, wherever it is."""
-    return name.isascii() and name == name.lower()
 
 
 @dataclass(frozen=True)
@@ -100,13 +85,13 @@ class Attempt:
 class FileSystem:
     """A mounted file system. Paths are absolute; bytes that are not UTF-8 travel as surrogates.
 
-    Names are those that MDSs have: where case does not count these are folded, and clients find them, too.
+    Names are those that MDSs have, where a charmap makes others of what clients type: these find them, too.
     """
 
-    def __init__(self, handle: Any, attempt: Attempt, forms: dict[int, Form | None] | None = None) -> None:
-        """``forms``: remembered from one to the next, see ``_form``."""
+    def __init__(self, handle: Any, attempt: Attempt, charmaps: Charmaps | None = None) -> None:
+        """``charmaps``: remembered from one to the next."""
         self._handle, self._attempt = handle, attempt
-        self._forms = {} if forms is None else forms
+        self._charmaps = charmaps or Charmaps()
 
     @contextmanager
     def _readable_errors(self, what: str, path: str) -> Iterator[None]:
@@ -263,10 +248,10 @@ class FileSystem:
             finally:
                 self._handle.closedir(handle)
         if not found:
-            self._forms.pop(own, None)  # of what is empty it may be changed
-        if not all(folds_to_itself(name) for name, _ in found):
-            form = self._form(path, own)
-            found = [(_folded(name, form), ino) for name, ino in found]
+            self._charmaps.forget(own)  # of what is empty it may be changed
+        if not all(stays(name) for name, _ in found):
+            charmap = self._charmaps.find(own, lambda: self._charmap(path))
+            found = [(charmap(name), ino) for name, ino in found] if charmap else found
         return sorted(found)
 
     def name_in(self, path: str, name: str) -> str:
@@ -274,20 +259,16 @@ class FileSystem:
 
         :raises NotFound: no such directory
         """
-        return name if folds_to_itself(name) else _folded(name, self._form(path, self.ino(path)))
+        if stays(name):
+            return name
+        charmap = self._charmaps.find(self.ino(path), lambda: self._charmap(path))
+        return charmap(name) if charmap else name
 
-    def _form(self, path: str, ino: int) -> Form | None:
-        """The form that names have, before they are folded, where case does not count; None elsewhere. A
-        directory is asked once: only of one that is empty can that be changed."""
-        with suppress(KeyError):
-            return self._forms[ino]
+    def _charmap(self, path: str) -> Charmap | None:
+        """What MDSs make of names there; None: nothing. Only what is empty can be given another."""
         try:
-            charmap = json.loads(self.get(path, CHARMAP))
-            form = None if charmap["casesensitive"] else FORMS.get(charmap["normalization"])
+            return parse_charmap(self.get(path, CHARMAP))
         except CephError as e:
             if e.code != errno.ENODATA:
                 raise
-            form = None
-        if len(self._forms) < MOST_FORMS:
-            self._forms[ino] = form
-        return form
+            return None

@@ -16,8 +16,9 @@ import cephfs
 from mgr_module import MgrModule
 from mgr_util import CephfsClient, CephfsConnectionException, open_filesystem
 
+from .charmap import Charmaps
 from .errors import CephError, InDoubt, Unavailable
-from .filesystem import Attempt, FileSystem, Form, Write
+from .filesystem import Attempt, FileSystem, Write
 from .model import FsState
 from .workers import GivenUp, Workers
 
@@ -37,7 +38,7 @@ class _Mounted:
     workers: Workers
     askers: Workers
     attempts: set[Attempt] = field(default_factory=set)  # under way, given up or not
-    forms: dict[int, Form | None] = field(default_factory=dict)  # see FileSystem
+    charmaps: Charmaps = field(default_factory=Charmaps)  # see FileSystem
 
 
 class Mounts:
@@ -130,7 +131,7 @@ class Mounts:
                 if int(handle.get_fscid()) != fs.fscid:
                     self._renew(client, fs)
                     raise CephError(f"'{fs.name}' is another file system now")
-                return call(FileSystem(handle, attempt, mounted.forms))
+                return call(FileSystem(handle, attempt, mounted.charmaps))
         except CephfsConnectionException as e:
             raise Unavailable(f"cannot mount file system '{fs.name}': {e.error_str}") from e
         except cephfs.Error as e:

@@ -7,6 +7,7 @@ from ..desk import STOP
 from ..errors import BadInput, NotFound
 from ..model import FsState
 from ..observe.directories import normal
+from ..observe.roots import called_soon
 from ..report import scheduler as report
 from ..report.hotspots import hotspots_text, hotspots_value
 from ..report.text import TOP
@@ -77,6 +78,7 @@ class SchedulerCommands(Services):
         found = self.host.fs(fs)
         if directory is not None:
             directory = _absolute(directory)
+            directory = called_soon(self.host, found, [directory]).get(directory, directory)
         kept = self.scheduling.get(found)
         return Answer(report.history_value(kept, directory), report.history_text(kept, directory, top))
 

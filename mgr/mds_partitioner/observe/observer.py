@@ -10,8 +10,7 @@ from dataclasses import replace
 from typing import Any
 
 from ..ceph_compat import HOOK_COMMAND
-from ..errors import CephError, NotFound, PartitionerError
-from ..filesystem import FileSystem, folds_to_itself
+from ..errors import PartitionerError
 from ..host import Host
 from ..model import (
     Directory,
@@ -25,8 +24,9 @@ from ..model import (
 )
 from ..options import Settings
 from .attribution import Share, attribute, equal_parts, needs_heat, owner
-from .directories import Rotation, on_the_way
+from .directories import Rotation
 from .heat import Heat, depth, rank_heat, requests_below
+from .roots import called, may_differ
 from .sessions import parse_sessions
 from .subtrees import SubtreeMap, parse_subtrees, with_news
 from .turnover import Turnover
@@ -137,11 +137,11 @@ class Observer:
 
     def _rooted(self, fs: FsState, sessions: list[Session], paths: Collection[str]) -> list[Session]:
         """By what MDSs call their roots: a client tells its own as it was typed, also where case does not
-        count. It is looked for once, and of those alone that are in no directory so far."""
+        count. Each is looked for until it could be asked about, and those alone that are in no directory."""
         roots = {s.root for s in sessions if owner(s.root, paths) is None}
-        new = [root for root in roots - self._roots.keys() if not folds_to_itself(root)]
+        new = may_differ(roots - self._roots.keys())
         if new:
-            self._roots |= self._host.on_fs(fs, lambda mount: {root: _known(mount, root) for root in new})
+            self._roots |= self._host.on_fs(fs, lambda mount: called(mount, new))
         return [replace(s, root=self._roots[s.root]) if s.root in self._roots else s for s in sessions]
 
     def _heat(self, fs: FsState, paths: AbstractSet[str]) -> dict[int, Heat]:
@@ -166,13 +166,6 @@ class Observer:
     def _answers(self, fs: FsState, prefix: str, **arguments: Any) -> dict[int, Any]:
         answers = self._host.tell_each(fs, [m.name for m in fs.active()], prefix, **arguments)
         return {m.rank: a for m in fs.active() if not isinstance(a := answers[m.name], PartitionerError)}
-
-
-def _known(mount: FileSystem, root: str) -> str:
-    """A path as MDSs have it; as it is where it is not to be found."""
-    with suppress(NotFound, CephError):
-        return on_the_way(mount, root)[-1]
-    return root
 
 
 def _busiest(shares: Mapping[str, Share], most: int) -> list[str]:

@@ -10,10 +10,11 @@ from typing import Any
 from ..errors import PartitionerError
 from ..host import Host
 from ..model import Address, FsState, Reading, Session
+from .attribution import owner
+from .roots import PATIENCE, called_soon
 from .subtrees import ancestors
 
 HALF_LIFE = 60.0  # s: mds_request_load_average_decay_rate
-PATIENCE = 2.0  # s, that a command waits for what it can do without
 APART = 10.0  # s that a rate is measured over, at least: readings are whole numbers
 
 
@@ -75,15 +76,19 @@ def clients_at(host: Host, fs: FsState, places: Mapping[str, int | None]) -> dic
     names = {m.rank: m.name for m in fs.active() if m.rank in places.values()}
     answers = host.tell_each(fs, list(names.values()), "session ls", within=PATIENCE) if names else {}
     managers = host.manager_addresses()
-    found: dict[str, int | None] = {}
-    for path, rank in places.items():
-        answer = answers.get(names[rank]) if rank in names else None
-        if answer is None or isinstance(answer, PartitionerError):
-            found[path] = None
-            continue
-        sessions = parse_sessions(rank or 0, answer, managers)
-        found[path] = sum(not s.ours and path in ancestors(s.root) for s in sessions)
-    return found
+    sessions = {
+        rank: [s for s in parse_sessions(rank, answers[name], managers) if not s.ours]
+        for rank, name in names.items()
+        if not isinstance(answers[name], PartitionerError)
+    }
+    roots = {s.root for of_rank in sessions.values() for s in of_rank}
+    known = called_soon(host, fs, (root for root in roots if owner(root, places) is None))
+    return {
+        path: sum(path in ancestors(known.get(s.root, s.root)) for s in sessions[rank])
+        if rank is not None and rank in sessions
+        else None
+        for path, rank in places.items()
+    }
 
 
 def _clean(root: str) -> str:

@@ -104,6 +104,10 @@ class Mount:
                 return ino
         raise NotFound(f"cannot stat {path!r}")
 
+    def name_in(self, path: str, name: str) -> str:
+        """Case does not count."""
+        return name.lower()
+
     def pin(self, path: str) -> int:
         """ceph.dir.pin."""
         return self._cluster.directories[self.ino(path)].pin

@@ -6,13 +6,14 @@ from __future__ import annotations
 import errno
 import stat
 from collections.abc import Callable
-from typing import Any
+from itertools import islice
 
 import pytest
 from cephfs import LibCephFS
 
+from mds_partitioner.charmap import MOST, Charmaps
 from mds_partitioner.errors import CephError, NotFound
-from mds_partitioner.filesystem import CHARMAP, MOST_FORMS, Attempt, FileSystem
+from mds_partitioner.filesystem import CHARMAP, Attempt, FileSystem
 
 ODD, PATH = b"/caf\xff", "/caf\udcff"
 FOLDS = {CHARMAP: '{"casesensitive":false,"normalization":"nfd","encoding":"utf8"}'}
@@ -86,6 +87,13 @@ def test_where_case_does_not_count_names_are_those_of_the_mds(fs: FileSystem, bi
     assert fs.name_in("/d", "CAF\u00c9") == "cafe\u0301" and fs.ino("/d/cafe\u0301") == 8
 
 
+def test_where_case_counts_names_may_still_be_normalized(fs: FileSystem, binding: LibCephFS) -> None:
+    binding.add(b"/d", 7, attributes={CHARMAP: FOLDS[CHARMAP].replace("false", "true")})
+    binding.add("/d/Cafe\u0301".encode(), 8, shown="Caf\u00e9".encode())
+    assert fs.subdirectories("/d") == [("Cafe\u0301", 8)]
+    assert fs.name_in("/d", "Caf\u00e9") == "Cafe\u0301" and fs.ino("/d/Cafe\u0301") == 8
+
+
 @pytest.mark.parametrize(
     "attributes",
     [
@@ -103,7 +111,7 @@ def test_elsewhere_names_are_as_they_are_listed(
 
 
 def test_it_is_asked_once_whether_case_counts_and_only_where_it_could_matter(binding: LibCephFS) -> None:
-    remembered: dict[int, Any] = {}
+    remembered = Charmaps()
 
     def names() -> list[str]:
         return [name for name, _ in FileSystem(binding, Attempt(), remembered).subdirectories("/d")]
@@ -120,9 +128,16 @@ def test_it_is_asked_once_whether_case_counts_and_only_where_it_could_matter(bin
     assert names() == ["upper"]
 
 
-def test_what_is_remembered_of_names_has_an_end(binding: LibCephFS) -> None:
-    full: dict[int, Any] = dict.fromkeys(range(100, 100 + MOST_FORMS))
+def test_it_is_remembered_of_the_last_directories_how_they_have_names(binding: LibCephFS) -> None:
+    remembered = Charmaps()
+    fs = FileSystem(binding, Attempt(), remembered)
     binding.add(b"/d", 7, attributes=FOLDS)
-    binding.add(b"/d/upper", 8, shown=b"Upper")
-    assert FileSystem(binding, Attempt(), full).subdirectories("/d") == [("upper", 8)]
-    assert len(full) == MOST_FORMS
+    others = iter(range(100, 100 + 2 * MOST))
+
+    def asked_after(more: int) -> int:
+        for ino in islice(others, more):
+            remembered.find(ino, lambda: None)
+        assert fs.name_in("/d", "Upper") == "upper"
+        return len(binding.asked)
+
+    assert [asked_after(more) for more in (MOST, 0, MOST - 1, 1)] == [1, 1, 1, 2]

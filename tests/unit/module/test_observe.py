@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import errno
 import math
 from collections.abc import Callable, ItemsView, Sequence
 from dataclasses import replace
@@ -15,7 +16,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from mds_partitioner.engine.calls import CALLS
-from mds_partitioner.errors import Unavailable
+from mds_partitioner.errors import CephError, NotFound, PartitionerError, Unavailable
 from mds_partitioner.judge.history import History
 from mds_partitioner.judge.judgement import Caveats, judge
 from mds_partitioner.judge.window import Window
@@ -35,7 +36,7 @@ from mds_partitioner.observe.counters import level, mean_time, rate
 from mds_partitioner.observe.heat import Heat, kept, parse_heat, rank_heat
 from mds_partitioner.observe.observer import Observer
 from mds_partitioner.observe.ranks import kinds, links, quickest, served, silent
-from mds_partitioner.observe.sessions import parse_sessions
+from mds_partitioner.observe.sessions import clients_at, parse_sessions
 from mds_partitioner.observe.subtrees import SubtreeMap, ancestors, parse_subtrees
 from mds_partitioner.observe.working_sets import parse_working_sets
 from mds_partitioner.report.text import printable, table
@@ -43,6 +44,7 @@ from mds_partitioner.schedule.watch import Told
 from mds_partitioner.verify.guards import Hold, hold, why_wait
 
 A, B = "/volumes/_nogroup/a", "/volumes/_nogroup/b"
+TYPED = "/volumes/_nogroup/A"  # where case does not count
 
 
 def test_a_rate_is_the_increase_over_the_window() -> None:
@@ -187,6 +189,7 @@ class Daemons(FakeCluster):
         self.loads: dict[str, dict[str, object]] = {}
         self.inside: list[tuple[str, int]] = []
         self.silent: set[str] = set()
+        self.refusal: PartitionerError | None = None  # to tell what A is called
         self.asked: list[list[str]] = []  # whose sessions, an epoch
 
     def on_fs(self, fs: FsState, call: Callable[[Any], Any]) -> Any:
@@ -198,10 +201,15 @@ class Daemons(FakeCluster):
                 rentries_and_pin=lambda path: (99, -1),
                 entries=lambda path: 0,
                 subdirectories=lambda path: inside.get(path, []),
-                name_in=lambda path, name: name.lower() if path == "/volumes/_nogroup" else name,
+                name_in=self.name_in,
                 is_link=lambda path: False,
             )
         )
+
+    def name_in(self, path: str, name: str) -> str:
+        if name == "A" and self.refusal is not None:
+            raise self.refusal
+        return name.lower() if path == "/volumes/_nogroup" else name
 
     def tell_each(self, fs: FsState, names: list[str], prefix: str, **arguments: Any) -> dict[str, Any]:
         if prefix == "session ls":
@@ -242,10 +250,49 @@ def test_no_rank_waits_for_its_turn_before_it_has_told_its_sessions_once() -> No
 
 def test_a_client_tells_its_root_as_it_was_typed_also_where_case_does_not_count() -> None:
     daemons = Daemons(ranks=1)
-    daemons.sessions = {"m0": [session(0, 0, A.upper().replace("VOLUMES/_NOGROUP", "volumes/_nogroup"))]}
+    daemons.sessions = {"m0": [session(0, 0, TYPED)]}
     host: Any = daemons
     (seen,) = daemons.observed(Observer(host, [A])).directories
     assert (seen.requests, seen.sessions) == (pytest.approx(100.0), 1)
+
+
+def test_a_root_that_could_not_be_asked_about_is_asked_about_again() -> None:
+    daemons = Daemons(ranks=1)
+    daemons.sessions = {"m0": [session(0, 0, TYPED)]}
+    host: Any = daemons
+    observer = Observer(host, [A])
+    daemons.refusal = CephError("cannot read", errno.EIO)
+    assert [seen.requests for seen in daemons.observed(observer).directories] == [0.0]
+    daemons.refusal = None
+    assert [seen.requests for seen in daemons.observed(observer).directories] == [pytest.approx(100.0)]
+
+
+def test_a_root_that_is_not_there_is_taken_as_it_was_typed() -> None:
+    daemons = Daemons(ranks=1)
+    daemons.sessions = {"m0": [session(0, 0, TYPED)]}
+    daemons.refusal = NotFound("it is not there")
+    host: Any = daemons
+    assert [seen.requests for seen in daemons.observed(Observer(host, [A])).directories] == [0.0]
+
+
+def test_a_mount_that_was_lost_is_told_to_who_can_renew_it() -> None:
+    daemons = Daemons(ranks=1)
+    daemons.sessions = {"m0": [session(0, 0, TYPED)]}
+    daemons.refusal = CephError("cannot stat", errno.ESHUTDOWN)
+    host: Any = daemons
+    with pytest.raises(CephError, match="cannot stat"):
+        daemons.observed(Observer(host, [A]))
+
+
+def test_clients_that_typed_a_root_otherwise_are_counted_where_they_are() -> None:
+    daemons = Daemons(ranks=2)
+    daemons.sessions = {"m0": [session(0, 0, f"{TYPED}/x"), session(1, 1), session(2, 2, B)]}
+    daemons.silent = {"m1"}
+    host: Any = daemons
+    places = {A: 0, B: 1, f"{A}/y": None}
+    assert clients_at(host, daemons.state, places) == {A: 2, B: None, f"{A}/y": None}
+    daemons.refusal = Unavailable("no answer")
+    assert clients_at(host, daemons.state, places)[A] == 1
 
 
 def test_clients_that_share_their_files_do_not_multiply_the_working_set() -> None:

@@ -261,6 +261,7 @@ def test_history_tells_of_each_move_or_of_one_directory(module: Module) -> None:
     one = shown(module.scheduler_history(directory=moved["path"]))
     assert one.count("there") == 1 and moved["path"] in one
     assert shown(module.scheduler_history(directory=f"/{moved['path']}//")) == one
+    assert shown(module.scheduler_history(directory=moved["path"].upper())) == one, "case does not count"
     assert "was not moved" in shown(module.scheduler_history(directory="/volumes/_nogroup/none"))
     for path in ("", "volumes/_nogroup"):
         assert f"directory '{path}': give an absolute path" in module.scheduler_history(directory=path).stderr

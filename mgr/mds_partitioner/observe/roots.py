@@ -1,0 +1,52 @@
+# SPDX-License-Identifier: LGPL-2.1-or-later
+"""Paths as they were typed, by what MDSs call them."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from concurrent.futures import TimeoutError as FutureTimeout
+
+from ..charmap import stays
+from ..errors import CephError, NotFound, PartitionerError
+from ..filesystem import FileSystem
+from ..host import Host
+from ..model import FsState
+from ..mounts import LOST
+from .directories import on_the_way
+
+PATIENCE = 2.0  # s, that a command waits for what it can do without
+
+
+def may_differ(paths: Iterable[str]) -> list[str]:
+    """Those that MDSs may call otherwise."""
+    return [path for path in paths if not stays(path)]
+
+
+def called(fs: FileSystem, paths: Iterable[str]) -> dict[str, str]:
+    """What MDSs call these; as it is what is not there. Without those that could not be asked about now.
+
+    :raises CephError: the mount is lost
+    """
+    found = {}
+    for path in paths:
+        try:
+            found[path] = on_the_way(fs, path)[-1]
+        except NotFound:
+            found[path] = path
+        except CephError as e:
+            if e.code in LOST:
+                raise
+    return found
+
+
+def called_soon(host: Host, fs: FsState, paths: Iterable[str]) -> dict[str, str]:
+    """As ``called``, of those that may differ; none where MDSs do not answer within ``PATIENCE``."""
+    asked = may_differ(paths)
+    if not asked:
+        return {}
+    future = host.begin_on_fs(fs, lambda mount: called(mount, asked))
+    try:
+        return future.result(PATIENCE)
+    except (PartitionerError, FutureTimeout):
+        future.cancel()
+        return {}
