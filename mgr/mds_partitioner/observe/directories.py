@@ -79,7 +79,10 @@ def _real(fs: FileSystem, path: str) -> str:
     """As MDSs have it."""
     if SNAPSHOTS in path.split("/"):
         raise BadInput(f"{path!r} is in a snapshot, which takes no pin: give directories, such as /home")
-    way = on_the_way(fs, path)
+    try:
+        way = on_the_way(fs, path)
+    except NotFound as e:
+        raise NotFound(f"{path!r} does not exist: {e}") from e
     link = next((at for at in way[1:] if fs.is_link(at)), None)
     if link is not None:
         raise BadInput(f"{link!r} is a symbolic link: give the path that it leads to, without links")

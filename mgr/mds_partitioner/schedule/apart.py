@@ -86,9 +86,9 @@ def wanted(look: Look, may: Sequence[Candidate], stuck: Sequence[int]) -> tuple[
 
 
 def crowded(look: Look) -> frozenset[int]:
-    """Ranks that are full, or where many have waited for long: their cache may be too small. More than one
-    rank would gain nothing for clients of others."""
-    return look.full | {rank for rank in look.loads if waited(look, rank)}
+    """Ranks that are full, or nearly so, or where many have waited for long: their cache may be too small.
+    More than one rank would gain nothing for clients of others."""
+    return look.busy | {rank for rank in look.loads if waited(look, rank)}
 
 
 def higher(look: Look, inos: Sequence[int]) -> list[int]:

@@ -192,7 +192,7 @@ def _act(look: Look) -> tuple[State, Decision]:
         rest = Budget(budget.moves - len(lifted), left, idle=False)
         found, stuck = chosen(look, candidates(look), rest, sources(look))
     moves = paying(look, found)
-    spread = () if moves or wanted else scattered(look, [rank for rank in stuck if rank in look.full])
+    spread = () if moves or wanted else scattered(look, [rank for rank in stuck if rank in look.busy])
     if stuck and not (moves or wanted or spread):
         moves = paying(look, chosen(look, candidates(look, left=True), budget, stuck)[0])
     ordered = (*lifted, *moves)
@@ -228,7 +228,7 @@ def _said(
     if stuck and any(p.rank == stuck[0] and p.ino in look.linked for p in look.view.pieces):
         return f"rank {stuck[0]} has too much: what hard links may be made in is not divided"
     if stuck and stuck[0] not in apart.crowded(look):
-        return f"rank {stuck[0]} has more than its share, but is not full: nothing on it is taken apart"
+        return f"rank {stuck[0]} has more than its share, but is far from full: nothing on it is taken apart"
     if stuck:
         return f"rank {stuck[0]} has too much: what is on it fits nowhere else, or was moved lately"
     return "nothing is worth a move"

@@ -13,6 +13,7 @@ from ..judge.fullness import MORE
 from .view import RankView
 
 BELIEVED = 2.0  # times what a rank did easily, at most: a wrong guess costs moves
+NEARLY = 0.9  # of what it can serve: a little more, and clients wait
 EMPTY = 0.7  # of its share, at most, has a rank with much room
 STEEPEST = 0.5  # a full rank serves at most so many powers of what is inside (docs/results/saturation.md)
 
@@ -40,6 +41,11 @@ def _with_as_many(rank: RankView, other: RankView) -> float:
     """req/s that a rank may be able to serve with as many requests inside as another one taught."""
     able, best = rank.able or 0.0, other.able or 0.0
     return min(best, able * math.pow(other.crowd / rank.crowd, STEEPEST))
+
+
+def busy(ranks: Sequence[RankView], capacity: Mapping[int, float]) -> frozenset[int]:
+    """Ranks that serve as much as they can, or nearly so. By capacity (req/s)."""
+    return frozenset(r.rank for r in ranks if r.full or r.requests >= NEARLY * capacity[r.rank])
 
 
 def crawls(rank: RankView, share: float) -> bool:

@@ -14,7 +14,7 @@ from ..judge.fullness import MORE
 from .budgets import Budgets
 from .choose import shares
 from .expectation import Expectation
-from .load import EMPTY, capacities, crawls, levelled
+from .load import EMPTY, busy, capacities, crawls, levelled
 from .load import shares as served_shares
 from .noise import band
 from .state import KEPT, Limits, Past, State
@@ -79,6 +79,11 @@ class Look:
     def full(self) -> frozenset[int]:
         """Ranks that serve as much as they can."""
         return frozenset(r.rank for r in self.view.ranks if r.full)
+
+    @cached_property
+    def busy(self) -> frozenset[int]:
+        """The same, and those that nearly do."""
+        return busy(self.view.ranks, self.capacity)
 
     @cached_property
     def capacity(self) -> dict[int, float]:

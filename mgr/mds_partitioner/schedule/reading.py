@@ -58,7 +58,7 @@ def unknown(view: View) -> bool:
 def _undivided(view: View, split: Collection[int]) -> frozenset[int]:
     """Inode numbers of those that a rank is too full for, and that have no parts that could be moved, or no
     more: of what is ``split`` only its own entries are left."""
-    full = {rank.rank: rank.requests for rank in view.ranks if rank.full}
+    full = {rank.rank: rank.requests for rank in view.ranks if rank.full or view.harmful}
     one = (piece for piece in view.pieces if piece.parts == 0 or piece.ino in split)
     pieces = (piece for piece in one if piece.requests and not piece.held)
     return frozenset(p.ino for p in pieces if p.rank in full and p.requests >= FILLS * full[p.rank])

@@ -24,7 +24,7 @@ def scattered(look: Look, stuck: Sequence[int]) -> tuple[Scatter, ...]:
     """Of what comes and goes, and of files, on ranks that nothing else relieves, what brings most. It need
     not rest: it does not come back from there.
 
-    :param stuck: full ranks that no move relieves
+    :param stuck: ranks that are full, or nearly so, and that no move relieves
     """
     pieces = (p for p in look.view.pieces if p.rank in stuck and p.ino not in look.expected.bound)
     may = [

@@ -26,6 +26,7 @@ from mds_partitioner.schedule.tick_interval import QUICK, TICK
 from mds_partitioner.schedule.view import OURS_BELOW, Decision, Move, Piece, RankView, Scatter, View
 
 SLOW = {"MDS_SLOW_REQUEST": HealthCheck("slow")}
+DEGRADED = {"FS_DEGRADED": HealthCheck("degraded")}
 NEVER = 100_000  # s until what is ordered arrives
 
 
@@ -216,7 +217,7 @@ def test_a_rollback_that_waits_gives_the_ticks_back(acting: Manager) -> None:
     acting.scheduling.stop(acting.fs, rollback=True)
     acting.run(3)
     assert cluster.options[TICK] == QUICK
-    cluster.checks = SLOW
+    cluster.checks = DEGRADED
     acting.run(60)
     assert cluster.options[TICK] == ""
     cluster.checks = {}

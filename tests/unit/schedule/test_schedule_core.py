@@ -1398,7 +1398,7 @@ def test_only_crowded_ranks_have_something_taken_apart(parts: int, inside: float
         found.append(decision)
     assert bool(state.split) == (parts > 0 and inside > 8.0)
     assert bool(state.scattered) == (not parts and full)
-    told = any(each.why.startswith("rank 3 has more than its share, but is not full") for each in found)
+    told = any(each.why.startswith("rank 3 has more than its share, but is far from full") for each in found)
     assert told == (not full)
 
 
