@@ -81,9 +81,9 @@ def _real(fs: FileSystem, path: str) -> str:
         raise BadInput(f"{path!r} is in a snapshot, which takes no pin: give directories, such as /home")
     try:
         way = on_the_way(fs, path)
+        link = next((at for at in way[1:] if fs.is_link(at)), None)
     except NotFound as e:
         raise NotFound(f"{path!r} does not exist: {e}") from e
-    link = next((at for at in way[1:] if fs.is_link(at)), None)
     if link is not None:
         raise BadInput(f"{link!r} is a symbolic link: give the path that it leads to, without links")
     return way[-1]
