@@ -385,7 +385,8 @@ COST = (
         "short",
         Query(
             # Of all managers together: each has told but a part of the time.
-            f"sum by (cluster, fs) (increase(({of('rank_exported_inodes_total', RANK)})[$__range:1m]))",
+            f"sum by (cluster, fs) (increase(({of('rank_exported_inodes_total', RANK)})"
+            "[$__range:$__interval]))",
             "exported",
         ),
         Query(of("plan_inodes", PLAN), "{{plan}}, estimate"),

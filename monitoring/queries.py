@@ -19,7 +19,8 @@ def queries(board: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
 
 def concrete(expr: str, cluster: str, fs: str, interval: str = "1m") -> str:
     """A query with Grafana's variables filled in."""
-    values = {"$cluster": cluster, "$fs": fs, "$__rate_interval": interval, "$__range": interval}
+    values = {"$cluster": cluster, "$fs": fs, "$__rate_interval": interval, "$__interval": interval}
+    values |= {"$__range": "1h"}
     for name, value in values.items():
         expr = expr.replace(name, value)
     return expr
