@@ -1,6 +1,8 @@
 # SPDX-License-Identifier: LGPL-2.1-or-later
 """Moments as people read them."""
 
+from __future__ import annotations
+
 import time
 
 import pytest
