@@ -65,11 +65,6 @@ def rate_of(name: str) -> str:
     return f"max by ({RANK}) (rate(ceph_mds_partitioner_{name}{{{WHERE}}}[$__rate_interval]))"
 
 
-def increase_of(name: str, by: str, within: str) -> str:
-    """How far a counter has grown within a time, one series for each value of ``by``."""
-    return f"max by ({by}) (increase(ceph_mds_partitioner_{name}{{{WHERE}}}[{within}]))"
-
-
 def mean_of(name: str) -> str:
     """The mean duration of what the module does, s."""
     base = f"ceph_mds_partitioner_{name}_duration_seconds"
@@ -410,7 +405,11 @@ SCHEDULER = (
         "Moves of the scheduler",
         "Directories that it gives to another rank, has under way, or would give in advise",
         "short",
-        Query(increase_of("scheduler_moves_total", "cluster, fs", "$__rate_interval"), "begun"),
+        Query(
+            f"max by (cluster, fs) (increase(ceph_mds_partitioner_scheduler_moves_total{{{WHERE}}}"
+            "[$__rate_interval]))",
+            "begun",
+        ),
         Query(of("scheduler_moves_under_way"), "under way"),
         Query(of("scheduler_moves_advised"), "advised"),
     ),

@@ -73,6 +73,11 @@ class RankSample:
     heard: bool = True  # it has told what it holds; else all counts are 0
     rated: bool = True  # it has told what it does, in two reports; else all rates are 0
 
+    @property
+    def inside(self) -> float:
+        """Requests in work or waiting, on the mean (Little's law); 0 where ``quickest`` was not measured."""
+        return self.requests * self.quickest
+
 
 @dataclass(frozen=True)
 class Reading:

@@ -15,7 +15,7 @@ ALIKE = 0.9  # of the larger of two capacities that are the same but for noise
 MORE = 1.5  # times the requests inside: a rank that has so many serves more for that alone
 FEW = 0.25  # of the requests inside full ranks: with less it is not full in the same way
 WHILE = 6  # reports
-MINUTE = 12  # looks
+BACK = 12  # looks
 
 
 @dataclass(frozen=True)
@@ -36,7 +36,7 @@ class Fullness:
 
     :ivar full: ranks that serve as much as they can
     :ivar capacity: by the MDS's name, where known
-    :ivar before: the same at the looks of the last minute, req/s, oldest first
+    :ivar before: the same at the last looks, req/s, oldest first
     """
 
     full: frozenset[int] = frozenset()
@@ -72,7 +72,7 @@ def fullness(series: Mapping[int, Sequence[RankSample]], last: Fullness, engine:
     others = _alike(rows, found, was)
     seen = () if others else last.before
     found |= others
-    return Fullness(full, found, (*seen, {name: t.value for name, t in found.items()})[-MINUTE:])
+    return Fullness(full, found, (*seen, {name: t.value for name, t in found.items()})[-BACK:])
 
 
 def _alike(
@@ -82,7 +82,7 @@ def _alike(
     hosts have become slower, or clients ask for other things. Unless another one shows that it has not.
 
     :param last: by the MDS's name: its last sample, and whether it is full
-    :param was: what was found a minute ago, req/s
+    :param was: what was found ``BACK`` looks ago, or since they last did, req/s
     """
     known = {name: of for name, of in last.items() if name in found and was.get(name)}
     crowded = {name for name, (sample, full) in last.items() if full and _inside(sample) >= CROWD}
@@ -122,8 +122,8 @@ def _resting(
 
 
 def _inside(sample: RankSample) -> float:
-    """Requests that a rank has inside, on the mean (Little's law)."""
-    return sample.requests * (sample.quickest or sample.latency)
+    """Requests that a rank has inside, or at most where the quickest kind was not measured anew."""
+    return sample.inside or sample.requests * sample.latency
 
 
 def _taught(last: RankSample, full: bool, value: float | None, known: Taught | None) -> Taught | None:
@@ -132,7 +132,7 @@ def _taught(last: RankSample, full: bool, value: float | None, known: Taught | N
 
     :param value: None: nobody knows, or not any more: that much it can do at least, whoever waits
     """
-    inside = last.requests * last.quickest
+    inside = last.inside
     if value is None:
         return None if known is None else Taught(max(known.value, last.requests))
     if known is None:

@@ -165,7 +165,7 @@ def rank_view(sample: RankSample, found: Fullness, option: float) -> RankView:
     return RankView(
         sample.rank,
         sample.requests,
-        inside=sample.requests * sample.quickest,
+        inside=sample.inside,
         full=sample.rank in found.full,
         capacity=option or (taught.value if taught else None),
         crowd=taught.inside if taught and not option else math.inf,
