@@ -9,4 +9,4 @@ max_line_length = 120
 files["mantle/lunule.lua"] = { read_globals = { "loadfile" } }
 
 -- The sandbox's own side: plain lua5.3, which takes away what Mantle does not offer.
-files["mgr/mds_partitioner/sandbox"] = { not_globals = {}, read_globals = { "io", "os", "debug", "dofile", "arg" } }
+files["mgr/mds_partitioner/policy/sandbox"] = { not_globals = {}, read_globals = { "io", "os", "debug", "dofile", "arg" } }

@@ -13,7 +13,7 @@ from typing import Any
 
 from mgr_module import Option
 
-from mds_partitioner.ceph_compat import Commands
+from mds_partitioner.ceph.compat import Commands
 from mds_partitioner.module import ALL_OPTIONS, Module
 from mds_partitioner.monitor.health import MEANINGS
 

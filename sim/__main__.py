@@ -6,7 +6,7 @@ import sys
 from collections.abc import Sequence
 from pathlib import Path
 
-from mds_partitioner.sandbox.refusals import PolicyError, SandboxError
+from mds_partitioner.policy.sandbox.refusals import PolicyError, SandboxError
 from sim import calibrate, fit, papers, scenario
 from sim.compare import FORWARDED, SCENARIOS, SEEDS, compare
 from sim.errors import SimError

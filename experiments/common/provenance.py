@@ -14,12 +14,12 @@ from lab.sandbox import checkout
 _MODULE = "mgr/mds_partitioner"
 _DECIDES = (
     *(f"{_MODULE}/{folder}" for folder in ("engine", "judge", "observe", "plan", "act", "verify")),
-    f"{_MODULE}/partitioner.py",
+    *(f"{_MODULE}/{file}.py" for file in ("options", "partitioner", "ranks")),
 )
 PARTS: Mapping[str, tuple[str, ...]] = {
     "workload": ("lab/clients", "experiments/common/workloads"),
     "demo": ("lab/clients", "demo/scene.py"),
-    "policy": ("mantle",),
+    "policy": ("mantle", f"{_MODULE}/policy", f"{_MODULE}/ranks.py"),
     "planner": (*_DECIDES, f"{_MODULE}/analyzer.py"),
     "scheduler": (*_DECIDES, f"{_MODULE}/schedule", f"{_MODULE}/scheduling.py"),
     "hook": ("mds/patches",),

@@ -21,7 +21,7 @@ import cephfs
 _package = sys.modules["mds_partitioner"] = ModuleType("mds_partitioner")
 _package.__path__ = [str(Path(__file__).parents[2] / "mgr/mds_partitioner")]
 errors = import_module("mds_partitioner.errors")
-filesystem = import_module("mds_partitioner.filesystem")
+filesystem = import_module("mds_partitioner.ceph.filesystem")
 
 PIN = "ceph.dir.pin"
 FILES = 10  # in a directory that is made

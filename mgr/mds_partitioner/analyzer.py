@@ -12,8 +12,8 @@ from collections.abc import Callable, Sequence
 from datetime import datetime, timezone
 
 from . import clock
+from .ceph.host import Host
 from .errors import BadInput, Busy, CephError, NotFound, PartitionerError, Unavailable
-from .host import Host
 from .judge.analysis import FAILED, FINISHED, RUNNING, STOPPED, Analysis, Sampling, ended, restored
 from .judge.archive import Archive, Found
 from .judge.history import History

@@ -16,10 +16,9 @@ from mgr_util import build_url
 from . import clock
 from .abreast import Abreast
 from .act.run import paused_by_guard
-from .act.switch import balances, user
 from .analyzer import Analyzer
-from .balancer import Balancer
-from .ceph_compat import Commands
+from .ceph.compat import Commands
+from .ceph.host import Host
 from .commands.analyze import AnalyzeCommands
 from .commands.balance import BalanceCommands
 from .commands.overview import OverviewCommands
@@ -28,7 +27,6 @@ from .commands.scheduler import SchedulerCommands
 from .desk import Desk
 from .engine_client import EngineClient
 from .errors import NotFound, Unavailable
-from .host import Host
 from .loop import Loop
 from .model import FsState
 from .monitor import endpoint, health
@@ -38,6 +36,8 @@ from .monitor.service import BALANCE, JUDGE, MOVE, OBSERVE, SCHEDULE, Monitor
 from .monitor.state import SchedulerState
 from .options import MODULE_OPTIONS, Settings
 from .partitioner import Partitioner
+from .policy.balancer import Balancer
+from .policy.switch import balances, user
 from .ranks import Ranks
 from .schedule.ledger import Ledger
 from .schedule.options import SCHEDULER_OPTIONS, SchedulerSettings

@@ -35,12 +35,11 @@ from .act.run import (
     owned_settings,
     progress,
 )
-from .act.switch import policy_in_force
 from .analyzer import Analyzer
+from .ceph.host import Host
 from .clock import Now
 from .engine_client import EngineClient
 from .errors import BadInput, Busy, JournalError, NotFound, PartitionerError, unexpected
-from .host import Host
 from .model import FsState
 from .observe.ranks import silent
 from .options import Settings
@@ -49,6 +48,7 @@ from .plan.plan import AUTOMATE, Plan
 from .plan.planner import make_plan
 from .plan.present import present
 from .plan.ranks import format_ranks
+from .policy.switch import policy_in_force
 from .verify.guards import Hold, hold
 from .verify.whereabouts import MdsWhereabouts
 

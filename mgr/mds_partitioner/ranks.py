@@ -9,15 +9,15 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from .ceph.host import Host
 from .errors import PartitionerError, Unavailable, Unheard
-from .host import Host
 from .judge.history import EPOCHS, History
 from .judge.learned import Learned, learn, worth_saving
 from .judge.verdict import Engine, Verdict, rank_arguments, read_verdict
 from .model import FsState, RankSample
 from .observe.ranks import observe_ranks, silent
 from .options import Settings
-from .plan.hints import mask_of
+from .plan.ranks import mask_of
 
 KEY = "capacity/"
 

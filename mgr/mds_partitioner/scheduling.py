@@ -12,19 +12,19 @@ from typing import Any
 from . import clock
 from .act.registry import Plans
 from .act.run import ACTIVE, ROLLING_BACK, STOPPED, in_force
+from .ceph.host import Host
 from .clock import Now
 from .errors import BadInput, Busy, JournalError, NotFound, NotPermitted, PartitionerError, Unavailable
-from .host import Host
 from .model import FsState
 from .observe.sessions import clients_at
 from .schedule.catalogue import Catalogue
+from .schedule.core.state import State
 from .schedule.hotspots import Hotspots, recent
 from .schedule.ledger import Ledger
 from .schedule.plans import scheduled_since
 from .schedule.record import ACT, ADVISE, HOUR, MODES, OFF, UNDOING, Kept, is_off, made, scattered, shifted
 from .schedule.rounds import automate
 from .schedule.shown import blind, spots
-from .schedule.state import State
 from .schedule.watch import Watch
 
 

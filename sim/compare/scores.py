@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from mds_partitioner.sandbox.refusals import PolicyError, SandboxError
+from mds_partitioner.policy.sandbox.refusals import PolicyError, SandboxError
 from sim.course import SAMPLE, Recording, run
 from sim.errors import SimError
 from sim.measures import answered, factors

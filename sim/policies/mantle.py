@@ -7,9 +7,9 @@ from typing import Any, ClassVar
 
 import numpy as np
 
-from mds_partitioner.plan.hints import Hints, make_hints, policy_object, push_due
-from mds_partitioner.policies import source_of
-from mds_partitioner.sandbox.decide import Sandbox
+from mds_partitioner.policy.hints import Hints, make_hints, policy_object, push_due
+from mds_partitioner.policy.policies import source_of
+from mds_partitioner.policy.sandbox.decide import Sandbox
 from sim.model.cluster import Cluster
 from sim.model.counters import Beat
 from sim.model.migrator import Order

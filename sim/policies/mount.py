@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: LGPL-2.1-or-later
-"""The cluster's directories as the module finds them through libcephfs (mds_partitioner/filesystem.py)."""
+"""The cluster's directories as the module finds them through libcephfs (ceph/filesystem.py)."""
 
 from functools import cached_property
 

@@ -4,15 +4,15 @@
 from collections.abc import Mapping, Sequence
 from typing import cast
 
-from mds_partitioner.filesystem import FileSystem
+from mds_partitioner.ceph.filesystem import FileSystem
 from mds_partitioner.observe.turnover import Turnover
 from mds_partitioner.plan.circumstances import Circumstances
 from mds_partitioner.plan.families import lasting
 from mds_partitioner.schedule.catalogue import Known
+from mds_partitioner.schedule.core.view import Decision, View
 from mds_partitioner.schedule.fragments import Fragments, fragments
 from mds_partitioner.schedule.insides import several
 from mds_partitioner.schedule.owned import Owned
-from mds_partitioner.schedule.view import Decision, View
 from sim.model.cluster import Cluster
 from sim.model.namespace import DISTRIBUTED_FACTOR
 from sim.policies.manager import fs_state

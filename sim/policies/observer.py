@@ -5,7 +5,7 @@ from typing import cast
 
 import numpy as np
 
-from mds_partitioner.filesystem import FileSystem
+from mds_partitioner.ceph.filesystem import FileSystem
 from mds_partitioner.model import Directory, DirectoryFacts, Observation, RankSample, SubtreeSample
 from mds_partitioner.observe.turnover import Turnover
 from sim.model.arrays import Floats, Ints, sums

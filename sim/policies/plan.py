@@ -9,8 +9,8 @@ import numpy as np
 
 from mds_partitioner.act.core import Seen, StepCore, has_ended, next_step
 from mds_partitioner.act.run import INTENT, RUNNING, Record
+from mds_partitioner.ceph.filesystem import FileSystem
 from mds_partitioner.engine.names import FANOUT
-from mds_partitioner.filesystem import FileSystem
 from mds_partitioner.judge.judgement import Judgement, judge
 from mds_partitioner.judge.window import Window
 from mds_partitioner.model import NO_PIN

@@ -9,10 +9,10 @@ from mds_partitioner.judge.fullness import Fullness, fullness
 from mds_partitioner.judge.verdict import Verdict
 from mds_partitioner.model import NO_PIN, RankSample
 from mds_partitioner.observe.heat import GONE, TOLD, kept
-from mds_partitioner.schedule.core import Scheduler
+from mds_partitioner.schedule.core.decision import Scheduler
+from mds_partitioner.schedule.core.state import Limits, State
+from mds_partitioner.schedule.core.view import Piece, View
 from mds_partitioner.schedule.rounds import GLANCE
-from mds_partitioner.schedule.state import Limits, State
-from mds_partitioner.schedule.view import Piece, View
 from mds_partitioner.schedule.watch import rank_view
 from mds_partitioner.verify.guards import why_wait
 from sim.model.arrays import Floats

@@ -17,7 +17,7 @@ from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[2] / "mgr" / "mds_partitioner"))
 
-from sandbox.luatext import lua
+from policy.sandbox.luatext import lua
 
 POLICY = Path(__file__).resolve().parents[2] / "mantle" / "lunule.lua"
 SIZES = (4, 16, 64, 256)

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: LGPL-2.1-or-later
 """Runs in the lab: classes of cephfs in several interpreters, as in a manager. Its argument is the text of
-mds_partitioner/interpreter.py. Prints how many calls of a constructor went to another class's."""
+mds_partitioner/ceph/interpreter.py. Prints how many calls of a constructor went to another class's."""
 
 import os
 import sys

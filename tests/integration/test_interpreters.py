@@ -6,11 +6,11 @@ from pathlib import Path
 from lab.api import Lab
 
 INSIDE = Path(__file__).with_name("interpreters.py").read_text()
-MEND = Path(__file__).parents[2] / "mgr/mds_partitioner/interpreter.py"
+MEND = Path(__file__).parents[2] / "mgr/mds_partitioner/ceph/interpreter.py"
 
 
 def test_classes_that_interpreters_share_are_kept_apart(lab: Lab) -> None:
     done = lab.exec(["python3", "-", MEND.read_text()], stdin=INSIDE, timeout=120)
     as_it_is, mended, after = map(int, done.stdout.split())
-    assert as_it_is > 0, "this Python has no such defect: mds_partitioner/interpreter.py may go"
+    assert as_it_is > 0, "this Python has no such defect: mds_partitioner/ceph/interpreter.py may go"
     assert (mended, after) == (0, 0)

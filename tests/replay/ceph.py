@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: LGPL-2.1-or-later
-"""A manager's eyes and hands: what host.py and filesystem.py stand for. Each call is an I/O that may fail."""
+"""A manager's eyes and hands: what ceph/host.py and ceph/filesystem.py stand for. Each call is an I/O that may fail."""
 
 from __future__ import annotations
 
@@ -8,8 +8,8 @@ import struct
 from collections.abc import Callable
 from typing import Any, TypeVar
 
+from mds_partitioner.ceph.filesystem import Write
 from mds_partitioner.errors import CephError, InDoubt, JournalError, NotFound, PartitionerError, Unavailable
-from mds_partitioner.filesystem import Write
 from mds_partitioner.model import FsState, HealthCheck
 from mds_partitioner.verify.whereabouts import ROOT
 

@@ -18,7 +18,7 @@ from lab.api import Lab
 from lab.errors import LabError
 from lab.mount import Mount
 from lab.waiting import until
-from mds_partitioner.filesystem import DISTRIBUTED, PIN
+from mds_partitioner.ceph.filesystem import DISTRIBUTED, PIN
 
 from .fake_cluster import FakeCluster, FileSystem, Target
 

@@ -9,14 +9,14 @@ from collections.abc import Callable, Collection
 from dataclasses import dataclass
 from typing import ClassVar, Protocol, TypeVar
 
+from ..ceph.filesystem import BAL_MASK, DISTRIBUTED, NO_MASK, PIN, FileSystem
+from ..ceph.host import Host, fs_state
+from ..ceph.shared_option import SharedOption
 from ..errors import CephError, NotFound, Unavailable
-from ..filesystem import BAL_MASK, DISTRIBUTED, NO_MASK, PIN, FileSystem
-from ..host import Host, fs_state
 from ..model import NO_PIN, FsState
 from ..plan.plan import AUTOMATE, CONFIG_STEP, DISTRIBUTED_STEP, MASK_STEP, PIN_STEP, Step
 from ..plan.ranks import parse_ranks
-from .shared import SharedOption
-from .switch import policy_in_force, turning_off
+from ..policy.switch import policy_in_force, turning_off
 
 T = TypeVar("T")
 UNANSWERED = "an earlier change of it was not answered yet and may still be made"

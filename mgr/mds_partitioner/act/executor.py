@@ -12,9 +12,9 @@ from functools import partial
 from typing import Optional
 
 from ..abreast import MOST
+from ..ceph.host import Host
 from ..clock import Now
 from ..errors import CephError, JournalError, PartitionerError, Unavailable
-from ..host import Host
 from ..model import FsState
 from ..options import Settings
 from ..plan.plan import FS_STEP, Step

@@ -10,9 +10,10 @@ from contextlib import contextmanager
 from dataclasses import replace
 from typing import Any
 
+from ..ceph.host import Host
+from ..ceph.shared_option import SharedOption, sweep
 from ..clock import Now
 from ..errors import Busy, NotFound, PartitionerError, Unavailable
-from ..host import Host
 from ..model import FsState
 from ..plan.circumstances import FORWARDS, TO_AUTH
 from ..plan.plan import CONFIG_STEP, Plan
@@ -38,7 +39,6 @@ from .run import (
     plan_user,
     user_of,
 )
-from .shared import SharedOption, sweep
 
 LATER = 0.001  # s between two plans, at least
 

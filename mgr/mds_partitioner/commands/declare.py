@@ -15,13 +15,13 @@ from typing import TYPE_CHECKING, Any, TypeVar
 from mgr_module import HandleCommandResult
 
 from ..analyzer import Analyzer
-from ..balancer import Balancer
-from ..ceph_compat import read_command, write_command
+from ..ceph.compat import read_command, write_command
+from ..ceph.host import Host
 from ..desk import CHANGE, LOOK, UNDO, Desk, Line
 from ..errors import PartitionerError
-from ..host import Host
 from ..monitor.service import Monitor
 from ..partitioner import Partitioner
+from ..policy.balancer import Balancer
 from ..ranks import Ranks
 from ..report.text import DEFAULT_FORMAT, TOP, check_format, check_top, render
 from ..scheduling import Scheduling

@@ -16,15 +16,7 @@ from ..partitioner import check_duration
 from ..plan.circumstances import check_mode
 from ..plan.plan import Plan
 from ..plan.ranks import parse_ranks
-from ..report.partition import (
-    plan_text,
-    plan_value,
-    plans_text,
-    plans_value,
-    run_line,
-    run_text,
-    run_value,
-)
+from ..report.partition import plan_text, plan_value, plans_text, plans_value, run_line, run_text, run_value
 from ..report.text import TOP
 from .declare import Answer, Services, reads, writes
 

@@ -13,16 +13,7 @@ from .arrays import Bools, Floats
 from .capacity import Capacity, choose_capacity
 from .forecast import forecast
 from .imbalance import halfway_to_hot, hot_ranks, imbalance
-from .inputs import (
-    Args,
-    Json,
-    check_names,
-    number,
-    number_or_none,
-    rank_series,
-    ranks_or_none,
-    undisturbed,
-)
+from .inputs import Args, Json, check_names, number, number_or_none, rank_series, ranks_or_none, undisturbed
 from .roles import roles
 from .saturation import saturated_epochs, saturated_ranks
 

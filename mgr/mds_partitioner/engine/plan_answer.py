@@ -10,14 +10,7 @@ from .imbalance import Imbalance, imbalance
 from .inputs import Args, Json
 from .names import FANOUT
 from .placement.bounds import lower_bound
-from .placement.instance import (
-    SEVERAL,
-    Placement,
-    changed,
-    moved_inodes,
-    ranks_of,
-    spread_over_mask,
-)
+from .placement.instance import SEVERAL, Placement, changed, moved_inodes, ranks_of, spread_over_mask
 from .placement.proposal import Proposal
 from .placement.rebalance import homes, too_small
 from .placement.scatter import propose_scattered

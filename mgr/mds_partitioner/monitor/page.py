@@ -16,15 +16,7 @@ from ..report.text import count, largest, ranks_cell
 from ..schedule.record import OFF
 from .charts import bar, factor_chart
 from .markup import Node, document, el, style
-from .state import (
-    AnalysisState,
-    FsSample,
-    HotState,
-    PlanState,
-    RankState,
-    SchedulerState,
-    Snapshot,
-)
+from .state import AnalysisState, FsSample, HotState, PlanState, RankState, SchedulerState, Snapshot
 from .stylesheet import STYLE
 
 SOONEST_RELOAD = 5  # s

@@ -13,8 +13,8 @@ from dataclasses import replace
 from ..act.choice import latest
 from ..act.registry import Plans
 from ..analyzer import Analyzer
+from ..ceph.host import Host
 from ..errors import BadOption, PartitionerError, Unheard
-from ..host import Host
 from ..judge.analysis import RUNNING
 from ..model import FsState
 from ..options import Settings

@@ -7,8 +7,8 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import TypeVar
 
+from ..ceph.filesystem import FileSystem
 from ..errors import NotFound
-from ..filesystem import FileSystem
 from ..model import Directory
 
 AGAIN = 50  # directories that are looked for again in a round

@@ -8,10 +8,10 @@ from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from itertools import islice
 
 from .. import clock
+from ..ceph.filesystem import FileSystem
+from ..ceph.host import FS_TIMEOUT
 from ..clock import Now
 from ..errors import BadInput, CephError, NotFound, PartitionerError
-from ..filesystem import FileSystem
-from ..host import FS_TIMEOUT
 from ..model import Directory, DirectoryFacts
 from .children import found_again
 from .subtrees import ancestors

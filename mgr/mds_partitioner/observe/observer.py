@@ -9,9 +9,9 @@ from contextlib import suppress
 from dataclasses import replace
 from typing import Any
 
-from ..ceph_compat import HOOK_COMMAND
+from ..ceph.compat import HOOK_COMMAND
+from ..ceph.host import Host
 from ..errors import PartitionerError
-from ..host import Host
 from ..model import (
     Directory,
     DirectoryFacts,

@@ -4,7 +4,7 @@
 from collections.abc import Callable, Mapping
 from dataclasses import replace
 
-from ..host import Host
+from ..ceph.host import Host
 from ..model import FsState, MdsInfo, RankSample
 from .counters import level, mean_and_count, mean_time, rate, rated
 

@@ -6,12 +6,12 @@ from __future__ import annotations
 from collections.abc import Iterable
 from concurrent.futures import TimeoutError as FutureTimeout
 
-from ..charmap import stays
+from ..ceph.charmap import stays
+from ..ceph.filesystem import FileSystem
+from ..ceph.host import Host
+from ..ceph.mounts import LOST
 from ..errors import CephError, NotFound, PartitionerError
-from ..filesystem import FileSystem
-from ..host import Host
 from ..model import FsState
-from ..mounts import LOST
 from .directories import on_the_way
 
 PATIENCE = 2.0  # s, that a command waits for what it can do without

@@ -7,8 +7,8 @@ import math
 from collections.abc import Collection, Iterable, Mapping
 from typing import Any
 
+from ..ceph.host import Host
 from ..errors import PartitionerError
-from ..host import Host
 from ..model import Address, FsState, Reading, Session
 from .attribution import owner
 from .roots import PATIENCE, called_soon

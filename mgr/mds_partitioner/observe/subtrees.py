@@ -5,8 +5,8 @@ from collections import Counter
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
+from ..ceph.host import TELLS_TIMEOUT, Host
 from ..errors import PartitionerError
-from ..host import TELLS_TIMEOUT, Host
 from ..model import NO_PIN, FsState, Subtree
 
 

@@ -7,8 +7,8 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import NamedTuple
 
+from ..ceph.filesystem import FileSystem
 from ..errors import CephError, NotFound
-from ..filesystem import FileSystem
 from ..model import Churning
 
 MOST_LISTED = 2000  # entries; a directory with more is not looked at: to list one takes some 8 us of the CPU

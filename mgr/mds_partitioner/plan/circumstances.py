@@ -8,10 +8,10 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import partial
 
+from ..ceph.filesystem import NO_MASK, FileSystem
+from ..ceph.host import Host
 from ..engine.names import HEAVY, MASK, MODES
 from ..errors import BadInput, NotFound
-from ..filesystem import NO_MASK, FileSystem
-from ..host import Host
 from ..judge.judgement import Judgement
 from ..model import NO_PIN, Directory, FsState
 from ..observe.children import Brood, Lasts, Placed, brood, placed

@@ -6,8 +6,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Protocol
 
+from ..ceph.filesystem import NO_MASK
 from ..engine.reasons import EPHEMERAL_PIN, MASKED_BY_OPERATOR, PASSING, PINNED_BY_OPERATOR, RESTING
-from ..filesystem import NO_MASK
 from ..judge.judgement import DirectoryJudgement
 from ..judge.verdict import Verdict
 from ..model import NO_PIN, Directory

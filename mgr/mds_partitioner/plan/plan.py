@@ -5,7 +5,7 @@ import json
 from dataclasses import asdict, dataclass
 from typing import Any, Optional
 
-from ..filesystem import BAL_MASK, DISTRIBUTED, PIN
+from ..ceph.filesystem import BAL_MASK, DISTRIBUTED, PIN
 from .shell import word
 
 PIN_STEP, MASK_STEP, FS_STEP, CONFIG_STEP = "pin", "mask", "fs", "config"

@@ -7,8 +7,8 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
+from ..ceph.filesystem import NO_MASK
 from ..engine.names import FANOUT, HEAVY
-from ..filesystem import NO_MASK
 from ..judge.judgement import DirectoryJudgement, Judgement
 from ..judge.verdict import Engine, column
 from ..model import FsState

@@ -7,9 +7,9 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from functools import partial
 
+from ..ceph.filesystem import FileSystem
+from ..ceph.host import Host
 from ..errors import CephError, NotFound
-from ..filesystem import FileSystem
-from ..host import Host
 from ..judge.judgement import DirectoryJudgement, Judgement
 from ..judge.window import Observed
 from ..model import NO_PIN, Directory, FsState

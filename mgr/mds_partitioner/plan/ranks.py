@@ -7,6 +7,7 @@ import re
 from collections.abc import Iterable
 
 from ..errors import BadInput
+from ..model import FsState
 
 MAX_RANKS = 256  # MAX_MDS in Ceph's src/mds/mdstypes.h
 DIGITS = 18  # at most: Python refuses to read thousands of them
@@ -68,6 +69,13 @@ def balanced_ranks(mask: str) -> tuple[int, ...] | None:
             return None
         value = value << 4 * CHUNK | int(found[0], 16) % (1 << 4 * CHUNK)
     return _set_bits(value) or None
+
+
+def mask_of(fs: FsState) -> tuple[int, ...] | None:
+    """The ranks there are of ``bal_rank_mask``; None when it names all, () when it names none."""
+    ranks = balanced_ranks(fs.bal_rank_mask)
+    named = fs.ranks_in if ranks is None else tuple(rank for rank in fs.ranks_in if rank in ranks)
+    return None if named == fs.ranks_in else named
 
 
 def _set_bits(value: int) -> tuple[int, ...]:

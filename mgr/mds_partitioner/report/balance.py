@@ -9,12 +9,12 @@ from dataclasses import asdict
 from statistics import fmean
 from typing import Any
 
-from ..act.switch import ON, SET, TURNING_OFF, TURNING_ON, Switch, balances, effective, taken_over
 from ..judge.verdict import Verdict
 from ..model import FsState
-from ..plan.hints import Hints, why_nobody
 from ..plan.ranks import format_ranks
-from ..verify.decisions import Decision, Watch
+from ..policy.decisions import Decision, Watch
+from ..policy.hints import Hints, why_nobody
+from ..policy.switch import ON, SET, TURNING_OFF, TURNING_ON, Switch, balances, effective, taken_over
 from .imbalance import factor_told
 from .text import count, cut, printable, table
 

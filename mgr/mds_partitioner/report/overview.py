@@ -8,8 +8,8 @@ from dataclasses import dataclass
 from typing import Any
 
 from ..act.run import ACTIVE, Run, in_force
-from ..act.switch import ON, TURNING_ON, Switch, effective, taken_over
 from ..model import FsState
+from ..policy.switch import ON, TURNING_ON, Switch, effective, taken_over
 from ..schedule.record import OFF
 from .balance import UNREADABLE
 from .partition import removed_state, run_state

@@ -10,10 +10,10 @@ from typing import Any
 
 from .. import clock
 from ..model import NO_PIN, FsState
+from ..schedule.core.state import Past
+from ..schedule.core.view import RankView
 from ..schedule.record import ACT, ADVISE, OFF, UNDOING, Kept, Turn, under_way
 from ..schedule.shown import UNDOES, doing, looks, trouble
-from ..schedule.state import Past
-from ..schedule.view import RankView
 from ..schedule.watch import Watch, relative
 from .text import count, cut, first, printable, table
 

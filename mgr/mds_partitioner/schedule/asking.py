@@ -11,9 +11,9 @@ from collections.abc import Callable
 from concurrent.futures import Future, wait
 from typing import Union
 
+from ..ceph.filesystem import FileSystem
+from ..ceph.host import Host
 from ..errors import PartitionerError
-from ..filesystem import FileSystem
-from ..host import Host
 from ..model import FsState
 
 WITHIN = 5.0  # s that are waited for in a round

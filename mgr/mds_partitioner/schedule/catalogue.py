@@ -9,11 +9,11 @@ from dataclasses import dataclass, field, replace
 from functools import partial
 
 from .. import clock
+from ..ceph.filesystem import FileSystem
+from ..ceph.host import Host
 from ..clock import Now
 from ..engine.names import FANOUT
 from ..errors import NotFound, Unavailable
-from ..filesystem import FileSystem
-from ..host import Host
 from ..model import NO_PIN, Directory, DirectoryFacts, FsState
 from ..observe.children import Brood, Child, Lasts, Placed, placed
 from ..observe.directories import Everything, Rotation, facts

@@ -7,8 +7,8 @@ from __future__ import annotations
 from collections.abc import Collection, Iterable
 
 from ..act.run import Run, in_force
+from ..ceph.host import Host
 from ..errors import PartitionerError
-from ..host import Host
 from ..model import FsState
 from ..verify.whereabouts import MdsWhereabouts
 

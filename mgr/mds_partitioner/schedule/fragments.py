@@ -7,7 +7,7 @@ from __future__ import annotations
 from collections.abc import Collection
 from dataclasses import dataclass
 
-from ..filesystem import FileSystem
+from ..ceph.filesystem import FileSystem
 from ..model import NO_PIN, Churning
 from ..observe.children import Brood, Placed, brood, placed
 from ..observe.turnover import DEEPEST, MOST_LISTED, listable

@@ -16,7 +16,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from statistics import median
 
-from .view import Piece, View
+from .core.view import Piece, View
 
 SUDDEN, CYCLICAL, PERMANENT, UNKNOWN = "sudden", "cyclical", "permanent", "unknown yet"
 KINDS = (SUDDEN, CYCLICAL, PERMANENT, UNKNOWN)

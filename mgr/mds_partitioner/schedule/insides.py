@@ -14,9 +14,9 @@ from itertools import accumulate
 from typing import TypeVar
 
 from .. import clock
+from ..ceph.filesystem import FileSystem
 from ..clock import Now
 from ..errors import NotFound
-from ..filesystem import FileSystem
 from ..model import NO_PIN, Directory, FsState
 from ..observe.children import Brood, Child, Lasts, brood, looked_at, remembered, still
 from ..observe.turnover import A_LOOK, DEEPEST, Turnover, below, listable

@@ -12,15 +12,15 @@ from dataclasses import replace
 from typing import Any
 
 from .. import clock
+from ..ceph.host import Host
 from ..clock import Now
 from ..errors import Busy, JournalError, NotFound, PartitionerError, Unavailable
-from ..host import Host
 from ..judge.archive import Archive
 from ..judge.fullness import Fullness, Taught
 from ..model import FsState
 from .catalogue import Catalogue
+from .core.state import State
 from .record import ACT, HOUR, UNDOING, Kept, is_off, made, scattered, shifted, wholes
-from .state import State
 from .watch import Watch
 
 

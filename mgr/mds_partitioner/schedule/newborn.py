@@ -9,7 +9,7 @@ from dataclasses import dataclass, replace
 from functools import partial
 from itertools import islice
 
-from ..filesystem import FileSystem
+from ..ceph.filesystem import FileSystem
 from ..model import Directory, FsState
 from ..observe.turnover import PASSING
 from ..plan.families import SKEW

@@ -6,7 +6,7 @@ from dataclasses import dataclass, fields
 from mgr_module import MgrModule
 
 from ..options import DAY, Settings, option
-from .state import Limits
+from .core.state import Limits
 
 DEFAULTS = Limits()
 SCHEDULER_OPTIONS = [

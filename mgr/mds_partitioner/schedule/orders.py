@@ -25,21 +25,21 @@ from ..act.run import (
     paused_by_guard,
     scheduler_user,
 )
-from ..act.shared import SharedOption
+from ..ceph.host import Host
+from ..ceph.shared_option import SharedOption
 from ..clock import Now
 from ..errors import Busy, PartitionerError
-from ..host import Host
 from ..model import FsState
 from ..plan.circumstances import FORWARDS, TO_AUTH
 from ..plan.plan import Plan
+from .core.load import capacities, shares, utilisations
+from .core.sleepers import EMPTY
+from .core.state import State
+from .core.view import Decision, Move, Scatter
 from .ledger import Ledger
-from .load import capacities, shares, utilisations
 from .plans import owned, plan_of, preparation, scheduled_since
 from .record import ACT, OFF, UNDOING, Turn, counted, failed, latest, rolled_back
-from .sleepers import EMPTY
-from .state import State
 from .tick_interval import TickInterval
-from .view import Decision, Move, Scatter
 from .watch import Watch
 
 AFTER_UNDOING = 0.5  # s between two looks whether a rollback has ended

@@ -14,8 +14,8 @@ from ..observe.subtrees import SubtreeMap
 from ..plan.circumstances import Circumstances
 from ..plan.fixed import operators
 from .catalogue import Known
+from .core.view import OURS_BELOW, UNREAD, Piece
 from .owned import Owned
-from .view import OURS_BELOW, UNREAD, Piece
 
 FIXED_BELOW = "a directory below it has a pin of its own"
 

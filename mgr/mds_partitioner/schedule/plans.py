@@ -21,9 +21,9 @@ from ..engine.reasons import REBALANCE
 from ..model import NO_PIN, FsState
 from ..plan.circumstances import FORWARDS, TO_AUTH
 from ..plan.plan import CONFIG_STEP, DISTRIBUTED_STEP, PIN_STEP, Plan, Prediction, Row, Step
+from .core.view import Decision, Move, Scatter, View
 from .fragments import Fragments
 from .owned import Owned
-from .view import Decision, Move, Scatter, View
 
 ESTIMATE = "reqs: each rank's measured rate, shared out by popularity"
 

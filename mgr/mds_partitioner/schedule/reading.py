@@ -9,9 +9,9 @@ from ..model import FsState
 from ..observe.heat import requests
 from ..options import Settings
 from .catalogue import Wanted
+from .core.view import OURS_BELOW, View
 from .deleted import absent
 from .plans import owned
-from .view import OURS_BELOW, View
 from .watch import Watch
 
 FEW = 16  # directories that are read at first

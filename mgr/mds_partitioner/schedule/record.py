@@ -5,9 +5,9 @@ from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Optional, Union
 
-from .state import FRESH, HANGS, Past, Scattered
-from .together import MEMORY, Whole
-from .view import Move, Scatter
+from .core.state import FRESH, HANGS, Past, Scattered
+from .core.together import MEMORY, Whole
+from .core.view import Move, Scatter
 
 OFF, ADVISE, ACT, UNDOING = "off", "advise", "act", "rolling-back"  # modes
 MODES = (ADVISE, ACT)

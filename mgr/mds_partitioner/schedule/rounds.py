@@ -14,17 +14,19 @@ from .. import clock
 from ..abreast import Each, in_turn
 from ..act.registry import Plans
 from ..act.run import ACTIVE, Run
+from ..ceph.host import Host
 from ..clock import Now
 from ..errors import Busy, PartitionerError, unexpected
-from ..host import Host
 from ..judge.verdict import Engine
 from ..model import NO_PIN, FsState
 from ..observe.ranks import silent, unheard
 from ..options import Settings
 from ..ranks import Ranks
 from ..verify.guards import why_wait
-from .advice import as_if, outstanding
-from .core import Scheduler
+from .core.advice import as_if, outstanding
+from .core.decision import Scheduler
+from .core.state import State
+from .core.view import Decision, View
 from .hours import closed
 from .ledger import Ledger
 from .options import SchedulerSettings
@@ -33,9 +35,7 @@ from .owned import Owned
 from .plans import gathered_again, owned
 from .reading import read, unknown
 from .record import ACT, ADVISE, MODES, OFF, UNDOING, Capacity, begun, in_parts
-from .state import State
 from .tick_interval import TickInterval
-from .view import Decision, View
 from .watch import CALM, Looker, Watch, relative
 
 GLANCE = 2.5  # s between two looks only at where things are, while something is under way

@@ -3,9 +3,9 @@
 
 from __future__ import annotations
 
+from .core.view import Piece
 from .hotspots import Hotspot, hotspots, recent
 from .record import ACT, MODES, OFF, UNDOING
-from .view import Piece
 from .watch import CALM, NOT_YET, Watch
 
 UNDOES = "undoes what it did"

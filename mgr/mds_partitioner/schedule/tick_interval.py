@@ -5,9 +5,9 @@ from __future__ import annotations
 
 from collections.abc import Collection
 
-from ..act.shared import SharedOption, users
+from ..ceph.host import Host
+from ..ceph.shared_option import SharedOption, users
 from ..errors import Unavailable
-from ..host import Host
 
 TICK, QUICK = "mds_tick_interval", "1.000000"  # s, as the mon writes it: pins are followed on a tick
 USER = "tick/"  # and the file system: as what it has a claim
@@ -18,7 +18,7 @@ class TickInterval:
     capabilities (MDSRank.cc), and clients that make and delete files all the time made a fifth to a
     quarter more requests with ticks of a second.
 
-    The option is the cluster's. What it was is kept as a claim, before it is set (act/shared.py).
+    The option is the cluster's. What it was is kept as a claim, before it is set (ceph/shared_option.py).
     """
 
     def __init__(self, host: Host) -> None:

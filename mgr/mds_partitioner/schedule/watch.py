@@ -8,9 +8,9 @@ from collections.abc import Callable, Collection, Iterable, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
+from ..ceph.host import Host
 from ..clock import Now
 from ..errors import PartitionerError, Unavailable
-from ..host import Host
 from ..judge.fullness import Fullness, fullness
 from ..judge.history import History
 from ..judge.verdict import Engine, Verdict, rank_arguments, read_verdict
@@ -19,18 +19,18 @@ from ..observe.heat import Heat, depth, rank_heat
 from ..observe.ranks import observe_ranks
 from ..observe.subtrees import SubtreeMap, parse_subtrees, with_news
 from ..options import Settings
-from ..plan.hints import mask_of
+from ..plan.ranks import mask_of
 from ..workers import GivenUp
 from .catalogue import Catalogue, Known
-from .demand import CHANGED
+from .core.demand import CHANGED
+from .core.learn import unseen
+from .core.load import capacities, utilisations
+from .core.state import Limits, State
+from .core.view import Decision, Move, RankView, View
 from .hotspots import Glimpse, remembered
-from .learn import unseen
-from .load import capacities, utilisations
 from .owned import Owned
 from .pieces import Seen, pieces, rank_of
 from .record import ACT, Kept
-from .state import Limits, State
-from .view import Decision, Move, RankView, View
 
 CALM = 30.0  # s between two questions to MDSs while nothing can be done; to all of them where subtrees are
 NOISE = 50.0  # req/s of all ranks: with less nobody is at work

@@ -7,8 +7,8 @@ import errno
 import os
 from collections.abc import Collection
 
+from ..ceph.host import Host
 from ..errors import NotFound, PartitionerError, Unavailable
-from ..host import Host
 from ..model import FsState
 from ..observe.backtrace import ATTRIBUTE, Parent, object_of, parse_backtrace
 from ..observe.subtrees import subtree_map

@@ -3,7 +3,7 @@
 
 import simpy
 
-from mds_partitioner.schedule.lookup_table import LookupTable, adjust
+from mds_partitioner.schedule.core.lookup_table import LookupTable, adjust
 from sim.papers.ilt.cluster import Cluster
 from sim.papers.ilt.server import Server, Work
 from sim.papers.ilt.workload import Kind, Request

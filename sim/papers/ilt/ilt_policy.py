@@ -6,7 +6,7 @@ from itertools import cycle
 
 import numpy as np
 
-from mds_partitioner.schedule.lookup_table import LookupTable, Shift, adjust
+from mds_partitioner.schedule.core.lookup_table import LookupTable, Shift, adjust
 from sim.model.arrays import Ints
 from sim.model.cluster import Cluster
 from sim.model.trips import Trip, Trips

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from docs.reference import parameters
-from mds_partitioner.ceph_compat import Commands
+from mds_partitioner.ceph.compat import Commands
 from mds_partitioner.module import Module
 
 HOME = Path(__file__).resolve().parents[3]

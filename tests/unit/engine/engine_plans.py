@@ -5,9 +5,10 @@ from __future__ import annotations
 
 from typing import Any
 
-from engine.classes import classify
-from engine.plan_answer import plan
 from hypothesis import strategies as st
+
+from mds_partitioner.engine.classes import classify
+from mds_partitioner.engine.plan_answer import plan
 
 LINE = {
     "wss": [1_000_000, 700_000, 100_000, 3_000],

@@ -8,15 +8,16 @@ from typing import Any
 
 import numpy as np
 import pytest
-from engine.arrays import Floats
-from engine.bad_input import BadInputError
-from engine.capacities import capacities
-from engine.capacity import Capacity, choose_capacity, rank_capacities
-from engine.capacity_source import CapacitySource
-from engine.recommend import recommend
-from engine.saturation import saturated_epochs, saturated_ranks
 from hypothesis import given
 from hypothesis import strategies as st
+
+from mds_partitioner.engine.arrays import Floats
+from mds_partitioner.engine.bad_input import BadInputError
+from mds_partitioner.engine.capacities import capacities
+from mds_partitioner.engine.capacity import Capacity, choose_capacity, rank_capacities
+from mds_partitioner.engine.capacity_source import CapacitySource
+from mds_partitioner.engine.recommend import recommend
+from mds_partitioner.engine.saturation import saturated_epochs, saturated_ranks
 
 TABLE = st.tuples(st.integers(1, 6), st.integers(1, 8)).flatmap(
     lambda shape: st.tuples(

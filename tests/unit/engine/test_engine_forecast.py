@@ -3,9 +3,10 @@
 
 import numpy as np
 import pytest
-from engine.forecast import forecast, growth, regression, trust
 from hypothesis import given
 from hypothesis import strategies as st
+
+from mds_partitioner.engine.forecast import forecast, growth, regression, trust
 
 LINES = st.lists(st.tuples(st.floats(0, 1e5), st.floats(-100, 100)), min_size=1, max_size=8)
 

@@ -7,10 +7,11 @@ import math
 
 import numpy as np
 import pytest
-from engine.bad_input import BadInputError
-from engine.imbalance import hot_ranks, imbalance
 from hypothesis import assume, given
 from hypothesis import strategies as st
+
+from mds_partitioner.engine.bad_input import BadInputError
+from mds_partitioner.engine.imbalance import hot_ranks, imbalance
 
 LOADS = st.lists(st.floats(0, 1e6), min_size=1, max_size=40)
 CAPACITY = st.floats(1.0, 1e6)

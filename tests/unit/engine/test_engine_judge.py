@@ -5,9 +5,10 @@ from typing import Any
 
 import numpy as np
 import pytest
-from engine.analyze import analyze
-from engine.bad_input import BadInputError
-from engine.judge import judge
+
+from mds_partitioner.engine.analyze import analyze
+from mds_partitioner.engine.bad_input import BadInputError
+from mds_partitioner.engine.judge import judge
 
 
 def arguments(**changes: Any) -> dict[str, Any]:

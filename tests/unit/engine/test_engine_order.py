@@ -7,10 +7,11 @@ from typing import Any
 
 import numpy as np
 import pytest
-from engine.bad_input import BadInputError
-from engine.order import order
 from hypothesis import given
 from hypothesis import strategies as st
+
+from mds_partitioner.engine.bad_input import BadInputError
+from mds_partitioner.engine.order import order
 
 
 def moves(loads: list[float], *listed: tuple[float, float, int, int, int | None]) -> list[int]:

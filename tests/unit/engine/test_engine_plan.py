@@ -7,12 +7,13 @@ from itertools import product
 from typing import Any
 
 import pytest
-from engine.bad_input import BadInputError
-from engine.placement.bounds import NOISE, by_requests, lower_bound
-from engine.plan_request import read_plan
 from engine_plans import LINE, again, answer, arguments, requests, with_classes
 from hypothesis import assume, example, given
 from hypothesis import strategies as st
+
+from mds_partitioner.engine.bad_input import BadInputError
+from mds_partitioner.engine.placement.bounds import NOISE, by_requests, lower_bound
+from mds_partitioner.engine.plan_request import read_plan
 
 
 def rows(args: dict[str, Any], result: dict[str, Any]) -> list[tuple[list[int], list[int], str | None, str]]:

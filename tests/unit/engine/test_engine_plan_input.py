@@ -4,8 +4,9 @@
 from typing import Any
 
 import pytest
-from engine.bad_input import BadInputError
 from engine_plans import answer, arguments
+
+from mds_partitioner.engine.bad_input import BadInputError
 
 
 @pytest.mark.parametrize(

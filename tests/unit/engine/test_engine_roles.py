@@ -7,12 +7,12 @@ import math
 
 import numpy as np
 import pytest
-from engine.arrays import Bools, Floats
-from engine.imbalance import variation
-from engine.roles import Roles, demands, roles
 from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 
+from mds_partitioner.engine.arrays import Bools, Floats
+from mds_partitioner.engine.imbalance import variation
+from mds_partitioner.engine.roles import Roles, demands, roles
 from tests.unit.loads import HARMFUL, uneven
 
 RANKS = st.integers(1, 20).flatmap(

@@ -3,10 +3,11 @@
 
 import numpy as np
 import pytest
-from engine.classes import HEAVY, LIGHT, MODERATE, classes, fair_share
-from engine.workload import Workload, workload
 from hypothesis import given
 from hypothesis import strategies as st
+
+from mds_partitioner.engine.classes import HEAVY, LIGHT, MODERATE, classes, fair_share
+from mds_partitioner.engine.workload import Workload, workload
 
 TABLE = st.lists(
     st.tuples(st.integers(0, 10**9), st.integers(0, 10**9), st.integers(0, 10**9)), min_size=1, max_size=50

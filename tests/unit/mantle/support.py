@@ -8,7 +8,7 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from sandbox.decide import Hooked, PolicyAnswer, Sandbox
+from mds_partitioner.policy.sandbox.decide import Hooked, PolicyAnswer, Sandbox
 
 MANTLE = Path(__file__).resolve().parents[3] / "mantle"
 POPULARITY = 7.0  # for each req/s

@@ -8,12 +8,12 @@ from typing import Any
 
 import numpy as np
 import pytest
-from engine.imbalance import halfway_to_hot, hot_ranks, imbalance
-from engine.roles import demands, roles
 from hypothesis import assume, example, given
 from hypothesis import strategies as st
-from sandbox.decide import Hooked
 
+from mds_partitioner.engine.imbalance import halfway_to_hot, hot_ranks, imbalance
+from mds_partitioner.engine.roles import demands, roles
+from mds_partitioner.policy.sandbox.decide import Hooked
 from tests.unit.loads import uneven
 from tests.unit.mantle.support import LUA, Metrics, decide, lua, matrix, metrics, run, source
 

@@ -8,11 +8,11 @@ import resource
 import time
 
 import pytest
-from sandbox import child
-from sandbox.decide import Hooked, Sandbox, decide
-from sandbox.refusals import PolicyError, SandboxError
-from sandbox.vet import vet
 
+from mds_partitioner.policy.sandbox import child
+from mds_partitioner.policy.sandbox.decide import Hooked, Sandbox, decide
+from mds_partitioner.policy.sandbox.refusals import PolicyError, SandboxError
+from mds_partitioner.policy.sandbox.vet import vet
 from tests.unit.mantle.support import metrics
 
 CASE = metrics([1.0, 2.0])

@@ -21,27 +21,19 @@ from fake_cluster import Directory, FakeCluster, Manager, plan
 from test_archive import found
 from test_switch import HINTS
 
-from mds_partitioner.act import switch as switching
 from mds_partitioner.act.merge import merged
-from mds_partitioner.act.run import (
-    DONE,
-    PAUSED,
-    ROLLING_BACK,
-    RUNNING,
-    STOPPED,
-    Head,
-    Run,
-)
-from mds_partitioner.act.switch import ON, SET, TURNING_OFF, TURNING_ON, Save, Switch
+from mds_partitioner.act.run import DONE, PAUSED, ROLLING_BACK, RUNNING, STOPPED, Head, Run
 from mds_partitioner.judge.archive import Archive, Found
 from mds_partitioner.judge.window import Checkpoint, DirectorySum
 from mds_partitioner.model import Directory as Place
 from mds_partitioner.model import SubtreeSample
 from mds_partitioner.plan.circumstances import TO_AUTH
+from mds_partitioner.policy import switch as switching
+from mds_partitioner.policy.switch import ON, SET, TURNING_OFF, TURNING_ON, Save, Switch
 from mds_partitioner.ranks import KEY
+from mds_partitioner.schedule.core.state import Past
+from mds_partitioner.schedule.core.view import Move, Scatter
 from mds_partitioner.schedule.record import ACT, Capacity, Hour, InParts, Kept, Totals, Turn
-from mds_partitioner.schedule.state import Past
-from mds_partitioner.schedule.view import Move, Scatter
 
 FOLDER = Path(__file__).with_name("journals")
 OPERATORS = 3  # the pin that an operator sets in between

@@ -10,7 +10,6 @@ from typing import Any
 
 from fake_cluster import LOG, SETTINGS, Directory, FakeCluster, Mount, Store
 
-from mds_partitioner.act.switch import balances
 from mds_partitioner.clock import Now
 from mds_partitioner.engine.calls import CALLS
 from mds_partitioner.errors import JournalError, NotFound
@@ -18,6 +17,7 @@ from mds_partitioner.model import FsState
 from mds_partitioner.partitioner import Partitioner
 from mds_partitioner.plan.circumstances import DISTRIBUTES, FACTOR
 from mds_partitioner.plan.ephemeral import fragment_ranks
+from mds_partitioner.policy.switch import balances
 from mds_partitioner.ranks import Ranks
 from mds_partitioner.schedule.ledger import Ledger
 from mds_partitioner.schedule.options import SCHEDULER_OPTIONS, SchedulerSettings

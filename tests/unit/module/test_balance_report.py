@@ -7,11 +7,11 @@ from dataclasses import replace
 from fake_cluster import FakeCluster
 from verdicts import verdict
 
-from mds_partitioner.act.switch import ON, SET, Switch
 from mds_partitioner.model import FsState, RankSample
-from mds_partitioner.plan.hints import Growth, Hints
+from mds_partitioner.policy.decisions import Decision, Watch
+from mds_partitioner.policy.hints import Growth, Hints
+from mds_partitioner.policy.switch import ON, SET, Switch
 from mds_partitioner.report import balance
-from mds_partitioner.verify.decisions import Decision, Watch
 
 NAME = "mds_partitioner.lunule.1"
 LINE = "lunule: IF 0.900, load 400 req/s, mean 100: exporter, req/s: 100 to 1 (x 7.20 in popularity)"

@@ -14,12 +14,8 @@ from fake_cluster import LOG, SETTINGS, Crash, Manager, plan
 from fake_cluster import FakeCluster as Cluster
 from verdicts import UNKNOWN, verdict
 
-from mds_partitioner import balancer as module
-from mds_partitioner import desk, policies, policy_trial
-from mds_partitioner.act import switch as switching
+from mds_partitioner import desk
 from mds_partitioner.act.run import DONE, ROLLED_BACK, ROLLING_BACK, RUNNING, balancing
-from mds_partitioner.act.switch import TURNING_OFF
-from mds_partitioner.balancer import AGAIN, Balancer
 from mds_partitioner.clock import Now
 from mds_partitioner.commands.balance import BalanceCommands
 from mds_partitioner.engine.capacity_source import CapacitySource
@@ -27,10 +23,15 @@ from mds_partitioner.errors import BadInput, Busy, NotPermitted, Unavailable
 from mds_partitioner.judge.history import History
 from mds_partitioner.judge.verdict import RankCapacity, Verdict
 from mds_partitioner.model import HealthCheck, RankSample
-from mds_partitioner.observe.beats import Beat
-from mds_partitioner.plan.hints import policy_object
+from mds_partitioner.policy import balancer as module
+from mds_partitioner.policy import policies
+from mds_partitioner.policy import switch as switching
+from mds_partitioner.policy.balancer import AGAIN, Balancer
+from mds_partitioner.policy.beats import Beat
+from mds_partitioner.policy.decisions import REMEMBERED, Watch
+from mds_partitioner.policy.hints import policy_object
+from mds_partitioner.policy.switch import TURNING_OFF
 from mds_partitioner.report import balance as report
-from mds_partitioner.verify.decisions import REMEMBERED, Watch
 
 BEAT = Beat(tuple({"req_rate": load, "auth.meta_load": 7 * load} for load in (400.0, 0.0, 0.0, 0.0)))
 STILL = "local t = {} for i = 0, #mds do t[i] = 0 end return t"
@@ -566,7 +567,7 @@ def test_the_switch_of_a_removed_file_system_ends(cluster: Cluster, balancer: Ba
 def during_trial(monkeypatch: pytest.MonkeyPatch, then: Callable[[], None]) -> None:
     def trial(content: str, beat: Beat | None) -> None:
         then()
-        policy_trial.refuse_unless_usable(content, beat)
+        trial.refuse_unless_usable(content, beat)
 
     monkeypatch.setattr(module, "refuse_unless_usable", trial)
 

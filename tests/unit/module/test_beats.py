@@ -5,7 +5,7 @@ from typing import Any
 
 import pytest
 
-from mds_partitioner.observe.beats import FELL_BACK, parse_beat, parse_fallbacks
+from mds_partitioner.policy.beats import FELL_BACK, parse_beat, parse_fallbacks
 
 OURS = frozenset({"mds_partitioner.lunule.1"})
 STAMP = "2026-11-21T10:00:00.000000+0000"

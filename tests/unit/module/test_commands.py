@@ -12,7 +12,7 @@ import pytest
 from mgr_module import HandleCommandResult
 
 from mds_partitioner import desk
-from mds_partitioner.ceph_compat import Commands
+from mds_partitioner.ceph.compat import Commands
 from mds_partitioner.commands.analyze import parse_directories
 from mds_partitioner.commands.declare import Answer, Services, reads
 from mds_partitioner.errors import BadInput, Busy

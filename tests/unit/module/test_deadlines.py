@@ -20,12 +20,12 @@ import rados
 from fake_cluster import FakeCluster
 from mgr_util import CephfsClient
 
-from mds_partitioner import host as host_module
-from mds_partitioner import mon, mounts, objects
+from mds_partitioner.ceph import host as host_module
+from mds_partitioner.ceph import mon, mounts, objects
+from mds_partitioner.ceph.filesystem import PIN, FileSystem, Write
+from mds_partitioner.ceph.host import Host
 from mds_partitioner.errors import CephError, InDoubt, JournalError, NotFound, Unavailable
-from mds_partitioner.filesystem import PIN, FileSystem, Write
-from mds_partitioner.host import Host
-from mds_partitioner.observe.beats import FELL_BACK, fallbacks
+from mds_partitioner.policy.beats import FELL_BACK, fallbacks
 from mds_partitioner.workers import Workers
 
 FS = FakeCluster().state

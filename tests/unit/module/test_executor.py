@@ -31,9 +31,9 @@ from mds_partitioner.act.run import (
     owned_masks,
     owned_pins,
 )
+from mds_partitioner.ceph.filesystem import Write
 from mds_partitioner.clock import Now
 from mds_partitioner.errors import CephError, InDoubt
-from mds_partitioner.filesystem import Write
 from mds_partitioner.model import HealthCheck
 from mds_partitioner.plan.circumstances import TO_AUTH
 from mds_partitioner.plan.plan import DISTRIBUTED_STEP, PIN_STEP, Step

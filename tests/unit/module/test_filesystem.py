@@ -11,9 +11,9 @@ from itertools import islice
 import pytest
 from cephfs import LibCephFS
 
-from mds_partitioner.charmap import MOST, Charmaps
+from mds_partitioner.ceph.charmap import MOST, Charmaps
+from mds_partitioner.ceph.filesystem import CHARMAP, Attempt, FileSystem
 from mds_partitioner.errors import CephError, NotFound
-from mds_partitioner.filesystem import CHARMAP, Attempt, FileSystem
 
 ODD, PATH = b"/caf\xff", "/caf\udcff"
 FOLDS = {CHARMAP: '{"casesensitive":false,"normalization":"nfd","encoding":"utf8"}'}

@@ -12,14 +12,14 @@ from fake_cluster import SETTINGS, FakeCluster
 from hypothesis import given
 from hypothesis import strategies as st
 
-from mds_partitioner.plan.hints import (
+from mds_partitioner.plan.ranks import mask_of
+from mds_partitioner.policy.hints import (
     Growth,
     Hints,
     differ,
     growth,
     lua,
     make_hints,
-    mask_of,
     policy_object,
     push_due,
     why_nobody,

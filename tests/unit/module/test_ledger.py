@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 from scheduled import Cluster, Manager
 
-from mds_partitioner.act.shared import SharedOption
+from mds_partitioner.ceph.shared_option import SharedOption
 from mds_partitioner.errors import InDoubt, JournalError, NotFound, Unavailable
 from mds_partitioner.judge.archive import Archive
 from mds_partitioner.monitor import health

@@ -12,8 +12,8 @@ from typing import Any
 import cephfs
 import pytest
 
-from mds_partitioner import ceph_compat
-from mds_partitioner.ceph_compat import Connections, MdsCommands
+from mds_partitioner.ceph import compat
+from mds_partitioner.ceph.compat import Connections, MdsCommands
 from mds_partitioner.errors import CephError, Unavailable
 from mds_partitioner.observe.sessions import parse_sessions
 
@@ -92,7 +92,7 @@ def reef(mds: Mds, monkeypatch: pytest.MonkeyPatch) -> Reef:
             return code, out, message.decode()
 
     monkeypatch.setattr(cephfs, "LibCephFS", LibCephFS, raising=False)
-    monkeypatch.setattr(ceph_compat, "TEXT_TIMEOUT", 0.0)
+    monkeypatch.setattr(compat, "TEXT_TIMEOUT", 0.0)
     return Reef(mds)
 
 

@@ -14,14 +14,14 @@ from fake_cluster import LOG, SETTINGS, FakeCluster, Manager
 from test_archive import exact, found
 from test_balancer import Clock, Ranks
 
-from mds_partitioner.act import switch as switching
 from mds_partitioner.act.run import ACTIVE, DONE, READY, ROLLED_BACK, STOPPED
-from mds_partitioner.act.switch import ON, TURNING_OFF, TURNING_ON
-from mds_partitioner.balancer import Balancer
 from mds_partitioner.errors import NotPermitted
 from mds_partitioner.judge.archive import Archive, Found
 from mds_partitioner.judge.window import Checkpoint
 from mds_partitioner.monitor import health
+from mds_partitioner.policy import switch as switching
+from mds_partitioner.policy.balancer import Balancer
+from mds_partitioner.policy.switch import ON, TURNING_OFF, TURNING_ON
 from mds_partitioner.schedule.record import Kept
 from mds_partitioner.store import FORMAT
 

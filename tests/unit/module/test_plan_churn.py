@@ -13,10 +13,10 @@ import pytest
 from fake_cluster import FakeCluster
 from plans import ALL_ON_0, NOW, circumstances, family, judgement, made
 
+from mds_partitioner.ceph.filesystem import FileSystem
+from mds_partitioner.ceph.host import Host
 from mds_partitioner.engine_client import EngineClient
 from mds_partitioner.errors import NotFound, NotPermitted, Unavailable
-from mds_partitioner.filesystem import FileSystem
-from mds_partitioner.host import Host
 from mds_partitioner.judge.insides import Insides, Part
 from mds_partitioner.judge.judgement import Judgement
 from mds_partitioner.model import Churning, FsState

@@ -9,8 +9,8 @@ from pathlib import Path
 
 import pytest
 
-from mds_partitioner import policies
 from mds_partitioner.errors import BadInput, Unavailable
+from mds_partitioner.policy import policies
 
 OWN = "return {[0] = 0}"
 

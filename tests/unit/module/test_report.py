@@ -14,7 +14,6 @@ from verdicts import UNKNOWN, verdict
 from wcwidth import wcswidth
 
 from mds_partitioner.act.run import APPLIED, DONE, KEPT, ROLLED_BACK, SKIPPED, UNDONE, Head, Record, Run
-from mds_partitioner.act.switch import ON, TURNING_OFF, TURNING_ON, Switch
 from mds_partitioner.clock import Now
 from mds_partitioner.engine.capacity_source import CapacitySource
 from mds_partitioner.errors import Unavailable
@@ -26,17 +25,11 @@ from mds_partitioner.model import Directory, FsState, RankSample, Subtree
 from mds_partitioner.monitor import health
 from mds_partitioner.observe.subtrees import SubtreeMap, subtree_map
 from mds_partitioner.plan.plan import Plan
+from mds_partitioner.policy.switch import ON, TURNING_OFF, TURNING_ON, Switch
 from mds_partitioner.report import imbalance
 from mds_partitioner.report.analysis import analysis_text, directory_table
 from mds_partitioner.report.overview import Overview, overview_text, overview_value
-from mds_partitioner.report.partition import (
-    plan_text,
-    plans_text,
-    progress,
-    run_line,
-    run_text,
-    run_value,
-)
+from mds_partitioner.report.partition import plan_text, plans_text, progress, run_line, run_text, run_value
 from mds_partitioner.report.rows import RowState, row_states
 from mds_partitioner.report.text import NAME_WIDTH, cut, ranks_cell
 

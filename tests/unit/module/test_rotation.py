@@ -7,9 +7,9 @@ from typing import Any, cast
 
 import pytest
 
+from mds_partitioner.ceph.filesystem import FileSystem
 from mds_partitioner.clock import Now
 from mds_partitioner.errors import BadInput, CephError, NotFound
-from mds_partitioner.filesystem import FileSystem
 from mds_partitioner.model import Directory, DirectoryFacts
 from mds_partitioner.observe.directories import LONGEST, Rotation, facts, named, normal, subvolumes
 

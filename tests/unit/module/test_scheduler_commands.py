@@ -24,9 +24,9 @@ from mds_partitioner.monitor.state import FsSample, SchedulerState, Snapshot
 from mds_partitioner.report.overview import overview_text, removed_values
 from mds_partitioner.report.partition import removed_state
 from mds_partitioner.report.scheduler import history_text
+from mds_partitioner.schedule.core.state import Past
+from mds_partitioner.schedule.core.view import Move
 from mds_partitioner.schedule.record import ACT, Kept, Turn
-from mds_partitioner.schedule.state import Past
-from mds_partitioner.schedule.view import Move
 
 COLUMNS = 100
 SLOW = {"MDS_SLOW_REQUEST": HealthCheck("it waits then")}

@@ -12,7 +12,7 @@ from fake_cluster import SETTINGS, Crash, Directory, plan
 from scheduled import NOGROUP, Cluster, Manager, fewer
 
 from mds_partitioner.act.run import DONE, ROLLED_BACK, STOPPED
-from mds_partitioner.act.shared import SharedOption
+from mds_partitioner.ceph.shared_option import SharedOption
 from mds_partitioner.errors import BadInput, Busy, JournalError, NotFound, NotPermitted, Unavailable
 from mds_partitioner.model import FsState, HealthCheck, Subtree
 from mds_partitioner.plan.circumstances import TO_AUTH
@@ -20,11 +20,11 @@ from mds_partitioner.plan.ephemeral import fragment_ranks
 from mds_partitioner.plan.plan import Plan, Step
 from mds_partitioner.report.scheduler import history_text
 from mds_partitioner.schedule import watch as watch_module
+from mds_partitioner.schedule.core.state import Past, State
+from mds_partitioner.schedule.core.view import Decision, Move, Piece, RankView, View
 from mds_partitioner.schedule.orders import AFTER_UNDOING, turn_of
 from mds_partitioner.schedule.record import ACT, ADVISE, OFF, under_way
-from mds_partitioner.schedule.state import Past, State
 from mds_partitioner.schedule.tick_interval import TICK
-from mds_partitioner.schedule.view import Decision, Move, Piece, RankView, View
 from mds_partitioner.schedule.watch import Looker
 
 AT_LAST = 100  # s, within which a cold cluster of this size is even
@@ -694,7 +694,7 @@ def parts(cluster: Cluster) -> list[Directory]:
 def taken_apart(monkeypatch: pytest.MonkeyPatch) -> tuple[Cluster, Manager]:
     """A subvolume whose four children got ranks each; since an hour clients are at work elsewhere. A day is
     two minutes."""
-    monkeypatch.setattr("mds_partitioner.schedule.reunite.QUIET", 120.0)
+    monkeypatch.setattr("mds_partitioner.schedule.core.reunite.QUIET", 120.0)
     cluster = with_parts(4, 100.0)
     manager = Manager(cluster)
     manager.scheduling.start(manager.fs, ACT)

@@ -18,12 +18,12 @@ from mds_partitioner import clock
 from mds_partitioner.errors import Busy, InDoubt, JournalError
 from mds_partitioner.model import HealthCheck, Subtree
 from mds_partitioner.observe.subtrees import SubtreeMap
+from mds_partitioner.schedule.core.state import Past, State
+from mds_partitioner.schedule.core.view import OURS_BELOW, Decision, Move, Piece, RankView, Scatter, View
 from mds_partitioner.schedule.orders import turn_of
 from mds_partitioner.schedule.pieces import FIXED_BELOW, rank_of
 from mds_partitioner.schedule.record import ACT, ADVISE, OFF, TURNS, Turn, latest, under_way
-from mds_partitioner.schedule.state import Past, State
 from mds_partitioner.schedule.tick_interval import QUICK, TICK
-from mds_partitioner.schedule.view import OURS_BELOW, Decision, Move, Piece, RankView, Scatter, View
 
 SLOW = {"MDS_SLOW_REQUEST": HealthCheck("slow")}
 DEGRADED = {"FS_DEGRADED": HealthCheck("degraded")}

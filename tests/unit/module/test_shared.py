@@ -11,13 +11,13 @@ from hypothesis import given
 from hypothesis import strategies as st
 from test_switch import HINTS, fresh, next_manager, push, restore
 
-from mds_partitioner.act import switch as switching
 from mds_partitioner.act.run import DONE, ROLLED_BACK, ROLLING_BACK, RUNNING
-from mds_partitioner.act.shared import SharedOption, sweep
-from mds_partitioner.act.switch import SET, asking
+from mds_partitioner.ceph.shared_option import SharedOption, sweep
 from mds_partitioner.errors import CephError
 from mds_partitioner.plan.circumstances import TO_AUTH
-from mds_partitioner.plan.hints import policy_object
+from mds_partitioner.policy import switch as switching
+from mds_partitioner.policy.hints import policy_object
+from mds_partitioner.policy.switch import SET, asking
 
 USERS = ("plan/a", "scheduler/1", "balance/2")
 

@@ -10,11 +10,11 @@ from fake_cluster import Crash, FakeCluster
 from hypothesis import given
 from hypothesis import strategies as st
 
-from mds_partitioner.act import switch as switching
-from mds_partitioner.act.switch import KEPT_OBJECTS, ON, TURNING_OFF, TURNING_ON, Switch
-from mds_partitioner.act.switchboard import Switchboard
 from mds_partitioner.errors import Busy, CephError, InDoubt
-from mds_partitioner.plan.hints import Growth, Hints, policy_object
+from mds_partitioner.policy import switch as switching
+from mds_partitioner.policy.hints import Growth, Hints, policy_object
+from mds_partitioner.policy.switch import KEPT_OBJECTS, ON, TURNING_OFF, TURNING_ON, Switch
+from mds_partitioner.policy.switchboard import Switchboard
 
 HINTS = Hints(1000.0, 0.2, 0.075, 0.01, mask=(0, 1), resting=(1,), growth={1: Growth(10.0, 5.0)}, expires=9)
 

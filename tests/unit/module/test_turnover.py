@@ -6,8 +6,8 @@ from typing import cast
 
 import pytest
 
+from mds_partitioner.ceph.filesystem import FileSystem
 from mds_partitioner.errors import NotFound
-from mds_partitioner.filesystem import FileSystem
 from mds_partitioner.judge.history import History
 from mds_partitioner.judge.window import Window
 from mds_partitioner.model import Churning, Observation

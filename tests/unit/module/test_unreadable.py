@@ -14,7 +14,7 @@ from test_scheduler_commands import Module
 
 from mds_partitioner import desk
 from mds_partitioner.act.run import plan_user
-from mds_partitioner.act.shared import SharedOption
+from mds_partitioner.ceph.shared_option import SharedOption
 from mds_partitioner.errors import Busy
 from mds_partitioner.monitor import health
 from mds_partitioner.plan.circumstances import FORWARDS, TO_AUTH

@@ -11,8 +11,8 @@ import pytest
 from mds_partitioner.engine.__main__ import NEEDS as ENGINE
 from mds_partitioner.module import NEEDED as MODULE
 from mds_partitioner.monitor.endpoint import NEEDS as ENDPOINT
-from mds_partitioner.policies import SHIPPED
-from mds_partitioner.sandbox.child import INTERPRETER
+from mds_partitioner.policy.policies import SHIPPED
+from mds_partitioner.policy.sandbox.child import INTERPRETER
 
 HOME = Path(__file__).resolve().parents[3]
 PACKAGING = HOME / "packaging"

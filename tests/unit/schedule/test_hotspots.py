@@ -8,6 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from mds_partitioner.schedule.core.view import Piece, RankView, View
 from mds_partitioner.schedule.hotspots import (
     CYCLICAL,
     MEMORY,
@@ -20,7 +21,6 @@ from mds_partitioner.schedule.hotspots import (
     hotspots,
     remembered,
 )
-from mds_partitioner.schedule.view import Piece, RankView, View
 
 LOOK = 5.0  # s
 ALL = 1000.0  # req/s

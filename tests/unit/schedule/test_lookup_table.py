@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from mds_partitioner.schedule.lookup_table import LookupTable, Shift, adjust
+from mds_partitioner.schedule.core.lookup_table import LookupTable, Shift, adjust
 
 
 def entries_of(table: LookupTable) -> Counter[int]:

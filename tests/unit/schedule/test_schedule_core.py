@@ -15,13 +15,13 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from mds_partitioner.model import NO_PIN
-from mds_partitioner.schedule.core import Scheduler
-from mds_partitioner.schedule.expectation import Expectation
-from mds_partitioner.schedule.links import Links
-from mds_partitioner.schedule.newcomers import placed
-from mds_partitioner.schedule.sleepers import PART, Wake
-from mds_partitioner.schedule.state import Limits, Past, Scattered, State
-from mds_partitioner.schedule.view import OURS_BELOW, UNREAD, Decision, Move, Piece, RankView, View
+from mds_partitioner.schedule.core.decision import Scheduler
+from mds_partitioner.schedule.core.expectation import Expectation
+from mds_partitioner.schedule.core.links import Links
+from mds_partitioner.schedule.core.newcomers import placed
+from mds_partitioner.schedule.core.sleepers import PART, Wake
+from mds_partitioner.schedule.core.state import Limits, Past, Scattered, State
+from mds_partitioner.schedule.core.view import OURS_BELOW, UNREAD, Decision, Move, Piece, RankView, View
 
 LOOK = 5.0  # s
 CAPACITY = 1000.0

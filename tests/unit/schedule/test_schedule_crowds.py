@@ -10,11 +10,11 @@ from dataclasses import replace
 import pytest
 
 from mds_partitioner.engine.inside import CROWD
-from mds_partitioner.schedule.core import Scheduler
-from mds_partitioner.schedule.crowds import CROWDED, STEP, VAIN, easing
-from mds_partitioner.schedule.demand import HELD
-from mds_partitioner.schedule.state import Crowd, Limits, State
-from mds_partitioner.schedule.view import Decision, Move, Piece, RankView, View
+from mds_partitioner.schedule.core.crowds import CROWDED, STEP, VAIN, easing
+from mds_partitioner.schedule.core.decision import Scheduler
+from mds_partitioner.schedule.core.demand import HELD
+from mds_partitioner.schedule.core.state import Crowd, Limits, State
+from mds_partitioner.schedule.core.view import Decision, Move, Piece, RankView, View
 
 LOOK, SERVED = 5.0, 1000.0  # s, req/s of each rank
 INSIDE = (4.0, 4.0, 4.0, 18.0, 18.0)

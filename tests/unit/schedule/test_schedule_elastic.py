@@ -8,10 +8,10 @@ from dataclasses import replace
 
 import pytest
 
-from mds_partitioner.schedule.core import Scheduler
-from mds_partitioner.schedule.elastic import MOST, elasticity, held_back, usual
-from mds_partitioner.schedule.state import Limits, State
-from mds_partitioner.schedule.view import Piece, RankView, View
+from mds_partitioner.schedule.core.decision import Scheduler
+from mds_partitioner.schedule.core.elastic import MOST, elasticity, held_back, usual
+from mds_partitioner.schedule.core.state import Limits, State
+from mds_partitioner.schedule.core.view import Piece, RankView, View
 
 CAPACITY, QUICKEST, RANKS, WAITING = 1000.0, 0.001, 5, 4.0  # WAITING: requests that a client has under way
 

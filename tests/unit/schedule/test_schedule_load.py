@@ -3,8 +3,8 @@
 
 import pytest
 
-from mds_partitioner.schedule.load import capacities
-from mds_partitioner.schedule.view import RankView
+from mds_partitioner.schedule.core.load import capacities
+from mds_partitioner.schedule.core.view import RankView
 
 
 @pytest.mark.parametrize(

@@ -7,8 +7,8 @@ from dataclasses import replace
 
 import pytest
 
+from mds_partitioner.schedule.core.view import Scatter
 from mds_partitioner.schedule.record import ACT, Turn
-from mds_partitioner.schedule.view import Scatter
 
 
 def test_what_a_distribution_brought_is_told_a_minute_later() -> None:

@@ -5,10 +5,10 @@ from dataclasses import replace
 
 import pytest
 
-from mds_partitioner.schedule.budgets import Pace
-from mds_partitioner.schedule.demand import Demand
-from mds_partitioner.schedule.reunite import Reunion, quiet
-from mds_partitioner.schedule.view import Piece
+from mds_partitioner.schedule.core.budgets import Pace
+from mds_partitioner.schedule.core.demand import Demand
+from mds_partitioner.schedule.core.reunite import Reunion, quiet
+from mds_partitioner.schedule.core.view import Piece
 
 HOME, AWAY = 0, 1
 PLENTY = Pace(moves=100, inodes=1e6, idle=True)

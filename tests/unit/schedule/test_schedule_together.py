@@ -9,14 +9,14 @@ from dataclasses import dataclass, field, replace
 import pytest
 
 from mds_partitioner.model import NO_PIN
-from mds_partitioner.schedule.candidates import candidates
-from mds_partitioner.schedule.core import Scheduler
-from mds_partitioner.schedule.learn import looked
-from mds_partitioner.schedule.look import Look
+from mds_partitioner.schedule.core.candidates import candidates
+from mds_partitioner.schedule.core.decision import Scheduler
+from mds_partitioner.schedule.core.learn import looked
+from mds_partitioner.schedule.core.look import Look
+from mds_partitioner.schedule.core.state import Limits, Past, Scattered, State
+from mds_partitioner.schedule.core.together import JUDGED, LASTS, LATE, LOOKS, MEMORY, WAITS, Whole
+from mds_partitioner.schedule.core.view import Move, Piece, RankView, View
 from mds_partitioner.schedule.record import in_parts, wholes
-from mds_partitioner.schedule.state import Limits, Past, Scattered, State
-from mds_partitioner.schedule.together import JUDGED, LASTS, LATE, LOOKS, MEMORY, WAITS, Whole
-from mds_partitioner.schedule.view import Move, Piece, RankView, View
 
 LOOK = 5.0
 CAPACITY = 600.0

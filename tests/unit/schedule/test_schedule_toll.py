@@ -3,7 +3,7 @@
 
 import pytest
 
-from mds_partitioner.schedule.toll import KNOWN, MEMORY, MOST, WAITS, Toll, usual
+from mds_partitioner.schedule.core.toll import KNOWN, MEMORY, MOST, WAITS, Toll, usual
 
 
 def test_nothing_seen_is_the_guess() -> None:

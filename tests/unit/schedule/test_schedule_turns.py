@@ -8,10 +8,10 @@ from dataclasses import replace
 
 import pytest
 
-from mds_partitioner.schedule.core import Scheduler
-from mds_partitioner.schedule.state import Limits, State
-from mds_partitioner.schedule.turns import NEW, SOME, UNKNOWN, Served, shared_out, stays
-from mds_partitioner.schedule.view import Piece, RankView, View
+from mds_partitioner.schedule.core.decision import Scheduler
+from mds_partitioner.schedule.core.state import Limits, State
+from mds_partitioner.schedule.core.turns import NEW, SOME, UNKNOWN, Served, shared_out, stays
+from mds_partitioner.schedule.core.view import Piece, RankView, View
 
 PARENT = 9
 

@@ -10,7 +10,7 @@ import pytest
 from mds_partitioner.act.core import StepCore, Transition
 from mds_partitioner.observe.children import Lasts
 from mds_partitioner.plan import planner
-from mds_partitioner.policies import source_of
+from mds_partitioner.policy.policies import source_of
 from sim.assertions import Finding, check, needs_oracle
 from sim.course import run
 from sim.policies import plan

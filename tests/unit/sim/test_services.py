@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from mds_partitioner.schedule.lookup_table import LookupTable
+from mds_partitioner.schedule.core.lookup_table import LookupTable
 from sim.course import Recording, run
 from sim.errors import SimError
 from sim.load.clients import Clients

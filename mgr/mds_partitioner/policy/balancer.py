@@ -1,0 +1,368 @@
+# SPDX-License-Identifier: LGPL-2.1-or-later
+"""Balancing by a Mantle policy: what the ``balance`` commands do, and the loop that keeps its hints fresh."""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Callable
+from dataclasses import replace
+from functools import partial
+
+from .. import clock
+from ..abreast import Each, in_turn
+from ..ceph.host import Host
+from ..ceph.shared_option import sweep
+from ..clock import Now
+from ..errors import Busy, NotPermitted, PartitionerError, Unheard, unexpected
+from ..judge.verdict import Verdict
+from ..model import FsState
+from ..observe.ranks import silent
+from ..options import Settings
+from ..plan.circumstances import FORWARDS
+from ..ranks import Ranks
+from ..verify.guards import inactive
+from . import policies
+from . import switch as switching
+from .beats import fallbacks, last_beat
+from .decisions import Watch
+from .hints import PREFIX, Hints, growth, make_hints, policy_object, push_due, why_nobody
+from .switch import ON, TURNING_OFF, TURNING_ON, PutBackOption, Switch
+from .switchboard import Switchboard, TakenOver, Turn, nobody
+from .trial import refuse_unless_usable, what_ranks_decide
+
+FALLBACK_EPOCHS = 3  # how long a fallback is told
+AGAIN = 5.0  # s, after which what failed is tried again: each try is a write of the mon
+FORECAST_FROM = 4  # epochs, before a forecast is worth telling
+LATER = 0.001  # s after it was ordered
+
+
+class Balancer:
+    """All file systems that a policy of ours balances."""
+
+    def __init__(
+        self,
+        host: Host,
+        ranks: Ranks,
+        settings: Callable[[], Settings],
+        busy: Callable[[FsState], str | None],
+        log: logging.Logger,
+        now: Callable[[], Now] = clock.read,
+        needs: Callable[[FsState], str | None] = nobody,
+    ) -> None:
+        """``busy`` names the plan that is being executed on a file system, or None.
+
+        :param needs: names the plan that needs ``balance_automate``, or None
+        """
+        self._host, self._ranks, self._settings, self._busy, self._log = host, ranks, settings, busy, log
+        self._now, self._needs = now, needs
+        self._board = Switchboard(host, needs)
+        self._watches: dict[int, Watch] = {}
+        self.failed: Callable[[], None] = lambda: None  # told of each failure
+        self.unreadable: dict[str, str] = {}
+        """Records in the journal that nobody can read, by key, and why."""
+
+    def begin(self) -> None:
+        """Read the journal; what another manager left half done is done by the next tick."""
+        self.unreadable = self._board.begin()
+        for key, why in self.unreadable.items():
+            self._log.error(
+                "the journal's record '%s' cannot be read: %s; 'balance off' removes it", key, why
+            )
+        sweep(
+            self._host.store,
+            ("balance",),
+            lambda: {switching.user(switch.fscid) for switch in self._board.all()} | set(self.unreadable),
+        )
+
+    def on(self, fs: FsState, policy: str, given: str | None, force: bool, to_auth: bool = False) -> Switch:
+        """Let a policy balance the file system.
+
+        :param given: an operator's own policy, the content of ``-i FILE``
+        :param to_auth: MDSs shall forward every request to the authority; asked for before and not now, that
+            ends
+        :raises BadInput: no such policy, or an MDS could not use it
+        :raises NotPermitted: an operator set another balancer, and ``force`` is not given; there is a
+            record of an earlier ``on`` that cannot be read; or ``bal_rank_mask`` leaves no rank
+        :raises Busy: a plan is being executed, or another ``on`` or ``off`` came meanwhile
+        """
+        kind, text = policies.choose(policy, given)
+        with self._board.preparing(fs.fscid) as turn:
+            return self._on(self._host.fs_of_mon(fs.fscid) or fs, kind, text, force, to_auth, turn)
+
+    def _on(self, fs: FsState, kind: str, text: str, force: bool, to_auth: bool, turn: Turn) -> Switch:
+        before = self._board.get(fs.fscid)
+        self._refuse(fs, force)
+        present = switching.option(self._host, fs.fscid).read() if to_auth else FORWARDS
+        same = before is not None and _same(before, kind, text, to_auth) and switching.in_force(fs, before)
+        if before is not None and same and present == FORWARDS:
+            return before
+        now = self._now()
+        settings = self._settings().checked()
+        hints = make_hints(fs, settings, self._capacity(fs, now), self._resting(fs, now), self._interval())
+        name, content = policy_object(kind, hints, text or policies.source_of(kind))
+        refuse_unless_usable(content, last_beat(self._host, fs))
+        fs = self._host.fs_of_mon(fs.fscid) or fs  # trying a policy takes time
+        self._refuse(fs, force)
+        kept = before if fs.balancer.startswith(PREFIX) else None  # what an operator set since is his
+        fresh = Switch(
+            fs=fs.name,
+            fscid=fs.fscid,
+            state=TURNING_ON,
+            policy=kind,
+            source=text,
+            old_balancer=kept.old_balancer if kept else _not_ours(fs.balancer),
+            old_automate=fs.balance_automate and (kept.old_automate if kept else self._needs(fs) is None),
+            started=now.wall,
+            hints=hints,
+            objects=before.objects if before else (),
+            to_auth=before.to_auth if before else switching.LEFT,
+            old_to_auth=before.old_to_auth if before else "",
+        )
+        fresh = switching.asking(fresh, to_auth, present)
+        self._watches[fs.fscid] = Watch(pushed=now.steady)
+        undo = before is None or not switching.ours_in_force(fs, before)
+        # Over one of ours it counts as newer hints: what an operator ends of that is not begun again.
+        ordered = now.wall if undo else now.wall + LATER
+        return self._switch_on(switching.intended(fresh, name, ordered), content, turn, undo)
+
+    def _refuse(self, fs: FsState, force: bool) -> None:
+        running = self._busy(fs)
+        if running is not None:
+            raise Busy(f"plan '{running}' of '{fs.name}' is being executed: wait for it or stop it first")
+        unreadable = self.unread(fs)
+        if unreadable:
+            raise NotPermitted(
+                f"the policy of '{fs.name}' has a record that cannot be read: {unreadable}; "
+                "'balance off' takes it out and forgets it"
+            )
+        why = why_nobody(fs)
+        if why is not None:
+            raise NotPermitted(why)
+        if fs.balancer and not fs.balancer.startswith(PREFIX) and not force:
+            raise NotPermitted(
+                f"'{fs.name}' has the balancer '{fs.balancer}', which an operator set: "
+                "use --force to replace it ('balance off' puts it back)"
+            )
+
+    def _switch_on(self, switch: Switch, content: str, turn: Turn, undo: bool) -> Switch:
+        try:
+            self._board.put_in_force(switch, content, turn, switching.taken_over)
+        except TakenOver:
+            if undo:
+                self._board.undo(switch)
+            raise
+        except Busy:
+            raise
+        except PartitionerError as e:
+            undone = undo and self._board.undo(switch)
+            e.args = (
+                f"{e}; what was done so far is {'undone' if undone else 'finished'} as soon as that works",
+            )
+            raise
+        return self._board.get(switch.fscid) or switch
+
+    def off(self, fs: FsState) -> list[str]:
+        """Put back what ``on`` replaced; in sentences, what could not be. Off already: nothing to do.
+
+        Waits neither for the loop nor for an ``on`` that is going on: that one is refused.
+        """
+        switch, turn = self._board.interrupt(fs.fscid)
+        self._watches.pop(fs.fscid, None)
+        if switch is not None:
+            return self._board.take_out(switch, turn)
+        found = self._host.fs_of_mon(fs.fscid)
+        if found is None or not found.balancer.startswith(PREFIX):
+            self._forget(fs.fscid)  # a record that cannot be read is one, too
+            return []
+        left = switching.remainder(self._host, found, make_hints(found, self._settings(), None, ()))
+        told = f"'{found.balancer}' was in force without a readable record: what it had replaced is not known"
+        more = self._board.take_out(left, turn)
+        self.unreadable.pop(switching.user(fs.fscid), None)
+        return [told if self._needs(found) else f"{told}, so balance_automate is off now", *more]
+
+    def _forget(self, fscid: int) -> None:
+        """The record of a file system that no policy of ours balances, and its claim on the option."""
+        replaced = switching.option(self._host, fscid).replaced()
+        if replaced is not None:
+            switching.carry_out(self._host, PutBackOption(fscid, replaced), "")
+        self._board.forget(fscid)
+        self.unreadable.pop(switching.user(fscid), None)
+
+    def get(self, fs: FsState) -> Switch | None:
+        """The switch of a file system; None: no policy of ours balances it."""
+        return self._board.get(fs.fscid)
+
+    def unread(self, fs: FsState) -> str:
+        """Why the record of its policy cannot be read; "": it can, or there is none."""
+        return self.unreadable.get(switching.user(fs.fscid), "")
+
+    def watch(self, fs: FsState) -> Watch:
+        """What was seen since this manager began to watch."""
+        return self._watches.get(fs.fscid, Watch())
+
+    def active(self) -> bool:
+        """Is there a file system to watch?"""
+        return bool(self._board.all())
+
+    def fallen_back(self) -> dict[str, list[str]]:
+        """MDSs that use the built-in balancer in place of our policy, by file system."""
+        return {
+            switch.fs: watch.fallbacks
+            for switch in self._board.all()
+            if (watch := self._watches.get(switch.fscid)) is not None and watch.fallbacks
+        }
+
+    def tick(self, each: Each = in_turn) -> None:
+        """Finish what was begun; once an epoch, watch the beats and push the hints that changed."""
+        self._forget_removed()
+        each({known.fscid: partial(self._tick, known) for known in self._board.all()})
+
+    def _forget_removed(self) -> None:
+        """Records that cannot be read, of file systems that are gone: there is nothing left to be undone."""
+        for key in list(self.unreadable):
+            fscid = key.removeprefix("balance/")
+            try:
+                # The mon is asked last, and of few: this is done each second.
+                gone = fscid.isdecimal() and self._host.fs_by_id(int(fscid)) is None
+                if gone and self._host.fs_of_mon(int(fscid)) is None:
+                    self._forget(int(fscid))
+            except PartitionerError as e:
+                self._log.warning("the record '%s' of a removed file system: %s", key, e)
+
+    def _tick(self, known: Switch) -> None:
+        watch, now = self._watches.setdefault(known.fscid, Watch()), self._now()
+        try:
+            self._step(known.fscid, watch, now)
+        except Busy as e:
+            self._log.info("balancing of %s: %s", known.fs, e)
+        except PartitionerError as e:
+            self.failed()
+            self._log.warning("balancing of %s: %s", known.fs, e)
+            watch.problem, watch.again = str(e), now.steady + AGAIN
+        except Exception as e:  # what nobody expected of one file system must not stop the others
+            self.failed()
+            self._log.exception("balancing of %s", known.fs)
+            watch.problem = unexpected(e)
+
+    def _step(self, fscid: int, watch: Watch, now: Now) -> None:
+        turn = self._board.turn(fscid)
+        switch = self._board.get(fscid)
+        if switch is None or not self._board.idle(fscid):
+            return
+        fs = self._host.fs_by_id(fscid)
+        if fs is None:
+            self._forget_if_gone(switch, turn)
+        elif switch.state == TURNING_OFF:
+            if now.steady >= watch.again:
+                watch.again = now.steady + AGAIN  # also when nothing but the objects is left
+                watch.problem = "".join(self._board.take_out(switch, turn)[-1:])
+        elif fs.name != switch.fs:
+            self._log.info("'%s' is named '%s' now: its balancing goes on", switch.fs, fs.name)
+            self._board.rename(switch, fs.name, turn)
+        elif self._never_on(fs, switch):
+            self._board.undo(switch)
+        elif self._goes_on(fs, switch) and now.steady >= watch.again:
+            name, content = _rendered(switch)  # by now another one, if it was begun by an older version
+            intended = switching.intended(switch, name, switch.pushed)
+            self._board.put_in_force(intended, content, turn, switching.taken_over)
+            watch.pushed = now.steady
+        elif now.steady >= watch.due:
+            watch.due = now.steady + self._settings().epoch
+            self._epoch(fs, switch, watch, now, turn)
+
+    def _epoch(self, fs: FsState, switch: Switch, watch: Watch, now: Now, turn: Turn) -> None:
+        self._observe(fs, switch, watch, now)
+        ours = switching.in_force(fs, switch)
+        away = inactive(fs) if ours else None
+        if ours and away is None:
+            self._refresh(fs, switch, watch, now, turn)
+        self._decide(fs, switch, watch, now)
+        watch.problem = "" if away is None else f"hints are not told, as {away}"
+
+    def _never_on(self, fs: FsState, switch: Switch) -> bool:
+        """Has an operator set something else before it was in force for the first time?"""
+        first = switch.state == TURNING_ON and switch.pushed <= switch.started
+        return first and switching.taken_over(fs, switch)
+
+    def _goes_on(self, fs: FsState, switch: Switch) -> bool:
+        """Was it begun to put it in force, and not ended, nor has an operator ended it?"""
+        return switch.state == TURNING_ON and not switching.taken_over(fs, switch)
+
+    def _forget_if_gone(self, switch: Switch, turn: Turn) -> None:
+        if self._host.fs_of_mon(switch.fscid) is None:
+            self._log.warning("'%s' was removed: its balancing ends", switch.fs)
+            self._board.take_out(switch, turn)
+            self._watches.pop(switch.fscid, None)
+
+    def _observe(self, fs: FsState, switch: Switch, watch: Watch, now: Now) -> None:
+        # First, as it needs no engine. An MDS tells it once a beat.
+        recent = now.wall - FALLBACK_EPOCHS * max(self._settings().epoch, switch.hints.interval)
+        watch.fallbacks = fallbacks(self._host, frozenset(switch.objects), max(recent, switch.started))
+        watch.verdict = self._ranks.judge(fs, now.steady)
+        watch.history = self._ranks.history(fs, now.steady)
+        watch.judged_at = now.wall
+        watch.count()
+
+    def _decide(self, fs: FsState, switch: Switch, watch: Watch, now: Now) -> None:
+        # After the hints: it only tells, and has no interpreter where lua5.3 is missing.
+        name, content = _rendered(switch)
+        if name != switch.object:
+            return  # of the text that the MDSs run, an older version's, nothing but its hash is known
+        beat = last_beat(self._host, fs)
+        if beat is not None and watch.is_new(beat):
+            watch.decided(beat, what_ranks_decide(content, beat), now.wall)
+
+    def _refresh(self, fs: FsState, switch: Switch, watch: Watch, now: Now, turn: Turn) -> None:
+        assert watch.verdict is not None
+        wanted = self._wanted(fs, watch, watch.verdict, now)
+        if watch.pushed is None:  # by the manager before this one: its steady clock is not known
+            watch.pushed = now.steady - max(0.0, now.wall - switch.pushed)
+        due = push_due(switch.hints, wanted, self._settings(), now.steady - watch.pushed)
+        if due or _rendered(switch)[0] != switch.object:  # that one is an older version's text
+            fresh = replace(switch, hints=wanted)
+            name, content = _rendered(fresh)
+            intended = switching.intended(fresh, name, now.wall)
+            self._board.put_in_force(intended, content, turn, switching.taken_over)
+            watch.pushed = now.steady
+
+    def _wanted(self, fs: FsState, watch: Watch, verdict: Verdict, now: Now) -> Hints:
+        settings = self._settings()
+        hints = make_hints(fs, settings, verdict.capacity.value, self._resting(fs, now), self._interval())
+        if len(watch.history.epochs) < FORECAST_FROM or list(fs.ranks_in) != list(range(len(fs.ranks_in))):
+            return hints
+        expected = growth(verdict.loads, verdict.forecast, settings.hint_dead_band)
+        return replace(hints, growth=expected, expires=int(now.wall) + 2 * settings.hint_interval)
+
+    def _capacity(self, fs: FsState, now: Now) -> float | None:
+        """req/s; None: not known. An engine that does not answer is no reason to balance nothing."""
+        try:
+            return self._ranks.judge(fs, now.steady).capacity.value
+        except Unheard:  # nothing is known of now
+            return self._settings().rank_capacity or self._ranks.learned(fs.fscid)
+        except PartitionerError as e:
+            self._log.warning("balancing of %s begins without a capacity: %s", fs.name, e)
+            return None
+
+    def _interval(self) -> int:
+        """s between two beats of the MDSs."""
+        return int(self._host.config("mds_bal_interval"))
+
+    def _resting(self, fs: FsState, now: Now) -> list[int]:
+        return sorted(silent(self._host, fs, now.wall))
+
+
+def _rendered(switch: Switch) -> tuple[str, str]:
+    """Name and text of its policy, as this version of the module writes them."""
+    source = switch.source or policies.source_of(switch.policy)
+    return policy_object(switch.policy, switch.hints, source)
+
+
+def _not_ours(balancer: str) -> str:
+    # An object of ours without a record is a remainder, and nothing to go back to.
+    return "" if balancer.startswith(PREFIX) else balancer
+
+
+def _same(switch: Switch, kind: str, source: str, to_auth: bool) -> bool:
+    asked = (switch.policy, switch.source, switch.to_auth == switching.SET)
+    known = switch.state == ON and asked == (kind, source, to_auth)
+    return known and _rendered(switch)[0] == switch.object

@@ -1,0 +1,80 @@
+# SPDX-License-Identifier: LGPL-2.1-or-later
+"""The balancer's last beat as an MDS knows it, and whether it fell back to the built-in balancer."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Any
+
+from ..ceph.host import Host
+from ..model import FsState
+from ..observe.heat import meta_load
+
+# MDBalancer::handle_heartbeat, src/mds/MDBalancer.cc
+FELL_BACK = "using old balancer; mantle failed for"
+LOG_LINES = 200  # of the cluster log, warnings and above
+
+
+@dataclass(frozen=True)
+class Beat:
+    """What a policy sees, (ranks,), keyed as in Mantle: popularity, req/s, requests, % of a core."""
+
+    metrics: tuple[dict[str, float], ...]
+
+
+def _metrics(load: Mapping[str, Any]) -> dict[str, float]:
+    return {
+        "auth.meta_load": meta_load(load["auth_dirfrags"]),
+        "all.meta_load": meta_load(load["all_dirfrags"]),
+        "req_rate": float(load["request_rate"]),
+        "queue_len": float(load["queue_length"]),
+        "cpu_load_avg": float(load["cpu_load"]),
+    }
+
+
+def parse_beat(answer: Mapping[str, Any], ranks: int) -> Beat | None:
+    """The loads that ``dump loads`` tells; None while they are not those of all ranks."""
+    loads = {int(name.removeprefix("mds.")): load for name, load in answer["mds_load"].items()}
+    if set(loads) != set(range(ranks)) or not ranks:
+        return None
+    return Beat(tuple(_metrics(loads[rank]) for rank in range(ranks)))
+
+
+def last_beat(host: Host, fs: FsState) -> Beat | None:
+    """The last beat as rank 0 knows it; every rank gets the same loads. None: there was none yet.
+
+    Popularity goes on decaying after the beat; req_rate, queue_len and cpu_load_avg are those of the beat.
+    """
+    first = next((m for m in fs.active() if m.rank == 0), None)
+    if first is None:
+        return None
+    return parse_beat(host.tell(fs, first.name, "dump loads", depth=0), len(fs.ranks_in))
+
+
+def fallbacks(host: Host, objects: frozenset[str], since: float) -> list[str]:
+    """MDSs that used the built-in balancer in place of one of our ``objects`` since a time (Unix, s).
+
+    One "mds.NAME: reason" each; the newest reason.
+    """
+    # Warnings about slow requests have the names of files as they are.
+    said = host.ask_mon("log last", num=LOG_LINES, level="warn", channel="cluster", format="json")
+    return parse_fallbacks(json.loads(said), objects, since)
+
+
+def parse_fallbacks(lines: list[Mapping[str, Any]], objects: frozenset[str], since: float) -> list[str]:
+    """``log last``'s entries; see ``fallbacks``."""
+    found: dict[str, str] = {}
+    for line in lines:
+        message = str(line["message"])
+        balancer, _, reason = message.partition("balancer=")[2].partition(" : ")
+        if FELL_BACK in message and balancer in objects and _unix(str(line["stamp"])) >= since:
+            found[str(line["name"])] = reason
+    return [f"{name}: {reason}" for name, reason in sorted(found.items())]
+
+
+def _unix(stamp: str) -> float:
+    # Before Python 3.11 fromisoformat reads no "+0000".
+    return datetime.strptime(stamp, "%Y-%m-%dT%H:%M:%S.%f%z").timestamp()

@@ -1,0 +1,137 @@
+# SPDX-License-Identifier: LGPL-2.1-or-later
+"""Taking a directory apart: it goes to the highest rank first, as a whole, and then its parts to theirs.
+
+A part's own inode stays with its parent. Clients are told of no replicas while the scheduler acts, and ask
+the lowest rank that gave them a capability of a directory (``Client::choose_target_mds``). So with the parent
+on the lowest rank every request for every part goes there, only to be passed on; with the parent on the
+highest it goes to the part's own rank (docs/benchmarking.md, Forwards).
+"""
+
+import math
+from collections.abc import Collection, Sequence
+from dataclasses import replace
+from statistics import fmean
+
+from ...model import NO_PIN
+from .choose import Budget, Candidate
+from .evenness import waited
+from .look import Look
+from .state import FRESH, State
+from .together import Whole
+from .view import OURS_BELOW, UNREAD, Move
+
+SLOW = 0.5  # of what ranks can do on the mean
+
+
+def at_once(look: Look) -> tuple[tuple[int, ...], str]:
+    """What is seen as its parts from now on, whatever else is to be done, and why."""
+    here = _come(look.state, look.pieces)
+    if here:
+        return here, told(look, here)
+    pinned = _pinned(look)
+    return pinned, told(look, pinned, why=OURS_BELOW) if pinned else ""
+
+
+def _come(state: State, there: Collection[int]) -> tuple[int, ...]:
+    """Of what is to be taken apart, what has come to the highest rank, or will not.
+
+    :param there: inode numbers of pieces
+    """
+    begun = {past.move.ino for past in state.past if past.arrived < 0.0}
+    return tuple(sorted(ino for ino in state.apart if ino in there and ino not in begun))
+
+
+def _pinned(look: Look) -> tuple[int, ...]:
+    """What has parts that we pinned: a plan of an operator's did, or a scheduler whose record was lost. What
+    they have is in no piece, so it does not say how much that is."""
+    ours = (p for p in look.view.pieces if p.held == OURS_BELOW and p.ino not in look.state.split)
+    return tuple(p.ino for p in ours if p.parts)
+
+
+def opened(state: State, inos: Collection[int], there: Collection[int]) -> State:
+    """These are seen as their parts from now on: what was known of them as a whole is over."""
+    served = {ino: Whole(state.demand[ino].mean) for ino in inos if ino in state.demand}
+    return replace(
+        state,
+        wholes={**state.wholes, **served},
+        past=tuple(replace(p, looks=FRESH, settled=0.0) if p.move.ino in inos else p for p in state.past),
+        # Of what is split only its own entries are left in the piece.
+        demand={ino: known for ino, known in state.demand.items() if ino not in inos},
+        split=state.split | set(inos),
+        apart=(state.apart & set(there)) - set(inos),
+    )
+
+
+def wanted(look: Look, may: Sequence[Candidate], stuck: Sequence[int]) -> tuple[int, ...]:
+    """Inode numbers of what is to be taken apart: of crowded ranks all that fits nowhere; else the largest
+    piece of one that nothing relieves, if it has a good part of the load.
+
+    :param stuck: crowded ranks that no move relieves
+    """
+    if look.budgets.spent():
+        return ()
+    parts = [c for c in may if (look.pieces[c.key].parts or 0) > 1 and c.key not in look.linked]
+    large = tuple(c.key for c in parts if c.rank in crowded(look) and c.load > _most_that_fits(look))
+    if large:
+        return large
+    for rank in stuck:
+        much = look.band * look.shares[rank]
+        unread = (p.requests for p in look.view.pieces if p.rank == rank and p.held == UNREAD)
+        if sum(unread) > much:
+            continue  # what relieves it may be among these
+        own = [c for c in parts if c.rank == rank and c.load >= much]
+        if own:
+            return (max(own, key=lambda c: (c.load, -c.key)).key,)
+    return ()
+
+
+def crowded(look: Look) -> frozenset[int]:
+    """Ranks that are full, or nearly so, or where many have waited for long: their cache may be too small.
+    More than one rank would gain nothing for clients of others."""
+    return look.busy | {rank for rank in look.loads if waited(look, rank)}
+
+
+def higher(look: Look, inos: Sequence[int]) -> list[int]:
+    """Of what is to be taken apart, what goes to the highest rank before: most of its load will be on other
+    ranks, and it is little enough to be moved once more."""
+    most, asked, goal = _most_that_fits(look), look.expected.load, home(look)
+    pieces = [p for p in map(look.pieces.__getitem__, inos) if p.rank is not None and p.rank < goal]
+    return [piece.ino for piece in pieces if asked(piece) > most and piece.at_most <= look.limits.inodes]
+
+
+def lifted(look: Look, inos: Sequence[int], budget: Budget) -> tuple[Move, ...]:
+    """Of what goes to the highest rank, what goes now."""
+    highest, left, pins = home(look), budget.inodes, look.budgets.pins()
+    found: list[Move] = []
+    for piece in map(look.pieces.__getitem__, inos):
+        alone = budget.idle and not found
+        pins -= piece.pin == NO_PIN
+        if piece.rank is None or len(found) >= budget.moves or pins < 0:
+            break
+        if not (alone or piece.inodes <= left):
+            break
+        asks = look.expected.load(piece)
+        gain = min(asks, look.loads[piece.rank] - look.shares[piece.rank])
+        why = f"{asks:.0f} req/s, to be taken apart: clients of its parts ask the lowest rank they know"
+        found.append(Move(piece.ino, piece.path, piece.rank, highest, asks, gain, piece.inodes, why))
+        left -= piece.inodes
+    return tuple(found)
+
+
+def told(look: Look, inos: Sequence[int], when: str = "", why: str = "as a whole it fits nowhere") -> str:
+    """That these are taken apart, in words."""
+    more = f" and {len(inos) - 1} more are" if len(inos) > 1 else " is"
+    return f"{look.pieces[inos[0]].path}{more} {when}looked at as parts: {why}"
+
+
+def home(look: Look) -> int:
+    """The highest rank that is not much slower than others: all of it is there for a while, and its parts
+    are exported from there."""
+    least = SLOW * fmean(look.capacity[rank] for rank in look.loads)
+    return max(rank for rank in look.loads if look.capacity[rank] >= least)
+
+
+def _most_that_fits(look: Look) -> float:
+    """req/s of a piece that is not too large for every rank, nor will be when those in doubt can do less."""
+    sure = 1.0 - look.doubt
+    return (1.0 + look.band) * max(look.shares.values()) / sure if sure > 0.0 else math.inf

@@ -1,0 +1,110 @@
+# SPDX-License-Identifier: LGPL-2.1-or-later
+"""Which pieces may be moved now, and where not to: what was moved rests."""
+
+from collections import Counter, defaultdict
+from collections.abc import Mapping
+
+from ...model import NO_PIN
+from .choose import Candidate
+from .demand import HELD
+from .elastic import TOLD
+from .look import Look
+from .state import Past
+from .view import Piece
+
+REALLY = 2.0  # times: a load that changed so much is another load
+OFTEN = 4  # moves within the hour: it comes and goes, and would be sent to and fro for that
+
+
+def candidates(look: Look, *, resting: bool = False, left: bool = False) -> list[Candidate]:
+    """What may be moved now.
+
+    :param resting: also what may be moved later
+    :param left: also what is left of what is in parts
+    """
+    state = look.state
+    going = {past.move.ino for past in state.past if past.settled < 0.0}
+    # What was gathered, and is free again, as that did not help, is as it was before.
+    before = [past for past in state.past if not past.move.gathers]
+    last = {past.move.ino: past for past in before}
+    # What is new was placed without a load, and what is lost was not moved.
+    times = Counter(p.move.ino for p in before if p.move.load > 0.0 and not p.lost)
+    lost = Counter(p.move.ino for p in before if p.lost)
+    turned, pins_left = _turned(look), look.budgets.pins()
+    parted = state.split - _rests(look) if left else state.split
+    away = state.placed | state.apart | look.together.keys()
+    found = []
+    for piece in look.view.pieces:
+        if piece.held or piece.rank is None or piece.ino in parted:
+            continue
+        if piece.within and piece.ino in look.linked:
+            continue  # its files may have links in other parts
+        if piece.ino in away or piece.ino in going:
+            continue  # a pin would end that; it is another piece soon; it goes with others only; it is moving
+        if piece.pin == NO_PIN and pins_left <= 0:
+            continue
+        if piece.pin != piece.rank and piece.pin in look.loads and not look.view.advised:
+            continue  # MDSs took it back, as it was empty, and bring it there when it is not
+        past, avoid, back = last.get(piece.ino), -1, False
+        if past is not None and not _changed(look, past, piece, turned, times[piece.ino]):
+            again = times[piece.ino] > 1 or lost[piece.ino] > 1
+            rest = look.limits.memory if again else look.limits.rest
+            rests = look.view.now - past.arrived < rest
+            # Its rank can do less than was thought.
+            wrong = not past.lost and piece.rank in look.full and times[piece.ino] == 1
+            if rests and not wrong and not resting:
+                continue
+            avoid = past.move.source
+            back = wrong and (_worse(state.latency, past) or look.empty(avoid))
+        load = look.expected.load(piece)
+        # What nobody has looked into yet is not squeezed in as a whole: it is known in a moment.
+        fixed = piece.ino in state.split or piece.ino in look.linked
+        divisible = not fixed and (piece.parts is None or piece.parts > 1)
+        found.append(Candidate(piece.ino, piece.rank, load, piece.inodes, divisible, avoid, back))
+    return found
+
+
+def _rests(look: Look) -> frozenset[int]:
+    """Inode numbers of what is left of what is in parts, if more is asked of that than of parts on other
+    ranks: requests for these may be passed on from wherever it is. All parts on its own rank have pins."""
+    heads = {p.ino: p for p in look.view.pieces if p.ino in look.state.split and not p.unknown}
+    along, away = set[int](), defaultdict[int, float](float)
+    for piece in look.view.pieces:
+        head = heads.get(piece.within)
+        if head is not None and piece.rank != head.rank:
+            away[head.ino] += look.expected.load(piece)
+        elif head is not None and piece.pin == NO_PIN:
+            along.add(head.ino)
+    may = (head for ino, head in heads.items() if ino not in along)
+    return frozenset(head.ino for head in may if look.expected.load(head) > away[head.ino])
+
+
+def _worse(latency: Mapping[int, float], past: Past) -> bool:
+    """Do its clients wait longer than they did, and than they would where it came from?"""
+    there, back = latency.get(past.move.target, 0.0), latency.get(past.move.source, 0.0)
+    return 0.0 < past.latency < there and there > TOLD * back
+
+
+def _turned(look: Look) -> dict[int, float]:
+    """By rank: when something on it that counts last changed for good, or something else was spread over
+    several ranks; steady clock, s."""
+    spread = max((s.begun for s in look.state.scattered.values() if not s.lost), default=-1.0)
+    found = dict.fromkeys((r.rank for r in look.view.ranks), spread)
+    for piece in look.view.pieces:
+        demand = look.state.demand[piece.ino]
+        if piece.rank is not None and demand.mean >= look.band * look.expected.share:
+            found[piece.rank] = max(found.get(piece.rank, -1.0), demand.turned)
+    return found
+
+
+def _changed(look: Look, past: Past, piece: Piece, turned: Mapping[int, float], times: int) -> bool:
+    """Is its load, or what it shares a rank with, really another one since it arrived? What others do counts
+    once: they do not send it around."""
+    if past.settled < 0.0 or past.lost or piece.rank is None:
+        return False
+    demand = look.state.demand[piece.ino]
+    # What slept, or was new, when it moved was not moved for its load: that is as new as a stranger's.
+    before, looks = (past.settled, HELD) if past.move.load > 0.0 else (0.0, 1)
+    low, high = sorted((max(before, 1e-9), max(demand.mean, 1e-9)))
+    own = high >= REALLY * low and demand.seconds >= looks * look.state.dt and times < OFTEN
+    return own or (times <= 1 and turned.get(piece.rank, -1.0) > past.arrived)

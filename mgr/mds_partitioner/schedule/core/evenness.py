@@ -1,0 +1,78 @@
+# SPDX-License-Identifier: LGPL-2.1-or-later
+"""Is it time to act? A little above its share a rank may be for ever."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from ...engine.inside import CROWD, LEAST_RATE
+from .demand import HELD
+from .load import pressures, utilisations
+from .look import Look
+from .noise import BAND
+from .state import State
+
+FAR = 0.85  # an importer has at most this part of the exporter's utilisation
+LONG = 60.0  # s that requests wait beside an idle rank at one that is not full: the metadata pool is slow
+BEGINS = 2.0  # times what all ranks served a look ago: it is a load that begins
+URGENT = 0.7  # beside a rank so much emptier, one look at a full one is enough (FoundationDB)
+
+
+def uneven(look: Look) -> tuple[State, str]:
+    """The state then, and why it acts or does not."""
+    state, view, relative = look.state, look.view, _relative(look)
+    top = max(relative, key=lambda r: (relative[r], -r))
+    lowest = min(relative.values())
+    far = relative[top] > 1.0 + look.band
+    if not ((far or look.idle) and lowest < FAR * relative[top]):
+        return replace(state, held=0, acting=False, even=not look.crawling), _even(look)
+    full = any(r.full and relative[r.rank] > 1.0 for r in view.ranks)
+    held = state.held + 1
+    urgent = far and full and lowest < URGENT * relative[top] and not _begins(look)
+    harm = view.harmful or (look.idle and full)
+    state = replace(state, held=held, even=False)
+    waits = waited(look.then(state), top) and lowest < URGENT * relative[top]
+    acting = (state.acting and (full or view.harmful)) or urgent or (harm and held >= HELD) or waits
+    return replace(state, acting=acting), f"rank {top} has {relative[top]:.2f} times its share"
+
+
+def _begins(look: Look) -> bool:
+    """Has most of the load come in this look, and not all to one rank? Ranks report by turns, 5 s apart: what
+    they served tells then who was first to report, not who has more."""
+    rates = [look.state.rates.get(r.rank, ()) for r in look.view.ranks]
+    if min(map(len, rates)) < 2:
+        return False
+    now, before = sum(row[-1] for row in rates), sum(row[-2] for row in rates)
+    used = {piece.rank for piece in look.view.pieces if look.state.demand[piece.ino].mean > 0.0}
+    return now > BEGINS * before and len(used) > 1
+
+
+def waited(look: Look, rank: int) -> bool:
+    """Have many requests waited there for so long, though it may not be full?"""
+    crowd = (r for r in look.view.ranks if r.rank == rank and r.inside >= CROWD)
+    return look.state.held * look.state.dt >= LONG and any(r.requests >= LEAST_RATE for r in crowd)
+
+
+def beyond(look: Look) -> bool:
+    """Has a rank more than noise makes of its share?"""
+    return max(_relative(look).values()) > 1.0 + look.band
+
+
+def doubtful(look: Look) -> int | None:
+    """The rank where most wait, when it may have become slower: others have less to do for that alone."""
+    pressure = pressures(look.view.ranks)
+    top = max(pressure, key=lambda r: (pressure[r], -r))
+    return top if top in look.doubted else None
+
+
+def _relative(look: Look) -> dict[int, float]:
+    """What each rank is asked for, in parts of its share."""
+    more = look.expected.more()
+    ranks = [replace(r, requests=r.requests + more.get(r.rank, 0.0)) for r in look.view.ranks]
+    return utilisations(ranks, look.capacity)
+
+
+def _even(look: Look) -> str:
+    noise = f", as far as its noise lets be told: {look.band:.0%} of a share" if look.band > BAND else ""
+    slow = ", ".join(map(str, sorted(look.crawling)))
+    return f"even{noise}" + (f", but for rank {slow}, where requests wait and few are served" if slow else "")

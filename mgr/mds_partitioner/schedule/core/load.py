@@ -1,0 +1,83 @@
+# SPDX-License-Identifier: LGPL-2.1-or-later
+"""How much ranks have to do.
+
+What is evened is utilisation, req/s in parts of what a rank can serve. Of several full ranks, which all serve
+what they can, that one has most to do that has most requests inside (Little's law: rate x latency).
+"""
+
+import math
+from collections.abc import Collection, Mapping, Sequence
+
+from ...engine.inside import CROWD
+from ...judge.fullness import MORE
+from .view import RankView
+
+BELIEVED = 2.0  # times what a rank did easily, at most: a wrong guess costs moves
+NEARLY = 0.9  # of what it can serve: a little more, and clients wait
+EMPTY = 0.7  # of its share, at most, has a rank with much room
+STEEPEST = 0.5  # a full rank serves at most so many powers of what is inside (docs/results/saturation.md)
+
+
+def capacities(ranks: Sequence[RankView]) -> dict[int, float]:
+    """What each rank can serve, req/s: what it taught, else what the best of all did or itself does.
+
+    All are alike while nothing is known, and each can do what it does now. A rank that was full with few
+    requests inside, and fewer than a better one, is taken to be as good, as far as an MDS may serve so much
+    more for having as many at once. If it is not, it is soon crowded.
+    """
+    best = max((r.requests if r.able is None else r.able for r in ranks), default=0.0)
+    return {r.rank: max(best, r.requests) if r.able is None else _as_good(r, ranks) for r in ranks}
+
+
+def _as_good(rank: RankView, ranks: Sequence[RankView]) -> float:
+    able = rank.able or 0.0
+    if not rank.crowd:  # it did that easily
+        return max(able, min(BELIEVED * able, max(r.able or r.requests for r in ranks)))
+    with_more = (r for r in ranks if rank.crowd < CROWD and MORE * rank.crowd <= r.crowd < math.inf)
+    return max([able, *(_with_as_many(rank, r) for r in with_more)])
+
+
+def _with_as_many(rank: RankView, other: RankView) -> float:
+    """req/s that a rank may be able to serve with as many requests inside as another one taught."""
+    able, best = rank.able or 0.0, other.able or 0.0
+    return min(best, able * math.pow(other.crowd / rank.crowd, STEEPEST))
+
+
+def busy(ranks: Sequence[RankView], capacity: Mapping[int, float]) -> frozenset[int]:
+    """Ranks that serve as much as they can, or nearly so. By capacity (req/s)."""
+    return frozenset(r.rank for r in ranks if r.full or r.requests >= NEARLY * capacity[r.rank])
+
+
+def crawls(rank: RankView, share: float) -> bool:
+    """Has it many requests inside, and serves far less than its share, and is not full by its rate, as where
+    the host swaps? share: req/s"""
+    return not rank.full and rank.inside >= CROWD and rank.requests < EMPTY * share
+
+
+def levelled(
+    ranks: Sequence[RankView], capacity: Mapping[int, float], crawling: Collection[int]
+) -> dict[int, float]:
+    """req/s that ranks which crawl can do, whatever they could before: so that each has just its share, and
+    neither gives nor gets."""
+    others = [r for r in ranks if r.rank not in crawling]
+    room = sum(capacity[r.rank] for r in others)
+    used = sum(r.requests for r in others) / room if room else 0.0
+    slow = (r for r in ranks if r.rank in crawling) if used else ()
+    return {r.rank: max(1.0, r.requests / used) for r in slow}
+
+
+def shares(ranks: Sequence[RankView], capacity: Mapping[int, float]) -> dict[int, float]:
+    """req/s that each rank would serve of all there are, were all utilised alike."""
+    served, room = sum(r.requests for r in ranks), sum(capacity[r.rank] for r in ranks)
+    return {r.rank: capacity[r.rank] / room * served if room else 0.0 for r in ranks}
+
+
+def utilisations(ranks: Sequence[RankView], capacity: Mapping[int, float]) -> dict[int, float]:
+    """What each rank serves, in parts of its share."""
+    share = shares(ranks, capacity)
+    return {r.rank: r.requests / share[r.rank] if share[r.rank] else 1.0 for r in ranks}
+
+
+def pressures(ranks: Sequence[RankView]) -> dict[int, float]:
+    """Who is to be relieved first: full ranks by what is inside them, then all others."""
+    return {r.rank: max(1.0, r.inside) if r.full else 0.0 for r in ranks}

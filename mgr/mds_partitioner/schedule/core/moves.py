@@ -1,0 +1,94 @@
+# SPDX-License-Identifier: LGPL-2.1-or-later
+"""Moves of pieces as a whole: the largest gain for the least migration, where it pays."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Collection, Sequence
+from itertools import accumulate
+
+from ...engine.urgency import urgency
+from ...model import NO_PIN
+from .candidates import candidates
+from .choose import LEAST, Budget, Candidate, Choice, choose
+from .evenness import waited
+from .load import pressures
+from .look import Look
+from .view import Move
+
+NEAR = 0.02  # above their share: full ranks are relieved down to that while another one has much room
+
+
+def chosen(
+    look: Look, may: Sequence[Candidate], budget: Budget, of: Collection[int] | None = None
+) -> tuple[list[Choice], list[int]]:
+    """Moves, and ranks that none relieves. ``of``: ranks that may be relieved; None: all"""
+    pressure = pressures(look.view.ranks)
+    # What does not pay would take the place of others, and keep from what else helps.
+    urgent = {rank: _urgency(look, rank) for rank in look.capacity}
+    worth = [c for c in may if look.pays(c.load * urgent.get(c.rank, 0.0), c.inodes)]
+
+    def take(
+        band: float, ranks: Collection[int] | None, small: Collection[int] = ()
+    ) -> tuple[list[Choice], list[int]]:
+        found, stuck = choose(
+            worth, look.loads, look.capacity, pressure, band, budget, ranks, look.doubted, small
+        )
+        return found, [] if look.doubt > look.band else stuck  # what does not fit now may fit in a moment
+
+    found, stuck = take(look.band, of)
+    if stuck and not found:
+        found, stuck = take(look.band, of, set(stuck) - _patient(look, may))
+    if found or not look.idle:
+        return found, stuck
+    full = look.full & look.loads.keys()
+    found, others = take(NEAR, full if of is None else full.intersection(of))
+    return found, list(dict.fromkeys([*stuck, *others]))
+
+
+def sources(look: Look) -> Collection[int] | None:
+    """Where the unevenness as a whole does no harm, ranks that are not full may stay as they are, if there is
+    one that is."""
+    return None if look.view.harmful else (look.full & look.loads.keys()) or None
+
+
+def paying(look: Look, choices: Sequence[Choice]) -> tuple[Move, ...]:
+    """Those that bring more than they cost, up to the first that would be one pin too many."""
+    pay = [choice for choice in choices if _pays(look, choice)]
+    new = accumulate(look.pieces[choice.key].pin == NO_PIN for choice in pay)
+    return tuple(_move(look, choice) for choice, pins in zip(pay, new) if pins <= look.budgets.pins())
+
+
+def _pays(look: Look, choice: Choice) -> bool:
+    """Clients of a rank that is not full gain little by its relief."""
+    gain = choice.gain * _urgency(look, choice.source)
+    return look.pays(gain, look.pieces[choice.key].inodes)
+
+
+def _patient(look: Look, may: Sequence[Candidate]) -> set[int]:
+    """Ranks with something large that only rests, or that nobody has looked into yet: hundreds of small ones
+    need not go in its place.
+
+    :param may: what may be moved now
+    """
+    now, shares = {c.key for c in may}, look.shares
+    later = (c for c in candidates(look, resting=True) if c.load >= LEAST * shares.get(c.rank, math.inf))
+    return {c.rank for c in later if c.key not in now or look.pieces[c.key].parts is None}
+
+
+def _urgency(look: Look, rank: int) -> float:
+    """Of relieving it, 0 to 1."""
+    if rank in look.full or not look.capacity[rank] or waited(look, rank):
+        return 1.0
+    requests = next(r.requests for r in look.view.ranks if r.rank == rank)
+    return urgency(requests, look.capacity[rank], look.limits.smoothness)
+
+
+def _move(look: Look, choice: Choice) -> Move:
+    piece = look.pieces[choice.key]
+    load, gain = look.expected.load(piece), choice.gain
+    why = f"{load:.0f} req/s, relieves rank {choice.source} by {gain:.0f} req/s"
+    last = next((p.move for p in reversed(look.state.past) if p.move.ino == piece.ino), None)
+    if last is not None and last.source == choice.target:
+        why = f"{why}; back where it came from"
+    return Move(piece.ino, piece.path, choice.source, choice.target, load, gain, piece.inodes, why)
