@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: LGPL-2.1-or-later
-"""A manager's eyes and hands, as ceph/host.py and ceph/filesystem.py are. Each call is an I/O that may fail."""
+"""A manager's eyes and hands, as ceph/host.py and ceph/filesystem.py are. Each call is I/O that may fail."""
 
 from __future__ import annotations
 

@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from statistics import fmean
@@ -65,8 +66,8 @@ def fullness(series: Mapping[int, Sequence[RankSample]], last: Fullness, engine:
         for (rank, row), value in zip(series.items(), values)
     }
     found = {name: each for name, each in taught.items() if each is not None}
-    eased = {row[-1].name for row in _resting(series, full, found)}
-    found = {name: replace(t, inside=0.0) if name in eased else t for name, t in found.items()}
+    eased = {row[-1].name: row[-1].requests for row in _resting(series, full, found)}
+    found |= {n: replace(found[n], inside=0.0) if n in found else Taught(did) for n, did in eased.items()}
     was = last.before[0] if last.before else {}
     rows = {row[-1].name: (row[-1], rank in full) for rank, row in series.items()}
     others = _alike(rows, found, was)
@@ -107,17 +108,19 @@ def _resting(
     series: Mapping[int, Sequence[RankSample]], full: frozenset[int], found: Mapping[str, Taught]
 ) -> list[Sequence[RankSample]]:
     """Rows of ranks that serve what they are taken to be able to, and rest for long beside full ones: it was
-    learned while clients waited for something else, or while the host was slow. They did that easily."""
+    learned while clients waited for something else, or while the host was slow. They did that easily. So did
+    those of which nothing is known that serve what the best can, asked for what costs less."""
     crowds = [_inside(series[rank][-1]) for rank in full]
     if not crowds:
         return []
-    most = min(INSIDE, FEW * fmean(crowds))
-    rows = (row[-WHILE:] for rank, row in series.items() if rank not in full and row[-1].name in found)
+    most, best = min(INSIDE, FEW * fmean(crowds)), max((t.value for t in found.values()), default=math.inf)
+    value = {name: t.value for name, t in found.items()}
+    rows = (row[-WHILE:] for rank, row in series.items() if rank not in full)
     return [
         row
         for row in rows
         if len(row) == WHILE
-        if all(_inside(s) <= most and s.requests >= CHANGED * found[s.name].value for s in row)
+        if all(_inside(s) <= most and s.requests >= CHANGED * value.get(s.name, best) for s in row)
     ]
 
 

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from ..ceph.filesystem import FileSystem
 from ..model import NO_PIN, Churning
 from ..observe.children import Brood, Placed, brood, placed
-from ..observe.turnover import DEEPEST, MOST_LISTED, listable
+from ..observe.turnover import DEEPEST, MAINLY, MOST_LISTED, MOST_PARTS, listable
 from ..plan.circumstances import Circumstances
 from ..plan.families import family, hashed, held, shared_out
 
@@ -24,9 +24,9 @@ class Fragments:
     """Of a directory that nobody has distributed yet.
 
     :ivar ranks: of its fragments, with ``ceph.dir.pin.distributed``: equal parts of its names
-    :ivar children: that come and go that it has at a time, mean; or its files
+    :ivar children: that come and go that it has at a time, mean; or what stays in it
     :ivar pin: its own, which would be in the way
-    :ivar files: what is placed so are files
+    :ivar files: what is placed so stays: files, or directories that are too many
     """
 
     path: str
@@ -67,8 +67,9 @@ def fragments(
 
 
 def flat(mount: FileSystem, path: str, c: Circumstances, parts: int) -> Fragments | None:
-    """Of a directory, or of the only one below it, whose load is its files'. None: too few files for all
-    ranks, too much beside them, or an operator has placed it or what it is in.
+    """Of a directory, or of the only one below it, whose load is its files', or that of more directories than
+    get ranks of their own. None: too few for all ranks, too much beside them, or an operator has placed it
+    or what it is in.
 
     :param parts: directories that may be beside the files, as they are moved by themselves
     :raises NotFound: it is gone
@@ -77,13 +78,14 @@ def flat(mount: FileSystem, path: str, c: Circumstances, parts: int) -> Fragment
     for _ in range(DEEPEST):
         chain.append(placed(mount, path))
         entries, subdirs, ranks = mount.entries(path), mount.subdirs(path), hashed(chain[-1].ino, c)
-        files = entries - subdirs
         if ranks is None:
             return None
-        if files >= FILES * len(ranks) and _its_own(mount, path, files, subdirs, parts):
+        many = entries > MOST_PARTS and subdirs >= MAINLY * entries
+        names = entries if many else entries - subdirs
+        if names >= FILES * len(ranks) and (many or _its_own(mount, path, names, subdirs, parts)):
             taken = chain[-1].distributed or held(Brood(tuple(chain), 0.0, ()), c) is not None
             at = chain[-1]
-            return None if taken else Fragments(at.path, at.ino, ranks, float(files), at.pin, files=True)
+            return None if taken else Fragments(at.path, at.ino, ranks, float(names), at.pin, files=True)
         below = mount.subdirectories(path) if subdirs == 1 and entries <= MOST_LISTED else []
         if len(below) != 1:
             return None

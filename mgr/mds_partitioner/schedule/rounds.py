@@ -272,7 +272,7 @@ class Rounds:
             watch, turns=tuple(turn.followed(by_key, loads, now.steady) for turn in watch.kept.turns)
         )
         # What nobody uses, or is new, relieves no rank: that it is moved does not mean that something helps.
-        busy = decision.split or decision.scatter or state.moving
+        busy = decision.split or decision.scatter or state.awaited
         if busy:
             watch.pressing_since = None
         if busy or waits or not state.acting:

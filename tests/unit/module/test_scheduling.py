@@ -978,7 +978,7 @@ def test_one_hot_directory_of_files_is_spread_by_their_names(files: int) -> None
     assert cluster.directories[parent].distributed == "1"
     assert max(loads(cluster)) < cluster.capacity
     (turn,) = (t for t in manager.scheduling.get(manager.fs).turns if t.scatter)
-    assert "its files are spread by their names" in turn.why
+    assert "what is in it is spread by its names" in turn.why
     manager.scheduling.stop(manager.fs, rollback=True)
     manager.run(AT_LAST)
     assert shape(cluster) == before

@@ -90,6 +90,20 @@ def test_a_rank_that_rests_beside_full_ones_can_do_more(
     assert found["m1"].inside == 30.0
 
 
+@pytest.mark.parametrize(("served", "taught"), [(190.0, Taught(190.0)), (100.0, None)])
+def test_what_rests_though_it_does_as_much_as_full_ones_did_that_easily(
+    served: float, taught: Taught | None
+) -> None:
+    """Its clients ask for what costs less; else all would pass for even."""
+
+    def engine(name: str, arguments: dict[str, Any]) -> dict[str, Any]:
+        return {"full": [1], "capacities": [None, 200.0]}
+
+    rests, full = sample(served, 0.3), replace(sample(200.0, 25.0), rank=1, name="m1")
+    found = fullness({0: [rests] * 6, 1: [full] * 6}, Fullness(), engine).capacity
+    assert found.get("m0") == taught
+
+
 @pytest.mark.parametrize(
     ("now", "serves", "full", "other"),
     [

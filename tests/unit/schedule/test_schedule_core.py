@@ -19,7 +19,7 @@ from mds_partitioner.schedule.core.decision import Scheduler
 from mds_partitioner.schedule.core.expectation import Expectation
 from mds_partitioner.schedule.core.links import Links
 from mds_partitioner.schedule.core.newcomers import placed
-from mds_partitioner.schedule.core.sleepers import PART, Wake
+from mds_partitioner.schedule.core.sleepers import PART, Stakes, Wake, spread, weights
 from mds_partitioner.schedule.core.state import Limits, Past, Scattered, State
 from mds_partitioner.schedule.core.view import OURS_BELOW, UNREAD, Decision, Move, Piece, RankView, View
 
@@ -156,6 +156,18 @@ def test_a_move_that_hangs_does_not_hide_for_long_what_else_becomes_of_its_ranks
     assert cluster.now < cluster.limits.deadline
     assert len(cluster.history) > moves and cluster.fullest() < 0.8 * hotter
     assert stuck.ino not in {move.ino for _, move in cluster.history[1:]}
+
+
+def test_a_large_move_that_hangs_does_not_take_all_that_may_be_under_way() -> None:
+    cluster = hot(inodes=10_000.0, limits=Limits(inodes=25_000.0))
+    cluster.look()
+    for _, move in cluster.history:
+        cluster.under_way[move.ino] = (move.target, 10**6)
+    moves = len(cluster.history)
+    assert moves == 2
+    cluster.go(20)
+    assert cluster.now < cluster.limits.deadline
+    assert len(cluster.history) > moves + 4
 
 
 def test_the_slow_rank_gets_its_part() -> None:
@@ -1004,6 +1016,20 @@ def test_a_directory_rests_after_a_move_unless_its_load_really_changes() -> None
     assert cluster.fullest() <= 1.3
 
 
+def test_what_was_empty_when_it_got_its_rank_is_moved_when_its_load_comes_late() -> None:
+    """MDSs exported nothing for minutes, so that it counts as lost; it is as new as it was then."""
+    cluster = hot(12, 60.0)
+    cluster.go(10)
+    lost = Past(Move(1, "/p1", 3, 0, 0.0, 0.0, 1.0, ""), cluster.now - 310.0, cluster.now - 5.0, lost=True)
+    cluster.at[1], moves = 0, len(cluster.history)
+    past = (*(p for p in cluster.state.past if p.move.ino != 1), replace(lost, settled=0.0))
+    cluster.state = replace(cluster.state, past=past)
+    cluster.rates |= {piece: 400.0 if piece == 1 else cluster.rates[piece] for piece in cluster.rates}
+    cluster.rates |= {piece: 400.0 for piece, rank in cluster.at.items() if rank == 0}
+    cluster.go(8)
+    assert 1 in {move.ino for _, move in cluster.history[moves:]}
+
+
 def test_hours_of_moves_are_limited() -> None:
     cluster = hot(limits=Limits(hourly=5000.0))
     cluster.go(100)
@@ -1319,6 +1345,15 @@ def test_what_sleeps_is_spread_before_it_wakes() -> None:
     assert len(cluster.history) <= moves + 2
 
 
+def test_what_sleeps_is_spread_by_what_it_had_when_it_woke() -> None:
+    """One with all of a rank's share is not joined by those that have a tenth of it each."""
+    sleepers = [Piece(n, f"/p{n}", 1 if n == 9 else 0, 0.0, 10.0) for n in range(1, 10)]
+    wakes = [Wake(0.0, 80.0 if n == 9 else 10.0, n) for n in range(1, 10)]
+    by = Stakes(0.01, 1e6, 100, True)
+    assert not spread(sleepers, weights(sleepers, wakes), {0: 1.0, 1: 1.0}, 1000.0, (), by)
+    assert len(spread(sleepers, weights(sleepers, ()), {0: 1.0, 1: 1.0}, 1000.0, (), by)) == 3
+
+
 @pytest.mark.parametrize("why", ["it costs more than it saves", "only two woke", "nothing woke"])
 def test_what_sleeps_is_left_alone_when(why: str) -> None:
     cluster = jumping(1e6 if why == "it costs more than it saves" else 200.0)
@@ -1411,6 +1446,23 @@ def test_ranks_that_report_the_begin_of_a_load_by_turns_are_not_evened() -> None
         ranks = tuple(RankView(r, 1000.0 * p, 20.0 * p, p > 0.9, 1000.0) for r, p in enumerate(parts))
         seen = tuple(replace(piece, requests=500.0 * parts[piece.ino % 4]) for piece in pieces)
         state, decision = Scheduler(state, View(look * LOOK, ranks, seen, harmful=True), Limits()).decide()
+        moves += decision.moves
+    assert moves == []
+
+
+@pytest.mark.parametrize("before", [0.01, 1.0], ids=["it begins while a trickle is uneven", "it ends"])
+def test_while_a_load_begins_or_ends_nothing_follows_of_who_was_first_to_report(before: float) -> None:
+    """The same with one light client left, so that it has been uneven for long; and when all clients stop."""
+    parts = [(before, *(before if before > 0.5 else 0.0,) * 3)] * 6
+    parts += (
+        [(0.98, 0.73, 0.48, 0.23), (1.0,) * 4] if before < 0.5 else [(0.98, 0.73, 0.48, 0.23), (1e-9,) * 4]
+    )
+    state, pieces, moves = State(), tuple(Piece(n, f"/p{n}", n % 4, 0.0, 1000.0) for n in range(1, 9)), []
+    for look, part in enumerate(parts, start=1):
+        ranks = tuple(RankView(r, 1000.0 * p, 20.0 * p, p > 0.9, 1000.0) for r, p in enumerate(part))
+        seen = tuple(replace(piece, requests=500.0 * part[piece.ino % 4]) for piece in pieces)
+        harmful = sum(part) > 0.5
+        state, decision = Scheduler(state, View(look * LOOK, ranks, seen, harmful), Limits()).decide()
         moves += decision.moves
     assert moves == []
 

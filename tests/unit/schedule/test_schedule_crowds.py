@@ -134,7 +134,6 @@ def test_three_looks_of_three_ranks_are_no_crowd() -> None:
         replace(view(0), ranks=(*view(0, full=False).ranks[:1], *view(0).ranks[1:])),
         view(0, [0.95 * CROWD, 2.0, 2.0, 2.0, 2.0]),
         view(0, [10.0, 10.0, 10.0, 4.0, 0.95 * CROWDED * 10.0]),
-        view(0, [20.0, 9.0, 9.0, 9.0, 9.0]),
         # A rank that can do less and has less waiting, so that all wait alike.
         view(0, [16.0, 16.0, 4.0, 4.0, 4.0], {2: 250.0, 3: 250.0, 4: 250.0}),
         view(0, [0.0] * 5),
@@ -142,13 +141,19 @@ def test_three_looks_of_three_ranks_are_no_crowd() -> None:
         replace(view(0), wait="an operator paused it"),
     ],
     ids=[
-        *("none is full", "one is not full", "few wait", "a bit worse", "no rank has much less"),
+        *("none is full", "one is not full", "few wait", "a bit worse"),
         *("unlike ranks", "idle", "advice", "paused"),
     ],
 )
 def test_nothing_is_done(quiet: View) -> None:
     _, found = decided([replace(quiet, now=look * LOOK) for look in range(3 * HELD)])
     assert not any(d.moves for d in found)
+
+
+@pytest.mark.parametrize("ranks", [5, 16])
+def test_one_crowded_rank_of_however_many_is_relieved(ranks: int) -> None:
+    _, found = decided([view(look, [*[9.0] * (ranks - 1), 20.0]) for look in range(HELD)])
+    assert {move.source for move in found[-1].moves} == {ranks - 1}
 
 
 def test_one_look_in_between_that_is_not_so_begins_anew() -> None:

@@ -19,6 +19,8 @@ from mds_partitioner.schedule.core.view import RankView
         (RankView(1, 500.0, 4.0, True, 500.0), 500.0),
         (RankView(1, 300.0, 0.4, False, 400.0, 0.0), 800.0),
         (RankView(1, 700.0, 0.4, False, 600.0, 0.0), 1000.0),
+        (RankView(1, 900.0, 0.4, False, 900.0, 0.0), 1350.0),
+        (RankView(1, 900.0, 4.0, True, 900.0, 0.0), 1000.0),
         (RankView(1, 100.0), 1000.0),
         (RankView(1, 1200.0), 1200.0),
     ],
@@ -32,6 +34,8 @@ from mds_partitioner.schedule.core.view import RankView
         "an operator has told it",
         "did that easily, and may do twice as much",
         "did that easily, and may be as good",
+        "did easily what the best can, so it can do more",
+        "did so once, and is full now",
         "unknown",
         "unknown, does more",
     ],
@@ -45,6 +49,11 @@ def test_a_full_rank_is_not_taken_to_be_as_good_as_one_that_was_crowded_long_ago
     assert capacities([fast, slow]) == {0: 1000.0, 1: 260.0}
     assert capacities([fast, RankView(1, 260.0, 2.0, True, 260.0, 2.0)])[1] == 1000.0, "it may do more"
     assert capacities([fast, RankView(1, 200.0, 0.5, False, 260.0, 20.0)])[1] == 260.0
+
+
+def test_what_one_does_easily_that_is_as_good_as_any_others_may_be_able_to_do_as_well() -> None:
+    rests = [RankView(rank, rate, 0.4, False, rate, 0.0) for rank, rate in enumerate((1000.0, 800.0, 300.0))]
+    assert capacities([*rests, RankView(3, 0.0)]) == {0: 1500.0, 1: 1500.0, 2: 600.0, 3: 1500.0}
 
 
 def test_all_are_alike_while_nothing_is_known() -> None:

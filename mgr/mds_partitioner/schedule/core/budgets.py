@@ -36,8 +36,8 @@ class Budgets:
 
     @property
     def coming(self) -> list[Past]:
-        """What was ordered, for its load or not, and was not seen to have arrived."""
-        return [past for past in self.state.past if past.arrived < 0.0]
+        """What was ordered, for its load or not, was not seen to have arrived, and does not hang."""
+        return [p for p in self.state.past if p.arrived < 0.0 and not self.state.hangs(p, self.view.now)]
 
     @property
     def arriving(self) -> list[Past]:
@@ -47,7 +47,7 @@ class Budgets:
     def moves(self) -> int:
         """Moves that may be begun now."""
         limits = self.limits
-        return min(limits.moves - len(self.state.moving), limits.daily - self.view.begun) - self.placed
+        return min(limits.moves - len(self.state.awaited), limits.daily - self.view.begun) - self.placed
 
     def inodes(self) -> float:
         """Inodes that may be begun now."""

@@ -9,6 +9,7 @@ from .choose import Candidate
 from .demand import HELD
 from .elastic import TOLD
 from .look import Look
+from .sleepers import EMPTY
 from .state import Past
 from .view import Piece
 
@@ -92,7 +93,8 @@ def _turned(look: Look) -> dict[int, float]:
     found = dict.fromkeys((r.rank for r in look.view.ranks), spread)
     for piece in look.view.pieces:
         demand = look.state.demand[piece.ino]
-        if piece.rank is not None and demand.mean >= look.band * look.expected.share:
+        lasts = demand.seconds >= HELD * look.state.dt  # a single look of a full rank may be noise
+        if piece.rank is not None and lasts and demand.mean >= look.band * look.expected.share:
             found[piece.rank] = max(found.get(piece.rank, -1.0), demand.turned)
     return found
 
@@ -100,7 +102,9 @@ def _turned(look: Look) -> dict[int, float]:
 def _changed(look: Look, past: Past, piece: Piece, turned: Mapping[int, float], times: int) -> bool:
     """Is its load, or what it shares a rank with, really another one since it arrived? What others do counts
     once: they do not send it around."""
-    if past.settled < 0.0 or past.lost or piece.rank is None:
+    # What was empty did not come for that; it is to come when it is not.
+    waits = past.lost and past.move.load <= 0.0 and past.move.inodes <= EMPTY
+    if past.settled < 0.0 or (past.lost and not waits) or piece.rank is None:
         return False
     demand = look.state.demand[piece.ino]
     # What slept, or was new, when it moved was not moved for its load: that is as new as a stranger's.

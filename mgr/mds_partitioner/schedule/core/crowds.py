@@ -25,7 +25,6 @@ from .state import Crowd, State
 from .view import Decision, Move, count
 
 CROWDED = 1.5  # times its share of all that waits: that is not noise
-EMPTIER = 0.7  # times its own share, at most, has a rank that could take some (FoundationDB)
 STEP = 0.1  # of the rank's requests that go first: where all use all, so few may be all that waits
 MOST = 0.5  # of them that go at once; twice as many each time that others took their place
 HELPS = 0.98  # of its share that waited there before: what is left when it helps, at most
@@ -69,7 +68,7 @@ def relieved(look: Look, decision: Decision) -> tuple[State, Decision]:
     looks, and then a little more when all that was moved is seen as it is now, as long as it helps. Of advice
     it is not known who would wait where."""
     state = look.state
-    if decision.something or state.moving or look.expected.moved:
+    if decision.something or state.awaited or look.expected.moved:
         return state, decision
     found = None if look.view.advised or state.held else waiting(look)
     top = None if found is None else _crowded(look, found)
@@ -109,7 +108,7 @@ def _again(before: Crowd, top: int, times: float) -> Crowd:
 def _crowded(look: Look, found: Waiting) -> int | None:
     """The rank where most wait for its capacity, or the one that is being relieved; None: a rank is not full,
     or it is not much worse there."""
-    if not look.full >= found.loads.keys() or min(map(found.times, found.loads)) >= EMPTIER:
+    if not look.full >= found.loads.keys():
         return None
     rest = look.limits.rest
     bad = [

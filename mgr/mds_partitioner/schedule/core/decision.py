@@ -74,7 +74,7 @@ class Scheduler:
         state, decision = raised(look.then(state), decision)
         if look.view.measured:
             state, decision = relieved(look.then(state), decision)
-        if look.view.measured and not (decision.something or state.moving or easing(state)):
+        if look.view.measured and not (decision.something or state.awaited or easing(state)):
             state, decision = spare(look.then(state), decision)
         if not new:
             return state, decision
@@ -167,7 +167,7 @@ def _balance(look: Look) -> tuple[State, Decision]:
             why=f"rank {slower} is full, and serves less than it should: it is soon known what it can do"
         )
     state, decision = _act(look)
-    if decision.something or state.moving or beyond(look):
+    if decision.something or state.awaited or beyond(look):
         return state, decision
     return replace(state, acting=False), decision  # a rank is idle, and nothing fits there
 
@@ -177,7 +177,7 @@ def _act(look: Look) -> tuple[State, Decision]:
     here, why = apart.at_once(look)
     if here:
         return apart.opened(look.state, here, look.pieces), Decision(split=here, why=why)
-    under_way, inodes = look.state.moving, look.budgets.inodes()
+    under_way, inodes = look.state.awaited, look.budgets.inodes()
     budget = Budget(look.budgets.moves(), inodes, not under_way and inodes > 0.0)
     may = candidates(look)
     found, stuck = chosen(look, may, budget, sources(look))

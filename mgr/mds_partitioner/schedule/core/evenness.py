@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import replace
 
 from ...engine.inside import CROWD, LEAST_RATE
@@ -15,6 +16,7 @@ from .state import State
 FAR = 0.85  # an importer has at most this part of the exporter's utilisation
 LONG = 60.0  # s that requests wait beside an idle rank at one that is not full: the metadata pool is slow
 BEGINS = 2.0  # times what all ranks served a look ago: it is a load that begins
+ENDS = 0.8  # of that: it ends, or goes elsewhere
 URGENT = 0.7  # beside a rank so much emptier, one look at a full one is enough (FoundationDB)
 
 
@@ -27,24 +29,29 @@ def uneven(look: Look) -> tuple[State, str]:
     if not ((far or look.idle) and lowest < FAR * relative[top]):
         return replace(state, held=0, acting=False, even=not look.crawling), _even(look)
     full = any(r.full and relative[r.rank] > 1.0 for r in view.ranks)
-    held = state.held + 1
-    urgent = far and full and lowest < URGENT * relative[top] and not _begins(look)
+    times = _times(look)
+    # Of what is uneven before a load begins nothing follows for what it will be.
+    held = 1 if times > BEGINS else state.held + 1
+    urgent = far and full and lowest < URGENT * relative[top] and ENDS <= times <= BEGINS
     harm = view.harmful or (look.idle and full)
     state = replace(state, held=held, even=False)
     waits = waited(look.then(state), top) and lowest < URGENT * relative[top]
     acting = (state.acting and (full or view.harmful)) or urgent or (harm and held >= HELD) or waits
-    return replace(state, acting=acting), f"rank {top} has {relative[top]:.2f} times its share"
+    told = f"rank {top} has {relative[top]:.2f} times its share"
+    if not (acting or full):
+        told = f"{told}: nothing is moved while no rank is full, and nobody waits"
+    return replace(state, acting=acting), told
 
 
-def _begins(look: Look) -> bool:
-    """Has most of the load come in this look, and not all to one rank? Ranks report by turns, 5 s apart: what
-    they served tells then who was first to report, not who has more."""
+def _times(look: Look) -> float:
+    """What all ranks serve, in times of what they did a look ago, where several are used. They report by
+    turns, 5 s apart: while a load begins or ends, what they serve tells who was first to report."""
     rates = [look.state.rates.get(r.rank, ()) for r in look.view.ranks]
-    if min(map(len, rates)) < 2:
-        return False
-    now, before = sum(row[-1] for row in rates), sum(row[-2] for row in rates)
     used = {piece.rank for piece in look.view.pieces if look.state.demand[piece.ino].mean > 0.0}
-    return now > BEGINS * before and len(used) > 1
+    if min(map(len, rates)) < 2 or len(used) < 2:
+        return 1.0
+    now, before = sum(row[-1] for row in rates), sum(row[-2] for row in rates)
+    return now / before if before else math.inf if now else 1.0
 
 
 def waited(look: Look, rank: int) -> bool:

@@ -63,7 +63,8 @@ class Expectation:
     def moved(self) -> bool:
         """Was something moved for its load, or scattered, that is there, and not seen as it is now?"""
         seen = {p.ino for p in self._view.pieces if p.rank is not None}
-        past = (p for p in self._state.past if p.settled < 0.0 and p.move.load > 0.0)
+        hangs, now = self._state.hangs, self._view.now
+        past = (p for p in self._state.past if p.settled < 0.0 < p.move.load and not hangs(p, now))
         return bool(self._scattering) or any(p.arrived < 0.0 or p.move.ino in seen for p in past)
 
     @cached_property

@@ -5,7 +5,7 @@ from dataclasses import replace
 
 from .look import Look
 from .reunite import Reunion, due, joined
-from .sleepers import ASLEEP, EMPTY, LEFT, SEEN, Stakes, expected, spread
+from .sleepers import ASLEEP, EMPTY, LEFT, SEEN, Stakes, expected, spread, weights
 from .state import State
 from .view import Decision, Piece, count
 
@@ -28,7 +28,8 @@ def _ahead(look: Look, decision: Decision) -> tuple[State, Decision]:
     since = max(state.began, view.now - limits.memory)
     late = expected(state.wakes, view.now, since, len(sleepers), limits.horizon)
     by = Stakes(look.price, pace.inodes, moves, pace.idle)
-    found = spread(sleepers, look.capacity, late, _resting(state), by)
+    weight = weights(sleepers, state.wakes)
+    found = spread(sleepers, weight, look.capacity, late, _resting(state), by)
     if not found:
         return state, decision
     why = f"{count(found)} of what nobody uses now, as what slept woke lately; {decision.why}"

@@ -13,6 +13,8 @@ from ...judge.fullness import MORE
 from .view import RankView
 
 BELIEVED = 2.0  # times what a rank did easily, at most: a wrong guess costs moves
+EASILY = 1.5  # times what one did that rested, at least: fuller than two thirds more would be inside (M/D/1)
+AS_MUCH = 0.9  # of what the best can do: who does that easily can do more than the best
 NEARLY = 0.9  # of what it can serve: a little more, and clients wait
 EMPTY = 0.7  # of its share, at most, has a rank with much room
 STEEPEST = 0.5  # a full rank serves at most so many powers of what is inside (docs/results/saturation.md)
@@ -23,16 +25,20 @@ def capacities(ranks: Sequence[RankView]) -> dict[int, float]:
 
     All are alike while nothing is known, and each can do what it does now. A rank that was full with few
     requests inside, and fewer than a better one, is taken to be as good, as far as an MDS may serve so much
-    more for having as many at once. If it is not, it is soon crowded.
+    more for having as many at once. If it is not, it is soon crowded. One that does easily what the best can
+    do, as it is asked for what costs less, can do more than that.
     """
-    best = max((r.requests if r.able is None else r.able for r in ranks), default=0.0)
-    return {r.rank: max(best, r.requests) if r.able is None else _as_good(r, ranks) for r in ranks}
+    best = max((r.able or r.requests for r in ranks), default=0.0)
+    easy = (r.able for r in ranks if r.able is not None and not (r.crowd or r.full))
+    most = max([best, *(EASILY * able for able in easy if able >= AS_MUCH * best)])
+    return {r.rank: max(most, r.requests) if r.able is None else _as_good(r, ranks, most) for r in ranks}
 
 
-def _as_good(rank: RankView, ranks: Sequence[RankView]) -> float:
+def _as_good(rank: RankView, ranks: Sequence[RankView], most: float) -> float:
+    """most: req/s that any rank is taken to be able to serve"""
     able = rank.able or 0.0
     if not rank.crowd:  # it did that easily
-        return max(able, min(BELIEVED * able, max(r.able or r.requests for r in ranks)))
+        return max(able, min(BELIEVED * able, most))
     with_more = (r for r in ranks if rank.crowd < CROWD and MORE * rank.crowd <= r.crowd < math.inf)
     return max([able, *(_with_as_many(rank, r) for r in with_more)])
 

@@ -36,7 +36,7 @@ def scattered(look: Look, stuck: Sequence[int]) -> tuple[Scatter, ...]:
     found = [replace(each, inodes=_inodes(look, look.pieces[each.ino])) for each in best]
     taken = accumulate(each.inodes for each in found)
     left = look.budgets.inodes()
-    alone = left > 0.0 and not (look.state.moving or look.expected.moved)
+    alone = left > 0.0 and not (look.state.awaited or look.expected.moved)
     return tuple(s for i, (s, all_) in enumerate(zip(found, taken)) if all_ <= left or (alone and not i))
 
 
@@ -50,7 +50,7 @@ def _may(look: Look, piece: Piece) -> bool:
         return False
     inodes = _inodes(look, piece)
     pays = look.pays(look.expected.load(piece), inodes)
-    alone = not (look.state.moving or look.expected.moved) and look.budgets.inodes() > 0.0
+    alone = not (look.state.awaited or look.expected.moved) and look.budgets.inodes() > 0.0
     if not pays or (inodes > look.limits.inodes and not alone):
         return False
     return set(piece.scatters) <= {r.rank for r in look.view.ranks}
@@ -119,6 +119,6 @@ def _relief(pieces: Sequence[Own], load: Mapping[int, float], share: Mapping[int
 def _scatter(piece: Piece, own: float) -> Scatter:
     assert piece.rank is not None
     gain = own * (1.0 - piece.scatters.count(piece.rank) / len(piece.scatters))
-    how = "its files are spread by their names" if piece.files else "what comes and goes is placed when made"
+    how = "what is in it is spread by its names" if piece.files else "what comes and goes is placed when made"
     why = f"{piece.path}: {how}; relieves rank {piece.rank} by {gain:.0f} req/s"
     return Scatter(piece.ino, piece.path, piece.rank, piece.scatters, own, gain, why)

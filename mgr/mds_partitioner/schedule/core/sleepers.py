@@ -7,10 +7,11 @@ to move. So they are shared out in advance, if what they are likely to save, by 
 lately, is more than that.
 """
 
-from collections import Counter
+from collections import defaultdict
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import accumulate
+from statistics import fmean
 
 from .choose import shares
 from .view import Move, Piece
@@ -76,35 +77,53 @@ def expected(wakes: Sequence[Wake], now: float, began: float, sleepers: int, hor
     return min(1.0, often * horizon) * load * LATE
 
 
+def weights(sleepers: Sequence[Piece], wakes: Sequence[Wake]) -> dict[int, float]:
+    """What each has when it wakes, in times of the mean of all that woke, by inode number."""
+    woke = defaultdict[int, list[float]](list)
+    for wake in wakes:
+        woke[wake.ino].append(wake.load)
+    mean = fmean(wake.load for wake in wakes) if wakes else 0.0
+    known = {ino: fmean(loads) / mean for ino, loads in woke.items()} if mean else {}
+    return {piece.ino: known.get(piece.ino, 1.0) for piece in sleepers}
+
+
 def spread(
-    sleepers: Sequence[Piece], capacity: Mapping[int, float], late: float, known: Collection[int], by: Stakes
+    sleepers: Sequence[Piece],
+    weight: Mapping[int, float],
+    capacity: Mapping[int, float],
+    late: float,
+    known: Collection[int],
+    by: Stakes,
 ) -> list[Move]:
     """Moves from ranks that have more than their share of the sleepers to those that have less.
 
     Neighbours go to different ranks: what is used together often has names alike.
 
+    :param weight: by inode number (``weights``)
     :param capacity: req/s, by rank: ranks need not be alike
     :param late: requests that are late when one of them sleeps where too many do
     :param known: inode numbers of pieces that are not moved again
     """
     if late <= 0.0:
         return []  # what has no inodes is not spread for nothing either
-    there = Counter(piece.rank for piece in sleepers)
-    have = {rank: float(there[rank]) for rank in capacity}
+    have = dict.fromkeys(capacity, 0.0)
+    for piece in sleepers:
+        if piece.rank in have:
+            have[piece.rank] += weight[piece.ino]
     share = shares(have, capacity)
     ranks, found = sorted(capacity), list[Move]()
     for number, piece in enumerate(sorted(sleepers, key=lambda piece: (piece.path, piece.ino))):
-        source = piece.rank
-        if source is None or source not in have or piece.ino in known or have[source] - share[source] < 1.0:
+        source, own = piece.rank, weight[piece.ino]
+        if source is None or source not in have or piece.ino in known or have[source] - share[source] < own:
             continue
-        saves = late * (have[source] - share[source]) / have[source]
+        saves = late * own * (have[source] - share[source]) / have[source]
         emptiest = min(ranks, key=lambda rank: (have[rank] - share[rank], rank))
         turn = ranks[number % len(ranks)]
         target = turn if turn == source or have[turn] < share[turn] else emptiest
         if target == source or saves < piece.inodes * by.price:
             continue
-        have[source] -= 1.0
-        have[target] += 1.0
+        have[source] -= own
+        have[target] += own
         why = "nobody uses it now; what slept woke lately, and too much of what sleeps is on one rank"
         found.append(Move(piece.ino, piece.path, source, target, 0.0, 0.0, piece.inodes, why))
     taken = list(accumulate(move.inodes for move in found))

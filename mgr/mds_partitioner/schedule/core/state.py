@@ -232,6 +232,15 @@ class State:
         return sum(s.inodes for s in done if now - s.begun <= HANGS)
 
     @property
+    def awaited(self) -> tuple[Move, ...]:
+        """What is moving, without what hangs: nothing waits for that any more."""
+        return tuple(
+            past.move
+            for past in self.past
+            if past.arrived < 0.0 and past.move.load > 0.0 and not self.hangs(past, self.at)
+        )
+
+    @property
     def moving(self) -> tuple[Move, ...]:
         """What was ordered and was not seen to have arrived; but for what is new: MDSs export nothing that is
         empty, so that takes as long as it stays so."""

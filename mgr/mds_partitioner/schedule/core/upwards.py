@@ -31,7 +31,7 @@ def raised(look: Look, decision: Decision, most_pins: float = math.inf) -> tuple
 
     :param most_pins: what needs more of these waits
     """
-    still = look.view.measured and not (look.view.advised or look.state.moving)
+    still = look.view.measured and not (look.view.advised or look.state.awaited)
     if decision.something or not still or not look.state.split:
         return look.state, decision
     pace, goal = look.budgets.unhurried(), home(look)

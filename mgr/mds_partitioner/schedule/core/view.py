@@ -57,7 +57,7 @@ class Piece:
     :ivar fresh: it was made, and found, since the scheduler looks
     :ivar scatters: the rank of each equal part of its load, if what comes and goes in it were placed when it
         is made; () when that cannot be
-    :ivar files: what would be placed so are files
+    :ivar files: what would be placed so stays: files, or directories that are too many
     :ivar pin: that we have set, NO_PIN for none
     :ivar first: the rank that it had before we pinned it; -1: we have not
     :ivar unknown: it may have parts that are no pieces
