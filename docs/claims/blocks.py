@@ -24,6 +24,7 @@ NO_LIMIT = ("flash", "mix", "web")
 
 LAST = ("cold/*-tentacle-5x12", "cold/line/line-tentacle-8x8")
 EARLIER = (
+    "scheduler/churn-middle/churn-tentacle-5x12",
     "scheduler/churn-quick-ticks/churn-tentacle-5x12",
     "scheduler/dbench-beside/dbench-tentacle-5x12",
     "scheduler/line-before/line-tentacle-8x8",

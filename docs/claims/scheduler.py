@@ -261,7 +261,7 @@ def _blocks(results: Results) -> Claim:
 
 _TICKS = {
     "MDSs tick every second all the time": "scheduler/churn-quick-ticks",
-    "only while something moves": "cold",
+    "only while something moves": "scheduler/churn-middle",
 }
 """Trees made and deleted, five minutes: the folder of each block."""
 

@@ -1453,10 +1453,8 @@ def test_ranks_that_report_the_begin_of_a_load_by_turns_are_not_evened() -> None
 @pytest.mark.parametrize("before", [0.01, 1.0], ids=["it begins while a trickle is uneven", "it ends"])
 def test_while_a_load_begins_or_ends_nothing_follows_of_who_was_first_to_report(before: float) -> None:
     """The same with one light client left, so that it has been uneven for long; and when all clients stop."""
-    parts = [(before, *(before if before > 0.5 else 0.0,) * 3)] * 6
-    parts += (
-        [(0.98, 0.73, 0.48, 0.23), (1.0,) * 4] if before < 0.5 else [(0.98, 0.73, 0.48, 0.23), (1e-9,) * 4]
-    )
+    others, after = (before, 1e-9) if before > 0.5 else (0.0, 1.0)
+    parts = [*[(before, others, others, others)] * 6, (0.98, 0.73, 0.48, 0.23), (after,) * 4]
     state, pieces, moves = State(), tuple(Piece(n, f"/p{n}", n % 4, 0.0, 1000.0) for n in range(1, 9)), []
     for look, part in enumerate(parts, start=1):
         ranks = tuple(RankView(r, 1000.0 * p, 20.0 * p, p > 0.9, 1000.0) for r, p in enumerate(part))
