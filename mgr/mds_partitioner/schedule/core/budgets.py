@@ -36,8 +36,8 @@ class Budgets:
 
     @property
     def coming(self) -> list[Past]:
-        """What was ordered, for its load or not, was not seen to have arrived, and does not hang."""
-        return [p for p in self.state.past if p.arrived < 0.0 and not self.state.hangs(p, self.view.now)]
+        """What was ordered, for its load or not, and was not seen to have arrived."""
+        return [past for past in self.state.past if past.arrived < 0.0]
 
     @property
     def arriving(self) -> list[Past]:
@@ -46,12 +46,13 @@ class Budgets:
 
     def moves(self) -> int:
         """Moves that may be begun now."""
-        limits = self.limits
-        return min(limits.moves - len(self.state.awaited), limits.daily - self.view.begun) - self.placed
+        limits, moving = self.limits, len(self.state.moving) - min(len(self._hanging), self.limits.moves)
+        return min(limits.moves - moving, limits.daily - self.view.begun) - self.placed
 
     def inodes(self) -> float:
-        """Inodes that may be begun now."""
-        return self._inodes(1.0, 1.0)
+        """Inodes that may be begun now: as many as may be under way may hang at clients besides."""
+        hang = min(sum(past.move.inodes for past in self._hanging), self.limits.inodes)
+        return self._inodes(1.0, 1.0, hang)
 
     def pins(self) -> int:
         """Directories that may be pinned besides those that are."""
@@ -81,9 +82,17 @@ class Budgets:
         inodes = self._inodes(PART, LEFT)
         return Pace(moves, inodes, not self.arriving and inodes > 0.0)
 
-    def _inodes(self, at_once: float, hourly: float) -> float:
-        """Parts of the budgets, less what is under way and what was begun within an hour."""
-        under_way = sum(past.move.inodes for past in self.coming) + self._scattering
+    @property
+    def _hanging(self) -> list[Past]:
+        """Of what is moved for its load."""
+        return [p for p in self.coming if p.move.load > 0.0 and self.state.hangs(p, self.view.now)]
+
+    def _inodes(self, at_once: float, hourly: float, hang: float = 0.0) -> float:
+        """Parts of the budgets, less what is under way and what was begun within an hour.
+
+        :param hang: inodes that do not count as under way
+        """
+        under_way = sum(past.move.inodes for past in self.coming) + self._scattering - hang
         return min(self.limits.inodes * at_once - under_way, self.limits.hourly * hourly - self._begun)
 
     @property
