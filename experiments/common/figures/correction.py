@@ -43,9 +43,9 @@ class Correction:
     def __str__(self) -> str:
         """In a sentence."""
         verdict = "kept" if self.kept else "dropped"
-        spread = f"{100 * self.before:.1f} % as measured, {100 * self.after:.1f} % corrected"
-        sure = f"exponent {self.exponent:.2f}; by chance in {100 * self.chance:.1f} % of trials"
-        return f"{verdict}: the spread of the cells that judge is {spread} ({sure})"
+        spread = f"{100 * self.before:.1f} %, corrected by {100 * self.after:.1f} %"
+        sure = f"exponent {self.exponent:.2f}; chance {100 * self.chance:.1f} %"
+        return f"{verdict}: the cells that judge spread by {spread} ({sure})"
 
 
 def speed(cell: Cell) -> float | None:
