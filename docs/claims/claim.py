@@ -41,4 +41,5 @@ def span(values: Iterable[float], form: str, what: str) -> str:
     known = list(values)
     if not known:
         raise LabError(f"no block of {what} counts")
-    return f"{min(known):{form}} to {max(known):{form}}"
+    least, most = (f"{value:{form}}" for value in (min(known), max(known)))
+    return least if least == most else f"{least} to {most}"

@@ -4,8 +4,9 @@
 import statistics
 from collections.abc import Mapping, Sequence
 
-from experiments.common.figures import compare, figures, run_figures
+from experiments.common.figures import compare, figures
 from experiments.common.figures.figures import Cell
+from experiments.common.figures.limits import limits
 
 RANKS = (1, 2, 4, 8)
 Peaks = Mapping[str, Mapping[int, Sequence[float]]]
@@ -20,7 +21,7 @@ def measured(cells: Sequence[Cell]) -> dict[str, dict[int, list[float]]]:
         for measure, of in ((PEAK, _peak), (WHOLE, _whole)):
             by_ranks: dict[int, list[float]] = {ranks: [] for ranks in RANKS}
             for cell in cells:
-                if cell["balancer"] == balancer and run_figures.counts(cell):
+                if cell["balancer"] == balancer and limits(cell).counts:
                     by_ranks[cell["ranks"]].append(of(cell))
             found[f"{balancer}, {measure}"] = by_ranks
     return found

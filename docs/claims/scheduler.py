@@ -5,16 +5,16 @@ from collections import defaultdict
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from statistics import fmean
 
-from docs.claims import blocks, cycle
+from docs.claims import blocks, churn, cycle
 from docs.claims.blocks import NAMES, TO_AUTH, Block, Cell
 from docs.claims.claim import Claim, Claims, shown, span
 from docs.claims.results import Result, Results
 from experiments.common.figures import compare, figures, paper, run_figures
 from experiments.common.figures.compare import BASE, LIMIT
+from experiments.common.figures.limits import limits
 from experiments.common.workloads.moving import RUN_S
 from experiments.conditions import tables
 from experiments.conditions.tables import OURS
-from lab.errors import LabError
 
 _BETTER = f"{OURS} and {BASE}"
 
@@ -88,8 +88,9 @@ def _over_oracle(results: Results) -> Claim:
 
 
 def _commits(results: Results) -> Claim:
-    """Of how many versions the scheduler's runs of five minutes are."""
-    ours = [block[OURS] for block in blocks.of_five_minutes(results)]
+    """Of how many versions the scheduler's runs of five minutes are, if they have a ratio."""
+    known = (block for block in blocks.of_five_minutes(results) if any(_ratios(block)))
+    ours = [block[OURS] for block in known]
     by_date = sorted(ours, key=lambda cell: str(cell["date"]))
     versions = list(dict.fromkeys(str(cell["version"]) for cell in by_date))
     return Claim(f"{len(versions)} commits, {versions[0]} to {versions[-1]}", ours, table=False)
@@ -174,6 +175,9 @@ def _repeated(results: Results) -> Claim:
     return Claim(compare.table(head, lines), _cells(found))
 
 
+_ALL = "scheduler / built-in / to auth / oracle"
+
+
 def _conditions(results: Results) -> Claim:
     """What else was not the same within a block of five minutes."""
     found = blocks.of_five_minutes(results)
@@ -181,17 +185,21 @@ def _conditions(results: Results) -> Claim:
     for block in found:
         beside = " / ".join(f"{max(0.0, blocks.other_work(cell)):.2f}" for cell in block.values())
         worth = [_if_there(block, other, blocks.ranks_worth) for other in NAMES[1:]]
+        held = [limits(cell) for cell in block.values()]
+        full = [[of.mds for of in held], [of.machine for of in held]]
         least, most = (tables.number(round(c)) for c in blocks.capacities(block))
         lines.append(
             [
                 f"{blocks.load(block)}, {', '.join(blocks.commits(block))}",
                 f"{least} to {most}{', changed' if blocks.changed(block) else ''}" if least != most else most,
                 *worth,
+                *(" / ".join(f"{100 * part:.0f}" for part in parts) for parts in full),
                 beside + (", differs" if blocks.disturbed(block) else ""),
             ]
         )
     head = ["load, commit", "C, req/s", *(f"op/s / C {name}" for name in _RATIOS[:3])]
-    head.append("other work, cores: scheduler / built-in / to auth / oracle")
+    more = ("an MDS full, % of windows", "the machine full, %", "other work, cores")
+    head += [f"{what}: {_ALL}" for what in more]
     return Claim(compare.table(head, lines), _cells(found))
 
 
@@ -234,7 +242,7 @@ def _trials(results: Results) -> Claim:
         lines.append([folder, f"{load}, {about}", first, *ratios, *rest, " / ".join(beside)])
         made_of.append(block)
     head = ["folder", "load, seconds, commit", "scheduler, op/s", *_RATIOS, *_LAST]
-    head.append("other work, cores: scheduler / built-in / to auth / oracle")
+    head.append(f"other work, cores: {_ALL}")
     return Claim(compare.table(head, lines), _cells(made_of))
 
 
@@ -478,17 +486,6 @@ def _cost(results: Results) -> Claim:
     return Claim(compare.table(["% of a core", "looks", "reads", "moves", "all"], lines), [measured])
 
 
-def _churn(results: Results) -> Claim:
-    """Pairs of the trial, the smaller ratio first."""
-    (trial,) = results.json("scheduler/churn-trial.json")
-    runs = trial["runs"]
-    of = {way: [run["ops"] for run in runs if run["way"] == way] for way in (BASE, OURS)}
-    if not of[OURS] or len(of[OURS]) != len(of[BASE]):
-        raise LabError("the churn trial has no pairs of runs of the scheduler and the built-in balancer")
-    ratios = sorted(ours / theirs for ours, theirs in zip(of[OURS], of[BASE], strict=True))
-    return Claim(" and ".join(f"{ratio:.1f}" for ratio in ratios), runs, table=False)
-
-
 _MIX = ("cold/mix-tentacle-5x12", "scheduler/mix-middle/mix-tentacle-5x12",
         "scheduler/mix-before/mix-tentacle-5x12")  # fmt: skip
 _LINE = ("cold/line/line-tentacle-8x8", "scheduler/line-before/line-tentacle-8x8")
@@ -520,5 +517,5 @@ CLAIMS: Claims = {
     "scheduler-manager-others": _manager(blocks.LAST, (BASE, TO_AUTH, LIMIT)),
     "scheduler-ticks": _ticks,
     "scheduler-trials": _trials,
-    "scheduler-churn": _churn,
+    "scheduler-churn": churn.pairs,
 }

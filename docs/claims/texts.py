@@ -9,6 +9,8 @@ from docs.claims.claim import Claim, Claims, span
 from docs.claims.results import Result, Results
 from experiments.common.figures import compare, correction, paper, run_figures
 from experiments.common.figures.compare import BASE, LIMIT, Ratio
+from experiments.common.figures.interval import chance
+from experiments.common.figures.limits import TOLD, limits
 from lab.errors import LabError
 
 
@@ -120,14 +122,12 @@ def _left_out(results: Results) -> Claim:
     lines = [
         [
             f"{cell['workload']}, {cell['balancer']}, run {cell['run']}",
-            f"{run_figures.busiest_mds(cell):.3f}",
-            f"{run_figures.cores(cell, 'busy'):.2f}",
+            *(f"{value:.2f}" for value in found.told.values()),
         ]
         for cell in results.matrix
-        if not run_figures.counts(cell)
+        if not (found := limits(cell)).counts
     ]
-    head = ["", run_figures.BUSIEST, "machine, cores"]
-    return Claim(compare.table(head, lines) or "Every cell counts.", results.matrix)
+    return Claim(compare.table(["", *TOLD], lines) or "Every cell counts.", results.matrix)
 
 
 def _adaptation(results: Results) -> Claim:
@@ -174,6 +174,18 @@ def _demo_runs(results: Results) -> Claim:
     return Claim(medians.markdown(runs), runs)
 
 
+def _chance(results: Results) -> Claim:
+    """Between what one ratio may be by chance, of two that are alike."""
+    repeated = [
+        ratio.blocks
+        for workload, rows in results.rows.items()
+        for name in dict.fromkeys(row["balancer"] for row in rows if row["balancer"] != BASE)
+        if (ratio := compare.ratio(results.rows, workload, paper.OPS, name, BASE))
+    ]
+    factor = chance(repeated)
+    return Claim(f"{1 / factor:.2f} to {factor:.2f}", results.matrix, table=False)
+
+
 def _reference(results: Results) -> Claim:
     cells = results.cells("reference/*")
     return Claim(str(correction.fitted(cells)), cells, table=False)
@@ -200,5 +212,6 @@ CLAIMS: Claims = {
     "adaptation": _adaptation,
     "scale": _scale,
     "reference": _reference,
+    "chance": _chance,
     **scheduler.CLAIMS,
 }

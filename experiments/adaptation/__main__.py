@@ -18,7 +18,7 @@ from experiments.common.balancers.balancers import BALANCERS
 from experiments.common.balancers.setting import FS
 from experiments.common.cells import store
 from experiments.common.cells.cell import Phases, ResetError, measure
-from experiments.common.cells.options import add_options
+from experiments.common.cells.options import add_options, program
 from experiments.common.cells.order import Cluster, Order
 from experiments.common.cells.stage import Stage, until_working
 from experiments.common.figures import compare, figures, run_figures
@@ -97,23 +97,16 @@ TESTS: dict[str, tuple[Workload, int, int]] = {"ranks": (RANKS, 4, len(_STEPS)),
 
 def main(argv: Sequence[str]) -> int:
     """Measure what is missing, then report; the exit status."""
-    parser = argparse.ArgumentParser(
-        prog="python3 -m experiments.adaptation",
-        description=(__doc__ or "").partition("\n")[0],
-        allow_abbrev=False,
-    )
+    parser = program("experiments.adaptation", __doc__)
     parser.add_argument("--tests", nargs="+", choices=list(TESTS), default=list(TESTS))
     add_options(parser, ["builtin", "lunule-mindex"], mds_cpu=12, runs=1)
     parser.add_argument("--seconds", type=float, default=50.0, help="of each step")
     args = parser.parse_args(argv)
 
     def work() -> None:
+        runs = range(1, args.runs + 1)
         for test in args.tests:
-            cells = [
-                _cell(args, test, balancer, run)
-                for run in range(1, args.runs + 1)
-                for balancer in args.balancers
-            ]
+            cells = [_cell(args, test, balancer, run) for run in runs for balancer in args.balancers]
             _report(test, cells, args)
 
     return exit_status("dynamic", work, "finished cells are kept, and not run again")

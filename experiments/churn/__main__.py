@@ -19,7 +19,8 @@ from typing import Any
 
 from experiments.common import provenance
 from experiments.common.balancers import pinning
-from experiments.common.balancers.setting import FS
+from experiments.common.balancers.balancers import BALANCERS, scheduler_off
+from experiments.common.balancers.setting import FS, Setting
 from experiments.common.cells.sampling import Sampling
 from experiments.common.cells.stage import until_working
 from experiments.common.measurement import about, exit_status, save
@@ -39,7 +40,6 @@ UNSETTLED_S = 5.0
 ANALYSIS_S = 20
 LAST_S = 60.0
 ROLLBACK_S = 60.0
-TO_AUTH = "mds_forward_all_requests_to_auth"
 
 
 def load(paths: Mapping[str, str]) -> LoadSpec:
@@ -55,10 +55,14 @@ def load(paths: Mapping[str, str]) -> LoadSpec:
     )
 
 
-def builtin(lab: Lab) -> dict[str, Any]:
-    """As it ships, switched on."""
-    lab.monitor.command("fs set", fs_name=FS, var="balance_automate", val="true")
-    return {}
+def switched_on(balancer: str) -> Callable[[Lab], dict[str, Any]]:
+    """One that needs to know nothing of the run to come."""
+
+    def switch_on(lab: Lab) -> dict[str, Any]:
+        BALANCERS[balancer].switch_on(Setting(lab, ranks=0, capacity=0.0, demand={}))
+        return {}
+
+    return switch_on
 
 
 def planned(lab: Lab) -> dict[str, Any]:
@@ -75,27 +79,10 @@ def planned(lab: Lab) -> dict[str, Any]:
     }
 
 
-def to_auth(lab: Lab) -> dict[str, Any]:
-    """Built in, and clients are not sent to replicas."""
-    lab.monitor.command("config set", who="mds", name=TO_AUTH, value="true")
-    return builtin(lab)
-
-
-def scheduled(lab: Lab) -> dict[str, Any]:
-    """From cold."""
-    module.text(lab, "scheduler start", fs=FS, mode="act")
-    return {}
-
-
 def decided(lab: Lab) -> dict[str, Any]:
     """What the scheduler did by the end of the load; it is rolled back."""
     turns = module.ask(lab, "scheduler history", fs=FS)["rows"]
-    module.text(lab, "scheduler stop", fs=FS, rollback=True)
-
-    def off() -> bool:
-        return bool(module.ask(lab, "scheduler status", fs=FS)["mode"] == "off")
-
-    until(off, ROLLBACK_S, "the scheduler has undone its moves", every=1.0)
+    scheduler_off(lab)
     return {"decisions": [[turn["at"], turn["why"]] for turn in turns], "after_rollback": "off"}
 
 
@@ -113,13 +100,10 @@ def undone(lab: Lab) -> dict[str, Any]:
 
 
 WAYS: Mapping[str, Callable[[Lab], dict[str, Any]]] = {
-    "builtin": builtin,
-    "builtin-to-auth": to_auth,
+    **{name: switched_on(name) for name in ("builtin", "builtin-to-auth")},
     "plan": planned,
-    "scheduler": scheduled,
+    "scheduler": switched_on("scheduler"),
 }
-
-
 _PARTS = {"plan": ("planner",), "scheduler": ("scheduler",)}
 
 

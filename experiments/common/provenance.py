@@ -72,10 +72,14 @@ def measured_at(result: Mapping[str, Any]) -> str | None:
 def age(results: Iterable[Mapping[str, Any]]) -> str:
     """Of which versions results are, where not of today's files; else nothing. A sentence for a table."""
     found = Counter(measured_at(result) for result in results)
-    old = {version: count for version, count in found.items() if version is not None}
-    shown = ", ".join(f"{version} ({count} of {found.total()})" for version, count in sorted(old.items()))
-    return f"Measured at: {shown}." if old else ""
+    old = sorted(version for version in found if version is not None)
+    if not old:
+        return ""
+    shown = ", ".join(old) if len(old) <= _FEW else f"{len(old)} versions, each cell tells its own"
+    number = f"{found.total() - found[None]} of {found.total()}"
+    return f"Measured at: {shown} ({number}, by other code than today's)."
 
 
+_FEW = 3  # versions that are named
 BEFORE = "before digests"
 """In place of a version, of a result that has none."""

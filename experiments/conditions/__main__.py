@@ -13,7 +13,7 @@ from pathlib import Path
 
 from experiments.common.balancers.balancers import BALANCERS
 from experiments.common.cells import runner, store
-from experiments.common.cells.options import add_names, add_options
+from experiments.common.cells.options import add_names, add_options, program
 from experiments.common.cells.order import Cluster, Order, rotated
 from experiments.common.figures import compare
 from experiments.common.measurement import exit_status
@@ -70,11 +70,7 @@ def _missing(wanted: Sequence[Order], out: Path) -> list[Order]:
 
 def main(argv: Sequence[str]) -> int:
     """Measure what is missing, then report; the exit status."""
-    parser = argparse.ArgumentParser(
-        prog="python3 -m experiments.conditions",
-        description=(__doc__ or "").partition("\n")[0],
-        allow_abbrev=False,
-    )
+    parser = program("experiments.conditions", __doc__)
     add_names(parser, "workloads", list(WORKLOADS), MATRIX)
     add_options(parser, COMPARED, mds_cpu=12, runs=3)
     parser.set_defaults(out=OUT)
@@ -112,14 +108,10 @@ def main(argv: Sequence[str]) -> int:
         failures = [] if args.report_only else runner.run(wanted, args.out)
         missing = _missing(wanted, args.out)
         cells = [store.load(args.out, order.key) for order in wanted if order not in missing]
-        tables = [
-            report(cells),
-            beside(cells, args.workloads, args.balancers),
-            age(cells),
-            f"{left(missing)}.",
-        ]
+        tables = [report(cells), beside(cells, args.workloads, args.balancers), age(cells)]
         args.out.mkdir(parents=True, exist_ok=True)
-        text = "\n\n".join([_head(args), "Medians of the blocks.", *filter(None, tables)])
+        shown = [_head(args), "Medians of the blocks.", *filter(None, tables), f"{left(missing)}."]
+        text = "\n\n".join(shown)
         name = args.report or args.condition
         (args.out / f"{name}.md").write_text(f"{text}\n")
         every = f"{_head(args)}\n\n{every_figure(cells)}\n"

@@ -8,8 +8,9 @@ from typing import Any
 
 from prettytable import PrettyTable, TableStyle
 
-from experiments.common.figures import compare, correction, figures, run_figures, summary
+from experiments.common.figures import compare, correction, figures, summary
 from experiments.common.figures.interval import shown
+from experiments.common.figures.limits import limits
 
 OURS, LATER_S, EVEN = "scheduler", 60.0, 0.1
 FEW = 10.0  # less is shown with its decimals: a program a second is an operation
@@ -68,7 +69,7 @@ def ratio(block: Block, other: str, of: Callable[[Cell], float]) -> float | None
 def between(block: Block, ours: str, other: str, of: Callable[[Cell], float]) -> float | None:
     """Of one to another, as above."""
     pair = [block[name] for name in (ours, other) if name in block]
-    if len(pair) < 2 or not all(map(run_figures.counts, pair)) or not of(pair[1]):
+    if len(pair) < 2 or not all(limits(cell).counts for cell in pair) or not of(pair[1]):
         return None
     return of(pair[0]) / of(pair[1])
 
@@ -105,7 +106,7 @@ def _beside(blocks: Sequence[Block], name: str) -> str:
     mine = [block[name] for block in blocks if name in block]
     if not mine:
         return "not measured"
-    if not (good := [cell for cell in mine if run_figures.counts(cell)]):
+    if not (good := [cell for cell in mine if limits(cell).counts]):
         return f"none of {len(mine)} counts"
     text = number(_median([whole(cell) for cell in good]))
     fixed = [ops for cell in good if (ops := correction.corrected(cell, whole(cell))) is not None]
@@ -125,7 +126,7 @@ def report(cells: Sequence[Cell]) -> str:
     columns: dict[str, list[float]] = {name: [] for name in _COLUMNS}
     for workload in dict.fromkeys(str(cell["workload"]) for cell in cells):
         blocks = _blocks([cell for cell in cells if cell["workload"] == workload])
-        ours = [block[OURS] for block in blocks if OURS in block and run_figures.counts(block[OURS])]
+        ours = [block[OURS] for block in blocks if OURS in block and limits(block[OURS]).counts]
         found = {name: [x for b in blocks if (x := of(b)) is not None] for name, of in _COLUMNS.items()}
         middles = {name: _median(values) for name, values in found.items()}
         for name, value in middles.items():

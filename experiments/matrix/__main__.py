@@ -8,7 +8,7 @@ from collections.abc import Sequence
 from experiments.common.balancers.balancers import BALANCERS
 from experiments.common.balancers.balancers import MATRIX as MATRIX_BALANCERS
 from experiments.common.cells import runner
-from experiments.common.cells.options import add_names, add_options
+from experiments.common.cells.options import add_names, add_options, program
 from experiments.common.cells.order import Cluster, Order, rotated
 from experiments.common.measurement import exit_status
 from experiments.common.pictures import PICTURES
@@ -34,9 +34,7 @@ def main(argv: Sequence[str]) -> int:
 
 
 def _arguments(argv: Sequence[str]) -> argparse.Namespace:
-    parser = argparse.ArgumentParser(
-        prog="python3 -m experiments.matrix", description=__doc__, allow_abbrev=False
-    )
+    parser = program("experiments.matrix", __doc__)
     add_names(parser, "workloads", list(WORKLOADS), MATRIX_WORKLOADS)
     add_options(parser, MATRIX_BALANCERS, mds_cpu=12, runs=3)
     parser.add_argument("--hook", action="store_true", help="MDSs with the hook for all balancers (make mds)")
@@ -62,16 +60,10 @@ def _orders(args: argparse.Namespace) -> list[Order]:
             balancers = [name for name in balancers if not BALANCERS[name].hook]
     return [
         Order(
-            Cluster(
-                workload=WORKLOADS[workload],
-                release=args.release,
-                ranks=args.ranks,
-                mds_cpu=args.mds_cpu,
-                hook=args.hook or hook,
-            ),
-            balancer=balancer,
-            run=run,
-            seconds=args.seconds,
+            Cluster(WORKLOADS[workload], args.release, args.ranks, args.mds_cpu, args.hook or hook),
+            balancer,
+            run,
+            args.seconds,
         )
         for runs in (range(1, 2), range(2, args.runs + 1))
         for workload in args.workloads

@@ -32,10 +32,7 @@ def imbalance(cell: Cell, phase: str, capacity: float) -> Series:
 
 def migrated(cell: Cell, phase: str, capacity: float) -> Series:
     """Inodes since the phase began."""
-    start, end = cell["spans"][phase]
-    seen = [s for s in cell["samples"] if start <= s["t"] <= end]
-    totals = [(s["t"], sum(r["exported_inodes"] for r in s["ranks"].values())) for s in seen]
-    return [(t - start, value - totals[0][1]) for t, value in totals]
+    return [(t, float(inodes)) for t, inodes in figures.migrated(cell, cell["spans"][phase])]
 
 
 ROWS: tuple[tuple[str, Of], ...] = (

@@ -5,8 +5,8 @@ import csv
 import io
 import statistics
 
-from experiments.common.figures import paper
-from experiments.common.figures.compare import BASE, LIMIT, Rows, of_one, ratio, shown_ratio, table, values
+from experiments.common.figures import compare, paper
+from experiments.common.figures.compare import BASE, LIMIT, Rows, ratio, shown_ratio, table, values
 
 _OWN = ("subvolume-pinning", "lunule-mindex", "lunule")
 
@@ -14,71 +14,45 @@ _OWN = ("subvolume-pinning", "lunule-mindex", "lunule")
 def text(found: Rows) -> str:
     """All of it, in Markdown."""
     low, high = (100 * paper.IF_LOWER[key] for key in ("least", "most"))
+    lower = f"the paper: {low:.1f} to {high:.1f} % lower"
+    all_of_them = (
+        ("op/s against the built-in balancer", paper.OPS, BASE),
+        ("op/s, best ten seconds, against the built-in balancer", paper.PEAK, BASE),
+        ("op/s / C, each with its own cluster's C, against the built-in balancer", paper.RANKS_WORTH, BASE),
+        (f"op/s against the oracle (the goal: {paper.ORACLE_GOAL:g})", paper.OPS, LIMIT),
+        ("p99 of completion times against the built-in balancer", paper.P99, BASE),
+        (f"Mean IF against the built-in balancer ({lower})", paper.MEAN_IF, BASE),
+    )
     parts = [
         ("Our best policy", best_of_ours(found)),
-        *((name, of_one(found, name)) for name in _OWN),
-        ("op/s against the built-in balancer", against_all(found, paper.OPS, BASE)),
-        (
-            "op/s, best ten seconds, against the built-in balancer",
-            against_all(found, paper.PEAK, BASE),
-        ),
-        (
-            "op/s / C, each with the C of its own cluster, against the built-in balancer",
-            against_all(found, paper.RANKS_WORTH, BASE),
-        ),
-        (
-            f"op/s against the oracle (the goal: {paper.ORACLE_GOAL:g})",
-            against_all(found, paper.OPS, LIMIT),
-        ),
-        (
-            "p99 of completion times against the built-in balancer",
-            against_all(found, paper.P99, BASE),
-        ),
-        (
-            f"Mean IF against the built-in balancer (the paper: {low:.1f} to {high:.1f} % lower)",
-            against_all(found, paper.MEAN_IF, BASE),
-        ),
+        *((name, compare.of_one(found, name)) for name in _OWN),
+        *((title, against_all(found, what, against)) for title, what, against in all_of_them),
         ("Beside the paper's figures", beside_the_paper(found)),
     ]
     note = (
         "Medians of the ratios within blocks (95 % bootstrap interval of the median; of three blocks it is\n"
-        "their range, which misses the true median one time in four). 1 of 3: blocks that count; the others\n"
-        "have a cell whose busiest MDS was not above 0.9 of its quota. -: not measured, or clients were\n"
-        "stopped at the limit."
+        "their range, which misses the true median one time in four; of two, one time in two). 1 of 3:\n"
+        "blocks that count (docs/benchmarking.md says which). -: not measured, or clients were stopped at\n"
+        "the limit."
     )
     return "\n\n".join([note, *(f"## {title}\n\n{part}" for title, part in parts if part)]) + "\n"
 
 
 def best_of_ours(found: Rows) -> str:
     """Our policy with the most op/s in each workload, against the built-in balancer and the oracle."""
+    columns = {
+        "op/s / built-in": (paper.OPS, BASE),
+        "op/s / oracle": (paper.OPS, LIMIT),
+        "p99 completion / built-in": (paper.P99, BASE),
+        "mean IF / built-in": (paper.MEAN_IF, BASE),
+    }
     lines = []
     for workload in found:
-        known = {name: values(found, workload, name, paper.OPS) for name in _OWN}
-        known = {name: runs for name, runs in known.items() if runs}
-        if not known:
-            continue
-        if not values(found, workload, BASE, paper.OPS) and not values(found, workload, LIMIT, paper.OPS):
-            continue
-        best = max(known, key=lambda name: statistics.median(known[name]))
-        lines.append(
-            [
-                workload,
-                best,
-                shown_ratio(ratio(found, workload, paper.OPS, best, BASE)),
-                shown_ratio(ratio(found, workload, paper.OPS, best, LIMIT)),
-                shown_ratio(ratio(found, workload, paper.P99, best, BASE)),
-                shown_ratio(ratio(found, workload, paper.MEAN_IF, best, BASE)),
-            ]
-        )
-    head = [
-        "",
-        "our best",
-        "op/s / built-in",
-        "op/s / oracle",
-        "p99 completion / built-in",
-        "mean IF / built-in",
-    ]
-    return table(head, lines)
+        known = {name: runs for name in _OWN if (runs := values(found, workload, name, paper.OPS))}
+        if known and any(values(found, workload, name, paper.OPS) for name in (BASE, LIMIT)):
+            best = max(known, key=lambda name: statistics.median(known[name]))
+            lines.append([workload, best, *compare.shown_ratios(found, workload, best, columns)])
+    return table(["", "our best", *columns], lines)
 
 
 def against_all(found: Rows, what: str, against: str) -> str:
@@ -86,10 +60,7 @@ def against_all(found: Rows, what: str, against: str) -> str:
     names = dict.fromkeys(row["balancer"] for part in found.values() for row in part)
     balancers = [name for name in names if name != against]
     lines = [
-        [
-            workload,
-            *(shown_ratio(ratio(found, workload, what, name, against)) for name in balancers),
-        ]
+        [workload, *(shown_ratio(ratio(found, workload, what, name, against)) for name in balancers)]
         for workload in found
     ]
     return table(["", *balancers], [line for line in lines if any(cell != "-" for cell in line[1:])])

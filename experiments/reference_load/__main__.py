@@ -5,14 +5,13 @@ Twenty equal cells: the correction is fitted on ten and judged on the other ten.
 not make their spread smaller. Cells that are there are not run again.
 """
 
-import argparse
 import sys
 from collections.abc import Sequence
 from dataclasses import asdict
 from pathlib import Path
 
 from experiments.common.cells import runner, store
-from experiments.common.cells.options import add_options
+from experiments.common.cells.options import add_options, program
 from experiments.common.cells.order import Cluster, Order
 from experiments.common.figures.correction import CELLS, RESULT, fitted
 from experiments.common.measurement import about, exit_status, save
@@ -24,11 +23,7 @@ from lab.sandbox import checkout
 
 def main(argv: Sequence[str]) -> int:
     """Measure what is missing, then fit and judge; the exit status."""
-    parser = argparse.ArgumentParser(
-        prog="python3 -m experiments.reference_load",
-        description=(__doc__ or "").partition("\n")[0],
-        allow_abbrev=False,
-    )
+    parser = program("experiments.reference_load", __doc__)
     add_options(parser, ["oracle"], mds_cpu=12, runs=CELLS)
     parser.set_defaults(out=Path("docs/results/reference"))
     parser.add_argument("--workload", choices=list(WORKLOADS), default="zipf")
@@ -36,11 +31,8 @@ def main(argv: Sequence[str]) -> int:
     parser.add_argument("--seconds", type=float, default=60.0, help="of a cell (default: %(default)s)")
     args = parser.parse_args(argv)
     cluster = Cluster(Endless(WORKLOADS[args.workload]), args.release, args.ranks, args.mds_cpu)
-    orders = [
-        Order(cluster, balancer, run, args.seconds)
-        for balancer in args.balancers
-        for run in range(1, args.runs + 1)
-    ]
+    runs = range(1, args.runs + 1)
+    orders = [Order(cluster, balancer, run, args.seconds) for balancer in args.balancers for run in runs]
 
     def work() -> None:
         head = about("experiments.reference_load", argv)

@@ -86,7 +86,9 @@ def _dir_hash_cold(setting: Setting) -> list[Pin]:
     return pins
 
 
-def _scheduler_off(lab: Lab) -> None:
+def scheduler_off(lab: Lab) -> None:
+    """Rolled back, if it is on."""
+
     def off() -> bool:
         return bool(module.ask(lab, "scheduler status", fs=FS)["mode"] == "off")
 
@@ -160,7 +162,7 @@ BALANCERS: Mapping[str, Balancer] = {
 def switch_off(lab: Lab) -> None:
     """Whatever was on; pins are taken away elsewhere."""
     module.text(lab, "balance off", fs=FS)
-    _scheduler_off(lab)
+    scheduler_off(lab)
     lab.monitor.command("fs set", fs_name=FS, var="balance_automate", val="false")
     lab.monitor.command("fs set", fs_name=FS, var="bal_rank_mask", val=_EVERY_RANK)
     for option in (_NO_REPLICAS, _LOOKUPS):

@@ -90,12 +90,3 @@ def spread(demand: Mapping[str, float], ranks: int, shares: Sequence[float] = ()
     parents = {str(PurePosixPath(item.directory.path).parent) for item in best if item.directory.own}
     pins = dict.fromkeys(parents, ranks - 1) | placed
     return {path: rank for path, rank in pins.items() if path != "/"}
-
-
-def fullest(demand: Mapping[str, float], pins: Mapping[str, int], ranks: int) -> float:
-    """The fullest rank's operations over the mean: 1 is perfect. What no pin covers is on rank 0."""
-    loads = [0.0] * ranks
-    for path, operations in demand.items():
-        above = [path, *(str(parent) for parent in PurePosixPath(path).parents)]
-        loads[next((pins[place] for place in above if place in pins), 0)] += operations
-    return max(loads) * ranks / sum(loads)

@@ -11,6 +11,12 @@ from lab import releases
 OUT = Path("docs/results/bench")
 
 
+def program(module: str, doc: str | None) -> argparse.ArgumentParser:
+    """Its parser, with the first line of what it says of itself."""
+    first = (doc or "").partition("\n")[0]
+    return argparse.ArgumentParser(prog=f"python3 -m {module}", description=first, allow_abbrev=False)
+
+
 def add_names(
     parser: argparse.ArgumentParser, kind: str, known: Sequence[str], default: Sequence[str]
 ) -> None:

@@ -64,6 +64,13 @@ def shown_ratio(found: Ratio | None) -> str:
     return "-" if found is None else str(found)
 
 
+def shown_ratios(
+    found: Rows, workload: str, balancer: str, columns: Mapping[str, tuple[str, str]]
+) -> list[str]:
+    """A balancer's. columns: by their heads, which figure, to whom."""
+    return [shown_ratio(ratio(found, workload, what, balancer, to)) for what, to in columns.values()]
+
+
 def table(head: Sequence[str], lines: Sequence[Sequence[str]]) -> str:
     """Markdown; nothing without a line."""
     if not lines:
@@ -90,13 +97,7 @@ def of_one(found: Rows, balancer: str) -> str:
         "mean IF / built-in": (paper.MEAN_IF, BASE),
     }
     lines = [
-        [
-            workload,
-            *(
-                shown_ratio(ratio(found, workload, what, balancer, against))
-                for what, against in columns.values()
-            ),
-        ]
+        [workload, *shown_ratios(found, workload, balancer, columns)]
         for workload in found
         if values(found, workload, balancer, paper.OPS)
     ]

@@ -18,6 +18,7 @@ from lab.sandbox import checkout
 
 RESULT = Path("docs/results/reference.json")
 CELLS = 20
+_BY_CHANCE = 0.05
 
 
 @dataclass(frozen=True)
@@ -28,11 +29,12 @@ class Correction:
     at: float  # units/s that figures are brought to
     before: float  # standard deviation of log op/s of the ten that judge, as measured
     after: float  # the same, corrected
+    chance: float  # how likely so much less is if it brings nothing
 
     @property
     def kept(self) -> bool:
-        """Whether it makes the spread smaller."""
-        return self.after < self.before
+        """Whether it makes the spread smaller, beyond chance."""
+        return self.chance < _BY_CHANCE
 
     def of(self, ops: float, units: float) -> float:
         """op/s, corrected, of a run beside which the reference load did so many units a second."""
@@ -41,8 +43,9 @@ class Correction:
     def __str__(self) -> str:
         """In a sentence."""
         verdict = "kept" if self.kept else "dropped"
-        spread = f"{100 * self.before:.1f} % as measured, {100 * self.after:.1f} % corrected"
-        return f"{verdict}: the spread of the cells that judge is {spread} (exponent {self.exponent:.2f})"
+        spread = f"{100 * self.before:.1f} %, corrected by {100 * self.after:.1f} %"
+        sure = f"exponent {self.exponent:.2f}; chance {100 * self.chance:.1f} %"
+        return f"{verdict}: the cells that judge spread by {spread} ({sure})"
 
 
 def speed(cell: Cell) -> float | None:
@@ -71,13 +74,13 @@ def fitted(cells: Sequence[Cell]) -> Correction:
     if len(set(speeds)) == 1:
         raise LabError("the reference load was equally fast in all cells: there is nothing to correct")
     exponent = float(stats.linregress(speeds, [math.log(ops) for ops, _ in fit]).slope)
-    unjudged = Correction(exponent, statistics.geometric_mean(units for _, units in fit), 0.0, 0.0)
-    return Correction(
-        exponent,
-        unjudged.at,
-        before=statistics.stdev(math.log(ops) for ops, _ in judge),
-        after=statistics.stdev(math.log(unjudged.of(ops, units)) for ops, units in judge),
-    )
+    unjudged = Correction(exponent, statistics.geometric_mean(units for _, units in fit), 0.0, 0.0, 1.0)
+    before = [math.log(ops) for ops, _ in judge]
+    after = [math.log(unjudged.of(ops, units)) for ops, units in judge]
+    # Pitman and Morgan, as these are pairs: sums and differences go together where one spread is the larger.
+    sums, less = ([b + sign * a for b, a in zip(before, after, strict=True)] for sign in (1, -1))
+    chance = float(stats.pearsonr(sums, less, alternative="greater").pvalue)
+    return Correction(exponent, unjudged.at, statistics.stdev(before), statistics.stdev(after), chance)
 
 
 @functools.cache

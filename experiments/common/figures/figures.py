@@ -14,34 +14,31 @@ WINDOW_S = 10  # of moving means, and of IF: one beat of the balancer
 PING_PONG_S = 100.0  # ten epochs
 
 
-def loads(cell: Cell, step: int = WINDOW_S) -> list[tuple[float, list[float]]]:
-    """Requests served by each rank, req/s, over the last ``step`` samples: (Unix s, (ranks,))."""
-    ranks = [str(rank) for rank in range(cell["ranks"])]
-    full = [s for s in cell["samples"] if all(rank in s["ranks"] for rank in ranks)]
-    found = []
-    for first, last in zip(full, full[step:], strict=False):
-        elapsed = last["t"] - first["t"]
-        found.append((last["t"], [(_served(last, r) - _served(first, r)) / elapsed for r in ranks]))
-    return found
+Loads = list[tuple[float, list[float]]]
+"""(Unix s, req/s by rank)."""
 
 
-def known_loads(cell: Cell, step: int = WINDOW_S) -> list[tuple[float, list[float]]]:
+def loads(cell: Cell) -> Loads:
+    """Requests served by each rank, over the last ten seconds, of samples that have all ranks."""
+    full = [s for s in cell["samples"] if all(str(rank) in s["ranks"] for rank in range(cell["ranks"]))]
+    return _loads(full, cell["ranks"])
+
+
+def known_loads(cell: Cell) -> Loads:
     """The same where ranks come later: one that is not there yet serves nothing."""
-    found = []
-    for first, last in zip(cell["samples"], cell["samples"][step:], strict=False):
-        elapsed = last["t"] - first["t"]
-        loads = []
-        for rank in map(str, range(cell["ranks"])):
-            known = rank in last["ranks"]
-            before = _served(first, rank) if rank in first["ranks"] else 0.0
-            loads.append((_served(last, rank) - before) / elapsed if known else 0.0)
-        found.append((last["t"], loads))
-    return found
+    return _loads(cell["samples"], cell["ranks"])
 
 
-def _served(sample: Sample, rank: str) -> float:
-    counters = sample["ranks"][rank]
-    return float(counters["requests"] - counters["forwards"])
+def _loads(samples: Sequence[Sample], ranks: int) -> Loads:
+    return [
+        (last["t"], [(_served(last, r) - _served(first, r)) / (last["t"] - first["t"]) for r in range(ranks)])
+        for first, last in zip(samples, samples[WINDOW_S:], strict=False)
+    ]
+
+
+def _served(sample: Sample, rank: int) -> float:
+    counters = sample["ranks"].get(str(rank))
+    return float(counters["requests"] - counters["forwards"]) if counters else 0.0
 
 
 def imbalance(cell: Cell, capacity: float) -> list[tuple[float, float]]:
@@ -97,14 +94,16 @@ def reached(cell: Cell, span: Sequence[float], rate: float) -> float | None:
     return next((t - span[0] for t, ops in moving(cell, span) if ops >= rate), None)
 
 
+def migrated(cell: Cell, span: Sequence[float]) -> list[tuple[float, int]]:
+    """Inodes that came to another rank since a span began, by the seconds since."""
+    seen = [s for s in cell["samples"] if span[0] <= s["t"] <= span[1]]
+    totals = [sum(rank["exported_inodes"] for rank in s["ranks"].values()) for s in seen]
+    return [(s["t"] - span[0], value - totals[0]) for s, value in zip(seen, totals, strict=True)]
+
+
 def first_migration(cell: Cell, span: Sequence[float]) -> float | None:
     """Seconds until the first inodes came to another rank within a span; None: none did."""
-    totals = [
-        (s["t"], sum(rank["exported_inodes"] for rank in s["ranks"].values()))
-        for s in cell["samples"]
-        if span[0] <= s["t"] <= span[1]
-    ]
-    return next((t - span[0] for t, value in totals if value > totals[0][1]), None)
+    return next((t for t, inodes in migrated(cell, span) if inodes), None)
 
 
 def balanced(series: Sequence[tuple[float, float]], span: Sequence[float], threshold: float) -> float | None:

@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: LGPL-2.1-or-later
 """How sure a median of a few blocks is."""
 
+import math
 import statistics
 from collections.abc import Sequence
 
@@ -9,12 +10,14 @@ from scipy import stats
 
 _SEED = 2021  # so that the same cells give the same interval
 _RESAMPLES = 2_000
+_SURE = 1.96  # standard deviations, 95 %
 
 
 def interval(values: Sequence[float]) -> tuple[float, float] | None:
     """95 % bootstrap interval of the median, by percentiles; None: one value has none.
 
-    Of three values it is their range, which misses the true median one time in four (2 / 2^3).
+    Of few values it is their range, which misses the true median one time in four if they are three
+    (2 / 2^3), one time in two if they are two.
     """
     if len(values) < 2:
         return None
@@ -28,6 +31,13 @@ def interval(values: Sequence[float]) -> tuple[float, float] | None:
         random_state=_SEED,
     ).confidence_interval
     return float(found.low), float(found.high)
+
+
+def chance(repeated: Sequence[Sequence[float]]) -> float:
+    """The factor by which one ratio is off in one case of twenty, by ratios that were measured again."""
+    logs = [[math.log(ratio) for ratio in ratios] for ratios in repeated if len(ratios) > 1]
+    squares = sum(statistics.variance(values) * (len(values) - 1) for values in logs)
+    return math.exp(_SURE * math.sqrt(squares / sum(len(values) - 1 for values in logs)))
 
 
 def shown(values: Sequence[float], left_out: int = 0) -> str:

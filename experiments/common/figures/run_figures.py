@@ -6,12 +6,8 @@ from typing import Any
 
 from experiments.common.figures import figures
 from experiments.common.figures.figures import Cell
+from experiments.common.figures.limits import limits
 from lab.clients.latency_histogram import merged, percentile
-
-SATURATED = 0.9  # of an MDS's quota
-_MACHINE = 0.9  # of all cores
-_CORES = 2  # of the machine of all cells that do not say it
-BUSIEST = "busiest MDS, part of its quota"
 
 
 def completions(cell: Cell) -> list[float | None]:
@@ -46,24 +42,6 @@ def cores(cell: Cell, who: str) -> float:
     return float(last["used"].get(who, 0.0) - first["used"].get(who, 0.0)) / elapsed
 
 
-def busiest_mds(cell: Cell, window: int = 5) -> float:
-    """The highest CPU use of an MDS over ten seconds, as a part of its quota."""
-    lines, own = cell["cpu"], cell.get("mds_cpu_own", {})
-    best = 0.0
-    for first, last in zip(lines, lines[window:], strict=False):
-        for who, used in last["used"].items():
-            if who.startswith("mds."):
-                rate = (used - first["used"].get(who, 0.0)) / (last["t"] - first["t"])
-                best = max(best, rate * 100 / (own.get(who) or cell["mds_cpu"]))
-    return best
-
-
-def counts(cell: Cell) -> bool:
-    """Whether an MDS was the limit, and the machine was not: else a cell says little about balancers."""
-    room = cores(cell, "busy") <= _MACHINE * cell.get("cpus", _CORES)
-    return room and busiest_mds(cell) > SATURATED
-
-
 def row(cell: Cell) -> dict[str, Any]:
     """All of it for a table."""
     return {
@@ -75,7 +53,7 @@ def row(cell: Cell) -> dict[str, Any]:
         "latency p99, ms": latency(cell, 99),
         "failed operations": errors(cell),
         "slow requests": figures.total(cell, "slow"),
-        BUSIEST: busiest_mds(cell),
+        **limits(cell).told,
         "clients, cores": cores(cell, "clients"),
         "OSD, cores": cores(cell, "osd"),
         "MDSs, cores": sum(cores(cell, who) for who in cell["cpu"][-1]["used"] if who.startswith("mds.")),
@@ -89,6 +67,6 @@ def row(cell: Cell) -> dict[str, Any]:
 
 def throughputs(cell: Cell) -> list[str]:
     """op/s of each phase, for a table."""
-    if not counts(cell):
+    if not limits(cell).counts:
         return ["does not count"] * len(cell["spans"])
     return [f"{figures.throughput(cell, span):,.0f}" for span in cell["spans"].values()]

@@ -8,6 +8,7 @@ from typing import Any
 from experiments.common.figures import correction, figures, run_figures
 from experiments.common.figures.factor import THRESHOLD
 from experiments.common.figures.figures import Cell
+from experiments.common.figures.limits import TOLD, limits
 
 CORRECTED = "op/s, corrected"
 
@@ -27,7 +28,7 @@ def _row(cell: Cell, capacity: float, best: dict[str, float]) -> dict[str, Any]:
     row: dict[str, Any] = {
         "balancer": cell["balancer"],
         "run": cell["run"],
-        "counts": run_figures.counts(cell),
+        "counts": limits(cell).counts,
         "C": cell["capacity"],
     }
     for phase, span in cell["spans"].items():
@@ -75,10 +76,7 @@ def table(cells: Sequence[Cell]) -> str:
     lines.append("| runs that count | " + " | ".join(told) + " |")
     for key in keys:
         # What tells whether a run counts is shown of those that do not, too.
-        of = [
-            [row[key] for row in mine if row["counts"] or key == run_figures.BUSIEST]
-            for mine in runs.values()
-        ]
+        of = [[row[key] for row in mine if row["counts"] or key in TOLD] for mine in runs.values()]
         none = "never" if ": s " in key or key.startswith(("s ", "completion")) else "-"
         lines.append(f"| {key} | " + " | ".join(_cell(values, none) for values in of) + " |")
     return "\n".join(lines)

@@ -9,7 +9,7 @@ import pytest
 from docs.claims import blocks, scheduler, texts
 from docs.claims.results import Results
 from experiments.common.cells import store
-from experiments.common.figures import run_figures
+from experiments.common.figures.limits import limits
 from experiments.conditions import tables
 from lab.sandbox import checkout
 
@@ -92,7 +92,7 @@ def test_where_the_oracle_is_not_the_limit_it_is_in_brackets_and_in_no_range() -
     rows = {line.split(" | ")[0]: line.split(" | ") for line in _text("scheduler-cold").splitlines()}
     assert all(rows[f"| {load}"][4].startswith("(") for load in ("mix", "web", "flash"))
     assert not rows["| zipf"][4].startswith("(")
-    assert rows["| the seven, op/s"][4].endswith("(of 5)")
+    assert rows["| the seven, op/s"][4].endswith("(of 4)")
     most = max(
         ratio
         for b in blocks.of_five_minutes(RESULTS)
@@ -107,11 +107,27 @@ def _text(name: str) -> str:
 
 def test_losses_of_the_scheduler_stand_beside_those_of_others() -> None:
     told = _text("losses")
-    assert "scheduler, five minutes" in told and "flash 0.9" in told and "cycle 0.8" in told
+    assert "scheduler, five minutes" in told and "flash 0.9" in told and "churn 0.86" in told
     assert "dbench 0.81 (96e7878, by op/s / C)" in told
     assert "cnn 0.69 (four)" in told, "of older code, too"
     low, _ = map(float, _text("scheduler-over-better").split(" to "))
     assert low == 0.81, "the range begins at the greatest loss"
+
+
+def test_a_machine_that_was_full_for_a_part_of_a_run_is_told() -> None:
+    (line,) = (row for row in _text("scheduler-conditions").splitlines() if "| line, 3d70e92-dirty" in row)
+    assert "| 100 / 100 / 100 / 100 | 0 / 0 / 90 / 0 |" in line
+    assert line.split(" | ")[3] == "does not count"
+
+
+def test_versions_are_of_blocks_that_have_a_ratio() -> None:
+    none = ("cnn", "cycle", "jumps", "leaving", "programs")
+    versions = {blocks.commit(b) for b in blocks.of_five_minutes(RESULTS) if blocks.load(b) not in none}
+    assert _text("scheduler-commits").startswith(f"{len(versions)} commits, ")
+
+
+def test_pairs_of_a_trial_are_beside_the_option_where_it_ran() -> None:
+    assert _text("scheduler-churn") == "1.9 (no such run) and 3.0 (2.7)"
 
 
 def test_a_crowd_is_told_by_phase() -> None:
@@ -125,6 +141,6 @@ def test_a_goal_that_both_miss_is_shown() -> None:
 
 
 def test_an_old_cell_of_a_full_machine_does_not_count() -> None:
-    assert run_figures.counts(cell()) and not run_figures.counts(cell(busy=1.9))
+    assert limits(cell()).counts and not limits(cell(busy=1.9)).counts
     asleep = scheduler.short(RESULTS, "jumps-asleep", "jumps")
-    assert not any(map(run_figures.counts, asleep.values()))
+    assert not any(limits(of).counts for of in asleep.values())

@@ -52,6 +52,12 @@ def test_it_is_dropped_where_the_reference_load_tells_nothing() -> None:
     assert str(found).startswith("dropped: ")
 
 
+def test_it_is_dropped_where_the_spread_may_be_smaller_by_chance() -> None:
+    found = fitted(cells(0.05, noise=0.2))
+    assert found.after < found.before and found.chance > 0.05
+    assert not found.kept
+
+
 def test_it_takes_twenty_equal_cells_with_a_reference_load() -> None:
     some = cells(1.0)
     with pytest.raises(LabError, match="19 cells of 1 kinds"):
@@ -70,7 +76,8 @@ def test_figures_are_given_corrected_as_well_if_the_correction_is_kept(
     (one, *_) = cells(1.0)
     was = speed(one)
     assert was is not None
-    monkeypatch.setattr(correction, "kept", lambda: Correction(1.0, 2 * was, before=0.2, after=0.1))
+    found = Correction(1.0, 2 * was, before=0.2, after=0.1, chance=0.01)
+    monkeypatch.setattr(correction, "kept", lambda: found)
     assert correction.corrected(one, 100.0) == pytest.approx(200.0)
     assert correction.corrected({"spans": one["spans"]}, 100.0) is None, "a cell of before"
     monkeypatch.setattr(correction, "kept", lambda: None)

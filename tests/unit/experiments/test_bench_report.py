@@ -2,6 +2,8 @@
 """From cells of runs that end to ratios, tables and pictures."""
 
 import csv
+import math
+import random
 from pathlib import Path
 from typing import Any
 
@@ -9,8 +11,8 @@ import pytest
 
 from docs.claims import scale
 from experiments.common.cells import cpu, store
-from experiments.common.figures import compare, figures, run_figures
-from experiments.common.figures.interval import interval, shown
+from experiments.common.figures import compare, figures, run_figures, summary
+from experiments.common.figures.interval import chance, interval, shown
 from experiments.matrix import report, tables
 from lab.clients.latency_histogram import bucket
 from lab.errors import LabError
@@ -83,7 +85,6 @@ def test_who_was_busy() -> None:
     assert run_figures.cores(one, "clients") == pytest.approx(0.4)
     assert run_figures.cores(one, "busy") == pytest.approx(1.0)
     assert run_figures.cores(one, "osd") == 0.0
-    assert run_figures.busiest_mds(one) == pytest.approx(1.0)
     assert run_figures.errors(one) == 1
     assert run_figures.latency(one, 50) == pytest.approx(1.0, rel=0.03)
     assert run_figures.latency(one, 99) == pytest.approx(100.0, rel=0.03)
@@ -129,16 +130,12 @@ def test_a_cell_whose_mdss_were_not_the_limit_is_left_out_of_ratios_and_that_is_
         _ = none.median
 
 
-def test_a_cell_counts_if_an_mds_was_the_limit_and_the_machine_was_not() -> None:
-    one = cell("builtin")
-    assert run_figures.counts(one)
-    assert not run_figures.counts(idle(one))
-    assert run_figures.counts(one | {"cpus": 2}), "it used one core of two"
-    assert not run_figures.counts(one | {"cpus": 1})
-    full = [line | {"busy": line["busy"] * 1.9} for line in one["cpu"]]
-    assert not run_figures.counts(one | {"cpu": full}), "two cores, where a cell does not say how many"
-    own = one | {"mds_cpu_own": {"mds.a": 20}}
-    assert run_figures.busiest_mds(own) == pytest.approx(0.5), "that one's quota is another"
+def test_what_did_not_hold_clients_back_is_told_of_cells_that_do_not_count_too() -> None:
+    lines = summary.table([idle(cell("lunule"))]).splitlines()
+    rows = dict(line.split(" | ") for line in lines[2:])
+    assert rows["| busiest MDS, part of its quota"] == "0.500 |"
+    assert rows["| part of the windows with a full MDS"] == "0 |"
+    assert rows["| op/s"] == "- |"
 
 
 def test_one_run_has_no_interval() -> None:
@@ -147,6 +144,13 @@ def test_one_run_has_no_interval() -> None:
     assert interval([2.0, 2.0]) == (2.0, 2.0)
     low, high = interval([1.0, 1.1, 1.2, 1.3, 1.4, 9.0]) or (0.0, 0.0)
     assert 1.0 <= low < 1.25 < high <= 9.0
+
+
+def test_chance_is_what_repeated_ratios_differ_by() -> None:
+    draw = random.Random(2021)
+    blocks = [[middle * math.exp(draw.gauss(0.0, 0.2)) for _ in range(3)] for middle in (0.5, 1.0, 4.0) * 200]
+    assert chance(blocks) == pytest.approx(math.exp(1.96 * 0.2), rel=0.05)
+    assert chance([*blocks, [1.0], []]) == chance(blocks), "what was measured once tells nothing"
 
 
 def test_each_of_our_policies_is_told_beside_the_built_in_one_and_the_oracle() -> None:
