@@ -246,27 +246,6 @@ def _trials(results: Results) -> Claim:
     return Claim(compare.table(head, lines), _cells(made_of))
 
 
-ROWS = (
-    *(("cnn", "cnn: a scan of many directories", "six"), ("cnn", "cnn, before: parents stayed", "four")),
-    ("zipf", "zipf: large directories of one client each", "six"),
-    ("zipf", "zipf, before: the option came with the first move", "zipf-before"),
-    *(("zipf", "zipf, first trial", "trial"), ("zipf", "zipf, first trial, quiet", "trial-quiet")),
-    *(("web", "web: one log, replayed", "six"), ("md", "md: files are made", "six")),
-    ("mix", "mix: clients that scan, replay and reread", "four"),
-    ("jumps", "a hot set that jumps every minute, 185 s", "jumps-asleep"),
-    ("jumps", "the same, before what sleeps was spread", "jumps"),
-    ("jumps", "the same, before that", "jumps-before"),
-)
-"""Load, what it is called, folder."""
-
-
-def _blocks(results: Results) -> Claim:
-    """The same for a reader of the page: the last of each load first, then what was before."""
-    found = [(name, short(results, folder, load)) for load, name, folder in ROWS]
-    lines = [[name, *(_if_there(block, other, of) for other, of in _AGAINST)] for name, block in found]
-    return Claim(compare.table(["load", *_RATIOS], lines), _cells(block for _, block in found))
-
-
 _TICKS = {
     "MDSs tick every second all the time": "scheduler/churn-quick-ticks",
     "only while something moves": "scheduler/churn-middle",
@@ -493,7 +472,6 @@ _LINE = ("cold/line/line-tentacle-8x8", "scheduler/line-before/line-tentacle-8x8
 CLAIMS: Claims = {
     "option": _option,
     "option-alone": _option_alone,
-    "scheduler-blocks": _blocks,
     "scheduler-over-better": _over_better(),
     "scheduler-over-better-moving": _over_better(blocks.MOVING),
     "scheduler-seven-over-better": _seven_over_better,
