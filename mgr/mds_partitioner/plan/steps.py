@@ -116,7 +116,7 @@ def _split(
         moves.append(Move(step, row.reqs, row.wss, row.current if target else (), target))
     for child in family.released:
         moves.append(Move(_pin_child(index, child, NO_PIN)))
-    if scatter:
+    if scatter or str(index) not in answer["parent_rank"]:  # or it stays as it stands
         return
     if len(row.new) == 1:
         _single(moves, index, row, pin, always=False)
