@@ -13,7 +13,7 @@ from datetime import datetime, timezone
 
 from . import clock
 from .ceph.host import Host
-from .errors import BadInput, Busy, CephError, NotFound, PartitionerError, Unavailable
+from .errors import BadInput, Busy, CephError, NotFound, PartitionerError, Unavailable, Unheard
 from .judge.analysis import FAILED, FINISHED, RUNNING, STOPPED, Analysis, Sampling, ended, restored
 from .judge.archive import Archive, Found
 from .judge.history import History
@@ -24,6 +24,7 @@ from .model import FsState, Observation
 from .observe.directories import named
 from .observe.observer import Observer
 from .options import Settings
+from .plan.ranks import format_ranks
 from .ranks import Ranks
 
 LONGEST = 7 * 24 * 3600  # s
@@ -157,6 +158,7 @@ class Analyzer:
             if present is None:
                 raise NotFound(f"file system '{fs.name}' was removed")
             history = self._ranks.history(present, now)
+            _refuse_untold(history)
             return observer.observe(present, settings, history.latest), history
 
         def judge_window(window: WindowSummary, settings: Settings) -> Judgement:
@@ -252,6 +254,16 @@ class Analyzer:
         """Nothing is left to be gone on with."""
         self._host.store.delete(f"analysis/{fscid}")
         self._checkpoints.forget(fscid)
+
+
+def _refuse_untold(history: History) -> None:
+    """:raises Unheard: it is not known what some rank serves: it would count as idle"""
+    untold = [sample.rank for sample in history.latest if not sample.rated]
+    if untold:
+        raise Unheard(
+            f"what rank {format_ranks(untold)} serves is not known: it has said nothing of late, or not "
+            "twice since it or this manager was started"
+        )
 
 
 def _clock() -> str:

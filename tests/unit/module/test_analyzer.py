@@ -231,6 +231,29 @@ def test_an_analysis_that_has_seen_nothing_yet_is_given_some_epochs_more(
     assert analyzed(monkeypatch, seen(range(1, 1000), EVICTED), judge).state == FAILED
 
 
+class Untold(Away):
+    """A rank has not told twice what it serves before so many calls."""
+
+    def __init__(self, calls: int) -> None:
+        super().__init__(None, range(0), NO_ANSWER)
+        self.until = calls
+
+    def __call__(self, *_: Any) -> History:
+        super().__call__()
+        told = tuple(replace(sample, rated=self.calls > self.until) for sample in SAMPLES)
+        return History().plus(told, 1.0)
+
+
+def test_an_epoch_in_which_a_rank_tells_nothing_does_not_count(monkeypatch: pytest.MonkeyPatch) -> None:
+    """It would count as idle."""
+    judge = Away(found().judgement, range(0), NO_ANSWER)
+    whole = analyzed(monkeypatch, Untold(0), judge).epochs
+    partly = analyzed(monkeypatch, Untold(4), judge)
+    assert (partly.state, partly.epochs, partly.problem) == (FINISHED, whole - 4, "")
+    never = analyzed(monkeypatch, Untold(1000), judge)
+    assert never.state == FAILED and never.problem.startswith("what rank 0 serves is not known")
+
+
 @pytest.mark.parametrize(
     ("error", "tries"), [(NO_ANSWER, LATE + 1), (PartitionerError("too little memory", code=12), 1)]
 )
