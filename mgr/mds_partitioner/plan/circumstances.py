@@ -114,13 +114,14 @@ class Circumstances:
 
 
 def check_ranks(fs: FsState, wanted: Sequence[int] | None) -> tuple[int, ...]:
-    """The ranks a plan may use. :raises BadInput: one of them does not exist."""
+    """The ranks a plan may use: not those that are about to stop. :raises BadInput: one of them is none."""
+    there = tuple(rank for rank in fs.ranks_in if rank < fs.max_mds)
     if wanted is None:
-        return fs.ranks_in
-    gone = sorted(set(wanted) - set(fs.ranks_in))
+        return there
+    gone = sorted(set(wanted) - set(there))
     if gone:
         raise BadInput(
-            f"file system '{fs.name}' has no rank {format_ranks(gone)} (it has {format_ranks(fs.ranks_in)})"
+            f"file system '{fs.name}' has no rank {format_ranks(gone)} (it has {format_ranks(there)})"
         )
     return tuple(sorted(set(wanted)))
 

@@ -581,6 +581,19 @@ def test_a_rank_that_goes_before_the_next_manager_sets_the_pin_is_not_pinned_to(
     assert "rank 3 does not exist any more" in run.records[0].why
 
 
+def test_no_mask_is_set_of_ranks_that_are_gone_and_the_balancer_is_not_switched_on() -> None:
+    cluster = FakeCluster()
+    manager = Manager(cluster)
+    run = manager.journal.create(plan(cluster, {100: 1}, "0xc", masks={103: "2,3"}), [])
+    manager.journal.head(run, state=RUNNING)
+    without_rank_3(cluster)
+    until(manager, run, DONE)
+    assert [run.records[i].state for i in range(4)] == [APPLIED, *[SKIPPED] * 3]
+    assert run.records[1].why == run.records[2].why == "rank 3 does not exist any more"
+    assert (cluster.state.bal_rank_mask, cluster.state.balance_automate) == ("-1", False)
+    assert cluster.directories[103].mask == "-1"
+
+
 @pytest.mark.parametrize("late", [False, True])
 def test_a_rank_that_goes_while_a_directory_returns_to_it_leaves_no_pin(late: bool) -> None:
     """It is rolled back, or put back as it came too late."""

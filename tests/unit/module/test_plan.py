@@ -392,6 +392,10 @@ def test_however_every_rank_is_written_it_is_no_operators_mask(engine: EngineCli
 def test_a_rank_that_does_not_exist_is_named() -> None:
     with pytest.raises(BadInput, match=r"no rank 7 \(it has 0,1,2\)"):
         check_ranks(FakeCluster(ranks=3).state, [0, 7])
+    shrinks = replace(FakeCluster(ranks=3).state, max_mds=2)
+    assert check_ranks(shrinks, None) == (0, 1)
+    with pytest.raises(BadInput, match=r"no rank 2 \(it has 0,1\)"):
+        check_ranks(shrinks, [2])
 
 
 @given(st.sets(st.integers(0, 255), min_size=1))
