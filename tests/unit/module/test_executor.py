@@ -162,6 +162,16 @@ def test_what_is_empty_keeps_its_pin_though_nothing_moves() -> None:
     assert (run.records[0].state, cluster.directories[100].pin) == (APPLIED, 1)
 
 
+def test_what_is_empty_is_not_waited_for() -> None:
+    """Four of these at a time would take a plan of an operator five minutes."""
+    cluster = FakeCluster(lag=10_000)
+    cluster.empty |= MOVES.keys()
+    manager = Manager(cluster)
+    until(manager, run := started(cluster, manager, MOVES), DONE)
+    assert [record.state for record in run.records.values()] == [APPLIED] * 3
+    assert {ino: cluster.directories[ino].pin for ino in MOVES} == MOVES
+
+
 def test_what_an_operator_plans_stays_set_however_long_it_takes() -> None:
     cluster = FakeCluster(lag=10_000)
     manager = Manager(cluster)
