@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from ..engine.names import HEAVY, MASK
-from ..engine.reasons import EPHEMERAL_PIN, MASKED_BY_OPERATOR, PASSING, PINNED_BY_OPERATOR
+from ..engine.reasons import EPHEMERAL_PIN, MASKED_BY_OPERATOR, PASSING, PINNED_BY_OPERATOR, RESTING
 from ..errors import NotPermitted
 from ..judge.judgement import DirectoryJudgement
 from ..judge.verdict import Engine, column
@@ -21,6 +21,7 @@ from .plan import AUTOMATE, CONFIG_STEP, DISTRIBUTED_STEP, FS_STEP, MASK_STEP, P
 from .ranks import EVERY_RANK, balanced_ranks, format_ranks, ranks_mask
 
 PINS, SETTINGS = 0, 1  # phases
+LEFT_ALONE = (PINNED_BY_OPERATOR, EPHEMERAL_PIN, MASKED_BY_OPERATOR, PASSING)
 
 
 @dataclass(frozen=True)
@@ -57,10 +58,10 @@ def steps(
     if not answer["worthwhile"]:
         return ()
     heavy_ranks = tuple(answer["heavy_ranks"])
-    dynamic = c.heavy_mode == MASK and len(heavy_ranks) > 1
+    dynamic = c.heavy_mode == MASK and len(heavy_ranks) > 1 and (c.owns_settings or _any_heavy(rows))
     moves: list[Move] = []
     for i, (seen, row) in enumerate(zip(judged, rows)):
-        if row.reason in (PINNED_BY_OPERATOR, EPHEMERAL_PIN, MASKED_BY_OPERATOR, PASSING):
+        if row.reason in LEFT_ALONE:
             continue
         if i in families:
             _split(moves, i, row, seen.seen.pin, families[i], answer, c)
@@ -75,6 +76,11 @@ def steps(
         *(_mask_steps(heavy_ranks, c) if dynamic else ()),
         *_to_auth(c),
     )
+
+
+def _any_heavy(rows: Sequence[Row]) -> bool:
+    """Is anything to be left to the balancer? A mask that is there may be an operator's."""
+    return any(row.klass == HEAVY and row.reason not in (*LEFT_ALONE, RESTING) for row in rows)
 
 
 def _pin(index: int, row: Row, seen_pin: int, rank: int) -> Step:

@@ -380,6 +380,16 @@ def test_an_operators_mask_is_not_overwritten_without_force(
     assert step.expected == mask != step.value
 
 
+def test_an_operators_mask_is_in_nobodys_way_where_nothing_is_heavy(engine: EngineClient) -> None:
+    cluster = FakeCluster(ranks=3)
+    cluster.state = replace(cluster.state, bal_rank_mask="0x3", balance_automate=True)
+    plan = made(served_by((0,) * 20), circumstances(cluster=cluster), engine)
+    assert plan.steps and {step.kind for step in plan.steps} == {PIN_STEP}
+    rests = replace(circumstances(cluster=cluster), moved_at={100: NOW - 60})
+    plan = made(judgement(ALL_ON_0), rests, engine)
+    assert plan.steps and {step.kind for step in plan.steps} == {PIN_STEP}
+
+
 def test_however_every_rank_is_written_it_is_no_operators_mask(engine: EngineClient) -> None:
     cluster = FakeCluster(ranks=3)
     cluster.state = replace(cluster.state, bal_rank_mask="all")
