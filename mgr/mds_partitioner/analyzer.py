@@ -97,16 +97,18 @@ class Analyzer:
                 f"duration {seconds} is not allowed: give {settings.epoch} (one epoch) to {LONGEST} seconds"
             )
         with self._lock:
-            running = self._analyses.get(fs.fscid)
-            if running is not None and running.state == RUNNING:
-                raise Busy(f"'{fs.name}' is being analyzed ({_percent(running)}); stop that one first")
+            last = self._analyses.get(fs.fscid)
+            if last is not None and last.state == RUNNING:
+                raise Busy(f"'{fs.name}' is being analyzed ({_percent(last)}); stop that one first")
+        # The last one's end must not pass for this one's, if the clock was put back; kept are whole seconds.
+        ended_before = 0.0 if last is None or last.ended is None else last.ended + 1.0
         if directories:
             self._host.on_fs(fs, lambda mount: named(mount, directories))
         wanted = {
             "fs": fs.name,
             "duration": seconds,
             "directories": list(directories),
-            "begun": time.time(),
+            "begun": max(time.time(), ended_before),
         }
         self._host.store.put(f"analysis/{fs.fscid}", json.dumps(wanted))
         return self._start(fs, seconds, directories)

@@ -103,17 +103,19 @@ def _ours(at: Placed, c: Circumstances) -> bool:
 
 
 def rests_until(
-    row: DirectoryJudgement, verdict: Verdict, c: Circumstances, since: float, rest: float
+    row: DirectoryJudgement, verdict: Verdict, c: Circumstances, since: float, rest: float, now: float
 ) -> float:
     """When a directory that was moved may be moved again, seconds since the Unix epoch.
 
     What is in place and even rests. A verdict on the time after the move that finds the ranks uneven, at
-    whatever urgency, says that the move did not help: then nothing rests.
+    whatever urgency, says that the move did not help: then nothing rests. Nor does what was moved later than
+    now: the clock was put back, and nobody knows when that was.
 
     :param since: when the time that was judged began, seconds since the Unix epoch
     :param rest: s
+    :param now: as since
     """
     moved = c.moved_at.get(row.seen.directory.ino)
-    if moved is None or (verdict.most > verdict.threshold and since >= moved):
+    if moved is None or moved > now or (verdict.most > verdict.threshold and since >= moved):
         return 0.0
     return moved + rest

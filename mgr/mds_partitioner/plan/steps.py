@@ -61,7 +61,8 @@ def steps(
     dynamic = c.heavy_mode == MASK and len(heavy_ranks) > 1 and (c.owns_settings or _any_heavy(rows))
     moves: list[Move] = []
     for i, (seen, row) in enumerate(zip(judged, rows)):
-        if row.reason in LEFT_ALONE:
+        pinned = seen.seen.pin != NO_PIN
+        if row.reason in LEFT_ALONE or (row.reason == RESTING and pinned):  # it may be on its way still
             continue
         if i in families:
             _split(moves, i, row, seen.seen.pin, families[i], answer, c)

@@ -83,6 +83,15 @@ def test_one_that_had_ended_is_not_begun_anew(manager: Callable[[FakeCluster], A
     assert cluster.store.items("analysis/") == {}
 
 
+def test_one_that_began_after_the_clock_was_put_back_has_not_ended(
+    manager: Callable[[FakeCluster], Analyzer],
+) -> None:
+    cluster = FakeCluster()
+    shelf(cluster.store).save(cluster.state.fscid, replace(found(), ended=time.time() + 86_400.0))
+    manager(cluster).start(cluster.state, 600, [])
+    assert manager(cluster).get(cluster.state).state == RUNNING
+
+
 def test_a_long_analysis_goes_on_from_its_checkpoint(manager: Callable[[FakeCluster], Analyzer]) -> None:
     cluster = FakeCluster()
     wanted = {"fs": "cephfs", "duration": 3600, "directories": [], "begun": time.time()}

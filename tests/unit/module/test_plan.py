@@ -358,6 +358,21 @@ def test_what_moved_lately_rests(engine: EngineClient) -> None:
     assert [r.reason for r in plan.rows if r.name == "Subvol2"] == ["resting"]
 
 
+def test_what_was_moved_later_than_now_does_not_rest(engine: EngineClient) -> None:
+    """The clock was put back."""
+    ahead = replace(circumstances("fanout"), moved_at={101: NOW + 86_400})
+    plan = made(judgement(ALL_ON_0), ahead, engine)
+    assert [r.new for r in plan.rows if r.name == "Subvol2"] == [(2,)]
+
+
+@pytest.mark.parametrize("heavy", ["mask", "fanout"])
+def test_what_rests_and_has_not_arrived_yet_keeps_its_pin(engine: EngineClient, heavy: str) -> None:
+    resting = replace(circumstances(heavy), moved_at={101: NOW - 60}, owned={101: 2})
+    plan = made(judgement(ALL_ON_0, pins={"Subvol2": 2}), resting, engine)
+    assert [r.reason for r in plan.rows if r.name == "Subvol2"] == ["resting"]
+    assert plan.steps and 101 not in {step.ino for step in plan.steps}
+
+
 def test_planning_again_after_a_finished_plan_proposes_nothing(engine: EngineClient) -> None:
     first = made(judgement(ALL_ON_0), circumstances("fanout"), engine)
     ranks = {row.name: row.new for row in first.rows}
