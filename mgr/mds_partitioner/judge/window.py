@@ -59,7 +59,8 @@ class WindowSummary:
     rank_epochs: int = 0  # that ``loads`` are the mean of: since the same daemons held the ranks
     passing: int = 0  # directories that went, or that ``passing`` says will
     passing_load: float = 0.0  # part of all directories' requests that are theirs, 0 to 1
-    known: float = 0.0  # req/s of all directories in these epochs, mean; also of those that are gone
+    # req/s of all directories in these epochs, mean; also of those that are gone, and of the managers' mounts
+    known: float = 0.0
 
 
 @dataclass
@@ -117,7 +118,7 @@ class Window:
     _history: History = field(default_factory=History)
     _loads: dict[int, float] = field(default_factory=dict)  # req/s, summed over _rank_epochs
     _rank_epochs: int = 0
-    _known: float = 0.0  # req/s of all directories, summed over _rank_epochs
+    _known: float = 0.0  # req/s of all directories and of the managers' mounts, summed over _rank_epochs
     _sums: dict[str, DirectorySum] = field(default_factory=dict)
     _went: dict[str, Gone] = field(default_factory=dict)  # by parent
     _missing: int = 0
@@ -156,7 +157,7 @@ class Window:
         self._first = history.taken if self._first is None else self._first
         self._loads = {s.rank: self._loads.get(s.rank, 0.0) + s.requests for s in history.latest}
         self._rank_epochs += 1
-        self._known += sum(seen.requests for seen in observation.directories)
+        self._known += observation.managers + sum(seen.requests for seen in observation.directories)
         renamed: dict[str, DirectorySum] = {}
         present = {seen.directory: seen.directory.path for seen in observation.directories}
         paths = {directory.ino: path for directory, path in present.items()}

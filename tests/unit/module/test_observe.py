@@ -248,6 +248,21 @@ def test_no_rank_waits_for_its_turn_before_it_has_told_its_sessions_once() -> No
     assert {name for names in daemons.asked[1:] for name in names} == set(daemons.sessions)
 
 
+def test_what_managers_ask_for_is_neither_a_directorys_nor_elsewhere(monkeypatch: pytest.MonkeyPatch) -> None:
+    """As an analysis of thousands of quiet subvolumes, which it reads itself."""
+    daemons = Daemons(ranks=1)
+    daemons.sessions = {"m0": [session(0, 0), session(1, 7, "/")]}
+    monkeypatch.setattr(daemons, "manager_addresses", lambda: frozenset({("1.2.3.4:0", 7)}))
+    host: Any = daemons
+    seen = daemons.observed(Observer(host, [A]))
+    assert [row.requests for row in seen.directories] == [pytest.approx(50.0)]
+    window = Window("cephfs")
+    window.add(seen, History().plus((rank_sample(0, 100.0),), 0.0))
+    facts = {A: DirectoryFacts(Directory(A, "a", 7), 99, -1)}
+    found = judge(window.summary(facts), SETTINGS, 1 << 30, None, lambda n, a: CALLS[n](a)).caveats
+    assert found.elsewhere == pytest.approx(0.0)
+
+
 def test_a_client_tells_its_root_as_it_was_typed_also_where_case_does_not_count() -> None:
     daemons = Daemons(ranks=1)
     daemons.sessions = {"m0": [session(0, 0, TYPED)]}
