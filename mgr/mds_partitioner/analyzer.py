@@ -9,6 +9,7 @@ import logging
 import threading
 import time
 from collections.abc import Callable, Sequence
+from dataclasses import replace
 from datetime import datetime, timezone
 
 from . import clock
@@ -161,7 +162,8 @@ class Analyzer:
                 raise NotFound(f"file system '{fs.name}' was removed")
             history = self._ranks.history(present, now)
             _refuse_untold(history)
-            return observer.observe(present, settings, history.latest), history
+            seen = observer.observe(present, settings, history.latest)
+            return replace(seen, saturated=self._saturated(present, now)), history
 
         def judge_window(window: WindowSummary, settings: Settings) -> Judgement:
             limit = int(self._host.config("mds_cache_memory_limit"))
@@ -177,6 +179,14 @@ class Analyzer:
         name, of = "mds_partitioner-sampler", (fs.fscid, sampling)
         threading.Thread(target=self._sample, args=of, name=name, daemon=True).start()
         return analysis
+
+    def _saturated(self, fs: FsState, now: float) -> tuple[int, ...]:
+        """Ranks that are so now; none while nobody can judge: that costs no epoch."""
+        try:
+            return self._ranks.judge(fs, now).saturated
+        except PartitionerError as e:
+            self._log.warning("analysis of %s: %s", fs.name, e)
+            return ()
 
     def _sample(self, fscid: int, sampling: Sampling) -> None:
         while not self._ended.is_set() and self._samplings.get(fscid) is sampling:

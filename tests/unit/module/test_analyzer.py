@@ -21,7 +21,8 @@ from mds_partitioner.errors import Busy, CephError, NotFound, PartitionerError, 
 from mds_partitioner.judge.analysis import FAILED, FINISHED, RUNNING, Analysis
 from mds_partitioner.judge.archive import Archive
 from mds_partitioner.judge.history import History
-from mds_partitioner.judge.window import Checkpoint
+from mds_partitioner.judge.judgement import Judgement
+from mds_partitioner.judge.window import Checkpoint, WindowSummary
 from mds_partitioner.model import Observation, RankSample
 
 
@@ -175,15 +176,23 @@ NO_ANSWER = Unavailable("no answer")
 EVICTED = CephError("cannot list '/volumes': Cannot send after transport endpoint shutdown", 108)
 
 
+NONE_FULL = Away(SimpleNamespace(saturated=()), range(0), NO_ANSWER)
+
+
 def analyzed(
-    monkeypatch: pytest.MonkeyPatch, history: Away, judge: Away, cluster: FakeCluster | None = None
+    monkeypatch: pytest.MonkeyPatch,
+    history: Away,
+    judge: Callable[..., Any],
+    cluster: FakeCluster | None = None,
+    verdicts: Away = NONE_FULL,
 ) -> Analysis:
     """An analysis of ten epochs, when it has ended. An epoch passes whenever the ranks are asked."""
     monkeypatch.setattr("mds_partitioner.analyzer.Observer", Observer)
     monkeypatch.setattr("mds_partitioner.analyzer.judge", judge)
     clock = SimpleNamespace(monotonic=lambda: float(history.calls * SETTINGS.epoch), time=time.time)
     monkeypatch.setattr("mds_partitioner.analyzer.time", clock)
-    cluster, ranks = cluster or FakeCluster(), SimpleNamespace(history=history, learned=lambda fscid: None)
+    cluster = cluster or FakeCluster()
+    ranks = SimpleNamespace(history=history, learned=lambda fscid: None, judge=verdicts)
     monkeypatch.setattr(cluster, "config", lambda name: "4294967296", raising=False)
     parts: Any = (cluster, None, ranks, lambda: SETTINGS, logging.getLogger("test"))
     analyzer = Analyzer(*parts)
@@ -238,6 +247,20 @@ def test_an_analysis_that_has_seen_nothing_yet_is_given_some_epochs_more(
     judge = Away(found().judgement, range(0), NO_ANSWER)
     assert analyzed(monkeypatch, seen(range(1, 11), EVICTED), judge).state == FINISHED
     assert analyzed(monkeypatch, seen(range(1, 1000), EVICTED), judge).state == FAILED
+
+
+def test_how_often_a_rank_was_saturated_is_counted_where_it_can_be_judged(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    parts, judgement = [], found().judgement
+
+    def judge(window: WindowSummary, *_: Any) -> Judgement:
+        parts.append(window.saturated)
+        return judgement
+
+    verdicts = Away(SimpleNamespace(saturated=(0,)), range(1, 4), NO_ANSWER)
+    analysis = analyzed(monkeypatch, seen(), judge, verdicts=verdicts)
+    assert parts == [{0: pytest.approx(1.0 - 3 / analysis.epochs)}]
 
 
 class Untold(Away):

@@ -632,6 +632,18 @@ def test_a_change_of_ranks_begins_their_means_anew() -> None:
     assert {rank: len(row) for rank, row in summary.series.items()} == {0: 1, 1: 1, 2: 1}
 
 
+def test_a_rank_that_was_saturated_for_a_good_part_of_an_analysis_was_so_whatever_it_is_at_the_end() -> None:
+    window, history = Window("cephfs"), History()
+    for at in range(60):
+        history = history.plus((rank_sample(0, 500.0), rank_sample(1, 500.0)), float(at))
+        full = (0,) * (at < 40) + (1,) * (at >= 56)
+        window.add(Observation("cephfs", (), saturated=full), history)
+    assert window.summary({}).saturated == {0: pytest.approx(2 / 3), 1: pytest.approx(1 / 15)}
+    found = judge(window.summary({}), SETTINGS, 1 << 30, None, lambda n, a: CALLS[n](a))
+    assert found.verdict.saturated == (0,)
+    assert [rank.saturated for rank in found.ranks] == [True, False]
+
+
 def test_a_well_cluster_needs_no_wait() -> None:
     assert why_wait(FakeCluster().state, {}, {}) is hold(FakeCluster().state, {}, {}) is None
 
