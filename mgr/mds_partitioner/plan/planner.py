@@ -88,7 +88,7 @@ def make_plan(
         caveats=(
             *caveats(judgement.caveats, rows, families, answer["scattered"], balanced=balanced),
             *(less_even(prediction, settings.imbalance_threshold) if made else ()),
-            *of_saturated(judgement.verdict.saturated, moves=bool(made)),
+            *of_saturated(judgement.verdict, c.fs.name, moves=bool(made)),
             *of_age(now - ended),
             *many_pins(sum(step.kind == PIN_STEP and step.row in families for step in made)),
         ),

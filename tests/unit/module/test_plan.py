@@ -337,6 +337,9 @@ def test_that_a_rank_was_saturated_is_told(engine: EngineClient) -> None:
     assert f"{said} is done" in made(judgement(ALL_ON_0), circumstances("fanout"), engine).caveats
     idle = made(judgement(ALL_ON_0, dict.fromkeys(ALL_ON_0, 0)), circumstances("fanout"), engine)
     assert not idle.steps and said.removesuffix(" when this plan") in idle.caveats
+    unlike = replace(judgement(ALL_ON_0, dict.fromkeys(ALL_ON_0, 0)), verdict=verdict(saturated=(2, 3)))
+    (told,) = (c for c in made(unlike, circumstances("fanout"), engine).caveats if "full with less" in c)
+    assert told.startswith("ranks 2,3 are full") and "scheduler start cephfs" in told
     rests = replace(judgement(ALL_ON_0), verdict=verdict(saturated=()))
     assert not [c for c in made(rests, circumstances("fanout"), engine).caveats if "saturated" in c]
 
