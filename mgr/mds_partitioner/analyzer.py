@@ -9,11 +9,12 @@ import logging
 import threading
 import time
 from collections.abc import Callable, Sequence
+from dataclasses import replace
 from datetime import datetime, timezone
 
 from . import clock
 from .ceph.host import Host
-from .errors import BadInput, Busy, CephError, NotFound, PartitionerError, Unavailable
+from .errors import BadInput, Busy, CephError, NotFound, PartitionerError, Unavailable, Unheard
 from .judge.analysis import FAILED, FINISHED, RUNNING, STOPPED, Analysis, Sampling, ended, restored
 from .judge.archive import Archive, Found
 from .judge.history import History
@@ -24,6 +25,7 @@ from .model import FsState, Observation
 from .observe.directories import named
 from .observe.observer import Observer
 from .options import Settings
+from .plan.ranks import format_ranks
 from .ranks import Ranks
 
 LONGEST = 7 * 24 * 3600  # s
@@ -96,16 +98,18 @@ class Analyzer:
                 f"duration {seconds} is not allowed: give {settings.epoch} (one epoch) to {LONGEST} seconds"
             )
         with self._lock:
-            running = self._analyses.get(fs.fscid)
-            if running is not None and running.state == RUNNING:
-                raise Busy(f"'{fs.name}' is being analyzed ({_percent(running)}); stop that one first")
+            last = self._analyses.get(fs.fscid)
+            if last is not None and last.state == RUNNING:
+                raise Busy(f"'{fs.name}' is being analyzed ({_percent(last)}); stop that one first")
+        # The last one's end must not pass for this one's, if the clock was put back; kept are whole seconds.
+        ended_before = 0.0 if last is None or last.ended is None else last.ended + 1.0
         if directories:
             self._host.on_fs(fs, lambda mount: named(mount, directories))
         wanted = {
             "fs": fs.name,
             "duration": seconds,
             "directories": list(directories),
-            "begun": time.time(),
+            "begun": max(time.time(), ended_before),
         }
         self._host.store.put(f"analysis/{fs.fscid}", json.dumps(wanted))
         return self._start(fs, seconds, directories)
@@ -157,7 +161,9 @@ class Analyzer:
             if present is None:
                 raise NotFound(f"file system '{fs.name}' was removed")
             history = self._ranks.history(present, now)
-            return observer.observe(present, settings, history.latest), history
+            _refuse_untold(history)
+            seen = observer.observe(present, settings, history.latest)
+            return replace(seen, saturated=self._saturated(present, now)), history
 
         def judge_window(window: WindowSummary, settings: Settings) -> Judgement:
             limit = int(self._host.config("mds_cache_memory_limit"))
@@ -173,6 +179,14 @@ class Analyzer:
         name, of = "mds_partitioner-sampler", (fs.fscid, sampling)
         threading.Thread(target=self._sample, args=of, name=name, daemon=True).start()
         return analysis
+
+    def _saturated(self, fs: FsState, now: float) -> tuple[int, ...]:
+        """Ranks that are so now; none while nobody can judge: that costs no epoch."""
+        try:
+            return self._ranks.judge(fs, now).saturated
+        except PartitionerError as e:
+            self._log.warning("analysis of %s: %s", fs.name, e)
+            return ()
 
     def _sample(self, fscid: int, sampling: Sampling) -> None:
         while not self._ended.is_set() and self._samplings.get(fscid) is sampling:
@@ -252,6 +266,16 @@ class Analyzer:
         """Nothing is left to be gone on with."""
         self._host.store.delete(f"analysis/{fscid}")
         self._checkpoints.forget(fscid)
+
+
+def _refuse_untold(history: History) -> None:
+    """:raises Unheard: it is not known what some rank serves: it would count as idle"""
+    untold = [sample.rank for sample in history.latest if not sample.rated]
+    if untold:
+        raise Unheard(
+            f"what rank {format_ranks(untold)} serves is not known: it has said nothing of late, or not "
+            "twice since it or this manager was started"
+        )
 
 
 def _clock() -> str:

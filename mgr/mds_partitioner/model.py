@@ -169,3 +169,5 @@ class Observation:
     unmapped: tuple[int, ...] = ()  # ranks that have not told their subtrees yet
     # req/s by path, of what is right below the busiest, by their paths; of these only, and not in each epoch
     inside: Mapping[str, Mapping[str, float]] = field(default_factory=dict)
+    managers: float = 0.0  # req/s of the managers' own mounts, which are no directory's
+    saturated: tuple[int, ...] = ()  # ranks

@@ -68,9 +68,10 @@ class Plan(Policy):
         self._manager.sample(cluster)
         if cluster.degraded:
             return
-        self._manager.judge(cluster)
+        saturated = self._manager.judge(cluster).saturated
         history = self._manager.history
-        self._window.add(self._observer.observe(cluster, history.latest), history)
+        seen = self._observer.observe(cluster, history.latest)
+        self._window.add(replace(seen, saturated=saturated), history)
 
     def _plan(self, cluster: Cluster) -> Orders:
         settings = self.context.settings

@@ -13,9 +13,10 @@ from __future__ import annotations
 from collections.abc import Collection, Mapping
 from dataclasses import dataclass, replace
 
+from ..ceph.filesystem import NO_MASK
 from ..model import NO_PIN
-from ..plan.plan import FS_STEP, PIN_STEP, Plan, Step
-from ..plan.ranks import balanced_ranks
+from ..plan.plan import FS_STEP, MASK_STEP, PIN_STEP, Plan, Step
+from ..plan.ranks import balanced_ranks, format_ranks, parse_ranks
 from .run import (
     APPLIED,
     DONE,
@@ -81,6 +82,17 @@ def same(step: Step, one: str, other: str) -> bool:
         return True
     of_mask = step.kind == FS_STEP and step.target == RANK_MASK
     return of_mask and balanced_ranks(one) == balanced_ranks(other)
+
+
+def _needs(step: Step) -> set[int]:
+    """The ranks that its value names."""
+    if step.kind == PIN_STEP:
+        return {int(step.value)} - {NO_PIN}
+    if step.kind == MASK_STEP:
+        return set() if step.value == NO_MASK else set(parse_ranks(step.value))
+    if (step.kind, step.target) == (FS_STEP, RANK_MASK):
+        return set(balanced_ranks(step.value) or ())
+    return set()
 
 
 class StepCore:
@@ -163,11 +175,9 @@ class StepCore:
         return Transition(Record(INTENT, value, self._now), step.value)
 
     def _to_missing_rank(self, ranks: Collection[int]) -> Transition | None:
-        """What it comes to when its rank does not exist any more; None: it does."""
-        step = self._step
-        if step.kind != PIN_STEP or int(step.value) in (NO_PIN, *ranks):
-            return None
-        return self._to(SKIPPED, f"rank {step.value} does not exist any more")
+        """What it comes to when a rank of it does not exist any more; None: all do."""
+        gone = _needs(self._step).difference(ranks)
+        return self._to(SKIPPED, f"rank {format_ranks(gone)} does not exist any more") if gone else None
 
     def back(self, home: str | None) -> Transition:
         """Towards the old value. ``home``: the pin that takes it home first, or None."""

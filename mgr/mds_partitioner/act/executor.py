@@ -20,8 +20,18 @@ from ..options import Settings
 from ..plan.plan import FS_STEP, Step
 from ..verify.guards import Hold, late_clients
 from ..workers import Workers
-from .changes import ASK_ALL, AutomateChange, Change, ConfigChange, DirectoryChange, Gone, Whereabouts, bind
-from .core import RANK_MASK, Seen, StepCore, Transition, after_tick, next_step, paused, same
+from .changes import (
+    ASK_ALL,
+    AutomateChange,
+    Change,
+    ConfigChange,
+    DirectoryChange,
+    Gone,
+    PinChange,
+    Whereabouts,
+    bind,
+)
+from .core import RANK_MASK, SETTLED, Seen, StepCore, Transition, after_tick, next_step, paused, same
 from .journal import Journal
 from .run import (
     ACTIVE,
@@ -229,17 +239,17 @@ class Executor:
             return Seen("", in_doubt=doubt)
         value = change.read()
         awaited = {INTENT: run.plan.steps[i].value, UNDOING: home}.get(record.state) if record else None
+        waited = now.steady - memory.since.setdefault(i, now.steady)
+        there = value == awaited and self._asks(run, i, change, now) and change.arrived(value)
+        empty = not there and value == awaited and waited > SETTLED and _stays_empty(run, change)
         return Seen(
             value,
-            arrived=awaited is not None
-            and value == awaited
-            and self._asks(run, i, change, now)
-            and change.arrived(awaited),
+            arrived=there or empty,
             made=i in memory.made,
             held=self._held(run, i, change) if record is None else "",
             barred=self._barred(run, i, change, value),
             shared=isinstance(change, AutomateChange) and change.shared(),
-            waited=now.steady - memory.since.setdefault(i, now.steady),
+            waited=waited,
         )
 
     def _asks(self, run: Run, i: int, change: Change, now: Now) -> bool:
@@ -300,6 +310,13 @@ class Executor:
     def _check(self, run: Run, began: Head) -> None:
         if _overruled(run, began):
             raise Overruled
+
+
+def _stays_empty(run: Run, change: Change) -> bool:
+    """MDSs export nothing that is empty. The scheduler counts on what it moves, and a rollback on what comes
+    home: these wait."""
+    waits = run.plan.scheduled or run.heading() == ROLLING_BACK
+    return not waits and isinstance(change, PinChange) and change.empty()
 
 
 def _held_by_operator(run: Run, now: Now) -> bool:

@@ -3,31 +3,39 @@
 
 from dataclasses import asdict
 
+from .arrays import Floats
 from .bad_input import BadInputError
 from .classes import classes, fair_share
 from .forecast import forecast, growth
 from .inputs import Args, Json, amounts, check_names, columns, mapping, number, required
 from .judge import NAMES, judge_loads, read_request
 from .recommend import recommend
-from .saturation import saturated_ranks
+from .saturation import OFTEN
 from .workload import workload
 
 COLUMNS = ("wss", "reqs", "rentries")
+MORE = (
+    *("mean_loads", "saturated_part", "subvolumes", "unread_wss", "cache_limit_bytes", "bytes_per_inode"),
+)
+
+
+def _a_rank(args: Args, name: str, ranks: int) -> Floats:
+    values = amounts(required(args, name), name)
+    if values.size != ranks:
+        raise BadInputError(f"{name} has {values.size} values; allowed: one a rank, {ranks}")
+    return values
 
 
 def analyze(args: Args) -> dict[str, Json]:
-    """Judge ``mean_loads``, each rank's mean over the analysis, req/s. The series are of its last epochs:
-    from these alone follows what a rank grows by.
+    """Judge ``mean_loads``, each rank's mean over the analysis, req/s. ``saturated_part``: of the analysis, 0
+    to 1, that each was saturated. The series are of its last epochs: from these alone follows what a rank
+    grows by.
 
     The fair share is over the ranks that ``JudgeRequest.usable`` names.
     """
-    check_names(
-        args, (*NAMES, "mean_loads", "subvolumes", "unread_wss", "cache_limit_bytes", "bytes_per_inode")
-    )
+    check_names(args, (*NAMES, *MORE))
     request = read_request(args)
-    loads = amounts(required(args, "mean_loads"), "mean_loads")
-    if loads.size != len(request.ranks):
-        raise BadInputError(f"mean_loads has {loads.size} values; allowed: one a rank, {len(request.ranks)}")
+    loads, full = (_a_rank(args, name, len(request.ranks)) for name in ("mean_loads", "saturated_part"))
     table = mapping(args, "subvolumes")
     check_names(table, COLUMNS)
     wss, reqs, rentries = columns(table, COLUMNS, "subvolumes")
@@ -39,9 +47,10 @@ def analyze(args: Args) -> dict[str, Json]:
         wss=float(wss.sum()) + number(args, "unread_wss"),
         bytes_per_inode=number(args, "bytes_per_inode", above=True),
         cache_limit=number(args, "cache_limit_bytes", above=True),
-        saturated=bool(saturated_ranks(request.saturated).any()),
+        saturated=bool((full >= OFTEN).any()),
     )
-    return judge_loads(request, loads, forecast(request.loads), growth(request.loads)) | {
+    judged = judge_loads(request, loads, forecast(request.loads), growth(request.loads), full >= OFTEN)
+    return judged | {
         "workload": work.points.tolist(),
         "share": {"wss": work.wss.tolist(), "reqs": work.reqs.tolist(), "rentries": work.rentries.tolist()},
         "class": classes(work, fair),

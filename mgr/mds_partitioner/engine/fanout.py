@@ -42,13 +42,21 @@ def fanout(request: PlanRequest, after: Placement, chosen: Collection[int]) -> F
 
 
 def standing(request: PlanRequest) -> dict[int, Floats]:
-    """(ranks,) for each heavy: the part of it on each rank now; a child without a rank is where its parent
-    is."""
-    found = {}
+    """(ranks,) for each heavy that is split by directory: the part of it on each rank now. A child without a
+    rank is where its parent is; where that one is on several, all is in equal parts."""
+    instance = request.instance
+    if instance.mode != FANOUT:
+        return {}
+    found: dict[int, Floats] = {}
     for i, family in request.children.items():
-        if request.instance.heavy[i] and family.parent != GONE and family.weights.size:
+        own = instance.current.several.get(i, ())
+        if not instance.heavy[i] or family.scattered or not family.weights.size:
+            continue
+        if family.parent != GONE:
             now = np.where(family.current == GONE, family.parent, family.current)
-            found[i] = shares(family, now, family.parent, request.instance.ranks)
+            found[i] = shares(family, now, family.parent, instance.ranks)
+        elif own and GONE not in own:
+            found[i] = np.asarray(np.bincount(own, minlength=instance.ranks) / len(own))
     return found
 
 
@@ -62,8 +70,3 @@ def split_loads(
     for i, part in parts.items():
         loads += values[i] * part
     return loads
-
-
-def relieved(before: Floats, after: Floats, min_gain: float) -> bool:
-    """Is the fullest rank relieved by enough? Loads in req/s, (ranks,)."""
-    return float(before.max()) > float(after.max()) * (1.0 + min_gain) + 1e-9

@@ -68,9 +68,11 @@ def named(ranks: Sequence[int], rows: Sequence[int]) -> list[int]:
     return [ranks[row] for row in rows]
 
 
-def judge_loads(request: JudgeRequest, loads: Floats, predicted: Floats, growth: Floats) -> dict[str, Json]:
+def judge_loads(
+    request: JudgeRequest, loads: Floats, predicted: Floats, growth: Floats, full: Bools
+) -> dict[str, Json]:
     """The answer of `judge` for these loads, which are predicted to grow by so much in an epoch: (ranks,)
-    each, req/s.
+    each, req/s. full: (ranks,), saturated.
 
     Roles are of the mask's ranks: the balancer moves nothing elsewhere. The other numbers are also of those
     outside it that have more than these on the mean: what is pinned there may make a rank just as full.
@@ -86,7 +88,6 @@ def judge_loads(request: JudgeRequest, loads: Floats, predicted: Floats, growth:
     harmful_within = confined is not None and confined > request.threshold
     hot = np.zeros(loads.size, dtype=bool)
     hot[counts] = hot_ranks(among, request.capacity.value, request.smoothness, request.threshold)
-    full = saturated_ranks(request.saturated)
     parts = roles(
         loads,
         np.where(full, np.inf, loads + growth),  # nobody knows what it is asked for: it has no room
@@ -121,4 +122,4 @@ def judge(args: Args) -> dict[str, Json]:
     check_names(args, NAMES)
     request = read_request(args)
     last, predicted = request.loads[:, -1], forecast(request.loads)
-    return judge_loads(request, last, predicted, predicted - last)
+    return judge_loads(request, last, predicted, predicted - last, saturated_ranks(request.saturated))

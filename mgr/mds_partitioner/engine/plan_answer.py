@@ -5,7 +5,8 @@ import numpy as np
 
 from . import reasons
 from .arrays import Bools, Floats
-from .fanout import fanout, relieved, split_loads, standing
+from .by_children import settle, with_parts
+from .fanout import split_loads
 from .imbalance import Imbalance, imbalance
 from .inputs import Args, Json
 from .names import FANOUT
@@ -13,7 +14,6 @@ from .placement.bounds import lower_bound
 from .placement.instance import SEVERAL, Placement, changed, moved_inodes, ranks_of, spread_over_mask
 from .placement.proposal import Proposal
 from .placement.rebalance import homes, too_small
-from .placement.scatter import propose_scattered
 from .plan_request import PlanRequest, read_plan
 
 
@@ -114,18 +114,14 @@ def plan(args: Args) -> dict[str, Json]:
     """
     request = read_plan(args)
     instance = request.instance
-    offers = {i: c.fragments for i, c in request.children.items() if c.fragments and instance.heavy[i]}
-    now = [i for i in offers if request.children[i].scattered]
-    proposal, chosen = propose_scattered(instance, offers, now)
-    spread = fanout(request, proposal.after, chosen)
+    found = settle(request)
+    proposal, spread = found.proposal, found.spread
     moved = changed(proposal.before, proposal.after)
-    stands = standing(request)
     before, after = (
         [split_loads(request, placed, parts, values) for values in (instance.w, request.reqs)]
-        for placed, parts in ((proposal.before, stands), (proposal.after, spread.shares))
+        for placed, parts in ((proposal.before, found.before), (proposal.after, found.after))
     )
-    worthwhile = proposal.worthwhile or (bool(stands) and relieved(before[1], after[1], instance.min_gain))
-    work, load = zip(before, after if worthwhile else before)
+    work, load = zip(before, after if proposal.worthwhile else before)
     uneven = [factor_or_most(imbalance(values, request.capacity, request.smoothness)) for values in load]
     return {
         "new": new_ranks(request, proposal.after, moved),
@@ -135,7 +131,7 @@ def plan(args: Args) -> dict[str, Json]:
             str(i): [request.ranks[r] for r in given.tolist()] for i, given in spread.children.items()
         },
         "parent_rank": {str(i): request.ranks[r] for i, r in spread.parent.items()},
-        "scattered": sorted(chosen),
+        "scattered": sorted(found.scattered),
         "lower_bound": lower_bound(instance),
         "fullest_before": fullest(request, work[0]),
         "fullest_after": fullest(request, work[1]),
@@ -147,6 +143,8 @@ def plan(args: Args) -> dict[str, Json]:
         "imbalance_after": uneven[1],
         "triggered_before": uneven[0] > request.threshold,
         "triggered_after": uneven[1] > request.threshold,
-        "inodes_to_move": moved_inodes(proposal.before, proposal.after, instance.s),
-        "worthwhile": worthwhile,
+        "inodes_to_move": moved_inodes(
+            with_parts(proposal.before, found.before), with_parts(proposal.after, found.after), instance.s
+        ),
+        "worthwhile": proposal.worthwhile,
     }

@@ -25,6 +25,7 @@ SLOWEST = 0.02  # of it, has a rank that is full: with less it waits for somethi
 MOST_FETCHED = 0.2  # fetches a request: above that latency is the metadata pool's, not the rank's
 RECENT_EPOCHS = 3
 SEEN_TWICE = 2  # saturated epochs: one may be a hiccup of the machine
+OFTEN = 0.25  # of an analysis: with less a rank was saturated in passing
 
 
 def saturated_epochs(rate: Floats, latency: Floats, fetches: Floats, *, alike: bool = True) -> Bools:

@@ -83,6 +83,13 @@ class Verdict:
         )
 
     @property
+    def full_of_little(self) -> tuple[int, ...]:
+        """Saturated ranks with less than the mean: they, or what they are asked for, are unlike the others.
+        What goes by loads, as a plan does, cannot relieve them."""
+        full = zip(self.ranks, self.loads)
+        return tuple(rank for rank, load in full if rank in self.saturated and load < self.mean)
+
+    @property
     def uneven(self) -> bool:
         """Is it worth acting on?"""
         return self.triggered or bool(self.hot)

@@ -11,7 +11,7 @@ from typing import Any
 from ..act.journal import Unreadable
 from ..act.run import ACTIVE, Run
 from ..judge.verdict import Verdict
-from ..plan.caveats import FRESH
+from ..plan.caveats import FRESH, unlike
 from ..report.imbalance import hot_told
 from ..report.text import printable
 from ..schedule.record import ACT, OFF
@@ -168,26 +168,31 @@ def _advice(sample: FsSample) -> str:
         )
     fullest = max(sample.ranks, key=lambda rank: rank.load or 0.0)
     part = (fullest.load or 0.0) / sample.load if sample.load else 0.0
+    return (
+        f"'{sample.fs}': uneven for {sample.uneven_epochs} epochs: imbalance factor {verdict.factor:.3f}, "
+        f"{_why(verdict)}; rank {fullest.rank} serves {part:.0%} of {sample.load:.0f} req/s: "
+        f"{_next_step(sample, verdict)}"
+    )
+
+
+def _next_step(sample: FsSample, verdict: Verdict) -> str:
     plan = sample.plan
     if sample.problem:
-        do = f"{sample.problem}: see 'ceph fs status {sample.fs}'"
-    elif sample.scheduler is not None and sample.scheduler.mode != OFF:
-        do = f"see 'ceph mds_partitioner scheduler status {sample.fs}'"
-    elif plan is not None and plan.state in ACTIVE:
-        do = f"plan '{plan.name}' is {plan.state}: see 'ceph mds_partitioner partition status {sample.fs}'"
-    elif sample.analyzing is not None:
-        do = (
+        return f"{sample.problem}: see 'ceph fs status {sample.fs}'"
+    if sample.scheduler is not None and sample.scheduler.mode != OFF:
+        return f"see 'ceph mds_partitioner scheduler status {sample.fs}'"
+    if plan is not None and plan.state in ACTIVE:
+        return f"plan '{plan.name}' is {plan.state}: see 'ceph mds_partitioner partition status {sample.fs}'"
+    if sample.analyzing is not None:
+        return (
             f"it is being analyzed ({sample.analyzing:.0%}): see 'ceph mds_partitioner analyze status "
             f"{sample.fs}', and when that has ended run 'partition plan'"
         )
-    elif _to_be_analyzed(sample):
-        do = f"run 'ceph mds_partitioner analyze start {sample.fs}', then 'partition plan'"
-    else:
-        do = f"run 'ceph mds_partitioner partition plan {sample.fs}', read it, then 'partition start'"
-    return (
-        f"'{sample.fs}': uneven for {sample.uneven_epochs} epochs: imbalance factor {verdict.factor:.3f}, "
-        f"{_why(verdict)}; rank {fullest.rank} serves {part:.0%} of {sample.load:.0f} req/s: {do}"
-    )
+    if verdict.saturated and set(verdict.saturated) == set(verdict.full_of_little):
+        return unlike(verdict.saturated, sample.fs)
+    if _to_be_analyzed(sample):
+        return f"run 'ceph mds_partitioner analyze start {sample.fs}', then 'partition plan'"
+    return f"run 'ceph mds_partitioner partition plan {sample.fs}', read it, then 'partition start'"
 
 
 def _to_be_analyzed(sample: FsSample) -> bool:

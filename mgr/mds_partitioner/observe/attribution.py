@@ -95,15 +95,11 @@ def attribute(
     :param heat: by rank, of the directories and of mount roots above them; ranks may not have been asked
     """
     known = list(sessions)
-    totals: dict[int, float] = {}
-    for s in known:
-        totals[s.rank] = totals.get(s.rank, 0.0) + s.load
+    totals = _totals(known)
     mounted: dict[tuple[int, str], _Sum] = {}  # by rank and mount root: clients of one are treated alike
     for s in known:
         if not s.ours:
-            total = totals[s.rank]
-            requests = rates.get(s.rank, 0.0) * s.load / total if total > 0 else 0.0
-            held = s.caps * inodes.get(s.rank, 1.0)
+            held, requests = s.caps * inodes.get(s.rank, 1.0), _requests(s, rates, totals)
             mounted.setdefault((s.rank, s.root), _Sum()).add(s.rank, held, requests, (s.client,))
     sums: dict[str, _Sum] = {}
     for (rank, root), of in mounted.items():
@@ -113,6 +109,27 @@ def attribute(
             found = sums.setdefault(path, _Sum())
             found.add(rank, of.caps * part, of.requests * part, of.clients, own is None)
     return {path: found.share() for path, found in sums.items()}
+
+
+def of_managers(sessions: Iterable[Session], rates: Mapping[int, float]) -> float:
+    """req/s that are no workload. ``rates``: as for ``attribute``."""
+    known = list(sessions)
+    totals = _totals(known)
+    return sum(_requests(s, rates, totals) for s in known if s.ours)
+
+
+def _totals(sessions: Iterable[Session]) -> dict[int, float]:
+    """The load of all sessions, by rank."""
+    totals: dict[int, float] = {}
+    for s in sessions:
+        totals[s.rank] = totals.get(s.rank, 0.0) + s.load
+    return totals
+
+
+def _requests(session: Session, rates: Mapping[int, float], totals: Mapping[int, float]) -> float:
+    """req/s of the rank's that are this session's."""
+    total = totals[session.rank]
+    return rates.get(session.rank, 0.0) * session.load / total if total > 0 else 0.0
 
 
 def equal_parts(by_rank: Mapping[int, float], ranks: Sequence[int]) -> tuple[int, ...]:

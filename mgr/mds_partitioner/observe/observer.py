@@ -23,7 +23,7 @@ from ..model import (
     SubtreeSample,
 )
 from ..options import Settings
-from .attribution import Share, attribute, equal_parts, needs_heat, owner
+from .attribution import Share, attribute, equal_parts, needs_heat, of_managers, owner
 from .directories import Rotation
 from .heat import Heat, depth, rank_heat, requests_below
 from .roots import called, may_differ
@@ -85,6 +85,7 @@ class Observer:
             churning=self._turnover.churning(),
             unmapped=where.silent,
             inside=self._inside(fs, self._lowest, rates, where),
+            managers=of_managers(sessions, rates),
         )
 
     def _look_below(self, fs: FsState, busiest: list[str]) -> dict[str, str]:

@@ -64,7 +64,7 @@ class SubtreeMap:
         self._own: dict[str, tuple[int, ...]] = {}  # that were asked for
         self._ephemeral: set[str] = set()
         self._below: dict[str, set[int]] = {path: set() for path in directories}
-        self._fixed: dict[str, set[tuple[int, int]]] = {}
+        self._held: dict[str, set[Subtree]] = {}
         for subtree in subtrees:
             self._at.setdefault(subtree.path, set()).add(subtree.rank)
             if subtree.ephemeral:
@@ -73,8 +73,7 @@ class SubtreeMap:
                 if path in self._below:
                     self._below[path].add(subtree.rank)
                     if path != subtree.path and (subtree.pin != NO_PIN or subtree.ephemeral):
-                        pin = NO_PIN if subtree.ephemeral else subtree.pin
-                        self._fixed.setdefault(path, set()).add((subtree.ino, pin))
+                        self._held.setdefault(path, set()).add(subtree)
 
     def ranks(self, directory: str) -> tuple[int, ...]:
         """Ranks of the directory itself and of the subtrees below it, ascending."""
@@ -91,10 +90,14 @@ class SubtreeMap:
                 self._own[directory] = tuple(sorted(at or ()))
         return self._own[directory]
 
+    def held_below(self, directory: str) -> Collection[Subtree]:
+        """What below it is held by a pin of its own. All else comes along when the directory is pinned
+        (MDBalancer.cc, handle_export_pins)."""
+        return self._held.get(directory, ())
+
     def fixed_below(self, directory: str) -> Collection[tuple[int, int]]:
-        """What below it is held by a pin of its own: inode numbers and pins; NO_PIN for an ephemeral one. All
-        else comes along when the directory is pinned (MDBalancer.cc, handle_export_pins)."""
-        return self._fixed.get(directory, ())
+        """The same: inode numbers and pins; NO_PIN for an ephemeral one."""
+        return {(at.ino, NO_PIN if at.ephemeral else at.pin) for at in self.held_below(directory)}
 
     def root(self, path: str) -> bool:
         """Does a subtree begin there?"""

@@ -6,6 +6,7 @@ from collections.abc import Collection, Mapping, Sequence
 from .. import clock
 from ..errors import NotPermitted
 from ..judge.judgement import Caveats, DirectoryJudgement
+from ..judge.verdict import Verdict
 from .families import Family
 from .plan import Prediction
 from .ranks import format_ranks
@@ -79,14 +80,26 @@ def many_pins(pins: int) -> tuple[str, ...]:
     )
 
 
-def of_saturated(ranks: Sequence[int], *, moves: bool) -> tuple[str, ...]:
+def of_saturated(verdict: Verdict, fs: str, *, moves: bool) -> tuple[str, ...]:
     """One sentence on ranks that served as much as they can; none without such. ``moves``: the plan does
     something"""
+    ranks = verdict.saturated
     if not ranks:
         return ()
+    if not moves and set(verdict.full_of_little) == set(ranks):
+        return (unlike(ranks, fs),)
     which = f"ranks {format_ranks(ranks)} were" if len(ranks) > 1 else f"rank {ranks[0]} was"
     then = " when this plan is done" if moves else ""
     return (f"{which} saturated: what is there may ask for more than was seen; analyze again{then}",)
+
+
+def unlike(ranks: Sequence[int], fs: str) -> str:
+    """One sentence on ranks that are full of less than the mean, and what relieves them."""
+    which = f"ranks {format_ranks(ranks)} are" if len(ranks) > 1 else f"rank {ranks[0]} is"
+    return (
+        f"{which} full with less than the mean of all: no plan can relieve what is slower than the others; "
+        f"the scheduler can: 'ceph mds_partitioner scheduler start {fs}'"
+    )
 
 
 def of_age(seconds: float) -> tuple[str, ...]:

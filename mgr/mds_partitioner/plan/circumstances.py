@@ -13,7 +13,7 @@ from ..ceph.host import Host
 from ..engine.names import HEAVY, MASK, MODES
 from ..errors import BadInput, NotFound
 from ..judge.judgement import Judgement
-from ..model import NO_PIN, Directory, FsState
+from ..model import NO_PIN, Directory, FsState, Subtree
 from ..observe.children import Brood, Lasts, Placed, brood, placed
 from ..observe.subtrees import ancestors, subtree_map
 from ..observe.turnover import listable
@@ -86,6 +86,7 @@ class Circumstances:
     :ivar owned_distributed: ``ceph.dir.pin.distributed`` that this module set, by inode number
     :ivar distributed_factor: ``mds_export_ephemeral_distributed_factor``; None: MDSs do not distribute
     :ivar above: directories above the judged ones that are placed by settings of their own, by path
+    :ivar below: what below a judged one is held by a pin of its own, by that one's path
     :ivar policy: of ours, that balances the file system
     :ivar for_policy: as in ``Ours``
     """
@@ -103,6 +104,7 @@ class Circumstances:
     owned_distributed: Mapping[int, str] = field(default_factory=dict)
     distributed_factor: float | None = None
     above: Mapping[str, Placed] = field(default_factory=dict)
+    below: Mapping[str, Sequence[Subtree]] = field(default_factory=dict)
     policy: str | None = None
     for_policy: bool = False
 
@@ -112,13 +114,14 @@ class Circumstances:
 
 
 def check_ranks(fs: FsState, wanted: Sequence[int] | None) -> tuple[int, ...]:
-    """The ranks a plan may use. :raises BadInput: one of them does not exist."""
+    """The ranks a plan may use: not those that are about to stop. :raises BadInput: one of them is none."""
+    there = tuple(rank for rank in fs.ranks_in if rank < fs.max_mds)
     if wanted is None:
-        return fs.ranks_in
-    gone = sorted(set(wanted) - set(fs.ranks_in))
+        return there
+    gone = sorted(set(wanted) - set(there))
     if gone:
         raise BadInput(
-            f"file system '{fs.name}' has no rank {format_ranks(gone)} (it has {format_ranks(fs.ranks_in)})"
+            f"file system '{fs.name}' has no rank {format_ranks(gone)} (it has {format_ranks(there)})"
         )
     return tuple(sorted(set(wanted)))
 
@@ -141,6 +144,7 @@ def gather(host: Host, fs: FsState, judgement: Judgement, wish: Wish, ours: Ours
         owned_distributed=ours.distributed,
         distributed_factor=float(host.config(FACTOR)) if host.config(DISTRIBUTES) else None,
         above=host.on_fs(fs, lambda mount: above(mount, directories)),
+        below=below(host, fs, directories),
         policy=ours.policy,
         for_policy=ours.for_policy,
     )
@@ -176,6 +180,13 @@ def above(mount: FileSystem, directories: Sequence[Directory]) -> dict[str, Plac
         if places(at):
             found[path] = at
     return found
+
+
+def below(host: Host, fs: FsState, directories: Sequence[Directory]) -> dict[str, tuple[Subtree, ...]]:
+    """What below these is held by a pin of its own, by their paths; fragments of a directory count as one."""
+    where = subtree_map(host, fs, [d.path for d in directories])
+    held = {d.path: {at.ino: at for at in where.held_below(d.path)} for d in directories}
+    return {path: tuple(found[ino] for ino in sorted(found)) for path, found in held.items() if found}
 
 
 def over(directories: Iterable[Directory]) -> set[str]:

@@ -7,10 +7,11 @@ from dataclasses import dataclass
 from typing import Protocol
 
 from ..ceph.filesystem import NO_MASK
+from ..engine.names import HEAVY
 from ..engine.reasons import EPHEMERAL_PIN, MASKED_BY_OPERATOR, PASSING, PINNED_BY_OPERATOR, RESTING
 from ..judge.judgement import DirectoryJudgement
 from ..judge.verdict import Verdict
-from ..model import NO_PIN, Directory
+from ..model import NO_PIN, Directory, Subtree
 from ..observe.children import Placed
 from ..observe.subtrees import ancestors
 from .circumstances import Circumstances
@@ -37,7 +38,7 @@ class Settled(Protocol):
 
 def fixed(row: DirectoryJudgement, c: Circumstances, rests_until: float, now: float) -> Fixed | None:
     """Why a directory must stay where it is; None when it may move. See ``rests_until``."""
-    found = operators(row.seen, c)
+    found = operators(row.seen, c) or _held_below(row, c)
     if found is None and row.seen.passing and not c.force:
         return Fixed(PASSING)
     if found is None and now < rests_until and not c.force:
@@ -63,6 +64,27 @@ def operators(seen: Settled, c: Circumstances) -> Fixed | None:
     return None
 
 
+def _held_below(row: DirectoryJudgement, c: Circumstances) -> Fixed | None:
+    """An operator's setting below what gets one rank: what that holds does not come along. None where the
+    rank that has it serves nothing of this."""
+    if row.klass == HEAVY:
+        return None
+    ranks, below = row.seen.load_ranks, c.below.get(row.seen.directory.path, ())
+    at = next((at for at in below if at.rank in ranks and not releasable(at, c)), None)
+    if at is None:
+        return None
+    if at.ephemeral:
+        return Fixed(EPHEMERAL_PIN, f"{at.path!r} below it is held by an ephemeral pin")
+    return Fixed(PINNED_BY_OPERATOR, f"{at.path!r} below it is pinned to rank {at.pin}")
+
+
+def releasable(at: Subtree, c: Circumstances) -> bool:
+    """May a plan take the pin off?"""
+    if at.ephemeral:
+        return c.owned_distributed.get(at.ino) == "1"
+    return c.force or c.owned.get(at.ino) == at.pin
+
+
 def inherited(directory: str, c: Circumstances) -> Fixed | None:
     """The nearest setting above a directory that places it, if an operator made it."""
     for path in ancestors(directory):
@@ -81,17 +103,19 @@ def _ours(at: Placed, c: Circumstances) -> bool:
 
 
 def rests_until(
-    row: DirectoryJudgement, verdict: Verdict, c: Circumstances, since: float, rest: float
+    row: DirectoryJudgement, verdict: Verdict, c: Circumstances, since: float, rest: float, now: float
 ) -> float:
     """When a directory that was moved may be moved again, seconds since the Unix epoch.
 
     What is in place and even rests. A verdict on the time after the move that finds the ranks uneven, at
-    whatever urgency, says that the move did not help: then nothing rests.
+    whatever urgency, says that the move did not help: then nothing rests. Nor does what was moved later than
+    now: the clock was put back, and nobody knows when that was.
 
     :param since: when the time that was judged began, seconds since the Unix epoch
     :param rest: s
+    :param now: as since
     """
     moved = c.moved_at.get(row.seen.directory.ino)
-    if moved is None or (verdict.most > verdict.threshold and since >= moved):
+    if moved is None or moved > now or (verdict.most > verdict.threshold and since >= moved):
         return 0.0
     return moved + rest

@@ -49,7 +49,7 @@ def make_plan(
     c = gather(judgement)
     since = ended - judgement.caveats.span(settings.epoch)
     rows, rest = judgement.directories, settings.rest_period
-    stay = [fixed(row, c, rests_until(row, judgement.verdict, c, since, rest), now) for row in rows]
+    stay = [fixed(row, c, rests_until(row, judgement.verdict, c, since, rest, now), now) for row in rows]
     families: dict[int, Family] = {}
     at_once = {churning.ino: churning.at_once for churning in judgement.churning}
     for i, row in enumerate(rows):
@@ -88,7 +88,7 @@ def make_plan(
         caveats=(
             *caveats(judgement.caveats, rows, families, answer["scattered"], balanced=balanced),
             *(less_even(prediction, settings.imbalance_threshold) if made else ()),
-            *of_saturated(judgement.verdict.saturated, moves=bool(made)),
+            *of_saturated(judgement.verdict, c.fs.name, moves=bool(made)),
             *of_age(now - ended),
             *many_pins(sum(step.kind == PIN_STEP and step.row in families for step in made)),
         ),

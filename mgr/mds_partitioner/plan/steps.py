@@ -3,12 +3,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
 from ..engine.names import HEAVY, MASK
-from ..engine.reasons import EPHEMERAL_PIN, MASKED_BY_OPERATOR, PASSING, PINNED_BY_OPERATOR
+from ..engine.reasons import EPHEMERAL_PIN, MASKED_BY_OPERATOR, PASSING, PINNED_BY_OPERATOR, RESTING
 from ..errors import NotPermitted
 from ..judge.judgement import DirectoryJudgement
 from ..judge.verdict import Engine, column
@@ -16,10 +16,12 @@ from ..model import NO_PIN
 from ..observe.children import Child
 from .circumstances import FORWARDS, TO_AUTH, Circumstances
 from .families import Family
+from .fixed import releasable
 from .plan import AUTOMATE, CONFIG_STEP, DISTRIBUTED_STEP, FS_STEP, MASK_STEP, PIN_STEP, Row, Step
 from .ranks import EVERY_RANK, balanced_ranks, format_ranks, ranks_mask
 
 PINS, SETTINGS = 0, 1  # phases
+LEFT_ALONE = (PINNED_BY_OPERATOR, EPHEMERAL_PIN, MASKED_BY_OPERATOR, PASSING)
 
 
 @dataclass(frozen=True)
@@ -56,22 +58,30 @@ def steps(
     if not answer["worthwhile"]:
         return ()
     heavy_ranks = tuple(answer["heavy_ranks"])
-    dynamic = c.heavy_mode == MASK and len(heavy_ranks) > 1
+    dynamic = c.heavy_mode == MASK and len(heavy_ranks) > 1 and (c.owns_settings or _any_heavy(rows))
     moves: list[Move] = []
     for i, (seen, row) in enumerate(zip(judged, rows)):
-        if row.reason in (PINNED_BY_OPERATOR, EPHEMERAL_PIN, MASKED_BY_OPERATOR, PASSING):
+        pinned = seen.seen.pin != NO_PIN
+        if row.reason in LEFT_ALONE or (row.reason == RESTING and pinned):  # it may be on its way still
             continue
         if i in families:
-            _split(moves, i, row, seen.seen.pin, families[i], answer)
+            _split(moves, i, row, seen.seen.pin, families[i], answer, c)
         elif len(row.new) == 1:
-            _single(moves, i, row, seen.seen.pin, always=dynamic)
+            first = _single(moves, i, row, seen.seen.pin, always=dynamic)
+            if row.new != row.current:
+                _release(moves, i, row, c, first)
         elif dynamic and row.klass == HEAVY:
-            moves += _dynamic(i, row, seen.seen.pin, heavy_ranks, c)
+            _dynamic(moves, i, row, seen.seen.pin, heavy_ranks, c)
     return (
         *_ordered(moves, answer, c, engine),
         *(_mask_steps(heavy_ranks, c) if dynamic else ()),
         *_to_auth(c),
     )
+
+
+def _any_heavy(rows: Sequence[Row]) -> bool:
+    """Is anything to be left to the balancer? A mask that is there may be an operator's."""
+    return any(row.klass == HEAVY and row.reason not in (*LEFT_ALONE, RESTING) for row in rows)
 
 
 def _pin(index: int, row: Row, seen_pin: int, rank: int) -> Step:
@@ -84,24 +94,51 @@ def _pin_child(index: int, child: Child, rank: int) -> Step:
     return Step(PINS, PIN_STEP, index, child.path, child.ino, str(rank), str(child.pin), home)
 
 
-def _single(moves: list[Move], index: int, row: Row, pin: int, *, always: bool) -> None:
-    """One rank. With the balancer on (``always``), a directory without a pin would be the balancer's."""
+def _single(moves: list[Move], index: int, row: Row, pin: int, *, always: bool) -> int | None:
+    """One rank: the move that takes it there, None where it needs none. With the balancer on (``always``), a
+    directory without a pin would be the balancer's."""
     rank = row.new[0]
-    if pin != rank and (row.new != row.current or always or pin != NO_PIN):
-        moves.append(Move(_pin(index, row, pin, rank), row.reqs, row.wss, row.current, row.new))
+    if pin == rank or not (row.new != row.current or always or pin != NO_PIN):
+        return None
+    moves.append(Move(_pin(index, row, pin, rank), row.reqs, row.wss, row.current, row.new))
+    return len(moves) - 1
 
 
-def _dynamic(index: int, row: Row, pin: int, heavy_ranks: tuple[int, ...], c: Circumstances) -> list[Move]:
+def _release(
+    moves: list[Move], index: int, row: Row, c: Circumstances, first: int | None, but: Collection[int] = ()
+) -> None:
+    """What is pinned below it would not come along. ``but``: inode numbers of what is not looked at"""
+    for at in c.below.get(row.path, ()):
+        there = not at.ephemeral and row.new == (at.pin,)
+        if there or at.ino in but or not releasable(at, c):
+            continue
+        if at.ephemeral:
+            step = Step(PINS, DISTRIBUTED_STEP, index, at.path, at.ino, "0", "1")
+        else:
+            step = Step(PINS, PIN_STEP, index, at.path, at.ino, str(NO_PIN), str(at.pin), at.rank)
+        moves.append(Move(step, after=first))
+
+
+def _dynamic(
+    moves: list[Move], index: int, row: Row, pin: int, heavy_ranks: tuple[int, ...], c: Circumstances
+) -> None:
     """Left to the balancer, within the mask."""
-    found = [Move(_pin(index, row, pin, NO_PIN))] if pin != NO_PIN else []
+    if pin != NO_PIN:
+        moves.append(Move(_pin(index, row, pin, NO_PIN)))
+    _release(moves, index, row, c, None)
     old, new = c.mask_of(row.ino), format_ranks(heavy_ranks)
     if c.masks is not None and set(row.new) == set(heavy_ranks) and old != new:
-        found.append(Move(Step(PINS, MASK_STEP, index, row.path, row.ino, new, old)))
-    return found
+        moves.append(Move(Step(PINS, MASK_STEP, index, row.path, row.ino, new, old)))
 
 
 def _split(
-    moves: list[Move], index: int, row: Row, pin: int, family: Family, answer: Mapping[str, Any]
+    moves: list[Move],
+    index: int,
+    row: Row,
+    pin: int,
+    family: Family,
+    answer: Mapping[str, Any],
+    c: Circumstances,
 ) -> None:
     """A heavy directory whose children are known: pinned one by one, or distributed, or on one rank."""
     parent, scatter = family.parent, index in answer["scattered"]
@@ -116,12 +153,23 @@ def _split(
         moves.append(Move(step, row.reqs, row.wss, row.current if target else (), target))
     for child in family.released:
         moves.append(Move(_pin_child(index, child, NO_PIN)))
-    if scatter:
+    if scatter or str(index) not in answer["parent_rank"]:  # or it stays as it stands
         return
     if len(row.new) == 1:
-        _single(moves, index, row, pin, always=False)
+        _gather(moves, index, row, pin, family, c)
     else:
         _fanout(moves, index, row, pin, family, answer)
+
+
+def _gather(moves: list[Move], index: int, row: Row, pin: int, family: Family, c: Circumstances) -> None:
+    """On one rank, with the children that were pinned elsewhere."""
+    away = [child for child in family.lasting if child.pin not in (NO_PIN, row.new[0])]
+    first = _single(moves, index, row, pin, always=bool(away))
+    for child in away:
+        moves.append(Move(_pin_child(index, child, NO_PIN), after=first))
+    if row.new != row.current:
+        known = {child.ino for child in (*family.lasting, *family.released)}
+        _release(moves, index, row, c, first, known)
 
 
 def _fanout(

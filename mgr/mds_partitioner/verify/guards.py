@@ -4,7 +4,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from ..model import FsState, HealthCheck
 from ..plan.ranks import format_ranks
@@ -39,8 +39,11 @@ class Hold:
 def hold(fs: FsState, health: Mapping[str, HealthCheck], silent: Mapping[int, float]) -> Hold | None:
     """What a plan is to wait for; None when all is well. ``silent`` as in ``why_wait``."""
     why = why_wait(fs, health, silent)
+    if why is None:
+        return None
     others = {code: check for code, check in health.items() if code not in BUSY_CHECKS}
-    return None if why is None else Hold(why, why_wait(fs, others, silent) is None)
+    begun = replace(fs, max_mds=min(fs.max_mds, len(fs.ranks_in)))  # it never had the ranks that it lacks
+    return Hold(why, why_wait(begun, others, silent) is None)
 
 
 def why_wait(fs: FsState, health: Mapping[str, HealthCheck], silent: Mapping[int, float]) -> str | None:
@@ -51,9 +54,15 @@ def why_wait(fs: FsState, health: Mapping[str, HealthCheck], silent: Mapping[int
     away = inactive(fs)
     if away is not None:
         return f"{away}; the plan then goes on"
-    if len(fs.ranks_in) != fs.max_mds:
+    there = len(fs.ranks_in)
+    if there < fs.max_mds:
         return (
-            f"'{fs.name}' is being resized from {len(fs.ranks_in)} to {fs.max_mds} ranks: "
+            f"'{fs.name}' has MDSs for {there} of {fs.max_mds} ranks: start {fs.max_mds - there} more, or "
+            f"run 'ceph fs set {fs.name} max_mds {there}': the plan goes on then"
+        )
+    if there > fs.max_mds:
+        return (
+            f"'{fs.name}' is being resized from {there} to {fs.max_mds} ranks: "
             "the plan goes on when that is done"
         )
     quiet = silence(fs, silent)

@@ -35,6 +35,7 @@ SUBVOLUMES = {
     "cache_limit_bytes": 4e9,
     "bytes_per_inode": 3000,
     "mean_loads": [200, 10, 10],
+    "saturated_part": [0, 0, 0],
 }
 FULL = {"latency": [[0.05] * 3, [0.001] * 3, [0.001] * 3]}  # rank 0 has 5, 10 and 15 requests inside
 
@@ -178,10 +179,19 @@ def test_the_fair_share_is_of_the_ranks_in_the_mask() -> None:
 
 
 def test_a_saturated_rank_makes_the_recommendation_a_lower_bound() -> None:
-    result: Any = analyze(arguments(**FULL, learned_capacity=None) | SUBVOLUMES)
+    often = SUBVOLUMES | {"saturated_part": [0.25, 0, 0]}
+    result: Any = analyze(arguments(**FULL, learned_capacity=None) | often)
     assert result["recommended"]["lower_bound"] is True
     assert result["recommended"]["by_load"] == 2
     assert result["recommended"]["ranks"] == 2
+
+
+def test_a_rank_was_saturated_in_an_analysis_if_it_was_so_for_a_quarter_of_it() -> None:
+    """Whatever it is at the end."""
+    parts = {"saturated_part": [0.2, 0.3, 0]}
+    assert analyze(arguments(**FULL) | SUBVOLUMES | parts)["saturated"] == [1]
+    with pytest.raises(BadInputError, match="saturated_part has 1 values; allowed: one a rank, 3"):
+        analyze(arguments() | SUBVOLUMES | {"saturated_part": [0]})
 
 
 @pytest.mark.parametrize(

@@ -344,7 +344,8 @@ def test_the_children_of_a_fanned_out_heavy_go_to_its_ranks_and_stay_there() -> 
     assert sorted(given) == [0] * 5 + [1] * 5
     assert given[9] == 1
     children["0"]["current"] = given
-    assert again(args, result)["children_ranks"]["0"] == given
+    second = again(args, result)
+    assert (second["worthwhile"], second["children_ranks"]) == (False, {})
 
 
 def test_a_heavy_is_not_fanned_out_over_more_ranks_than_it_has_children() -> None:
@@ -361,7 +362,7 @@ def test_children_that_are_asked_for_most_are_on_different_ranks() -> None:
     assert given[0] != given[1]
 
 
-@pytest.mark.parametrize(("hottest", "ranks"), [(97, 2), (60, 2), (45, 3), (10, 4)])
+@pytest.mark.parametrize(("hottest", "ranks"), [(97, 1), (90, 2), (60, 2), (45, 3), (10, 4)])
 def test_a_heavy_has_no_more_ranks_than_its_hottest_child_leaves_work_for(hottest: float, ranks: int) -> None:
     others = [(100.0 - hottest) / 30] * 30
     family = {"weights": [hottest, *others], "current": [None] * 31, "staying": 0}
@@ -373,7 +374,7 @@ def test_a_heavy_has_no_more_ranks_than_its_hottest_child_leaves_work_for(hottes
 
 
 def test_files_that_nobody_is_seen_to_use_cost_a_heavy_no_rank() -> None:
-    children = {"0": {"weights": [97, 1, 1, 1], "current": [None] * 4, "staying": 0}}
+    children = {"0": {"weights": [90, 4, 3, 3], "current": [None] * 4, "staying": 0}}
     asked = {"wss": [97, 1, 1, 1], "reqs": [97, 1, 1, 1], "rentries": [97, 1, 1, 1]}
     four = {"ranks": [0, 1, 2, 3], "all_ranks": [0, 1, 2, 3]}
     args = arguments([[0]] * 4, heavy_mode="fanout", children=children, **asked, **four)
@@ -503,6 +504,60 @@ def test_children_that_stand_unevenly_are_spread_though_the_ranks_stay_the_same(
     for i, family in args["children"].items():
         family["current"], family["parent"] = result["children_ranks"][i], result["parent_rank"][i]
     assert not again(args, result)["worthwhile"]
+
+
+def test_what_is_beside_a_heavy_one_goes_by_what_its_busiest_directory_is_asked_for() -> None:
+    """Of ten light ones on the other rank, that one's new rank can keep none."""
+    sizes = [300.0, *[20.0] * 10]
+    family = {"weights": [90.0, *[1.0] * 10], "hottest": 0.9, "current": [0] * 11, "staying": 0, "parent": 0}
+    args = arguments(
+        [[0], *[[1]] * 10],
+        **dict.fromkeys(("wss", "reqs", "rentries"), sizes),
+        ranks=[0, 1],
+        all_ranks=[0, 1],
+        heavy_mode="fanout",
+        children={"0": family},
+    )
+    result = answer(args)
+    assert result["load_before"] == pytest.approx([300, 200])
+    assert max(result["load_after"]) == pytest.approx(270)
+    family |= {"current": result["children_ranks"]["0"], "parent": result["parent_rank"]["0"]}
+    assert not again(args, result)["worthwhile"]
+
+
+@st.composite
+def families(draw: st.DrawFn) -> dict[str, Any]:
+    """Subvolumes whose directories are where they are, all on ranks that may be used."""
+    ranks = list(range(draw(st.integers(2, 4))))
+    rank = st.sampled_from(ranks)
+    current, children = [], {}
+    for i in range(draw(st.integers(2, 8))):
+        weights = draw(st.lists(st.sampled_from([1, 5, 90]), min_size=1, max_size=6))
+        parent = draw(rank)
+        at = [draw(rank) if i == 0 else parent for _ in weights]
+        children[str(i)] = {
+            "weights": weights,
+            "hottest": draw(st.sampled_from([0.0, max(weights) / sum(weights)])),
+            "current": at,
+            "staying": draw(st.sampled_from([0.0, 0.3])),
+            "parent": parent,
+        }
+        current.append(sorted({parent, *at}))
+    points = [draw(st.integers(100, 1000)), *(draw(st.integers(1, 100)) for _ in current[1:])]
+    sizes = dict.fromkeys(("wss", "reqs", "rentries"), points)
+    more = {"ranks": ranks, "all_ranks": ranks, "heavy_mode": "fanout", "children": children}
+    return arguments(current, cache_inodes=1e9, **sizes, **more)
+
+
+@given(families())
+def test_no_plan_makes_the_fullest_rank_fuller_by_what_its_directories_are_asked_for(
+    args: dict[str, Any],
+) -> None:
+    result = answer(args)
+    points, requests_ = (
+        max(result[f"{what}_after"]) < max(result[f"{what}_before"]) for what in ("rank_workload", "load")
+    )
+    assert points or requests_ or not result["worthwhile"]
 
 
 @given(requests(outsiders=False), st.data())

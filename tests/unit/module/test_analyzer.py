@@ -21,7 +21,8 @@ from mds_partitioner.errors import Busy, CephError, NotFound, PartitionerError, 
 from mds_partitioner.judge.analysis import FAILED, FINISHED, RUNNING, Analysis
 from mds_partitioner.judge.archive import Archive
 from mds_partitioner.judge.history import History
-from mds_partitioner.judge.window import Checkpoint
+from mds_partitioner.judge.judgement import Judgement
+from mds_partitioner.judge.window import Checkpoint, WindowSummary
 from mds_partitioner.model import Observation, RankSample
 
 
@@ -81,6 +82,15 @@ def test_one_that_had_ended_is_not_begun_anew(manager: Callable[[FakeCluster], A
     analyzer = manager(cluster)
     assert analyzer.get(cluster.state).state == FINISHED
     assert cluster.store.items("analysis/") == {}
+
+
+def test_one_that_began_after_the_clock_was_put_back_has_not_ended(
+    manager: Callable[[FakeCluster], Analyzer],
+) -> None:
+    cluster = FakeCluster()
+    shelf(cluster.store).save(cluster.state.fscid, replace(found(), ended=time.time() + 86_400.0))
+    manager(cluster).start(cluster.state, 600, [])
+    assert manager(cluster).get(cluster.state).state == RUNNING
 
 
 def test_a_long_analysis_goes_on_from_its_checkpoint(manager: Callable[[FakeCluster], Analyzer]) -> None:
@@ -166,15 +176,23 @@ NO_ANSWER = Unavailable("no answer")
 EVICTED = CephError("cannot list '/volumes': Cannot send after transport endpoint shutdown", 108)
 
 
+NONE_FULL = Away(SimpleNamespace(saturated=()), range(0), NO_ANSWER)
+
+
 def analyzed(
-    monkeypatch: pytest.MonkeyPatch, history: Away, judge: Away, cluster: FakeCluster | None = None
+    monkeypatch: pytest.MonkeyPatch,
+    history: Away,
+    judge: Callable[..., Any],
+    cluster: FakeCluster | None = None,
+    verdicts: Away = NONE_FULL,
 ) -> Analysis:
     """An analysis of ten epochs, when it has ended. An epoch passes whenever the ranks are asked."""
     monkeypatch.setattr("mds_partitioner.analyzer.Observer", Observer)
     monkeypatch.setattr("mds_partitioner.analyzer.judge", judge)
     clock = SimpleNamespace(monotonic=lambda: float(history.calls * SETTINGS.epoch), time=time.time)
     monkeypatch.setattr("mds_partitioner.analyzer.time", clock)
-    cluster, ranks = cluster or FakeCluster(), SimpleNamespace(history=history, learned=lambda fscid: None)
+    cluster = cluster or FakeCluster()
+    ranks = SimpleNamespace(history=history, learned=lambda fscid: None, judge=verdicts)
     monkeypatch.setattr(cluster, "config", lambda name: "4294967296", raising=False)
     parts: Any = (cluster, None, ranks, lambda: SETTINGS, logging.getLogger("test"))
     analyzer = Analyzer(*parts)
@@ -229,6 +247,43 @@ def test_an_analysis_that_has_seen_nothing_yet_is_given_some_epochs_more(
     judge = Away(found().judgement, range(0), NO_ANSWER)
     assert analyzed(monkeypatch, seen(range(1, 11), EVICTED), judge).state == FINISHED
     assert analyzed(monkeypatch, seen(range(1, 1000), EVICTED), judge).state == FAILED
+
+
+def test_how_often_a_rank_was_saturated_is_counted_where_it_can_be_judged(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    parts, judgement = [], found().judgement
+
+    def judge(window: WindowSummary, *_: Any) -> Judgement:
+        parts.append(window.saturated)
+        return judgement
+
+    verdicts = Away(SimpleNamespace(saturated=(0,)), range(1, 4), NO_ANSWER)
+    analysis = analyzed(monkeypatch, seen(), judge, verdicts=verdicts)
+    assert parts == [{0: pytest.approx(1.0 - 3 / analysis.epochs)}]
+
+
+class Untold(Away):
+    """A rank has not told twice what it serves before so many calls."""
+
+    def __init__(self, calls: int) -> None:
+        super().__init__(None, range(0), NO_ANSWER)
+        self.until = calls
+
+    def __call__(self, *_: Any) -> History:
+        super().__call__()
+        told = tuple(replace(sample, rated=self.calls > self.until) for sample in SAMPLES)
+        return History().plus(told, 1.0)
+
+
+def test_an_epoch_in_which_a_rank_tells_nothing_does_not_count(monkeypatch: pytest.MonkeyPatch) -> None:
+    """It would count as idle."""
+    judge = Away(found().judgement, range(0), NO_ANSWER)
+    whole = analyzed(monkeypatch, Untold(0), judge).epochs
+    partly = analyzed(monkeypatch, Untold(4), judge)
+    assert (partly.state, partly.epochs, partly.problem) == (FINISHED, whole - 4, "")
+    never = analyzed(monkeypatch, Untold(1000), judge)
+    assert never.state == FAILED and never.problem.startswith("what rank 0 serves is not known")
 
 
 @pytest.mark.parametrize(

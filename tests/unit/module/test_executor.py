@@ -162,6 +162,16 @@ def test_what_is_empty_keeps_its_pin_though_nothing_moves() -> None:
     assert (run.records[0].state, cluster.directories[100].pin) == (APPLIED, 1)
 
 
+def test_what_is_empty_is_not_waited_for() -> None:
+    """Four of these at a time would take a plan of an operator five minutes."""
+    cluster = FakeCluster(lag=10_000)
+    cluster.empty |= MOVES.keys()
+    manager = Manager(cluster)
+    until(manager, run := started(cluster, manager, MOVES), DONE)
+    assert [record.state for record in run.records.values()] == [APPLIED] * 3
+    assert {ino: cluster.directories[ino].pin for ino in MOVES} == MOVES
+
+
 def test_what_an_operator_plans_stays_set_however_long_it_takes() -> None:
     cluster = FakeCluster(lag=10_000)
     manager = Manager(cluster)
@@ -579,6 +589,19 @@ def test_a_rank_that_goes_before_the_next_manager_sets_the_pin_is_not_pinned_to(
     until(manager, run, DONE)
     assert (run.records[0].state, cluster.directories[100].pin) == (SKIPPED, -1)
     assert "rank 3 does not exist any more" in run.records[0].why
+
+
+def test_no_mask_is_set_of_ranks_that_are_gone_and_the_balancer_is_not_switched_on() -> None:
+    cluster = FakeCluster()
+    manager = Manager(cluster)
+    run = manager.journal.create(plan(cluster, {100: 1}, "0xc", masks={103: "2,3"}), [])
+    manager.journal.head(run, state=RUNNING)
+    without_rank_3(cluster)
+    until(manager, run, DONE)
+    assert [run.records[i].state for i in range(4)] == [APPLIED, *[SKIPPED] * 3]
+    assert run.records[1].why == run.records[2].why == "rank 3 does not exist any more"
+    assert (cluster.state.bal_rank_mask, cluster.state.balance_automate) == ("-1", False)
+    assert cluster.directories[103].mask == "-1"
 
 
 @pytest.mark.parametrize("late", [False, True])

@@ -248,6 +248,21 @@ def test_no_rank_waits_for_its_turn_before_it_has_told_its_sessions_once() -> No
     assert {name for names in daemons.asked[1:] for name in names} == set(daemons.sessions)
 
 
+def test_what_managers_ask_for_is_neither_a_directorys_nor_elsewhere(monkeypatch: pytest.MonkeyPatch) -> None:
+    """As an analysis of thousands of quiet subvolumes, which it reads itself."""
+    daemons = Daemons(ranks=1)
+    daemons.sessions = {"m0": [session(0, 0), session(1, 7, "/")]}
+    monkeypatch.setattr(daemons, "manager_addresses", lambda: frozenset({("1.2.3.4:0", 7)}))
+    host: Any = daemons
+    seen = daemons.observed(Observer(host, [A]))
+    assert [row.requests for row in seen.directories] == [pytest.approx(50.0)]
+    window = Window("cephfs")
+    window.add(seen, History().plus((rank_sample(0, 100.0),), 0.0))
+    facts = {A: DirectoryFacts(Directory(A, "a", 7), 99, -1)}
+    found = judge(window.summary(facts), SETTINGS, 1 << 30, None, lambda n, a: CALLS[n](a)).caveats
+    assert found.elsewhere == pytest.approx(0.0)
+
+
 def test_a_client_tells_its_root_as_it_was_typed_also_where_case_does_not_count() -> None:
     daemons = Daemons(ranks=1)
     daemons.sessions = {"m0": [session(0, 0, TYPED)]}
@@ -617,6 +632,18 @@ def test_a_change_of_ranks_begins_their_means_anew() -> None:
     assert {rank: len(row) for rank, row in summary.series.items()} == {0: 1, 1: 1, 2: 1}
 
 
+def test_a_rank_that_was_saturated_for_a_good_part_of_an_analysis_was_so_whatever_it_is_at_the_end() -> None:
+    window, history = Window("cephfs"), History()
+    for at in range(60):
+        history = history.plus((rank_sample(0, 500.0), rank_sample(1, 500.0)), float(at))
+        full = (0,) * (at < 40) + (1,) * (at >= 56)
+        window.add(Observation("cephfs", (), saturated=full), history)
+    assert window.summary({}).saturated == {0: pytest.approx(2 / 3), 1: pytest.approx(1 / 15)}
+    found = judge(window.summary({}), SETTINGS, 1 << 30, None, lambda n, a: CALLS[n](a))
+    assert found.verdict.saturated == (0,)
+    assert [rank.saturated for rank in found.ranks] == [True, False]
+
+
 def test_a_well_cluster_needs_no_wait() -> None:
     assert why_wait(FakeCluster().state, {}, {}) is hold(FakeCluster().state, {}, {}) is None
 
@@ -631,6 +658,7 @@ READ_ONLY = HealthCheck("1 MDSs are read only", ("mds.m1(mds.1): MDS in read-onl
         ({"failed": (2,)}, {}, {}, "rank 2 has failed"),
         ({"damaged": (1,)}, {}, {}, "damaged"),
         ({"max_mds": 3}, {}, {}, "resized from 4 to 3"),
+        ({"max_mds": 6}, {}, {}, "start 2 more, or run 'ceph fs set cephfs max_mds 4'"),
         ({}, {"MDS_SLOW_REQUEST": SLOW}, {}, "MDS_SLOW_REQUEST"),
         ({}, {"MDS_READ_ONLY": READ_ONLY}, {}, "MDS_READ_ONLY"),
         ({}, {}, {3: 40.0}, "rank 3 (mds.m3) has said nothing for over 40 s"),
@@ -643,7 +671,8 @@ def test_a_cluster_that_is_not_well_says_what_is_waited_for(
     state = replace(FakeCluster().state, **change)
     why = why_wait(state, health, silent)
     assert why is not None and word in why
-    assert hold(state, health, silent) == Hold(why, back=word == "MDS_SLOW_REQUEST")
+    back = word.startswith(("MDS_SLOW_REQUEST", "start 2 more"))
+    assert hold(state, health, silent) == Hold(why, back)
 
 
 @pytest.mark.parametrize(

@@ -337,6 +337,9 @@ def test_that_a_rank_was_saturated_is_told(engine: EngineClient) -> None:
     assert f"{said} is done" in made(judgement(ALL_ON_0), circumstances("fanout"), engine).caveats
     idle = made(judgement(ALL_ON_0, dict.fromkeys(ALL_ON_0, 0)), circumstances("fanout"), engine)
     assert not idle.steps and said.removesuffix(" when this plan") in idle.caveats
+    unlike = replace(judgement(ALL_ON_0, dict.fromkeys(ALL_ON_0, 0)), verdict=verdict(saturated=(2, 3)))
+    (told,) = (c for c in made(unlike, circumstances("fanout"), engine).caveats if "full with less" in c)
+    assert told.startswith("ranks 2,3 are full") and "scheduler start cephfs" in told
     rests = replace(judgement(ALL_ON_0), verdict=verdict(saturated=()))
     assert not [c for c in made(rests, circumstances("fanout"), engine).caveats if "saturated" in c]
 
@@ -356,6 +359,21 @@ def test_what_moved_lately_rests(engine: EngineClient) -> None:
     resting = replace(circumstances("fanout"), moved_at={101: NOW - 60})
     plan = made(judgement(ALL_ON_0), resting, engine)
     assert [r.reason for r in plan.rows if r.name == "Subvol2"] == ["resting"]
+
+
+def test_what_was_moved_later_than_now_does_not_rest(engine: EngineClient) -> None:
+    """The clock was put back."""
+    ahead = replace(circumstances("fanout"), moved_at={101: NOW + 86_400})
+    plan = made(judgement(ALL_ON_0), ahead, engine)
+    assert [r.new for r in plan.rows if r.name == "Subvol2"] == [(2,)]
+
+
+@pytest.mark.parametrize("heavy", ["mask", "fanout"])
+def test_what_rests_and_has_not_arrived_yet_keeps_its_pin(engine: EngineClient, heavy: str) -> None:
+    resting = replace(circumstances(heavy), moved_at={101: NOW - 60}, owned={101: 2})
+    plan = made(judgement(ALL_ON_0, pins={"Subvol2": 2}), resting, engine)
+    assert [r.reason for r in plan.rows if r.name == "Subvol2"] == ["resting"]
+    assert plan.steps and 101 not in {step.ino for step in plan.steps}
 
 
 def test_planning_again_after_a_finished_plan_proposes_nothing(engine: EngineClient) -> None:
@@ -380,6 +398,16 @@ def test_an_operators_mask_is_not_overwritten_without_force(
     assert step.expected == mask != step.value
 
 
+def test_an_operators_mask_is_in_nobodys_way_where_nothing_is_heavy(engine: EngineClient) -> None:
+    cluster = FakeCluster(ranks=3)
+    cluster.state = replace(cluster.state, bal_rank_mask="0x3", balance_automate=True)
+    plan = made(served_by((0,) * 20), circumstances(cluster=cluster), engine)
+    assert plan.steps and {step.kind for step in plan.steps} == {PIN_STEP}
+    rests = replace(circumstances(cluster=cluster), moved_at={100: NOW - 60})
+    plan = made(judgement(ALL_ON_0), rests, engine)
+    assert plan.steps and {step.kind for step in plan.steps} == {PIN_STEP}
+
+
 def test_however_every_rank_is_written_it_is_no_operators_mask(engine: EngineClient) -> None:
     cluster = FakeCluster(ranks=3)
     cluster.state = replace(cluster.state, bal_rank_mask="all")
@@ -392,6 +420,10 @@ def test_however_every_rank_is_written_it_is_no_operators_mask(engine: EngineCli
 def test_a_rank_that_does_not_exist_is_named() -> None:
     with pytest.raises(BadInput, match=r"no rank 7 \(it has 0,1,2\)"):
         check_ranks(FakeCluster(ranks=3).state, [0, 7])
+    shrinks = replace(FakeCluster(ranks=3).state, max_mds=2)
+    assert check_ranks(shrinks, None) == (0, 1)
+    with pytest.raises(BadInput, match=r"no rank 2 \(it has 0,1\)"):
+        check_ranks(shrinks, [2])
 
 
 @given(st.sets(st.integers(0, 255), min_size=1))

@@ -48,6 +48,14 @@ def test_imbalance_says_what_to_do_next() -> None:
     assert "partition status cephfs" in advice(snapshot(replace(idle, plan=plan())))
 
 
+def test_where_a_slow_rank_is_full_of_little_no_plan_is_advised() -> None:
+    slow = verdict(saturated=(3,))
+    idle = replace(uneven(), plan=None, verdict=slow)
+    assert advice(snapshot(idle)).endswith("the scheduler can: 'ceph mds_partitioner scheduler start cephfs'")
+    both = replace(idle, verdict=replace(slow, saturated=(0, 3)))
+    assert "partition plan cephfs" in advice(snapshot(both))
+
+
 def test_an_analysis_of_another_load_is_made_again_first() -> None:
     idle, analyze = replace(uneven(), plan=None), "analyze start cephfs', then 'partition plan'"
     assert idle.analysis is not None

@@ -104,11 +104,14 @@ def ranks_of(placement: Placement, i: int) -> tuple[int, ...]:
 def moved_inodes(before: Placement, after: Placement, s: Floats) -> float:
     """Inodes that change rank; of a subvolume on several ranks, only the part that is not on the same
     rank."""
-    differs = changed(before, after)
+    several = before.several.keys() | after.several.keys()
+    differs = before.single != after.single
+    differs[list(several)] = False
     total = float(s[differs].sum())
-    for i in (i for i in before.several.keys() | after.several.keys() if differs[i]):
+    for i in several:
         old, new = ranks_of(before, i), ranks_of(after, i)
-        common = (set(old) & set(new)) - {GONE}
-        stay = sum(min(old.count(r) / len(old), new.count(r) / len(new)) for r in common)
-        total -= float(s[i]) * stay
+        if old != new:
+            common = (set(old) & set(new)) - {GONE}
+            stay = sum(min(old.count(r) / len(old), new.count(r) / len(new)) for r in common)
+            total += float(s[i]) * (1.0 - stay)
     return total

@@ -1,0 +1,107 @@
+# SPDX-License-Identifier: LGPL-2.1-or-later
+"""Plans for subvolumes in which something is held by a pin of its own."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import Any
+
+import pytest
+from fake_cluster import Directory
+from plans import ALL_ON_0, AS_IN_LINE, circumstances, family, judgement, made
+from scheduled import Cluster
+
+from mds_partitioner.engine_client import EngineClient
+from mds_partitioner.judge.insides import Insides, Part
+from mds_partitioner.model import Directory as At
+from mds_partitioner.model import Subtree
+from mds_partitioner.plan.circumstances import Circumstances, below
+from mds_partitioner.plan.plan import DISTRIBUTED_STEP, PIN_STEP, Plan
+
+SUBVOL1, SUBVOL2, INNER = 100, 101, 700
+HEAVY = "/volumes/_nogroup/Subvol1"
+PATH = "/volumes/_nogroup/Subvol2"
+PINNED = Subtree(f"{PATH}/a", 0, 0, False, INNER)
+
+
+def holding(at: Subtree, **changes: Any) -> Circumstances:
+    return replace(circumstances("fanout"), below={PATH: (at,)}, **changes)
+
+
+def steps_of(plan: Plan, ino: int) -> list[tuple[str, str, str, int]]:
+    return [(s.kind, s.value, s.expected, s.home) for s in plan.steps if s.ino == ino]
+
+
+def reason(plan: Plan) -> tuple[str, str]:
+    return next((row.reason, row.why) for row in plan.rows if row.ino == SUBVOL2)
+
+
+@pytest.mark.parametrize("pin", [-1, 2])
+def test_our_pin_below_what_moves_is_taken_off_after_it(engine: EngineClient, pin: int) -> None:
+    """It is pinned where it belongs already, and what is in it is not there."""
+    found = judgement(ALL_ON_0, pins={"Subvol2": pin})
+    plan = made(found, holding(PINNED, owned={INNER: 0, SUBVOL2: 2}), engine)
+    assert steps_of(plan, INNER) == [(PIN_STEP, "-1", "0", 0)]
+    order = [step.ino for step in plan.steps if step.ino in (SUBVOL2, INNER)]
+    assert order == ([SUBVOL2, INNER] if pin < 0 else [INNER])
+
+
+def test_what_is_below_and_pinned_where_all_of_it_goes_stays_pinned(engine: EngineClient) -> None:
+    plan = made(judgement(ALL_ON_0), holding(replace(PINNED, rank=2, pin=2), owned={INNER: 2}), engine)
+    assert steps_of(plan, SUBVOL2) and not steps_of(plan, INNER)
+
+
+def test_what_an_operator_pinned_below_keeps_what_it_holds(engine: EngineClient) -> None:
+    plan = made(judgement(ALL_ON_0), holding(PINNED), engine)
+    assert reason(plan) == ("pinned-by-operator", f"'{PATH}/a' below it is pinned to rank 0")
+    assert not steps_of(plan, SUBVOL2) + steps_of(plan, INNER)
+    forced = made(judgement(ALL_ON_0), holding(PINNED, force=True), engine)
+    assert steps_of(forced, INNER) == [(PIN_STEP, "-1", "0", 0)]
+
+
+def test_what_an_operator_pinned_below_and_nobody_uses_holds_nothing(engine: EngineClient) -> None:
+    plan = made(judgement(ALL_ON_0), holding(replace(PINNED, rank=1, pin=1)), engine)
+    assert steps_of(plan, SUBVOL2) and not steps_of(plan, INNER)
+
+
+def test_what_is_distributed_below_is_so_no_more_if_that_was_us(engine: EngineClient) -> None:
+    at = Subtree(f"{PATH}/a", 0, -1, True, INNER)
+    for force in (False, True):
+        theirs = made(judgement(ALL_ON_0), holding(at, force=force), engine)
+        assert reason(theirs) == ("ephemeral-pin", f"'{PATH}/a' below it is held by an ephemeral pin")
+    ours = made(judgement(ALL_ON_0), holding(at, owned_distributed={INNER: "1"}), engine)
+    assert steps_of(ours, INNER) == [(DISTRIBUTED_STEP, "0", "1", -1)]
+
+
+def test_what_is_left_to_the_balancer_has_none_of_our_pins_in_it(engine: EngineClient) -> None:
+    mine, theirs = (Subtree(f"{HEAVY}/uuid/d{i}", i, i, False, INNER + i) for i in (0, 1))
+    c = replace(circumstances("mask"), below={HEAVY: (mine, theirs)}, owned={mine.ino: mine.pin})
+    plan = made(judgement(AS_IN_LINE), c, engine)
+    assert steps_of(plan, mine.ino) == [(PIN_STEP, "-1", "0", 0)]
+    assert not steps_of(plan, theirs.ino)
+
+
+def test_what_was_split_and_gets_one_rank_takes_its_children_along(engine: EngineClient) -> None:
+    """Rank 1 is to be left; one child has all of the load."""
+    found = judgement({**ALL_ON_0, "Subvol1": (0, 1)})
+    heavy, *others = found.directories
+    brood = family(HEAVY)
+    hot, *rest = brood.children
+    inside = Insides(1.0, (Part(hot.path, 400.0),))
+    found = replace(found, directories=(replace(heavy, seen=replace(heavy.seen, inside=inside)), *others))
+    brood = replace(brood, children=(replace(hot, pin=1, ranks=(1,)), *rest), ranks=(0,))
+    c = replace(circumstances("fanout"), ranks=(0, 2), owned={hot.ino: 1})
+    plan = made(found, c, engine, lambda _: brood)
+    assert steps_of(plan, hot.ino) == [(PIN_STEP, "-1", "1", 1)]
+    steps = [step.ino for step in plan.steps]
+    assert steps.index(SUBVOL1) < steps.index(hot.ino)
+
+
+def test_what_is_held_below_is_asked_of_the_mdss() -> None:
+    host: Any = Cluster([1.0] * 4)
+    inner = Directory("/volumes/_nogroup/s1/data/a", pin=2, rank=2)
+    host.directories |= {INNER: inner, INNER + 1: Directory("/volumes/_nogroup/s1/data", rank=0)}
+    paths = [At(host.directories[ino].path, "", ino) for ino in (100, 101)]
+    assert below(host, host.state, paths) == {
+        "/volumes/_nogroup/s1": (Subtree(inner.path, 2, 2, False, INNER),)
+    }
