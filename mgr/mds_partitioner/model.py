@@ -14,7 +14,6 @@ class MdsInfo:
 
     rank: int
     name: str
-    gid: int
     state: str  # "up:active", "up:replay", ...
 
 
@@ -61,7 +60,6 @@ class RankSample:
     exported: float  # inodes/s
     imported: float  # inodes/s
     subtrees: int
-    rss: int  # bytes
     exported_total: int = 0  # inodes since the MDS started
     imported_total: int = 0
     quickest: float = 0.0  # mean latency of the quickest of its common kinds of requests, s; 0: not measured

@@ -16,11 +16,11 @@ import yaml
 from grafana_foundation_sdk.cog.encoder import JSONEncoder
 from grafana_foundation_sdk.models.dashboard import Dashboard
 from monitor_snapshots import NOW, plan, scheduler, snapshot, uneven
+from queries import concrete, panels, queries
 
 from mds_partitioner.monitor.metrics import exposition, families
 from monitoring.alerts import ALERTS
 from monitoring.dashboards import dashboards
-from monitoring.queries import concrete, panels, queries
 
 ROOT = Path(__file__).parents[2]
 GRAFANA = ROOT / "monitoring/grafana"

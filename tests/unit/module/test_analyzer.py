@@ -161,7 +161,7 @@ class Away:
         return self.answer
 
 
-SAMPLES = (RankSample(0, "m0", 4.0, 0.001, 10, 5, 1, 0.0, 0.0, 1, 1000),)
+SAMPLES = (RankSample(0, "m0", 4.0, 0.001, 10, 5, 1, 0.0, 0.0, 1),)
 NO_ANSWER = Unavailable("no answer")
 EVICTED = CephError("cannot list '/volumes': Cannot send after transport endpoint shutdown", 108)
 

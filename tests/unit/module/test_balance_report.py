@@ -29,7 +29,6 @@ def sample(rank: int, requests: float, exported: int, imported: int) -> RankSamp
         0.0,
         0.0,
         1,
-        0,
         exported_total=exported,
         imported_total=imported,
     )

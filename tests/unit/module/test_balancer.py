@@ -509,7 +509,7 @@ def test_totals_of_a_rank_count_as_moved_from_its_first_report_on(
     cluster: Cluster, ranks: Ranks, balancer: Balancer, time: Clock
 ) -> None:
     balancer.on(cluster.state, "lunule", None, False)
-    unheard = RankSample(0, "m0", 0.0, 0.0, 0, 0, 0, 0.0, 0.0, 0, 0, heard=False, rated=False)
+    unheard = RankSample(0, "m0", 0.0, 0.0, 0, 0, 0, 0.0, 0.0, 0, heard=False, rated=False)
     told = []
     for total in (None, 5000, 5100):
         sample = unheard if total is None else replace(unheard, exported_total=total, heard=True)
@@ -525,7 +525,7 @@ def test_totals_count_from_0_after_a_restart_and_from_its_first_report_of_anothe
     cluster: Cluster, ranks: Ranks, balancer: Balancer, time: Clock
 ) -> None:
     balancer.on(cluster.state, "lunule", None, False)
-    heard = RankSample(0, "m0", 0.0, 0.0, 0, 0, 0, 0.0, 0.0, 0, 0, imported_total=7)
+    heard = RankSample(0, "m0", 0.0, 0.0, 0, 0, 0, 0.0, 0.0, 0, imported_total=7)
     told = []
     for name, total in (("m0", 5000), ("m0", 5100), ("m0", 30), ("m0", 5200), ("m4", 700), ("m4", 750)):
         ranks.past = History().plus((replace(heard, name=name, exported_total=total),), 0.0)

@@ -30,7 +30,7 @@ FS = FsState(
     fscid=1,
     max_mds=3,
     ranks_in=(0, 1, 2),
-    mds=tuple(MdsInfo(r, f"m{r}", 100 + r, "up:active") for r in range(3)),
+    mds=tuple(MdsInfo(r, f"m{r}", "up:active") for r in range(3)),
     failed=(),
     damaged=(),
     balance_automate=False,
@@ -177,7 +177,7 @@ def test_failures_are_counted_by_stage(monitor: Monitor) -> None:
 def test_a_full_rank_of_many_counts_as_uneven_though_the_factor_is_low(
     monitor: Monitor, cluster: Cluster
 ) -> None:
-    mds = tuple(MdsInfo(r, f"m{r}", 100 + r, "up:active") for r in range(36))
+    mds = tuple(MdsInfo(r, f"m{r}", "up:active") for r in range(36))
     cluster.state = replace(FS, max_mds=36, ranks_in=tuple(range(36)), mds=mds)
     cluster.rates = {m.name: 990.0 if m.rank == 0 else 300.0 for m in mds}
     sample = sampled(monitor)
@@ -241,7 +241,7 @@ def test_another_daemon_on_a_rank_begins_the_forecast_anew(monitor: Monitor, clu
         cluster.rates["m0"] = rate
         growing = sampled(monitor)
     assert growing.ranks[0].forecast == pytest.approx(1000)
-    cluster.state = replace(FS, mds=(MdsInfo(0, "other", 200, "up:active"), *FS.mds[1:]))
+    cluster.state = replace(FS, mds=(MdsInfo(0, "other", "up:active"), *FS.mds[1:]))
     assert sampled(monitor).ranks[0].forecast == pytest.approx(900)
 
 
