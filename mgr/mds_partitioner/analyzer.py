@@ -9,7 +9,6 @@ import logging
 import threading
 import time
 from collections.abc import Callable, Sequence
-from datetime import datetime, timezone
 
 from . import clock
 from .ceph.host import Host
@@ -66,7 +65,8 @@ class Analyzer:
                 self._log.error("the checkpoint of '%s' cannot be read: %s", fs.name, kept)
                 kept = None
             analysis = self._start(fs, wanted["duration"], wanted["directories"], kept)
-            analysis.note = f"{BEGUN_ANEW if kept is None else WENT_ON.format(kept.epochs)} {_clock()}"
+            how = BEGUN_ANEW if kept is None else WENT_ON.format(kept.epochs)
+            analysis.note = f"{how} {clock.told(time.time())}"
         self._begun = True
 
     def _restore(self) -> None:
@@ -252,10 +252,6 @@ class Analyzer:
         """Nothing is left to be gone on with."""
         self._host.store.delete(f"analysis/{fscid}")
         self._checkpoints.forget(fscid)
-
-
-def _clock() -> str:
-    return datetime.fromtimestamp(time.time(), timezone.utc).strftime("%Y-%m-%d %H:%M:%S UTC")
 
 
 def _percent(analysis: Analysis) -> str:
