@@ -14,7 +14,7 @@ from collections.abc import Collection, Mapping
 from dataclasses import dataclass, replace
 
 from ..model import NO_PIN
-from ..plan.plan import FS_STEP, PIN_STEP, Plan, Step
+from ..plan.plan import FS_STEP, PIN_STEP, RANK_MASK, Plan, Step
 from ..plan.ranks import balanced_ranks
 from .run import (
     APPLIED,
@@ -70,7 +70,6 @@ class Transition:
 
 
 NOTHING = Transition()
-RANK_MASK = "bal_rank_mask"
 OFF = "false"  # of a setting that a policy of ours had found so
 SETTLED = 10.0  # s after which an export that had begun is over
 

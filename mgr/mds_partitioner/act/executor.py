@@ -17,11 +17,11 @@ from ..clock import Now
 from ..errors import CephError, JournalError, PartitionerError, Unavailable
 from ..model import FsState
 from ..options import Settings
-from ..plan.plan import FS_STEP, Step
+from ..plan.plan import FS_STEP, RANK_MASK, Step
 from ..verify.guards import Hold, late_clients
 from ..workers import Workers
 from .changes import ASK_ALL, AutomateChange, Change, ConfigChange, DirectoryChange, Gone, Whereabouts, bind
-from .core import RANK_MASK, Seen, StepCore, Transition, after_tick, next_step, paused, same
+from .core import Seen, StepCore, Transition, after_tick, next_step, paused, same
 from .journal import Journal
 from .run import (
     ACTIVE,

@@ -220,7 +220,7 @@ class Balancer:
     def _forget_removed(self) -> None:
         """Records that cannot be read, of file systems that are gone: there is nothing left to be undone."""
         for key in list(self.unreadable):
-            fscid = key.removeprefix("balance/")
+            fscid = key.removeprefix(switching.RECORDS)
             try:
                 # The mon is asked last, and of few: this is done each second.
                 gone = fscid.isdecimal() and self._host.fs_by_id(int(fscid)) is None

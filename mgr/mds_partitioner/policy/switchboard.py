@@ -19,7 +19,7 @@ from ..errors import Busy, CephError, InDoubt, PartitionerError, Unavailable
 from ..model import FsState
 from ..plan.circumstances import FORWARDS, TO_AUTH
 from . import switch as switching
-from .switch import LEFT, SURE, TURNING_OFF, Doubt, Forget, RemoveObject, Save, SetFs, Step, Switch
+from .switch import LEFT, SURE, TURNING_OFF, Doubt, Forget, RemoveObject, Save, SetFs, Step, Switch, user
 
 
 @dataclass(frozen=True)
@@ -192,7 +192,7 @@ class Switchboard:
 
     def forget(self, fscid: int) -> None:
         """The record of a file system, which cannot be read, goes; nothing else is changed."""
-        self._host.store.delete(f"balance/{fscid}")
+        self._host.store.delete(user(fscid))
         with self._lock:
             self._known().pop(fscid, None)
 

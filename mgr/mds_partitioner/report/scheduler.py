@@ -13,7 +13,7 @@ from ..model import NO_PIN, FsState
 from ..schedule.core.state import Past
 from ..schedule.core.view import RankView
 from ..schedule.record import ACT, ADVISE, OFF, UNDOING, Kept, Turn, under_way
-from ..schedule.shown import UNDOES, doing, looks, trouble
+from ..schedule.shown import UNDOES, doing, held, looks, trouble
 from ..schedule.watch import Watch, relative
 from .text import count, cut, first, printable, table
 
@@ -78,7 +78,7 @@ def status_value(seen: Status) -> dict[str, Any]:
         "ranks": [] if view is None else [_rank_value(rank, watch) for rank in view.ranks],
         "under_way": [_move_value(past, requests) for past, requests in under_way(kept)],
         "decisions": [_turn_value(turn) for turn in kept.turns[-LAST:]],
-        "held": {} if kept.mode == OFF else _held(watch),
+        "held": {} if kept.mode == OFF else dict(held(watch)),
         "advised": len(watch.advised) if kept.mode == ADVISE else 0,
     }
 
@@ -93,15 +93,6 @@ def _rank_value(rank: RankView, watch: Watch) -> dict[str, Any]:
         "of_its_share": parts.get(rank.rank),
         "full": rank.full,
     }
-
-
-def _held(watch: Watch) -> dict[str, int]:
-    """How many directories stay where they are, by reason."""
-    found: dict[str, int] = {}
-    for piece in () if watch.view is None else watch.view.pieces:
-        if piece.held:
-            found[piece.held] = found.get(piece.held, 0) + 1
-    return found
 
 
 def _move_value(past: Past, requests: float) -> dict[str, Any]:
@@ -214,8 +205,8 @@ def told(turn: Turn) -> str:
 
 
 def _left(watch: Watch, top: int) -> str:
-    held = sorted(_held(watch).items(), key=lambda entry: -entry[1])
-    return "\n".join(first([cut(f"left alone: {number:,}: {why}", 100) for why, number in held], top))
+    reasons = held(watch).most_common()
+    return "\n".join(first([cut(f"left alone: {number:,}: {why}", 100) for why, number in reasons], top))
 
 
 def history_value(kept: Kept, directory: str | None) -> list[dict[str, Any]]:

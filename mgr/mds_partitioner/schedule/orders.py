@@ -32,7 +32,7 @@ from ..errors import Busy, PartitionerError
 from ..model import FsState
 from ..plan.circumstances import FORWARDS, TO_AUTH
 from ..plan.plan import Plan
-from .core.load import capacities, shares, utilisations
+from .core.load import capacities, served, shares, utilisations
 from .core.sleepers import EMPTY
 from .core.state import State
 from .core.view import Decision, Move, Scatter
@@ -252,7 +252,7 @@ def turn_of(watch: Watch, state: State, decision: Decision, now: Now) -> Turn:
     done: tuple[Scatter | Move, ...] = (*decision.scatter, *decision.moves)
     ranks, gains = watch.view.ranks, dict[int, float]()
     capacity = capacities(ranks)
-    loads, share = utilisations(ranks, capacity), shares(ranks, capacity)
+    loads, share = utilisations(ranks, capacity), shares(served(ranks), capacity)
     for each in done:
         gains[each.source] = gains.get(each.source, 0.0) + each.gain
     fullest = max(loads, key=lambda rank: (gains.get(rank, 0.0), loads[rank], -rank))
