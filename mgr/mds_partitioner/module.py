@@ -234,8 +234,7 @@ class Module(
                 return None
         except Unavailable:  # the journal was not read yet
             return None
-        told = self.balancer.fallen_back().get(fs.name, [])
-        return frozenset(who.partition(": ")[0] for who in told)
+        return frozenset(who.daemon for who in self.balancer.fallen_back().get(fs.name, []))
 
     def _scheduler(self, fs: FsState) -> SchedulerState | None:
         """Its state; None while it was never started, or is not known yet."""

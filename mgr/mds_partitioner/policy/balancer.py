@@ -23,7 +23,7 @@ from ..ranks import Ranks
 from ..verify.guards import inactive
 from . import policies
 from . import switch as switching
-from .beats import fallbacks, last_beat
+from .beats import Fallback, fallbacks, last_beat
 from .decisions import Watch
 from .hints import PREFIX, Hints, growth, make_hints, policy_object, push_due, why_nobody
 from .switch import ON, TURNING_OFF, TURNING_ON, PutBackOption, Switch
@@ -204,7 +204,7 @@ class Balancer:
         """Is there a file system to watch?"""
         return bool(self._board.all())
 
-    def fallen_back(self) -> dict[str, list[str]]:
+    def fallen_back(self) -> dict[str, list[Fallback]]:
         """MDSs that use the built-in balancer in place of our policy, by file system."""
         return {
             switch.fs: watch.fallbacks

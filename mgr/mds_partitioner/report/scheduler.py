@@ -114,9 +114,11 @@ def _move_value(past: Past, requests: float) -> dict[str, Any]:
 def _turn_value(turn: Turn) -> dict[str, Any]:
     value = asdict(turn) | {
         "moves": [_move_value(*entry) for entry in zip(turn.moves, turn.requests)],
+        "trouble": list(turn.trouble()),
         "predicted_gain": round(turn.gain, 2),
         "real_gain": None if turn.real is None else round(turn.real, 2),
     }
+    del value["left"]  # which trouble tells in words
     return value
 
 
@@ -246,21 +248,15 @@ def history_text(kept: Kept, directory: str | None, top: int) -> str:
 def _notes(turn: Turn, directory: str | None) -> list[str]:
     """What a turn did beside moves, and what it could not; of one directory, where one is named."""
     at = clock.told(turn.at)
-    trouble = (text for text in turn.trouble if directory is None or _names(text, directory))
     split = (path for path in turn.split if directory in (None, path))
     nothing = not (turn.moves or turn.split or turn.scatter)
     return [
         *_reasons(turn, directory),
-        *map(printable, trouble),
+        *map(printable, turn.trouble(directory)),
         *(f"{printable(path)} is seen as its parts since {at}" for path in split),
         *([f"{at}: {printable(turn.why)}"] if nothing else []),
         *_scattered(turn, directory),
     ]
-
-
-def _names(trouble: str, path: str) -> bool:
-    """Is it of that directory? As Orders.give_up writes it."""
-    return trouble.startswith(f"{path!r} ")
 
 
 def _reasons(turn: Turn, directory: str | None) -> list[str]:
@@ -303,7 +299,7 @@ def _state(turn: Turn, past: Past, mode: str) -> str:
         return "rolled back"
     if past.move.pin == NO_PIN and not past.lost:
         return "no pin"
-    left = any(_names(text, past.move.path) for text in turn.trouble)
+    left = any(ino == past.move.ino for ino, _ in turn.left)
     if past.move.load <= 0.0 and (past.arrived < 0.0 or past.lost) and not left:
         return "pinned"
     if past.arrived < 0.0:

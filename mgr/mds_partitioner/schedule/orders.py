@@ -151,16 +151,14 @@ class Orders:
         runs = {run.plan.name: run for run in scheduled_since(self._plans.of(fs), watch.kept.since)}
         for turn in watch.kept.turns:
             left = dict(_left(runs[turn.plan])) if turn.plan in runs and not turn.undone else {}
-            told = tuple(
-                f"{path!r} was left where it is: {left[ino]}" for ino, path in turn.about if ino in left
-            )
-            new = tuple(text for text in told if text not in turn.trouble)
+            now_left = ((ino, left[ino]) for ino, _ in turn.about if ino in left)
+            new = tuple(each for each in now_left if each not in turn.left)
             own = {(p.move.ino, p.begun) for p in turn.moves if new and p.move.ino in left}
             not_done = {scatter.ino for scatter in turn.scatter if new and scatter.ino in left}
             # In the turn as well: the core may have forgotten it, and it is told once.
             moves = failed(turn.moves, own, now.steady)
-            trouble, of = (*turn.trouble, *new), (*turn.lost, *sorted(not_done.difference(turn.lost)))
-            turns.append(replace(turn, moves=moves, trouble=trouble, lost=of))
+            of = (*turn.lost, *sorted(not_done.difference(turn.lost)))
+            turns.append(replace(turn, moves=moves, left=(*turn.left, *new), lost=of))
             keys, lost = keys | own, lost | not_done
         if keys or lost:
             self._ledger.change(watch, turns=tuple(turns))

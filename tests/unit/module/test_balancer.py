@@ -27,7 +27,7 @@ from mds_partitioner.policy import balancer as module
 from mds_partitioner.policy import policies
 from mds_partitioner.policy import switch as switching
 from mds_partitioner.policy.balancer import AGAIN, Balancer
-from mds_partitioner.policy.beats import Beat
+from mds_partitioner.policy.beats import Beat, Fallback
 from mds_partitioner.policy.decisions import REMEMBERED, Watch
 from mds_partitioner.policy.hints import policy_object
 from mds_partitioner.policy.switch import TURNING_OFF
@@ -498,7 +498,7 @@ def test_a_fallback_is_told_and_cleared_also_while_the_engine_fails(
 ) -> None:
     balancer.on(cluster.state, "lunule", None, False)
     ranks.verdict = None
-    for told in (["mds.m0: boom"], []):
+    for told in ([Fallback("mds.m0", "boom")], []):
         monkeypatch.setattr(module, "fallbacks", lambda host, objects, since, told=told: told)
         time.now += SETTINGS.epoch
         balancer.tick()
