@@ -116,7 +116,7 @@ def main(argv: Sequence[str]) -> int:
             ]
             _report(test, cells, args)
 
-    return exit_status("dynamic", work, "finished cells are kept, and not run again")
+    return exit_status("experiments.adaptation", work, "finished cells are kept, and not run again")
 
 
 def _cell(args: argparse.Namespace, test: str, balancer: str, run: int) -> dict[str, Any]:
