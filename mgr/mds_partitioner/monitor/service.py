@@ -9,6 +9,7 @@ import time
 from collections.abc import Callable
 from contextlib import suppress
 from dataclasses import replace
+from functools import partial
 
 from ..act.choice import latest
 from ..act.registry import Plans
@@ -16,6 +17,7 @@ from ..analyzer import Analyzer
 from ..ceph.host import Host
 from ..errors import BadOption, PartitionerError, Unheard
 from ..judge.analysis import RUNNING
+from ..loop import Loop
 from ..model import FsState
 from ..options import Settings
 from ..ranks import Ranks
@@ -39,6 +41,10 @@ OBSERVE, JUDGE, SCHEDULE = "observe", "judge", "schedule"  # stages whose errors
 MOVE, BALANCE = "move", "balance"
 
 
+def _nothing() -> None:
+    """There is nothing to begin with."""
+
+
 class Monitor:
     """The newest snapshot, and the thread that takes it."""
 
@@ -60,36 +66,34 @@ class Monitor:
         self._counting = threading.Lock()  # several threads count
         self._judgements = Timing()
         self._engine_problem = ""
-        self._ended = threading.Event()
-        self._thread = threading.Thread(target=self._run, name="mds_partitioner-monitor", daemon=True)
+        self._loop = Loop(
+            "monitor", _nothing, self._run, partial(self.count_error, OBSERVE), log, self._epoch
+        )
         self.snapshot = Snapshot()
         self.fallen_back: FallenBack = no_policy
         self.scheduler: Scheduled = no_scheduler
 
     def begin(self) -> None:
         """Start the thread."""
-        self._thread.start()
+        self._loop.start()
 
     def shutdown(self) -> None:
         """End the thread after the epoch it is in."""
-        self._ended.set()
+        self._loop.end()
 
     def count_error(self, stage: str) -> None:
         """Something failed and is tried again."""
         with self._counting:
             self._errors[stage] += 1
 
-    def _run(self) -> None:
-        while not self._ended.is_set():
-            started = time.monotonic()
-            try:
-                self.epoch(started)
-                self._after_epoch()
-            except Exception:  # monitoring must outlive whatever a release's answer looks like
-                self._log.exception("monitoring failed; it tries again")
-                self.count_error(OBSERVE)
-            left = self._settings()[0].epoch - (time.monotonic() - started)
-            self._ended.wait(max(0.1, left))
+    def _run(self) -> float:
+        started = time.monotonic()
+        self.epoch(started)
+        self._after_epoch()
+        return max(0.1, self._epoch() - (time.monotonic() - started))
+
+    def _epoch(self) -> float:
+        return float(self._settings()[0].epoch)
 
     def epoch(self, now: float) -> None:
         """Take a snapshot. ``now``: monotonic, s."""
