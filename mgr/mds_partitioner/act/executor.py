@@ -63,17 +63,19 @@ class Executor:
         guard: Guard,
         distributed: Callable[[int], Mapping[int, str]],
         log: logging.Logger,
+        abreast: int = ABREAST,
     ) -> None:
         """``guard`` says why nothing may be begun now, or None.
 
         :param distributed: ``ceph.dir.pin.distributed`` that this module set on a file system, by inode
             number
+        :param abreast: steps of a plan of the scheduler at once
         """
         self._host, self._journal, self._where = host, journal, where
         self._guard, self._distributed, self._log = guard, distributed, log
-        self.abreast = ABREAST
+        self._abreast = abreast
         # File systems go side by side, too: steps of one never queue behind those of another that hangs.
-        self._workers = Workers("steps of the scheduler's plans", ABREAST * MOST)
+        self._workers = Workers("steps of the scheduler's plans", abreast * MOST)
 
     def shutdown(self) -> None:
         """Begin no more steps side by side; wait for none."""
@@ -148,7 +150,7 @@ class Executor:
     ) -> None:
         tried: set[int] = set()
         heading, troubles = run.heading(), run.memory.troubles
-        width = self.abreast if run.plan.scheduled and heading != ROLLING_BACK else 1
+        width = self._abreast if run.plan.scheduled and heading != ROLLING_BACK else 1
         while True:
             batch: list[int] = []
             refused = [i for i in troubles if i not in run.memory.doubtful]

@@ -38,17 +38,7 @@ HISTORY = 3600.0  # s, of the status page's chart
 
 # Daemons that lately used the built-in balancer in place of our policy; None: no policy of ours is in force.
 FallenBack = Callable[[FsState], Optional[Collection[str]]]
-
-
-def no_policy(fs: FsState) -> None:
-    """There is nothing to fall back from."""
-
-
-Scheduled = Callable[[FsState], Optional[SchedulerState]]
-
-
-def no_scheduler(fs: FsState) -> None:
-    """It was never started."""
+Scheduled = Callable[[FsState], Optional[SchedulerState]]  # None: it was never started
 
 
 @dataclass

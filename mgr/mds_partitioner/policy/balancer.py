@@ -27,7 +27,7 @@ from .beats import Fallback, fallbacks, last_beat
 from .decisions import Watch
 from .hints import PREFIX, Hints, growth, make_hints, policy_object, push_due, why_nobody
 from .switch import ON, TURNING_OFF, TURNING_ON, PutBackOption, Switch
-from .switchboard import Switchboard, TakenOver, Turn, nobody
+from .switchboard import Switchboard, TakenOver, Turn
 from .trial import refuse_unless_usable, what_ranks_decide
 
 FALLBACK_EPOCHS = 3  # how long a fallback is told
@@ -47,17 +47,19 @@ class Balancer:
         busy: Callable[[FsState], str | None],
         log: logging.Logger,
         now: Callable[[], Now] = clock.read,
-        needs: Callable[[FsState], str | None] = nobody,
+        *,
+        needs: Callable[[FsState], str | None],
+        failed: Callable[[], None],
     ) -> None:
         """``busy`` names the plan that is being executed on a file system, or None.
 
         :param needs: names the plan that needs ``balance_automate``, or None
+        :param failed: told of each failure
         """
         self._host, self._ranks, self._settings, self._busy, self._log = host, ranks, settings, busy, log
-        self._now, self._needs = now, needs
+        self._now, self._needs, self._failed = now, needs, failed
         self._board = Switchboard(host, needs)
         self._watches: dict[int, Watch] = {}
-        self.failed: Callable[[], None] = lambda: None  # told of each failure
         self.unreadable: dict[str, str] = {}
         """Records in the journal that nobody can read, by key, and why."""
 
@@ -236,11 +238,11 @@ class Balancer:
         except Busy as e:
             self._log.info("balancing of %s: %s", known.fs, e)
         except PartitionerError as e:
-            self.failed()
+            self._failed()
             self._log.warning("balancing of %s: %s", known.fs, e)
             watch.problem, watch.again = str(e), now.steady + AGAIN
         except Exception as e:  # what nobody expected of one file system must not stop the others
-            self.failed()
+            self._failed()
             self._log.exception("balancing of %s", known.fs)
             watch.problem = unexpected(e)
 
