@@ -272,6 +272,7 @@ class Executor:
     def _do(
         self, run: Run, began: Head, i: int, change: Change | None, what: Transition, was: str, now: Now
     ) -> None:
+        """Journal the record, then set the value: either may be missing. ``was``: the value so far."""
         if what.record is not None:
             self._check(run, began)
             # It may be as planned because another manager began it, or a write whose answer was lost.

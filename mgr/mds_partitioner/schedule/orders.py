@@ -183,13 +183,16 @@ class Orders:
         watch.state = replace(watch.state, past=past, scattered=left)
 
     def tidy(self, fs: FsState, watch: Watch, over: Collection[str], gone: Collection[int]) -> None:
-        """Make one of plans that have ended, if there are enough.
+        """Make one of plans that have ended, if there are enough; end what was not ended of the last time.
 
         :param over: their IDs; gone: inode numbers of directories that are known to be deleted
         """
         since = {run.id for run in scheduled_since(self._plans.of(fs), watch.kept.since)}
         some = mergeable(_live(self._plans.of(fs)), since.intersection(over))
-        self._plans.merge(fs, some, gone)
+        if some:
+            self._plans.merge(fs, some, gone)
+        else:
+            self._plans.finish(fs)
 
     def _plan(self, fs: FsState, watch: Watch, decision: Decision, now: Now) -> str:
         """The name of the plan that does it. :raises PartitionerError: nothing was begun."""
