@@ -145,7 +145,7 @@ def main(argv: Sequence[str]) -> int:
     parser.add_argument("--seconds", type=float, default=60.0, help="of each measurement")
     parser.add_argument("--out", type=Path, default=OUT)
     args = parser.parse_args(argv)
-    return exit_status("cost", lambda: _report(args, argv))
+    return exit_status("demo.cost", lambda: _report(args, argv))
 
 
 def _report(args: argparse.Namespace, argv: Sequence[str]) -> None:

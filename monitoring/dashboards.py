@@ -204,7 +204,8 @@ FACTOR_STEPS = _steps((None, GREEN), (0.075, YELLOW), (0.3, RED))
 NOW = (
     figure(
         "Imbalance factor",
-        "0 is even or idle, 1 is worst (Lunule, SC '21); no data while the capacity of a rank is not known",
+        "0 is even or idle, 1 is worst (Lunule, SC '21); no data while the capacity of a rank is not known"
+        "; yellow above 0.075, which is imbalance_threshold's default",
         "none",
         of("imbalance_factor_ratio"),
         FACTOR_STEPS,

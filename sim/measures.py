@@ -6,12 +6,12 @@ from collections.abc import Sequence
 import numpy as np
 
 from mds_partitioner.engine.imbalance import imbalance
+from mds_partitioner.engine.urgency import SMOOTHNESS
 from sim.course import SAMPLE, Recording
 from sim.model.arrays import Bools, Floats
 from sim.model.namespace import Move
 
 EPOCH = 10.0  # s: what balance is judged over, as the module does
-SMOOTHNESS = 0.2  # S of the urgency
 
 
 def epochs(recording: Recording) -> tuple[Floats, Floats, Floats]:

@@ -109,7 +109,7 @@ def main(argv: Sequence[str]) -> int:
             cells = [_cell(args, test, balancer, run) for run in runs for balancer in args.balancers]
             _report(test, cells, args)
 
-    return exit_status("dynamic", work, "finished cells are kept, and not run again")
+    return exit_status("experiments.adaptation", work, "finished cells are kept, and not run again")
 
 
 def _cell(args: argparse.Namespace, test: str, balancer: str, run: int) -> dict[str, Any]:

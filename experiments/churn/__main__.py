@@ -186,7 +186,7 @@ def main(argv: Sequence[str]) -> int:
     parser.add_argument("--more", action="store_true", help="add to the runs that the result has already")
     parser.add_argument("--out", type=Path, default=OUT)
     args = parser.parse_args(argv)
-    return exit_status("bench_churn", lambda: _measure(args, argv))
+    return exit_status("experiments.churn", lambda: _measure(args, argv))
 
 
 def _measure(args: argparse.Namespace, argv: Sequence[str]) -> None:

@@ -120,7 +120,7 @@ def main(argv: Sequence[str]) -> int:
         if failures:
             raise LabError(f"{len(failures)} cells failed: {'; '.join(failures)}")
 
-    return exit_status("cold", work, "finished cells are kept, and not run again")
+    return exit_status("experiments.conditions", work, "finished cells are kept, and not run again")
 
 
 if __name__ == "__main__":

@@ -236,7 +236,7 @@ def main(argv: Sequence[str]) -> int:
     parser.add_argument("--runs", type=int, default=3, help="of each version, interleaved")
     parser.add_argument("--out", type=Path, default=OUT)
     args = parser.parse_args(argv)
-    return exit_status("large", lambda: _measure(args, argv))
+    return exit_status("experiments.large_cluster", lambda: _measure(args, argv))
 
 
 def _measure(args: argparse.Namespace, argv: Sequence[str]) -> None:

@@ -30,7 +30,7 @@ def main(argv: Sequence[str]) -> int:
         if failures:
             raise LabError(f"{len(failures)} cells failed: {'; '.join(failures)}")
 
-    return exit_status("bench", work, "finished cells are kept, and not run again")
+    return exit_status("experiments.matrix", work, "finished cells are kept, and not run again")
 
 
 def _arguments(argv: Sequence[str]) -> argparse.Namespace:

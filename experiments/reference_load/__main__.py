@@ -43,7 +43,7 @@ def main(argv: Sequence[str]) -> int:
         save(checkout() / RESULT, {**head, "said": str(correction), "correction": asdict(correction)})
         print(correction)
 
-    return exit_status("reference", work, "finished cells are kept, and not run again")
+    return exit_status("experiments.reference_load", work, "finished cells are kept, and not run again")
 
 
 if __name__ == "__main__":

@@ -283,7 +283,7 @@ def main(argv: Sequence[str]) -> int:
     parser.add_argument("--runs", type=int, default=2)
     parser.add_argument("--out", type=Path, default=OUT)
     args = parser.parse_args(argv)
-    return exit_status("saturation", lambda: measure(args, argv))
+    return exit_status("experiments.saturation", lambda: measure(args, argv))
 
 
 if __name__ == "__main__":

@@ -10,7 +10,6 @@ import threading
 import time
 from collections.abc import Callable, Sequence
 from dataclasses import replace
-from datetime import datetime, timezone
 
 from . import clock
 from .ceph.host import Host
@@ -68,7 +67,8 @@ class Analyzer:
                 self._log.error("the checkpoint of '%s' cannot be read: %s", fs.name, kept)
                 kept = None
             analysis = self._start(fs, wanted["duration"], wanted["directories"], kept)
-            analysis.note = f"{BEGUN_ANEW if kept is None else WENT_ON.format(kept.epochs)} {_clock()}"
+            how = BEGUN_ANEW if kept is None else WENT_ON.format(kept.epochs)
+            analysis.note = f"{how} {clock.told(time.time())}"
         self._begun = True
 
     def _restore(self) -> None:
@@ -276,10 +276,6 @@ def _refuse_untold(history: History) -> None:
             f"what rank {format_ranks(untold)} serves is not known: it has said nothing of late, or not "
             "twice since it or this manager was started"
         )
-
-
-def _clock() -> str:
-    return datetime.fromtimestamp(time.time(), timezone.utc).strftime("%Y-%m-%d %H:%M:%S UTC")
 
 
 def _percent(analysis: Analysis) -> str:

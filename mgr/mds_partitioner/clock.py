@@ -20,6 +20,16 @@ def told(at: float) -> str:
     return time.strftime("%m-%d %H:%M:%S", time.localtime(min(at, LAST)))
 
 
+def time_of_day(at: float) -> str:
+    """The same of a moment of today."""
+    return told(at).split()[1]
+
+
+def zone(at: float) -> str:
+    """The time zone that moments are told in, for who may be in another one."""
+    return time.strftime("%Z", time.localtime(at))
+
+
 def lasting(seconds: float) -> str:
     """How long something took, for people, in the largest unit of which it is two."""
     for unit, name in ((86400.0, "days"), (3600.0, "h"), (60.0, "min")):

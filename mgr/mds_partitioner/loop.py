@@ -9,7 +9,11 @@ from collections.abc import Callable
 
 from .errors import PartitionerError
 
-RETRY = 1.0  # s between two tries to begin
+RETRY = 1.0  # s, after which what failed is tried again
+
+
+def _soon() -> float:
+    return RETRY
 
 
 class Loop:
@@ -22,13 +26,16 @@ class Loop:
         work: Callable[[], float | None],
         failed: Callable[[], None],
         log: logging.Logger,
+        retry: Callable[[], float] = _soon,
     ) -> None:
         """``begin`` is tried until it succeeds, then ``work`` again and again.
 
         :param work: returns after how many seconds it wants to be called again; None: not before ``wake``
         :param failed: told of each exception that nobody expected
+        :param retry: after how many seconds work that failed is tried again
         """
         self._name, self._begin, self._work, self._failed, self._log = name, begin, work, failed, log
+        self._retry = retry
         self._ended, self._wake = threading.Event(), threading.Event()
         self._thread = threading.Thread(target=self._run, name=f"mds_partitioner-{name}", daemon=True)
 
@@ -54,7 +61,7 @@ class Loop:
             except Exception:  # it must outlive what it did not expect, and say so
                 self._failed()
                 self._log.exception("the %s failed; it tries again", self._name)
-                pause = RETRY
+                pause = self._retry()
             self._pause(pause)
 
     def _tried(self) -> bool:

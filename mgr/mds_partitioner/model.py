@@ -5,6 +5,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 
 Address = tuple[str, int]  # "ip:port" and nonce of a client
+ROOT = 1  # inode number: CEPH_INO_ROOT
 NO_PIN = -1  # ceph.dir.pin of a directory that follows its parent
 
 
@@ -14,7 +15,6 @@ class MdsInfo:
 
     rank: int
     name: str
-    gid: int
     state: str  # "up:active", "up:replay", ...
 
 
@@ -61,7 +61,6 @@ class RankSample:
     exported: float  # inodes/s
     imported: float  # inodes/s
     subtrees: int
-    rss: int  # bytes
     exported_total: int = 0  # inodes since the MDS started
     imported_total: int = 0
     quickest: float = 0.0  # mean latency of the quickest of its common kinds of requests, s; 0: not measured
@@ -72,6 +71,11 @@ class RankSample:
     reported: float = 0.0  # when the MDS last reported its requests, Unix, s; 0: never, or no more
     heard: bool = True  # it has told what it holds; else all counts are 0
     rated: bool = True  # it has told what it does, in two reports; else all rates are 0
+
+    def again(self, before: "RankSample") -> bool:
+        """Is it of the very report that the one before is of? Then it tells nothing new."""
+        same = (self.rank, self.name, self.reported) == (before.rank, before.name, before.reported)
+        return same and self.reported > 0.0
 
     @property
     def inside(self) -> float:

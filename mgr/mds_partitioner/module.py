@@ -7,7 +7,6 @@ import importlib.util
 import threading
 import time
 from collections.abc import Callable, Sequence
-from functools import partial
 from typing import Any, ClassVar
 
 from mgr_module import MgrModule, MgrStandbyModule, NotifyType
@@ -15,6 +14,8 @@ from mgr_util import build_url
 
 from . import clock
 from .abreast import Abreast
+from .act.journal import Journal
+from .act.registry import Plans
 from .act.run import paused_by_guard
 from .analyzer import Analyzer
 from .ceph.compat import Commands
@@ -32,7 +33,8 @@ from .model import FsState
 from .monitor import endpoint, health
 from .monitor.options import MONITOR_OPTIONS, Address, MonitorSettings
 from .monitor.sampler import scheduler_state
-from .monitor.service import BALANCE, JUDGE, MOVE, OBSERVE, SCHEDULE, Monitor
+from .monitor.service import Monitor
+from .monitor.stages import BALANCE, JUDGE, MOVE, OBSERVE, SCHEDULE, Errors
 from .monitor.state import SchedulerState
 from .options import MODULE_OPTIONS, Settings
 from .partitioner import Partitioner
@@ -64,39 +66,42 @@ class Module(
     def __init__(self, *args: Any, **kwargs: Any) -> None:
         super().__init__(*args, **kwargs)
         self._ended = threading.Event()
+        self._errors = Errors()
         self.desk = Desk()
         self.engine = EngineClient(self.settings, self.log)
         self.host = Host(self, self.settings().tell_concurrency)
         self.ranks = Ranks(self.host, self.engine.call, self.settings, self.log)
         self.analyzer = Analyzer(self.host, self.engine.call, self.ranks, self.settings, self.log)
+        journal = Journal(self.host.store, self.host.incarnation())
+        plans = Plans(self.host, journal, clock.read, self.log)
+        self.ledger = Ledger(self.host, self.log)
+        self.scheduling = Scheduling(self.host, self.ledger, plans, balances)
         self.partitioner = Partitioner(
-            self.host, self.engine, self.analyzer, self.settings, self._progress, self.log
+            *(self.host, self.engine, self.analyzer, journal, plans, self.settings, self.log),
+            on_progress=self._progress,
+            scheduled=self.scheduling.in_the_way,
+            failed=self._errors.of(MOVE),
         )
         self.balancer = Balancer(
             *(self.host, self.ranks, self.settings, self.partitioner.executing, self.log),
             needs=self.partitioner.balancing,
+            failed=self._errors.of(BALANCE),
         )
-        self.ledger = Ledger(self.host, self.log)
-        self.scheduling = Scheduling(self.host, self.ledger, self.partitioner.plans, balances)
         self.rounds = Rounds(
-            *(self.host, self.engine.call, self.ranks, self.ledger),
-            *(self.partitioner.plans, self.partitioner.undo, balances),
+            *(self.host, self.engine.call, self.ranks, self.ledger, plans, self.partitioner.undo, balances),
             lambda: (self.settings(), SchedulerSettings.read(self)),
             self.log,
+            planned=self.wake,
+            failed=self._errors.of(SCHEDULE),
         )
-        self.rounds.planned = self.wake
-        self.partitioner.scheduled = self.scheduling.in_the_way
         self.monitor = Monitor(
-            *(self.host, self.ranks, self.analyzer, self.partitioner.plans),
+            *(self.host, self.ranks, self.analyzer, plans, self._errors),
             lambda: (self.settings(), MonitorSettings.read(self)),
-            self._publish,
             self.log,
+            fallen_back=self._fallen_back,
+            scheduler=self._scheduler,
+            after_epoch=self._publish,
         )
-        self.monitor.fallen_back = self._fallen_back
-        self.monitor.scheduler = self._scheduler
-        self.partitioner.failed = self._counting(MOVE)
-        self.balancer.failed = self._counting(BALANCE)
-        self.rounds.failed = self._counting(SCHEDULE)
         self.endpoint = endpoint.of_active(
             lambda: self.monitor.snapshot, lambda: self.settings().epoch, self.log
         )
@@ -153,10 +158,7 @@ class Module(
     def _loop(
         self, name: str, stage: str, begin: Callable[[], None], work: Callable[[], float | None]
     ) -> Loop:
-        return Loop(name, begin, work, self._counting(stage), self.log)
-
-    def _counting(self, stage: str) -> Callable[[], None]:
-        return partial(self.monitor.count_error, stage)
+        return Loop(name, begin, work, self._errors.of(stage), self.log)
 
     def _move(self) -> float:
         self.partitioner.tick(self._abreast[MOVES].run)
@@ -234,8 +236,7 @@ class Module(
                 return None
         except Unavailable:  # the journal was not read yet
             return None
-        told = self.balancer.fallen_back().get(fs.name, [])
-        return frozenset(who.partition(": ")[0] for who in told)
+        return frozenset(who.daemon for who in self.balancer.fallen_back().get(fs.name, []))
 
     def _scheduler(self, fs: FsState) -> SchedulerState | None:
         """Its state; None while it was never started, or is not known yet."""

@@ -7,6 +7,7 @@ from typing import Any
 
 from mgr_module import MgrModule, Option, OptionLevel
 
+from .engine.urgency import SMOOTHNESS, THRESHOLD
 from .errors import BadOption
 
 DAY = 86_400  # s
@@ -36,8 +37,21 @@ MODULE_OPTIONS = [
         "most req/s a rank can serve; 0: learned, unknown until one was saturated",
         0,
     ),
-    option("imbalance_threshold", "float", 0.075, "imbalance factor above which a file system is uneven", 0),
-    option("smoothness", "float", 0.2, "S of the urgency's logistic curve (Lunule, equation 2)", 0.01, 1),
+    option(
+        "imbalance_threshold",
+        "float",
+        THRESHOLD,
+        "imbalance factor above which a file system is uneven",
+        0,
+    ),
+    option(
+        "smoothness",
+        "float",
+        SMOOTHNESS,
+        "S of the urgency's logistic curve (Lunule, equation 2)",
+        0.01,
+        1,
+    ),
     option(
         "role_threshold",
         "float",

@@ -14,8 +14,8 @@ from .abreast import Each, in_turn
 from .act import choice
 from .act.core import interrupted
 from .act.events import Progress, report
-from .act.executor import Executor
-from .act.journal import Journal, check_name, new_id
+from .act.executor import ABREAST, Executor
+from .act.journal import Journal, check_name
 from .act.registry import Plans
 from .act.run import (
     ACTIVE,
@@ -57,11 +57,6 @@ GOES_ON: dict[str, Any] = {"why": "", "by_operator": False, "until": None, "fini
 LONGEST_PAUSE = 10 * 365 * 86_400  # s
 
 
-def nobody(fs: FsState) -> str:
-    """No scheduler acts."""
-    return ""
-
-
 def check_duration(seconds: int | None) -> None:
     """Of a pause. :raises BadInput: it is not positive, or longer than ten years"""
     if seconds is not None and not 0 < seconds <= LONGEST_PAUSE:
@@ -79,20 +74,29 @@ class Partitioner:
         host: Host,
         engine: EngineClient,
         analyzer: Analyzer,
+        journal: Journal,
+        plans: Plans,
         settings: Callable[[], Settings],
-        on_progress: Progress,
         log: logging.Logger,
         now: Callable[[], Now] = clock.read,
-        new_id: Callable[[], str] = new_id,
+        *,
+        on_progress: Progress,
+        scheduled: Callable[[FsState], str],
+        failed: Callable[[], None],
+        abreast: int = ABREAST,
     ) -> None:
+        """``plans``: those of the journal.
+
+        :param scheduled: why, beside a scheduler, nobody else acts; "": none does
+        :param failed: told of each failure
+        :param abreast: steps of a plan of the scheduler at once
+        """
         self._host, self._engine, self._analyzer = host, engine, analyzer
-        self._settings, self._on_progress, self._log, self._now = settings, on_progress, log, now
-        self._journal = Journal(host.store, host.incarnation(), new_id)
-        self.plans = Plans(host, self._journal, now, log)
+        self._journal, self.plans = journal, plans
+        self._settings, self._log, self._now = settings, log, now
+        self._on_progress, self._scheduled, self._failed = on_progress, scheduled, failed
         where = MdsWhereabouts(host)
-        self._executor = Executor(host, self._journal, where, self._hold, self._distributed, log)
-        self.scheduled: Callable[[FsState], str] = nobody  # why, beside a scheduler, nobody else acts
-        self.failed: Callable[[], None] = lambda: None  # told of each failure
+        self._executor = Executor(host, journal, where, self._hold, self._distributed, log, abreast)
 
     def shutdown(self) -> None:
         """Begin nothing more."""
@@ -126,7 +130,7 @@ class Partitioner:
         try:
             self._journal.catch_up(fscid)
         except JournalError as e:
-            self.failed()
+            self._failed()
             self._log.warning("the mon is told again: %s", e)
         for run in runs:
             self._tick(run)
@@ -138,14 +142,14 @@ class Partitioner:
                 self._journal.tell(run)
             self._executor.tick(run, self._pace(run), self._now())
         except JournalError as e:
-            self.failed()
+            self._failed()
             self._log.warning("plan %s: %s: it is tried again", run.plan.name, e)
         except Exception as e:  # what nobody expected of one plan must not stop the others
-            self.failed()
+            self._failed()
             self._log.exception("plan %s", run.plan.name)
             self._executor.wait(run, unexpected(e))
         for _ in run.memory.troubles.keys() - before:
-            self.failed()
+            self._failed()
         report(run, self._on_progress)
 
     def _pace(self, run: Run) -> Settings:
@@ -355,6 +359,6 @@ class Partitioner:
         return hold(fs, self._host.health(), silent(self._host, fs, self._now().wall))
 
     def _refuse_beside_scheduler(self, fs: FsState) -> None:
-        why = self.scheduled(fs)
+        why = self._scheduled(fs)
         if why:
             raise Busy(why)

@@ -34,7 +34,8 @@ class Schedule(Policy):
     def __init__(self, context: Context) -> None:
         super().__init__(context)
         self._manager = Manager(replace(context.settings, epoch=LOOK), context.mask)
-        self._limits = Limits()
+        settings = context.settings
+        self._limits = Limits(deadline=float(settings.arrival_timeout), smoothness=settings.smoothness)
         self._state = State()
         self._found = Fullness()
         self._ours: dict[int, int] = {}  # pins that were set, by directory

@@ -128,7 +128,7 @@ class Daemons:
         return max(len(text) for answers in self._answers.values() for text in answers.values())
 
     def fs(self, name: str | None) -> FsState:
-        mds = tuple(MdsInfo(rank, f"m{rank}", 1000 + rank, "up:active") for rank in range(RANKS))
+        mds = tuple(MdsInfo(rank, f"m{rank}", "up:active") for rank in range(RANKS))
         return FsState("cephfs", 1, RANKS, tuple(range(RANKS)), mds, (), (), False, "", "-1")
 
     def on_fs(self, fs: FsState, call: Callable[[Any], Any]) -> Any:

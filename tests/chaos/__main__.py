@@ -89,7 +89,7 @@ def main(argv: Sequence[str]) -> int:
         results.append(measure(args, seed))
         save(args.out, {**head, **results[0]})
 
-    status = exit_status("chaos", work)
+    status = exit_status("tests.chaos", work)
     for result in results:
         print(json.dumps(result, indent=1))
         number = len(result["violations"])

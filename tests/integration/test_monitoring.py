@@ -13,12 +13,12 @@ from pathlib import Path
 import pytest
 import yaml
 from prometheus import Prometheus, fetch
+from queries import concrete, queries
 from support import FS, LIGHT, OPTIONS, Cluster, at_work, rate_of, wait_for
 from test_engine import engine_pids
 
 from lab.clients.spec import LoadSpec
 from lab.errors import LabError
-from monitoring.queries import concrete, queries
 
 ROOT = Path(__file__).parents[2]
 PORTS = {"x": 9927, "y": 9928}

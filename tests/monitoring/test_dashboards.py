@@ -16,11 +16,12 @@ import yaml
 from grafana_foundation_sdk.cog.encoder import JSONEncoder
 from grafana_foundation_sdk.models.dashboard import Dashboard
 from monitor_snapshots import NOW, plan, scheduler, snapshot, uneven
+from queries import concrete, panels, queries
 
+from mds_partitioner.engine.urgency import THRESHOLD
 from mds_partitioner.monitor.metrics import exposition, families
 from monitoring.alerts import ALERTS
 from monitoring.dashboards import dashboards
-from monitoring.queries import concrete, panels, queries
 
 ROOT = Path(__file__).parents[2]
 GRAFANA = ROOT / "monitoring/grafana"
@@ -89,6 +90,12 @@ def test_queries_are_of_metrics_that_exist_and_of_the_chosen_cluster() -> None:
         for _, expr in queries(board):
             assert names(expr) <= known, f"{names(expr) - known} in {expr}"
             assert 'cluster=~"$cluster"' in expr
+
+
+def test_the_factor_turns_yellow_at_the_threshold_that_is_the_default() -> None:
+    (panel,) = [p for board in BOARDS.values() for p in panels(board) if p["title"] == "Imbalance factor"]
+    steps = panel["fieldConfig"]["defaults"]["thresholds"]["steps"]
+    assert steps[1]["value"] == THRESHOLD and f"{THRESHOLD}" in panel["description"]
 
 
 def test_a_counter_is_drawn_by_how_it_grows() -> None:

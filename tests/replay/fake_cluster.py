@@ -67,7 +67,7 @@ class FileSystem:
             fscid=self.fscid,
             max_mds=self.max_mds,
             ranks_in=tuple(range(self.ranks)),
-            mds=tuple(MdsInfo(r, f"fs{self.fscid}-{r}", 1000 + r, "up:active") for r in up),
+            mds=tuple(MdsInfo(r, f"fs{self.fscid}-{r}", "up:active") for r in up),
             failed=tuple(sorted(self.down)),
             damaged=(),
             balance_automate=self.settings["balance_automate"] == "true",

@@ -8,6 +8,8 @@ import random
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 
+from mds_partitioner.act.journal import Journal
+from mds_partitioner.act.registry import Plans
 from mds_partitioner.act.run import (
     ACTIVE,
     APPLIED,
@@ -132,18 +134,21 @@ class Player:
             self.ceph = Ceph(self.cluster, self.script)
             self.ceph.between = self._between
             analyzer = Analyzer(lambda: self.cluster)
+            journal = Journal(self.ceph.store, self.ceph.incarnation(), self._new_id)
             self.partitioner = Partitioner(
                 self.ceph,
                 Engine(),
                 analyzer,
+                journal,
+                Plans(self.ceph, journal, self.cluster.now, LOG),
                 lambda: self.settings,
-                lambda event, message, part, failed: None,
                 LOG,
                 self.cluster.now,
-                self._new_id,
+                on_progress=lambda event, message, part, failed: None,
+                scheduled=lambda fs: "",
+                failed=lambda: None,
+                abreast=1,  # threads do not take turns in the same way in every replay
             )
-            # Threads do not take turns in the same way in every replay.
-            self.partitioner._executor.abreast = 1
             try:
                 self._begin()
                 return

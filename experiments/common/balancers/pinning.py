@@ -27,7 +27,7 @@ def analyzed(lab: Lab, patience: float = 60.0) -> None:
 
     def done() -> bool:
         answer = module.ask(lab, "analyze status", fs=FS)
-        if answer["result"] is None and answer["state"] not in ("running", "judging"):
+        if answer["result"] is None and answer["state"] != "running":
             raise LabError(f"the analysis {answer['state']}: {answer.get('problem', '')}")
         return answer["result"] is not None
 

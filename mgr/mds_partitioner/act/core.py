@@ -15,7 +15,7 @@ from dataclasses import dataclass, replace
 
 from ..ceph.filesystem import NO_MASK
 from ..model import NO_PIN
-from ..plan.plan import FS_STEP, MASK_STEP, PIN_STEP, Plan, Step
+from ..plan.plan import FS_STEP, MASK_STEP, PIN_STEP, RANK_MASK, Plan, Step
 from ..plan.ranks import balanced_ranks, format_ranks, parse_ranks
 from .run import (
     APPLIED,
@@ -71,7 +71,6 @@ class Transition:
 
 
 NOTHING = Transition()
-RANK_MASK = "bal_rank_mask"
 OFF = "false"  # of a setting that a policy of ours had found so
 SETTLED = 10.0  # s after which an export that had begun is over
 

@@ -17,7 +17,7 @@ from ..clock import Now
 from ..errors import CephError, JournalError, PartitionerError, Unavailable
 from ..model import FsState
 from ..options import Settings
-from ..plan.plan import FS_STEP, Step
+from ..plan.plan import FS_STEP, RANK_MASK, Step
 from ..verify.guards import Hold, late_clients
 from ..workers import Workers
 from .changes import (
@@ -31,7 +31,7 @@ from .changes import (
     Whereabouts,
     bind,
 )
-from .core import RANK_MASK, SETTLED, Seen, StepCore, Transition, after_tick, next_step, paused, same
+from .core import SETTLED, Seen, StepCore, Transition, after_tick, next_step, paused, same
 from .journal import Journal
 from .run import (
     ACTIVE,
@@ -73,17 +73,19 @@ class Executor:
         guard: Guard,
         distributed: Callable[[int], Mapping[int, str]],
         log: logging.Logger,
+        abreast: int = ABREAST,
     ) -> None:
         """``guard`` says why nothing may be begun now, or None.
 
         :param distributed: ``ceph.dir.pin.distributed`` that this module set on a file system, by inode
             number
+        :param abreast: steps of a plan of the scheduler at once
         """
         self._host, self._journal, self._where = host, journal, where
         self._guard, self._distributed, self._log = guard, distributed, log
-        self.abreast = ABREAST
+        self._abreast = abreast
         # File systems go side by side, too: steps of one never queue behind those of another that hangs.
-        self._workers = Workers("steps of the scheduler's plans", ABREAST * MOST)
+        self._workers = Workers("steps of the scheduler's plans", abreast * MOST)
 
     def shutdown(self) -> None:
         """Begin no more steps side by side; wait for none."""
@@ -158,7 +160,7 @@ class Executor:
     ) -> None:
         tried: set[int] = set()
         heading, troubles = run.heading(), run.memory.troubles
-        width = self.abreast if run.plan.scheduled and heading != ROLLING_BACK else 1
+        width = self._abreast if run.plan.scheduled and heading != ROLLING_BACK else 1
         while True:
             batch: list[int] = []
             refused = [i for i in troubles if i not in run.memory.doubtful]
@@ -280,6 +282,7 @@ class Executor:
     def _do(
         self, run: Run, began: Head, i: int, change: Change | None, what: Transition, was: str, now: Now
     ) -> None:
+        """Journal the record, then set the value: either may be missing. ``was``: the value so far."""
         if what.record is not None:
             self._check(run, began)
             # It may be as planned because another manager began it, or a write whose answer was lost.

@@ -235,17 +235,22 @@ class Plans:
             with self._lock:
                 self._reserved.discard(run.id)
 
+    def finish(self, fs: FsState) -> None:
+        """Tell the mon what it was not told yet of plans that were merged.
+
+        :raises JournalError: it does not take it; it is told before anything else is written
+        """
+        self._journal.finish(fs.fscid)
+
     def merge(self, fs: FsState, old: Sequence[Run], deleted: Collection[int] = ()) -> None:
         """Make one of plans of the scheduler that have ended: the mon keeps what is to be undone, not how it
         came about. Where an operator was quicker with one of them nothing is done.
 
-        :param old: oldest first, none other between them; () for what was not done yet of the last ones
+        :param old: oldest first, none other between them
         :param deleted: inode numbers of directories that are gone for good
-        :raises JournalError: the mon was not told yet; it is before anything else is written
+        :raises JournalError: as ``finish``, which comes first
         """
-        self._journal.finish(fs.fscid)
-        if not old:
-            return
+        self.finish(fs)
         plan, records = merged(old, self._reserve_name(), deleted)
         done = replace(old[-1].head, state=DONE, started=old[0].head.started)
         with self._lock:
@@ -255,7 +260,7 @@ class Plans:
             run = self._journal.merge(plan, done, records)  # in memory
             left = [other for other in self.known() if other not in old[:-1]]
             self._runs = [run if other is old[-1] else other for other in left]
-        self._journal.finish(fs.fscid)
+        self.finish(fs)
 
     def _is_left_alone(self, run: Run) -> bool:
         """Has it ended, and no command is about to change it? The lock is held."""

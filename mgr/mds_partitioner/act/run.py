@@ -88,7 +88,8 @@ class Run:
     memory: Memory = field(default_factory=Memory)
 
     def heading(self) -> str:
-        """RUNNING or ROLLING_BACK: the way it goes, or will go on when its pause or stop is over."""
+        """Its state, as if no pause or stop were: RUNNING or ROLLING_BACK while there is a way to go, READY
+        before, DONE or ROLLED_BACK at its end."""
         return self.head.resume_to if self.head.state in (PAUSED, STOPPED) else self.head.state
 
     def ordered(self) -> Head:

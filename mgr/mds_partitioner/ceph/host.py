@@ -33,7 +33,7 @@ def fs_state(entry: Mapping[str, Any]) -> FsState:
     """One element of ``filesystems`` of the FSMap."""
     m = entry["mdsmap"]
     mds = (
-        MdsInfo(int(i["rank"]), str(i["name"]), int(i["gid"]), str(i["state"]))
+        MdsInfo(int(i["rank"]), str(i["name"]), str(i["state"]))
         for i in m["info"].values()
         if int(i["rank"]) >= 0 and not str(i["state"]).startswith("up:standby")
     )

@@ -52,8 +52,6 @@ def analyze(args: Args) -> dict[str, Json]:
     judged = judge_loads(request, loads, forecast(request.loads), growth(request.loads), full >= OFTEN)
     return judged | {
         "workload": work.points.tolist(),
-        "share": {"wss": work.wss.tolist(), "reqs": work.reqs.tolist(), "rentries": work.rentries.tolist()},
         "class": classes(work, fair),
-        "fair_share": fair,
         "recommended": asdict(advice),
     }

@@ -46,4 +46,4 @@ def classify(args: Args) -> dict[str, Json]:
     check_names(table, COLUMNS)
     work = workload(*columns(table, COLUMNS, "subvolumes"))
     fair = fair_share(work.points, len(some_ranks(args, "ranks")))
-    return {"workload": work.points.tolist(), "class": classes(work, fair), "fair_share": fair}
+    return {"workload": work.points.tolist(), "class": classes(work, fair)}

@@ -21,18 +21,12 @@ def forecast(loads: Floats) -> Floats:
     loads: (ranks, epochs), req/s, oldest first. Returns (ranks,), req/s.
     """
     last = loads[:, -1]
-    return np.asarray(np.maximum(last + trust(loads) * (_next(loads) - last), 0.0))
+    return np.asarray(np.maximum(last + trust(loads) * (continued(loads) - last), 0.0))
 
 
 def growth(loads: Floats) -> Floats:
     """(ranks,): what the same lines rise by in an epoch, as far as they may be trusted, req/s."""
     return trust(loads) * _lines(loads)[1]
-
-
-def regression(loads: Floats) -> Floats:
-    """The paper's forecast: one least-squares line a rank, all ranks in one multi-output fit, read one epoch
-    on; never below 0. As in :func:`forecast`; one epoch only: that epoch's load."""
-    return np.asarray(np.maximum(_next(loads), 0.0))
 
 
 def trust(loads: Floats) -> Floats:
@@ -41,13 +35,15 @@ def trust(loads: Floats) -> Floats:
     of_line, of_last = np.zeros(loads.shape[0]), np.zeros(loads.shape[0])
     for at in range(max(LEAST, epochs - TRIED), epochs):
         before, came, weight = loads[:, :at], loads[:, at], FADES ** (epochs - 1 - at)
-        of_line += weight * (_next(before) - came) ** 2
+        of_line += weight * (continued(before) - came) ** 2
         of_last += weight * (before[:, -1] - came) ** 2
     both = of_line + of_last
     return np.divide(of_last, both, out=np.ones_like(both), where=both > 0.0)
 
 
-def _next(loads: Floats) -> Floats:
+def continued(loads: Floats) -> Floats:
+    """(ranks,): a least-squares line a rank, all ranks in one multi-output fit, read one epoch on, req/s; it
+    may be below 0. With one epoch only: that epoch's load."""
     start, slope = _lines(loads)
     return np.asarray(start + slope * loads.shape[1])
 

@@ -1,16 +1,15 @@
 # SPDX-License-Identifier: LGPL-2.1-or-later
 """JSON lines: one request a line in, one answer a line out, until the input ends.
 
-Request ``{"id": int, "call": name, "args": {...}}``; answer ``{"id", "ok": true, "result", "seconds"}`` or
+Request ``{"id": int, "call": name, "args": {...}}``; answer ``{"id", "ok": true, "result"}`` or
 ``{"id", "ok": false, "error": {"kind": "bad_input" | "internal" | "no_memory", "message"}}``. ``id`` is null
-where the request's own could not be read. ``seconds`` is reading and computing, without writing the answer.
+where the request's own could not be read.
 """
 
 from __future__ import annotations
 
 import json
 import sys
-import time
 import traceback
 from collections.abc import Callable, Mapping
 from typing import BinaryIO
@@ -75,14 +74,12 @@ def failure(number: int | None, kind: str, message: str) -> bytes:
 def answer(line: bytes, calls: Calls) -> bytes:
     """The answer to one request line, without its newline. Never raises but MemoryError for the line
     itself."""
-    start = time.perf_counter()
     number: int | None = None
     try:
         request = parse(line)
         number = request_id(request)
         result = compute(request, calls)
-        seconds = time.perf_counter() - start
-        reply = {"id": number, "ok": True, "result": result, "seconds": seconds}
+        reply = {"id": number, "ok": True, "result": result}
         return json.dumps(reply, allow_nan=False, separators=(",", ":")).encode()
     except BadInputError as why:
         return failure(number, "bad_input", str(why))

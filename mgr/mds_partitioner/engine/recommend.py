@@ -12,17 +12,10 @@ CACHE_SHARE = 0.8
 
 @dataclass(frozen=True)
 class Recommendation:
-    """The number of active MDSs.
-
-    ranks, by_load: None where the capacity of a rank is unknown; lower_bound: more may be needed than can be
-    seen.
-    """
+    """The number of active MDSs; None where the capacity of a rank is unknown."""
 
     ranks: int | None
     reason: str
-    lower_bound: bool
-    by_load: int | None
-    by_wss: int
 
 
 def recommend(
@@ -47,7 +40,7 @@ def recommend(
     )
     if capacity is None:
         reason = f"the capacity of a rank is not known, so how many {load:.0f} req/s need is not; {for_wss}"
-        return Recommendation(None, reason, True, None, by_wss)
+        return Recommendation(None, reason)
     by_load = max(1, math.ceil(load / (capacity * TARGET_UTILISATION)))
     at_least = "at least " if saturated else ""
     reason = (
@@ -56,4 +49,4 @@ def recommend(
     )
     if saturated:
         reason += "; a rank is saturated, so the demand behind it is not visible"
-    return Recommendation(max(by_load, by_wss), reason, saturated, by_load, by_wss)
+    return Recommendation(max(by_load, by_wss), reason)

@@ -3,6 +3,9 @@
 
 import math
 
+SMOOTHNESS = 0.2  # S, as the paper has it
+THRESHOLD = 0.075  # of the factor: not in the paper; its authors ship it (README of github.com/mdbal-lunule)
+
 
 def urgency(peak: float, capacity: float, smoothness: float) -> float:
     """Equation 2: how much an imbalance hurts, in (0, 1); 0.5 where the busiest rank is at half its capacity.

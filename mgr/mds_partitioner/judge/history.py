@@ -44,7 +44,7 @@ class History:
         ordered = tuple(sorted(samples, key=lambda s: s.rank))
         if not self.epochs or _daemons(ordered) != _daemons(self.latest):
             return History(now, now, (ordered,), frozenset(s.rank for s in ordered))
-        new = frozenset(s.rank for s, before in zip(ordered, self.latest) if not _again(s, before))
+        new = frozenset(s.rank for s, before in zip(ordered, self.latest) if not s.again(before))
         if new & self.heard:
             epoch = tuple(s if s.rank in new else replace(s, quickest=0.0) for s in ordered)
             return History(self.began, now, (*self.epochs, epoch)[-EPOCHS:], new)
@@ -54,11 +54,6 @@ class History:
     def series(self) -> Mapping[int, tuple[RankSample, ...]]:
         """One row a rank, oldest first, all of one length."""
         return {row[-1].rank: row for row in zip(*self.epochs)}
-
-
-def _again(sample: RankSample, before: RankSample) -> bool:
-    """Is it of the very report that the one before is of? That shows no second epoch of a full rank."""
-    return sample.reported > 0.0 and sample.reported == before.reported
 
 
 def _daemons(samples: tuple[RankSample, ...]) -> list[tuple[int, str]]:

@@ -12,6 +12,7 @@ from ..act.journal import Unreadable
 from ..act.run import ACTIVE, Run
 from ..judge.verdict import Verdict
 from ..plan.caveats import FRESH, unlike
+from ..policy.beats import Fallback
 from ..report.imbalance import hot_told
 from ..report.text import printable
 from ..schedule.record import ACT, OFF
@@ -136,8 +137,8 @@ def unreadable(
     return [Check(JOURNAL, summary, detail)] if detail else []
 
 
-def fallen_back(daemons: Mapping[str, Sequence[str]]) -> list[Check]:
-    """MDSs that use the built-in balancer in place of our policy: "mds.NAME: reason", by file system."""
+def fallen_back(daemons: Mapping[str, Sequence[Fallback]]) -> list[Check]:
+    """MDSs that use the built-in balancer in place of our policy, by file system."""
     detail = tuple(
         f"'{fs}': {who}; see 'ceph mds_partitioner balance status {fs}', or switch it off"
         for fs, told in daemons.items()

@@ -7,7 +7,7 @@ listed even when it has no sample, so that a scrape documents what there is.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 
 from prometheus_client import CollectorRegistry, generate_latest
 from prometheus_client.core import CounterMetricFamily, GaugeMetricFamily, Metric, SummaryMetricFamily
@@ -339,8 +339,3 @@ def exposition(metrics: Iterable[Metric]) -> bytes:
     registry = CollectorRegistry(auto_describe=False)
     registry.register(_Fixed(metrics))
     return bytes(generate_latest(registry))
-
-
-def names(metrics: Iterable[Metric]) -> Mapping[str, Metric]:
-    """Families by name."""
-    return {metric.name: metric for metric in metrics}

@@ -5,56 +5,31 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from mgr_module import MgrModule, MgrStandbyModule, Option, OptionLevel
+from mgr_module import MgrModule, MgrStandbyModule
 from mgr_util import get_default_addr
+
+from ..options import option
 
 # Beside ceph-exporter's 9926 and the prometheus module's 9283.
 DEFAULT_PORT = 9927
 
 MONITOR_OPTIONS = [
-    Option(
-        name="metrics",
-        level=OptionLevel.ADVANCED,
-        type="bool",
-        default=True,
-        desc="serve metrics and the status page over HTTP",
-        runtime=True,
+    option("metrics", "bool", True, "serve metrics and the status page over HTTP"),
+    option("server_addr", "str", "", "address to listen on; empty: every address of the host"),
+    option(
+        *("server_port", "uint", DEFAULT_PORT, "TCP port to listen on; managers on one host need one each"),
+        low=1,
+        high=65535,
     ),
-    Option(
-        name="server_addr",
-        level=OptionLevel.ADVANCED,
-        type="str",
-        default="",
-        desc="address to listen on; empty: every address of the host",
-        runtime=True,
+    option(
+        *("top_subvolumes", "uint", 20),
+        "subvolumes of a file system that metrics and the status page name: those with most workload",
+        high=1000,
     ),
-    Option(
-        name="server_port",
-        level=OptionLevel.ADVANCED,
-        type="uint",
-        default=DEFAULT_PORT,
-        desc="TCP port to listen on; managers on one host need one each",
-        min=1,
-        max=65535,
-        runtime=True,
-    ),
-    Option(
-        name="top_subvolumes",
-        level=OptionLevel.ADVANCED,
-        type="uint",
-        default=20,
-        desc="subvolumes of a file system that metrics and the status page name: those with most workload",
-        max=1000,
-        runtime=True,
-    ),
-    Option(
-        name="imbalance_epochs",
-        level=OptionLevel.ADVANCED,
-        type="uint",
-        default=30,
-        desc="epochs in a row above imbalance_threshold that raise MDS_PARTITIONER_IMBALANCE",
-        min=1,
-        runtime=True,
+    option(
+        *("imbalance_epochs", "uint", 30),
+        "epochs in a row above imbalance_threshold that raise MDS_PARTITIONER_IMBALANCE",
+        low=1,
     ),
 ]
 

@@ -7,9 +7,9 @@ No script, no outside resource; it reloads itself once an epoch.
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from datetime import datetime, timezone
 from xml.etree.ElementTree import Element
 
+from .. import clock
 from ..judge.verdict import Verdict, told
 from ..report.imbalance import hot_told
 from ..report.text import count, largest, ranks_cell
@@ -40,7 +40,8 @@ def _shell(*body: Node, reload: int | None = None) -> str:
 
 def page(snapshot: Snapshot, epoch: float) -> str:
     """The active manager's page. ``epoch`` in seconds."""
-    seen = f"as of {_clock(snapshot.time)}, every {epoch:g} s" if snapshot.time else "no epoch has ended yet"
+    at = f"{clock.told(snapshot.time)} {clock.zone(snapshot.time)}"
+    seen = f"as of {at}, every {epoch:g} s" if snapshot.time else "no epoch has ended yet"
     problem = (
         [el("section", el("p", snapshot.engine_problem, class_="bad"), id="engine-problem")]
         if snapshot.engine_problem
@@ -64,10 +65,6 @@ def standby_page(active_uri: str) -> str:
     where = el("a", active_uri, href=active_uri) if active_uri else "not known"
     text = el("p", "This manager is a standby. The active one answers at ", where, ".")
     return _shell(el("header", el("h1", "mds_partitioner")), el("main", el("section", text)))
-
-
-def _clock(time: float) -> str:
-    return datetime.fromtimestamp(time, timezone.utc).strftime("%Y-%m-%d %H:%M:%S UTC")
 
 
 def _file_system(sample: FsSample) -> Element:
@@ -234,7 +231,8 @@ def _scheduler(state: SchedulerState | None) -> list[Node]:
         columns = (("Hot spot", ""), ("Kind", "left"), ("Share", ""))
         parts.append(_table(columns, [_hot(spot) for spot in state.hot[:MOST_HOT]]))
     if state.last:
-        rows = [el("tr", el("td", _clock(at)), el("td", text, class_="left name")) for at, text in state.last]
+        last = [(clock.told(at), text) for at, text in state.last]
+        rows = [el("tr", el("td", at), el("td", text, class_="left name")) for at, text in last]
         parts.append(_table((("Decided", ""), ("What", "left")), rows))
     return parts
 
@@ -272,9 +270,9 @@ def _plan(plan: PlanState | None) -> list[Node]:
 def _plan_facts(plan: PlanState) -> str:
     facts = [f"{plan.progress:.0%} of its steps have ended", f"about {count(plan.inodes)} inodes to move"]
     if plan.started is not None:
-        facts.append(f"started {_clock(plan.started)}")
+        facts.append(f"started {clock.told(plan.started)}")
     if plan.finished is not None:
-        facts.append(f"ended {_clock(plan.finished)}")
+        facts.append(f"ended {clock.told(plan.finished)}")
     return ", ".join(facts)
 
 
@@ -301,5 +299,5 @@ def _subvolumes(sample: FsSample) -> list[Node]:
         )
         for s in analysis.top
     ]
-    told = f"The {len(rows):,} heaviest of {analysis.total:,}, analyzed until {_clock(analysis.ended)}."
+    told = f"The {len(rows):,} heaviest of {analysis.total:,}, analyzed until {clock.told(analysis.ended)}."
     return [el("h3", "Subvolumes"), _table(columns, rows), el("p", told, class_="legend")]

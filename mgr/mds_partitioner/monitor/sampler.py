@@ -3,7 +3,7 @@
 
 from __future__ import annotations
 
-from collections import Counter, deque
+from collections import deque
 from collections.abc import Callable, Collection, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Optional
@@ -18,7 +18,7 @@ from ..model import FsState, RankSample
 from ..report.partition import run_state
 from ..report.scheduler import told
 from ..schedule.record import ADVISE, MODES, OFF, Kept, gains, under_way
-from ..schedule.shown import blind, doing, even, spots, trouble
+from ..schedule.shown import blind, doing, even, held, spots, trouble
 from ..schedule.watch import Watch
 from .state import (
     EXPORTER,
@@ -38,17 +38,7 @@ HISTORY = 3600.0  # s, of the status page's chart
 
 # Daemons that lately used the built-in balancer in place of our policy; None: no policy of ours is in force.
 FallenBack = Callable[[FsState], Optional[Collection[str]]]
-
-
-def no_policy(fs: FsState) -> None:
-    """There is nothing to fall back from."""
-
-
-Scheduled = Callable[[FsState], Optional[SchedulerState]]
-
-
-def no_scheduler(fs: FsState) -> None:
-    """It was never started."""
+Scheduled = Callable[[FsState], Optional[SchedulerState]]  # None: it was never started
 
 
 @dataclass
@@ -186,8 +176,6 @@ def scheduler_state(kept: Kept, watch: Watch, now: Now, stopped: str) -> Schedul
     :param stopped: what is to be done about a plan of its own before it may act
     """
     found = gains(kept.turns, now.wall - HISTORY)
-    pieces = () if watch.view is None else watch.view.pieces
-    held = Counter(piece.held for piece in pieces if piece.held)
     return SchedulerState(
         mode=kept.mode,
         why=doing(watch),
@@ -204,7 +192,7 @@ def scheduler_state(kept: Kept, watch: Watch, now: Now, stopped: str) -> Schedul
         advised=len(watch.advised) if kept.mode == ADVISE else 0,
         advised_for=_since(watch.advised_since, now) if kept.mode == ADVISE else 0.0,
         stuck=_since(watch.idle_since, now) if kept.mode in MODES else 0.0,
-        held=tuple(f"{number}: {why}" for why, number in held.most_common()) if kept.mode != OFF else (),
+        held=() if kept.mode == OFF else tuple(f"{n}: {why}" for why, n in held(watch).most_common()),
         last=tuple((turn.at, told(turn)) for turn in reversed(kept.turns[-DECISIONS:])),
         hot=None if blind(watch, now.steady) else _hot(watch, now),
     )

@@ -4,7 +4,6 @@
 from __future__ import annotations
 
 import logging
-import threading
 import time
 from collections.abc import Callable
 from contextlib import suppress
@@ -16,6 +15,7 @@ from ..analyzer import Analyzer
 from ..ceph.host import Host
 from ..errors import BadOption, PartitionerError, Unheard
 from ..judge.analysis import RUNNING
+from ..loop import Loop
 from ..model import FsState
 from ..options import Settings
 from ..ranks import Ranks
@@ -28,15 +28,15 @@ from .sampler import (
     analysis_state,
     failed,
     judged,
-    no_policy,
-    no_scheduler,
     observed,
     plan_state,
 )
+from .stages import JUDGE, OBSERVE, Errors
 from .state import AnalysisState, FsSample, PlanState, Snapshot, Timing
 
-OBSERVE, JUDGE, SCHEDULE = "observe", "judge", "schedule"  # stages whose errors are counted
-MOVE, BALANCE = "move", "balance"
+
+def _nothing() -> None:
+    """There is nothing to begin with."""
 
 
 class Monitor:
@@ -48,48 +48,40 @@ class Monitor:
         ranks: Ranks,
         analyzer: Analyzer,
         plans: Plans,
+        errors: Errors,
         settings: Callable[[], tuple[Settings, MonitorSettings]],
-        after_epoch: Callable[[], None],
         log: logging.Logger,
+        *,
+        fallen_back: FallenBack,
+        scheduler: Scheduled,
+        after_epoch: Callable[[], None],
     ) -> None:
         """``after_epoch`` is called after each snapshot."""
         self._host, self._ranks, self._analyzer, self._plans = host, ranks, analyzer, plans
-        self._settings, self._after_epoch, self._log = settings, after_epoch, log
+        self._errors, self._settings, self._log = errors, settings, log
+        self._fallen_back, self._scheduler, self._after_epoch = fallen_back, scheduler, after_epoch
         self._memories: dict[int, Past] = {}
-        self._errors = dict.fromkeys((OBSERVE, JUDGE, SCHEDULE, MOVE, BALANCE), 0)
-        self._counting = threading.Lock()  # several threads count
         self._judgements = Timing()
         self._engine_problem = ""
-        self._ended = threading.Event()
-        self._thread = threading.Thread(target=self._run, name="mds_partitioner-monitor", daemon=True)
+        self._loop = Loop("monitor", _nothing, self._run, errors.of(OBSERVE), log, self._epoch)
         self.snapshot = Snapshot()
-        self.fallen_back: FallenBack = no_policy
-        self.scheduler: Scheduled = no_scheduler
 
     def begin(self) -> None:
         """Start the thread."""
-        self._thread.start()
+        self._loop.start()
 
     def shutdown(self) -> None:
         """End the thread after the epoch it is in."""
-        self._ended.set()
+        self._loop.end()
 
-    def count_error(self, stage: str) -> None:
-        """Something failed and is tried again."""
-        with self._counting:
-            self._errors[stage] += 1
+    def _run(self) -> float:
+        started = time.monotonic()
+        self.epoch(started)
+        self._after_epoch()
+        return max(0.1, self._epoch() - (time.monotonic() - started))
 
-    def _run(self) -> None:
-        while not self._ended.is_set():
-            started = time.monotonic()
-            try:
-                self.epoch(started)
-                self._after_epoch()
-            except Exception:  # monitoring must outlive whatever a release's answer looks like
-                self._log.exception("monitoring failed; it tries again")
-                self.count_error(OBSERVE)
-            left = self._settings()[0].epoch - (time.monotonic() - started)
-            self._ended.wait(max(0.1, left))
+    def _epoch(self) -> float:
+        return float(self._settings()[0].epoch)
 
     def epoch(self, now: float) -> None:
         """Take a snapshot. ``now``: monotonic, s."""
@@ -109,15 +101,15 @@ class Monitor:
             engine_problem=self._engine_problem,
             epochs=self.snapshot.epochs.plus(time.monotonic() - started),
             judgements=self._judgements,
-            errors=dict(self._errors),
+            errors=self._errors.counts(),
         )
 
     def _sample(self, fs: FsState, ours: MonitorSettings, now: float) -> FsSample:
-        memory, scheduler = self._memories[fs.fscid], self.scheduler(fs)
+        memory, scheduler = self._memories[fs.fscid], self._scheduler(fs)
         even = scheduler is not None and scheduler.even
         try:
             samples = self._ranks.history(fs, now).latest
-            sample = observed(fs, samples, self.fallen_back(fs), time.time())
+            sample = observed(fs, samples, self._fallen_back(fs), time.time())
             sample = replace(sample, problem=silence(fs, self._ranks.silent(fs)))
             if samples:
                 sample = self._judge(fs, sample, memory, now, ours.imbalance_epochs, even=even)
@@ -125,7 +117,7 @@ class Monitor:
                 memory.miss(ours.imbalance_epochs)
         except PartitionerError as e:
             self._log.warning("monitoring of %s: %s", fs.name, e)
-            self.count_error(OBSERVE)
+            self._errors.count(OBSERVE)
             sample = failed(fs, e, time.time())
         return replace(
             sample,
@@ -148,7 +140,7 @@ class Monitor:
             return replace(sample, problem=sample.problem or str(e))
         except PartitionerError as e:
             self._log.warning("monitoring of %s: %s", fs.name, e)
-            self.count_error(JUDGE)
+            self._errors.count(JUDGE)
             self._engine_problem = str(e)
             return replace(sample, problem=str(e))
         self._judgements = self._judgements.plus(time.monotonic() - started)

@@ -12,7 +12,7 @@ from ..ceph.filesystem import FileSystem
 from ..ceph.host import FS_TIMEOUT
 from ..clock import Now
 from ..errors import BadInput, CephError, NotFound, PartitionerError
-from ..model import Directory, DirectoryFacts
+from ..model import ROOT, Directory, DirectoryFacts
 from .children import found_again
 from .subtrees import ancestors
 from .turnover import listable
@@ -22,7 +22,6 @@ NO_GROUP = "_nogroup"  # whose subvolumes are in no group
 INTERNAL = ("_index", "_deleting", "_legacy")  # of the volumes module; its INTERNAL_DIRS has NO_GROUP, too
 SNAPSHOTS = ".snap"
 LONGEST = FS_TIMEOUT / 2  # s: a saturated MDS takes 0.1 s a question; who is given up loses what was read
-ROOT = 1  # inode number: CEPH_INO_ROOT
 
 
 def subvolumes(fs: FileSystem) -> list[Directory]:

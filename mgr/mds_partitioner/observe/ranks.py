@@ -8,7 +8,6 @@ from ..ceph.host import Host
 from ..model import FsState, MdsInfo, RankSample
 from .counters import level, mean_and_count, mean_time, rate, rated
 
-KILOBYTE = 1024  # mds_mem.rss is in KiB
 # Counters of src/mds/Server.cc, reported to the managers; the common kinds are enough.
 KINDS = (
     *("lookup", "lookupino", "getattr", "readdir", "open", "create", "setattr", "unlink", "rename", "mkdir"),
@@ -72,7 +71,6 @@ def _sample(host: Host, mds: MdsInfo, window: float) -> RankSample:
         exported=rate(points("mds.exported_inodes"), window),
         imported=rate(points("mds.imported_inodes"), window),
         subtrees=level(points("mds.subtrees")),
-        rss=level(points("mds_mem.rss")) * KILOBYTE,
         exported_total=level(points("mds.exported_inodes")),
         imported_total=level(points("mds.imported_inodes")),
         quickest=latency if of is None else quickest(of, latency),

@@ -17,10 +17,11 @@ from ..model import NO_PIN, Directory, FsState, Subtree
 from ..observe.children import Brood, Lasts, Placed, brood, placed
 from ..observe.subtrees import ancestors, subtree_map
 from ..observe.turnover import listable
+from .plan import RANK_MASK
+from .present import A_CALL
 from .ranks import format_ranks
 
 DISTRIBUTES, FACTOR = "mds_export_ephemeral_distributed", "mds_export_ephemeral_distributed_factor"
-A_CALL = 100  # children in one call: three questions each, and a saturated MDS takes 0.1 s for one
 TO_AUTH, FORWARDS = "mds_forward_all_requests_to_auth", "true"
 
 
@@ -137,7 +138,7 @@ def gather(host: Host, fs: FsState, judgement: Judgement, wish: Wish, ours: Ours
         force=wish.force,
         owned=ours.pins,
         moved_at=ours.moved_at,
-        owns_settings=ours.settings.get("bal_rank_mask") == fs.bal_rank_mask,
+        owns_settings=ours.settings.get(RANK_MASK) == fs.bal_rank_mask,
         masks=_masks(host, fs, judgement) if hooked else None,
         owned_masks=ours.masks,
         to_auth=ours.to_auth,

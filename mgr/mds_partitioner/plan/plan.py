@@ -10,7 +10,7 @@ from .shell import word
 
 PIN_STEP, MASK_STEP, FS_STEP, CONFIG_STEP = "pin", "mask", "fs", "config"
 DISTRIBUTED_STEP = "distributed"
-AUTOMATE = "balance_automate"  # a target of FS_STEP
+AUTOMATE, RANK_MASK = "balance_automate", "bal_rank_mask"  # targets of FS_STEP
 ATTRIBUTES = {PIN_STEP: PIN, MASK_STEP: BAL_MASK, DISTRIBUTED_STEP: DISTRIBUTED}
 
 

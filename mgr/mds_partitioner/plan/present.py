@@ -15,7 +15,7 @@ from ..judge.window import Observed
 from ..model import NO_PIN, Directory, FsState
 from ..observe.subtrees import SubtreeMap, subtree_map
 
-A_CALL = 100  # directories that are read in one: a saturated MDS takes 0.1 s for each of three questions
+A_CALL = 100  # directories in one call: three questions each, and a saturated MDS takes 0.1 s for one
 LOOKED_FOR = 200  # of those with most workload: what a plan does hangs on these
 
 

@@ -17,7 +17,17 @@ from ..observe.children import Child
 from .circumstances import FORWARDS, TO_AUTH, Circumstances
 from .families import Family
 from .fixed import releasable
-from .plan import AUTOMATE, CONFIG_STEP, DISTRIBUTED_STEP, FS_STEP, MASK_STEP, PIN_STEP, Row, Step
+from .plan import (
+    AUTOMATE,
+    CONFIG_STEP,
+    DISTRIBUTED_STEP,
+    FS_STEP,
+    MASK_STEP,
+    PIN_STEP,
+    RANK_MASK,
+    Row,
+    Step,
+)
 from .ranks import EVERY_RANK, balanced_ranks, format_ranks, ranks_mask
 
 PINS, SETTINGS = 0, 1  # phases
@@ -223,7 +233,7 @@ def _mask_steps(heavy_ranks: tuple[int, ...], c: Circumstances) -> list[Step]:
         raise NotPermitted(_whose(c))
     found = []
     if present != balanced_ranks(mask):
-        found.append(Step(SETTINGS, FS_STEP, -1, "bal_rank_mask", 0, mask, fs.bal_rank_mask))
+        found.append(Step(SETTINGS, FS_STEP, -1, RANK_MASK, 0, mask, fs.bal_rank_mask))
     if not fs.balance_automate or c.for_policy:
         found.append(Step(SETTINGS, FS_STEP, -1, AUTOMATE, 0, "true", "false"))
     return found

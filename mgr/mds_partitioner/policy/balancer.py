@@ -23,11 +23,11 @@ from ..ranks import Ranks
 from ..verify.guards import inactive
 from . import policies
 from . import switch as switching
-from .beats import fallbacks, last_beat
+from .beats import Fallback, fallbacks, last_beat
 from .decisions import Watch
 from .hints import PREFIX, Hints, growth, make_hints, policy_object, push_due, why_nobody
 from .switch import ON, TURNING_OFF, TURNING_ON, PutBackOption, Switch
-from .switchboard import Switchboard, TakenOver, Turn, nobody
+from .switchboard import Switchboard, TakenOver, Turn
 from .trial import refuse_unless_usable, what_ranks_decide
 
 FALLBACK_EPOCHS = 3  # how long a fallback is told
@@ -47,17 +47,19 @@ class Balancer:
         busy: Callable[[FsState], str | None],
         log: logging.Logger,
         now: Callable[[], Now] = clock.read,
-        needs: Callable[[FsState], str | None] = nobody,
+        *,
+        needs: Callable[[FsState], str | None],
+        failed: Callable[[], None],
     ) -> None:
         """``busy`` names the plan that is being executed on a file system, or None.
 
         :param needs: names the plan that needs ``balance_automate``, or None
+        :param failed: told of each failure
         """
         self._host, self._ranks, self._settings, self._busy, self._log = host, ranks, settings, busy, log
-        self._now, self._needs = now, needs
+        self._now, self._needs, self._failed = now, needs, failed
         self._board = Switchboard(host, needs)
         self._watches: dict[int, Watch] = {}
-        self.failed: Callable[[], None] = lambda: None  # told of each failure
         self.unreadable: dict[str, str] = {}
         """Records in the journal that nobody can read, by key, and why."""
 
@@ -204,7 +206,7 @@ class Balancer:
         """Is there a file system to watch?"""
         return bool(self._board.all())
 
-    def fallen_back(self) -> dict[str, list[str]]:
+    def fallen_back(self) -> dict[str, list[Fallback]]:
         """MDSs that use the built-in balancer in place of our policy, by file system."""
         return {
             switch.fs: watch.fallbacks
@@ -220,7 +222,7 @@ class Balancer:
     def _forget_removed(self) -> None:
         """Records that cannot be read, of file systems that are gone: there is nothing left to be undone."""
         for key in list(self.unreadable):
-            fscid = key.removeprefix("balance/")
+            fscid = key.removeprefix(switching.RECORDS)
             try:
                 # The mon is asked last, and of few: this is done each second.
                 gone = fscid.isdecimal() and self._host.fs_by_id(int(fscid)) is None
@@ -236,11 +238,11 @@ class Balancer:
         except Busy as e:
             self._log.info("balancing of %s: %s", known.fs, e)
         except PartitionerError as e:
-            self.failed()
+            self._failed()
             self._log.warning("balancing of %s: %s", known.fs, e)
             watch.problem, watch.again = str(e), now.steady + AGAIN
         except Exception as e:  # what nobody expected of one file system must not stop the others
-            self.failed()
+            self._failed()
             self._log.exception("balancing of %s", known.fs)
             watch.problem = unexpected(e)
 

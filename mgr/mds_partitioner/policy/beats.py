@@ -54,17 +54,25 @@ def last_beat(host: Host, fs: FsState) -> Beat | None:
     return parse_beat(host.tell(fs, first.name, "dump loads", depth=0), len(fs.ranks_in))
 
 
-def fallbacks(host: Host, objects: frozenset[str], since: float) -> list[str]:
-    """MDSs that used the built-in balancer in place of one of our ``objects`` since a time (Unix, s).
+@dataclass(frozen=True)
+class Fallback:
+    """An MDS ("mds.NAME") that used the built-in balancer in place of our policy, and its newest reason."""
 
-    One "mds.NAME: reason" each; the newest reason.
-    """
+    daemon: str
+    reason: str
+
+    def __str__(self) -> str:
+        return f"{self.daemon}: {self.reason}"
+
+
+def fallbacks(host: Host, objects: frozenset[str], since: float) -> list[Fallback]:
+    """Of those that did in place of one of our ``objects`` since a time (Unix, s), one each."""
     # Warnings about slow requests have the names of files as they are.
     said = host.ask_mon("log last", num=LOG_LINES, level="warn", channel="cluster", format="json")
     return parse_fallbacks(json.loads(said), objects, since)
 
 
-def parse_fallbacks(lines: list[Mapping[str, Any]], objects: frozenset[str], since: float) -> list[str]:
+def parse_fallbacks(lines: list[Mapping[str, Any]], objects: frozenset[str], since: float) -> list[Fallback]:
     """``log last``'s entries; see ``fallbacks``."""
     found: dict[str, str] = {}
     for line in lines:
@@ -72,7 +80,7 @@ def parse_fallbacks(lines: list[Mapping[str, Any]], objects: frozenset[str], sin
         balancer, _, reason = message.partition("balancer=")[2].partition(" : ")
         if FELL_BACK in message and balancer in objects and _unix(str(line["stamp"])) >= since:
             found[str(line["name"])] = reason
-    return [f"{name}: {reason}" for name, reason in sorted(found.items())]
+    return [Fallback(name, reason) for name, reason in sorted(found.items())]
 
 
 def _unix(stamp: str) -> float:

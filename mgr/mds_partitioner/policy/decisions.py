@@ -9,7 +9,7 @@ from dataclasses import dataclass, field
 from ..judge.history import History
 from ..judge.verdict import Verdict
 from ..model import RankSample
-from .beats import Beat
+from .beats import Beat, Fallback
 from .sandbox.decide import PolicyAnswer
 
 REMEMBERED = 10  # decisions
@@ -38,7 +38,7 @@ class Watch:
     beat: Beat | None = None
     decisions: Mapping[int, tuple[Decision, ...]] = field(default_factory=dict)  # replaced: commands read it
     counted_from: dict[tuple[int, str], Totals] = field(default_factory=dict)  # by rank and MDS
-    fallbacks: list[str] = field(default_factory=list)
+    fallbacks: list[Fallback] = field(default_factory=list)
     problem: str = ""
     due: float = 0.0  # monotonic, s
     again: float = 0.0  # when what failed is tried again, likewise

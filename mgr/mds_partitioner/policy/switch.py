@@ -17,10 +17,12 @@ from ..ceph.host import Host
 from ..ceph.shared_option import SharedOption
 from ..model import FsState
 from ..plan.circumstances import FORWARDS, TO_AUTH
+from ..plan.plan import AUTOMATE
 from ..plan.ranks import mask_of
 from ..store import NewerFormat, Store, marked, unmarked
 from .hints import INTERVAL, PREFIX, Growth, Hints
 
+RECORDS = "balance/"  # keys: one a file system
 TURNING_ON, ON, TURNING_OFF = "turning-on", "on", "turning-off"
 LEFT, SETTING, SET, RETURNING = "left", "setting", "set", "returning"  # mds_forward_all_requests_to_auth
 KEPT_OBJECTS = 2  # an MDS that has not seen the newest FSMap may still read the object before
@@ -52,9 +54,9 @@ def load(store: Store) -> tuple[dict[int, Switch], dict[str, str]]:
     :raises JournalError: the store does not answer
     """
     found, unreadable = {}, {}
-    for key, value in store.items("balance/").items():
+    for key, value in store.items(RECORDS).items():
         try:
-            found[int(key.removeprefix("balance/"))] = _switch(json.loads(value))
+            found[int(key.removeprefix(RECORDS))] = _switch(json.loads(value))
         except NewerFormat as e:
             unreadable[key] = str(e)
         except (ValueError, TypeError, KeyError, AttributeError) as e:
@@ -93,7 +95,7 @@ def option(host: Host, fscid: int) -> SharedOption:
 
 def user(fscid: int) -> str:
     """As what the policy of a file system has a claim on the option: as its record's key."""
-    return f"balance/{fscid}"
+    return f"{RECORDS}{fscid}"
 
 
 def asking(switch: Switch, to_auth: bool, present: str) -> Switch:
@@ -184,7 +186,7 @@ def steps_on(switch: Switch, fs: FsState) -> tuple[Step, ...]:
     """
     settings = [SetFs(fs.name, "balancer", switch.object)] if fs.balancer != switch.object else []
     if not fs.balance_automate:
-        settings.append(SetFs(fs.name, "balance_automate", "true"))
+        settings.append(SetFs(fs.name, AUTOMATE, "true"))
     forwards = {SETTING: SET, RETURNING: LEFT}.get(switch.to_auth, switch.to_auth)
     on = replace(switch, state=ON, to_auth=forwards)
     write = WriteObject(fs.metadata_pool, switch.object)
@@ -243,7 +245,7 @@ def steps_off(
     if fs.balancer in switch.objects or ((late or doubt.settings) and fs.balancer == switch.old_balancer):
         # The flag first: after a crash in between, the balancer's name still tells that it was us.
         if (fs.balance_automate or doubt.settings) and not switch.old_automate and not needed:
-            settings.append(SetFs(fs.name, "balance_automate", "false"))
+            settings.append(SetFs(fs.name, AUTOMATE, "false"))
         if fs.balancer != switch.old_balancer or doubt.settings:
             settings.append(SetFs(fs.name, "balancer", switch.old_balancer))
     objects = [RemoveObject(fs.metadata_pool, name) for name in switch.objects]

@@ -19,7 +19,7 @@ from ..errors import Busy, CephError, InDoubt, PartitionerError, Unavailable
 from ..model import FsState
 from ..plan.circumstances import FORWARDS, TO_AUTH
 from . import switch as switching
-from .switch import LEFT, SURE, TURNING_OFF, Doubt, Forget, RemoveObject, Save, SetFs, Step, Switch
+from .switch import LEFT, SURE, TURNING_OFF, Doubt, Forget, RemoveObject, Save, SetFs, Step, Switch, user
 
 
 @dataclass(frozen=True)
@@ -35,10 +35,6 @@ class TakenOver(Busy):
     """An operator has set something else meanwhile."""
 
 
-def nobody(fs: FsState) -> None:
-    """No plan needs ``balance_automate``."""
-
-
 def never(fs: FsState, switch: Switch) -> bool:
     """Nothing that was set since is a reason to stop."""
     return False
@@ -51,7 +47,7 @@ def _taken_over(switch: Switch) -> TakenOver:
 class Switchboard:
     """The switches of all file systems, as the journal has them or is about to."""
 
-    def __init__(self, host: Host, needs: Callable[[FsState], str | None] = nobody) -> None:
+    def __init__(self, host: Host, needs: Callable[[FsState], str | None]) -> None:
         """``needs`` names the plan that needs ``balance_automate``, or None."""
         self._host, self._needs = host, needs
         self._lock = threading.Lock()
@@ -192,7 +188,7 @@ class Switchboard:
 
     def forget(self, fscid: int) -> None:
         """The record of a file system, which cannot be read, goes; nothing else is changed."""
-        self._host.store.delete(f"balance/{fscid}")
+        self._host.store.delete(user(fscid))
         with self._lock:
             self._known().pop(fscid, None)
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: LGPL-2.1-or-later
-"""What ``analyze status`` and ``imbalance`` show."""
+"""What ``analyze status`` shows."""
 
 from collections.abc import Sequence
 from dataclasses import asdict

@@ -62,7 +62,7 @@ def value(fs: FsState, switch: Switch | None, watch: Watch, unreadable: str = ""
         "imbalance_factor": watch.verdict.factor if watch.verdict else None,
         "threshold": switch.hints.threshold,
         "capacity": asdict(watch.verdict.capacity) if watch.verdict else None,
-        "fallbacks": watch.fallbacks,
+        "fallbacks": [str(who) for who in watch.fallbacks],
         "problem": watch.problem,
         "ranks": [_rank_value(fs, watch, rank) for rank in fs.ranks_in],
     }
@@ -199,7 +199,7 @@ def _tail(fs: FsState, switch: Switch, watch: Watch) -> list[str]:
             f"not in force: balancer is '{fs.balancer}' and balance_automate "
             f"{str(fs.balance_automate).lower()}, as an operator set them since"
         )
-    lines += [f"FELL BACK to the built-in balancer: {printable(who)}" for who in watch.fallbacks]
+    lines += [f"FELL BACK to the built-in balancer: {printable(str(who))}" for who in watch.fallbacks]
     if watch.problem:
         lines.append(f"problem: {printable(watch.problem)}")
     return ["", *lines] if lines else []

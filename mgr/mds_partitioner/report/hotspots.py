@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: LGPL-2.1-or-later
 """What ``hotspots`` shows."""
 
-import time
 from typing import Any
 
+from .. import clock
 from ..schedule.hotspots import Hotspots
 from .text import count, cut, table
 
@@ -41,7 +41,7 @@ def hotspots_text(seen: Hotspots) -> str:
                 clients or "-",
                 f"{spot.part:.0%}",
                 count(value["requests"]),
-                time.strftime("%H:%M:%S", time.localtime(value["since"])),
+                clock.time_of_day(value["since"]),
                 "-" if every is None else f"{every:.0f} s",
             )
         )

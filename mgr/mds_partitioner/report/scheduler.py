@@ -13,7 +13,7 @@ from ..model import NO_PIN, FsState
 from ..schedule.core.state import Past
 from ..schedule.core.view import RankView
 from ..schedule.record import ACT, ADVISE, OFF, UNDOING, Kept, Turn, under_way
-from ..schedule.shown import UNDOES, doing, looks, trouble
+from ..schedule.shown import UNDOES, doing, held, looks, trouble
 from ..schedule.watch import Watch, relative
 from .text import count, cut, first, printable, table
 
@@ -78,7 +78,7 @@ def status_value(seen: Status) -> dict[str, Any]:
         "ranks": [] if view is None else [_rank_value(rank, watch) for rank in view.ranks],
         "under_way": [_move_value(past, requests) for past, requests in under_way(kept)],
         "decisions": [_turn_value(turn) for turn in kept.turns[-LAST:]],
-        "held": {} if kept.mode == OFF else _held(watch),
+        "held": {} if kept.mode == OFF else dict(held(watch)),
         "advised": len(watch.advised) if kept.mode == ADVISE else 0,
     }
 
@@ -93,15 +93,6 @@ def _rank_value(rank: RankView, watch: Watch) -> dict[str, Any]:
         "of_its_share": parts.get(rank.rank),
         "full": rank.full,
     }
-
-
-def _held(watch: Watch) -> dict[str, int]:
-    """How many directories stay where they are, by reason."""
-    found: dict[str, int] = {}
-    for piece in () if watch.view is None else watch.view.pieces:
-        if piece.held:
-            found[piece.held] = found.get(piece.held, 0) + 1
-    return found
 
 
 def _move_value(past: Past, requests: float) -> dict[str, Any]:
@@ -123,9 +114,11 @@ def _move_value(past: Past, requests: float) -> dict[str, Any]:
 def _turn_value(turn: Turn) -> dict[str, Any]:
     value = asdict(turn) | {
         "moves": [_move_value(*entry) for entry in zip(turn.moves, turn.requests)],
+        "trouble": list(turn.trouble()),
         "predicted_gain": round(turn.gain, 2),
         "real_gain": None if turn.real is None else round(turn.real, 2),
     }
+    del value["left"]  # which trouble tells in words
     return value
 
 
@@ -214,8 +207,8 @@ def told(turn: Turn) -> str:
 
 
 def _left(watch: Watch, top: int) -> str:
-    held = sorted(_held(watch).items(), key=lambda entry: -entry[1])
-    return "\n".join(first([cut(f"left alone: {number:,}: {why}", 100) for why, number in held], top))
+    reasons = held(watch).most_common()
+    return "\n".join(first([cut(f"left alone: {number:,}: {why}", 100) for why, number in reasons], top))
 
 
 def history_value(kept: Kept, directory: str | None) -> list[dict[str, Any]]:
@@ -255,21 +248,15 @@ def history_text(kept: Kept, directory: str | None, top: int) -> str:
 def _notes(turn: Turn, directory: str | None) -> list[str]:
     """What a turn did beside moves, and what it could not; of one directory, where one is named."""
     at = clock.told(turn.at)
-    trouble = (text for text in turn.trouble if directory is None or _names(text, directory))
     split = (path for path in turn.split if directory in (None, path))
     nothing = not (turn.moves or turn.split or turn.scatter)
     return [
         *_reasons(turn, directory),
-        *map(printable, trouble),
+        *map(printable, turn.trouble(directory)),
         *(f"{printable(path)} is seen as its parts since {at}" for path in split),
         *([f"{at}: {printable(turn.why)}"] if nothing else []),
         *_scattered(turn, directory),
     ]
-
-
-def _names(trouble: str, path: str) -> bool:
-    """Is it of that directory? As Orders.give_up writes it."""
-    return trouble.startswith(f"{path!r} ")
 
 
 def _reasons(turn: Turn, directory: str | None) -> list[str]:
@@ -312,7 +299,7 @@ def _state(turn: Turn, past: Past, mode: str) -> str:
         return "rolled back"
     if past.move.pin == NO_PIN and not past.lost:
         return "no pin"
-    left = any(_names(text, past.move.path) for text in turn.trouble)
+    left = any(ino == past.move.ino for ino, _ in turn.left)
     if past.move.load <= 0.0 and (past.arrived < 0.0 or past.lost) and not left:
         return "pinned"
     if past.arrived < 0.0:

@@ -92,18 +92,19 @@ class Known:
         :param factor: ``mds_export_ephemeral_distributed_factor``; None: nothing is to be distributed
         """
         return Circumstances(
-            fs,
-            fs.ranks_in,
-            FANOUT,
-            False,
-            owned.pins,
-            {},
-            False,
+            fs=fs,
+            ranks=fs.ranks_in,
+            owned=owned.pins,
             masks=self.masks,
             owned_masks=owned.masks,
             owned_distributed=owned.distributed,
             distributed_factor=factor,
             above=self.above,
+            # Of an operator's plans: whether a directory may be moved does not hang on these.
+            heavy_mode=FANOUT,
+            force=False,
+            moved_at={},
+            owns_settings=False,
         )
 
 

@@ -32,7 +32,7 @@ from ..errors import Busy, PartitionerError
 from ..model import FsState
 from ..plan.circumstances import FORWARDS, TO_AUTH
 from ..plan.plan import Plan
-from .core.load import capacities, shares, utilisations
+from .core.load import capacities, served, shares, utilisations
 from .core.sleepers import EMPTY
 from .core.state import State
 from .core.view import Decision, Move, Scatter
@@ -151,16 +151,14 @@ class Orders:
         runs = {run.plan.name: run for run in scheduled_since(self._plans.of(fs), watch.kept.since)}
         for turn in watch.kept.turns:
             left = dict(_left(runs[turn.plan])) if turn.plan in runs and not turn.undone else {}
-            told = tuple(
-                f"{path!r} was left where it is: {left[ino]}" for ino, path in turn.about if ino in left
-            )
-            new = tuple(text for text in told if text not in turn.trouble)
+            now_left = ((ino, left[ino]) for ino, _ in turn.about if ino in left)
+            new = tuple(each for each in now_left if each not in turn.left)
             own = {(p.move.ino, p.begun) for p in turn.moves if new and p.move.ino in left}
             not_done = {scatter.ino for scatter in turn.scatter if new and scatter.ino in left}
             # In the turn as well: the core may have forgotten it, and it is told once.
             moves = failed(turn.moves, own, now.steady)
-            trouble, of = (*turn.trouble, *new), (*turn.lost, *sorted(not_done.difference(turn.lost)))
-            turns.append(replace(turn, moves=moves, trouble=trouble, lost=of))
+            of = (*turn.lost, *sorted(not_done.difference(turn.lost)))
+            turns.append(replace(turn, moves=moves, left=(*turn.left, *new), lost=of))
             keys, lost = keys | own, lost | not_done
         if keys or lost:
             self._ledger.change(watch, turns=tuple(turns))
@@ -185,13 +183,16 @@ class Orders:
         watch.state = replace(watch.state, past=past, scattered=left)
 
     def tidy(self, fs: FsState, watch: Watch, over: Collection[str], gone: Collection[int]) -> None:
-        """Make one of plans that have ended, if there are enough.
+        """Make one of plans that have ended, if there are enough; end what was not ended of the last time.
 
         :param over: their IDs; gone: inode numbers of directories that are known to be deleted
         """
         since = {run.id for run in scheduled_since(self._plans.of(fs), watch.kept.since)}
         some = mergeable(_live(self._plans.of(fs)), since.intersection(over))
-        self._plans.merge(fs, some, gone)
+        if some:
+            self._plans.merge(fs, some, gone)
+        else:
+            self._plans.finish(fs)
 
     def _plan(self, fs: FsState, watch: Watch, decision: Decision, now: Now) -> str:
         """The name of the plan that does it. :raises PartitionerError: nothing was begun."""
@@ -252,7 +253,7 @@ def turn_of(watch: Watch, state: State, decision: Decision, now: Now) -> Turn:
     done: tuple[Scatter | Move, ...] = (*decision.scatter, *decision.moves)
     ranks, gains = watch.view.ranks, dict[int, float]()
     capacity = capacities(ranks)
-    loads, share = utilisations(ranks, capacity), shares(ranks, capacity)
+    loads, share = utilisations(ranks, capacity), shares(served(ranks), capacity)
     for each in done:
         gains[each.source] = gains.get(each.source, 0.0) + each.gain
     fullest = max(loads, key=lambda rank: (gains.get(rank, 0.0), loads[rank], -rank))

@@ -27,7 +27,7 @@ class Turn:
     :ivar share: req/s that were its share; before: what it had, in parts of that
     :ivar after: the same when all moves had arrived and settled; None: not yet
     :ivar split: paths that are seen as their parts since
-    :ivar trouble: moves that were not made, one sentence each
+    :ivar left: what was not done, or was put back: inode number and why
     :ivar undone: what it did was rolled back
     :ivar scatter: what is placed as it is made since; lost: inode numbers of those that were not, or were put
         back
@@ -44,7 +44,7 @@ class Turn:
     after: Optional[float] = None
     plan: str = ""
     split: tuple[str, ...] = ()
-    trouble: tuple[str, ...] = ()
+    left: tuple[tuple[int, str], ...] = ()
     undone: bool = False
     scatter: tuple[Scatter, ...] = ()
     lost: tuple[int, ...] = ()
@@ -54,6 +54,12 @@ class Turn:
         """What it moved, or had placed: inode number and path."""
         done: tuple[Union[Scatter, Move], ...] = (*self.scatter, *(past.move for past in self.moves))
         return tuple((each.ino, each.path) for each in done)
+
+    def trouble(self, directory: Optional[str] = None) -> tuple[str, ...]:
+        """What was not done, one sentence each; of one directory, where its path is given."""
+        paths = dict(self.about)
+        left = ((paths[ino], why) for ino, why in self.left if directory in (None, paths[ino]))
+        return tuple(f"{path!r} was left where it is: {why}" for path, why in left)
 
     @property
     def gain(self) -> float:

@@ -60,18 +60,21 @@ class Rounds:
         settings: Callable[[], tuple[Settings, SchedulerSettings]],
         log: logging.Logger,
         now: Callable[[], Now] = clock.from_epoch,
+        *,
+        planned: Callable[[], None],
+        failed: Callable[[], None],
     ) -> None:
-        """``undo`` begins a rollback. ``policy``: does a Mantle policy of ours balance a file system?"""
+        """``undo`` begins a rollback. ``policy``: does a Mantle policy of ours balance a file system?
+
+        :param planned: called when there is something to do
+        :param failed: told of each failure
+        """
         self._host, self._ranks, self._ledger, self._plans = host, ranks, ledger, plans
         self._policy, self._settings, self._log, self._now = policy, settings, log, now
         self._looker, self._tick_interval = Looker(host, engine, now), TickInterval(host)
-        self.planned: Callable[[], None] = lambda: None  # called when there is something to do
-        self.failed: Callable[[], None] = lambda: None  # told of each failure
+        self._planned, self._failed = planned, failed
         self._unwatched = True  # the last manager may have left something of file systems that nobody watches
-        self._orders = Orders(host, ledger, plans, undo, self._tick_interval, self._wake, log, now)
-
-    def _wake(self) -> None:
-        self.planned()
+        self._orders = Orders(host, ledger, plans, undo, self._tick_interval, planned, log, now)
 
     def tick(self, each: Each = in_turn) -> float:
         """Look at the file systems whose turn it is. Returns in how many seconds the next look is due."""
@@ -93,7 +96,7 @@ class Rounds:
             self._tick_interval.restore_unwatched({fscid for fscid, _ in self._ledger.all()})
             self._unwatched = False
         except PartitionerError as e:
-            self.failed()
+            self._failed()
             self._log.warning("options of file systems without a scheduler: %s", e)
 
     def _take_turn(self, fscid: int, watch: Watch, now: Now) -> None:
@@ -101,7 +104,7 @@ class Rounds:
         watch.due = now.steady + interval
         watch.problem = self._apart(fscid, watch, self._step) or watch.problem
         if watch.problem:
-            self.failed()
+            self._failed()
             watch.look_fails()
         if watch.glances and watch.waits_since is None and not watch.problem:
             watch.due = min(watch.due, now.steady + GLANCE, watch.measured + interval)
@@ -124,7 +127,7 @@ class Rounds:
         watch.read_due = again
         watch.unread = self._apart(fscid, watch, self._read)
         if watch.unread:
-            self.failed()
+            self._failed()
 
     def _apart(self, fscid: int, watch: Watch, work: Callable[[FsState, Watch], None]) -> str:
         """Why it failed, if it did."""
@@ -148,7 +151,7 @@ class Rounds:
             return
         if read(fs, watch, self._plans.of(fs), self._settings()[0], self._now):
             watch.due, watch.asked = 0.0, float("-inf")  # there was not much to see or to decide on
-            self._wake()
+            self._planned()
 
     def _step(self, fs: FsState, watch: Watch) -> None:
         watch.problem = ""
@@ -206,7 +209,7 @@ class Rounds:
         self._follow(watch, state, decision, now, waits=bool(view.wait))
         if decision.split:
             watch.read_due = 0.0  # what is in parts now is not known yet
-            self._wake()
+            self._planned()
         if decision.something:
             state = self._orders.come_to(fs, watch, state, decision, now)
         watch.advises(now.steady, waits=bool(view.wait))
@@ -228,7 +231,7 @@ class Rounds:
         unripe = not watch.known.ripe
         if unripe or (watch.pressing_since is not None and unknown(view)):
             watch.read_due = 0.0
-            self._wake()
+            self._planned()
         return replace(view, wait=UNRIPE) if unripe else view
 
     def _why_wait(self, fs: FsState, watch: Watch) -> str:

@@ -3,6 +3,8 @@
 
 from __future__ import annotations
 
+from collections import Counter
+
 from .core.view import Piece
 from .hotspots import Hotspot, hotspots, recent
 from .record import ACT, MODES, OFF, UNDOING
@@ -42,6 +44,12 @@ def spots(watch: Watch, now: float) -> tuple[tuple[Hotspot, Piece], ...]:
     pieces = {piece.ino: piece for piece in watch.actual.pieces}
     found = hotspots(recent(watch.glimpses, now), len(watch.ranks))
     return tuple((spot, pieces[spot.ino]) for spot in found if spot.ino in pieces)
+
+
+def held(watch: Watch) -> Counter[str]:
+    """How many directories stay where they are, by reason."""
+    pieces = () if watch.view is None else watch.view.pieces
+    return Counter(piece.held for piece in pieces if piece.held)
 
 
 def even(watch: Watch) -> bool:

@@ -175,12 +175,6 @@ def rank_view(sample: RankSample, found: Fullness, option: float) -> RankView:
     )
 
 
-def _again(sample: RankSample, before: Sequence[RankSample]) -> bool:
-    """Is it of the very report that the one before was of?"""
-    same = (s for s in before if (s.rank, s.name) == (sample.rank, sample.name))
-    return any(s.reported > 0.0 and s.reported == sample.reported for s in same)
-
-
 def _worth_asking(watch: Watch, now: float) -> bool:
     """Is it time to ask MDSs? While nothing is to be done, now and then will do: their answers are long."""
     if any(past.settled < 0.0 for past in watch.state.past) or now - watch.asked >= CALM:
@@ -245,7 +239,8 @@ class Looker:
         :raises PartitionerError: the manager cannot be asked, or the engine failed
         """
         samples = observe_ranks(self._host, fs, window, now.wall)
-        before, watch.history = watch.history.latest, watch.history.plus(samples, now.steady)
+        before = {(s.rank, s.name): s for s in watch.history.latest}
+        watch.history = watch.history.plus(samples, now.steady)
         series, mask = watch.history.series(), mask_of(fs)
         arguments = rank_arguments(series, settings, learned, mask)
         watch.verdict = read_verdict(self._engine("judge", arguments), arguments)
@@ -254,10 +249,8 @@ class Looker:
         latest = watch.history.latest
         fresh = {s.rank: rank_view(s, found, settings.rank_capacity) for s in latest}
         # Of a report that was seen before nothing new is known: see History.
-        watch.ranks = {
-            s.rank: watch.ranks[s.rank] if _again(s, before) and s.rank in watch.ranks else fresh[s.rank]
-            for s in latest
-        }
+        old = {s.rank for s in latest if (last := before.get((s.rank, s.name))) and s.again(last)}
+        watch.ranks = fresh | {rank: seen for rank, seen in watch.ranks.items() if rank in old}
         # A mask that leaves the balancer no rank confines nobody: pins do not follow it.
         ranks = tuple(rank for rank in watch.ranks.values() if not mask or rank.rank in mask)
         paths = [d.path for d in known.directories]

@@ -9,11 +9,10 @@ from collections.abc import Collection
 
 from ..ceph.host import Host
 from ..errors import NotFound, PartitionerError, Unavailable
-from ..model import FsState
+from ..model import ROOT, FsState
 from ..observe.backtrace import ATTRIBUTE, Parent, object_of, parse_backtrace
 from ..observe.subtrees import subtree_map
 
-ROOT = 1  # CEPH_INO_ROOT
 FIRST_OF_USERS = 1 << 40  # inodes below belong to the MDSs: what lies in their stray directories was deleted
 TRASH = "/volumes/_deleting/"
 

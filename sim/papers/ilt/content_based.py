@@ -36,9 +36,13 @@ class ContentBased:
                 yield turn
                 yield self._cluster.env.timeout(self._cluster.rng.expovariate(rate))
 
+    def _owner(self, file: int) -> int:
+        owners = self._table.owners
+        return owners[self._cluster.namespace.file_hash(file) % len(owners)]
+
     def _read(self, file: int) -> Work:
         cluster = self._cluster
-        server = cluster.servers[self._table.owner(cluster.namespace.file_hash(file))]
+        server = cluster.servers[self._owner(file)]
         yield from server.serve(cluster.times.lookup())
         if cluster.reads_write_access_time():
             cluster.everywhere(cluster.times.update)  # a second step, which the client does not wait for
@@ -77,7 +81,7 @@ class ContentBased:
         newcomer = Server(cluster.env)
         parts: list[list[int]] = [[] for _ in cluster.servers]
         for file in range(cluster.namespace.files):
-            parts[self._table.owner(cluster.namespace.file_hash(file))].append(file)
+            parts[self._owner(file)].append(file)
         yield cluster.env.all_of(
             [
                 cluster.env.process(self._copied(len(part), source, newcomer))

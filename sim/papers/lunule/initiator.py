@@ -10,7 +10,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from mds_partitioner.engine.forecast import regression
+from mds_partitioner.engine.forecast import continued
 from mds_partitioner.engine.imbalance import imbalance
 from mds_partitioner.engine.roles import pair
 from mds_partitioner.judge.history import EPOCHS
@@ -49,7 +49,8 @@ class Initiator:
         assert factor is not None
         if factor <= THRESHOLD:
             return Decision(factor, loads, np.zeros((loads.size, loads.size)))
-        return Decision(factor, loads, pair(*demands(loads, regression(np.array(self._history).T))))
+        predicted = np.maximum(continued(np.array(self._history).T), 0.0)
+        return Decision(factor, loads, pair(*demands(loads, predicted)))
 
 
 def demands(current: Floats, predicted: Floats) -> tuple[Floats, Floats]:

@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 import math
+import re
 from typing import Any
 
 import numpy as np
@@ -13,6 +14,7 @@ from hypothesis import strategies as st
 
 from mds_partitioner.engine.imbalance import halfway_to_hot, hot_ranks, imbalance
 from mds_partitioner.engine.roles import demands, roles
+from mds_partitioner.options import MODULE_OPTIONS
 from mds_partitioner.policy.sandbox.decide import Hooked
 from tests.unit.loads import uneven
 from tests.unit.mantle.support import LUA, Metrics, decide, lua, matrix, metrics, run, source
@@ -140,14 +142,22 @@ def test_a_bad_metric_moves_nothing_and_the_answer_is_well_formed(
 
 @given(LOADS, st.dictionaries(st.sampled_from(["capacity", "mask", "growth", "limit", "resting"]), ODD))
 def test_bad_hints_count_as_none(loads: list[float], bad: dict[str, Any]) -> None:
-    # Only that the answer is well formed: the sandbox refuses any other.
-    decide("lunule", metrics(loads), hints={k: v for k, v in bad.items() if v is not None and v is not True})
+    in_lua = {name: value for name, value in bad.items() if value is not None and value is not True}
+    assert decide("lunule", metrics(loads), hints=in_lua) == decide("lunule", metrics(loads))
 
 
 def test_nothing_moves_while_the_imbalance_is_not_harmful() -> None:
     targets, line = decide("lunule", metrics([50, 0, 0, 0]), hints={"capacity": 1000})
     assert targets == [0, 0, 0, 0]
     assert "balanced" in line
+
+
+def test_without_hints_the_defaults_of_the_modules_options_hold() -> None:
+    own = dict(re.findall(r"^  (\w+) = ([\d.]+),", source("lunule"), re.M))
+    options = {option["name"]: option["default"] for option in MODULE_OPTIONS}
+    assert float(own["smoothness"]) == options["smoothness"]
+    assert float(own["threshold"]) == options["imbalance_threshold"]
+    assert float(own["role_threshold"]) == options["role_threshold"]
 
 
 def test_nothing_moves_at_the_threshold_itself() -> None:

@@ -160,7 +160,7 @@ class FakeCluster:
             fscid=1,
             max_mds=ranks,
             ranks_in=tuple(range(ranks)),
-            mds=tuple(MdsInfo(r, f"m{r}", 1000 + r, "up:active") for r in range(ranks)),
+            mds=tuple(MdsInfo(r, f"m{r}", "up:active") for r in range(ranks)),
             failed=(),
             damaged=(),
             balance_automate=False,

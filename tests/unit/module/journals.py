@@ -105,7 +105,7 @@ def _others(cluster: FakeCluster) -> None:
     scatter = Scatter(101, "/volumes/_nogroup/s1", 0, (1, 2), 30.0, 20.0, "children come and go")
     past = (Past(move, 900.0, 910.0, 2, 45.0, latency=0.01),)
     turn = Turn(900.0, ACT, "uneven", past, (50.0,), 0, 100.0, 1.5, 1.1, "scheduler-2", ("/volumes",),
-                ("one was refused",), False, (scatter,))  # fmt: skip
+                ((100, "it was refused"),), False, (scatter,))  # fmt: skip
     mind = Kept("cephfs", ACT, 800.0, (turn,), (7,), (Capacity("m0", 1000.0, 3.0),), Totals(1, 1, 1000.0),
                 (Hour(0.0, 1),), True, 5000.0, (InParts(7, 500.0, 890.0, 900.0, 300.0),))  # fmt: skip
     Archive(cluster.store, "scheduler/", Kept).save(1, mind)

@@ -10,10 +10,12 @@ from typing import Any
 
 from fake_cluster import LOG, SETTINGS, Directory, FakeCluster, Mount, Store
 
+from mds_partitioner.act.journal import Journal
+from mds_partitioner.act.registry import Plans
 from mds_partitioner.clock import Now
 from mds_partitioner.engine.calls import CALLS
 from mds_partitioner.errors import JournalError, NotFound
-from mds_partitioner.model import FsState
+from mds_partitioner.model import ROOT, FsState
 from mds_partitioner.partitioner import Partitioner
 from mds_partitioner.plan.circumstances import DISTRIBUTES, FACTOR
 from mds_partitioner.plan.ephemeral import fragment_ranks
@@ -23,7 +25,6 @@ from mds_partitioner.schedule.ledger import Ledger
 from mds_partitioner.schedule.options import SCHEDULER_OPTIONS, SchedulerSettings
 from mds_partitioner.schedule.rounds import Rounds
 from mds_partitioner.scheduling import Scheduling
-from mds_partitioner.verify.whereabouts import ROOT
 
 DEFAULTS = SchedulerSettings(**{option["name"]: option["default"] for option in SCHEDULER_OPTIONS})
 NOGROUP = "/volumes/_nogroup"
@@ -301,22 +302,30 @@ class Manager:
         host: Any = cluster
         ranks = Ranks(host, _engine, lambda: SETTINGS, LOG, lambda: cluster.wall)
         nobody: Any = None
+        self.woken = 0
+        self.failures = {"moves": 0, "looks": 0}
+        journal = Journal(host.store, host.incarnation())
+        plans, ledger = Plans(host, journal, cluster.now, LOG), Ledger(host, LOG, cluster.now)
+        self.scheduling = Scheduling(host, ledger, plans, balances, cluster.now)
         self.partitioner = Partitioner(
-            *(host, nobody, nobody, lambda: SETTINGS, lambda *_: None, LOG, cluster.now)
+            *(host, nobody, nobody, journal, plans, lambda: SETTINGS, LOG, cluster.now),
+            on_progress=lambda *_: None,
+            scheduled=self.scheduling.in_the_way,
+            failed=lambda: self._failed("moves"),
         )
-        ledger = Ledger(host, LOG, cluster.now)
-        self.scheduling = Scheduling(host, ledger, self.partitioner.plans, balances, cluster.now)
         self.rounds = Rounds(
-            *(host, _engine, ranks, ledger, self.partitioner.plans, self.partitioner.undo, balances),
+            *(host, _engine, ranks, ledger, plans, self.partitioner.undo, balances),
             lambda: (SETTINGS, self.options.ours),
             LOG,
             cluster.now,
+            planned=self._wake,
+            failed=lambda: self._failed("looks"),
         )
-        self.woken = 0
-        self.rounds.planned = self._wake
-        self.partitioner.scheduled = self.scheduling.in_the_way
-        self.partitioner.plans.load()
+        plans.load()
         ledger.begin()
+
+    def _failed(self, what: str) -> None:
+        self.failures[what] += 1
 
     def _wake(self) -> None:
         """Every loop looks at once, that of the scheduler, too."""

@@ -16,6 +16,7 @@ import pytest
 from fake_cluster import SETTINGS, FakeCluster
 from test_archive import found, shelf
 
+from mds_partitioner import clock
 from mds_partitioner.analyzer import BEGUN_ANEW, LATE, Analyzer
 from mds_partitioner.errors import Busy, CephError, NotFound, PartitionerError, Unavailable
 from mds_partitioner.judge.analysis import FAILED, FINISHED, RUNNING, Analysis
@@ -69,6 +70,7 @@ def test_an_analysis_that_ran_begins_anew_and_says_so(manager: Callable[[FakeClu
     analyzer = manager(cluster)
     analysis = analyzer.get(cluster.state)
     assert analysis.state == RUNNING and analysis.note.startswith(BEGUN_ANEW)
+    assert len(analysis.note.removeprefix(BEGUN_ANEW).strip()) == len(clock.told(0.0))
     with pytest.raises(Busy):
         analyzer.judgement(cluster.state)
 
@@ -171,7 +173,7 @@ class Away:
         return self.answer
 
 
-SAMPLES = (RankSample(0, "m0", 4.0, 0.001, 10, 5, 1, 0.0, 0.0, 1, 1000),)
+SAMPLES = (RankSample(0, "m0", 4.0, 0.001, 10, 5, 1, 0.0, 0.0, 1),)
 NO_ANSWER = Unavailable("no answer")
 EVICTED = CephError("cannot list '/volumes': Cannot send after transport endpoint shutdown", 108)
 

@@ -140,7 +140,7 @@ def test_what_an_older_manager_did_not_know_yet_is_as_it_is_at_the_beginning() -
 
 def test_a_running_analysis_goes_on_from_its_checkpoint() -> None:
     seen = SubtreeSample(Directory("/a", "a", 7), 30.0, 4.0, 1, (0,), False, True)
-    samples = (RankSample(0, "m0", 4.0, 0.001, 10, 5, 1, 0.0, 0.0, 1, 1000),)
+    samples = (RankSample(0, "m0", 4.0, 0.001, 10, 5, 1, 0.0, 0.0, 1),)
     window = Window("cephfs")
     for _ in range(3):
         window.add(Observation("cephfs", (seen,), missing=(0,)), History().plus(samples, 1.0))

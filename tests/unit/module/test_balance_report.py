@@ -8,6 +8,7 @@ from fake_cluster import FakeCluster
 from verdicts import verdict
 
 from mds_partitioner.model import FsState, RankSample
+from mds_partitioner.policy.beats import Fallback
 from mds_partitioner.policy.decisions import Decision, Watch
 from mds_partitioner.policy.hints import Growth, Hints
 from mds_partitioner.policy.switch import ON, SET, Switch
@@ -29,7 +30,6 @@ def sample(rank: int, requests: float, exported: int, imported: int) -> RankSamp
         0.0,
         0.0,
         1,
-        0,
         exported_total=exported,
         imported_total=imported,
     )
@@ -111,9 +111,10 @@ def test_hints_are_told_in_words() -> None:
 
 def test_an_mds_that_fell_back_and_a_problem_are_told() -> None:
     watch = watched()
-    watch.fallbacks, watch.problem = ["mds.a: boom"], "the engine failed"
+    watch.fallbacks, watch.problem = [Fallback("mds.a", "boom: 1")], "the engine failed"
     text = balance.text(on(), switch(), watch)
-    assert "FELL BACK to the built-in balancer: mds.a: boom" in text
+    assert "FELL BACK to the built-in balancer: mds.a: boom: 1" in text
+    assert balance.value(on(), switch(), watch)["fallbacks"] == ["mds.a: boom: 1"]
     assert "problem: the engine failed" in text
 
 

@@ -16,7 +16,7 @@ from verdicts import UNKNOWN, verdict
 
 from mds_partitioner import desk
 from mds_partitioner.act.run import DONE, ROLLED_BACK, ROLLING_BACK, RUNNING, balancing
-from mds_partitioner.clock import Now
+from mds_partitioner.clock import Now, read
 from mds_partitioner.commands.balance import BalanceCommands
 from mds_partitioner.engine.capacity_source import CapacitySource
 from mds_partitioner.errors import BadInput, Busy, NotPermitted, Unavailable
@@ -27,7 +27,7 @@ from mds_partitioner.policy import balancer as module
 from mds_partitioner.policy import policies
 from mds_partitioner.policy import switch as switching
 from mds_partitioner.policy.balancer import AGAIN, Balancer
-from mds_partitioner.policy.beats import Beat
+from mds_partitioner.policy.beats import Beat, Fallback
 from mds_partitioner.policy.decisions import REMEMBERED, Watch
 from mds_partitioner.policy.hints import policy_object
 from mds_partitioner.policy.switch import TURNING_OFF
@@ -88,9 +88,15 @@ def ranks() -> Ranks:
     return Ranks()
 
 
+def made(cluster: Any, ranks: Any, now: Callable[[], Now] = read, **more: Any) -> Balancer:
+    """Without plans, unless told otherwise."""
+    usual = {"busy": lambda fs: None, "needs": lambda fs: None, "failed": lambda: None}
+    return Balancer(host=cluster, ranks=ranks, settings=lambda: SETTINGS, log=LOG, now=now, **(usual | more))
+
+
 @pytest.fixture
 def balancer(cluster: Cluster, ranks: Ranks, time: Clock) -> Balancer:
-    it = Balancer(cluster, ranks, lambda: SETTINGS, lambda fs: None, LOG, time)
+    it = made(cluster, ranks, time)
     it.begin()
     return it
 
@@ -237,7 +243,7 @@ def test_an_upgrade_in_the_middle_of_an_on_writes_the_new_text_under_its_own_nam
         of_an_older_version(before)
         balancer.on(cluster.state, "lunule", None, False)
     cluster.watch = lambda text: None
-    after = Balancer(cluster, ranks, lambda: SETTINGS, lambda fs: None, LOG)
+    after = made(cluster, ranks)
     after.begin()
     after.tick()
     (switch,) = switching.load(cluster.store)[0].values()
@@ -248,15 +254,16 @@ def test_an_upgrade_in_the_middle_of_an_on_writes_the_new_text_under_its_own_nam
 
 
 def test_what_nobody_expected_of_one_file_system_stops_no_other(
-    cluster: Cluster, balancer: Balancer, monkeypatch: pytest.MonkeyPatch
+    cluster: Cluster, ranks: Ranks, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    balancer.on(cluster.state, "lunule", None, False)
-    (switch,) = balancer._board.all()
-    monkeypatch.setattr(balancer._board, "all", lambda: [switch, replace(switch, fscid=2, fs="other")])
     looked: list[int] = []
     errors: list[Exception] = [KeyError("strange"), Unavailable("no mon"), Busy("another order came")]
     counted: list[int] = []
-    balancer.failed = lambda: counted.append(len(errors))
+    balancer = made(cluster, ranks, failed=lambda: counted.append(len(errors)))
+    balancer.begin()
+    balancer.on(cluster.state, "lunule", None, False)
+    (switch,) = balancer._board.all()
+    monkeypatch.setattr(balancer._board, "all", lambda: [switch, replace(switch, fscid=2, fs="other")])
 
     def step(fscid: int, watch: Watch, now: Now) -> None:
         looked.append(fscid)
@@ -279,7 +286,7 @@ def test_a_step_of_the_hosts_clock_neither_ends_nor_prolongs_the_wait(
 ) -> None:
     times = iter([Now(1e9, 0.0), Now(1e9 + step, 30.0), Now(1e9 + step, 60.0)])  # hint_interval is 60 s
     ranks.capacity(400.0)
-    it = Balancer(cluster, ranks, lambda: SETTINGS, lambda fs: None, LOG, lambda: next(times))
+    it = made(cluster, ranks, lambda: next(times))
     it.begin()
     it.on(cluster.state, "lunule", None, False)
     ranks.capacity(800.0)
@@ -296,7 +303,7 @@ def test_the_next_manager_waits_for_what_is_left_of_the_time(
     ranks.capacity(400.0)
     balancer.on(cluster.state, "lunule", None, False)
     ranks.capacity(800.0)
-    it = Balancer(cluster, ranks, lambda: SETTINGS, lambda fs: None, LOG, lambda: Now(1e9 + passed, 5.0))
+    it = made(cluster, ranks, lambda: Now(1e9 + passed, 5.0))
     it.begin()
     it.tick()
     assert capacity(it, cluster) == told
@@ -404,10 +411,7 @@ def test_a_plan_and_a_policy_leave_balance_automate_on_for_each_other_and_the_la
     before = cluster.snapshot()
     manager = Manager(cluster)
     run = manager.journal.create(plan(cluster, {}, "0x3", name="plan-1"), [])
-    it = Balancer(
-        *(cluster, ranks, lambda: SETTINGS, lambda fs: None, LOG),
-        needs=lambda fs: balancing([run], fs.fscid),
-    )
+    it = made(cluster, ranks, needs=lambda fs: balancing([run], fs.fscid))
     it.begin()
 
     def go(state: str, end: str) -> None:
@@ -498,7 +502,7 @@ def test_a_fallback_is_told_and_cleared_also_while_the_engine_fails(
 ) -> None:
     balancer.on(cluster.state, "lunule", None, False)
     ranks.verdict = None
-    for told in (["mds.m0: boom"], []):
+    for told in ([Fallback("mds.m0", "boom")], []):
         monkeypatch.setattr(module, "fallbacks", lambda host, objects, since, told=told: told)
         time.now += SETTINGS.epoch
         balancer.tick()
@@ -509,7 +513,7 @@ def test_totals_of_a_rank_count_as_moved_from_its_first_report_on(
     cluster: Cluster, ranks: Ranks, balancer: Balancer, time: Clock
 ) -> None:
     balancer.on(cluster.state, "lunule", None, False)
-    unheard = RankSample(0, "m0", 0.0, 0.0, 0, 0, 0, 0.0, 0.0, 0, 0, heard=False, rated=False)
+    unheard = RankSample(0, "m0", 0.0, 0.0, 0, 0, 0, 0.0, 0.0, 0, heard=False, rated=False)
     told = []
     for total in (None, 5000, 5100):
         sample = unheard if total is None else replace(unheard, exported_total=total, heard=True)
@@ -525,7 +529,7 @@ def test_totals_count_from_0_after_a_restart_and_from_its_first_report_of_anothe
     cluster: Cluster, ranks: Ranks, balancer: Balancer, time: Clock
 ) -> None:
     balancer.on(cluster.state, "lunule", None, False)
-    heard = RankSample(0, "m0", 0.0, 0.0, 0, 0, 0, 0.0, 0.0, 0, 0, imported_total=7)
+    heard = RankSample(0, "m0", 0.0, 0.0, 0, 0, 0, 0.0, 0.0, 0, imported_total=7)
     told = []
     for name, total in (("m0", 5000), ("m0", 5100), ("m0", 30), ("m0", 5200), ("m4", 700), ("m4", 750)):
         ranks.past = History().plus((replace(heard, name=name, exported_total=total),), 0.0)
@@ -565,9 +569,11 @@ def test_the_switch_of_a_removed_file_system_ends(cluster: Cluster, balancer: Ba
 
 
 def during_trial(monkeypatch: pytest.MonkeyPatch, then: Callable[[], None]) -> None:
+    usual = module.refuse_unless_usable
+
     def trial(content: str, beat: Beat | None) -> None:
         then()
-        trial.refuse_unless_usable(content, beat)
+        usual(content, beat)
 
     monkeypatch.setattr(module, "refuse_unless_usable", trial)
 
@@ -605,7 +611,7 @@ def test_a_plan_that_starts_while_a_policy_is_tried_comes_first(
     cluster: Cluster, ranks: Ranks, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     plans: list[str] = []
-    it = Balancer(cluster, ranks, lambda: SETTINGS, lambda fs: plans[0] if plans else None, LOG)
+    it = made(cluster, ranks, busy=lambda fs: plans[0] if plans else None)
     it.begin()
     during_trial(monkeypatch, lambda: plans.append("plan-1"))
     with pytest.raises(Busy, match="plan-1"):
@@ -746,7 +752,7 @@ def test_what_an_operator_sets_before_the_next_manager_goes_on_stays_so(
         balancer.on(cluster.state, "lunule", None, False)
     cluster.watch = lambda text: None
     cluster.state = replace(cluster.state, balancer="theirs.lua")
-    after = Balancer(cluster, ranks, lambda: SETTINGS, lambda fs: None, LOG)
+    after = made(cluster, ranks)
     after.begin()
     after.tick()
     assert (cluster.state.balancer, cluster.state.balance_automate) == ("theirs.lua", False)

@@ -5,7 +5,7 @@ from typing import Any
 
 import pytest
 
-from mds_partitioner.policy.beats import FELL_BACK, parse_beat, parse_fallbacks
+from mds_partitioner.policy.beats import FELL_BACK, Fallback, parse_beat, parse_fallbacks
 
 OURS = frozenset({"mds_partitioner.lunule.1"})
 STAMP = "2026-11-21T10:00:00.000000+0000"
@@ -45,7 +45,7 @@ def test_a_beat_that_lacks_a_rank_is_none(loads: dict[str, Any]) -> None:
 
 def test_an_mds_that_fell_back_from_our_policy_is_named_with_its_newest_reason() -> None:
     lines = [line("mds_partitioner.lunule.1", reason="old"), line("mds_partitioner.lunule.1", reason="new")]
-    assert parse_fallbacks(lines, OURS, AT - 1) == ["mds.a: new"]
+    assert parse_fallbacks(lines, OURS, AT - 1) == [Fallback("mds.a", "new")]
 
 
 @pytest.mark.parametrize(

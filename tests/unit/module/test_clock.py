@@ -20,3 +20,12 @@ def test_whatever_moment_was_kept_it_can_be_told(
         time.tzset()
         assert len(clock.told(at)) == len("12-31 23:59:59")
     time.tzset()
+
+
+def test_moments_are_told_in_one_zone_which_has_a_name(monkeypatch: pytest.MonkeyPatch) -> None:
+    with monkeypatch.context() as patched:
+        patched.setenv("TZ", "XYZ-3")
+        time.tzset()
+        assert (clock.told(0.0), clock.time_of_day(0.0)) == ("01-01 03:00:00", "03:00:00")
+        assert clock.zone(0.0) == "XYZ"
+    time.tzset()

@@ -25,7 +25,7 @@ from mds_partitioner.ceph import mon, mounts, objects
 from mds_partitioner.ceph.filesystem import PIN, FileSystem, Write
 from mds_partitioner.ceph.host import Host
 from mds_partitioner.errors import CephError, InDoubt, JournalError, NotFound, Unavailable
-from mds_partitioner.policy.beats import FELL_BACK, fallbacks
+from mds_partitioner.policy.beats import FELL_BACK, Fallback, fallbacks
 from mds_partitioner.workers import Workers
 
 FS = FakeCluster().state
@@ -421,7 +421,7 @@ def test_names_that_are_not_utf8_in_the_clusters_log_hide_no_fallback(host: Host
     slow = told | {"message": "slow request 31 s old: lookup #0x1/cafE"}
     fell = told | {"message": f"{FELL_BACK} balancer=o : boom"}
     manager.log_last = json.dumps([slow, fell]).encode().replace(b"cafE", b"caf\xff")
-    assert fallbacks(host, frozenset({"o"}), 0.0) == ["mds.a: boom"]
+    assert fallbacks(host, frozenset({"o"}), 0.0) == [Fallback("mds.a", "boom")]
 
 
 def test_a_question_that_the_mon_does_not_answer_is_given_up(

@@ -129,7 +129,7 @@ def test_a_window_remembers_the_insides_of_the_busiest_only() -> None:
         inside = {of.path: {f"{of.path}/a": 1.0, f"{of.path}/b": 2.0} for of in names}
         window.add(
             Observation("cephfs", seen, inside=inside),
-            History().plus((RankSample(0, "m0", 1.0, 0.0, 0, 0, 0, 0.0, 0.0, 1, 0),), 0.0),
+            History().plus((RankSample(0, "m0", 1.0, 0.0, 0, 0, 0, 0.0, 0.0, 1),), 0.0),
         )
     facts = {of.path: DirectoryFacts(of, 1, -1) for of in names}
     known = [row.directory.path for row in window.summary(facts).directories if row.inside is not None]

@@ -71,3 +71,17 @@ def test_one_loop_that_hangs_holds_up_no_other(make: Make) -> None:
     make(lambda: None, work, [])
     assert work.calls.acquire(timeout=60)
     gate.set()
+
+
+def test_what_failed_is_tried_again_when_its_owner_says() -> None:
+    work, tries, failed = Times(ZeroDivisionError()), list[str](), threading.Event()
+
+    def retry() -> float:
+        tries.append("asked")
+        return 0.0
+
+    loop = Loop("test", lambda: None, work, failed.set, logging.getLogger("test"), retry)
+    loop.start()
+    assert work.calls.acquire(timeout=60)
+    loop.end()
+    assert tries == ["asked"] and failed.is_set()

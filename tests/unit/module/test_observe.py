@@ -465,7 +465,7 @@ def test_shares_add_up_to_what_the_ranks_measured(found: list[Session], rates: l
 
 
 def rank_sample(rank: int, requests: float) -> RankSample:
-    return RankSample(rank, f"m{rank}", requests, 0.001, 10, 5, 1, 0.0, 0.0, 1, 1000)
+    return RankSample(rank, f"m{rank}", requests, 0.001, 10, 5, 1, 0.0, 0.0, 1)
 
 
 def epoch(wss: float, requests: float, at: float = 0.0, ranks: int = 2) -> tuple[Observation, History]:

@@ -10,9 +10,9 @@ from typing import Any
 
 import journals
 import pytest
-from fake_cluster import LOG, SETTINGS, FakeCluster, Manager
+from fake_cluster import FakeCluster, Manager
 from test_archive import exact, found
-from test_balancer import Clock, Ranks
+from test_balancer import Clock, Ranks, made
 
 from mds_partitioner.act.run import ACTIVE, DONE, READY, ROLLED_BACK, STOPPED
 from mds_partitioner.errors import NotPermitted
@@ -20,7 +20,6 @@ from mds_partitioner.judge.archive import Archive, Found
 from mds_partitioner.judge.window import Checkpoint
 from mds_partitioner.monitor import health
 from mds_partitioner.policy import switch as switching
-from mds_partitioner.policy.balancer import Balancer
 from mds_partitioner.policy.switch import ON, TURNING_OFF, TURNING_ON
 from mds_partitioner.schedule.record import Kept
 from mds_partitioner.store import FORMAT
@@ -155,7 +154,7 @@ def test_a_policy_of_a_later_version_is_left_alone(cluster: FakeCluster) -> None
     before = cluster.store.data["balance/1"]
     host: Any = cluster
     ranks: Any = Ranks()
-    balancer = Balancer(host, ranks, lambda: SETTINGS, lambda fs: None, LOG, Clock())
+    balancer = made(host, ranks, Clock())
     balancer.begin()
     balancer.tick()
     assert cluster.store.data["balance/1"] == before

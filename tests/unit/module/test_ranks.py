@@ -71,7 +71,7 @@ def ranks_of(host: Any) -> Ranks:
 
 
 def sample(rank: int, name: str, requests: float = 1.0) -> RankSample:
-    return RankSample(rank, name, requests, 0.0, 0, 0, 0, 0.0, 0.0, 1, 0)
+    return RankSample(rank, name, requests, 0.0, 0, 0, 0, 0.0, 0.0, 1)
 
 
 def test_whoever_asks_within_an_epoch_gets_one_sample_and_one_verdict(host: Host) -> None:
@@ -113,7 +113,7 @@ def test_another_daemon_on_a_rank_is_sampled_at_once_and_begins_anew(host: Host)
     ranks = ranks_of(host)
     for at in (0.0, EPOCH):
         ranks.judge(host.state, at)
-    host.state = replace(host.state, mds=(MdsInfo(0, "fresh", 99, "up:active"), host.state.mds[1]))
+    host.state = replace(host.state, mds=(MdsInfo(0, "fresh", "up:active"), host.state.mds[1]))
     history = ranks.history(host.state, EPOCH + 1.0)
     assert [s.name for s in history.latest] == ["fresh", "m1"] and len(history.epochs) == 1
 

@@ -52,7 +52,7 @@ def test_a_row_whose_pin_has_arrived_is_done() -> None:
 
 
 def test_imbalance_has_a_row_a_rank_with_load_forecast_and_amounts() -> None:
-    samples = [RankSample(r, f"m{r}", 300.0 * (r == 0), 0.002, 10, 5, 1, 0, 0, 1, 0) for r in (0, 1)]
+    samples = [RankSample(r, f"m{r}", 300.0 * (r == 0), 0.002, 10, 5, 1, 0, 0, 1) for r in (0, 1)]
     judged = verdict(
         0.98765, RankCapacity(300.0, CapacitySource.OPTION), cov=1.0, urgency=0.9, mean=150.0, ranks=(0, 1),
         loads=(300.0, 0.0), forecast=(400.0, 10.0), matrix=((0.0, 150.0), (0.0, 0.0)),
@@ -66,7 +66,7 @@ def test_imbalance_has_a_row_a_rank_with_load_forecast_and_amounts() -> None:
 
 
 def test_ranks_that_came_or_went_since_the_verdict_shift_nothing() -> None:
-    samples = [RankSample(r, f"m{r}", 100.0 * r, 0.002, 10, 5, 1, 0, 0, 1, 0) for r in (1, 2)]
+    samples = [RankSample(r, f"m{r}", 100.0 * r, 0.002, 10, 5, 1, 0, 0, 1) for r in (1, 2)]
     judged = verdict(
         ranks=(0, 1), loads=(0.0, 100.0), forecast=(5.0, 105.0), matrix=((0.0, 0.0), (50.0, 0.0))
     )
@@ -77,7 +77,7 @@ def test_ranks_that_came_or_went_since_the_verdict_shift_nothing() -> None:
 
 def test_imbalance_of_many_ranks_names_the_largest_moves_and_fits_a_terminal() -> None:
     many_ranks = range(36)
-    samples = [RankSample(r, f"m{r}", 9e4, 0.002, 10**8, 5, 1, 0, 0, 1, 0) for r in many_ranks]
+    samples = [RankSample(r, f"m{r}", 9e4, 0.002, 10**8, 5, 1, 0, 0, 1) for r in many_ranks]
     first_row = tuple(100.0 + r if r else 0.0 for r in many_ranks)
     judged = verdict(
         0.9, RankCapacity(9e4, CapacitySource.OPTION), ranks=tuple(many_ranks), loads=(9e4,) * 36,

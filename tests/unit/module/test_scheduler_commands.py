@@ -5,7 +5,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterator
-from dataclasses import replace
+from dataclasses import asdict, replace
 from typing import Any
 
 import pytest
@@ -17,13 +17,14 @@ from mds_partitioner.act.choice import latest
 from mds_partitioner.commands.partition import PartitionCommands
 from mds_partitioner.commands.scheduler import SchedulerCommands
 from mds_partitioner.errors import Unavailable
+from mds_partitioner.judge.archive import decode
 from mds_partitioner.model import HealthCheck
 from mds_partitioner.monitor.health import scheduler_advises
 from mds_partitioner.monitor.sampler import scheduler_state
 from mds_partitioner.monitor.state import FsSample, SchedulerState, Snapshot
 from mds_partitioner.report.overview import overview_text, removed_values
 from mds_partitioner.report.partition import removed_state
-from mds_partitioner.report.scheduler import history_text
+from mds_partitioner.report.scheduler import history_text, history_value
 from mds_partitioner.schedule.core.state import Past
 from mds_partitioner.schedule.core.view import Move
 from mds_partitioner.schedule.record import ACT, Kept, Turn
@@ -217,8 +218,9 @@ def test_a_status_shows_as_many_rows_as_are_asked_for(module: Module) -> None:
 
 def test_the_history_of_one_directory_tells_of_no_other() -> None:
     move = Move(1, "/a", 0, 1, 10.0, 10.0, 5.0, "it relieves rank 0")
-    trouble = ("'/a' was left where it is: late", "'/ab' was left where it is: pinned")
-    first = Turn(0.0, ACT, "1 move", (Past(move, 0.0),), (10.0,), 0, 1.0, 2.0, trouble=trouble, split=("/b",))
+    both = (Past(move, 0.0), Past(replace(move, ino=2, path="/ab"), 0.0))
+    left = ((1, "late"), (2, "pinned"))
+    first = Turn(0.0, ACT, "2 moves", both, (10.0, 10.0), 0, 1.0, 2.0, left=left, split=("/b",))
     other = Turn(1.0, ACT, "/c is looked at as parts", (), (), 0, 1.0, 2.0, split=("/c",))
     bare = Turn(2.0, ACT, "nothing of it", (), (), 0, 1.0, 2.0)
     kept = Kept("cephfs", ACT, 0.0, (first, other, bare))
@@ -230,6 +232,18 @@ def test_the_history_of_one_directory_tells_of_no_other() -> None:
     of_b = history_text(kept, "/b", 0)
     assert "/b is seen" in of_b and "was left" not in of_b
     assert history_text(kept, "/d", 0) == "/d was not moved"
+    value = history_value(kept, None)[0]
+    assert value["trouble"] == ["'/a' was left where it is: late", "'/ab' was left where it is: pinned"]
+    assert "left" not in value
+
+
+def test_what_a_move_was_left_alone_for_is_kept_and_not_read_out_of_a_sentence() -> None:
+    move = Move(1, "/a", 0, 1, 0.0, 0.0, 5.0, "it is new")
+    turn = Turn(0.0, ACT, "1 move", (Past(move, 0.0, 1.0, lost=True),), (0.0,), 0, 1.0, 2.0)
+    left = replace(turn, left=((1, "pinned-by-operator"),))
+    assert decode(Turn, json.loads(json.dumps(asdict(left)))) == left
+    pinned, alone = (history_text(Kept("cephfs", ACT, 0.0, (t,)), None, 0) for t in (turn, left))
+    assert "pinned" in pinned and "gone or not moved" in alone
 
 
 def test_a_status_tells_mode_ranks_and_decisions(module: Module) -> None:

@@ -276,7 +276,7 @@ def test_an_operator_who_is_quicker_is_not_fought(cluster: Cluster, acting: Mana
     cluster.watch = pin_it
     acting.run(AT_LAST)
     assert not [event for event in pins(cluster) if "s3 " in event]
-    said = [text for turn in acting.scheduling.get(acting.fs).turns for text in turn.trouble]
+    said = [text for turn in acting.scheduling.get(acting.fs).turns for text in turn.trouble()]
     assert any("s3" in text and "operator" in text for text in said)
     assert max(loads(cluster)) <= 300.0, "the others were moved all the same"
 
@@ -810,7 +810,7 @@ def test_a_pin_that_an_operator_took_off_is_not_taken_off_again(taken_apart: tup
     for _ in range(4):
         an_hour(cluster)
         manager.run(140)
-    assert not [turn for turn in manager.scheduling.get(manager.fs).turns if turn.trouble]
+    assert not [turn for turn in manager.scheduling.get(manager.fs).turns if turn.left]
     assert manager.scheduling.watch(manager.fs).state.split == frozenset()
 
 

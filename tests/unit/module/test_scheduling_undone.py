@@ -221,7 +221,7 @@ def test_what_was_skipped_is_told_before_its_plan_becomes_a_part_of_another(
     monkeypatch.setattr(manager.rounds._orders, "tidy", at_a_bad_moment)
     cluster.watch = pin_one
     manager.run(400)
-    assert [text for turn in manager.scheduling.get(manager.fs).turns for text in turn.trouble]
+    assert [each for turn in manager.scheduling.get(manager.fs).turns for each in turn.left]
 
 
 @pytest.mark.parametrize("undoes", [False, True])

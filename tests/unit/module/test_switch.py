@@ -26,7 +26,7 @@ def fresh(cluster: FakeCluster) -> Switch:
 
 def board(cluster: FakeCluster) -> Switchboard:
     """A manager's, which has read the journal."""
-    it = Switchboard(cluster)
+    it = Switchboard(cluster, lambda fs: None)
     it.begin()
     return it
 

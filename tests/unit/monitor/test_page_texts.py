@@ -8,6 +8,7 @@ from dataclasses import replace
 
 from monitor_snapshots import NOW, rank, scheduler, snapshot, uneven
 
+from mds_partitioner import clock
 from mds_partitioner.monitor.page import page
 from mds_partitioner.monitor.state import FsSample, Snapshot
 
@@ -58,3 +59,10 @@ def test_what_fails_in_the_scheduler_is_told() -> None:
     assert "undoes what it did; 0 moves" in well and "Hot spot" not in well and "problem:" not in well
     text = shown(snapshot(replace(uneven(), scheduler=replace(state, problem="no <answer>"))))
     assert '<p class="bad">problem: no &lt;answer&gt;</p>' in text
+
+
+def test_moments_are_those_of_the_commands_and_the_zone_is_told() -> None:
+    decided = scheduler()
+    text = shown(snapshot(replace(uneven(), scheduler=decided)))
+    assert f"as of {clock.told(NOW)} {clock.zone(NOW)}, every 10 s" in text
+    assert all(f"<td>{clock.told(at)}</td>" in text for at, _ in decided.last) and decided.last

@@ -21,8 +21,9 @@ from mds_partitioner.monitor.metrics import families
 from mds_partitioner.monitor.options import MonitorSettings
 from mds_partitioner.monitor.page import page
 from mds_partitioner.monitor.sampler import HISTORY, Past, judged
-from mds_partitioner.monitor.service import JUDGE, OBSERVE, SCHEDULE, Monitor
-from mds_partitioner.monitor.state import EXPORTER, IMPORTER, FsSample, Snapshot
+from mds_partitioner.monitor.service import Monitor
+from mds_partitioner.monitor.stages import JUDGE, OBSERVE, SCHEDULE, Errors
+from mds_partitioner.monitor.state import EXPORTER, IMPORTER, FsSample, SchedulerState, Snapshot
 from mds_partitioner.ranks import Ranks
 
 FS = FsState(
@@ -30,7 +31,7 @@ FS = FsState(
     fscid=1,
     max_mds=3,
     ranks_in=(0, 1, 2),
-    mds=tuple(MdsInfo(r, f"m{r}", 100 + r, "up:active") for r in range(3)),
+    mds=tuple(MdsInfo(r, f"m{r}", "up:active") for r in range(3)),
     failed=(),
     damaged=(),
     balance_automate=False,
@@ -118,13 +119,35 @@ def engine() -> Engine:
     return Engine()
 
 
+class Others:
+    """What other parts tell the monitor; tests change it."""
+
+    scheduler: SchedulerState | None = None
+    fell_back: set[str] | None = None
+
+
 @pytest.fixture
-def monitor(cluster: Cluster, engine: Engine) -> Monitor:
+def others() -> Others:
+    return Others()
+
+
+@pytest.fixture
+def errors() -> Errors:
+    return Errors()
+
+
+@pytest.fixture
+def monitor(cluster: Cluster, engine: Engine, errors: Errors, others: Others) -> Monitor:
     host: Any = cluster
     options: Any = Options
     log = logging.getLogger("test")
     ranks = Ranks(host, engine.call, lambda: options, log, lambda: 10.0)
-    return Monitor(host, ranks, host, host, lambda: (options, MonitorSettings(20, 3)), lambda: None, log)
+    return Monitor(
+        *(host, ranks, host, host, errors, lambda: (options, MonitorSettings(20, 3)), log),
+        fallen_back=lambda fs: others.fell_back,
+        scheduler=lambda fs: others.scheduler,
+        after_epoch=lambda: None,
+    )
 
 
 def sampled(monitor: Monitor) -> FsSample:
@@ -152,9 +175,11 @@ def test_epochs_above_the_threshold_are_counted_in_a_row(monitor: Monitor, clust
     assert counts == [1, 2, 0, 1]
 
 
-def test_ranks_that_are_not_alike_are_even_when_the_scheduler_finds_them_so(monitor: Monitor) -> None:
+def test_ranks_that_are_not_alike_are_even_when_the_scheduler_finds_them_so(
+    monitor: Monitor, others: Others
+) -> None:
     """The factor takes all for alike, and is high."""
-    monitor.scheduler = lambda fs: replace(scheduler(), even=True)
+    others.scheduler = replace(scheduler(), even=True)
     for _ in range(3):
         sample = sampled(monitor)
         assert sample.verdict is not None and sample.verdict.triggered
@@ -163,13 +188,13 @@ def test_ranks_that_are_not_alike_are_even_when_the_scheduler_finds_them_so(moni
     (epochs,) = (m for m in families(monitor.snapshot) if m.name.endswith("imbalanced_epochs"))
     assert [s.value for s in epochs.samples] == [0]
     assert "even, by what each rank can serve" in page(monitor.snapshot, 10.0)
-    monitor.scheduler = lambda fs: scheduler()
+    others.scheduler = scheduler()
     assert [sampled(monitor).uneven_epochs for _ in range(2)] == [1, 2]
     assert imbalanced(monitor.snapshot, 2)
 
 
-def test_failures_are_counted_by_stage(monitor: Monitor) -> None:
-    monitor.count_error(SCHEDULE)
+def test_failures_are_counted_by_stage(monitor: Monitor, errors: Errors) -> None:
+    errors.count(SCHEDULE)
     sampled(monitor)
     assert monitor.snapshot.errors == {"observe": 0, "judge": 0, "schedule": 1, "move": 0, "balance": 0}
 
@@ -177,7 +202,7 @@ def test_failures_are_counted_by_stage(monitor: Monitor) -> None:
 def test_a_full_rank_of_many_counts_as_uneven_though_the_factor_is_low(
     monitor: Monitor, cluster: Cluster
 ) -> None:
-    mds = tuple(MdsInfo(r, f"m{r}", 100 + r, "up:active") for r in range(36))
+    mds = tuple(MdsInfo(r, f"m{r}", "up:active") for r in range(36))
     cluster.state = replace(FS, max_mds=36, ranks_in=tuple(range(36)), mds=mds)
     cluster.rates = {m.name: 990.0 if m.rank == 0 else 300.0 for m in mds}
     sample = sampled(monitor)
@@ -241,7 +266,7 @@ def test_another_daemon_on_a_rank_begins_the_forecast_anew(monitor: Monitor, clu
         cluster.rates["m0"] = rate
         growing = sampled(monitor)
     assert growing.ranks[0].forecast == pytest.approx(1000)
-    cluster.state = replace(FS, mds=(MdsInfo(0, "other", 200, "up:active"), *FS.mds[1:]))
+    cluster.state = replace(FS, mds=(MdsInfo(0, "other", "up:active"), *FS.mds[1:]))
     assert sampled(monitor).ranks[0].forecast == pytest.approx(900)
 
 
@@ -278,9 +303,9 @@ def test_a_dead_rank_is_told_and_makes_no_imbalance(
     assert (sample.uneven_epochs, [rank.role for rank in sample.ranks]) == (0, ["", None, ""])
 
 
-def test_fallbacks_are_told_only_while_a_policy_of_ours_is_in_force(monitor: Monitor) -> None:
+def test_fallbacks_are_told_only_while_a_policy_of_ours_is_in_force(monitor: Monitor, others: Others) -> None:
     assert [rank.fell_back for rank in sampled(monitor).ranks] == [None] * 3
-    monitor.fallen_back = lambda fs: {"mds.m1"}
+    others.fell_back = {"mds.m1"}
     assert [rank.fell_back for rank in sampled(monitor).ranks] == [False, True, False]
 
 

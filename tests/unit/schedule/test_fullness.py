@@ -13,7 +13,7 @@ from mds_partitioner.model import RankSample
 
 
 def sample(requests: float, inside: float, moved: float = 0.0) -> RankSample:
-    return RankSample(0, "m0", requests, 0.0, 0, 0, 0, 0.0, moved, 1, 0, quickest=inside / requests)
+    return RankSample(0, "m0", requests, 0.0, 0, 0, 0, 0.0, moved, 1, quickest=inside / requests)
 
 
 def seen(row: RankSample, known: dict[str, Taught], full: bool, value: float | None) -> Fullness:

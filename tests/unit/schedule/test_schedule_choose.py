@@ -4,7 +4,8 @@
 from hypothesis import given
 from hypothesis import strategies as st
 
-from mds_partitioner.schedule.core.choose import Budget, Candidate, Choice, choose, shares
+from mds_partitioner.schedule.core.choose import Budget, Candidate, Choice, choose
+from mds_partitioner.schedule.core.load import shares
 
 FREE = Budget(moves=100, inodes=1e9, idle=True)
 CALM = dict.fromkeys(range(64), 0.0)

@@ -830,6 +830,7 @@ def test_a_load_that_comes_back_while_something_moves_finds_ranks_that_can_do_so
         busy = RankView(0, 1000.0, 20.0, True) if look >= 4 else RankView(0, 0.0)
         seen = View(look * LOOK, (busy, RankView(1, 0.0)), pieces, True)
         state, _ = Scheduler(state, seen, Limits()).decide()
+    assert state.capacity == {0: 1000.0, 1: 1000.0}
 
 
 def test_what_is_used_by_turns_is_not_sent_to_and_fro_all_hour() -> None:

@@ -322,4 +322,4 @@ def test_directories_that_seem_to_be_in_each_other_end_no_manager() -> None:
     """Two that were renamed, each into the other's place, before both were listed again."""
     spool = Spool(at={1: 3, 2: 0}, within={1: 2, 2: 1})
     spool.state = replace(spool.state, split=frozenset({1, 2}))
-    spool.go(2 * LOOKS)
+    assert spool.go(2 * LOOKS) == [(2, 3)], "they come together as any others do"

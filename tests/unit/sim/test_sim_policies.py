@@ -5,7 +5,10 @@ import numpy as np
 import pytest
 
 from mds_partitioner.errors import NotFound
-from sim.course import build
+from mds_partitioner.schedule.core.decision import Scheduler
+from mds_partitioner.schedule.core.state import Limits, State
+from mds_partitioner.schedule.core.view import View
+from sim.course import build, run
 from sim.model.counters import Beat
 from sim.model.namespace import Namespace
 from sim.model.tree import Part, Tree, plant
@@ -123,3 +126,16 @@ def test_the_manager_sees_what_ranks_reported() -> None:
     cluster.die(0)
     after(cluster, 4.0)  # in the report at 35 s, two of ten seconds are missing
     assert samples(cluster, 10.0)[0].rank == 1
+
+
+def test_the_scheduler_goes_by_the_options_of_the_scenario(monkeypatch: pytest.MonkeyPatch) -> None:
+    given: list[Limits] = []
+
+    def scheduler(state: State, view: View, limits: Limits) -> Scheduler:
+        given.append(limits)
+        return Scheduler(state, view, limits)
+
+    monkeypatch.setattr("sim.policies.scheduler.Scheduler", scheduler)
+    options = {"arrival_timeout": 42, "smoothness": 0.5}
+    run(scenario(seconds=10.0, options=options), "scheduler", 1)
+    assert {(limits.deadline, limits.smoothness) for limits in given} == {(42.0, 0.5)}

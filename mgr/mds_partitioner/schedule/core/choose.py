@@ -10,6 +10,8 @@ from __future__ import annotations
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 
+from .load import shares
+
 FREEZE = 500.0  # inodes: what an export costs besides its inodes, as it stops clients for a moment
 LEAST = 0.02  # of the exporter's share: less is not worth a move (FoundationDB: 1 to 2 %), unless so much
 HALF = 0.5  # of a piece's load: a move that relieves by less turns the difference round
@@ -56,12 +58,6 @@ class Budget:
     moves: int
     inodes: float
     idle: bool
-
-
-def shares(loads: Mapping[int, float], capacity: Mapping[int, float]) -> dict[int, float]:
-    """req/s that each rank should have, by its capacity."""
-    total, room = sum(loads.values()), sum(capacity[r] for r in loads)
-    return {r: total * (capacity[r] / room if room else 1.0 / len(loads)) for r in loads}
 
 
 def choose(

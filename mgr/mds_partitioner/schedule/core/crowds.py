@@ -17,9 +17,9 @@ from itertools import accumulate
 
 from ...engine.inside import CROWD
 from .candidates import candidates
-from .choose import Budget, Candidate, Choice, choose, shares
+from .choose import Budget, Candidate, Choice, choose
 from .demand import HELD
-from .load import pressures
+from .load import pressures, shares
 from .look import Look
 from .state import Crowd, State
 from .view import Decision, Move, count

@@ -5,7 +5,8 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Collection, Mapping, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
+from functools import cached_property
 
 from .demand import HELD, Demand, first
 from .elastic import elasticity
@@ -36,68 +37,166 @@ def looked(state: State, view: View, limits: Limits) -> State:
     stale = frozenset(rank for move in moving for rank in (move.source, move.target))
     if not view.measured:
         return replace(state, past=past, stale=state.stale | stale)
-    dt = view.now - state.at if state.at >= 0.0 else FIRST
-    full = {r.rank for r in view.ranks if r.full}
-    told = [p for p in view.pieces if p.rank is not None and (view.told is None or p.ino in view.told)]
-    stay = stays([p for p in told if p.rank not in stale], state.before, state.stay)
-    new = {p.ino: Served(p.rank, p.requests) for p in told if p.within and p.rank is not None}
-    shared = shared_out(view.pieces, stay)
-    demand = {
-        p.ino: _demand(p, shared[p.ino], state, stale, 1 if p.rank in full else HELD, dt, view.now)
-        for p in view.pieces
-    }
-    shown: dict[int | None, float] = defaultdict(float)
-    own: dict[int | None, float] = defaultdict(float)
-    expected: dict[int | None, float] = defaultdict(float)
-    for piece in view.pieces:
-        shown[piece.rank] += piece.requests
-        own[piece.rank] += shared[piece.ino] - piece.requests
-        expected[piece.rank] += demand[piece.ino].mean
-    rest = {r.rank: _rest(r, state, shown[r.rank], stale) for r in view.ranks}
-    asleep, woken = _woken(state, demand, view)
-    wakes = (*(_awake(w, demand, view.now) for w in state.wakes if view.now - w.at <= limits.memory), *woken)
-    requests = sum(r.requests for r in view.ranks)
-    jumps = jumped(wakes, view.now, requests)
-    share = requests / max(1, len(view.ranks))
-    peak = highest(state.peak, share, dt)
-    served = {r.rank: r.requests - rest[r.rank] + own[r.rank] for r in view.ranks}
-    scale = {r: _scale(r, state, expected[r], served[r], stale, jumps) for r in served}
-    able = capacities(view.ranks)
-    # Of ranks that served nothing when it was first looked at, none was known.
-    capacity = {r: (state.capacity.get(r) or able[r]) if r in stale else able[r] for r in able}
-    latency = {r.rank: _latency(r, state, stale) for r in view.ranks}
-    grown = _grown(view, state, demand, stale)
-    rates = {r.rank: (*state.rates.get(r.rank, ()), r.requests)[-KEPT:] for r in view.ranks}
-    toll = _toll(state, past, requests, dt)
-    now = replace(
-        state,
-        at=view.now,
-        dt=dt,
-        past=_settled(past, view, demand, stale),
-        demand=demand,
-        rest=rest,
-        scale=scale,
-        stale=stale,
-        rates=rates,
-        capacity=capacity,
-        latency=latency,
-        grown=grown,
-        began=state.began if state.began >= 0.0 else view.now,
-        calm=max(requests, state.calm + (requests - state.calm) * FORGETS)
-        if moving or toll.due
-        else requests,
-        calms=state.calms if moving or toll.due else (*state.calms, requests)[-KEPT:],
-        toll=toll,
-        asleep=asleep,
-        wakes=wakes,
-        stay={parent: part for parent, part in stay.items() if parent in state.split},
-        before={ino: known for ino, known in {**state.before, **new}.items() if ino in where},
-        quiet=quiet(state.quiet, state.split, view.pieces, demand, past, share, peak, dt),
-        peak=peak,
-        linked=state.linked.seen(view.ranks, view.pieces, view.now),
-        wholes=seen(state.wholes, state.split, state.placed, view, stale),
-    )
-    return _taught(now, view)
+    return _taught(_Lesson(state, view, past, bool(moving), stale, limits.memory).learned(), view)
+
+
+@dataclass(frozen=True)
+class _Lesson:
+    """A look at which something was measured, and what follows of it.
+
+    :ivar state: before it
+    :ivar past: with how far each got
+    :ivar moving: something is under way
+    :ivar stale: the ranks that it moves from or to
+    :ivar memory: s for which it is remembered what woke
+    """
+
+    state: State
+    view: View
+    past: tuple[Past, ...]
+    moving: bool
+    stale: frozenset[int]
+    memory: float
+
+    def learned(self) -> State:
+        """The state after it, but for what arrived pieces teach."""
+        state, view = self.state, self.view
+        return replace(
+            state,
+            at=view.now,
+            dt=self.dt,
+            past=_settled(self.past, view, self.demand, self.stale),
+            demand=self.demand,
+            rest=self.rest,
+            scale=self._scales(),
+            stale=self.stale,
+            rates={r.rank: (*state.rates.get(r.rank, ()), r.requests)[-KEPT:] for r in view.ranks},
+            capacity=self._capacities(),
+            latency={r.rank: _latency(r, state, self.stale) for r in view.ranks},
+            grown=_grown(view, state, self.demand, self.stale),
+            began=state.began if state.began >= 0.0 else view.now,
+            calm=self._calm(),
+            calms=state.calms if self.restless else (*state.calms, self.requests)[-KEPT:],
+            toll=self.toll,
+            asleep=self.sleep[0],
+            wakes=self.wakes,
+            stay={parent: part for parent, part in self.stay.items() if parent in state.split},
+            before=self._before(),
+            quiet=quiet(
+                state.quiet, state.split, view.pieces, self.demand, self.past, self.share, self.peak, self.dt
+            ),
+            peak=self.peak,
+            linked=state.linked.seen(view.ranks, view.pieces, view.now),
+            wholes=seen(state.wholes, state.split, state.placed, view, self.stale),
+        )
+
+    @cached_property
+    def dt(self) -> float:
+        """s since the look before."""
+        return self.view.now - self.state.at if self.state.at >= 0.0 else FIRST
+
+    @cached_property
+    def requests(self) -> float:
+        """req/s of all ranks."""
+        return sum(r.requests for r in self.view.ranks)
+
+    @cached_property
+    def share(self) -> float:
+        """The same of a rank, on the mean."""
+        return self.requests / max(1, len(self.view.ranks))
+
+    @cached_property
+    def peak(self) -> float:
+        """The same at its most of late."""
+        return highest(self.state.peak, self.share, self.dt)
+
+    @cached_property
+    def told(self) -> list[Piece]:
+        """Pieces on one rank that has told their popularity anew."""
+        new = self.view.told
+        return [p for p in self.view.pieces if p.rank is not None and (new is None or p.ino in new)]
+
+    @cached_property
+    def stay(self) -> dict[int, float]:
+        """How much of what was taken out of a directory stays on the same of its parts."""
+        known = [p for p in self.told if p.rank not in self.stale]
+        return stays(known, self.state.before, self.state.stay)
+
+    @cached_property
+    def shared(self) -> dict[int, float]:
+        """req/s of each piece, by what its siblings have, too."""
+        return shared_out(self.view.pieces, self.stay)
+
+    @cached_property
+    def demand(self) -> dict[int, Demand]:
+        """By inode number."""
+        full = {r.rank for r in self.view.ranks if r.full}
+        return {p.ino: self._demand(p, 1 if p.rank in full else HELD) for p in self.view.pieces}
+
+    def _demand(self, piece: Piece, held: int) -> Demand:
+        """What is known of a piece after it. When a rank's load has changed by moves it is a new one."""
+        known, rate = self.state.demand.get(piece.ino), self.shared[piece.ino]
+        if known is None:
+            return first(rate, self.dt)
+        if piece.rank is None or piece.rank in self.stale:
+            return known
+        if piece.rank in self.state.stale:
+            return first(rate, self.dt)
+        return known.seen(rate, self.dt, self.view.now, held)
+
+    @cached_property
+    def rest(self) -> dict[int, float]:
+        """By rank: req/s that are no piece's."""
+        shown: dict[int | None, float] = defaultdict(float)
+        for piece in self.view.pieces:
+            shown[piece.rank] += piece.requests
+        return {r.rank: _rest(r, self.state, shown[r.rank], self.stale) for r in self.view.ranks}
+
+    @cached_property
+    def sleep(self) -> tuple[frozenset[int], tuple[Wake, ...]]:
+        """What sleeps after this look, and what woke in it."""
+        return _woken(self.state, self.demand, self.view)
+
+    @cached_property
+    def wakes(self) -> tuple[Wake, ...]:
+        """All that is remembered."""
+        now = self.view.now
+        known = (w for w in self.state.wakes if now - w.at <= self.memory)
+        return (*(_awake(wake, self.demand, now) for wake in known), *self.sleep[1])
+
+    @cached_property
+    def toll(self) -> Toll:
+        """What moving costs."""
+        return _toll(self.state, self.past, self.requests, self.dt)
+
+    @property
+    def restless(self) -> bool:
+        """Is what clients get through less than usual, or may be?"""
+        return bool(self.moving or self.toll.due)
+
+    def _calm(self) -> float:
+        calm = self.state.calm
+        return max(self.requests, calm + (self.requests - calm) * FORGETS) if self.restless else self.requests
+
+    def _scales(self) -> dict[int, float]:
+        own: dict[int | None, float] = defaultdict(float)
+        expected: dict[int | None, float] = defaultdict(float)
+        for piece in self.view.pieces:
+            own[piece.rank] += self.shared[piece.ino] - piece.requests
+            expected[piece.rank] += self.demand[piece.ino].mean
+        jumps = jumped(self.wakes, self.view.now, self.requests)
+        served = {r.rank: r.requests - self.rest[r.rank] + own[r.rank] for r in self.view.ranks}
+        return {r: _scale(r, self.state, expected[r], served[r], self.stale, jumps) for r in served}
+
+    def _capacities(self) -> dict[int, float]:
+        able, known = capacities(self.view.ranks), self.state.capacity
+        # Of ranks that served nothing when it was first looked at, none was known.
+        return {r: (known.get(r) or able[r]) if r in self.stale else able[r] for r in able}
+
+    def _before(self) -> dict[int, Served]:
+        there = {piece.ino for piece in self.view.pieces}
+        new = {p.ino: Served(p.rank, p.requests) for p in self.told if p.within and p.rank is not None}
+        return {ino: known for ino, known in {**self.state.before, **new}.items() if ino in there}
 
 
 def unseen(state: State, there: Collection[int], now: float, limits: Limits) -> frozenset[int]:
@@ -141,23 +240,6 @@ def _toll(state: State, past: Sequence[Past], requests: float, dt: float) -> Tol
     moving = arrived or state.toll.due or any(p.under_way for p in under_way)
     before = usual(state.calm, state.calms)
     return state.toll.seen(before, requests, dt, arrived) if moving else replace(state.toll, lost=0.0)
-
-
-def _demand(
-    piece: Piece, rate: float, state: State, stale: Collection[int], held: int, dt: float, now: float
-) -> Demand:
-    """What is known of a piece after this look. When a rank's load has changed by moves it is a new one.
-
-    :param rate: req/s, by what its siblings have, too
-    """
-    known = state.demand.get(piece.ino)
-    if known is None:
-        return first(rate, dt)
-    if piece.rank is None or piece.rank in stale:
-        return known
-    if piece.rank in state.stale:
-        return first(rate, dt)
-    return known.seen(rate, dt, now, held)
 
 
 def _rest(rank: RankView, state: State, seen: float, stale: Collection[int]) -> float:

@@ -6,7 +6,7 @@ what they can, that one has most to do that has most requests inside (Little's l
 """
 
 import math
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 
 from ...engine.inside import CROWD
 from ...judge.fullness import MORE
@@ -72,15 +72,20 @@ def levelled(
     return {r.rank: max(1.0, r.requests / used) for r in slow}
 
 
-def shares(ranks: Sequence[RankView], capacity: Mapping[int, float]) -> dict[int, float]:
-    """req/s that each rank would serve of all there are, were all utilised alike."""
-    served, room = sum(r.requests for r in ranks), sum(capacity[r.rank] for r in ranks)
-    return {r.rank: capacity[r.rank] / room * served if room else 0.0 for r in ranks}
+def shares(loads: Mapping[int, float], capacity: Mapping[int, float]) -> dict[int, float]:
+    """req/s that each rank would have of all these, were all utilised alike."""
+    total, room = sum(loads.values()), sum(capacity[r] for r in loads)
+    return {r: total * (capacity[r] / room if room else 1.0 / len(loads)) for r in loads}
+
+
+def served(ranks: Iterable[RankView]) -> dict[int, float]:
+    """What each rank serves, req/s."""
+    return {r.rank: r.requests for r in ranks}
 
 
 def utilisations(ranks: Sequence[RankView], capacity: Mapping[int, float]) -> dict[int, float]:
     """What each rank serves, in parts of its share."""
-    share = shares(ranks, capacity)
+    share = shares(served(ranks), capacity)
     return {r.rank: r.requests / share[r.rank] if share[r.rank] else 1.0 for r in ranks}
 
 

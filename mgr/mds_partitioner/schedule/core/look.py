@@ -12,10 +12,8 @@ from statistics import fmean
 from ...engine.inside import CHANGED, CROWD
 from ...judge.fullness import MORE
 from .budgets import Budgets
-from .choose import shares
 from .expectation import Expectation
-from .load import EMPTY, busy, capacities, crawls, levelled
-from .load import shares as served_shares
+from .load import EMPTY, busy, capacities, crawls, levelled, served, shares
 from .noise import band
 from .state import KEPT, Limits, Past, State
 from .together import members
@@ -93,7 +91,7 @@ class Look:
     @cached_property
     def crawling(self) -> frozenset[int]:
         """Ranks that have served far less than their share for a while, though requests wait there."""
-        share = served_shares(self.view.ranks, self._able)
+        share = shares(served(self.view.ranks), self._able)
         return frozenset(r.rank for r in self.view.ranks if self._crawls(r, share[r.rank]))
 
     @cached_property

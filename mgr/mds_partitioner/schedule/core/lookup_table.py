@@ -33,9 +33,6 @@ class LookupTable:
         """Every server has as many entries as the others, to within one."""
         return cls(tuple(entry % servers for entry in range(entries)))
 
-    def owner(self, hashed: int) -> int:
-        return self.owners[hashed % len(self.owners)]
-
     def moved(self, moves: Iterable[Shift]) -> LookupTable:
         """The table after the moves."""
         owners = list(self.owners)

@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from itertools import accumulate
 from statistics import fmean
 
-from .choose import shares
+from .load import shares
 from .view import Move, Piece
 
 WAKES = 0.1  # of a rank's share: what comes to have so much, and had next to nothing, woke

@@ -8,6 +8,7 @@ from collections.abc import Collection, Mapping
 from dataclasses import dataclass, field, replace
 from typing import TypeVar
 
+from ...engine.urgency import SMOOTHNESS
 from .demand import Demand
 from .links import Links
 from .sleepers import Wake
@@ -51,7 +52,7 @@ class Limits:
     deadline: float = 300.0
     horizon: float = 600.0
     price: float = 0.25
-    smoothness: float = 0.2
+    smoothness: float = SMOOTHNESS
 
 
 @dataclass(frozen=True)
