@@ -565,9 +565,11 @@ def test_the_switch_of_a_removed_file_system_ends(cluster: Cluster, balancer: Ba
 
 
 def during_trial(monkeypatch: pytest.MonkeyPatch, then: Callable[[], None]) -> None:
+    usable = module.refuse_unless_usable
+
     def trial(content: str, beat: Beat | None) -> None:
         then()
-        trial.refuse_unless_usable(content, beat)
+        usable(content, beat)
 
     monkeypatch.setattr(module, "refuse_unless_usable", trial)
 
