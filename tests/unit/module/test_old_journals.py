@@ -17,6 +17,7 @@ from test_balancer import Clock, Ranks
 
 from mds_partitioner.act.run import ACTIVE, DONE, READY, ROLLED_BACK, STOPPED
 from mds_partitioner.errors import NotPermitted
+from mds_partitioner.judge.analysis import Asked
 from mds_partitioner.judge.archive import Archive, Found
 from mds_partitioner.judge.window import Checkpoint
 from mds_partitioner.monitor import health
@@ -112,6 +113,7 @@ def test_the_other_records_are_read(cluster: FakeCluster) -> None:
     assert Archive(cluster.store, "judgement/", Found).load() == {1: exact(found())}
     checkpoint = Archive(cluster.store, "checkpoint/", Checkpoint).load()[1]
     assert isinstance(checkpoint, Checkpoint) and checkpoint.directories[0].requests == 30.0
+    assert Asked.from_json(cluster.store.data["analysis/1"]) == journals.ASKED
 
 
 def test_a_record_without_a_format_is_of_the_first(cluster: FakeCluster) -> None:
