@@ -17,10 +17,7 @@ PACKAGE_PACKAGES := $(DEB_PACKAGES) lintian rpm rpmlint
 # Installs Debian packages $(2) unless every tool of $(1) is there.
 define need
 	@missing=; for tool in $(1); do command -v $$tool >/dev/null || missing=1; done; \
-	if [ -n "$$missing" ]; then \
-	  if [ "$$(id -u)" != 0 ]; then echo "something is missing: apt-get install $(2)" >&2; exit 1; fi; \
-	  apt-get update -q && DEBIAN_FRONTEND=noninteractive apt-get install -qy --no-install-recommends $(2); \
-	fi
+	if [ -n "$$missing" ]; then lab/install-debs $(2); fi
 endef
 
 demo: deps
@@ -191,6 +188,7 @@ test-deps: deps
 	$(call need,$(TEST_TOOLS),$(TEST_PACKAGES))
 
 $(VENV)/ready: requirements-dev.txt
+	@$(PYTHON) -c 'import ensurepip' 2>/dev/null || lab/install-debs python3-venv
 	$(PYTHON) -m venv $(VENV)
 	$(RUN) -m pip install -q -r requirements-dev.txt
 	touch $@

@@ -4,7 +4,6 @@ manager; one that ran when it died is begun anew."""
 
 from __future__ import annotations
 
-import json
 import logging
 import threading
 import time
@@ -14,7 +13,7 @@ from dataclasses import replace
 from . import clock
 from .ceph.host import Host
 from .errors import BadInput, Busy, CephError, NotFound, PartitionerError, Unavailable, Unheard
-from .judge.analysis import FAILED, FINISHED, RUNNING, STOPPED, Analysis, Sampling, ended, restored
+from .judge.analysis import FAILED, FINISHED, RUNNING, STOPPED, Analysis, Asked, Sampling, ended, restored
 from .judge.archive import Archive, Found
 from .judge.history import History
 from .judge.judgement import Judgement, judge
@@ -27,6 +26,7 @@ from .options import Settings
 from .plan.ranks import format_ranks
 from .ranks import Ranks
 
+KEY = "analysis/"
 LONGEST = 7 * 24 * 3600  # s
 LATE = 3  # epochs after its time in which it is tried to end it: an engine or an MDS may be away for a moment
 BEGUN_ANEW = "what the last manager had sampled is lost: begun anew by this one at"
@@ -53,23 +53,32 @@ class Analyzer:
         checkpoint, or begin anew."""
         self._restore()
         checkpoints = self._checkpoints.load()
-        for key, value in self._host.store.items("analysis/").items():
-            fs = self._host.fs_by_id(int(key.removeprefix("analysis/")))
+        for key, value in self._host.store.items(KEY).items():
+            fs = self._host.fs_by_id(int(key.removeprefix(KEY)))
             if fs is None:
-                self._drop(int(key.removeprefix("analysis/")))
+                self._drop(int(key.removeprefix(KEY)))
                 continue
-            wanted, kept = json.loads(value), checkpoints.get(fs.fscid)
-            found = self._analyses.get(fs.fscid)
-            if found is not None and (found.ended or 0.0) >= wanted["begun"]:
-                self._drop(fs.fscid)  # it had ended; only this key was left
+            try:
+                asked = Asked.from_json(value)
+            except ValueError as e:
+                self._log.error("analyze '%s' again: what was asked for cannot be read: %s", fs.name, e)
                 continue
-            if isinstance(kept, ValueError):
-                self._log.error("the checkpoint of '%s' cannot be read: %s", fs.name, kept)
-                kept = None
-            analysis = self._start(fs, wanted["duration"], wanted["directories"], kept)
-            how = BEGUN_ANEW if kept is None else WENT_ON.format(kept.epochs)
-            analysis.note = f"{how} {clock.told(time.time())}"
+            self._go_on(fs, asked, checkpoints.get(fs.fscid))
         self._begun = True
+
+    def _go_on(self, fs: FsState, asked: Asked, kept: Checkpoint | ValueError | None) -> None:
+        """With what the last manager was sampling, unless that had ended."""
+        found = self._analyses.get(fs.fscid)
+        if found is not None and (found.ended or 0.0) >= asked.begun:
+            self._drop(fs.fscid)  # only this key was left
+            return
+        if isinstance(kept, ValueError):
+            self._log.error("the checkpoint of '%s' cannot be read: %s", fs.name, kept)
+            kept = None
+        analysis = self._start(fs, asked, kept)
+        analysis.note = (
+            f"{BEGUN_ANEW if kept is None else WENT_ON.format(kept.epochs)} {clock.told(time.time())}"
+        )
 
     def _restore(self) -> None:
         for fscid, found in self._found.load().items():
@@ -105,25 +114,22 @@ class Analyzer:
         ended_before = 0.0 if last is None or last.ended is None else last.ended + 1.0
         if directories:
             self._host.on_fs(fs, lambda mount: named(mount, directories))
-        wanted = {
-            "fs": fs.name,
-            "duration": seconds,
-            "directories": list(directories),
-            "begun": max(time.time(), ended_before),
-        }
-        self._host.store.put(f"analysis/{fs.fscid}", json.dumps(wanted))
-        return self._start(fs, seconds, directories)
+        asked = Asked(fs.name, seconds, tuple(directories), max(time.time(), ended_before))
+        self._checkpoints.forget(fs.fscid)  # one that the mon did not let go is of another analysis
+        self._host.store.put(f"{KEY}{fs.fscid}", asked.to_json())
+        return self._start(fs, asked)
 
     def stop(self, fs: FsState) -> Analysis:
-        """End an analysis now, judging what was sampled. Stopping an ended one is fine."""
-        analysis = self.get(fs)
-        with self._lock:
-            sampling = self._samplings.pop(fs.fscid, None)
+        """End an analysis now, judging what was sampled. Stopping an ended one is fine.
+
+        :raises PartitionerError: it cannot be judged now, and goes on
+        """
+        analysis, sampling = self.get(fs), self._samplings.get(fs.fscid)
         if sampling is not None:
             try:
                 self._end(fs.fscid, sampling, self._settings(), STOPPED)
-            except PartitionerError:
-                analysis.state = FAILED
+            except PartitionerError as e:
+                e.args = (f"{e}; the analysis goes on: give 'analyze stop' again when that works",)
                 raise
         return analysis
 
@@ -151,10 +157,8 @@ class Analyzer:
             raise NotFound(f"the analysis of '{fs.name}' {analysis.state}: {analysis.problem or 'no epoch'}")
         return analysis.judgement
 
-    def _start(
-        self, fs: FsState, duration: int, directories: Sequence[str], kept: Checkpoint | None = None
-    ) -> Analysis:
-        observer = Observer(self._host, directories)
+    def _start(self, fs: FsState, asked: Asked, kept: Checkpoint | None = None) -> Analysis:
+        observer = Observer(self._host, asked.directories)
 
         def observe(settings: Settings, now: float) -> tuple[Observation, History]:
             present = self._host.fs_by_id(fs.fscid)
@@ -170,7 +174,7 @@ class Analyzer:
             return judge(window, settings, limit, self._ranks.learned(fs.fscid), self._engine)
 
         elapsed, epochs = (kept.elapsed, kept.epochs) if kept else (0.0, 0)
-        analysis = Analysis(fs.name, duration, time.monotonic() - elapsed, epochs=epochs)
+        analysis = Analysis(fs.name, asked.duration, time.monotonic() - elapsed, epochs=epochs)
         sampling = Sampling(analysis, observe, observer.facts, judge_window, kept)
         with self._lock:
             self._analyses[fs.fscid] = analysis
@@ -199,7 +203,7 @@ class Analyzer:
         analysis, passes = sampling.analysis, True
         try:
             if sampling.step(settings, time.monotonic()):
-                self._finish(fscid, sampling, settings)
+                self._end(fscid, sampling, settings, FINISHED)
             else:
                 self._checkpoint(fscid, sampling)
         except PartitionerError as e:
@@ -216,29 +220,34 @@ class Analyzer:
             self._forget(fscid, sampling)
 
     def _checkpoint(self, fscid: int, sampling: Sampling) -> None:
-        """Save what was sampled, if that is due."""
+        """Save what was sampled, if that is due. Of what has ended nothing is left."""
         checkpoint = sampling.checkpoint(time.monotonic())
-        if checkpoint is not None and not self._checkpoints.save(fscid, checkpoint):
-            self._log.warning(
-                "analysis of %s: too large to be saved: a fail-over loses it", sampling.analysis.fs
-            )
-
-    def _finish(self, fscid: int, sampling: Sampling, settings: Settings) -> None:
-        with self._lock:
-            if self._samplings.get(fscid) is not sampling:
-                return  # stopped meanwhile
-        self._end(fscid, sampling, settings, FINISHED)
+        if checkpoint is None:
+            return
+        with sampling.ending:
+            if self._samplings.get(fscid) is sampling and not self._checkpoints.save(fscid, checkpoint):
+                self._log.warning(
+                    "analysis of %s: too large to be saved: a fail-over loses it", sampling.analysis.fs
+                )
 
     def _end(self, fscid: int, sampling: Sampling, settings: Settings, state: str) -> None:
-        """When it is seen as ended, the next manager knows that, too."""
-        sampling.judge(settings, clock.read())
-        analysis = sampling.analysis
-        self._keep(fscid, analysis, state)
-        try:
-            self._drop(fscid)
-        except PartitionerError as e:  # the next manager sees by the judgement that it has ended
-            self._log.warning("analysis of %s: %s", analysis.fs, e)
-        analysis.state = state if analysis.judgement else FAILED
+        """When it is seen as ended, the next manager knows that, too.
+
+        :raises PartitionerError: it cannot be judged, and goes on
+        """
+        with sampling.ending:
+            if self._samplings.get(fscid) is not sampling:
+                return  # it was ended meanwhile
+            sampling.judge(settings, clock.read())
+            analysis = sampling.analysis
+            self._keep(fscid, analysis, state)
+            try:
+                self._drop(fscid)
+            except PartitionerError as e:  # the next manager sees by the judgement that it has ended
+                self._log.warning("analysis of %s: %s", analysis.fs, e)
+            with self._lock:
+                del self._samplings[fscid]
+                analysis.state = state if analysis.judgement else FAILED
 
     def _keep(self, fscid: int, analysis: Analysis, state: str) -> None:
         """For the next manager. It is known to this one all the same."""
@@ -253,18 +262,19 @@ class Analyzer:
             analysis.note = f"the next manager will not know it: {e}"
 
     def _forget(self, fscid: int, sampling: Sampling) -> None:
-        with self._lock:
+        with sampling.ending:
             if self._samplings.get(fscid) is not sampling:
                 return
-            del self._samplings[fscid]
-        try:
-            self._drop(fscid)
-        except PartitionerError as e:
-            self._log.warning("analysis of %s: %s", sampling.analysis.fs, e)
+            with self._lock:
+                del self._samplings[fscid]
+            try:
+                self._drop(fscid)
+            except PartitionerError as e:
+                self._log.warning("analysis of %s: %s", sampling.analysis.fs, e)
 
     def _drop(self, fscid: int) -> None:
         """Nothing is left to be gone on with."""
-        self._host.store.delete(f"analysis/{fscid}")
+        self._host.store.delete(f"{KEY}{fscid}")
         self._checkpoints.forget(fscid)
 
 

@@ -26,6 +26,7 @@ from .commands.overview import OverviewCommands
 from .commands.partition import PartitionCommands
 from .commands.scheduler import SchedulerCommands
 from .desk import Desk
+from .engine.names import DEBIANS
 from .engine_client import EngineClient
 from .errors import NotFound, Unavailable
 from .loop import Loop
@@ -141,7 +142,7 @@ class Module(
         """
         missing = [package for name, package in NEEDED.items() if not importlib.util.find_spec(name)]
         if missing:
-            return False, f"install {', '.join(missing)} on the hosts of the managers"
+            return False, f"install {' '.join(missing)} {DEBIANS} on the hosts of the managers"
         return True, ""
 
     def settings(self) -> Settings:

@@ -52,11 +52,17 @@ class Ranks:
         self._saved: dict[int, float] | None = None  # what the store has; None: not read yet
 
     def begin(self, now: float) -> None:
-        """Read the capacities that were learned earlier. :raises PartitionerError: they cannot be read."""
-        for key in self._host.store.items(KEY):
-            if self._host.fs_by_id(int(key.removeprefix(KEY))) is None:
+        """Read the capacities that were learned earlier. :raises PartitionerError: the mon does not answer"""
+        saved: dict[int, float] = {}
+        for key, text in self._host.store.items(KEY).items():
+            fscid = int(key.removeprefix(KEY))
+            if self._host.fs_by_id(fscid) is None:
                 self._host.store.delete(key)
-        saved = {int(key.removeprefix(KEY)): float(v) for key, v in self._host.store.items(KEY).items()}
+                continue
+            try:
+                saved[fscid] = float(text)
+            except ValueError as e:  # the next one that is learned replaces it
+                self._log.error("the capacity of file system %d cannot be read: %s", fscid, e)
         for fscid, value in saved.items():
             known = self._learned.get(fscid)
             if known is None or known.value < value:

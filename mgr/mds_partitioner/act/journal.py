@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: LGPL-2.1-or-later
 """The journal: every plan, every step's old value before it is replaced, in the mon's key/value store.
 
-plan/ID/seal          the plan's name and format, how many parts it has, and their digest; without it there is
-                      no plan, nor with nothing but it
+plan/ID/seal          the plan's name and format, how many parts it has, and their digest; when the analysis
+                      ended that it is made from; without it there is no plan, nor with nothing but it
 plan/ID/body/NNNN     the plan itself, immutable, in parts (the mon takes 64 KiB a key)
 plan/ID/done/NNNN     records that it began with, as it was merged from other plans; immutable, in parts
 plan/ID/head/M        the state, small and rewritten
@@ -148,6 +148,7 @@ class Journal:
         if run.records:
             parts |= {f"done/{i:04d}": part for i, part in enumerate(done)}
         seal = marked({"name": run.plan.name, "parts": len(body), "digest": _digest(text)})
+        seal["analyzed"] = run.plan.analyzed
         parts |= {f"head/{self._me}": json.dumps(vars(run.head)), "seal": json.dumps(seal)}
         for rest, value in parts.items():
             self._store.put(f"{ROOT}{run.id}/{rest}", value)
@@ -337,7 +338,7 @@ def _run(id_: str, parts: Mapping[str, str]) -> Run:
     text = "".join(parts[f"body/{i:04d}"] for i in range(seal["parts"]))
     if _digest(text) != seal["digest"]:
         raise ValueError("its parts are not those that were written")
-    plan = Plan.from_json(text)
+    plan = replace(Plan.from_json(text), analyzed=seal.get("analyzed"))
     begun = "".join(part for key, part in sorted(parts.items()) if key.startswith("done/"))
     records = {int(i): Record(**record) for i, record in json.loads(begun or "{}").items()}
     records |= {

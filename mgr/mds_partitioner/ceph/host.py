@@ -13,7 +13,7 @@ from typing import Any, TypeVar
 
 from mgr_module import MgrModule
 
-from ..errors import BadInput, CephError, NotFound, PartitionerError
+from ..errors import BadInput, CephError, NotFound, PartitionerError, Unavailable
 from ..model import Address, FsState, HealthCheck, MdsInfo
 from ..workers import Workers
 from . import compat
@@ -23,6 +23,7 @@ from .mounts import Mounts
 from .objects import Objects
 
 T = TypeVar("T")
+OLDEST = "18.2.4"  # Ceph's first Reef with balance_automate
 # Ceph answers late or never; these say how long it is waited for. All in seconds.
 FS_TIMEOUT = 60.0
 TELL_TIMEOUT = 8.0  # under one epoch
@@ -30,8 +31,11 @@ TELLS_TIMEOUT = 2 * TELL_TIMEOUT  # all of ``tell_each``, however many MDSs hang
 
 
 def fs_state(entry: Mapping[str, Any]) -> FsState:
-    """One element of ``filesystems`` of the FSMap."""
+    """One element of ``filesystems`` of the FSMap. :raises Unavailable: of a Ceph that is too old"""
     m = entry["mdsmap"]
+    automate = m.get("flags_state", {}).get("balance_automate")
+    if automate is None:
+        raise Unavailable(f"this Ceph is older than {OLDEST}: it has no balance_automate; upgrade Ceph first")
     mds = (
         MdsInfo(int(i["rank"]), str(i["name"]), str(i["state"]))
         for i in m["info"].values()
@@ -45,7 +49,7 @@ def fs_state(entry: Mapping[str, Any]) -> FsState:
         mds=tuple(sorted(mds, key=lambda i: i.rank)),
         failed=tuple(sorted(int(r) for r in m["failed"])),
         damaged=tuple(sorted(int(r) for r in m["damaged"])),
-        balance_automate=bool(m["flags_state"]["balance_automate"]),
+        balance_automate=bool(automate),
         balancer=str(m["balancer"]),
         bal_rank_mask=str(m["bal_rank_mask"]),
         metadata_pool=int(m["metadata_pool"]),

@@ -8,6 +8,8 @@ import resource
 import sys
 from typing import BinaryIO
 
+from .names import DEBIANS
+
 NEEDS = {"numpy": "python3-numpy", "scipy": "python3-scipy", "sklearn": "python3-sklearn"}
 THREAD_LIMITS = ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS")
 
@@ -24,7 +26,7 @@ def refuse_without_libraries() -> None:
     missing = [package for name, package in NEEDS.items() if importlib.util.find_spec(name) is None]
     if missing:
         sys.exit(
-            f"{sys.executable} lacks what it computes with: install {' '.join(missing)}, "
+            f"{sys.executable} lacks what it computes with: install {' '.join(missing)} {DEBIANS}, "
             "or name another Python by the option engine_python"
         )
 

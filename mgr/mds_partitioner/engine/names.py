@@ -4,3 +4,5 @@
 HEAVY, MODERATE, LIGHT = "heavy", "moderate", "light"  # classes of subvolumes
 MASK, FANOUT = "mask", "fanout"  # how heavy subvolumes get several ranks
 MODES = (MASK, FANOUT)
+
+DEBIANS = "(Debian's names; elsewhere see docs/install.md)"  # after packages that are to be installed

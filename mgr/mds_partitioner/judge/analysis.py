@@ -3,13 +3,16 @@
 
 from __future__ import annotations
 
+import json
+import threading
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 
 from ..clock import Now
 from ..errors import PartitionerError
 from ..model import DirectoryFacts, Observation
 from ..options import Settings
+from ..store import marked, unmarked
 from .archive import Found
 from .history import History
 from .judgement import Judgement
@@ -21,6 +24,30 @@ Judge = Callable[[WindowSummary, Settings], Judgement]
 
 CHECKPOINT_EVERY = 600.0  # s
 RUNNING, FINISHED, STOPPED, FAILED = "running", "finished", "stopped", "failed"
+
+
+@dataclass(frozen=True)
+class Asked:
+    """What an analysis is to sample. It is kept while that runs, for a manager that goes on with it."""
+
+    fs: str
+    duration: int  # s
+    directories: tuple[str, ...]  # in place of subvolumes
+    begun: float  # Unix, s
+
+    def to_json(self) -> str:
+        """For the mon's key/value store."""
+        return json.dumps(marked(asdict(self)))
+
+    @classmethod
+    def from_json(cls, text: str) -> Asked:
+        """What ``to_json`` wrote. :raises ValueError: it cannot be read, or a later version wrote it"""
+        try:
+            kept = unmarked(json.loads(text))
+            fs, paths = str(kept["fs"]), tuple(str(path) for path in kept["directories"])
+            return cls(fs, int(kept["duration"]), paths, float(kept["begun"]))
+        except (TypeError, KeyError) as e:
+            raise ValueError(f"{type(e).__name__}: {e}") from e
 
 
 @dataclass
@@ -79,6 +106,8 @@ class Sampling:
         self._window = Window(analysis.fs) if kept is None else Window.resumed(analysis.fs, kept)
         self._observe, self._facts, self._judge = observe, facts, judge
         self.late = 0  # epochs that it has gone on for, as it could not be ended
+        self.ending = threading.Lock()  # of who ends it, or saves what the next manager would go on with
+        self._adding = threading.Lock()  # nothing is added while the window is summed up
         self._saved = analysis.started if kept is None else analysis.started + kept.elapsed
 
     def step(self, settings: Settings, now: float) -> bool:
@@ -91,7 +120,9 @@ class Sampling:
         # Before the last epoch is due, so that an analysis takes as long as was asked for.
         over = now - self.analysis.started >= self.analysis.duration - settings.epoch / 2
         try:
-            self._window.add(*self._observe(settings, now))
+            seen = self._observe(settings, now)
+            with self._adding:
+                self._window.add(*seen)
         except PartitionerError as e:
             self.analysis.problem = str(e)
             if over and self._window.ready:
@@ -102,18 +133,17 @@ class Sampling:
         return over
 
     def checkpoint(self, now: float) -> Checkpoint | None:
-        """What is worth saving now: a hundredth of a long analysis, and ten minutes at least, since the last.
-
-        :param now: monotonic, s
-        """
-        if now - self._saved < max(CHECKPOINT_EVERY, self.analysis.duration / 100):
+        """What is to be saved, if that is due. ``now``: monotonic, s."""
+        if now - self._saved < CHECKPOINT_EVERY:
             return None
         self._saved = now
         return self._window.checkpoint(now - self.analysis.started)
 
     def judge(self, settings: Settings, at: Now) -> None:
-        """Judge what was sampled. :raises PartitionerError: the engine failed."""
-        if self._window.ready:
-            self.analysis.judgement = self._judge(self._window.summary(self._facts()), settings)
+        """Judge what was sampled. :raises PartitionerError: the engine failed, and nothing has changed."""
+        with self._adding:
+            summary = self._window.summary(self._facts()) if self._window.ready else None
+        if summary is not None:
+            self.analysis.judgement = self._judge(summary, settings)
         self.analysis.part = self.analysis.progress(at.steady)
         self.analysis.ended = at.wall

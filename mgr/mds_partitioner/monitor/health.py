@@ -10,6 +10,7 @@ from typing import Any
 
 from ..act.journal import Unreadable
 from ..act.run import ACTIVE, Run
+from ..engine.names import DEBIANS
 from ..judge.verdict import Verdict
 from ..plan.caveats import FRESH, unlike
 from ..policy.beats import Fallback
@@ -267,8 +268,8 @@ def endpoint_down(failed: Failed | None, manager: str) -> list[Check]:
     option = f"mgr/mds_partitioner/{manager}/server_"
     if failed.lacks:
         cure = (
-            f"install {' '.join(failed.lacks)} on the hosts of the managers and restart them, or do without: "
-            "'ceph config set mgr mgr/mds_partitioner/metrics false'"
+            f"install {' '.join(failed.lacks)} {DEBIANS} on the hosts of the managers and restart them, "
+            "or do without: 'ceph config set mgr mgr/mds_partitioner/metrics false'"
         )
     else:
         cure = (

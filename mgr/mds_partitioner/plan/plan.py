@@ -104,12 +104,15 @@ class Plan:
     analyzed: Optional[float] = None
 
     def to_json(self) -> str:
-        """For the journal and ``--format json``."""
-        return json.dumps(asdict(self), sort_keys=True)
+        """The journal's body of a plan. Version 0.9.0 refuses a field that it does not know, so what came
+        later is kept in the seal (act/journal.py)."""
+        body = asdict(self)
+        del body["analyzed"]
+        return json.dumps(body, sort_keys=True)
 
     @classmethod
     def from_json(cls, text: str) -> "Plan":
-        """What ``to_json`` wrote."""
+        """What ``to_json`` wrote, without what is in the seal."""
         data: dict[str, Any] = json.loads(text)
         rows = (
             Row(**{**r, "current": tuple(r["current"]), "new": tuple(r["new"])}) for r in data.pop("rows")

@@ -34,13 +34,26 @@ RECORDED_LOADS: tuple[tuple[float, ...], ...] = (
 POPULARITY = 7.2  # for each req/s: the steady value of a counter that halves in 5 s
 
 
-def source_of(policy: str) -> str:
-    """A shipped policy's text. :raises Unavailable: the file is not installed."""
-    path = HOME / f"{policy}.lua"
+def _shipped(policy: str) -> str | OSError:
     try:
-        return path.read_text()
+        return (HOME / f"{policy}.lua").read_text(encoding="utf-8")
     except OSError as e:
-        raise Unavailable(f"cannot read {path}: {e.strerror}; install the folder 'mantle' there") from e
+        return e
+
+
+# Read with the code that they came with: an upgrade replaces the files while the manager runs on.
+_TEXTS = {policy: _shipped(policy) for policy in SHIPPED}
+
+
+def source_of(policy: str) -> str:
+    """A shipped policy's text. :raises Unavailable: it was not installed when the manager was started"""
+    text = _TEXTS[policy]
+    if isinstance(text, OSError):
+        raise Unavailable(
+            f"cannot read {text.filename}: {text.strerror}; install the folder 'mantle' there and restart "
+            "the manager"
+        )
+    return text
 
 
 def choose(policy: str, given: str | None) -> tuple[str, str]:

@@ -36,7 +36,7 @@ class Switch:
     fscid: int
     state: str
     policy: str  # lunule, greedyspill or custom
-    source: str  # an operator's own policy; "" for ours, whose file is read when it is rendered
+    source: str  # an operator's own policy; "" for ours, whose text comes with the code
     old_balancer: str
     old_automate: bool
     started: float  # Unix time, s

@@ -158,5 +158,5 @@ def test_a_python_without_the_libraries_names_the_packages_and_the_option() -> N
         command, env=os.environ | {"PYTHONPATH": str(HOME)}, capture_output=True, text=True, check=False
     )
     assert (done.returncode, done.stdout) == (1, "")
-    assert "install python3-numpy python3-scipy python3-sklearn" in done.stderr
+    assert "install python3-numpy python3-scipy python3-sklearn (Debian's names; elsewhere" in done.stderr
     assert done.stderr.endswith("by the option engine_python\n")

@@ -23,6 +23,8 @@ from test_switch import HINTS
 
 from mds_partitioner.act.merge import merged
 from mds_partitioner.act.run import DONE, PAUSED, ROLLING_BACK, RUNNING, STOPPED, Head, Run
+from mds_partitioner.analyzer import KEY as ANALYSIS
+from mds_partitioner.judge.analysis import Asked
 from mds_partitioner.judge.archive import Archive, Found
 from mds_partitioner.judge.window import Checkpoint, DirectorySum
 from mds_partitioner.model import Directory as Place
@@ -30,11 +32,12 @@ from mds_partitioner.model import SubtreeSample
 from mds_partitioner.plan.circumstances import TO_AUTH
 from mds_partitioner.policy import switch as switching
 from mds_partitioner.policy.switch import ON, SET, TURNING_OFF, TURNING_ON, Save, Switch
-from mds_partitioner.ranks import KEY
+from mds_partitioner.ranks import KEY as CAPACITY
 from mds_partitioner.schedule.core.state import Past
 from mds_partitioner.schedule.core.view import Move, Scatter
 from mds_partitioner.schedule.record import ACT, Capacity, Hour, InParts, Kept, Totals, Turn
 
+ASKED = Asked("cephfs", 600, ("/volumes",), 1_795_000_100.0)
 FOLDER = Path(__file__).with_name("journals")
 OPERATORS = 3  # the pin that an operator sets in between
 
@@ -113,9 +116,8 @@ def _others(cluster: FakeCluster) -> None:
     seen = SubtreeSample(Place("/volumes/_nogroup/s0", "s0", 100), 10.0, 5.0, 2, (0,), False, True)
     sums = (DirectorySum(seen, 10.0, 30.0, 6, True, True),)
     Archive(cluster.store, "checkpoint/", Checkpoint).save(1, Checkpoint(60.0, 6, 1, sums))
-    asked = {"fs": "cephfs", "duration": 600, "directories": ["/volumes"], "begun": 1_795_000_100.0}
-    cluster.store.put("analysis/1", json.dumps(asked))
-    cluster.store.put(f"{KEY}1", str(1000.0))
+    cluster.store.put(f"{ANALYSIS}1", ASKED.to_json())
+    cluster.store.put(f"{CAPACITY}1", str(1000.0))
 
 
 def restored(text: str) -> FakeCluster:

@@ -17,9 +17,10 @@ from fake_cluster import SETTINGS, FakeCluster
 from test_archive import found, shelf
 
 from mds_partitioner import clock
-from mds_partitioner.analyzer import BEGUN_ANEW, LATE, Analyzer
+from mds_partitioner.analyzer import BEGUN_ANEW, LATE, LONGEST, Analyzer
 from mds_partitioner.errors import Busy, CephError, NotFound, PartitionerError, Unavailable
-from mds_partitioner.judge.analysis import FAILED, FINISHED, RUNNING, Analysis
+from mds_partitioner.judge import analysis as analyses
+from mds_partitioner.judge.analysis import FAILED, FINISHED, RUNNING, STOPPED, Analysis, Sampling
 from mds_partitioner.judge.archive import Archive
 from mds_partitioner.judge.history import History
 from mds_partitioner.judge.judgement import Judgement
@@ -133,6 +134,37 @@ def test_what_cannot_be_read_hides_nothing_else(manager: Callable[[FakeCluster],
         manager(cluster).get(cluster.state)
 
 
+@pytest.mark.parametrize("record", ["nonsense", "5", '{"fs": "cephfs", "duration": 600}', '{"format": 99}'])
+def test_an_analysis_whose_record_cannot_be_read_is_lost_and_the_next_one_begins(
+    manager: Callable[[FakeCluster], Analyzer], record: str
+) -> None:
+    cluster = FakeCluster()
+    cluster.store.put(f"analysis/{cluster.state.fscid}", record)
+    analyzer = manager(cluster)
+    with pytest.raises(NotFound, match="was not analyzed yet"):
+        analyzer.get(cluster.state)
+    assert analyzer.start(cluster.state, 600, []).state == RUNNING
+    after = manager(cluster).get(cluster.state)
+    assert (after.state, after.duration) == (RUNNING, 600)
+
+
+def test_an_analysis_does_not_go_on_with_what_another_one_left(
+    manager: Callable[[FakeCluster], Analyzer],
+) -> None:
+    cluster = FakeCluster()
+    kept = Archive(cluster.store, "checkpoint/", Checkpoint)
+    kept.save(cluster.state.fscid, Checkpoint(1800.0, 180, 0, ()))
+    manager(cluster).start(cluster.state, 3600, [])
+    assert manager(cluster).get(cluster.state).epochs == 0
+
+
+def test_a_checkpoint_is_due_every_ten_minutes_however_long_an_analysis_is() -> None:
+    asks: Any = None
+    sampling = Sampling(Analysis("cephfs", LONGEST, 0.0), asks, asks, asks)
+    due = [at for at in range(0, 2000, 100) if sampling.checkpoint(float(at)) is not None]
+    assert due == [600, 1200, 1800]
+
+
 def test_a_file_system_that_hangs_holds_up_no_other_analysis() -> None:
     cluster, ranks = FakeCluster(), Ranks(hangs=2)
     other = replace(cluster.state, name="other", fscid=2)
@@ -181,6 +213,26 @@ EVICTED = CephError("cannot list '/volumes': Cannot send after transport endpoin
 NONE_FULL = Away(SimpleNamespace(saturated=()), range(0), NO_ANSWER)
 
 
+def begun(
+    monkeypatch: pytest.MonkeyPatch,
+    history: Away,
+    judge: Callable[..., Any],
+    cluster: FakeCluster,
+    verdicts: Away = NONE_FULL,
+) -> Analyzer:
+    """An epoch passes whenever the ranks are asked."""
+    monkeypatch.setattr("mds_partitioner.analyzer.Observer", Observer)
+    monkeypatch.setattr("mds_partitioner.analyzer.judge", judge)
+    clock = SimpleNamespace(monotonic=lambda: float(history.calls * SETTINGS.epoch), time=time.time)
+    monkeypatch.setattr("mds_partitioner.analyzer.time", clock)
+    ranks = SimpleNamespace(history=history, learned=lambda fscid: None, judge=verdicts)
+    monkeypatch.setattr(cluster, "config", lambda name: "4294967296", raising=False)
+    parts: Any = (cluster, None, ranks, lambda: SETTINGS, logging.getLogger("test"))
+    analyzer = Analyzer(*parts)
+    analyzer.begin()
+    return analyzer
+
+
 def analyzed(
     monkeypatch: pytest.MonkeyPatch,
     history: Away,
@@ -188,17 +240,9 @@ def analyzed(
     cluster: FakeCluster | None = None,
     verdicts: Away = NONE_FULL,
 ) -> Analysis:
-    """An analysis of ten epochs, when it has ended. An epoch passes whenever the ranks are asked."""
-    monkeypatch.setattr("mds_partitioner.analyzer.Observer", Observer)
-    monkeypatch.setattr("mds_partitioner.analyzer.judge", judge)
-    clock = SimpleNamespace(monotonic=lambda: float(history.calls * SETTINGS.epoch), time=time.time)
-    monkeypatch.setattr("mds_partitioner.analyzer.time", clock)
+    """An analysis of ten epochs, when it has ended."""
     cluster = cluster or FakeCluster()
-    ranks = SimpleNamespace(history=history, learned=lambda fscid: None, judge=verdicts)
-    monkeypatch.setattr(cluster, "config", lambda name: "4294967296", raising=False)
-    parts: Any = (cluster, None, ranks, lambda: SETTINGS, logging.getLogger("test"))
-    analyzer = Analyzer(*parts)
-    analyzer.begin()
+    analyzer = begun(monkeypatch, history, judge, cluster, verdicts)
     try:
         analysis = analyzer.start(cluster.state, 10 * SETTINGS.epoch, [])
         for thread in threading.enumerate():
@@ -298,3 +342,56 @@ def test_an_analysis_that_cannot_be_judged_fails(
     analysis = analyzed(monkeypatch, seen(), judge)
     assert (analysis.state, analysis.problem) == (FAILED, str(error))
     assert judge.calls == tries
+
+
+def until(condition: Callable[[], bool]) -> None:
+    """Other threads make it so."""
+    for _ in range(6000):
+        if condition():
+            return
+        time.sleep(0.01)
+    raise AssertionError("not within a minute")
+
+
+def test_a_stop_that_cannot_be_judged_is_told_and_the_analysis_goes_on(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    cluster, judge = FakeCluster(), Away(found().judgement, range(1, 2), Unavailable("no answer"))
+    analyzer = begun(monkeypatch, seen(), judge, cluster)
+    try:
+        analysis = analyzer.start(cluster.state, LONGEST, [])
+        until(lambda: analysis.epochs > 0)
+        with pytest.raises(Unavailable, match="no answer; the analysis goes on: give 'analyze stop' again"):
+            analyzer.stop(cluster.state)
+        assert analysis.state == RUNNING and cluster.store.items("analysis/")
+        before = analysis.epochs
+        until(lambda: analysis.epochs > before)
+        assert analyzer.stop(cluster.state) is analysis
+        assert (analysis.state, analysis.judgement) == (STOPPED, judge.answer)
+        assert cluster.store.items("analysis/") == {}
+    finally:
+        analyzer.shutdown()
+
+
+def test_what_is_sampled_while_an_analysis_is_stopped_leaves_no_checkpoint(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    cluster = FakeCluster()
+    monkeypatch.setattr(analyses, "CHECKPOINT_EVERY", 0.0)
+
+    def judge(*_: Any) -> Any:
+        before = analysis.epochs
+        until(lambda: analysis.epochs > before)
+        return found().judgement
+
+    analyzer = begun(monkeypatch, seen(), judge, cluster)
+    try:
+        analysis = analyzer.start(cluster.state, LONGEST, [])
+        until(lambda: cluster.store.items("checkpoint/") != {})
+        assert analyzer.stop(cluster.state).state == STOPPED
+        for thread in threading.enumerate():
+            if thread.name == "mds_partitioner-sampler":
+                thread.join(60)
+        assert cluster.store.items("checkpoint/") == cluster.store.items("analysis/") == {}
+    finally:
+        analyzer.shutdown()

@@ -34,9 +34,10 @@ ODD = ["/a b", "/quo'te\"", "/new\nline", "/grüße/日本", "/bad\udcff", "/$(x
 def test_a_plan_survives_whatever_its_path(path: str) -> None:
     cluster = FakeCluster()
     cluster.directories[100].path = path
-    run = Manager(cluster).journal.create(plan(cluster, {100: 1}), [])
+    made = replace(plan(cluster, {100: 1}), analyzed=0.5)
+    run = Manager(cluster).journal.create(made, [])
     (again,) = Manager(cluster).runs
-    assert again.plan == run.plan
+    assert again.plan == run.plan == made
     assert again.plan.rows[0].path == path
 
 

@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
@@ -16,6 +17,7 @@ from test_balancer import Clock, Ranks, made
 
 from mds_partitioner.act.run import ACTIVE, DONE, READY, ROLLED_BACK, STOPPED
 from mds_partitioner.errors import NotPermitted
+from mds_partitioner.judge.analysis import Asked
 from mds_partitioner.judge.archive import Archive, Found
 from mds_partitioner.judge.window import Checkpoint
 from mds_partitioner.monitor import health
@@ -26,6 +28,7 @@ from mds_partitioner.store import FORMAT
 
 KEPT = sorted(journals.FOLDER.glob("*.json"))
 LATER = FORMAT + 1
+STRICT = re.compile(r"plan/ID/(body|done|head|step)/|balance/")  # read by versions that refuse unknown fields
 STATES = {
     "ready": READY,
     "running": "running",
@@ -109,6 +112,7 @@ def test_the_other_records_are_read(cluster: FakeCluster) -> None:
     assert Archive(cluster.store, "judgement/", Found).load() == {1: exact(found())}
     checkpoint = Archive(cluster.store, "checkpoint/", Checkpoint).load()[1]
     assert isinstance(checkpoint, Checkpoint) and checkpoint.directories[0].requests == 30.0
+    assert Asked.from_json(cluster.store.data["analysis/1"]) == journals.ASKED
 
 
 def test_a_record_without_a_format_is_of_the_first(cluster: FakeCluster) -> None:
@@ -178,6 +182,20 @@ def test_what_a_later_version_archived_is_an_error_and_stays(
     kept = Archive(cluster.store, root, kind).load()[1]
     assert isinstance(kept, ValueError) and f"format {LATER}" in str(kept)
     assert cluster.store.data == before
+
+
+def names(journal: Mapping[str, str]) -> Mapping[str, set[str]]:
+    """Of the fields that each kind of strictly read key has, however deep."""
+    shapes = journals.shapes(dict(journal)).items()
+    return {kind: set(re.findall(r'(\w+)\\*":', " ".join(of))) for kind, of in shapes if STRICT.match(kind)}
+
+
+def test_who_goes_back_to_the_first_version_loses_no_plan() -> None:
+    """It makes plans, records, heads and switches of all the fields that it finds."""
+    first = names(json.loads(KEPT[0].read_text())["journal"])
+    now = names(journals.everything()[1])
+    assert len(first) == 5 and {"rows", "name", "phase"} <= first["plan/ID/body/N"]
+    assert {kind: found - first[kind] for kind, found in now.items()} == {kind: set() for kind in first}
 
 
 def test_what_is_written_today_is_among_what_is_kept() -> None:

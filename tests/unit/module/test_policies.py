@@ -16,8 +16,12 @@ OWN = "return {[0] = 0}"
 
 
 @pytest.mark.parametrize("name", policies.SHIPPED)
-def test_a_shipped_policy_is_read_when_it_is_rendered(name: str) -> None:
+def test_a_shipped_policy_is_that_which_came_with_the_code(
+    name: str, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
     assert policies.choose(name, None) == (name, "")
+    (tmp_path / f"{name}.lua").write_text(OWN)  # an upgrade; the manager was not restarted yet
+    monkeypatch.setattr(policies, "HOME", tmp_path)
     assert "BAL_LOG" in policies.source_of(name)
 
 
@@ -74,7 +78,9 @@ def test_a_file_on_a_mount_that_hangs_is_given_up(monkeypatch: pytest.MonkeyPatc
 
 def test_a_policy_that_is_not_installed_says_where_it_should_be(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(policies, "HOME", Path("/nowhere/mantle"))
-    with pytest.raises(Unavailable, match="install the folder 'mantle' there"):
+    monkeypatch.setitem(policies._TEXTS, "lunule", policies._shipped("lunule"))
+    why = r"/nowhere/mantle/lunule\.lua: No such file.*install the folder 'mantle' there and restart"
+    with pytest.raises(Unavailable, match=why):
         policies.source_of("lunule")
 
 

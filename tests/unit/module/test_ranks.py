@@ -171,6 +171,15 @@ def test_the_capacity_of_a_file_system_that_is_gone_is_not_kept(host: Host) -> N
     assert host.store.items("capacity/") == {}
 
 
+def test_a_capacity_that_cannot_be_read_is_learned_anew(host: Host) -> None:
+    host.store.put(f"capacity/{host.state.fscid}", "nonsense")
+    ranks = ranks_of(host)
+    assert ranks.learned(host.state.fscid) is None
+    for at in (0.0, EPOCH):
+        ranks.judge(host.state, at)
+    assert ranks_of(host).learned(host.state.fscid) == pytest.approx(500, rel=0.05)
+
+
 def test_a_capacity_that_cannot_be_saved_is_known_all_the_same(
     host: Host, monkeypatch: pytest.MonkeyPatch
 ) -> None:

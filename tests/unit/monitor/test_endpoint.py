@@ -275,5 +275,5 @@ def test_without_its_packages_the_module_works_and_says_what_to_install() -> Non
         [sys.executable, "-c", code], env=environment, capture_output=True, text=True, check=False
     )
     assert done.returncode == 0, done.stderr
-    assert "install python3-cheroot python3-prometheus-client on the hosts of the managers" in done.stdout
+    assert "install python3-cheroot python3-prometheus-client (Debian's names; elsewhere see" in done.stdout
     assert "mgr/mds_partitioner/metrics false" in done.stdout

@@ -1,0 +1,34 @@
+# SPDX-License-Identifier: LGPL-2.1-or-later
+"""What Ceph's maps say."""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+import pytest
+from fake_cluster import FakeCluster
+
+from mds_partitioner.ceph.host import fs_state
+from mds_partitioner.errors import Unavailable
+
+
+@pytest.fixture
+def entry() -> dict[str, Any]:
+    """Of a file system, as the mon tells it."""
+    found: dict[str, Any] = json.loads(FakeCluster().mon("fs get"))
+    return found
+
+
+def test_a_file_system_is_as_the_mon_tells_it(entry: dict[str, Any]) -> None:
+    entry["mdsmap"]["flags_state"]["balance_automate"] = True
+    assert fs_state(entry).balance_automate is True
+    assert fs_state(entry).name == "cephfs"
+
+
+@pytest.mark.parametrize("flags", [{}, {"flags_state": {"joinable": True}}])
+def test_a_ceph_that_is_too_old_is_told(entry: dict[str, Any], flags: dict[str, Any]) -> None:
+    del entry["mdsmap"]["flags_state"]
+    entry["mdsmap"] |= flags
+    with pytest.raises(Unavailable, match=r"older than 18\.2\.4: it has no balance_automate; upgrade Ceph"):
+        fs_state(entry)
