@@ -16,8 +16,8 @@ from hypothesis import strategies as st
 
 from mds_partitioner.model import NO_PIN
 from mds_partitioner.schedule.core.decision import Scheduler
-from mds_partitioner.schedule.core.expectation import Expectation
 from mds_partitioner.schedule.core.links import Links
+from mds_partitioner.schedule.core.look import Look
 from mds_partitioner.schedule.core.newcomers import placed
 from mds_partitioner.schedule.core.sleepers import PART, Stakes, Wake, spread, weights
 from mds_partitioner.schedule.core.state import Limits, Past, Scattered, State
@@ -1529,7 +1529,7 @@ def test_what_wakes_on_its_way_counts_and_need_not_rest_where_it_comes_to() -> N
     cluster.rates |= dict.fromkeys(woken, 250.0)
     cluster.go(3)
     view = replace(cluster.view(), now=cluster.now + 1.0, measured=False)
-    expected = Expectation(cluster.state, view, cluster.limits).loads()
+    expected = Look.at(cluster.state, view, cluster.limits).loads
     assert len(woken) == 3 and expected[1] >= 1000.0
     cluster.go(30)
     assert cluster.fullest() <= 1.3

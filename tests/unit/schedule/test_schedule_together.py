@@ -156,7 +156,7 @@ def test_what_was_gathered_in_vain_need_not_rest_for_that(gathers: bool, free: b
     ranks = (*(RankView(r, 0.0, 0.0, False, 300.0) for r in range(3)), RankView(3, 300.0, 20.0, True, 300.0))
     pieces = tuple(Piece(i, f"/s/{i}", 3, 75.0, 100.0, within=1, pin=3) for i in (2, 3, 4, 5))
     view = View(400.0, ranks, (Piece(1, "/s", 3, 0.0, 100.0, pin=3), *pieces), harmful=True)
-    look = Look(looked(let_go, view, Limits()), view, Limits())
+    look = Look.at(looked(let_go, view, Limits()), view, Limits())
     assert (2 in {candidate.key for candidate in candidates(look)}) == free
 
 

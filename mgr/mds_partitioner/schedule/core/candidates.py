@@ -94,7 +94,7 @@ def _turned(look: Look) -> dict[int, float]:
     for piece in look.view.pieces:
         demand = look.state.demand[piece.ino]
         lasts = demand.seconds >= HELD * look.state.dt  # a single look of a full rank may be noise
-        if piece.rank is not None and lasts and demand.mean >= look.band * look.expected.share:
+        if piece.rank is not None and lasts and demand.mean >= look.band * look.asked.share:
             found[piece.rank] = max(found.get(piece.rank, -1.0), demand.turned)
     return found
 

@@ -125,7 +125,7 @@ def _crowded(look: Look, found: Waiting) -> int | None:
 
 def _moves(look: Look, found: Waiting, top: int) -> tuple[Move, ...]:
     """From that rank, towards its share."""
-    times, served = found.latency[top] / found.mean, look.expected.served
+    times, served = found.latency[top] / found.mean, look.asked.served
     part = min(MOST, STEP * 2.0**look.state.crowd.eased)
     most = part * next(r.requests for r in look.view.ranks if r.rank == top)
     moved = {past.move.ino: past for past in look.state.past if past.move.load > 0.0}
@@ -165,7 +165,7 @@ def _moves(look: Look, found: Waiting, top: int) -> tuple[Move, ...]:
 def _move(look: Look, found: Waiting, choice: Choice) -> Move:
     """Its rank serves others then: it is relieved of what waits, not of requests."""
     piece, latency = look.pieces[choice.key], found.latency
-    load = look.expected.served(piece)
+    load = look.asked.served(piece)
     why = (
         f"{load:.0f} req/s that wait {1000.0 * latency[choice.source]:.0f} ms on rank {choice.source}, and "
         f"{1000.0 * latency[choice.target]:.0f} ms on rank {choice.target}"

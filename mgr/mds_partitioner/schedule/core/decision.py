@@ -54,7 +54,7 @@ class Scheduler:
     """
 
     def __init__(self, state: State, view: View, limits: Limits) -> None:
-        self._look = Look(looked(state, view, limits), view, limits)
+        self._look = Look.at(looked(state, view, limits), view, limits)
 
     def decide(self) -> tuple[State, Decision]:
         """The next state, and what to do."""

@@ -74,7 +74,7 @@ def doubtful(look: Look) -> int | None:
 
 def _relative(look: Look) -> dict[int, float]:
     """What each rank is asked for, in parts of its share."""
-    more = look.expected.more()
+    more = look.asked.more()
     ranks = [replace(r, requests=r.requests + more.get(r.rank, 0.0)) for r in look.view.ranks]
     return utilisations(ranks, look.capacity)
 

@@ -12,7 +12,7 @@ from statistics import fmean
 from ...engine.inside import CHANGED, CROWD
 from ...judge.fullness import MORE
 from .budgets import Budgets
-from .expectation import Expectation
+from .expectation import Asked, Expectation
 from .load import EMPTY, busy, capacities, crawls, levelled, served, shares
 from .noise import band
 from .state import KEPT, Limits, Past, State
@@ -24,32 +24,63 @@ LATE = 30.0  # s: noise that comes and goes does not count
 SOON = 6  # looks, within which it is known what a full rank can do, unless it exports all the time
 LEAST = 4  # looks: one more than teach that a rank has become slower
 NEW = 20.0  # s, at most, until what a rank can do is known anew: reports come every 5 s
-MAKE_LOADS = ("demand", "rest", "scale", "elastic", "latency", "capacity", "past", "scattered", "apart")
-"""What of the state ``LOADS`` follow of, besides the view: all that expectation.py reads, and capacity."""
-LOADS = frozenset(("pieces", "linked", "full", "capacity", "expected", "loads", "shares"))
 
 
 @dataclass(frozen=True)
 class Look:
-    """What all parts of a decision go by.
+    """What all parts of a decision go by. What ``at`` makes holds for all of it, whatever is ordered.
 
-    :ivar state: with what this look has taught
+    :ivar state: with what this look has taught, and what was decided so far
+    :ivar pieces: by inode number
+    :ivar linked: what is not divided, or stays as a part where it is, for the sake of hard links: inode
+        numbers
+    :ivar full: ranks that serve as much as they can
+    :ivar crawling: ranks that have served far less than their share for a while, though requests wait there
+    :ivar capacity: what each rank can serve, req/s
+    :ivar band: how far above its share a rank may be, in parts of it
+    :ivar asked: what pieces are asked for where they are
+    :ivar expected: what will be asked for when all that is under way has arrived
     :ivar placed: new directories that got a rank in it
     """
 
     state: State
     view: View
     limits: Limits
+    pieces: Mapping[int, Piece]
+    linked: frozenset[int]
+    full: frozenset[int]
+    crawling: frozenset[int]
+    capacity: Mapping[int, float]
+    band: float
+    asked: Asked
+    expected: Expectation
     placed: int = 0
 
+    @classmethod
+    def at(cls, state: State, view: View, limits: Limits) -> Look:
+        """The look that has taught this state."""
+        rows = (state.rates.get(r.rank) for r in view.ranks)
+        able, asked = _able(state, view), Asked(state, view)
+        crawling = _crawling(state, view, able)
+        return cls(
+            state=state,
+            view=view,
+            limits=limits,
+            pieces={piece.ino: piece for piece in view.pieces},
+            linked=state.linked.held(view.pieces),
+            full=frozenset(r.rank for r in view.ranks if r.full),
+            crawling=crawling,
+            capacity=able | levelled(view.ranks, able, crawling),
+            band=band([row for row in rows if row]),
+            asked=asked,
+            expected=Expectation(asked, limits, state.past, state.scattered, state.apart),
+        )
+
     def then(self, state: State) -> Look:
-        """The same, when it has come to that. What that does not change is not made anew."""
+        """The same, when it has come to that. What was not ordered anew is not made anew."""
         if state is self.state:
             return self
-        new = replace(self, state=state)
-        if all(getattr(state, of) is getattr(self.state, of) for of in MAKE_LOADS):
-            vars(new).update({name: known for name, known in vars(self).items() if name in LOADS})
-        return new
+        return replace(self, state=state, expected=self.expected.then(state))
 
     def begun(self, moves: Iterable[Move]) -> Look:
         """The same, when these have been ordered."""
@@ -58,57 +89,20 @@ class Look:
         return self.then(replace(self.state, past=(*self.state.past, *new)))
 
     @cached_property
-    def pieces(self) -> dict[int, Piece]:
-        """By inode number."""
-        return {piece.ino: piece for piece in self.view.pieces}
-
-    @cached_property
     def together(self) -> Mapping[int, int]:
         """What is moved with others only, by inode number: what all of it is of (together.py)."""
         ranks = {rank.rank for rank in self.view.ranks}
         return members(self.state.wholes, self.pieces, self.state.placed, ranks)
 
     @cached_property
-    def linked(self) -> frozenset[int]:
-        """What is not divided, or stays as a part where it is, for the sake of hard links: inode numbers."""
-        return self.state.linked.held(self.view.pieces)
-
-    @cached_property
-    def full(self) -> frozenset[int]:
-        """Ranks that serve as much as they can."""
-        return frozenset(r.rank for r in self.view.ranks if r.full)
-
-    @cached_property
     def busy(self) -> frozenset[int]:
-        """The same, and those that nearly do."""
+        """Ranks that serve as much as they can, or nearly do."""
         return busy(self.view.ranks, self.capacity)
 
-    @cached_property
-    def capacity(self) -> dict[int, float]:
-        """What each rank can serve, req/s."""
-        return self._able | levelled(self.view.ranks, self._able, self.crawling)
-
-    @cached_property
-    def crawling(self) -> frozenset[int]:
-        """Ranks that have served far less than their share for a while, though requests wait there."""
-        share = shares(served(self.view.ranks), self._able)
-        return frozenset(r.rank for r in self.view.ranks if self._crawls(r, share[r.rank]))
-
-    @cached_property
-    def _able(self) -> dict[int, float]:
-        """The same, as it was found for each."""
-        ranks, learned = self.view.ranks, self.state.capacity
-        return capacities(ranks) | {r.rank: learned[r.rank] for r in ranks if r.rank in learned}
-
-    @cached_property
-    def expected(self) -> Expectation:
-        """What will be asked for when all that is under way has arrived."""
-        return Expectation(self.state, self.view, self.limits)
-
-    @cached_property
+    @property
     def loads(self) -> dict[int, float]:
-        """The same by rank, req/s."""
-        return self.expected.loads()
+        """What will be asked for by rank, req/s."""
+        return self.expected.loads
 
     @cached_property
     def shares(self) -> dict[int, float]:
@@ -131,7 +125,11 @@ class Look:
         """Ranks that may be slower than is known, crawl, or are full and nobody knows yet of how much: they
         seem to have room, and would get more."""
         # What it served while it exported says little of what it can do.
-        told = [r for r in self.view.ranks if not self._moved(r.rank, SETTLES * self.state.dt)]
+        told = [
+            r
+            for r in self.view.ranks
+            if not _moved(self.state, self.view.now, r.rank, SETTLES * self.state.dt)
+        ]
         soon = self.state.held <= SOON
         falls = {r.rank for r in told if (soon and r.full and r.able is None) or self._falls(r)}
         falls |= {r.rank for r in told if r.rank in self.shares and crawls(r, self.shares[r.rank])}
@@ -141,12 +139,6 @@ class Look:
     def doubt(self) -> float:
         """What these can do, in parts of what all can."""
         return sum(self.capacity[r] for r in self.doubted) / sum(self.capacity[r] for r in self.loads)
-
-    @cached_property
-    def band(self) -> float:
-        """How far above its share a rank may be, in parts of it."""
-        rates: Mapping[int, tuple[float, ...]] = self.state.rates
-        return band([row for r in self.view.ranks if (row := rates.get(r.rank))])
 
     @property
     def price(self) -> float:
@@ -162,31 +154,43 @@ class Look:
         """What may be begun now."""
         return Budgets(self.state, self.view, self.limits, self.placed)
 
-    def _late(self, rank: int, seconds: float, least: int = 2) -> tuple[float, ...]:
-        """req/s at the looks of so many seconds; () when it was not seen for as long."""
-        looks = min(KEPT, max(least, round(seconds / self.state.dt)))
-        rates = self.state.rates.get(rank, ())
-        return rates[-looks:] if len(rates) >= looks else ()
-
     def _idles(self, rank: int) -> bool:
-        late = self._late(rank, LATE)
+        late = _late(self.state, rank, LATE)
         return bool(late) and self.empty(rank) and fmean(late) < EMPTY * self.shares[rank]
-
-    def _crawls(self, rank: RankView, share: float) -> bool:
-        """For a while, and not because something moves from or to it: then its cache is cold, or it waits?"""
-        late = () if self._moved(rank.rank, LATE) else self._late(rank.rank, LATE)
-        return bool(late) and crawls(rank, share) and fmean(late) < EMPTY * share
-
-    def _moved(self, rank: int, seconds: float) -> bool:
-        """Does something that has a load move from or to it, or did within so many seconds?"""
-        moved = (p for p in self.state.past if rank in (p.move.source, p.move.target) and p.move.load)
-        return rank in self.state.stale or any(
-            0.0 <= self.view.now - p.arrived < seconds for p in moved if p.arrived >= 0.0
-        )
 
     def _falls(self, rank: RankView) -> bool:
         """Is it full of as many requests as ever, and serves less?"""
         could = CHANGED * (rank.capacity or 0.0)
         as_many = rank.inside >= CROWD or rank.crowd < MORE * rank.inside
-        before = max(self._late(rank.rank, NEW, LEAST), default=0.0)
+        before = max(_late(self.state, rank.rank, NEW, LEAST), default=0.0)
         return rank.full and rank.crowd < math.inf and as_many and rank.requests < could <= before
+
+
+def _able(state: State, view: View) -> dict[int, float]:
+    """What each rank can serve, req/s, as it was found for each."""
+    learned = state.capacity
+    return capacities(view.ranks) | {r.rank: learned[r.rank] for r in view.ranks if r.rank in learned}
+
+
+def _crawling(state: State, view: View, able: Mapping[int, float]) -> frozenset[int]:
+    share = shares(served(view.ranks), able)
+    return frozenset(r.rank for r in view.ranks if _crawls(state, view.now, r, share[r.rank]))
+
+
+def _crawls(state: State, now: float, rank: RankView, share: float) -> bool:
+    """For a while, and not because something moves from or to it: then its cache is cold, or it waits?"""
+    late = () if _moved(state, now, rank.rank, LATE) else _late(state, rank.rank, LATE)
+    return bool(late) and crawls(rank, share) and fmean(late) < EMPTY * share
+
+
+def _late(state: State, rank: int, seconds: float, least: int = 2) -> tuple[float, ...]:
+    """req/s at the looks of so many seconds; () when it was not seen for as long."""
+    looks = min(KEPT, max(least, round(seconds / state.dt)))
+    rates = state.rates.get(rank, ())
+    return rates[-looks:] if len(rates) >= looks else ()
+
+
+def _moved(state: State, now: float, rank: int, seconds: float) -> bool:
+    """Does something that has a load move from or to it, or did within so many seconds?"""
+    moved = (p for p in state.past if rank in (p.move.source, p.move.target) and p.move.load)
+    return rank in state.stale or any(0.0 <= now - p.arrived < seconds for p in moved if p.arrived >= 0.0)

@@ -68,7 +68,7 @@ def _along(look: Look, piece: Piece) -> list[Piece] | None:
         return None
     beside = (p for p in look.view.pieces if p.within == piece.ino and p.rank == piece.rank)
     along = [p for p in beside if p.pin == NO_PIN]
-    return along if sum(map(look.expected.load, along)) <= look.band * look.expected.share else None
+    return along if sum(map(look.expected.load, along)) <= look.band * look.asked.share else None
 
 
 def _waits(look: Look, rank: int | None) -> bool:

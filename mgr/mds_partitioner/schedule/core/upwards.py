@@ -68,7 +68,7 @@ def _low(look: Look, piece: Piece, goal: int, kids: Sequence[Piece]) -> bool:
         return False
     above = sum(look.expected.load(kid) for kid in kids if kid.rank is not None and kid.rank > own)
     forwards = next((r.forwards for r in look.view.ranks if r.rank == own), 0.0)
-    passes = forwards >= PASSED * above > 0.0 and above >= look.band * look.expected.share
+    passes = forwards >= PASSED * above > 0.0 and above >= look.band * look.asked.share
     return passes and _fits(look, piece, goal, forwards)
 
 

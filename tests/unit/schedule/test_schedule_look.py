@@ -1,0 +1,77 @@
+# SPDX-License-Identifier: LGPL-2.1-or-later
+"""What a look knows: once made, it holds whatever is ordered; what was ordered is expected at once."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import replace
+from typing import Any
+
+import pytest
+from test_schedule_core import Cluster, hot
+from test_schedule_together import Spool
+
+from mds_partitioner.schedule.core.learn import looked
+from mds_partitioner.schedule.core.look import Look
+from mds_partitioner.schedule.core.state import Limits, Past, Scattered, State
+from mds_partitioner.schedule.core.view import Move, Piece, RankView, View
+
+ONCE = ("pieces", "linked", "full", "crawling", "capacity", "band")
+
+
+def turning() -> None:
+    """The slow rank crawls, and the load goes elsewhere now and then."""
+    cluster = Cluster(dict.fromkeys(range(1, 21), 60.0), capacity={1: 300.0}, parts={1: 4, 2: None})
+
+    def turn(look: int) -> None:
+        if look % 20 == 0:
+            cluster.rates |= dict.fromkeys(range(1, 11), 120.0 if look % 40 else 20.0)
+
+    cluster.go(120, turn)
+
+
+def of_files() -> None:
+    """One directory is distributed, another one taken apart."""
+    cluster = Cluster(
+        {1: 2000.0, 2: 1500.0, 3: 10.0}, scatters={1: (0, 1, 2, 3)}, files=frozenset({1}), parts={2: 9}
+    )
+    cluster.go(60)
+
+
+@pytest.mark.parametrize(
+    "run", [lambda: hot(40, 60.0).go(30), turning, of_files, lambda: Spool().go(60)], ids=range(4)
+)
+def test_what_is_made_once_is_what_would_be_made_anew_after_each_order(
+    monkeypatch: pytest.MonkeyPatch, run: Callable[[], object]
+) -> None:
+    then, times = Look.then, list[bool]()
+
+    def checked(look: Look, state: State) -> Look:
+        new, anew = then(look, state), Look.at(state, look.view, look.limits)
+        assert [getattr(new, name) for name in ONCE] == [getattr(anew, name) for name in ONCE]
+        if look.pieces.keys() <= state.demand.keys():  # of what was just taken apart nobody asks any more
+            assert new.loads == anew.loads
+        times.append(new.expected is not look.expected)
+        return new
+
+    monkeypatch.setattr(Look, "then", checked)
+    run()
+    assert {True, False} <= set(times), "some orders change what is expected, and most do not"
+
+
+@pytest.mark.parametrize(
+    ("ordered", "loads"),
+    [
+        ({}, {0: 300.0, 1: 0.0}),
+        ({"held": 3}, {0: 300.0, 1: 0.0}),
+        ({"past": (Past(Move(1, "/1", 0, 1, 200.0, 200.0, 10.0, ""), 5.0),)}, {0: 100.0, 1: 200.0}),
+        ({"scattered": {1: Scattered((0, 1), 5.0)}}, {0: 200.0, 1: 100.0}),
+        ({"apart": frozenset({2})}, {0: 250.0, 1: 50.0}),
+    ],
+    ids=["nothing", "no order", "a move", "a distribution", "a directory that is to be taken apart"],
+)
+def test_what_is_ordered_is_expected_at_once(ordered: dict[str, Any], loads: dict[int, float]) -> None:
+    pieces = (Piece(1, "/1", 0, 200.0, 10.0), Piece(2, "/2", 0, 100.0, 10.0))
+    view = View(5.0, (RankView(0, 300.0), RankView(1, 0.0)), pieces)
+    look = Look.at(looked(State(), view, Limits()), view, Limits())
+    assert look.then(replace(look.state, **ordered)).loads == pytest.approx(loads)
