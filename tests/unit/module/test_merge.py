@@ -59,7 +59,11 @@ def undone(cluster: Cluster, manager: Manager) -> None:
 def merge(manager: Manager, deleted: Collection[int] = ()) -> None:
     """All that may become one."""
     plans = manager.partitioner.plans
-    plans.merge(manager.fs, together(plans.of(manager.fs)), deleted)
+    some = together(plans.of(manager.fs))
+    if some:
+        plans.merge(manager.fs, some, deleted)
+    else:
+        plans.finish(manager.fs)
 
 
 def together(runs: Sequence[Run]) -> list[Run]:
