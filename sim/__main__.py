@@ -84,15 +84,15 @@ def _run(args: argparse.Namespace) -> int:
     if not found:
         raise SimError("there is no such scenario")
     if args.policy is not None:
-        for left in (s for s in found if s.fails_with == args.policy != s.policy):
-            print(f"{left.name} is left out: '{args.policy}' is the policy that must fail in it")
+        for left in (s for s in found if args.policy in s.fails_with and args.policy != s.policy):
+            print(f"{left.name} is left out: '{args.policy}' is a policy that must fail in it")
         found = [scenario.instead(s, args.policy) for s in found if args.policy in (s.policy, *_others(s))]
     return 1 if run_all(found, args.out, args.jobs, args.draw) else 0
 
 
 def _others(found: scenario.Scenario) -> list[str]:
     """Policies that a scenario can be judged with besides its own."""
-    return [policy for policy in POLICIES if policy != found.fails_with]
+    return [policy for policy in POLICIES if policy not in found.fails_with]
 
 
 def _list(args: argparse.Namespace) -> int:
@@ -100,7 +100,7 @@ def _list(args: argparse.Namespace) -> int:
         marks = [
             mark for mark, holds in (("quick", found.quick), ("fails today", found.known_failure)) if holds
         ]
-        whose = f"{found.policy}, not {found.fails_with}"
+        whose = f"{found.policy}, not {' nor '.join(found.fails_with)}"
         print(f"{found.name} ({', '.join([whose, *marks])}): {found.about}")
     return 0
 

@@ -11,11 +11,14 @@ from sim.measures import answered, crowded, epochs, factors, fullest, returns, t
 from sim.model.arrays import Floats
 from sim.scenario import Assertions, Balance, Cost, Steady, Throughput
 
+SAFETY = "safety"
+
 
 @dataclass(frozen=True)
 class Finding:
     """One assertion.
 
+    :ivar kind: SAFETY, or as scenario.Kind
     :ivar asserted: in words
     :ivar seen: in words
     :ivar at: when it was first broken, s; None: it holds, or is about the whole run
@@ -51,7 +54,7 @@ def _safety(recording: Recording) -> Finding:
     bad = recording.unsafe
     seen = f"{len(bad)} orders, first {bad[0].what}" if bad else "none"
     asserted = "nothing is ordered to a rank that is down, masked out or not there"
-    return Finding("safety", not bad, asserted, seen, bad[0].time if bad else None)
+    return Finding(SAFETY, not bad, asserted, seen, bad[0].time if bad else None)
 
 
 def _span(since: float, until: float) -> str:

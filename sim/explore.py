@@ -60,7 +60,7 @@ def drawn(seed: int) -> Scenario:
     return Scenario(
         about=f"Drawn from {seed}.",
         policy="scheduler",
-        fails_with="nothing",
+        fails_with=("nothing",),
         seconds=SECONDS,
         ranks=Ranks(count=ranks, capacity=capacity, to_auth=True),
         subvolumes=kinds,

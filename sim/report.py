@@ -59,10 +59,18 @@ def _result(verdict: Verdict) -> str:
     return "known" if verdict.scenario.known_failure else "passes"
 
 
+def unbroken(verdicts: Sequence[Verdict]) -> str:
+    """What was not seen to be able to fail, an assertion a line. "": everything was."""
+    kept = [(verdict.scenario, finding) for verdict in verdicts for finding in verdict.unbroken]
+    lines = [f"  {of.name}, {', '.join(of.fails_with)}: {one.kind}: {one.asserted}" for of, one in kept]
+    title = "The policies that must fail keep these, so nobody was seen to break them:"
+    return "\n".join([title, *lines]) if lines else ""
+
+
 def failure(verdict: Verdict) -> str:
     """Everything about a scenario that fails."""
     lines = [f"{verdict.scenario.name}: {verdict.problem}", f"  {verdict.scenario.about}"]
-    for run in (*verdict.runs, verdict.other):
+    for run in (*verdict.runs, *verdict.others):
         lines += _run(run)
     return "\n".join(lines)
 

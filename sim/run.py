@@ -7,7 +7,7 @@ from pathlib import Path
 from sim.course import run
 from sim.draw import draw
 from sim.parallel import each
-from sim.report import failure, table
+from sim.report import failure, table, unbroken
 from sim.scenario import Scenario
 from sim.verdict import Verdict, jobs, judge
 
@@ -29,6 +29,8 @@ def run_all(scenarios: Sequence[Scenario], out: Path, workers: int, pictures: bo
     for verdict in verdicts if pictures else bad:
         for path in _draw(verdict, out):
             print(f"drawn: {path}")
+    if told := unbroken(verdicts):
+        print(f"\n{told}\n")
     known = sum(bool(verdict.scenario.known_failure) for verdict in verdicts if not verdict.problem)
     print(f"{len(verdicts)} scenarios: {len(bad)} fail, {known} are known to fail")
     return len(bad)
@@ -37,7 +39,8 @@ def run_all(scenarios: Sequence[Scenario], out: Path, workers: int, pictures: bo
 def _draw(verdict: Verdict, out: Path) -> list[Path]:
     out.mkdir(parents=True, exist_ok=True)
     drawn = []
-    for checked in (*verdict.runs[:1], *(other for other in verdict.runs[1:] if other.broken), verdict.other):
+    first, *rest = verdict.runs
+    for checked in (first, *(other for other in rest if other.broken), *verdict.others):
         recording = checked.recording
         path = out / f"{recording.scenario}-{recording.policy}-{recording.seed}.png"
         draw(recording, path)

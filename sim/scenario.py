@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Annotated, Any, Literal
 
 import numpy as np
-from pydantic import Field, TypeAdapter, ValidationError
+from pydantic import BeforeValidator, Field, TypeAdapter, ValidationError
 from pydantic.dataclasses import dataclass
 
 from mds_partitioner.options import Settings
@@ -112,13 +112,29 @@ class Assertions:
     throughput: Throughput | None = None
 
 
+def _several(value: Any) -> Any:
+    """One may be named without brackets."""
+    return (value,) if isinstance(value, str) else value
+
+
+Kind = Literal["balance", "steady", "cost", "throughput"]
+
+
+@dataclass(frozen=True, config=STRICT)
+class Failure:
+    """Of a policy that fails today: the kinds of assertions that it breaks, and why."""
+
+    kinds: Annotated[tuple[Kind, ...], Field(min_length=1)]
+    why: str
+
+
 @dataclass(frozen=True, config=STRICT)
 class Scenario:
     """What a file says.
 
     :ivar about: one sentence: what happens and what must not
-    :ivar fails_with: a policy that must fail
-    :ivar known_failure: why the policy fails today; then it must
+    :ivar fails_with: policies each of which must fail
+    :ivar known_failure: what the policy breaks today, and why; then it must
     :ivar elsewhere: ``known_failure`` of other policies, by name, for when they are judged instead
     :ivar quick: part of ``make test``
     :ivar options: of the module, in place of their defaults
@@ -127,7 +143,7 @@ class Scenario:
 
     about: str
     policy: str
-    fails_with: str
+    fails_with: Annotated[tuple[str, ...], BeforeValidator(_several), Field(min_length=1)]
     seconds: Positive
     ranks: Ranks
     subvolumes: tuple[Subvolumes, ...]
@@ -138,8 +154,8 @@ class Scenario:
     physics: Physics = Field(default_factory=Physics)
     options: dict[str, Any] = Field(default_factory=dict)
     policies: dict[str, dict[str, Any]] = Field(default_factory=dict)
-    known_failure: str = ""
-    elsewhere: dict[str, str] = Field(default_factory=dict)
+    known_failure: Failure | None = None
+    elsewhere: dict[str, Failure] = Field(default_factory=dict)
     quick: bool = False
     name: str = ""
 
@@ -152,6 +168,12 @@ class Scenario:
     def settings(self) -> Settings:
         """The module's options in force."""
         return replace(DEFAULTS, **self.options)
+
+    @property
+    def forbids(self) -> bool:
+        """Is there a rank, at any time, that nothing may be ordered to?"""
+        missing = self.ranks.more > 0 or any(event.what in ("dies", "stops") for event in self.events)
+        return missing or self.ranks.mask is not None
 
 
 _ADAPTER = TypeAdapter(Scenario)
@@ -191,7 +213,7 @@ def _check(scenario: Scenario) -> None:
         if not good:
             raise SimError(f"scenario '{scenario.name}': {what}")
 
-    for policy in (scenario.policy, scenario.fails_with, *scenario.policies, *scenario.elsewhere):
+    for policy in (scenario.policy, *scenario.fails_with, *scenario.policies, *scenario.elsewhere):
         must(policy in POLICIES, f"'{policy}' is no policy; allowed: {', '.join(POLICIES)}")
     total = sum(kind.count for kind in scenario.subvolumes)
     for kind in scenario.clients:
@@ -227,7 +249,7 @@ def _shipped(name: str) -> Path:
 def instead(scenario: Scenario, policy: str) -> Scenario:
     """The same with another policy, and what is declared of that one.
 
-    :raises SimError: it is none, or the one that must fail
+    :raises SimError: it is none, or one that must fail
     """
     from sim.policies import POLICIES
 
@@ -235,9 +257,9 @@ def instead(scenario: Scenario, policy: str) -> Scenario:
         raise SimError(f"'{policy}' is no policy; allowed: {', '.join(POLICIES)}")
     if policy == scenario.policy:
         return scenario
-    if policy == scenario.fails_with:
-        raise SimError(f"scenario '{scenario.name}': '{policy}' is the policy that must fail")
-    return replace(scenario, policy=policy, known_failure=scenario.elsewhere.get(policy, ""))
+    if policy in scenario.fails_with:
+        raise SimError(f"scenario '{scenario.name}': '{policy}' is a policy that must fail")
+    return replace(scenario, policy=policy, known_failure=scenario.elsewhere.get(policy))
 
 
 def tree_of(scenario: Scenario) -> Tree:

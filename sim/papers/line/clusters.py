@@ -49,7 +49,7 @@ def scenario(ranks: int, seed: int) -> Scenario:
     return Scenario(
         about=f"a cluster of {ranks} ranks",
         policy="plan",
-        fails_with="nothing",
+        fails_with=("nothing",),
         seconds=SECONDS,
         ranks=Ranks(count=ranks, capacity=CAPACITY),
         subvolumes=tuple(subvolumes),

@@ -38,7 +38,7 @@ def scenario(seconds: float) -> Scenario:
     return Scenario(
         about="LINE's evaluation",
         policy="builtin",
-        fails_with="nothing",
+        fails_with=("nothing",),
         seconds=seconds,
         ranks=Ranks(count=RANKS, capacity=CAPACITY),
         subvolumes=(

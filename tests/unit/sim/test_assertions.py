@@ -13,7 +13,7 @@ from sim.course import Recording
 from sim.measures import crowded, factors, fullest, returns, thrashing
 from sim.model.cluster import Unsafe
 from sim.model.namespace import Move
-from sim.scenario import Assertions, Balance, Cost, Scenario, Steady, Throughput, parse
+from sim.scenario import Assertions, Balance, Cost, Failure, Kind, Scenario, Steady, Throughput, parse
 from sim.verdict import jobs, judge
 from tests.unit.sim.test_scenario import GOOD
 
@@ -136,7 +136,7 @@ def scenario(text: str) -> Scenario:
         (False, True, True, "'lunule' fails with seed 2"),
         (False, False, False, "'nothing' passes, and must fail"),
         (True, True, True, ""),
-        (True, False, True, "'lunule' passes, and was declared to fail: because"),
+        (True, False, True, "'lunule' passes balance, and was declared to fail: because"),
     ],
 )
 def test_a_scenario_passes_when_everything_is_as_declared(
@@ -144,7 +144,7 @@ def test_a_scenario_passes_when_everything_is_as_declared(
 ) -> None:
     given = scenario("")
     if known:
-        given = replace(given, known_failure="because")
+        given = replace(given, known_failure=Failure(("balance",), "because"))
     assert jobs(given) == [("lunule", 1), ("lunule", 2), ("lunule", 3), ("nothing", 1)]
     found = {("lunule", seed): recording([EVEN]) for seed in (1, 2, 3)}
     if policy_fails:
@@ -152,3 +152,26 @@ def test_a_scenario_passes_when_everything_is_as_declared(
     found["nothing", 1] = recording([UNEVEN if other_fails else EVEN])
     assert judge(given, found).problem.startswith(problem)
     assert bool(judge(given, found).problem) == bool(problem)
+
+
+def declared(kinds: tuple[Kind, ...], seen: Recording) -> str:
+    """What becomes of a scenario whose policy is declared to break these, and does that from seed 2."""
+    given = replace(scenario("[[must.steady]]\nmoves = 0\n"), known_failure=Failure(kinds, "because"))
+    found = {("lunule", seed): recording([EVEN]) for seed in (1, 3)}
+    return judge(
+        given, {**found, ("lunule", 2): replace(seen, seed=2), ("nothing", 1): recording([UNEVEN])}
+    ).problem
+
+
+def test_a_declared_failure_is_of_the_kinds_that_it_names_and_of_no_others() -> None:
+    restless = recording([UNEVEN], moves=(move(3.0, 0, 1),))
+    assert declared(("balance",), recording([UNEVEN])) == ""
+    assert declared(("balance", "steady"), restless) == ""
+    assert declared(("balance",), restless) == "'lunule' fails otherwise than declared (steady) with seed 2"
+    kept = declared(("balance", "steady"), recording([UNEVEN]))
+    assert kept == "'lunule' passes steady, and was declared to fail: because"
+
+
+def test_no_declared_failure_hides_an_order_that_is_not_safe() -> None:
+    unsafe = recording([UNEVEN], unsafe=(Unsafe(7.0, "/a to rank 1 (why): it is down"),))
+    assert declared(("balance",), unsafe) == "'lunule' is unsafe with seed 2"

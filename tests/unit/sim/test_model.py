@@ -27,7 +27,7 @@ def scenario(**changes: Any) -> Scenario:
     usual = Scenario(
         about="",
         policy="nothing",
-        fails_with="oracle",
+        fails_with=("oracle",),
         seconds=60.0,
         ranks=Ranks(2, CAPACITY),
         subvolumes=(Subvolumes("vol", 4, inodes=1000.0),),

@@ -6,7 +6,7 @@ from dataclasses import replace
 import pytest
 
 from sim.errors import SimError
-from sim.scenario import find, instead, parse
+from sim.scenario import Failure, find, instead, parse
 
 GOOD = """
 about = "x"
@@ -27,6 +27,7 @@ on = [0, 4]
 
 def test_a_good_one_is_read_with_its_defaults() -> None:
     scenario = parse(GOOD, "good")
+    assert scenario.fails_with == ("nothing",)
     assert (scenario.name, scenario.seeds, scenario.ranks.capacity) == ("good", (1, 2, 3), 1100.0)
     assert scenario.settings.imbalance_threshold == 0.075
 
@@ -51,6 +52,16 @@ def test_a_good_one_is_read_with_its_defaults() -> None:
             '[must]\n[[events]]\nat = 1\nrank = 5\nwhat = "dies"',
             r"event at 1 s: rank is 5; allowed: 0 to 1",
         ),
+        (
+            "[must]",
+            '[must]\n[known_failure]\nkinds = ["safety"]\nwhy = "x"',
+            r"known_failure.kinds.0 is 'safety': .*'balance', 'steady', 'cost' or 'throughput'",
+        ),
+        (
+            "[must]",
+            '[must]\n[known_failure]\nkinds = []\nwhy = "x"',
+            r"known_failure.kinds is \[\]: .*at least 1",
+        ),
         ("about", "about = = 1\nabout", r"scenario 'bad' is not TOML"),
     ],
 )
@@ -61,10 +72,12 @@ def test_a_bad_value_is_named_with_what_is_allowed(old: str, new: str, told: str
 
 
 def test_another_policy_is_judged_as_it_is_and_one_that_must_fail_is_not() -> None:
-    scenario = replace(parse(GOOD, "good"), known_failure="it is slow")
-    assert instead(scenario, "scheduler") == replace(scenario, policy="scheduler", known_failure="")
+    slow = Failure(("throughput",), "it is slow")
+    scenario = replace(parse(GOOD, "good"), known_failure=slow, elsewhere={"plan": slow})
+    assert instead(scenario, "scheduler") == replace(scenario, policy="scheduler", known_failure=None)
+    assert instead(scenario, "plan").known_failure == slow
     assert instead(scenario, "lunule") == scenario
-    with pytest.raises(SimError, match="'nothing' is the policy that must fail"):
+    with pytest.raises(SimError, match="'nothing' is a policy that must fail"):
         instead(scenario, "nothing")
     with pytest.raises(SimError, match="'magic' is no policy; allowed: nothing"):
         instead(scenario, "magic")
@@ -79,4 +92,4 @@ def test_all_that_ship_can_be_read_and_say_what_they_are_about() -> None:
     found = find([])
     assert len({scenario.name for scenario in found}) == len(found) >= 40
     assert all(scenario.about.endswith(".") for scenario in found)
-    assert all(scenario.fails_with != scenario.policy for scenario in found)
+    assert all(scenario.policy not in scenario.fails_with for scenario in found)

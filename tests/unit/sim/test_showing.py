@@ -8,10 +8,11 @@ from matplotlib.figure import Figure
 
 from sim.draw import map_of
 from sim.policies import POLICIES
-from sim.report import table
-from sim.scenario import find
-from sim.verdict import Checked, Verdict
+from sim.report import table, unbroken
+from sim.scenario import Assertions, Balance, Failure, Ranks, Steady, find
+from sim.verdict import Checked, Verdict, judge
 from tests.unit.sim.test_assertions import move, recording
+from tests.unit.sim.test_model import scenario
 
 TERMINAL = 80  # columns
 PIXELS = 256  # of a map, at the least
@@ -23,9 +24,26 @@ def test_the_table_fits_a_terminal() -> None:
     seen = recording([[1000.0, 1.0]], policy=max(POLICIES, key=len), moves=moves)
     run = Checked(seen, ())
     oracle = replace(seen, moves=moves[:100])
-    text = table([Verdict(replace(longest, known_failure="because"), (run,), run, oracle, "")])
+    text = table(
+        [Verdict(replace(longest, known_failure=Failure(("cost",), "because")), (run,), (run,), oracle, "")]
+    )
     assert "known" in text
     assert max(map(len, text.splitlines())) <= TERMINAL
+
+
+def test_what_the_policy_that_must_fail_keeps_is_told() -> None:
+    must = Assertions(balance=(Balance(since=0, imbalance=0.1),), steady=(Steady(moves=0),))
+    given = scenario(must=must, seeds=(1,), fails_with=("builtin",))
+    even, uneven = recording([[500.0, 500.0]]), recording([[1000.0, 1.0]])
+    told = unbroken([judge(given, {("nothing", 1): even, ("builtin", 1): uneven})])
+    assert "builtin: steady: at most 0 moves" in told
+    assert "balance" not in told and "safety" not in told
+    masked = replace(given, ranks=Ranks(2, 1000.0, mask=(0,)))
+    assert "builtin: safety: " in unbroken([judge(masked, {("nothing", 1): even, ("builtin", 1): uneven})])
+    moved = replace(even, moves=(move(1.0, 0, 1),))
+    both = replace(given, fails_with=("builtin", "vanilla"))
+    runs = {("nothing", 1): even, ("builtin", 1): uneven, ("vanilla", 1): moved}
+    assert unbroken([judge(both, runs)]) == "", "what one keeps the other breaks"
 
 
 def test_no_full_rank_of_a_thousand_is_lost_in_a_picture() -> None:
