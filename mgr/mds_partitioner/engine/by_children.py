@@ -80,9 +80,8 @@ def _around(request: PlanRequest, stands: Parts, stays: Parts) -> Settled:
 
 def _may_stay(request: PlanRequest, heavy: int, part: Floats) -> bool:
     """Is all of it on ranks that may be used?"""
-    instance = request.instance
-    own = instance.current.several[heavy]
-    return all(0 <= rank < instance.usable for rank in own) and not part[instance.usable :].any()
+    own, usable = request.instance.current.several[heavy], request.instance.usable
+    return bool(own) and min(own) >= 0 and max(own) < usable and not part[usable:].any()
 
 
 def _badness(request: PlanRequest, found: Settled) -> float:

@@ -4,7 +4,7 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 from ..engine.names import HEAVY, MASK
@@ -30,7 +30,7 @@ from .plan import (
 )
 from .ranks import EVERY_RANK, balanced_ranks, format_ranks, ranks_mask
 
-PINS, SETTINGS = 0, 1  # phases
+PINS, PARENTS, SETTINGS = 0, 1, 2  # phases
 LEFT_ALONE = (PINNED_BY_OPERATOR, EPHEMERAL_PIN, MASKED_BY_OPERATOR, PASSING)
 
 
@@ -185,19 +185,20 @@ def _gather(moves: list[Move], index: int, row: Row, pin: int, family: Family, c
 def _fanout(
     moves: list[Move], index: int, row: Row, pin: int, family: Family, answer: Mapping[str, Any]
 ) -> None:
-    """The parent first, with all that is below it, then its children to where they belong."""
-    home, first = answer["parent_rank"][str(index)], None
-    at = row.current
-    if pin != home:
-        first, at = len(moves), (home,)
-        moves.append(Move(_pin(index, row, pin, home), row.reqs, row.wss, row.current, at))
+    """Its children to where they belong, also those that are there, and then the parent: with it goes only
+    what is not pinned by then."""
     lasting = 1.0 - family.staying
     given = column(answer["children_ranks"], str(index), family.lasting)
     for child, asked, size, rank in zip(family.lasting, family.weights, family.sizes, given):
         if child.pin != rank:
-            source = child.ranks if child.pin != NO_PIN else at
             load, inodes = row.reqs * lasting * asked, row.wss * lasting * size
-            moves.append(Move(_pin_child(index, child, rank), load, inodes, source, (rank,), first))
+            source = child.ranks or row.current
+            moves.append(Move(_pin_child(index, child, rank), load, inodes, source, (rank,)))
+    home = answer["parent_rank"][str(index)]
+    if pin != home:
+        step = replace(_pin(index, row, pin, home), phase=PARENTS)
+        load, inodes = row.reqs * family.staying, row.wss * family.staying
+        moves.append(Move(step, load, inodes, family.ranks or row.current, (home,)))
 
 
 def _ordered(
@@ -215,7 +216,8 @@ def _ordered(
         "target": [[r for r in m.target if r in known] for m in moves],
         "after": [m.after for m in moves],
     }
-    return [moves[i].step for i in engine("order", arguments)["order"]]
+    ordered = [moves[i].step for i in engine("order", arguments)["order"]]
+    return sorted(ordered, key=lambda step: step.phase)
 
 
 def _to_auth(c: Circumstances) -> list[Step]:

@@ -135,6 +135,15 @@ def test_in_a_fanout_the_parent_is_on_the_highest_of_its_ranks(engine: EngineCli
     assert [s.value for s in plan.steps if s.target == "/volumes/_nogroup/Subvol1"] == ["1"]
 
 
+def test_in_a_fanout_the_parent_comes_last_and_nothing_moves_twice(engine: EngineClient) -> None:
+    plan = made(judgement(ALL_ON_0), replace(circumstances("fanout"), to_auth=""), engine)
+    *pins, parent, setting = plan.steps
+    assert (parent.target, setting.kind) == ("/volumes/_nogroup/Subvol1", CONFIG_STEP)
+    assert len([step for step in pins if "/uuid/" in step.target and step.home == 0]) == 4
+    assert {step.phase for step in pins} == {0} and 0 < parent.phase < setting.phase
+    assert plan.prediction.inodes_to_move == pytest.approx(500_000 + 700_000 + 100_000 + 3_000)
+
+
 @pytest.mark.parametrize(("now", "steps"), [(None, []), ("", ["true"]), ("false", ["true"]), ("true", [])])
 def test_forwarding_to_the_authority_is_a_step_when_asked_for_and_not_set(
     now: str | None, steps: list[str], engine: EngineClient
