@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: LGPL-2.1-or-later
-"""A manager's eyes and hands, as ceph/host.py and ceph/filesystem.py are. Each call is an I/O that may fail."""
+"""A manager's eyes and hands, as ceph/host.py and ceph/filesystem.py are. Each call is I/O that may fail."""
 
 from __future__ import annotations
 
@@ -95,6 +95,10 @@ class Ceph:
                 return Write(ino, "", target[0], "")
         return None
 
+    def hangs(self, fscid: int, ino: int) -> bool:
+        """Host.hangs: only changes are given up."""
+        return False
+
     def mon_in_flight(self, **arguments: str) -> bool:
         """Host.mon_in_flight."""
         names = (arguments.get("var"), arguments.get("name"))
@@ -156,7 +160,7 @@ class Ceph:
         found = self.cluster.filesystems.get(fs.fscid)
         return found is not None and found.hooked
 
-    def on_fs(self, fs: FsState, call: Callable[[Any], T]) -> T:
+    def on_fs(self, fs: FsState, call: Callable[[Any], T], ino: int | None = None) -> T:
         """Host.on_fs."""
         found = self.cluster.filesystems.get(fs.fscid)
         if found is None or found.name != fs.name:

@@ -197,6 +197,8 @@ class Executor:
 
     def _step(self, run: Run, began: Head, i: int, fs: FsState | None, settings: Settings, now: Now) -> None:
         step, record = run.plan.steps[i], run.records.get(i)
+        if fs is not None:
+            self._refuse_hung(fs.fscid, step.ino)
         ranks = fs.ranks_in if fs is not None else ()
         back = run.heading() == ROLLING_BACK
         home = way_home(step, record.old, ranks) if record is not None else None
@@ -214,6 +216,12 @@ class Executor:
         self._do(run, began, i, change, what, seen.value or "", now)
         if seen.in_doubt:
             raise Doubtful(seen.in_doubt)
+
+    def _refuse_hung(self, fscid: int, ino: int) -> None:
+        """:raises CephError: a call about this directory hangs, and each further one would take a thread"""
+        if self._host.hangs(fscid, ino):
+            kind = CephError if self._host.in_flight(fscid, ino) is None else Doubtful
+            raise kind("an earlier call about it was not answered yet")
 
     def _late(self, fs: FsState | None, step: Step, settings: Settings) -> str:
         """The scheduler counts on what it moves: what does not come in time is put back."""

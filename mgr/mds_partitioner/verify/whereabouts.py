@@ -109,7 +109,7 @@ class MdsWhereabouts:
 
     def _checked(self, fs: FsState, path: str, ino: int) -> str:
         try:
-            if self._host.on_fs(fs, lambda mount: mount.ino(path)) == ino:
+            if self._host.on_fs(fs, lambda mount: mount.ino(path), ino) == ino:
                 return path
         except NotFound:
             pass

@@ -160,7 +160,7 @@ class Cluster(FakeCluster):
         """Host.file_systems."""
         return [self.state]
 
-    def on_fs(self, fs: FsState, call: Callable[[Any], Any]) -> Any:
+    def on_fs(self, fs: FsState, call: Callable[[Any], Any], ino: int | None = None) -> Any:
         """Host.on_fs."""
         return call(LoadedMount(self))
 

@@ -4,7 +4,9 @@
 from __future__ import annotations
 
 import threading
+from collections.abc import Callable
 from dataclasses import replace
+from typing import Any
 
 import pytest
 from fake_cluster import SETTINGS, Crash, FakeCluster, Manager, plan
@@ -31,10 +33,10 @@ from mds_partitioner.act.run import (
     owned_masks,
     owned_pins,
 )
-from mds_partitioner.ceph.filesystem import Write
+from mds_partitioner.ceph.filesystem import PIN, Write
 from mds_partitioner.clock import Now
 from mds_partitioner.errors import CephError, InDoubt
-from mds_partitioner.model import HealthCheck
+from mds_partitioner.model import FsState, HealthCheck
 from mds_partitioner.plan.circumstances import TO_AUTH
 from mds_partitioner.plan.plan import DISTRIBUTED_STEP, PIN_STEP, Step
 
@@ -661,6 +663,57 @@ def test_nothing_is_decided_forward_while_a_change_that_was_given_up_may_still_b
 def test_nothing_is_decided_back_while_a_change_that_was_given_up_may_still_be_made(state: str) -> None:
     core = StepCore(*pin_step(state), DOUBT, 1000.0, 300.0)
     assert core.back(None) == core.back("0") == NOTHING
+
+
+@pytest.mark.parametrize("doubtful", [False, True])
+@pytest.mark.parametrize("back", [False, True])
+def test_a_directory_that_hangs_takes_one_thread_and_holds_up_no_other(
+    back: bool, doubtful: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    cluster = FakeCluster()
+    manager = Manager(cluster)
+    run = started(cluster, manager, MOVES)
+    if back:
+        until(manager, run, DONE)
+        manager.journal.head(run, state=ROLLING_BACK)
+    asked: list[int | None] = []
+    on_fs = cluster.on_fs
+
+    def counted(fs: FsState, call: Callable[[Any], Any], ino: int | None = None) -> Any:
+        asked.append(ino)
+        return on_fs(fs, call, ino)
+
+    with monkeypatch.context() as patch:
+        patch.setattr(cluster, "on_fs", counted)
+        patch.setattr(cluster, "hangs", lambda fscid, ino: ino == 101)
+        if doubtful:
+            patch.setattr(
+                cluster, "in_flight", lambda _, ino: Write(ino, "/d", PIN, "1") if ino == 101 else None
+            )
+        for _ in range(10):
+            manager.tick(run)
+    assert set(asked) == {100, 102}, "each call says what it is about"
+    assert run.memory.doubtful == ({1} if doubtful else set())
+    ended = UNDONE if back else APPLIED
+    assert [run.records[i].state for i in (0, 2)] == [ended, ended]
+    assert "an earlier call about it was not answered yet" in run.head.why
+    until(manager, run, ROLLED_BACK if back else DONE)
+
+
+def test_a_move_that_could_not_be_set_in_time_is_not_made_later() -> None:
+    cluster = FakeCluster()
+    manager = Manager(cluster)
+    run = manager.journal.create(replace(plan(cluster, {100: 1, 101: 2}), scheduled=True), [])
+    manager.journal.head(run, state=RUNNING)
+    cluster.refused.add(cluster.directories[100].path)
+    for _ in range(SETTINGS.arrival_timeout):
+        manager.tick(run)
+    assert run.records[0].state == INTENT
+    until(manager, run, DONE)
+    cluster.refused.clear()
+    manager.tick(run)
+    assert run.records[0].state == UNDONE and "within 300 s" in run.records[0].why
+    assert (cluster.directories[100].pin, cluster.directories[101].pin) == (-1, 2)
 
 
 def test_a_change_in_doubt_is_waited_for_and_then_looked_at(monkeypatch: pytest.MonkeyPatch) -> None:

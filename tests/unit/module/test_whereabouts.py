@@ -48,7 +48,7 @@ class Ceph:
         assert (pool, attribute) == (9, "parent")
         return self.objects.get(name)
 
-    def on_fs(self, fs: Any, call: Any) -> Any:
+    def on_fs(self, fs: Any, call: Any, ino: int) -> Any:
         outer = self
 
         class Mount:
