@@ -85,7 +85,7 @@ class Module(
             self.log,
         )
         self.rounds.planned = self.wake
-        self.partitioner.scheduled = self.scheduling.in_the_way
+        self.partitioner.scheduled, self.partitioner.acts = self.scheduling.in_the_way, self.scheduling.begins
         self.monitor = Monitor(
             *(self.host, self.ranks, self.analyzer, self.partitioner.plans),
             lambda: (self.settings(), MonitorSettings.read(self)),

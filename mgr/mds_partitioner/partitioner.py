@@ -14,14 +14,13 @@ from .abreast import Each, in_turn
 from .act import choice
 from .act.core import interrupted
 from .act.events import Progress, report
-from .act.executor import Executor
+from .act.executor import Acts, Executor
 from .act.journal import Journal, check_name, new_id
 from .act.registry import Plans
 from .act.run import (
     ACTIVE,
     DONE,
     PAUSED,
-    READY,
     ROLLED_BACK,
     ROLLING_BACK,
     RUNNING,
@@ -90,8 +89,9 @@ class Partitioner:
         self._journal = Journal(host.store, host.incarnation(), new_id)
         self.plans = Plans(host, self._journal, now, log)
         where = MdsWhereabouts(host)
-        self._executor = Executor(host, self._journal, where, self._hold, self._distributed, log)
+        self._executor = Executor(host, self._journal, where, self._hold, self._distributed, self._acts, log)
         self.scheduled: Callable[[FsState], str] = nobody  # why, beside a scheduler, nobody else acts
+        self.acts: Acts = lambda fscid: True
         self.failed: Callable[[], None] = lambda: None  # told of each failure
 
     def shutdown(self) -> None:
@@ -154,6 +154,9 @@ class Partitioner:
         if not run.plan.scheduled or run.heading() == ROLLING_BACK:
             return settings
         return replace(settings, max_moves=max(len(run.plan.steps), 1))
+
+    def _acts(self, fscid: int) -> bool | None:
+        return self.acts(fscid)
 
     def _distributed(self, fscid: int) -> dict[int, str]:
         return owned_distributed(self.plans.known(), fscid)
@@ -223,7 +226,7 @@ class Partitioner:
         if run.head.state == RUNNING:
             if not run.memory.halted:
                 raise Busy(f"plan '{name}' is being executed already ({progress(run):.0%})")
-            self._go(run, halts, state=RUNNING)
+            self._go(run, halts, state=RUNNING, started=self._now().wall)
             return run
         choice.refuse_active(self.plans.of(fs), fs.name)
         if run.heading() == ROLLED_BACK:
@@ -330,8 +333,6 @@ class Partitioner:
 
         :raises Busy: it came; the plan is as it was before
         """
-        if changes["state"] == RUNNING:  # a manager that finds nothing begun of it must know by whom
-            changes["resume_to"] = READY if run.plan.scheduled and not run.records else RUNNING
         before, memory = run.head, run.memory
         was = memory.halted, memory.hold
 

@@ -242,6 +242,13 @@ class Scheduling:
         watch = self._ledger.get(fs.fscid)
         return watch is not None and watch.kept.mode in (ACT, UNDOING)
 
+    def begins(self, fscid: int) -> bool | None:
+        """May what it decided be begun? None: what the last manager kept was not read yet."""
+        if not self._ledger.read:
+            return None
+        watch = self._ledger.get(fscid)
+        return watch is not None and watch.kept.mode == ACT
+
     def in_the_way(self, fs: FsState) -> str:
         """Why nobody else may begin or undo a plan; "" when it does not act. Errors as ``acting``."""
         if not self.acting(fs):

@@ -12,7 +12,7 @@ from pathlib import Path
 from ..errors import BadInput, Unavailable
 from ..workers import Workers
 
-HOME = Path(__file__).resolve().parents[2] / "mantle"  # beside the folder of the manager's modules
+HOME = Path(__file__).resolve().parents[3] / "mantle"  # beside the folder of the manager's modules
 SHIPPED = ("lunule", "greedyspill")
 CUSTOM = "custom"
 LARGEST = 48 * 1024  # bytes: the mon's key/value store, where the journal is, takes 64 KiB

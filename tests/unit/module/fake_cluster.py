@@ -358,6 +358,7 @@ class Manager:
             cluster,
             lambda fs: None if cluster.why is None else Hold(cluster.why, cluster.busy),
             lambda fscid: owned_distributed(self.runs, fscid),
+            lambda fscid: True,
             LOG,
         )
 

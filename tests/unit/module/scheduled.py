@@ -314,7 +314,7 @@ class Manager:
         )
         self.woken = 0
         self.rounds.planned = self._wake
-        self.partitioner.scheduled = self.scheduling.in_the_way
+        self.partitioner.scheduled, self.partitioner.acts = self.scheduling.in_the_way, self.scheduling.begins
         self.partitioner.plans.load()
         ledger.begin()
 
