@@ -14,7 +14,7 @@ from typing import Optional
 from ..abreast import MOST
 from ..ceph.host import Host
 from ..clock import Now
-from ..errors import CephError, JournalError, PartitionerError, Unavailable
+from ..errors import CephError, JournalError, PartitionerError, Unavailable, unexpected
 from ..model import FsState
 from ..options import Settings
 from ..plan.plan import FS_STEP, Step
@@ -204,10 +204,13 @@ class Executor:
         def made(i: int) -> PartitionerError | None:
             try:
                 self._step(run, began, i, fs, settings, now)
-            except JournalError:
+            except (JournalError, Overruled):
                 raise
             except PartitionerError as e:
                 return e
+            except Exception as e:  # what nobody expected of one step must not stop the others
+                self._log.exception("plan %s, step %d", run.plan.name, i)
+                return CephError(unexpected(e))
             return None
 
         if len(batch) == 1:

@@ -9,7 +9,7 @@ from dataclasses import replace
 from typing import Any
 
 import pytest
-from fake_cluster import SETTINGS, Crash, FakeCluster, Manager, plan
+from fake_cluster import SETTINGS, Crash, FakeCluster, Manager, Mount, plan
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -816,6 +816,35 @@ def test_one_step_that_cannot_be_undone_does_not_stop_the_others() -> None:
     cluster.refused.clear()
     until(manager, run, ROLLED_BACK)
     assert cluster.snapshot() == before
+
+
+@pytest.mark.parametrize("scheduled", [False, True])
+@pytest.mark.parametrize("back", [False, True])
+def test_what_nobody_expected_of_one_step_does_not_stop_the_others(
+    back: bool, scheduled: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    cluster = FakeCluster()
+    before, manager = cluster.snapshot(), Manager(cluster)
+    run = manager.journal.create(replace(plan(cluster, MOVES), scheduled=scheduled), [])
+    manager.journal.head(run, state=RUNNING)
+    if back:
+        until(manager, run, DONE)
+        manager.journal.head(run, state=ROLLING_BACK)
+    set_ = Mount.load_and_set
+
+    def strange(self: Mount, path: str, ino: int, *more: Any) -> None:
+        if ino == 101:
+            raise KeyError("nobody expected it")
+        set_(self, path, ino, *more)
+
+    with monkeypatch.context() as patch:
+        patch.setattr(Mount, "load_and_set", strange)
+        until(manager, run, PAUSED)
+        assert [run.records[i].state for i in (0, 2)] == [UNDONE if back else APPLIED] * 2
+        told = "KeyError: 'nobody expected it'; see the manager's log: it is tried again"
+        assert run.head.why == f"{cluster.directories[101].path!r}: {told}"
+    until(manager, run, ROLLED_BACK if back else DONE)
+    assert (cluster.snapshot() == before) is back
 
 
 def test_a_plan_that_waits_does_not_write_its_head_again_and_again() -> None:
