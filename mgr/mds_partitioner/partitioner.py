@@ -15,6 +15,7 @@ from .act import choice
 from .act.core import interrupted
 from .act.events import Progress, report
 from .act.executor import Acts, Executor
+from .act.halts import check_duration
 from .act.journal import Journal, check_name, new_id
 from .act.registry import Plans
 from .act.run import (
@@ -53,21 +54,11 @@ from .verify.whereabouts import MdsWhereabouts
 
 GOES_ON: dict[str, Any] = {"why": "", "by_operator": False, "until": None, "finished": None}
 """What of the head an order to go on resets."""
-LONGEST_PAUSE = 10 * 365 * 86_400  # s
 
 
 def nobody(fs: FsState) -> str:
     """No scheduler acts."""
     return ""
-
-
-def check_duration(seconds: int | None) -> None:
-    """Of a pause. :raises BadInput: it is not positive, or longer than ten years"""
-    if seconds is not None and not 0 < seconds <= LONGEST_PAUSE:
-        raise BadInput(
-            f"duration {seconds} is not allowed: give 1 to {LONGEST_PAUSE} seconds (ten years), "
-            "or none to pause until 'partition resume'"
-        )
 
 
 class Partitioner:
@@ -240,7 +231,10 @@ class Partitioner:
                 f"plan '{name}' needs rank {format_ranks(gone)}, which '{fs.name}' does not have "
                 f"(it has {format_ranks(fs.ranks_in)}): make a new plan"
             )
-        self._go(run, halts, state=RUNNING, started=self._now().wall)
+        # Asked again when the mon has it: a rollback of the scheduler's may have been ordered meanwhile.
+        self._go(
+            run, halts, lambda: self._refuse_beside_scheduler(fs), state=RUNNING, started=self._now().wall
+        )
         return run
 
     def pause(self, fs: FsState, seconds: int | None) -> Run:
@@ -327,11 +321,12 @@ class Partitioner:
         with self.plans.reserved(run):
             self._go(run, halts, state=ROLLING_BACK, resume_to=RUNNING)
 
-    def _go(self, run: Run, halts: int, **changes: Any) -> None:
+    def _go(self, run: Run, halts: int, refuse: Callable[[], None] = lambda: None, **changes: Any) -> None:
         """An operator lets a plan go on: what halted it is over once the journal has that. Until then it is
         halted, so that a stop that comes while the mon is waited for finds nothing begun.
 
-        :raises Busy: it came; the plan is as it was before
+        :param refuse: raises Busy if it must not, after all
+        :raises Busy: so it is, or a stop came; the plan is as it was before
         """
         before, memory = run.head, run.memory
         was = memory.halted, memory.hold
@@ -345,7 +340,10 @@ class Partitioner:
         memory.halted, memory.hold = True, None
         try:
             ours = self._journal.head(run, **GOES_ON, **changes)
+            refuse()
         except PartitionerError:
+            if run.head is not before:
+                self._journal.replace_head(run, run.head, before)
             self.plans.halts.unless(run.plan.fscid, halts, as_before)
             raise
         if not self.plans.halts.unless(run.plan.fscid, halts, release):

@@ -10,8 +10,9 @@ from dataclasses import replace
 from typing import Any
 
 from . import clock
+from .act.choice import live, operators
 from .act.registry import Plans
-from .act.run import ACTIVE, ROLLING_BACK, STOPPED, in_force
+from .act.run import ACTIVE, ROLLING_BACK, STOPPED
 from .ceph.host import Host
 from .clock import Now
 from .errors import BadInput, Busy, JournalError, NotFound, NotPermitted, PartitionerError, Unavailable
@@ -150,11 +151,10 @@ class Scheduling:
         return self.get(fs)
 
     def _refuse_under_newer(self, fs: FsState, watch: Watch) -> None:
-        changed = {run.id for run, _, _ in in_force(self._plans.of(fs), fs.fscid)}
         ours = scheduled_since(self._plans.of(fs), watch.kept.since)
-        later = [run for run in self._plans.of(fs) if ours and run.plan.created > ours[0].plan.created]
-        for run in later:
-            if run.id in changed and not run.plan.scheduled:
+        others = operators(live(self._plans.of(fs)))
+        for run in others if ours else ():
+            if run.plan.created > ours[0].plan.created:
                 name = run.plan.name
                 raise Busy(f"plan '{name}' was made after '{ours[0].plan.name}': roll that one back first")
 
