@@ -23,7 +23,7 @@ from .schedule.core.state import State
 from .schedule.hotspots import Hotspots, recent
 from .schedule.ledger import Ledger
 from .schedule.plans import scheduled_since
-from .schedule.record import ACT, ADVISE, HOUR, MODES, OFF, UNDOING, Kept, is_off, made, scattered, shifted
+from .schedule.record import ACT, ADVISE, HOUR, MODES, OFF, UNDOING, Kept, is_off, made, on_clock, scattered
 from .schedule.rounds import automate
 from .schedule.shown import blind, spots
 from .schedule.watch import Watch
@@ -175,7 +175,7 @@ class Scheduling:
 
     def pause(self, fs: FsState, seconds: int | None) -> bool:
         """Begin nothing for a while, or until it is resumed. Did it act? In memory, as ``halt``."""
-        until = None if seconds is None else self._now().wall + seconds
+        until = None if seconds is None else self._now().steady + seconds
         if self._ledger.early(fs.fscid, paused=True, until=until):
             return True
         if not self.acting(fs):
@@ -208,7 +208,7 @@ class Scheduling:
     def get(self, fs: FsState) -> Kept:
         """What is kept, times by the wall clock. :raises NotFound: it was never started."""
         kept, now = self._ledger.find(fs).kept, self._now()
-        return replace(kept, turns=shifted(kept.turns, now.wall - now.steady))
+        return on_clock(kept, now.wall - now.steady)
 
     def watch(self, fs: FsState) -> Watch:
         """What was seen since this manager began to look. :raises NotFound: it was never started."""

@@ -163,6 +163,23 @@ def is_off(fs: str) -> str:
     return f"the scheduler of '{fs}' is off: start it with 'ceph mds_partitioner scheduler start {fs}'"
 
 
+def on_clock(kept: Kept, by: float) -> Kept:
+    """The same on another clock, ``by`` s ahead; ``since``, ``day`` and ``wholes`` stay on the wall's."""
+    until = None if kept.until is None else kept.until + by
+    return replace(kept, turns=shifted(kept.turns, by), until=until)
+
+
+def not_after(turns: Sequence[Turn], now: float) -> tuple[Turn, ...]:
+    """The same, where the clock they were told by was ahead: what seems to be to come was just now."""
+    return tuple(
+        replace(t, at=min(t.at, now), moves=tuple(_not_after(past, now) for past in t.moves)) for t in turns
+    )
+
+
+def _not_after(past: Past, now: float) -> Past:
+    return replace(past, begun=min(past.begun, now), arrived=min(past.arrived, now))
+
+
 def shifted(turns: Sequence[Turn], by: float) -> tuple[Turn, ...]:
     """The same turns on another clock, ``by`` s ahead."""
     return tuple(replace(t, at=t.at + by, moves=tuple(_shifted(p, by) for p in t.moves)) for t in turns)

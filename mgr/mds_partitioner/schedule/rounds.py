@@ -166,7 +166,7 @@ class Rounds:
     def _end_pause(self, fs: FsState, watch: Watch) -> None:
         """If it is over, and none was ordered since."""
         orders, until = watch.orders, watch.kept.until
-        if until is not None and self._now().wall >= until:
+        if until is not None and self._now().steady >= until:
             with suppress(Busy):
                 self._ledger.save(fs.fscid, watch, orders, paused=False, until=None)
 
@@ -233,7 +233,8 @@ class Rounds:
 
     def _why_wait(self, fs: FsState, watch: Watch) -> str:
         if watch.kept.paused:
-            return _paused_by_operator(watch.kept.until)
+            now, until = self._now(), watch.kept.until
+            return _paused_by_operator(None if until is None else until + now.wall - now.steady)
         running = (r for r in self._plans.of(fs) if r.head.state in ACTIVE and not r.plan.scheduled)
         plan = next((f"plan '{run.plan.name}' is {run.head.state}" for run in running), "")
         wall = self._now().wall

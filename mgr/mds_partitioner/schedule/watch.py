@@ -57,8 +57,8 @@ class Told:
 
 @dataclass
 class Watch:
-    """What only this manager knows; the next one begins anew. ``kept.turns`` are by the steady clock here,
-    what is saved by the wall clock.
+    """What only this manager knows; the next one begins anew. ``kept.turns`` and ``kept.until`` are by the
+    steady clock here, what is saved by the wall clock.
 
     :ivar told, subtrees: by rank; of one that did not answer, what it answered last
     :ivar heat: by rank, without what had gone at its last answer

@@ -189,6 +189,40 @@ def test_a_pause_holds_that_is_given_while_the_end_of_one_before_waits_for_its_t
         assert manager.scheduling.get(acting.fs).paused and not manager.scheduling.watch(acting.fs).problem
 
 
+@pytest.mark.parametrize("step", [-86_400.0, 86_400.0])
+@pytest.mark.parametrize("fails_over", [False, True])
+def test_a_pause_ends_at_its_time_whatever_the_hosts_clock_does(
+    acting: Manager, step: float, fails_over: bool
+) -> None:
+    cluster, manager = acting.cluster, acting
+    acting.scheduling.pause(acting.fs, 60)
+    acting.scheduling.keep(acting.fs)
+    if fails_over:
+        manager = Manager(cluster)
+    ends = manager.scheduling.get(manager.fs).until
+    assert ends == cluster.wall + 60.0
+    cluster.wall += step
+    manager.run(50)
+    kept, decision = manager.scheduling.get(manager.fs), manager.scheduling.watch(manager.fs).decision
+    assert kept.paused and kept.until == ends + step, "it is told by the clock of now"
+    assert clock.told(ends + step) in decision.why
+    manager.run(20)
+    assert not manager.scheduling.get(manager.fs).paused
+
+
+def test_what_was_told_by_a_clock_that_was_ahead_was_just_now(acting: Manager) -> None:
+    cluster = acting.cluster
+    cluster.wall += 7200.0
+    acting.run(AT_LAST)
+    cluster.wall -= 7200.0
+    after = Manager(cluster)
+    watch = after.scheduling.watch(after.fs)
+    moves = [past for turn in watch.kept.turns for past in turn.moves]
+    assert moves and all(turn.at <= cluster.steady for turn in watch.kept.turns)
+    assert all(-1.0 <= past.arrived <= cluster.steady >= past.begun for past in moves)
+    assert list(watch.state.past) == moves, "both know each by when it was begun"
+
+
 def test_an_order_that_the_mon_did_not_take_is_told_to_it_again(acting: Manager) -> None:
     acting.cluster.store.refuse(0, 5)
     with pytest.raises(JournalError):
