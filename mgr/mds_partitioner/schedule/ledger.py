@@ -90,9 +90,8 @@ class Ledger:
             scattered=scattered(turns),
         )
         known = Fullness(capacity={c.mds: Taught(c.value, c.inside) for c in kept.capacities})
-        return Watch(
-            replace(kept, turns=turns), Catalogue(self._host, now.wall, self._now), state, fullness=known
-        )
+        catalogue = Catalogue(self._host, now.wall, self._now)
+        return Watch(replace(kept, turns=turns), catalogue, state, fullness=known, ordered=now.steady)
 
     def all(self) -> list[tuple[int, Watch]]:
         """By fscid; none before the last manager's was read."""

@@ -171,11 +171,14 @@ class Rounds:
                 self._ledger.save(fs.fscid, watch, orders, paused=False, until=None)
 
     def _restore_ticks(self, fs: FsState, watch: Watch) -> None:
-        """Unless something moves, or did a moment ago; what moves while it waits has long enough for that."""
+        """Unless something moves, or did a moment ago; what moves while it waits, or looks fail, has long
+        enough for that."""
         now, waits = self._now().steady, watch.waits_since
+        unseen = now - max(watch.measured, watch.ordered)
         waiting = watch.kept.mode == ACT and waits is not None and now - waits >= CALM
         moving = watch.kept.mode == ACT and watch.state.moving  # nobody follows moves while they are undone
-        calm = waiting or (not moving and now - watch.ordered >= CALM)
+        blind = waits is None and unseen >= 2 * max(CALM, self._settings()[1].scheduler_interval)
+        calm = waiting or blind or (not moving and now - watch.ordered >= CALM)
         if calm or watch.kept.paused or watch.kept.mode not in (ACT, UNDOING):
             self._tick_interval.restore(fs.fscid)
 

@@ -75,7 +75,7 @@ class Watch:
     :ivar due, read_due: when it is looked at, and when directories are read; measured: when that was done
         last; asked: when MDSs were asked last; mapped: when all were asked for subtrees; saved: when it was
         saved (steady clock, s)
-    :ivar ordered: when something was ordered last, steady clock, s
+    :ivar ordered: when something was ordered last, or may have been by another manager, steady clock, s
     :ivar orders: of operators, so far; unsaved: the mon has not got the last one yet
     :ivar problem: why the last look failed; unread: why directories could not be read last
     :ivar begun: when MDSs were asked last, by what they were asked and by name, whether they answered or

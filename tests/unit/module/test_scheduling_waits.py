@@ -24,6 +24,7 @@ from mds_partitioner.schedule.orders import turn_of
 from mds_partitioner.schedule.pieces import FIXED_BELOW, rank_of
 from mds_partitioner.schedule.record import ACT, ADVISE, OFF, TURNS, Turn, latest, under_way
 from mds_partitioner.schedule.tick_interval import QUICK, TICK
+from mds_partitioner.schedule.watch import Looker
 
 SLOW = {"MDS_SLOW_REQUEST": HealthCheck("slow")}
 DEGRADED = {"FS_DEGRADED": HealthCheck("degraded")}
@@ -35,6 +36,10 @@ def acting() -> Manager:
     manager = Manager(Cluster())
     manager.scheduling.start(manager.fs, ACT)
     return manager
+
+
+def fails(*_: object) -> None:
+    raise JournalError("the engine failed")
 
 
 def looks(manager: Manager, seconds: int) -> int:
@@ -72,6 +77,24 @@ def test_an_engine_that_fails_is_asked_once_an_interval(
     monkeypatch.setattr("mds_partitioner.schedule.watch.Looker.glance", fails)
     acting.run(60)
     assert len(asked) <= 13
+
+
+@pytest.mark.parametrize("fails_over", [False, True])
+def test_ticks_are_as_they_were_when_looks_fail_for_good(
+    acting: Manager, fails_over: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    cluster, manager = acting.cluster, acting
+    cluster.lag = NEVER
+    until_moving(cluster, acting)
+    for look in ("look", "glance"):
+        monkeypatch.setattr(Looker, look, fails)
+    if fails_over:
+        manager = Manager(cluster)
+    manager.run(40)
+    assert cluster.options[TICK] == QUICK, "what moves has a while"
+    manager.run(40)
+    assert cluster.options[TICK] == ""
+    assert manager.scheduling.watch(manager.fs).state.moving and manager.scheduling.watch(manager.fs).problem
 
 
 def test_what_moves_has_its_time_anew_after_a_wait(acting: Manager) -> None:
