@@ -218,9 +218,9 @@ class ConfigChange:
         """Set it, or go back to what was there. :raises Unavailable: it is not as it was"""
         _check(self, self.option.name, was, may)
         if value == self.option.wanted:
-            self.option.take()
+            self.option.take(may)
         else:
-            self.option.give_back(value)
+            self.option.give_back(value, may)
 
     def arrived(self, value: str) -> bool:
         """The mon tells the MDSs at once."""

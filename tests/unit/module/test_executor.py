@@ -34,6 +34,7 @@ from mds_partitioner.act.run import (
     owned_pins,
 )
 from mds_partitioner.ceph.filesystem import PIN, Write
+from mds_partitioner.ceph.shared_option import SharedOption
 from mds_partitioner.clock import Now
 from mds_partitioner.errors import CephError, InDoubt
 from mds_partitioner.model import FsState, HealthCheck
@@ -419,6 +420,38 @@ def test_an_option_that_an_operator_sets_while_the_record_is_written_is_left_alo
     cluster.watch = changed
     until(manager, run, ROLLED_BACK if back else DONE)
     assert cluster.options["mds_option"] == "false"
+
+
+@pytest.mark.parametrize("back", [False, True])
+def test_a_stop_holds_for_an_option_that_is_about_to_be_set(
+    back: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    cluster = FakeCluster()
+    manager, before = Manager(cluster), cluster.snapshot()
+    run = manager.journal.create(plan(cluster, {}, option="mds_option"), [])
+    manager.journal.head(run, state=RUNNING)
+    if back:
+        until(manager, run, DONE)
+        manager.journal.head(run, state=ROLLING_BACK)
+    there, name = cluster.options.get("mds_option"), "give_back" if back else "take"
+    change = getattr(SharedOption, name)
+
+    def stopped(self: SharedOption, *given: Any) -> None:
+        """It comes when all was looked at, and the mon is to be asked for its claims."""
+        run.memory.halted = True
+        change(self, *given)
+
+    with monkeypatch.context() as patch:
+        patch.setattr(SharedOption, name, stopped)
+        for _ in range(3):
+            manager.tick(run)
+    assert cluster.options.get("mds_option") == there
+    run.memory.halted = False
+    until(manager, run, ROLLED_BACK if back else DONE)
+    if not back:
+        manager.journal.head(run, state=ROLLING_BACK)
+        until(manager, run, ROLLED_BACK)
+    assert (cluster.snapshot(), cluster.store.items("option/")) == (before, {})
 
 
 def test_rollback_keeps_what_an_operator_changed_since() -> None:
