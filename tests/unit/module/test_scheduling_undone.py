@@ -5,6 +5,7 @@ from __future__ import annotations
 
 from collections import Counter
 from dataclasses import replace
+from typing import Any
 
 import pytest
 from fake_cluster import plan
@@ -17,6 +18,7 @@ from mds_partitioner.model import HealthCheck
 from mds_partitioner.monitor.sampler import scheduler_state
 from mds_partitioner.plan.circumstances import TO_AUTH
 from mds_partitioner.report.scheduler import Status, status_text
+from mds_partitioner.schedule import orders as orders_module
 from mds_partitioner.schedule.record import ACT, ADVISE, OFF
 from mds_partitioner.schedule.tick_interval import TICK
 
@@ -280,6 +282,27 @@ def test_a_move_that_arrived_in_a_pause_is_there() -> None:
     manager.run(60)
     moves = [past for turn in manager.scheduling.get(manager.fs).turns for past in turn.moves]
     assert moves and not any(past.lost for past in moves)
+
+
+def test_an_order_that_comes_while_the_end_of_an_undo_is_written_holds(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    cluster = Cluster()
+    manager = Manager(cluster)
+    manager.scheduling.start(manager.fs, ACT)
+    manager.run(AT_LAST)
+    ended = orders_module.rolled_back
+
+    def halted(*given: Any) -> Any:
+        manager.scheduling.halt(manager.fs)
+        return ended(*given)
+
+    monkeypatch.setattr(orders_module, "rolled_back", halted)
+    manager.scheduling.stop(manager.fs, rollback=True)
+    manager.run(AT_LAST)
+    watch = manager.scheduling.watch(manager.fs)
+    assert (watch.kept.mode, watch.problem) == (ADVISE, "")
+    assert Manager(cluster).scheduling.get(manager.fs).mode == ADVISE
 
 
 @pytest.mark.parametrize("at", ["put seal", "delete", "put head"])
