@@ -72,7 +72,7 @@ class Scheduling:
             if watch.kept.mode != mode:
                 since = self._since(fs, now) if watch.kept.mode == OFF else watch.kept.since
                 changes = {"mode": mode, "since": since, "fs": fs.name, "paused": False, "until": None}
-                self._ledger.save(fs.fscid, watch, orders, **changes)
+                self._ledger.save(fs.fscid, watch, orders, prepared=False, **changes)
                 self._begin_anew(watch)
         return self.get(fs)
 
@@ -100,7 +100,7 @@ class Scheduling:
 
     def _begin_anew(self, watch: Watch) -> None:
         """What was advised was not done; what was done within the hour counts."""
-        watch.advised, watch.due, watch.prepared = {}, 0.0, False
+        watch.advised, watch.due = {}, 0.0
         past = made(watch.kept.turns, self._now().steady - HOUR)
         there = scattered(watch.kept.turns)
         before = watch.state

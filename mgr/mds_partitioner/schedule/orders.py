@@ -97,7 +97,8 @@ class Orders:
         Not only with the first move: a replica that a client was told of before that stays with it, and when
         its directory has moved to a higher rank all its requests are forwarded.
         """
-        if watch.prepared:
+        orders = watch.orders
+        if watch.kept.prepared:
             return
         done = {
             step.target
@@ -109,7 +110,7 @@ class Orders:
             old = SharedOption(self._host, TO_AUTH, scheduler_user(fs.fscid), FORWARDS).read()
             if old != FORWARDS:
                 self._execute(fs, watch, preparation(fs, old, now.wall))
-        watch.prepared = True
+        self._ledger.save(fs.fscid, watch, orders, prepared=True)
 
     def undo(self, fs: FsState, watch: Watch) -> None:
         """Roll back the newest plan of ours, then the one before it, and so on; forget those that are.

@@ -143,6 +143,7 @@ class Kept:
     :ivar day: the hours of the last day in which something was moved, oldest first
     :ivar until: end of an operator's pause; None: until it is resumed
     :ivar wholes: what is known of those that are split
+    :ivar prepared: what acting needs beside pins was done since the start: from then on it is the operator's
     """
 
     fs: str
@@ -156,6 +157,7 @@ class Kept:
     paused: bool = False
     until: Optional[float] = None
     wholes: tuple[InParts, ...] = ()
+    prepared: bool = False
 
 
 def is_off(fs: str) -> str:

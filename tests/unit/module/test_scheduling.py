@@ -1282,6 +1282,26 @@ def test_what_was_rolled_back_by_hand_is_set_again_when_it_acts_again(
     assert cluster.options == {TO_AUTH: "true", TICK: ""}
 
 
+@pytest.mark.parametrize("before", ["true", ""])
+def test_what_an_operator_makes_of_an_option_after_the_start_stays_after_a_fail_over(
+    cluster: Cluster, before: str
+) -> None:
+    cluster.options[TO_AUTH] = before
+    manager = Manager(cluster)
+    manager.scheduling.start(manager.fs, ACT)
+    manager.run(30)
+    assert cluster.options[TO_AUTH] == "true"
+    cluster.options[TO_AUTH] = ""
+    after = Manager(cluster)
+    after.run(AT_LAST)
+    assert loads(cluster) == [200.0] * 4 and cluster.options[TO_AUTH] == ""
+    after.scheduling.stop(after.fs, rollback=True)
+    after.run(AT_LAST)
+    after.scheduling.start(after.fs, ACT)
+    after.run(30)
+    assert cluster.options[TO_AUTH] == "true", "that is a start"
+
+
 def until_moving(cluster: Cluster, manager: Manager) -> None:
     """Its first moves are ordered."""
     while not manager.scheduling.watch(manager.fs).state.moving:
