@@ -64,10 +64,10 @@ class Rounds:
         """``undo`` begins a rollback. ``policy``: does a Mantle policy of ours balance a file system?"""
         self._host, self._ranks, self._ledger, self._plans = host, ranks, ledger, plans
         self._policy, self._settings, self._log, self._now = policy, settings, log, now
-        self._looker, self._tick_interval = Looker(host, engine, now), TickInterval(host)
+        self._looker, self._tick_interval = Looker(host, engine, now), TickInterval(host, now)
         self.planned: Callable[[], None] = lambda: None  # called when there is something to do
         self.failed: Callable[[], None] = lambda: None  # told of each failure
-        self._unwatched = True  # the last manager may have left something of file systems that nobody watches
+        self._unwatched = True  # a manager may have left something of file systems that nobody watches
         self._orders = Orders(host, ledger, plans, undo, self._tick_interval, self._wake, log, now)
 
     def _wake(self) -> None:
@@ -88,10 +88,10 @@ class Rounds:
         return max(0.1, min(due) - self._now().steady) if due else IDLE
 
     def _restore_unwatched(self) -> None:
-        """Once a manager; what fails is tried again."""
+        """Until nothing is left; what fails is tried again."""
         try:
-            self._tick_interval.restore_unwatched({fscid for fscid, _ in self._ledger.all()})
-            self._unwatched = False
+            watched = {fscid for fscid, _ in self._ledger.all()}
+            self._unwatched = not self._tick_interval.restore_unwatched(watched)
         except PartitionerError as e:
             self.failed()
             self._log.warning("options of file systems without a scheduler: %s", e)
@@ -135,6 +135,7 @@ class Rounds:
             elif self._host.fs_of_mon(fscid) is None:
                 self._tick_interval.restore(fscid)
                 self._ledger.forget(fscid)
+                self._unwatched = True
         except PartitionerError as e:
             self._log.warning("scheduler of %s: %s", watch.kept.fs, e)
             return str(e)
