@@ -81,6 +81,7 @@ class Module(
             *(self.host, self.engine, self.analyzer, journal, plans, self.settings, self.log),
             on_progress=self._progress,
             scheduled=self.scheduling.in_the_way,
+            acts=self.scheduling.begins,
             failed=self._errors.of(MOVE),
         )
         self.balancer = Balancer(

@@ -14,14 +14,14 @@ from .abreast import Each, in_turn
 from .act import choice
 from .act.core import interrupted
 from .act.events import Progress, report
-from .act.executor import ABREAST, Executor
+from .act.executor import ABREAST, Acts, Executor
+from .act.halts import check_duration
 from .act.journal import Journal, check_name
 from .act.registry import Plans
 from .act.run import (
     ACTIVE,
     DONE,
     PAUSED,
-    READY,
     ROLLED_BACK,
     ROLLING_BACK,
     RUNNING,
@@ -54,16 +54,6 @@ from .verify.whereabouts import MdsWhereabouts
 
 GOES_ON: dict[str, Any] = {"why": "", "by_operator": False, "until": None, "finished": None}
 """What of the head an order to go on resets."""
-LONGEST_PAUSE = 10 * 365 * 86_400  # s
-
-
-def check_duration(seconds: int | None) -> None:
-    """Of a pause. :raises BadInput: it is not positive, or longer than ten years"""
-    if seconds is not None and not 0 < seconds <= LONGEST_PAUSE:
-        raise BadInput(
-            f"duration {seconds} is not allowed: give 1 to {LONGEST_PAUSE} seconds (ten years), "
-            "or none to pause until 'partition resume'"
-        )
 
 
 class Partitioner:
@@ -82,12 +72,14 @@ class Partitioner:
         *,
         on_progress: Progress,
         scheduled: Callable[[FsState], str],
+        acts: Acts,
         failed: Callable[[], None],
         abreast: int = ABREAST,
     ) -> None:
         """``plans``: those of the journal.
 
         :param scheduled: why, beside a scheduler, nobody else acts; "": none does
+        :param acts: may what the scheduler decided be begun?
         :param failed: told of each failure
         :param abreast: steps of a plan of the scheduler at once
         """
@@ -96,7 +88,9 @@ class Partitioner:
         self._settings, self._log, self._now = settings, log, now
         self._on_progress, self._scheduled, self._failed = on_progress, scheduled, failed
         where = MdsWhereabouts(host)
-        self._executor = Executor(host, journal, where, self._hold, self._distributed, log, abreast)
+        self._executor = Executor(
+            *(host, journal, where, self._hold, self._distributed), acts=acts, log=log, abreast=abreast
+        )
 
     def shutdown(self) -> None:
         """Begin nothing more."""
@@ -227,7 +221,7 @@ class Partitioner:
         if run.head.state == RUNNING:
             if not run.memory.halted:
                 raise Busy(f"plan '{name}' is being executed already ({progress(run):.0%})")
-            self._go(run, halts, state=RUNNING)
+            self._go(run, halts, state=RUNNING, started=self._now().wall)
             return run
         choice.refuse_active(self.plans.of(fs), fs.name)
         if run.heading() == ROLLED_BACK:
@@ -241,7 +235,10 @@ class Partitioner:
                 f"plan '{name}' needs rank {format_ranks(gone)}, which '{fs.name}' does not have "
                 f"(it has {format_ranks(fs.ranks_in)}): make a new plan"
             )
-        self._go(run, halts, state=RUNNING, started=self._now().wall)
+        # Asked again when the mon has it: a rollback of the scheduler's may have been ordered meanwhile.
+        self._go(
+            run, halts, lambda: self._refuse_beside_scheduler(fs), state=RUNNING, started=self._now().wall
+        )
         return run
 
     def pause(self, fs: FsState, seconds: int | None) -> Run:
@@ -328,14 +325,13 @@ class Partitioner:
         with self.plans.reserved(run):
             self._go(run, halts, state=ROLLING_BACK, resume_to=RUNNING)
 
-    def _go(self, run: Run, halts: int, **changes: Any) -> None:
+    def _go(self, run: Run, halts: int, refuse: Callable[[], None] = lambda: None, **changes: Any) -> None:
         """An operator lets a plan go on: what halted it is over once the journal has that. Until then it is
         halted, so that a stop that comes while the mon is waited for finds nothing begun.
 
-        :raises Busy: it came; the plan is as it was before
+        :param refuse: raises Busy if it must not, after all
+        :raises Busy: so it is, or a stop came; the plan is as it was before
         """
-        if changes["state"] == RUNNING:  # a manager that finds nothing begun of it must know by whom
-            changes["resume_to"] = READY if run.plan.scheduled and not run.records else RUNNING
         before, memory = run.head, run.memory
         was = memory.halted, memory.hold
 
@@ -348,7 +344,10 @@ class Partitioner:
         memory.halted, memory.hold = True, None
         try:
             ours = self._journal.head(run, **GOES_ON, **changes)
+            refuse()
         except PartitionerError:
+            if run.head is not before:
+                self._journal.replace_head(run, run.head, before)
             self.plans.halts.unless(run.plan.fscid, halts, as_before)
             raise
         if not self.plans.halts.unless(run.plan.fscid, halts, release):

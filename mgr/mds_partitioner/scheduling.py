@@ -10,8 +10,9 @@ from dataclasses import replace
 from typing import Any
 
 from . import clock
+from .act.choice import live, operators
 from .act.registry import Plans
-from .act.run import ACTIVE, ROLLING_BACK, STOPPED, in_force
+from .act.run import ACTIVE, ROLLING_BACK, STOPPED
 from .ceph.host import Host
 from .clock import Now
 from .errors import BadInput, Busy, JournalError, NotFound, NotPermitted, PartitionerError, Unavailable
@@ -22,7 +23,7 @@ from .schedule.core.state import State
 from .schedule.hotspots import Hotspots, recent
 from .schedule.ledger import Ledger
 from .schedule.plans import scheduled_since
-from .schedule.record import ACT, ADVISE, HOUR, MODES, OFF, UNDOING, Kept, is_off, made, scattered, shifted
+from .schedule.record import ACT, ADVISE, HOUR, MODES, OFF, UNDOING, Kept, is_off, made, on_clock, scattered
 from .schedule.rounds import automate
 from .schedule.shown import blind, spots
 from .schedule.watch import Watch
@@ -71,7 +72,7 @@ class Scheduling:
             if watch.kept.mode != mode:
                 since = self._since(fs, now) if watch.kept.mode == OFF else watch.kept.since
                 changes = {"mode": mode, "since": since, "fs": fs.name, "paused": False, "until": None}
-                self._ledger.save(fs.fscid, watch, orders, **changes)
+                self._ledger.save(fs.fscid, watch, orders, prepared=False, **changes)
                 self._begin_anew(watch)
         return self.get(fs)
 
@@ -99,7 +100,7 @@ class Scheduling:
 
     def _begin_anew(self, watch: Watch) -> None:
         """What was advised was not done; what was done within the hour counts."""
-        watch.advised, watch.due, watch.prepared = {}, 0.0, False
+        watch.advised, watch.due = {}, 0.0
         past = made(watch.kept.turns, self._now().steady - HOUR)
         there = scattered(watch.kept.turns)
         before = watch.state
@@ -150,11 +151,10 @@ class Scheduling:
         return self.get(fs)
 
     def _refuse_under_newer(self, fs: FsState, watch: Watch) -> None:
-        changed = {run.id for run, _, _ in in_force(self._plans.of(fs), fs.fscid)}
         ours = scheduled_since(self._plans.of(fs), watch.kept.since)
-        later = [run for run in self._plans.of(fs) if ours and run.plan.created > ours[0].plan.created]
-        for run in later:
-            if run.id in changed and not run.plan.scheduled:
+        others = operators(live(self._plans.of(fs)))
+        for run in others if ours else ():
+            if run.plan.created > ours[0].plan.created:
                 name = run.plan.name
                 raise Busy(f"plan '{name}' was made after '{ours[0].plan.name}': roll that one back first")
 
@@ -175,7 +175,7 @@ class Scheduling:
 
     def pause(self, fs: FsState, seconds: int | None) -> bool:
         """Begin nothing for a while, or until it is resumed. Did it act? In memory, as ``halt``."""
-        until = None if seconds is None else self._now().wall + seconds
+        until = None if seconds is None else self._now().steady + seconds
         if self._ledger.early(fs.fscid, paused=True, until=until):
             return True
         if not self.acting(fs):
@@ -208,7 +208,7 @@ class Scheduling:
     def get(self, fs: FsState) -> Kept:
         """What is kept, times by the wall clock. :raises NotFound: it was never started."""
         kept, now = self._ledger.find(fs).kept, self._now()
-        return replace(kept, turns=shifted(kept.turns, now.wall - now.steady))
+        return on_clock(kept, now.wall - now.steady)
 
     def watch(self, fs: FsState) -> Watch:
         """What was seen since this manager began to look. :raises NotFound: it was never started."""
@@ -241,6 +241,13 @@ class Scheduling:
         """Does it change this file system? :raises Unavailable: that was not read yet"""
         watch = self._ledger.get(fs.fscid)
         return watch is not None and watch.kept.mode in (ACT, UNDOING)
+
+    def begins(self, fscid: int) -> bool | None:
+        """May what it decided be begun? None: what the last manager kept was not read yet."""
+        if not self._ledger.read:
+            return None
+        watch = self._ledger.get(fscid)
+        return watch is not None and watch.kept.mode == ACT
 
     def in_the_way(self, fs: FsState) -> str:
         """Why nobody else may begin or undo a plan; "" when it does not act. Errors as ``acting``."""

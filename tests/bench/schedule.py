@@ -70,7 +70,7 @@ class Large(Cluster):
             room[rank] += self.load[ino]
             self.directories[ino].rank = rank
 
-    def on_fs(self, fs: FsState, call: Callable[[Any], Any]) -> Any:
+    def on_fs(self, fs: FsState, call: Callable[[Any], Any], ino: int | None = None) -> Any:
         """Host.on_fs."""
         return call(Quick(self))
 

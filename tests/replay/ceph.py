@@ -95,6 +95,10 @@ class Ceph:
                 return Write(ino, "", target[0], "")
         return None
 
+    def hangs(self, fscid: int, ino: int) -> bool:
+        """Host.hangs: only changes are given up."""
+        return False
+
     def mon_in_flight(self, **arguments: str) -> bool:
         """Host.mon_in_flight."""
         names = (arguments.get("var"), arguments.get("name"))
@@ -156,7 +160,7 @@ class Ceph:
         found = self.cluster.filesystems.get(fs.fscid)
         return found is not None and found.hooked
 
-    def on_fs(self, fs: FsState, call: Callable[[Any], T]) -> T:
+    def on_fs(self, fs: FsState, call: Callable[[Any], T], ino: int | None = None) -> T:
         """Host.on_fs."""
         found = self.cluster.filesystems.get(fs.fscid)
         if found is None or found.name != fs.name:

@@ -146,6 +146,7 @@ class Player:
                 self.cluster.now,
                 on_progress=lambda event, message, part, failed: None,
                 scheduled=lambda fs: "",
+                acts=lambda fscid: True,
                 failed=lambda: None,
                 abreast=1,  # threads do not take turns in the same way in every replay
             )

@@ -61,7 +61,7 @@ class DirectoryChange(ABC):
 
     def get(self, read: Callable[[FileSystem], T]) -> T:
         """Read a value of this very directory. :raises Unavailable: another one has its path by now"""
-        value, ino = self.host.on_fs(self.fs, lambda mount: (read(mount), mount.ino(self.path)))
+        value, ino = self.host.on_fs(self.fs, lambda mount: (read(mount), mount.ino(self.path)), self.ino)
         if ino != self.ino:
             raise Unavailable(f"{self.path!r} was renamed just now: it is looked at again")
         return value
@@ -82,7 +82,7 @@ class DirectoryChange(ABC):
                 self.path, self.ino, self.attribute, value, lambda: self.value(mount) == was and may()
             )
 
-        self.host.on_fs(self.fs, write)
+        self.host.on_fs(self.fs, write, self.ino)
 
     def in_doubt(self) -> str:
         """In words, has an MDS been asked for a change that it has not answered, and nobody waits for it?"""
@@ -218,9 +218,9 @@ class ConfigChange:
         """Set it, or go back to what was there. :raises Unavailable: it is not as it was"""
         _check(self, self.option.name, was, may)
         if value == self.option.wanted:
-            self.option.take()
+            self.option.take(may)
         else:
-            self.option.give_back(value)
+            self.option.give_back(value, may)
 
     def arrived(self, value: str) -> bool:
         """The mon tells the MDSs at once."""
@@ -262,7 +262,7 @@ def bind(step: Step, user: str, host: Host, where: Whereabouts, fs: FsState | No
 
 def _locate(step: Step, host: Host, where: Whereabouts, fs: FsState) -> str:
     try:
-        if host.on_fs(fs, lambda mount: mount.ino(step.target)) == step.ino:
+        if host.on_fs(fs, lambda mount: mount.ino(step.target), step.ino) == step.ino:
             return step.target
     except NotFound:
         pass

@@ -3,6 +3,7 @@
 
 (none) -> intent -> done           forward; the old value is in the journal before anything changes
 intent -> undoing -> undone        forward, where what does not arrive in time is put back
+intent -> undone                   forward, where that could not be set in time
 (none) -> skipped                  its directory is gone, or an operator changed the value since
 intent|done -> undoing -> undone   rollback: back to the rank it came from, then the old value
 intent|done -> kept                rollback: an operator changed the value since, or a policy of ours needs it
@@ -139,6 +140,8 @@ class StepCore:
             if seen.barred:
                 return self._to(SKIPPED, seen.barred)
             if same(step, seen.value, record.old) and not seen.made:
+                if late is not None:  # it could not be set in time, and was decided on what was then
+                    return self._to(UNDONE, late)
                 return self._to_missing_rank(ranks) or Transition(write=step.value)
             return self._to(SKIPPED, f"an operator changed it to {seen.value} while it was under way")
         if seen.arrived:

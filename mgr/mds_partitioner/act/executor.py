@@ -14,7 +14,7 @@ from typing import Optional
 from ..abreast import MOST
 from ..ceph.host import Host
 from ..clock import Now
-from ..errors import CephError, JournalError, PartitionerError, Unavailable
+from ..errors import CephError, JournalError, PartitionerError, Unavailable, unexpected
 from ..model import FsState
 from ..options import Settings
 from ..plan.plan import FS_STEP, RANK_MASK, Step
@@ -37,14 +37,16 @@ from .run import (
     ACTIVE,
     INTENT,
     KEPT,
-    PAUSED,
     ROLLED_BACK,
     ROLLING_BACK,
     SKIPPED,
     UNDOING,
     UNDONE,
     Head,
+    Record,
     Run,
+    by_hand,
+    held_by_operator,
     user_of,
     way_home,
 )
@@ -52,6 +54,8 @@ from .run import (
 ABREAST = 4  # steps of a plan of the scheduler at once: a saturated MDS takes up to a second for each
 SELDOM = 5.0  # s between two questions to all MDSs
 Guard = Callable[[FsState], Optional[Hold]]
+Acts = Callable[[int], Optional[bool]]
+"""Does the scheduler act on a file system? None: that was not read yet."""
 
 
 class Overruled(Exception):
@@ -72,6 +76,7 @@ class Executor:
         where: Whereabouts,
         guard: Guard,
         distributed: Callable[[int], Mapping[int, str]],
+        acts: Acts,
         log: logging.Logger,
         abreast: int = ABREAST,
     ) -> None:
@@ -82,7 +87,7 @@ class Executor:
         :param abreast: steps of a plan of the scheduler at once
         """
         self._host, self._journal, self._where = host, journal, where
-        self._guard, self._distributed, self._log = guard, distributed, log
+        self._guard, self._distributed, self._acts, self._log = guard, distributed, acts, log
         self._abreast = abreast
         # File systems go side by side, too: steps of one never queue behind those of another that hangs.
         self._workers = Workers("steps of the scheduler's plans", abreast * MOST)
@@ -101,16 +106,17 @@ class Executor:
                 run.memory.halted = False  # there is nothing left for an operator to hold
                 self._journal.head(run, only_from=began.state, **_removed(run))
                 began = run.head
-            elif began.state not in ACTIVE or _held_by_operator(run, now):
+            elif began.state not in ACTIVE or held_by_operator(run, now):
                 return
             else:
+                self._leave_unwanted(run, began, now)
                 held = self._held_up(run, fs)
             if held is None or held.back:
                 self._go_on(run, began, fs, settings, held, now)
         except Overruled:
             return
         except PartitionerError as e:
-            self._wait(run, began, str(e), over=not _held_by_operator(run, now))
+            self._wait(run, began, str(e), over=not held_by_operator(run, now))
 
     def _go_on(
         self, run: Run, began: Head, fs: FsState | None, settings: Settings, held: Hold | None, now: Now
@@ -141,6 +147,21 @@ class Executor:
         if run.head is began and not run.memory.halted:
             self._journal.replace_head(run, began, head)
 
+    def _leave_unwanted(self, run: Run, began: Head, now: Now) -> None:
+        """What the scheduler decided before it was stopped is not begun any more, and the plan can end."""
+        if self._wanted(run) is not False:
+            return
+        skipped = Transition(Record(SKIPPED, "", now.wall, "the scheduler was stopped"))
+        for i in range(len(run.plan.steps)):
+            if i not in run.records:
+                self._do(run, began, i, None, skipped, "", now)
+                run.memory.troubles.pop(i, None)
+
+    def _wanted(self, run: Run) -> bool | None:
+        """May more of it be begun? None: that is not known yet."""
+        own = run.plan.scheduled and run.heading() != ROLLING_BACK and not by_hand(run)
+        return self._acts(run.plan.fscid) if own else True
+
     def _held_up(self, run: Run, fs: FsState) -> Hold | None:
         """What keeps it from beginning anything; None: nothing does. A rollback begins while it may go on."""
         memory = run.memory
@@ -166,7 +187,7 @@ class Executor:
             refused = [i for i in troubles if i not in run.memory.doubtful]
             for _ in range(width):
                 begun = sum(i not in run.records and i not in troubles for i in batch)
-                room = settings.max_moves - begun if begins else None
+                room = settings.max_moves - begun if begins and self._wanted(run) else None
                 i = next_step(run.plan, heading, run.records, tried, refused, room)
                 if i is not None:
                     tried.add(i)
@@ -195,10 +216,13 @@ class Executor:
         def made(i: int) -> PartitionerError | None:
             try:
                 self._step(run, began, i, fs, settings, now)
-            except JournalError:
+            except (JournalError, Overruled):
                 raise
             except PartitionerError as e:
                 return e
+            except Exception as e:  # what nobody expected of one step must not stop the others
+                self._log.exception("plan %s, step %d", run.plan.name, i)
+                return CephError(unexpected(e))
             return None
 
         if len(batch) == 1:
@@ -209,6 +233,8 @@ class Executor:
 
     def _step(self, run: Run, began: Head, i: int, fs: FsState | None, settings: Settings, now: Now) -> None:
         step, record = run.plan.steps[i], run.records.get(i)
+        if fs is not None:
+            self._refuse_hung(fs.fscid, step.ino)
         ranks = fs.ranks_in if fs is not None else ()
         back = run.heading() == ROLLING_BACK
         home = way_home(step, record.old, ranks) if record is not None else None
@@ -226,6 +252,12 @@ class Executor:
         self._do(run, began, i, change, what, seen.value or "", now)
         if seen.in_doubt:
             raise Doubtful(seen.in_doubt)
+
+    def _refuse_hung(self, fscid: int, ino: int) -> None:
+        """:raises CephError: a call about this directory hangs, and each further one would take a thread"""
+        if self._host.hangs(fscid, ino):
+            kind = CephError if self._host.in_flight(fscid, ino) is None else Doubtful
+            raise kind("an earlier call about it was not answered yet")
 
     def _late(self, fs: FsState | None, step: Step, settings: Settings) -> str:
         """The scheduler counts on what it moves: what does not come in time is put back."""
@@ -320,13 +352,6 @@ def _stays_empty(run: Run, change: Change) -> bool:
     home: these wait."""
     waits = run.plan.scheduled or run.heading() == ROLLING_BACK
     return not waits and isinstance(change, PinChange) and change.empty()
-
-
-def _held_by_operator(run: Run, now: Now) -> bool:
-    """Does an operator's stop or pause hold?"""
-    head, memory = run.head, run.memory
-    ordered = memory.halted or (head.state == PAUSED and head.by_operator)
-    return ordered and (memory.hold is None or now.steady < memory.hold)
 
 
 def _unmasked(run: Run, change: AutomateChange) -> str:

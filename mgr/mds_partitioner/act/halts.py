@@ -7,7 +7,18 @@ import threading
 from collections import Counter
 from collections.abc import Callable
 
-from ..errors import Busy
+from ..errors import BadInput, Busy
+
+LONGEST_PAUSE = 10 * 365 * 86_400  # s
+
+
+def check_duration(seconds: int | None) -> None:
+    """Of a pause. :raises BadInput: it is not positive, or longer than ten years"""
+    if seconds is not None and not 0 < seconds <= LONGEST_PAUSE:
+        raise BadInput(
+            f"duration {seconds} is not allowed: give 1 to {LONGEST_PAUSE} seconds (ten years), "
+            "or none to pause until 'partition resume'"
+        )
 
 
 class Halts:

@@ -34,6 +34,7 @@ from .run import (
     Head,
     Record,
     Run,
+    by_hand,
     find,
     in_force,
     plan_user,
@@ -198,10 +199,10 @@ class Plans:
         :raises Busy: a plan that an operator started is under way
         """
         choice.refuse_active(choice.operators(self.of(fs)), fs.name)
-        head = Head(RUNNING, started=self._now().wall)
         name = self._reserve_name()
         try:
-            return self._journal.create(self._dated(replace(made, name=name)), self._names(), head)
+            dated = self._dated(replace(made, name=name))
+            return self._journal.create(dated, self._names(), Head(RUNNING, started=dated.created))
         except PartitionerError:
             self._creating.discard(name)
             raise
@@ -305,6 +306,5 @@ class Plans:
 def _only_proposed(run: Run) -> bool:
     """Is it a plan of the scheduler that nothing was begun of? Whether it was admitted nobody knows any more:
     an order to stop may have come before that. The scheduler decides anew. What an operator has started is
-    his: it says that it goes back to READY."""
-    proposed = run.head.state == RUNNING and run.head.resume_to != READY
-    return run.plan.scheduled and proposed and not run.records
+    his."""
+    return run.plan.scheduled and run.head.state == RUNNING and not run.records and not by_hand(run)

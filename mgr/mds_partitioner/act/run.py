@@ -8,6 +8,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass, field, replace
 from typing import Any
 
+from ..clock import Now
 from ..errors import NotFound
 from ..model import NO_PIN
 from ..observe.subtrees import ancestors
@@ -31,8 +32,8 @@ class Head:
     why: str = ""  # why it is paused or ended
     by_operator: bool = False  # paused by a command, not by a guard
     until: float | None = None  # end of a pause
-    resume_to: str = RUNNING  # what a pause or a stop interrupted; see _only_proposed in registry.py, too
-    started: float | None = None
+    resume_to: str = RUNNING  # what a pause or a stop interrupted
+    started: float | None = None  # a plan of the scheduler's: when it was made; see by_hand
     finished: float | None = None
 
 
@@ -120,6 +121,18 @@ def plan_user(id_: str) -> str:
 def scheduler_user(fscid: int) -> str:
     """As what the scheduler of a file system has one."""
     return f"scheduler/{fscid}"
+
+
+def by_hand(run: Run) -> bool:
+    """Was a plan of the scheduler started by an operator? By the scheduler it is when it is made."""
+    return run.head.started != run.plan.created
+
+
+def held_by_operator(run: Run, now: Now) -> bool:
+    """Does an operator's stop or pause hold?"""
+    head, memory = run.head, run.memory
+    ordered = memory.halted or (head.state == PAUSED and head.by_operator)
+    return ordered and (memory.hold is None or now.steady < memory.hold)
 
 
 def paused_by_guard(head: Head) -> bool:

@@ -50,9 +50,13 @@ class Write:
 
 
 class Attempt:
-    """One use of a mount by one thread. Its caller may give it up: then it begins no change any more."""
+    """One use of a mount by one thread. Its caller may give it up: then it begins no change any more.
 
-    def __init__(self) -> None:
+    :ivar ino: of the directory that it is about; None: of several, or not said
+    """
+
+    def __init__(self, ino: int | None = None) -> None:
+        self.ino = ino
         self._lock = threading.Lock()
         self._given_up = False
         self._write: Write | None = None
@@ -74,6 +78,11 @@ class Attempt:
         """The change that is being made at this moment."""
         with self._lock:
             return self._write
+
+    def hangs(self) -> bool:
+        """Was it given up without having begun a change? Asked while it has not ended."""
+        with self._lock:
+            return self._given_up and self._write is None
 
     def give_up(self) -> Write | None:
         """From now on no change is begun; the one that has been begun already and cannot be called back."""

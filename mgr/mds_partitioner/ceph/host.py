@@ -255,15 +255,15 @@ class Host:
         answers = self.tell_each(fs, names, compat.HOOK_COMMAND, path="/", depth=0)
         return bool(answers) and not any(isinstance(a, PartitionerError) for a in answers.values())
 
-    def on_fs(self, fs: FsState, call: Callable[[FileSystem], T]) -> T:
-        """Run ``call`` on the mounted file system.
+    def on_fs(self, fs: FsState, call: Callable[[FileSystem], T], ino: int | None = None) -> T:
+        """Run ``call`` on the mounted file system. ``ino``: of the directory that it is about, see ``hangs``.
 
         A call that is given up sets nothing any more, unless it was setting it already.
 
         :raises InDoubt: the MDSs did not answer a change in 60 s: it may still be made, see ``in_flight``
         :raises Unavailable: the MDSs did not answer in 60 s, or the mount failed; nothing is under way
         """
-        return self._mounts.run(fs, call, FS_TIMEOUT)
+        return self._mounts.run(fs, call, FS_TIMEOUT, ino)
 
     def begin_on_fs(self, fs: FsState, question: Callable[[FileSystem], T]) -> Future[T]:
         """Begin a call that changes nothing on the mounted file system, beside others, in a thread that no
@@ -277,3 +277,7 @@ class Host:
         As long as there is one, the present value may be either, and what is set may be overwritten by it.
         """
         return self._mounts.in_flight(fscid, ino)
+
+    def hangs(self, fscid: int, ino: int) -> bool:
+        """Does a call about this directory hang that was given up? One more would take one more thread."""
+        return self._mounts.hangs(fscid, ino)

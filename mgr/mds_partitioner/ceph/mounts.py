@@ -49,13 +49,13 @@ class Mounts:
         self._lock = threading.Lock()  # of the tables alone; never held while something is waited for
         self._mounted: dict[int, _Mounted] = {}
 
-    def run(self, fs: FsState, call: Callable[[FileSystem], T], seconds: float) -> T:
-        """Run ``call`` on the mounted file system.
+    def run(self, fs: FsState, call: Callable[[FileSystem], T], seconds: float, ino: int | None = None) -> T:
+        """Run ``call`` on the mounted file system. ``ino``: of the directory that it is about, if it is one.
 
         :raises InDoubt: no answer in time, and a change was being made: see ``in_flight``
         :raises Unavailable: no answer in time, or no mount; the call begins no change any more
         """
-        mounted, attempt = self._of(fs), Attempt()
+        mounted, attempt = self._of(fs), Attempt(ino)
         what = f"file system '{fs.name}'"
         try:
             return mounted.workers.run(what, seconds, lambda: self._attempt(mounted, fs, call, attempt))
@@ -72,11 +72,17 @@ class Mounts:
 
     def in_flight(self, fscid: int, ino: int) -> Write | None:
         """The change of a directory that an MDS has been asked for and has not answered, if there is one."""
+        writes = (attempt.in_flight() for attempt in self._attempts(fscid))
+        return next((write for write in writes if write is not None and write.ino == ino), None)
+
+    def hangs(self, fscid: int, ino: int) -> bool:
+        """Is there a call about this directory that was given up, begins no change, and has not ended?"""
+        return any(attempt.ino == ino and attempt.hangs() for attempt in self._attempts(fscid))
+
+    def _attempts(self, fscid: int) -> list[Attempt]:
         with self._lock:
             mounted = self._mounted.get(fscid)
-            attempts = list(mounted.attempts) if mounted else []
-        writes = (attempt.in_flight() for attempt in attempts)
-        return next((write for write in writes if write is not None and write.ino == ino), None)
+            return list(mounted.attempts) if mounted else []
 
     def forget_all_but(self, fscids: Collection[int]) -> None:
         """Unmount file systems that were removed, unless calls on them are under way still."""

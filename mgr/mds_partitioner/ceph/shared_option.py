@@ -16,6 +16,7 @@ import json
 from collections.abc import Callable, Collection
 from dataclasses import dataclass
 
+from ..errors import Unavailable
 from ..store import Store
 from .host import Host
 
@@ -40,8 +41,12 @@ class SharedOption:
         present, claims = self._look()
         return present if self.user in claims else self._without(present, claims)
 
-    def take(self) -> None:
-        """Set it to what is wanted, until it is given back."""
+    def take(self, may: Callable[[], bool] = lambda: True) -> None:
+        """Set it to what is wanted, until it is given back.
+
+        :param may: asked right before it is set, as what comes before takes the mon's time
+        :raises Unavailable: it may not; a claim stays, as its user is about to set the option all the same
+        """
         present, claims = self._look()
         if self.user not in claims:
             old = self._without(present, claims)
@@ -52,15 +57,18 @@ class SharedOption:
         elif present not in (claims[self.user], self.wanted):  # likewise
             for user in claims:
                 self._claim(user, present)
-        self.host.set_mds_option(self.name, self.wanted)
+        self._set(self.wanted, may)
 
-    def give_back(self, old: str) -> None:
-        """Put back what was there when no other user is left. ``old``: if there is no claim that says it"""
+    def give_back(self, old: str, may: Callable[[], bool] = lambda: True) -> None:
+        """Put back what was there when no other user is left. ``old``: if there is no claim that says it
+
+        :param may: as for ``take``
+        """
         claims = self._claims()
         old = claims.pop(self.user, old)
         alone = not claims
         if alone:
-            self.host.set_mds_option(self.name, old)
+            self._set(old, may)
         self.let_go()
         if alone == bool(self._claims()):
             self.host.set_mds_option(self.name, self.wanted if alone else old)
@@ -77,6 +85,11 @@ class SharedOption:
     def replaced(self) -> str | None:
         """What this user is to put back; None: it has no claim."""
         return self._claims().get(self.user)
+
+    def _set(self, value: str, may: Callable[[], bool]) -> None:
+        if not may():
+            raise Unavailable(f"{self.name} was not set: it is not wanted any more")
+        self.host.set_mds_option(self.name, value)
 
     def _without(self, present: str, claims: dict[str, str]) -> str:
         return next(iter(claims.values())) if claims and present == self.wanted else present

@@ -6,13 +6,13 @@ from dataclasses import replace
 from typing import Optional
 
 from ..act.choice import startable
+from ..act.halts import check_duration
 from ..act.run import Run
 from ..desk import HOLD, MAKE, STOP
 from ..engine.names import MASK
 from ..errors import JournalError, NotFound
 from ..model import FsState
 from ..observe.subtrees import subtree_map
-from ..partitioner import check_duration
 from ..plan.circumstances import check_mode
 from ..plan.plan import Plan
 from ..plan.ranks import parse_ranks

@@ -38,7 +38,7 @@ class Deleted:
             try:
                 if self._where.deleted(fs, ino):
                     self.inos |= {ino}
-            except (PartitionerError, ValueError):
+            except PartitionerError:
                 return  # who does not answer now will not answer for the next one either
 
 

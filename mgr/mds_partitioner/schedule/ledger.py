@@ -20,7 +20,7 @@ from ..judge.fullness import Fullness, Taught
 from ..model import FsState
 from .catalogue import Catalogue
 from .core.state import State
-from .record import ACT, HOUR, UNDOING, Kept, is_off, made, scattered, shifted, wholes
+from .record import ACT, HOUR, UNDOING, Kept, is_off, made, not_after, on_clock, scattered, wholes
 from .watch import Watch
 
 
@@ -81,7 +81,8 @@ class Ledger:
             return True
 
     def _restored(self, kept: Kept, now: Now) -> Watch:
-        turns = shifted(kept.turns, now.steady - now.wall)
+        kept = on_clock(kept, now.steady - now.wall)
+        turns = not_after(kept.turns, now.steady)
         state = State(
             past=made(turns, now.steady - HOUR),
             split=frozenset(kept.split),
@@ -89,9 +90,8 @@ class Ledger:
             scattered=scattered(turns),
         )
         known = Fullness(capacity={c.mds: Taught(c.value, c.inside) for c in kept.capacities})
-        return Watch(
-            replace(kept, turns=turns), Catalogue(self._host, now.wall, self._now), state, fullness=known
-        )
+        catalogue = Catalogue(self._host, now.wall, self._now)
+        return Watch(replace(kept, turns=turns), catalogue, state, fullness=known, ordered=now.steady)
 
     def all(self) -> list[tuple[int, Watch]]:
         """By fscid; none before the last manager's was read."""
@@ -179,7 +179,8 @@ class Ledger:
 
     def _write(self, fscid: int, kept: Kept) -> None:
         now = self._now()
-        turns = shifted(kept.turns, now.wall - now.steady)
+        kept = on_clock(kept, now.wall - now.steady)
+        turns = kept.turns
         while not self._archive.save(fscid, replace(kept, turns=turns)):
             if not turns:
                 raise JournalError(f"the scheduler's record of '{kept.fs}' is too large to be kept")

@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Callable, Collection, Iterator, Sequence
+from contextlib import suppress
 from dataclasses import replace
 
 from ..act.choice import live, number
@@ -96,7 +97,8 @@ class Orders:
         Not only with the first move: a replica that a client was told of before that stays with it, and when
         its directory has moved to a higher rank all its requests are forwarded.
         """
-        if watch.prepared:
+        orders = watch.orders
+        if watch.kept.prepared:
             return
         done = {
             step.target
@@ -108,14 +110,15 @@ class Orders:
             old = SharedOption(self._host, TO_AUTH, scheduler_user(fs.fscid), FORWARDS).read()
             if old != FORWARDS:
                 self._execute(fs, watch, preparation(fs, old, now.wall))
-        watch.prepared = True
+        self._ledger.save(fs.fscid, watch, orders, prepared=True)
 
     def undo(self, fs: FsState, watch: Watch) -> None:
         """Roll back the newest plan of ours, then the one before it, and so on; forget those that are.
 
         :raises Busy: an operator stopped it meanwhile
         """
-        halts = self._plans.halts.given(fs.fscid)  # first: what was ordered before shows in the mode
+        # First: what was ordered before shows in the mode.
+        halts, orders = self._plans.halts.given(fs.fscid), watch.orders
         if watch.kept.paused or watch.kept.mode != UNDOING:
             return
         for run in filter(_over, scheduled_since(self._plans.of(fs), watch.kept.since)):
@@ -138,7 +141,8 @@ class Orders:
         left = (run.plan for run in self._plans.of(fs))
         before = max((number(p.name) for p in left if p.scheduled), default=0)
         turns = rolled_back(watch.kept.turns, {t.plan for t in watch.kept.turns if number(t.plan) > before})
-        self._ledger.save(fs.fscid, watch, mode=OFF, turns=turns)
+        with suppress(Busy):  # another order came meanwhile, and holds
+            self._ledger.save(fs.fscid, watch, orders, mode=OFF, turns=turns)
 
     def give_up(self, fs: FsState, watch: Watch, now: Now) -> frozenset[str]:
         """Moves that the executor left alone, as an operator or a user was quicker, are not waited for.

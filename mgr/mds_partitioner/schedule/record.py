@@ -149,6 +149,7 @@ class Kept:
     :ivar day: the hours of the last day in which something was moved, oldest first
     :ivar until: end of an operator's pause; None: until it is resumed
     :ivar wholes: what is known of those that are split
+    :ivar prepared: what acting needs beside pins was done since the start: from then on it is the operator's
     """
 
     fs: str
@@ -162,11 +163,29 @@ class Kept:
     paused: bool = False
     until: Optional[float] = None
     wholes: tuple[InParts, ...] = ()
+    prepared: bool = False
 
 
 def is_off(fs: str) -> str:
     """That nobody looks, and what to do. fs: its name"""
     return f"the scheduler of '{fs}' is off: start it with 'ceph mds_partitioner scheduler start {fs}'"
+
+
+def on_clock(kept: Kept, by: float) -> Kept:
+    """The same on another clock, ``by`` s ahead; ``since``, ``day`` and ``wholes`` stay on the wall's."""
+    until = None if kept.until is None else kept.until + by
+    return replace(kept, turns=shifted(kept.turns, by), until=until)
+
+
+def not_after(turns: Sequence[Turn], now: float) -> tuple[Turn, ...]:
+    """The same, where the clock they were told by was ahead: what seems to be to come was just now."""
+    return tuple(
+        replace(t, at=min(t.at, now), moves=tuple(_not_after(past, now) for past in t.moves)) for t in turns
+    )
+
+
+def _not_after(past: Past, now: float) -> Past:
+    return replace(past, begun=min(past.begun, now), arrived=min(past.arrived, now))
 
 
 def shifted(turns: Sequence[Turn], by: float) -> tuple[Turn, ...]:

@@ -71,9 +71,9 @@ class Rounds:
         """
         self._host, self._ranks, self._ledger, self._plans = host, ranks, ledger, plans
         self._policy, self._settings, self._log, self._now = policy, settings, log, now
-        self._looker, self._tick_interval = Looker(host, engine, now), TickInterval(host)
+        self._looker, self._tick_interval = Looker(host, engine, now), TickInterval(host, now)
         self._planned, self._failed = planned, failed
-        self._unwatched = True  # the last manager may have left something of file systems that nobody watches
+        self._unwatched = True  # a manager may have left something of file systems that nobody watches
         self._orders = Orders(host, ledger, plans, undo, self._tick_interval, planned, log, now)
 
     def tick(self, each: Each = in_turn) -> float:
@@ -91,10 +91,10 @@ class Rounds:
         return max(0.1, min(due) - self._now().steady) if due else IDLE
 
     def _restore_unwatched(self) -> None:
-        """Once a manager; what fails is tried again."""
+        """Until nothing is left; what fails is tried again."""
         try:
-            self._tick_interval.restore_unwatched({fscid for fscid, _ in self._ledger.all()})
-            self._unwatched = False
+            watched = {fscid for fscid, _ in self._ledger.all()}
+            self._unwatched = not self._tick_interval.restore_unwatched(watched)
         except PartitionerError as e:
             self._failed()
             self._log.warning("options of file systems without a scheduler: %s", e)
@@ -138,6 +138,7 @@ class Rounds:
             elif self._host.fs_of_mon(fscid) is None:
                 self._tick_interval.restore(fscid)
                 self._ledger.forget(fscid)
+                self._unwatched = True
         except PartitionerError as e:
             self._log.warning("scheduler of %s: %s", watch.kept.fs, e)
             return str(e)
@@ -169,16 +170,19 @@ class Rounds:
     def _end_pause(self, fs: FsState, watch: Watch) -> None:
         """If it is over, and none was ordered since."""
         orders, until = watch.orders, watch.kept.until
-        if until is not None and self._now().wall >= until:
+        if until is not None and self._now().steady >= until:
             with suppress(Busy):
                 self._ledger.save(fs.fscid, watch, orders, paused=False, until=None)
 
     def _restore_ticks(self, fs: FsState, watch: Watch) -> None:
-        """Unless something moves, or did a moment ago; what moves while it waits has long enough for that."""
+        """Unless something moves, or did a moment ago; what moves while it waits, or looks fail, has long
+        enough for that."""
         now, waits = self._now().steady, watch.waits_since
+        unseen = now - max(watch.measured, watch.ordered)
         waiting = watch.kept.mode == ACT and waits is not None and now - waits >= CALM
         moving = watch.kept.mode == ACT and watch.state.moving  # nobody follows moves while they are undone
-        calm = waiting or (not moving and now - watch.ordered >= CALM)
+        blind = waits is None and unseen >= 2 * max(CALM, self._settings()[1].scheduler_interval)
+        calm = waiting or blind or (not moving and now - watch.ordered >= CALM)
         if calm or watch.kept.paused or watch.kept.mode not in (ACT, UNDOING):
             self._tick_interval.restore(fs.fscid)
 
@@ -236,7 +240,8 @@ class Rounds:
 
     def _why_wait(self, fs: FsState, watch: Watch) -> str:
         if watch.kept.paused:
-            return _paused_by_operator(watch.kept.until)
+            now, until = self._now(), watch.kept.until
+            return _paused_by_operator(None if until is None else until + now.wall - now.steady)
         running = (r for r in self._plans.of(fs) if r.head.state in ACTIVE and not r.plan.scheduled)
         plan = next((f"plan '{run.plan.name}' is {run.head.state}" for run in running), "")
         wall = self._now().wall

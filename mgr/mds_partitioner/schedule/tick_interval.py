@@ -3,14 +3,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection
+from collections.abc import Callable, Collection
 
+from .. import clock
 from ..ceph.host import Host
 from ..ceph.shared_option import SharedOption, users
+from ..clock import Now
 from ..errors import Unavailable
 
 TICK, QUICK = "mds_tick_interval", "1.000000"  # s, as the mon writes it: pins are followed on a tick
 USER = "tick/"  # and the file system: as what it has a claim
+LATE = 900.0  # s, in which what a manager that was cut off and replaced had sent to the mon comes, if ever
 
 
 class TickInterval:
@@ -19,11 +22,13 @@ class TickInterval:
     quarter more requests with ticks of a second.
 
     The option is the cluster's. What it was is kept as a claim, before it is set (ceph/shared_option.py).
+    The mon fences no manager: so a claim that another one has made stays for a while.
     """
 
-    def __init__(self, host: Host) -> None:
-        self._host = host
+    def __init__(self, host: Host, now: Callable[[], Now] = clock.read) -> None:
+        self._host, self._now = host, now
         self._short: dict[int, bool] = {}  # by fscid; not there: the last manager may have left it
+        self._stays: dict[int, float] = {}  # by fscid: until when its claim does, steady clock, s
 
     def short(self, fscid: int) -> bool:
         """May it be short because of this file system?"""
@@ -35,6 +40,7 @@ class TickInterval:
             return
         option = self._option(fscid)
         old = option.read()
+        self._claim_stays(fscid, option.replaced())
         self._short.pop(fscid, None)  # what gets no answer may be carried out all the same
         if not old or float(old) > float(QUICK):
             option.take()
@@ -51,21 +57,35 @@ class TickInterval:
             raise Unavailable(f"{TICK} is put back when the mon has answered an earlier change of it")
         option = self._option(fscid)
         old = option.replaced()
+        stays = self._claim_stays(fscid, old)
         if old is not None and self._host.mds_option(TICK) == QUICK:
             option.give_back(old)
-        elif old is not None or fscid not in self._short:
+            if stays:
+                option.claim(old)
+        elif not stays and (old is not None or fscid not in self._short):
             option.let_go()  # also of a claim that was not answered, and does not show yet
-        self._short[fscid] = False
+        if stays:
+            self._short.pop(fscid, None)  # it is looked at again
+        else:
+            self._short[fscid] = False
 
-    def restore_unwatched(self, watched: Collection[int]) -> None:
-        """Of file systems that were removed while no manager looked, or whose record cannot be read.
+    def _claim_stays(self, fscid: int, old: str | None) -> bool:
+        """Is it another manager's, which may have sent what comes yet? ``old``: what it says; None: no claim.
 
-        Errors as ``shorten``.
+        One is another's if it is there when this manager looks for the first time.
         """
-        for user in users(self._host.store, TICK):
-            fscid = user.removeprefix(USER)
-            if fscid != user and int(fscid) not in watched:
-                self.restore(int(fscid))
+        now = self._now().steady
+        return now < self._stays.setdefault(fscid, now if old is None else now + LATE)
+
+    def restore_unwatched(self, watched: Collection[int]) -> bool:
+        """Of file systems that were removed while no manager looked, or whose record cannot be read. Is
+        nothing left? Errors as ``shorten``.
+        """
+        ours = (user.removeprefix(USER) for user in users(self._host.store, TICK) if user.startswith(USER))
+        unwatched = [fscid for fscid in map(int, ours) if fscid not in watched]
+        for fscid in unwatched:
+            self.restore(fscid)
+        return not any(map(self.short, unwatched))
 
     def _option(self, fscid: int) -> SharedOption:
         return SharedOption(self._host, TICK, f"{USER}{fscid}", QUICK)

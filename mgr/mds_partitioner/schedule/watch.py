@@ -57,8 +57,8 @@ class Told:
 
 @dataclass
 class Watch:
-    """What only this manager knows; the next one begins anew. ``kept.turns`` are by the steady clock here,
-    what is saved by the wall clock.
+    """What only this manager knows; the next one begins anew. ``kept.turns`` and ``kept.until`` are by the
+    steady clock here, what is saved by the wall clock.
 
     :ivar told, subtrees: by rank; of one that did not answer, what it answered last
     :ivar heat: by rank, without what had gone at its last answer
@@ -71,11 +71,10 @@ class Watch:
     :ivar pressing_since: since when a rank wants relief and nothing was found to do, likewise
     :ivar advised_since: since when moves are advised, and it neither waits nor fails, likewise
     :ivar waits_since: since when it has waited for what is none of its own, likewise; None: it does not
-    :ivar prepared: what acting needs beside pins is done
     :ivar due, read_due: when it is looked at, and when directories are read; measured: when that was done
         last; asked: when MDSs were asked last; mapped: when all were asked for subtrees; saved: when it was
         saved (steady clock, s)
-    :ivar ordered: when something was ordered last, steady clock, s
+    :ivar ordered: when something was ordered last, or may have been by another manager, steady clock, s
     :ivar orders: of operators, so far; unsaved: the mon has not got the last one yet
     :ivar problem: why the last look failed; unread: why directories could not be read last
     :ivar begun: when MDSs were asked last, by what they were asked and by name, whether they answered or
@@ -103,7 +102,6 @@ class Watch:
     pressing_since: float | None = None
     advised_since: float | None = None
     waits_since: float | None = None
-    prepared: bool = False
     due: float = 0.0
     read_due: float = 0.0
     measured: float = float("-inf")

@@ -8,7 +8,7 @@ import os
 from collections.abc import Collection
 
 from ..ceph.host import Host
-from ..errors import NotFound, PartitionerError, Unavailable
+from ..errors import CephError, NotFound, PartitionerError, Unavailable
 from ..model import ROOT, FsState
 from ..observe.backtrace import ATTRIBUTE, Parent, object_of, parse_backtrace
 from ..observe.subtrees import subtree_map
@@ -49,6 +49,7 @@ class MdsWhereabouts:
         """Where a directory is now, after a rename; None when it was deleted.
 
         :raises Unavailable: who would know does not answer
+        :raises CephError: its backtrace cannot be read
         """
         names: list[str] = []
         at = ino
@@ -71,8 +72,7 @@ class MdsWhereabouts:
     def deleted(self, fs: FsState, ino: int) -> bool:
         """Was a directory deleted for good? What was renamed, or is in the trash, was not.
 
-        :raises PartitionerError: who would know does not answer
-        :raises ValueError: its backtrace cannot be read
+        :raises PartitionerError: who would know does not answer, or its backtrace cannot be read
         """
         if self._users(fs, ino):  # first, as most are there: then no MDS is asked
             return False
@@ -104,11 +104,14 @@ class MdsWhereabouts:
 
     def _parent(self, fs: FsState, ino: int) -> Parent | None:
         data = self._host.object_attribute(fs.metadata_pool, object_of(ino), ATTRIBUTE)
-        return parse_backtrace(data) if data else None
+        try:
+            return parse_backtrace(data) if data else None
+        except ValueError as e:
+            raise CephError(f"inode {ino} is not where it was, and where it is cannot be read: {e}") from e
 
     def _checked(self, fs: FsState, path: str, ino: int) -> str:
         try:
-            if self._host.on_fs(fs, lambda mount: mount.ino(path)) == ino:
+            if self._host.on_fs(fs, lambda mount: mount.ino(path), ino) == ino:
                 return path
         except NotFound:
             pass

@@ -204,7 +204,7 @@ class FakeCluster:
         """Host.fs_of_mon."""
         return self.fs_by_id(fscid)
 
-    def on_fs(self, fs: FsState, call: Callable[[Any], Any]) -> Any:
+    def on_fs(self, fs: FsState, call: Callable[[Any], Any], ino: int | None = None) -> Any:
         """Host.on_fs."""
         return call(Mount(self))
 
@@ -246,6 +246,10 @@ class FakeCluster:
 
     def in_flight(self, fscid: int, ino: int) -> None:
         """Host.in_flight: whatever was given up has ended."""
+
+    def hangs(self, fscid: int, ino: int) -> bool:
+        """Host.hangs: likewise."""
+        return False
 
     def mon_in_flight(self, **arguments: str) -> bool:
         """Host.mon_in_flight: likewise."""
@@ -354,6 +358,7 @@ class Manager:
             cluster,
             lambda fs: None if cluster.why is None else Hold(cluster.why, cluster.busy),
             lambda fscid: owned_distributed(self.runs, fscid),
+            lambda fscid: True,
             LOG,
         )
 

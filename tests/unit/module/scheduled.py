@@ -161,7 +161,7 @@ class Cluster(FakeCluster):
         """Host.file_systems."""
         return [self.state]
 
-    def on_fs(self, fs: FsState, call: Callable[[Any], Any]) -> Any:
+    def on_fs(self, fs: FsState, call: Callable[[Any], Any], ino: int | None = None) -> Any:
         """Host.on_fs."""
         return call(LoadedMount(self))
 
@@ -311,6 +311,7 @@ class Manager:
             *(host, nobody, nobody, journal, plans, lambda: SETTINGS, LOG, cluster.now),
             on_progress=lambda *_: None,
             scheduled=self.scheduling.in_the_way,
+            acts=self.scheduling.begins,
             failed=lambda: self._failed("moves"),
         )
         self.rounds = Rounds(

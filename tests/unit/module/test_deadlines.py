@@ -185,7 +185,7 @@ def impatient(monkeypatch: pytest.MonkeyPatch) -> Callable[[Gate], None]:
 
 
 def pin(host: Host, rank: int = 2) -> None:
-    host.on_fs(FS, lambda mount: mount.load_and_set("/d", 100, PIN, str(rank)))
+    host.on_fs(FS, lambda mount: mount.load_and_set("/d", 100, PIN, str(rank)), 100)
 
 
 def test_a_call_given_up_while_it_lists_the_directory_sets_nothing_afterwards(
@@ -199,9 +199,13 @@ def test_a_call_given_up_while_it_lists_the_directory_sets_nothing_afterwards(
             pin(host)
     assert not isinstance(caught.value, InDoubt)
     assert host.in_flight(FS.fscid, mount.ino) is None
+    assert host.hangs(FS.fscid, mount.ino), "one more call would take one more thread"
+    assert not host.hangs(FS.fscid, 7) and not host.hangs(9, mount.ino)
     gate.open.set()
     assert mount.ended.acquire(timeout=60)
     monkeypatch.undo()
+    while host.hangs(FS.fscid, mount.ino):
+        pass
     pin(host, 3)  # behind it in line, or beside it: in either case it has ended, or will set nothing
     host.shutdown()
     assert mount.values == {PIN: "3"} and mount.calls.count("fsetxattr") == 1
@@ -222,6 +226,7 @@ def test_a_change_given_up_while_the_mds_makes_it_is_in_doubt_until_it_has_ended
         pin(host)
     assert host.in_flight(FS.fscid, mount.ino) == Write(mount.ino, "/d", PIN, "2")
     assert host.in_flight(FS.fscid, 7) is host.in_flight(9, mount.ino) is None
+    assert not host.hangs(FS.fscid, mount.ino), "it is told by in_flight"
     gate.open.set()
     while host.in_flight(FS.fscid, mount.ino) is not None:
         pass

@@ -4,10 +4,12 @@
 from __future__ import annotations
 
 import threading
+from collections.abc import Callable
 from dataclasses import replace
+from typing import Any
 
 import pytest
-from fake_cluster import SETTINGS, Crash, FakeCluster, Manager, plan
+from fake_cluster import SETTINGS, Crash, FakeCluster, Manager, Mount, plan
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -31,10 +33,11 @@ from mds_partitioner.act.run import (
     owned_masks,
     owned_pins,
 )
-from mds_partitioner.ceph.filesystem import Write
+from mds_partitioner.ceph.filesystem import PIN, Write
+from mds_partitioner.ceph.shared_option import SharedOption
 from mds_partitioner.clock import Now
 from mds_partitioner.errors import CephError, InDoubt
-from mds_partitioner.model import HealthCheck
+from mds_partitioner.model import FsState, HealthCheck
 from mds_partitioner.plan.circumstances import TO_AUTH
 from mds_partitioner.plan.plan import DISTRIBUTED_STEP, PIN_STEP, Step
 
@@ -429,6 +432,38 @@ def test_an_option_that_an_operator_sets_while_the_record_is_written_is_left_alo
     assert cluster.options["mds_option"] == "false"
 
 
+@pytest.mark.parametrize("back", [False, True])
+def test_a_stop_holds_for_an_option_that_is_about_to_be_set(
+    back: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    cluster = FakeCluster()
+    manager, before = Manager(cluster), cluster.snapshot()
+    run = manager.journal.create(plan(cluster, {}, option="mds_option"), [])
+    manager.journal.head(run, state=RUNNING)
+    if back:
+        until(manager, run, DONE)
+        manager.journal.head(run, state=ROLLING_BACK)
+    there, name = cluster.options.get("mds_option"), "give_back" if back else "take"
+    change = getattr(SharedOption, name)
+
+    def stopped(self: SharedOption, *given: Any) -> None:
+        """It comes when all was looked at, and the mon is to be asked for its claims."""
+        run.memory.halted = True
+        change(self, *given)
+
+    with monkeypatch.context() as patch:
+        patch.setattr(SharedOption, name, stopped)
+        for _ in range(3):
+            manager.tick(run)
+    assert cluster.options.get("mds_option") == there
+    run.memory.halted = False
+    until(manager, run, ROLLED_BACK if back else DONE)
+    if not back:
+        manager.journal.head(run, state=ROLLING_BACK)
+        until(manager, run, ROLLED_BACK)
+    assert (cluster.snapshot(), cluster.store.items("option/")) == (before, {})
+
+
 def test_rollback_keeps_what_an_operator_changed_since() -> None:
     cluster = FakeCluster()
     manager = Manager(cluster)
@@ -686,6 +721,57 @@ def test_nothing_is_decided_back_while_a_change_that_was_given_up_may_still_be_m
     assert core.back(None) == core.back("0") == NOTHING
 
 
+@pytest.mark.parametrize("doubtful", [False, True])
+@pytest.mark.parametrize("back", [False, True])
+def test_a_directory_that_hangs_takes_one_thread_and_holds_up_no_other(
+    back: bool, doubtful: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    cluster = FakeCluster()
+    manager = Manager(cluster)
+    run = started(cluster, manager, MOVES)
+    if back:
+        until(manager, run, DONE)
+        manager.journal.head(run, state=ROLLING_BACK)
+    asked: list[int | None] = []
+    on_fs = cluster.on_fs
+
+    def counted(fs: FsState, call: Callable[[Any], Any], ino: int | None = None) -> Any:
+        asked.append(ino)
+        return on_fs(fs, call, ino)
+
+    with monkeypatch.context() as patch:
+        patch.setattr(cluster, "on_fs", counted)
+        patch.setattr(cluster, "hangs", lambda fscid, ino: ino == 101)
+        if doubtful:
+            patch.setattr(
+                cluster, "in_flight", lambda _, ino: Write(ino, "/d", PIN, "1") if ino == 101 else None
+            )
+        for _ in range(10):
+            manager.tick(run)
+    assert set(asked) == {100, 102}, "each call says what it is about"
+    assert run.memory.doubtful == ({1} if doubtful else set())
+    ended = UNDONE if back else APPLIED
+    assert [run.records[i].state for i in (0, 2)] == [ended, ended]
+    assert "an earlier call about it was not answered yet" in run.head.why
+    until(manager, run, ROLLED_BACK if back else DONE)
+
+
+def test_a_move_that_could_not_be_set_in_time_is_not_made_later() -> None:
+    cluster = FakeCluster()
+    manager = Manager(cluster)
+    run = manager.journal.create(replace(plan(cluster, {100: 1, 101: 2}), scheduled=True), [])
+    manager.journal.head(run, state=RUNNING)
+    cluster.refused.add(cluster.directories[100].path)
+    for _ in range(SETTINGS.arrival_timeout):
+        manager.tick(run)
+    assert run.records[0].state == INTENT
+    until(manager, run, DONE)
+    cluster.refused.clear()
+    manager.tick(run)
+    assert run.records[0].state == UNDONE and "within 300 s" in run.records[0].why
+    assert (cluster.directories[100].pin, cluster.directories[101].pin) == (-1, 2)
+
+
 def test_a_change_in_doubt_is_waited_for_and_then_looked_at(monkeypatch: pytest.MonkeyPatch) -> None:
     cluster = FakeCluster()
     manager = Manager(cluster)
@@ -786,6 +872,35 @@ def test_one_step_that_cannot_be_undone_does_not_stop_the_others() -> None:
     cluster.refused.clear()
     until(manager, run, ROLLED_BACK)
     assert cluster.snapshot() == before
+
+
+@pytest.mark.parametrize("scheduled", [False, True])
+@pytest.mark.parametrize("back", [False, True])
+def test_what_nobody_expected_of_one_step_does_not_stop_the_others(
+    back: bool, scheduled: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    cluster = FakeCluster()
+    before, manager = cluster.snapshot(), Manager(cluster)
+    run = manager.journal.create(replace(plan(cluster, MOVES), scheduled=scheduled), [])
+    manager.journal.head(run, state=RUNNING)
+    if back:
+        until(manager, run, DONE)
+        manager.journal.head(run, state=ROLLING_BACK)
+    set_ = Mount.load_and_set
+
+    def strange(self: Mount, path: str, ino: int, *more: Any) -> None:
+        if ino == 101:
+            raise KeyError("nobody expected it")
+        set_(self, path, ino, *more)
+
+    with monkeypatch.context() as patch:
+        patch.setattr(Mount, "load_and_set", strange)
+        until(manager, run, PAUSED)
+        assert [run.records[i].state for i in (0, 2)] == [UNDONE if back else APPLIED] * 2
+        told = "KeyError: 'nobody expected it'; see the manager's log: it is tried again"
+        assert run.head.why == f"{cluster.directories[101].path!r}: {told}"
+    until(manager, run, ROLLED_BACK if back else DONE)
+    assert (cluster.snapshot() == before) is back
 
 
 def test_a_plan_that_waits_does_not_write_its_head_again_and_again() -> None:

@@ -16,7 +16,7 @@ from mds_partitioner.judge.archive import Archive
 from mds_partitioner.monitor import health
 from mds_partitioner.schedule.ledger import Ledger
 from mds_partitioner.schedule.record import ACT, ADVISE, OFF
-from mds_partitioner.schedule.tick_interval import QUICK, TICK, TickInterval
+from mds_partitioner.schedule.tick_interval import LATE, QUICK, TICK, TickInterval
 
 OTHER = 2
 AT_LAST = 10.0  # s
@@ -135,7 +135,43 @@ def test_ticks_of_a_file_system_that_was_removed_meanwhile_are_as_they_were() ->
     manager.run(1)
     manager.run(1)
     assert cluster.options[TICK] == "5.000000"
+    later(cluster, LATE - 5.0)
+    cluster.options[TICK] = QUICK  # the mon had not told a manager that was cut off that it had taken that
+    manager.run(1)
+    assert cluster.options[TICK] == "5.000000"
+    later(cluster, 5.0)
+    manager.run(1)
     assert not any(key.startswith("option/") for key in cluster.store.data)
+
+
+def later(cluster: Cluster, seconds: float) -> None:
+    cluster.steady += seconds
+    cluster.wall += seconds
+
+
+@pytest.mark.parametrize("mode", [OFF, ADVISE, ACT])
+def test_ticks_that_a_replaced_manager_had_set_come_late_and_are_as_they_were_afterwards(mode: str) -> None:
+    cluster = Cluster()
+    cluster.options[TICK] = "5.000000"
+    first = Manager(cluster)
+    first.scheduling.start(first.fs, mode if mode != OFF else ADVISE)
+    if mode == OFF:
+        first.scheduling.stop(first.fs, rollback=False)
+    host: Any = cluster
+    SharedOption(host, TICK, f"tick/{first.fs.fscid}", QUICK).claim("5.000000")  # its host is cut off then
+    manager = Manager(cluster)
+    manager.run(100)  # in which one that acts shortens them itself, and takes that back
+    assert cluster.options[TICK] == "5.000000"
+    later(cluster, LATE / 2)
+    cluster.options[TICK] = QUICK
+    manager.run(10)
+    assert cluster.options[TICK] == "5.000000"
+    later(cluster, LATE / 2)
+    manager.run(10)
+    assert not [key for key in cluster.store.items("option/") if TICK in key]
+    cluster.options[TICK] = QUICK  # by an operator
+    manager.run(100)
+    assert cluster.options[TICK] == QUICK
 
 
 def test_ticks_are_as_they_were_though_the_record_of_who_set_them_cannot_be_read() -> None:

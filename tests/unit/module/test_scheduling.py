@@ -11,7 +11,7 @@ import scheduled
 from fake_cluster import SETTINGS, Crash, Directory, plan
 from scheduled import NOGROUP, Cluster, Manager, fewer
 
-from mds_partitioner.act.run import DONE, ROLLED_BACK, STOPPED
+from mds_partitioner.act.run import DONE, PAUSED, READY, ROLLED_BACK, STOPPED
 from mds_partitioner.ceph.shared_option import SharedOption
 from mds_partitioner.errors import BadInput, Busy, JournalError, NotFound, NotPermitted, Unavailable
 from mds_partitioner.model import FsState, HealthCheck, Subtree
@@ -1282,6 +1282,26 @@ def test_what_was_rolled_back_by_hand_is_set_again_when_it_acts_again(
     assert cluster.options == {TO_AUTH: "true", TICK: ""}
 
 
+@pytest.mark.parametrize("before", ["true", ""])
+def test_what_an_operator_makes_of_an_option_after_the_start_stays_after_a_fail_over(
+    cluster: Cluster, before: str
+) -> None:
+    cluster.options[TO_AUTH] = before
+    manager = Manager(cluster)
+    manager.scheduling.start(manager.fs, ACT)
+    manager.run(30)
+    assert cluster.options[TO_AUTH] == "true"
+    cluster.options[TO_AUTH] = ""
+    after = Manager(cluster)
+    after.run(AT_LAST)
+    assert loads(cluster) == [200.0] * 4 and cluster.options[TO_AUTH] == ""
+    after.scheduling.stop(after.fs, rollback=True)
+    after.run(AT_LAST)
+    after.scheduling.start(after.fs, ACT)
+    after.run(30)
+    assert cluster.options[TO_AUTH] == "true", "that is a start"
+
+
 def until_moving(cluster: Cluster, manager: Manager) -> None:
     """Its first moves are ordered."""
     while not manager.scheduling.watch(manager.fs).state.moving:
@@ -1426,6 +1446,52 @@ def test_a_plan_that_was_made_later_is_rolled_back_first(cluster: Cluster, actin
     acting.scheduling.stop(acting.fs, rollback=True)
     acting.run(AT_LAST)
     assert {d.pin for d in cluster.directories.values()} == {-1}
+
+
+def test_a_later_plan_that_has_set_nothing_yet_is_rolled_back_first_too(
+    cluster: Cluster, acting: Manager
+) -> None:
+    """It would find the scheduler's pins, put back its own, and leave these for ever."""
+    acting.run(AT_LAST)
+    acting.scheduling.stop(acting.fs, rollback=False)
+    to = (cluster.directories[100].rank + 1) % 4
+    acting.partitioner.plans.save(plan(cluster, {100: to}, name="mine"))
+    acting.partitioner.start(acting.fs, "mine")
+    cluster.checks = {"FS_DEGRADED": HealthCheck("degraded")}
+    acting.run(5)
+    run = acting.partitioner.plans.named(acting.fs, "mine")
+    assert (run.head.state, run.records) == (PAUSED, {})
+    with pytest.raises(Busy, match="plan 'mine' was made after 'scheduler-1': roll that one back first"):
+        acting.scheduling.stop(acting.fs, rollback=True)
+    assert acting.scheduling.get(acting.fs).mode == OFF
+
+
+@pytest.mark.parametrize("answered", [True, False])
+def test_a_plan_is_not_begun_while_the_rollback_of_the_schedulers_that_came_meanwhile_goes_on(
+    cluster: Cluster, acting: Manager, answered: bool
+) -> None:
+    acting.run(AT_LAST)
+    acting.scheduling.stop(acting.fs, rollback=False)
+    acting.partitioner.plans.save(plan(cluster, {100: (cluster.directories[100].rank + 1) % 4}, name="mine"))
+
+    def stopped(event: str) -> None:
+        if event == "put head":
+            cluster.watch = lambda _: None
+            acting.scheduling.stop(acting.fs, rollback=True)
+            cluster.store.refuse(1, 0 if answered else 3)
+
+    cluster.watch = stopped
+    with pytest.raises(Busy, match="what the scheduler did on 'cephfs' is being undone"):
+        acting.partitioner.start(acting.fs, "mine")
+    acting.run(2 * AT_LAST)
+    run = acting.partitioner.plans.named(acting.fs, "mine")
+    assert (run.head.state, run.memory.halted, run.records) == (READY, False, {})
+    assert acting.scheduling.get(acting.fs).mode == OFF
+    assert {d.pin for d in cluster.directories.values()} == {-1}
+    assert Manager(cluster).partitioner.plans.named(acting.fs, "mine").head.state == READY
+    acting.partitioner.start(acting.fs, "mine")
+    acting.run(10)
+    assert run.head.state == DONE
 
 
 def test_a_file_system_that_was_removed_needs_no_scheduler(cluster: Cluster, acting: Manager) -> None:

@@ -5,16 +5,20 @@ from __future__ import annotations
 
 from collections import Counter
 from dataclasses import replace
+from typing import Any
 
 import pytest
 from fake_cluster import plan
 from scheduled import Cluster, Manager, fewer
 
-from mds_partitioner.act.run import RUNNING
+from mds_partitioner.act.executor import ABREAST
+from mds_partitioner.act.run import APPLIED, DONE, PAUSED, RUNNING, SKIPPED, Run
 from mds_partitioner.errors import Busy, NotFound
+from mds_partitioner.model import HealthCheck
 from mds_partitioner.monitor.sampler import scheduler_state
 from mds_partitioner.plan.circumstances import TO_AUTH
 from mds_partitioner.report.scheduler import Status, status_text
+from mds_partitioner.schedule import orders as orders_module
 from mds_partitioner.schedule.record import ACT, ADVISE, OFF
 from mds_partitioner.schedule.tick_interval import TICK
 
@@ -280,6 +284,27 @@ def test_a_move_that_arrived_in_a_pause_is_there() -> None:
     assert moves and not any(past.lost for past in moves)
 
 
+def test_an_order_that_comes_while_the_end_of_an_undo_is_written_holds(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    cluster = Cluster()
+    manager = Manager(cluster)
+    manager.scheduling.start(manager.fs, ACT)
+    manager.run(AT_LAST)
+    ended = orders_module.rolled_back
+
+    def halted(*given: Any) -> Any:
+        manager.scheduling.halt(manager.fs)
+        return ended(*given)
+
+    monkeypatch.setattr(orders_module, "rolled_back", halted)
+    manager.scheduling.stop(manager.fs, rollback=True)
+    manager.run(AT_LAST)
+    watch = manager.scheduling.watch(manager.fs)
+    assert (watch.kept.mode, watch.problem) == (ADVISE, "")
+    assert Manager(cluster).scheduling.get(manager.fs).mode == ADVISE
+
+
 @pytest.mark.parametrize("at", ["put seal", "delete", "put head"])
 def test_a_stop_while_what_is_to_be_undone_is_made_ready_holds(at: str) -> None:
     cluster = Cluster((100.0,) * 12)
@@ -301,3 +326,95 @@ def test_a_stop_while_what_is_to_be_undone_is_made_ready_holds(at: str) -> None:
     manager.run(60)
     assert manager.scheduling.get(manager.fs).mode == ADVISE
     assert pins(cluster) == before
+
+
+def waiting(manager: Manager, ino: int) -> Run:
+    """A plan of the scheduler that was admitted and has not begun, as the cluster is not well."""
+    made = replace(plan(manager.cluster, {ino: 1, ino + 1: 2}), scheduled=True, created=manager.cluster.wall)
+    run = manager.partitioner.plans.propose(manager.fs, made)
+    manager.partitioner.plans.admit(run)
+    manager.cluster.checks = {"FS_DEGRADED": HealthCheck("degraded")}
+    manager.run(3)
+    assert (run.head.state, run.records) == (PAUSED, {})
+    return run
+
+
+def in_mode(manager: Manager, order: str) -> None:
+    if order == "advise":
+        manager.scheduling.start(manager.fs, ADVISE)
+    else:
+        manager.scheduling.stop(manager.fs, rollback=order == "rollback")
+
+
+@pytest.mark.parametrize("fails_over", [False, True])
+@pytest.mark.parametrize("order", ["stop", "advise", "rollback"])
+def test_what_waits_when_the_scheduler_is_stopped_is_not_begun(order: str, fails_over: bool) -> None:
+    cluster = Cluster([0.0] * 8)
+    manager, before = Manager(cluster), pins(cluster)
+    manager.scheduling.start(manager.fs, ACT)
+    runs = [waiting(manager, ino) for ino in (100, 102)]
+    in_mode(manager, order)
+    if fails_over and order != "rollback":
+        manager.run(3)
+        manager = Manager(cluster)
+    cluster.checks = {}
+    manager.run(30)
+    left = {run.plan.name: run for run in manager.partitioner.plans.of(manager.fs)}
+    for run in (left.get(run.plan.name) for run in runs):
+        if order == "rollback":
+            assert run is None, "there was nothing to undo"
+        else:
+            assert run is not None and run.head.state == DONE
+            told = {(record.state, record.why) for record in run.records.values()}
+            assert told == {(SKIPPED, "the scheduler was stopped")}
+    assert pins(cluster) == before
+
+
+def test_what_the_scheduler_decided_is_not_begun_before_it_is_known_whether_it_acts() -> None:
+    cluster = Cluster([0.0] * 8)
+    manager = Manager(cluster)
+    manager.scheduling.start(manager.fs, ACT)
+    run = waiting(manager, 100)
+    cluster.checks, acts = {}, manager.partitioner.acts
+    manager.partitioner.acts = lambda fscid: None
+    manager.run(10)
+    assert (run.head.state, run.records) == (RUNNING, {})
+    manager.partitioner.acts = acts
+    manager.run(10)
+    assert run.head.state == DONE and cluster.directories[100].pin == 1
+
+
+def test_what_an_operator_has_started_goes_on_while_the_scheduler_does_not_act() -> None:
+    cluster = Cluster([0.0] * 8)
+    manager = Manager(cluster)
+    manager.scheduling.start(manager.fs, ACT)
+    run = waiting(manager, 100)
+    manager.scheduling.halt(manager.fs)
+    manager.partitioner.stop(manager.fs)
+    manager.run(3)
+    manager.partitioner.start(manager.fs, run.plan.name)
+    manager.run(3)
+    assert (run.head.state, run.records) == (PAUSED, {}), "a guard holds it, as before"
+    cluster.checks = {}
+    manager.run(10)
+    assert run.head.state == DONE and cluster.directories[100].pin == 1
+
+
+def test_a_stop_while_steps_are_made_begins_none_of_the_others() -> None:
+    cluster = Cluster([0.0] * 8)
+    manager = Manager(cluster)
+    manager.scheduling.start(manager.fs, ACT)
+    moves = dict.fromkeys(range(100, 108), 1)
+    made = replace(plan(cluster, moves), scheduled=True, created=cluster.wall)
+    run = manager.partitioner.plans.propose(manager.fs, made)
+    manager.partitioner.plans.admit(run)
+
+    def stop(event: str) -> None:
+        if event.startswith("pin"):
+            cluster.watch = lambda _: None
+            manager.scheduling.stop(manager.fs, rollback=False)
+
+    cluster.watch = stop
+    manager.run(20)
+    states = Counter(record.state for record in run.records.values())
+    assert run.head.state == DONE and states.keys() == {APPLIED, SKIPPED} and states[APPLIED] <= ABREAST

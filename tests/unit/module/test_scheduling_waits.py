@@ -24,6 +24,7 @@ from mds_partitioner.schedule.orders import turn_of
 from mds_partitioner.schedule.pieces import FIXED_BELOW, rank_of
 from mds_partitioner.schedule.record import ACT, ADVISE, OFF, TURNS, Turn, latest, under_way
 from mds_partitioner.schedule.tick_interval import QUICK, TICK
+from mds_partitioner.schedule.watch import Looker
 
 SLOW = {"MDS_SLOW_REQUEST": HealthCheck("slow")}
 DEGRADED = {"FS_DEGRADED": HealthCheck("degraded")}
@@ -35,6 +36,10 @@ def acting() -> Manager:
     manager = Manager(Cluster())
     manager.scheduling.start(manager.fs, ACT)
     return manager
+
+
+def fails(*_: object) -> None:
+    raise JournalError("the engine failed")
 
 
 def looks(manager: Manager, seconds: int) -> int:
@@ -72,6 +77,24 @@ def test_an_engine_that_fails_is_asked_once_an_interval(
     monkeypatch.setattr("mds_partitioner.schedule.watch.Looker.glance", fails)
     acting.run(60)
     assert len(asked) <= 13
+
+
+@pytest.mark.parametrize("fails_over", [False, True])
+def test_ticks_are_as_they_were_when_looks_fail_for_good(
+    acting: Manager, fails_over: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    cluster, manager = acting.cluster, acting
+    cluster.lag = NEVER
+    until_moving(cluster, acting)
+    for look in ("look", "glance"):
+        monkeypatch.setattr(Looker, look, fails)
+    if fails_over:
+        manager = Manager(cluster)
+    manager.run(40)
+    assert cluster.options[TICK] == QUICK, "what moves has a while"
+    manager.run(40)
+    assert cluster.options[TICK] == ""
+    assert manager.scheduling.watch(manager.fs).state.moving and manager.scheduling.watch(manager.fs).problem
 
 
 def test_what_moves_has_its_time_anew_after_a_wait(acting: Manager) -> None:
@@ -187,6 +210,40 @@ def test_a_pause_holds_that_is_given_while_the_end_of_one_before_waits_for_its_t
     assert [str(e).endswith("meanwhile: that one holds") for e in refused] == ([] if by_itself else [True])
     for manager in (acting, Manager(acting.cluster)):
         assert manager.scheduling.get(acting.fs).paused and not manager.scheduling.watch(acting.fs).problem
+
+
+@pytest.mark.parametrize("step", [-86_400.0, 86_400.0])
+@pytest.mark.parametrize("fails_over", [False, True])
+def test_a_pause_ends_at_its_time_whatever_the_hosts_clock_does(
+    acting: Manager, step: float, fails_over: bool
+) -> None:
+    cluster, manager = acting.cluster, acting
+    acting.scheduling.pause(acting.fs, 60)
+    acting.scheduling.keep(acting.fs)
+    if fails_over:
+        manager = Manager(cluster)
+    ends = manager.scheduling.get(manager.fs).until
+    assert ends == cluster.wall + 60.0
+    cluster.wall += step
+    manager.run(50)
+    kept, decision = manager.scheduling.get(manager.fs), manager.scheduling.watch(manager.fs).decision
+    assert kept.paused and kept.until == ends + step, "it is told by the clock of now"
+    assert clock.told(ends + step) in decision.why
+    manager.run(20)
+    assert not manager.scheduling.get(manager.fs).paused
+
+
+def test_what_was_told_by_a_clock_that_was_ahead_was_just_now(acting: Manager) -> None:
+    cluster = acting.cluster
+    cluster.wall += 7200.0
+    acting.run(AT_LAST)
+    cluster.wall -= 7200.0
+    after = Manager(cluster)
+    watch = after.scheduling.watch(after.fs)
+    moves = [past for turn in watch.kept.turns for past in turn.moves]
+    assert moves and all(turn.at <= cluster.steady for turn in watch.kept.turns)
+    assert all(-1.0 <= past.arrived <= cluster.steady >= past.begun for past in moves)
+    assert list(watch.state.past) == moves, "both know each by when it was begun"
 
 
 def test_an_order_that_the_mon_did_not_take_is_told_to_it_again(acting: Manager) -> None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import errno
 import struct
+from collections.abc import Callable
 from dataclasses import replace
 from types import SimpleNamespace
 from typing import Any
@@ -48,7 +49,7 @@ class Ceph:
         assert (pool, attribute) == (9, "parent")
         return self.objects.get(name)
 
-    def on_fs(self, fs: Any, call: Any) -> Any:
+    def on_fs(self, fs: Any, call: Any, ino: int) -> Any:
         outer = self
 
         class Mount:
@@ -150,6 +151,15 @@ def test_a_backtrace_that_is_cut_short_is_refused(cut: int) -> None:
     assert parse_backtrace(whole) == Parent(PARENT, b"name")
     with pytest.raises(ValueError, match="cut short"):
         parse_backtrace(whole[:cut])
+
+
+@pytest.mark.parametrize("ask", [path_of, deleted])
+def test_who_has_a_backtrace_that_cannot_be_read_is_not_found_and_not_deleted(
+    ceph: Ceph, ask: Callable[[Ceph], object]
+) -> None:
+    ceph.objects[object_of(DIRECTORY)] = backtrace(DIRECTORY, (PARENT, b"name"))[:17]
+    with pytest.raises(CephError, match="where it is cannot be read: a backtrace that is cut short"):
+        ask(ceph)
 
 
 @pytest.mark.parametrize(
