@@ -10,6 +10,7 @@ from typing import Any
 
 from fake_cluster import LOG, SETTINGS, Directory, FakeCluster, Mount, Store
 
+from mds_partitioner.act.executor import Acts
 from mds_partitioner.act.journal import Journal
 from mds_partitioner.act.registry import Plans
 from mds_partitioner.clock import Now
@@ -307,11 +308,12 @@ class Manager:
         journal = Journal(host.store, host.incarnation())
         plans, ledger = Plans(host, journal, cluster.now, LOG), Ledger(host, LOG, cluster.now)
         self.scheduling = Scheduling(host, ledger, plans, balances, cluster.now)
+        self.acts: Acts = self.scheduling.begins
         self.partitioner = Partitioner(
             *(host, nobody, nobody, journal, plans, lambda: SETTINGS, LOG, cluster.now),
             on_progress=lambda *_: None,
             scheduled=self.scheduling.in_the_way,
-            acts=self.scheduling.begins,
+            acts=self._acts,
             failed=lambda: self._failed("moves"),
         )
         self.rounds = Rounds(
@@ -324,6 +326,9 @@ class Manager:
         )
         plans.load()
         ledger.begin()
+
+    def _acts(self, fscid: int) -> bool | None:
+        return self.acts(fscid)
 
     def _failed(self, what: str) -> None:
         self.failures[what] += 1
