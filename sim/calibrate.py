@@ -72,13 +72,18 @@ Requests = Mapping[str, float]
 
 
 def measured(path: Path) -> Cells:
-    """Medians of all runs."""
+    """Medians of the runs that count; what has none is not there."""
     rows: dict[tuple[str, str], list[dict[str, str]]] = defaultdict(list)
-    with path.open() as file:
-        for row in csv.DictReader(file):
-            rows[row["workload"], row["balancer"]].append(row)
+    for row in _counted(path):
+        rows[row["workload"], row["balancer"]].append(row)
     total = {name: float(bench(name).operations.sum()) for name in WORKLOADS}
     return {key: _median(found, total[key[0]]) for key, found in rows.items() if key[1] in BALANCERS}
+
+
+def _counted(path: Path) -> list[dict[str, str]]:
+    """Runs in which an MDS was the limit, and the machine was not (docs/benchmarking.md)."""
+    with path.open() as file:
+        return [row for row in csv.DictReader(file) if row["counts"] == "True"]
 
 
 def _median(rows: list[dict[str, str]], operations: float) -> Cell:
@@ -104,10 +109,7 @@ def _done(row: Mapping[str, str], all_of_them: float) -> float:
 def capacity(workload: str) -> float:
     """C, req/s: the median of the workload's cells. A create takes twice as long as a lookup, so md's runs
     have more beats than zipf's."""
-    with CELLS.open() as file:
-        return statistics.median(
-            float(row["C"]) for row in csv.DictReader(file) if row["workload"] == workload
-        )
+    return statistics.median(float(row["C"]) for row in _counted(CELLS) if row["workload"] == workload)
 
 
 def _cluster(work: Bench, requests: Requests, seed: int, physics: Physics) -> Cluster:
@@ -242,23 +244,29 @@ def report() -> str:
         model[workload, balancer] = Cell(
             *(statistics.median(getattr(run, f) for run in runs) for f in Cell.__dataclass_fields__)
         )
-    table = PrettyTable(
+    return f"{table(real, model)}\n\n{_amounts(real, model)}\n"
+
+
+def table(real: Cells, model: Cells) -> str:
+    """A row a cell."""
+    found = PrettyTable(
         [
             *("workload", "balancer", "op/s of built-in's", "model's", "op/s of oracle's", "in the model"),
             *("mean IF", "modelled IF", "inodes", "modelled inodes", "forwards/op", "modelled forwards/op"),
         ]
     )
-    table.set_style(TableStyle.MARKDOWN)
+    found.set_style(TableStyle.MARKDOWN)
     for key in sorted(real, key=lambda key: (WORKLOADS.index(key[0]), BALANCERS.index(key[1]))):
-        table.add_row([*key, *_row(key, real, model)])
-    return f"{table.get_string()}\n\n{_amounts(real, model)}\n"
+        found.add_row([*key, *_row(key, real, model)])
+    return str(found.get_string())
 
 
 def _row(key: tuple[str, str], real: Cells, model: Cells) -> list[str]:
     one, other = real[key], model[key]
     found = []
-    for base in ("builtin", "oracle"):
-        found += [f"{cells[key].speed / cells[key[0], base].speed:.2f}" for cells in (real, model)]
+    for base in ((key[0], "builtin"), (key[0], "oracle")):
+        ratios = (cells[key].speed / cells[base].speed for cells in (real, model) if base in real)
+        found += [f"{ratio:.2f}" for ratio in ratios] or ["-", "-"]
     return [
         *found,
         *(f"{cell.factor:.2f}" for cell in (one, other)),
@@ -281,7 +289,7 @@ def _amount(workloads: tuple[str, ...], real: Cells, model: Cells) -> str:
     pairs = [
         (workload, one, other)
         for workload in workloads
-        for one, other in combinations(BALANCERS, 2)
+        for one, other in combinations((name for name in BALANCERS if (workload, name) in real), 2)
         if _apart(real[workload, one].speed, real[workload, other].speed)
     ]
     wrong = [
@@ -312,5 +320,5 @@ def errors(workloads: tuple[str, ...], real: Cells, model: Cells) -> list[float]
         )
         for workload in workloads
         for balancer in BALANCERS
-        if balancer not in ("builtin", "none")
+        if balancer not in ("builtin", "none") and (workload, balancer) in real
     ]

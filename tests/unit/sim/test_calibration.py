@@ -3,11 +3,11 @@
 
 import math
 from collections import Counter
-from pathlib import PurePosixPath
+from pathlib import Path, PurePosixPath
 
 import pytest
 
-from sim.calibrate import APART, CHECKED, FITTED, FULL, LAB, WORKLOADS
+from sim.calibrate import APART, CELLS, CHECKED, FITTED, FULL, LAB, WORKLOADS, Cell, errors, measured, table
 from sim.fit import apart, fit, private, requests_of, told
 from sim.model.physics import Physics
 from sim.placement import recorded
@@ -59,3 +59,28 @@ def test_requests_for_an_operation_are_what_mdss_answered() -> None:
     # A file's name in zipf's directory; on the way to a file of web more than two names (docs/results/bench).
     assert requests_of("zipf") == pytest.approx(0.93, abs=0.01)
     assert requests_of("web") == pytest.approx(2.68, abs=0.02)
+
+
+def test_cells_that_do_not_count_are_in_no_median(tmp_path: Path) -> None:
+    lines = CELLS.read_text().splitlines(keepends=True)
+    at = {name: number for number, name in enumerate(lines[0].rstrip().split(","))}
+    (first,) = (line for line in lines if line.startswith("zipf,builtin,1,"))
+    row = first.split(",")
+    twice = [str(2 * float(value)) if k == at["op/s / C"] else value for k, value in enumerate(row)]
+    path = tmp_path / "cells.csv"
+    path.write_text("".join([lines[0], first, ",".join(twice)]))
+    assert measured(path)["zipf", "builtin"].speed == pytest.approx(1.5 * float(row[at["op/s / C"]]))
+    twice[at["counts"]] = "False"
+    path.write_text("".join([lines[0], first, ",".join(twice)]))
+    assert measured(path)["zipf", "builtin"].speed == float(row[at["op/s / C"]])
+
+
+def test_a_balancer_without_a_cell_that_counts_is_beside_no_other() -> None:
+    real = measured(CELLS)
+    assert ("cnn", "oracle") not in real
+    assert ("cnn", "subvolume-pinning") in real, "its third run counts"
+    even = {key: Cell(1.0, 0.0, 0.0, 0.0) for key in real}
+    told = table(real, even)
+    (row,) = (line.split("|") for line in told.splitlines() if "cnn" in line and "builtin" in line)
+    assert [text.strip() for text in row[3:7]] == ["1.00", "1.00", "-", "-"]
+    assert len(errors(("cnn",), real, even)) == 4
