@@ -41,7 +41,9 @@ def _parser() -> argparse.ArgumentParser:
     run.add_argument("--policy", help="judge this one in place of each scenario's own")
     run.add_argument("--jobs", type=int, default=0, help="runs at once (default: one a core)")
     run.add_argument("--draw", action="store_true", help="pictures of all, not only of those that fail")
-    run.add_argument("--out", type=Path, default=OUT, help="where pictures go (default: %(default)s)")
+    run.add_argument(
+        "--out", type=Path, default=OUT, help="where pictures, and --policy's page, go (default: %(default)s)"
+    )
     run.set_defaults(do=_run)
     listed = commands.add_parser("list", help="all scenarios, in a sentence each")
     listed.set_defaults(do=_list)
@@ -87,7 +89,8 @@ def _run(args: argparse.Namespace) -> int:
         for left in (s for s in found if args.policy in s.fails_with and args.policy != s.policy):
             print(f"{left.name} is left out: '{args.policy}' is a policy that must fail in it")
         found = [scenario.instead(s, args.policy) for s in found if args.policy in (s.policy, *_others(s))]
-    return 1 if run_all(found, args.out, args.jobs, args.draw) else 0
+    of_all = None if args.names or args.quick else args.policy
+    return 1 if run_all(found, args.out, args.jobs, args.draw, of_all) else 0
 
 
 def _others(found: scenario.Scenario) -> list[str]:
