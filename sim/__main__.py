@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from mds_partitioner.sandbox.refusals import PolicyError, SandboxError
-from sim import calibrate, fit, papers, scenario
+from sim import calibrate, cold, fit, papers, scenario
 from sim.compare import FORWARDED, SCENARIOS, SEEDS, compare
 from sim.errors import SimError
 from sim.explore import explore
@@ -47,7 +47,7 @@ def _parser() -> argparse.ArgumentParser:
     run.set_defaults(do=_run)
     listed = commands.add_parser("list", help="all scenarios, in a sentence each")
     listed.set_defaults(do=_list)
-    calibrated = commands.add_parser("calibrate", help="the bench's cells: measured and simulated")
+    calibrated = commands.add_parser("calibrate", help="the bench's and the scheduler's cells: measured and simulated")
     calibrated.add_argument(
         "--out", type=Path, default=OUT, help="where the table goes (default: %(default)s)"
     )
@@ -113,7 +113,7 @@ def _calibrate(args: argparse.Namespace) -> int:
         for workloads in (calibrate.FITTED, calibrate.CHECKED):
             print(fit.told(fit.fit(workloads), workloads))
         return 0
-    text = calibrate.report()
+    text = f"{calibrate.report()}\n## From cold\n\n{cold.report()}"
     args.out.mkdir(parents=True, exist_ok=True)
     (args.out / "calibration.md").write_text(wrapped(text))
     print(text)

@@ -32,7 +32,7 @@ SCENARIOS = (
 )
 FORWARDED = "one-hot-rank-forwards"  # the one in which ranks are set as they come
 FORWARDS = f"""`mds_forward_all_requests_to_auth` is set, for all policies alike, in every scenario but
-`{FORWARDED}`, where only `plan`, `scheduler`, `ephemeral` and the oracle set it, as they always do."""
+`{FORWARDED}`, where only `plan`, `scheduler` and `ephemeral` set it, as they always do."""
 AS_IT_IS = "`mds_forward_all_requests_to_auth` is as each scenario has it, unless a policy sets it."
 SEEDS = (1,)
 WIDTH = 100  # of a terminal
