@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from mds_partitioner.policy.sandbox.refusals import PolicyError, SandboxError
-from sim import calibrate, fit, papers, scenario
+from sim import calibrate, cold, fit, papers, scenario
 from sim.compare import FORWARDED, SCENARIOS, SEEDS, compare
 from sim.errors import SimError
 from sim.explore import explore
@@ -41,11 +41,15 @@ def _parser() -> argparse.ArgumentParser:
     run.add_argument("--policy", help="judge this one in place of each scenario's own")
     run.add_argument("--jobs", type=int, default=0, help="runs at once (default: one a core)")
     run.add_argument("--draw", action="store_true", help="pictures of all, not only of those that fail")
-    run.add_argument("--out", type=Path, default=OUT, help="where pictures go (default: %(default)s)")
+    run.add_argument(
+        "--out", type=Path, default=OUT, help="where pictures, and --policy's page, go (default: %(default)s)"
+    )
     run.set_defaults(do=_run)
     listed = commands.add_parser("list", help="all scenarios, in a sentence each")
     listed.set_defaults(do=_list)
-    calibrated = commands.add_parser("calibrate", help="the bench's cells: measured and simulated")
+    calibrated = commands.add_parser(
+        "calibrate", help="the bench's and the scheduler's cells: measured and simulated"
+    )
     calibrated.add_argument(
         "--out", type=Path, default=OUT, help="where the table goes (default: %(default)s)"
     )
@@ -87,7 +91,8 @@ def _run(args: argparse.Namespace) -> int:
         for left in (s for s in found if args.policy in s.fails_with and args.policy != s.policy):
             print(f"{left.name} is left out: '{args.policy}' is a policy that must fail in it")
         found = [scenario.instead(s, args.policy) for s in found if args.policy in (s.policy, *_others(s))]
-    return 1 if run_all(found, args.out, args.jobs, args.draw) else 0
+    of_all = None if args.names or args.quick else args.policy
+    return 1 if run_all(found, args.out, args.jobs, args.draw, of_all) else 0
 
 
 def _others(found: scenario.Scenario) -> list[str]:
@@ -110,7 +115,7 @@ def _calibrate(args: argparse.Namespace) -> int:
         for workloads in (calibrate.FITTED, calibrate.CHECKED):
             print(fit.told(fit.fit(workloads), workloads))
         return 0
-    text = calibrate.report()
+    text = f"{calibrate.report()}\n## From cold\n\n{cold.report()}"
     args.out.mkdir(parents=True, exist_ok=True)
     (args.out / "calibration.md").write_text(wrapped(text))
     print(text)

@@ -11,7 +11,7 @@ import statistics
 import subprocess
 import tempfile
 from collections import defaultdict
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from itertools import combinations
 from pathlib import Path, PurePosixPath
@@ -24,6 +24,7 @@ from sim.course import SAMPLE, Course
 from sim.errors import SimError
 from sim.fit import requests_of
 from sim.load.bench import Bench, bench, kind_of
+from sim.load.crowd import Crowd
 from sim.measures import EPOCH
 from sim.model.arrays import Floats
 from sim.model.cluster import Cluster
@@ -112,11 +113,16 @@ def capacity(workload: str) -> float:
     return statistics.median(float(row["C"]) for row in _counted(CELLS) if row["workload"] == workload)
 
 
-def _cluster(work: Bench, requests: Requests, seed: int, physics: Physics) -> Cluster:
+def cluster_of(work: Bench, crowd: Crowd, able: float, seed: int, physics: Physics) -> Cluster:
+    """All on rank 0. able: C, req/s"""
     exists = np.ones(RANKS, dtype=np.bool_)
     auth, drawn = np.zeros(work.tree.size, dtype=np.int64), np.random.default_rng([seed, 5])
-    each = FULL * capacity(work.name) * drawn.normal(1.0, APART, RANKS)
-    return Cluster(work.tree, auth, each, exists, work.crowd(requests, seed), physics)
+    each = FULL * able * drawn.normal(1.0, APART, RANKS)
+    return Cluster(work.tree, auth, each, exists, crowd, physics)
+
+
+def _cluster(work: Bench, requests: Requests, seed: int, physics: Physics) -> Cluster:
+    return cluster_of(work, work.crowd(requests, seed), capacity(work.name), seed, physics)
 
 
 def simulated(workload: str, balancer: str, requests: Requests, seed: int, physics: Physics = LAB) -> Cell:
@@ -125,7 +131,7 @@ def simulated(workload: str, balancer: str, requests: Requests, seed: int, physi
     cluster = _cluster(work, requests, seed, physics)
     policy: Policy | None = None
     if balancer == "oracle":
-        _place(cluster, work, spread(work.demand, RANKS))
+        place(cluster, work)
     elif balancer == "subvolume-pinning":
         _planned(cluster, work, requests, seed)
     elif balancer == "dir-hash":
@@ -139,7 +145,7 @@ def simulated(workload: str, balancer: str, requests: Requests, seed: int, physi
     finally:
         if isinstance(policy, Mantle):
             policy.close()
-    return _cell(cluster, course, work, requests)
+    return cell_of(cluster, course, work, requests, capacity(workload))
 
 
 def _policy(workload: str, balancer: str, seed: int) -> Policy:
@@ -176,13 +182,14 @@ def _context(workload: str, seed: int) -> Context:
     return Context((), seed, None, settings, {"analyze": ANALYSIS})
 
 
-def _cell(cluster: Cluster, course: Course, work: Bench, requests: Requests) -> Cell:
+def cell_of(cluster: Cluster, course: Course, work: Bench, requests: Requests, able: float) -> Cell:
+    """What came of a course. able: C, req/s"""
     loads = np.array(course.loads)
     each = np.array([requests[kind_of(spec)] for spec in work.specs])
     operations = float((cluster.crowd.answered / each).sum())
     epochs = [load for load in _epochs(loads) if load.any()]
     return Cell(
-        speed=operations / (loads.shape[0] * SAMPLE) / capacity(work.name),
+        speed=operations / (loads.shape[0] * SAMPLE) / able,
         factor=float(np.mean([_factor(load) for load in epochs])),
         moved=sum(move.inodes for move in cluster.moves),
         forwards=float(cluster.counters.passed.sum() / operations),
@@ -200,8 +207,9 @@ def _factor(loads: Floats) -> float:
     return float(loads.std(ddof=1) / loads.mean() / np.sqrt(loads.size))
 
 
-def _place(cluster: Cluster, work: Bench, pins: Mapping[str, int]) -> None:
-    """Pins by path, in place before the clients begin."""
+def place(cluster: Cluster, work: Bench) -> None:
+    """The lab's oracle: pins by path, in place before the clients begin."""
+    pins = spread(work.demand, RANKS)
     for directory, path in enumerate(work.paths):
         above = (path, *map(str, PurePosixPath(path).parents))
         rank = next((pins[place] for place in above if place in pins), 0)
@@ -240,14 +248,21 @@ def report() -> str:
     real, requests = measured(CELLS), {name: requests_of(name) for name in WORKLOADS}
     model: dict[tuple[str, str], Cell] = {}
     for workload, balancer in real:
-        runs = [simulated(workload, balancer, requests, seed) for seed in FIRST]
-        model[workload, balancer] = Cell(
-            *(statistics.median(getattr(run, f) for run in runs) for f in Cell.__dataclass_fields__)
-        )
-    return f"{table(real, model)}\n\n{_amounts(real, model)}\n"
+        model[workload, balancer] = middle([simulated(workload, balancer, requests, seed) for seed in FIRST])
+    return told(real, model, BALANCERS)
 
 
-def table(real: Cells, model: Cells) -> str:
+def middle(runs: Sequence[Cell]) -> Cell:
+    """The median of each figure."""
+    return Cell(*(statistics.median(getattr(run, f) for run in runs) for f in Cell.__dataclass_fields__))
+
+
+def told(real: Cells, model: Cells, balancers: Sequence[str]) -> str:
+    """The table, and what it amounts to."""
+    return f"{table(real, model, balancers)}\n\n{_amounts(real, model, balancers)}\n"
+
+
+def table(real: Cells, model: Cells, balancers: Sequence[str]) -> str:
     """A row a cell."""
     found = PrettyTable(
         [
@@ -256,7 +271,7 @@ def table(real: Cells, model: Cells) -> str:
         ]
     )
     found.set_style(TableStyle.MARKDOWN)
-    for key in sorted(real, key=lambda key: (WORKLOADS.index(key[0]), BALANCERS.index(key[1]))):
+    for key in sorted(real, key=lambda key: (WORKLOADS.index(key[0]), balancers.index(key[1]))):
         found.add_row([*key, *_row(key, real, model)])
     return str(found.get_string())
 
@@ -275,21 +290,21 @@ def _row(key: tuple[str, str], real: Cells, model: Cells) -> list[str]:
     ]
 
 
-def _amounts(real: Cells, model: Cells) -> str:
+def _amounts(real: Cells, model: Cells, balancers: Sequence[str]) -> str:
     """What the table amounts to, for the workloads that parameters are fitted on and for those that check."""
     return "\n\n".join(
-        f"**{name}** ({', '.join(group)}): {_amount(group, real, model)}"
+        f"**{name}** ({', '.join(group)}): {_amount(group, balancers, real, model)}"
         for name, group in (("Fitted", FITTED), ("Checked", CHECKED))
     )
 
 
-def _amount(workloads: tuple[str, ...], real: Cells, model: Cells) -> str:
+def _amount(workloads: Sequence[str], balancers: Sequence[str], real: Cells, model: Cells) -> str:
     """How often the order of two balancers is right where the measured difference is above the noise, and the
     median error of the ratios to the built-in balancer."""
     pairs = [
         (workload, one, other)
         for workload in workloads
-        for one, other in combinations((name for name in BALANCERS if (workload, name) in real), 2)
+        for one, other in combinations((name for name in balancers if (workload, name) in real), 2)
         if _apart(real[workload, one].speed, real[workload, other].speed)
     ]
     wrong = [
@@ -310,7 +325,7 @@ def _apart(one: float, other: float) -> bool:
     return max(one, other) / min(one, other) >= NOISE
 
 
-def errors(workloads: tuple[str, ...], real: Cells, model: Cells) -> list[float]:
+def errors(workloads: Sequence[str], real: Cells, model: Cells) -> list[float]:
     """How wrong each ratio to the built-in balancer is, as a part of the measured one."""
     return [
         abs(
@@ -318,7 +333,6 @@ def errors(workloads: tuple[str, ...], real: Cells, model: Cells) -> list[float]
             / (real[workload, balancer].speed / real[workload, "builtin"].speed)
             - 1.0
         )
-        for workload in workloads
-        for balancer in BALANCERS
-        if balancer not in ("builtin", "none") and (workload, balancer) in real
+        for workload, balancer in real
+        if workload in workloads and balancer not in ("builtin", "none")
     ]

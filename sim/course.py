@@ -166,6 +166,7 @@ class Course:
             cluster.trips = orders.trips
         if orders.to_auth is not None:
             cluster.to_auth = orders.to_auth
+        cluster.direct |= orders.direct
 
 
 def _balanced(cluster: Cluster) -> Bools:

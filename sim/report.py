@@ -2,12 +2,16 @@
 """What is printed: a table of all scenarios, and all about one that fails."""
 
 from collections.abc import Iterator, Sequence
+from pathlib import Path
+from string import Template
 
 import numpy as np
 from matplotlib.ticker import EngFormatter
 from prettytable import PrettyTable
 
+from sim import markdown
 from sim.measures import factors
+from sim.stamp import stamp
 from sim.verdict import Checked, Verdict
 
 AROUND = 30.0  # s before and after: the decisions that are told of a failure
@@ -17,13 +21,15 @@ IF, p99: imbalance factor of epochs of 10 s, mean and 99th percentile
 moves, inodes: subtrees that moved, and what was in them
 cost: these inodes, in times of the oracle's
 result: known is a known failure"""
+COLUMNS = ("scenario", "result", "part", "IF", "p99", "moves", "inodes", "cost")
 _SHORT = EngFormatter(places=0, sep="")
 
 
 def table(verdicts: Sequence[Verdict]) -> str:
     """A row a scenario, narrow enough for a terminal of 80 columns; figures are of its first seed."""
+    name, *rest = COLUMNS
     found = PrettyTable(
-        ["scenario", "policy", "result", "part", "IF", "p99", "moves", "inodes", "cost"],
+        [name, "policy", *rest],
         border=False,
         padding_width=0,
         right_padding_width=1,
@@ -31,22 +37,39 @@ def table(verdicts: Sequence[Verdict]) -> str:
     )
     found.align["scenario"] = found.align["policy"] = found.align["result"] = "l"
     for verdict in verdicts:
-        first = verdict.runs[0].recording
-        oracle, values = verdict.oracle, factors(first)
-        found.add_row(
-            [
-                verdict.scenario.name,
-                first.policy,
-                _result(verdict),
-                _ratio(first.answered, oracle.answered) if oracle is not None else "",
-                f"{values.mean():.2f}" if values.size else "",
-                f"{np.quantile(values, 0.99):.2f}" if values.size else "",
-                len(first.moves),
-                _SHORT(first.moved),
-                _ratio(first.moved, oracle.moved) if oracle is not None else "",
-            ]
-        )
+        name, *rest = _row(verdict)
+        found.add_row([name, verdict.scenario.policy, *rest])
     return f"{found.get_string()}\n{LEGEND}"
+
+
+def page(policy: str, verdicts: Sequence[Verdict]) -> str:
+    """The same as Markdown, of one policy in all scenarios, and why it fails where it does."""
+    known = [(verdict.scenario.name, verdict.scenario.known_failure) for verdict in verdicts]
+    reasons = [
+        (name, ", ".join(failure.kinds), failure.why) for name, failure in known if failure is not None
+    ]
+    return Template(Path(__file__).with_name("policy.md.in").read_text()).substitute(
+        policy=policy,
+        stamp=stamp(),
+        table=markdown.table(COLUMNS, map(_row, verdicts)),
+        reasons=markdown.table(("scenario", "what does not hold", "reason"), reasons),
+    )
+
+
+def _row(verdict: Verdict) -> tuple[str, ...]:
+    """COLUMNS."""
+    first = verdict.runs[0].recording
+    oracle, values = verdict.oracle, factors(first)
+    return (
+        verdict.scenario.name,
+        _result(verdict),
+        _ratio(first.answered, oracle.answered) if oracle is not None else "",
+        f"{values.mean():.2f}" if values.size else "",
+        f"{np.quantile(values, 0.99):.2f}" if values.size else "",
+        str(len(first.moves)),
+        _SHORT(first.moved),
+        _ratio(first.moved, oracle.moved) if oracle is not None else "",
+    )
 
 
 def _ratio(own: float, oracles: float) -> str:

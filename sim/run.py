@@ -6,16 +6,20 @@ from pathlib import Path
 
 from sim.course import run
 from sim.draw import draw
+from sim.markdown import wrapped
 from sim.parallel import each
-from sim.report import failure, table, unbroken
+from sim.report import failure, page, table, unbroken
 from sim.scenario import Scenario
 from sim.verdict import Verdict, jobs, judge
 
 
-def run_all(scenarios: Sequence[Scenario], out: Path, workers: int, pictures: bool) -> int:
+def run_all(
+    scenarios: Sequence[Scenario], out: Path, workers: int, pictures: bool, policy: str | None = None
+) -> int:
     """Run, print, and draw what fails, or everything. How many scenarios fail.
 
     :param workers: runs at once; 0: one a core
+    :param policy: whose page is written to ``out``
     """
     recordings = each([(scenario, job) for scenario in scenarios for job in jobs(scenario)], run, workers)
     verdicts = [
@@ -24,6 +28,9 @@ def run_all(scenarios: Sequence[Scenario], out: Path, workers: int, pictures: bo
     ]
     bad = [verdict for verdict in verdicts if verdict.problem]
     print(table(verdicts))
+    if policy is not None:
+        out.mkdir(parents=True, exist_ok=True)
+        (out / f"{policy}.md").write_text(wrapped(page(policy, verdicts)))
     for verdict in bad:
         print(f"\n{failure(verdict)}")
     for verdict in verdicts if pictures else bad:

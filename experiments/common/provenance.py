@@ -23,6 +23,7 @@ PARTS: Mapping[str, tuple[str, ...]] = {
     "planner": (*_DECIDES, f"{_MODULE}/analyzer.py"),
     "scheduler": (*_DECIDES, f"{_MODULE}/schedule", f"{_MODULE}/scheduling.py"),
     "hook": ("mds/patches",),
+    "simulator": ("sim",),
 }
 """Files and folders of the checkout, by the part of the project that they are."""
 _HEX = 16

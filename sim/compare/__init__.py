@@ -15,6 +15,7 @@ from sim.parallel import each
 from sim.policies import POLICIES
 from sim.policies.service import Placed
 from sim.scenario import Scenario
+from sim.stamp import stamp
 
 SCENARIOS = (
     "one-hot-rank",
@@ -31,7 +32,7 @@ SCENARIOS = (
 )
 FORWARDED = "one-hot-rank-forwards"  # the one in which ranks are set as they come
 FORWARDS = f"""`mds_forward_all_requests_to_auth` is set, for all policies alike, in every scenario but
-`{FORWARDED}`, where only `plan`, `ephemeral` and the oracle set it, as they always do."""
+`{FORWARDED}`, where only `plan`, `scheduler` and `ephemeral` set it, as they always do."""
 AS_IT_IS = "`mds_forward_all_requests_to_auth` is as each scenario has it, unless a policy sets it."
 SEEDS = (1,)
 WIDTH = 100  # of a terminal
@@ -69,6 +70,7 @@ def _page(scenarios: Sequence[Scenario], seeds: Sequence[int], scores: Scores, f
         forwards=forwards,
         services=", ".join(f"`{name}`" for name, policy in POLICIES.items() if issubclass(policy, Placed)),
         summary=of_all(scores, True),
+        stamp=textwrap.fill(stamp(), WIDTH, break_on_hyphens=False),
         scenarios="\n\n".join(
             f"## {one.name}\n\n{textwrap.fill(one.about, WIDTH)}\n\n{of_scenario(scores[one.name], True)}"
             for one in scenarios

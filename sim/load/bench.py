@@ -6,6 +6,7 @@ workers.
 """
 
 import functools
+import math
 import string
 from collections import Counter
 from collections.abc import Mapping
@@ -61,10 +62,10 @@ class Bench:
     uses: tuple[Use, ...]
     operations: Floats
 
-    def crowd(self, requests: Mapping[str, float], seed: int) -> Crowd:
+    def crowd(self, requests: Mapping[str, float], seed: int, ends: bool = True) -> Crowd:
         """The clients; new ones for each run. They are started together, and begin within a moment.
 
-        requests: for an operation, by the kind of client
+        requests: for an operation, by the kind of client; ends: else each begins anew when it is through
         """
         groups, places, names, at = [], [], [], 0
         begins = np.random.default_rng([seed, 3]).uniform(0.0, BEGINNING, len(self.specs)).tolist()
@@ -74,7 +75,7 @@ class Bench:
                 name=spec.name,
                 on=(0, 1),
                 threads=spec.workers,
-                requests=float(operations * each),
+                requests=float(operations * each) if ends else math.inf,
                 begins=begin,
                 uses="scan" if spec.job == "scan" else "uniform",
                 does=_does(spec),

@@ -3,7 +3,9 @@
 
 Only lookups go to another rank than the one that has the authority (MetaRequest::auth_is_best). Of a
 subtree's root clients are told its replicas, and draw one; of what is below it they are told nothing, and ask
-the lowest rank that they have a capability from (docs/benchmarking.md, Forwards).
+the lowest rank that they have a capability from (docs/benchmarking.md, Forwards). With
+mds_forward_all_requests_to_auth they are told of no replica: of a root they have capabilities from the rank
+of its own inode and from its own rank, and ask the lower one, which passes all on if it is the former.
 """
 
 import math
@@ -21,13 +23,14 @@ from sim.model.tree import VOLUMES
 
 @dataclass(frozen=True)
 class Asking:
-    """What it depends on. reads: (directories,), popularity of lookups."""
+    """What it depends on. reads: (directories,), popularity of lookups; direct: clients know who answers."""
 
     crowd: Crowd
     names: Namespace
     physics: Physics
     reads: Floats
     to_auth: bool
+    direct: bool
 
 
 @dataclass(frozen=True)
@@ -66,6 +69,8 @@ def asks(asking: Asking, rank: Ints, up: Bools) -> Asks:
 def _first(asking: Asking, rank: Ints) -> First:
     """(entries,)"""
     crowd = asking.crowd
+    if asking.direct:
+        return First(rank, np.zeros(rank.size), np.zeros(rank.size))
     told = asking.names.home(crowd.directory) != rank
     known = _remembered(asking, rank, told)
     if crowd.remembers.all():
@@ -91,7 +96,8 @@ def _remembered(asking: Asking, rank: Ints, told: Bools) -> First:
     """
     crowd, names = asking.crowd, asking.names
     if asking.to_auth:
-        return First(rank, np.zeros(rank.size), np.zeros(rank.size))
+        # Below a root nothing was forwarded on the lab (zipf, leaving): its capabilities went along.
+        return First(names.home(crowd.directory), _through(asking, rank, told), np.zeros(rank.size))
     replicated = names.replicated[crowd.directory]
     lowest = np.minimum(rank, names.lowest[crowd.directory])
     parent = np.maximum(names.tree.parent[crowd.directory], VOLUMES)
@@ -100,6 +106,11 @@ def _remembered(asking: Asking, rank: Ints, told: Bools) -> First:
     first = np.where(told, names.home(crowd.directory), np.minimum(lowest, taught))
     part = np.where(always, 1.0, asking.physics.forwards)
     return First(first, np.where(told & replicated, 0.0, part), np.where(told & replicated, 1.0, 0.0))
+
+
+def _through(asking: Asking, rank: Ints, told: Bools) -> Floats:
+    """(entries,): 1 where the rank of the directory's own inode is below its own."""
+    return np.asarray(told & (asking.names.home(asking.crowd.directory) < rank), dtype=np.float64)
 
 
 def _fresh(asking: Asking) -> Floats:
@@ -120,7 +131,8 @@ def _learnt(asking: Asking, fresh: Floats, rank: Ints, told: Bools) -> First:
     anew = np.where(crowd.files > 0, crowd.begun, fresh[crowd.directory])
     home = names.home(crowd.directory)
     if asking.to_auth:
-        return First(home, np.where(told, anew, 0.0), np.zeros(rank.size))
+        part = np.where(told, np.maximum(anew, _through(asking, rank, told)), 0.0)
+        return First(home, part, np.zeros(rank.size))
     ranks, parts = _below(asking, fresh)
     first = np.where(told, home, ranks[crowd.directory])
     drawn = np.where(told & names.replicated[crowd.directory], 1.0 - anew, 0.0)

@@ -47,6 +47,7 @@ class Cluster:
         self.backlog = np.zeros(capacity.size)
         self.masked = np.zeros(capacity.size, dtype=np.bool_)  # ranks that an operator took out of balancing
         self.to_auth = False  # mds_forward_all_requests_to_auth
+        self.direct = False  # clients know who answers: an oracle's privilege
         self.now = 0.0
         self.moves: list[Move] = []
         self.unsafe: list[Unsafe] = []
@@ -131,7 +132,7 @@ class Cluster:
     def _lanes(self) -> Lanes:
         """As before as long as nothing has changed."""
         crowd, names = self.crowd, self.names
-        version = (names.version, crowd.version, self.to_auth, self.up.tobytes())
+        version = (names.version, crowd.version, self.to_auth, self.direct, self.up.tobytes())
         if self._cached is None or self._cached[0] != version:
             rank = names.answering(crowd.directory, crowd.name)
             work = np.where(names.cold[crowd.directory] > 0.0, 1.0 + self.physics.cold_work, 1.0)
@@ -141,9 +142,7 @@ class Cluster:
                 group=crowd.group,
                 part=crowd.part,
                 rank=rank,
-                asks=asks(
-                    Asking(crowd, names, self.physics, self.counters.reads, self.to_auth), rank, self.up
-                ),
+                asks=asks(self._asking(), rank, self.up),
                 free=free,
                 work=work,
                 groups=len(crowd.groups),
@@ -151,6 +150,9 @@ class Cluster:
             )
             self._cached = (version, found)
         return self._cached[1]
+
+    def _asking(self) -> Asking:
+        return Asking(self.crowd, self.names, self.physics, self.counters.reads, self.to_auth, self.direct)
 
     def _leave(self, move: Move) -> None:
         """A subtree went. Requests for what is in it still wait at the exporter: to pass them on it looks for

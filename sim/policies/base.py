@@ -32,6 +32,7 @@ class Orders:
     :ivar distribute: directories to be pinned with ceph.dir.pin.distributed, or not any more
     :ivar trips: of a service that is not Ceph's: who answers what from now on; None: as it is
     :ivar to_auth: mds_forward_all_requests_to_auth; None: as it is
+    :ivar direct: clients know who answers from now on, which only an oracle may bring about
     :ivar said: for people: what was decided and why
     """
 
@@ -42,6 +43,7 @@ class Orders:
     places: tuple[Order, ...] = ()
     trips: Trips | None = None
     to_auth: bool | None = None
+    direct: bool = False
     said: tuple[str, ...] = ()
 
 

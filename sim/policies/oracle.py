@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: LGPL-2.1-or-later
-"""Somebody who knows the loads to come, and whose moves cost nothing: the limit for whole directories.
+"""Somebody who knows the loads to come, whose moves cost nothing, and whose clients ask who answers: the
+limit for whole directories.
 
 Every now and then each directory's mean demand until the next time is looked up; what the ranks above their
 share have too much of goes to those below, the largest first (Graham 1969), and nothing else is moved.
@@ -39,7 +40,7 @@ class Oracle(Policy):
         share[ranks] = cluster.capacity[ranks] / cluster.capacity[ranks].sum() * demand.sum()
         free = ~_pinned(cluster.names)
         places = even_out(demand, cluster.names.auth, share, free)
-        return Orders(places=tuple(Order(d, r, "oracle") for d, r in places), to_auth=True)
+        return Orders(places=tuple(Order(d, r, "oracle") for d, r in places), direct=True)
 
     def _demand(self, cluster: Cluster) -> Floats:
         """(directories,): what each will be asked for, in requests/s if nobody had to wait.

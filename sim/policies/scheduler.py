@@ -13,10 +13,12 @@ from mds_partitioner.schedule.core.decision import Scheduler
 from mds_partitioner.schedule.core.state import Limits, State
 from mds_partitioner.schedule.core.view import Piece, View
 from mds_partitioner.schedule.rounds import GLANCE
-from mds_partitioner.schedule.watch import rank_view
+from mds_partitioner.schedule.watch import APART, rank_view
 from mds_partitioner.verify.guards import why_wait
-from sim.model.arrays import Floats
+from sim.model.arrays import Floats, Ints
 from sim.model.cluster import Cluster
+from sim.model.tree import Tree
+from sim.policies.answers import Answers, Told
 from sim.policies.base import Context, Orders, Pin, Policy
 from sim.policies.manager import Manager, engine, fs_state
 from sim.policies.nursery import Nursery
@@ -26,7 +28,8 @@ LOOK = 5  # s
 
 class Schedule(Policy):
     """``scheduler start --mode act``: looks every 5 s, which is how often MDSs report, and in between while
-    something is under way."""
+    something is under way. MDSs answer ``late`` s of the scenario's table after they were asked, at once when
+    it says nothing."""
 
     name = "scheduler"
     every = GLANCE
@@ -41,19 +44,17 @@ class Schedule(Policy):
         self._ours: dict[int, int] = {}  # pins that were set, by directory
         self._begun = False
         self._nursery = Nursery()
-        self._seen = View(-LOOK, (), ())
-        self._told: tuple[float, Floats] = (
-            -LOOK,
-            np.zeros(0),
-        )  # when popularity was looked at last, and what it was
+        self.seen = View(-LOOK, (), ())
+        self._answers = Answers(float(context.extra.get("late", 0.0)))
+        self._told: Told | None = None  # at the last look
         self._heat: Floats = np.zeros(0)
 
     def decide(self, cluster: Cluster) -> Orders:
         """One look."""
-        if cluster.now >= self._seen.now + LOOK:
+        if cluster.now >= self.seen.now + LOOK:
             self._manager.sample(cluster)
-            self._nursery.look(cluster, self._seen)
-            view = self._seen = self._view(cluster, self._manager.judge(cluster))
+            self._nursery.look(cluster, self.seen)
+            view = self.seen = self._view(cluster, self._manager.judge(cluster))
         elif self._state.moving:
             view = self._glance(cluster)
         else:
@@ -77,8 +78,8 @@ class Schedule(Policy):
     def _glance(self, cluster: Cluster) -> View:
         moving = {move.ino for move in self._state.moving}
         pieces = self._pieces(cluster, self._manager.history.latest)
-        view = self._seen.glanced(cluster.now, {p.ino: p.rank for p in pieces if p.ino in moving})
-        self._seen = replace(self._seen, pieces=view.pieces)
+        view = self.seen.glanced(cluster.now, {p.ino: p.rank for p in pieces if p.ino in moving})
+        self.seen = replace(self.seen, pieces=view.pieces)
         return replace(view, wait=self._wait(cluster))
 
     def _wait(self, cluster: Cluster) -> str:
@@ -87,7 +88,8 @@ class Schedule(Policy):
     def _view(self, cluster: Cluster, verdict: Verdict) -> View:
         wait = self._wait(cluster)
         latest = self._manager.history.latest
-        self._heat, self._told = self._hot(cluster), (cluster.now, cluster.counters.popularity.copy())
+        told = self._answers.popularity(cluster)
+        self._heat, self._told = self._hot(cluster, told), told
         self._found = found = fullness(self._manager.history.series(), self._found, engine)
         allowed = None if self.context.mask is None else set(self.context.mask)
         ranks = tuple(
@@ -103,16 +105,19 @@ class Schedule(Policy):
             wait,
         )
 
-    def _hot(self, cluster: Cluster) -> Floats:
-        """(directories,) popularity without that of loads that have gone, as Heat.since."""
-        hot, (at, before), auth = cluster.counters.popularity, self._told, cluster.names.auth
-        if before.size != hot.size:
-            return hot.copy()
-        left = kept(cluster.now - at, cluster.physics.half_life)
-        added = np.maximum(hot - left * before, 0.0)
-        told = np.bincount(auth, weights=added) >= TOLD * np.bincount(auth, weights=hot)
-        now = added / (1.0 - left)
-        return np.where(told[auth] & (now < GONE * hot), now, hot)
+    def _hot(self, cluster: Cluster, told: Told | None) -> Floats:
+        """(directories,) popularity without that of loads that have gone, as Heat.since, and of what has
+        moved since it was told, as Heat.less."""
+        if told is None:
+            return np.zeros(cluster.tree.size)
+        hot, auth, before = told.popularity, told.auth, self._told
+        if before is not None and told.at - before.at >= APART:
+            left = kept(told.at - before.at, cluster.physics.half_life)
+            added = np.maximum(hot - left * before.popularity, 0.0)
+            enough = np.bincount(auth, weights=added) >= TOLD * np.bincount(auth, weights=hot)
+            now = added / (1.0 - left)
+            hot = np.where(enough[auth] & (now < GONE * hot), now, hot)
+        return np.where(auth == cluster.names.auth, hot, 0.0)
 
     def _pieces(self, cluster: Cluster, latest: tuple[RankSample, ...]) -> tuple[Piece, ...]:
         rates = dict.fromkeys(range(cluster.ranks), 0.0) | {s.rank: s.requests for s in latest}
@@ -126,15 +131,19 @@ class Schedule(Policy):
         )
         found: list[Piece] = []
         for root in tree.roots.tolist():
-            self._add(found, cluster, root, each, 0)
+            if self._answers.read(cluster, root):
+                self._add(found, cluster, root, each, 0)
         return tuple(found)
 
     def _add(self, found: list[Piece], cluster: Cluster, directory: int, each: Floats, within: int) -> None:
         names, tree = cluster.names, cluster.tree
         ino = names.ino(directory)
-        kids = tree.kids(directory).tolist()
-        below = [directory] if ino in self._state.split else range(directory, int(tree.end[directory]))
-        ranks = np.unique(names.auth[below])
+        kids, split = tree.kids(directory).tolist(), ino in self._state.split
+        parts = [kid for kid in kids if self._answers.read(cluster, kid)] if split else []
+        below = _all(tree, directory)
+        if parts:
+            below = np.setdiff1d(below, np.concatenate([_all(tree, kid) for kid in parts]))
+        ranks = np.unique(names.auth[directory if split else below])
         rank = int(ranks[0]) if ranks.size == 1 else None
         pin = int(names.pin[directory])
         held = "" if pin < 0 or self._ours.get(directory) == pin else "an operator pinned it"
@@ -150,8 +159,13 @@ class Schedule(Policy):
                 parts=self._nursery.lasting(cluster, directory, kids),
                 scatters=self._nursery.scatters(ino, rank),
                 pin=NO_PIN if held else pin,
+                unknown=split and len(parts) < len(kids),
             )
         )
-        if ino in self._state.split:
-            for kid in kids:
-                self._add(found, cluster, kid, each, ino)
+        for kid in parts:
+            self._add(found, cluster, kid, each, ino)
+
+
+def _all(tree: Tree, directory: int) -> Ints:
+    """A directory, and what is below it."""
+    return np.arange(directory, int(tree.end[directory]))

@@ -7,7 +7,20 @@ from pathlib import Path, PurePosixPath
 
 import pytest
 
-from sim.calibrate import APART, CELLS, CHECKED, FITTED, FULL, LAB, WORKLOADS, Cell, errors, measured, table
+from sim.calibrate import (
+    APART,
+    BALANCERS,
+    CELLS,
+    CHECKED,
+    FITTED,
+    FULL,
+    LAB,
+    WORKLOADS,
+    Cell,
+    errors,
+    measured,
+    table,
+)
 from sim.fit import apart, fit, private, requests_of, told
 from sim.model.physics import Physics
 from sim.placement import recorded
@@ -80,7 +93,7 @@ def test_a_balancer_without_a_cell_that_counts_is_beside_no_other() -> None:
     assert ("cnn", "oracle") not in real
     assert ("cnn", "subvolume-pinning") in real, "its third run counts"
     even = {key: Cell(1.0, 0.0, 0.0, 0.0) for key in real}
-    told = table(real, even)
+    told = table(real, even, BALANCERS)
     (row,) = (line.split("|") for line in told.splitlines() if "cnn" in line and "builtin" in line)
     assert [text.strip() for text in row[3:7]] == ["1.00", "1.00", "-", "-"]
     assert len(errors(("cnn",), real, even)) == 4

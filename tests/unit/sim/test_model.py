@@ -183,10 +183,39 @@ def test_requests_for_a_directory_away_from_its_parent_go_by_the_parents_rank() 
     cluster.place(leaf, 1, "")
     after(cluster, 10.0)
     assert cluster.counters.passed[0] == pytest.approx(0.5 * cluster.served[1], rel=0.01)
-    passed = cluster.counters.passed[0]
-    cluster.to_auth = True
+
+
+def through_home(home: int, remembers: int, direct: bool = False) -> float:
+    """The part of the lookups in two directories on rank 1 that their parent's rank passes on, with
+    mds_forward_all_requests_to_auth. remembers: directories"""
+    client = replace(EVERYONE, on=(0, 1), count=1, remembers=remembers)
+    volumes = (Subvolumes("vol", 1, directories=(2,)),)
+    cluster = build(scenario(clients=(client,), subvolumes=volumes, ranks=Ranks(3, CAPACITY)), 1)
+    root = int(cluster.tree.roots[0])
+    after(cluster, 5.0)
+    cluster.place(root, home, "")
+    for leaf in (root + 1, root + 2):
+        cluster.place(leaf, 1, "")
+    cluster.to_auth, cluster.direct, before = True, direct, cluster.served[1]
     after(cluster, 10.0)
-    assert cluster.counters.passed[0] == passed
+    return float(cluster.counters.passed[home] / (cluster.served[1] - before))
+
+
+@pytest.mark.parametrize("remembers", [1, 100])
+def test_with_the_option_the_parents_rank_passes_on_everything_or_nothing(remembers: int) -> None:
+    assert through_home(0, remembers) == pytest.approx(1.0, rel=0.01)
+    assert through_home(2, remembers) == pytest.approx(0.0, abs=0.01)
+    assert through_home(0, remembers, direct=True) == 0.0
+
+
+def test_with_the_option_nothing_below_a_subtree_that_moved_is_passed_on() -> None:
+    cluster = build(scenario(), 1)
+    cluster.to_auth = True
+    after(cluster, 5.0)
+    cluster.place(int(cluster.tree.roots[0]), 1, "")
+    after(cluster, 10.0)
+    assert cluster.served[1] > 0.0
+    assert cluster.counters.passed.sum() == 0.0
 
 
 def test_below_a_subtree_that_moved_clients_go_on_asking_the_lowest_rank_that_they_know() -> None:

@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: LGPL-2.1-or-later
 """What is shown of runs can be read: the table in a terminal, a picture of very many ranks."""
 
+import re
 from dataclasses import replace
 
 import numpy as np
@@ -8,7 +9,7 @@ from matplotlib.figure import Figure
 
 from sim.draw import map_of
 from sim.policies import POLICIES
-from sim.report import table, unbroken
+from sim.report import page, table, unbroken
 from sim.scenario import Assertions, Balance, Failure, Ranks, Steady, find
 from sim.verdict import Checked, Verdict, judge
 from tests.unit.sim.test_assertions import move, recording
@@ -29,6 +30,19 @@ def test_the_table_fits_a_terminal() -> None:
     )
     assert "known" in text
     assert max(map(len, text.splitlines())) <= TERMINAL
+
+
+def test_a_page_of_a_policy_says_why_it_fails() -> None:
+    seen = recording([[1000.0, 1.0]], policy="scheduler")
+    run = Checked(seen, ())
+    good = scenario(name="good", policy="scheduler")
+    bad = replace(good, name="bad", known_failure=Failure(("cost", "steady"), "it runs after what is gone"))
+    text = page("scheduler", [Verdict(one, (run,), (run,), None, "") for one in (good, bad)])
+    rows = {line.split("|")[1].strip(): line for line in text.splitlines() if line.startswith("| ")}
+    assert "passes" in rows["good"]
+    assert "cost, steady" in rows["bad"] and "it runs after what is gone" in rows["bad"]
+    assert "`python3 -m sim run --policy scheduler --out docs/results/sim`" in text
+    assert re.search(r"Made at \S+; digests .*: simulator \w{16}, scheduler \w{16}, policy \w{16}\.", text)
 
 
 def test_what_the_policy_that_must_fail_keeps_is_told() -> None:
