@@ -138,7 +138,7 @@ class Schedule(Policy):
     def _add(self, found: list[Piece], cluster: Cluster, directory: int, each: Floats, within: int) -> None:
         names, tree = cluster.names, cluster.tree
         ino = names.ino(directory)
-        kids, split = tree.kids(directory).tolist(), ino in self._state.split
+        (inner, kids), split = _children(tree, directory), ino in self._state.split
         parts = [kid for kid in kids if self._answers.read(cluster, kid)] if split else []
         below = _all(tree, directory)
         if parts:
@@ -156,7 +156,7 @@ class Schedule(Policy):
                 inodes=float(names.inodes[below].sum()),
                 within=within,
                 held=held,
-                parts=self._nursery.lasting(cluster, directory, kids),
+                parts=self._nursery.lasting(cluster, inner, kids),
                 scatters=self._nursery.scatters(ino, rank),
                 pin=NO_PIN if held else pin,
                 unknown=split and len(parts) < len(kids),
@@ -164,6 +164,15 @@ class Schedule(Policy):
         )
         for kid in parts:
             self._add(found, cluster, kid, each, ino)
+
+
+def _children(tree: Tree, directory: int) -> tuple[int, list[int]]:
+    """The first directory that does not have just one, from this one down, and those in it, as brood."""
+    kids = tree.kids(directory)
+    while kids.size == 1:
+        directory = int(kids[0])
+        kids = tree.kids(directory)
+    return directory, kids.tolist()
 
 
 def _all(tree: Tree, directory: int) -> Ints:
