@@ -26,9 +26,11 @@ def fixed_part(instance: Instance, values: Floats) -> Floats:
 def lower_bound(instance: Instance) -> float:
     """Workload points: the mean of the usable ranks, the largest unsplittable subvolume, the fullest by
     fixed ones."""
-    movable = ~instance.fixed
-    largest = float(instance.w[movable & ~instance.heavy].max(initial=0.0))
-    mean = water_level(fixed_part(instance, instance.w), float(instance.w[movable].sum()))
+    given = np.zeros_like(instance.fixed)
+    given[list(instance.given)] = True
+    movable = ~instance.fixed | given
+    largest = float(instance.w[movable & ~instance.heavy & ~given].max(initial=0.0))
+    mean = water_level(fixed_part(instance, instance.w * ~given), float(instance.w[movable].sum()))
     return max(mean, largest)
 
 

@@ -32,7 +32,8 @@ class Instance:
     alone, s: working set in inodes, fixed: stays where it is, heavy: gets several ranks (never both),
     (subvolumes,) each; current: heavies are in its `several`; mask: the ranks that the heavies share now
     (mode MASK), or None; children: how many pieces a heavy has, where known (mode FANOUT); cache: inodes a
-    rank holds; closed: usable ranks that give and do not take, never all of them.
+    rank holds; closed: usable ranks that give and do not take, never all of them; given: heavies that are
+    fixed as their ranks were found already: what can be reached is what it is without that.
     """
 
     usable: int
@@ -49,6 +50,7 @@ class Instance:
     cache: float
     min_gain: float
     closed: frozenset[int] = frozenset()
+    given: frozenset[int] = frozenset()
 
     @property
     def heavies(self) -> list[int]:

@@ -43,6 +43,12 @@ def settled_mask(instance: Instance) -> tuple[int, ...] | None:
     return None if instance.mask is None else instance.usable_part(instance.mask) or None
 
 
+def evened(instance: Instance) -> Proposal:
+    """A rebalance, whatever that gains: for what a plan moves beside the heavies that it splits."""
+    ideal = rebalance(instance)
+    return Proposal(spread_over_mask(instance), ideal, ideal, pool_of(instance, ideal), worthwhile=True)
+
+
 def propose(instance: Instance) -> Proposal:
     """Rebalance when that gains enough over moving only what must move; repeat while another round gains
     enough.
