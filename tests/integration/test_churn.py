@@ -98,7 +98,7 @@ def test_the_scheduler_distributes_them_by_itself(cluster: Cluster, churned: str
 
 def test_the_scheduler_spreads_one_hot_directory_of_files(cluster: Cluster, hot: str) -> None:
     with distributing(cluster, hot):
-        assert "spread by their names" in cluster.module("scheduler history")
+        assert "spread by its names" in cluster.module("scheduler history")
 
         def served() -> bool:
             loads = [rank["requests"] for rank in cluster.module_json("scheduler status")["ranks"]]
