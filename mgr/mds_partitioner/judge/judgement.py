@@ -12,6 +12,7 @@ from .verdict import Engine, Verdict, column, rank_arguments, read_verdict
 from .window import Observed, WindowSummary
 
 MUCH = 0.1  # of all requests
+ROUNDING = 1e-9  # of all requests: sums of the same in another order differ by less
 CALM = (0.5, 1.5)  # times the mean of a load that may be called one
 LATELY = 3  # epochs
 
@@ -115,7 +116,8 @@ class Judgement:
 def _elsewhere(window: WindowSummary) -> float:
     """Part of the requests, 0 to 1: clients are at work beside the subvolumes, or above them."""
     served = sum(window.loads.values())
-    return max(0.0, 1.0 - window.known / served) if served and window.directories else 0.0
+    beside = served - window.known
+    return beside / served if window.directories and beside > ROUNDING * served else 0.0
 
 
 def _part(window: WindowSummary, ranks: Collection[int]) -> float:

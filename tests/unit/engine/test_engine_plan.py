@@ -525,6 +525,24 @@ def test_what_is_beside_a_heavy_one_goes_by_what_its_busiest_directory_is_asked_
     assert not again(args, result)["worthwhile"]
 
 
+def test_what_a_heavy_one_brings_to_its_only_rank_is_no_measure_of_the_others() -> None:
+    """Nothing in it lasts; a rank of light ones has more requests than it, and points as the others."""
+    whole = {"weights": [], "current": [], "staying": 1, "parent": 0}
+    args = arguments(
+        [[0], *([rank] for rank in (1, 2, 3) for _ in range(10))],
+        wss=[100.0, *[10.0] * 30],
+        rentries=[100.0, *[10.0] * 30],
+        reqs=[116.0, *[14.2] * 10, *[7.1] * 20],
+        ranks=[0, 1, 2, 3],
+        all_ranks=[0, 1, 2, 3],
+        heavy_mode="fanout",
+        children={"0": whole},
+    )
+    result = answer(args)
+    assert result["class"][0] == "heavy" and result["new"][0] == [0]
+    assert result["worthwhile"] and max(result["load_after"]) < 125.0
+
+
 @st.composite
 def families(draw: st.DrawFn) -> dict[str, Any]:
     """Subvolumes whose directories are where they are, all on ranks that may be used."""
