@@ -87,7 +87,8 @@ def _sample(cluster: Cluster, rank: int, old: Totals, new: Totals) -> RankSample
     def rate(then: float, now: float) -> float:
         return float(now - then) / span
 
-    requests = served(rate(old.received[rank], new.received[rank]), rate(old.passed[rank], new.passed[rank]))
+    forwards = rate(old.passed[rank], new.passed[rank])
+    requests = served(rate(old.received[rank], new.received[rank]), forwards)
     latency = rate(old.latency[rank], new.latency[rank]) / requests if requests > 0.0 else 0.0
     names = cluster.names
     own = names.auth == rank
@@ -106,5 +107,6 @@ def _sample(cluster: Cluster, rank: int, old: Totals, new: Totals) -> RankSample
         exported_total=int(new.exported[rank]),
         imported_total=int(new.imported[rank]),
         quickest=latency,
+        forwards=forwards,
         reported=new.time + 1.0,
     )

@@ -17,6 +17,7 @@ from sim.policies.exports import choose
 from sim.policies.manager import samples
 from sim.policies.mount import Mount
 from sim.policies.oracle import even_out
+from sim.scenario import Ranks
 from tests.unit.sim.test_model import CAPACITY, after, scenario
 
 
@@ -123,6 +124,7 @@ def test_the_manager_sees_what_ranks_reported() -> None:
     assert first.requests == pytest.approx(CAPACITY, rel=0.01)
     assert first.requests * first.latency == pytest.approx(16.0, rel=0.1)  # threads that wait there
     assert (second.requests, second.latency) == (0.0, 0.0)
+    assert (first.forwards, second.forwards) == (0.0, 0.0)
     cluster.die(0)
     after(cluster, 4.0)  # in the report at 35 s, two of ten seconds are missing
     assert samples(cluster, 10.0)[0].rank == 1
@@ -139,3 +141,13 @@ def test_the_scheduler_goes_by_the_options_of_the_scenario(monkeypatch: pytest.M
     options = {"arrival_timeout": 42, "smoothness": 0.5}
     run(scenario(seconds=10.0, options=options), "scheduler", 1)
     assert {(limits.deadline, limits.smoothness) for limits in given} == {(42.0, 0.5)}
+
+
+def test_the_manager_sees_what_ranks_pass_on() -> None:
+    cluster = build(scenario(ranks=Ranks(2, CAPACITY)), 1)
+    cluster.to_auth = True
+    leaf = int(cluster.tree.roots[0]) + 1
+    cluster.place(leaf, 1, "")
+    first, second = samples(after(cluster, 33.0), 10.0)
+    assert first.forwards == pytest.approx(second.requests, rel=0.05)
+    assert second.forwards == 0.0
