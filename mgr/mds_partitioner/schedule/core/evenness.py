@@ -38,7 +38,7 @@ def uneven(look: Look) -> tuple[State, str]:
     waits = waited(look.then(state), top) and lowest < URGENT * relative[top]
     acting = (state.acting and (full or view.harmful)) or urgent or (harm and held >= HELD) or waits
     told = f"rank {top} has {relative[top]:.2f} times its share"
-    if not (acting or full):
+    if not (acting or full or harm):
         told = f"{told}: nothing is moved while no rank is full, and nobody waits"
     return replace(state, acting=acting), told
 
