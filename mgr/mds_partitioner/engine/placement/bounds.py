@@ -28,7 +28,7 @@ def lower_bound(instance: Instance) -> float:
     fixed ones."""
     given = np.zeros_like(instance.fixed)
     given[list(instance.given)] = True
-    movable = ~instance.fixed | given
+    movable = np.logical_or(~instance.fixed, given)
     largest = float(instance.w[movable & ~instance.heavy & ~given].max(initial=0.0))
     mean = water_level(fixed_part(instance, instance.w * ~given), float(instance.w[movable].sum()))
     return max(mean, largest)
