@@ -161,7 +161,5 @@ class Mounts:
         try:
             client.connection_pool.timer_task.cancel()
             client.shutdown()
-        except (
-            Exception
-        ) as e:  # libcephfs' own, or an assertion of its pool; nobody needs that mount any more
+        except Exception as e:  # an assertion of its pool, perhaps; nobody needs that mount any more
             self._log.info("unmounting: %r", e)

@@ -344,17 +344,27 @@ def test_an_analysis_that_cannot_be_judged_fails(
     assert judge.calls == tries
 
 
-def until(condition: Callable[[], bool]) -> None:
-    """Other threads make it so."""
-    for _ in range(6000):
-        if condition():
-            return
-        time.sleep(0.01)
-    raise AssertionError("not within a minute")
+@pytest.fixture
+def until(monkeypatch: pytest.MonkeyPatch) -> Callable[[Callable[[], bool]], None]:
+    """Waits for what follows of an epoch that is sampled: it looks after each."""
+    sampled, step = threading.Semaphore(0), Sampling.step
+
+    def told(self: Sampling, *of: Any) -> bool:
+        try:
+            return step(self, *of)
+        finally:
+            sampled.release()
+
+    def wait(condition: Callable[[], bool]) -> None:
+        while not condition():
+            assert sampled.acquire(timeout=60), "nothing was sampled within a minute"
+
+    monkeypatch.setattr(Sampling, "step", told)
+    return wait
 
 
 def test_a_stop_that_cannot_be_judged_is_told_and_the_analysis_goes_on(
-    monkeypatch: pytest.MonkeyPatch,
+    monkeypatch: pytest.MonkeyPatch, until: Callable[[Callable[[], bool]], None]
 ) -> None:
     cluster, judge = FakeCluster(), Away(found().judgement, range(1, 2), Unavailable("no answer"))
     analyzer = begun(monkeypatch, seen(), judge, cluster)
@@ -374,7 +384,7 @@ def test_a_stop_that_cannot_be_judged_is_told_and_the_analysis_goes_on(
 
 
 def test_what_is_sampled_while_an_analysis_is_stopped_leaves_no_checkpoint(
-    monkeypatch: pytest.MonkeyPatch,
+    monkeypatch: pytest.MonkeyPatch, until: Callable[[Callable[[], bool]], None]
 ) -> None:
     cluster = FakeCluster()
     monkeypatch.setattr(analyses, "CHECKPOINT_EVERY", 0.0)
