@@ -16,6 +16,7 @@ from mgr_module import Option
 from mds_partitioner.ceph.compat import Commands
 from mds_partitioner.module import ALL_OPTIONS, Module
 from mds_partitioner.monitor.health import MEANINGS
+from mds_partitioner.options import MOST
 
 PAGE = Path(__file__).with_name("commands.md")
 POSITIONAL = ("fs", "plan")
@@ -72,9 +73,13 @@ def _allowed(option: Option) -> str:
     if option.get("enum_allowed"):
         return ", ".join(option["enum_allowed"])
     low, high = option.get("min"), option.get("max")
-    if high is not None:
-        return f"{low or 0} to {_value(option, high)}"
-    return "" if low is None else f"at least {_value(option, low)}"
+    if low is None:
+        return ""
+    return (
+        f"at least {_value(option, low)}"
+        if high == MOST[option["type"]]
+        else f"{low} to {_value(option, high)}"
+    )
 
 
 def check_rows() -> list[tuple[str, str]]:

@@ -74,8 +74,8 @@ ALERTS = (
         summary=f"MDS ranks of {{{{ $labels.fs }}}} are unevenly loaded on {CLUSTER}",
         description=f"{FS} has had an imbalance factor above its threshold, or a hot rank of many, for 5 "
         "minutes, and no scheduler has found each rank with its share: some ranks are near what they can "
-        "serve while others are not. 'ceph mds_partitioner imbalance' shows the ranks; 'partition plan' "
-        "proposes what to move.",
+        "serve while others are not. 'ceph mds_partitioner imbalance {{ $labels.fs }}' shows the ranks; "
+        "'partition plan' proposes what to move.",
     ),
     Alert(
         name="CephFilesystemRankNearCapacity",
@@ -138,7 +138,7 @@ ALERTS = (
         '(max by (cluster) (ceph_mgr_module_status{name="mds_partitioner"}) > 0 unless on (cluster) '
         f"{metric('active', 'cluster')}) or "
         f"time() - {metric('epoch_end_timestamp_seconds', 'cluster')} > "
-        f"300 + 3 * {metric('epoch_interval_seconds', 'cluster')}",
+        f"3 * {metric('epoch_interval_seconds', 'cluster')}",
         wait="5m",
         summary=f"The mds_partitioner module does not work on {CLUSTER}",
         description="No manager has answered for mds_partitioner with fresh numbers for 5 minutes: imbalance "

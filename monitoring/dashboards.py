@@ -94,8 +94,8 @@ def _steps(*steps: tuple[float | None, str]) -> dashboard.ThresholdsConfig:
 PLAIN = _steps((None, GREEN))
 
 
-def lines(title: str, about: str, unit: str, *queries: Query, width: int = 12) -> Any:
-    """A chart over time."""
+def lines(title: str, about: str, unit: str, *queries: Query, width: int = 12, low: float | None = 0) -> Any:
+    """A chart over time. low: where its axis begins; None: where the values do"""
     legend = (
         VizLegendOptions()
         .display_mode(LegendDisplayMode.LIST)
@@ -103,7 +103,9 @@ def lines(title: str, about: str, unit: str, *queries: Query, width: int = 12) -
         .show_legend(True)
         .calcs([])
     )
-    panel = timeseries.Panel().title(title).description(about).unit(unit).min(0).legend(legend)
+    panel = timeseries.Panel().title(title).description(about).unit(unit).legend(legend)
+    if low is not None:
+        panel = panel.min(low)
     return _targets(panel.span(width).height(8).thresholds(PLAIN), queries)
 
 
@@ -401,6 +403,7 @@ SCHEDULER = (
         "reqps",
         Query(of("scheduler_predicted_gain_requests_per_second"), "predicted"),
         Query(of("scheduler_real_gain_requests_per_second"), "real"),
+        low=None,  # it is below 0 where moves made it worse
     ),
     lines(
         "Moves of the scheduler",

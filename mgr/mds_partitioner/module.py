@@ -191,6 +191,12 @@ class Module(
         if notify_type == NotifyType.fs_map:
             self.wake()
 
+    def config_notify(self) -> None:
+        """Intervals that were made shorter count from now on."""
+        for part in (self.rounds, self.balancer, self.monitor):
+            part.hasten()
+        self.wake()
+
     def wake(self) -> None:
         """Look at once whether there is work for the loops."""
         for loop in self._loops:

@@ -11,6 +11,8 @@ from .engine.urgency import SMOOTHNESS, THRESHOLD
 from .errors import BadOption
 
 DAY = 86_400  # s
+# Of what has no sensible limit: the mon knows a least value only together with a most (MgrMonitor.cc).
+MOST: dict[str, Any] = {"uint": 10**9, "float": 1e9, "secs": 3650 * DAY, "size": 1 << 50}
 
 
 def option(name: str, kind: str, default: Any, desc: str, low: Any = None, high: Any = None) -> Option:
@@ -22,7 +24,7 @@ def option(name: str, kind: str, default: Any, desc: str, low: Any = None, high:
         default=default,
         desc=desc,
         min=low,
-        max=high,
+        max=MOST[kind] if high is None and low is not None else high,
         runtime=True,
     )
 
@@ -142,7 +144,7 @@ class Settings:
         return cls(**{f.name: module.get_module_option(f.name) for f in fields(cls)})
 
     def checked(self) -> "Settings":
-        """The same. :raises BadOption: one is infinite, or no number: the mon takes these for numbers"""
+        """The same. :raises BadOption: one is no number: the mon takes that for one"""
         for known in MODULE_OPTIONS:
             value = getattr(self, known["name"])
             if isinstance(value, float) and not math.isfinite(value):
@@ -151,9 +153,8 @@ class Settings:
 
 
 def _refusal(known: Option, value: float) -> str:
-    name, most = known["name"], known.get("max")
-    allowed = f"from {known['min']:g}" + ("" if most is None else f" to {most:g}")
+    name = known["name"]
     return (
-        f"the option {name} is {value}: give a number {allowed} "
+        f"the option {name} is {value}: give a number from {known['min']:g} to {known['max']:g} "
         f"('ceph config set mgr mgr/mds_partitioner/{name} NUMBER')"
     )

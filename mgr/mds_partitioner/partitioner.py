@@ -144,7 +144,11 @@ class Partitioner:
             self._executor.wait(run, unexpected(e))
         for _ in run.memory.troubles.keys() - before:
             self._failed()
-        report(run, self._on_progress)
+        self._report(run)
+
+    def _report(self, run: Run) -> None:
+        fs = self._host.fs_by_id(run.plan.fscid)
+        report(run, run.plan.fs if fs is None else fs.name, self._on_progress)
 
     def _pace(self, run: Run) -> Settings:
         """What the scheduler moves it has already counted; all of its plan is begun at once."""
@@ -270,7 +274,7 @@ class Partitioner:
         for run in runs:
             try:
                 self._journal.interrupt(run, **changes)
-                report(run, self._on_progress)
+                self._report(run)
             except JournalError as e:
                 failed = failed or e
         if failed is not None:

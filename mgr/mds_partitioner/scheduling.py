@@ -174,13 +174,14 @@ class Scheduling:
         return True
 
     def pause(self, fs: FsState, seconds: int | None) -> bool:
-        """Begin nothing for a while, or until it is resumed. Did it act? In memory, as ``halt``."""
+        """Begin nothing for a while, or until it is resumed. Is it on? In memory, as ``halt``."""
         until = None if seconds is None else self._now().steady + seconds
         if self._ledger.early(fs.fscid, paused=True, until=until):
             return True
-        if not self.acting(fs):
+        watch = self._ledger.get(fs.fscid)
+        if watch is None or watch.kept.mode == OFF:
             return False
-        self._hold(fs, self._ledger.find(fs), paused=True, until=until)
+        self._hold(fs, watch, paused=True, until=until)
         return True
 
     def _hold(self, fs: FsState, watch: Watch, **changes: Any) -> None:

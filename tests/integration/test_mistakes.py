@@ -65,6 +65,17 @@ def test_a_mistake_is_named_and_changes_nothing(
 
 
 @pytest.mark.parametrize(
+    ("name", "value"),
+    [("max_moves", "0"), ("imbalance_epochs", "0"), ("rank_capacity", "-1"), ("top_subvolumes", "1001")],
+)
+def test_the_mon_refuses_a_value_that_an_option_may_not_have(
+    untouched: Cluster, name: str, value: str
+) -> None:
+    answer = untouched.cli("config", "set", "mgr", f"mgr/mds_partitioner/{name}", value)
+    assert answer.code == EINVAL and name in answer.err, answer
+
+
+@pytest.mark.parametrize(
     "command",
     [
         "status",

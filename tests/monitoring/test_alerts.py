@@ -198,7 +198,7 @@ CASES = (
         "the epochs stand still",
         DOWN,
         (series("active", "1x40"), series("epoch_end_timestamp_seconds", "0x40"), EPOCH_10_S),
-        12,
+        7,
         {},
     ),
     Case(

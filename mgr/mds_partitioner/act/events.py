@@ -13,8 +13,8 @@ Progress = Callable[[str, str, float, Optional[str]], None]
 """Event id, message, 0 to 1; None while it is under way, else why it failed, or "" if it did not."""
 
 
-def report(run: Run, on_progress: Progress) -> None:
-    """How far a plan is; that it has ended, once.
+def report(run: Run, fs: str, on_progress: Progress) -> None:
+    """How far a plan is; that it has ended, once. fs: what its file system is called now
 
     Of the scheduler's only rollbacks are told: ``ceph progress`` keeps the last 50 events, and a busy
     scheduler would leave no room for others.
@@ -26,6 +26,6 @@ def report(run: Run, on_progress: Progress) -> None:
         return
     memory.reported = state
     event = str(uuid.uuid5(uuid.NAMESPACE_OID, f"{run.plan.name}/{run.plan.created}"))
-    message = f"mds_partitioner: plan '{run.plan.name}' on '{run.plan.fs}' ({state})"
+    message = f"mds_partitioner: plan '{run.plan.name}' on '{fs}' ({state})"
     failed = f"stopped {run.head.why} when {part:.0%} of its steps had ended" if state == STOPPED else ""
     on_progress(event, message, part, None if state in ACTIVE else failed)

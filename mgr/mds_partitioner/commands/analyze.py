@@ -4,12 +4,14 @@
 import json
 import os
 import time
+from dataclasses import replace
 from typing import Optional
 
 from .. import clock
 from ..desk import MAKE
 from ..errors import BadInput
 from ..judge.analysis import Analysis
+from ..model import FsState
 from ..report.analysis import analysis_text, analysis_value
 from ..report.text import TOP, cut
 from .declare import Answer, Services, reads, writes
@@ -46,16 +48,21 @@ class AnalyzeCommands(Services):
         A result outlives the manager. An analysis under way goes on from its last checkpoint after a
         fail-over (one in ten minutes), or begins anew, and says so.
         """
-        return _shown(self.analyzer.get(self.host.fs(fs)), top)
+        found = self.host.fs(fs)
+        return _shown(found, self.analyzer.get(found), top)
 
     @writes("analyze stop", MAKE)
     def analyze_stop(self, fs: Optional[str] = None, format: str = "table", top: int = TOP) -> Answer:
         """End an analysis early and judge what was sampled"""
-        return _shown(self.analyzer.stop(self.host.fs(fs)), top)
+        found = self.host.fs(fs)
+        return _shown(found, self.analyzer.stop(found), top)
 
 
-def _shown(analysis: Analysis, top: int) -> Answer:
-    now = clock.read()
+def _shown(fs: FsState, analysis: Analysis, top: int) -> Answer:
+    """By its file system's name of today, which commands must name."""
+    now, found = clock.read(), analysis.judgement
+    judged = None if found is None else replace(found, fs=fs.name)
+    analysis = replace(analysis, fs=fs.name, judgement=judged)
     return Answer(analysis_value(analysis, now.steady), analysis_text(analysis, now, top))
 
 

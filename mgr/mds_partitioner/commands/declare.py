@@ -24,6 +24,7 @@ from ..partitioner import Partitioner
 from ..policy.balancer import Balancer
 from ..ranks import Ranks
 from ..report.text import DEFAULT_FORMAT, TOP, check_format, check_top, render
+from ..schedule.ledger import Ledger
 from ..scheduling import Scheduling
 
 
@@ -37,6 +38,7 @@ class Services:
     partitioner: Partitioner
     balancer: Balancer
     scheduling: Scheduling
+    ledger: Ledger
     monitor: Monitor
     wake: Callable[[], None]  # look at once whether there is work for the loop
 

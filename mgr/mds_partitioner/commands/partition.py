@@ -10,10 +10,10 @@ from ..act.halts import check_duration
 from ..act.run import Run
 from ..desk import HOLD, MAKE, STOP
 from ..engine.names import MASK
-from ..errors import JournalError, NotFound
+from ..errors import BadInput, JournalError, NotFound
 from ..model import FsState
 from ..observe.subtrees import subtree_map
-from ..plan.circumstances import check_mode
+from ..plan.circumstances import TO_AUTH, check_mode
 from ..plan.plan import Plan
 from ..plan.ranks import parse_ranks
 from ..report.partition import plan_text, plan_value, plans_text, plans_value, run_line, run_text, run_value
@@ -58,7 +58,7 @@ class PartitionCommands(Services):
         self,
         fs: Optional[str] = None,
         plan: Optional[str] = None,
-        heavy: str = MASK,
+        heavy: Optional[str] = None,
         to_auth: bool = False,
         dry_run: bool = False,
         force: bool = False,
@@ -68,9 +68,9 @@ class PartitionCommands(Services):
         """Execute a plan: the named one, else the newest if it was not executed, else a new one.
 
         --dry-run only prints it, with its commands. --heavy, --to-auth and --force are for a new one, as in
-        'partition plan'. A plan that was stopped goes on.
+        'partition plan', and refused where the plan is another one. A plan that was stopped goes on.
         """
-        check_mode(heavy)
+        check_mode(heavy or MASK)
         found = self.host.fs(fs)
         halts = self.partitioner.plans.halts.given(found.fscid)  # a stop counts while a plan is made, too
         run = (
@@ -80,9 +80,11 @@ class PartitionCommands(Services):
         )
         if run is not None:
             chosen = run.plan
+            _refuse_other(found, chosen, heavy, to_auth)
         else:
+            mode = heavy or MASK
             chosen = self.partitioner.plan(
-                found, name=None, heavy=heavy, ranks=None, to_auth=to_auth, force=force, save=not dry_run
+                found, name=None, heavy=mode, ranks=None, to_auth=to_auth, force=force, save=not dry_run
             )
         if dry_run:
             return _planned(replace(chosen, fs=found.name), top)
@@ -192,6 +194,19 @@ class PartitionCommands(Services):
 
 def _planned(plan: Plan, top: int) -> Answer:
     return Answer(plan_value(plan), plan_text(plan, top))
+
+
+def _refuse_other(fs: FsState, plan: Plan, heavy: Optional[str], to_auth: bool) -> None:
+    """:raises BadInput: what is asked for is not what the plan is"""
+    wrong = ""
+    if heavy not in (None, plan.heavy_mode):
+        wrong = f"is of --heavy {plan.heavy_mode}, not {heavy}"
+    elif to_auth and not any(step.target == TO_AUTH for step in plan.steps):
+        wrong = f"does not set {TO_AUTH}"
+    if wrong:
+        asked = "".join([f" --heavy {heavy}" if heavy else "", " --to-auth" if to_auth else ""])
+        anew = f"make another one with 'ceph mds_partitioner partition plan {fs.name}{asked}'"
+        raise BadInput(f"plan '{plan.name}' {wrong}: start it without these, or {anew}")
 
 
 def _called(fs: FsState, run: Run) -> Run:

@@ -4,7 +4,7 @@
 from typing import Optional
 
 from ..desk import STOP
-from ..errors import BadInput, NotFound
+from ..errors import BadInput, JournalError, NotFound
 from ..model import FsState
 from ..observe.directories import normal
 from ..observe.roots import called_soon
@@ -33,7 +33,12 @@ class SchedulerCommands(Services):
     ) -> Answer:
         """Begin nothing more; with --rollback undo all that was done since the start"""
         found = self.host.fs(fs)
-        return _ordered(found, self.scheduling.stop(found, rollback))
+        try:
+            return _ordered(found, self.scheduling.stop(found, rollback))
+        except NotFound as e:
+            if self.ledger.unread(found):
+                raise JournalError(self.ledger.unread(found)) from e
+            return Answer(report.off_value(found), is_off(found.name))  # it was never started
 
     @reads("scheduler status")
     def scheduler_status(
@@ -48,7 +53,7 @@ class SchedulerCommands(Services):
         try:
             kept, watch = self.scheduling.get(found), self.scheduling.watch(found)
         except NotFound:
-            return Answer(report.off_value(found), is_off(found.name))
+            return Answer(report.off_value(found), self.ledger.unread(found) or is_off(found.name))
         seen = report.Status(found, kept, watch, self.scheduling.next_look(found))
         return Answer(report.status_value(seen), report.status_text(seen, top))
 

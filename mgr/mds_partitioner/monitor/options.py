@@ -24,6 +24,7 @@ MONITOR_OPTIONS = [
     option(
         *("top_subvolumes", "uint", 20),
         "subvolumes of a file system that metrics and the status page name: those with most workload",
+        low=0,
         high=1000,
     ),
     option(

@@ -25,13 +25,12 @@ NEAR = 0.9  # of its capacity: a rank that is shown as full
 UNKNOWN = "unknown"
 
 
-def _shell(*body: Node, reload: int | None = None) -> str:
-    again = [] if reload is None else [el("meta", http_equiv="refresh", content=str(reload))]
+def _shell(*body: Node, reload: int) -> str:
     head = el(
         "head",
         el("meta", charset="utf-8"),
         el("meta", name="viewport", content="width=device-width, initial-scale=1"),
-        *again,
+        el("meta", http_equiv="refresh", content=str(reload)),
         el("title", "mds_partitioner"),
         style(STYLE),
     )
@@ -64,7 +63,8 @@ def standby_page(active_uri: str) -> str:
     """A standby's page."""
     where = el("a", active_uri, href=active_uri) if active_uri else "not known"
     text = el("p", "This manager is a standby. The active one answers at ", where, ".")
-    return _shell(el("header", el("h1", "mds_partitioner")), el("main", el("section", text)))
+    shown = el("header", el("h1", "mds_partitioner")), el("main", el("section", text))
+    return _shell(*shown, reload=SOONEST_RELOAD)  # it may become the active one
 
 
 def _file_system(sample: FsSample) -> Element:

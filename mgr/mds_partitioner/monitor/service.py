@@ -70,6 +70,11 @@ class Monitor:
         """Start the thread."""
         self._loop.start()
 
+    def hasten(self) -> None:
+        """The epoch may have become shorter: no longer one is waited for."""
+        if self._epoch() < self.snapshot.epoch:
+            self._loop.wake()
+
     def shutdown(self) -> None:
         """End the thread after the epoch it is in."""
         self._loop.end()

@@ -231,6 +231,12 @@ class Balancer:
             except PartitionerError as e:
                 self._log.warning("the record '%s' of a removed file system: %s", key, e)
 
+    def hasten(self) -> None:
+        """The epoch may have become shorter: no longer one is waited for."""
+        soon = self._now().steady + self._settings().epoch
+        for watch in list(self._watches.values()):
+            watch.due = min(watch.due, soon)
+
     def _tick(self, known: Switch) -> None:
         watch, now = self._watches.setdefault(known.fscid, Watch()), self._now()
         try:

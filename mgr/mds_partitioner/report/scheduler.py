@@ -77,7 +77,7 @@ def status_value(seen: Status) -> dict[str, Any]:
         "threshold": None if verdict is None else verdict.threshold,
         "ranks": [] if view is None else [_rank_value(rank, watch) for rank in view.ranks],
         "under_way": [_move_value(past, requests) for past, requests in under_way(kept)],
-        "decisions": [_turn_value(turn) for turn in kept.turns[-LAST:]],
+        "decisions": [_turn_value(turn) for turn in kept.turns],
         "held": {} if kept.mode == OFF else dict(held(watch)),
         "advised": len(watch.advised) if kept.mode == ADVISE else 0,
     }

@@ -110,6 +110,11 @@ class Ledger:
             raise NotFound(is_off(fs.name))
         return found
 
+    def unread(self, fs: FsState) -> str:
+        """Why what the last manager kept of it cannot be read; "" where it can, or nothing was kept."""
+        why = self.unreadable.get(fs.fscid, "")
+        return why and f"what the scheduler of '{fs.name}' kept cannot be read: {why}"
+
     def add(self, fscid: int, watch: Watch) -> None:
         """One that is started."""
         assert self._watches is not None

@@ -282,8 +282,9 @@ class Gains:
 
 
 def gains(turns: Sequence[Turn], since: float) -> Gains:
-    """Of what was done since a time."""
-    settled = [turn for turn in turns if turn.mode == ACT and turn.at >= since and turn.real is not None]
+    """Of what was done since a time, and not undone."""
+    done = (turn for turn in turns if turn.mode == ACT and not turn.undone and turn.at >= since)
+    settled = [turn for turn in done if turn.real is not None]
     predicted, real = sum(turn.gain for turn in settled), sum(turn.real or 0.0 for turn in settled)
     return Gains(len(settled), predicted, real)
 

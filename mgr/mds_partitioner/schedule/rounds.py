@@ -109,6 +109,13 @@ class Rounds:
         if watch.glances and watch.waits_since is None and not watch.problem:
             watch.due = min(watch.due, now.steady + GLANCE, watch.measured + interval)
 
+    def hasten(self) -> None:
+        """The intervals may have become shorter: no longer ones are waited for."""
+        now, (settings, ours) = self._now(), self._settings()
+        for _, watch in self._ledger.all():
+            watch.due = min(watch.due, now.steady + ours.scheduler_interval)
+            watch.read_due = min(watch.read_due, now.steady + settings.epoch)
+
     def read(self, each: Each = in_turn) -> float:
         """Read about directories, for the looks. Returns in how many seconds it is to be done again."""
         now, epoch = self._now(), float(self._settings()[0].epoch)

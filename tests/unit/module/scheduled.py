@@ -306,7 +306,8 @@ class Manager:
         self.woken = 0
         self.failures = {"moves": 0, "looks": 0}
         journal = Journal(host.store, host.incarnation())
-        plans, ledger = Plans(host, journal, cluster.now, LOG), Ledger(host, LOG, cluster.now)
+        plans = Plans(host, journal, cluster.now, LOG)
+        self.ledger = ledger = Ledger(host, LOG, cluster.now)
         self.scheduling = Scheduling(host, ledger, plans, balances, cluster.now)
         self.acts: Acts = self.scheduling.begins
         self.partitioner = Partitioner(

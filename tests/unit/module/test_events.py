@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 import logging
+from dataclasses import replace
 from types import SimpleNamespace
 from typing import Any
 
@@ -96,3 +97,11 @@ def test_an_end_is_told_after_its_message(failed: str | None, end: list[tuple[An
     manager: Any = SimpleNamespace(remote=lambda module, *call: asked.append(call), log=log)
     Module._progress(manager, "id", "text", 0.4, failed)
     assert asked == [("update", "id", "text", 0.4, ["mds_partitioner"], True), *end]
+
+
+def test_a_renamed_file_system_is_told_by_its_name_of_today(manager: Manager, told: list[Event]) -> None:
+    manager.cluster.lag = 3
+    manager.partitioner.start(manager.fs, "p")
+    manager.cluster.state = replace(manager.cluster.state, name="renamed")
+    manager.run(1)
+    assert told[-1][1] == "mds_partitioner: plan 'p' on 'renamed' (running)"

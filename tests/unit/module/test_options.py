@@ -14,7 +14,7 @@ from scheduled import Cluster
 
 from mds_partitioner.errors import BadOption
 from mds_partitioner.module import ALL_OPTIONS
-from mds_partitioner.options import Settings
+from mds_partitioner.options import MOST, Settings
 from mds_partitioner.ranks import Ranks
 
 NUMBERS = [f.name for f in fields(Settings) if isinstance(getattr(SETTINGS, f.name), float)]
@@ -27,8 +27,8 @@ def test_what_is_no_finite_number_is_refused_by_its_name(name: str, value: float
     (known,) = (option for option in ALL_OPTIONS if option["name"] == name)
     with pytest.raises(BadOption) as caught:
         replace(SETTINGS, **{name: value}).checked()
-    most = "" if known.get("max") is None else f" to {known['max']}"
-    assert f"the option {name} is {value}: give a number from {known['min']}{most} (" in str(caught.value)
+    allowed = f"from {known['min']:g} to {known['max']:g}"
+    assert f"the option {name} is {value}: give a number {allowed} (" in str(caught.value)
     assert f"'ceph config set mgr mgr/mds_partitioner/{name} NUMBER'" in str(caught.value)
     assert SETTINGS.checked() is SETTINGS
 
@@ -47,3 +47,11 @@ def test_what_a_thread_waits_for_is_no_longer_than_it_can() -> None:
     longest = {option["name"]: option.get("max") for option in ALL_OPTIONS if option["name"] in WAITED_FOR}
     assert longest.keys() == WAITED_FOR
     assert all(most is not None and most <= threading.TIMEOUT_MAX for most in longest.values())
+
+
+def test_the_mon_refuses_what_no_number_may_be() -> None:
+    """It looks at a least value only where there is a most, too."""
+    numbers = [option for option in ALL_OPTIONS if option["type"] in MOST]
+    bounded = [o for o in numbers if o.get("min") is not None and o.get("max") is not None]
+    assert [option["name"] for option in numbers if option not in bounded] == []
+    assert all(option["min"] <= option["default"] <= option["max"] for option in bounded)

@@ -138,3 +138,18 @@ def test_commands_name_the_file_system_as_it_is_called_now(module: Module) -> No
     ]
     shown = module.partition_start(plan="p", dry_run=True).stdout
     assert "ceph fs set renamed bal_rank_mask 0x3" in shown and "cephfs" not in shown
+
+
+@pytest.mark.parametrize(
+    ("asked", "told"),
+    [
+        ({"heavy": "fanout"}, "plan 'p' is of --heavy mask, not fanout: start it without these, or make"),
+        ({"to_auth": True}, "plan 'p' does not set mds_forward_all_requests_to_auth: start it without"),
+    ],
+)
+def test_a_plan_is_not_started_as_what_it_is_not(module: Module, asked: dict[str, Any], told: str) -> None:
+    for named in ({}, {"plan": "p"}):
+        refused = module.partition_start(**named, **asked)
+        assert refused.retval < 0 and told in refused.stderr
+    assert module.orders.begun == []
+    assert module.partition_start(heavy="mask").retval == 0

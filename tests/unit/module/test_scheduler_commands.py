@@ -24,7 +24,7 @@ from mds_partitioner.monitor.sampler import scheduler_state
 from mds_partitioner.monitor.state import FsSample, SchedulerState, Snapshot
 from mds_partitioner.report.overview import overview_text, removed_values
 from mds_partitioner.report.partition import removed_state
-from mds_partitioner.report.scheduler import history_text, history_value
+from mds_partitioner.report.scheduler import LAST, history_text, history_value
 from mds_partitioner.schedule.core.state import Past
 from mds_partitioner.schedule.core.view import Move
 from mds_partitioner.schedule.record import ACT, Kept, Turn
@@ -41,6 +41,7 @@ class Module(PartitionCommands, SchedulerCommands):
         self.manager = manager
         host: Any = manager.cluster
         self.host, self.partitioner, self.scheduling = host, manager.partitioner, manager.scheduling
+        self.ledger = manager.ledger
 
     def wake(self) -> None:
         """After each command."""
@@ -76,7 +77,8 @@ def test_a_scheduler_that_was_never_started_is_off(module: Module) -> None:
     never = json.loads(module.scheduler_status(format="json").stdout)
     assert (never["fs"], never["mode"], never["since"], never["ranks"]) == ("cephfs", "off", None, [])
     assert module.scheduler_history().retval < 0
-    assert module.scheduler_stop().retval < 0
+    for stopped in (module.scheduler_stop(), module.scheduler_stop(rollback=True)):
+        assert "is off: start it with" in shown(stopped), "it is the first step of a removal"
     shown(module.scheduler_start())
     assert json.loads(module.scheduler_status(format="json").stdout).keys() == never.keys()
 
@@ -445,6 +447,36 @@ def test_a_pause_holds_both_also_while_no_plan_is_under_way(module: Module) -> N
     assert "goes on" in shown(module.partition_resume())
     module.manager.run(10)
     assert module.partitioner.plans.of(module.manager.fs) != []
+
+
+def test_a_pause_holds_one_that_advises(module: Module) -> None:
+    module.scheduler_start()
+    assert "is paused" in shown(module.partition_pause())
+    assert "advises, paused" in shown(module.scheduler_status())
+    module.manager.run(20)
+    assert module.scheduling.watch(module.manager.fs).advised == {}
+    assert "goes on" in shown(module.partition_resume())
+    module.manager.run(20)
+    assert module.scheduling.watch(module.manager.fs).advised != {}
+
+
+def test_what_was_kept_and_cannot_be_read_is_not_called_off(module: Module) -> None:
+    module.scheduler_start()
+    fs, cluster = module.manager.fs, module.manager.cluster
+    cluster.store.data[f"scheduler/{fs.fscid}/seal"] = "{"
+    after = Module(Manager(cluster))
+    assert "cannot be read: JSONDecodeError" in shown(after.scheduler_status())
+    assert "cannot be read: JSONDecodeError" in after.scheduler_stop(rollback=True).stderr
+    after.desk.shutdown()
+
+
+def test_as_data_a_status_has_every_decision(module: Module) -> None:
+    module.scheduler_start(mode="act")
+    module.manager.run(100)
+    kept = module.scheduling.get(module.manager.fs)
+    assert len(kept.turns) > LAST
+    value = json.loads(module.scheduler_status(format="json").stdout)
+    assert len(value["decisions"]) == len(kept.turns)
 
 
 def test_plans_of_a_removed_file_system_are_shown_until_they_are_removed(module: Module) -> None:

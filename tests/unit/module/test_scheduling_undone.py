@@ -19,7 +19,7 @@ from mds_partitioner.monitor.sampler import scheduler_state
 from mds_partitioner.plan.circumstances import TO_AUTH
 from mds_partitioner.report.scheduler import Status, status_text
 from mds_partitioner.schedule import orders as orders_module
-from mds_partitioner.schedule.record import ACT, ADVISE, OFF
+from mds_partitioner.schedule.record import ACT, ADVISE, OFF, Turn, gains
 from mds_partitioner.schedule.tick_interval import TICK
 
 AT_LAST = 100  # s, within which a cold cluster of this size is even
@@ -418,3 +418,9 @@ def test_a_stop_while_steps_are_made_begins_none_of_the_others() -> None:
     manager.run(20)
     states = Counter(record.state for record in run.records.values())
     assert run.head.state == DONE and states.keys() == {APPLIED, SKIPPED} and states[APPLIED] <= ABREAST
+
+
+def test_what_was_undone_is_no_misjudgement() -> None:
+    turn = Turn(1.0, ACT, "why", (), (), 0, 100.0, 1.5, after=2.0, plan="scheduler-1")
+    assert gains([turn], 0.0).settled == 1
+    assert gains([replace(turn, undone=True)], 0.0).settled == 0

@@ -62,6 +62,18 @@ def test_while_it_waits_it_looks_no_more_often_and_gives_the_ticks_back(acting: 
     assert cluster.options[TICK] == ""
 
 
+def test_a_longer_interval_is_not_waited_for_when_it_was_made_shorter() -> None:
+    manager = Manager(Cluster(), fewer(scheduler_interval=3600))
+    manager.scheduling.start(manager.fs, ADVISE)
+    manager.run(2)
+    watch = manager.scheduling.watch(manager.fs)
+    before = watch.due
+    assert before > manager.cluster.steady + 3000
+    manager.options.ours = replace(manager.options.ours, scheduler_interval=5)
+    manager.rounds.hasten()
+    assert manager.cluster.steady < watch.due <= manager.cluster.steady + 5
+
+
 def test_an_engine_that_fails_is_asked_once_an_interval(
     acting: Manager, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -167,6 +167,18 @@ def test_an_epoch_judges_the_ranks_loads(monitor: Monitor) -> None:
     assert monitor.snapshot.epoch == Options.epoch
 
 
+def test_a_longer_epoch_is_not_waited_for_when_it_was_made_shorter(
+    monitor: Monitor, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(Options, "epoch", 3600)
+    sampled(monitor)
+    monitor.hasten()
+    assert not monitor._loop._wake.is_set()
+    monkeypatch.setattr(Options, "epoch", 10)
+    monitor.hasten()
+    assert monitor._loop._wake.is_set()
+
+
 def test_epochs_above_the_threshold_are_counted_in_a_row(monitor: Monitor, cluster: Cluster) -> None:
     counts = []
     for rate in (900.0, 900.0, 10.0, 900.0):
