@@ -4,7 +4,7 @@ executed, journaled and undone by the partitioner."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import replace
 from typing import Any
@@ -12,7 +12,7 @@ from typing import Any
 from . import clock
 from .act.choice import live, operators
 from .act.registry import Plans
-from .act.run import ACTIVE, ROLLING_BACK, STOPPED
+from .act.run import ACTIVE, ROLLED_BACK, ROLLING_BACK, STOPPED
 from .ceph.host import Host
 from .clock import Now
 from .errors import BadInput, Busy, JournalError, NotFound, NotPermitted, PartitionerError, Unavailable
@@ -23,7 +23,21 @@ from .schedule.core.state import State
 from .schedule.hotspots import Hotspots, recent
 from .schedule.ledger import Ledger
 from .schedule.plans import scheduled_since
-from .schedule.record import ACT, ADVISE, HOUR, MODES, OFF, UNDOING, Kept, is_off, made, on_clock, scattered
+from .schedule.record import (
+    ACT,
+    ADVISE,
+    HOUR,
+    MODES,
+    OFF,
+    UNDOING,
+    Kept,
+    Turn,
+    is_off,
+    made,
+    on_clock,
+    rolled_back,
+    scattered,
+)
 from .schedule.rounds import automate
 from .schedule.shown import blind, spots
 from .schedule.watch import Watch
@@ -72,6 +86,7 @@ class Scheduling:
             if watch.kept.mode != mode:
                 since = self._since(fs, now) if watch.kept.mode == OFF else watch.kept.since
                 changes = {"mode": mode, "since": since, "fs": fs.name, "paused": False, "until": None}
+                changes["turns"] = self._without_undone(fs, watch.kept.turns)
                 self._ledger.save(fs.fscid, watch, orders, prepared=False, **changes)
                 self._begin_anew(watch)
         return self.get(fs)
@@ -91,6 +106,17 @@ class Scheduling:
             if new and watch.orders == orders:
                 self._ledger.withdraw(fs.fscid)
             raise
+
+    def _without_undone(self, fs: FsState, turns: Sequence[Turn]) -> tuple[Turn, ...]:
+        """With those marked whose plans an operator has rolled back, or stopped before they distributed what
+        they were to."""
+        spread = {turn.plan for turn in turns if turn.scatter}
+        over = {
+            run.plan.name
+            for run in self._plans.of(fs)
+            if run.head.state == ROLLED_BACK or (run.plan.name in spread and not live([run]))
+        }
+        return rolled_back(turns, over)
 
     def _since(self, fs: FsState, now: Now) -> float:
         """Whole seconds, as they are kept: what is planned in the first second belongs to it, and what was

@@ -53,7 +53,8 @@ class SchedulerCommands(Services):
         try:
             kept, watch = self.scheduling.get(found), self.scheduling.watch(found)
         except NotFound:
-            return Answer(report.off_value(found), self.ledger.unread(found) or is_off(found.name))
+            why = self.ledger.unread(found)
+            return Answer(report.off_value(found) | {"problem": why}, why or is_off(found.name))
         seen = report.Status(found, kept, watch, self.scheduling.next_look(found))
         return Answer(report.status_value(seen), report.status_text(seen, top))
 

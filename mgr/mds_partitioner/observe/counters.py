@@ -48,6 +48,12 @@ def mean_and_count(points: Sequence[Point], window: float) -> tuple[float, float
     return (max(0.0, (last[1] - first[1]) / count / NANOSECONDS), count) if count > 0 else (0.0, 0.0)
 
 
+def counted(points: Sequence[Point], window: float) -> float:
+    """How many it is the mean of, per second."""
+    span = _span(points, window)
+    return mean_and_count(points, window)[1] / (span[1][0] - span[0][0]) if span else 0.0
+
+
 def level(points: Sequence[Point]) -> int:
     """The newest value of a gauge; 0 when there is none."""
     return int(points[-1][1]) if points else 0

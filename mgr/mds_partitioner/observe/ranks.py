@@ -6,7 +6,7 @@ from dataclasses import replace
 
 from ..ceph.host import Host
 from ..model import FsState, MdsInfo, RankSample
-from .counters import level, mean_and_count, mean_time, rate, rated
+from .counters import counted, level, mean_and_count, mean_time, rate, rated
 
 # Counters of src/mds/Server.cc, reported to the managers; the common kinds are enough.
 KINDS = (
@@ -44,10 +44,10 @@ def quickest(of: Kinds, latency: float) -> float:
     return min((mean for mean, count in of.values() if count >= common and mean > 0.0), default=latency)
 
 
-def links(of: Kinds) -> float:
-    """Part of the requests that make hard links."""
-    every = sum(count for _, count in of.values())
-    return of["link"][1] / every if every else 0.0
+def links(points: Points, window: float, requests: float) -> float:
+    """Part of the requests that make hard links. requests: of all kinds, req/s"""
+    made = counted(points("mds_server.req_link_latency"), window)
+    return min(1.0, made / requests) if requests else 0.0
 
 
 def _sample(host: Host, mds: MdsInfo, window: float) -> RankSample:
@@ -74,7 +74,7 @@ def _sample(host: Host, mds: MdsInfo, window: float) -> RankSample:
         exported_total=level(points("mds.exported_inodes")),
         imported_total=level(points("mds.imported_inodes")),
         quickest=latency if of is None else quickest(of, latency),
-        links=0.0 if of is None else links(of),
+        links=links(points, window, requests),
         forwards=forwards,
         peers=rate(points("mds_server.handle_peer_request"), window),
         reported=received[-1][0] if received else 0.0,
@@ -101,7 +101,7 @@ def observe_ranks(host: Host, fs: FsState, window: float, now: float) -> tuple[R
 def _stopped(sample: RankSample) -> RankSample:
     """What is known of a rank that has stopped reporting: what it holds, and nothing that it does."""
     still = replace(sample, requests=0.0, latency=0.0, quickest=0.0, fetches=0.0, rated=False)
-    return replace(still, exported=0.0, imported=0.0, forwards=0.0, peers=0.0, reported=0.0)
+    return replace(still, exported=0.0, imported=0.0, links=0.0, forwards=0.0, peers=0.0, reported=0.0)
 
 
 def silent(host: Host, fs: FsState, now: float) -> dict[int, float]:

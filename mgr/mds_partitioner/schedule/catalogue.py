@@ -116,14 +116,14 @@ class Wanted:
     :ivar split: inode numbers of directories that are to be seen as their parts
     :ivar hot: of those that fill a rank by what no parts of them could take along
     :ivar moving: of those that are under way, which do not answer for a while
-    :ivar ours_below: of those in which something has a pin of ours, and that are not split
+    :ivar count: of those that are looked into besides the busiest
     """
 
     requests: Mapping[str, float] = field(default_factory=dict)
     split: frozenset[int] = frozenset()
     hot: frozenset[int] = frozenset()
     moving: frozenset[int] = frozenset()
-    ours_below: frozenset[int] = frozenset()
+    count: frozenset[int] = frozenset()
 
 
 class Catalogue:
@@ -168,8 +168,8 @@ class Catalogue:
         away = {self.known.within.get(ino, ino) for ino in wanted.moving} | wanted.moving
         quiet = [d for d in busiest if d.ino not in away]
         # Of these the parts are counted, too: what was renamed into one, with its pin, is none of its load.
-        ours = {*wanted.ours_below} - away - {d.ino for d in busiest}
-        count = [d for d in self._rotation.directories() if d.ino in ours]
+        besides = wanted.count - away - {d.ino for d in busiest}
+        count = [d for d in self._rotation.directories() if d.ino in besides]
         of = Inside(quiet, count, split, wanted.requests, wanted.moving)
         lasts = self._insides.look(fs, of, owned, now, first=not self.known.ripe)
         doubted, self._doubted = self._doubted, frozenset()
@@ -179,7 +179,7 @@ class Catalogue:
         broods = {ino: found for ino, (_, found) in self._insides.broods.items()}
         unknown = frozenset(ino for ino in wanted.split if _unknown(broods.get(ino)))
         below = [kid for ino in wanted.split for kid in parts.get(ino, ())]
-        masked = self._busiest(wanted.requests, 4 * len(fs.ranks_in)) if hooked else []
+        masked = [*self._busiest(wanted.requests, 4 * len(fs.ranks_in)), *count] if hooked else []
         self._list_all(fs)
         self._look_above(fs, below, [d for d in masked if d.ino not in away])
         self._read_fragments(fs, quiet, wanted, c, now)

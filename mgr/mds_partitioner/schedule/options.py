@@ -11,7 +11,10 @@ from .core.state import Limits
 DEFAULTS = Limits()
 SCHEDULER_OPTIONS = [
     option(
-        "scheduler_interval", "secs", 5, "between two looks of the scheduler; MDSs report every 5 s", 1, DAY
+        *("scheduler_interval", "secs", 5),
+        "between two looks of the scheduler, but no less than between two reports of MDSs (mgr_stats_period)",
+        1,
+        DAY,
     ),
     option("scheduler_moves", "uint", DEFAULTS.moves, "subtrees that the scheduler moves at a time", 1),
     option("scheduler_inodes", "uint", int(DEFAULTS.inodes), "inodes that it moves at a time", 1),
@@ -30,6 +33,7 @@ SCHEDULER_OPTIONS = [
         int(DEFAULTS.rest),
         "what it moved is left alone, unless its load has really changed",
         0,
+        int(DEFAULTS.memory),
     ),
     # Names and meaning of mgr/balancer's.
     option(

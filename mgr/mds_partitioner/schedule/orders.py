@@ -34,7 +34,6 @@ from ..model import FsState
 from ..plan.circumstances import FORWARDS, TO_AUTH
 from ..plan.plan import Plan
 from .core.load import capacities, served, shares, utilisations
-from .core.sleepers import EMPTY
 from .core.state import State
 from .core.view import Decision, Move, Scatter
 from .ledger import Ledger
@@ -43,6 +42,7 @@ from .record import ACT, OFF, UNDOING, Turn, counted, failed, latest, rolled_bac
 from .tick_interval import TickInterval
 from .watch import Watch
 
+SMALL = 1000.0  # inodes: with more of what nobody asks for its move is waited for all the same
 AFTER_UNDOING = 0.5  # s between two looks whether a rollback has ended
 
 
@@ -234,8 +234,10 @@ def _over(run: Run) -> bool:
 
 
 def _hurries(decision: Decision) -> bool:
-    """Does anybody wait for it? What is new and empty, or only keeps its rank, is pinned without haste."""
-    return bool(decision.scatter) or any(m.load > 0.0 or m.inodes > EMPTY for m in decision.moves)
+    """Does anybody wait for it? What is new and small, or only keeps its rank, is pinned without haste: more
+    ticks cost clients something."""
+    loaded = any(move.load > 0.0 for move in decision.moves)
+    return bool(decision.scatter) or loaded or sum(move.inodes for move in decision.moves) > SMALL
 
 
 def _not_begun(before: State, state: State, now: Now) -> State:

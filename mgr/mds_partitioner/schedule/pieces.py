@@ -14,7 +14,7 @@ from ..observe.subtrees import SubtreeMap
 from ..plan.circumstances import Circumstances
 from ..plan.fixed import operators
 from .catalogue import Known
-from .core.view import OURS_BELOW, UNREAD, Piece
+from .core.view import OURS_BELOW, UNREAD, UNREAD_MASK, Piece
 from .owned import Owned
 
 FIXED_BELOW = "a directory below it has a pin of its own"
@@ -166,4 +166,4 @@ def _held(facts: DirectoryFacts, seen: Seen, c: Circumstances, split: bool) -> s
         return OURS_BELOW if ours else FIXED_BELOW
     # With our hook an operator may have masked it; only what is busy is asked about.
     unread = seen.known.masks is not None and directory.ino not in seen.known.masks
-    return "its mask was not read yet" if unread else ""
+    return UNREAD_MASK if unread else ""

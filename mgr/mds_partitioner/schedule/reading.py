@@ -2,6 +2,7 @@
 """Which directories are read about next, for the looks: the busiest first, and a few of all each time."""
 
 from collections.abc import Callable, Collection
+from heapq import nlargest
 
 from ..act.run import Run
 from ..clock import Now
@@ -9,12 +10,13 @@ from ..model import FsState
 from ..observe.heat import requests
 from ..options import Settings
 from .catalogue import Wanted
-from .core.view import OURS_BELOW, View
+from .core.view import OURS_BELOW, UNREAD_MASK, View
 from .deleted import absent
 from .plans import owned
 from .watch import Watch
 
 FEW = 16  # directories that are read at first
+A_RANK = 2  # directories of a full rank that are looked into besides, each time
 FILLS = 0.5  # of a full rank: what has so much of it is looked into
 
 
@@ -26,8 +28,9 @@ def read(
     First the list alone; then a few, the busiest first, so that these are known soon; then as many more as
     are known each time: every round lists all there are.
     """
-    seen = () if watch.view is None else watch.view.pieces
-    hot = frozenset() if watch.view is None else _undivided(watch.view, watch.state.split)
+    view = watch.view
+    seen = () if view is None else view.pieces
+    hot = frozenset() if view is None else _undivided(view, watch.state.split)
     # The parts of what is on its way to be taken apart are known when it comes.
     moving = frozenset(move.ino for move in watch.state.moving)
     known = watch.catalogue.known
@@ -35,8 +38,8 @@ def read(
     asked = {path: warm[path] for path in known.waiting if path in warm} | {p.path: p.requests for p in seen}
     # Only where a rank wants relief, and nothing else was found: an operator's plan may have pinned in these.
     pressed = watch.pressing_since is not None
-    ours = frozenset(piece.ino for piece in seen if pressed and piece.held == OURS_BELOW)
-    wanted = Wanted(asked, watch.state.split | watch.state.apart, hot, moving, ours)
+    count = _to_count(view) if pressed and view is not None and view.ranks else frozenset()
+    wanted = Wanted(asked, watch.state.split | watch.state.apart, hot, moving, count)
     share = min(max(FEW, len(known.facts)), settings.rentries_per_epoch)
     limit = share if known.directories else 0
     watch.catalogue.refresh(fs, limit, wanted, owned(runs, fs.fscid, wanted.split), now().wall)
@@ -53,6 +56,19 @@ def unknown(view: View) -> bool:
     """Has nobody looked yet into one of those that have most to do?"""
     busiest = sorted(view.pieces, key=lambda piece: -piece.requests)[: len(view.ranks)]
     return any(piece.parts is None and piece.requests > 0.0 for piece in busiest)
+
+
+def _to_count(view: View) -> frozenset[int]:
+    """Inode numbers of those whose parts are counted besides those of the busiest of all ranks, which may be
+    others' or elsewhere: what has pins of ours in it, and what has most to do of what may be moved from ranks
+    that are full, or the fullest, as far as it was not looked into yet."""
+    found = {piece.ino for piece in view.pieces if piece.held == OURS_BELOW}
+    top = max(view.ranks, key=lambda rank: rank.requests)
+    for rank in {rank.rank for rank in view.ranks if rank.full} or {top.rank}:
+        own = (p for p in view.pieces if p.rank == rank and p.requests > 0.0)
+        new = (p for p in own if (p.parts is None and not p.held) or p.held == UNREAD_MASK)
+        found |= {p.ino for p in nlargest(A_RANK, new, key=lambda p: p.requests)}
+    return frozenset(found)
 
 
 def _undivided(view: View, split: Collection[int]) -> frozenset[int]:

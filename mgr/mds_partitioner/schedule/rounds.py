@@ -100,7 +100,7 @@ class Rounds:
             self._log.warning("options of file systems without a scheduler: %s", e)
 
     def _take_turn(self, fscid: int, watch: Watch, now: Now) -> None:
-        interval = self._settings()[1].scheduler_interval
+        interval = self._interval()
         watch.due = now.steady + interval
         watch.problem = self._apart(fscid, watch, self._step) or watch.problem
         if watch.problem:
@@ -111,10 +111,14 @@ class Rounds:
 
     def hasten(self) -> None:
         """The intervals may have become shorter: no longer ones are waited for."""
-        now, (settings, ours) = self._now(), self._settings()
+        now, epoch = self._now().steady, self._settings()[0].epoch
         for _, watch in self._ledger.all():
-            watch.due = min(watch.due, now.steady + ours.scheduler_interval)
-            watch.read_due = min(watch.read_due, now.steady + settings.epoch)
+            watch.due = min(watch.due, now + self._interval())
+            watch.read_due = min(watch.read_due, now + epoch)
+
+    def _interval(self) -> float:
+        """s between two looks: in less time MDSs tell nothing new, and what is seen is of before a move."""
+        return max(float(self._settings()[1].scheduler_interval), self._host.report_period())
 
     def read(self, each: Each = in_turn) -> float:
         """Read about directories, for the looks. Returns in how many seconds it is to be done again."""
@@ -188,7 +192,7 @@ class Rounds:
         unseen = now - max(watch.measured, watch.ordered)
         waiting = watch.kept.mode == ACT and waits is not None and now - waits >= CALM
         moving = watch.kept.mode == ACT and watch.state.moving  # nobody follows moves while they are undone
-        blind = waits is None and unseen >= 2 * max(CALM, self._settings()[1].scheduler_interval)
+        blind = waits is None and unseen >= 2 * max(CALM, self._interval())
         calm = waiting or blind or (not moving and now - watch.ordered >= CALM)
         if calm or watch.kept.paused or watch.kept.mode not in (ACT, UNDOING):
             self._tick_interval.restore(fs.fscid)
@@ -196,7 +200,7 @@ class Rounds:
     def _look(self, fs: FsState, watch: Watch, now: Now) -> None:
         settings, ours = self._settings()
         mode, wait = watch.kept.mode, self._why_wait(fs, watch)
-        active = {mds.rank for mds in fs.active()}
+        active = {mds.rank for mds in fs.active()}.difference(unheard(self._host, fs) if wait else ())
         there = tuple(known for rank, known in watch.ranks.items() if rank in active)
         blind = View(now.steady, there, (), wait=wait)  # who was away is looked at for a while first
         watch.waits(wait, now.steady)
@@ -266,10 +270,10 @@ class Rounds:
             self._orders.prepare(fs, watch, now)
         held = owned(self._plans.of(fs), fs.fscid, watch.state.split)
         moved, pins = begun(watch.kept.day, now.wall), _pinned(watch, held)
-        if watch.view and watch.glances and now.steady < watch.measured + ours.scheduler_interval:
+        if watch.view and watch.glances and now.steady < watch.measured + self._interval():
             watch.view = replace(self._looker.glance(fs, watch, watch.view, now), begun=moved, pins=pins)
             return watch.view
-        learned, window = self._ranks.learned(fs.fscid), float(ours.scheduler_interval)
+        learned, window = self._ranks.learned(fs.fscid), self._interval()
         limits = ours.limits(settings)
         view = self._looker.look(fs, watch, held, learned, settings, limits, window, now)
         view = replace(view, begun=moved, pins=pins)
@@ -312,12 +316,12 @@ def _paused_by_operator(until: float | None) -> str:
 
 
 def _pinned(watch: Watch, held: Owned) -> int:
-    """Directories that we pinned, or are about to; of those that are gone the journal still has the pin."""
-    there = {d.ino for d in watch.known.directories}
+    """Directories that we pinned, or are about to; of those deleted the journal still has the pin."""
     ours = {ino for ino, pin in held.pins.items() if pin != NO_PIN}
     past = watch.state.past if watch.kept.mode == ACT else ()
     ordered = {p.move.ino: p.move.pin for p in past if not p.lost}
-    return len(there & (ours | {ino for ino, pin in ordered.items() if pin != NO_PIN}))
+    pinned = ours | {ino for ino, pin in ordered.items() if pin != NO_PIN}
+    return len(pinned - watch.catalogue.deleted.inos)  # what was renamed has its pin still
 
 
 def _capacities(watch: Watch) -> tuple[Capacity, ...]:

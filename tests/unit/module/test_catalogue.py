@@ -23,11 +23,13 @@ from mds_partitioner.observe.turnover import MOST_LISTED, MOST_PARTS
 from mds_partitioner.schedule import asking
 from mds_partitioner.schedule.asking import SOON, Asking
 from mds_partitioner.schedule.catalogue import PAUSE, TRIES, Catalogue, Wanted
+from mds_partitioner.schedule.core.view import UNREAD_MASK, Piece, RankView, View
 from mds_partitioner.schedule.deleted import A_ROUND as A_FEW
 from mds_partitioner.schedule.deleted import Deleted
 from mds_partitioner.schedule.insides import AT_ONCE, FIRST, FRESH, Inside, Insides, several
 from mds_partitioner.schedule.insides import children as count_children
 from mds_partitioner.schedule.owned import Owned
+from mds_partitioner.schedule.reading import _to_count
 from mds_partitioner.verify.whereabouts import ROOT
 
 PARENT = "/volumes/_nogroup/s0"
@@ -162,7 +164,7 @@ def test_parts_are_counted_of_what_has_a_pin_of_ours_below_it_though_it_has_no_l
     for _ in range(2):
         catalogue.refresh(cluster.state, 200, Wanted(), Owned(), BEGINNING + 700.0)
     assert 100 not in catalogue.known.parts
-    catalogue.refresh(cluster.state, 200, Wanted(ours_below=frozenset({100})), Owned(), BEGINNING + 700.0)
+    catalogue.refresh(cluster.state, 200, Wanted(count=frozenset({100})), Owned(), BEGINNING + 700.0)
     assert catalogue.known.parts[100] == 3
 
 
@@ -662,3 +664,16 @@ def test_children_last_when_they_are_half_a_minute_old_and_none_was_seen_to_go()
     assert lasts(41.0)(made, made - 5.0, 100)
     assert not lasts(41.0)(made, made - 1000.0, 100), "its parent is much older: children come and go there"
     assert lasts(611.0)(made, made - 100_000.0, 100)
+
+
+@pytest.mark.parametrize("full", [True, False])
+def test_what_could_be_moved_from_a_full_rank_is_looked_into_though_others_have_more(full: bool) -> None:
+    """Each rank has a larger one that an operator has pinned."""
+    busy = tuple(Piece(i, f"/b{i}", i, 75.0, 100.0, held="pinned", parts=None) for i in range(4))
+    home = tuple(Piece(i, f"/h{i}", 0, i - 9.0, 100.0, parts=None) for i in range(10, 14))
+    rest = (Piece(20, "/r", 1, 70.0, 100.0, parts=None), Piece(21, "/k", 0, 74.0, 100.0, parts=3))
+    ranks = tuple(RankView(i, 145.0 if i == 0 else 85.0, 20.0, full and i == 0) for i in range(4))
+    view = View(0.0, ranks, (*busy, *home, *rest), harmful=True)
+    assert _to_count(view) == {12, 13}
+    hooked = replace(view, pieces=(*busy, replace(home[0], held=UNREAD_MASK, parts=1)))
+    assert _to_count(hooked) == {10}

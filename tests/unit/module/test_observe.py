@@ -35,7 +35,7 @@ from mds_partitioner.observe.attribution import Share, attribute, equal_parts, n
 from mds_partitioner.observe.counters import level, mean_time, rate
 from mds_partitioner.observe.heat import Heat, kept, parse_heat, rank_heat
 from mds_partitioner.observe.observer import Observer
-from mds_partitioner.observe.ranks import kinds, links, quickest, served, silent
+from mds_partitioner.observe.ranks import kinds, links, observe_ranks, quickest, served, silent
 from mds_partitioner.observe.sessions import clients_at, parse_sessions
 from mds_partitioner.observe.subtrees import SubtreeMap, ancestors, parse_subtrees
 from mds_partitioner.observe.working_sets import parse_working_sets
@@ -726,8 +726,8 @@ def test_the_latency_that_counts_is_that_of_the_quickest_common_kind() -> None:
 
 
 def test_how_many_requests_make_links_is_counted() -> None:
-    assert links(kinds(latencies(lookup=(8.0, 60), link=(9.0, 20)), 10)) == 0.25
-    assert links(kinds(latencies(lookup=(8.0, 60)), 10)) == links(kinds(latencies(), 10)) == 0.0
+    assert links(latencies(lookup=(8.0, 60), link=(9.0, 20)), 10, 8.0) == 0.25
+    assert links(latencies(lookup=(8.0, 60)), 10, 6.0) == links(latencies(), 10, 0.0) == 0.0
 
 
 def heat(seconds: float, half_life: float = 5.0, **loads: tuple[float, float]) -> Heat:
@@ -808,3 +808,19 @@ def test_a_rank_is_silent_when_it_has_missed_four_reports(
 
     host: Any = Reports()
     assert silent(host, host.state, 1000.0) == told
+
+
+def test_links_are_counted_on_a_rank_with_next_to_nothing_inside() -> None:
+    """One client makes them, and waits for each: less than one request is inside."""
+
+    class Links(FakeCluster):
+        def counter(self, mds: str, path: str) -> list[tuple[float, ...]]:
+            counts = {"mds_server.handle_client_request": 1500.0, "mds.reply_latency": 1500.0}
+            count = (counts | {"mds_server.req_link_latency": 300.0}).get(path, 0.0)
+            if not path.endswith("latency"):
+                return [(0.0, 0.0), (5.0, count)]
+            return [(0.0, 0.0, 0.0), (5.0, 1e6 * count, count)]
+
+    host: Any = Links()
+    (first, *_) = observe_ranks(host, host.state, 5.0, 6.0)
+    assert first.inside < 1.0 and first.links == pytest.approx(0.2)

@@ -452,7 +452,7 @@ def test_a_pause_holds_both_also_while_no_plan_is_under_way(module: Module) -> N
 def test_a_pause_holds_one_that_advises(module: Module) -> None:
     module.scheduler_start()
     assert "is paused" in shown(module.partition_pause())
-    assert "advises, paused" in shown(module.scheduler_status())
+    assert "changes nothing, paused" in shown(module.scheduler_status())
     module.manager.run(20)
     assert module.scheduling.watch(module.manager.fs).advised == {}
     assert "goes on" in shown(module.partition_resume())
@@ -465,7 +465,8 @@ def test_what_was_kept_and_cannot_be_read_is_not_called_off(module: Module) -> N
     fs, cluster = module.manager.fs, module.manager.cluster
     cluster.store.data[f"scheduler/{fs.fscid}/seal"] = "{"
     after = Module(Manager(cluster))
-    assert "cannot be read: JSONDecodeError" in shown(after.scheduler_status())
+    assert "cannot be read: JSONDecodeError" in after.scheduler_status().stdout
+    assert "JSONDecodeError" in json.loads(after.scheduler_status(format="json").stdout)["problem"]
     assert "cannot be read: JSONDecodeError" in after.scheduler_stop(rollback=True).stderr
     after.desk.shutdown()
 
@@ -474,9 +475,10 @@ def test_as_data_a_status_has_every_decision(module: Module) -> None:
     module.scheduler_start(mode="act")
     module.manager.run(100)
     kept = module.scheduling.get(module.manager.fs)
-    assert len(kept.turns) > LAST
+    turns = kept.turns * LAST
+    module.ledger.change(module.scheduling.watch(module.manager.fs), turns=turns)
     value = json.loads(module.scheduler_status(format="json").stdout)
-    assert len(value["decisions"]) == len(kept.turns)
+    assert len(value["decisions"]) == len(turns) > LAST
 
 
 def test_plans_of_a_removed_file_system_are_shown_until_they_are_removed(module: Module) -> None:

@@ -1310,11 +1310,13 @@ def until_moving(cluster: Cluster, manager: Manager) -> None:
     assert cluster.options[TICK] == "1.000000"
 
 
-def test_ticks_are_not_short_for_what_is_new_and_empty(cluster: Cluster, acting: Manager) -> None:
+@pytest.mark.parametrize("below", [0, 3])
+def test_ticks_are_not_short_for_what_is_new(cluster: Cluster, acting: Manager, below: int) -> None:
+    """A new subvolume of CSI is never empty."""
     acting.run(AT_LAST)
     for ino in range(500, 512):
         cluster.directories[ino], cluster.load[ino] = Directory(f"{NOGROUP}/new{ino}"), 0.0
-        cluster.made[ino], cluster.below[f"{NOGROUP}/new{ino}"] = cluster.wall, 0
+        cluster.made[ino], cluster.below[f"{NOGROUP}/new{ino}"] = cluster.wall, below
     before = len(pins(cluster))
     for _ in range(30):
         acting.run(1)
@@ -1501,3 +1503,14 @@ def test_a_file_system_that_was_removed_needs_no_scheduler(cluster: Cluster, act
     assert not [key for key in cluster.store.data if key.startswith("scheduler/1/")]
     with pytest.raises(NotFound):
         acting.scheduling.get(cluster.state)
+
+
+def test_pins_of_what_was_renamed_away_are_counted(cluster: Cluster, acting: Manager) -> None:
+    acting.run(AT_LAST)
+    pinned = [d for d in cluster.directories.values() if d.pin >= 0]
+    assert len(pinned) == 6
+    watch = acting.scheduling.watch(acting.fs)
+    assert watch.view is not None and watch.view.pins == 6
+    pinned[0].path = "/volumes/_nogroup/s1/old"
+    acting.run(60)
+    assert watch.view is not None and watch.view.pins == 6

@@ -10,6 +10,7 @@ from typing import Any
 import pytest
 from fake_cluster import plan
 from scheduled import Cluster, Manager, fewer
+from test_scheduling import churned
 
 from mds_partitioner.act.executor import ABREAST
 from mds_partitioner.act.run import APPLIED, DONE, PAUSED, RUNNING, SKIPPED, Run
@@ -424,3 +425,49 @@ def test_what_was_undone_is_no_misjudgement() -> None:
     turn = Turn(1.0, ACT, "why", (), (), 0, 100.0, 1.5, after=2.0, plan="scheduler-1")
     assert gains([turn], 0.0).settled == 1
     assert gains([replace(turn, undone=True)], 0.0).settled == 0
+
+
+def distributing() -> tuple[Cluster, int]:
+    """A directory in which much is made and removed has most of the load."""
+    cluster = churned()
+    (parent,) = cluster.churning
+    return cluster, parent
+
+
+def test_what_an_operator_rolled_back_does_not_count_as_distributed_any_more() -> None:
+    cluster, parent = distributing()
+    manager = Manager(cluster)
+    manager.scheduling.start(manager.fs, ACT)
+    manager.run(AT_LAST)
+    assert cluster.directories[parent].distributed == "1"
+    (turn,) = (t for t in manager.scheduling.get(manager.fs).turns if t.scatter)
+    manager.scheduling.stop(manager.fs, rollback=False)
+    manager.partitioner.rollback(manager.fs, turn.plan)
+    manager.run(AT_LAST)
+    assert cluster.directories[parent].distributed == "0"
+    manager.scheduling.start(manager.fs, ACT)
+    assert manager.scheduling.watch(manager.fs).state.scattered == {}
+    manager.run(AT_LAST)
+    assert cluster.directories[parent].distributed == "1", "it may be again"
+
+
+def test_what_was_to_be_distributed_when_it_was_stopped_is_not() -> None:
+    cluster, parent = distributing()
+    manager = Manager(cluster)
+    manager.scheduling.start(manager.fs, ACT)
+
+    def spreads() -> bool:
+        return any(turn.scatter for turn in manager.scheduling.get(manager.fs).turns)
+
+    while not spreads():
+        manager.rounds.read()
+        manager.rounds.tick()
+        cluster.pass_time()
+        cluster.wall, cluster.steady = cluster.wall + 1, cluster.steady + 1
+    manager.scheduling.stop(manager.fs, rollback=False)
+    manager.run(30)
+    assert cluster.directories[parent].distributed == "0"
+    manager.scheduling.start(manager.fs, ACT)
+    assert manager.scheduling.watch(manager.fs).state.scattered == {}
+    manager.run(AT_LAST)
+    assert cluster.directories[parent].distributed == "1"

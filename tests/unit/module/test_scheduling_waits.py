@@ -455,3 +455,28 @@ def test_a_rank_of_which_no_rate_is_known_yet_does_not_pass_for_idle(acting: Man
     cluster.reports.clear()
     acting.run(120)
     assert pins(cluster)
+
+
+@pytest.mark.parametrize(("period", "most"), [(5.0, 7), (15.0, 3), (1.0, 30)])
+def test_it_looks_no_more_often_than_mdss_report(
+    monkeypatch: pytest.MonkeyPatch, period: float, most: int
+) -> None:
+    """Else what was seen before a move would count as seen after it."""
+    monkeypatch.setattr(Cluster, "report_period", lambda self: period)
+    manager = Manager(Cluster([10.0] * 4), fewer(scheduler_interval=1))
+    manager.scheduling.start(manager.fs, ACT)
+    manager.run(10)
+    assert looks(manager, 30) == most
+
+
+def test_a_rank_that_was_taken_over_between_two_looks_counts_as_one_that_has_come(acting: Manager) -> None:
+    cluster = acting.cluster
+    acting.run(AT_LAST)
+    watch = acting.scheduling.watch(acting.fs)
+    assert len(watch.state.rates[2]) > 2
+    cluster.reports["m2"] = 0
+    acting.run(6)
+    assert 2 not in watch.state.rates and watch.state.rates[1]
+    cluster.reports.clear()
+    acting.run(6)
+    assert "rank 2 has come, or come back, just now" in watch.decision.why

@@ -822,6 +822,30 @@ def test_what_is_new_waits_for_inodes_that_are_under_way_unless_it_is_empty() ->
     assert sum(moved) <= PART * 25_000.0 + len(moved) and moved.count(1.0) > 10 and moved.count(900.0) > 3
 
 
+def test_what_is_new_leaves_half_of_an_hours_inodes_and_of_all_pins() -> None:
+    ranks = (RankView(0, 900.0, 5.0), RankView(1, 0.0))
+    old = (Piece(1, "/1", 0, 300.0, 24_000.0), Piece(2, "/2", 1, 1.0, 10.0))
+    new = tuple(Piece(k, f"/new{k}", 0, 0.0, 400.0, fresh=True) for k in range(10, 90))
+
+    def moved(limits: Limits, pins: int) -> int:
+        view = View(LOOK, ranks, (*old, *new), pins=pins)
+        return len(Scheduler(State(at=0.0), view, limits).decide()[1].moves)
+
+    assert moved(Limits(), 0) > 10
+    assert moved(Limits(hourly=4_000.0), 0) == 5
+    assert moved(Limits(pins=100), 45) == 5
+
+
+def test_what_is_gone_when_it_has_arrived_is_waited_for_no_more() -> None:
+    ranks = (RankView(0, 900.0, 5.0), RankView(1, 300.0, 1.0))
+    arrived = Past(Move(1, "/1", 0, 1, 300.0, 300.0, 900.0, ""), 0.0, arrived=LOOK)
+    state, there = State(past=(arrived,), at=0.0), (Piece(2, "/2", 0, 900.0, 10.0),)
+    for look in range(1, 6):
+        state, _ = Scheduler(state, View(LOOK * (look + 1), ranks, there), Limits()).decide()
+    (past,) = state.past
+    assert past.settled == 0.0 and not past.under_way and not past.lost
+
+
 def test_a_load_that_comes_back_while_something_moves_finds_ranks_that_can_do_something() -> None:
     """The first look of a new manager was at a time when no client was at work."""
     state = State(past=(Past(Move(1, "/1", 0, 1, 300.0, 300.0, 9000.0, ""), 0.0),))

@@ -12,6 +12,7 @@ from mds_partitioner.model import NO_PIN
 from mds_partitioner.schedule.core.candidates import candidates
 from mds_partitioner.schedule.core.decision import Scheduler
 from mds_partitioner.schedule.core.learn import looked
+from mds_partitioner.schedule.core.links import Links
 from mds_partitioner.schedule.core.look import Look
 from mds_partitioner.schedule.core.state import Limits, Past, Scattered, State
 from mds_partitioner.schedule.core.together import JUDGED, LASTS, LATE, LOOKS, MEMORY, WAITS, Whole
@@ -323,3 +324,16 @@ def test_directories_that_seem_to_be_in_each_other_end_no_manager() -> None:
     spool = Spool(at={1: 3, 2: 0}, within={1: 2, 2: 1})
     spool.state = replace(spool.state, split=frozenset({1, 2}))
     assert spool.go(2 * LOOKS) == [(2, 3)], "they come together as any others do"
+
+
+def test_what_hard_links_are_made_in_has_its_turn_when_they_end() -> None:
+    spool = Spool()
+    made_in = Links(on={3: 1e9})
+
+    def links() -> None:
+        spool.state = replace(spool.state, linked=made_in)
+
+    spool.go(2 * LATE, links)
+    assert spool.moves == [] and spool.state.wholes[1].since < 0.0
+    spool.state = replace(spool.state, linked=Links())
+    assert sorted(spool.go(2)) == [(2, 3), (3, 3), (4, 3)]

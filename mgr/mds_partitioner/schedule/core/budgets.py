@@ -105,9 +105,14 @@ class Budgets:
 
     def of_the_new(self) -> float:
         """Inodes of new directories that may be begun now: they wait for no large one, a part of the limit is
-        theirs."""
+        theirs; and half of an hour's is left to what is used."""
         coming = sum(past.move.inodes for past in self.coming if past.move.load <= 0.0)
-        return max(self.inodes(), self.limits.inodes * PART - coming)
+        at_once = max(self.inodes(), self.limits.inodes * PART - coming)
+        return min(at_once, self.limits.hourly * LEFT - self._begun)
+
+    def pins_of_the_new(self) -> int:
+        """Of these, that may be pinned: half of all pins are left to what is used."""
+        return int(self.limits.pins * LEFT) - self.view.pins - self.placed
 
     @property
     def _begun(self) -> float:

@@ -111,13 +111,14 @@ def _place(look: Look) -> tuple[Look, tuple[Move, ...]]:
     if not (look.view.measured and any(piece.fresh for piece in look.view.pieces)):
         return look, ()
     known = {past.move.ino for past in look.state.past}
-    room = max(0, min(look.budgets.moves(), look.budgets.pins(), look.budgets.unhurried_today()))
+    budgets = look.budgets
+    room = max(0, min(budgets.moves(), budgets.pins_of_the_new(), budgets.unhurried_today()))
     away = look.together.keys() | look.state.split
     single = [p for p in look.view.pieces if p.ino not in away and not (p.within and p.ino in look.linked)]
     found = placed(single, known, look.loads, look.capacity)[:room]
     empty = [m for m in found if m.inodes <= EMPTY]
     others = sorted((m for m in found if m.inodes > EMPTY), key=lambda m: m.inodes)
-    taken, left = accumulate(move.inodes for move in others), look.budgets.of_the_new()
+    taken, left = accumulate(move.inodes for move in others), budgets.of_the_new()
     moves = (*empty, *(m for m, so_far in zip(others, taken) if so_far <= left))
     return replace(look.begun(moves), placed=len(moves)), moves
 
@@ -134,7 +135,7 @@ def _gathered(look: Look, decision: Decision) -> tuple[State, Decision]:
     state, budgets = look.state, look.budgets
     may = max(0, min(budgets.moves(), budgets.pins()))
     if look.view.measured and not look.view.advised and may:
-        wholes = found_better(state.wholes, look.view.pieces, look.view.now)
+        wholes = found_better(state.wholes, look.view.pieces, look.linked, look.view.now)
         state = replace(state, wholes=wholes) if wholes != state.wholes else state
     look = look.then(state)
     coming = {past.move.ino for past in budgets.coming}

@@ -327,12 +327,14 @@ def _settled(
 
 
 def _follow(past: Past, where: Mapping[int, int | None], view: View, overdue: bool) -> Past:
-    """How far it got. What is gone, or does not arrive in time, is no longer waited for.
+    """How far it got. What is gone, or does not arrive in time, is no longer waited for, nor what it has
+    there.
 
     :param where: the rank of each piece, by inode number
     """
     if not past.under_way:
-        return past
+        gone = past.settled < 0.0 and past.move.ino not in where
+        return replace(past, settled=0.0) if gone else past
     if past.arrived >= 0.0:
         return replace(past, looks=past.looks + view.measured)
     if where.get(past.move.ino, -1) == past.move.target:

@@ -157,15 +157,20 @@ def _in_parts(whole: Whole, has: float, peers: float, now: float) -> Whole:
     )
 
 
-def found_better(wholes: Mapping[int, Whole], pieces: Iterable[Piece], now: float) -> dict[int, Whole]:
+def found_better(
+    wholes: Mapping[int, Whole], pieces: Iterable[Piece], fixed: Collection[int], now: float
+) -> dict[int, Whole]:
     """With one marked that is slower, the outermost. None until the last one is proved, or was let go, or
-    takes too long: which of them the messages between ranks are of is not known."""
+    takes too long: which of them the messages between ranks are of is not known.
+
+    :param fixed: inode numbers of what may not be moved now: it has its turn when it may
+    """
     if any(
         whole.since >= 0.0 and not whole.proved and now - whole.since <= WAITS for whole in wholes.values()
     ):
         return dict(wholes)
     within = {piece.ino: piece.within for piece in pieces}
-    due = {ino for ino, whole in wholes.items() if whole.since >= 0.0 or whole.slower}
+    due = {ino for ino, whole in wholes.items() if whole.since >= 0.0 or (whole.slower and ino not in fixed)}
     outer = [ino for ino in sorted(due) if wholes[ino].since < 0.0 and due.isdisjoint(enclosing(ino, within))]
     if not outer:
         return dict(wholes)

@@ -10,6 +10,7 @@ from dataclasses import dataclass, replace
 from ...model import NO_PIN
 
 UNREAD = "its pin was not read yet"  # why a piece is held for a moment
+UNREAD_MASK = "its mask was not read yet"  # likewise, of MDSs with our hook
 OURS_BELOW = "parts of it have pins of ours"  # likewise: it is not seen as its parts yet
 
 
