@@ -81,9 +81,9 @@ class Mount:
         except errors.NotFound:
             return None
 
-    def load_and_set(self, path: str, ino: int, attribute: str, value: str) -> None:
+    def set_attribute(self, path: str, ino: int, attribute: str, value: str) -> None:
         """As the module sets it."""
-        self._module.load_and_set(path, ino, attribute, value)
+        self._module.set_attribute(path, ino, attribute, value)
 
     def _pin_of(self, path: str) -> int:
         self._fs.getxattr(path, "ceph.dir.rentries")  # asked of the MDS, and brings the pin along

@@ -141,7 +141,8 @@ class Scheduling:
             raise NotPermitted(why)
         for run in self._plans.of(fs):
             name, state = run.plan.name, run.head.state
-            if state in ACTIVE and not run.plan.scheduled:
+            undone = run.heading() == ROLLING_BACK  # what it sets meanwhile would be taken for an operator's
+            if state in ACTIVE and (undone or not run.plan.scheduled):
                 raise Busy(f"plan '{name}' of '{fs.name}' is {state}: wait for it or stop it")
         why = self.stopped(fs)
         if why:

@@ -316,10 +316,14 @@ class Mount:
 
         return self._ceph.io(f"get {kind}", look, CephError)
 
-    def load_and_set(self, path: str, ino: int, attribute: str, value: str, may: Callable[[], bool]) -> None:
-        """FileSystem.load_and_set."""
-        kind = KINDS[attribute]
+    def load(self, path: str) -> None:
+        """FileSystem.load."""
         self._ceph.io("list", lambda: self._find(path), CephError)
+
+    def set_attribute(self, path: str, ino: int, attribute: str, value: str, may: Callable[[], bool]) -> None:
+        """FileSystem.set_attribute."""
+        kind = KINDS[attribute]
+        self._ceph.io("open", lambda: self._find(path), CephError)
         if self._find(path)[0] != ino:
             raise NotFound(f"{path!r} was replaced by another directory")
         if not may():

@@ -181,7 +181,7 @@ class TwinWorld(FakeCluster):
         return str(found[1 if kind == "pin" else 2])
 
     def _pin(self, ino: int, kind: str, value: str) -> None:
-        self.twin.module("load_and_set", self._paths[ino], self._inos[ino], PINS[kind], value)
+        self.twin.module("set_attribute", self._paths[ino], self._inos[ino], PINS[kind], value)
 
     def _follow(self) -> None:
         """What users did to the model's directories since, done to the lab's."""

@@ -75,14 +75,18 @@ class DirectoryChange(ABC):
         return self.get(self.value)
 
     def write(self, value: str, was: str, may: Callable[[], bool]) -> None:
-        """Set it. :raises Unavailable: it is not as it was when the MDS has read the directory"""
+        """Set it. :raises Unavailable: it is not as it was"""
 
         def write(mount: FileSystem) -> None:
-            mount.load_and_set(
+            mount.set_attribute(
                 self.path, self.ino, self.attribute, value, lambda: self.value(mount) == was and may()
             )
 
         self.host.on_fs(self.fs, write, self.ino)
+
+    def load(self) -> None:
+        """Have MDSs read it: what nobody uses is in no cache, and stays where it is for that."""
+        self.get(lambda mount: mount.load(self.path))
 
     def in_doubt(self) -> str:
         """In words, has an MDS been asked for a change that it has not answered, and nobody waits for it?"""

@@ -82,9 +82,9 @@ def refuse_outdated(run: Run, runs: Sequence[Run]) -> None:
 
     :raises Busy: a later one is in force; the scheduler's are counted before each other
     """
-    if run.plan.scheduled:
-        return
     for other, _, _ in in_force(runs, run.plan.fscid):
+        if run.plan.scheduled and other.plan.scheduled:
+            continue
         if other is not run and other.plan.created > run.plan.created:
             raise Busy(
                 f"plan '{run.plan.name}' was made before '{other.plan.name}', which is in force: make a new "

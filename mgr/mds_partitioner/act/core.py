@@ -73,6 +73,8 @@ class Transition:
 
 NOTHING = Transition()
 OFF = "false"  # of a setting that a policy of ours had found so
+ON_ITS_WAY = "it was on its way when it was to be undone"
+LONGEST = 1000  # characters of a reason: a path may have thousands, and a record must fit into a key
 SETTLED = 10.0  # s after which an export that had begun is over
 
 
@@ -189,14 +191,17 @@ class StepCore:
         if seen.value is None:
             return self._to(KEPT, seen.gone)
         if same(step, seen.value, record.old):
-            return self._to(UNDONE, record.why)
+            return self._to(UNDONE, "" if record.why == ON_ITS_WAY else record.why)
         if seen.shared:
             return self._to(KEPT, "the policy of 'balance on' needs it: 'balance off' puts it back")
         undoing = record.state == UNDOING
         if same(step, seen.value, step.value):
-            return Transition(None if undoing else Record(UNDOING, record.old, self._now), home or record.old)
+            # MDSs that have begun to move it do not look at its pin again: it may arrive all the same.
+            why = ON_ITS_WAY if record.state == INTENT else ""
+            begun = Record(UNDOING, record.old, self._now, why)
+            return Transition(None if undoing else begun, home or record.old)
         if undoing and seen.value == way_home(step, record.old, [step.home]):  # ours, its rank there or not
-            # What was late may be on its way still, and must come back first.
+            # What was late, or had not come, may be on its way still, and must come back first.
             home_for_good = seen.arrived and (not record.why or seen.waited >= SETTLED)
             go_on = home is None or home_for_good or self.late
             return Transition(write=record.old) if go_on else NOTHING
@@ -204,7 +209,7 @@ class StepCore:
 
     def _to(self, state: str, why: str = "") -> Transition:
         old = self._record.old if self._record is not None else ""
-        return Transition(Record(state, old, self._now, why))
+        return Transition(Record(state, old, self._now, why[:LONGEST]))
 
 
 @dataclass(frozen=True)
@@ -303,7 +308,9 @@ def paused(head: Head, why: str) -> Head:
     """The head of a plan that has to wait for the cluster; an operator's pause stays his."""
     if head.state == PAUSED and head.by_operator:
         return head
-    return replace(head, state=PAUSED, why=why, by_operator=False, until=None, resume_to=interrupted(head))
+    return replace(
+        head, state=PAUSED, why=why[:LONGEST], by_operator=False, until=None, resume_to=interrupted(head)
+    )
 
 
 def after_tick(

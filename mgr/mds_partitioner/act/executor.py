@@ -53,6 +53,7 @@ from .run import (
 
 ABREAST = 4  # steps of a plan of the scheduler at once: a saturated MDS takes up to a second for each
 SELDOM = 5.0  # s between two questions to all MDSs
+UNUSED, AGAIN = 5.0, 60.0  # s after which what has not come is taken to be in no cache; and once more
 Guard = Callable[[FsState], Optional[Hold]]
 Acts = Callable[[int], Optional[bool]]
 """Does the scheduler act on a file system? None: that was not read yet."""
@@ -110,7 +111,7 @@ class Executor:
                 return
             else:
                 self._leave_unwanted(run, began, now)
-                held = self._held_up(run, fs)
+                held = self._held_up(run, fs, now)
             if held is None or held.back:
                 self._go_on(run, began, fs, settings, held, now)
         except Overruled:
@@ -162,9 +163,14 @@ class Executor:
         own = run.plan.scheduled and run.heading() != ROLLING_BACK and not by_hand(run)
         return self._acts(run.plan.fscid) if own else True
 
-    def _held_up(self, run: Run, fs: FsState) -> Hold | None:
-        """What keeps it from beginning anything; None: nothing does. A rollback begins while it may go on."""
+    def _held_up(self, run: Run, fs: FsState, now: Now) -> Hold | None:
+        """What keeps it from beginning anything; None: nothing does. A rollback begins while it may go on.
+
+        :raises Overruled: an order to stop or hold has come in this tick
+        """
         memory = run.memory
+        if memory.halted and held_by_operator(run, now):
+            raise Overruled
         if memory.halted:
             memory.halted, memory.untold = False, {}
         held = self._guard(fs)
@@ -275,6 +281,8 @@ class Executor:
         awaited = {INTENT: run.plan.steps[i].value, UNDOING: home}.get(record.state) if record else None
         waited = now.steady - memory.since.setdefault(i, now.steady)
         there = value == awaited and self._asks(run, i, change, now) and change.arrived(value)
+        if not there and value == awaited and waited > UNUSED:
+            self._load(run, i, change, now)
         empty = not there and value == awaited and waited > SETTLED and _stays_empty(run, change)
         return Seen(
             value,
@@ -293,6 +301,17 @@ class Executor:
             return False
         asked[i] = now.steady
         return True
+
+    def _load(self, run: Run, i: int, change: Change, now: Now) -> None:
+        """MDSs export only what they have in their caches, and tell of nothing else where it is."""
+        loaded = run.memory.loaded
+        if not isinstance(change, DirectoryChange) or now.steady - loaded.get(i, -math.inf) < AGAIN:
+            return
+        loaded[i] = now.steady
+        try:
+            change.load()
+        except PartitionerError as e:  # it may arrive all the same
+            self._log.debug("plan %s, step %d: %s", run.plan.name, i, e)
 
     def _barred(self, run: Run, i: int, change: Change, value: str) -> str:
         """Until it is set.

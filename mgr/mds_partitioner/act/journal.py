@@ -147,9 +147,7 @@ class Journal:
         parts = {f"body/{i:04d}": part for i, part in enumerate(body)}
         if run.records:
             parts |= {f"done/{i:04d}": part for i, part in enumerate(done)}
-        seal = marked({"name": run.plan.name, "parts": len(body), "digest": _digest(text)})
-        seal["analyzed"] = run.plan.analyzed
-        parts |= {f"head/{self._me}": json.dumps(vars(run.head)), "seal": json.dumps(seal)}
+        parts |= {f"head/{self._me}": json.dumps(vars(run.head)), "seal": _seal(run.plan)}
         for rest, value in parts.items():
             self._store.put(f"{ROOT}{run.id}/{rest}", value)
 
@@ -278,6 +276,15 @@ class Journal:
         self.unseal(id_)
         first.old.append(id_)
 
+    def forget(self, run: Run) -> None:
+        """``unseal``. :raises JournalError: it is as it was, also in the mon before anything is written"""
+        try:
+            self.unseal(run.id)
+        except JournalError:
+            seal = partial(self._store.put, f"{ROOT}{run.id}/seal", _seal(run.plan))
+            self._first_of(run.plan.fscid).writes.append(seal)
+            raise
+
     def unseal(self, id_: str) -> None:
         """Forget a plan: without its seal, the other keys belong to none."""
         self._store.delete(f"{ROOT}{id_}/seal")
@@ -333,6 +340,12 @@ def _whole(parts: Mapping[str, str]) -> bool:
     return {"seal", "head"} <= parts.keys()
 
 
+def _seal(plan: Plan) -> str:
+    text = plan.to_json()
+    seal = marked({"name": plan.name, "parts": len(_parts(text)), "digest": _digest(text)})
+    return json.dumps(seal | {"analyzed": plan.analyzed})
+
+
 def _run(id_: str, parts: Mapping[str, str]) -> Run:
     seal = unmarked(json.loads(parts["seal"]))
     text = "".join(parts[f"body/{i:04d}"] for i in range(seal["parts"]))
@@ -348,7 +361,10 @@ def _run(id_: str, parts: Mapping[str, str]) -> Run:
     }
     if any(i >= len(plan.steps) for i in records):
         raise ValueError(f"it has {len(plan.steps)} steps and a record of step {max(records)}")
-    return Run(id_, plan, Head(**json.loads(parts["head"])), records)
+    head = Head(**json.loads(parts["head"]))
+    if "analyzed" not in seal and plan.scheduled and head.state in ACTIVE:
+        head = replace(head, started=plan.created)  # 0.9.0 wrote when it was begun: see ``by_hand``
+    return Run(id_, plan, head, records)
 
 
 def _name(id_: str, parts: Mapping[str, str]) -> str:

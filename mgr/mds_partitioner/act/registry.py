@@ -285,7 +285,7 @@ class Plans:
             if run.head.state in ACTIVE:
                 raise Busy(f"plan '{name}' is {run.head.state}: stop it first")
             self._journal.catch_up(run.plan.fscid)  # or what is written later would bring it back
-            self._journal.unseal(run.id)
+            self._journal.forget(run)
             with self._lock:  # a new list: others may be going through the old one
                 self._runs = [other for other in self.known() if other is not run]
         self._sweep(self.known)

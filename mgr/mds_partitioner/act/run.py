@@ -57,6 +57,7 @@ class Memory:
     :ivar recorded: steps whose record this manager has written
     :ivar made: steps whose value this manager has set and was told so
     :ivar asked: when it was asked last whether a step has arrived, steady clock, s
+    :ivar loaded: when MDSs were made to read its directory last, likewise
     :ivar since: when a step was first seen in its state, steady clock, s
     :ivar troubles: steps that Ceph did not let it read or set at the last try, and its words; the one that
         was tried longest ago first
@@ -71,6 +72,7 @@ class Memory:
     recorded: set[int] = field(default_factory=set)
     made: set[int] = field(default_factory=set)
     asked: dict[int, float] = field(default_factory=dict)
+    loaded: dict[int, float] = field(default_factory=dict)
     since: dict[int, float] = field(default_factory=dict)
     troubles: dict[int, str] = field(default_factory=dict)
     doubtful: set[int] = field(default_factory=set)

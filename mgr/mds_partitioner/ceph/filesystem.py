@@ -18,6 +18,7 @@ from ..errors import CephError, NotFound, Unavailable
 from ..model import NO_PIN
 from .charmap import Charmap, Charmaps, parse_charmap, stays
 
+GONE = (errno.ENOENT, errno.ENOTDIR, errno.ELOOP)  # a link to itself may be where a directory was
 PIN = "ceph.dir.pin"
 RENTRIES = "ceph.dir.rentries"
 ENTRIES = "ceph.dir.entries"
@@ -109,7 +110,7 @@ class FileSystem:
         except (cephfs.Error, UnicodeDecodeError) as e:
             # The binding's own words have the path as text: of one that is not UTF-8 they hide the error.
             code = _code(e) if isinstance(e, cephfs.Error) else self._hidden(path)
-            kind = NotFound if code in (errno.ENOENT, errno.ENOTDIR) else CephError
+            kind = NotFound if code in GONE else CephError
             raise kind(f"cannot {what} {path!r}: {os.strerror(code)}", code) from e
 
     def _hidden(self, path: str) -> int:
@@ -125,9 +126,12 @@ class FileSystem:
         return self._handle.statx(os.fsencode(path), mask, flags)
 
     def ino(self, path: str) -> int:
-        """Inode number of a directory. :raises NotFound: no such directory."""
+        """Inode number of a directory, or of a symbolic link in its place: MDSs follow none.
+
+        :raises NotFound: there is nothing of that name
+        """
         with self._readable_errors("stat", path):
-            return int(self._statx(path, cephfs.CEPH_STATX_INO)["ino"])
+            return int(self._statx(path, cephfs.CEPH_STATX_INO, cephfs.AT_SYMLINK_NOFOLLOW)["ino"])
 
     def is_directory(self, path: str) -> bool:
         """Or is it a file? :raises NotFound: neither."""
@@ -184,23 +188,31 @@ class FileSystem:
                 return NO_MASK
             raise
 
-    def load_and_set(
-        self, path: str, ino: int, attribute: str, value: str, may: Callable[[], bool] = lambda: True
-    ) -> None:
-        """Make the MDS read the directory, then set what moves it: an empty cache has nothing to export.
+    def load(self, path: str) -> None:
+        """Make the MDS read a directory: it exports nothing that it does not have in its cache.
 
-        An MDS answers before its journal is written and shows the old value until then; so this waits for it.
-
-        :param may: asked when the directory was read, right before the change
-        :raises Unavailable: the caller has given up, or it may not any more; nothing was set
-        :raises NotFound: the path is not that inode's any more; nothing was set
+        Not more than is needed: the MDS gives this client capabilities of what is listed. libcephfs answers
+        for the directory itself and for its parent without asking (Client.cc, _readdir_r_cb).
         """
         with self._readable_errors("list", path):
             handle = self._handle.opendir(os.fsencode(path))
             try:
-                self._handle.readdir(handle)
+                while (entry := self._handle.readdir(handle)) and entry.d_name in (b".", b".."):
+                    pass
             finally:
                 self._handle.closedir(handle)
+
+    def set_attribute(
+        self, path: str, ino: int, attribute: str, value: str, may: Callable[[], bool] = lambda: True
+    ) -> None:
+        """Set what moves a directory.
+
+        An MDS answers before its journal is written and shows the old value until then; so this waits for it.
+
+        :param may: asked when the directory was found, right before the change
+        :raises Unavailable: the caller has given up, or it may not any more; nothing was set
+        :raises NotFound: the path is not that inode's any more; nothing was set
+        """
         with self._opened(path, ino) as descriptor:
             if not may():
                 raise Unavailable(

@@ -329,7 +329,8 @@ class Balancer:
         if due or _rendered(switch)[0] != switch.object:  # that one is an older version's text
             fresh = replace(switch, hints=wanted)
             name, content = _rendered(fresh)
-            intended = switching.intended(fresh, name, now.wall)
+            # Also where the clock was put back since it was turned on.
+            intended = switching.intended(fresh, name, max(now.wall, switch.started + 1.0))
             self._board.put_in_force(intended, content, turn, switching.taken_over)
             watch.pushed = now.steady
 

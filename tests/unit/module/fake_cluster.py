@@ -124,7 +124,11 @@ class Mount:
         """ceph.dir.pin.distributed and .random."""
         return self._cluster.directories[self.ino(path)].distributed == "1", False
 
-    def load_and_set(self, path: str, ino: int, attribute: str, value: str, may: Callable[[], bool]) -> None:
+    def load(self, path: str) -> None:
+        """The MDS reads it."""
+        self._cluster.trimmed.discard(self.ino(path))
+
+    def set_attribute(self, path: str, ino: int, attribute: str, value: str, may: Callable[[], bool]) -> None:
         """Set ceph.dir.pin, ceph.dir.pin.distributed or ceph.dir.bal.mask."""
         assert self.ino(path) == ino
         if not may():
@@ -174,6 +178,7 @@ class FakeCluster:
         self.why: str | None = None
         self.busy = False  # what was begun may go on all the same
         self.empty: set[int] = set()  # directories with nothing in them
+        self.trimmed: set[int] = set()  # directories that are in no MDS's cache
         self.checks: dict[str, HealthCheck] = {}
         self.refused: set[str] = set()  # paths whose attributes the MDSs do not let us set
         self.events: list[str] = []
@@ -279,8 +284,9 @@ class FakeCluster:
         self.objects.pop(name, None)
 
     def there(self, fs: FsState, path: str, rank: int) -> bool:
-        """Whereabouts.there."""
-        return self.directories[Mount(self).ino(path)].rank == rank
+        """Whereabouts.there: of what is in its cache."""
+        ino = Mount(self).ino(path)
+        return self.directories[ino].rank == rank and ino not in self.trimmed
 
     def within(self, fs: FsState, path: str, ranks: Collection[int]) -> bool:
         """Whereabouts.within."""
@@ -300,7 +306,7 @@ class FakeCluster:
         return sum(d.rank != _wanted(d) for d in self.directories.values())
 
     def pass_time(self) -> None:
-        """The MDSs move what is pinned elsewhere, ``lag`` ticks after the pin was set."""
+        """The MDSs move what is pinned elsewhere and in a cache, ``lag`` ticks after the pin was set."""
         for ino, directory in self.directories.items():
             spreads = directory.distributed == "1" and directory.pin < 0
             waited = self._spreading.get(ino, 0) + 1 if spreads else 0
@@ -308,6 +314,7 @@ class FakeCluster:
         for ino, directory in self.directories.items():
             if directory.rank == _wanted(directory):
                 self._moving.pop(ino, None)
+            if directory.rank == _wanted(directory) or ino in self.trimmed:
                 continue
             self._moving[ino] = self._moving.get(ino, 0) + 1
             if self._moving[ino] > self.lag:

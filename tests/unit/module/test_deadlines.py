@@ -62,16 +62,6 @@ class Mount:
     def get_fscid(self) -> int:
         return self.fscid
 
-    def opendir(self, path: bytes) -> object:
-        self._call("opendir")
-        return object()
-
-    def readdir(self, handle: object) -> None:
-        self._call("readdir")
-
-    def closedir(self, handle: object) -> None:
-        self.ended.release()
-
     def statx(self, path: bytes, mask: int, flag: int) -> dict[str, int]:
         self._call("statx")
         return {"ino": self.ino}
@@ -87,6 +77,7 @@ class Mount:
 
     def close(self, descriptor: int) -> None:
         self.calls.append("close")
+        self.ended.release()
 
     def fsetxattr(self, descriptor: int, name: str, value: bytes, flags: int) -> None:
         self._call("fsetxattr")
@@ -185,14 +176,14 @@ def impatient(monkeypatch: pytest.MonkeyPatch) -> Callable[[Gate], None]:
 
 
 def pin(host: Host, rank: int = 2) -> None:
-    host.on_fs(FS, lambda mount: mount.load_and_set("/d", 100, PIN, str(rank)), 100)
+    host.on_fs(FS, lambda mount: mount.set_attribute("/d", 100, PIN, str(rank)), 100)
 
 
-def test_a_call_given_up_while_it_lists_the_directory_sets_nothing_afterwards(
+def test_a_call_given_up_while_it_opens_the_directory_sets_nothing_afterwards(
     host: Host, manager: Manager, impatient: Callable[[Gate], None], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     mount = manager.mounts["cephfs"]
-    gate = mount.gates["readdir"] = Gate()
+    gate = mount.gates["open"] = Gate()
     with monkeypatch.context():
         impatient(gate)
         with pytest.raises(Unavailable) as caught:
@@ -233,7 +224,7 @@ def test_a_change_given_up_while_the_mds_makes_it_is_in_doubt_until_it_has_ended
     assert mount.values == {PIN: "2"}
 
 
-def test_what_is_not_wanted_any_more_when_the_directory_was_read_is_not_set(
+def test_what_is_not_wanted_any_more_when_the_directory_was_found_is_not_set(
     host: Host, manager: Manager
 ) -> None:
     mount = manager.mounts["cephfs"]
@@ -246,8 +237,8 @@ def test_what_is_not_wanted_any_more_when_the_directory_was_read_is_not_set(
     with pytest.raises(
         Unavailable, match=r"ceph\.dir\.pin of '/d' was not set: it is not as it was, or not wanted any more"
     ):
-        host.on_fs(FS, lambda mount: mount.load_and_set("/d", 100, PIN, "2", may))
-    assert asked == [["opendir", "readdir", "open", "fstat"]], "as late as can be"
+        host.on_fs(FS, lambda mount: mount.set_attribute("/d", 100, PIN, "2", may))
+    assert asked == [["open", "fstat"]], "as late as can be"
     assert mount.values == {} and "fsetxattr" not in mount.calls
 
 
@@ -260,7 +251,7 @@ def test_another_directory_that_takes_the_name_at_the_last_moment_is_not_changed
         mount.ino = 200
         return True
 
-    host.on_fs(FS, lambda mount: mount.load_and_set("/d", 100, PIN, "2", may))
+    host.on_fs(FS, lambda mount: mount.set_attribute("/d", 100, PIN, "2", may))
     assert mount.changed == [100]
     with pytest.raises(NotFound, match="'/d' was replaced by another directory"):
         pin(host, 3)

@@ -13,7 +13,7 @@ from fake_cluster import SETTINGS, Crash, FakeCluster, Manager, Mount, plan
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from mds_partitioner.act.core import NOTHING, Seen, StepCore, next_step
+from mds_partitioner.act.core import LONGEST, NOTHING, SETTLED, Seen, StepCore, next_step
 from mds_partitioner.act.executor import ABREAST
 from mds_partitioner.act.run import (
     APPLIED,
@@ -886,7 +886,7 @@ def test_what_nobody_expected_of_one_step_does_not_stop_the_others(
     if back:
         until(manager, run, DONE)
         manager.journal.head(run, state=ROLLING_BACK)
-    set_ = Mount.load_and_set
+    set_ = Mount.set_attribute
 
     def strange(self: Mount, path: str, ino: int, *more: Any) -> None:
         if ino == 101:
@@ -894,7 +894,7 @@ def test_what_nobody_expected_of_one_step_does_not_stop_the_others(
         set_(self, path, ino, *more)
 
     with monkeypatch.context() as patch:
-        patch.setattr(Mount, "load_and_set", strange)
+        patch.setattr(Mount, "set_attribute", strange)
         until(manager, run, PAUSED)
         assert [run.records[i].state for i in (0, 2)] == [UNDONE if back else APPLIED] * 2
         told = "KeyError: 'nobody expected it'; see the manager's log: it is tried again"
@@ -994,3 +994,63 @@ def test_what_a_manager_changes_it_has_recorded_itself() -> None:
     assert fifth.runs[0].records[0].state == UNDOING
     until(fifth, fifth.runs[0], ROLLED_BACK)
     assert cluster.directories[100].pin == -1
+
+
+@pytest.mark.parametrize("back", [False, True])
+def test_what_is_in_no_cache_is_read_so_that_it_moves(back: bool) -> None:
+    """Nobody uses it, or its MDSs were restarted: they export only what they have in their caches."""
+    cluster = FakeCluster()
+    before, manager = cluster.snapshot(), Manager(cluster)
+    run = started(cluster, manager, MOVES)
+    if back:
+        until(manager, run, DONE)
+        manager.journal.head(run, state=ROLLING_BACK)
+    cluster.trimmed = set(MOVES)
+    until(manager, run, ROLLED_BACK if back else DONE)
+    assert not cluster.trimmed and (cluster.snapshot() == before) is back
+    assert {d.rank for ino, d in cluster.directories.items() if ino in MOVES} == ({0} if back else {1, 2, 3})
+
+
+def test_what_moves_by_itself_is_not_read_for_that(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The client of the manager would have capabilities of all that is in it."""
+    cluster = FakeCluster()
+    manager = Manager(cluster)
+    read: list[str] = []
+    monkeypatch.setattr(Mount, "load", lambda self, path: read.append(path))
+    until(manager, started(cluster, manager, MOVES), DONE)
+    assert read == []
+
+
+def test_an_export_that_had_begun_comes_back_before_the_way_home_is_over() -> None:
+    """MDSs do not look at a pin again when they have begun."""
+    step, record = pin_step(INTENT)
+    on_its_way = StepCore(step, record, Seen("1"), 1000.0, 300.0).back("0")
+    assert on_its_way.record is not None and on_its_way.record.state == UNDOING and on_its_way.write == "0"
+    for waited, write in ((1.0, None), (SETTLED, "-1")):
+        seen = Seen("0", arrived=True, waited=waited)
+        assert StepCore(step, on_its_way.record, seen, 1000.0, 300.0).back("0").write == write
+    over = StepCore(step, on_its_way.record, Seen("-1"), 1000.0, 300.0).back("0").record
+    assert over is not None and (over.state, over.why) == (UNDONE, ""), "it was put back as any other"
+
+
+def test_a_reason_is_no_longer_than_a_record_may_be() -> None:
+    step, record = pin_step(INTENT)
+    gone = StepCore(step, record, Seen(None, "/d" * 40_000), 1000.0, 300.0).forward((0, 1), force=False)
+    assert gone.record is not None and len(gone.record.why) == LONGEST
+
+
+def test_an_order_that_comes_while_a_tick_begins_is_not_forgotten() -> None:
+    cluster = FakeCluster()
+    manager = Manager(cluster)
+    run = started(cluster, manager, MOVES)
+    untold = {"state": "stopped"}
+
+    def stops(fscid: int) -> bool:
+        run.memory.halted, run.memory.untold = True, untold
+        return True
+
+    run.plan = replace(run.plan, scheduled=True, created=0.0)
+    run.head = replace(run.head, started=0.0)
+    manager.executor._acts = stops
+    manager.tick(run)
+    assert run.memory.halted and run.memory.untold is untold and not run.records

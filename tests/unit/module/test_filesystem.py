@@ -9,7 +9,7 @@ from collections.abc import Callable
 from itertools import islice
 
 import pytest
-from cephfs import LibCephFS
+from cephfs import DirEntry, LibCephFS
 
 from mds_partitioner.ceph.charmap import MOST, Charmaps
 from mds_partitioner.ceph.filesystem import CHARMAP, Attempt, FileSystem
@@ -23,7 +23,7 @@ CALLS: list[Callable[[FileSystem], object]] = [
     lambda fs: fs.born(PATH),
     lambda fs: fs.subdirectories(PATH),
     lambda fs: fs.rentries(PATH),
-    lambda fs: fs.load_and_set(PATH, 7, "ceph.dir.pin", "1"),
+    lambda fs: fs.set_attribute(PATH, 7, "ceph.dir.pin", "1"),
 ]
 
 
@@ -141,3 +141,34 @@ def test_it_is_remembered_of_the_last_directories_how_they_have_names(binding: L
         return len(binding.asked)
 
     assert [asked_after(more) for more in (MOST, 0, MOST - 1, 1)] == [1, 1, 1, 2]
+
+
+def test_to_load_a_directory_is_to_read_what_is_in_it(fs: FileSystem, binding: LibCephFS) -> None:
+    """For "." and ".." libcephfs asks no MDS."""
+    binding.add(b"/d", 7)
+    binding.add(b"/d/a", 8)
+    binding.add(b"/d/b", 9)
+    handles = []
+    opendir = binding.opendir
+
+    def opened(path: bytes) -> list[DirEntry]:
+        handles.append(opendir(path))
+        return handles[-1]
+
+    binding.opendir = opened
+    fs.load("/d")
+    assert [entry.d_name for entry in handles[0]] == [b"b"], "and no more than that"
+    with pytest.raises(NotFound):
+        fs.load("/e")
+
+
+def test_a_link_in_the_place_of_a_directory_is_not_that_directory(fs: FileSystem, binding: LibCephFS) -> None:
+    binding.add(b"/e", 7)
+    binding.add(b"/d", 8, mode=stat.S_IFLNK, target=b"/e")
+    assert fs.ino("/d") == 8
+
+
+def test_a_link_to_itself_is_where_a_directory_was(fs: FileSystem, binding: LibCephFS) -> None:
+    binding.refusal = errno.ELOOP
+    with pytest.raises(NotFound):
+        fs.ino("/d/sub")

@@ -300,3 +300,25 @@ def test_what_is_taken_back_is_so_though_the_mon_does_not_take_that_yet(
     assert run.head == before
     manager.journal.catch_up(run.plan.fscid)
     assert Manager(cluster).runs[0].head.state == before.state
+
+
+def test_a_removal_whose_answer_was_lost_is_undone_before_anything_is_written(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """Else the next manager would find a plan without a seal, and what it set could not be undone."""
+    cluster = FakeCluster()
+    manager = Manager(cluster)
+    run = manager.journal.create(plan(cluster, {100: 1}), [])
+    delete = cluster.store.delete
+
+    def lost(key: str) -> None:
+        delete(key)
+        raise JournalError("no answer")
+
+    with monkeypatch.context() as patch:
+        patch.setattr(cluster.store, "delete", lost)
+        with pytest.raises(JournalError):
+            manager.journal.forget(run)
+    manager.journal.record(run, 0, Record(INTENT, "-1", 1.0))
+    (known,) = Manager(cluster).runs
+    assert known.plan == run.plan and known.records.keys() == {0}

@@ -6,16 +6,17 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Mapping
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import journals
 import pytest
-from fake_cluster import FakeCluster, Manager
+from fake_cluster import FakeCluster, Manager, plan
 from test_archive import exact, found
 from test_balancer import Clock, Ranks, made
 
-from mds_partitioner.act.run import ACTIVE, DONE, READY, ROLLED_BACK, STOPPED
+from mds_partitioner.act.run import ACTIVE, DONE, READY, ROLLED_BACK, RUNNING, STOPPED, Head, by_hand
 from mds_partitioner.errors import NotPermitted
 from mds_partitioner.judge.analysis import Asked
 from mds_partitioner.judge.archive import Archive, Found
@@ -205,3 +206,17 @@ def test_what_is_written_today_is_among_what_is_kept() -> None:
         "records have other fields than those of the newest journal in journals/: if earlier versions would "
         "misread them, FORMAT must grow; keep the old journals, and add one of this version (journals.py)"
     )
+
+
+@pytest.mark.parametrize(("version", "by_an_operator"), [("0.9.0", False), ("0.9.1", True)])
+def test_a_plan_of_the_scheduler_from_the_first_version_was_not_begun_by_hand(
+    version: str, by_an_operator: bool
+) -> None:
+    """That one wrote when a plan was begun, which is later than when it was made."""
+    cluster = FakeCluster()
+    made = replace(plan(cluster, {100: 1}), scheduled=True, created=1000.0)
+    run = Manager(cluster).journal.create(made, [], Head(RUNNING, started=1000.3))
+    if version == "0.9.0":
+        change(cluster, f"plan/{run.id}/seal", analyzed=None)
+    (known,) = Manager(cluster).runs
+    assert by_hand(known) is by_an_operator

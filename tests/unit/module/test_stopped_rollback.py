@@ -36,6 +36,7 @@ from mds_partitioner.clock import Now
 from mds_partitioner.errors import BadInput, Busy, JournalError, NotFound, Unavailable
 from mds_partitioner.options import Settings
 from mds_partitioner.report.partition import run_line
+from mds_partitioner.schedule.record import ACT
 
 MOVES = dict.fromkeys(range(100, 106), 1)
 
@@ -397,3 +398,44 @@ def test_a_plan_of_the_scheduler_that_an_operator_has_started_outlives_its_manag
     after.run(60)
     (found,) = after.partitioner.plans.known()
     assert (found.plan.name, found.head.state) == (run.plan.name, DONE)
+
+
+def stopped_plan(cluster: Cluster, manager: Manager) -> Run:
+    """Of the scheduler: a directory was pinned, and has not arrived."""
+    run = manager.partitioner.plans.propose(manager.fs, plan(cluster, {100: 2}))
+    manager.partitioner.plans.admit(run)
+    cluster.lag = 20
+    manager.run(2)
+    manager.partitioner.stop(manager.fs)
+    assert (run.head.state, run.records[0].state) == (STOPPED, INTENT)
+    return run
+
+
+def test_the_scheduler_does_not_begin_while_a_plan_of_its_own_is_undone(cluster: Cluster) -> None:
+    """What it would set then would be taken for an operator's, and the oldest pin be lost."""
+    manager = Manager(cluster)
+    run = stopped_plan(cluster, manager)
+    manager.partitioner.rollback(manager.fs, run.plan.name)
+    with pytest.raises(Busy, match="is rolling-back: wait for it or stop it"):
+        manager.scheduling.start(manager.fs, ACT)
+    manager.run(100)
+    assert run.head.state == ROLLED_BACK and cluster.directories[100].pin == -1
+    manager.scheduling.start(manager.fs, ACT)
+
+
+def test_a_stopped_plan_of_the_scheduler_does_not_go_on_under_a_later_one(cluster: Cluster) -> None:
+    manager = Manager(cluster)
+    run = stopped_plan(cluster, manager)
+    manager.run(60)
+    manager.partitioner.plans.save(
+        replace(plan(cluster, {100: 1}, name="later"), created=run.plan.created + 9)
+    )
+    later = manager.partitioner.start(manager.fs, "later")
+    manager.run(60)
+    assert later.head.state == DONE
+    with pytest.raises(Busy, match="was made before 'later', which is in force"):
+        manager.partitioner.start(manager.fs, run.plan.name)
+    for name in ("later", run.plan.name):
+        manager.partitioner.rollback(manager.fs, name)
+        manager.run(60)
+    assert cluster.directories[100].pin == -1
