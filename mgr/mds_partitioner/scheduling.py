@@ -10,7 +10,7 @@ from dataclasses import replace
 from typing import Any
 
 from . import clock
-from .act.choice import live, operators
+from .act.choice import live, made_after, operators
 from .act.registry import Plans
 from .act.run import ACTIVE, ROLLED_BACK, ROLLING_BACK, STOPPED
 from .ceph.host import Host
@@ -22,7 +22,7 @@ from .schedule.catalogue import Catalogue
 from .schedule.core.state import State
 from .schedule.hotspots import Hotspots, recent
 from .schedule.ledger import Ledger
-from .schedule.plans import scheduled_since
+from .schedule.plans import distributing, scheduled_since
 from .schedule.record import (
     ACT,
     ADVISE,
@@ -35,6 +35,7 @@ from .schedule.record import (
     is_off,
     made,
     on_clock,
+    put_back,
     rolled_back,
     scattered,
 )
@@ -77,17 +78,19 @@ class Scheduling:
             self._ledger.add(fs.fscid, watch)
         orders = watch.orders
         with self._taken_back(fs, watch, new=known is None):
-            if mode == ACT:
-                self._refuse_act(fs)
             if watch.kept.mode == UNDOING:
                 raise Busy(f"{_undone(fs)}: wait for it")
+            if mode == ACT:
+                self._refuse_act(fs)
             if watch.kept.mode == OFF:
                 watch.forget()
             if watch.kept.mode != mode:
                 since = self._since(fs, now) if watch.kept.mode == OFF else watch.kept.since
                 changes = {"mode": mode, "since": since, "fs": fs.name, "paused": False, "until": None}
-                changes["turns"] = self._without_undone(fs, watch.kept.turns)
                 self._ledger.save(fs.fscid, watch, orders, prepared=False, **changes)
+                with self._ledger.unchanged():  # the next look saves it
+                    undone = self._without_undone(fs, watch.kept.turns)
+                    watch.kept, watch.unsaved = replace(watch.kept, turns=undone), True
                 self._begin_anew(watch)
         return self.get(fs)
 
@@ -108,15 +111,11 @@ class Scheduling:
             raise
 
     def _without_undone(self, fs: FsState, turns: Sequence[Turn]) -> tuple[Turn, ...]:
-        """With those marked whose plans an operator has rolled back, or stopped before they distributed what
-        they were to."""
-        spread = {turn.plan for turn in turns if turn.scatter}
-        over = {
-            run.plan.name
-            for run in self._plans.of(fs)
-            if run.head.state == ROLLED_BACK or (run.plan.name in spread and not live([run]))
-        }
-        return rolled_back(turns, over)
+        """With those marked whose plans an operator has rolled back, and what they were to distribute as lost
+        that is not: it was put back, or not begun. Plans may have been merged, or removed, since."""
+        runs = self._plans.of(fs)
+        turns = rolled_back(turns, {run.plan.name for run in runs if run.head.state == ROLLED_BACK})
+        return put_back(turns, distributing(runs, fs.fscid))
 
     def _since(self, fs: FsState, now: Now) -> float:
         """Whole seconds, as they are kept: what is planned in the first second belongs to it, and what was
@@ -158,6 +157,10 @@ class Scheduling:
                 name, back = run.plan.name, run.heading() == ROLLING_BACK
                 undo = f"undo it ('partition rollback {fs.name} {name}') first"
                 on = "" if back else f"go on with it ('partition start {fs.name} {name}') or "
+                later = next((r for r in live(operators(self._plans.of(fs))) if made_after(r, run)), None)
+                if later is not None:
+                    undo = f"roll '{later.plan.name}', which was made later, back first, or forget this one"
+                    on, undo = "", f"{undo} ('partition rm {name}': what it pinned is yours then)"
                 return f"plan '{name}' of the scheduler was stopped: {on}{undo}"
         return ""
 

@@ -82,14 +82,18 @@ def refuse_outdated(run: Run, runs: Sequence[Run]) -> None:
 
     :raises Busy: a later one is in force; the scheduler's are counted before each other
     """
+    scheduled, name = run.plan.scheduled, run.plan.name
     for other, _, _ in in_force(runs, run.plan.fscid):
-        if run.plan.scheduled and other.plan.scheduled:
-            continue
-        if other is not run and other.plan.created > run.plan.created:
-            raise Busy(
-                f"plan '{run.plan.name}' was made before '{other.plan.name}', which is in force: make a new "
-                "one ('partition plan'), or roll that one back first"
-            )
+        if made_after(other, run) and not (scheduled and other.plan.scheduled):
+            anew = "make a new one ('partition plan')"
+            instead = f"forget it ('partition rm {name}')" if scheduled else anew
+            newer = f"'{other.plan.name}', which is in force"
+            raise Busy(f"plan '{name}' was made before {newer}: {instead}, or roll that one back first")
+
+
+def made_after(one: Run, other: Run) -> bool:
+    """Was it made later?"""
+    return one is not other and one.plan.created > other.plan.created
 
 
 def _touched(run: Run) -> float:

@@ -53,7 +53,7 @@ from .run import (
 
 ABREAST = 4  # steps of a plan of the scheduler at once: a saturated MDS takes up to a second for each
 SELDOM = 5.0  # s between two questions to all MDSs
-UNUSED, AGAIN = 5.0, 60.0  # s after which what has not come is taken to be in no cache; and once more
+AGAIN = 60.0  # s after which what has not come, and was read so that it does, is read once more
 Guard = Callable[[FsState], Optional[Hold]]
 Acts = Callable[[int], Optional[bool]]
 """Does the scheduler act on a file system? None: that was not read yet."""
@@ -281,7 +281,8 @@ class Executor:
         awaited = {INTENT: run.plan.steps[i].value, UNDOING: home}.get(record.state) if record else None
         waited = now.steady - memory.since.setdefault(i, now.steady)
         there = value == awaited and self._asks(run, i, change, now) and change.arrived(value)
-        if not there and value == awaited and waited > UNUSED:
+        asked = memory.asked.get(i) == now.steady
+        if asked and not there and value == awaited and waited > SETTLED:
             self._load(run, i, change, now)
         empty = not there and value == awaited and waited > SETTLED and _stays_empty(run, change)
         return Seen(

@@ -38,6 +38,7 @@ from .core import interrupted
 from .run import ACTIVE, READY, Head, Record, Run
 
 READY_HEAD = Head()
+BY_ITSELF = 60.0  # s after it was made, at most, in which the scheduler begins a plan
 ROOT = "plan/"
 NOBODYS = -1  # in place of a file system's id, for what is no plan (any more)
 PART = 48 * 1024  # characters; ASCII, so bytes
@@ -362,7 +363,8 @@ def _run(id_: str, parts: Mapping[str, str]) -> Run:
     if any(i >= len(plan.steps) for i in records):
         raise ValueError(f"it has {len(plan.steps)} steps and a record of step {max(records)}")
     head = Head(**json.loads(parts["head"]))
-    if "analyzed" not in seal and plan.scheduled and head.state in ACTIVE:
+    begun_after = (head.started or 0.0) - plan.created
+    if "analyzed" not in seal and plan.scheduled and head.state in ACTIVE and begun_after < BY_ITSELF:
         head = replace(head, started=plan.created)  # 0.9.0 wrote when it was begun: see ``by_hand``
     return Run(id_, plan, head, records)
 

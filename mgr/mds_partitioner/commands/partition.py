@@ -13,7 +13,7 @@ from ..engine.names import MASK
 from ..errors import BadInput, JournalError, NotFound
 from ..model import FsState
 from ..observe.subtrees import subtree_map
-from ..plan.circumstances import TO_AUTH, check_mode
+from ..plan.circumstances import FORWARDS, TO_AUTH, check_mode
 from ..plan.plan import Plan
 from ..plan.ranks import parse_ranks
 from ..report.partition import plan_text, plan_value, plans_text, plans_value, run_line, run_text, run_value
@@ -80,7 +80,8 @@ class PartitionCommands(Services):
         )
         if run is not None:
             chosen = run.plan
-            _refuse_other(found, chosen, heavy, to_auth)
+            sets = to_auth and self.partitioner.plans.to_auth(found) != FORWARDS
+            _refuse_other(found, chosen, heavy, to_auth=to_auth, sets=sets, force=force)
         else:
             mode = heavy or MASK
             chosen = self.partitioner.plan(
@@ -196,15 +197,20 @@ def _planned(plan: Plan, top: int) -> Answer:
     return Answer(plan_value(plan), plan_text(plan, top))
 
 
-def _refuse_other(fs: FsState, plan: Plan, heavy: Optional[str], to_auth: bool) -> None:
-    """:raises BadInput: what is asked for is not what the plan is"""
+def _refuse_other(
+    fs: FsState, plan: Plan, heavy: Optional[str], *, to_auth: bool, sets: bool, force: bool
+) -> None:
+    """``sets``: the option is asked for, and not set yet. :raises BadInput: the plan is another one"""
     wrong = ""
     if heavy not in (None, plan.heavy_mode):
         wrong = f"is of --heavy {plan.heavy_mode}, not {heavy}"
-    elif to_auth and not any(step.target == TO_AUTH for step in plan.steps):
+    elif sets and not any(step.target == TO_AUTH for step in plan.steps):
         wrong = f"does not set {TO_AUTH}"
+    elif force and not plan.force:
+        wrong = "was made without --force"
     if wrong:
-        asked = "".join([f" --heavy {heavy}" if heavy else "", " --to-auth" if to_auth else ""])
+        given = {f" --heavy {heavy}": heavy is not None, " --to-auth": to_auth, " --force": force}
+        asked = "".join(option for option, is_given in given.items() if is_given)
         anew = f"make another one with 'ceph mds_partitioner partition plan {fs.name}{asked}'"
         raise BadInput(f"plan '{plan.name}' {wrong}: start it without these, or {anew}")
 

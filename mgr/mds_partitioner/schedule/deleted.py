@@ -16,13 +16,18 @@ A_ROUND = 10  # directories that are looked up in a round
 
 
 class Deleted:
-    """Of one file system; ``inos`` is replaced as a whole, so readers need no lock."""
+    """Of one file system. What is read elsewhere is replaced as a whole, so readers need no lock.
+
+    :ivar inos: inode numbers of what was deleted
+    :ivar moved: of what was looked up and is there, but not listed: it was renamed into something else
+    """
 
     def __init__(self, host: Host) -> None:
         self._where = MdsWhereabouts(host)
         self._turn: dict[int, int] = {}  # the round that looked it up last, by inode number
         self._rounds = 0
         self.inos: frozenset[int] = frozenset()
+        self.moved: frozenset[int] = frozenset()
 
     def look(self, fs: FsState, absent: Collection[int]) -> None:
         """Look a few up, those first that were looked up longest ago. In doubt none was deleted.
@@ -32,12 +37,14 @@ class Deleted:
         self._rounds += 1
         self._turn = {ino: self._turn.get(ino, 0) for ino in absent}
         self.inos &= self._turn.keys()
+        self.moved &= self._turn.keys()
         left = (ino for ino in sorted(self._turn, key=lambda ino: self._turn[ino]) if ino not in self.inos)
         for _, ino in zip(range(A_ROUND), left):
             self._turn[ino] = self._rounds
             try:
-                if self._where.deleted(fs, ino):
-                    self.inos |= {ino}
+                gone = self._where.deleted(fs, ino)
+                self.inos |= {ino} if gone else frozenset()
+                self.moved = self.moved - {ino} if gone else self.moved | {ino}
             except PartitionerError:
                 return  # who does not answer now will not answer for the next one either
 

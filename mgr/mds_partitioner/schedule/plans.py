@@ -8,6 +8,8 @@ from collections.abc import Collection, Iterable, Mapping, Sequence
 from statistics import fmean, stdev
 
 from ..act.run import (
+    ACTIVE,
+    IN_FORCE,
     ROLLED_BACK,
     Run,
     homes,
@@ -98,6 +100,19 @@ def gathered_again(runs: Iterable[Run], fscid: int, gone: Collection[int]) -> fr
         if step.kind == DISTRIBUTED_STEP
     }
     return frozenset(piece for piece, ino in last.items() if ino in gone)
+
+
+def distributing(runs: Iterable[Run], fscid: int) -> frozenset[int]:
+    """Inode numbers of pieces in which something is distributed by a plan of the scheduler, or may be yet."""
+    ours = (run for run in runs if run.plan.scheduled and run.plan.fscid == fscid)
+    found = set()
+    for run in (run for run in ours if run.head.state != ROLLED_BACK):
+        for i, step in enumerate(run.plan.steps):
+            record = run.records.get(i)
+            is_or_may = run.head.state in ACTIVE if record is None else record.state in IN_FORCE
+            if step.kind == DISTRIBUTED_STEP and is_or_may:
+                found.add(run.plan.rows[step.row].ino)
+    return frozenset(found)
 
 
 def owned(runs: Iterable[Run], fscid: int, split: Collection[int] = ()) -> Owned:

@@ -257,6 +257,21 @@ def begun(day: Sequence[Hour], now: float) -> int:
     return sum(hour.moves for hour in day if now - DAY - HOUR < hour.start <= now)
 
 
+def put_back(turns: Sequence[Turn], distributed: Collection[int]) -> tuple[Turn, ...]:
+    """With that as lost which is not placed as it is made any more.
+
+    :param distributed: inode numbers of what is, or may be yet
+    """
+
+    def left(turn: Turn) -> Turn:
+        gone = {s.ino for s in turn.scatter}.difference(distributed, turn.lost)
+        if turn.mode != ACT or not gone:
+            return turn
+        return replace(turn, lost=(*turn.lost, *sorted(gone))) if turn.moves else replace(turn, undone=True)
+
+    return tuple(map(left, turns))
+
+
 def rolled_back(turns: Sequence[Turn], plans: Collection[str]) -> tuple[Turn, ...]:
     """With those undone whose plans are."""
     return tuple(replace(t, undone=True) if t.mode == ACT and t.plan in plans else t for t in turns)

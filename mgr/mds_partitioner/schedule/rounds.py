@@ -316,12 +316,13 @@ def _paused_by_operator(until: float | None) -> str:
 
 
 def _pinned(watch: Watch, held: Owned) -> int:
-    """Directories that we pinned, or are about to; of those deleted the journal still has the pin."""
+    """Directories that we pinned, or are about to; of those that are gone the journal still has the pin."""
+    there = {d.ino for d in watch.known.directories}
     ours = {ino for ino, pin in held.pins.items() if pin != NO_PIN}
     past = watch.state.past if watch.kept.mode == ACT else ()
     ordered = {p.move.ino: p.move.pin for p in past if not p.lost}
     pinned = ours | {ino for ino, pin in ordered.items() if pin != NO_PIN}
-    return len(pinned - watch.catalogue.deleted.inos)  # what was renamed has its pin still
+    return len(pinned & (there | watch.catalogue.deleted.moved))
 
 
 def _capacities(watch: Watch) -> tuple[Capacity, ...]:

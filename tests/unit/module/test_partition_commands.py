@@ -47,6 +47,7 @@ class Orders:
         self.run = Run("id", made, Head(state="running"), {0: Record(APPLIED, "-1", 1.0)})
         self.halts = Halts()
         self.there = True
+        self.option = ""
         self.begun: list[int] = []  # orders to stop that had been given, by those to start
 
     @property
@@ -67,6 +68,10 @@ class Orders:
         """Partitioner.start."""
         self.begun.append(halts)
         return self.run
+
+    def to_auth(self, fs: FsState) -> str:
+        """Plans.to_auth."""
+        return self.option
 
     def __getattr__(self, name: str) -> Any:
         return lambda *_: self.run
@@ -145,6 +150,7 @@ def test_commands_name_the_file_system_as_it_is_called_now(module: Module) -> No
     [
         ({"heavy": "fanout"}, "plan 'p' is of --heavy mask, not fanout: start it without these, or make"),
         ({"to_auth": True}, "plan 'p' does not set mds_forward_all_requests_to_auth: start it without"),
+        ({"force": True}, "'ceph mds_partitioner partition plan renamed --force'"),
     ],
 )
 def test_a_plan_is_not_started_as_what_it_is_not(module: Module, asked: dict[str, Any], told: str) -> None:
@@ -152,4 +158,5 @@ def test_a_plan_is_not_started_as_what_it_is_not(module: Module, asked: dict[str
         refused = module.partition_start(**named, **asked)
         assert refused.retval < 0 and told in refused.stderr
     assert module.orders.begun == []
-    assert module.partition_start(heavy="mask").retval == 0
+    module.orders.option = "true"
+    assert module.partition_start(heavy="mask", to_auth=True).retval == 0, "it is so already"

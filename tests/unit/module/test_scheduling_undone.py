@@ -20,7 +20,9 @@ from mds_partitioner.monitor.sampler import scheduler_state
 from mds_partitioner.plan.circumstances import TO_AUTH
 from mds_partitioner.report.scheduler import Status, status_text
 from mds_partitioner.schedule import orders as orders_module
-from mds_partitioner.schedule.record import ACT, ADVISE, OFF, Turn, gains
+from mds_partitioner.schedule.core.state import Past
+from mds_partitioner.schedule.core.view import Move, Scatter
+from mds_partitioner.schedule.record import ACT, ADVISE, OFF, Turn, gains, put_back
 from mds_partitioner.schedule.tick_interval import TICK
 
 AT_LAST = 100  # s, within which a cold cluster of this size is even
@@ -434,7 +436,8 @@ def distributing() -> tuple[Cluster, int]:
     return cluster, parent
 
 
-def test_what_an_operator_rolled_back_does_not_count_as_distributed_any_more() -> None:
+@pytest.mark.parametrize("forgotten", [False, True])
+def test_what_an_operator_rolled_back_does_not_count_as_distributed_any_more(forgotten: bool) -> None:
     cluster, parent = distributing()
     manager = Manager(cluster)
     manager.scheduling.start(manager.fs, ACT)
@@ -445,6 +448,8 @@ def test_what_an_operator_rolled_back_does_not_count_as_distributed_any_more() -
     manager.partitioner.rollback(manager.fs, turn.plan)
     manager.run(AT_LAST)
     assert cluster.directories[parent].distributed == "0"
+    if forgotten:
+        manager.partitioner.plans.remove(turn.plan, manager.fs)
     manager.scheduling.start(manager.fs, ACT)
     assert manager.scheduling.watch(manager.fs).state.scattered == {}
     manager.run(AT_LAST)
@@ -471,3 +476,27 @@ def test_what_was_to_be_distributed_when_it_was_stopped_is_not() -> None:
     assert manager.scheduling.watch(manager.fs).state.scattered == {}
     manager.run(AT_LAST)
     assert cluster.directories[parent].distributed == "1"
+
+
+def test_of_a_decision_with_moves_what_is_not_distributed_is_lost() -> None:
+    scatter = Scatter(7, "/d", 0, (0, 1), 10.0, 5.0, "why")
+    move = Past(Move(8, "/e", 0, 1, 10.0, 5.0, 10.0, "why"), 1.0)
+    turn = Turn(1.0, ACT, "why", (move,), (10.0,), 0, 100.0, 1.5, plan="scheduler-1", scatter=(scatter,))
+    (kept,) = put_back([turn], {7})
+    assert kept is turn
+    (lost,) = put_back([turn], ())
+    assert (lost.lost, lost.undone) == ((7,), False) and put_back([lost], ()) == (lost,)
+    (undone,) = put_back([replace(turn, moves=())], ())
+    assert undone.undone
+
+
+def test_a_rollback_of_all_is_named_as_such_when_it_is_to_act_again() -> None:
+    cluster = Cluster()
+    manager = Manager(cluster)
+    manager.scheduling.start(manager.fs, ACT)
+    manager.run(AT_LAST)
+    cluster.lag = 20
+    manager.scheduling.stop(manager.fs, rollback=True)
+    manager.run(3)
+    with pytest.raises(Busy, match="is being undone"):
+        manager.scheduling.start(manager.fs, ACT)

@@ -402,10 +402,12 @@ def test_a_plan_of_the_scheduler_that_an_operator_has_started_outlives_its_manag
 
 def stopped_plan(cluster: Cluster, manager: Manager) -> Run:
     """Of the scheduler: a directory was pinned, and has not arrived."""
-    run = manager.partitioner.plans.propose(manager.fs, plan(cluster, {100: 2}))
+    manager.scheduling.start(manager.fs, ACT)
+    run = manager.partitioner.plans.propose(manager.fs, replace(plan(cluster, {100: 2}), scheduled=True))
     manager.partitioner.plans.admit(run)
     cluster.lag = 20
-    manager.run(2)
+    manager.partitioner.tick()
+    manager.scheduling.stop(manager.fs, rollback=False)
     manager.partitioner.stop(manager.fs)
     assert (run.head.state, run.records[0].state) == (STOPPED, INTENT)
     return run
@@ -433,8 +435,10 @@ def test_a_stopped_plan_of_the_scheduler_does_not_go_on_under_a_later_one(cluste
     later = manager.partitioner.start(manager.fs, "later")
     manager.run(60)
     assert later.head.state == DONE
-    with pytest.raises(Busy, match="was made before 'later', which is in force"):
+    with pytest.raises(Busy, match="was made before 'later', which is in force: forget it"):
         manager.partitioner.start(manager.fs, run.plan.name)
+    with pytest.raises(Busy, match="roll 'later', which was made later, back first, or forget this one"):
+        manager.scheduling.start(manager.fs, ACT)
     for name in ("later", run.plan.name):
         manager.partitioner.rollback(manager.fs, name)
         manager.run(60)
