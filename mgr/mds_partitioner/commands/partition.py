@@ -7,7 +7,7 @@ from typing import Optional
 
 from ..act.choice import startable
 from ..act.halts import check_duration
-from ..act.run import Run
+from ..act.run import READY, Run
 from ..desk import HOLD, MAKE, STOP
 from ..engine.names import MASK
 from ..errors import BadInput, JournalError, NotFound
@@ -21,6 +21,7 @@ from ..report.text import TOP
 from .declare import Answer, Services, reads, writes
 
 HELD = "this manager has it all the same, and tells the mon when that answers; one that comes before goes on"
+ROUNDED = 1.0  # s, to which a manager that takes over knows when an analysis ended
 PATIENCE = 2.0  # s: below the desk's, so that a status is told whatever MDSs do
 
 
@@ -67,6 +68,8 @@ class PartitionCommands(Services):
     ) -> Answer:
         """Execute a plan: the named one, else the newest if it was not executed, else a new one.
 
+        Without a name it is refused when the load was analyzed again since that plan was made.
+
         --dry-run only prints it, with its commands. --heavy, --to-auth and --force are for a new one, as in
         'partition plan', and refused where the plan is another one. A plan that was stopped goes on.
         """
@@ -80,6 +83,8 @@ class PartitionCommands(Services):
         )
         if run is not None:
             chosen = run.plan
+            if plan is None:
+                self._refuse_older(found, run)
             sets = to_auth and self.partitioner.plans.to_auth(found) != FORWARDS
             _refuse_other(found, chosen, heavy, to_auth=to_auth, sets=sets, force=force)
         else:
@@ -90,6 +95,21 @@ class PartitionCommands(Services):
         if dry_run:
             return _planned(replace(chosen, fs=found.name), top)
         return _ordered(found, self.partitioner.start(found, chosen.name, halts))
+
+    def _refuse_older(self, fs: FsState, run: Run) -> None:
+        """:raises BadInput: nobody named the plan, and the load was analyzed again since it was made"""
+        if run.head.state != READY or run.plan.analyzed is None:
+            return
+        try:
+            ended = self.analyzer.get(fs).ended
+        except NotFound:
+            return
+        if ended is not None and ended > run.plan.analyzed + ROUNDED:
+            name, ask = run.plan.name, "ceph mds_partitioner partition"
+            raise BadInput(
+                f"plan '{name}' was not executed, and is older than the newest analysis: make another one "
+                f"('{ask} plan {fs.name}'), or name it ('{ask} start {fs.name} {name}')"
+            )
 
     @reads("partition status")
     def partition_status(

@@ -32,6 +32,12 @@ class Observed:
     inside: Optional[Insides] = None  # of the busiest: what it could be divided into
 
     @property
+    def by_rank(self) -> dict[int, float]:
+        """Its requests by the rank that served them, req/s."""
+        on = self.parts or self.ranks
+        return {rank: self.requests * on.count(rank) / len(on) for rank in on}
+
+    @property
     def load_ranks(self) -> tuple[int, ...]:
         """The ranks that its load is on, one entry an equal part: on some of ``ranks`` may be hardly any."""
         if not self.parts or not set(self.parts) <= set(self.ranks):

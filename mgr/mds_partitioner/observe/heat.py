@@ -10,6 +10,8 @@ from .subtrees import ancestors
 
 # Weights of IRD, IWR, READDIR, FETCH, STORE in dirfrag_load_vec_t::meta_load (src/mds/mdstypes.h).
 WEIGHTS = (1.0, 2.0, 1.0, 2.0, 4.0)
+# Counters of a directory: of its own subtree, and of all below it that the rank has (MDBalancer::hit_dir).
+OWN, ALL = "pop_auth_subtree", "pop_auth_subtree_nested"
 TOLD = 0.05  # of all heat: what was added is at least so much, or nobody can tell where
 GONE = 0.1  # of its heat: a load that would come to less, as it is now, has gone; not one that is held back
 
@@ -79,13 +81,15 @@ def meta_load(counters: Mapping[str, Any]) -> float:
     return sum(weight * value for weight, value in zip(WEIGHTS, values))
 
 
-def parse_heat(answer: Mapping[str, Any], directories: Collection[str]) -> dict[str, float]:
+def parse_heat(
+    answer: Mapping[str, Any], directories: Collection[str], counter: str = OWN
+) -> dict[str, float]:
     """Heat, on this rank, of those of ``directories`` it has in cache; fragments of one are summed."""
     heat: dict[str, float] = {}
     for dirfrag in answer["dirfrags"]:
         path = str(dirfrag["path"])
         if path in directories:
-            heat[path] = heat.get(path, 0.0) + meta_load(dirfrag["pop_auth_subtree"])
+            heat[path] = heat.get(path, 0.0) + meta_load(dirfrag[counter])
     return heat
 
 
@@ -121,9 +125,12 @@ def requests(heat: Mapping[int, Heat], rates: Mapping[int, float]) -> dict[str, 
     return found
 
 
-def rank_heat(answer: Mapping[str, Any], directories: frozenset[str]) -> Heat:
-    """All of ``dump loads`` that the scheduler needs. MDBalancer::hit_dir adds each hit to the nested counter
-    of every ancestor, so the root's is that of the whole rank."""
-    roots = [d["pop_auth_subtree_nested"] for d in answer["dirfrags"] if str(d["path"]) in ("", "/")]
+def rank_heat(answer: Mapping[str, Any], directories: frozenset[str], counter: str = OWN) -> Heat:
+    """All of ``dump loads`` that is needed. Each hit counts for every ancestor, so ALL of the root is that of
+    the whole rank.
+
+    :param counter: ALL: of directories that are in none of the others, with their parts that have a pin
+    """
+    roots = [d[ALL] for d in answer["dirfrags"] if str(d["path"]) in ("", "/")]
     half_life = max((float(root["Decay Counters"][0]["halflife"]) for root in roots), default=0.0)
-    return Heat(sum(map(meta_load, roots)), parse_heat(answer, directories), directories, half_life)
+    return Heat(sum(map(meta_load, roots)), parse_heat(answer, directories, counter), directories, half_life)

@@ -25,7 +25,7 @@ from ..model import (
 from ..options import Settings
 from .attribution import Share, attribute, equal_parts, needs_heat, of_managers, owner
 from .directories import Rotation
-from .heat import Heat, depth, rank_heat, requests_below
+from .heat import ALL, Heat, depth, rank_heat, requests_below
 from .roots import called, may_differ
 from .sessions import parse_sessions
 from .subtrees import SubtreeMap, parse_subtrees, with_news
@@ -33,6 +33,7 @@ from .turnover import Turnover
 from .working_sets import parse_working_sets
 
 INSIDE = 2  # epochs
+LOOKED_INTO = 8  # of the busiest, at least: a plan may be for more ranks than there are
 DEEPER = 3  # levels: an MDS tells the heat of all that it has down to where it is asked for any
 
 
@@ -72,7 +73,7 @@ class Observer:
         self._requests = {path: share.requests for path, share in shares.items()}
         where = self._subtrees(fs, paths)
         counted = self._working_sets(fs, paths)
-        busiest = _busiest(shares, len(fs.ranks_in))
+        busiest = _busiest(shares, max(LOOKED_INTO, len(fs.ranks_in)))
         found = self._lowest | self._look_below(fs, busiest)  # not all are listed in each epoch
         self._lowest = {path: found[path] for path in busiest if path in found}
         return Observation(
@@ -147,7 +148,7 @@ class Observer:
 
     def _heat(self, fs: FsState, paths: AbstractSet[str]) -> dict[int, Heat]:
         answers = self._answers(fs, "dump loads", depth=depth(paths))
-        return {rank: rank_heat(answer, frozenset(paths)) for rank, answer in answers.items()}
+        return {rank: rank_heat(answer, frozenset(paths), ALL) for rank, answer in answers.items()}
 
     def _working_sets(self, fs: FsState, paths: Collection[str]) -> dict[str, float] | None:
         """As the MDSs counted them; None unless all of them do."""

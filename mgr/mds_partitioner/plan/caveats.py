@@ -4,11 +4,12 @@
 from collections.abc import Collection, Mapping, Sequence
 
 from .. import clock
+from ..engine.reasons import ALREADY_THERE
 from ..errors import NotPermitted
 from ..judge.judgement import Caveats, DirectoryJudgement
 from ..judge.verdict import Verdict
 from .families import Family
-from .plan import Prediction
+from .plan import PIN_STEP, Prediction, Row, Step
 from .ranks import format_ranks
 
 FRESH = 3600.0  # s
@@ -26,7 +27,7 @@ def caveats(
 ) -> tuple[str, ...]:
     """One sentence each. ``balanced``: the MDSs' own balancer is on when the plan is done."""
     found = []
-    left = "are not pinned, and the balancer may move them" if balanced else "stay where they are"
+    left = "are not pinned, and the balancer may move them" if balanced else "stay there"
     if not any(row.seen.requests for row in rows):
         found.append(
             "nothing was asked of these directories during the analysis: this plan goes by what is in them"
@@ -36,11 +37,11 @@ def caveats(
             "the capacity of a rank is not known: the imbalance factors are what they are if a rank is full"
         )
     if seen.unread:
-        found.append(f"{_unread(seen)}: they are no part of this plan, and {left}")
+        found.append(f"{_unread(seen)}: they count where they are, and {left}")
     if seen.much_elsewhere:
         found.append(
-            f"{seen.elsewhere:.0%} of the requests are beside or above these directories: they are no part "
-            f"of this plan, and {left}"
+            f"{seen.elsewhere:.0%} of the requests are beside or above these directories: they count where "
+            f"they are, and {left}"
         )
     found += seen.of_the_ranks + seen.of_the_unmapped
     if seen.missing:
@@ -62,6 +63,11 @@ def _of_family(name: str, family: Family, scattered: bool) -> list[str]:
         return [f"directories in {parent!r} come and go: they are distributed when they are made"]
     if family.unlisted:
         return [f"{parent!r} has too many entries for what is in it to be pinned: it stays in one piece"]
+    if family.own:
+        return [
+            f"{name!r}: {family.own:.0%} of its requests are for what is right in it, beside the directories "
+            "in it that are pinned: that stays together"
+        ]
     if family.passing and family.staying > 0.0:
         return [
             f"{name!r}: {family.passing} directories are new or come and go, and stay where their parent "
@@ -70,13 +76,35 @@ def _of_family(name: str, family: Family, scattered: bool) -> list[str]:
     return []
 
 
-def many_pins(pins: int) -> tuple[str, ...]:
-    """One sentence where so many are set in heavy directories; none where there are a few."""
-    if pins <= MANY:
+def many_pins(in_heavy: int, others: int, moves: int) -> tuple[str, ...]:
+    """One sentence where so many are set; none where there are a few.
+
+    :param in_heavy: in heavy directories; others: of all others
+    :param moves: that may be under way at a time
+    """
+    found = []
+    if in_heavy > MANY:
+        found.append(
+            f"{in_heavy:,} directories of heavy ones are pinned one by one, and each is a subtree of its own "
+            "then: --heavy mask pins none of them"
+        )
+    if others > MANY:
+        found.append(
+            f"{others:,} directories are pinned, {moves} at a time (max_moves), and each is a subtree of its "
+            "own then: MDSs look at all of these on every tick"
+        )
+    return tuple(found)
+
+
+def of_unpinned(rows: Sequence[Row], steps: Sequence[Step], *, balanced: bool) -> tuple[str, ...]:
+    """One sentence on what an operator's balancer may move when the plan is done; none where it may not."""
+    pinned = {step.row for step in steps if step.kind == PIN_STEP}
+    left = sum(i not in pinned and row.reason == ALREADY_THERE for i, row in enumerate(rows))
+    if not (balanced and steps and left):
         return ()
     return (
-        f"{pins:,} directories of heavy ones are pinned one by one, and each is a subtree of its own then: "
-        "--heavy mask pins none of them",
+        f"the MDSs' balancer is on (balance_automate): it may move the {left} directories that stay where "
+        "they are, and have no pin",
     )
 
 

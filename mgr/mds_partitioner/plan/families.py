@@ -21,6 +21,9 @@ SKEW = 300.0  # s: births are told by clients' clocks, which are not much farthe
 OF_ITS_LIFE = 0.1  # a young directory has been there at least for this part of its parent's life
 MOST_AT_HOME = 0.9
 PARTS = 8  # of a fragment, to tell how much of it is at home
+MUCH_OWN = (
+    0.5  # of the requests, for files right in a directory: heat, by which children are told, weighs writes
+)
 MOSTLY = 0.5  # part of a directory that comes and goes, from which on its parent may be distributed
 
 
@@ -37,6 +40,7 @@ class Family:
     :ivar scattered: it is, by us
     :ivar ranks: where the parent is itself
     :ivar released: children that we pinned and that cannot be relied on any more
+    :ivar own: the part of the requests that is for what is right in the parent, or above it, 0 to 1
     :ivar unlisted: the parent has too many entries for its children to be listed
     """
 
@@ -49,6 +53,7 @@ class Family:
     scattered: bool
     ranks: tuple[int, ...]
     released: tuple[Child, ...]
+    own: float = 0.0
     unlisted: bool = False
 
     @cached_property
@@ -120,6 +125,7 @@ def family(
     lasts: Lasts,
     at_once: Mapping[int, float],
     inside: Insides | None = None,
+    requests: float = 0.0,
 ) -> Family:
     """Judge a heavy directory's children; those that an operator pinned are left out.
 
@@ -128,6 +134,7 @@ def family(
 
     :param at_once: children that come and go that directories have at a time, mean, by inode number
     :param inside: what an analysis has seen of its children; None: nothing
+    :param requests: of all that is in it, req/s
     """
     parent = brood.parent
     free = [child for child in brood.children if not _operators(child.ino, child.pin, c)]
@@ -137,7 +144,8 @@ def family(
     number = max(len(passing) + brood.vanished, round(at_once.get(parent.ino, 0.0)))
     ours = parent.distributed and c.owned_distributed.get(parent.ino) == "1"
     going = _size(passing) + number - len(passing)
-    part = going / (going + _size(stay)) if stay else 1.0
+    own = _own(inside, requests)
+    part = 1.0 - (1.0 - going / (going + _size(stay))) * (1.0 - own) if stay else 1.0
     return Family(
         parent=parent,
         lasting=tuple(stay),
@@ -149,6 +157,7 @@ def family(
         else None,
         scattered=ours,
         ranks=brood.ranks,
+        own=own,
         released=tuple(child for child in passing if child.pin != NO_PIN),
         unlisted=brood.unlisted,
     )
@@ -160,6 +169,14 @@ def current(found: Family | None, seen: tuple[int, ...]) -> tuple[int, ...]:
     if found is None or found.staying < MOSTLY or found.scattered or not found.ranks:
         return seen
     return found.ranks
+
+
+def _own(inside: Insides | None, requests: float) -> float:
+    """The part of the requests that is of no child, where it is more than what is not known of them."""
+    if inside is None or requests <= 0.0:
+        return 0.0
+    own = 1.0 - (sum(part.requests for part in inside.parts) + inside.rest) / requests
+    return own if own >= MUCH_OWN else 0.0
 
 
 def _size(children: Collection[Child]) -> float:

@@ -3,21 +3,32 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections import Counter
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
 from ..ceph.filesystem import NO_MASK
-from ..engine.names import FANOUT, HEAVY
+from ..engine.names import FANOUT, HEAVY, LIGHT
+from ..engine.reasons import ALREADY_THERE
 from ..judge.judgement import DirectoryJudgement, Judgement
 from ..judge.verdict import Engine, column
 from ..model import FsState
 from ..options import Settings
-from .caveats import caveats, less_even, many_pins, of_age, of_saturated, refuse_blind
+from .caveats import (
+    WORTH_TELLING,
+    caveats,
+    less_even,
+    many_pins,
+    of_age,
+    of_saturated,
+    of_unpinned,
+    refuse_blind,
+)
 from .circumstances import Circumstances
 from .families import BroodOf, Family, current, family, held, lasting
 from .fixed import Fixed, fixed, rests_until
-from .plan import AUTOMATE, PIN_STEP, Plan, Prediction, Row
+from .plan import AUTOMATE, PIN_STEP, Plan, Prediction, Row, Step
 from .ranks import balanced_ranks, parse_ranks
 from .steps import steps
 
@@ -60,14 +71,12 @@ def make_plan(
             if reason is not None:
                 stay[i] = Fixed(reason, "set by an operator on a directory below it")
             else:
-                families[i] = family(brood, c, lasts, at_once, row.seen.inside)
-    answer = engine("plan", _arguments(judgement, c, settings, stay, families))
-    table = tuple(
-        _row(row, new, reason, why)
-        for row, new, reason, why in zip(
-            rows, column(answer, "new", rows), column(answer, "reason", rows), stay
-        )
-    )
+                families[i] = family(brood, c, lasts, at_once, row.seen.inside, row.seen.requests)
+    beside = _beside(judgement, c.fs.ranks_in)
+    answer = engine("plan", _arguments(judgement, c, settings, stay, families, beside))
+    both = [*rows, *beside]
+    found = zip(rows, column(answer, "new", both), column(answer, "reason", both), stay)
+    table = tuple(_row(row, c, new, reason, why) for row, new, reason, why in found)
     prediction = _prediction(answer, c.fs)
     made = steps(rows, table, answer, c, families, engine)
     balanced = c.fs.balance_automate or any(step.target == AUTOMATE for step in made)
@@ -90,10 +99,18 @@ def make_plan(
             *(less_even(prediction, settings.imbalance_threshold) if made else ()),
             *of_saturated(judgement.verdict, c.fs.name, moves=bool(made)),
             *of_age(now - ended),
-            *many_pins(sum(step.kind == PIN_STEP and step.row in families for step in made)),
+            *many_pins(*_pins(made, families), settings.max_moves),
+            *of_unpinned(table, made, balanced=c.fs.balance_automate and c.heavy_mode == FANOUT),
         ),
         analyzed=ended,
     )
+
+
+def _pins(made: Sequence[Step], families: Collection[int]) -> tuple[int, int]:
+    """How many are set in heavy directories, and how many others."""
+    pins = [step.row for step in made if step.kind == PIN_STEP]
+    in_heavy = sum(row in families for row in pins)
+    return in_heavy, len(pins) - in_heavy
 
 
 def classified(judgement: Judgement, ranks: Sequence[int], engine: Engine) -> Judgement:
@@ -131,19 +148,24 @@ def _arguments(
     settings: Settings,
     stay: Sequence[Fixed | None],
     families: Mapping[int, Family],
+    beside: Mapping[int, float],
 ) -> dict[str, Any]:
-    rows = judgement.directories
+    """What is of no directory stays where it is: a row for each rank that has some, after the others."""
+    rows, nothing = judgement.directories, [0.0] * len(beside)
     return {
         "ranks": list(c.ranks),
         "all_ranks": list(c.fs.ranks_in),
         "cache_inodes": judgement.cache_limit * CACHE_RESERVATION / settings.bytes_per_inode,
         "subvolumes": {
-            "wss": [r.seen.wss for r in rows],
-            "reqs": [r.seen.requests for r in rows],
-            "rentries": [r.seen.rentries for r in rows],
-            "class": [r.klass for r in rows],
-            "current": [list(current(families.get(i), on(r))) for i, r in enumerate(rows)],
-            "fixed": [None if at is None else at.reason for at in stay],
+            "wss": [*(r.seen.wss for r in rows), *nothing],
+            "reqs": [*(r.seen.requests for r in rows), *beside.values()],
+            "rentries": [*(r.seen.rentries for r in rows), *nothing],
+            "class": [*(r.klass for r in rows), *(LIGHT for _ in beside)],
+            "current": [
+                *(list(current(families.get(i), on(r, c))) for i, r in enumerate(rows)),
+                *([rank] for rank in beside),
+            ],
+            "fixed": [*(None if at is None else at.reason for at in stay), *(ALREADY_THERE for _ in beside)],
         },
         "heavy_mode": c.heavy_mode,
         "children": {
@@ -167,9 +189,23 @@ def _arguments(
     }
 
 
-def on(row: DirectoryJudgement) -> tuple[int, ...]:
-    """The ranks that a directory counts on, one entry an equal part. A heavy one is balanced over its own."""
-    return row.seen.ranks if row.klass == HEAVY else row.seen.load_ranks
+def on(row: DirectoryJudgement, c: Circumstances) -> tuple[int, ...]:
+    """The ranks that a directory counts on, one entry an equal part: a heavy one on all that it is on, while
+    the MDSs' balancer evens these out."""
+    return row.seen.ranks if row.klass == HEAVY and c.fs.balance_automate else row.seen.load_ranks
+
+
+def _beside(judgement: Judgement, there: Collection[int]) -> dict[int, float]:
+    """By rank, req/s that are of none of the directories, where that is more than nothing.
+
+    :param there: ranks that exist
+    """
+    of_rows = Counter[int]()
+    for row in judgement.directories:
+        of_rows.update(row.seen.by_rank)
+    least = WORTH_TELLING * sum(rank.load for rank in judgement.ranks)
+    left = {rank.rank: rank.load - of_rows[rank.rank] for rank in judgement.ranks}
+    return {rank: load for rank, load in left.items() if load > least and rank in there}
 
 
 def _current_mask(rows: Sequence[DirectoryJudgement], c: Circumstances) -> list[int] | None:
@@ -183,7 +219,9 @@ def _current_mask(rows: Sequence[DirectoryJudgement], c: Circumstances) -> list[
     return list(parse_ranks(masks.pop())) if len(masks) == 1 and NO_MASK not in masks else None
 
 
-def _row(row: DirectoryJudgement, new: Sequence[int], reason: str, stay: Fixed | None) -> Row:
+def _row(
+    row: DirectoryJudgement, c: Circumstances, new: Sequence[int], reason: str, stay: Fixed | None
+) -> Row:
     seen = row.seen
     return Row(
         name=seen.directory.name,
@@ -194,7 +232,7 @@ def _row(row: DirectoryJudgement, new: Sequence[int], reason: str, stay: Fixed |
         rentries=seen.rentries,
         workload=row.workload,
         klass=row.klass,
-        current=tuple(sorted(set(on(row)))),
+        current=tuple(sorted(set(on(row, c)))),
         new=tuple(sorted(new)),
         reason=reason,
         why="" if stay is None else stay.why,

@@ -3,7 +3,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections import Counter
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import replace
 from functools import partial
 
@@ -16,13 +17,14 @@ from ..model import NO_PIN, Directory, FsState
 from ..observe.subtrees import SubtreeMap, subtree_map
 
 A_CALL = 100  # directories in one call: three questions each, and a saturated MDS takes 0.1 s for one
+IDLE = 1.0  # req/s: who has more is in some cache
 LOOKED_FOR = 200  # of those with most workload: what a plan does hangs on these
 
 
 def present(host: Host, fs: FsState, judgement: Judgement, ours: Mapping[int, int]) -> Judgement:
     """Where directories are is asked of the MDSs; the pin is read of those with most workload, and of those
-    whose pin the journal does not explain. What is gone is left out, and told. What cannot be read any more
-    stays as it was seen.
+    whose pin the journal does not explain. What is gone is left out, of the ranks' loads, too, and told. What
+    cannot be read any more stays as it was seen.
 
     :param ours: the pin that this module last set, by inode number
     :raises PartitionerError: the file system does not answer
@@ -40,8 +42,12 @@ def present(host: Host, fs: FsState, judgement: Judgement, ours: Mapping[int, in
     caveats = replace(judgement.caveats, gone=(*judgement.caveats.gone, *left_out))
     if not where.silent:
         caveats = replace(caveats, unmapped=())
-    rows = tuple(replace(row, seen=_now(row, pins, where)) for row in there)
-    return replace(judgement, directories=rows, caveats=caveats)
+    gone_from = Counter[int]()
+    for row in judgement.directories:
+        gone_from.update(row.seen.by_rank if row.seen.directory.ino in gone else {})
+    ranks = tuple(replace(rank, load=max(0.0, rank.load - gone_from[rank.rank])) for rank in judgement.ranks)
+    rows = tuple(replace(row, seen=_now(row, pins, where, fs.ranks_in)) for row in there)
+    return replace(judgement, directories=rows, ranks=ranks, caveats=caveats)
 
 
 def _read(host: Host, fs: FsState, directories: Sequence[Directory]) -> tuple[dict[int, int], set[int]]:
@@ -71,10 +77,16 @@ def _look(directories: Sequence[Directory], mount: FileSystem) -> tuple[dict[int
     return pins, gone
 
 
-def _now(row: DirectoryJudgement, pins: Mapping[int, int], where: SubtreeMap) -> Observed:
+def _now(
+    row: DirectoryJudgement, pins: Mapping[int, int], where: SubtreeMap, in_use: Collection[int]
+) -> Observed:
+    """``in_use``: ranks that exist"""
     seen = row.seen
     at = replace(seen, pin=pins.get(seen.directory.ino, seen.pin))
     if where.silent:  # what is a silent rank's would seem to be where its parent is
         return at
     path = seen.directory.path
-    return replace(at, ranks=where.ranks(path), ephemeral=where.ephemeral(path))
+    # What nobody uses may be in no cache, and is on the rank of its pin when somebody does.
+    ranks = where.ranks(path)
+    sleeps = seen.requests < IDLE and at.pin in in_use and len(ranks) == 1 and not where.root(path)
+    return replace(at, ranks=(at.pin,) if sleeps else ranks, ephemeral=where.ephemeral(path))

@@ -33,7 +33,7 @@ from mds_partitioner.model import (
 )
 from mds_partitioner.observe.attribution import Share, attribute, equal_parts, needs_heat, owner
 from mds_partitioner.observe.counters import level, mean_time, rate
-from mds_partitioner.observe.heat import Heat, kept, parse_heat, rank_heat
+from mds_partitioner.observe.heat import ALL, Heat, kept, parse_heat, rank_heat
 from mds_partitioner.observe.observer import Observer
 from mds_partitioner.observe.ranks import kinds, links, observe_ranks, quickest, served, silent
 from mds_partitioner.observe.sessions import clients_at, parse_sessions
@@ -824,3 +824,20 @@ def test_links_are_counted_on_a_rank_with_next_to_nothing_inside() -> None:
     host: Any = Links()
     (first, *_) = observe_ranks(host, host.state, 5.0, 6.0)
     assert first.inside < 1.0 and first.links == pytest.approx(0.2)
+
+
+def test_in_an_analysis_the_pinned_parts_of_a_directory_count_for_it() -> None:
+    """Clients are mounted at the root: where the children have pins, their parent's own counter is small."""
+
+    def counters(value: float) -> dict[str, Any]:
+        return {
+            "Decay Counters": [{"value": value, "halflife": 5.0}, *({"value": 0.0, "halflife": 5.0},) * 4]
+        }
+
+    frags = [
+        {"path": path, "pop_auth_subtree": counters(own), "pop_auth_subtree_nested": counters(nested)}
+        for path, own, nested in (("", 1.0, 100.0), (A, 2.0, 90.0), (B, 8.0, 8.0))
+    ]
+    heat = {0: rank_heat({"dirfrags": frags}, frozenset({A, B}), ALL)}
+    shares = attribute([Session(0, 7, "/", 10, 1.0, False)], {0: 1000.0}, heat, {A, B})
+    assert shares[A].requests == pytest.approx(900.0) and shares[B].requests == pytest.approx(80.0)

@@ -16,7 +16,8 @@ from mds_partitioner import desk
 from mds_partitioner.act.halts import Halts
 from mds_partitioner.act.run import APPLIED, Head, Record, Run
 from mds_partitioner.commands.partition import PartitionCommands
-from mds_partitioner.errors import Unavailable
+from mds_partitioner.errors import NotFound, Unavailable
+from mds_partitioner.judge.analysis import Analysis
 from mds_partitioner.model import FsState
 from mds_partitioner.plan.plan import Plan
 
@@ -94,7 +95,16 @@ class Module(PartitionCommands):
         self.host, self.partitioner = self.silent, self.orders
         scheduling: Any = Off()
         self.scheduling = scheduling
+        self.analysis: Analysis | None = None
+        analyzer: Any = self
+        self.analyzer = analyzer
         self.woken = threading.Event()
+
+    def get(self, fs: FsState) -> Analysis:
+        """Analyzer.get."""
+        if self.analysis is None:
+            raise NotFound("none yet")
+        return self.analysis
 
     def wake(self) -> None:
         """After each command."""
@@ -160,3 +170,15 @@ def test_a_plan_is_not_started_as_what_it_is_not(module: Module, asked: dict[str
     assert module.orders.begun == []
     module.orders.option = "true"
     assert module.partition_start(heavy="mask", to_auth=True).retval == 0, "it is so already"
+
+
+@pytest.mark.parametrize(("ended", "refused"), [(1000.4, False), (2000.0, True), (None, False)])
+def test_a_plan_that_nobody_named_is_not_older_than_the_newest_analysis(
+    module: Module, ended: float | None, refused: bool
+) -> None:
+    module.orders.run.plan = replace(module.orders.run.plan, analyzed=1000.0)
+    module.analysis = Analysis("cephfs", 10, 0.0, ended=ended)
+    answer = module.partition_start()
+    assert (answer.retval < 0) is refused
+    assert not refused or "partition start renamed p" in answer.stderr
+    assert module.partition_start(plan="p").retval == 0

@@ -269,7 +269,7 @@ def test_requests_beside_the_directories_are_told(engine: EngineClient) -> None:
     elsewhere = replace(seen, caveats=replace(seen.caveats, elsewhere=0.53))
     (told,) = (c for c in made(elsewhere, circumstances("fanout"), engine).caveats if "beside" in c)
     assert told.startswith("53% of the requests are beside or above these directories")
-    assert told.endswith("they are no part of this plan, and stay where they are")
+    assert told.endswith("they count where they are, and stay there")
     assert not [c for c in made(seen, circumstances("fanout"), engine).caveats if "beside" in c]
     (told,) = (c for c in made(elsewhere, circumstances("mask"), engine).caveats if "beside" in c)
     assert told.endswith("are not pinned, and the balancer may move them"), "it turns the balancer on"

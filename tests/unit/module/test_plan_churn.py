@@ -100,7 +100,8 @@ def test_children_that_are_asked_for_most_are_pinned_to_different_ranks(engine: 
 
     alike = ranks(None)
     one, other = next((a, b) for a in paths for b in paths if a < b and alike[a] == alike[b])
-    parts = (Part(path, 400.0 if path in (one, other) else 1.0) for path in paths)
+    hottest = 0.49 * heavy.seen.requests
+    parts = (Part(path, hottest if path in (one, other) else 1.0) for path in paths)
     hot = ranks(Insides(1.0, tuple(parts)))
     assert hot[one] != hot[other]
 
