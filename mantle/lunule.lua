@@ -240,7 +240,10 @@ end
 local function imbalance(loads, ranks)
   local n, peak, fullest = #ranks, 0, 0
   for _, rank in ipairs(ranks) do
-    peak, fullest = math.max(peak, loads[rank]), math.max(fullest, fullness(rank, loads[rank]))
+    peak = math.max(peak, loads[rank])
+  end
+  for _, rank in ipairs(ranks) do
+    fullest = loads[rank] == peak and math.max(fullest, fullness(rank, peak)) or fullest
   end
   if n < 2 or peak == 0 then
     return 0, peak

@@ -27,11 +27,13 @@ EARLIER = (
     "scheduler/churn-middle/churn-tentacle-5x12",
     "scheduler/churn-quick-ticks/churn-tentacle-5x12",
     "scheduler/dbench-beside/dbench-tentacle-5x12",
+    *(f"scheduler/eight/{load}-tentacle-5x8" for load in ("jumps", "mix", "zipf")),
     "scheduler/line-before/line-tentacle-8x8",
     "scheduler/mix-before/mix-tentacle-5x12",
     "scheduler/mix-middle/mix-tentacle-5x12",
 )
-"""Loads that were measured once more later."""
+"""Other blocks of loads that were measured more than once, also with less CPU a rank."""
+USUAL, RANKS = 12, 5  # % of a core; ranks
 UNLIKE = "cold/quotas/zipf12-tentacle-4x8-8-16-16"
 
 _ALIKE = 1.2  # the highest C of a block over its lowest
@@ -63,8 +65,10 @@ def load(of: Block) -> str:
 
 
 def commit(of: Block) -> str:
-    """The scheduler's."""
-    return str(of[OURS].get("version", "before digests"))
+    """The scheduler's; and what of a core each rank had, where that is not USUAL."""
+    quota = of[OURS]["mds_cpu"]
+    at = "" if quota == USUAL or of[OURS]["ranks"] != RANKS else f", at {quota:g} %"
+    return str(of[OURS].get("version", "before digests")) + at
 
 
 def commits(of: Block) -> list[str]:

@@ -82,6 +82,12 @@ class Server(WsgiServer):
             shutdown_timeout=1,
         )
 
+    def clear_stats(self) -> None:
+        """Without the entry by which cheroot keeps each server for ever, also one that cannot listen."""
+        clear: Callable[[], None] = super().clear_stats
+        clear()
+        getattr(logging, "statistics", {}).pop(f"Cheroot HTTPServer {id(self)}", None)
+
     def error_log(self, msg: str = "", level: int = logging.INFO, traceback: bool = False) -> None:
         """What clients do wrong is no news for the manager's log."""
         self._log.debug("http: %s", msg, exc_info=traceback)

@@ -23,9 +23,9 @@ from ..ranks import Ranks
 from ..verify.guards import inactive
 from . import policies
 from . import switch as switching
-from .beats import Fallback, fallbacks, last_beat
+from .beats import Fallback, beat_interval, fallbacks, last_beat, lately
 from .decisions import Watch
-from .hints import PREFIX, Hints, growth, make_hints, policy_object, push_due, why_nobody
+from .hints import PREFIX, Hints, growth, make_hints, policy_object, push_due, told_later, why_nobody
 from .switch import ON, TURNING_OFF, TURNING_ON, PutBackOption, Switch
 from .switchboard import Switchboard, TakenOver, Turn
 from .trial import refuse_unless_usable, what_ranks_decide
@@ -100,9 +100,14 @@ class Balancer:
             return before
         now = self._now()
         settings = self._settings().checked()
-        hints = make_hints(fs, settings, self._capacity(fs, now), self._resting(fs, now), self._interval())
+        hints = self._hints(fs, settings, self._capacity(fs, now), now)
         name, content = policy_object(kind, hints, text or policies.source_of(kind))
-        refuse_unless_usable(content, last_beat(self._host, fs))
+        beat = last_beat(self._host, fs)
+        refuse_unless_usable([content], beat)
+        if text:  # what it will be told one day meets it here, and no MDS
+            refuse_unless_usable(
+                [policy_object(kind, told, text)[1] for told in told_later(hints, fs.ranks_in)], beat
+            )
         fs = self._host.fs_of_mon(fs.fscid) or fs  # trying a policy takes time
         self._refuse(fs, force)
         kept = before if fs.balancer.startswith(PREFIX) else None  # what an operator set since is his
@@ -305,7 +310,10 @@ class Balancer:
     def _observe(self, fs: FsState, switch: Switch, watch: Watch, now: Now) -> None:
         # First, as it needs no engine. An MDS tells it once a beat.
         recent = now.wall - FALLBACK_EPOCHS * max(self._settings().epoch, switch.hints.interval)
-        watch.fallbacks = fallbacks(self._host, frozenset(switch.objects), max(recent, switch.started))
+        since = max(recent, switch.started)
+        watch.fallbacks = lately(
+            watch.fallbacks, fallbacks(self._host, frozenset(switch.objects), since), since
+        )
         watch.verdict = self._ranks.judge(fs, now.steady)
         watch.history = self._ranks.history(fs, now.steady)
         watch.judged_at = now.wall
@@ -330,17 +338,20 @@ class Balancer:
             fresh = replace(switch, hints=wanted)
             name, content = _rendered(fresh)
             # Also where the clock was put back since it was turned on.
-            intended = switching.intended(fresh, name, max(now.wall, switch.started + 1.0))
+            intended = switching.intended(fresh, name, max(now.wall, switch.started + LATER))
             self._board.put_in_force(intended, content, turn, switching.taken_over)
             watch.pushed = now.steady
 
     def _wanted(self, fs: FsState, watch: Watch, verdict: Verdict, now: Now) -> Hints:
         settings = self._settings()
-        hints = make_hints(fs, settings, verdict.capacity.value, self._resting(fs, now), self._interval())
+        hints = self._hints(fs, settings, verdict.capacity.value, now)
         if len(watch.history.epochs) < FORECAST_FROM or list(fs.ranks_in) != list(range(len(fs.ranks_in))):
             return hints
         expected = growth(verdict.loads, verdict.forecast, settings.hint_dead_band)
         return replace(hints, growth=expected, expires=int(now.wall) + 2 * settings.hint_interval)
+
+    def _hints(self, fs: FsState, settings: Settings, capacity: float | None, now: Now) -> Hints:
+        return make_hints(fs, settings, capacity, self._resting(fs, now), beat_interval(self._host, fs))
 
     def _capacity(self, fs: FsState, now: Now) -> float | None:
         """req/s; None: not known. An engine that does not answer is no reason to balance nothing."""
@@ -351,10 +362,6 @@ class Balancer:
         except PartitionerError as e:
             self._log.warning("balancing of %s begins without a capacity: %s", fs.name, e)
             return None
-
-    def _interval(self) -> int:
-        """s between two beats of the MDSs."""
-        return int(self._host.config("mds_bal_interval"))
 
     def _resting(self, fs: FsState, now: Now) -> list[int]:
         return sorted(silent(self._host, fs, now.wall))

@@ -4,18 +4,21 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping
-from dataclasses import dataclass
+from collections.abc import Iterable, Mapping
+from contextlib import suppress
+from dataclasses import dataclass, field
 from datetime import datetime
 from typing import Any
 
 from ..ceph.host import Host
+from ..errors import PartitionerError
 from ..model import FsState
 from ..observe.heat import meta_load
 
 # MDBalancer::handle_heartbeat, src/mds/MDBalancer.cc
 FELL_BACK = "using old balancer; mantle failed for"
-LOG_LINES = 200  # of the cluster log, warnings and above
+LOG_LINES = 1000  # of the cluster log, warnings and above: slow requests may be most of them
+INTERVAL = "mds_bal_interval"
 
 
 @dataclass(frozen=True)
@@ -54,12 +57,24 @@ def last_beat(host: Host, fs: FsState) -> Beat | None:
     return parse_beat(host.tell(fs, first.name, "dump loads", depth=0), len(fs.ranks_in))
 
 
+def beat_interval(host: Host, fs: FsState) -> int:
+    """s between two beats: as rank 0 has it, which sets them; as the mon has it while that does not answer.
+    An operator may have set it for one daemon."""
+    first = next((m.name for m in fs.active() if m.rank == 0), None)
+    if first is not None:
+        with suppress(PartitionerError, KeyError, ValueError):
+            return int(host.tell(fs, first, "config get", var=INTERVAL)[INTERVAL])
+    return int(host.config(INTERVAL))
+
+
 @dataclass(frozen=True)
 class Fallback:
-    """An MDS ("mds.NAME") that used the built-in balancer in place of our policy, and its newest reason."""
+    """An MDS ("mds.NAME") that used the built-in balancer in place of our policy, its newest reason, and when
+    (Unix, s)."""
 
     daemon: str
     reason: str
+    at: float = field(default=0.0, compare=False)
 
     def __str__(self) -> str:
         return f"{self.daemon}: {self.reason}"
@@ -74,13 +89,19 @@ def fallbacks(host: Host, objects: frozenset[str], since: float) -> list[Fallbac
 
 def parse_fallbacks(lines: list[Mapping[str, Any]], objects: frozenset[str], since: float) -> list[Fallback]:
     """``log last``'s entries; see ``fallbacks``."""
-    found: dict[str, str] = {}
+    found: dict[str, Fallback] = {}
     for line in lines:
         message = str(line["message"])
         balancer, _, reason = message.partition("balancer=")[2].partition(" : ")
-        if FELL_BACK in message and balancer in objects and _unix(str(line["stamp"])) >= since:
-            found[str(line["name"])] = reason
-    return [Fallback(name, reason) for name, reason in sorted(found.items())]
+        if FELL_BACK in message and balancer in objects and (at := _unix(str(line["stamp"]))) >= since:
+            found[str(line["name"])] = Fallback(str(line["name"]), reason, at)
+    return [of for _, of in sorted(found.items())]
+
+
+def lately(before: Iterable[Fallback], new: Iterable[Fallback], since: float) -> list[Fallback]:
+    """With those that the log has no more room for. since: Unix, s"""
+    found = {of.daemon: of for of in (*before, *new) if of.at >= since}
+    return [of for _, of in sorted(found.items())]
 
 
 def _unix(stamp: str) -> float:

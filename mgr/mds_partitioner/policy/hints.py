@@ -5,7 +5,7 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 from ..model import FsState
 from ..options import Settings
@@ -113,6 +113,17 @@ def make_hints(
         resting=tuple(resting),
         selection=settings.selection,
         interval=interval,
+    )
+
+
+def told_later(hints: Hints, ranks: Sequence[int]) -> tuple[Hints, ...]:
+    """What a policy may be told by and by: a capacity or none, a mask, forecasts, and ranks that rest. It is
+    tried with these before an MDS has to. ranks: that there are"""
+    grow = {rank: Growth(100.0, 50.0) for rank in ranks}
+    mask, later = tuple(ranks), 1 << 40  # Unix, s
+    return (
+        replace(hints, capacity=None, mask=None, growth={}, resting=()),
+        replace(hints, capacity=1000.0, mask=mask, growth=grow, expires=later, resting=mask[-1:]),
     )
 
 

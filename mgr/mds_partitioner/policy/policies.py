@@ -77,6 +77,8 @@ def choose(policy: str, given: str | None) -> tuple[str, str]:
             f"'{policy}' is not a policy: use {' or '.join(SHIPPED)}, '{CUSTOM}' with '-i FILE' for your "
             "own, or the absolute path of a .lua file on the active manager's host"
         )
+    if "\0" in text:
+        raise BadInput(f"the policy {name} has a NUL byte: an MDS would read it up to there only")
     if not text.strip():
         raise BadInput(f"the policy {name} is empty: give Lua that returns an amount for each rank")
     if len(json.dumps(text)) > LARGEST:

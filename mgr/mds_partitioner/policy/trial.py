@@ -3,6 +3,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
+
 from ..errors import BadInput, Unavailable
 from . import policies
 from .beats import Beat
@@ -11,8 +13,8 @@ from .sandbox.refusals import PolicyError, SandboxError
 from .sandbox.vet import vet
 
 
-def refuse_unless_usable(content: str, beat: Beat | None) -> None:
-    """Try a policy on recorded loads, and on the last beat, before an MDS has to.
+def refuse_unless_usable(contents: Iterable[str], beat: Beat | None) -> None:
+    """Try texts of a policy on recorded loads, and on the last beat, before an MDS has to.
 
     :raises BadInput: an MDS could not use it
     :raises Unavailable: it could not be tried
@@ -21,7 +23,8 @@ def refuse_unless_usable(content: str, beat: Beat | None) -> None:
     if beat is not None:
         cases.append(beat.metrics)
     try:
-        vet(content, cases)
+        for content in contents:
+            vet(content, cases)
     except PolicyError as e:
         raise BadInput(f"the policy was not put in force: {e}") from e
     except SandboxError as e:

@@ -5,7 +5,7 @@ from __future__ import annotations
 
 import json
 import threading
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -80,6 +80,7 @@ def cluster(monkeypatch: pytest.MonkeyPatch) -> Cluster:
     monkeypatch.setattr(module, "last_beat", lambda host, fs: BEAT)
     monkeypatch.setattr(module, "fallbacks", lambda host, objects, since: [])
     monkeypatch.setattr(module, "silent", lambda host, fs, now: {})
+    monkeypatch.setattr(module, "beat_interval", lambda host, fs: host.config("mds_bal_interval"))
     return Cluster()
 
 
@@ -502,11 +503,12 @@ def test_a_fallback_is_told_and_cleared_also_while_the_engine_fails(
 ) -> None:
     balancer.on(cluster.state, "lunule", None, False)
     ranks.verdict = None
-    for told in ([Fallback("mds.m0", "boom")], []):
+    fell = [Fallback("mds.m0", "boom", time.now + 1)]
+    for epochs, told, shown in ((1, fell, fell), (1, [], fell), (10, [], [])):
         monkeypatch.setattr(module, "fallbacks", lambda host, objects, since, told=told: told)
-        time.now += SETTINGS.epoch
+        time.now += epochs * SETTINGS.epoch
         balancer.tick()
-        assert balancer.watch(cluster.state).fallbacks == told
+        assert balancer.watch(cluster.state).fallbacks == shown, "the log may have no room for it any more"
 
 
 def test_totals_of_a_rank_count_as_moved_from_its_first_report_on(
@@ -571,9 +573,9 @@ def test_the_switch_of_a_removed_file_system_ends(cluster: Cluster, balancer: Ba
 def during_trial(monkeypatch: pytest.MonkeyPatch, then: Callable[[], None]) -> None:
     usual = module.refuse_unless_usable
 
-    def trial(content: str, beat: Beat | None) -> None:
+    def trial(contents: Iterable[str], beat: Beat | None) -> None:
         then()
-        usual(content, beat)
+        usual(contents, beat)
 
     monkeypatch.setattr(module, "refuse_unless_usable", trial)
 
@@ -877,3 +879,15 @@ def test_where_lua_is_missing_hints_are_pushed_all_the_same_and_the_package_is_n
     assert capacity(balancer, cluster) == 400.0
     with pytest.raises(Unavailable, match=r"not put in force: .* install the package lua5\.3"):
         balancer.on(cluster.state, "greedyspill", None, False)
+
+
+@pytest.mark.parametrize("told", ["capacity", "growth", "resting", "mask"])
+def test_a_policy_is_tried_with_what_it_may_be_told_later(
+    cluster: Cluster, balancer: Balancer, told: str
+) -> None:
+    """No capacity is known yet, and nothing was forecast."""
+    own = f"local more = hints.{told} and next(type(hints.{told}) == 'table' and hints.{told} or {{1}})"
+    with pytest.raises(BadInput, match="was not put in force"):
+        balancer.on(cluster.state, "custom", f"{own} if more then error('boom') end {STILL}", False)
+    assert balancer.get(cluster.state) is None
+    balancer.on(cluster.state, "custom", f"{own} {STILL}", False)

@@ -4,8 +4,10 @@
 from typing import Any
 
 import pytest
+from fake_cluster import FakeCluster
 
-from mds_partitioner.policy.beats import FELL_BACK, Fallback, parse_beat, parse_fallbacks
+from mds_partitioner.errors import Unavailable
+from mds_partitioner.policy.beats import FELL_BACK, Fallback, beat_interval, parse_beat, parse_fallbacks
 
 OURS = frozenset({"mds_partitioner.lunule.1"})
 STAMP = "2026-11-21T10:00:00.000000+0000"
@@ -59,3 +61,26 @@ def test_an_mds_that_fell_back_from_our_policy_is_named_with_its_newest_reason()
 )
 def test_what_is_not_about_us_or_over_is_not_told(entry: dict[str, str], since: float) -> None:
     assert parse_fallbacks([entry], OURS, since) == []
+
+
+class Told(FakeCluster):
+    """Rank 0 has another interval than the mon."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.answer: Any = {"mds_bal_interval": "40"}
+
+    def tell(self, fs: Any, mds: str, prefix: str, **arguments: Any) -> Any:
+        """Host.tell."""
+        assert (mds, prefix, arguments) == ("m0", "config get", {"var": "mds_bal_interval"})
+        if isinstance(self.answer, Exception):
+            raise self.answer
+        return self.answer
+
+
+def test_beats_are_as_rank_0_has_them() -> None:
+    host: Any = Told()
+    assert beat_interval(host, host.state) == 40
+    for answer in (Unavailable("no answer"), {}, {"mds_bal_interval": "odd"}):
+        host.answer = answer
+        assert beat_interval(host, host.state) == 10

@@ -43,6 +43,7 @@ def test_an_operators_own_is_given_or_read_from_a_file(tmp_path: Path) -> None:
         ("own.lua", None, "'own.lua' is not a policy"),
         ("/nowhere/own.lua", None, "No such file"),
         ("lunule", "  \n", "the policy given with '-i FILE' is empty"),
+        ("custom", "-- a\0b\nreturn {}", "the policy given with '-i FILE' has a NUL byte"),
         ("custom", None, "the policy given with '-i FILE' is empty"),
         ("greedyspill", "return 1", "give it with '--policy custom', not 'greedyspill'"),
         ("lunule", "-" * (policies.LARGEST + 1), "at most 49152 are allowed"),

@@ -25,7 +25,7 @@ from mds_partitioner.monitor.app import STALE, Once, active_app, standby_app
 from mds_partitioner.monitor.endpoint import Endpoint
 from mds_partitioner.monitor.health import ENDPOINT_DOWN, endpoint_down
 from mds_partitioner.monitor.options import Address
-from mds_partitioner.monitor.server import LARGEST_HEADER, THREADS
+from mds_partitioner.monitor.server import LARGEST_HEADER, THREADS, Server
 from mds_partitioner.monitor.state import Snapshot
 
 EPOCH = 10.0
@@ -277,3 +277,12 @@ def test_without_its_packages_the_module_works_and_says_what_to_install() -> Non
     assert done.returncode == 0, done.stderr
     assert "install python3-cheroot python3-prometheus-client (Debian's names; elsewhere see" in done.stdout
     assert "mgr/mds_partitioner/metrics false" in done.stdout
+
+
+def test_no_server_is_kept_that_is_not_used_any_more() -> None:
+    """cheroot remembers each in logging.statistics."""
+    kept = getattr(logging, "statistics", {})
+    before = {name for name in kept if name.startswith("Cheroot")}
+    servers = [Server(Address("127.0.0.1", 0), lambda *_: [], logging.getLogger("test")) for _ in range(3)]
+    known = {name for name in getattr(logging, "statistics", {}) if name.startswith("Cheroot")}
+    assert known == before and len(servers) == 3

@@ -125,7 +125,7 @@ local function plain(value, depth)
   if kind(value) or what == "string" or what == "boolean" then
     return value
   end
-  if what ~= "table" or depth > HISTORY_DEPTH then
+  if what ~= "table" or depth >= HISTORY_DEPTH then
     error("its history cannot be kept: " .. (what == "table" and "tables too deep" or "a " .. what) .. " is in it", 0)
   end
   local copy = {}
