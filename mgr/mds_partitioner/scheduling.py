@@ -157,7 +157,9 @@ class Scheduling:
                 name, back = run.plan.name, run.heading() == ROLLING_BACK
                 undo = f"undo it ('partition rollback {fs.name} {name}') first"
                 on = "" if back else f"go on with it ('partition start {fs.name} {name}') or "
-                later = next((r for r in live(operators(self._plans.of(fs))) if made_after(r, run)), None)
+                later = next(
+                    (r for r in reversed(live(operators(self._plans.of(fs)))) if made_after(r, run)), None
+                )
                 if later is not None:
                     undo = f"roll '{later.plan.name}', which was made later, back first, or forget this one"
                     on, undo = "", f"{undo} ('partition rm {name}': what it pinned is yours then)"

@@ -83,7 +83,7 @@ def refuse_outdated(run: Run, runs: Sequence[Run]) -> None:
     :raises Busy: a later one is in force; the scheduler's are counted before each other
     """
     scheduled, name = run.plan.scheduled, run.plan.name
-    for other, _, _ in in_force(runs, run.plan.fscid):
+    for other, _, _ in reversed(in_force(runs, run.plan.fscid)):  # the newest is rolled back first
         if made_after(other, run) and not (scheduled and other.plan.scheduled):
             anew = "make a new one ('partition plan')"
             instead = f"forget it ('partition rm {name}')" if scheduled else anew

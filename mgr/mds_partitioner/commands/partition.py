@@ -101,9 +101,10 @@ class PartitionCommands(Services):
         if run.head.state != READY or run.plan.analyzed is None:
             return
         try:
-            ended = self.analyzer.get(fs).ended
+            newest = self.analyzer.get(fs)
         except NotFound:
             return
+        ended = newest.ended if newest.judgement is not None else None
         if ended is not None and ended > run.plan.analyzed + ROUNDED:
             name, ask = run.plan.name, "ceph mds_partitioner partition"
             raise BadInput(

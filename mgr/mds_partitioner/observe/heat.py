@@ -103,7 +103,7 @@ def requests_below(
     heat = {}
     for rank, answer in answers.items():
         paths = (str(dirfrag["path"]) for dirfrag in answer["dirfrags"])
-        heat[rank] = rank_heat(answer, frozenset(p for p in paths if p.rpartition("/")[0] in parents))
+        heat[rank] = rank_heat(answer, frozenset(p for p in paths if p.rpartition("/")[0] in parents), ALL)
     found: dict[str, dict[str, float]] = {parent: {} for parent in parents}
     for path, served in requests(heat, rates).items():
         found[path.rpartition("/")[0]][path] = served

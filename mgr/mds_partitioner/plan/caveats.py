@@ -4,10 +4,10 @@
 from collections.abc import Collection, Mapping, Sequence
 
 from .. import clock
-from ..engine.reasons import ALREADY_THERE
 from ..errors import NotPermitted
 from ..judge.judgement import Caveats, DirectoryJudgement
 from ..judge.verdict import Verdict
+from ..model import NO_PIN
 from .families import Family
 from .plan import PIN_STEP, Prediction, Row, Step
 from .ranks import format_ranks
@@ -96,10 +96,13 @@ def many_pins(in_heavy: int, others: int, moves: int) -> tuple[str, ...]:
     return tuple(found)
 
 
-def of_unpinned(rows: Sequence[Row], steps: Sequence[Step], *, balanced: bool) -> tuple[str, ...]:
+def of_unpinned(
+    judged: Sequence[DirectoryJudgement], rows: Sequence[Row], steps: Sequence[Step], *, balanced: bool
+) -> tuple[str, ...]:
     """One sentence on what an operator's balancer may move when the plan is done; none where it may not."""
     pinned = {step.row for step in steps if step.kind == PIN_STEP}
-    left = sum(i not in pinned and row.reason == ALREADY_THERE for i, row in enumerate(rows))
+    free = (i for i, row in enumerate(judged) if row.seen.pin == NO_PIN and i not in pinned)
+    left = sum(rows[i].new == rows[i].current for i in free)
     if not (balanced and steps and left):
         return ()
     return (
@@ -148,13 +151,17 @@ def less_even(prediction: Prediction, threshold: float) -> tuple[str, ...]:
     )
 
 
-def refuse_blind(seen: Caveats, prediction: Prediction, fs: str) -> None:
+def refuse_blind(seen: Caveats, prediction: Prediction, beside: Mapping[int, float], fs: str) -> None:
     """Refuse a plan that what was not read could undo.
 
+    :param beside: by rank, req/s in the prediction that are of none of the directories
     :raises NotPermitted: the directories that were not read, or those of ranks that did not tell theirs, have
         more requests than the fullest rank is relieved of
     """
-    before, after = prediction.load_before.values(), prediction.load_after.values()
+    before, after = (
+        [load - beside.get(int(rank), 0.0) for rank, load in loads.items()]
+        for loads in (prediction.load_before, prediction.load_after)
+    )
     gain = max(max(before) - max(after), 0.0) / max(sum(before), 1e-300)
     if seen.unread and seen.unread_load / max(1.0 - seen.unread_load, 1e-300) > gain:
         raise NotPermitted(

@@ -32,6 +32,7 @@ from .plan import AUTOMATE, PIN_STEP, Plan, Prediction, Row, Step
 from .ranks import balanced_ranks, parse_ranks
 from .steps import steps
 
+TINY = 1e-300
 CACHE_RESERVATION = 0.95  # mds_cache_reservation keeps 5 % of the cache free
 
 
@@ -81,7 +82,7 @@ def make_plan(
     made = steps(rows, table, answer, c, families, engine)
     balanced = c.fs.balance_automate or any(step.target == AUTOMATE for step in made)
     if made and not c.force:
-        refuse_blind(judgement.caveats, prediction, c.fs.name)
+        refuse_blind(judgement.caveats, prediction, beside, c.fs.name)
     return Plan(
         name=name,
         fs=c.fs.name,
@@ -100,7 +101,7 @@ def make_plan(
             *of_saturated(judgement.verdict, c.fs.name, moves=bool(made)),
             *of_age(now - ended),
             *many_pins(*_pins(made, families), settings.max_moves),
-            *of_unpinned(table, made, balanced=c.fs.balance_automate and c.heavy_mode == FANOUT),
+            *of_unpinned(rows, table, made, balanced=c.fs.balance_automate and c.heavy_mode == FANOUT),
         ),
         analyzed=ended,
     )
@@ -198,14 +199,20 @@ def on(row: DirectoryJudgement, c: Circumstances) -> tuple[int, ...]:
 def _beside(judgement: Judgement, there: Collection[int]) -> dict[int, float]:
     """By rank, req/s that are of none of the directories, where that is more than nothing.
 
+    Ranks' loads have more that is of none: the managers' own requests, what has gone, and what was served
+    where a directory is not any more. So together it is no more than what is known to be of none.
+
     :param there: ranks that exist
     """
-    of_rows = Counter[int]()
+    of_rows, seen = Counter[int](), judgement.caveats
     for row in judgement.directories:
         of_rows.update(row.seen.by_rank)
-    least = WORTH_TELLING * sum(rank.load for rank in judgement.ranks)
-    left = {rank.rank: rank.load - of_rows[rank.rank] for rank in judgement.ranks}
-    return {rank: load for rank, load in left.items() if load > least and rank in there}
+    served = sum(rank.load for rank in judgement.ranks)
+    unread = sum(of_rows.values()) * seen.unread_load / max(1.0 - seen.unread_load, TINY)
+    left = {rank.rank: max(0.0, rank.load - of_rows[rank.rank]) for rank in judgement.ranks}
+    known = min(1.0, (seen.elsewhere * served + unread) / max(sum(left.values()), TINY))
+    least = WORTH_TELLING * served
+    return {rank: known * load for rank, load in left.items() if known * load > least and rank in there}
 
 
 def _current_mask(rows: Sequence[DirectoryJudgement], c: Circumstances) -> list[int] | None:

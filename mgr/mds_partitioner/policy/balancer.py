@@ -100,14 +100,13 @@ class Balancer:
             return before
         now = self._now()
         settings = self._settings().checked()
-        hints = self._hints(fs, settings, self._capacity(fs, now), now)
+        hints = self._hints(fs, settings, self._capacity(fs, now), now, before)
         name, content = policy_object(kind, hints, text or policies.source_of(kind))
         beat = last_beat(self._host, fs)
         refuse_unless_usable([content], beat)
         if text:  # what it will be told one day meets it here, and no MDS
-            refuse_unless_usable(
-                [policy_object(kind, told, text)[1] for told in told_later(hints, fs.ranks_in)], beat
-            )
+            later = [policy_object(kind, told, text)[1] for told in told_later(hints, fs.ranks_in)]
+            refuse_unless_usable(later, beat, len(fs.ranks_in))
         fs = self._host.fs_of_mon(fs.fscid) or fs  # trying a policy takes time
         self._refuse(fs, force)
         kept = before if fs.balancer.startswith(PREFIX) else None  # what an operator set since is his
@@ -330,7 +329,7 @@ class Balancer:
 
     def _refresh(self, fs: FsState, switch: Switch, watch: Watch, now: Now, turn: Turn) -> None:
         assert watch.verdict is not None
-        wanted = self._wanted(fs, watch, watch.verdict, now)
+        wanted = self._wanted(fs, watch, watch.verdict, now, switch)
         if watch.pushed is None:  # by the manager before this one: its steady clock is not known
             watch.pushed = now.steady - max(0.0, now.wall - switch.pushed)
         due = push_due(switch.hints, wanted, self._settings(), now.steady - watch.pushed)
@@ -342,16 +341,19 @@ class Balancer:
             self._board.put_in_force(intended, content, turn, switching.taken_over)
             watch.pushed = now.steady
 
-    def _wanted(self, fs: FsState, watch: Watch, verdict: Verdict, now: Now) -> Hints:
+    def _wanted(self, fs: FsState, watch: Watch, verdict: Verdict, now: Now, switch: Switch) -> Hints:
         settings = self._settings()
-        hints = self._hints(fs, settings, verdict.capacity.value, now)
+        hints = self._hints(fs, settings, verdict.capacity.value, now, switch)
         if len(watch.history.epochs) < FORECAST_FROM or list(fs.ranks_in) != list(range(len(fs.ranks_in))):
             return hints
         expected = growth(verdict.loads, verdict.forecast, settings.hint_dead_band)
         return replace(hints, growth=expected, expires=int(now.wall) + 2 * settings.hint_interval)
 
-    def _hints(self, fs: FsState, settings: Settings, capacity: float | None, now: Now) -> Hints:
-        return make_hints(fs, settings, capacity, self._resting(fs, now), beat_interval(self._host, fs))
+    def _hints(
+        self, fs: FsState, settings: Settings, capacity: float | None, now: Now, before: Switch | None
+    ) -> Hints:
+        interval = beat_interval(self._host, fs, None if before is None else before.hints.interval)
+        return make_hints(fs, settings, capacity, self._resting(fs, now), interval)
 
     def _capacity(self, fs: FsState, now: Now) -> float | None:
         """req/s; None: not known. An engine that does not answer is no reason to balance nothing."""

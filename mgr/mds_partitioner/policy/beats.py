@@ -57,14 +57,16 @@ def last_beat(host: Host, fs: FsState) -> Beat | None:
     return parse_beat(host.tell(fs, first.name, "dump loads", depth=0), len(fs.ranks_in))
 
 
-def beat_interval(host: Host, fs: FsState) -> int:
-    """s between two beats: as rank 0 has it, which sets them; as the mon has it while that does not answer.
-    An operator may have set it for one daemon."""
+def beat_interval(host: Host, fs: FsState, before: int | None) -> int:
+    """s between two beats, as rank 0 has it, which sets them: an operator may have set it for one daemon.
+
+    :param before: as it was, for when that does not answer; None: as the mon has it then
+    """
     first = next((m.name for m in fs.active() if m.rank == 0), None)
     if first is not None:
         with suppress(PartitionerError, KeyError, ValueError):
             return int(host.tell(fs, first, "config get", var=INTERVAL)[INTERVAL])
-    return int(host.config(INTERVAL))
+    return int(host.config(INTERVAL)) if before is None else before
 
 
 @dataclass(frozen=True)

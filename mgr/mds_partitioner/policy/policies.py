@@ -109,6 +109,11 @@ def recorded_cases() -> list[list[dict[str, float]]]:
     return [[_metrics(load) for load in loads] for loads in RECORDED_LOADS]
 
 
+def idle_case(ranks: int) -> list[dict[str, float]]:
+    """The same of so many ranks that have nothing to do."""
+    return [_metrics(0.0)] * ranks
+
+
 def _metrics(load: float) -> dict[str, float]:
     heat = load * POPULARITY
     return {

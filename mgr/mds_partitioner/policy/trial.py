@@ -13,8 +13,10 @@ from .sandbox.refusals import PolicyError, SandboxError
 from .sandbox.vet import vet
 
 
-def refuse_unless_usable(contents: Iterable[str], beat: Beat | None) -> None:
+def refuse_unless_usable(contents: Iterable[str], beat: Beat | None, ranks: int | None = None) -> None:
     """Try texts of a policy on recorded loads, and on the last beat, before an MDS has to.
+
+    :param ranks: that there are, where the texts have something of each; None: they have not
 
     :raises BadInput: an MDS could not use it
     :raises Unavailable: it could not be tried
@@ -22,6 +24,8 @@ def refuse_unless_usable(contents: Iterable[str], beat: Beat | None) -> None:
     cases: list[Metrics] = [*policies.recorded_cases()]
     if beat is not None:
         cases.append(beat.metrics)
+    if ranks is not None:
+        cases = [case for case in cases if len(case) == ranks] or [policies.idle_case(ranks)]
     try:
         for content in contents:
             vet(content, cases)

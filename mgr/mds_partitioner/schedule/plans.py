@@ -104,12 +104,14 @@ def gathered_again(runs: Iterable[Run], fscid: int, gone: Collection[int]) -> fr
 
 def distributing(runs: Iterable[Run], fscid: int) -> frozenset[int]:
     """Inode numbers of pieces in which something is distributed by a plan of the scheduler, or may be yet."""
-    ours = (run for run in runs if run.plan.scheduled and run.plan.fscid == fscid)
-    found = set()
+    all_runs = tuple(runs)
+    now, found = owned_distributed(all_runs, fscid), set[int]()  # an operator's plan may have ended it since
+    ours = (run for run in all_runs if run.plan.scheduled and run.plan.fscid == fscid)
     for run in (run for run in ours if run.head.state != ROLLED_BACK):
         for i, step in enumerate(run.plan.steps):
             record = run.records.get(i)
-            is_or_may = run.head.state in ACTIVE if record is None else record.state in IN_FORCE
+            is_so = record is not None and record.state in IN_FORCE and now.get(step.ino) == "1"
+            is_or_may = is_so or (record is None and run.head.state in ACTIVE)
             if step.kind == DISTRIBUTED_STEP and is_or_may:
                 found.add(run.plan.rows[step.row].ino)
     return frozenset(found)

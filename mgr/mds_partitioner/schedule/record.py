@@ -267,7 +267,8 @@ def put_back(turns: Sequence[Turn], distributed: Collection[int]) -> tuple[Turn,
         gone = {s.ino for s in turn.scatter}.difference(distributed, turn.lost)
         if turn.mode != ACT or not gone:
             return turn
-        return replace(turn, lost=(*turn.lost, *sorted(gone))) if turn.moves else replace(turn, undone=True)
+        all_of_it = not turn.moves and {s.ino for s in turn.scatter} <= {*gone, *turn.lost}
+        return replace(turn, undone=True) if all_of_it else replace(turn, lost=(*turn.lost, *sorted(gone)))
 
     return tuple(map(left, turns))
 

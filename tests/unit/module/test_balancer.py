@@ -80,7 +80,7 @@ def cluster(monkeypatch: pytest.MonkeyPatch) -> Cluster:
     monkeypatch.setattr(module, "last_beat", lambda host, fs: BEAT)
     monkeypatch.setattr(module, "fallbacks", lambda host, objects, since: [])
     monkeypatch.setattr(module, "silent", lambda host, fs, now: {})
-    monkeypatch.setattr(module, "beat_interval", lambda host, fs: host.config("mds_bal_interval"))
+    monkeypatch.setattr(module, "beat_interval", lambda host, fs, before: host.config("mds_bal_interval"))
     return Cluster()
 
 
@@ -573,9 +573,9 @@ def test_the_switch_of_a_removed_file_system_ends(cluster: Cluster, balancer: Ba
 def during_trial(monkeypatch: pytest.MonkeyPatch, then: Callable[[], None]) -> None:
     usual = module.refuse_unless_usable
 
-    def trial(contents: Iterable[str], beat: Beat | None) -> None:
+    def trial(contents: Iterable[str], beat: Beat | None, ranks: int | None = None) -> None:
         then()
-        usual(contents, beat)
+        usual(contents, beat, ranks)
 
     monkeypatch.setattr(module, "refuse_unless_usable", trial)
 
@@ -891,3 +891,9 @@ def test_a_policy_is_tried_with_what_it_may_be_told_later(
         balancer.on(cluster.state, "custom", f"{own} if more then error('boom') end {STILL}", False)
     assert balancer.get(cluster.state) is None
     balancer.on(cluster.state, "custom", f"{own} {STILL}", False)
+
+
+def test_forecasts_are_tried_with_as_many_ranks_as_there_are(cluster: Cluster, balancer: Balancer) -> None:
+    own = "for rank, g in pairs(hints.growth or {}) do local load = mds[rank]['auth.meta_load'] + g.by end"
+    balancer.on(cluster.state, "custom", f"{own} {STILL}", False)
+    assert balancer.get(cluster.state) is not None

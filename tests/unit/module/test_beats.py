@@ -80,7 +80,8 @@ class Told(FakeCluster):
 
 def test_beats_are_as_rank_0_has_them() -> None:
     host: Any = Told()
-    assert beat_interval(host, host.state) == 40
+    assert beat_interval(host, host.state, None) == 40
     for answer in (Unavailable("no answer"), {}, {"mds_bal_interval": "odd"}):
         host.answer = answer
-        assert beat_interval(host, host.state) == 10
+        assert beat_interval(host, host.state, None) == 10
+        assert beat_interval(host, host.state, 40) == 40, "a push is a new FSMap"

@@ -172,12 +172,16 @@ def test_a_plan_is_not_started_as_what_it_is_not(module: Module, asked: dict[str
     assert module.partition_start(heavy="mask", to_auth=True).retval == 0, "it is so already"
 
 
-@pytest.mark.parametrize(("ended", "refused"), [(1000.4, False), (2000.0, True), (None, False)])
+@pytest.mark.parametrize(
+    ("ended", "judged", "refused"),
+    [(1000.4, True, False), (2000.0, True, True), (None, False, False), (2000.0, False, False)],
+)
 def test_a_plan_that_nobody_named_is_not_older_than_the_newest_analysis(
-    module: Module, ended: float | None, refused: bool
+    module: Module, ended: float | None, judged: bool, refused: bool
 ) -> None:
     module.orders.run.plan = replace(module.orders.run.plan, analyzed=1000.0)
-    module.analysis = Analysis("cephfs", 10, 0.0, ended=ended)
+    judgement: Any = object() if judged else None
+    module.analysis = Analysis("cephfs", 10, 0.0, ended=ended, judgement=judgement)
     answer = module.partition_start()
     assert (answer.retval < 0) is refused
     assert not refused or "partition start renamed p" in answer.stderr

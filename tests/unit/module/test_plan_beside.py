@@ -11,6 +11,7 @@ from fake_cluster import FakeCluster
 from plans import ALL_ON_0, AS_IN_LINE, circumstances, family, judgement, made
 
 from mds_partitioner.engine_client import EngineClient
+from mds_partitioner.errors import NotPermitted
 from mds_partitioner.judge.insides import Insides, Part
 from mds_partitioner.judge.judgement import DirectoryJudgement, RankJudgement
 from mds_partitioner.judge.window import Observed
@@ -23,7 +24,7 @@ from mds_partitioner.plan.planner import on
 from mds_partitioner.plan.present import _now, present
 
 
-def on_two_ranks(engine: EngineClient, beside: float, **of_row: Any) -> Plan:
+def on_two_ranks(engine: EngineClient, beside: float, known: float = 1.0, **of_row: Any) -> Plan:
     """Two directories of 50 req/s on rank 0; rank 1 has a load that is of none."""
     rows = tuple(
         DirectoryJudgement(
@@ -39,6 +40,7 @@ def on_two_ranks(engine: EngineClient, beside: float, **of_row: Any) -> Plan:
         RankJudgement(i, load, load, 0.001, 10, 10, 1, 1, False) for i, load in enumerate((100, beside))
     )
     found = replace(judgement(ALL_ON_0), directories=rows, ranks=ranks)
+    found = replace(found, caveats=replace(found.caveats, elsewhere=known * beside / (100 + beside)))
     c = circumstances("fanout", cluster=FakeCluster(ranks=2))
     return made(found, c, engine)
 
@@ -47,6 +49,8 @@ def test_what_is_of_no_directory_counts_on_its_rank(engine: EngineClient) -> Non
     busy = on_two_ranks(engine, 900.0)
     assert not busy.steps and busy.prediction.load_after == {"0": 100.0, "1": 900.0}
     assert [row.path for row in busy.rows] == ["/a", "/b"]
+    managers = on_two_ranks(engine, 900.0, known=0.0)
+    assert [step.value for step in managers.steps] == ["1"], "what managers ask for is no workload"
     idle = on_two_ranks(engine, 0.0)
     assert [step.value for step in idle.steps] == ["1"]
     assert idle.prediction.load_after == {"0": 50.0, "1": 50.0}
@@ -110,3 +114,29 @@ def test_what_an_operators_balancer_may_move_is_told(engine: EngineClient, balan
     c = replace(c, fs=replace(c.fs, balance_automate=balanced))
     told = [text for text in made(judgement(AS_IN_LINE), c, engine).caveats if "balance_automate" in text]
     assert bool(told) is balanced
+    pinned = judgement(AS_IN_LINE, {name: ranks[0] for name, ranks in AS_IN_LINE.items()})
+    assert not [text for text in made(pinned, c, engine).caveats if "balance_automate" in text]
+
+
+@pytest.mark.parametrize(("unread_load", "refused"), [(0.001, False), (0.6, True)])
+def test_what_was_not_read_is_weighed_against_what_was(
+    engine: EngineClient, unread_load: float, refused: bool
+) -> None:
+    """Rank 0 serves 900 req/s of no directory: what a plan takes off others counts all the same."""
+    rows = tuple(
+        DirectoryJudgement(
+            Observed(Directory(f"/{i}", str(i), 100 + i), 10.0, 100.0, 10, 1, (1,), -1, False, False),
+            62.5,
+            "light",
+        )
+        for i in range(8)
+    )
+    loads = (900.0, 800.0, 0.0)
+    ranks = tuple(RankJudgement(i, load, load, 0.001, 10, 10, 1, 1, False) for i, load in enumerate(loads))
+    found = replace(judgement(ALL_ON_0), directories=rows, ranks=ranks)
+    found = replace(found, caveats=replace(found.caveats, elsewhere=0.53, unread=1, unread_load=unread_load))
+    if refused:
+        with pytest.raises(NotPermitted, match="1 directories with 60% of the requests"):
+            made(found, circumstances("fanout"), engine)
+    else:
+        assert made(found, circumstances("fanout"), engine).steps

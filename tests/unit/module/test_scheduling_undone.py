@@ -488,6 +488,9 @@ def test_of_a_decision_with_moves_what_is_not_distributed_is_lost() -> None:
     assert (lost.lost, lost.undone) == ((7,), False) and put_back([lost], ()) == (lost,)
     (undone,) = put_back([replace(turn, moves=())], ())
     assert undone.undone
+    both = replace(turn, moves=(), scatter=(scatter, replace(scatter, ino=9)))
+    (half,) = put_back([both], {9})
+    assert (half.lost, half.undone) == ((7,), False), "the other one is distributed"
 
 
 def test_a_rollback_of_all_is_named_as_such_when_it_is_to_act_again() -> None:
