@@ -51,7 +51,7 @@ def main(argv: Sequence[str]) -> int:
         os.dup2(os.open(os.devnull, os.O_WRONLY), 1)
         return 128 + signal.SIGPIPE
     except ModuleNotFoundError as e:
-        print(f"lab: the Python package {e.name} is missing: pip install {e.name}", file=sys.stderr)
+        print(f"lab: {e.name} is missing: run 'make deps', and then .venv/bin/python -m lab", file=sys.stderr)
         return 1
     except EndedError as e:
         print("lab: interrupted", file=sys.stderr)
@@ -94,7 +94,7 @@ def _up(name: str, rest: list[str]) -> int:
         standby=args.standby,
         mgr=args.mgr,
         mds_cpu=args.mds_cpu,
-        mds_binary=args.mds_binary,
+        mds_binary=args.mds_binary and args.mds_binary.resolve(),
         conf=dict(cephconf.parse_option(o) for o in args.conf),
         keep=True,
         progress=ConsoleProgress(),

@@ -48,7 +48,9 @@ class Order:
             if not least <= value <= most:
                 raise LabError(f"{what} {value} is out of range: {least} to {most}")
         check_percent(self.mds_cpu)
-        if self.mds_binary is not None and not os.access(self.mds_binary, os.X_OK):
+        if self.mds_binary is not None and not (
+            self.mds_binary.is_file() and os.access(self.mds_binary, os.X_OK)
+        ):
             raise LabError(f"--mds-binary {self.mds_binary} is not a program")
 
 

@@ -153,7 +153,8 @@ def compile_units(
 
 def default_jobs() -> int:
     """As many compilers as there are processors, and memory for."""
-    memory = os.sysconf("SC_AVPHYS_PAGES") * os.sysconf("SC_PAGE_SIZE")
+    told = dict(line.split(":") for line in Path("/proc/meminfo").read_text().splitlines())
+    memory = int(told["MemAvailable"].split()[0]) << 10  # what caches files is free, too
     return max(1, min(os.cpu_count() or 1, memory // (_GIB_PER_JOB << 30)))
 
 

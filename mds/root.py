@@ -13,6 +13,7 @@ from lab.process import last_line
 from lab.progress import Progress
 from lab.releases import Release
 
+PROXIES = ("http_proxy", "https_proxy", "no_proxy")  # of the environment, by which apt reaches its archive
 _HERE = Path(__file__).resolve().parent
 _COMMON = (
     "g++",
@@ -81,6 +82,8 @@ def run(
         "CCACHE_MAXSIZE": "5G",
         "CCACHE_DEPEND": "1",  # what a unit includes is known from its compiling: no preprocessing before it
     }
+    if network:
+        environment |= {name: of for name, of in os.environ.items() if name.lower() in PROXIES}
     lines: list[str] = []
     with _process([*command, "--", "/bin/sh", "-c", script, "sh", *arguments], environment) as process:
         assert process.stdout is not None

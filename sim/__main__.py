@@ -6,6 +6,7 @@ import sys
 from collections.abc import Sequence
 from pathlib import Path
 
+from lab.signals import EndedError, signals_raise
 from mds_partitioner.policy.sandbox.refusals import PolicyError, SandboxError
 from sim import calibrate, cold, fit, papers, scenario
 from sim.compare import FORWARDED, SCENARIOS, SEEDS, compare
@@ -22,14 +23,15 @@ def main(argv: Sequence[str]) -> int:
     """Run one command; the exit status."""
     args = _parser().parse_args(argv)
     try:
-        status: int = args.do(args)
-        return status
+        with signals_raise():
+            status: int = args.do(args)
+            return status
     except (SimError, PolicyError, SandboxError) as e:
         print(f"sim: {e}", file=sys.stderr)
         return 2
-    except KeyboardInterrupt:
+    except EndedError as e:
         print("sim: interrupted", file=sys.stderr)
-        return 130
+        return 128 + e.signum
 
 
 def _parser() -> argparse.ArgumentParser:
