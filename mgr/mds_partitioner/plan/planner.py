@@ -13,7 +13,7 @@ from ..judge.judgement import DirectoryJudgement, Judgement
 from ..judge.verdict import Engine, column
 from ..model import FsState
 from ..options import Settings
-from .caveats import caveats, less_even, many_pins, of_age, of_saturated, refuse_blind
+from .caveats import caveats, less_even, many_pins, of_age, of_elastic, of_saturated, refuse_blind
 from .circumstances import Circumstances
 from .families import BroodOf, Family, current, family, held, lasting
 from .fixed import Fixed, fixed, rests_until
@@ -89,6 +89,7 @@ def make_plan(
             *caveats(judgement.caveats, rows, families, answer["scattered"], balanced=balanced),
             *(less_even(prediction, settings.imbalance_threshold) if made else ()),
             *of_saturated(judgement.verdict, c.fs.name, moves=bool(made)),
+            *of_elastic(rows),
             *of_age(now - ended),
             *many_pins(sum(step.kind == PIN_STEP and step.row in families for step in made)),
         ),
@@ -103,8 +104,10 @@ def classified(judgement: Judgement, ranks: Sequence[int], engine: Engine) -> Ju
         "wss": [s.wss for s in seen],
         "reqs": [s.requests for s in seen],
         "rentries": [s.rentries for s in seen],
+        "held_back": [s.held_back for s in seen],
     }
-    answer = engine("classify", {"ranks": list(ranks), "subvolumes": table})
+    capacity = judgement.verdict.capacity.value
+    answer = engine("classify", {"ranks": list(ranks), "capacity": capacity, "subvolumes": table})
     rows = zip(seen, column(answer, "workload", seen), column(answer, "class", seen))
     return replace(judgement, directories=tuple(DirectoryJudgement(s, float(w), str(k)) for s, w, k in rows))
 
@@ -141,6 +144,7 @@ def _arguments(
             "wss": [r.seen.wss for r in rows],
             "reqs": [r.seen.requests for r in rows],
             "rentries": [r.seen.rentries for r in rows],
+            "held_back": [r.seen.held_back for r in rows],
             "class": [r.klass for r in rows],
             "current": [list(current(families.get(i), on(r))) for i, r in enumerate(rows)],
             "fixed": [None if at is None else at.reason for at in stay],
