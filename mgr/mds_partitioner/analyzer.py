@@ -166,8 +166,9 @@ class Analyzer:
                 raise NotFound(f"file system '{fs.name}' was removed")
             history = self._ranks.history(present, now)
             _refuse_untold(history)
-            seen = observer.observe(present, settings, history.latest)
-            return replace(seen, saturated=self._saturated(present, now)), history
+            saturated = self._saturated(present, now)
+            seen = observer.observe(present, settings, history.latest, saturated)
+            return replace(seen, saturated=saturated), history
 
         def judge_window(window: WindowSummary, settings: Settings) -> Judgement:
             limit = int(self._host.config("mds_cache_memory_limit"))

@@ -6,6 +6,7 @@ from dataclasses import asdict
 from .arrays import Floats
 from .bad_input import BadInputError
 from .classes import classes, fair_share
+from .demand import COLUMNS, asked
 from .forecast import forecast, growth
 from .inputs import Args, Json, amounts, check_names, columns, mapping, number, required
 from .judge import NAMES, judge_loads, read_request
@@ -13,7 +14,6 @@ from .recommend import recommend
 from .saturation import OFTEN
 from .workload import workload
 
-COLUMNS = ("wss", "reqs", "rentries")
 MORE = (
     *("mean_loads", "saturated_part", "subvolumes", "unread_wss", "cache_limit_bytes", "bytes_per_inode"),
 )
@@ -38,9 +38,10 @@ def analyze(args: Args) -> dict[str, Json]:
     loads, full = (_a_rank(args, name, len(request.ranks)) for name in ("mean_loads", "saturated_part"))
     table = mapping(args, "subvolumes")
     check_names(table, COLUMNS)
-    wss, reqs, rentries = columns(table, COLUMNS, "subvolumes")
-    work = workload(wss, reqs, rentries)
-    fair = fair_share(work.points, int(request.usable.sum()))
+    wss, reqs, rentries, held = columns(table, COLUMNS, "subvolumes")
+    usable = int(request.usable.sum())
+    work = asked(workload(wss, reqs, rentries), reqs, held, usable, request.capacity.value)
+    fair = fair_share(work.points, usable)
     advice = recommend(
         load=float(loads.sum()),
         capacity=request.capacity.value,

@@ -8,11 +8,11 @@ that has room for all inodes of a small, busy subvolume may yet not have the tim
 import numpy as np
 
 from .arrays import Bools, Floats
-from .inputs import Args, Json, check_names, columns, mapping, some_ranks
+from .demand import COLUMNS, asked
+from .inputs import Args, Json, check_names, columns, mapping, number_or_none, some_ranks
 from .names import HEAVY, LIGHT, MODERATE
 from .workload import Workload, workload
 
-COLUMNS = ("wss", "reqs", "rentries")
 MODERATE_SHARE = 0.1
 
 
@@ -41,9 +41,12 @@ def classes(work: Workload, fair: float) -> list[str]:
 
 def classify(args: Args) -> dict[str, Json]:
     """The `classify` call: each subvolume's workload in points, and its class over these ranks."""
-    check_names(args, ("ranks", "subvolumes"))
+    check_names(args, ("ranks", "capacity", "subvolumes"))
     table = mapping(args, "subvolumes")
     check_names(table, COLUMNS)
-    work = workload(*columns(table, COLUMNS, "subvolumes"))
-    fair = fair_share(work.points, len(some_ranks(args, "ranks")))
+    wss, reqs, rentries, held = columns(table, COLUMNS, "subvolumes")
+    ranks = len(some_ranks(args, "ranks"))
+    seen = workload(wss, reqs, rentries)
+    work = asked(seen, reqs, held, ranks, number_or_none(args, "capacity"))
+    fair = fair_share(work.points, ranks)
     return {"workload": work.points.tolist(), "class": classes(work, fair)}

@@ -10,6 +10,7 @@ import numpy as np
 
 from .arrays import Bools, Floats
 from .bad_input import BadInputError
+from .demand import COLUMNS, asked
 from .inputs import (
     Args,
     Json,
@@ -170,11 +171,12 @@ def read_plan(args: Args) -> PlanRequest:
     usable, ranks = read_ranks(args)
     number_of = {rank: at for at, rank in enumerate(ranks)}
     table = mapping(args, "subvolumes")
-    check_names(table, ("wss", "reqs", "rentries", "class", "current", "fixed"))
-    wss, reqs, rentries = columns(table, ("wss", "reqs", "rentries"), "subvolumes")
+    check_names(table, (*COLUMNS, "class", "current", "fixed"))
+    wss, reqs, rentries, held = columns(table, COLUMNS, "subvolumes")
     current = rank_sets(required(table, "current"), "subvolumes.current", wss.size)
     fixed = read_fixed(required(table, "fixed"), wss.size)
-    work = workload(wss, reqs, rentries)
+    capacity, smoothness = number_or_none(args, "capacity"), number(args, "smoothness", above=True)
+    work = asked(workload(wss, reqs, rentries), reqs, held, len(usable), capacity)
     stays = np.array([code is not None for code in fixed], dtype=np.bool_).reshape(-1)
     heavy = read_heavy(required(table, "class"), wss.size) & ~stays
     children = read_children(mapping(args, "children"), wss.size, number_of)
@@ -195,6 +197,5 @@ def read_plan(args: Args) -> PlanRequest:
         min_gain=number(args, "min_gain"),
         closed=read_closed(args, usable),
     )
-    capacity, smoothness = number_or_none(args, "capacity"), number(args, "smoothness", above=True)
     threshold = number(args, "threshold")
     return PlanRequest(ranks, instance, reqs, current, fixed, children, capacity, smoothness, threshold)

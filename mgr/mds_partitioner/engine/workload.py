@@ -11,7 +11,7 @@ from .arrays import Floats
 @dataclass(frozen=True)
 class Workload:
     """points: (subvolumes,), workload points, 500 in all when no sum is 0; the rest: each one's share, 0 to
-    1."""
+    1; reqs: of what is seen, or of what is asked for (``asked``)."""
 
     points: Floats
     wss: Floats

@@ -155,6 +155,7 @@ def judge(
                 "wss": [r.wss for r in rows],
                 "reqs": [r.requests for r in rows],
                 "rentries": [r.rentries for r in rows],
+                "held_back": [r.held_back for r in rows],
             },
             "unread_wss": window.unread_wss,
             "cache_limit_bytes": cache_limit,

@@ -10,6 +10,7 @@ from ..model import Churning, Directory, DirectoryFacts, Observation, RankSample
 from .history import History
 from .insides import Insides, InsidesSum
 
+PARTLY = 0.1  # of its requests are of clients that are held back: with less it is hardly asked for more
 MOST_LOOKED_INTO = 64  # directories of which it is remembered what is inside
 
 
@@ -30,6 +31,12 @@ class Observed:
     parts: tuple[int, ...] = ()  # the rank of each equal part of its requests, at last; (): not known
     passing: bool = False  # it is new, and as many as there are new beside it went while somebody looked
     inside: Optional[Insides] = None  # of the busiest: what it could be divided into
+    held_back: float = 0.0  # of the requests, req/s, mean: of clients that would ask for more
+
+    @property
+    def elastic(self) -> bool:
+        """Would its clients ask for more, were they served more?"""
+        return self.requests > 0.0 and self.held_back >= PARTLY * self.requests
 
     @property
     def by_rank(self) -> dict[int, float]:
@@ -77,6 +84,7 @@ class DirectorySum:
     last: SubtreeSample
     wss: float = 0.0
     requests: float = 0.0
+    held_back: float = 0.0
     epochs: int = 0
     shared: bool = False
     counted: bool = False
@@ -186,6 +194,7 @@ class Window:
             total.last = seen
             total.add_wss(seen)
             total.requests += seen.requests
+            total.held_back += seen.held_back
             total.epochs += 1
             total.shared = total.shared or seen.shared
             below = observation.inside.get(seen.directory.path)
@@ -260,4 +269,5 @@ def _observed(total: DirectorySum, facts: DirectoryFacts, passing: bool) -> Obse
         parts=total.last.parts,
         passing=passing,
         inside=total.inside.summary(),
+        held_back=total.held_back / total.epochs,
     )

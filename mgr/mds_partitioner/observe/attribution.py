@@ -15,6 +15,7 @@ from dataclasses import dataclass, field
 
 from ..model import Session
 from .heat import Heat
+from .held_back import held_back
 from .subtrees import ancestors
 
 PARTS = 20
@@ -29,6 +30,7 @@ class Share:
     clients: frozenset[int] = frozenset()
     shared: bool = False  # some of it came by heat
     by_rank: Mapping[int, float] = field(default_factory=dict)  # req/s
+    held_back: float = 0.0  # of the requests, req/s: of clients that would ask for more
 
 
 @dataclass
@@ -40,18 +42,27 @@ class _Sum:
     clients: set[int] = field(default_factory=set)
     shared: bool = False
     by_rank: dict[int, float] = field(default_factory=dict)  # req/s
+    held_back: float = 0.0  # of the requests, req/s
 
     def add(
-        self, rank: int, caps: float, requests: float, clients: Iterable[int], shared: bool = False
+        self,
+        rank: int,
+        caps: float,
+        requests: float,
+        held: float,
+        clients: Iterable[int],
+        shared: bool = False,
     ) -> None:
         self.caps += caps
         self.requests += requests
+        self.held_back += held
         self.by_rank[rank] = self.by_rank.get(rank, 0.0) + requests
         self.clients.update(clients)
         self.shared = self.shared or shared
 
     def share(self) -> Share:
-        return Share(self.caps, self.requests, frozenset(self.clients), self.shared, self.by_rank)
+        clients = frozenset(self.clients)
+        return Share(self.caps, self.requests, clients, self.shared, self.by_rank, self.held_back)
 
 
 def owner(root: str, directories: Collection[str]) -> str | None:
@@ -87,27 +98,34 @@ def attribute(
     heat: Mapping[int, Heat],
     directories: Collection[str],
     inodes: Mapping[int, float] = {},
+    full: Mapping[int, float] = {},
 ) -> dict[str, Share]:
     """One share a directory that any session touches.
 
     :param rates: req/s a rank
     :param inodes: by rank, that a capability stands for: 1, or less where clients share what they hold
     :param heat: by rank, of the directories and of mount roots above them; ranks may not have been asked
+    :param full: latency of the ranks that are full, s
     """
     known = list(sessions)
     totals = _totals(known)
+    served = [_requests(s, rates, totals) for s in known]
+    by_key = {(s.rank, s.client): requests for s, requests in zip(known, served) if s.rank in full}
+    more = held_back(by_key, full)
     mounted: dict[tuple[int, str], _Sum] = {}  # by rank and mount root: clients of one are treated alike
-    for s in known:
+    for s, requests in zip(known, served):
         if not s.ours:
-            held, requests = s.caps * inodes.get(s.rank, 1.0), _requests(s, rates, totals)
-            mounted.setdefault((s.rank, s.root), _Sum()).add(s.rank, held, requests, (s.client,))
+            caps, waits = s.caps * inodes.get(s.rank, 1.0), (s.rank, s.client) in more
+            of_root = mounted.setdefault((s.rank, s.root), _Sum())
+            of_root.add(s.rank, caps, requests, requests * waits, (s.client,))
     sums: dict[str, _Sum] = {}
     for (rank, root), of in mounted.items():
         own = owner(root, directories)
         parts = {own: 1.0} if own is not None else _heat_parts(root, heat.get(rank, Heat()), directories)
         for path, part in parts.items():
             found = sums.setdefault(path, _Sum())
-            found.add(rank, of.caps * part, of.requests * part, of.clients, own is None)
+            amounts = of.caps * part, of.requests * part, of.held_back * part
+            found.add(rank, *amounts, of.clients, own is None)
     return {path: found.share() for path, found in sums.items()}
 
 

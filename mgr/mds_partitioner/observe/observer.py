@@ -53,11 +53,14 @@ class Observer:
         self._lowest: dict[str, str] = {}  # of the busiest: where each could be divided, by path
         self._epochs = 0
 
-    def observe(self, fs: FsState, settings: Settings, ranks: Sequence[RankSample]) -> Observation:
+    def observe(
+        self, fs: FsState, settings: Settings, ranks: Sequence[RankSample], full: Collection[int] = ()
+    ) -> Observation:
         """Look at the directories. :raises PartitionerError: the file system is gone or does not answer.
 
         :param fs: the file system as it is now; always the same one
         :param ranks: this epoch's samples, whose requests are shared out over the directories
+        :param full: ranks that serve as much as they can
         """
         limit = settings.rentries_per_epoch
         self._host.on_fs(fs, lambda mount: self._rotation.refresh(mount, limit, self._requests))
@@ -69,7 +72,8 @@ class Observer:
         heat = self._heat(fs, paths | roots) if needs_heat(sessions, paths) else {}
         rates = {r.rank: r.requests for r in ranks}
         inodes = {r.rank: min(1.0, r.inodes / r.caps) for r in ranks if r.caps and r.inodes}
-        shares = attribute(sessions, rates, heat, paths, inodes)
+        waits = {r.rank: r.latency for r in ranks if r.rank in full}
+        shares = attribute(sessions, rates, heat, paths, inodes, waits)
         self._requests = {path: share.requests for path, share in shares.items()}
         where = self._subtrees(fs, paths)
         counted = self._working_sets(fs, paths)
@@ -190,4 +194,5 @@ def _directory_sample(
         shared=share.shared,
         counted=counted is not None,
         parts=equal_parts(share.by_rank, ranks),
+        held_back=share.held_back,
     )

@@ -4,6 +4,8 @@
 from collections.abc import Collection, Mapping, Sequence
 
 from .. import clock
+from ..engine.inside import AT_ONCE
+from ..engine.names import HEAVY
 from ..errors import NotPermitted
 from ..judge.judgement import Caveats, DirectoryJudgement
 from ..judge.verdict import Verdict
@@ -14,6 +16,7 @@ from .ranks import format_ranks
 
 FRESH = 3600.0  # s
 MANY = 500  # pins
+NAMED = 3  # directories
 WORTH_TELLING = 0.01  # of all requests
 
 
@@ -122,6 +125,18 @@ def of_saturated(verdict: Verdict, fs: str, *, moves: bool) -> tuple[str, ...]:
     which = f"ranks {format_ranks(ranks)} were" if len(ranks) > 1 else f"rank {ranks[0]} was"
     then = " when this plan is done" if moves else ""
     return (f"{which} saturated: what is there may ask for more than was seen; analyze again{then}",)
+
+
+def of_elastic(rows: Sequence[DirectoryJudgement]) -> tuple[str, ...]:
+    """One sentence on heavy directories whose clients full ranks hold back; none without such."""
+    names = [row.seen.directory.name for row in rows if row.klass == HEAVY and row.seen.elastic]
+    if not names:
+        return ()
+    which = ", ".join(map(repr, names[:NAMED])) + (f" and {len(names) - NAMED} more" if names[NAMED:] else "")
+    return (
+        f"a full rank held back clients of {which}: what these ask for counts as more than was seen, up to "
+        f"{AT_ONCE:.0f} times",
+    )
 
 
 def unlike(ranks: Sequence[int], fs: str) -> str:

@@ -21,6 +21,7 @@ from .caveats import (
     less_even,
     many_pins,
     of_age,
+    of_elastic,
     of_saturated,
     of_unpinned,
     refuse_blind,
@@ -99,6 +100,7 @@ def make_plan(
             *caveats(judgement.caveats, rows, families, answer["scattered"], balanced=balanced),
             *(less_even(prediction, settings.imbalance_threshold) if made else ()),
             *of_saturated(judgement.verdict, c.fs.name, moves=bool(made)),
+            *of_elastic(rows),
             *of_age(now - ended),
             *many_pins(*_pins(made, families), settings.max_moves),
             *of_unpinned(rows, table, made, balanced=c.fs.balance_automate and c.heavy_mode == FANOUT),
@@ -121,8 +123,10 @@ def classified(judgement: Judgement, ranks: Sequence[int], engine: Engine) -> Ju
         "wss": [s.wss for s in seen],
         "reqs": [s.requests for s in seen],
         "rentries": [s.rentries for s in seen],
+        "held_back": [s.held_back for s in seen],
     }
-    answer = engine("classify", {"ranks": list(ranks), "subvolumes": table})
+    capacity = judgement.verdict.capacity.value
+    answer = engine("classify", {"ranks": list(ranks), "capacity": capacity, "subvolumes": table})
     rows = zip(seen, column(answer, "workload", seen), column(answer, "class", seen))
     return replace(judgement, directories=tuple(DirectoryJudgement(s, float(w), str(k)) for s, w, k in rows))
 
@@ -161,6 +165,7 @@ def _arguments(
             "wss": [*(r.seen.wss for r in rows), *nothing],
             "reqs": [*(r.seen.requests for r in rows), *beside.values()],
             "rentries": [*(r.seen.rentries for r in rows), *nothing],
+            "held_back": [*(r.seen.held_back for r in rows), *nothing],
             "class": [*(r.klass for r in rows), *(LIGHT for _ in beside)],
             "current": [
                 *(list(current(families.get(i), on(r, c))) for i, r in enumerate(rows)),

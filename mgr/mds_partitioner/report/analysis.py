@@ -10,6 +10,7 @@ from ..clock import Now
 from ..judge.analysis import Analysis
 from ..judge.insides import Insides
 from ..judge.judgement import Caveats, DirectoryJudgement, Judgement, RankJudgement
+from ..plan.caveats import of_elastic
 from ..plan.planner import estimate
 from .imbalance import verdict_text, verdict_value
 from .text import and_more, count, cut, ranks_cell, table, topmost
@@ -57,6 +58,7 @@ def judgement_value(judgement: Judgement) -> dict[str, Any]:
             "pin": d.seen.pin,
             "sessions": d.seen.sessions,
             "by_heat": d.seen.shared,
+            "held_back": round(d.seen.held_back, 2),
             "inside": None if d.seen.inside is None else _inside(d.seen.inside),
         }
         for d in ordered
@@ -156,7 +158,7 @@ def _advice(judgement: Judgement) -> str:
         f"recommended number of active MDSs: {number} ({judgement.recommended_reason})",
         f"estimates: {estimate(judgement.directories)}",
     ]
-    return "\n".join([*lines, *_caveats(judgement.caveats)])
+    return "\n".join([*lines, *_caveats(judgement.caveats), *of_elastic(judgement.directories)])
 
 
 def _caveats(caveats: Caveats) -> list[str]:

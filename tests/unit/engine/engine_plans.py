@@ -8,6 +8,7 @@ from typing import Any
 from hypothesis import strategies as st
 
 from mds_partitioner.engine.classes import classify
+from mds_partitioner.engine.demand import COLUMNS
 from mds_partitioner.engine.plan_answer import plan
 
 LINE = {
@@ -36,13 +37,14 @@ def arguments(current: list[list[int]], **changes: Any) -> dict[str, Any]:
     for name in list(changes):
         if name in table:
             table[name] = changes.pop(name)
+    table["held_back"] = changes.pop("held_back", [0.0] * len(table["wss"]))
     return usual | {"subvolumes": table} | changes
 
 
 def classes_over_its_ranks(args: dict[str, Any]) -> dict[str, Any]:
     """The answer of `classify` for a plan's subvolumes and ranks."""
-    sizes = {name: args["subvolumes"][name] for name in LINE}
-    return classify({"ranks": args["ranks"], "subvolumes": sizes})
+    sizes = {name: args["subvolumes"][name] for name in COLUMNS}
+    return classify({"ranks": args["ranks"], "capacity": args["capacity"], "subvolumes": sizes})
 
 
 def with_classes(args: dict[str, Any]) -> dict[str, Any]:

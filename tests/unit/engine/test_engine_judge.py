@@ -30,7 +30,7 @@ def arguments(**changes: Any) -> dict[str, Any]:
 
 
 SUBVOLUMES = {
-    "subvolumes": {"wss": [10, 1, 0], "reqs": [90, 5, 0], "rentries": [100, 10, 0]},
+    "subvolumes": {"wss": [10, 1, 0], "reqs": [90, 5, 0], "rentries": [100, 10, 0], "held_back": [0, 0, 0]},
     "unread_wss": 0,
     "cache_limit_bytes": 4e9,
     "bytes_per_inode": 3000,
@@ -235,6 +235,6 @@ def test_a_mean_load_a_rank_is_needed() -> None:
 
 
 def test_columns_of_different_length_are_refused() -> None:
-    table = {"wss": [1, 2], "reqs": [1], "rentries": [1, 2]}
+    table = {"wss": [1, 2], "reqs": [1], "rentries": [1, 2], "held_back": [0, 0]}
     with pytest.raises(BadInputError, match=r"subvolumes\.reqs has 1 values; allowed: 2"):
         analyze(arguments() | SUBVOLUMES | {"subvolumes": table})

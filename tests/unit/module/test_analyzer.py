@@ -10,7 +10,7 @@ import time
 from collections.abc import Callable
 from dataclasses import replace
 from types import SimpleNamespace
-from typing import Any
+from typing import Any, ClassVar
 
 import pytest
 from fake_cluster import SETTINGS, FakeCluster
@@ -182,13 +182,16 @@ def test_a_file_system_that_hangs_holds_up_no_other_analysis() -> None:
 
 
 class Observer:
-    """Sees ranks and no directories."""
+    """Sees ranks and no directories; remembers which ranks it was told to be full."""
+
+    full: ClassVar[list[tuple[int, ...]]] = []
 
     def __init__(self, *_: Any) -> None:
         self.facts = dict
 
-    def observe(self, *_: Any) -> Observation:
+    def observe(self, fs: Any, settings: Any, ranks: Any, full: tuple[int, ...]) -> Observation:
         """Observer.observe."""
+        self.full.append(full)
         return Observation("cephfs", ())
 
 
@@ -305,8 +308,10 @@ def test_how_often_a_rank_was_saturated_is_counted_where_it_can_be_judged(
         return judgement
 
     verdicts = Away(SimpleNamespace(saturated=(0,)), range(1, 4), NO_ANSWER)
+    Observer.full.clear()
     analysis = analyzed(monkeypatch, seen(), judge, verdicts=verdicts)
     assert parts == [{0: pytest.approx(1.0 - 3 / analysis.epochs)}]
+    assert Observer.full == [()] * 3 + [(0,)] * (analysis.epochs - 3)
 
 
 class Untold(Away):

@@ -486,6 +486,21 @@ def test_a_window_keeps_the_highest_working_set_and_the_mean_rate() -> None:
     assert (unread.unread, unread.unread_load) == (1, 1.0)
 
 
+def test_what_full_ranks_hold_back_is_told_in_the_mean_of_all_epochs() -> None:
+    daemons, window = Daemons(ranks=1), Window("cephfs")
+    daemons.sessions = {"m0": [session(0, 0)]}
+    host: Any = daemons
+    observer = Observer(host, [A])
+    slow = replace(rank_sample(0, 100.0), latency=0.05)
+    for full in ([], [0], [0], [0]):
+        seen = observer.observe(daemons.state, SETTINGS, [slow], full)
+        window.add(seen, History().plus((slow,), 0.0))
+    (row,) = window.summary({A: DirectoryFacts(Directory(A, "a", 7), 99, -1)}).directories
+    assert (row.requests, row.held_back, row.elastic) == (pytest.approx(100.0), pytest.approx(75.0), True)
+    assert not replace(row, held_back=5.0).elastic
+    assert not replace(row, requests=0.0, held_back=0.0).elastic
+
+
 def judged(rates: Sequence[float], replaced_at: int | None = None) -> Caveats:
     """An analysis with a load on rank 0, whose daemon is replaced in some epoch."""
     window, history = Window("cephfs"), History()

@@ -22,7 +22,7 @@ from mds_partitioner.judge.judgement import DirectoryJudgement, Judgement
 from mds_partitioner.judge.window import Observed
 from mds_partitioner.model import Directory as At
 from mds_partitioner.model import FsState
-from mds_partitioner.plan.caveats import less_even
+from mds_partitioner.plan.caveats import less_even, of_elastic
 from mds_partitioner.plan.circumstances import Circumstances, check_ranks
 from mds_partitioner.plan.plan import CONFIG_STEP, FS_STEP, MASK_STEP, PIN_STEP, Prediction
 from mds_partitioner.plan.present import present
@@ -351,6 +351,30 @@ def test_that_a_rank_was_saturated_is_told(engine: EngineClient) -> None:
     assert told.startswith("ranks 2,3 are full") and "scheduler start cephfs" in told
     rests = replace(judgement(ALL_ON_0), verdict=verdict(saturated=()))
     assert not [c for c in made(rests, circumstances("fanout"), engine).caveats if "saturated" in c]
+
+
+@pytest.mark.parametrize(("held", "klass"), [(0.0, "moderate"), (150.0, "heavy")])
+def test_what_a_full_rank_holds_back_is_split_and_that_is_told(
+    held: float, klass: str, engine: EngineClient
+) -> None:
+    found = served_by((0,) * 20)
+    first, *others = found.directories
+    busy = replace(first, seen=replace(first.seen, requests=150.0, held_back=held))
+    plan = made(replace(found, directories=(busy, *others)), circumstances("fanout"), engine)
+    row, told = plan.rows[0], [text for text in plan.caveats if "held back" in text]
+    assert (row.klass, row.reqs, len(row.new) > 1) == (klass, 150.0, held > 0.0)
+    assert [text.partition(":")[0] for text in told] == ["a full rank held back clients of 's0'"] * (
+        held > 0.0
+    )
+
+
+def test_of_many_that_are_held_back_some_are_named() -> None:
+    rows = served_by(()).directories[:5]
+    heavy = [replace(row, klass="heavy", seen=replace(row.seen, held_back=75.0)) for row in rows]
+    (told,) = of_elastic(heavy)
+    assert "clients of 's0', 's1', 's2' and 2 more: " in told
+    assert "clients of 's0', 's1', 's2': " in of_elastic(heavy[:3])[0]
+    assert of_elastic([replace(row, klass="light") for row in heavy]) == of_elastic(rows) == ()
 
 
 @pytest.mark.parametrize(("after", "told"), [(0.198, True), (0.05, False), (0.01, False)])

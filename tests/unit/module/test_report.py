@@ -9,6 +9,7 @@ import pytest
 from fake_cluster import FakeCluster, plan
 from hypothesis import given
 from hypothesis import strategies as st
+from plans import ALL_ON_0, judgement
 from test_switch import HINTS
 from verdicts import UNKNOWN, verdict
 from wcwidth import wcswidth
@@ -27,7 +28,7 @@ from mds_partitioner.observe.subtrees import SubtreeMap, subtree_map
 from mds_partitioner.plan.plan import Plan
 from mds_partitioner.policy.switch import ON, TURNING_OFF, TURNING_ON, Switch
 from mds_partitioner.report import imbalance
-from mds_partitioner.report.analysis import analysis_text, directory_table
+from mds_partitioner.report.analysis import analysis_text, directory_table, judgement_text, judgement_value
 from mds_partitioner.report.overview import Overview, overview_text, overview_value
 from mds_partitioner.report.partition import plan_text, plans_text, progress, run_line, run_text, run_value
 from mds_partitioner.report.rows import RowState, row_states
@@ -222,6 +223,18 @@ def test_an_analysis_of_2000_subvolumes_shows_the_first_and_counts_the_others() 
     assert len(text.splitlines()) == 22
     assert max(map(wcswidth, text.splitlines())) <= WIDEST
     assert len(directory_table("cephfs", rows, 0).splitlines()) == 1 + MANY
+
+
+def test_an_analysis_tells_whom_full_ranks_hold_back() -> None:
+    found = judgement(ALL_ON_0)
+    told = "a full rank held back clients of 'Subvol1'"
+    assert told not in judgement_text(found, 20)
+    first, *others = found.directories
+    waiting = replace(first, seen=replace(first.seen, held_back=1e6))
+    found = replace(found, directories=(waiting, *others))
+    assert told in judgement_text(found, 20)
+    rows = {row["name"]: row["held_back"] for row in judgement_value(found)["directories"]}
+    assert rows == {"Subvol1": 1e6, "Subvol2": 0.0, "subvol3": 0.0, "subvol4": 0.0}
 
 
 def test_a_file_system_without_subvolumes_says_what_to_do() -> None:

@@ -28,9 +28,9 @@ class Placement:
 class Instance:
     """A planning problem.
 
-    usable: ranks that may be given out; ranks: ranks that exist; w: workload points, q: points by requests
-    alone, s: working set in inodes, fixed: stays where it is, heavy: gets several ranks (never both),
-    (subvolumes,) each; current: heavies are in its `several`; mask: the ranks that the heavies share now
+    usable: ranks that may be given out; ranks: ranks that exist; w: workload points, q: points by what is
+    asked for alone, s: working set in inodes, fixed: stays where it is, heavy: gets several ranks (never
+    both), (subvolumes,) each; current: heavies are in its `several`; mask: ranks that the heavies share now
     (mode MASK), or None; children: how many pieces a heavy has, where known (mode FANOUT); cache: inodes a
     rank holds; closed: usable ranks that give and do not take, never all of them; given: heavies that are
     fixed as their ranks were found already: what can be reached is what it is without that.

@@ -1,0 +1,30 @@
+# SPDX-License-Identifier: LGPL-2.1-or-later
+"""What is asked for, where full ranks hold clients back: more than they serve, and nobody sees how much."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from .arrays import Floats
+from .inside import AT_ONCE
+from .workload import Workload, share
+
+COLUMNS = ("wss", "reqs", "rentries", "held_back")  # of a table of subvolumes
+
+
+def demand(reqs: Floats, held: Floats, ranks: int, capacity: float | None) -> Floats:
+    """(subvolumes,): req/s, if all that are held back are served more alike: until the ranks are full, and no
+    more than is believed at once.
+
+    reqs, held: req/s, (subvolumes,), ``held`` a part of ``reqs``; ranks: usable ones; capacity: req/s a rank,
+    None: unknown.
+    """
+    growth, waiting = AT_ONCE - 1.0, float(held.sum())
+    if capacity is not None and waiting > 0.0:
+        growth = min(growth, max(0.0, ranks * capacity - float(reqs.sum())) / waiting)
+    return reqs + growth * held
+
+
+def asked(work: Workload, reqs: Floats, held: Floats, ranks: int, capacity: float | None) -> Workload:
+    """The same workload, its requests as ``demand`` has them. The points are of what is seen."""
+    return replace(work, reqs=share(demand(reqs, held, ranks, capacity)))
