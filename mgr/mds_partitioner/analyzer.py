@@ -28,6 +28,7 @@ from .ranks import Ranks
 
 KEY = "analysis/"
 LONGEST = 7 * 24 * 3600  # s
+PATIENCE = 60.0  # s that an order to stop waits for who is ending it already
 LATE = 3  # epochs after its time in which it is tried to end it: an engine or an MDS may be away for a moment
 BEGUN_ANEW = "what the last manager had sampled is lost: begun anew by this one at"
 WENT_ON = "what the last manager sampled after epoch {} is lost: this one went on at"
@@ -44,26 +45,30 @@ class Analyzer:
         self._checkpoints = Archive(host.store, "checkpoint/", Checkpoint)
         self._analyses: dict[int, Analysis] = {}
         self._samplings: dict[int, Sampling] = {}  # of those that run
-        self._lock = threading.Lock()
+        self._saving: set[int] = set()  # file systems of which a checkpoint is on its way, or its undoing
+        self._lock = threading.Lock()  # of the tables alone; never held while something is waited for
         self._begun = False
         self._ended = threading.Event()
 
     def begin(self) -> None:
         """Start sampling. What earlier analyses found is still there; those that ran go on from their last
-        checkpoint, or begin anew."""
+        checkpoint, or begin anew. Called again after it has failed, it goes on with the others."""
         self._restore()
         checkpoints = self._checkpoints.load()
-        for key, value in self._host.store.items(KEY).items():
-            fs = self._host.fs_by_id(int(key.removeprefix(KEY)))
+        wanted = {int(key.removeprefix(KEY)): value for key, value in self._host.store.items(KEY).items()}
+        for fscid in checkpoints.keys() - wanted.keys():
+            self._checkpoints.forget(fscid)  # it came when its analysis had ended
+        for fscid in wanted.keys() - self._samplings.keys():
+            fs = self._host.fs_by_id(fscid)
             if fs is None:
-                self._drop(int(key.removeprefix(KEY)))
+                self._drop(fscid)
                 continue
             try:
-                asked = Asked.from_json(value)
+                asked = Asked.from_json(wanted[fscid])
             except ValueError as e:
                 self._log.error("analyze '%s' again: what was asked for cannot be read: %s", fs.name, e)
                 continue
-            self._go_on(fs, asked, checkpoints.get(fs.fscid))
+            self._go_on(fs, asked, checkpoints.get(fscid))
         self._begun = True
 
     def _go_on(self, fs: FsState, asked: Asked, kept: Checkpoint | ValueError | None) -> None:
@@ -86,7 +91,7 @@ class Analyzer:
                 self._found.forget(fscid)
             elif isinstance(found, ValueError):
                 self._log.error("the judgement of file system %d cannot be read: %s", fscid, found)
-            else:
+            elif fscid not in self._samplings:
                 self._analyses[fscid] = restored(found)
 
     def shutdown(self) -> None:
@@ -97,9 +102,11 @@ class Analyzer:
         """Begin an analysis of ``duration`` seconds.
 
         :raises BadInput: a duration under one epoch or over a week; a file, or the root, in ``directories``
-        :raises Busy: one is running
+        :raises Busy: one is running, or has just been stopped while it was saved
         :raises NotFound: a named directory does not exist
+        :raises Unavailable: what the last manager was sampling was not read yet
         """
+        self._refuse_early()
         settings = self._settings().checked()
         seconds = settings.analyze_duration if duration is None else duration
         if not settings.epoch <= seconds <= LONGEST:
@@ -110,6 +117,11 @@ class Analyzer:
             last = self._analyses.get(fs.fscid)
             if last is not None and last.state == RUNNING:
                 raise Busy(f"'{fs.name}' is being analyzed ({_percent(last)}); stop that one first")
+            if fs.fscid in self._saving:  # the next manager would take that for this one's
+                raise Busy(
+                    f"what the last analysis of '{fs.name}' was saving is not removed yet: give "
+                    "'analyze start' again in a moment"
+                )
         # The last one's end must not pass for this one's, if the clock was put back; kept are whole seconds.
         ended_before = 0.0 if last is None or last.ended is None else last.ended + 1.0
         if directories:
@@ -120,17 +132,22 @@ class Analyzer:
         return self._start(fs, asked)
 
     def stop(self, fs: FsState) -> Analysis:
-        """End an analysis now, judging what was sampled. Stopping an ended one is fine.
+        """End an analysis now, judging what was sampled; what is being saved of it is not waited for.
+        Stopping an ended one is fine.
 
+        :raises Busy: it ends by itself, and that takes long
         :raises PartitionerError: it cannot be judged now, and goes on
         """
         analysis, sampling = self.get(fs), self._samplings.get(fs.fscid)
         if sampling is not None:
             try:
-                self._end(fs.fscid, sampling, self._settings(), STOPPED)
+                self._end(fs.fscid, sampling, self._settings(), STOPPED, PATIENCE)
             except PartitionerError as e:
                 e.args = (f"{e}; the analysis goes on: give 'analyze stop' again when that works",)
                 raise
+            if analysis.state == RUNNING:
+                see = f"'ceph mds_partitioner analyze status {fs.name}'"
+                raise Busy(f"the analysis of '{fs.name}' is ending by itself: {see} tells what it found")
         return analysis
 
     def get(self, fs: FsState) -> Analysis:
@@ -142,11 +159,14 @@ class Analyzer:
         analysis = self._analyses.get(fs.fscid)
         if analysis is not None:
             return analysis
-        if not self._begun:
-            raise Unavailable("the module is starting: what was analyzed before was not read yet")
+        self._refuse_early()
         raise NotFound(
             f"'{fs.name}' was not analyzed yet: run 'ceph mds_partitioner analyze start {fs.name}'"
         )
+
+    def _refuse_early(self) -> None:
+        if not self._begun:
+            raise Unavailable("the module is starting: what was analyzed before was not read yet")
 
     def judgement(self, fs: FsState) -> Judgement:
         """What the newest finished analysis found. :raises Busy: it is not finished."""
@@ -194,14 +214,14 @@ class Analyzer:
             return ()
 
     def _sample(self, fscid: int, sampling: Sampling) -> None:
-        while not self._ended.is_set() and self._samplings.get(fscid) is sampling:
+        while not self._ended.is_set() and not sampling.over:
             started = time.monotonic()
             settings = self._settings()
             self._step(fscid, sampling, settings)
             self._ended.wait(max(0.1, settings.epoch - (time.monotonic() - started)))
 
     def _step(self, fscid: int, sampling: Sampling, settings: Settings) -> None:
-        analysis, passes = sampling.analysis, True
+        analysis, problem, passes = sampling.analysis, "", True
         try:
             if sampling.step(settings, time.monotonic()):
                 self._end(fscid, sampling, settings, FINISHED)
@@ -209,46 +229,73 @@ class Analyzer:
                 self._checkpoint(fscid, sampling)
         except PartitionerError as e:
             self._log.warning("analysis of %s: %s", analysis.fs, e)
-            analysis.problem, passes = str(e), isinstance(e, (Unavailable, CephError))
+            problem, passes = str(e), isinstance(e, (Unavailable, CephError))
         except Exception as e:  # sampling must outlive whatever a release's answer looks like
             self._log.exception("analysis of %s", analysis.fs)
-            analysis.problem, passes = f"{type(e).__name__}: {e}", False
-        if analysis.problem and analysis.state == RUNNING and analysis.progress(time.monotonic()) >= 1:
+            problem, passes = f"{type(e).__name__}: {e}", False
+        if sampling.over or self._ended.is_set():  # nothing that fails then is its fault
+            return
+        analysis.problem = problem or analysis.problem
+        if analysis.problem and analysis.progress(time.monotonic()) >= 1:
             sampling.late += 1
             if not passes or sampling.late > LATE:
-                analysis.state = FAILED
-        if analysis.state != RUNNING:
-            self._forget(fscid, sampling)
+                self._fail(fscid, sampling)
 
     def _checkpoint(self, fscid: int, sampling: Sampling) -> None:
         """Save what was sampled, if that is due. Of what has ended nothing is left."""
         checkpoint = sampling.checkpoint(time.monotonic())
         if checkpoint is None:
             return
-        with sampling.ending:
-            if self._samplings.get(fscid) is sampling and not self._checkpoints.save(fscid, checkpoint):
+        with self._lock:
+            if sampling.over:
+                return
+            self._saving.add(fscid)
+        try:
+            self._save(fscid, sampling, checkpoint)
+        finally:
+            self._saving.discard(fscid)
+
+    def _save(self, fscid: int, sampling: Sampling, checkpoint: Checkpoint) -> None:
+        """What has ended meanwhile may have been removed before all of this was there."""
+        try:
+            if not self._checkpoints.save(fscid, checkpoint):
                 self._log.warning(
                     "analysis of %s: too large to be saved: a fail-over loses it", sampling.analysis.fs
                 )
+        finally:
+            if sampling.over:
+                self._checkpoints.forget(fscid)
 
-    def _end(self, fscid: int, sampling: Sampling, settings: Settings, state: str) -> None:
-        """When it is seen as ended, the next manager knows that, too.
+    def _end(
+        self, fscid: int, sampling: Sampling, settings: Settings, state: str, patience: float = 0.0
+    ) -> None:
+        """Judge it, unless somebody else does, or has. ``patience``: s to wait for him
 
         :raises PartitionerError: it cannot be judged, and goes on
         """
-        with sampling.ending:
-            if self._samplings.get(fscid) is not sampling:
-                return  # it was ended meanwhile
-            sampling.judge(settings, clock.read())
-            analysis = sampling.analysis
+        with sampling.claim(patience) as mine:
+            if mine:
+                sampling.judge(settings, clock.read())
+                self._close(fscid, sampling, state if sampling.analysis.judgement else FAILED)
+
+    def _fail(self, fscid: int, sampling: Sampling) -> None:
+        """It came to nothing, unless somebody judges it just now."""
+        with sampling.claim() as mine:
+            if mine:
+                self._close(fscid, sampling, FAILED)
+
+    def _close(self, fscid: int, sampling: Sampling, state: str) -> None:
+        """When it is seen as ended, the next manager knows that, too. The claim is held."""
+        analysis, sampling.over = sampling.analysis, True
+        try:
             self._keep(fscid, analysis, state)
-            try:
-                self._drop(fscid)
-            except PartitionerError as e:  # the next manager sees by the judgement that it has ended
-                self._log.warning("analysis of %s: %s", analysis.fs, e)
+            self._drop(fscid)
+        except PartitionerError as e:  # the next manager sees by the judgement that it has ended
+            self._log.warning("analysis of %s: %s", analysis.fs, e)
+        finally:
             with self._lock:
                 del self._samplings[fscid]
-                analysis.state = state if analysis.judgement else FAILED
+                analysis.state = state
 
     def _keep(self, fscid: int, analysis: Analysis, state: str) -> None:
         """For the next manager. It is known to this one all the same."""
@@ -261,17 +308,6 @@ class Analyzer:
         except PartitionerError as e:
             self._log.warning("analysis of %s: %s", analysis.fs, e)
             analysis.note = f"the next manager will not know it: {e}"
-
-    def _forget(self, fscid: int, sampling: Sampling) -> None:
-        with sampling.ending:
-            if self._samplings.get(fscid) is not sampling:
-                return
-            with self._lock:
-                del self._samplings[fscid]
-            try:
-                self._drop(fscid)
-            except PartitionerError as e:
-                self._log.warning("analysis of %s: %s", sampling.analysis.fs, e)
 
     def _drop(self, fscid: int) -> None:
         """Nothing is left to be gone on with."""

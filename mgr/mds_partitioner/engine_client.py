@@ -22,6 +22,7 @@ from .options import Settings
 
 HOME = Path(__file__).parent
 CHUNK = 1 << 16
+LEAVES = 5.0  # s in which a process that was killed ends, unless the kernel does not let it
 TAIL = 5  # lines of the engine's standard error that an error message may quote the last of
 
 
@@ -62,8 +63,11 @@ class EngineClient:
         process = self._process
         if process is not None:
             process.kill()  # whoever waits for its answer sees its output end
-        with self._turn:
-            self._end()
+        if self._turn.acquire(timeout=LEAVES):
+            try:
+                self._end()
+            finally:
+                self._turn.release()
 
     def _ask(self, name: str, arguments: dict[str, Any], ends: float) -> dict[str, Any]:
         number = next(self._ids)
@@ -147,7 +151,11 @@ class EngineClient:
         if process is None:
             return
         process.kill()
-        process.wait()
+        try:
+            process.wait(LEAVES)
+        except subprocess.TimeoutExpired:  # who sends to it may wait as long, and has its pipe
+            self._log.warning("engine: process %d was killed and does not end: it is left", process.pid)
+            return
         for stream in (process.stdin, process.stdout):
             if stream is not None:
                 try:

@@ -5,7 +5,8 @@ from __future__ import annotations
 
 import json
 import threading
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
 from dataclasses import asdict, dataclass
 
 from ..clock import Now
@@ -96,7 +97,11 @@ def restored(found: Found) -> Analysis:
 
 
 class Sampling:
-    """Takes an analysis's epochs. ``step`` is called once an epoch by the sampling thread."""
+    """Takes an analysis's epochs. ``step`` is called once an epoch by the sampling thread.
+
+    :ivar late: epochs that it has gone on for, as it could not be ended
+    :ivar over: whoever had the claim has ended it: what is saved of it from now on, or just now, is undone
+    """
 
     def __init__(
         self, analysis: Analysis, observe: Observe, facts: Facts, judge: Judge, kept: Checkpoint | None = None
@@ -105,10 +110,28 @@ class Sampling:
         self.analysis = analysis
         self._window = Window(analysis.fs) if kept is None else Window.resumed(analysis.fs, kept)
         self._observe, self._facts, self._judge = observe, facts, judge
-        self.late = 0  # epochs that it has gone on for, as it could not be ended
-        self.ending = threading.Lock()  # of who ends it, or saves what the next manager would go on with
+        self.late, self.over = 0, False
+        self._claims = threading.Condition()  # of who ends it; never held while Ceph or the engine is asked
+        self._claimed = False
         self._adding = threading.Lock()  # nothing is added while the window is summed up
         self._saved = analysis.started if kept is None else analysis.started + kept.elapsed
+
+    @contextmanager
+    def claim(self, patience: float = 0.0) -> Iterator[bool]:
+        """Is it the caller's to end it? Nobody else's meanwhile; if it is not over then, it goes on.
+
+        :param patience: s to wait for somebody else who is ending it
+        """
+        with self._claims:
+            mine = self._claims.wait_for(lambda: not self._claimed, patience) and not self.over
+            self._claimed = self._claimed or mine
+        try:
+            yield mine
+        finally:
+            if mine:
+                with self._claims:
+                    self._claimed = False
+                    self._claims.notify_all()
 
     def step(self, settings: Settings, now: float) -> bool:
         """Sample one epoch; is the time over? An epoch that fails is skipped; the last one, too.

@@ -127,9 +127,11 @@ class Archive(Generic[T]):
         return {fscid: self._read(values) for fscid, values in by_fs.items() if "seal" in values}
 
     def forget(self, fscid: int) -> None:
-        """Remove what was kept of a file system, the seal first. :raises PartitionerError: not all of it."""
-        keys = self._store.items(f"{self._root}{fscid}/")
-        for key in sorted(keys, key=lambda key: not key.endswith("/seal")):
+        """Remove what was kept of a file system, the seal first, whether it is there already or its write is
+        not answered yet: the mon keeps the order. :raises PartitionerError: not all of it."""
+        where = f"{self._root}{fscid}/"
+        self._store.delete(f"{where}seal")
+        for key in self._store.items(where):
             self._store.delete(key)
 
     def _read(self, values: dict[str, str]) -> T | ValueError:

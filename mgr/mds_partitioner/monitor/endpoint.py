@@ -38,7 +38,7 @@ class Failed:
 
 
 class Endpoint:
-    """Listens where it is told to, or nowhere. Called from one thread."""
+    """Listens where it is told to, or nowhere. Called from one thread; ``shutdown`` from any."""
 
     def __init__(self, app: Wsgi | None, log: logging.Logger) -> None:
         """``app``: what to answer with; None where packages are missing."""
@@ -46,7 +46,7 @@ class Endpoint:
         self._server: Any = None
         self._wanted: Address | None = None
         self._failed: Failed | None = None
-        self._gate = threading.Lock()
+        self._lock = threading.Lock()  # of the server and the end; never held while one starts or stops
         self._ended = False
 
     @property
@@ -61,19 +61,19 @@ class Endpoint:
 
     def apply(self, wanted: Address | None) -> bool:
         """Listen there; has anything changed? A port in use is tried again with the next call."""
-        with self._gate:
-            if self._ended or (wanted == self.address and self._failed is None):
-                return False
-            self._stop()
-            self._wanted = wanted
-            self._failed = None if wanted is None else self._start(wanted)
-            return True
+        if self._ended or (wanted == self.address and self._failed is None):
+            return False
+        self._stop()
+        self._wanted = wanted
+        self._failed = None if wanted is None else self._start(wanted)
+        return True
 
     def shutdown(self) -> None:
-        """Stop listening for good."""
-        with self._gate:
+        """Stop listening for good. What is just about to listen, and waits for a name server perhaps, is not
+        waited for: it stops by itself."""
+        with self._lock:
             self._ended = True
-            self._stop()
+        self._stop()
 
     def _start(self, at: Address) -> Failed | None:
         if self._app is None:
@@ -83,7 +83,12 @@ class Endpoint:
             server.prepare()
         except (OSError, ValueError) as e:  # a name that cannot be one is a UnicodeError
             return self._tell(Failed(at, str(e)))
-        self._server = server
+        with self._lock:
+            listens = not self._ended
+            self._server = server if listens else None
+        if not listens:
+            server.stop()
+            return None
         threading.Thread(target=server.serve, name="mds_partitioner-http", daemon=True).start()
         self._log.info("serving metrics on %s port %d", at.host, at.port)
         return None
@@ -95,7 +100,8 @@ class Endpoint:
         return failed
 
     def _stop(self) -> None:
-        server, self._server = self._server, None
+        with self._lock:
+            server, self._server = self._server, None
         if server is not None:
             server.stop()
 

@@ -39,9 +39,9 @@ class Mon:
         self.data[key] = value
 
     def delete(self, key: str) -> None:
-        """Remove one."""
+        """Remove one; one that is not there is no error."""
         self._write()
-        del self.data[key]
+        self.data.pop(key, None)
 
     def items(self, prefix: str) -> dict[str, str]:
         """By prefix."""
@@ -102,6 +102,22 @@ def test_3000_subvolumes_fit_a_few_keys() -> None:
     assert len(mon.data) <= 8 and all(len(part) <= PART for part in mon.data.values())
     kept = shelf(mon).load()[7]
     assert isinstance(kept, Found) and len(kept.judgement.directories) == SUBVOLUMES
+
+
+class Behind(Mon):
+    """What it lists is from before the writes that it has taken and not carried out yet."""
+
+    def items(self, prefix: str) -> dict[str, str]:
+        """By prefix."""
+        return {}
+
+
+def test_a_seal_whose_write_is_not_answered_yet_is_removed_as_well() -> None:
+    mon = Behind()
+    kept = shelf(mon)
+    kept.save(7, found())
+    kept.forget(7)
+    assert "judgement/7/seal" not in mon.data
 
 
 @pytest.mark.parametrize("writes", range(8))

@@ -8,6 +8,7 @@ import json
 import logging
 import os
 import signal
+import subprocess
 import threading
 import time
 from dataclasses import replace
@@ -174,6 +175,51 @@ def test_the_wait_for_ones_turn_takes_nothing_from_the_time_to_answer(
         assert engine.call("ping", {})["pid"]
     finally:
         engine.shutdown()
+
+
+class Stuck:
+    """A process that the kernel does not let end."""
+
+    pid = 1
+
+    def __init__(self) -> None:
+        self.stdin = self.stdout = None
+        self.killed = 0
+
+    def poll(self) -> None:
+        """It runs."""
+
+    def kill(self) -> None:
+        """In vain."""
+        self.killed += 1
+
+    def wait(self, timeout: float) -> int:
+        """For ever, without a timeout."""
+        raise subprocess.TimeoutExpired("engine", timeout)
+
+
+def test_a_process_that_was_killed_and_does_not_end_is_left_behind() -> None:
+    engine, stuck = client(), Stuck()
+    vars(engine)["_process"] = stuck
+    try:
+        assert engine.call("ping", {})["pid"] != stuck.pid
+        assert stuck.killed == 1
+    finally:
+        engine.shutdown()
+
+
+def test_the_end_of_the_module_waits_for_nobody_who_does_not_give_up_his_turn(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(engine_client, "LEAVES", 0.0)
+    engine, stuck = client(), Stuck()
+    vars(engine)["_process"] = stuck
+    with engine._turn:
+        ending = threading.Thread(target=engine.shutdown)
+        ending.start()
+        ending.join(20.0)
+        assert not ending.is_alive()
+    assert stuck.killed == 1
 
 
 def judge_in_vain(engine: EngineClient) -> None:

@@ -21,6 +21,7 @@ from monitor_snapshots import snapshot
 
 from mds_partitioner import module
 from mds_partitioner.module import StandbyModule
+from mds_partitioner.monitor import endpoint as endpoints
 from mds_partitioner.monitor.app import STALE, Once, active_app, standby_app
 from mds_partitioner.monitor.endpoint import Endpoint
 from mds_partitioner.monitor.health import ENDPOINT_DOWN, endpoint_down
@@ -232,6 +233,40 @@ def test_an_address_that_is_not_here_is_told_until_the_endpoint_is_switched_off(
     endpoint.apply(None)
     assert endpoint.failed is None
     endpoint.shutdown()
+
+
+def test_an_end_does_not_wait_for_the_name_of_a_host_and_nothing_listens_after_it(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    asked, answered, calls = threading.Event(), threading.Event(), list[str]()
+
+    class Server:
+        """A name server is silent."""
+
+        def __init__(self, *_: object) -> None:
+            pass
+
+        def prepare(self) -> None:
+            asked.set()
+            assert answered.wait(PATIENCE)
+
+        def serve(self) -> None:
+            calls.append("serve")
+
+        def stop(self) -> None:
+            calls.append("stop")
+
+    monkeypatch.setattr(endpoints, "Server", Server)
+    endpoint = Endpoint(standby_app(lambda: ""), LOG)
+    with ThreadPoolExecutor(2) as pool:
+        try:
+            begun = pool.submit(endpoint.apply, Address("slow.example", 9927))
+            assert asked.wait(PATIENCE)
+            pool.submit(endpoint.shutdown).result(PATIENCE / 3)
+        finally:
+            answered.set()
+        assert begun.result(PATIENCE)
+    assert (calls, endpoint.address) == (["stop"], None)
 
 
 def test_a_standby_goes_on_whatever_becomes_of_its_endpoint(monkeypatch: pytest.MonkeyPatch) -> None:
