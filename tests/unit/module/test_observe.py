@@ -334,7 +334,8 @@ def hot(of: dict[str, float]) -> dict[str, object]:
         "pop_auth_subtree": counters(0),
         "pop_auth_subtree_nested": counters(sum(of.values())),
     }
-    return {"dirfrags": [root, *({"path": at, "pop_auth_subtree": counters(h)} for at, h in of.items())]}
+    names = ("pop_auth_subtree", "pop_auth_subtree_nested")
+    return {"dirfrags": [root, *({"path": at} | dict.fromkeys(names, counters(h)) for at, h in of.items())]}
 
 
 def test_what_a_busy_directory_could_be_divided_into_has_its_requests_by_heat() -> None:
