@@ -22,6 +22,7 @@ from fake_cluster import Directory
 from scheduled import NOGROUP, Cluster, LoadedMount, Manager
 
 from experiments.common.provenance import made_by
+from mds_partitioner import cycles
 from mds_partitioner.errors import NotFound
 from mds_partitioner.model import FsState
 from mds_partitioner.schedule.record import ACT
@@ -73,6 +74,10 @@ class Large(Cluster):
     def on_fs(self, fs: FsState, call: Callable[[Any], Any], ino: int | None = None) -> Any:
         """Host.on_fs."""
         return call(Quick(self))
+
+    def there(self, fs: FsState, path: str, rank: int) -> bool:
+        """Whereabouts.there."""
+        return self.directories[self.inos[path]].rank == rank
 
     def counter(self, mds: str, path: str) -> list[tuple[float, ...]]:
         """Host.counter."""
@@ -188,6 +193,7 @@ def _cost(manager: Manager, cluster: Large, seconds: int) -> dict[str, float]:
 
 def measure() -> dict[str, Any]:
     """Percent of a core, the engine's part included: from cold, and when it is even."""
+    cycles.look_seldom()  # as the module does
     chosen = random.Random(SEED)
     heavy = [chosen.paretovariate(1.2) for _ in range(SUBVOLUMES)]
     even = [min(load, 50.0) for load in heavy]
