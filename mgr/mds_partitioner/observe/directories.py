@@ -136,6 +136,7 @@ class Rotation:
         self.gone: tuple[str, ...] = ()  # of these, the ones that are not there now
         self._found: tuple[Directory, ...] = ()
         self._order: list[Directory] = []
+        self._sorted: tuple[Directory, ...] = ()  # the same, by path
         self._facts: dict[str, DirectoryFacts] = {}
         self._new: set[str] = set()  # never looked at: one that cannot be read must not stand in the way
 
@@ -172,6 +173,8 @@ class Rotation:
         self._found = self._found if found is None else tuple(found)
         wanted = {d.path: d for d in (*self._found, *below)}
         kept = [d for d in self._order if wanted.get(d.path) == d]
+        if not len(kept) == len(self._order) == len(wanted):
+            self._sorted = tuple(sorted(wanted.values(), key=lambda d: d.path))
         known = {d.path for d in kept}
         self._new = (self._new & known) | (wanted.keys() - known)
         self._facts = {path: fact for path, fact in self._facts.items() if wanted.get(path) == fact.directory}
@@ -180,10 +183,11 @@ class Rotation:
                 self._new.discard(fact.directory.path)
                 self._facts[fact.directory.path] = fact
         everything = [*(d for path, d in wanted.items() if path not in known), *kept]
-        unread = sorted(
-            (d for d in everything if d.path in self._new), key=lambda d: -requests.get(d.path, 0.0)
-        )
-        self._order = [*unread, *(d for d in everything if d.path not in self._new)]
+        if self._new:
+            unread = [d for d in everything if d.path in self._new]
+            unread.sort(key=lambda d: -requests.get(d.path, 0.0))
+            everything = [*unread, *(d for d in everything if d.path not in self._new)]
+        self._order = everything
 
     def due(self, limit: int, but: Collection[int] = ()) -> list[Directory]:
         """Whose facts are to be read next. ``but``: inode numbers of those that will not answer now"""
@@ -197,7 +201,8 @@ class Rotation:
                 self._facts.pop(directory.path, None)
             else:
                 self._facts[directory.path] = found
-        self._order = [*(d for d in self._order if d not in read), *read]
+        paths = {d.path for d in read}
+        self._order = [*(d for d in self._order if d.path not in paths), *read]
 
     def doubt(self, paths: Iterable[str]) -> None:
         """What was read of these is read again next."""
@@ -223,7 +228,7 @@ class Rotation:
 
     def directories(self) -> tuple[Directory, ...]:
         """Every directory, by path."""
-        return tuple(sorted(self._order, key=lambda d: d.path))
+        return self._sorted
 
     def facts(self) -> dict[str, DirectoryFacts]:
         """The facts read so far, by path."""
