@@ -26,7 +26,8 @@ def chosen(
     pressure = pressures(look.view.ranks)
     # What does not pay would take the place of others, and keep from what else helps.
     urgent = {rank: _urgency(look, rank) for rank in look.capacity}
-    worth = [c for c in may if look.pays(c.load * urgent.get(c.rank, 0.0), c.inodes)]
+    pays = look.pays
+    worth = [c for c in may if pays(c.load * urgent.get(c.rank, 0.0), c.inodes)]
 
     def take(
         band: float, ranks: Collection[int] | None, small: Collection[int] = ()
