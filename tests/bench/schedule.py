@@ -75,10 +75,6 @@ class Large(Cluster):
         """Host.on_fs."""
         return call(Quick(self))
 
-    def there(self, fs: FsState, path: str, rank: int) -> bool:
-        """Whereabouts.there."""
-        return self.directories[self.inos[path]].rank == rank
-
     def counter(self, mds: str, path: str) -> list[tuple[float, ...]]:
         """Host.counter."""
         with self.free():
@@ -104,6 +100,9 @@ class Large(Cluster):
         with self.free():
             texts = {name: json.dumps(self._answer(int(name[1:]), prefix)) for name in names}
         return {name: json.loads(text) for name, text in texts.items()}
+
+    def _at(self, path: str) -> Directory:
+        return self.directories[self.inos[path]]
 
     def _answer(self, rank: int, prefix: str) -> Any:
         if prefix == "dump loads":

@@ -6,7 +6,7 @@ from __future__ import annotations
 from collections import defaultdict
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import NamedTuple
+from typing import NamedTuple, Union
 
 from ..model import NO_PIN, Directory, FsState, RankSample
 from ..observe.heat import Heat, requests
@@ -28,12 +28,8 @@ class Settled(NamedTuple):
     ephemeral: bool
 
 
-class Sized(NamedTuple):
-    """A directory without what is seen as pieces of its own: the rank that has all of it, req/s, inodes."""
-
-    rank: int | None
-    requests: float
-    inodes: float
+Sized = tuple[Union[int, None], float, float]
+"""A directory without what is seen as pieces of its own: the rank that has all of it, req/s, inodes."""
 
 
 @dataclass(frozen=True)
@@ -64,19 +60,19 @@ def pieces(seen: Seen) -> tuple[Piece, ...]:
     moves = _in_cache([sized for _, _, sized in found], seen.ranks)
 
     def piece(directory: Directory, split: bool, sized: Sized) -> Piece:
-        ino, facts, rank = directory.ino, all_facts.get(directory.path), sized.rank
+        ino, facts, (rank, rate, _) = directory.ino, all_facts.get(directory.path), sized
         pin = NO_PIN if facts is None else known.pin(directory, seen.owned)
         scattered = known.fragments.get(ino)
         inodes, most = moves(sized)
         return Piece(
-            ino=ino,
-            path=directory.path,
-            rank=rank,
-            requests=sized.requests,
-            inodes=inodes,
-            within=within.get(ino, 0),
-            held=UNREAD if facts is None else _held(directory, pin, seen, c, split),
-            parts=known.parts.get(ino),
+            ino,
+            directory.path,
+            rank,
+            rate,
+            inodes,
+            within.get(ino, 0),
+            UNREAD if facts is None else _held(directory, pin, seen, c, split),
+            known.parts.get(ino),
             fresh=ino in known.fresh,
             scatters=() if scattered is None or rank is None else scattered.parts(rank),
             files=scattered is not None and scattered.files,
@@ -114,7 +110,7 @@ def _sized(seen: Seen) -> list[tuple[Directory, bool, Sized]]:
         if below:
             rate -= sum(rates.get(kid.path, 0.0) for kid in below if not seen.where.root(kid.path))
             size -= sum(inodes(kid.path) for kid in below)
-        found.append((directory, bool(below), Sized(rank, max(0.0, rate), max(1.0, size))))
+        found.append((directory, bool(below), (rank, max(0.0, rate), max(1.0, size))))
     return found
 
 
@@ -123,19 +119,20 @@ def _in_cache(found: Sequence[Sized], ranks: Sequence[RankSample]) -> Callable[[
     to have its part by size, or by requests if that is more; it may be all of them."""
     size: dict[int | None, float] = defaultdict(float)
     requests: dict[int | None, float] = defaultdict(float)
-    for each in found:
-        size[each.rank] += each.inodes
-        requests[each.rank] += each.requests
+    for rank, rate, inodes in found:
+        size[rank] += inodes
+        requests[rank] += rate
     cached: dict[int | None, tuple[int, float, float]] = {
         s.rank: (s.inodes, size[s.rank], requests[s.rank]) for s in ranks if s.inodes < size[s.rank]
     }
 
     def moving(of: Sized) -> tuple[float, float]:
-        if of.rank not in cached:
-            return of.inodes, 0.0
-        has, everything, served = cached[of.rank]
-        part = max(of.inodes / everything, of.requests / served if served else 0.0)
-        most = min(of.inodes, has)
+        rank, rate, inodes = of
+        if rank not in cached:
+            return inodes, 0.0
+        has, everything, served = cached[rank]
+        part = max(inodes / everything, rate / served if served else 0.0)
+        most = min(inodes, has)
         return max(1.0, min(most, has * part)), most
 
     return moving
