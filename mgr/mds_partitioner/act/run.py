@@ -229,10 +229,11 @@ def moved_at(runs: Iterable[Run], fscid: int) -> dict[int, float]:
     for run in runs:
         if run.plan.fscid != fscid:
             continue
+        steps, rows = run.plan.steps, run.plan.rows
         for i, record in tuple(run.records.items()):  # the mover may add one meanwhile
-            row = run.plan.steps[i].row
+            row = steps[i].row
             if row >= 0 and record.state in (INTENT, APPLIED):
-                ino = run.plan.rows[row].ino
+                ino = rows[row].ino
                 moved[ino] = max(moved.get(ino, 0.0), record.time)
     return moved
 

@@ -35,7 +35,7 @@ def candidates(look: Look, *, resting: bool = False, left: bool = False) -> list
     parted = state.split - _rests(look) if left else state.split
     # A pin would end that; it is another piece soon; it goes with others only; it is moving.
     away = {*parted, *state.placed, *state.apart, *look.together, *going}
-    linked, loads, full, load = look.linked, look.loads, look.full, look.expected.load
+    linked, loads, full, asked = look.linked, look.loads, look.full, look.asked.by_ino
     fixed = state.split | linked
     found = []
     for piece in look.view.pieces:
@@ -61,7 +61,7 @@ def candidates(look: Look, *, resting: bool = False, left: bool = False) -> list
             back = wrong and (_worse(state.latency, past) or look.empty(avoid))
         # What nobody has looked into yet is not squeezed in as a whole: it is known in a moment.
         divisible = (piece.parts is None or piece.parts > 1) and ino not in fixed
-        found.append(Candidate(ino, rank, load(piece), piece.inodes, divisible, avoid, back))
+        found.append(Candidate(ino, rank, asked[ino], piece.inodes, divisible, avoid, back))
     return found
 
 

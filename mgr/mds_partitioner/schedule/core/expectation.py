@@ -30,7 +30,7 @@ class Asked:
 
     def of(self, piece: Piece) -> float:
         """req/s that it would get through on the quickest rank; no more than any of its siblings does."""
-        return self._asked[piece.ino]
+        return self.by_ino[piece.ino]
 
     def served(self, piece: Piece) -> float:
         """req/s that it gets through."""
@@ -40,7 +40,7 @@ class Asked:
     def more(self) -> dict[int, float]:
         """By full rank, req/s: what it holds back."""
         found: dict[int, float] = {}
-        asked, served = self._asked, self._served
+        asked, served = self.by_ino, self._served
         for piece, rank in self._hindered:
             found[rank] = found.get(rank, 0.0) + (asked[piece.ino] - served[piece.ino])
         return found
@@ -65,7 +65,8 @@ class Asked:
         }
 
     @cached_property
-    def _asked(self) -> dict[int, float]:
+    def by_ino(self) -> dict[int, float]:
+        """``of`` each, by inode number."""
         served, most = self._served, self._most
         elastic, usually = self.state.elastic, self._usual
         found = dict(served)
@@ -129,7 +130,7 @@ class Expectation:
         """By rank, req/s."""
         ranks, rest = self.asked.view.ranks, self.asked.state.rest
         load = {r.rank: rest.get(r.rank, 0.0) for r in ranks}
-        elsewhere, asked = self._elsewhere, self.asked.of
+        elsewhere, asked = self._elsewhere, self.asked.by_ino
         for piece in self.asked.view.pieces:
             if piece.ino in elsewhere:
                 where, own = self._where(piece), self.load(piece)
@@ -137,7 +138,7 @@ class Expectation:
                     if rank in load:
                         load[rank] += own / len(where)
             elif piece.rank in load:
-                load[piece.rank] += asked(piece)
+                load[piece.rank] += asked[piece.ino]
         return load
 
     def load(self, piece: Piece) -> float:
