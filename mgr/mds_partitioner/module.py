@@ -12,7 +12,7 @@ from typing import Any, ClassVar
 from mgr_module import MgrModule, MgrStandbyModule, NotifyType
 from mgr_util import build_url
 
-from . import clock, cycles
+from . import clock
 from .abreast import Abreast
 from .act.journal import Journal
 from .act.registry import Plans
@@ -66,7 +66,6 @@ class Module(
 
     def __init__(self, *args: Any, **kwargs: Any) -> None:
         super().__init__(*args, **kwargs)
-        cycles.look_seldom()
         self._ended = threading.Event()
         self._errors = Errors()
         self.desk = Desk()

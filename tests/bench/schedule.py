@@ -192,7 +192,7 @@ def _cost(manager: Manager, cluster: Large, seconds: int) -> dict[str, float]:
 
 def measure() -> dict[str, Any]:
     """Percent of a core, the engine's part included: from cold, and when it is even."""
-    cycles.look_seldom()  # as the module does
+    cycles.look_seldom()  # as the module did; here the engine's libraries were imported since
     chosen = random.Random(SEED)
     heavy = [chosen.paretovariate(1.2) for _ in range(SUBVOLUMES)]
     even = [min(load, 50.0) for load in heavy]
