@@ -34,6 +34,7 @@ from .act.run import (
     owned_pins,
     owned_settings,
     progress,
+    steps_in_force,
 )
 from .analyzer import Analyzer
 from .ceph.host import Host
@@ -158,7 +159,7 @@ class Partitioner:
         return replace(settings, max_moves=max(len(run.plan.steps), 1))
 
     def _distributed(self, fscid: int) -> dict[int, str]:
-        return owned_distributed(self.plans.known(), fscid)
+        return owned_distributed(steps_in_force(self.plans.known(), fscid))
 
     def plan(
         self,
@@ -183,13 +184,14 @@ class Partitioner:
         ended = self._analyzer.get(fs).ended or now.wall
         choice.refuse_active(self.plans.of(fs), fs.name)
         runs = self.plans.known()
-        switch, made_before = policy_in_force(self._host.store, fs), owned_settings(runs, fs.fscid)
+        before = steps_in_force(runs, fs.fscid)
+        switch, made_before = policy_in_force(self._host.store, fs), owned_settings(before)
         ours = Ours(
-            pins=owned_pins(runs, fs.fscid),
-            masks=owned_masks(runs, fs.fscid),
+            pins=owned_pins(before),
+            masks=owned_masks(before),
             settings=made_before,
             moved_at=moved_at(runs, fs.fscid),
-            distributed=owned_distributed(runs, fs.fscid),
+            distributed=owned_distributed(before),
             policy=switch.policy if switch else None,
             for_policy=switch is not None and not switch.old_automate and AUTOMATE not in made_before,
             to_auth=self.plans.to_auth(fs) if to_auth else None,

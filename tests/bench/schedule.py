@@ -22,6 +22,7 @@ from fake_cluster import Directory
 from scheduled import NOGROUP, Cluster, LoadedMount, Manager
 
 from experiments.common.provenance import made_by
+from mds_partitioner import cycles
 from mds_partitioner.errors import NotFound
 from mds_partitioner.model import FsState
 from mds_partitioner.schedule.record import ACT
@@ -99,6 +100,9 @@ class Large(Cluster):
         with self.free():
             texts = {name: json.dumps(self._answer(int(name[1:]), prefix)) for name in names}
         return {name: json.loads(text) for name, text in texts.items()}
+
+    def _at(self, path: str) -> Directory:
+        return self.directories[self.inos[path]]
 
     def _answer(self, rank: int, prefix: str) -> Any:
         if prefix == "dump loads":
@@ -186,27 +190,30 @@ def _cost(manager: Manager, cluster: Large, seconds: int) -> dict[str, float]:
     return {name: round(100 * value / seconds, 2) for name, value in spent.items()}
 
 
+def _state(loads: Sequence[float], *, spread: bool) -> dict[str, float]:
+    """What it costs there, and how many directories were moved."""
+    cycles.look_seldom()  # as the module did; the engine's libraries, and the state before, were not there
+    cluster = Large(loads, RANKS, 1.3 * sum(loads) / RANKS)
+    if spread:
+        cluster.spread()
+    manager = Manager(cluster)
+    manager.scheduling.start(manager.fs, ACT)
+    _cost(manager, cluster, WARM if spread else 10)
+    cost = _cost(manager, cluster, SECONDS)
+    moved = sum(d.pin >= 0 for d in cluster.directories.values())
+    return cost | {"all": round(sum(cost.values()), 2), "moved": moved}
+
+
 def measure() -> dict[str, Any]:
     """Percent of a core, the engine's part included: from cold, and when it is even."""
     chosen = random.Random(SEED)
     heavy = [chosen.paretovariate(1.2) for _ in range(SUBVOLUMES)]
     even = [min(load, 50.0) for load in heavy]
-    result: dict[str, Any] = {}
-    for name, loads, spread in (
-        ("even, nothing to do", even, True),
-        ("a directory is more than a rank can serve, nothing to do", heavy, True),
-        ("from cold, all on rank 0", even, False),
-    ):
-        cluster = Large(loads, RANKS, 1.3 * sum(loads) / RANKS)
-        if spread:
-            cluster.spread()
-        manager = Manager(cluster)
-        manager.scheduling.start(manager.fs, ACT)
-        _cost(manager, cluster, WARM if spread else 10)
-        cost = _cost(manager, cluster, SECONDS)
-        moved = sum(d.pin >= 0 for d in cluster.directories.values())
-        result[name] = cost | {"all": round(sum(cost.values()), 2), "moved": moved}
-    return result
+    return {
+        "even, nothing to do": _state(even, spread=True),
+        "a directory is more than a rank can serve, nothing to do": _state(heavy, spread=True),
+        "from cold, all on rank 0": _state(even, spread=False),
+    }
 
 
 def main(argv: Sequence[str]) -> int:

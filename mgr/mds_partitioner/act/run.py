@@ -47,6 +47,10 @@ class Record:
     why: str = ""
 
 
+Made = tuple[Step, Record]
+"""A step that was made, and what was done about it."""
+
+
 @dataclass
 class Memory:
     """What only this manager knows of a plan; the next one begins anew.
@@ -160,19 +164,24 @@ def in_force(runs: Iterable[Run], fscid: int) -> list[tuple[Run, int, Record]]:
     ]
 
 
-def owned_pins(runs: Iterable[Run], fscid: int) -> dict[int, int]:
+def steps_in_force(runs: Iterable[Run], fscid: int) -> list[Made]:
+    """The same, without whose they are."""
+    return [(run.plan.steps[i], record) for run, i, record in in_force(runs, fscid)]
+
+
+def owned_pins(made: Iterable[Made]) -> dict[int, int]:
     """The pin that this module last set, by inode number."""
-    return {step.ino: _pin(step, record) for step, record in _steps_in_force(runs, fscid, PIN_STEP)}
+    return {step.ino: _pin(step, record) for step, record in made if step.kind == PIN_STEP}
 
 
-def pinned_paths(runs: Iterable[Run], fscid: int) -> dict[str, int]:
+def pinned_paths(made: Iterable[Made]) -> dict[str, int]:
     """The same by path, as that was when it was pinned."""
-    return {step.target: _pin(step, record) for step, record in _steps_in_force(runs, fscid, PIN_STEP)}
+    return {step.target: _pin(step, record) for step, record in made if step.kind == PIN_STEP}
 
 
-def homes(runs: Iterable[Run], fscid: int) -> dict[int, int]:
+def homes(made: Iterable[Made]) -> dict[int, int]:
     """The rank that a directory had before this module first pinned it, by inode number; see ``origins``."""
-    return origins(step for step, _ in _steps_in_force(runs, fscid, PIN_STEP))
+    return origins(step for step, _ in made if step.kind == PIN_STEP)
 
 
 def origins(steps: Iterable[Step]) -> dict[int, int]:
@@ -190,19 +199,19 @@ def origins(steps: Iterable[Step]) -> dict[int, int]:
     return found
 
 
-def owned_masks(runs: Iterable[Run], fscid: int) -> dict[int, str]:
+def owned_masks(made: Iterable[Made]) -> dict[int, str]:
     """The ``ceph.dir.bal.mask`` that this module last set, by inode number."""
-    return {step.ino: step.value for step, _ in _steps_in_force(runs, fscid, MASK_STEP)}
+    return {step.ino: step.value for step, _ in made if step.kind == MASK_STEP}
 
 
-def owned_distributed(runs: Iterable[Run], fscid: int) -> dict[int, str]:
+def owned_distributed(made: Iterable[Made]) -> dict[int, str]:
     """The ``ceph.dir.pin.distributed`` that this module last set, by inode number."""
-    return {step.ino: step.value for step, _ in _steps_in_force(runs, fscid, DISTRIBUTED_STEP)}
+    return {step.ino: step.value for step, _ in made if step.kind == DISTRIBUTED_STEP}
 
 
-def owned_settings(runs: Iterable[Run], fscid: int) -> dict[str, str]:
+def owned_settings(made: Iterable[Made]) -> dict[str, str]:
     """The settings of the file system that this module last made, by name."""
-    return {step.target: step.value for step, _ in _steps_in_force(runs, fscid, FS_STEP)}
+    return {step.target: step.value for step, _ in made if step.kind == FS_STEP}
 
 
 def balancing(runs: Iterable[Run], fscid: int) -> str | None:
@@ -216,21 +225,17 @@ def _pin(step: Step, record: Record) -> int:
     return step.home if record.state == UNDOING and step.home >= 0 else int(step.value)
 
 
-def _steps_in_force(runs: Iterable[Run], fscid: int, kind: str) -> list[tuple[Step, Record]]:
-    found = [(run.plan.steps[i], record) for run, i, record in in_force(runs, fscid)]
-    return [(step, record) for step, record in found if step.kind == kind]
-
-
 def moved_at(runs: Iterable[Run], fscid: int) -> dict[int, float]:
     """When a directory was last moved by a plan, by the inode number of the row's directory."""
     moved: dict[int, float] = {}
     for run in runs:
         if run.plan.fscid != fscid:
             continue
+        steps, rows = run.plan.steps, run.plan.rows
         for i, record in tuple(run.records.items()):  # the mover may add one meanwhile
-            row = run.plan.steps[i].row
+            row = steps[i].row
             if row >= 0 and record.state in (INTENT, APPLIED):
-                ino = run.plan.rows[row].ino
+                ino = rows[row].ino
                 moved[ino] = max(moved.get(ino, 0.0), record.time)
     return moved
 

@@ -88,19 +88,28 @@ def _short(value: Any) -> Any:
     return [_short(item) for item in value] if isinstance(value, (list, tuple)) else value
 
 
+def _dumps(value: Any) -> str:
+    return json.dumps(_short(value), separators=(",", ":"))
+
+
 class Archive(Generic[T]):
     """One value of a kind, a file system."""
 
-    def __init__(self, store: Store, root: str, kind: type[T]) -> None:
-        """``root``: of the keys, with its slash; ``kind``: a dataclass."""
-        self._store, self._root, self._kind = store, root, kind
+    def __init__(self, store: Store, root: str, kind: type[T], often: type[Any] | tuple[()] = ()) -> None:
+        """``root``: of the keys, with its slash; ``kind``: a dataclass.
+
+        :param often: of what its tuples hold, if most of that is the same from one save to the next
+        """
+        self._store, self._root, self._kind, self._often = store, root, kind, often
+        # By file system and id(): what was kept last of ``often``, and its text.
+        self._written: dict[int, dict[int, tuple[Any, str]]] = {}
 
     def save(self, fscid: int, value: T) -> bool:
         """Keep it in place of the one before; False: it is too large to be kept.
 
         :raises PartitionerError: the mon did not take it
         """
-        text = json.dumps(_short(value), separators=(",", ":"))
+        text = self._text(fscid, value)
         body = base64.b85encode(zlib.compress(text.encode())).decode()
         parts = [body[i : i + PART] for i in range(0, len(body), PART)]
         if len(parts) > MOST_PARTS:
@@ -129,10 +138,27 @@ class Archive(Generic[T]):
     def forget(self, fscid: int) -> None:
         """Remove what was kept of a file system, the seal first, whether it is there already or its write is
         not answered yet: the mon keeps the order. :raises PartitionerError: not all of it."""
+        self._written.pop(fscid, None)
         where = f"{self._root}{fscid}/"
         self._store.delete(f"{where}seal")
         for key in self._store.items(where):
             self._store.delete(key)
+
+    def _text(self, fscid: int, value: Any) -> str:
+        """Nothing of ``often`` is written out anew that is the same object as at the last save."""
+        before, now = self._written.get(fscid, {}), dict[int, tuple[Any, str]]()
+
+        def again(item: Any) -> str:
+            now[id(item)] = before.get(id(item)) or (item, _dumps(item))
+            return now[id(item)][1]
+
+        def field(of: Any) -> str:
+            often = isinstance(of, tuple) and of and isinstance(of[0], self._often)
+            return f"[{','.join(map(again, of))}]" if often else _dumps(of)
+
+        text = ",".join(f'"{name}":{field(getattr(value, name))}' for name in _names(value.__class__))
+        self._written[fscid] = now
+        return f"{{{text}}}"
 
     def _read(self, values: dict[str, str]) -> T | ValueError:
         try:

@@ -24,8 +24,12 @@ SNAPSHOTS = ".snap"
 LONGEST = FS_TIMEOUT / 2  # s: a saturated MDS takes 0.1 s a question; who is given up loses what was read
 
 
-def subvolumes(fs: FileSystem) -> list[Directory]:
-    """Every subvolume of every group, without the volumes module's own directories."""
+def subvolumes(fs: FileSystem, before: Mapping[int, Directory] | None = None) -> list[Directory]:
+    """Every subvolume of every group, without the volumes module's own directories.
+
+    :param before: those that were found last, by inode number: there are thousands, and few are new
+    """
+    known = before or {}
     try:
         groups = fs.subdirectories(VOLUMES)
     except NotFound:
@@ -36,7 +40,9 @@ def subvolumes(fs: FileSystem) -> list[Directory]:
             continue
         label = "" if group == NO_GROUP else f"{group}/"
         for name, ino in fs.subdirectories(f"{VOLUMES}/{group}"):
-            found.append(Directory(f"{VOLUMES}/{group}/{name}", label + name, ino))
+            path, old = f"{VOLUMES}/{group}/{name}", known.get(ino)
+            same = old is not None and old.path == path
+            found.append(old if old is not None and same else Directory(path, label + name, ino))
     return found
 
 
@@ -46,6 +52,7 @@ class Everything:
 
     def __init__(self) -> None:
         self._beside: list[Directory] = []
+        self._subvolumes: dict[int, Directory] = {}  # as they were found last, by inode number
 
     def __call__(self, fs: FileSystem) -> list[Directory]:
         """As they are now."""
@@ -55,7 +62,9 @@ class Everything:
             names = fs.subdirectories("/")
             paths = ((f"/{name}", ino) for name, ino in names if f"/{name}" != VOLUMES)
             self._beside = [Directory(path, path, ino) for path, ino in paths]
-        return [*subvolumes(fs), *self._beside]
+        found = subvolumes(fs, self._subvolumes)
+        self._subvolumes = {d.ino: d for d in found}
+        return [*found, *self._beside]
 
 
 def named(fs: FileSystem, paths: Sequence[str]) -> list[Directory]:
@@ -136,6 +145,7 @@ class Rotation:
         self.gone: tuple[str, ...] = ()  # of these, the ones that are not there now
         self._found: tuple[Directory, ...] = ()
         self._order: list[Directory] = []
+        self._sorted: tuple[Directory, ...] = ()  # the same, by path
         self._facts: dict[str, DirectoryFacts] = {}
         self._new: set[str] = set()  # never looked at: one that cannot be read must not stand in the way
 
@@ -171,19 +181,26 @@ class Rotation:
         """
         self._found = self._found if found is None else tuple(found)
         wanted = {d.path: d for d in (*self._found, *below)}
-        kept = [d for d in self._order if wanted.get(d.path) == d]
+        kept = [d for d in self._order if (now := wanted.get(d.path)) is d or now == d]
+        if not len(kept) == len(self._order) == len(wanted):
+            self._sorted = tuple(sorted(wanted.values(), key=lambda d: d.path))
         known = {d.path for d in kept}
         self._new = (self._new & known) | (wanted.keys() - known)
-        self._facts = {path: fact for path, fact in self._facts.items() if wanted.get(path) == fact.directory}
+        self._facts = {
+            path: fact
+            for path, fact in self._facts.items()
+            if (now := wanted.get(path)) is fact.directory or now == fact.directory
+        }
         for fact in read:
             if fact.directory.path in self._new and wanted.get(fact.directory.path) == fact.directory:
                 self._new.discard(fact.directory.path)
                 self._facts[fact.directory.path] = fact
         everything = [*(d for path, d in wanted.items() if path not in known), *kept]
-        unread = sorted(
-            (d for d in everything if d.path in self._new), key=lambda d: -requests.get(d.path, 0.0)
-        )
-        self._order = [*unread, *(d for d in everything if d.path not in self._new)]
+        if self._new:
+            unread = [d for d in everything if d.path in self._new]
+            unread.sort(key=lambda d: -requests.get(d.path, 0.0))
+            everything = [*unread, *(d for d in everything if d.path not in self._new)]
+        self._order = everything
 
     def due(self, limit: int, but: Collection[int] = ()) -> list[Directory]:
         """Whose facts are to be read next. ``but``: inode numbers of those that will not answer now"""
@@ -197,7 +214,8 @@ class Rotation:
                 self._facts.pop(directory.path, None)
             else:
                 self._facts[directory.path] = found
-        self._order = [*(d for d in self._order if d not in read), *read]
+        paths = {d.path for d in read}
+        self._order = [*(d for d in self._order if d.path not in paths), *read]
 
     def doubt(self, paths: Iterable[str]) -> None:
         """What was read of these is read again next."""
@@ -223,7 +241,7 @@ class Rotation:
 
     def directories(self) -> tuple[Directory, ...]:
         """Every directory, by path."""
-        return tuple(sorted(self._order, key=lambda d: d.path))
+        return self._sorted
 
     def facts(self) -> dict[str, DirectoryFacts]:
         """The facts read so far, by path."""

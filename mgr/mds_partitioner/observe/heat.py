@@ -4,6 +4,7 @@
 from collections.abc import Collection, Iterator, Mapping
 from collections.abc import Set as AbstractSet
 from dataclasses import dataclass, field, replace
+from operator import mul
 from typing import Any
 
 from .subtrees import ancestors
@@ -72,13 +73,13 @@ def kept(seconds: float, half_life: float) -> float:
 
 def depth(paths: Collection[str]) -> int:
     """Levels of directories from the root down to the lowest of them."""
-    return max((len(list(ancestors(path))) - 1 for path in paths), default=0)
+    return max((path.rstrip("/").count("/") for path in paths), default=0)
 
 
 def meta_load(counters: Mapping[str, Any]) -> float:
     """The MDS's own sum of a dirfrag's decaying counters."""
-    values = (float(c["value"]) for c in counters["Decay Counters"])
-    return sum(weight * value for weight, value in zip(WEIGHTS, values))
+    values = [c["value"] for c in counters["Decay Counters"]]
+    return float(sum(map(mul, WEIGHTS, values)))
 
 
 def parse_heat(
@@ -120,8 +121,9 @@ def requests(heat: Mapping[int, Heat], rates: Mapping[int, float]) -> dict[str, 
         of = heat.get(rank)
         if of is None or of.total <= 0.0:
             continue
+        total = of.total
         for path, hot in of.of.items():
-            found[path] = found.get(path, 0.0) + served * min(1.0, hot / of.total)
+            found[path] = found.get(path, 0.0) + served * (hot / total if hot < total else 1.0)
     return found
 
 

@@ -63,22 +63,23 @@ class SubtreeMap:
         self._at: dict[str, set[int]] = {}
         self._own: dict[str, tuple[int, ...]] = {}  # that were asked for
         self._ephemeral: set[str] = set()
-        self._below: dict[str, set[int]] = {path: set() for path in directories}
+        self._below: dict[str, set[int]] = {}
         self._held: dict[str, set[Subtree]] = {}
+        asked = frozenset(directories)
         for subtree in subtrees:
             self._at.setdefault(subtree.path, set()).add(subtree.rank)
             if subtree.ephemeral:
                 self._ephemeral.add(subtree.path)
             for path in ancestors(subtree.path):
-                if path in self._below:
-                    self._below[path].add(subtree.rank)
-                    if path != subtree.path and (subtree.pin != NO_PIN or subtree.ephemeral):
+                if path in asked and path != subtree.path:
+                    self._below.setdefault(path, set()).add(subtree.rank)
+                    if subtree.pin != NO_PIN or subtree.ephemeral:
                         self._held.setdefault(path, set()).add(subtree)
 
     def ranks(self, directory: str) -> tuple[int, ...]:
         """Ranks of the directory itself and of the subtrees below it, ascending."""
         own, below = self.own(directory), self._below.get(directory)
-        return tuple(sorted({*own, *below})) if below and below != {*own} else own
+        return tuple(sorted({*own, *below})) if below else own
 
     def own(self, directory: str) -> tuple[int, ...]:
         """Ranks of the directory itself, ascending: one, unless its fragments are on several."""
@@ -97,7 +98,8 @@ class SubtreeMap:
 
     def fixed_below(self, directory: str) -> Collection[tuple[int, int]]:
         """The same: inode numbers and pins; NO_PIN for an ephemeral one."""
-        return {(at.ino, NO_PIN if at.ephemeral else at.pin) for at in self.held_below(directory)}
+        held = self._held.get(directory)
+        return {(at.ino, NO_PIN if at.ephemeral else at.pin) for at in held} if held else ()
 
     def root(self, path: str) -> bool:
         """Does a subtree begin there?"""

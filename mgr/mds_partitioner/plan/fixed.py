@@ -59,7 +59,7 @@ def operators(seen: Settled, c: Circumstances) -> Fixed | None:
         return Fixed(PINNED_BY_OPERATOR)
     if pin == NO_PIN and c.above and not c.force and (from_above := inherited(seen.directory.path, c)):
         return from_above
-    if c.mask_of(ino) not in (NO_MASK, c.owned_masks.get(ino)) and not c.force:
+    if c.masks and c.mask_of(ino) not in (NO_MASK, c.owned_masks.get(ino)) and not c.force:
         return Fixed(MASKED_BY_OPERATOR)
     return None
 

@@ -2,7 +2,7 @@
 """A plan is a value: it can be saved, printed, executed, stopped and undone."""
 
 import json
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from typing import Any, Optional
 
 from ..ceph.filesystem import BAL_MASK, DISTRIBUTED, PIN
@@ -106,9 +106,8 @@ class Plan:
     def to_json(self) -> str:
         """The journal's body of a plan. Version 0.9.0 refuses a field that it does not know, so what came
         later is kept in the seal (act/journal.py)."""
-        body = asdict(self)
-        del body["analyzed"]
-        return json.dumps(body, sort_keys=True)
+        body = {name: value for name, value in vars(self).items() if name != "analyzed"}
+        return json.dumps(body, sort_keys=True, default=vars)
 
     @classmethod
     def from_json(cls, text: str) -> "Plan":

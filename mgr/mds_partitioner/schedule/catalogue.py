@@ -7,6 +7,7 @@ from collections import Counter
 from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import partial
+from heapq import nlargest
 
 from .. import clock
 from ..ceph.filesystem import FileSystem
@@ -362,7 +363,7 @@ class Catalogue:
 
     def _busiest(self, requests: Mapping[str, float], most: int) -> list[Directory]:
         found = [d for d in self._rotation.directories() if requests.get(d.path, 0.0) > 0.0]
-        return sorted(found, key=lambda d: -requests[d.path])[:most]
+        return nlargest(most, found, key=lambda d: requests[d.path])
 
 
 def _directory(kid: Child) -> Directory:

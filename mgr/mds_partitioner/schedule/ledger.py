@@ -20,7 +20,20 @@ from ..judge.fullness import Fullness, Taught
 from ..model import FsState
 from .catalogue import Catalogue
 from .core.state import State
-from .record import ACT, HOUR, UNDOING, Kept, is_off, made, not_after, on_clock, scattered, wholes
+from .record import (
+    ACT,
+    HOUR,
+    UNDOING,
+    Kept,
+    Shifting,
+    Turn,
+    is_off,
+    made,
+    not_after,
+    on_clock,
+    scattered,
+    wholes,
+)
 from .watch import Watch
 
 
@@ -30,7 +43,8 @@ class Ledger:
 
     def __init__(self, host: Host, log: logging.Logger, now: Callable[[], Now] = clock.from_epoch) -> None:
         self._host, self._log, self._now = host, log, now
-        self._archive = Archive(host.store, "scheduler/", Kept)
+        self._archive = Archive(host.store, "scheduler/", Kept, often=Turn)
+        self._shifts: defaultdict[int, Shifting] = defaultdict(Shifting)  # to the wall clock, by fscid
         self._watches: dict[int, Watch] | None = None
         self.unreadable: dict[int, str] = {}
         """Why a record cannot be read, by fscid; until it is started anew."""
@@ -128,6 +142,7 @@ class Ledger:
     def forget(self, fscid: int) -> None:
         """Its file system was removed."""
         self._archive.forget(fscid)
+        self._shifts.pop(fscid, None)
         self.withdraw(fscid)
 
     @contextmanager
@@ -184,7 +199,7 @@ class Ledger:
 
     def _write(self, fscid: int, kept: Kept) -> None:
         now = self._now()
-        kept = on_clock(kept, now.wall - now.steady)
+        kept = on_clock(kept, now.wall - now.steady, self._shifts[fscid])
         turns = kept.turns
         while not self._archive.save(fscid, replace(kept, turns=turns)):
             if not turns:

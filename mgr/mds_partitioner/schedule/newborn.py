@@ -67,8 +67,8 @@ class Newborn:
         :param now: Unix, s
         """
         after = max(self._began, now - FRESH)
-        listed = {_parent(d) for d in there.values() if d.ino in before}
-        came = (d for d in there.values() if d.ino not in before) if before else ()
+        came = [d for d in there.values() if d.ino not in before] if before else []
+        listed = {_parent(d) for d in there.values() if d.ino in before} if came else set()
         since = {
             d.ino: (d, after - SKEW if _parent(d) in listed and d.ino not in born else after) for d in came
         }
@@ -80,7 +80,8 @@ class Newborn:
             if now - born.found <= REMEMBERED
         }
         young = {ino for ino, born in self._born.items() if born.found >= now - SOON}
-        self._stay = Counter(_parent(d) for ino, d in there.items() if ino in before and ino not in young)
+        stay = ((ino, d) for ino, d in there.items() if ino in before and ino not in young)
+        self._stay = Counter(_parent(d) for _, d in stay) if self._born else {}
         some = islice(self._unknown.items(), MOST_NEW)
         asked: Questions = {
             ("new", ino): partial(self._ask, of=d, after=after, now=now) for ino, (d, after) in some

@@ -155,10 +155,13 @@ class Orders:
         runs = {run.plan.name: run for run in scheduled_since(self._plans.of(fs), watch.kept.since)}
         for turn in watch.kept.turns:
             left = dict(_left(runs[turn.plan])) if turn.plan in runs and not turn.undone else {}
-            now_left = ((ino, left[ino]) for ino, _ in turn.about if ino in left)
+            now_left = ((ino, left[ino]) for ino, _ in (turn.about if left else ()) if ino in left)
             new = tuple(each for each in now_left if each not in turn.left)
-            own = {(p.move.ino, p.begun) for p in turn.moves if new and p.move.ino in left}
-            not_done = {scatter.ino for scatter in turn.scatter if new and scatter.ino in left}
+            if not new:
+                turns.append(turn)
+                continue
+            own = {(p.move.ino, p.begun) for p in turn.moves if p.move.ino in left}
+            not_done = {scatter.ino for scatter in turn.scatter if scatter.ino in left}
             # In the turn as well: the core may have forgotten it, and it is told once.
             moves = failed(turn.moves, own, now.steady)
             of = (*turn.lost, *sorted(not_done.difference(turn.lost)))
@@ -201,8 +204,9 @@ class Orders:
     def _plan(self, fs: FsState, watch: Watch, decision: Decision, now: Now) -> str:
         """The name of the plan that does it. :raises PartitionerError: nothing was begun."""
         known, ours = watch.known, owned(self._plans.of(fs), fs.fscid)
-        by_ino = {d.ino: d for d in known.directories}
-        names = {d.path: d.name for d in known.directories}
+        about = {*(move.ino for move in decision.moves), *(s.ino for s in decision.scatter)}
+        by_ino = {d.ino: d for d in known.directories if d.ino in about}
+        names = {d.path: d.name for d in by_ino.values()}
         assert watch.view is not None
         pins = {move.ino: known.pin(by_ino[move.ino], ours) for move in decision.moves}
         plan = plan_of(fs, decision, watch.view, names, pins, known.fragments, now.wall)
@@ -263,8 +267,9 @@ def turn_of(watch: Watch, state: State, decision: Decision, now: Now) -> Turn:
     for each in done:
         gains[each.source] = gains.get(each.source, 0.0) + each.gain
     fullest = max(loads, key=lambda rank: (gains.get(rank, 0.0), loads[rank], -rank))
-    pieces = {piece.ino: piece for piece in watch.view.pieces}
     moves = tuple(p for p in state.past if p.begun == now.steady)
+    about = {*(p.move.ino for p in moves), *decision.split}
+    pieces = {piece.ino: piece for piece in watch.view.pieces if piece.ino in about}
     return Turn(
         at=now.steady,
         mode=watch.kept.mode,

@@ -15,7 +15,7 @@ class Owned:
 
     :ivar moved_at: when a pin of it was last set, or the MDSs had followed, Unix, s
     :ivar homes: the rank that it had before the first; where something is split
-    :ivar paths: the pins by path, as that was when they were set
+    :ivar paths: the pins by path, as that was when they were set; likewise
     """
 
     pins: Mapping[int, int] = field(default_factory=dict)

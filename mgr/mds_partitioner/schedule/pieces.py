@@ -6,9 +6,9 @@ from __future__ import annotations
 from collections import defaultdict
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import NamedTuple
+from typing import NamedTuple, Union
 
-from ..model import NO_PIN, Directory, DirectoryFacts, FsState, RankSample
+from ..model import NO_PIN, Directory, FsState, RankSample
 from ..observe.heat import Heat, requests
 from ..observe.subtrees import SubtreeMap
 from ..plan.circumstances import Circumstances
@@ -28,12 +28,8 @@ class Settled(NamedTuple):
     ephemeral: bool
 
 
-class Sized(NamedTuple):
-    """A directory without what is seen as pieces of its own: the rank that has all of it, req/s, inodes."""
-
-    rank: int | None
-    requests: float
-    inodes: float
+Sized = tuple[Union[int, None], float, float]
+"""A directory without what is seen as pieces of its own: the rank that has all of it, req/s, inodes."""
 
 
 @dataclass(frozen=True)
@@ -59,60 +55,63 @@ class Seen:
 def pieces(seen: Seen) -> tuple[Piece, ...]:
     """One a directory. A rank's requests are shared out by popularity."""
     c = seen.known.circumstances(seen.fs, seen.owned)
-    within, all_facts, shown = seen.known.within, seen.known.facts, {0, *seen.split}
-    kids: dict[int, list[Directory]] = {}
-    for directory in seen.known.directories:
-        if within.get(directory.ino) in seen.split:
-            kids.setdefault(within[directory.ino], []).append(directory)
-
-    rates = requests(seen.heat, {sample.rank: sample.requests for sample in seen.ranks})
-
-    def inodes(directory: Directory) -> float:
-        facts = all_facts.get(directory.path)
-        return 0.0 if facts is None else max(1.0, facts.rentries)
-
-    def of_itself(directory: Directory, below: Sequence[Directory]) -> tuple[float, float]:
-        """Its requests, req/s, and inodes; of most there is nothing below, and there are thousands."""
-        rate, size = rates.get(directory.path, 0.0), inodes(directory)
-        if below:
-            rate -= sum(rates.get(kid.path, 0.0) for kid in below if not seen.where.root(kid.path))
-            size -= sum(map(inodes, below))
-        return max(0.0, rate), max(1.0, size)
-
-    found: list[tuple[Directory, bool, Sized]] = []
-    for directory in seen.known.directories:
-        if within.get(directory.ino, 0) not in shown:
-            continue  # it is known, but not seen as one of its own yet
-        below = kids.get(directory.ino, ())
-        rank = rank_of(directory.path, seen.where, bool(below), directory.ino in seen.moving)
-        found.append((directory, bool(below), Sized(rank, *of_itself(directory, below))))
-
+    known, within, all_facts = seen.known, seen.known.within, seen.known.facts
+    found = _sized(seen)
     moves = _in_cache([sized for _, _, sized in found], seen.ranks)
 
     def piece(directory: Directory, split: bool, sized: Sized) -> Piece:
-        facts = all_facts.get(directory.path)
-        scattered = seen.known.fragments.get(directory.ino)
+        ino, facts, (rank, rate, _) = directory.ino, all_facts.get(directory.path), sized
+        pin = NO_PIN if facts is None else known.pin(directory, seen.owned)
+        scattered = known.fragments.get(ino)
         inodes, most = moves(sized)
         return Piece(
-            ino=directory.ino,
-            path=directory.path,
-            rank=sized.rank,
-            requests=sized.requests,
-            inodes=inodes,
-            within=within.get(directory.ino, 0),
-            held=UNREAD if facts is None else _held(facts, seen, c, split),
-            parts=seen.known.parts.get(directory.ino),
-            fresh=directory.ino in seen.known.fresh,
-            scatters=() if scattered is None or sized.rank is None else scattered.parts(sized.rank),
+            ino,
+            directory.path,
+            rank,
+            rate,
+            inodes,
+            within.get(ino, 0),
+            UNREAD if facts is None else _held(directory, pin, seen, c, split),
+            known.parts.get(ino),
+            fresh=ino in known.fresh,
+            scatters=() if scattered is None or rank is None else scattered.parts(rank),
             files=scattered is not None and scattered.files,
-            pin=NO_PIN if facts is None else _ours(directory, seen),
-            first=seen.owned.homes.get(directory.ino, -1),
-            strangers=directory.ino in seen.known.strangers,
-            unknown=directory.ino in seen.known.unknown,
+            pin=pin if seen.owned.pins.get(ino) == pin else NO_PIN,
+            first=seen.owned.homes.get(ino, -1),
+            strangers=ino in known.strangers,
+            unknown=ino in known.unknown,
             most=most,
         )
 
     return tuple(piece(*each) for each in found)
+
+
+def _sized(seen: Seen) -> list[tuple[Directory, bool, Sized]]:
+    """What is a piece now; is it seen as its parts; and what it has of its own."""
+    within, facts, shown = seen.known.within, seen.known.facts, {0, *seen.split}
+    rates = requests(seen.heat, {sample.rank: sample.requests for sample in seen.ranks})
+    kids: dict[int, list[Directory]] = {}
+    for directory in seen.known.directories if seen.split else ():
+        if within.get(directory.ino) in seen.split:
+            kids.setdefault(within[directory.ino], []).append(directory)
+
+    def inodes(path: str) -> float:
+        read = facts.get(path)
+        return 0.0 if read is None else max(1.0, read.rentries)
+
+    found: list[tuple[Directory, bool, Sized]] = []
+    for directory in seen.known.directories:
+        ino, path = directory.ino, directory.path
+        if within.get(ino, 0) not in shown:
+            continue  # it is known, but not seen as one of its own yet
+        below = kids.get(ino, ())
+        rank = rank_of(path, seen.where, bool(below), ino in seen.moving)
+        rate, size = rates.get(path, 0.0), inodes(path)
+        if below:
+            rate -= sum(rates.get(kid.path, 0.0) for kid in below if not seen.where.root(kid.path))
+            size -= sum(inodes(kid.path) for kid in below)
+        found.append((directory, bool(below), (rank, max(0.0, rate), max(1.0, size))))
+    return found
 
 
 def _in_cache(found: Sequence[Sized], ranks: Sequence[RankSample]) -> Callable[[Sized], tuple[float, float]]:
@@ -120,26 +119,23 @@ def _in_cache(found: Sequence[Sized], ranks: Sequence[RankSample]) -> Callable[[
     to have its part by size, or by requests if that is more; it may be all of them."""
     size: dict[int | None, float] = defaultdict(float)
     requests: dict[int | None, float] = defaultdict(float)
-    for each in found:
-        size[each.rank] += each.inodes
-        requests[each.rank] += each.requests
-    cached: dict[int | None, int] = {s.rank: s.inodes for s in ranks if s.inodes < size[s.rank]}
+    for rank, rate, inodes in found:
+        size[rank] += inodes
+        requests[rank] += rate
+    cached: dict[int | None, tuple[int, float, float]] = {
+        s.rank: (s.inodes, size[s.rank], requests[s.rank]) for s in ranks if s.inodes < size[s.rank]
+    }
 
     def moving(of: Sized) -> tuple[float, float]:
-        if of.rank not in cached:
-            return of.inodes, 0.0
-        used = of.requests / requests[of.rank] if requests[of.rank] else 0.0
-        part = max(of.inodes / size[of.rank], used)
-        most = min(of.inodes, cached[of.rank])
-        return max(1.0, min(most, cached[of.rank] * part)), most
+        rank, rate, inodes = of
+        if rank not in cached:
+            return inodes, 0.0
+        has, everything, served = cached[rank]
+        part = max(inodes / everything, rate / served if served else 0.0)
+        most = min(inodes, has)
+        return max(1.0, min(most, has * part)), most
 
     return moving
-
-
-def _ours(directory: Directory, seen: Seen) -> int:
-    """The pin that we have set, if it is there still. Its facts are known."""
-    ours = seen.owned.pins.get(directory.ino, NO_PIN)
-    return ours if seen.known.pin(directory, seen.owned) == ours else NO_PIN
 
 
 def rank_of(path: str, where: SubtreeMap, split: bool, moving: bool) -> int | None:
@@ -154,9 +150,7 @@ def rank_of(path: str, where: SubtreeMap, split: bool, moving: bool) -> int | No
     return ranks[0] if len(ranks) == 1 else None
 
 
-def _held(facts: DirectoryFacts, seen: Seen, c: Circumstances, split: bool) -> str:
-    directory = facts.directory
-    pin = seen.known.pin(directory, seen.owned)
+def _held(directory: Directory, pin: int, seen: Seen, c: Circumstances, split: bool) -> str:
     found = operators(Settled(directory, pin, seen.where.ephemeral(directory.path)), c)
     if found is not None:
         return f"{found.reason}: {found.why}" if found.why else found.reason

@@ -18,6 +18,7 @@ from ..act.run import (
     owned_masks,
     owned_pins,
     pinned_paths,
+    steps_in_force,
 )
 from ..engine.reasons import REBALANCE
 from ..model import NO_PIN, FsState
@@ -56,8 +57,9 @@ def plan_of(
     :param fragments: what could be distributed, by inode number
     :param now: Unix, s
     """
-    requests = {piece.ino: piece.requests for piece in view.pieces}
     moves = decision.moves
+    about = {*(move.ino for move in moves), *(scatter.ino for scatter in decision.scatter)}
+    requests = {piece.ino: piece.requests for piece in view.pieces if piece.ino in about}
     rows = [_row(move, requests[move.ino], names) for move in moves]
     steps = [
         Step(0, PIN_STEP, i, m.path, m.ino, str(m.pin), str(pins[m.ino]), m.source)
@@ -105,7 +107,8 @@ def gathered_again(runs: Iterable[Run], fscid: int, gone: Collection[int]) -> fr
 def distributing(runs: Iterable[Run], fscid: int) -> frozenset[int]:
     """Inode numbers of pieces in which something is distributed by a plan of the scheduler, or may be yet."""
     all_runs = tuple(runs)
-    now, found = owned_distributed(all_runs, fscid), set[int]()  # an operator's plan may have ended it since
+    now = owned_distributed(steps_in_force(all_runs, fscid))  # an operator's plan may have ended it since
+    found = set[int]()
     ours = (run for run in all_runs if run.plan.scheduled and run.plan.fscid == fscid)
     for run in (run for run in ours if run.head.state != ROLLED_BACK):
         for i, step in enumerate(run.plan.steps):
@@ -120,13 +123,14 @@ def distributing(runs: Iterable[Run], fscid: int) -> frozenset[int]:
 def owned(runs: Iterable[Run], fscid: int, split: Collection[int] = ()) -> Owned:
     """What we have set. ``split``: inode numbers of what is seen as its parts"""
     all_runs = tuple(runs)
+    made = steps_in_force(all_runs, fscid)
     return Owned(
-        pins=owned_pins(all_runs, fscid),
-        paths=pinned_paths(all_runs, fscid),
+        pins=owned_pins(made),
+        paths=pinned_paths(made) if split else {},
         moved_at=moved_at(all_runs, fscid),
-        masks=owned_masks(all_runs, fscid),
-        distributed=owned_distributed(all_runs, fscid),
-        homes=homes(all_runs, fscid) if split else {},
+        masks=owned_masks(made),
+        distributed=owned_distributed(made),
+        homes=homes(made) if split else {},
     )
 
 

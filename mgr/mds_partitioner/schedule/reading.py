@@ -34,7 +34,9 @@ def read(
     # The parts of what is on its way to be taken apart are known when it comes.
     moving = frozenset(move.ino for move in watch.state.moving)
     known = watch.catalogue.known
-    warm = requests(watch.heat, {rank: of.requests for rank, of in watch.ranks.items()})
+    # What waits to be read is no piece yet.
+    served = {rank: of.requests for rank, of in watch.ranks.items()} if known.waiting else {}
+    warm = requests(watch.heat, served)
     asked = {path: warm[path] for path in known.waiting if path in warm} | {p.path: p.requests for p in seen}
     # Only where a rank wants relief, and nothing else was found: an operator's plan may have pinned in these.
     pressed = watch.pressing_since is not None
@@ -54,7 +56,7 @@ def read(
 
 def unknown(view: View) -> bool:
     """Has nobody looked yet into one of those that have most to do?"""
-    busiest = sorted(view.pieces, key=lambda piece: -piece.requests)[: len(view.ranks)]
+    busiest = nlargest(len(view.ranks), view.pieces, key=lambda piece: piece.requests)
     return any(piece.parts is None and piece.requests > 0.0 for piece in busiest)
 
 

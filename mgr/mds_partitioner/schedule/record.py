@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: LGPL-2.1-or-later
 """What the scheduler did and why, as it is kept for the next manager and shown to operators."""
 
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Optional, Union
 
@@ -14,6 +14,7 @@ MODES = (ADVISE, ACT)
 TURNS = 200  # that are kept, and all that placed what is made
 LONG = 600.0  # s, after which the load may be another one than that which was distributed
 HOUR, DAY = 3600.0, 86_400.0  # s
+DRIFT = 0.5  # s: times are kept in whole ones
 
 
 @dataclass(frozen=True)
@@ -86,7 +87,11 @@ class Turn:
         relieved = spread or any(p.move.gain for p in moves)
         soon = not spread or HANGS <= at - self.at <= LONG
         settled = self.after is None and relieved and soon and all(p.settled >= 0.0 for p in moves)
-        return replace(self, moves=moves, after=relative.get(self.fullest) if settled else self.after)
+        after = relative.get(self.fullest) if settled else self.after
+        return self if (moves, after) == (self.moves, self.after) else replace(self, moves=moves, after=after)
+
+
+Shift = Callable[[Sequence[Turn], float], tuple[Turn, ...]]
 
 
 @dataclass(frozen=True)
@@ -171,10 +176,13 @@ def is_off(fs: str) -> str:
     return f"the scheduler of '{fs}' is off: start it with 'ceph mds_partitioner scheduler start {fs}'"
 
 
-def on_clock(kept: Kept, by: float) -> Kept:
-    """The same on another clock, ``by`` s ahead; ``since``, ``day`` and ``wholes`` stay on the wall's."""
+def on_clock(kept: Kept, by: float, shift: Optional[Shift] = None) -> Kept:
+    """The same on another clock, ``by`` s ahead; ``since``, ``day`` and ``wholes`` stay on the wall's.
+
+    :param shift: what does so with turns; None: ``shifted``
+    """
     until = None if kept.until is None else kept.until + by
-    return replace(kept, turns=shifted(kept.turns, by), until=until)
+    return replace(kept, turns=(shift or shifted)(kept.turns, by), until=until)
 
 
 def not_after(turns: Sequence[Turn], now: float) -> tuple[Turn, ...]:
@@ -191,6 +199,23 @@ def _not_after(past: Past, now: float) -> Past:
 def shifted(turns: Sequence[Turn], by: float) -> tuple[Turn, ...]:
     """The same turns on another clock, ``by`` s ahead."""
     return tuple(replace(t, at=t.at + by, moves=tuple(_shifted(p, by) for p in t.moves)) for t in turns)
+
+
+class Shifting:
+    """The same, again and again: those that have not changed since the last time are the very same objects.
+    What the clocks differ by changes by no more than is lost when times are kept."""
+
+    def __init__(self) -> None:
+        self._by = 0.0
+        self._known: dict[int, tuple[Turn, Turn]] = {}  # before and after; by id() of the one before
+
+    def __call__(self, turns: Sequence[Turn], by: float) -> tuple[Turn, ...]:
+        """The turns on the other clock."""
+        if abs(by - self._by) > DRIFT:
+            self._by, self._known = by, {}
+        known = self._known
+        self._known = {id(t): known.get(id(t)) or (t, shifted([t], self._by)[0]) for t in turns}
+        return tuple(self._known[id(t)][1] for t in turns)
 
 
 def _shifted(past: Past, by: float) -> Past:

@@ -277,7 +277,8 @@ class Rounds:
         limits = ours.limits(settings)
         view = self._looker.look(fs, watch, held, learned, settings, limits, window, now)
         view = replace(view, begun=moved, pins=pins)
-        watch.advised = outstanding(watch.advised, {piece.ino: piece for piece in view.pieces})
+        advised = {piece.ino: piece for piece in view.pieces if piece.ino in watch.advised}
+        watch.advised = outstanding(watch.advised, advised)
         if watch.kept.mode == ADVISE:
             view = as_if(view, watch.advised)
         watch.view = view
@@ -317,12 +318,12 @@ def _paused_by_operator(until: float | None) -> str:
 
 def _pinned(watch: Watch, held: Owned) -> int:
     """Directories that we pinned, or are about to; of those that are gone the journal still has the pin."""
-    there = {d.ino for d in watch.known.directories}
     ours = {ino for ino, pin in held.pins.items() if pin != NO_PIN}
     past = watch.state.past if watch.kept.mode == ACT else ()
     ordered = {p.move.ino: p.move.pin for p in past if not p.lost}
     pinned = ours | {ino for ino, pin in ordered.items() if pin != NO_PIN}
-    return len(pinned & (there | watch.catalogue.deleted.moved))
+    moved = len(pinned & watch.catalogue.deleted.moved)
+    return moved + sum(d.ino in pinned for d in watch.known.directories)
 
 
 def _capacities(watch: Watch) -> tuple[Capacity, ...]:

@@ -14,7 +14,7 @@ from typing import Any
 
 from mds_partitioner.act.executor import Executor
 from mds_partitioner.act.journal import Journal
-from mds_partitioner.act.run import Run, owned_distributed
+from mds_partitioner.act.run import Run, owned_distributed, steps_in_force
 from mds_partitioner.clock import Now
 from mds_partitioner.errors import CephError, JournalError, NotFound, PartitionerError, Unavailable
 from mds_partitioner.model import FsState, HealthCheck, MdsInfo
@@ -364,7 +364,7 @@ class Manager:
             self.journal,
             cluster,
             lambda fs: None if cluster.why is None else Hold(cluster.why, cluster.busy),
-            lambda fscid: owned_distributed(self.runs, fscid),
+            lambda fscid: owned_distributed(steps_in_force(self.runs, fscid)),
             lambda fscid: True,
             LOG,
         )

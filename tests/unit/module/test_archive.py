@@ -8,13 +8,14 @@ from dataclasses import replace
 import pytest
 from verdicts import UNKNOWN, verdict
 
+from mds_partitioner.judge import archive
 from mds_partitioner.judge.analysis import FINISHED, ended, restored
 from mds_partitioner.judge.archive import PART, Archive, Found, decode
 from mds_partitioner.judge.history import History
 from mds_partitioner.judge.judgement import Caveats, DirectoryJudgement, Judgement, RankJudgement
 from mds_partitioner.judge.window import Checkpoint, Observed, Window
 from mds_partitioner.model import Directory, DirectoryFacts, Observation, RankSample, SubtreeSample
-from mds_partitioner.schedule.record import Kept
+from mds_partitioner.schedule.record import ACT, Capacity, Kept, Turn
 
 SUBVOLUMES = 3000
 LIMIT = 64 * 1024  # of the mon, a key
@@ -132,6 +133,19 @@ def test_a_manager_that_dies_while_saving_leaves_the_one_before(writes: int) -> 
     mon.writes = 1000
     shelf(mon).save(7, old)
     assert len(mon.data) == 2  # nothing of the interrupted one is left
+
+
+def test_what_is_kept_again_and_again_is_written_out_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    turns = tuple(Turn(1e9 + i, ACT, f"{i}", (), (), i, 1.5, 2.0) for i in range(4))
+    mind = Kept("cephfs", ACT, 1e9, turns[:3], capacities=(Capacity("m0", 12.5),))
+    mon, written = Mon(), list[object]()
+    shelf, dumps = Archive(mon, "scheduler/", Kept, often=Turn), archive._dumps
+    monkeypatch.setattr(archive, "_dumps", lambda value: written.append(value) or dumps(value))
+    for kept, new in ((mind, 3), (replace(mind, turns=turns[1:]), 1), (replace(mind, turns=()), 0)):
+        written.clear()
+        shelf.save(1, kept)
+        assert sum(isinstance(value, Turn) for value in written) == new
+        assert Archive(mon, "scheduler/", Kept).load() == {1: kept}
 
 
 def test_what_is_damaged_is_an_error_and_hides_no_other() -> None:

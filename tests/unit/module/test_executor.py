@@ -32,6 +32,7 @@ from mds_partitioner.act.run import (
     owned_distributed,
     owned_masks,
     owned_pins,
+    steps_in_force,
 )
 from mds_partitioner.ceph.filesystem import PIN, Write
 from mds_partitioner.ceph.shared_option import SharedOption
@@ -78,13 +79,13 @@ def test_a_masked_directory_is_waited_for_and_rolled_back() -> None:
     assert (cluster.directories[103].mask, run.head.state) == ("1,2", RUNNING), "it has not arrived"
     until(manager, run, DONE)
     assert cluster.directories[103].rank == 1
-    assert owned_masks([run], 1) == {103: "1,2"}
+    assert owned_masks(steps_in_force([run], 1)) == {103: "1,2"}
     manager.journal.head(run, state=ROLLING_BACK)
     until(manager, run, ROLLED_BACK)
     for _ in range(5):
         cluster.pass_time()
     assert cluster.snapshot() == before
-    assert owned_masks([run], 1) == {}
+    assert owned_masks(steps_in_force([run], 1)) == {}
 
 
 @pytest.mark.parametrize("old", ["", "false"])
@@ -205,10 +206,10 @@ def test_a_distributed_directory_is_waited_for_and_rolled_back() -> None:
     manager.tick(run)
     assert (cluster.directories[102].distributed, run.head.state) == ("1", RUNNING), "not yet scattered"
     until(manager, run, DONE)
-    assert owned_distributed([run], 1) == {102: "1"}
+    assert owned_distributed(steps_in_force([run], 1)) == {102: "1"}
     manager.journal.head(run, state=ROLLING_BACK)
     until(manager, run, ROLLED_BACK)
-    assert owned_distributed([run], 1) == {}
+    assert owned_distributed(steps_in_force([run], 1)) == {}
     assert cluster.snapshot() == before
 
 
@@ -938,7 +939,7 @@ def test_an_operators_equal_pin_stays_the_operators() -> None:
     cluster.directories[101].pin = MOVES[101]
     until(manager, run, DONE)
     assert run.records[1].state == SKIPPED
-    assert set(owned_pins([run], 1)) == {100, 102}
+    assert set(owned_pins(steps_in_force([run], 1))) == {100, 102}
     manager.journal.head(run, state=ROLLING_BACK)
     until(manager, run, ROLLED_BACK)
     assert cluster.directories[101].pin == MOVES[101]

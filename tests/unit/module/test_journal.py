@@ -24,6 +24,7 @@ from mds_partitioner.act.run import (
     Run,
     moved_at,
     owned_pins,
+    steps_in_force,
 )
 from mds_partitioner.errors import BadInput, Busy, JournalError
 
@@ -246,7 +247,7 @@ def test_a_name_that_is_taken_is_refused() -> None:
 def test_a_plan_without_records_owns_nothing() -> None:
     cluster = FakeCluster()
     run = Manager(cluster).journal.create(plan(cluster, {100: 1}), [])
-    assert owned_pins([run], 1) == {} and moved_at([run], 1) == {}
+    assert owned_pins(steps_in_force([run], 1)) == {} and moved_at([run], 1) == {}
 
 
 @pytest.mark.parametrize("name", ["", "a/b", "-x", "x" * 65, "a b", "ä"])

@@ -16,7 +16,7 @@ from scheduled import NOGROUP, Cluster, Manager
 
 from mds_partitioner.act import registry
 from mds_partitioner.act.merge import TOGETHER, ended, mergeable, merged
-from mds_partitioner.act.run import ACTIVE, DONE, ROLLED_BACK, Run, homes, owned_pins
+from mds_partitioner.act.run import ACTIVE, DONE, ROLLED_BACK, Run, homes, owned_pins, steps_in_force
 from mds_partitioner.errors import Busy, JournalError
 from mds_partitioner.plan.circumstances import TO_AUTH
 from mds_partitioner.schedule.record import ACT, OFF
@@ -74,7 +74,7 @@ def together(runs: Sequence[Run]) -> list[Run]:
 
 def owned(manager: Manager) -> dict[int, int]:
     """The pins that are ours, of what is there; one that is back at what it replaced is nobody's."""
-    pins = owned_pins(manager.partitioner.plans.of(manager.fs), 1)
+    pins = owned_pins(steps_in_force(manager.partitioner.plans.of(manager.fs), 1))
     return {ino: pin for ino, pin in pins.items() if ino in manager.cluster.directories}
 
 
@@ -122,7 +122,7 @@ def test_what_was_deleted_is_left_out_and_what_is_elsewhere_is_not() -> None:
     cluster.directories[101].path, cluster.directories[102].path = "/volumes/_deleting/x", f"{NOGROUP}/s3/s2"
     manager.rounds.read()
     runs = plans.of(manager.fs)
-    assert owned_pins(runs, 1).keys() == {100, 101, 102}
+    assert owned_pins(steps_in_force(runs, 1)).keys() == {100, 101, 102}
     gone = watch.catalogue.deleted.inos
     manager.rounds._orders.tidy(manager.fs, watch, {run.id for run in runs}, gone)
     (one,) = plans.of(manager.fs)
@@ -341,5 +341,7 @@ def test_what_came_along_with_what_it_is_in_goes_back_with_it() -> None:
     runs = manager.partitioner.plans.of(manager.fs)
     one, _ = merged(runs, "one")
     assert {step.ino: step.home for step in one.steps} == {100: 0, 200: 0}
-    assert homes(runs, 1) == {100: 0, 200: 0}
-    assert homes(runs[1:], 1) == {200: 3, 100: 3}, "of where it had been before nothing is known"
+    assert homes(steps_in_force(runs, 1)) == {100: 0, 200: 0}
+    assert homes(steps_in_force(runs[1:], 1)) == {200: 3, 100: 3}, (
+        "of where it had been before nothing is known"
+    )

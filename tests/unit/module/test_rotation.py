@@ -98,6 +98,19 @@ def test_what_was_listed_a_moment_ago_is_there_still() -> None:
     assert len(rotation.directories()) == 3
 
 
+def test_while_nothing_comes_or_goes_the_list_is_the_very_same() -> None:
+    mount: Any = Mount(3)
+    rotation = Rotation(())
+    rotation.see({}, subvolumes(mount))
+    before = rotation.directories()
+    rotation.learn({d: facts(mount, d) for d in rotation.due(2)})
+    rotation.see({}, subvolumes(mount))
+    assert rotation.directories() is before
+    mount.count = 2
+    rotation.see({}, subvolumes(mount))
+    assert rotation.directories() == before[:2]
+
+
 def test_what_will_not_answer_now_keeps_its_turn() -> None:
     mount: Any = Mount(4)
     rotation = Rotation(())

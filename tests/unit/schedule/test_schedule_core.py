@@ -222,7 +222,7 @@ def test_what_is_new_and_what_is_not_share_the_budgets(limits: Limits) -> None:
 def test_what_is_pinned_already_may_be_moved_when_no_more_may_be_pinned(most: int, others: int) -> None:
     cluster = hot(limits=Limits(pins=most))
     view = replace(cluster.view(), now=LOOK, pins=6)
-    pieces = tuple(replace(piece, pin=0 if piece.ino <= 6 else NO_PIN) for piece in view.pieces)
+    pieces = tuple(piece._replace(pin=0 if piece.ino <= 6 else NO_PIN) for piece in view.pieces)
     _, decision = Scheduler(State(), replace(view, pieces=pieces), cluster.limits).decide()
     moved = {move.ino for move in decision.moves}
     assert moved >= set(range(1, 7)) and len(moved) == 6 + others
@@ -247,7 +247,7 @@ def test_what_was_moved_twice_within_an_hour_rests_for_the_rest_of_it() -> None:
             past = tuple(Past(move, 5000.0 - ago - i, 5000.0 - ago, 2, 500.0) for i in range(times))
             view = replace(cluster.view(), now=5000.0)
             view = replace(
-                view, pieces=tuple(replace(p, held="" if p.ino == 1 else "x") for p in view.pieces)
+                view, pieces=tuple(p._replace(held="" if p.ino == 1 else "x") for p in view.pieces)
             )
             _, decision = Scheduler(State(past=past), view, cluster.limits).decide()
             assert (not decision.moves) == expected
@@ -260,7 +260,7 @@ def test_what_arrives_between_two_looks_makes_room_for_more_but_teaches_nothing(
     view = replace(cluster.view(), now=cluster.now + 2.5, measured=False)
 
     def glance(where: int, *new: Piece) -> tuple[State, Decision]:
-        seen = (replace(p, requests=999.0, rank=where if p.ino == first.ino else p.rank) for p in view.pieces)
+        seen = (p._replace(requests=999.0, rank=where if p.ino == first.ino else p.rank) for p in view.pieces)
         between = replace(view, pieces=(*seen, *new))
         return Scheduler(cluster.state, between, cluster.limits).decide()
 
@@ -271,7 +271,7 @@ def test_what_arrives_between_two_looks_makes_room_for_more_but_teaches_nothing(
     assert (state.demand, state.rates, state.at) == (before.demand, before.rates, before.at)
     assert all(past.looks == 0 for past in state.past[-2:])
     assert {first.source, first.target} <= state.stale
-    unknown = replace(view.pieces[0], ino=99, path="/new")
+    unknown = view.pieces[0]._replace(ino=99, path="/new")
     assert glance(first.target, unknown)[1].moves == (), "what it asks for is not known"
 
 
@@ -394,13 +394,13 @@ def test_what_is_new_waits_for_no_move_and_holds_up_none() -> None:
 def test_nothing_is_taken_apart_while_directories_of_its_rank_are_not_known_yet() -> None:
     cluster = Cluster(dict.fromkeys(range(16), 200.0), ranks=5, parts=dict.fromkeys(range(16), 10))
     view = cluster.view()
-    pieces = tuple(replace(p, held=UNREAD if p.ino >= 8 else "") for p in view.pieces)
+    pieces = tuple(p._replace(held=UNREAD if p.ino >= 8 else "") for p in view.pieces)
     looks = [replace(view, now=view.now + LOOK * k, pieces=pieces) for k in range(3)]
     _, first = Scheduler(State(), looks[0], Limits()).decide()
     assert first.moves and not first.split
     state, split = State(), list[int]()
     for look in (
-        replace(look, pieces=tuple(replace(p, held="pinned" if p.ino >= 8 else "") for p in pieces))
+        replace(look, pieces=tuple(p._replace(held="pinned" if p.ino >= 8 else "") for p in pieces))
         for look in looks
     ):
         state, decision = Scheduler(state, look, Limits()).decide()
@@ -780,7 +780,7 @@ def test_small_ones_do_not_go_in_place_of_large_ones_that_only_rest_or_are_not_k
         seen = View(look * LOOK, ranks, (*large, *crumbs(0, 100, 0.5, 10.0)), True)
         state, decision = Scheduler(state, seen, Limits()).decide()
         assert not decision.moves
-    unread = tuple(replace(p, parts=None) for p in large)
+    unread = tuple(p._replace(parts=None) for p in large)
     assert not first_of(View(0.0, ranks, (*unread, *crumbs(0, 100, 0.5, 10.0)), True))[0]
 
 
@@ -1469,7 +1469,7 @@ def test_ranks_that_report_the_begin_of_a_load_by_turns_are_not_evened() -> None
     moves = []
     for look, parts in enumerate([(0.01,) * 4, (0.01,) * 4, (0.98, 0.73, 0.48, 0.23), (1.0,) * 4], start=1):
         ranks = tuple(RankView(r, 1000.0 * p, 20.0 * p, p > 0.9, 1000.0) for r, p in enumerate(parts))
-        seen = tuple(replace(piece, requests=500.0 * parts[piece.ino % 4]) for piece in pieces)
+        seen = tuple(piece._replace(requests=500.0 * parts[piece.ino % 4]) for piece in pieces)
         state, decision = Scheduler(state, View(look * LOOK, ranks, seen, harmful=True), Limits()).decide()
         moves += decision.moves
     assert moves == []
@@ -1483,7 +1483,7 @@ def test_while_a_load_begins_or_ends_nothing_follows_of_who_was_first_to_report(
     state, pieces, moves = State(), tuple(Piece(n, f"/p{n}", n % 4, 0.0, 1000.0) for n in range(1, 9)), []
     for look, part in enumerate(parts, start=1):
         ranks = tuple(RankView(r, 1000.0 * p, 20.0 * p, p > 0.9, 1000.0) for r, p in enumerate(part))
-        seen = tuple(replace(piece, requests=500.0 * part[piece.ino % 4]) for piece in pieces)
+        seen = tuple(piece._replace(requests=500.0 * part[piece.ino % 4]) for piece in pieces)
         harmful = sum(part) > 0.5
         state, decision = Scheduler(state, View(look * LOOK, ranks, seen, harmful), Limits()).decide()
         moves += decision.moves

@@ -50,7 +50,7 @@ def decided(views: Sequence[View], state: State | None = None) -> tuple[State, l
 
 def arrived(seen: View, moves: Sequence[Move]) -> View:
     there = {m.ino: m.target for m in moves}
-    return replace(seen, pieces=tuple(replace(p, rank=there.get(p.ino, p.rank)) for p in seen.pieces))
+    return replace(seen, pieces=tuple(p._replace(rank=there.get(p.ino, p.rank)) for p in seen.pieces))
 
 
 def test_after_some_looks_a_little_of_what_waits_goes_to_ranks_where_less_does() -> None:
@@ -100,7 +100,7 @@ def test_where_each_is_more_than_a_step_they_go_one_by_one(many: int, idle: Sequ
     for look in range(40):
         whole = view(look)
         left = [p for p in whole.pieces if p.rank != 3 or p.ino % 100 < many]
-        pieces = tuple(replace(p, requests=SERVED / many) if p.rank == 3 else p for p in left)
+        pieces = tuple(p._replace(requests=SERVED / many) if p.rank == 3 else p for p in left)
         waits = 30.0 - 4.0 * len(gone)
         beside = tuple(Piece(900 + k, f"/idle/{k}", 3, load, 100.0) for k, load in enumerate(idle))
         each = replace(whole, pieces=(*pieces, *beside), ranks=ranks((4.0, 4.0, 4.0, waits, 4.0), {}))
@@ -169,13 +169,13 @@ def test_a_pause_in_between_begins_anew() -> None:
 
 
 def test_where_nothing_may_be_taken_what_sleeps_is_not_held_up() -> None:
-    held = tuple(replace(piece, held="pinned") for piece in view(0).pieces)
+    held = tuple(piece._replace(held="pinned") for piece in view(0).pieces)
     state, found = decided([replace(view(look), pieces=held) for look in range(HELD)])
     assert not any(d.moves for d in found) and not easing(state)
 
 
 def test_what_does_not_bring_what_it_costs_stays() -> None:
-    dear = tuple(replace(piece, inodes=1e6) for piece in view(0).pieces)
+    dear = tuple(piece._replace(inodes=1e6) for piece in view(0).pieces)
     _, found = decided([replace(view(look), pieces=dear) for look in range(2 * HELD)])
     assert not any(d.moves for d in found)
 

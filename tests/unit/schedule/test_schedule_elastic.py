@@ -62,7 +62,7 @@ def played(rates: Rates, takes: int, looks: int = 120) -> tuple[dict[int, int], 
             else replace(
                 seen,
                 now=now,
-                pieces=tuple(replace(p, rank=where[p.ino]) for p in seen.pieces),
+                pieces=tuple(p._replace(rank=where[p.ino]) for p in seen.pieces),
                 measured=False,
             )
         )

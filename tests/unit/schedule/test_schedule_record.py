@@ -7,8 +7,9 @@ from dataclasses import replace
 
 import pytest
 
-from mds_partitioner.schedule.core.view import Scatter
-from mds_partitioner.schedule.record import ACT, Turn
+from mds_partitioner.schedule.core.state import Past
+from mds_partitioner.schedule.core.view import Move, Scatter
+from mds_partitioner.schedule.record import ACT, DRIFT, Shifting, Turn, shifted
 
 
 def test_what_a_distribution_brought_is_told_a_minute_later() -> None:
@@ -19,3 +20,23 @@ def test_what_a_distribution_brought_is_told_a_minute_later() -> None:
     assert turn.followed({}, {0: 1.1}, 900.0).real is None, "the load may be another one"
     undone = replace(turn, lost=(7,))
     assert undone.followed({}, {0: 1.8}, 161.0).real is None
+
+
+def test_what_has_not_changed_is_the_very_same_on_the_other_clock() -> None:
+    past = Past(Move(7, "/s", 0, 1, 9.0, 9.0, 10.0, ""), 100.0, arrived=104.0)
+    turns = [Turn(100.0 + i, ACT, "", (past,), (9.0,), 0, 100.0, 1.8) for i in range(3)]
+    shift = Shifting()
+    before = shift(turns, 1e9)
+    assert before == shifted(turns, 1e9)
+    again = [*turns[1:], replace(turns[0], plan="new")]
+    after = shift(again, 1e9 + DRIFT / 2.0)
+    assert after[:2] == before[1:] and all(a is b for a, b in zip(after, before[1:]))
+    assert shift(again, 1e9 + 2.0 * DRIFT) == shifted(again, 1e9 + 2.0 * DRIFT), "the clock was set"
+
+
+def test_a_decision_whose_moves_got_no_further_is_the_very_same() -> None:
+    past = Past(Move(7, "/s", 0, 1, 9.0, 9.0, 10.0, ""), 100.0)
+    turn = Turn(100.0, ACT, "", (past,), (9.0,), fullest=0, share=100.0, before=1.8)
+    assert turn.followed({(7, 100.0): replace(past)}, {0: 1.1}, 102.5) is turn
+    arrived = replace(past, arrived=105.0)
+    assert turn.followed({(7, 100.0): arrived}, {0: 1.1}, 105.0).moves == (arrived,)

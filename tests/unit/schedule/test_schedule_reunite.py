@@ -38,9 +38,9 @@ def test_pins_and_moves_share_one_budget() -> None:
 
 def test_what_was_never_pinned_or_came_from_elsewhere_stays_as_it_is() -> None:
     assert moved(family(10.0, pin=-1)) == []
-    elsewhere = tuple(replace(piece, first=2 if piece.within else -1) for piece in family(10.0, 1.0))
+    elsewhere = tuple(piece._replace(first=2 if piece.within else -1) for piece in family(10.0, 1.0))
     assert moved(elsewhere) == []
-    along = tuple(replace(piece, first=2) for piece in family(10.0))
+    along = tuple(piece._replace(first=2) for piece in family(10.0))
     assert moved(along) == [2]
 
 
@@ -51,7 +51,7 @@ def test_what_is_too_large_holds_up_no_other_and_goes_alone() -> None:
 
 
 def test_what_finds_no_room_takes_none() -> None:
-    pieces = tuple(replace(p, requests=90.0 if p.ino == 2 else 20.0) for p in family(*[10.0] * 4))
+    pieces = tuple(p._replace(requests=90.0 if p.ino == 2 else 20.0) for p in family(*[10.0] * 4))
     assert moved(pieces, room={HOME: 50.0, AWAY: 50.0}) == [3, 4]
 
 
@@ -68,8 +68,8 @@ def test_where_a_rank_is_not_shown_nothing_is_done() -> None:
 
 def test_it_is_whole_only_when_nobody_else_has_pinned_a_part() -> None:
     done = family(10.0, 10.0, rank=HOME, pin=-1)
-    his = tuple(replace(piece, held="pinned by an operator" if piece.ino == 3 else "") for piece in done)
-    strange = tuple(replace(piece, strangers=not piece.within) for piece in done)
+    his = tuple(piece._replace(held="pinned by an operator" if piece.ino == 3 else "") for piece in done)
+    strange = tuple(piece._replace(strangers=not piece.within) for piece in done)
     for pieces, whole in ((done, (1,)), (his, ()), (strange, ()), (family(10.0, rank=HOME), ())):
         assert Reunion(pieces, {1}, {1}, set(), ROOM).whole() == whole
 

@@ -4,7 +4,6 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Mapping, Sequence
-from dataclasses import replace
 
 import pytest
 
@@ -90,7 +89,7 @@ def test_what_has_moved_says_nothing_of_a_load_that_stays(goes_on: bool, rate: f
     """Whoever moved it: it has another load there; or the same, while others go on."""
     then = (600.0, *(90.0 if part % 2 else 10.0 for part in range(8)))
     others = (*then[2:], then[1]) if goes_on else then[1:]
-    now = [replace(p, rank=1 if p.ino == 100 else 0) for p in parts((rate, *others))]
+    now = [p._replace(rank=1 if p.ino == 100 else 0) for p in parts((rate, *others))]
     found = stays(now, before(then), {})
     assert found == stays(now[1:], before(then), {})
     assert found == pytest.approx({PARENT: 0.2 if goes_on else 1.0})

@@ -29,9 +29,9 @@ def as_if(view: View, advised: Mapping[int, tuple[int, ...]]) -> View:
             of[source] -= amount
             for target in targets:
                 of[target] += amount / len(targets)
-        found.append(replace(piece, rank=targets[0] if len(targets) == 1 else None))
+        found.append(piece._replace(rank=targets[0] if len(targets) == 1 else None))
     # Nobody pins their parts, so when they would lose their pins is not known.
-    found = [replace(piece, strangers=True) for piece in found]
+    found = [piece._replace(strangers=True) for piece in found]
     moved = (replace(r, requests=max(0.0, requests[n]), inside=max(0.0, inside[n])) for n, r in ranks.items())
     shown = tuple(_filled(r, ranks[r.rank]) for r in moved)
     return replace(view, ranks=shown, pieces=tuple(found), advised=True)

@@ -50,6 +50,8 @@ def _pinned(look: Look) -> tuple[int, ...]:
 
 def opened(state: State, inos: Collection[int], there: Collection[int]) -> State:
     """These are seen as their parts from now on: what was known of them as a whole is over."""
+    if not inos:
+        return replace(state, apart=state.apart.intersection(there)) if state.apart else state
     served = {ino: Whole(state.demand[ino].mean) for ino in inos if ino in state.demand}
     return replace(
         state,

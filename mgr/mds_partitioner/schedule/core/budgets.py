@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import cached_property
 
 from .sleepers import EMPTY, LEFT, PART, SETTLE
 from .state import Limits, Past, State
@@ -34,7 +35,7 @@ class Budgets:
     limits: Limits
     placed: int
 
-    @property
+    @cached_property
     def coming(self) -> list[Past]:
         """What was ordered, for its load or not, and was not seen to have arrived."""
         return [past for past in self.state.past if past.arrived < 0.0]
@@ -82,7 +83,7 @@ class Budgets:
         inodes = self._inodes(PART, LEFT)
         return Pace(moves, inodes, not self.arriving and inodes > 0.0)
 
-    @property
+    @cached_property
     def _hanging(self) -> list[Past]:
         """Of what is moved for its load."""
         return [p for p in self.coming if p.move.load > 0.0 and self.state.hangs(p, self.view.now)]
@@ -95,7 +96,7 @@ class Budgets:
         under_way = sum(past.move.inodes for past in self.coming) + self._scattering - hang
         return min(self.limits.inodes * at_once - under_way, self.limits.hourly * hourly - self._begun)
 
-    @property
+    @cached_property
     def _scattering(self) -> float:
         """Inodes that MDSs may still be distributing."""
         if not self.state.scattered:
@@ -114,7 +115,7 @@ class Budgets:
         """Of these, that may be pinned: half of all pins are left to what is used."""
         return int(self.limits.pins * LEFT) - self.view.pins - self.placed
 
-    @property
+    @cached_property
     def _begun(self) -> float:
         """Inodes, within an hour."""
         since, scattered = self.view.now - HOUR, self.state.scattered.values()

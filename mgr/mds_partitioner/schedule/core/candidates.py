@@ -33,35 +33,35 @@ def candidates(look: Look, *, resting: bool = False, left: bool = False) -> list
     lost = Counter(p.move.ino for p in before if p.lost)
     turned, pins_left = _turned(look), look.budgets.pins()
     parted = state.split - _rests(look) if left else state.split
-    away = state.placed | state.apart | look.together.keys()
+    # A pin would end that; it is another piece soon; it goes with others only; it is moving.
+    away = {*parted, *state.placed, *state.apart, *look.together, *going}
+    linked, loads, full, asked = look.linked, look.loads, look.full, look.asked.by_ino
+    fixed = state.split | linked
     found = []
     for piece in look.view.pieces:
-        if piece.held or piece.rank is None or piece.ino in parted:
+        ino, rank, pin = piece.ino, piece.rank, piece.pin
+        if piece.held or rank is None or ino in away:
             continue
-        if piece.within and piece.ino in look.linked:
+        if piece.within and ino in linked:
             continue  # its files may have links in other parts
-        if piece.ino in away or piece.ino in going:
-            continue  # a pin would end that; it is another piece soon; it goes with others only; it is moving
-        if piece.pin == NO_PIN and pins_left <= 0:
+        if pin == NO_PIN and pins_left <= 0:
             continue
-        if piece.pin != piece.rank and piece.pin in look.loads and not look.view.advised:
+        if pin != rank and pin in loads and not look.view.advised:
             continue  # MDSs took it back, as it was empty, and bring it there when it is not
-        past, avoid, back = last.get(piece.ino), -1, False
-        if past is not None and not _changed(look, past, piece, turned, times[piece.ino]):
-            again = times[piece.ino] > 1 or lost[piece.ino] > 1
+        past, avoid, back = last.get(ino), -1, False
+        if past is not None and not _changed(look, past, piece, turned, times[ino]):
+            again = times[ino] > 1 or lost[ino] > 1
             rest = look.limits.memory if again else look.limits.rest
             rests = look.view.now - past.arrived < rest
             # Its rank can do less than was thought.
-            wrong = not past.lost and piece.rank in look.full and times[piece.ino] == 1
+            wrong = not past.lost and rank in full and times[ino] == 1
             if rests and not wrong and not resting:
                 continue
             avoid = past.move.source
             back = wrong and (_worse(state.latency, past) or look.empty(avoid))
-        load = look.expected.load(piece)
         # What nobody has looked into yet is not squeezed in as a whole: it is known in a moment.
-        fixed = piece.ino in state.split or piece.ino in look.linked
-        divisible = not fixed and (piece.parts is None or piece.parts > 1)
-        found.append(Candidate(piece.ino, piece.rank, load, piece.inodes, divisible, avoid, back))
+        divisible = (piece.parts is None or piece.parts > 1) and ino not in fixed
+        found.append(Candidate(ino, rank, asked[ino], piece.inodes, divisible, avoid, back))
     return found
 
 
@@ -91,11 +91,12 @@ def _turned(look: Look) -> dict[int, float]:
     several ranks; steady clock, s."""
     spread = max((s.begun for s in look.state.scattered.values() if not s.lost), default=-1.0)
     found = dict.fromkeys((r.rank for r in look.view.ranks), spread)
+    demands, long, much = look.state.demand, HELD * look.state.dt, look.band * look.asked.share
     for piece in look.view.pieces:
-        demand = look.state.demand[piece.ino]
-        lasts = demand.seconds >= HELD * look.state.dt  # a single look of a full rank may be noise
-        if piece.rank is not None and lasts and demand.mean >= look.band * look.asked.share:
-            found[piece.rank] = max(found.get(piece.rank, -1.0), demand.turned)
+        demand, rank = demands[piece.ino], piece.rank
+        # A single look of a full rank may be noise.
+        if demand.turned >= 0.0 and rank is not None and demand.seconds >= long and demand.mean >= much:
+            found[rank] = max(found.get(rank, -1.0), demand.turned)
     return found
 
 

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
+from typing import NamedTuple
 
 from .load import shares
 
@@ -21,9 +22,8 @@ SOME = 0.1  # of a share: all that is smaller brings something when it goes
 NOTHING = 0.001  # of a share: nobody notices
 
 
-@dataclass(frozen=True)
-class Candidate:
-    """A piece as it is expected to be.
+class Candidate(NamedTuple):
+    """A piece as it is expected to be. There are thousands, made anew in each look.
 
     :ivar key: that of the caller
     :ivar load: req/s

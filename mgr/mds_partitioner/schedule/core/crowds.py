@@ -138,8 +138,7 @@ def _moves(look: Look, found: Waiting, top: int) -> tuple[Move, ...]:
         key=lambda c: served(look.pieces[c.key]),
     )
     may = [
-        replace(
-            c,
+        c._replace(
             load=served(look.pieces[c.key]) * times,
             avoid=moved[c.key].move.source if c.key in moved else c.avoid,
             back=False,

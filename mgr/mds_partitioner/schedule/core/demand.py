@@ -1,16 +1,15 @@
 # SPDX-License-Identifier: LGPL-2.1-or-later
 """What a directory will be asked for: a long mean of what was seen, until that has changed for good."""
 
-from dataclasses import dataclass, replace
+from typing import NamedTuple
 
 MEMORY = 120.0  # s: longer than a scan's round, so that none is run after
 CHANGED = 0.5  # of the higher of both means: nothing less is a change
 HELD = 3  # looks: what has changed for so long has changed for good (CockroachDB, Cruise Control)
 
 
-@dataclass(frozen=True)
-class Demand:
-    """What is expected, and what is known of it.
+class Demand(NamedTuple):
+    """What is expected, and what is known of it. There are thousands, made anew in each look.
 
     :ivar mean: req/s
     :ivar seconds: that the mean is of
@@ -25,13 +24,13 @@ class Demand:
 
     def seen(self, rate: float, dt: float, now: float, held: int = HELD) -> "Demand":
         """After one more look. rate: req/s over the last ``dt`` s; held: looks that make a change."""
-        if abs(rate - self.mean) < CHANGED * max(rate, self.mean):
-            seconds = max(dt, min(MEMORY, self.seconds + dt))
-            mean = self.mean + (rate - self.mean) * dt / seconds
-            return Demand(mean, seconds, turned=self.turned)
-        if self.apart + 1 < held:
-            return replace(self, apart=self.apart + 1)
-        return Demand(rate, dt, turned=now)
+        mean, seconds, apart, turned = self
+        if abs(rate - mean) < CHANGED * (rate if rate > mean else mean):
+            seconds = max(dt, min(MEMORY, seconds + dt))
+            return Demand(mean + (rate - mean) * dt / seconds, seconds, 0, turned)
+        if apart + 1 < held:
+            return Demand(mean, seconds, apart + 1, turned)
+        return Demand(rate, dt, 0, now)
 
 
 def first(rate: float, dt: float) -> Demand:

@@ -47,7 +47,8 @@ def _times(look: Look) -> float:
     """What all ranks serve, in times of what they did a look ago, where several are used. They report by
     turns, 5 s apart: while a load begins or ends, what they serve tells who was first to report."""
     rates = [look.state.rates.get(r.rank, ()) for r in look.view.ranks]
-    used = {piece.rank for piece in look.view.pieces if look.state.demand[piece.ino].mean > 0.0}
+    demand = look.state.demand
+    used = {piece.rank for piece in look.view.pieces if demand[piece.ino].mean > 0.0}
     if min(map(len, rates)) < 2 or len(used) < 2:
         return 1.0
     now, before = sum(row[-1] for row in rates), sum(row[-2] for row in rates)
@@ -74,8 +75,8 @@ def doubtful(look: Look) -> int | None:
 
 def _relative(look: Look) -> dict[int, float]:
     """What each rank is asked for, in parts of its share."""
-    more = look.asked.more()
-    ranks = [replace(r, requests=r.requests + more.get(r.rank, 0.0)) for r in look.view.ranks]
+    more = look.asked.more
+    ranks = [replace(r, requests=r.requests + more[r.rank]) if r.rank in more else r for r in look.view.ranks]
     return utilisations(ranks, look.capacity)
 
 

@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+from collections import defaultdict
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from functools import cached_property
@@ -29,19 +30,19 @@ class Asked:
 
     def of(self, piece: Piece) -> float:
         """req/s that it would get through on the quickest rank; no more than any of its siblings does."""
-        return self._asked[piece.ino]
+        return self.by_ino[piece.ino]
 
     def served(self, piece: Piece) -> float:
         """req/s that it gets through."""
         return self._served[piece.ino]
 
+    @cached_property
     def more(self) -> dict[int, float]:
         """By full rank, req/s: what it holds back."""
         found: dict[int, float] = {}
-        for piece in self.view.pieces:
-            if piece.rank in self._full:
-                more = self._asked[piece.ino] - self._served[piece.ino]
-                found[piece.rank] = found.get(piece.rank, 0.0) + more
+        asked, served = self.by_ino, self._served
+        for piece, rank in self._hindered:
+            found[rank] = found.get(rank, 0.0) + (asked[piece.ino] - served[piece.ino])
         return found
 
     @cached_property
@@ -50,8 +51,10 @@ class Asked:
         return sum(r.requests for r in self.view.ranks) / len(self.view.ranks)
 
     @cached_property
-    def _full(self) -> frozenset[int]:
-        return frozenset(r.rank for r in self.view.ranks if r.full)
+    def _hindered(self) -> list[tuple[Piece, int]]:
+        """Those on full ranks."""
+        full = {r.rank for r in self.view.ranks if r.full}
+        return [(p, r) for p in self.view.pieces if (r := p.rank) is not None and r in full]
 
     @cached_property
     def _served(self) -> dict[int, float]:
@@ -62,26 +65,30 @@ class Asked:
         }
 
     @cached_property
-    def _asked(self) -> dict[int, float]:
-        on_full = ((p, r) for p in self.view.pieces if (r := p.rank) is not None and r in self._full)
-        return self._served | {p.ino: self._unhindered(p, rank) for p, rank in on_full}
-
-    def _unhindered(self, piece: Piece, rank: int) -> float:
-        """Of one on a full rank."""
-        served = self._served[piece.ino]
-        elastic = self.state.elastic.get(piece.ino, self._usual.get(piece.within, 0.0))
-        return max(served, min(served * self._held_back(rank, elastic), self._most[piece.within]))
+    def by_ino(self) -> dict[int, float]:
+        """``of`` each, by inode number."""
+        served, most = self._served, self._most
+        elastic, usually = self.state.elastic, self._usual
+        found = dict(served)
+        for piece, rank in self._hindered:
+            own, within = served[piece.ino], piece.within
+            alike = elastic.get(piece.ino, usually.get(within, 0.0))
+            if alike:  # else it asks for no more elsewhere
+                found[piece.ino] = max(own, min(own * self._held_back(rank, alike), most[within]))
+        return found
 
     @cached_property
     def _usual(self) -> dict[int, float]:
+        if not self.state.elastic:
+            return {}
         return usual(self.state.elastic, {p.ino: p.within for p in self.view.pieces})
 
     @cached_property
     def _most(self) -> dict[int, float]:
         """req/s that the busiest gets through, by what it was taken out of."""
-        found: dict[int, float] = {}
+        found, served = defaultdict[int, float](float), self._served
         for piece in self.view.pieces:
-            found[piece.within] = max(found.get(piece.within, 0.0), self._served[piece.ino])
+            found[piece.within] = max(found[piece.within], served[piece.ino])
         return found
 
     def _held_back(self, rank: int, elastic: float) -> float:
@@ -123,11 +130,15 @@ class Expectation:
         """By rank, req/s."""
         ranks, rest = self.asked.view.ranks, self.asked.state.rest
         load = {r.rank: rest.get(r.rank, 0.0) for r in ranks}
+        elsewhere, asked = self._elsewhere, self.asked.by_ino
         for piece in self.asked.view.pieces:
-            where = self._where(piece)
-            for rank in where:
-                if rank in load:
-                    load[rank] += self.load(piece) / len(where)
+            if piece.ino in elsewhere:
+                where, own = self._where(piece), self.load(piece)
+                for rank in where:
+                    if rank in load:
+                        load[rank] += own / len(where)
+            elif piece.rank in load:
+                load[piece.rank] += asked[piece.ino]
         return load
 
     def load(self, piece: Piece) -> float:
@@ -141,6 +152,11 @@ class Expectation:
     def bound(self) -> dict[int, Move]:
         """What is not seen where it goes to yet, by inode number."""
         return {p.move.ino: p.move for p in self.past if p.settled < 0.0}
+
+    @property
+    def _elsewhere(self) -> set[int]:
+        """Inode numbers of what may count on other ranks than where it is seen: few of thousands."""
+        return {*self.bound, *self._scattering, *self.apart}
 
     @property
     def moved(self) -> bool:
@@ -159,7 +175,7 @@ class Expectation:
             for ino, done in self.scattered.items()
             if not done.lost and view.now - done.begun <= self.limits.deadline
         }
-        there = (p.ino for p in view.pieces if p.rank is not None and p.ino in placed)
+        there = (p.ino for p in view.pieces if p.ino in placed and p.rank is not None) if placed else ()
         return {ino: placed[ino] for ino in there}
 
     def _where(self, piece: Piece) -> tuple[int | None, ...]:

@@ -29,9 +29,12 @@ def looked(state: State, view: View, limits: Limits) -> State:
     if view.wait:
         there = {r.rank: state.rates[r.rank] for r in view.ranks if r.rank in state.rates}
         return replace(state, at=view.now, rates=there, before={}, waited=view.now)
-    where = {piece.ino: piece.rank for piece in view.pieces}
+    awaited = {past.move.ino for past in state.past if past.under_way or past.settled < 0.0}
+    where = {piece.ino: piece.rank for piece in view.pieces if piece.ino in awaited}
     remembered = (p for p in state.past if p.arrived < 0.0 or view.now - p.begun <= limits.memory)
-    past = tuple(_follow(p, where, view, state.overdue(p, view.now, limits)) for p in remembered)
+    past = tuple(
+        _follow(p, where, view, state, limits) if p.under_way or p.settled < 0.0 else p for p in remembered
+    )
     # What is new takes no load along: its ranks are seen as they are.
     moving = [p.move for p in past if p.under_way and p.move.load > 0.0 and not state.hangs(p, view.now)]
     stale = frozenset(rank for move in moving for rank in (move.source, move.target))
@@ -112,9 +115,9 @@ class _Lesson:
 
     @cached_property
     def told(self) -> list[Piece]:
-        """Pieces on one rank that has told their popularity anew."""
-        new = self.view.told
-        return [p for p in self.view.pieces if p.rank is not None and (new is None or p.ino in new)]
+        """Parts on one rank that has told their popularity anew."""
+        new, parts = self.view.told, (p for p in self.view.pieces if p.within and p.rank is not None)
+        return [p for p in parts if new is None or p.ino in new]
 
     @cached_property
     def stay(self) -> dict[int, float]:
@@ -131,18 +134,18 @@ class _Lesson:
     def demand(self) -> dict[int, Demand]:
         """By inode number."""
         full = {r.rank for r in self.view.ranks if r.full}
-        return {p.ino: self._demand(p, 1 if p.rank in full else HELD) for p in self.view.pieces}
-
-    def _demand(self, piece: Piece, held: int) -> Demand:
-        """What is known of a piece after it. When a rank's load has changed by moves it is a new one."""
-        known, rate = self.state.demand.get(piece.ino), self.shared[piece.ino]
-        if known is None:
-            return first(rate, self.dt)
-        if piece.rank is None or piece.rank in self.stale:
-            return known
-        if piece.rank in self.state.stale:
-            return first(rate, self.dt)
-        return known.seen(rate, self.dt, self.view.now, held)
+        before, shared, dt, now = self.state.demand, self.shared, self.dt, self.view.now
+        hidden, changed = {None, *self.stale}, self.state.stale  # by moves: then it is a new load
+        found = {}
+        for piece in self.view.pieces:
+            ino, rank = piece.ino, piece.rank
+            known = before.get(ino)
+            if known is None or (rank in changed and rank not in hidden):
+                found[ino] = first(shared[ino], dt)
+            else:
+                held = 1 if rank in full else HELD
+                found[ino] = known if rank in hidden else known.seen(shared[ino], dt, now, held)
+        return found
 
     @cached_property
     def rest(self) -> dict[int, float]:
@@ -181,9 +184,11 @@ class _Lesson:
     def _scales(self) -> dict[int, float]:
         own: dict[int | None, float] = defaultdict(float)
         expected: dict[int | None, float] = defaultdict(float)
+        shared, demand = self.shared, self.demand
         for piece in self.view.pieces:
-            own[piece.rank] += self.shared[piece.ino] - piece.requests
-            expected[piece.rank] += self.demand[piece.ino].mean
+            ino, rank = piece.ino, piece.rank
+            own[rank] += shared[ino] - piece.requests
+            expected[rank] += demand[ino].mean
         jumps = jumped(self.wakes, self.view.now, self.requests)
         served = {r.rank: r.requests - self.rest[r.rank] + own[r.rank] for r in self.view.ranks}
         return {r: _scale(r, self.state, expected[r], served[r], self.stale, jumps) for r in served}
@@ -194,9 +199,8 @@ class _Lesson:
         return {r: (known.get(r) or able[r]) if r in self.stale else able[r] for r in able}
 
     def _before(self) -> dict[int, Served]:
-        there = {piece.ino for piece in self.view.pieces}
-        new = {p.ino: Served(p.rank, p.requests) for p in self.told if p.within and p.rank is not None}
-        return {ino: known for ino, known in {**self.state.before, **new}.items() if ino in there}
+        new = {p.ino: Served(p.rank, p.requests) for p in self.told if p.rank is not None}
+        return {ino: known for ino, known in {**self.state.before, **new}.items() if ino in self.demand}
 
 
 def unseen(state: State, there: Collection[int], now: float, limits: Limits) -> frozenset[int]:
@@ -221,7 +225,8 @@ def _woken(state: State, demand: Mapping[int, Demand], view: View) -> tuple[froz
     does what has gone on since, but is not expected to yet."""
     share = sum(r.requests for r in view.ranks) / max(1, len(view.ranks))
     most = ASLEEP * share
-    idle = {p.ino for p in view.pieces if share and max(p.requests, demand[p.ino].mean) <= most}
+    at_work = view.pieces if share else ()
+    idle = {p.ino for p in at_work if p.requests <= most and demand[p.ino].mean <= most}
     asleep = (state.asleep & demand.keys()) | idle
     woken = [i for i in sorted(asleep) if demand[i].mean >= WAKES * share > 0.0]
     return frozenset(asleep.difference(woken)), tuple(Wake(view.now, demand[i].mean, i) for i in woken)
@@ -283,9 +288,11 @@ def _grown(
     found = {key: value for key, value in state.grown.items() if key[0] not in stale}
     now, before = defaultdict[tuple[int, int], float](float), defaultdict[tuple[int, int], float](float)
     seen = state.stale - frozenset(stale)
-    for piece in view.pieces:
+    for piece in view.pieces if seen else ():
+        if piece.rank is None or piece.rank not in seen or piece.ino in state.untold:
+            continue
         known = state.demand.get(piece.ino)
-        if piece.rank is not None and piece.rank in seen and known and piece.ino not in state.untold:
+        if known is not None:
             before[piece.rank, piece.within] += known.mean
             now[piece.rank, piece.within] += demand[piece.ino].mean
     return found | {key: now[key] / value for key, value in before.items() if value > 0.0}
@@ -293,7 +300,8 @@ def _grown(
 
 def _taught(state: State, view: View) -> State:
     """With what those teach that have arrived, when both ranks are seen as they are now."""
-    there, last = {p.ino: p for p in view.pieces}, {p.move.ino: p for p in state.past}
+    told = state.elastic.keys() | state.untold.keys()
+    there, last = {p.ino: p for p in view.pieces if p.ino in told}, {p.move.ino: p for p in state.past}
     untold: dict[int, float] = {}
     elastic = {ino: value for ino, value in state.elastic.items() if ino in there}
     for ino, before in state.untold.items():
@@ -317,7 +325,8 @@ def _settled(
 ) -> tuple[Past, ...]:
     """What has arrived on a rank that is seen as it is now, as is the one that it left: until then all that
     left that one counts as it did there, or what is ordered later would be weighed by other numbers."""
-    fresh = {p.ino for p in view.pieces if p.rank is not None and p.rank not in stale}
+    new = {p.move.ino for p in past if p.arrived >= 0.0 > p.settled}
+    fresh = {p.ino for p in view.pieces if p.ino in new and p.rank is not None and p.rank not in stale}
 
     def seen(p: Past) -> bool:
         late = p.arrived >= 0.0 and view.now - p.arrived > LONGEST
@@ -326,19 +335,18 @@ def _settled(
     return tuple(replace(p, settled=demand[p.move.ino].mean) if seen(p) else p for p in past)
 
 
-def _follow(past: Past, where: Mapping[int, int | None], view: View, overdue: bool) -> Past:
+def _follow(past: Past, where: Mapping[int, int | None], view: View, state: State, limits: Limits) -> Past:
     """How far it got. What is gone, or does not arrive in time, is no longer waited for, nor what it has
     there.
 
     :param where: the rank of each piece, by inode number
     """
     if not past.under_way:
-        gone = past.settled < 0.0 and past.move.ino not in where
-        return replace(past, settled=0.0) if gone else past
+        return replace(past, settled=0.0) if past.move.ino not in where else past
     if past.arrived >= 0.0:
         return replace(past, looks=past.looks + view.measured)
     if where.get(past.move.ino, -1) == past.move.target:
         return replace(past, arrived=view.now)  # also after a pause in which nobody looked
-    if past.move.ino not in where or overdue:
+    if past.move.ino not in where or state.overdue(past, view.now, limits):
         return replace(past, arrived=view.now, looks=FRESH, settled=0.0, lost=True)
     return past

@@ -72,4 +72,4 @@ def _asleep(look: Look) -> list[Piece]:
     may = (p for p in look.view.pieces if p.rank is not None and not p.held and p.ino not in fixed)
     little = ASLEEP * look.asked.share
     idle = (p for p in may if p.inodes > EMPTY and state.demand[p.ino].mean <= little)
-    return [replace(p, rank=bound[p.ino].target) if p.ino in bound else p for p in idle]
+    return [p._replace(rank=bound[p.ino].target) if p.ino in bound else p for p in idle]

@@ -124,23 +124,19 @@ class Look:
     def doubted(self) -> frozenset[int]:
         """Ranks that may be slower than is known, crawl, or are full and nobody knows yet of how much: they
         seem to have room, and would get more."""
+        state, now, soon = self.state, self.view.now, self.state.held <= SOON
+        falls = {r.rank for r in self.view.ranks if (soon and r.full and r.able is None) or self._falls(r)}
+        falls |= {r.rank for r in self.view.ranks if r.rank in self.shares and crawls(r, self.shares[r.rank])}
+        room = (rank for rank in falls if self.loads[rank] < self.shares[rank])
         # What it served while it exported says little of what it can do.
-        told = [
-            r
-            for r in self.view.ranks
-            if not _moved(self.state, self.view.now, r.rank, SETTLES * self.state.dt)
-        ]
-        soon = self.state.held <= SOON
-        falls = {r.rank for r in told if (soon and r.full and r.able is None) or self._falls(r)}
-        falls |= {r.rank for r in told if r.rank in self.shares and crawls(r, self.shares[r.rank])}
-        return frozenset(rank for rank in falls if self.loads[rank] < self.shares[rank])
+        return frozenset(rank for rank in room if not _moved(state, now, rank, SETTLES * state.dt))
 
-    @property
+    @cached_property
     def doubt(self) -> float:
         """What these can do, in parts of what all can."""
         return sum(self.capacity[r] for r in self.doubted) / sum(self.capacity[r] for r in self.loads)
 
-    @property
+    @cached_property
     def price(self) -> float:
         """Requests that moving an inode costs."""
         return self.state.toll.or_else(self.limits.price)
@@ -149,7 +145,7 @@ class Look:
         """Do so many req/s bring more within the horizon than moving the inodes costs?"""
         return gain * self.limits.horizon >= inodes * self.price
 
-    @property
+    @cached_property
     def budgets(self) -> Budgets:
         """What may be begun now."""
         return Budgets(self.state, self.view, self.limits, self.placed)
@@ -179,8 +175,10 @@ def _crawling(state: State, view: View, able: Mapping[int, float]) -> frozenset[
 
 def _crawls(state: State, now: float, rank: RankView, share: float) -> bool:
     """For a while, and not because something moves from or to it: then its cache is cold, or it waits?"""
-    late = () if _moved(state, now, rank.rank, LATE) else _late(state, rank.rank, LATE)
-    return bool(late) and crawls(rank, share) and fmean(late) < EMPTY * share
+    if not crawls(rank, share) or _moved(state, now, rank.rank, LATE):
+        return False
+    late = _late(state, rank.rank, LATE)
+    return bool(late) and fmean(late) < EMPTY * share
 
 
 def _late(state: State, rank: int, seconds: float, least: int = 2) -> tuple[float, ...]:

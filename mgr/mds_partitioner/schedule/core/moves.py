@@ -26,7 +26,8 @@ def chosen(
     pressure = pressures(look.view.ranks)
     # What does not pay would take the place of others, and keep from what else helps.
     urgent = {rank: _urgency(look, rank) for rank in look.capacity}
-    worth = [c for c in may if look.pays(c.load * urgent.get(c.rank, 0.0), c.inodes)]
+    pays = look.pays
+    worth = [c for c in may if pays(c.load * urgent.get(c.rank, 0.0), c.inodes)]
 
     def take(
         band: float, ranks: Collection[int] | None, small: Collection[int] = ()
@@ -56,7 +57,9 @@ def paying(look: Look, choices: Sequence[Choice]) -> tuple[Move, ...]:
     """Those that bring more than they cost, up to the first that would be one pin too many."""
     pay = [choice for choice in choices if _pays(look, choice)]
     new = accumulate(look.pieces[choice.key].pin == NO_PIN for choice in pay)
-    return tuple(_move(look, choice) for choice, pins in zip(pay, new) if pins <= look.budgets.pins())
+    last = {past.move.ino: past.move for past in look.state.past} if pay else {}
+    may = (choice for choice, pins in zip(pay, new) if pins <= look.budgets.pins())
+    return tuple(_move(look, choice, last.get(choice.key)) for choice in may)
 
 
 def _pays(look: Look, choice: Choice) -> bool:
@@ -84,11 +87,11 @@ def _urgency(look: Look, rank: int) -> float:
     return urgency(requests, look.capacity[rank], look.limits.smoothness)
 
 
-def _move(look: Look, choice: Choice) -> Move:
+def _move(look: Look, choice: Choice, last: Move | None) -> Move:
+    """``last``: of the same piece"""
     piece = look.pieces[choice.key]
     load, gain = look.expected.load(piece), choice.gain
     why = f"{load:.0f} req/s, relieves rank {choice.source} by {gain:.0f} req/s"
-    last = next((p.move for p in reversed(look.state.past) if p.move.ino == piece.ino), None)
     if last is not None and last.source == choice.target:
         why = f"{why}; back where it came from"
     return Move(piece.ino, piece.path, choice.source, choice.target, load, gain, piece.inodes, why)

@@ -6,6 +6,7 @@ from __future__ import annotations
 import math
 from collections.abc import Collection, Mapping
 from dataclasses import dataclass, field, replace
+from functools import cached_property
 from typing import TypeVar
 
 from ...engine.urgency import SMOOTHNESS
@@ -232,7 +233,7 @@ class State:
         done = (s for ino, s in self.scattered.items() if ino in there and not s.lost)
         return sum(s.inodes for s in done if now - s.begun <= HANGS)
 
-    @property
+    @cached_property
     def awaited(self) -> tuple[Move, ...]:
         """What is moving, without what hangs: nothing waits for that any more."""
         return tuple(
@@ -241,7 +242,7 @@ class State:
             if past.arrived < 0.0 and past.move.load > 0.0 and not self.hangs(past, self.at)
         )
 
-    @property
+    @cached_property
     def moving(self) -> tuple[Move, ...]:
         """What was ordered and was not seen to have arrived; but for what is new: MDSs export nothing that is
         empty, so that takes as long as it stays so."""

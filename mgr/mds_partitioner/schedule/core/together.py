@@ -169,8 +169,8 @@ def found_better(
         whole.since >= 0.0 and not whole.proved and now - whole.since <= WAITS for whole in wholes.values()
     ):
         return dict(wholes)
-    within = {piece.ino: piece.within for piece in pieces}
     due = {ino for ino, whole in wholes.items() if whole.since >= 0.0 or (whole.slower and ino not in fixed)}
+    within = {piece.ino: piece.within for piece in pieces} if due else {}
     outer = [ino for ino in sorted(due) if wholes[ino].since < 0.0 and due.isdisjoint(enclosing(ino, within))]
     if not outer:
         return dict(wholes)

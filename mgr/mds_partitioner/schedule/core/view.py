@@ -6,6 +6,7 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
+from typing import NamedTuple
 
 from ...model import NO_PIN
 
@@ -44,9 +45,8 @@ class RankView:
         return None if self.capacity is None else max(self.capacity, self.requests)
 
 
-@dataclass(frozen=True)
-class Piece:
-    """Something that can be given to another rank as a whole.
+class Piece(NamedTuple):
+    """Something that can be given to another rank as a whole. There are thousands, made anew in each look.
 
     :ivar within: inode number of the piece that this one was taken out of, 0 for none
     :ivar rank: that has all of it; None while it is on several
@@ -116,7 +116,7 @@ class View:
 
     def glanced(self, now: float, ranks: Mapping[int, int | None]) -> View:
         """The same at another time, with some pieces where they are then. ``ranks``: by inode number."""
-        pieces = tuple(replace(p, rank=ranks[p.ino]) if p.ino in ranks else p for p in self.pieces)
+        pieces = tuple(p._replace(rank=ranks[p.ino]) if p.ino in ranks else p for p in self.pieces)
         return replace(self, now=now, pieces=pieces, measured=False)
 
 
