@@ -675,5 +675,5 @@ def test_what_could_be_moved_from_a_full_rank_is_looked_into_though_others_have_
     ranks = tuple(RankView(i, 145.0 if i == 0 else 85.0, 20.0, full and i == 0) for i in range(4))
     view = View(0.0, ranks, (*busy, *home, *rest), harmful=True)
     assert _to_count(view) == {12, 13}
-    hooked = replace(view, pieces=(*busy, replace(home[0], held=UNREAD_MASK, parts=1)))
+    hooked = replace(view, pieces=(*busy, home[0]._replace(held=UNREAD_MASK, parts=1)))
     assert _to_count(hooked) == {10}
