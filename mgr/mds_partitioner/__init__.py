@@ -2,10 +2,8 @@
 """Keep the metadata load of a CephFS even over its active MDS ranks."""
 
 from .ceph.interpreter import keep_apart
-from .cycles import look_seldom
 from .module import Module, StandbyModule
 
 keep_apart()  # when all that is shared was imported
-look_seldom()
 
 __all__ = ["Module", "StandbyModule"]

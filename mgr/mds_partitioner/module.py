@@ -12,7 +12,7 @@ from typing import Any, ClassVar
 from mgr_module import MgrModule, MgrStandbyModule, NotifyType
 from mgr_util import build_url
 
-from . import clock
+from . import clock, cycles
 from .abreast import Abreast
 from .act.journal import Journal
 from .act.registry import Plans
@@ -152,6 +152,7 @@ class Module(
 
     def serve(self) -> None:
         """Go on with what the journal holds, then wait for work. Each part in a thread of its own."""
+        cycles.look_seldom()
         self.monitor.begin()
         for loop in self._loops:
             loop.start()

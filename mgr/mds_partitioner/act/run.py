@@ -4,7 +4,7 @@
 from __future__ import annotations
 
 import threading
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
 
@@ -67,6 +67,8 @@ class Memory:
         was tried longest ago first
     :ivar doubtful: of these, those of which an earlier change was not answered
     :ivar reported: the state that ``ceph progress`` was told last
+    :ivar ended: its head when it had ended, and what was in force then: its records change no more while
+        that is its head
     :ivar writing: held while the head is written, so that a later one is not overtaken; no other plan waits
     """
 
@@ -81,6 +83,7 @@ class Memory:
     troubles: dict[int, str] = field(default_factory=dict)
     doubtful: set[int] = field(default_factory=set)
     reported: str = ""
+    ended: tuple[Head | None, Sequence[Made]] = (None, ())
     writing: threading.Lock = field(default_factory=threading.Lock, repr=False, compare=False)
 
 
@@ -165,8 +168,19 @@ def in_force(runs: Iterable[Run], fscid: int) -> list[tuple[Run, int, Record]]:
 
 
 def steps_in_force(runs: Iterable[Run], fscid: int) -> list[Made]:
-    """The same, without whose they are."""
-    return [(run.plan.steps[i], record) for run, i, record in in_force(runs, fscid)]
+    """The same, without whose they are. Of what has ended they are found once."""
+    ours = (run for run in runs if run.plan.fscid == fscid and run.head.state != ROLLED_BACK)
+    return [made for run in ours for made in _made(run)]
+
+
+def _made(run: Run) -> Sequence[Made]:
+    head, (ended, known) = run.head, run.memory.ended
+    if head is ended:
+        return known
+    made = [(run.plan.steps[i], record) for _, i, record in in_force([run], run.plan.fscid)]
+    if head.state == DONE:
+        run.memory.ended = head, made
+    return made
 
 
 def owned_pins(made: Iterable[Made]) -> dict[int, int]:
