@@ -187,7 +187,11 @@ class Analyzer:
             history = self._ranks.history(present, now)
             _refuse_untold(history)
             saturated = self._saturated(present, now)
-            seen = observer.observe(present, settings, history.latest, saturated)
+            # Where all ranks are full at a time there is nothing to be had for whom they hold back; but one
+            # that is alone may get others.
+            there = {sample.rank for sample in history.latest}
+            full = saturated if len(there) == 1 or set(saturated) < there else ()
+            seen = observer.observe(present, settings, history.latest, full)
             return replace(seen, saturated=saturated), history
 
         def judge_window(window: WindowSummary, settings: Settings) -> Judgement:

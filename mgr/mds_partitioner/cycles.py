@@ -1,13 +1,22 @@
 # SPDX-License-Identifier: LGPL-2.1-or-later
-"""How often Python looks for values that only keep each other.
+"""How often Python looks for values that only keep each other: in an interpreter of the module's own only.
 
-Each module of a manager has a Python interpreter of its own, and with it a collector of its own: no other
-module's is changed.
+Reef's managers give each module one. Tentacle's load all into one, unless ``mgr_subinterpreter_modules`` says
+otherwise: the collector is other modules', too, and is left as it is.
 """
 
 import gc
+import sys
 
 MADE = 50_000  # values more than were given back, after which the youngest are gone through; Python has 700
+
+
+OTHERS = ("balancer", "progress", "volumes")  # modules that each manager has
+
+
+def alone() -> bool:
+    """Is this interpreter the module's own?"""
+    return not any(name in sys.modules for name in OTHERS)
 
 
 def look_seldom() -> None:

@@ -152,7 +152,8 @@ class Module(
 
     def serve(self) -> None:
         """Go on with what the journal holds, then wait for work. Each part in a thread of its own."""
-        cycles.look_seldom()
+        if cycles.alone():
+            cycles.look_seldom()
         self.monitor.begin()
         for loop in self._loops:
             loop.start()

@@ -22,7 +22,6 @@ from fake_cluster import Directory
 from scheduled import NOGROUP, Cluster, LoadedMount, Manager
 
 from experiments.common.provenance import made_by
-from mds_partitioner import cycles
 from mds_partitioner.errors import NotFound
 from mds_partitioner.model import FsState
 from mds_partitioner.schedule.record import ACT
@@ -192,7 +191,6 @@ def _cost(manager: Manager, cluster: Large, seconds: int) -> dict[str, float]:
 
 def _state(loads: Sequence[float], *, spread: bool) -> dict[str, float]:
     """What it costs there, and how many directories were moved."""
-    cycles.look_seldom()  # as the module did; the engine's libraries, and the state before, were not there
     cluster = Large(loads, RANKS, 1.3 * sum(loads) / RANKS)
     if spread:
         cluster.spread()

@@ -6,7 +6,7 @@ from dataclasses import asdict
 from .arrays import Floats
 from .bad_input import BadInputError
 from .classes import classes, fair_share
-from .demand import COLUMNS, asked
+from .demand import COLUMNS, asked, room
 from .forecast import forecast, growth
 from .inputs import Args, Json, amounts, check_names, columns, mapping, number, required
 from .judge import NAMES, judge_loads, read_request
@@ -40,7 +40,8 @@ def analyze(args: Args) -> dict[str, Json]:
     check_names(table, COLUMNS)
     wss, reqs, rentries, held = columns(table, COLUMNS, "subvolumes")
     usable = int(request.usable.sum())
-    work = asked(workload(wss, reqs, rentries), reqs, held, usable, request.capacity.value)
+    left = room(usable, request.capacity.value, float(loads[request.usable].sum()))
+    work = asked(workload(wss, reqs, rentries), reqs, held, left)
     fair = fair_share(work.points, usable)
     advice = recommend(
         load=float(loads.sum()),

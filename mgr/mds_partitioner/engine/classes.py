@@ -8,8 +8,17 @@ that has room for all inodes of a small, busy subvolume may yet not have the tim
 import numpy as np
 
 from .arrays import Bools, Floats
-from .demand import COLUMNS, asked
-from .inputs import Args, Json, check_names, columns, mapping, number_or_none, some_ranks
+from .demand import COLUMNS, asked, room
+from .inputs import (
+    Args,
+    Json,
+    check_names,
+    columns,
+    mapping,
+    number,
+    number_or_none,
+    some_ranks,
+)
 from .names import HEAVY, LIGHT, MODERATE
 from .workload import Workload, workload
 
@@ -40,13 +49,15 @@ def classes(work: Workload, fair: float) -> list[str]:
 
 
 def classify(args: Args) -> dict[str, Json]:
-    """The `classify` call: each subvolume's workload in points, and its class over these ranks."""
-    check_names(args, ("ranks", "capacity", "subvolumes"))
+    """The `classify` call: each subvolume's workload in points, and its class over these ranks. served: req/s
+    of all ranks."""
+    check_names(args, ("ranks", "capacity", "served", "subvolumes"))
     table = mapping(args, "subvolumes")
     check_names(table, COLUMNS)
     wss, reqs, rentries, held = columns(table, COLUMNS, "subvolumes")
     ranks = len(some_ranks(args, "ranks"))
     seen = workload(wss, reqs, rentries)
-    work = asked(seen, reqs, held, ranks, number_or_none(args, "capacity"))
+    served = max(number(args, "served"), float(reqs.sum()))
+    work = asked(seen, reqs, held, room(ranks, number_or_none(args, "capacity"), served))
     fair = fair_share(work.points, ranks)
     return {"workload": work.points.tolist(), "class": classes(work, fair)}

@@ -10,7 +10,7 @@ import numpy as np
 
 from .arrays import Bools, Floats
 from .bad_input import BadInputError
-from .demand import COLUMNS, asked
+from .demand import COLUMNS, asked, room
 from .inputs import (
     Args,
     Json,
@@ -176,7 +176,9 @@ def read_plan(args: Args) -> PlanRequest:
     current = rank_sets(required(table, "current"), "subvolumes.current", wss.size)
     fixed = read_fixed(required(table, "fixed"), wss.size)
     capacity, smoothness = number_or_none(args, "capacity"), number(args, "smoothness", above=True)
-    work = asked(workload(wss, reqs, rentries), reqs, held, len(usable), capacity)
+    away = [code is not None and not set(own) & set(usable) for code, own in zip(fixed, current)]
+    left = room(len(usable), capacity, float(reqs[~np.array(away, dtype=np.bool_)].sum()))
+    work = asked(workload(wss, reqs, rentries), reqs, held, left)
     stays = np.array([code is not None for code in fixed], dtype=np.bool_).reshape(-1)
     heavy = read_heavy(required(table, "class"), wss.size) & ~stays
     children = read_children(mapping(args, "children"), wss.size, number_of)

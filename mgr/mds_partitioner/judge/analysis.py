@@ -144,9 +144,13 @@ class Sampling:
         over = now - self.analysis.started >= self.analysis.duration - settings.epoch / 2
         try:
             seen = self._observe(settings, now)
+            if self.over:
+                return False
             with self._adding:
                 self._window.add(*seen)
         except PartitionerError as e:
+            if self.over:  # it was ended meanwhile: nothing that fails then is its fault
+                return False
             self.analysis.problem = str(e)
             if over and self._window.ready:
                 return True

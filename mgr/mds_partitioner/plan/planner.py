@@ -126,7 +126,9 @@ def classified(judgement: Judgement, ranks: Sequence[int], engine: Engine) -> Ju
         "held_back": [s.held_back for s in seen],
     }
     capacity = judgement.verdict.capacity.value
-    answer = engine("classify", {"ranks": list(ranks), "capacity": capacity, "subvolumes": table})
+    served = sum(rank.load for rank in judgement.ranks)
+    arguments = {"ranks": list(ranks), "capacity": capacity, "served": served, "subvolumes": table}
+    answer = engine("classify", arguments)
     rows = zip(seen, column(answer, "workload", seen), column(answer, "class", seen))
     return replace(judgement, directories=tuple(DirectoryJudgement(s, float(w), str(k)) for s, w, k in rows))
 

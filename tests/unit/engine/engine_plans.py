@@ -44,7 +44,8 @@ def arguments(current: list[list[int]], **changes: Any) -> dict[str, Any]:
 def classes_over_its_ranks(args: dict[str, Any]) -> dict[str, Any]:
     """The answer of `classify` for a plan's subvolumes and ranks."""
     sizes = {name: args["subvolumes"][name] for name in COLUMNS}
-    return classify({"ranks": args["ranks"], "capacity": args["capacity"], "subvolumes": sizes})
+    asked = {"ranks": args["ranks"], "capacity": args["capacity"], "served": 0.0, "subvolumes": sizes}
+    return classify(asked)
 
 
 def with_classes(args: dict[str, Any]) -> dict[str, Any]:

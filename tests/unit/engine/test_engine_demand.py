@@ -7,7 +7,8 @@ import numpy as np
 import pytest
 from engine_plans import answer, arguments
 
-from mds_partitioner.engine.demand import demand
+from mds_partitioner.engine.classes import classify
+from mds_partitioner.engine.demand import demand, room
 from mds_partitioner.engine.inside import AT_ONCE
 
 # The demo on a slow host: all on rank 0. Two clients ask for as much as they get, six and sixteen at a rate;
@@ -21,7 +22,8 @@ HEAVIES = {"held_back": [141.0, 142.0, *[0.0] * 24]}
 
 
 def asked_for(reqs: list[float], held: list[float], ranks: int, capacity: float | None) -> list[float]:
-    found: list[float] = demand(np.array(reqs), np.array(held), ranks, capacity).tolist()
+    left = room(ranks, capacity, sum(reqs))
+    found: list[float] = demand(np.array(reqs), np.array(held), left).tolist()
     return found
 
 
@@ -84,3 +86,16 @@ def test_ranks_are_even_by_what_is_seen_and_by_what_may_be_asked_for() -> None:
 
 def test_the_mask_has_room_for_what_is_held_back() -> None:
     assert answer(demo(heavy_mode="mask", **HEAVIES))["heavy_ranks"] == [0, 1, 2, 3]
+
+
+@pytest.mark.parametrize(("served", "klass"), [(1_750.0, "heavy"), (4_000.0, "moderate")])
+def test_what_other_load_takes_is_no_room(served: float, klass: str) -> None:
+    """Four ranks of 1,000 req/s are full, three of them mostly of what is no subvolume."""
+    table = {
+        "wss": [1.0, 9.0, 5.0, 5.0, 5.0],
+        "reqs": [400.0, 600.0, 250.0, 250.0, 250.0],
+        "rentries": [1.0, 9.0, 5.0, 5.0, 5.0],
+        "held_back": [400.0, 0.0, 0.0, 0.0, 0.0],
+    }
+    arguments = {"ranks": [0, 1, 2, 3], "capacity": 1_000.0, "served": served, "subvolumes": table}
+    assert classify(arguments)["class"][0] == klass

@@ -2,6 +2,7 @@
 """How often Python looks for cycles."""
 
 import gc
+import sys
 from collections.abc import Iterator
 
 import pytest
@@ -26,3 +27,11 @@ def test_what_a_look_makes_is_not_gone_through_while_it_is_made() -> None:
     before = gc.get_stats()[0]["collections"]
     made = [[number] for number in range(MOST * cycles.MADE - 1)]
     assert made and gc.get_stats()[0]["collections"] - before <= MOST
+
+
+def test_a_collector_that_is_other_modules_too_is_left_as_it_is(monkeypatch: pytest.MonkeyPatch) -> None:
+    for name in cycles.OTHERS:
+        monkeypatch.delitem(sys.modules, name, raising=False)
+    assert cycles.alone()
+    monkeypatch.setitem(sys.modules, "balancer", sys)
+    assert not cycles.alone()
