@@ -1,6 +1,8 @@
 # SPDX-License-Identifier: LGPL-2.1-or-later
 """What is asked for where full ranks hold clients back, and what follows for classes and plans."""
 
+from __future__ import annotations
+
 from typing import Any
 
 import numpy as np

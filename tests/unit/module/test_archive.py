@@ -1,6 +1,8 @@
 # SPDX-License-Identifier: LGPL-2.1-or-later
 """What an analysis found is read by the next manager, or not at all."""
 
+from __future__ import annotations
+
 import random
 from contextlib import suppress
 from dataclasses import replace

@@ -1,6 +1,8 @@
 # SPDX-License-Identifier: LGPL-2.1-or-later
 """How often Python looks for cycles."""
 
+from __future__ import annotations
+
 import gc
 import sys
 from collections.abc import Iterator
