@@ -148,7 +148,7 @@ class Journal:
         parts = {f"body/{i:04d}": part for i, part in enumerate(body)}
         if run.records:
             parts |= {f"done/{i:04d}": part for i, part in enumerate(done)}
-        parts |= {f"head/{self._me}": json.dumps(vars(run.head)), "seal": _seal(run.plan)}
+        parts |= {f"head/{self._me}": json.dumps(vars(run.head)), "seal": _seal(run.plan, text)}
         for rest, value in parts.items():
             self._store.put(f"{ROOT}{run.id}/{rest}", value)
 
@@ -282,7 +282,7 @@ class Journal:
         try:
             self.unseal(run.id)
         except JournalError:
-            seal = partial(self._store.put, f"{ROOT}{run.id}/seal", _seal(run.plan))
+            seal = partial(self._store.put, f"{ROOT}{run.id}/seal", _seal(run.plan, run.plan.to_json()))
             self._first_of(run.plan.fscid).writes.append(seal)
             raise
 
@@ -341,8 +341,8 @@ def _whole(parts: Mapping[str, str]) -> bool:
     return {"seal", "head"} <= parts.keys()
 
 
-def _seal(plan: Plan) -> str:
-    text = plan.to_json()
+def _seal(plan: Plan, text: str) -> str:
+    """text: of its body"""
     seal = marked({"name": plan.name, "parts": len(_parts(text)), "digest": _digest(text)})
     return json.dumps(seal | {"analyzed": plan.analyzed})
 
