@@ -5,7 +5,8 @@ from __future__ import annotations
 
 import errno
 import os
-from collections.abc import Collection
+from collections.abc import Collection, Mapping
+from typing import Any
 
 from ..ceph.host import Host
 from ..errors import CephError, NotFound, PartitionerError, Unavailable
@@ -24,17 +25,26 @@ class MdsWhereabouts:
         self._host = host
 
     def there(self, fs: FsState, path: str, rank: int) -> bool:
-        """Has the rank authority over all fragments of the directory? Not as long as it does not answer."""
+        """Has the rank authority over it? Not as long as an MDS that may have a part of it is silent.
+
+        A fragment that nobody has used since its MDS started is in no cache: it counts for nobody.
+        """
         mds = next((m for m in fs.active() if m.rank == rank), None)
         if mds is None:
             return False
         try:
             answer = self._host.tell(fs, mds.name, "dump dir", path=path)
         except PartitionerError:
-            # "not in cache" is an error too; only authority over it counts as arrival.
             return False
-        # Right after a fail-over an MDS was seen to leave this out.
-        return bool(answer) and all(fragment.get("is_auth") for fragment in answer)
+        own = [bool(fragment.get("is_auth")) for fragment in answer or ()]
+        return any(own) and (all(own) or not self._elsewhere(fs, path, rank))
+
+    def _elsewhere(self, fs: FsState, path: str, rank: int) -> bool:
+        """May another rank have something of a directory?"""
+        names = [m.name for m in fs.active() if m.rank != rank]
+        answers = self._host.tell_each(fs, names, "dump dir", path=path).values()
+        # Who does not have it in cache answers nothing, and no error.
+        return any(isinstance(a, PartitionerError) or any(map(_held, a or ())) for a in answers)
 
     def within(self, fs: FsState, path: str, ranks: Collection[int]) -> bool:
         """Are a directory and all below it on some of these ranks? Not as long as an MDS does not answer."""
@@ -116,6 +126,11 @@ class MdsWhereabouts:
         except NotFound:
             pass
         raise Unavailable(f"{path!r} is being renamed: where it is now is looked at again")
+
+
+def _held(fragment: Mapping[str, Any]) -> bool:
+    """Is an MDS the authority over a fragment in which there is something? It exports no other."""
+    return bool(fragment.get("is_auth")) and fragment["pins"].get("child", 0) > 0
 
 
 def _is_stray(parent: Parent) -> bool:

@@ -162,15 +162,36 @@ def test_who_has_a_backtrace_that_cannot_be_read_is_not_found_and_not_deleted(
         ask(ceph)
 
 
+def fragment(auth: bool, items: int = 1) -> dict[str, Any]:
+    """As ``dump dir`` has it: what an MDS has something of holds it."""
+    return {"is_auth": auth, "pins": {"child": items, "authpin": 0} if items else {"authpin": 0}}
+
+
+UNOPENED = {"status": "dirfrag not in cache"}
+ASKED: Any = "nobody"
+
+
 @pytest.mark.parametrize(
-    ("answer", "there"),
+    ("here", "elsewhere", "there"),
     [
-        ([{"is_auth": True}, {"is_auth": True}], True),
-        ([{"is_auth": True}, {"is_auth": False}], False),
-        ([{"is_auth": True}, {}], False),
-        ([], False),
+        ([fragment(True), fragment(True)], ASKED, True),
+        ([fragment(True), fragment(False)], [fragment(False), fragment(True)], False),
+        ([fragment(True), UNOPENED], [fragment(False), fragment(True)], False),
+        ([fragment(True), UNOPENED], [fragment(False), UNOPENED], True),
+        ([fragment(True), UNOPENED], None, True),
+        ([fragment(True), UNOPENED], [fragment(False), fragment(True, items=0)], True),
+        ([fragment(True), UNOPENED], Unavailable("mds.b did not answer"), False),
+        ([UNOPENED, UNOPENED], None, False),
+        (None, None, False),
     ],
 )
-def test_a_rank_is_there_when_it_says_so_of_all_fragments(answer: Any, there: bool) -> None:
-    host: Any = SimpleNamespace(tell=lambda fs, mds, prefix, path: answer)
+def test_a_directory_is_on_a_rank_when_no_other_has_anything_of_it(
+    here: Any, elsewhere: Any, there: bool
+) -> None:
+    def each(fs: Any, names: list[str], prefix: str, path: str) -> dict[str, Any]:
+        assert elsewhere is not ASKED
+        assert "m1" not in names
+        return {names[0]: elsewhere}
+
+    host: Any = SimpleNamespace(tell=lambda fs, mds, prefix, path: here, tell_each=each)
     assert MdsWhereabouts(host).there(FakeCluster().state, "/a", 1) is there
