@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: LGPL-2.1-or-later
 """Popularity of directories on a rank (``dump loads``): whose the rank's requests are."""
 
-from collections.abc import Collection, Iterator, Mapping
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from collections.abc import Set as AbstractSet
 from dataclasses import dataclass, field, replace
 from operator import mul
@@ -9,8 +9,11 @@ from typing import Any
 
 from .subtrees import ancestors
 
-# Weights of IRD, IWR, READDIR, FETCH, STORE in dirfrag_load_vec_t::meta_load (src/mds/mdstypes.h).
-WEIGHTS = (1.0, 2.0, 1.0, 2.0, 4.0)
+# Of IRD, IWR, READDIR, FETCH, STORE.
+META_LOAD = (1.0, 2.0, 1.0, 2.0, 4.0)  # dirfrag_load_vec_t::meta_load (src/mds/mdstypes.h)
+# READDIR counts entries: a listing of a thousand is a request or two and takes an MDS as long as some ten
+# others (docs/design.md). Directories are fetched and stored for no client, or long after it asked.
+REQUESTS = (1.0, 2.0, 0.02, 0.0, 0.0)
 # Counters of a directory: of its own subtree, and of all below it that the rank has (MDBalancer::hit_dir).
 OWN, ALL = "pop_auth_subtree", "pop_auth_subtree_nested"
 TOLD = 0.05  # of all heat: what was added is at least so much, or nobody can tell where
@@ -19,7 +22,7 @@ GONE = 0.1  # of its heat: a load that would come to less, as it is now, has gon
 
 @dataclass(frozen=True)
 class Heat:
-    """Popularity on one rank, as ``meta_load``.
+    """Popularity on one rank, by what clients ask for.
 
     :ivar total: of all that the rank is the authority of
     :ivar of: by path; a subtree of its own below a directory does not count for it
@@ -78,8 +81,15 @@ def depth(paths: Collection[str]) -> int:
 
 def meta_load(counters: Mapping[str, Any]) -> float:
     """The MDS's own sum of a dirfrag's decaying counters."""
-    values = [c["value"] for c in counters["Decay Counters"]]
-    return float(sum(map(mul, WEIGHTS, values)))
+    return _weighed(counters, META_LOAD)
+
+
+def _asked(counters: Mapping[str, Any]) -> float:
+    return _weighed(counters, REQUESTS)
+
+
+def _weighed(counters: Mapping[str, Any], weights: Sequence[float]) -> float:
+    return float(sum(map(mul, weights, [c["value"] for c in counters["Decay Counters"]])))
 
 
 def parse_heat(
@@ -90,7 +100,7 @@ def parse_heat(
     for dirfrag in answer["dirfrags"]:
         path = str(dirfrag["path"])
         if path in directories:
-            heat[path] = heat.get(path, 0.0) + meta_load(dirfrag[counter])
+            heat[path] = heat.get(path, 0.0) + _asked(dirfrag[counter])
     return heat
 
 
@@ -135,4 +145,4 @@ def rank_heat(answer: Mapping[str, Any], directories: frozenset[str], counter: s
     """
     roots = [d[ALL] for d in answer["dirfrags"] if str(d["path"]) in ("", "/")]
     half_life = max((float(root["Decay Counters"][0]["halflife"]) for root in roots), default=0.0)
-    return Heat(sum(map(meta_load, roots)), parse_heat(answer, directories, counter), directories, half_life)
+    return Heat(sum(map(_asked, roots)), parse_heat(answer, directories, counter), directories, half_life)

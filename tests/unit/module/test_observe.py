@@ -33,7 +33,7 @@ from mds_partitioner.model import (
 )
 from mds_partitioner.observe.attribution import Share, attribute, equal_parts, needs_heat, owner
 from mds_partitioner.observe.counters import level, mean_time, rate
-from mds_partitioner.observe.heat import ALL, Heat, kept, parse_heat, rank_heat
+from mds_partitioner.observe.heat import ALL, Heat, kept, parse_heat, rank_heat, requests
 from mds_partitioner.observe.observer import Observer
 from mds_partitioner.observe.ranks import kinds, links, observe_ranks, quickest, served, silent
 from mds_partitioner.observe.sessions import clients_at, parse_sessions
@@ -387,10 +387,24 @@ def test_a_rank_that_never_told_its_subtrees_is_named() -> None:
     ]
 
 
-def test_heat_weighs_as_the_mds_does() -> None:
-    counters = {"Decay Counters": [{"value": v} for v in (1.0, 2.0, 3.0, 4.0, 5.0)]}
+def test_heat_is_of_what_clients_ask_for() -> None:
+    counters = {"Decay Counters": [{"value": v} for v in (1.0, 2.0, 300.0, 4.0, 5.0)]}
     answer = {"dirfrags": [{"path": A, "pop_auth_subtree": counters}] * 2}
-    assert parse_heat(answer, {A}) == {A: 2 * (1 + 4 + 3 + 8 + 20)}
+    told = "an entry of a listing is no request, and what is fetched and stored is asked for by none"
+    assert parse_heat(answer, {A}) == {A: 2 * (1 + 4 + 6)}, told
+
+
+def test_listing_a_large_directory_does_not_pass_for_a_thousand_requests() -> None:
+    def counters(stats: float, entries: float) -> dict[str, Any]:
+        values = (stats, 0.0, entries, 0.0, 0.0)
+        return {"Decay Counters": [{"value": value, "halflife": 5.0} for value in values]}
+
+    def dirfrag(path: str, stats: float, entries: float) -> dict[str, Any]:
+        return {"path": path, "pop_auth_subtree": counters(stats, entries), ALL: counters(stats, entries)}
+
+    answer = {"dirfrags": [dirfrag("/", 280.0, 1000.0), dirfrag(A, 0.0, 1000.0), dirfrag("/b", 280.0, 0.0)]}
+    served = requests({0: rank_heat(answer, frozenset({A, "/b"}))}, {0: 300.0})
+    assert served == {A: pytest.approx(20.0), "/b": pytest.approx(280.0)}
 
 
 def test_a_session_belongs_to_the_nearest_directory_at_or_above_its_mount() -> None:
@@ -477,8 +491,8 @@ def epoch(wss: float, requests: float, at: float = 0.0, ranks: int = 2) -> tuple
 
 def test_a_window_keeps_the_highest_working_set_and_the_mean_rate() -> None:
     window = Window("cephfs")
-    for wss, requests in ((10, 1.0), (30, 2.0), (20, 3.0)):
-        window.add(*epoch(wss, requests))
+    for wss, inside in ((10, 1.0), (30, 2.0), (20, 3.0)):
+        window.add(*epoch(wss, inside))
     facts = {A: DirectoryFacts(Directory(A, "a", 7), 99, -1)}
     (row,) = window.summary(facts).directories
     assert (row.wss, row.requests, row.rentries) == (30, 2.0, 99)
