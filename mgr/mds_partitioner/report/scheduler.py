@@ -263,7 +263,9 @@ def _reasons(turn: Turn, directory: str | None) -> list[str]:
     """Why a directory was moved, where one was named."""
     plan = f" ({turn.plan})" if turn.plan else ""
     return [
-        f"{clock.told(turn.at)}: {past.move.why}{plan}" for past in turn.moves if past.move.path == directory
+        f"{clock.told(turn.at)}: {printable(past.move.why)}{plan}"
+        for past in turn.moves
+        if past.move.path == directory
     ]
 
 
