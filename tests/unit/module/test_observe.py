@@ -826,6 +826,16 @@ def test_a_rank_is_silent_when_it_has_missed_four_reports(
     assert silent(host, host.state, 1000.0) == told
 
 
+def test_a_rank_that_the_mon_misses_is_silent_also_to_a_manager_that_never_heard_of_it() -> None:
+    class Restarted(FakeCluster):
+        def counter(self, mds: str, path: str) -> list[tuple[float, ...]]:
+            return []
+
+    host: Any = Restarted()
+    laggy = tuple(replace(mds, laggy=mds.rank == 1) for mds in host.state.mds)
+    assert silent(host, replace(host.state, mds=laggy), 1000.0) == {1: 15.0}
+
+
 def test_links_are_counted_on_a_rank_with_next_to_nothing_inside() -> None:
     """One client makes them, and waits for each: less than one request is inside."""
 
