@@ -309,7 +309,8 @@ class Balancer:
     def _observe(self, fs: FsState, switch: Switch, watch: Watch, now: Now) -> None:
         # First, as it needs no engine. An MDS tells it once a beat.
         recent = now.wall - FALLBACK_EPOCHS * max(self._settings().epoch, switch.hints.interval)
-        since = max(recent, switch.started)
+        known = switch.started <= now.wall  # or the clock was put back since
+        since = max(recent, switch.started) if known else recent
         watch.fallbacks = lately(
             watch.fallbacks, fallbacks(self._host, frozenset(switch.objects), since), since
         )

@@ -511,6 +511,19 @@ def test_a_fallback_is_told_and_cleared_also_while_the_engine_fails(
         assert balancer.watch(cluster.state).fallbacks == shown, "the log may have no room for it any more"
 
 
+def test_a_fallback_is_told_also_where_the_clock_was_put_back_since_it_was_turned_on(
+    cluster: Cluster, ranks: Ranks, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    wall, steady, asked = 1e9, 100.0, list[float]()
+    balancer = made(cluster, ranks, lambda: Now(wall, steady))
+    balancer.begin()
+    balancer.on(cluster.state, "lunule", None, False)
+    monkeypatch.setattr(module, "fallbacks", lambda host, objects, since: asked.append(since) or [])
+    wall, steady = 1e9 - 3600.0, steady + SETTINGS.epoch
+    balancer.tick()
+    assert asked[-1] < wall
+
+
 def test_totals_of_a_rank_count_as_moved_from_its_first_report_on(
     cluster: Cluster, ranks: Ranks, balancer: Balancer, time: Clock
 ) -> None:
