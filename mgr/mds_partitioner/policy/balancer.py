@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Callable
+from contextlib import suppress
 from dataclasses import replace
 from functools import partial
 
@@ -102,7 +103,9 @@ class Balancer:
         settings = self._settings().checked()
         hints = self._hints(fs, settings, self._capacity(fs, now), now, before)
         name, content = policy_object(kind, hints, text or policies.source_of(kind))
-        beat = last_beat(self._host, fs)
+        beat = None
+        with suppress(PartitionerError):  # recorded loads do without it
+            beat = last_beat(self._host, fs)
         refuse_unless_usable([content], beat)
         if text:  # what it will be told one day meets it here, and no MDS
             later = [policy_object(kind, told, text)[1] for told in told_later(hints, fs.ranks_in)]

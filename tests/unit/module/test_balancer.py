@@ -524,6 +524,17 @@ def test_a_fallback_is_told_also_where_the_clock_was_put_back_since_it_was_turne
     assert asked[-1] < wall
 
 
+def test_an_mds_that_does_not_tell_its_last_beat_does_not_keep_a_policy_out(
+    cluster: Cluster, balancer: Balancer, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def hang(host: Any, fs: Any) -> None:
+        raise Unavailable("mds.m0 and 'dump loads': no answer within 16 s")
+
+    monkeypatch.setattr(module, "last_beat", hang)
+    switch = balancer.on(cluster.state, "lunule", None, False)
+    assert cluster.state.balancer == switch.object
+
+
 def test_totals_of_a_rank_count_as_moved_from_its_first_report_on(
     cluster: Cluster, ranks: Ranks, balancer: Balancer, time: Clock
 ) -> None:
