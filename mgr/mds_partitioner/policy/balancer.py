@@ -20,6 +20,7 @@ from ..model import FsState
 from ..observe.ranks import silent
 from ..options import Settings
 from ..plan.circumstances import FORWARDS
+from ..plan.ranks import balanced_ranks
 from ..ranks import Ranks
 from ..verify.guards import inactive
 from . import policies
@@ -286,10 +287,17 @@ class Balancer:
             self._epoch(fs, switch, watch, now, turn)
 
     def _epoch(self, fs: FsState, switch: Switch, watch: Watch, now: Now, turn: Turn) -> None:
-        self._observe(fs, switch, watch, now)
         ours = switching.in_force(fs, switch)
         away = inactive(fs) if ours else None
-        if ours and away is None:
+        told = ours and away is None
+        try:
+            self._observe(fs, switch, watch, now)
+        except PartitionerError:
+            hints = replace(switch.hints, mask=balanced_ranks(fs.bal_rank_mask))  # which needs no engine
+            if told and hints != switch.hints:
+                self._push(switch, hints, watch, now, turn)
+            raise
+        if told:
             self._refresh(fs, switch, watch, now, turn)
         self._decide(fs, switch, watch, now)
         watch.problem = "" if away is None else f"hints are not told, as {away}"
@@ -338,12 +346,15 @@ class Balancer:
             watch.pushed = now.steady - max(0.0, now.wall - switch.pushed)
         due = push_due(switch.hints, wanted, self._settings(), now.steady - watch.pushed)
         if due or _rendered(switch)[0] != switch.object:  # that one is an older version's text
-            fresh = replace(switch, hints=wanted)
-            name, content = _rendered(fresh)
-            # Also where the clock was put back since it was turned on.
-            intended = switching.intended(fresh, name, max(now.wall, switch.started + LATER))
-            self._board.put_in_force(intended, content, turn, switching.taken_over)
-            watch.pushed = now.steady
+            self._push(switch, wanted, watch, now, turn)
+
+    def _push(self, switch: Switch, hints: Hints, watch: Watch, now: Now, turn: Turn) -> None:
+        fresh = replace(switch, hints=hints)
+        name, content = _rendered(fresh)
+        # Also where the clock was put back since it was turned on.
+        intended = switching.intended(fresh, name, max(now.wall, switch.started + LATER))
+        self._board.put_in_force(intended, content, turn, switching.taken_over)
+        watch.pushed = now.steady
 
     def _wanted(self, fs: FsState, watch: Watch, verdict: Verdict, now: Now, switch: Switch) -> Hints:
         settings = self._settings()

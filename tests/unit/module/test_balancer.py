@@ -498,6 +498,22 @@ def test_what_is_shown_does_not_change_while_it_is_read(
     assert [len(decisions) for decisions in now.values()] == [REMEMBERED] * 4
 
 
+def test_another_mask_is_told_also_while_the_engine_fails(
+    cluster: Cluster, ranks: Ranks, balancer: Balancer, time: Clock
+) -> None:
+    balancer.on(cluster.state, "lunule", None, False)
+    ranks.verdict = None
+    cluster.state = replace(cluster.state, bal_rank_mask="0x3")
+    time.now += SETTINGS.epoch
+    balancer.tick()
+    assert "mask = {0, 1}" in cluster.objects[cluster.state.balancer]
+    assert balancer.watch(cluster.state).problem == "the engine failed"
+    before = cluster.state.balancer
+    time.now += SETTINGS.epoch
+    balancer.tick()
+    assert cluster.state.balancer == before, "once"
+
+
 def test_a_fallback_is_told_and_cleared_also_while_the_engine_fails(
     cluster: Cluster, ranks: Ranks, balancer: Balancer, time: Clock, monkeypatch: pytest.MonkeyPatch
 ) -> None:
