@@ -98,6 +98,7 @@ class Balancer:
         self._refuse(fs, force)
         present = switching.option(self._host, fs.fscid).read() if to_auth else FORWARDS
         same = before is not None and _same(before, kind, text, to_auth) and switching.in_force(fs, before)
+        same = same and not self.watch(fs).fallbacks  # or its object may be gone from the pool
         if before is not None and same and present == FORWARDS:
             return before
         now = self._now()
@@ -344,7 +345,10 @@ class Balancer:
         wanted = self._wanted(fs, watch, watch.verdict, now, switch)
         if watch.pushed is None:  # by the manager before this one: its steady clock is not known
             watch.pushed = now.steady - max(0.0, now.wall - switch.pushed)
-        due = push_due(switch.hints, wanted, self._settings(), now.steady - watch.pushed)
+        settings, since = self._settings(), now.steady - watch.pushed
+        due = push_due(switch.hints, wanted, settings, since)
+        # Of an MDS that fell back the object may be gone from the pool: it reads that in its next beat.
+        due = due or (bool(watch.fallbacks) and since >= settings.hint_interval)
         if due or _rendered(switch)[0] != switch.object:  # that one is an older version's text
             self._push(switch, wanted, watch, now, turn)
 

@@ -498,6 +498,25 @@ def test_what_is_shown_does_not_change_while_it_is_read(
     assert [len(decisions) for decisions in now.values()] == [REMEMBERED] * 4
 
 
+@pytest.mark.parametrize("ordered", [False, True])
+def test_an_object_that_is_gone_from_the_pool_is_written_again_when_an_mds_falls_back(
+    cluster: Cluster, balancer: Balancer, time: Clock, monkeypatch: pytest.MonkeyPatch, ordered: bool
+) -> None:
+    name = balancer.on(cluster.state, "lunule", None, False).object
+    cluster.objects.clear()
+    fell = [Fallback("mds.m0", "(2) No such file or directory", 2 * time.now)]
+    monkeypatch.setattr(module, "fallbacks", lambda host, objects, since: fell)
+    time.now += SETTINGS.epoch
+    balancer.tick()
+    assert not cluster.objects, "not in each epoch: an MDS falls back of other reasons, too"
+    if ordered:
+        balancer.on(cluster.state, "lunule", None, False)
+    else:
+        time.now += SETTINGS.hint_interval
+        balancer.tick()
+    assert list(cluster.objects) == [cluster.state.balancer] == [name]
+
+
 def test_another_mask_is_told_also_while_the_engine_fails(
     cluster: Cluster, ranks: Ranks, balancer: Balancer, time: Clock
 ) -> None:
