@@ -59,10 +59,17 @@ class Loop:
             try:
                 pause = self._work()
             except Exception:  # it must outlive what it did not expect, and say so
-                self._failed()
-                self._log.exception("the %s failed; it tries again", self._name)
-                pause = self._retry()
+                pause = self._outlived()
             self._pause(pause)
+
+    def _outlived(self) -> float:
+        """After how many seconds what has just failed is tried again."""
+        try:
+            self._failed()
+            self._log.exception("the %s failed; it tries again", self._name)
+            return self._retry()
+        except Exception:  # nor does it end of what it cannot say
+            return RETRY
 
     def _tried(self) -> bool:
         try:

@@ -16,6 +16,7 @@ class MdsInfo:
     rank: int
     name: str
     state: str  # "up:active", "up:replay", ...
+    laggy: bool = False  # the mon has had no beacon of it for mds_beacon_grace; without a standby it stays
 
 
 @dataclass(frozen=True)

@@ -129,6 +129,7 @@ class Partitioner:
             self._log.warning("the mon is told again: %s", e)
         for run in runs:
             self._tick(run)
+        self._journal.tidy(fscid)
 
     def _tick(self, run: Run) -> None:
         before = set(run.memory.troubles)

@@ -41,6 +41,7 @@ READY_HEAD = Head()
 BY_ITSELF = 60.0  # s after it was made, at most, in which the scheduler begins a plan
 ROOT = "plan/"
 NOBODYS = -1  # in place of a file system's id, for what is no plan (any more)
+AT_ONCE = 20  # keys that are removed in a tick, between two steps of plans
 PART = 48 * 1024  # characters; ASCII, so bytes
 ID = re.compile(r"[0-9a-f]{32}")
 NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9_.-]{0,63}")
@@ -97,7 +98,7 @@ class Journal:
         for id_, parts in self._plans().items():
             try:
                 if ID.fullmatch(id_) and not _whole(parts):
-                    self.discard(id_, NOBODYS)
+                    self.drop(id_, NOBODYS)
                 else:
                     runs.append(_run(id_, parts))
             except NewerFormat as e:
@@ -237,10 +238,16 @@ class Journal:
     def discard(self, id_: str, fscid: int) -> None:
         """Remove a plan; when the mon does not take that, it is done before any other of its file system is
         written, or any is created."""
+        self.drop(id_, fscid)
+        with suppress(JournalError):
+            self.finish(fscid)
+
+    def drop(self, id_: str, fscid: int) -> None:
+        """The same, but that its keys stay until ``finish`` or ``tidy``: there may be thousands."""
         first = self._first_of(fscid)
         first.writes.append(partial(self._retire, first, id_))
         with suppress(JournalError):
-            self.finish(fscid)
+            self._come_first(first)
 
     def finish(self, fscid: int) -> None:
         """Do what must be done before anything else is written of a file system's plans, and remove what
@@ -254,9 +261,17 @@ class Journal:
             while first.old:
                 self.sweep(first.old.popleft())
 
+    def tidy(self, fscid: int) -> None:
+        """Remove some of the keys that a file system's plans left."""
+        first = self._first_of(fscid)
+        with suppress(IndexError):
+            id_ = first.old.popleft()
+            if self.sweep(id_, AT_ONCE):
+                first.old.appendleft(id_)
+
     def behind(self) -> list[int]:
-        """File systems of which something must be done before anything else is written."""
-        return [fscid for fscid, first in list(self._first.items()) if first.writes]
+        """File systems of which something must be done before anything else is written, or may be removed."""
+        return [fscid for fscid, first in list(self._first.items()) if first.writes or first.old]
 
     def catch_up(self, fscid: int) -> None:
         """Do that now. :raises JournalError: not all of it is done"""
@@ -290,14 +305,16 @@ class Journal:
         """Forget a plan: without its seal, the other keys belong to none."""
         self._store.delete(f"{ROOT}{id_}/seal")
 
-    def sweep(self, id_: str) -> None:
-        """Remove the keys of what is no plan any more; what the mon does not take goes at the next start."""
+    def sweep(self, id_: str, most: int | None = None) -> bool:
+        """Remove the keys of what is no plan any more, or some of them: are there more? What the mon does not
+        take goes at the next start."""
         try:
-            for key in sorted(self._store.items(f"{ROOT}{id_}/"), reverse=True):
-                if not key.endswith("/seal"):
-                    self._store.delete(key)
+            keys = [key for key in self._store.items(f"{ROOT}{id_}/") if not key.endswith("/seal")]
+            for key in sorted(keys, reverse=True)[:most]:
+                self._store.delete(key)
         except JournalError:
-            return
+            return False
+        return len(keys) > len(keys[:most])
 
     def _plans(self) -> dict[str, dict[str, str]]:
         found: dict[str, dict[str, str]] = {}
@@ -313,7 +330,7 @@ class Journal:
         there = {run.id for run in runs}
         stale = {id_: run.plan.fscid for run in runs for id_ in run.plan.replaces}
         for id_ in sorted(stale.keys() & (there | {bad.id for bad in unreadable})):
-            self.discard(id_, stale[id_])
+            self.drop(id_, stale[id_])
         return [r for r in runs if r.id not in stale], [bad for bad in unreadable if bad.id not in stale]
 
     def _unique(self, runs: list[Run]) -> list[Run]:
@@ -321,7 +338,7 @@ class Journal:
         newest = {run.plan.name: run for run in runs}
         stale = [run for run in runs if run.head.state == READY and newest[run.plan.name] is not run]
         for run in stale:
-            self.discard(run.id, run.plan.fscid)
+            self.drop(run.id, run.plan.fscid)
         return [run for run in runs if run not in stale]
 
 

@@ -66,7 +66,7 @@ class Plans:
         """Read the journal; plans that another manager left unfinished are this one's."""
         read, self.unreadable = self._journal.load()
         for run in filter(_only_proposed, read):
-            self._journal.discard(run.id, run.plan.fscid)
+            self._journal.drop(run.id, run.plan.fscid)
             self.dropped.setdefault(run.plan.fscid, set()).add(run.plan.name)
         runs = [run for run in read if not _only_proposed(run)]
         now = self._now()

@@ -37,7 +37,7 @@ def fs_state(entry: Mapping[str, Any]) -> FsState:
     if automate is None:
         raise Unavailable(f"this Ceph is older than {OLDEST}: it has no balance_automate; upgrade Ceph first")
     mds = (
-        MdsInfo(int(i["rank"]), str(i["name"]), str(i["state"]))
+        MdsInfo(int(i["rank"]), str(i["name"]), str(i["state"]), "laggy_since" in i)
         for i in m["info"].values()
         if int(i["rank"]) >= 0 and not str(i["state"]).startswith("up:standby")
     )

@@ -9,6 +9,16 @@ Point = tuple[float, ...]
 NANOSECONDS = 1e9  # time counters are sent in nanoseconds
 
 
+def unbroken(points: Sequence[Point], longest: float) -> Sequence[Point]:
+    """The newest points of a counter or time average, between which it only grew and no more than ``longest``
+    seconds passed: of those before it began anew, or the clock was set, no rate can be told."""
+    for at in range(len(points) - 1, 0, -1):
+        (before, *old), (then, *new) = points[at - 1], points[at]
+        if not 0.0 < then - before <= longest or any(b < a for a, b in zip(old, new)):
+            return points[at:]
+    return points
+
+
 def _span(points: Sequence[Point], window: float) -> tuple[Point, Point] | None:
     """The newest point and, of those before it, the one that is nearest to ``window`` seconds older: reports
     that come a moment late leave out no interval."""

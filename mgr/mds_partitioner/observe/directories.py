@@ -10,6 +10,7 @@ from itertools import islice
 from .. import clock
 from ..ceph.filesystem import FileSystem
 from ..ceph.host import FS_TIMEOUT
+from ..ceph.mounts import LOST
 from ..clock import Now
 from ..errors import BadInput, CephError, NotFound, PartitionerError
 from ..model import ROOT, Directory, DirectoryFacts
@@ -121,12 +122,17 @@ def normal(path: str) -> str:
 
 
 def facts(fs: FileSystem, directory: Directory) -> DirectoryFacts | None:
-    """Recursive statistics and pin of one directory; None once it is gone or another has its name."""
+    """Recursive statistics and pin of one directory; None once it is gone or another has its name.
+
+    :raises CephError: the mount is lost
+    """
     try:
         if fs.ino(directory.path) != directory.ino:
             return None
         return DirectoryFacts(directory, *fs.rentries_and_pin(directory.path))
-    except (NotFound, CephError):
+    except (NotFound, CephError) as e:
+        if e.code in LOST:
+            raise
         return None
 
 

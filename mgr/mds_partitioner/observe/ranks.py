@@ -1,12 +1,12 @@
 # SPDX-License-Identifier: LGPL-2.1-or-later
 """Each rank's load, from the perf counters that the MDSs report to the manager anyway."""
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 
 from ..ceph.host import Host
 from ..model import FsState, MdsInfo, RankSample
-from .counters import counted, level, mean_and_count, mean_time, rate, rated
+from .counters import counted, level, mean_and_count, mean_time, rate, rated, unbroken
 
 # Counters of src/mds/Server.cc, reported to the managers; the common kinds are enough.
 KINDS = (
@@ -16,9 +16,10 @@ KINDS = (
 COMMON = 0.1  # of all requests
 # Without a standby, a dead MDS stays up:active in the FSMap, so silence is the only sign of it.
 MISSED, AT_LEAST = 4, 20.0  # reports, which come every 5 s if nobody has set mgr_stats_period; s
+LAGGY = 15.0  # s, after which the mon misses an MDS if nobody has set mds_beacon_grace
 FETCHES = ("dir_fetch_complete", "dir_fetch_keys")
 
-Points = Callable[[str], list[tuple[float, ...]]]  # of a perf counter, by its path
+Points = Callable[[str], Sequence[tuple[float, ...]]]  # of a perf counter, by its path
 Kinds = Mapping[str, tuple[float, float]]  # of requests, that a rank has served: s, mean; how many
 
 
@@ -50,9 +51,14 @@ def links(points: Points, window: float, requests: float) -> float:
     return min(1.0, made / requests) if requests else 0.0
 
 
-def _sample(host: Host, mds: MdsInfo, window: float) -> RankSample:
-    def points(path: str) -> list[tuple[float, ...]]:
-        return host.counter(mds.name, path)
+def _quiet_after(host: Host) -> float:
+    """s, for which a rank that is well does not fail to report."""
+    return max(AT_LEAST, MISSED * host.report_period())
+
+
+def _sample(host: Host, mds: MdsInfo, window: float, longest: float) -> RankSample:
+    def points(path: str) -> Sequence[tuple[float, ...]]:
+        return unbroken(host.counter(mds.name, path), longest)
 
     received = points("mds_server.handle_client_request")
     forwards = rate(points("mds.forward"), window)
@@ -94,7 +100,8 @@ def observe_ranks(host: Host, fs: FsState, window: float, now: float) -> tuple[R
     :param now: seconds since the Unix epoch
     """
     quiet = silent(host, fs, now)
-    samples = (_sample(host, mds, window) for mds in fs.active())
+    longest = _quiet_after(host)
+    samples = (_sample(host, mds, window, longest) for mds in fs.active())
     return tuple(_stopped(s) if s.rank in quiet else s for s in samples)
 
 
@@ -106,21 +113,22 @@ def _stopped(sample: RankSample) -> RankSample:
 
 def silent(host: Host, fs: FsState, now: float) -> dict[int, float]:
     """Active ranks that should have reported to this manager, and have not for longer than so many seconds;
-    without those it never heard of.
+    of those it never heard of, and where the clock was put back, those that the mon misses.
 
     :param now: seconds since the Unix epoch
     """
-    after = max(AT_LEAST, MISSED * host.report_period())
+    after = _quiet_after(host)
     last = {m.rank: host.counter(m.name, "mds.inodes") for m in fs.active()}
-    return {rank: after for rank, points in last.items() if points and now - points[-1][0] > after}
+    missed = {m.rank: LAGGY for m in fs.active() if m.laggy}
+    return missed | {rank: after for rank, points in last.items() if points and now - points[-1][0] > after}
 
 
 def unheard(host: Host, fs: FsState) -> tuple[int, ...]:
     """Active ranks that have not reported twice to this manager, since they or it were started: what they
     serve is not known, and looks like nothing (DaemonServer::handle_open begins anew)."""
-    period = host.report_period()
+    period, longest = host.report_period(), _quiet_after(host)
 
-    def points(mds: MdsInfo) -> list[tuple[float, ...]]:
-        return host.counter(mds.name, "mds_server.handle_client_request")
+    def points(mds: MdsInfo) -> Sequence[tuple[float, ...]]:
+        return unbroken(host.counter(mds.name, "mds_server.handle_client_request"), longest)
 
     return tuple(mds.rank for mds in fs.active() if not rated(points(mds), period))

@@ -8,6 +8,7 @@ from dataclasses import dataclass, field
 from typing import NamedTuple
 
 from ..ceph.filesystem import FileSystem
+from ..ceph.mounts import LOST
 from ..errors import CephError, NotFound
 from ..model import Churning
 
@@ -138,7 +139,7 @@ class Below(NamedTuple):
 
 
 def below(fs: FileSystem, path: str) -> Below:
-    """What is below a directory, as far as it can be listed."""
+    """What is below a directory, as far as it can be listed. :raises CephError: the mount is lost"""
     found: dict[int, frozenset[int]] = {}
     cost = 0
     try:
@@ -152,6 +153,7 @@ def below(fs: FileSystem, path: str) -> Below:
             if len(kids) != 1:
                 break
             path, ino = f"{path}/{kids[0][0]}", kids[0][1]
-    except (NotFound, CephError):  # gone meanwhile, or not to be listed: what was seen counts
-        pass
+    except (NotFound, CephError) as e:  # gone meanwhile, or not to be listed: what was seen counts
+        if e.code in LOST:
+            raise
     return Below(found, cost, path)

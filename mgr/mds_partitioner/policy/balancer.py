@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Callable
+from contextlib import suppress
 from dataclasses import replace
 from functools import partial
 
@@ -19,6 +20,7 @@ from ..model import FsState
 from ..observe.ranks import silent
 from ..options import Settings
 from ..plan.circumstances import FORWARDS
+from ..plan.ranks import balanced_ranks
 from ..ranks import Ranks
 from ..verify.guards import inactive
 from . import policies
@@ -96,13 +98,16 @@ class Balancer:
         self._refuse(fs, force)
         present = switching.option(self._host, fs.fscid).read() if to_auth else FORWARDS
         same = before is not None and _same(before, kind, text, to_auth) and switching.in_force(fs, before)
+        same = same and not self.watch(fs).fallbacks  # or its object may be gone from the pool
         if before is not None and same and present == FORWARDS:
             return before
         now = self._now()
         settings = self._settings().checked()
         hints = self._hints(fs, settings, self._capacity(fs, now), now, before)
         name, content = policy_object(kind, hints, text or policies.source_of(kind))
-        beat = last_beat(self._host, fs)
+        beat = None
+        with suppress(PartitionerError):  # recorded loads do without it
+            beat = last_beat(self._host, fs)
         refuse_unless_usable([content], beat)
         if text:  # what it will be told one day meets it here, and no MDS
             later = [policy_object(kind, told, text)[1] for told in told_later(hints, fs.ranks_in)]
@@ -283,10 +288,17 @@ class Balancer:
             self._epoch(fs, switch, watch, now, turn)
 
     def _epoch(self, fs: FsState, switch: Switch, watch: Watch, now: Now, turn: Turn) -> None:
-        self._observe(fs, switch, watch, now)
         ours = switching.in_force(fs, switch)
         away = inactive(fs) if ours else None
-        if ours and away is None:
+        told = ours and away is None
+        try:
+            self._observe(fs, switch, watch, now)
+        except PartitionerError:
+            hints = replace(switch.hints, mask=balanced_ranks(fs.bal_rank_mask))  # which needs no engine
+            if told and hints != switch.hints:
+                self._push(switch, hints, watch, now, turn)
+            raise
+        if told:
             self._refresh(fs, switch, watch, now, turn)
         self._decide(fs, switch, watch, now)
         watch.problem = "" if away is None else f"hints are not told, as {away}"
@@ -309,7 +321,8 @@ class Balancer:
     def _observe(self, fs: FsState, switch: Switch, watch: Watch, now: Now) -> None:
         # First, as it needs no engine. An MDS tells it once a beat.
         recent = now.wall - FALLBACK_EPOCHS * max(self._settings().epoch, switch.hints.interval)
-        since = max(recent, switch.started)
+        known = switch.started <= now.wall  # or the clock was put back since
+        since = max(recent, switch.started) if known else recent
         watch.fallbacks = lately(
             watch.fallbacks, fallbacks(self._host, frozenset(switch.objects), since), since
         )
@@ -332,14 +345,20 @@ class Balancer:
         wanted = self._wanted(fs, watch, watch.verdict, now, switch)
         if watch.pushed is None:  # by the manager before this one: its steady clock is not known
             watch.pushed = now.steady - max(0.0, now.wall - switch.pushed)
-        due = push_due(switch.hints, wanted, self._settings(), now.steady - watch.pushed)
+        settings, since = self._settings(), now.steady - watch.pushed
+        due = push_due(switch.hints, wanted, settings, since)
+        # Of an MDS that fell back the object may be gone from the pool: it reads that in its next beat.
+        due = due or (bool(watch.fallbacks) and since >= settings.hint_interval)
         if due or _rendered(switch)[0] != switch.object:  # that one is an older version's text
-            fresh = replace(switch, hints=wanted)
-            name, content = _rendered(fresh)
-            # Also where the clock was put back since it was turned on.
-            intended = switching.intended(fresh, name, max(now.wall, switch.started + LATER))
-            self._board.put_in_force(intended, content, turn, switching.taken_over)
-            watch.pushed = now.steady
+            self._push(switch, wanted, watch, now, turn)
+
+    def _push(self, switch: Switch, hints: Hints, watch: Watch, now: Now, turn: Turn) -> None:
+        fresh = replace(switch, hints=hints)
+        name, content = _rendered(fresh)
+        # Also where the clock was put back since it was turned on.
+        intended = switching.intended(fresh, name, max(now.wall, switch.started + LATER))
+        self._board.put_in_force(intended, content, turn, switching.taken_over)
+        watch.pushed = now.steady
 
     def _wanted(self, fs: FsState, watch: Watch, verdict: Verdict, now: Now, switch: Switch) -> Hints:
         settings = self._settings()

@@ -335,7 +335,9 @@ class Catalogue:
             return
         there = {d.ino for d in busiest} | wanted.moving
         hot = [d for d in self._rotation.directories() if d.ino in wanted.hot and d.ino not in there]
-        self._fragments = {ino: kept for ino, kept in self._fragments.items() if now - kept[0] <= 2 * FRESH}
+        self._fragments = {
+            ino: kept for ino, kept in self._fragments.items() if 0.0 <= now - kept[0] <= 2 * FRESH
+        }
         tops, churning = self._insides.turnover.tops(), self._insides.turnover.churning()
         parts = Counter(ino for ino in self.known.within.values() if ino in wanted.split)
 

@@ -91,7 +91,8 @@ class Insides:
         within = SOON if first else WITHIN
         due = [d for d in of.split if self._due(d.ino, now)]
         turn = sorted(due, key=lambda d: self._tried.get(d.ino, 0.0))[:BROODS]
-        self._tried |= {d.ino: now for d in turn}
+        before_now = {ino: min(at, now) for ino, at in self._tried.items()}  # the clock may be put back
+        self._tried = before_now | {d.ino: now for d in turn}
         uncounted = [d for d in (*of.busiest, *of.count) if self._uncounted(d.ino, now)]
         paths = self._to_list(of.busiest[: FIRST if first else None])
         questions: Questions = {}
@@ -140,11 +141,11 @@ class Insides:
     def _uncounted(self, ino: int, now: float) -> bool:
         """Is it to be seen how many of its children last? Where few do others may be too young yet."""
         at, number = self.counts.get(ino, (0.0, 0))
-        return now - at > (FRESH if number > 1 else YOUNG / 2.0)
+        return not 0.0 <= now - at <= (FRESH if number > 1 else YOUNG / 2.0)  # or the clock was put back
 
     def _stale(self, ino: int, now: float) -> bool:
         """Are its children to be listed?"""
-        return now - self.broods[ino][0] > FRESH if ino in self.broods else True
+        return ino not in self.broods or not 0.0 <= now - self.broods[ino][0] <= FRESH
 
     def _due(self, ino: int, now: float) -> bool:
         """The same, or are some to be read?"""

@@ -66,6 +66,7 @@ class Newborn:
         :param born: of those of which it is known, Unix, s, by inode number
         :param now: Unix, s
         """
+        self._began = min(self._began, now)  # the clock may have been put back
         after = max(self._began, now - FRESH)
         came = [d for d in there.values() if d.ino not in before] if before else []
         listed = {_parent(d) for d in there.values() if d.ino in before} if came else set()
@@ -77,7 +78,7 @@ class Newborn:
         self._born = {
             ino: born.seen(ino in there, now)
             for ino, born in self._born.items()
-            if now - born.found <= REMEMBERED
+            if 0.0 <= now - born.found <= REMEMBERED
         }
         young = {ino for ino, born in self._born.items() if born.found >= now - SOON}
         stay = ((ino, d) for ino, d in there.items() if ino in before and ino not in young)

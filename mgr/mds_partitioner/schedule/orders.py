@@ -29,7 +29,7 @@ from ..act.run import (
 from ..ceph.host import Host
 from ..ceph.shared_option import SharedOption
 from ..clock import Now
-from ..errors import Busy, PartitionerError
+from ..errors import Busy, PartitionerError, Unavailable
 from ..model import FsState
 from ..plan.circumstances import FORWARDS, TO_AUTH
 from ..plan.plan import Plan
@@ -43,6 +43,7 @@ from .tick_interval import TickInterval
 from .watch import Watch
 
 SMALL = 1000.0  # inodes: with more of what nobody asks for its move is waited for all the same
+LATE = 60.0  # s after a look, in which what was decided on it is begun, or else not: loads go on
 AFTER_UNDOING = 0.5  # s between two looks whether a rollback has ended
 
 
@@ -210,18 +211,27 @@ class Orders:
         assert watch.view is not None
         pins = {move.ino: known.pin(by_ino[move.ino], ours) for move in decision.moves}
         plan = plan_of(fs, decision, watch.view, names, pins, known.fragments, now.wall)
-        return self._execute(fs, watch, plan)
+        return self._execute(fs, watch, plan, now.steady + LATE)
 
-    def _execute(self, fs: FsState, watch: Watch, plan: Plan) -> str:
-        """:raises Busy: an operator stopped it meanwhile"""
+    def _execute(self, fs: FsState, watch: Watch, plan: Plan, until: float = float("inf")) -> str:
+        """until: when it is too late to begin it, steady clock, s
+
+        :raises Busy: an operator stopped it meanwhile
+        :raises Unavailable: it is too late; nothing was begun
+        """
         run = self._plans.propose(fs, replace(plan, created=max(plan.created, watch.kept.since)))
         with self._ledger.unchanged():
-            admitted = watch.kept.mode == ACT and not watch.kept.paused
-            if admitted:
+            stopped = watch.kept.mode != ACT or watch.kept.paused
+            late = self._now().steady > until
+            if not (stopped or late):
                 self._plans.admit(run)
-        if not admitted:
+        if stopped or late:
             self._plans.withdraw(run)
-            raise Busy(f"the scheduler of '{fs.name}' was stopped meanwhile")
+            if stopped:
+                raise Busy(f"the scheduler of '{fs.name}' was stopped meanwhile")
+            raise Unavailable(
+                f"the mon took over {LATE:.0f} s to keep a plan of '{fs.name}': it is decided anew"
+            )
         self._planned()
         return run.plan.name
 

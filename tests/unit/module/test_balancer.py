@@ -498,6 +498,41 @@ def test_what_is_shown_does_not_change_while_it_is_read(
     assert [len(decisions) for decisions in now.values()] == [REMEMBERED] * 4
 
 
+@pytest.mark.parametrize("ordered", [False, True])
+def test_an_object_that_is_gone_from_the_pool_is_written_again_when_an_mds_falls_back(
+    cluster: Cluster, balancer: Balancer, time: Clock, monkeypatch: pytest.MonkeyPatch, ordered: bool
+) -> None:
+    name = balancer.on(cluster.state, "lunule", None, False).object
+    cluster.objects.clear()
+    fell = [Fallback("mds.m0", "(2) No such file or directory", 2 * time.now)]
+    monkeypatch.setattr(module, "fallbacks", lambda host, objects, since: fell)
+    time.now += SETTINGS.epoch
+    balancer.tick()
+    assert not cluster.objects, "not in each epoch: an MDS falls back of other reasons, too"
+    if ordered:
+        balancer.on(cluster.state, "lunule", None, False)
+    else:
+        time.now += SETTINGS.hint_interval
+        balancer.tick()
+    assert list(cluster.objects) == [cluster.state.balancer] == [name]
+
+
+def test_another_mask_is_told_also_while_the_engine_fails(
+    cluster: Cluster, ranks: Ranks, balancer: Balancer, time: Clock
+) -> None:
+    balancer.on(cluster.state, "lunule", None, False)
+    ranks.verdict = None
+    cluster.state = replace(cluster.state, bal_rank_mask="0x3")
+    time.now += SETTINGS.epoch
+    balancer.tick()
+    assert "mask = {0, 1}" in cluster.objects[cluster.state.balancer]
+    assert balancer.watch(cluster.state).problem == "the engine failed"
+    before = cluster.state.balancer
+    time.now += SETTINGS.epoch
+    balancer.tick()
+    assert cluster.state.balancer == before, "once"
+
+
 def test_a_fallback_is_told_and_cleared_also_while_the_engine_fails(
     cluster: Cluster, ranks: Ranks, balancer: Balancer, time: Clock, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -509,6 +544,30 @@ def test_a_fallback_is_told_and_cleared_also_while_the_engine_fails(
         time.now += epochs * SETTINGS.epoch
         balancer.tick()
         assert balancer.watch(cluster.state).fallbacks == shown, "the log may have no room for it any more"
+
+
+def test_a_fallback_is_told_also_where_the_clock_was_put_back_since_it_was_turned_on(
+    cluster: Cluster, ranks: Ranks, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    wall, steady, asked = 1e9, 100.0, list[float]()
+    balancer = made(cluster, ranks, lambda: Now(wall, steady))
+    balancer.begin()
+    balancer.on(cluster.state, "lunule", None, False)
+    monkeypatch.setattr(module, "fallbacks", lambda host, objects, since: asked.append(since) or [])
+    wall, steady = 1e9 - 3600.0, steady + SETTINGS.epoch
+    balancer.tick()
+    assert asked[-1] < wall
+
+
+def test_an_mds_that_does_not_tell_its_last_beat_does_not_keep_a_policy_out(
+    cluster: Cluster, balancer: Balancer, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def hang(host: Any, fs: Any) -> None:
+        raise Unavailable("mds.m0 and 'dump loads': no answer within 16 s")
+
+    monkeypatch.setattr(module, "last_beat", hang)
+    switch = balancer.on(cluster.state, "lunule", None, False)
+    assert cluster.state.balancer == switch.object
 
 
 def test_totals_of_a_rank_count_as_moved_from_its_first_report_on(

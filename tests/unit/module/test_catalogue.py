@@ -238,6 +238,26 @@ def test_what_is_new_is_so_also_if_the_clock_of_its_client_is_some_minutes_off(
     assert (500 in catalogue.known.fresh) is new
 
 
+def test_what_is_new_is_so_also_after_the_clock_was_put_back() -> None:
+    cluster = Cluster([20.0] * 4)
+    host: Any = Counting(cluster)
+    catalogue = Catalogue(host, BEGINNING + 3600.0, cluster.now)
+    catalogue.refresh(cluster.state, 9, Wanted(), Owned(), BEGINNING + 3600.0)
+    for late, ino in ((5.0, 500), (10.0, 501)):
+        cluster.wall, cluster.steady = BEGINNING + late, 3700.0 + late
+        cluster.directories[ino], cluster.made[ino] = Directory(f"{NOGROUP}/new{ino}"), BEGINNING + late - 1.0
+        catalogue.refresh(cluster.state, 9, Wanted(), Owned(), cluster.wall)
+        assert ino in catalogue.known.fresh
+
+
+def test_children_are_listed_again_when_the_clock_was_put_back() -> None:
+    host: Any = Counting(cluster := with_children(2))
+    insides = Insides(Asking(host), cluster.now)
+    assert len(brood_of(insides, cluster, 3600.0).children) == 2
+    cluster.directories[900] = Directory(f"{PARENT}/new")
+    assert len(brood_of(insides, cluster, 5.0).children) == 3
+
+
 def test_what_is_seen_as_its_parts_has_no_new_ones_that_were_made_before() -> None:
     cluster = with_children(2)
     cluster.made |= {100: BEGINNING - 200.0, 200: BEGINNING - 100.0, 201: BEGINNING + 1.0}

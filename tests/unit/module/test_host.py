@@ -26,6 +26,13 @@ def test_a_file_system_is_as_the_mon_tells_it(entry: dict[str, Any]) -> None:
     assert fs_state(entry).name == "cephfs"
 
 
+def test_an_mds_that_the_mon_misses_is_laggy(entry: dict[str, Any]) -> None:
+    assert not any(mds.laggy for mds in fs_state(entry).mds)
+    for info in entry["mdsmap"]["info"].values():
+        info["laggy_since"] = "2026-10-08T01:00:00.000000+0000"
+    assert all(mds.laggy for mds in fs_state(entry).mds)
+
+
 @pytest.mark.parametrize("flags", [{}, {"flags_state": {"joinable": True}}])
 def test_a_ceph_that_is_too_old_is_told(entry: dict[str, Any], flags: dict[str, Any]) -> None:
     del entry["mdsmap"]["flags_state"]

@@ -10,7 +10,7 @@ from dataclasses import replace
 import pytest
 from fake_cluster import Crash, FakeCluster, Manager, plan
 
-from mds_partitioner.act.journal import PART, check_name
+from mds_partitioner.act.journal import AT_ONCE, PART, check_name
 from mds_partitioner.act.run import (
     APPLIED,
     DONE,
@@ -60,6 +60,8 @@ def test_a_creation_that_was_cut_anywhere_leaves_no_plan_and_no_key() -> None:
         except Crash:
             assert len(cluster.store.data) == cut
         after = Manager(cluster)
+        for fscid in after.journal.behind():
+            after.journal.tidy(fscid)
         assert (after.runs, after.unreadable, cluster.store.data) == ([], [], {})
         # The name can be used again, and the plan is whole.
         again = after.journal.create(plan(cluster, {100: 1}), [])
@@ -281,6 +283,28 @@ def test_nobody_waits_until_what_became_old_is_removed(monkeypatch: pytest.Monke
     names = [run.plan.name for run in Manager(cluster).runs]
     assert sorted(names) == ["new", "one", "other"]
     assert not any(run.id in key for run in old for key in cluster.store.data)
+
+
+def test_a_manager_that_begins_does_not_wait_until_what_another_one_left_is_removed(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    cluster = FakeCluster()
+    journal = Manager(cluster).journal
+    left = journal.create(plan(cluster, dict.fromkeys(range(100, 103), 1)), [])
+    for key in range(100):
+        cluster.store.put(f"plan/{left.id}/step/{key:06d}/1", "{}")
+    journal.unseal(left.id)
+    removed, delete = list[str](), cluster.store.delete
+    monkeypatch.setattr(cluster.store, "delete", lambda key: (removed.append(key), delete(key)))
+    after = Manager(cluster)
+    assert not after.runs and not [key for key in removed if not key.endswith("/seal")]
+    for _ in range(10):
+        before = len(removed)
+        for fscid in after.journal.behind():
+            after.journal.tidy(fscid)
+        assert len(removed) - before <= AT_ONCE
+    assert not any(left.id in key for key in cluster.store.data)
+    assert not after.journal.behind()
 
 
 def test_what_is_taken_back_is_so_though_the_mon_does_not_take_that_yet(

@@ -85,3 +85,14 @@ def test_what_failed_is_tried_again_when_its_owner_says() -> None:
     assert work.calls.acquire(timeout=60)
     loop.end()
     assert tries == ["asked"] and failed.is_set()
+
+
+def test_a_loop_outlives_that_nobody_can_be_told_of_a_failure() -> None:
+    def refuse() -> None:
+        raise OSError("no space left")
+
+    work = Times(ZeroDivisionError())
+    loop = Loop("test", lambda: None, work, refuse, logging.getLogger("test"))
+    loop.start()
+    assert work.calls.acquire(timeout=60)
+    loop.end()

@@ -345,3 +345,12 @@ def test_what_came_along_with_what_it_is_in_goes_back_with_it() -> None:
     assert homes(steps_in_force(runs[1:], 1)) == {200: 3, 100: 3}, (
         "of where it had been before nothing is known"
     )
+
+
+def test_keys_that_another_manager_left_go_while_plans_are_carried_out() -> None:
+    cluster = Cluster()
+    cluster.store.put(f"plan/{'0' * 32}/step/000000/1", "{}")
+    manager = Manager(cluster)
+    assert any("/step/" in key for key in cluster.store.data)
+    manager.partitioner.tick()
+    assert not any("/step/" in key for key in cluster.store.data)

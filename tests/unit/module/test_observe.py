@@ -32,7 +32,7 @@ from mds_partitioner.model import (
     SubtreeSample,
 )
 from mds_partitioner.observe.attribution import Share, attribute, equal_parts, needs_heat, owner
-from mds_partitioner.observe.counters import level, mean_time, rate
+from mds_partitioner.observe.counters import level, mean_time, rate, unbroken
 from mds_partitioner.observe.heat import ALL, Heat, kept, parse_heat, rank_heat, requests
 from mds_partitioner.observe.observer import Observer
 from mds_partitioner.observe.ranks import kinds, links, observe_ranks, quickest, served, silent
@@ -58,6 +58,32 @@ def test_a_report_that_comes_late_leaves_out_no_interval() -> None:
 
 def test_a_counter_that_restarted_has_no_negative_rate() -> None:
     assert rate([(0, 100), (5, 3)], 10) == 0.0
+
+
+@pytest.mark.parametrize(
+    ("points", "newest"),
+    [
+        ([(0, 0), (5, 50), (10, 100)], 3),
+        ([(0, 900), (5, 950), (10, 3), (15, 53)], 2),  # it began anew
+        ([(0, 0, 9), (5, 50, 12), (10, 51, 2)], 1),  # told by how many there were
+        ([(0, 0), (5, 50), (3605, 100), (3610, 150)], 2),  # the clock was put forward
+        ([(3600, 0), (3605, 50), (5, 100), (10, 150)], 2),  # back
+        ([], 0),
+    ],
+)
+def test_no_rate_is_told_over_a_restart_or_a_step_of_the_clock(
+    points: list[tuple[float, ...]], newest: int
+) -> None:
+    assert unbroken(points, 20.0) == points[len(points) - newest :]
+
+
+def test_a_rank_whose_counters_began_anew_has_no_rate_before_the_second_report() -> None:
+    class Restarted(FakeCluster):
+        def counter(self, mds: str, path: str) -> list[tuple[float, ...]]:
+            return [(1000.0, 9e6), (1005.0, 10.0)]
+
+    host: Any = Restarted()
+    assert not any(sample.rated for sample in observe_ranks(host, host.state, 5.0, 1006.0))
 
 
 @pytest.mark.parametrize("points", [[], [(1.0, 5.0)], [(1.0, 5.0), (1.0, 6.0)]])
@@ -838,6 +864,16 @@ def test_a_rank_is_silent_when_it_has_missed_four_reports(
 
     host: Any = Reports()
     assert silent(host, host.state, 1000.0) == told
+
+
+def test_a_rank_that_the_mon_misses_is_silent_also_to_a_manager_that_never_heard_of_it() -> None:
+    class Restarted(FakeCluster):
+        def counter(self, mds: str, path: str) -> list[tuple[float, ...]]:
+            return []
+
+    host: Any = Restarted()
+    laggy = tuple(replace(mds, laggy=mds.rank == 1) for mds in host.state.mds)
+    assert silent(host, replace(host.state, mds=laggy), 1000.0) == {1: 15.0}
 
 
 def test_links_are_counted_on_a_rank_with_next_to_nothing_inside() -> None:

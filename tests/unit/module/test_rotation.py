@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: LGPL-2.1-or-later
 """Which directories' facts are read first when not all can be."""
 
+import errno
 from collections.abc import Mapping
 from types import MappingProxyType
 from typing import Any, cast
@@ -260,3 +261,18 @@ def test_an_analysis_of_nothing_but_removed_directories_says_so() -> None:
     mount: Any = Named({})
     with pytest.raises(NotFound, match="/a"):
         Rotation(("/a",)).refresh(mount, 9, {})
+
+
+@pytest.mark.parametrize(("code", "lost"), [(errno.ENOTCONN, True), (errno.EACCES, False)])
+def test_facts_are_not_gone_of_a_mount_that_is_lost(code: int, lost: bool) -> None:
+    class Refusing(Mount):
+        def rentries_and_pin(self, path: str) -> tuple[int, int]:
+            raise CephError("it cannot be read", code)
+
+    mount: Any = Refusing(1)
+    (directory,) = subvolumes(mount)
+    if lost:
+        with pytest.raises(CephError):
+            facts(mount, directory)
+    else:
+        assert facts(mount, directory) is None

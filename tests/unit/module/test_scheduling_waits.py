@@ -480,3 +480,24 @@ def test_a_rank_that_was_taken_over_between_two_looks_counts_as_one_that_has_com
     cluster.reports.clear()
     acting.run(6)
     assert "rank 2 has come, or come back, just now" in watch.decision.why
+
+
+def test_what_the_mon_kept_too_late_is_decided_anew(acting: Manager, monkeypatch: pytest.MonkeyPatch) -> None:
+    cluster, put = acting.cluster, acting.cluster.store.put
+
+    def slow(key: str, value: str) -> None:
+        if key.startswith("plan/"):
+            cluster.steady += 30.0
+            cluster.wall += 30.0
+        put(key, value)
+
+    with monkeypatch.context() as patched:
+        patched.setattr(cluster.store, "put", slow)
+        told = []
+        for _ in range(20):
+            acting.run(1)
+            told.append(acting.scheduling.watch(acting.fs).problem)
+    assert not pins(cluster)
+    assert any("the mon took over 60 s to keep a plan of 'cephfs'" in problem for problem in told)
+    acting.run(20)
+    assert pins(cluster)

@@ -1,13 +1,14 @@
 # SPDX-License-Identifier: LGPL-2.1-or-later
 """Directories whose subdirectories come and go, and where a distributed directory's fragments are."""
 
+import errno
 from dataclasses import dataclass, field
 from typing import cast
 
 import pytest
 
 from mds_partitioner.ceph.filesystem import FileSystem
-from mds_partitioner.errors import NotFound
+from mds_partitioner.errors import CephError, NotFound
 from mds_partitioner.judge.history import History
 from mds_partitioner.judge.window import Window
 from mds_partitioner.model import Churning, Observation
@@ -212,3 +213,19 @@ def test_bursts_do_not_change_all_the_time_what_is_relied_on() -> None:
             tree.remove(path)
         told.append(bool(turnover.churning()))
     assert sum(now != before for before, now in zip(told, told[1:])) <= 2
+
+
+@pytest.mark.parametrize(("code", "lost"), [(errno.ESHUTDOWN, True), (errno.EACCES, False)])
+def test_a_mount_that_is_lost_is_told_so_that_it_is_made_anew(code: int, lost: bool) -> None:
+    class Refusing(Tree):
+        def entries(self, path: str) -> int:
+            raise CephError("it cannot be listed", code)
+
+    def look() -> None:
+        looked(Refusing(), Turnover(), "/s")
+
+    if lost:
+        with pytest.raises(CephError):
+            look()
+    else:
+        look()
