@@ -16,6 +16,7 @@ from hypothesis import strategies as st
 
 from mds_partitioner.model import NO_PIN
 from mds_partitioner.schedule.core.decision import Scheduler
+from mds_partitioner.schedule.core.demand import HELD
 from mds_partitioner.schedule.core.links import Links
 from mds_partitioner.schedule.core.look import Look
 from mds_partitioner.schedule.core.newcomers import placed
@@ -419,6 +420,27 @@ def test_where_the_whole_is_even_enough_only_full_ranks_are_relieved() -> None:
     assert {move.source for move in decision.moves} == {0}
     _, decision = Scheduler(State(), replace(view, now=5.0, harmful=True), Limits()).decide()
     assert {move.source for move in decision.moves} > {0, 1}
+
+
+@pytest.mark.parametrize(("others", "gives"), [(780.0, True), (900.0, False)])
+def test_a_full_rank_is_relieved_for_long_having_more_though_the_whole_is_even_enough(
+    others: float, gives: bool
+) -> None:
+    """No rank is idle, and none so much emptier that one look is enough."""
+    ranks = tuple(
+        RankView(r, others if r else 1000.0, 1.0 if r else 30.0, not r, 1000.0, 30.0) for r in range(6)
+    )
+    pieces = tuple(
+        Piece(50 * r.rank + k, f"/{r.rank}/{k}", r.rank, r.requests / 20.0, 100.0)
+        for r in ranks
+        for k in range(20)
+    )
+    state, sources = State(), list[set[int]]()
+    for look in range(HELD):
+        view = View(LOOK * look, ranks, pieces)
+        state, decision = Scheduler(state, view, Limits()).decide()
+        sources.append({move.source for move in decision.moves})
+    assert sources == [set(), set(), {0} if gives else set()]
 
 
 def two_ranks(first: RankView, second: RankView) -> View:
