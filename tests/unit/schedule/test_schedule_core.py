@@ -628,6 +628,13 @@ def test_what_would_fit_on_a_rank_is_split_where_it_is_for_the_sake_of_a_part_or
     assert until_split(cluster) == [] and cluster.at[1] == 0
 
 
+@pytest.mark.parametrize(("there", "moves"), [(1000.0, 0), (700.0, 1)])
+def test_a_piece_is_split_where_it_is_when_the_highest_rank_is_full(there: float, moves: int) -> None:
+    cluster = Cluster({1: 2000.0, 2: there}, ranks=6, parts={1: 8}, held=frozenset({2}))
+    cluster.at[2] = 5
+    assert len(until_split(cluster)) == moves
+
+
 def test_nothing_makes_way_for_what_is_only_passing() -> None:
     """On its way to be taken apart a piece counts as it will be: everywhere alike."""
     cluster = Cluster({1: 1600.0} | dict.fromkeys(range(2, 18), 25.0), parts={1: 8}, takes=6)

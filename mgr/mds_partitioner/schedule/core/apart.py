@@ -95,8 +95,10 @@ def crowded(look: Look) -> frozenset[int]:
 
 def higher(look: Look, inos: Sequence[int]) -> list[int]:
     """Of what is to be taken apart, what goes to the highest rank before: most of its load will be on other
-    ranks, and it is little enough to be moved once more."""
+    ranks, and it is little enough to be moved once more. Nothing while that one is full itself."""
     most, asked, goal = _most_that_fits(look), look.expected.load, home(look)
+    if goal in look.busy:
+        return []
     pieces = [p for p in map(look.pieces.__getitem__, inos) if p.rank is not None and p.rank < goal]
     return [piece.ino for piece in pieces if asked(piece) > most and piece.at_most <= look.limits.inodes]
 
