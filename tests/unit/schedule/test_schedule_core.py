@@ -1347,6 +1347,13 @@ def test_a_rank_that_is_idle_beside_many_full_ones_gets_its_share(last: RankView
     assert (11 in targets) == gets
 
 
+def test_a_rank_that_is_seen_to_be_idle_now_is_not_looked_at_for_half_a_minute_before_it_gets_more() -> None:
+    state, view = State(), full_but_for_one(RankView(11, 750.0, 0.7, False, 1000.0))
+    for look in range(HELD):
+        state, decision = Scheduler(state, replace(view, now=LOOK * look), Limits()).decide()
+        assert {move.target for move in decision.moves} == ({11} if look == HELD - 1 else set())
+
+
 def test_where_nothing_fits_on_an_idle_rank_it_does_not_act_for_ever() -> None:
     view = full_but_for_one(RankView(11, 0.0, 0.0, False, 1000.0))
     whole = tuple(Piece(r.rank, f"/{r.rank}", r.rank, r.requests, 100.0) for r in view.ranks if r.requests)

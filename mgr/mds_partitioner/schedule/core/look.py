@@ -111,8 +111,8 @@ class Look:
 
     @cached_property
     def idle(self) -> bool:
-        """Has a rank much room, and had of late, beside a full one? With many ranks, or noise, full
-        ones may have hardly more than their share then."""
+        """Has a rank much room, now or for a while, beside a full one? With many ranks full ones may have
+        hardly more than their share then."""
         above = any(self.loads[r] > self.shares[r] for r in self.full & self.loads.keys())
         return above and any(map(self._idles, self.loads.keys() - self.full))
 
@@ -151,8 +151,10 @@ class Look:
         return Budgets(self.state, self.view, self.limits, self.placed)
 
     def _idles(self, rank: int) -> bool:
-        late = _late(self.state, rank, LATE)
-        return bool(late) and self.empty(rank) and fmean(late) < EMPTY * self.shares[rank]
+        share, late = self.shares[rank], _late(self.state, rank, LATE)
+        if rank not in self.state.stale and self.loads[rank] < (1.0 - 2.0 * self.band) * share:
+            return True
+        return bool(late) and self.empty(rank) and fmean(late) < EMPTY * share
 
     def _falls(self, rank: RankView) -> bool:
         """Is it full of as many requests as ever, and serves less?"""
