@@ -1146,11 +1146,15 @@ SLOWER = RankView(2, 500.0, 30.0, True, 1000.0, 12.0)
     [
         (SLOWER, True, False),
         (replace(SLOWER, inside=8.5), False, False),
-        (replace(SLOWER, inside=2.0), False, True),
+        (replace(SLOWER, inside=2.0, crowd=40.0), False, True),
+        (replace(SLOWER, requests=150.0, inside=2.0, crowd=40.0), False, False),
         (replace(SLOWER, full=False), False, False),
         (replace(SLOWER, crowd=math.inf), False, True),
     ],
-    ids=["slower", "few wait", "hardly any wait", "not full, and waits", "told by an operator"],
+    ids=[
+        *("slower", "few wait", "hardly any wait", "hardly any wait, and too few for that are served"),
+        *("not full, and waits", "told by an operator"),
+    ],
 )
 def test_a_rank_that_may_have_become_slower_gets_nothing_until_that_is_known(
     slower: RankView, waits: bool, gets: bool

@@ -9,7 +9,7 @@ from dataclasses import dataclass, replace
 from functools import cached_property
 from statistics import fmean
 
-from ...engine.inside import CHANGED, CROWD
+from ...engine.inside import CHANGED, CROWD, with_fewer
 from ...judge.fullness import MORE
 from .budgets import Budgets
 from .expectation import Asked, Expectation
@@ -157,11 +157,13 @@ class Look:
         return bool(late) and self.empty(rank) and fmean(late) < EMPTY * share
 
     def _falls(self, rank: RankView) -> bool:
-        """Is it full of as many requests as ever, and serves less?"""
+        """Is it full of as many requests as ever, and serves less, or less than so many fewer would make?"""
         could = CHANGED * (rank.capacity or 0.0)
         as_many = rank.inside >= CROWD or rank.crowd < MORE * rank.inside
         before = max(_late(self.state, rank.rank, NEW, LEAST), default=0.0)
-        return rank.full and rank.crowd < math.inf and as_many and rank.requests < could <= before
+        if not rank.full or rank.crowd == math.inf or before < could:
+            return False
+        return rank.requests < (could if as_many else could * with_fewer(rank.inside, rank.crowd))
 
 
 def _able(state: State, view: View) -> dict[int, float]:
