@@ -635,6 +635,14 @@ def test_a_piece_is_split_where_it_is_when_the_highest_rank_is_full(there: float
     assert len(until_split(cluster)) == moves
 
 
+def test_of_each_rank_that_nothing_relieves_the_largest_is_split() -> None:
+    held = {3: 900.0, 4: 900.0, 5: 500.0, 6: 500.0}
+    cluster = Cluster({1: 700.0, 2: 700.0, **held}, parts={1: 8, 2: 8}, held=frozenset(held))
+    cluster.at |= {2: 1, 4: 1, 5: 2, 6: 3}
+    splits = [cluster.look().split for _ in range(20)]
+    assert next(filter(None, splits)) == (1, 2)
+
+
 def test_nothing_makes_way_for_what_is_only_passing() -> None:
     """On its way to be taken apart a piece counts as it will be: everywhere alike."""
     cluster = Cluster({1: 1600.0} | dict.fromkeys(range(2, 18), 25.0), parts={1: 8}, takes=6)
