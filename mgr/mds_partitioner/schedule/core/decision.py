@@ -179,7 +179,7 @@ def _act(look: Look) -> tuple[State, Decision]:
     if here:
         return apart.opened(look.state, here, look.pieces), Decision(split=here, why=why)
     under_way, inodes = look.state.awaited, look.budgets.inodes()
-    budget = Budget(look.budgets.moves(), inodes, not under_way and inodes > 0.0)
+    budget = Budget(look.budgets.moves(), inodes, not under_way and inodes > 0.0, look.budgets.late())
     may = candidates(look)
     found, stuck = chosen(look, may, budget, sources(look))
     wanted = apart.wanted(look, may, [rank for rank in stuck if rank in apart.crowded(look)])
