@@ -1,8 +1,17 @@
 # SPDX-License-Identifier: LGPL-2.1-or-later
 """What full ranks show, without numpy: the manager asks for it, too."""
 
+import math
+
 INSIDE = 1.25  # requests, on the mean of an epoch: with fewer a rank rests at times
 CROWD = 8.0  # a burst makes fewer; who is full with so many shows what it can do
 CHANGED = 0.8  # of the larger of two rates of a full rank: nothing less is a change but noise
 AT_ONCE = 4.0  # times what it serves whom it holds back: more is believed when it is seen
+STEEPEST = 0.5  # a full rank serves at most so many powers of what is inside (docs/results/saturation.md)
 LEAST_RATE = 20.0  # req/s: a mean over fewer says little, and no MDS that works is full of so few
+
+
+def with_fewer(inside: float, crowd: float) -> float:
+    """What a full rank serves with so many requests inside, at least, in parts of what it serves with
+    ``crowd`` of them."""
+    return math.pow(inside / crowd, STEEPEST) if inside < crowd else 1.0

@@ -8,7 +8,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from statistics import fmean
 
-from ..engine.inside import CHANGED, CROWD, INSIDE
+from ..engine.inside import CHANGED, CROWD, INSIDE, with_fewer
 from ..model import RankSample
 from .verdict import Engine, column, moved
 
@@ -131,7 +131,8 @@ def _inside(sample: RankSample) -> float:
 
 def _taught(last: RankSample, full: bool, value: float | None, known: Taught | None) -> Taught | None:
     """Of several times that it was full at about the same rate the one with most inside counts. A lower rate
-    with few inside, and fewer than it had, says nothing of what it could do with as many.
+    with few inside, and fewer than it had, says nothing of what it could do with as many, unless that is too
+    little for so few as well.
 
     :param value: None: nobody knows, or not any more: that much it can do at least, whoever waits
     """
@@ -145,4 +146,5 @@ def _taught(last: RankSample, full: bool, value: float | None, known: Taught | N
     if min(value, known.value) >= ALIKE * max(value, known.value):
         return Taught(value, max(known.inside, inside))
     few = inside < CROWD and MORE * inside <= known.inside
-    return known if few and value < known.value else Taught(value, inside)
+    as_ever = few and value >= CHANGED * known.value * with_fewer(inside, known.inside)
+    return known if as_ever and value < known.value else Taught(value, inside)

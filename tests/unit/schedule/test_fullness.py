@@ -56,6 +56,13 @@ def test_less_with_few_inside_says_nothing_of_what_it_can_do_with_many() -> None
     assert seen(sample(300.0, 7.0), {"m0": Taught(500.0, 9.0)}, True, 300.0).capacity["m0"].value == 300.0
 
 
+def test_less_than_so_few_inside_would_make_is_what_it_can_do_now() -> None:
+    """A hundred requests at once make ten times what one makes, at most."""
+    known = Taught(500.0, 100.0)
+    assert seen(sample(45.0, 1.0), {"m0": known}, True, 45.0).capacity["m0"] == known
+    assert seen(sample(35.0, 1.0), {"m0": known}, True, 35.0).capacity["m0"] == Taught(35.0, 1.0)
+
+
 def test_what_is_not_known_any_more_is_no_less_than_it_was() -> None:
     """Whoever forgot it would take the best rank of all for the next best."""
     row = sample(600.0, 0.3)

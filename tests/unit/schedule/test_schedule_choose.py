@@ -85,6 +85,15 @@ def test_what_is_larger_than_the_budget_goes_only_alone() -> None:
     assert choose(pieces, loads, ALIKE, CALM, 0.1, Budget(10, 20_000.0, False))[0] == []
 
 
+def test_what_is_small_does_not_wait_when_what_is_under_way_is_late() -> None:
+    """What is too large for what is left goes later: it is not said that nothing relieves the rank."""
+    pieces = [Candidate(1, 0, 400.0, 15_000.0), *(Candidate(k, 0, 10.0, 3000.0) for k in range(2, 12))]
+    loads = {0: 800.0, 1: 0.0}
+    assert choose(pieces, loads, ALIKE, CALM, 0.1, Budget(10, 10_000.0, False)) == ([], [])
+    chosen, stuck = choose(pieces, loads, ALIKE, CALM, 0.1, Budget(10, 10_000.0, False, late=True))
+    assert (len(chosen), stuck) == (3, []) and 1 not in {c.key for c in chosen}
+
+
 numbers = st.floats(0.0, 500.0, allow_nan=False)
 
 

@@ -16,6 +16,7 @@ from hypothesis import strategies as st
 
 from mds_partitioner.model import NO_PIN
 from mds_partitioner.schedule.core.decision import Scheduler
+from mds_partitioner.schedule.core.demand import HELD
 from mds_partitioner.schedule.core.links import Links
 from mds_partitioner.schedule.core.look import Look
 from mds_partitioner.schedule.core.newcomers import placed
@@ -421,6 +422,27 @@ def test_where_the_whole_is_even_enough_only_full_ranks_are_relieved() -> None:
     assert {move.source for move in decision.moves} > {0, 1}
 
 
+@pytest.mark.parametrize(("others", "gives"), [(780.0, True), (900.0, False)])
+def test_a_full_rank_is_relieved_for_long_having_more_though_the_whole_is_even_enough(
+    others: float, gives: bool
+) -> None:
+    """No rank is idle, and none so much emptier that one look is enough."""
+    ranks = tuple(
+        RankView(r, others if r else 1000.0, 1.0 if r else 30.0, not r, 1000.0, 30.0) for r in range(6)
+    )
+    pieces = tuple(
+        Piece(50 * r.rank + k, f"/{r.rank}/{k}", r.rank, r.requests / 20.0, 100.0)
+        for r in ranks
+        for k in range(20)
+    )
+    state, sources = State(), list[set[int]]()
+    for look in range(HELD):
+        view = View(LOOK * look, ranks, pieces)
+        state, decision = Scheduler(state, view, Limits()).decide()
+        sources.append({move.source for move in decision.moves})
+    assert sources == [set(), set(), {0} if gives else set()]
+
+
 def two_ranks(first: RankView, second: RankView) -> View:
     """All that is on them stays there."""
     pieces = (Piece(r.rank + 1, f"/{r.rank}", r.rank, r.requests, 10.0, held="x") for r in (first, second))
@@ -604,6 +626,21 @@ def test_what_would_fit_on_a_rank_is_split_where_it_is_for_the_sake_of_a_part_or
     cluster = Cluster({1: 700.0, 2: 900.0, 3: 500.0}, ranks=2, parts={1: 8}, held=frozenset({2, 3}))
     cluster.at[3] = 1
     assert until_split(cluster) == [] and cluster.at[1] == 0
+
+
+@pytest.mark.parametrize(("there", "moves"), [(1000.0, 0), (700.0, 1)])
+def test_a_piece_is_split_where_it_is_when_the_highest_rank_is_full(there: float, moves: int) -> None:
+    cluster = Cluster({1: 2000.0, 2: there}, ranks=6, parts={1: 8}, held=frozenset({2}))
+    cluster.at[2] = 5
+    assert len(until_split(cluster)) == moves
+
+
+def test_of_each_rank_that_nothing_relieves_the_largest_is_split() -> None:
+    held = {3: 900.0, 4: 900.0, 5: 500.0, 6: 500.0}
+    cluster = Cluster({1: 700.0, 2: 700.0, **held}, parts={1: 8, 2: 8}, held=frozenset(held))
+    cluster.at |= {2: 1, 4: 1, 5: 2, 6: 3}
+    splits = [cluster.look().split for _ in range(20)]
+    assert next(filter(None, splits)) == (1, 2)
 
 
 def test_nothing_makes_way_for_what_is_only_passing() -> None:
@@ -1117,11 +1154,15 @@ SLOWER = RankView(2, 500.0, 30.0, True, 1000.0, 12.0)
     [
         (SLOWER, True, False),
         (replace(SLOWER, inside=8.5), False, False),
-        (replace(SLOWER, inside=2.0), False, True),
+        (replace(SLOWER, inside=2.0, crowd=40.0), False, True),
+        (replace(SLOWER, requests=150.0, inside=2.0, crowd=40.0), False, False),
         (replace(SLOWER, full=False), False, False),
         (replace(SLOWER, crowd=math.inf), False, True),
     ],
-    ids=["slower", "few wait", "hardly any wait", "not full, and waits", "told by an operator"],
+    ids=[
+        *("slower", "few wait", "hardly any wait", "hardly any wait, and too few for that are served"),
+        *("not full, and waits", "told by an operator"),
+    ],
 )
 def test_a_rank_that_may_have_become_slower_gets_nothing_until_that_is_known(
     slower: RankView, waits: bool, gets: bool
@@ -1316,6 +1357,13 @@ def test_a_rank_that_is_idle_beside_many_full_ones_gets_its_share(last: RankView
         state, decision = Scheduler(state, replace(view, now=LOOK * look), Limits()).decide()
         targets |= {move.target for move in decision.moves}
     assert (11 in targets) == gets
+
+
+def test_a_rank_that_is_seen_to_be_idle_now_is_not_looked_at_for_half_a_minute_before_it_gets_more() -> None:
+    state, view = State(), full_but_for_one(RankView(11, 750.0, 0.7, False, 1000.0))
+    for look in range(HELD):
+        state, decision = Scheduler(state, replace(view, now=LOOK * look), Limits()).decide()
+        assert {move.target for move in decision.moves} == ({11} if look == HELD - 1 else set())
 
 
 def test_where_nothing_fits_on_an_idle_rank_it_does_not_act_for_ever() -> None:

@@ -11,6 +11,7 @@ import pytest
 from test_schedule_core import Cluster, hot
 from test_schedule_together import Spool
 
+from mds_partitioner.schedule.core.apart import opened
 from mds_partitioner.schedule.core.learn import looked
 from mds_partitioner.schedule.core.look import Look
 from mds_partitioner.schedule.core.state import Limits, Past, Scattered, State
@@ -57,6 +58,21 @@ def test_what_is_made_once_is_what_would_be_made_anew_after_each_order(
     monkeypatch.setattr(Look, "then", checked)
     run()
     assert {True, False} <= set(times), "some orders change what is expected, and most do not"
+
+
+@pytest.mark.parametrize("moving", [True, False])
+def test_what_is_in_parts_counts_once_as_they_come_to_be_known(moving: bool) -> None:
+    """Also on a rank that is not seen as it is, as something else moves from there."""
+    head, other = Piece(1, "/1", 0, 600.0, 10.0), Piece(2, "/2", 0, 100.0, 10.0)
+    kids = tuple(Piece(10 + i, f"/1/{i}", 0, 190.0, 3.0, within=1) for i in range(3))
+    in_parts = (*kids, head._replace(requests=30.0), other)
+    state, way = State(), Past(Move(2, "/2", 0, 1, 100.0, 100.0, 10.0, ""), 5.0)
+    for at, pieces in ((5.0, (head, other)), (10.0, (head, other)), (15.0, in_parts)):
+        view = View(at, (RankView(0, 700.0), RankView(1, 0.0)), pieces)
+        state = looked(state, view, Limits())
+        if at == 5.0:
+            state = opened(replace(state, past=(way,) if moving else ()), (1,), {1, 2})
+    assert sum(known.mean for ino, known in state.demand.items() if ino != 2) == pytest.approx(600.0)
 
 
 @pytest.mark.parametrize(

@@ -65,8 +65,8 @@ def opened(state: State, inos: Collection[int], there: Collection[int]) -> State
 
 
 def wanted(look: Look, may: Sequence[Candidate], stuck: Sequence[int]) -> tuple[int, ...]:
-    """Inode numbers of what is to be taken apart: of crowded ranks all that fits nowhere; else the largest
-    piece of one that nothing relieves, if it has a good part of the load.
+    """Inode numbers of what is to be taken apart: of crowded ranks all that fits nowhere; else of each that
+    nothing relieves the largest piece, if it has a good part of the load.
 
     :param stuck: crowded ranks that no move relieves
     """
@@ -76,6 +76,7 @@ def wanted(look: Look, may: Sequence[Candidate], stuck: Sequence[int]) -> tuple[
     large = tuple(c.key for c in parts if c.rank in crowded(look) and c.load > _most_that_fits(look))
     if large:
         return large
+    found = []
     for rank in stuck:
         much = look.band * look.shares[rank]
         unread = (p.requests for p in look.view.pieces if p.rank == rank and p.held == UNREAD)
@@ -83,8 +84,8 @@ def wanted(look: Look, may: Sequence[Candidate], stuck: Sequence[int]) -> tuple[
             continue  # what relieves it may be among these
         own = [c for c in parts if c.rank == rank and c.load >= much]
         if own:
-            return (max(own, key=lambda c: (c.load, -c.key)).key,)
-    return ()
+            found.append(max(own, key=lambda c: (c.load, -c.key)).key)
+    return tuple(found)
 
 
 def crowded(look: Look) -> frozenset[int]:
@@ -95,8 +96,10 @@ def crowded(look: Look) -> frozenset[int]:
 
 def higher(look: Look, inos: Sequence[int]) -> list[int]:
     """Of what is to be taken apart, what goes to the highest rank before: most of its load will be on other
-    ranks, and it is little enough to be moved once more."""
+    ranks, and it is little enough to be moved once more. Nothing while that one is full itself."""
     most, asked, goal = _most_that_fits(look), look.expected.load, home(look)
+    if goal in look.busy:
+        return []
     pieces = [p for p in map(look.pieces.__getitem__, inos) if p.rank is not None and p.rank < goal]
     return [piece.ino for piece in pieces if asked(piece) > most and piece.at_most <= look.limits.inodes]
 

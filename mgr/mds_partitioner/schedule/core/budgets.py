@@ -11,6 +11,7 @@ from .state import Limits, Past, State
 from .view import View
 
 HOUR = 3600.0  # s
+LATE = 10.0  # s that a move is under way: what is small does not wait for it
 
 
 @dataclass(frozen=True)
@@ -54,6 +55,10 @@ class Budgets:
         """Inodes that may be begun now: as many as may be under way may hang at clients besides."""
         hang = min(sum(past.move.inodes for past in self._hanging), self.limits.inodes)
         return self._inodes(1.0, 1.0, hang)
+
+    def late(self) -> bool:
+        """Is something under way for longer than most are?"""
+        return any(self.view.now - p.begun > LATE for p in self.coming if p.move.load > 0.0)
 
     def pins(self) -> int:
         """Directories that may be pinned besides those that are."""

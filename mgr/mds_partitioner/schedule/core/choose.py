@@ -53,11 +53,15 @@ class Choice:
 
 @dataclass(frozen=True)
 class Budget:
-    """What may be begun now. The first move may exceed ``inodes`` when nothing else is under way."""
+    """What may be begun now. The first move may exceed ``inodes`` when nothing else is under way.
+
+    :ivar late: something is under way for so long that what is too large waits for nobody's sake
+    """
 
     moves: int
     inodes: float
     idle: bool
+    late: bool = False
 
 
 def choose(
@@ -90,7 +94,7 @@ def choose(
     may = load.keys() if sources is None else sources
     chosen: list[Choice] = []
     stuck: list[int] = []
-    spent = set[int]()
+    spent, waits = set[int](), set[int]()
     left = budget.inodes
     while len(chosen) < budget.moves:
         above = [r for r in may if r not in spent and 0.0 < (1.0 + band) * share[r] < load[r]]
@@ -102,11 +106,15 @@ def choose(
             if not crumbs[source]:
                 spent.add(source)
             own[source], crumbs[source] = crumbs[source], []
-            stuck = stuck if source in stuck else [*stuck, source]
+            stuck = stuck if source in (*stuck, *waits) else [*stuck, source]
             continue
         piece, target = found
         if piece.inodes > left and (chosen or not budget.idle):
-            break
+            if not budget.late:
+                break
+            own[source] = [p for p in own[source] if p.inodes <= left]
+            waits.add(source)  # what is too large now relieves it later
+            continue
         gain = _relief(piece, source, target, load, share)
         chosen.append(Choice(piece.key, source, target, gain))
         own[source].remove(piece)

@@ -46,7 +46,7 @@ class Scheduler:
     6. only what could not be moved as a whole, and has no lasting parts, or has given them away, is
        scattered, and once;
     7. what is too large for every rank is taken apart on the highest that is not slow, but where it is when
-       it is too much to be moved once more, or did not come there;
+       it is too much to be moved once more, or did not come there, or that one is full itself;
     8. what waits at a rank is shared out only while all are full, the load itself is even, and all that was
        moved is seen as it is now;
     9. it is one again when little was asked of it for a day, while there is nothing else to do; a pin is
@@ -179,7 +179,7 @@ def _act(look: Look) -> tuple[State, Decision]:
     if here:
         return apart.opened(look.state, here, look.pieces), Decision(split=here, why=why)
     under_way, inodes = look.state.awaited, look.budgets.inodes()
-    budget = Budget(look.budgets.moves(), inodes, not under_way and inodes > 0.0)
+    budget = Budget(look.budgets.moves(), inodes, not under_way and inodes > 0.0, look.budgets.late())
     may = candidates(look)
     found, stuck = chosen(look, may, budget, sources(look))
     wanted = apart.wanted(look, may, [rank for rank in stuck if rank in apart.crowded(look)])

@@ -33,7 +33,7 @@ def uneven(look: Look) -> tuple[State, str]:
     # Of what is uneven before a load begins nothing follows for what it will be.
     held = 1 if times > BEGINS else state.held + 1
     urgent = far and full and lowest < URGENT * relative[top] and ENDS <= times <= BEGINS
-    harm = view.harmful or (look.idle and full)
+    harm = view.harmful or (look.idle and full) or (far and top in look.full)
     state = replace(state, held=held, even=False)
     waits = waited(look.then(state), top) and lowest < URGENT * relative[top]
     acting = (state.acting and (full or view.harmful)) or urgent or (harm and held >= HELD) or waits

@@ -136,10 +136,12 @@ class _Lesson:
         full = {r.rank for r in self.view.ranks if r.full}
         before, shared, dt, now = self.state.demand, self.shared, self.dt, self.view.now
         hidden, changed = {None, *self.stale}, self.state.stale  # by moves: then it is a new load
+        # What is left of a directory does not have what its parts have.
+        parted = {p.within for p in self.view.pieces if p.within and p.ino not in before}
         found = {}
         for piece in self.view.pieces:
             ino, rank = piece.ino, piece.rank
-            known = before.get(ino)
+            known = None if ino in parted else before.get(ino)
             if known is None or (rank in changed and rank not in hidden):
                 found[ino] = first(shared[ino], dt)
             else:

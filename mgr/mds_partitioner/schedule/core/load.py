@@ -8,7 +8,7 @@ what they can, that one has most to do that has most requests inside (Little's l
 import math
 from collections.abc import Collection, Iterable, Mapping, Sequence
 
-from ...engine.inside import CROWD
+from ...engine.inside import CROWD, STEEPEST
 from ...judge.fullness import MORE
 from .view import RankView
 
@@ -17,7 +17,6 @@ EASILY = 1.5  # times what one did that rested, at least: fuller than two thirds
 AS_MUCH = 0.9  # of what the best can do: who does that easily can do more than the best
 NEARLY = 0.9  # of what it can serve: a little more, and clients wait
 EMPTY = 0.7  # of its share, at most, has a rank with much room
-STEEPEST = 0.5  # a full rank serves at most so many powers of what is inside (docs/results/saturation.md)
 
 
 def capacities(ranks: Sequence[RankView]) -> dict[int, float]:

@@ -9,7 +9,7 @@ from dataclasses import dataclass, replace
 from functools import cached_property
 from statistics import fmean
 
-from ...engine.inside import CHANGED, CROWD
+from ...engine.inside import CHANGED, CROWD, with_fewer
 from ...judge.fullness import MORE
 from .budgets import Budgets
 from .expectation import Asked, Expectation
@@ -111,8 +111,8 @@ class Look:
 
     @cached_property
     def idle(self) -> bool:
-        """Has a rank much room, and had of late, beside a full one? With many ranks, or noise, full
-        ones may have hardly more than their share then."""
+        """Has a rank much room, now or for a while, beside a full one? With many ranks full ones may have
+        hardly more than their share then."""
         above = any(self.loads[r] > self.shares[r] for r in self.full & self.loads.keys())
         return above and any(map(self._idles, self.loads.keys() - self.full))
 
@@ -151,15 +151,19 @@ class Look:
         return Budgets(self.state, self.view, self.limits, self.placed)
 
     def _idles(self, rank: int) -> bool:
-        late = _late(self.state, rank, LATE)
-        return bool(late) and self.empty(rank) and fmean(late) < EMPTY * self.shares[rank]
+        share, late = self.shares[rank], _late(self.state, rank, LATE)
+        if rank not in self.state.stale and self.loads[rank] < (1.0 - 2.0 * self.band) * share:
+            return True
+        return bool(late) and self.empty(rank) and fmean(late) < EMPTY * share
 
     def _falls(self, rank: RankView) -> bool:
-        """Is it full of as many requests as ever, and serves less?"""
+        """Is it full of as many requests as ever, and serves less, or less than so many fewer would make?"""
         could = CHANGED * (rank.capacity or 0.0)
         as_many = rank.inside >= CROWD or rank.crowd < MORE * rank.inside
         before = max(_late(self.state, rank.rank, NEW, LEAST), default=0.0)
-        return rank.full and rank.crowd < math.inf and as_many and rank.requests < could <= before
+        if not rank.full or rank.crowd == math.inf or before < could:
+            return False
+        return rank.requests < (could if as_many else could * with_fewer(rank.inside, rank.crowd))
 
 
 def _able(state: State, view: View) -> dict[int, float]:
