@@ -221,14 +221,17 @@ local function participants(n)
   return ranks, new
 end
 
--- How full a rank is, 1 for full. Without a capacity by the MDS's own account.
+-- How full a rank is, 1 for full. Without a capacity by the MDS's own account. Of the messages in its queue as many as
+-- there are others may be their beats. The capacity is that of common requests: with costly ones a rank that uses its
+-- core is full before.
 local function fullness(rank, load)
   local capacity = type(hints) == "table" and hints.capacity
-  if finite(capacity) and capacity > 0 then
-    return load / capacity
-  end
   local cpu, queue = mds[rank]["cpu_load_avg"], mds[rank]["queue_len"]
-  return math.max(finite(cpu) and cpu / CORE or 0, finite(queue) and queue >= 1 and 1 or 0)
+  local busy = finite(cpu) and cpu / CORE or 0
+  if finite(capacity) and capacity > 0 then
+    return math.max(load / capacity, busy >= 1 and 1 or 0)
+  end
+  return math.max(busy, finite(queue) and queue >= cluster_size() and 1 or 0)
 end
 
 -- Equation 2.

@@ -92,13 +92,21 @@ def test_of_many_ranks_none_gives_that_is_hot_and_not_full() -> None:
     assert decide("lunule", seen, 0, hints={"capacity": 1200})[0] == [0.0] * 36
 
 
+def test_a_rank_that_uses_its_core_for_costly_requests_is_full_whatever_the_capacity() -> None:
+    seen = metrics([300.0, *[100.0] * 35])
+    for cpu, acts in ((90.0, False), (100.0, True)):
+        seen[0]["cpu_load_avg"] = cpu
+        assert (sum(decide("lunule", seen, 0, hints={"capacity": 1200})[0]) > 0) is acts
+
+
 def test_without_a_capacity_a_hot_rank_says_itself_how_full_it_is() -> None:
     seen = metrics([300.0, *[100.0] * 35])
     for mine in seen:
         mine["cpu_load_avg"] = mine["req_rate"] / 60
     assert sum(decide("lunule", seen)[0]) == 0
-    seen[0]["queue_len"] = 5.0
-    assert sum(decide("lunule", seen)[0]) > 0
+    for queue, acts in ((35.0, False), (36.0, True)):  # the others' beats may be in it
+        seen[0]["queue_len"] = queue
+        assert (sum(decide("lunule", seen)[0]) > 0) is acts
 
 
 @given(LOADS, st.sets(st.integers(0, 11), min_size=1))
@@ -346,7 +354,8 @@ def test_without_a_clock_it_orders_a_fifth_in_every_beat() -> None:
 
 
 @pytest.mark.parametrize(
-    ("cpu", "queue", "acts"), [(2.0, 0.0, False), (20.0, 0.0, False), (60.0, 0.0, True), (15.0, 4.0, True)]
+    ("cpu", "queue", "acts"),
+    [(2.0, 0.0, False), (20.0, 0.0, False), (60.0, 0.0, True), (15.0, 3.0, False), (15.0, 4.0, True)],
 )
 def test_without_a_capacity_the_mdss_say_themselves_how_busy_they_are(
     cpu: float, queue: float, acts: bool
