@@ -6,6 +6,7 @@ from __future__ import annotations
 import logging
 import threading
 from collections.abc import Callable
+from contextlib import suppress
 
 from .errors import PartitionerError
 
@@ -64,12 +65,17 @@ class Loop:
 
     def _outlived(self) -> float:
         """After how many seconds what has just failed is tried again."""
+        self._unexpected("failed")
         try:
-            self._failed()
-            self._log.exception("the %s failed; it tries again", self._name)
             return self._retry()
-        except Exception:  # nor does it end of what it cannot say
+        except Exception:  # nor does it end of that
             return RETRY
+
+    def _unexpected(self, what: str) -> None:
+        """To tell it must not end the thread either."""
+        with suppress(Exception):
+            self._log.exception("the %s %s; it tries again", self._name, what)
+            self._failed()
 
     def _tried(self) -> bool:
         try:
@@ -78,8 +84,7 @@ class Loop:
             self._log.error("the %s cannot begin: %s", self._name, e)
             return False
         except Exception:
-            self._failed()
-            self._log.exception("the %s cannot begin; it tries again", self._name)
+            self._unexpected("cannot begin")
             return False
         return True
 

@@ -95,6 +95,7 @@ class Journal:
         """
         runs: list[Run] = []
         unreadable: list[Unreadable] = []
+        self._first.clear()  # of a load that failed: it is all found again
         for id_, parts in self._plans().items():
             try:
                 if ID.fullmatch(id_) and not _whole(parts):

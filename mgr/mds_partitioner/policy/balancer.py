@@ -346,11 +346,13 @@ class Balancer:
         if watch.pushed is None:  # by the manager before this one: its steady clock is not known
             watch.pushed = now.steady - max(0.0, now.wall - switch.pushed)
         settings, since = self._settings(), now.steady - watch.pushed
-        due = push_due(switch.hints, wanted, settings, since)
-        # Of an MDS that fell back the object may be gone from the pool: it reads that in its next beat.
-        due = due or (bool(watch.fallbacks) and since >= settings.hint_interval)
-        if due or _rendered(switch)[0] != switch.object:  # that one is an older version's text
-            self._push(switch, wanted, watch, now, turn)
+        # That one may be an older version's text.
+        due = push_due(switch.hints, wanted, settings, since) or _rendered(switch)[0] != switch.object
+        # Of an MDS that fell back the object may be gone from the pool: it reads that in its next beat. The
+        # same text has the same name, so that this makes no FSMap.
+        lost = bool(watch.fallbacks) and since >= settings.hint_interval
+        if due or lost:
+            self._push(switch, wanted if due else switch.hints, watch, now, turn)
 
     def _push(self, switch: Switch, hints: Hints, watch: Watch, now: Now, turn: Turn) -> None:
         fresh = replace(switch, hints=hints)

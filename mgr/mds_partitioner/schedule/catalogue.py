@@ -314,7 +314,10 @@ class Catalogue:
             {kid.ino: ino for ino in wanted.split for kid in parts.get(ino, ())},
             known,
             {
-                path: old.read[path] if old.facts.get(path) is fact else self._read_at.get(path, now)
+                # The clock may have been put back.
+                path: min(now, old.read[path])
+                if old.facts.get(path) is fact
+                else self._read_at.get(path, now)
                 for path, fact in known.items()
             },
             counted | {ino: len(kids) for ino, kids in parts.items() if ino in there},

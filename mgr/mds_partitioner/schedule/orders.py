@@ -211,7 +211,7 @@ class Orders:
         assert watch.view is not None
         pins = {move.ino: known.pin(by_ino[move.ino], ours) for move in decision.moves}
         plan = plan_of(fs, decision, watch.view, names, pins, known.fragments, now.wall)
-        return self._execute(fs, watch, plan, now.steady + LATE)
+        return self._execute(fs, watch, plan, self._now().steady + LATE)
 
     def _execute(self, fs: FsState, watch: Watch, plan: Plan, until: float = float("inf")) -> str:
         """until: when it is too late to begin it, steady clock, s
