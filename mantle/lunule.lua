@@ -48,6 +48,7 @@ local DEFAULTS = {
 -- ranks there are, the fuller one may be before the threshold is passed. In a cluster larger than the paper's, each is
 -- judged as if it were in that.
 local PAPERS_CLUSTER = 5 -- ranks
+local CROWD = 8          -- messages in a queue that are more than beats of others
 
 local CORE = 100       -- cpu_load_avg of an MDS that uses one core; its dispatcher can use no more
 local BEATS_A_TURN = 4 -- an order that shows within three beats is not repeated
@@ -221,8 +222,8 @@ local function participants(n)
   return ranks, new
 end
 
--- How full a rank is, 1 for full. Without a capacity by the MDS's own account. Of the messages in its queue as many as
--- there are others may be their beats. The capacity is that of common requests: with costly ones a rank that uses its
+-- How full a rank is, 1 for full. Without a capacity by the MDS's own account. Of the messages in its queue some
+-- may be the others' beats. The capacity is that of common requests: with costly ones a rank that uses its
 -- core is full before.
 local function fullness(rank, load)
   local capacity = type(hints) == "table" and hints.capacity
@@ -231,7 +232,7 @@ local function fullness(rank, load)
   if finite(capacity) and capacity > 0 then
     return math.max(load / capacity, busy >= 1 and 1 or 0)
   end
-  return math.max(busy, finite(queue) and queue >= cluster_size() and 1 or 0)
+  return math.max(busy, finite(queue) and queue >= math.min(cluster_size(), CROWD) and 1 or 0)
 end
 
 -- Equation 2.

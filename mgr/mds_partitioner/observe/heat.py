@@ -12,8 +12,8 @@ from .subtrees import ancestors
 # Of IRD, IWR, READDIR, FETCH, STORE.
 META_LOAD = (1.0, 2.0, 1.0, 2.0, 4.0)  # dirfrag_load_vec_t::meta_load (src/mds/mdstypes.h)
 # READDIR counts entries: a listing of a thousand is a request or two and takes an MDS as long as some ten
-# others (docs/design.md). Directories are fetched and stored for no client, or long after it asked.
-REQUESTS = (1.0, 2.0, 0.01, 0.0, 0.0)
+# others (docs/design.md). Directories are stored for no client, or long after it asked.
+REQUESTS = (1.0, 2.0, 0.01, 1.0, 0.0)
 # Counters of a directory: of its own subtree, and of all below it that the rank has (MDBalancer::hit_dir).
 OWN, ALL = "pop_auth_subtree", "pop_auth_subtree_nested"
 TOLD = 0.05  # of all heat: what was added is at least so much, or nobody can tell where

@@ -36,8 +36,10 @@ class MdsWhereabouts:
             answer = self._host.tell(fs, mds.name, "dump dir", path=path)
         except PartitionerError:
             return False
-        own = [bool(fragment.get("is_auth")) for fragment in answer or ()]
-        return any(own) and (all(own) or not self._elsewhere(fs, path, rank))
+        fragments = answer or ()
+        if fragments and all(fragment.get("is_auth") for fragment in fragments):
+            return True
+        return any(map(_held, fragments)) and not self._elsewhere(fs, path, rank)
 
     def _elsewhere(self, fs: FsState, path: str, rank: int) -> bool:
         """May another rank have something of a directory?"""
@@ -130,7 +132,7 @@ class MdsWhereabouts:
 
 def _held(fragment: Mapping[str, Any]) -> bool:
     """Is an MDS the authority over a fragment in which there is something? It exports no other."""
-    return bool(fragment.get("is_auth")) and fragment["pins"].get("child", 0) > 0
+    return bool(fragment.get("is_auth")) and fragment.get("pins", {"child": 1}).get("child", 0) > 0
 
 
 def _is_stray(parent: Parent) -> bool:

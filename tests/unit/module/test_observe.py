@@ -416,8 +416,8 @@ def test_a_rank_that_never_told_its_subtrees_is_named() -> None:
 def test_heat_is_of_what_clients_ask_for() -> None:
     counters = {"Decay Counters": [{"value": v} for v in (1.0, 2.0, 300.0, 4.0, 5.0)]}
     answer = {"dirfrags": [{"path": A, "pop_auth_subtree": counters}] * 2}
-    told = "an entry of a listing is no request, and what is fetched and stored is asked for by none"
-    assert parse_heat(answer, {A}) == {A: 2 * (1 + 4 + 3)}, told
+    told = "an entry of a listing is no request, and what is stored is asked for by none"
+    assert parse_heat(answer, {A}) == {A: 2 * (1 + 4 + 3 + 4)}, told
 
 
 def test_listing_a_large_directory_does_not_pass_for_a_thousand_requests() -> None:

@@ -443,6 +443,24 @@ def test_a_full_rank_is_relieved_for_long_having_more_though_the_whole_is_even_e
     assert sources == [set(), set(), {0} if gives else set()]
 
 
+def test_ranks_that_are_full_by_turns_are_left_alone() -> None:
+    """As a scan makes them: what is moved for a look's sake is cold when it comes."""
+    state = State()
+    for look in range(4 * HELD):
+        top = look % 6
+        ranks = tuple(
+            RankView(r, 1000.0 if r == top else 800.0, 30.0 if r == top else 1.0, r == top, 1000.0, 30.0)
+            for r in range(6)
+        )
+        pieces = tuple(
+            Piece(50 * r.rank + k, f"/{r.rank}/{k}", r.rank, r.requests / 20.0, 100.0)
+            for r in ranks
+            for k in range(20)
+        )
+        state, decision = Scheduler(state, View(LOOK * look, ranks, pieces), Limits()).decide()
+        assert not decision.something
+
+
 def two_ranks(first: RankView, second: RankView) -> View:
     """All that is on them stays there."""
     pieces = (Piece(r.rank + 1, f"/{r.rank}", r.rank, r.requests, 10.0, held="x") for r in (first, second))
@@ -628,11 +646,17 @@ def test_what_would_fit_on_a_rank_is_split_where_it_is_for_the_sake_of_a_part_or
     assert until_split(cluster) == [] and cluster.at[1] == 0
 
 
-@pytest.mark.parametrize(("there", "moves"), [(1000.0, 0), (700.0, 1)])
-def test_a_piece_is_split_where_it_is_when_the_highest_rank_is_full(there: float, moves: int) -> None:
+@pytest.mark.parametrize(("there", "goal"), [(1000.0, 4), (700.0, 5)])
+def test_a_piece_is_split_on_the_highest_rank_that_is_not_full(there: float, goal: int) -> None:
     cluster = Cluster({1: 2000.0, 2: there}, ranks=6, parts={1: 8}, held=frozenset({2}))
     cluster.at[2] = 5
-    assert len(until_split(cluster)) == moves
+    assert [move.target for move in until_split(cluster)] == [goal]
+
+
+def test_a_piece_is_split_where_it_is_when_all_higher_ranks_are_full() -> None:
+    cluster = Cluster({1: 2000.0, 2: 1000.0, 3: 1000.0}, ranks=4, parts={1: 8}, held=frozenset({2, 3}))
+    cluster.at |= {1: 1, 2: 2, 3: 3}
+    assert until_split(cluster) == [] and cluster.at[1] == 1
 
 
 def test_of_each_rank_that_nothing_relieves_the_largest_is_split() -> None:

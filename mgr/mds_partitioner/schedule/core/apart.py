@@ -96,17 +96,15 @@ def crowded(look: Look) -> frozenset[int]:
 
 def higher(look: Look, inos: Sequence[int]) -> list[int]:
     """Of what is to be taken apart, what goes to the highest rank before: most of its load will be on other
-    ranks, and it is little enough to be moved once more. Nothing while that one is full itself."""
-    most, asked, goal = _most_that_fits(look), look.expected.load, home(look)
-    if goal in look.busy:
-        return []
+    ranks, and it is little enough to be moved once more."""
+    most, asked, goal = _most_that_fits(look), look.expected.load, _goal(look)
     pieces = [p for p in map(look.pieces.__getitem__, inos) if p.rank is not None and p.rank < goal]
     return [piece.ino for piece in pieces if asked(piece) > most and piece.at_most <= look.limits.inodes]
 
 
 def lifted(look: Look, inos: Sequence[int], budget: Budget) -> tuple[Move, ...]:
     """Of what goes to the highest rank, what goes now."""
-    highest, left, pins = home(look), budget.inodes, look.budgets.pins()
+    highest, left, pins = _goal(look), budget.inodes, look.budgets.pins()
     found: list[Move] = []
     for piece in map(look.pieces.__getitem__, inos):
         alone = budget.idle and not found
@@ -132,8 +130,17 @@ def told(look: Look, inos: Sequence[int], when: str = "", why: str = "as a whole
 def home(look: Look) -> int:
     """The highest rank that is not much slower than others: all of it is there for a while, and its parts
     are exported from there."""
+    return max(_quick(look))
+
+
+def _goal(look: Look) -> int:
+    """The highest of these that is not full either; -1: all are."""
+    return max((rank for rank in _quick(look) if rank not in look.busy), default=-1)
+
+
+def _quick(look: Look) -> list[int]:
     least = SLOW * fmean(look.capacity[rank] for rank in look.loads)
-    return max(rank for rank in look.loads if look.capacity[rank] >= least)
+    return [rank for rank in look.loads if look.capacity[rank] >= least]
 
 
 def _most_that_fits(look: Look) -> float:

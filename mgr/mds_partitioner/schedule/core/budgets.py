@@ -57,8 +57,10 @@ class Budgets:
         return self._inodes(1.0, 1.0, hang)
 
     def late(self) -> bool:
-        """Is something under way for longer than most are?"""
-        return any(self.view.now - p.begun > LATE for p in self.coming if p.move.load > 0.0)
+        """Is something under way for longer than most are, and does not hang?"""
+        now, state = self.view.now, self.state
+        slow = (p for p in self.coming if p.move.load > 0.0 and not state.hangs(p, now))
+        return any(now - max(p.begun, state.waited) > LATE for p in slow)
 
     def pins(self) -> int:
         """Directories that may be pinned besides those that are."""

@@ -11,7 +11,7 @@ from .demand import HELD
 from .load import pressures, utilisations
 from .look import Look
 from .noise import BAND
-from .state import State
+from .state import NOBODY, State
 
 FAR = 0.85  # an importer has at most this part of the exporter's utilisation
 LONG = 60.0  # s that requests wait beside an idle rank at one that is not full: the metadata pool is slow
@@ -27,18 +27,19 @@ def uneven(look: Look) -> tuple[State, str]:
     lowest = min(relative.values())
     far = relative[top] > 1.0 + look.band
     if not ((far or look.idle) and lowest < FAR * relative[top]):
-        return replace(state, held=0, acting=False, even=not look.crawling), _even(look)
+        return replace(state, held=0, hot=NOBODY, acting=False, even=not look.crawling), _even(look)
     full = any(r.full and relative[r.rank] > 1.0 for r in view.ranks)
     times = _times(look)
     # Of what is uneven before a load begins nothing follows for what it will be.
     held = 1 if times > BEGINS else state.held + 1
     urgent = far and full and lowest < URGENT * relative[top] and ENDS <= times <= BEGINS
-    harm = view.harmful or (look.idle and full) or (far and top in look.full)
-    state = replace(state, held=held, even=False)
+    hot = (top, state.hot[1] + 1 if state.hot[0] == top else 1) if far and top in look.full else NOBODY
+    lasts = (view.harmful and held >= HELD) or (look.idle and full and times <= BEGINS) or hot[1] >= HELD
+    state = replace(state, held=held, hot=hot, even=False)
     waits = waited(look.then(state), top) and lowest < URGENT * relative[top]
-    acting = (state.acting and (full or view.harmful)) or urgent or (harm and held >= HELD) or waits
+    acting = (state.acting and (full or view.harmful)) or urgent or lasts or waits
     told = f"rank {top} has {relative[top]:.2f} times its share"
-    if not (acting or full or harm):
+    if not (acting or full or view.harmful):
         told = f"{told}: nothing is moved while no rank is full, and nobody waits"
     return replace(state, acting=acting), told
 

@@ -11,6 +11,7 @@ from functools import cached_property
 from .demand import HELD, Demand, first
 from .elastic import elasticity
 from .load import capacities
+from .noise import BAND
 from .reunite import highest, quiet
 from .sleepers import ASLEEP, WAKES, Wake, jumped
 from .state import FIRST, FRESH, KEPT, Limits, Past, State
@@ -131,17 +132,24 @@ class _Lesson:
         return shared_out(self.view.pieces, self.stay)
 
     @cached_property
+    def _parted(self) -> set[int]:
+        """What is left of directories of which parts came to be known, with a good part of the load."""
+        before, came = self.state.demand, defaultdict[int, float](float)
+        for piece in self.view.pieces:
+            if piece.within in before and piece.ino not in before:
+                came[piece.within] += self.shared[piece.ino]
+        return {head for head, load in came.items() if load > BAND * before[head].mean}
+
+    @cached_property
     def demand(self) -> dict[int, Demand]:
         """By inode number."""
         full = {r.rank for r in self.view.ranks if r.full}
         before, shared, dt, now = self.state.demand, self.shared, self.dt, self.view.now
         hidden, changed = {None, *self.stale}, self.state.stale  # by moves: then it is a new load
-        # What is left of a directory does not have what its parts have.
-        parted = {p.within for p in self.view.pieces if p.within and p.ino not in before}
         found = {}
         for piece in self.view.pieces:
             ino, rank = piece.ino, piece.rank
-            known = None if ino in parted else before.get(ino)
+            known = None if ino in self._parted else before.get(ino)
             if known is None or (rank in changed and rank not in hidden):
                 found[ino] = first(shared[ino], dt)
             else:

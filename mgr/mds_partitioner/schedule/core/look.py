@@ -12,6 +12,7 @@ from statistics import fmean
 from ...engine.inside import CHANGED, CROWD, with_fewer
 from ...judge.fullness import MORE
 from .budgets import Budgets
+from .demand import HELD
 from .expectation import Asked, Expectation
 from .load import EMPTY, busy, capacities, crawls, levelled, served, shares
 from .noise import band
@@ -111,10 +112,10 @@ class Look:
 
     @cached_property
     def idle(self) -> bool:
-        """Has a rank much room, now or for a while, beside a full one? With many ranks full ones may have
+        """Has a rank much room, for some looks, beside a full one? With many ranks full ones may have
         hardly more than their share then."""
         above = any(self.loads[r] > self.shares[r] for r in self.full & self.loads.keys())
-        return above and any(map(self._idles, self.loads.keys() - self.full))
+        return above and any(map(self._idles, self.loads.keys() - self.full - self.doubted))
 
     def empty(self, rank: int) -> bool:
         """Has a rank much room now?"""
@@ -152,7 +153,8 @@ class Look:
 
     def _idles(self, rank: int) -> bool:
         share, late = self.shares[rank], _late(self.state, rank, LATE)
-        if rank not in self.state.stale and self.loads[rank] < (1.0 - 2.0 * self.band) * share:
+        room, lately = (1.0 - 2.0 * self.band) * share, _late(self.state, rank, 0.0, HELD)
+        if rank not in self.state.stale and self.loads[rank] < room and lately and fmean(lately) < room:
             return True
         return bool(late) and self.empty(rank) and fmean(late) < EMPTY * share
 

@@ -44,7 +44,8 @@ def chosen(
         return found, stuck
     full = look.full & look.loads.keys()
     found, others = take(NEAR, full if of is None else full.intersection(of))
-    return found, list(dict.fromkeys([*stuck, *others]))
+    # So near its share a rank needs relief only as another one has room: of what is stuck one is enough.
+    return found, stuck if found else list(dict.fromkeys([*stuck, *others[:1]]))
 
 
 def sources(look: Look) -> Collection[int] | None:

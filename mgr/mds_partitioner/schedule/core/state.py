@@ -22,6 +22,7 @@ FRESH = 2  # looks at a piece after its arrival before it counts as it is seen
 FIRST = 5.0  # s that the first look is of
 HANGS, SLOWLY = 60.0, 1000.0  # s, and inodes/s: a move that takes longer waits for some client
 KEPT = 13  # looks at a rank's rate
+NOBODY = (-1, 0)  # a rank, and for how many looks
 
 T = TypeVar("T")
 
@@ -135,6 +136,7 @@ class State:
     :ivar elastic: by inode number: elasticity of what was moved (elastic.py)
     :ivar untold: by inode number: req/s before its move, of what has not taught that yet
     :ivar held: looks for which a rank has been above its share
+    :ivar hot: the rank that has most of all, while it is full, and for how many looks
     :ivar even: at the last look each rank had its share, by what it can do itself, and none crawled
     :ivar crowd: where too much waits, though all ranks are full
     :ivar vain: by rank: when taking some of that elsewhere was found not to help, steady clock, s
@@ -171,6 +173,7 @@ class State:
     elastic: Mapping[int, float] = field(default_factory=dict)
     untold: Mapping[int, float] = field(default_factory=dict)
     held: int = 0
+    hot: tuple[int, int] = NOBODY
     even: bool = False
     crowd: Crowd = Crowd()
     vain: Mapping[int, float] = field(default_factory=dict)
