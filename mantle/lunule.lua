@@ -33,8 +33,7 @@
 -- that a subtree which is larger than that fifth stays.
 --
 -- Without a capacity in the hints, urgency is what the MDSs say themselves: CPU time (cpu_load_avg is utime + stime of
--- /proc/self/stat in ticks of 10 ms per second, so 100 is a core) and requests that wait for the dispatcher. A quota
--- on the CPU hides the first, the second it cannot.
+-- /proc/self/stat, 100 is a core) and messages that wait for the dispatcher, as a quota on the CPU hides the first.
 
 local DEFAULTS = {
   smoothness = 0.2,      -- S of the urgency
@@ -49,7 +48,6 @@ local DEFAULTS = {
 -- judged as if it were in that.
 local PAPERS_CLUSTER = 5 -- ranks
 local CROWD = 8          -- messages in a queue that are more than beats of others
-
 local CORE = 100       -- cpu_load_avg of an MDS that uses one core; its dispatcher can use no more
 local BEATS_A_TURN = 4 -- an order that shows within three beats is not repeated
 local DAMPING = 0.2    -- part of the gap that is ordered in every beat where the turns cannot be told
@@ -222,9 +220,8 @@ local function participants(n)
   return ranks, new
 end
 
--- How full a rank is, 1 for full. Without a capacity by the MDS's own account. Of the messages in its queue some
--- may be the others' beats. The capacity is that of common requests: with costly ones a rank that uses its
--- core is full before.
+-- How full a rank is, 1 for full. Without a capacity by the MDS's own account; some messages in a queue may be others'
+-- beats. The capacity is that of common requests: with costly ones a rank that uses its core is full before.
 local function fullness(rank, load)
   local capacity = type(hints) == "table" and hints.capacity
   local cpu, queue = mds[rank]["cpu_load_avg"], mds[rank]["queue_len"]
