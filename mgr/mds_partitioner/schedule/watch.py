@@ -37,7 +37,9 @@ NOISE = 50.0  # req/s of all ranks: with less nobody is at work
 UNEVEN = 1.1  # times its share: a full rank that has so much is looked at closely
 NOT_YET = "it has not looked yet"
 APART = 2.5  # s between two answers, at least, that tell together what has gone
-WITHIN = 2.0  # s, for what MDSs are asked in a look
+WITHIN = 2.0  # s, for what MDSs are asked in a look, if they are quick
+LONGEST = 5.0  # s: the same, if they are not
+SPARE = 2.0  # times what the answers took last
 
 
 @dataclass(frozen=True)
@@ -79,6 +81,7 @@ class Watch:
     :ivar problem: why the last look failed; unread: why directories could not be read last
     :ivar begun: when MDSs were asked last, by what they were asked and by name, whether they answered or
         not; steady clock, s
+    :ivar patience: how long they may take to answer, by what they are asked, s
     :ivar where: where ``placed`` are, by ``subtrees``; None: these have changed
     """
 
@@ -109,6 +112,7 @@ class Watch:
     mapped: float = float("-inf")
     ordered: float = float("-inf")
     begun: dict[str, dict[str, float]] = field(default_factory=dict)
+    patience: dict[str, float] = field(default_factory=dict)
     where: SubtreeMap | None = None
     placed: tuple[Directory, ...] = ()
     saved: float = 0.0
@@ -337,7 +341,11 @@ class Looker:
         before = watch.begun.get(prefix, {})
         order = sorted(names, key=lambda name: before.get(name, -math.inf))
         now = self._now().steady
-        answers = self._host.tell_each(fs, order, prefix, within=WITHIN, **arguments)
+        within = watch.patience.get(prefix, WITHIN)
+        answers = self._host.tell_each(fs, order, prefix, within=within, **arguments)
+        # What a full rank is too slow to tell would be asked for nothing time and again.
+        took = SPARE * (self._now().steady - now)
+        watch.patience[prefix] = min(LONGEST, max(WITHIN, took))
         waits = {name for name, answer in answers.items() if isinstance(answer, Unavailable)}
         begun = {name: now for name in order if name not in waits or isinstance(answers[name], GivenUp)}
         there = {mds.name for mds in fs.active()}

@@ -626,7 +626,14 @@ def test_large_pieces_of_several_full_ranks_are_taken_apart_together() -> None:
     cluster = Cluster({1: 1500.0, 2: 1500.0, 3: 10.0, 4: 10.0}, parts={1: 8, 2: 8})
     cluster.at[2] = 1
     cluster.look()
-    assert {(move.ino, move.target) for _, move in cluster.history} == {(1, 3), (2, 3)}
+    assert {(move.ino, move.target) for _, move in cluster.history} == {(1, 3), (2, 2)}
+
+
+def test_large_pieces_do_not_go_to_the_same_rank_to_be_taken_apart_there() -> None:
+    """It would be the next to have all."""
+    cluster = Cluster({1: 2000.0, 2: 2000.0, 3: 500.0}, ranks=3, parts={1: 8, 2: 8}, takes=4)
+    cluster.go(3)
+    assert {(move.ino, move.target) for _, move in cluster.history if move.ino < 3} == {(1, 2), (2, 1)}
 
 
 def test_a_piece_that_does_not_come_to_the_highest_rank_is_split_where_it_is() -> None:

@@ -84,6 +84,14 @@ def test_a_scan_is_known_after_some_looks_and_nothing_is_learned_where_nobody_wa
     assert PARENT not in looked_at(same).stay, "what was told once stays the same"
 
 
+@pytest.mark.parametrize(("told", "mean"), [((100, 101), 90.0), ((), 10.0)])
+def test_what_was_told_once_is_no_news_in_each_look(told: Collection[int], mean: float) -> None:
+    """Who has something now and then may have had it just when MDSs were asked."""
+    before = [view(look, parts((10.0, 10.0))) for look in range(3)]
+    state = looked_at([*before, *(view(look, parts((90.0, 10.0)), told=told) for look in range(3, 8))])
+    assert state.demand[100].mean == pytest.approx(mean)
+
+
 @pytest.mark.parametrize(("goes_on", "rate"), [(False, 60.0), (True, 600.0)])
 def test_what_has_moved_says_nothing_of_a_load_that_stays(goes_on: bool, rate: float) -> None:
     """Whoever moved it: it has another load there; or the same, while others go on."""

@@ -103,10 +103,14 @@ def higher(look: Look, inos: Sequence[int]) -> list[int]:
 
 
 def lifted(look: Look, inos: Sequence[int], budget: Budget) -> tuple[Move, ...]:
-    """Of what goes to the highest rank, what goes now."""
-    highest, left, pins = _goal(look), budget.inodes, look.budgets.pins()
+    """Of what goes to the highest ranks, what goes now: each to one of its own, or that would be the next to
+    have all."""
+    free, left, pins = _free(look), budget.inodes, look.budgets.pins()
     found: list[Move] = []
     for piece in map(look.pieces.__getitem__, inos):
+        highest = next((r for r in free if piece.rank is not None and r > piece.rank), None)
+        if highest is None:
+            continue
         alone = budget.idle and not found
         pins -= piece.pin == NO_PIN
         if piece.rank is None or len(found) >= budget.moves or pins < 0:
@@ -118,6 +122,7 @@ def lifted(look: Look, inos: Sequence[int], budget: Budget) -> tuple[Move, ...]:
         why = f"{asks:.0f} req/s, to be taken apart: clients of its parts ask the lowest rank they know"
         found.append(Move(piece.ino, piece.path, piece.rank, highest, asks, gain, piece.inodes, why))
         left -= piece.inodes
+        free.remove(highest)
     return tuple(found)
 
 
@@ -135,7 +140,17 @@ def home(look: Look) -> int:
 
 def _goal(look: Look) -> int:
     """The highest of these that is not full either; -1: all are."""
-    return max((rank for rank in _quick(look) if rank not in look.busy), default=-1)
+    return max(_roomy(look), default=-1)
+
+
+def _free(look: Look) -> list[int]:
+    """Those that nothing is under way to that is to be taken apart, the highest first."""
+    coming = {p.move.target for p in look.state.past if p.arrived < 0.0 and p.move.ino in look.state.apart}
+    return sorted((rank for rank in _roomy(look) if rank not in coming), reverse=True)
+
+
+def _roomy(look: Look) -> list[int]:
+    return [rank for rank in _quick(look) if rank not in look.busy]
 
 
 def _quick(look: Look) -> list[int]:

@@ -45,8 +45,9 @@ class Scheduler:
        is likely to save more than it costs;
     6. only what could not be moved as a whole, and has no lasting parts, or has given them away, is
        scattered, and once;
-    7. what is too large for every rank is taken apart on the highest that is not slow, but where it is when
-       it is too much to be moved once more, or did not come there, or all that are higher are full;
+    7. what is too large for every rank is taken apart on the highest that is not slow, and that nothing else
+       comes to for that, but where it is when it is too much to be moved once more, or did not come there, or
+       all that are higher are full;
     8. what waits at a rank is shared out only while all are full, the load itself is even, and all that was
        moved is seen as it is now;
     9. it is one again when little was asked of it for a day, while there is nothing else to do; a pin is

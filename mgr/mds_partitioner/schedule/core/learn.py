@@ -146,15 +146,17 @@ class _Lesson:
         full = {r.rank for r in self.view.ranks if r.full}
         before, shared, dt, now = self.state.demand, self.shared, self.dt, self.view.now
         hidden, changed = {None, *self.stale}, self.state.stale  # by moves: then it is a new load
+        new = self.view.told
         found = {}
         for piece in self.view.pieces:
             ino, rank = piece.ino, piece.rank
             known = None if ino in self._parted else before.get(ino)
             if known is None or (rank in changed and rank not in hidden):
                 found[ino] = first(shared[ino], dt)
+            elif rank in hidden or (new is not None and ino not in new):
+                found[ino] = known  # an old answer tells nothing once more
             else:
-                held = 1 if rank in full else HELD
-                found[ino] = known if rank in hidden else known.seen(shared[ino], dt, now, held)
+                found[ino] = known.seen(shared[ino], dt, now, 1 if rank in full else HELD)
         return found
 
     @cached_property
