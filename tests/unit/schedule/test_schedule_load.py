@@ -45,10 +45,19 @@ def test_a_rank_beside_one_that_serves_a_thousand(rank: RankView, found: float) 
 
 
 def test_a_full_rank_is_not_taken_to_be_as_good_as_one_that_was_crowded_long_ago() -> None:
-    fast, slow = RankView(0, 550.0, 0.6, False, 1000.0, 500.0), RankView(1, 260.0, 20.0, True, 260.0, 20.0)
+    fast, slow = RankView(0, 550.0, 0.9, False, 1000.0, 500.0), RankView(1, 260.0, 20.0, True, 260.0, 20.0)
     assert capacities([fast, slow]) == {0: 1000.0, 1: 260.0}
     assert capacities([fast, RankView(1, 260.0, 2.0, True, 260.0, 2.0)])[1] == 1000.0, "it may do more"
     assert capacities([fast, RankView(1, 200.0, 0.5, False, 260.0, 20.0)])[1] == 260.0
+
+
+@pytest.mark.parametrize(("inside", "found"), [(0.3, 140.0), (1.0, 140.0 * 3.0**0.5)])
+def test_a_full_rank_of_few_is_taken_for_what_it_shows_while_another_one_rests(
+    inside: float, found: float
+) -> None:
+    """Its clients make files, and those of the other one look: a request is another one's there."""
+    other = RankView(0, 130.0, inside, False, 400.0, 12.0)
+    assert capacities([other, RankView(1, 140.0, 4.0, True, 140.0, 4.0)])[1] == pytest.approx(found)
 
 
 def test_what_one_does_easily_that_is_as_good_as_any_others_may_be_able_to_do_as_well() -> None:

@@ -17,6 +17,7 @@ EASILY = 1.5  # times what one did that rested, at least: fuller than two thirds
 AS_MUCH = 0.9  # of what the best can do: who does that easily can do more than the best
 NEARLY = 0.9  # of what it can serve: a little more, and clients wait
 EMPTY = 0.7  # of its share, at most, has a rank with much room
+RESTS = 0.6  # requests inside: with fewer a rank has nothing to do for a good part of the time
 
 
 def capacities(ranks: Sequence[RankView]) -> dict[int, float]:
@@ -24,13 +25,18 @@ def capacities(ranks: Sequence[RankView]) -> dict[int, float]:
 
     All are alike while nothing is known, and each can do what it does now. A rank that was full with few
     requests inside, and fewer than a better one, is taken to be as good, as far as an MDS may serve so much
-    more for having as many at once. If it is not, it is soon crowded. One that does easily what the best can
-    do, as it is asked for what costs less, can do more than that.
+    more for having as many at once. If it is not, it is soon crowded; and beside one that rests it is taken
+    for what it shows, as its clients may ask for what costs more, and would be served there. One that does
+    easily what the best can do, as it is asked for what costs less, can do more than that.
     """
     best = max((r.able or r.requests for r in ranks), default=0.0)
     easy = (r.able for r in ranks if r.able is not None and not (r.crowd or r.full))
     most = max([best, *(EASILY * able for able in easy if able >= AS_MUCH * best)])
-    return {r.rank: max(most, r.requests) if r.able is None else _as_good(r, ranks, most) for r in ranks}
+    rests = any(not r.full and r.inside <= RESTS for r in ranks)
+    known = {
+        r.rank: r.able if rests and r.full else _as_good(r, ranks, most) for r in ranks if r.able is not None
+    }
+    return {r.rank: known.get(r.rank, max(most, r.requests)) for r in ranks}
 
 
 def _as_good(rank: RankView, ranks: Sequence[RankView], most: float) -> float:
