@@ -41,7 +41,7 @@ from mds_partitioner.observe.subtrees import SubtreeMap, ancestors, parse_subtre
 from mds_partitioner.observe.working_sets import parse_working_sets
 from mds_partitioner.report.text import printable, table
 from mds_partitioner.schedule.watch import Told
-from mds_partitioner.verify.guards import Hold, hold, why_wait
+from mds_partitioner.verify.guards import Hold, hold, silence, why_wait
 
 A, B = "/volumes/_nogroup/a", "/volumes/_nogroup/b"
 TYPED = "/volumes/_nogroup/A"  # where case does not count
@@ -893,7 +893,11 @@ def test_a_rank_that_the_mon_misses_is_silent_also_to_a_manager_that_never_heard
 
     host: Any = Restarted()
     laggy = tuple(replace(mds, laggy=mds.rank == 1) for mds in host.state.mds)
-    assert silent(host, replace(host.state, mds=laggy), 1000.0) == {1: 15.0}
+    fs = replace(host.state, mds=laggy)
+    assert (found := silent(host, fs, 1000.0)) == {1: 0.0}
+    said = "rank 1 (mds.m1) has said nothing to the mon (laggy)"
+    assert silence(fs, found) == said, "how long that takes is mds_beacon_grace of the mons"
+    assert silence(fs, {1: 20.0}) == "rank 1 (mds.m1) has said nothing for over 20 s"
 
 
 def test_links_are_counted_on_a_rank_with_next_to_nothing_inside() -> None:
