@@ -97,7 +97,7 @@ class DirectoryChange(ABC):
         return self.get(lambda mount: mount.entries(self.path)) == 0
 
     def ephemeral(self) -> bool:
-        """Has it an ephemeral pin of its own? Only a pin would be in the way of one."""
+        """Has it an ephemeral pin of its own that this would be in the way of? A mask is in no one's."""
         return False
 
 
@@ -141,6 +141,10 @@ class DistributedChange(DirectoryChange):
     def value(self, mount: FileSystem) -> str:
         """1 or 0."""
         return "1" if mount.ephemeral_pins(self.path)[0] else "0"
+
+    def ephemeral(self) -> bool:
+        """Has it ``ceph.dir.pin.random``? The other one is its value."""
+        return self.get(lambda mount: mount.ephemeral_pins(self.path))[1]
 
     def arrived(self, value: str) -> bool:
         """Do the MDSs hold its fragments in place? Without the pin there is nothing to wait for."""

@@ -131,12 +131,12 @@ class Journal:
             self._write(run)
         except JournalError:
             # What the mon has taken may include the seal: its answer may be all that was lost.
-            self.discard(run.id, plan.fscid)
+            self.drop(run.id, plan.fscid)
             raise
         return run
 
     def merge(self, plan: Plan, head: Head, records: Mapping[int, Record]) -> Run:
-        """A plan in place of those that it replaces, from now on. ``finish`` tells the mon."""
+        """A plan in place of those that it replaces, from now on. ``catch_up`` tells the mon."""
         run = Run(self._new_id(), plan, head, dict(records))
         whole = Run(run.id, plan, head, dict(records))  # as it is now, whatever becomes of it
         first = self._first_of(plan.fscid)
@@ -236,36 +236,18 @@ class Journal:
         found = self._store.items(f"{ROOT}{run.id}/step/{step:06d}/")
         return Record(**json.loads(found[max(found)])) if found else None
 
-    def discard(self, id_: str, fscid: int) -> None:
-        """Remove a plan; when the mon does not take that, it is done before any other of its file system is
-        written, or any is created."""
-        self.drop(id_, fscid)
-        with suppress(JournalError):
-            self.finish(fscid)
-
     def drop(self, id_: str, fscid: int) -> None:
-        """The same, but that its keys stay until ``finish`` or ``tidy``: there may be thousands."""
+        """Remove a plan; when the mon does not take that, it is done before any other of its file system is
+        written, or any is created. Its keys stay until ``tidy``: there may be thousands."""
         first = self._first_of(fscid)
         first.writes.append(partial(self._retire, first, id_))
         with suppress(JournalError):
             self._come_first(first)
 
-    def finish(self, fscid: int) -> None:
-        """Do what must be done before anything else is written of a file system's plans, and remove what
-        they left.
-
-        :raises JournalError: not all of it is done
-        """
-        first = self._first_of(fscid)
-        self._come_first(first)
-        with suppress(IndexError):  # another one takes it up as well
-            while first.old:
-                self.sweep(first.old.popleft())
-
     def tidy(self, fscid: int) -> None:
         """Remove some of the keys that a file system's plans left."""
         first = self._first_of(fscid)
-        with suppress(IndexError):
+        if first.old:
             id_ = first.old.popleft()
             if self.sweep(id_, AT_ONCE):
                 first.old.appendleft(id_)

@@ -216,7 +216,7 @@ class Plans:
     def withdraw(self, run: Run) -> None:
         """Forget what was proposed and not admitted."""
         self._creating.discard(run.plan.name)
-        self._journal.discard(run.id, run.plan.fscid)
+        self._journal.drop(run.id, run.plan.fscid)
 
     @contextmanager
     def reserved(self, run: Run) -> Iterator[None]:
@@ -237,11 +237,11 @@ class Plans:
                 self._reserved.discard(run.id)
 
     def finish(self, fs: FsState) -> None:
-        """Tell the mon what it was not told yet of plans that were merged.
+        """Tell the mon what it was not told yet of plans that were merged. What these left goes by and by.
 
         :raises JournalError: it does not take it; it is told before anything else is written
         """
-        self._journal.finish(fs.fscid)
+        self._journal.catch_up(fs.fscid)
 
     def merge(self, fs: FsState, old: Sequence[Run], deleted: Collection[int] = ()) -> None:
         """Make one of plans of the scheduler that have ended: the mon keeps what is to be undone, not how it

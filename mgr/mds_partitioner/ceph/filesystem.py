@@ -17,6 +17,7 @@ import cephfs
 from ..errors import CephError, NotFound, Unavailable
 from ..model import NO_PIN
 from .charmap import Charmap, Charmaps, parse_charmap, stays
+from .volumes import kept_in
 
 GONE = (errno.ENOENT, errno.ENOTDIR, errno.ELOOP)  # a link to itself may be where a directory was
 PIN = "ceph.dir.pin"
@@ -255,8 +256,9 @@ class FileSystem:
         return _count(self.get(path, SUBDIRS))
 
     def subdirectories(self, path: str) -> list[tuple[str, int]]:
-        """Names and inode numbers of the directories right below, by name."""
-        found, own = [], 0
+        """Names and inode numbers of the directories right below, by name; without the volumes module's own,
+        which are nobody's load."""
+        found, own, internal = [], 0, kept_in(path)
         with self._readable_errors("list", path):
             handle = self._handle.opendir(os.fsencode(path))
             try:
@@ -264,7 +266,7 @@ class FileSystem:
                     name = os.fsdecode(entry.d_name)
                     if name == ".":
                         own = int(entry.d_ino)
-                    elif entry.is_dir() and name != "..":
+                    elif entry.is_dir() and name != ".." and name not in internal:
                         found.append((name, int(entry.d_ino)))
             finally:
                 self._handle.closedir(handle)

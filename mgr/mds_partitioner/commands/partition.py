@@ -123,7 +123,9 @@ class PartitionCommands(Services):
         """
         found = self.host.fs(fs)
         run = _called(found, self.partitioner.plans.newest(found, plan))
-        where = subtree_map(self.host, found, [row.path for row in run.plan.rows], PATIENCE)
+        rows = run.plan.rows
+        inos = {row.ino for row in rows}
+        where = subtree_map(self.host, found, [row.path for row in rows], PATIENCE, inos)
         return Answer(run_value(run, where), run_text(run, where, top))
 
     @reads("partition ls")

@@ -70,14 +70,23 @@ def owner(root: str, directories: Collection[str]) -> str | None:
     return next((path for path in ancestors(root) if path in directories), None)
 
 
+def above(directories: Iterable[str]) -> frozenset[str]:
+    """What the directories are in: who mounts one of these may use any that is below it."""
+    return frozenset(up for path in directories for up in ancestors(path) if up != path)
+
+
 def needs_heat(sessions: Iterable[Session], directories: Collection[str]) -> bool:
-    """Is more than 1 % of the sessions' load, or of their capabilities, mounted above the directories?"""
+    """Is more than 1 % of the sessions' load, or of their capabilities, mounted above the directories?
+
+    Of what is mounted beside them heat tells nothing.
+    """
+    over = above(directories)
     above_load = above_caps = load = caps = 0.0
     for s in sessions:
         if s.ours:
             continue
         load, caps = load + s.load, caps + s.caps
-        if owner(s.root, directories) is None:
+        if s.root in over and owner(s.root, directories) is None:
             above_load, above_caps = above_load + s.load, above_caps + s.caps
     return above_load > 0.01 * load or above_caps > 0.01 * caps
 

@@ -11,68 +11,92 @@ from .. import clock
 from ..ceph.filesystem import FileSystem
 from ..ceph.host import FS_TIMEOUT
 from ..ceph.mounts import LOST
+from ..ceph.volumes import NO_GROUP, VOLUMES, internal
 from ..clock import Now
 from ..errors import BadInput, CephError, NotFound, PartitionerError
 from ..model import ROOT, Directory, DirectoryFacts
 from .children import found_again
 from .subtrees import ancestors
-from .turnover import listable
+from .turnover import MOST_PARTS, listable
 
-VOLUMES = "/volumes"  # where the volumes module keeps subvolumes: /volumes/GROUP/SUBVOLUME
-NO_GROUP = "_nogroup"  # whose subvolumes are in no group
-INTERNAL = ("_index", "_deleting", "_legacy")  # of the volumes module; its INTERNAL_DIRS has NO_GROUP, too
 SNAPSHOTS = ".snap"
 LONGEST = FS_TIMEOUT / 2  # s: a saturated MDS takes 0.1 s a question; who is given up loses what was read
+SELDOM = 600.0  # s between two listings of what has too many entries to be listed each time
+MOST_ENTRIES = 100_000  # of the root: with more it is not listed even then, as that takes an MDS a second
 
 
-def subvolumes(fs: FileSystem, before: Mapping[int, Directory] | None = None) -> list[Directory]:
-    """Every subvolume of every group, without the volumes module's own directories.
+def listed(fs: FileSystem, group: str, label: str) -> list[Directory]:
+    """The subvolumes of a group, by its path. ``label``: before their names"""
+    return [Directory(f"{group}/{name}", label + name, ino) for name, ino in fs.subdirectories(group)]
 
-    :param before: those that were found last, by inode number: there are thousands, and few are new
-    """
-    known = before or {}
+
+def subvolumes(
+    fs: FileSystem, of_group: Callable[[FileSystem, str, str], Iterable[Directory]] = listed
+) -> list[Directory]:
+    """Every subvolume of every group. ``of_group``: as ``listed``"""
     try:
         groups = fs.subdirectories(VOLUMES)
     except NotFound:
         return []
-    found = []
-    for group, _ in groups:
-        if group in INTERNAL:
-            continue
-        label = "" if group == NO_GROUP else f"{group}/"
-        for name, ino in fs.subdirectories(f"{VOLUMES}/{group}"):
-            path, old = f"{VOLUMES}/{group}/{name}", known.get(ino)
-            same = old is not None and old.path == path
-            found.append(old if old is not None and same else Directory(path, label + name, ino))
-    return found
+    labels = {group: "" if group == NO_GROUP else f"{group}/" for group, _ in groups}
+    return [d for group, label in labels.items() for d in of_group(fs, f"{VOLUMES}/{group}", label)]
 
 
 class Everything:
-    """Every subvolume, and every directory right below the root but the one that subvolumes are in. While the
-    root has too many entries to be listed: of the latter those that were found before and are still there."""
+    """Every subvolume, and every directory right below the root but the one that subvolumes are in. What has
+    too many entries to be listed each time is listed once in ``SELDOM`` s; in between, those that were found
+    before and are still there.
+
+    :ivar too_many: entries of the root, while they are more than are ever listed
+    """
 
     def __init__(self) -> None:
-        self._beside: list[Directory] = []
-        self._subvolumes: dict[int, Directory] = {}  # as they were found last, by inode number
+        self._found: dict[str, list[Directory]] = {}  # as they were found last, by what they are in
+        self._at: dict[str, float] = {}  # when that was listed, steady clock, s
+        self.too_many = 0
 
-    def __call__(self, fs: FileSystem) -> list[Directory]:
-        """As they are now."""
-        if not listable(fs, "/"):
-            self._beside = found_again(fs, self._beside)
-        else:
-            names = fs.subdirectories("/")
-            paths = ((f"/{name}", ino) for name, ino in names if f"/{name}" != VOLUMES)
-            self._beside = [Directory(path, path, ino) for path, ino in paths]
-        found = subvolumes(fs, self._subvolumes)
-        self._subvolumes = {d.ino: d for d in found}
-        return [*found, *self._beside]
+    def __call__(self, fs: FileSystem, now: float) -> list[Directory]:
+        """As they are now. ``now``: steady clock, s"""
+        found: dict[str, list[Directory]] = {}
+
+        def of_group(fs: FileSystem, path: str, label: str) -> list[Directory]:
+            old = self._found.get(path, [])
+            if len(old) > MOST_PARTS and self._rests(path, now):
+                found[path] = found_again(fs, old)
+            else:
+                found[path], self._at[path] = _kept(listed(fs, path, label), old), now
+            return found[path]
+
+        below = subvolumes(fs, of_group)
+        found["/"] = self._beside(fs, self._found.get("/", []), now)
+        self._found = found
+        return [*below, *found["/"]]
+
+    def _beside(self, fs: FileSystem, old: list[Directory], now: float) -> list[Directory]:
+        often = listable(fs, "/")
+        entries = 0 if often else fs.entries("/")
+        self.too_many = entries if entries > MOST_ENTRIES else 0
+        if self.too_many or (self._rests("/", now) and not often):
+            return found_again(fs, old)
+        paths = [(f"/{name}", ino) for name, ino in fs.subdirectories("/")]
+        self._at["/"] = now
+        return [Directory(path, path, ino) for path, ino in paths if path != VOLUMES]
+
+    def _rests(self, path: str, now: float) -> bool:
+        return now - self._at.get(path, float("-inf")) < SELDOM
+
+
+def _kept(found: list[Directory], before: list[Directory]) -> list[Directory]:
+    """The same, each as the very one that it was: there are thousands, and few are new."""
+    known = {d.ino: d for d in before}
+    return [old if (old := known.get(d.ino, d)) == d else d for d in found]
 
 
 def named(fs: FileSystem, paths: Sequence[str]) -> list[Directory]:
     """The directories an operator named.
 
     :raises BadInput: one of them is a file, or the root, which takes no pin, or one is in another; a symbolic
-        link leads to one, or it is in a snapshot
+        link leads to one, or it is in a snapshot, or kept by the volumes module for itself
     :raises NotFound: one of them does not exist
     """
     wanted = [_real(fs, normal(path)) for path in paths]
@@ -95,6 +119,10 @@ def _real(fs: FileSystem, path: str) -> str:
         raise NotFound(f"{path!r} does not exist: {e}") from e
     if link is not None:
         raise BadInput(f"{link!r} is a symbolic link: give the path that it leads to, without links")
+    if internal(way[-1]):
+        raise BadInput(
+            f"{path!r} is what the volumes module keeps for itself: give directories, such as /home"
+        )
     return way[-1]
 
 

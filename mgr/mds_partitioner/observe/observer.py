@@ -23,7 +23,7 @@ from ..model import (
     SubtreeSample,
 )
 from ..options import Settings
-from .attribution import Share, attribute, equal_parts, needs_heat, of_managers, owner
+from .attribution import Share, above, attribute, equal_parts, needs_heat, of_managers, owner
 from .directories import Rotation
 from .heat import ALL, Heat, depth, rank_heat, requests_below
 from .roots import called, may_differ
@@ -68,7 +68,8 @@ class Observer:
         paths = {d.path for d in directories}
         missing = self._read_sessions(fs, settings.ranks_per_epoch)
         sessions = self._rooted(fs, [s for of_rank in self._sessions.values() for s in of_rank], paths)
-        roots = {s.root for s in sessions if not s.ours and owner(s.root, paths) is None}
+        # Of roots above the directories alone: an MDS tells of all that it has down to the lowest asked for.
+        roots = above(paths).intersection(s.root for s in sessions if not s.ours)
         heat = self._heat(fs, paths | roots) if needs_heat(sessions, paths) else {}
         rates = {r.rank: r.requests for r in ranks}
         inodes = {r.rank: min(1.0, r.inodes / r.caps) for r in ranks if r.caps and r.inodes}

@@ -16,7 +16,6 @@ KINDS = (
 COMMON = 0.1  # of all requests
 # Without a standby, a dead MDS stays up:active in the FSMap, so silence is the only sign of it.
 MISSED, AT_LEAST = 4, 20.0  # reports, which come every 5 s if nobody has set mgr_stats_period; s
-LAGGY = 15.0  # s, after which the mon misses an MDS if nobody has set mds_beacon_grace
 FETCHES = ("dir_fetch_complete", "dir_fetch_keys")
 
 Points = Callable[[str], Sequence[tuple[float, ...]]]  # of a perf counter, by its path
@@ -113,13 +112,13 @@ def _stopped(sample: RankSample) -> RankSample:
 
 def silent(host: Host, fs: FsState, now: float) -> dict[int, float]:
     """Active ranks that should have reported to this manager, and have not for longer than so many seconds;
-    of those it never heard of, and where the clock was put back, those that the mon misses.
+    of those it never heard of, and where the clock was put back, those that the mon misses: 0 s.
 
     :param now: seconds since the Unix epoch
     """
     after = _quiet_after(host)
     last = {m.rank: host.counter(m.name, "mds.inodes") for m in fs.active()}
-    missed = {m.rank: LAGGY for m in fs.active() if m.laggy}
+    missed = {m.rank: 0.0 for m in fs.active() if m.laggy}
     return missed | {rank: after for rank, points in last.items() if points and now - points[-1][0] > after}
 
 

@@ -56,16 +56,26 @@ class SubtreeMap:
     """Answers, for a directory, which ranks serve it."""
 
     def __init__(
-        self, subtrees: Iterable[Subtree], directories: Iterable[str], silent: Sequence[int] = ()
+        self,
+        subtrees: Iterable[Subtree],
+        directories: Iterable[str],
+        silent: Sequence[int] = (),
+        inos: Collection[int] = (),
     ) -> None:
-        """``directories``: paths that will be asked for; ``silent``: ranks whose subtrees are not known."""
+        """``directories``: paths that will be asked for; ``silent``: ranks whose subtrees are not known.
+
+        :param inos: of directories that will be asked for where they are by then: see ``path``
+        """
         self.silent = tuple(silent)
+        if inos:
+            subtrees = list(subtrees)
+        self._path = {s.ino: s.path for s in subtrees if s.ino in inos} if inos else {}
         self._at: dict[str, set[int]] = {}
         self._own: dict[str, tuple[int, ...]] = {}  # that were asked for
         self._ephemeral: set[str] = set()
         self._below: dict[str, set[int]] = {}
         self._held: dict[str, set[Subtree]] = {}
-        asked = frozenset(directories)
+        asked = frozenset(directories).union(self._path.values())
         for subtree in subtrees:
             self._at.setdefault(subtree.path, set()).add(subtree.rank)
             if subtree.ephemeral:
@@ -75,6 +85,11 @@ class SubtreeMap:
                     self._below.setdefault(path, set()).add(subtree.rank)
                     if subtree.pin != NO_PIN or subtree.ephemeral:
                         self._held.setdefault(path, set()).add(subtree)
+
+    def path(self, ino: int, before: str) -> str:
+        """Where a directory is that was at a path before; one that was renamed is found if a subtree begins
+        at it, as does at all that is pinned and has moved."""
+        return self._path.get(ino, before)
 
     def ranks(self, directory: str) -> tuple[int, ...]:
         """Ranks of the directory itself and of the subtrees below it, ascending."""
@@ -110,7 +125,13 @@ class SubtreeMap:
         return directory in self._ephemeral
 
 
-def subtree_map(host: Host, fs: FsState, paths: Sequence[str], within: float = TELLS_TIMEOUT) -> SubtreeMap:
+def subtree_map(
+    host: Host,
+    fs: FsState,
+    paths: Sequence[str],
+    within: float = TELLS_TIMEOUT,
+    inos: Collection[int] = (),
+) -> SubtreeMap:
     """The subtrees as the MDSs have them now; an MDS that does not answer in ``within`` s is silent."""
     active = fs.active()
     answers = host.tell_each(fs, [m.name for m in active], "get subtrees", within=within)
@@ -118,4 +139,4 @@ def subtree_map(host: Host, fs: FsState, paths: Sequence[str], within: float = T
     found = [
         subtree for m in active if m.rank not in silent for subtree in parse_subtrees(m.rank, answers[m.name])
     ]
-    return SubtreeMap(found, paths, silent)
+    return SubtreeMap(found, paths, silent, inos)

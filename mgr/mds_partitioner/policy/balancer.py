@@ -25,7 +25,7 @@ from ..ranks import Ranks
 from ..verify.guards import inactive
 from . import policies
 from . import switch as switching
-from .beats import Fallback, beat_interval, fallbacks, last_beat, lately
+from .beats import Fallback, beat_interval, fallbacks, last_beat, remembered
 from .decisions import Watch
 from .hints import PREFIX, Hints, growth, make_hints, policy_object, push_due, told_later, why_nobody
 from .switch import ON, TURNING_OFF, TURNING_ON, PutBackOption, Switch
@@ -320,12 +320,12 @@ class Balancer:
 
     def _observe(self, fs: FsState, switch: Switch, watch: Watch, now: Now) -> None:
         # First, as it needs no engine. An MDS tells it once a beat.
-        recent = now.wall - FALLBACK_EPOCHS * max(self._settings().epoch, switch.hints.interval)
+        told = FALLBACK_EPOCHS * max(self._settings().epoch, switch.hints.interval)
         known = switch.started <= now.wall  # or the clock was put back since
-        since = max(recent, switch.started) if known else recent
-        watch.fallbacks = lately(
-            watch.fallbacks, fallbacks(self._host, frozenset(switch.objects), since), since
-        )
+        since = max(now.wall - told, switch.started) if known else now.wall - told
+        new = fallbacks(self._host, frozenset(switch.objects), since)
+        watch.fell_back = remembered(watch.fell_back, new, told, now)
+        watch.fallbacks = [of for of in watch.fell_back if of.until >= now.steady]
         watch.verdict = self._ranks.judge(fs, now.steady)
         watch.history = self._ranks.history(fs, now.steady)
         watch.judged_at = now.wall

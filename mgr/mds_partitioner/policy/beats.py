@@ -6,11 +6,12 @@ from __future__ import annotations
 import json
 from collections.abc import Iterable, Mapping
 from contextlib import suppress
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from datetime import datetime
 from typing import Any
 
 from ..ceph.host import Host
+from ..clock import Now
 from ..errors import PartitionerError
 from ..model import FsState
 from ..observe.heat import meta_load
@@ -71,12 +72,13 @@ def beat_interval(host: Host, fs: FsState, before: int | None) -> int:
 
 @dataclass(frozen=True)
 class Fallback:
-    """An MDS ("mds.NAME") that used the built-in balancer in place of our policy, its newest reason, and when
-    (Unix, s)."""
+    """An MDS ("mds.NAME") that used the built-in balancer in place of our policy, its newest reason, when by
+    the log (Unix, s), and until when it is told (steady clock, s)."""
 
     daemon: str
     reason: str
     at: float = field(default=0.0, compare=False)
+    until: float = field(default=0.0, compare=False)
 
     def __str__(self) -> str:
         return f"{self.daemon}: {self.reason}"
@@ -100,9 +102,15 @@ def parse_fallbacks(lines: list[Mapping[str, Any]], objects: frozenset[str], sin
     return [of for _, of in sorted(found.items())]
 
 
-def lately(before: Iterable[Fallback], new: Iterable[Fallback], since: float) -> list[Fallback]:
-    """With those that the log has no more room for. since: Unix, s"""
-    found = {of.daemon: of for of in (*before, *new) if of.at >= since}
+def remembered(before: Iterable[Fallback], new: Iterable[Fallback], told: float, now: Now) -> list[Fallback]:
+    """Those in the log, and those that it has no more room for and that are still told: for ``told`` s. As
+    the clock may be put back, what was seen before is known by its time, and how long is told by the other.
+    """
+    there = {of.daemon: of for of in new}
+    found = {of.daemon: of for of in before if of.until >= now.steady or of.daemon in there}
+    for daemon, of in there.items():
+        if daemon not in found or found[daemon].at != of.at:
+            found[daemon] = replace(of, until=now.steady + told - max(0.0, now.wall - of.at))
     return [of for _, of in sorted(found.items())]
 
 

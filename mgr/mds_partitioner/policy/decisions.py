@@ -39,6 +39,7 @@ class Watch:
     decisions: Mapping[int, tuple[Decision, ...]] = field(default_factory=dict)  # replaced: commands read it
     counted_from: dict[tuple[int, str], Totals] = field(default_factory=dict)  # by rank and MDS
     fallbacks: list[Fallback] = field(default_factory=list)
+    fell_back: list[Fallback] = field(default_factory=list)  # also those that are told no more
     problem: str = ""
     due: float = 0.0  # monotonic, s
     again: float = 0.0  # when what failed is tried again, likewise

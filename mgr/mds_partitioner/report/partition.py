@@ -10,7 +10,7 @@ from typing import Any
 from .. import clock
 from ..act.run import KEPT, PAUSED, READY, SKIPPED, Run, progress
 from ..observe.subtrees import SubtreeMap
-from ..plan.plan import Plan
+from ..plan.plan import Plan, Row
 from ..plan.ranks import format_ranks, ranks_mask
 from .rows import row_states
 from .text import and_more, count, cut, first, printable, ranks_cell, table, topmost
@@ -113,7 +113,7 @@ def run_value(run: Run, where: SubtreeMap | None) -> dict[str, Any]:
                 "reqs": round(row.reqs, 2),
                 "rentries": row.rentries,
                 "workload": round(row.workload, 2),
-                "current_ranks": None if where is None else list(where.ranks(row.path)),
+                "current_ranks": None if where is None else list(_ranks(row, where)),
                 "new_ranks": list(row.new),
                 "progress": states[i].progress,
                 "status": states[i].status,
@@ -133,6 +133,11 @@ def run_value(run: Run, where: SubtreeMap | None) -> dict[str, Any]:
         "prediction": asdict(run.plan.prediction),
         "caveats": list(run.plan.caveats),
     }
+
+
+def _ranks(row: Row, where: SubtreeMap) -> tuple[int, ...]:
+    """Also of what was renamed since it was planned."""
+    return where.ranks(where.path(row.ino, row.path))
 
 
 NOT_BEGUN = {"state": READY, "old": None, "time": None, "why": ""}
@@ -177,7 +182,7 @@ def run_text(run: Run, where: SubtreeMap, top: int) -> str:
                 count(row.reqs),
                 count(row.rentries),
                 count(row.workload),
-                ranks_cell(where.ranks(row.path)),
+                ranks_cell(_ranks(row, where)),
                 ranks_cell(row.new),
                 f"{states[i].progress:.0%}",
                 states[i].status,

@@ -10,6 +10,7 @@ from typing import Any
 
 from .. import clock
 from ..model import NO_PIN, FsState
+from ..observe.directories import MOST_ENTRIES
 from ..schedule.core.state import Past
 from ..schedule.core.view import RankView
 from ..schedule.record import ACT, ADVISE, OFF, UNDOING, Kept, Turn, under_way
@@ -31,6 +32,7 @@ def off_value(fs: FsState) -> dict[str, Any]:
     """As plain data, where it was never started: as that of ``status_value``."""
     unknown = ("since", "until", "state", "next_look", "imbalance_factor", "threshold")
     nothing: dict[str, Any] = {"ranks": [], "under_way": [], "decisions": [], "held": {}, "advised": 0}
+    nothing["unlisted_entries"] = 0
     return {"fs": fs.name, "mode": OFF, "paused": False, "problem": "", **dict.fromkeys(unknown), **nothing}
 
 
@@ -79,6 +81,7 @@ def status_value(seen: Status) -> dict[str, Any]:
         "under_way": [_move_value(past, requests) for past, requests in under_way(kept)],
         "decisions": [_turn_value(turn) for turn in kept.turns],
         "held": {} if kept.mode == OFF else dict(held(watch)),
+        "unlisted_entries": 0 if kept.mode == OFF else watch.known.too_many,
         "advised": len(watch.advised) if kept.mode == ADVISE else 0,
     }
 
@@ -208,7 +211,18 @@ def told(turn: Turn) -> str:
 
 def _left(watch: Watch, top: int) -> str:
     reasons = held(watch).most_common()
-    return "\n".join(first([cut(f"left alone: {number:,}: {why}", 100) for why, number in reasons], top))
+    left = first([cut(f"left alone: {number:,}: {why}", 100) for why, number in reasons], top)
+    return "\n".join([*left, *_unlisted(watch.known.too_many)])
+
+
+def _unlisted(entries: int) -> list[str]:
+    if not entries:
+        return []
+    why = (
+        f"not listed: '/' has {entries:,} entries, and at most {MOST_ENTRIES:,} are listed: directories "
+        "right in it that are not known yet are left alone; remove some, or move them into a directory"
+    )
+    return textwrap.wrap(why, 100)
 
 
 def history_value(kept: Kept, directory: str | None) -> list[dict[str, Any]]:

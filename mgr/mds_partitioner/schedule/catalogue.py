@@ -50,6 +50,7 @@ class Known:
     :ivar unknown: of those, which have, or may have, children that were not read
     :ivar waiting: paths of children of those that were listed, and not read
     :ivar masks: ``ceph.dir.bal.mask``, by inode number, of those that were read; None: MDSs without our hook
+    :ivar too_many: entries of the root, while they are more than are ever listed
     """
 
     directories: tuple[Directory, ...] = ()
@@ -65,6 +66,7 @@ class Known:
     strangers: frozenset[int] = frozenset()
     unknown: frozenset[int] = frozenset()
     waiting: tuple[str, ...] = ()
+    too_many: int = 0
 
     def pin(self, directory: Directory, owned: Owned) -> int:
         """A directory's pin: as it was read, unless we have set another one since. Its facts are known."""
@@ -191,7 +193,8 @@ class Catalogue:
         self._tries += bool(wanted.requests)
         waiting = tuple(kid.path for ino in wanted.split if ino in broods for kid in broods[ino].unread)
         known = self._known(parts, strangers, wanted, hooked, now)
-        self.known = replace(known, unknown=unknown, waiting=waiting)
+        too_many = self._everything.too_many
+        self.known = replace(known, unknown=unknown, waiting=waiting, too_many=too_many)
 
     def _factor(self, wanted: Wanted) -> float | None:
         """Of MDSs that distribute; asked where something comes and goes, or is hot and has no parts."""
@@ -247,7 +250,7 @@ class Catalogue:
                 self._above[str(of)] = None  # renamed or removed, and so is what is in it
 
     def _list(self, mount: FileSystem, began: float) -> Lesson:
-        directories = self._everything(mount)
+        directories = self._everything(mount, began)
         ended = self._now().steady
 
         def learn() -> None:

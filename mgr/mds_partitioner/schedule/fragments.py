@@ -86,7 +86,8 @@ def flat(mount: FileSystem, path: str, c: Circumstances, parts: int) -> Fragment
             taken = chain[-1].distributed or held(Brood(tuple(chain), 0.0, ()), c) is not None
             at = chain[-1]
             return None if taken else Fragments(at.path, at.ino, ranks, float(names), at.pin, files=True)
-        below = mount.subdirectories(path) if subdirs == 1 and entries <= MOST_LISTED else []
+        # One of two may be the volumes module's, which is not told.
+        below = mount.subdirectories(path) if 1 <= subdirs <= 2 and entries <= MOST_LISTED else []
         if len(below) != 1:
             return None
         path = f"{path}/{below[0][0]}"

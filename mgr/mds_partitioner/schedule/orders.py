@@ -43,7 +43,7 @@ from .tick_interval import TickInterval
 from .watch import Watch
 
 SMALL = 1000.0  # inodes: with more of what nobody asks for its move is waited for all the same
-LATE = 60.0  # s after a look, in which what was decided on it is begun, or else not: loads go on
+LATE = 60.0  # s after a decision, in which the mon takes its plan, or else it is not begun: loads go on
 AFTER_UNDOING = 0.5  # s between two looks whether a rollback has ended
 
 

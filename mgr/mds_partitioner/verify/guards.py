@@ -49,7 +49,8 @@ def hold(fs: FsState, health: Mapping[str, HealthCheck], silent: Mapping[int, fl
 def why_wait(fs: FsState, health: Mapping[str, HealthCheck], silent: Mapping[int, float]) -> str | None:
     """One sentence that says why nothing should be changed now and what to do; None when all is well.
 
-    :param silent: ranks that have not reported to the manager for longer than so many seconds
+    :param silent: ranks that have not reported to the manager for longer than so many seconds; 0: the mon
+        misses them
     """
     away = inactive(fs)
     if away is not None:
@@ -90,11 +91,12 @@ def inactive(fs: FsState) -> str | None:
 
 def silence(fs: FsState, silent: Mapping[int, float]) -> str:
     """Which MDSs say nothing; "": none. ``silent`` as in ``why_wait``."""
-    return ", ".join(
-        f"rank {m.rank} (mds.{m.name}) has said nothing for over {silent[m.rank]:.0f} s"
-        for m in fs.active()
-        if m.rank in silent
-    )
+    quiet = (m for m in fs.active() if m.rank in silent)
+    return ", ".join(f"rank {m.rank} (mds.{m.name}) has said nothing {_since(silent[m.rank])}" for m in quiet)
+
+
+def _since(seconds: float) -> str:
+    return f"for over {seconds:.0f} s" if seconds else "to the mon (laggy)"
 
 
 def late_clients(mds: str, health: Mapping[str, HealthCheck]) -> list[str]:

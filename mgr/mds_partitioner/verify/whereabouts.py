@@ -9,13 +9,13 @@ from collections.abc import Collection, Mapping
 from typing import Any
 
 from ..ceph.host import Host
+from ..ceph.volumes import internal
 from ..errors import CephError, NotFound, PartitionerError, Unavailable
 from ..model import ROOT, FsState
 from ..observe.backtrace import ATTRIBUTE, Parent, object_of, parse_backtrace
 from ..observe.subtrees import subtree_map
 
 FIRST_OF_USERS = 1 << 40  # inodes below belong to the MDSs: what lies in their stray directories was deleted
-TRASH = "/volumes/_deleting/"
 
 
 class MdsWhereabouts:
@@ -77,7 +77,7 @@ class MdsWhereabouts:
             at = parent.ino
         path = "".join(reversed(names))
         # An MDS calls what was deleted "~mds0/stray1/..." as long as it has it.
-        if not path.startswith("/") or path.startswith(TRASH):
+        if not path.startswith("/") or internal(path):
             return None
         return self._checked(fs, path, ino)
 

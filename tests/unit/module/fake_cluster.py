@@ -88,6 +88,7 @@ class Directory:
     rank: int = 0
     mask: str = "-1"
     distributed: str = "0"
+    random: bool = False
     scattered: bool = False  # its fragments are where their hashes say
 
 
@@ -122,7 +123,8 @@ class Mount:
 
     def ephemeral_pins(self, path: str) -> tuple[bool, bool]:
         """ceph.dir.pin.distributed and .random."""
-        return self._cluster.directories[self.ino(path)].distributed == "1", False
+        directory = self._cluster.directories[self.ino(path)]
+        return directory.distributed == "1", directory.random
 
     def load(self, path: str) -> None:
         """The MDS reads it."""

@@ -94,7 +94,9 @@ def _scheduled(manager: Manager, runs: list[Run]) -> None:
     ours = [Run(run.id, replace(run.plan, scheduled=True), run.head, run.records) for run in runs]
     one, records = merged(ours, "scheduler-2")
     manager.journal.merge(one, Head(DONE), records)
-    manager.journal.finish(one.fscid)
+    manager.journal.catch_up(one.fscid)
+    while one.fscid in manager.journal.behind():
+        manager.journal.tidy(one.fscid)
 
 
 def _others(cluster: FakeCluster) -> None:

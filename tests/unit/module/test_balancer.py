@@ -512,8 +512,11 @@ def test_an_object_that_is_gone_from_the_pool_is_written_again_when_an_mds_falls
     balancer.tick()
     name = cluster.state.balancer
     cluster.objects.clear()
-    fell = [Fallback("mds.m0", "(2) No such file or directory", 2 * time.now)]
-    monkeypatch.setattr(module, "fallbacks", lambda host, objects, since: fell)
+
+    def fell(host: Any, objects: frozenset[str], since: float) -> list[Fallback]:
+        return [Fallback("mds.m0", "(2) No such file or directory", time.now)]
+
+    monkeypatch.setattr(module, "fallbacks", fell)
     time.now += SETTINGS.epoch
     balancer.tick()
     assert not cluster.objects, "not in each epoch: an MDS falls back of other reasons, too"
@@ -566,6 +569,27 @@ def test_a_fallback_is_told_also_where_the_clock_was_put_back_since_it_was_turne
     wall, steady = 1e9 - 3600.0, steady + SETTINGS.epoch
     balancer.tick()
     assert asked[-1] < wall
+
+
+def test_a_fallback_is_told_for_no_longer_where_the_clock_was_put_back(
+    cluster: Cluster, ranks: Ranks, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    wall, steady = 1e9, 100.0
+    balancer = made(cluster, ranks, lambda: Now(wall, steady))
+    balancer.begin()
+    balancer.on(cluster.state, "lunule", None, False)
+    log = [Fallback("mds.m0", "boom", wall)]
+    monkeypatch.setattr(
+        module, "fallbacks", lambda host, objects, since: [of for of in log if of.at >= since]
+    )
+    for step, told in ((0.0, True), (-3600.0, True), (0.0, True), (0.0, False), (0.0, False)):
+        wall, steady = wall + step + SETTINGS.epoch, steady + SETTINGS.epoch
+        balancer.tick()
+        assert bool(balancer.watch(cluster.state).fallbacks) is told
+    log.append(Fallback("mds.m0", "boom", wall))
+    steady += SETTINGS.epoch
+    balancer.tick()
+    assert balancer.watch(cluster.state).fallbacks == [Fallback("mds.m0", "boom")], "another one"
 
 
 def test_an_mds_that_does_not_tell_its_last_beat_does_not_keep_a_policy_out(

@@ -18,14 +18,15 @@ from mds_partitioner.clock import Now
 from mds_partitioner.errors import Unavailable
 from mds_partitioner.model import Directory as ModelDirectory
 from mds_partitioner.observe.children import Brood
-from mds_partitioner.observe.directories import Everything
+from mds_partitioner.observe.directories import MOST_ENTRIES, SELDOM, Everything
 from mds_partitioner.observe.turnover import MOST_LISTED, MOST_PARTS
 from mds_partitioner.schedule import asking
 from mds_partitioner.schedule.asking import SOON, Asking
-from mds_partitioner.schedule.catalogue import PAUSE, TRIES, Catalogue, Wanted
+from mds_partitioner.schedule.catalogue import PAUSE, TRIES, Catalogue, Known, Wanted
 from mds_partitioner.schedule.core.view import UNREAD_MASK, Piece, RankView, View
 from mds_partitioner.schedule.deleted import A_ROUND as A_FEW
 from mds_partitioner.schedule.deleted import Deleted
+from mds_partitioner.schedule.fragments import flat
 from mds_partitioner.schedule.insides import AT_ONCE, FIRST, FRESH, Inside, Insides, several
 from mds_partitioner.schedule.insides import children as count_children
 from mds_partitioner.schedule.owned import Owned
@@ -599,25 +600,36 @@ def test_what_is_too_large_to_list_keeps_what_was_known(inside: str, ino: int) -
     assert found() == {200, 201, 202}
 
 
+NEW = ("d99999", 109_999)
+
+
 class Wide(LoadedMount):
     """A directory with very many in it."""
 
     def __init__(self, cluster: Cluster, path: str, subdirs: int, files: int) -> None:
         super().__init__(cluster)
-        self._path, self._names = path, [(f"d{i}", 10_000 + i) for i in range(subdirs)]
-        self._entries = subdirs + files
+        self._path, self.names = path, [(f"d{i}", 10_000 + i) for i in range(subdirs)]
+        self.count = subdirs + files
+        self.gone: set[str] = set()
+
+    def ino(self, path: str) -> int:
+        """FileSystem.ino."""
+        parent, _, name = path.rpartition("/")
+        if (parent or "/") != self._path or path in self.gone or not name.startswith("d"):
+            return super().ino(path)
+        return 10_000 + int(name[1:])
 
     def entries(self, path: str) -> int:
         """FileSystem.entries."""
-        return self._entries if path == self._path else super().entries(path)
+        return self.count if path == self._path else super().entries(path)
 
     def subdirs(self, path: str) -> int:
         """FileSystem.subdirs."""
-        return len(self._names) if path == self._path else super().subdirs(path)
+        return len(self.names) if path == self._path else super().subdirs(path)
 
     def subdirectories(self, path: str) -> list[tuple[str, int]]:
         """FileSystem.subdirectories."""
-        return self._names if path == self._path else super().subdirectories(path)
+        return self.names if path == self._path else super().subdirectories(path)
 
     def born(self, path: str) -> float:
         """FileSystem.born: long ago."""
@@ -637,8 +649,6 @@ class Wide(LoadedMount):
 def test_thousands_of_directories_are_known_but_not_those_among_as_many_files(
     subdirs: int, files: int, known: bool
 ) -> None:
-    root: Any = Wide(Cluster([20.0]), "/", subdirs, files)
-    assert len(Everything()(root)) == 1 + known * subdirs
     homes: Any = Wide(Cluster([20.0]), PARENT, subdirs, files)
     assert count_children(homes, PARENT, lambda *_: True) == known * subdirs
 
@@ -648,11 +658,76 @@ def test_few_of_those_that_cannot_be_listed_any_more_are_looked_for_at_a_time() 
     cluster.directories |= {200 + i: Directory(f"/c{i:03d}") for i in range(120)}
     mount: Any = LoadedMount(cluster)
     every = Everything()
-    assert len(every(mount)) == 121
+    assert len(every(mount, 0.0)) == 121
     cluster.files[ROOT] = MOST_LISTED
     for ino in range(200, 320):
         del cluster.directories[ino]
-    assert [len(every(mount)) - 1 for _ in range(4)] == [70, 20, 0, 0]
+    assert [len(every(mount, SELDOM / 2)) - 1 for _ in range(4)] == [70, 20, 0, 0]
+
+
+@pytest.mark.parametrize(("subdirs", "files"), [(3_000, 3_010), (10_001, 0), (1, MOST_ENTRIES - 1)])
+def test_a_root_with_many_entries_is_listed_at_first_and_then_seldom(subdirs: int, files: int) -> None:
+    """Else the next manager would not know what is in it."""
+    root: Any = Wide(Cluster([20.0]), "/", subdirs, files)
+    every = Everything()
+    assert len(every(root, 100.0)) == 1 + subdirs and not every.too_many
+    root.names.append(NEW)
+    for late, new in ((1.0, False), (SELDOM - 1.0, False), (SELDOM, True), (SELDOM + 1.0, True)):
+        assert (f"/{NEW[0]}" in {d.path for d in every(root, 100.0 + late)}) is new
+
+
+def test_a_root_that_could_not_be_listed_is_listed_next(monkeypatch: pytest.MonkeyPatch) -> None:
+    root: Any = Wide(Cluster([20.0]), "/", 3_000, 3_010)
+    every, subdirectories = Everything(), root.subdirectories
+
+    def fails(path: str) -> list[tuple[str, int]]:
+        if path == "/":
+            raise Unavailable("no answer")
+        found: list[tuple[str, int]] = subdirectories(path)
+        return found
+
+    with monkeypatch.context() as failing:
+        failing.setattr(root, "subdirectories", fails)
+        with pytest.raises(Unavailable):
+            every(root, 0.0)
+    assert len(every(root, 5.0)) == 3_001
+
+
+def test_a_root_with_too_many_entries_is_told_and_what_was_known_of_it_counts() -> None:
+    root: Any = Wide(Cluster([20.0]), "/", 3, 0)
+    every = Everything()
+    assert len(every(root, 0.0)) == 4
+    root.count = MOST_ENTRIES + 1
+    assert len(every(root, 2 * SELDOM)) == 4 and every.too_many == MOST_ENTRIES + 1
+    assert len(Everything()(root, 0.0)) == 1
+    root.count = 3
+    assert len(every(root, 3 * SELDOM)) == 4 and not every.too_many
+
+
+def test_a_group_of_very_many_subvolumes_is_listed_seldom() -> None:
+    group: Any = Wide(Cluster([20.0]), NOGROUP, MOST_PARTS + 9, 0)
+    every = Everything()
+    assert len(every(group, 0.0)) == MOST_PARTS + 9
+    gone, _ = group.names.pop(0)
+    group.gone.add(f"{NOGROUP}/{gone}")
+    group.names.append(NEW)
+    for late, new in ((1.0, False), (SELDOM - 1.0, False), (SELDOM, True)):
+        names = {d.name for d in every(group, late)}
+        assert (NEW[0] in names, gone in names) == (new, False)
+
+
+def test_files_are_found_beside_the_trash_of_a_subvolume() -> None:
+    """A directory counts it among its own; nobody is told of it."""
+
+    class Trash(LoadedMount):
+        def subdirs(self, path: str) -> int:
+            return super().subdirs(path) + (path == PARENT)
+
+    cluster = Cluster([20.0])
+    cluster.directories[200], cluster.files[200] = Directory(f"{PARENT}/uuid"), 4000
+    mount: Any = Trash(cluster)
+    found = flat(mount, PARENT, Known().circumstances(cluster.state, Owned(), 2.0), 0)
+    assert found is not None and found.ino == 200
 
 
 def test_a_child_that_an_operator_unpinned_is_looked_at_again() -> None:

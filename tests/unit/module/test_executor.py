@@ -133,6 +133,33 @@ def test_what_this_module_distributed_may_be_pinned() -> None:
     assert run.records[0].state == APPLIED
 
 
+@pytest.mark.parametrize(("random", "state"), [(True, SKIPPED), (False, APPLIED)])
+def test_what_an_operator_pinned_at_random_is_not_distributed(random: bool, state: str) -> None:
+    cluster = FakeCluster()
+    manager = Manager(cluster)
+    step = Step(0, DISTRIBUTED_STEP, 0, "/volumes/_nogroup/s2", 102, "1", "0")
+    run = manager.journal.create(replace(plan(cluster, {102: 0}), steps=(step,)), [])
+    manager.journal.head(run, state=RUNNING)
+    cluster.directories[102].random = random
+    until(manager, run, DONE)
+    assert run.records[0].state == state
+    assert ("ceph.dir.pin.random" in run.records[0].why) is random
+
+
+def test_what_this_module_distributed_loses_that_though_an_operator_pinned_it_at_random_since() -> None:
+    cluster = FakeCluster()
+    manager = Manager(cluster)
+    for value, old in (("1", "0"), ("0", "1")):
+        step = Step(0, DISTRIBUTED_STEP, 0, "/volumes/_nogroup/s2", 102, value, old)
+        made = replace(plan(cluster, {102: 0}, name=f"p{value}"), steps=(step,))
+        run = manager.journal.create(made, [])
+        manager.journal.head(run, state=RUNNING)
+        manager.runs.append(run)
+        until(manager, run, DONE)
+        cluster.directories[102].random = True
+    assert (run.records[0].state, cluster.directories[102].distributed) == (APPLIED, "0")
+
+
 def test_what_the_scheduler_moves_is_put_back_when_it_does_not_come_in_time() -> None:
     cluster = FakeCluster(lag=10_000)
     cluster.checks["MDS_CLIENT_LATE_RELEASE"] = HealthCheck(

@@ -72,6 +72,25 @@ def test_an_error_that_cannot_be_told_is_one_of_the_directory(fs: FileSystem, bi
     assert caught.value.code == errno.EIO and not isinstance(caught.value, NotFound)
 
 
+@pytest.mark.parametrize(
+    ("path", "names", "told"),
+    [
+        ("/volumes", ["_deleting", "_index", "_legacy", "_nogroup", "group"], ["_nogroup", "group"]),
+        ("/volumes/group", ["_index", "s"], ["_index", "s"]),
+        ("/volumes/_nogroup/s", [".trash", "uuid"], ["uuid"]),
+        ("/volumes/_nogroup/s/uuid", [".trash", "a"], [".trash", "a"]),
+        ("/home", [".trash", "_deleting"], [".trash", "_deleting"]),
+    ],
+)
+def test_what_the_volumes_module_keeps_for_itself_is_not_told(
+    fs: FileSystem, binding: LibCephFS, path: str, names: list[str], told: list[str]
+) -> None:
+    binding.add(path.encode(), 7)
+    for ino, name in enumerate(names, 8):
+        binding.add(f"{path}/{name}".encode(), ino)
+    assert [name for name, _ in fs.subdirectories(path)] == told
+
+
 @pytest.mark.parametrize(("said", "number"), [("18446744073709551615", 0), ("0", 0), ("12", 12)])
 def test_a_count_below_0_is_none(fs: FileSystem, binding: LibCephFS, said: str, number: int) -> None:
     names = ("ceph.dir.rentries", "ceph.dir.entries", "ceph.dir.subdirs")

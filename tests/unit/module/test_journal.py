@@ -197,7 +197,7 @@ def two(monkeypatch: pytest.MonkeyPatch) -> tuple[Manager, Run, Run, Hanging]:
     return manager, one, other, mon
 
 
-@pytest.mark.parametrize("waits", ["head", "claim", "replace_head", "discard"])
+@pytest.mark.parametrize("waits", ["head", "claim", "replace_head", "drop"])
 @pytest.mark.parametrize("writes", ["head", "claim", "replace_head", "record"])
 def test_a_write_of_one_file_systems_plan_waits_for_no_other_ones(
     monkeypatch: pytest.MonkeyPatch, waits: str, writes: str
@@ -210,7 +210,7 @@ def test_a_write_of_one_file_systems_plan_waits_for_no_other_ones(
             "claim": lambda: manager.journal.claim(run),
             "replace_head": lambda: manager.journal.replace_head(run, run.head, Head(RUNNING)),
             "record": lambda: manager.journal.record(run, 0, Record(INTENT, "-1", 1.0)),
-            "discard": lambda: manager.journal.discard(run.id, run.plan.fscid),
+            "drop": lambda: manager.journal.drop(run.id, run.plan.fscid),
         }[what]()
 
     first = threading.Thread(target=write, args=(waits, one), daemon=True)
@@ -278,7 +278,9 @@ def test_nobody_waits_until_what_became_old_is_removed(monkeypatch: pytest.Monke
             journal.create(plan(cluster, {103: 1}, name="new"), [])
 
     monkeypatch.setattr(cluster.store, "delete", slow)
-    journal.finish(1)
+    journal.catch_up(1)
+    while 1 in journal.behind():
+        journal.tidy(1)
     assert sweeping
     names = [run.plan.name for run in Manager(cluster).runs]
     assert sorted(names) == ["new", "one", "other"]
@@ -305,6 +307,20 @@ def test_a_manager_that_begins_does_not_wait_until_what_another_one_left_is_remo
         assert len(removed) - before <= AT_ONCE
     assert not any(left.id in key for key in cluster.store.data)
     assert not after.journal.behind()
+
+
+def test_what_nobody_expects_of_a_removal_is_not_hidden(monkeypatch: pytest.MonkeyPatch) -> None:
+    cluster = FakeCluster()
+    journal = Manager(cluster).journal
+    journal.drop(journal.create(plan(cluster, {100: 1}), []).id, 1)
+
+    def broken(prefix: str) -> dict[str, str]:
+        raise IndexError("a defect")
+
+    monkeypatch.setattr(cluster.store, "items", broken)
+    with pytest.raises(IndexError, match="a defect"):
+        journal.tidy(1)
+    journal.tidy(1)  # there is nothing left
 
 
 def test_what_is_taken_back_is_so_though_the_mon_does_not_take_that_yet(

@@ -15,6 +15,7 @@ from hypothesis import strategies as st
 from scheduled import NOGROUP, Cluster, Manager
 
 from mds_partitioner.act import registry
+from mds_partitioner.act.journal import AT_ONCE
 from mds_partitioner.act.merge import TOGETHER, ended, mergeable, merged
 from mds_partitioner.act.run import ACTIVE, DONE, ROLLED_BACK, Run, homes, owned_pins, steps_in_force
 from mds_partitioner.errors import Busy, JournalError
@@ -307,6 +308,32 @@ def test_a_manager_may_die_at_any_point(at: int, deleted: tuple[int, ...]) -> No
     delete(never_moved, deleted)
     assert cluster.snapshot() == never_moved.snapshot()
     assert {run.head.state for run in Manager(cluster).partitioner.plans.of(manager.fs)} == {ROLLED_BACK}
+
+
+def test_what_a_manager_left_that_died_within_a_merge_is_removed_bit_by_bit_and_in_no_look(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    cluster, manager = beginning()
+    old = {run.id for run in manager.partitioner.plans.of(manager.fs)}
+
+    def die(event: str) -> None:
+        if event == "delete":
+            raise Crash
+
+    cluster.watch = die
+    with pytest.raises(Crash):
+        merge(manager)
+    cluster.watch = lambda event: None
+    after = Manager(cluster)
+    after.scheduling.start(after.fs, ACT)
+    removed, remove = list[str](), cluster.store.delete
+    monkeypatch.setattr(cluster.store, "delete", lambda key: (removed.append(key), remove(key)))
+    after.rounds._orders.tidy(after.fs, after.scheduling.watch(after.fs), (), ())
+    assert not removed
+    while any(id_ in key for id_ in old for key in cluster.store.data):
+        before = len(removed)
+        after.partitioner.tick()
+        assert 0 < len(removed) - before <= AT_ONCE
 
 
 @given(st.integers(1, ENOUGH), st.integers(0, 12))

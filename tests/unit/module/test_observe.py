@@ -41,7 +41,7 @@ from mds_partitioner.observe.subtrees import SubtreeMap, ancestors, parse_subtre
 from mds_partitioner.observe.working_sets import parse_working_sets
 from mds_partitioner.report.text import printable, table
 from mds_partitioner.schedule.watch import Told
-from mds_partitioner.verify.guards import Hold, hold, why_wait
+from mds_partitioner.verify.guards import Hold, hold, silence, why_wait
 
 A, B = "/volumes/_nogroup/a", "/volumes/_nogroup/b"
 TYPED = "/volumes/_nogroup/A"  # where case does not count
@@ -376,6 +376,25 @@ def test_what_a_busy_directory_could_be_divided_into_has_its_requests_by_heat() 
     assert daemons.observed(observer).inside == {}  # it is asked seldom
 
 
+@pytest.mark.parametrize(("above", "depths"), [("/", [3, 4]), (A, [4])])
+def test_clients_beside_the_directories_make_no_mds_tell_more(
+    above: str, depths: list[int], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    daemons, asked = Daemons(ranks=1), list[int]()
+    daemons.inside = [("x", 8), ("y", 9)]
+    daemons.sessions = {"m0": [session(0, 0, above), session(1, 1, A), session(2, 2, "/home/a/b/c/d")]}
+    tell_each = daemons.tell_each
+
+    def counted(fs: FsState, names: list[str], prefix: str, **arguments: Any) -> dict[str, Any]:
+        asked.extend([arguments["depth"]] if prefix == "dump loads" else [])
+        return tell_each(fs, names, prefix, **arguments)
+
+    monkeypatch.setattr(daemons, "tell_each", counted)
+    host: Any = daemons
+    daemons.observed(Observer(host, [A]))
+    assert asked == depths, "for heat, and for what is inside"
+
+
 def test_a_rank_that_does_not_tell_its_heat_makes_no_directory_look_idle() -> None:
     daemons = Daemons(ranks=2)
     daemons.inside = [("x", 8), ("y", 9)]
@@ -444,6 +463,7 @@ def test_a_session_above_is_shared_out_by_heat() -> None:
     assert (shares[A].caps, shares[A].requests, shares[A].shared) == (75.0, 37.5, True)
     assert needs_heat([Session(0, 1, "/", 100, 10.0)], {A})
     assert not needs_heat([Session(0, 1, A, 100, 10.0)], {A})
+    assert not needs_heat([Session(0, 1, "/home/a/b/c/d", 100, 10.0)], {A}), "beside them"
 
 
 def test_what_each_rank_serves_of_a_directory_is_known() -> None:
@@ -873,7 +893,11 @@ def test_a_rank_that_the_mon_misses_is_silent_also_to_a_manager_that_never_heard
 
     host: Any = Restarted()
     laggy = tuple(replace(mds, laggy=mds.rank == 1) for mds in host.state.mds)
-    assert silent(host, replace(host.state, mds=laggy), 1000.0) == {1: 15.0}
+    fs = replace(host.state, mds=laggy)
+    assert (found := silent(host, fs, 1000.0)) == {1: 0.0}
+    said = "rank 1 (mds.m1) has said nothing to the mon (laggy)"
+    assert silence(fs, found) == said, "how long that takes is mds_beacon_grace of the mons"
+    assert silence(fs, {1: 20.0}) == "rank 1 (mds.m1) has said nothing for over 20 s"
 
 
 def test_links_are_counted_on_a_rank_with_next_to_nothing_inside() -> None:

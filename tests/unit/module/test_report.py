@@ -198,6 +198,19 @@ def test_ranks_that_nobody_was_asked_for_are_not_made_up() -> None:
     assert run_value(run, there)["subvolumes"][0]["current_ranks"] == [1]
 
 
+def test_a_directory_that_was_renamed_is_shown_where_it_is() -> None:
+    run = Run("id", plan(FakeCluster(), {100: 1}), Head(state=DONE), {0: Record(APPLIED, "-1", 1.0)})
+    found = [
+        Subtree("/", 0, -1, False, 1),
+        Subtree("/volumes/group/s9", 1, 1, False, 100),
+        Subtree("/volumes/group/s9/a", 2, 2, False, 101),
+        Subtree("/volumes/_nogroup/s0", 3, 3, False, 102),  # another one has its name
+    ]
+    where = SubtreeMap(iter(found), ["/volumes/_nogroup/s0"], inos={100})
+    assert run_value(run, where)["subvolumes"][0]["current_ranks"] == [1, 2]
+    assert " 1,2 " in run_text(run, where, 20)
+
+
 def test_a_rank_that_does_not_answer_is_named() -> None:
     class Tells:
         def tell_each(self, fs: FsState, names: list[str], prefix: str, *, within: float) -> dict[str, Any]:
@@ -205,7 +218,7 @@ def test_a_rank_that_does_not_answer_is_named() -> None:
             return {"m0": [], "m1": Unavailable("mds.m1 did not answer"), "m2": [], "m3": []}
 
     run = Run("id", plan(FakeCluster(), {100: 1}), Head(state="running"), {0: Record(APPLIED, "-1", 1.0)})
-    where = subtree_map(Tells(), FakeCluster().state, ["/volumes/_nogroup/s0"], within=2.0)
+    where = subtree_map(Tells(), FakeCluster().state, ["/volumes/_nogroup/s0"], 2.0, {100})
     assert run_value(run, where)["silent_ranks"] == [1]
     assert "rank 1 did not answer" in run_text(run, where, 20)
 

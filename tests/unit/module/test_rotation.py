@@ -7,8 +7,9 @@ from types import MappingProxyType
 from typing import Any, cast
 
 import pytest
+from cephfs import LibCephFS
 
-from mds_partitioner.ceph.filesystem import FileSystem
+from mds_partitioner.ceph.filesystem import Attempt, FileSystem
 from mds_partitioner.clock import Now
 from mds_partitioner.errors import BadInput, CephError, NotFound
 from mds_partitioner.model import Directory, DirectoryFacts
@@ -229,16 +230,21 @@ def test_a_named_directory_has_the_path_that_mdss_know() -> None:
 
 def test_of_what_begins_with_an_underscore_only_the_volumes_modules_own_is_left_out() -> None:
     """Its list of groups leaves out INTERNAL_DIRS; a group may be called _team."""
+    binding = LibCephFS()
+    binding.add(b"/volumes", 2)
+    for i, group in enumerate((b"_deleting", b"_index", b"_legacy", b"_nogroup", b"_team", b"plain"), 10):
+        binding.add(b"/volumes/" + group, i)
+        binding.add(b"/volumes/" + group + b"/s", 10 * i)
+    found = subvolumes(FileSystem(binding, Attempt()))
+    assert [d.name for d in found] == ["s", "_team/s", "plain/s"]
 
-    class Volumes:
-        def subdirectories(self, path: str) -> list[tuple[str, int]]:
-            if path == "/volumes":
-                groups = ("_deleting", "_index", "_legacy", "_nogroup", "_team", "plain")
-                return [(group, i) for i, group in enumerate(groups, 2)]
-            return [("s", hash(path))]
 
-    mount: Any = Volumes()
-    assert [d.name for d in subvolumes(mount)] == ["s", "_team/s", "plain/s"]
+@pytest.mark.parametrize("path", ["/volumes/_deleting", "/volumes/_index/x", "/volumes/g/s/.trash/uuid"])
+def test_what_the_volumes_module_keeps_for_itself_cannot_be_named(path: str) -> None:
+    mount: Any = Named({path: 11, "/volumes/g/s/uuid/.trash": 12})
+    with pytest.raises(BadInput, match="the volumes module keeps for itself: give directories"):
+        named(mount, [path])
+    assert len(named(mount, ["/volumes/g/s/uuid/.trash"])) == 1, "a user's"
 
 
 @pytest.mark.parametrize("paths", [["/a", "/a/b/c"], ["/a/b//c/", "//a"]])

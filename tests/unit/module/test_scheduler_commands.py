@@ -18,10 +18,11 @@ from mds_partitioner.commands.partition import PartitionCommands
 from mds_partitioner.commands.scheduler import SchedulerCommands
 from mds_partitioner.errors import Unavailable
 from mds_partitioner.judge.archive import decode
-from mds_partitioner.model import HealthCheck
+from mds_partitioner.model import ROOT, HealthCheck
 from mds_partitioner.monitor.health import scheduler_advises
 from mds_partitioner.monitor.sampler import scheduler_state
 from mds_partitioner.monitor.state import FsSample, SchedulerState, Snapshot
+from mds_partitioner.observe.directories import MOST_ENTRIES
 from mds_partitioner.report.overview import overview_text, removed_values
 from mds_partitioner.report.partition import removed_state
 from mds_partitioner.report.scheduler import LAST, history_text, history_value
@@ -330,6 +331,28 @@ def test_what_is_off_tells_nothing_of_what_was(module: Module) -> None:
     assert (value["state"], value["imbalance_factor"], value["ranks"], value["held"]) == (None, None, [], {})
     state = state_of(module)
     assert (state.advised, state.held, state.hot) == (0, (), None)
+
+
+def test_a_root_that_has_too_many_entries_to_be_listed_is_told(module: Module) -> None:
+    module.scheduler_start()
+    module.manager.run(20)
+    assert "not listed" not in shown(module.scheduler_status())
+    module.manager.cluster.files[ROOT] = MOST_ENTRIES
+    module.manager.run(120)
+    assert "not listed: '/' has 100,001 entries, and at most 100,000 are" in shown(module.scheduler_status())
+    assert json.loads(module.scheduler_status(format="json").stdout)["unlisted_entries"] == 100_001
+    module.scheduler_stop()
+    assert json.loads(module.scheduler_status(format="json").stdout)["unlisted_entries"] == 0
+
+
+def test_a_plans_status_has_the_ranks_of_a_renamed_directory(module: Module) -> None:
+    manager = module.manager
+    manager.partitioner.plans.save(plan(manager.cluster, {105: 1}))
+    module.partition_start(plan="p")
+    manager.run(20)
+    manager.cluster.directories[105].path = "/elsewhere"
+    (row,) = json.loads(module.partition_status(plan="p", format="json").stdout)["subvolumes"]
+    assert (row["path"], row["current_ranks"]) == ("/volumes/_nogroup/s5", [1])
 
 
 def test_a_plan_under_way_is_shown_before_an_operators_that_has_ended(module: Module) -> None:
