@@ -347,7 +347,7 @@ class Catalogue:
         def question(mount: FileSystem, of: Directory) -> Lesson:
             found = fragments(mount, of.path, c, churning) if of.path in tops else None
             if found is None and of.ino in wanted.hot:
-                found = flat(mount, of.path, c, parts[of.ino])
+                found = flat(mount, of.path, c, parts[of.ino], churning)
             new = {} if found is None else {of.ino: (now, found)}
             return lambda: self._fragments.update(new)
 

@@ -66,15 +66,18 @@ def fragments(
     return Fragments(parent.path, parent.ino, ranks, at_once[parent.ino], parent.pin)
 
 
-def flat(mount: FileSystem, path: str, c: Circumstances, parts: int) -> Fragments | None:
+def flat(
+    mount: FileSystem, path: str, c: Circumstances, parts: int, churning: Collection[Churning]
+) -> Fragments | None:
     """Of a directory, or of the only one below it, whose load is its files', or that of more directories than
-    get ranks of their own. None: too few for all ranks, too much beside them, or an operator has placed it
-    or what it is in.
+    get ranks of their own. None: too few for all ranks, too much beside them, an operator has placed it or
+    what it is in, or it is replaced by another one time and again, and its setting would go with it.
 
     :param parts: directories that may be beside the files, as they are moved by themselves
     :raises NotFound: it is gone
     """
     chain: list[Placed] = []
+    passing = {of.ino for of in churning}
     for _ in range(DEEPEST):
         chain.append(placed(mount, path))
         entries, subdirs, ranks = mount.entries(path), mount.subdirs(path), hashed(chain[-1].ino, c)
@@ -86,7 +89,8 @@ def flat(mount: FileSystem, path: str, c: Circumstances, parts: int) -> Fragment
             taken = chain[-1].distributed or held(Brood(tuple(chain), 0.0, ()), c) is not None
             at = chain[-1]
             return None if taken else Fragments(at.path, at.ino, ranks, float(names), at.pin, files=True)
-        below = mount.subdirectories(path) if subdirs == 1 and entries <= MOST_LISTED else []
+        one = subdirs == 1 and entries <= MOST_LISTED and chain[-1].ino not in passing
+        below = mount.subdirectories(path) if one else []
         if len(below) != 1:
             return None
         path = f"{path}/{below[0][0]}"
