@@ -15,12 +15,14 @@ from fake_cluster import Directory, ended
 from scheduled import BEGINNING, NOGROUP, Cluster, LoadedMount
 
 from mds_partitioner.clock import Now
+from mds_partitioner.engine.reasons import EPHEMERAL_PIN
 from mds_partitioner.errors import Unavailable
 from mds_partitioner.model import Churning
 from mds_partitioner.model import Directory as ModelDirectory
 from mds_partitioner.observe.children import Brood
 from mds_partitioner.observe.directories import Everything
 from mds_partitioner.observe.turnover import MOST_LISTED, MOST_PARTS
+from mds_partitioner.plan.fixed import Fixed, operators
 from mds_partitioner.schedule import asking
 from mds_partitioner.schedule.asking import SOON, Asking
 from mds_partitioner.schedule.catalogue import PAUSE, TRIES, Catalogue, Known, Wanted
@@ -31,6 +33,7 @@ from mds_partitioner.schedule.fragments import flat
 from mds_partitioner.schedule.insides import AT_ONCE, FIRST, FRESH, Inside, Insides, several
 from mds_partitioner.schedule.insides import children as count_children
 from mds_partitioner.schedule.owned import Owned
+from mds_partitioner.schedule.pieces import Settled
 from mds_partitioner.schedule.reading import _to_count
 from mds_partitioner.verify.whereabouts import ROOT
 
@@ -720,6 +723,31 @@ def test_one_directory_of_files_that_is_replaced_time_and_again_is_not_distribut
     c = Known().circumstances(cluster.state, Owned(), 2.0)
     found = flat(mount, PARENT, c, 0, [Churning(100, 1.0)] if remade else [])
     assert (found is None) is remade
+
+
+@pytest.mark.parametrize(("ours", "held"), [({}, True), ({100: "1"}, False)])
+def test_an_ephemeral_pin_of_a_busy_directory_is_known_before_mdss_show_it(
+    ours: dict[int, str], held: bool
+) -> None:
+    cluster = Cluster([20.0] * 2)
+    host: Any = Counting(cluster)
+    catalogue, owned = Catalogue(host, BEGINNING, cluster.now), Owned(distributed=ours)
+    busy = Wanted({f"{NOGROUP}/s0": 20.0})
+
+    def look(late: float, wanted: Wanted) -> bool:
+        cluster.wall = BEGINNING + late
+        catalogue.refresh(cluster.state, 9, wanted, owned, cluster.wall)
+        c = catalogue.known.circumstances(cluster.state, owned)
+        at = ModelDirectory(f"{NOGROUP}/s0", "s0", 100)
+        return operators(Settled(at, -1, False), c) == Fixed(EPHEMERAL_PIN)
+
+    look(0.0, Wanted())
+    cluster.directories[100].distributed = "1"
+    assert not look(5.0, Wanted()), "only what is busy is asked"
+    assert look(10.0, busy) is held
+    cluster.directories[100].distributed = "0"
+    assert look(20.0, busy) is held, "and once a minute"
+    assert not look(80.0, busy)
 
 
 @pytest.mark.parametrize("full", [True, False])
