@@ -53,7 +53,9 @@ def fixed(row: DirectoryJudgement, c: Circumstances, rests_until: float, now: fl
 def operators(seen: Settled, c: Circumstances) -> Fixed | None:
     """The setting of an operator that keeps a directory where it is; None when there is none."""
     pin, ino = seen.pin, seen.directory.ino
-    if seen.ephemeral and c.owned_distributed.get(ino) != "1":
+    own = c.above.get(seen.directory.path)
+    distributed = seen.ephemeral or (own is not None and own.distributed)
+    if (distributed and c.owned_distributed.get(ino) != "1") or (own is not None and own.random):
         return Fixed(EPHEMERAL_PIN)
     if pin != NO_PIN and c.owned.get(ino) != pin and not c.force:
         return Fixed(PINNED_BY_OPERATOR)

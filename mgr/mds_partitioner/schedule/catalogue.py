@@ -22,6 +22,7 @@ from ..plan.circumstances import DISTRIBUTES, FACTOR, Circumstances, over, place
 from ..plan.families import family, held
 from .asking import Asking, Lesson, Questions
 from .deleted import Deleted
+from .ephemerals import Ephemerals
 from .fragments import Fragments, flat, fragments
 from .insides import Inside, Insides
 from .newborn import FRESH, Newborn
@@ -40,7 +41,8 @@ class Known:
     :ivar within: of these children, the inode number of what they were taken out of, by their own
     :ivar read: when the facts were read, Unix, s, by path
     :ivar parts: how many lasting children a directory has, by inode number, where that was read
-    :ivar above: directories above these that are placed by settings of their own, by path
+    :ivar above: directories above these that are placed by settings of their own, and the busiest of these
+        that have an ephemeral pin, by path
     :ivar fresh: inode numbers of those that were made since it looks, and found in the last FRESH s
     :ivar fragments: what could be distributed, by the inode number of the directory that it is in
     :ivar ripe: the busiest were looked at, so that they are not moved as a whole before it is known whether
@@ -139,6 +141,7 @@ class Catalogue:
         self._asking = Asking(host)
         self._insides = Insides(self._asking, now)
         self._newborn = Newborn(self._asking, began)
+        self._ephemerals = Ephemerals(self._asking)
         self._fragments: dict[int, tuple[float, Fragments]] = {}  # by inode number; when it was read last
         self._everything = Everything()
         self._directories: list[Directory] | None = None  # as they were listed last
@@ -182,9 +185,11 @@ class Catalogue:
         broods = {ino: found for ino, (_, found) in self._insides.broods.items()}
         unknown = frozenset(ino for ino in wanted.split if _unknown(broods.get(ino)))
         below = [kid for ino in wanted.split for kid in parts.get(ino, ())]
-        masked = [*self._busiest(wanted.requests, 4 * len(fs.ranks_in)), *count] if hooked else []
+        busy = [*self._busiest(wanted.requests, 4 * len(fs.ranks_in)), *count]
+        awake = [d for d in busy if d.ino not in away]
         self._list_all(fs)
-        self._look_above(fs, below, [d for d in masked if d.ino not in away])
+        self._look_above(fs, below, awake if hooked else [])
+        self._ephemerals.look(fs, awake if self.known.ripe else quiet, now)
         self._read_fragments(fs, quiet, wanted, c, now)
         read = [DirectoryFacts(_directory(kid), kid.rentries, kid.pin) for kid in self._insides.read]
         self._rotation.see(wanted.requests, self._directories, below, read)
@@ -306,6 +311,7 @@ class Catalogue:
             for path, fact in read.items()
             if fact.directory.ino not in self._doubted and path.rpartition("/")[0] in clear
         }
+        above = {path: at for path, at in self._above.items() if at is not None and places(at)}
         there = {d.ino for d in directories}
         self._insides.forget(there)
         self._fragments = {ino: kept for ino, kept in self._fragments.items() if ino in there}
@@ -324,7 +330,7 @@ class Catalogue:
                 for path, fact in known.items()
             },
             counted | {ino: len(kids) for ino, kids in parts.items() if ino in there},
-            {path: at for path, at in self._above.items() if at is not None and places(at)},
+            self._ephemerals.found | above,
             {**(old.masks or {}), **self._masks} if hooked else old.masks,
             self._newborn.fresh(now),
             {ino: of for ino, (_, of) in self._fragments.items()},
@@ -350,7 +356,7 @@ class Catalogue:
         def question(mount: FileSystem, of: Directory) -> Lesson:
             found = fragments(mount, of.path, c, churning) if of.path in tops else None
             if found is None and of.ino in wanted.hot:
-                found = flat(mount, of.path, c, parts[of.ino])
+                found = flat(mount, of.path, c, parts[of.ino], churning)
             new = {} if found is None else {of.ino: (now, found)}
             return lambda: self._fragments.update(new)
 

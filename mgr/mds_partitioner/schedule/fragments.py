@@ -66,15 +66,18 @@ def fragments(
     return Fragments(parent.path, parent.ino, ranks, at_once[parent.ino], parent.pin)
 
 
-def flat(mount: FileSystem, path: str, c: Circumstances, parts: int) -> Fragments | None:
+def flat(
+    mount: FileSystem, path: str, c: Circumstances, parts: int, churning: Collection[Churning]
+) -> Fragments | None:
     """Of a directory, or of the only one below it, whose load is its files', or that of more directories than
-    get ranks of their own. None: too few for all ranks, too much beside them, or an operator has placed it
-    or what it is in.
+    get ranks of their own. None: too few for all ranks, too much beside them, an operator has placed it or
+    what it is in, or it is replaced by another one time and again, and its setting would go with it.
 
     :param parts: directories that may be beside the files, as they are moved by themselves
     :raises NotFound: it is gone
     """
     chain: list[Placed] = []
+    passing = {of.ino for of in churning}
     for _ in range(DEEPEST):
         chain.append(placed(mount, path))
         entries, subdirs, ranks = mount.entries(path), mount.subdirs(path), hashed(chain[-1].ino, c)
@@ -87,7 +90,8 @@ def flat(mount: FileSystem, path: str, c: Circumstances, parts: int) -> Fragment
             at = chain[-1]
             return None if taken else Fragments(at.path, at.ino, ranks, float(names), at.pin, files=True)
         # One of two may be the volumes module's, which is not told.
-        below = mount.subdirectories(path) if 1 <= subdirs <= 2 and entries <= MOST_LISTED else []
+        few = 1 <= subdirs <= 2 and entries <= MOST_LISTED and chain[-1].ino not in passing
+        below = mount.subdirectories(path) if few else []
         if len(below) != 1:
             return None
         path = f"{path}/{below[0][0]}"

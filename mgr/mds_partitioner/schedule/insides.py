@@ -239,23 +239,26 @@ def _kept(known: Mapping[int, T], there: Collection[int]) -> dict[int, T]:
 
 def children(mount: FileSystem, path: str, lasts: Lasts) -> int:
     """About how many lasting directories there are below one, where it first has several: a few stand for
-    all. 0 where most do not last. :raises NotFound: it is gone"""
+    all. 0 where most do not last, or they are in one that does not. :raises NotFound: it is gone"""
     for _ in range(DEEPEST):
-        names = mount.subdirectories(path) if listable(mount, path) else []
-        if len(names) != 1:
+        names, born, ino = _names(mount, path), mount.born(path), mount.ino(path)
+        stays = partial(_stays, mount, path, lasts, born, ino)
+        if len(names) != 1 or not stays(names[0]):
             break
         path = f"{path}/{names[0][0]}"
-    if len(names) < 2:
-        return 0
-    born, ino = mount.born(path), mount.ino(path)
+    return several(names, stays) if len(names) > 1 else 0
 
-    def stays(kid: tuple[str, int]) -> bool:
-        try:
-            return lasts(mount.born(f"{path}/{kid[0]}"), born, ino)
-        except NotFound:
-            return False
 
-    return several(names, stays)
+def _names(mount: FileSystem, path: str) -> list[tuple[str, int]]:
+    return mount.subdirectories(path) if listable(mount, path) else []
+
+
+def _stays(mount: FileSystem, path: str, lasts: Lasts, born: float, ino: int, kid: tuple[str, int]) -> bool:
+    """Does a child last, of a directory that was born then? What is gone does not."""
+    try:
+        return lasts(mount.born(f"{path}/{kid[0]}"), born, ino)
+    except NotFound:
+        return False
 
 
 def several(kids: Sequence[T], lasts: Callable[[T], bool]) -> int:

@@ -64,14 +64,19 @@ class Turn:
 
     @property
     def gain(self) -> float:
-        """req/s by which that rank was to be relieved: of what leaves it."""
-        done: tuple[Union[Scatter, Move], ...] = (*self.scatter, *(past.move for past in self.moves))
-        return sum(each.gain for each in done if each.source == self.fullest)
+        """req/s by which that rank was to be relieved: of what leaves it, without what was not done."""
+        return sum(each.gain for each in self._done if each.source == self.fullest)
 
     @property
     def real(self) -> Optional[float]:
         """req/s by which it was, at the load of that time; None: not yet known."""
         return None if self.after is None else (self.before - self.after) * self.share
+
+    @property
+    def _done(self) -> tuple[Union[Scatter, Move], ...]:
+        """What it moved, or had placed, without what was left where it is, or put back."""
+        placed = (each for each in self.scatter if each.ino not in self.lost)
+        return (*placed, *(past.move for past in self.moves if not past.lost))
 
     def followed(
         self, now: Mapping[tuple[int, float], Past], relative: Mapping[int, float], at: float
@@ -84,7 +89,7 @@ class Turn:
         moves = tuple(now.get((p.move.ino, p.begun), p) for p in self.moves)
         spread = any(each.ino not in self.lost for each in self.scatter)
         # What is new, or only waits, relieves nobody of requests.
-        relieved = spread or any(p.move.gain for p in moves)
+        relieved = spread or any(p.move.gain for p in moves if not p.lost)
         soon = not spread or HANGS <= at - self.at <= LONG
         settled = self.after is None and relieved and soon and all(p.settled >= 0.0 for p in moves)
         after = relative.get(self.fullest) if settled else self.after
@@ -323,8 +328,9 @@ class Gains:
 
 
 def gains(turns: Sequence[Turn], since: float) -> Gains:
-    """Of what was done since a time, and not undone."""
-    done = (turn for turn in turns if turn.mode == ACT and not turn.undone and turn.at >= since)
+    """Of what was done since a time, and not undone. Where all was refused, or put back, nothing was."""
+    own = (turn for turn in turns if turn.mode == ACT and not turn.undone and turn.at >= since)
+    done = (turn for turn in own if turn.gain)
     settled = [turn for turn in done if turn.real is not None]
     predicted, real = sum(turn.gain for turn in settled), sum(turn.real or 0.0 for turn in settled)
     return Gains(len(settled), predicted, real)

@@ -15,11 +15,14 @@ from fake_cluster import Directory, ended
 from scheduled import BEGINNING, NOGROUP, Cluster, LoadedMount
 
 from mds_partitioner.clock import Now
+from mds_partitioner.engine.reasons import EPHEMERAL_PIN
 from mds_partitioner.errors import Unavailable
+from mds_partitioner.model import Churning
 from mds_partitioner.model import Directory as ModelDirectory
 from mds_partitioner.observe.children import Brood
 from mds_partitioner.observe.directories import MOST_ENTRIES, SELDOM, Everything
 from mds_partitioner.observe.turnover import MOST_LISTED, MOST_PARTS
+from mds_partitioner.plan.fixed import Fixed, operators
 from mds_partitioner.schedule import asking
 from mds_partitioner.schedule.asking import SOON, Asking
 from mds_partitioner.schedule.catalogue import PAUSE, TRIES, Catalogue, Known, Wanted
@@ -30,6 +33,7 @@ from mds_partitioner.schedule.fragments import flat
 from mds_partitioner.schedule.insides import AT_ONCE, FIRST, FRESH, Inside, Insides, several
 from mds_partitioner.schedule.insides import children as count_children
 from mds_partitioner.schedule.owned import Owned
+from mds_partitioner.schedule.pieces import Settled
 from mds_partitioner.schedule.reading import _to_count
 from mds_partitioner.verify.whereabouts import ROOT
 
@@ -759,6 +763,65 @@ def test_children_last_when_they_are_half_a_minute_old_and_none_was_seen_to_go()
     assert lasts(41.0)(made, made - 5.0, 100)
     assert not lasts(41.0)(made, made - 1000.0, 100), "its parent is much older: children come and go there"
     assert lasts(611.0)(made, made - 100_000.0, 100)
+
+
+@pytest.mark.parametrize("remade", [False, True])
+def test_what_is_in_a_directory_that_is_made_anew_time_and_again_is_no_part(remade: bool) -> None:
+    """The tree of a benchmark's iteration: its parent lasts, and it is gone in a moment, with any pins."""
+    host: Any = Counting(cluster := with_children(0))
+    insides = Insides(Asking(host), cluster.now)
+    cluster.made[100] = BEGINNING - 5.0
+
+    def look(at: float, tree: int) -> None:
+        names = [tree, *range(tree + 1, tree + 5)]
+        paths = [f"{PARENT}/tree", *(f"{PARENT}/tree/d{i}" for i in range(4))]
+        left = {ino: d for ino, d in cluster.directories.items() if not d.path.startswith(f"{PARENT}/tree")}
+        cluster.directories = left | {ino: Directory(path) for ino, path in zip(names, paths)}
+        cluster.made |= dict.fromkeys(names, BEGINNING + (0.0 if tree == 300 else 40.0))
+        busy = [ModelDirectory(PARENT, PARENT, 100)]
+        insides.look(cluster.state, Inside(busy, (), (), {}, ()), Owned(), BEGINNING + at, first=False)
+
+    for at in (1.0, 40.0):
+        look(at, 300)
+    assert insides.counts[100][1] == 4
+    look(41.0, 400 if remade else 300)
+    look(120.0, 400 if remade else 300)
+    assert insides.counts[100][1] == (0 if remade else 4)
+
+
+@pytest.mark.parametrize("remade", [False, True])
+def test_one_directory_of_files_that_is_replaced_time_and_again_is_not_distributed(remade: bool) -> None:
+    cluster = Cluster([20.0])
+    cluster.directories[300], cluster.files = Directory(f"{PARENT}/tree"), {300: 4000}
+    mount: Any = LoadedMount(cluster)
+    c = Known().circumstances(cluster.state, Owned(), 2.0)
+    found = flat(mount, PARENT, c, 0, [Churning(100, 1.0)] if remade else [])
+    assert (found is None) is remade
+
+
+@pytest.mark.parametrize(("ours", "held"), [({}, True), ({100: "1"}, False)])
+def test_an_ephemeral_pin_of_a_busy_directory_is_known_before_mdss_show_it(
+    ours: dict[int, str], held: bool
+) -> None:
+    cluster = Cluster([20.0] * 2)
+    host: Any = Counting(cluster)
+    catalogue, owned = Catalogue(host, BEGINNING, cluster.now), Owned(distributed=ours)
+    busy = Wanted({f"{NOGROUP}/s0": 20.0})
+
+    def look(late: float, wanted: Wanted) -> bool:
+        cluster.wall = BEGINNING + late
+        catalogue.refresh(cluster.state, 9, wanted, owned, cluster.wall)
+        c = catalogue.known.circumstances(cluster.state, owned)
+        at = ModelDirectory(f"{NOGROUP}/s0", "s0", 100)
+        return operators(Settled(at, -1, False), c) == Fixed(EPHEMERAL_PIN)
+
+    look(0.0, Wanted())
+    cluster.directories[100].distributed = "1"
+    assert not look(5.0, Wanted()), "only what is busy is asked"
+    assert look(10.0, busy) is held
+    cluster.directories[100].distributed = "0"
+    assert look(20.0, busy) is held, "and once a minute"
+    assert not look(80.0, busy)
 
 
 @pytest.mark.parametrize("full", [True, False])

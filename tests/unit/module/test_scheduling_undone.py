@@ -424,7 +424,8 @@ def test_a_stop_while_steps_are_made_begins_none_of_the_others() -> None:
 
 
 def test_what_was_undone_is_no_misjudgement() -> None:
-    turn = Turn(1.0, ACT, "why", (), (), 0, 100.0, 1.5, after=2.0, plan="scheduler-1")
+    scatter = Scatter(7, "/s", 0, (0, 1), 100.0, 50.0, "")
+    turn = Turn(1.0, ACT, "why", (), (), 0, 100.0, 1.5, after=2.0, plan="scheduler-1", scatter=(scatter,))
     assert gains([turn], 0.0).settled == 1
     assert gains([replace(turn, undone=True)], 0.0).settled == 0
 

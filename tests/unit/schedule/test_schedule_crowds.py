@@ -174,6 +174,12 @@ def test_where_nothing_may_be_taken_what_sleeps_is_not_held_up() -> None:
     assert not any(d.moves for d in found) and not easing(state)
 
 
+def test_where_nothing_may_be_taken_the_next_crowded_rank_has_its_turn() -> None:
+    held = tuple(p._replace(held="pinned" if p.rank == 3 else "") for p in view(0).pieces)
+    _, found = decided([replace(view(look), pieces=held) for look in range(HELD)])
+    assert {move.source for move in found[-1].moves} == {4}
+
+
 def test_what_does_not_bring_what_it_costs_stays() -> None:
     dear = tuple(piece._replace(inodes=1e6) for piece in view(0).pieces)
     _, found = decided([replace(view(look), pieces=dear) for look in range(2 * HELD)])

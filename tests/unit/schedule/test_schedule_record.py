@@ -9,7 +9,7 @@ import pytest
 
 from mds_partitioner.schedule.core.state import Past
 from mds_partitioner.schedule.core.view import Move, Scatter
-from mds_partitioner.schedule.record import ACT, DRIFT, Shifting, Turn, shifted
+from mds_partitioner.schedule.record import ACT, DRIFT, Gains, Shifting, Turn, gains, shifted
 
 
 def test_what_a_distribution_brought_is_told_a_minute_later() -> None:
@@ -20,6 +20,17 @@ def test_what_a_distribution_brought_is_told_a_minute_later() -> None:
     assert turn.followed({}, {0: 1.1}, 900.0).real is None, "the load may be another one"
     undone = replace(turn, lost=(7,))
     assert undone.followed({}, {0: 1.8}, 161.0).real is None
+
+
+def test_what_was_refused_is_no_gain() -> None:
+    """Of two moves one, or both."""
+    moves = [Past(Move(i, f"/{i}", 0, 1, 9.0, 9.0, 10.0, ""), 100.0, 105.0, settled=9.0) for i in (7, 8)]
+    refused = [replace(past, settled=0.0, lost=True) for past in moves]
+    turn = Turn(100.0, ACT, "", (), (), fullest=0, share=100.0, before=1.8, after=1.5)
+    each = [replace(turn, moves=tuple(of)) for of in (moves, (moves[0], refused[1]), refused)]
+    assert [of.gain for of in each] == [18.0, 9.0, 0.0]
+    assert gains(each, 0.0) == Gains(2, pytest.approx(27.0), pytest.approx(60.0))
+    assert replace(each[2], after=None).followed({}, {0: 1.8}, 161.0).real is None
 
 
 def test_what_has_not_changed_is_the_very_same_on_the_other_clock() -> None:

@@ -106,18 +106,20 @@ def _again(before: Crowd, top: int, times: float) -> Crowd:
 
 
 def _crowded(look: Look, found: Waiting) -> int | None:
-    """The rank where most wait for its capacity, or the one that is being relieved; None: a rank is not full,
-    or it is not much worse there."""
+    """The rank where most wait for its capacity, or the one that is being relieved, of those that have
+    something to give, now or when it has rested; None: a rank is not full, or it is not much worse there."""
     if not look.full >= found.loads.keys():
         return None
     rest = look.limits.rest
-    bad = [
+    crowds = [
         r
         for r, load in found.loads.items()
         if load * found.mean >= CROWD
         and found.times(r) > CROWDED
         and look.view.now - look.state.vain.get(r, -math.inf) >= rest
     ]
+    give = {c.rank for c in (candidates(look, resting=True) if crowds else ())}
+    bad = [rank for rank in crowds if rank in give]
     if look.state.crowd.rank in bad:
         return look.state.crowd.rank
     return max(bad, key=lambda rank: (found.times(rank), -rank), default=None)
