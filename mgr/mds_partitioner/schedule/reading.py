@@ -1,6 +1,8 @@
 # SPDX-License-Identifier: LGPL-2.1-or-later
 """Which directories are read about next, for the looks: the busiest first, and a few of all each time."""
 
+from __future__ import annotations
+
 from collections.abc import Callable, Collection
 from heapq import nlargest
 
@@ -9,13 +11,13 @@ from ..clock import Now
 from ..model import FsState
 from ..observe.heat import requests
 from ..options import Settings
-from .catalogue import Wanted
+from .catalogue import Known, Wanted
 from .core.view import OURS_BELOW, UNREAD_MASK, View
 from .deleted import absent
 from .plans import owned
 from .watch import Watch
 
-FEW = 16  # directories that are read at first
+FEW = 64  # directories that are read at first: with 12 side by side a full MDS answers them within a round
 A_RANK = 2  # directories of a full rank that are looked into besides, each time
 FILLS = 0.5  # of a full rank: what has so much of it is looked into
 
@@ -26,7 +28,8 @@ def read(
     """Read some. Is there something to look at that was not there before?
 
     First the list alone; then a few, the busiest first, so that these are known soon; then as many more as
-    are known each time: every round lists all there are.
+    are known each time: every round lists all there are. Pauses keep to ``rentries_per_epoch``, but for what
+    may relieve a rank as soon as it is read: that is read once.
     """
     view = watch.view
     seen = () if view is None else view.pieces
@@ -49,7 +52,10 @@ def read(
     parted = watch.state.split.union(watch.state.scattered).difference(listed)
     watch.catalogue.deleted.look(fs, absent(runs, fs.fscid, listed) | parted)
     if watch.catalogue.known.unread:
-        pause = settings.epoch * share / settings.rentries_per_epoch
+        # What is not answered is not asked for at once again.
+        answered = len(watch.catalogue.known.facts) > len(known.facts)
+        urgent = answered and (pressed or watch.state.acting) and _awaited(view, watch.catalogue.known)
+        pause = 0.0 if urgent else settings.epoch * share / settings.rentries_per_epoch
         watch.read_due = min(watch.read_due, now().steady + pause)
     return known.seen != watch.catalogue.known.seen
 
@@ -65,12 +71,25 @@ def _to_count(view: View) -> frozenset[int]:
     others' or elsewhere: what has pins of ours in it, and what has most to do of what may be moved from ranks
     that are full, or the fullest, as far as it was not looked into yet."""
     found = {piece.ino for piece in view.pieces if piece.held == OURS_BELOW}
-    top = max(view.ranks, key=lambda rank: rank.requests)
-    for rank in {rank.rank for rank in view.ranks if rank.full} or {top.rank}:
+    for rank in _fullest(view):
         own = (p for p in view.pieces if p.rank == rank and p.requests > 0.0)
         new = (p for p in own if (p.parts is None and not p.held) or p.held == UNREAD_MASK)
         found |= {p.ino for p in nlargest(A_RANK, new, key=lambda p: p.requests)}
     return frozenset(found)
+
+
+def _fullest(view: View) -> set[int]:
+    """The ranks that are full, or the one that serves most."""
+    top = max(view.ranks, key=lambda rank: rank.requests)
+    return {rank.rank for rank in view.ranks if rank.full} or {top.rank}
+
+
+def _awaited(view: View | None, known: Known) -> bool:
+    """Has one of those that are used on these ranks not been read yet? It may not be moved until then."""
+    if view is None or not view.ranks:
+        return False
+    ranks = _fullest(view)
+    return any(p.rank in ranks and p.requests > 0.0 and p.path not in known.facts for p in view.pieces)
 
 
 def _undivided(view: View, split: Collection[int]) -> frozenset[int]:

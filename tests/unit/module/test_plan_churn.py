@@ -43,7 +43,9 @@ EVEN = next(
     ("age", "parent_age", "churning", "lasts"),
     [
         (1e6, 1e6, False, True),
-        (700.0, 1e6, False, True),  # older than ten minutes
+        (130.0, 1e6, False, True),  # older than two minutes
+        (110.0, 1e6, False, False),
+        (130.0, 1e6, True, False),
         (60.0, 1e6, False, False),
         (60.0, 100.0, False, True),  # as old as its parent
         (60.0, 1000.0, False, False),
