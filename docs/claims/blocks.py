@@ -27,7 +27,10 @@ EARLIER = (
     "scheduler/churn-middle/churn-tentacle-5x12",
     "scheduler/churn-quick-ticks/churn-tentacle-5x12",
     "scheduler/dbench-beside/dbench-tentacle-5x12",
-    *(f"scheduler/eight/{load}-tentacle-5x8" for load in ("churn", "cnn", "jumps", "md", "mix", "web", "zipf")),
+    *(
+        f"scheduler/eight/{load}-tentacle-5x8"
+        for load in ("churn", "cnn", "jumps", "md", "mix", "web", "zipf")
+    ),
     *(f"scheduler/eight-again/{load}-tentacle-5x8" for load in ("cnn", "jumps", "zipf")),
     "scheduler/line-before/line-tentacle-8x8",
     "scheduler/mix-before/mix-tentacle-5x12",

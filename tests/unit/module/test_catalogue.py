@@ -730,7 +730,7 @@ def test_files_are_found_beside_the_trash_of_a_subvolume() -> None:
     cluster = Cluster([20.0])
     cluster.directories[200], cluster.files[200] = Directory(f"{PARENT}/uuid"), 4000
     mount: Any = Trash(cluster)
-    found = flat(mount, PARENT, Known().circumstances(cluster.state, Owned(), 2.0), 0)
+    found = flat(mount, PARENT, Known().circumstances(cluster.state, Owned(), 2.0), 0, [])
     assert found is not None and found.ino == 200
 
 
