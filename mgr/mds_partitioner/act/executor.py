@@ -51,7 +51,7 @@ from .run import (
     way_home,
 )
 
-ABREAST = 4  # steps of a plan of the scheduler at once: a saturated MDS takes up to a second for each
+ABREAST = 8  # steps of a plan of the scheduler at once: a saturated MDS takes up to a second for each
 SELDOM = 5.0  # s between two questions to all MDSs
 AGAIN = 60.0  # s after which what has not come, and was read so that it does, is read once more
 Guard = Callable[[FsState], Optional[Hold]]

@@ -404,10 +404,10 @@ def test_what_an_operator_has_started_goes_on_while_the_scheduler_does_not_act()
 
 
 def test_a_stop_while_steps_are_made_begins_none_of_the_others() -> None:
-    cluster = Cluster([0.0] * 8)
+    cluster = Cluster([0.0] * 2 * ABREAST)
     manager = Manager(cluster)
     manager.scheduling.start(manager.fs, ACT)
-    moves = dict.fromkeys(range(100, 108), 1)
+    moves = dict.fromkeys(range(100, 100 + 2 * ABREAST), 1)
     made = replace(plan(cluster, moves), scheduled=True, created=cluster.wall)
     run = manager.partitioner.plans.propose(manager.fs, made)
     manager.partitioner.plans.admit(run)
