@@ -25,6 +25,7 @@ from .observe.observer import Observer
 from .options import Settings
 from .plan.ranks import format_ranks
 from .ranks import Ranks
+from .store import by_fs
 
 KEY = "analysis/"
 LONGEST = 7 * 24 * 3600  # s
@@ -55,7 +56,7 @@ class Analyzer:
         checkpoint, or begin anew. Called again after it has failed, it goes on with the others."""
         self._restore()
         checkpoints = self._checkpoints.load()
-        wanted = {int(key.removeprefix(KEY)): value for key, value in self._host.store.items(KEY).items()}
+        wanted = {fscid: value for fscid, _, value in by_fs(self._host.store.items(KEY), KEY)}
         for fscid in checkpoints.keys() - wanted.keys():
             self._checkpoints.forget(fscid)  # it came when its analysis had ended
         for fscid in wanted.keys() - self._samplings.keys():

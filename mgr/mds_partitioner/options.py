@@ -2,6 +2,7 @@
 """The module's options (``ceph config set mgr mgr/mds_partitioner/NAME VALUE``) and their values in force."""
 
 import math
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass, fields
 from typing import Any
 
@@ -141,7 +142,7 @@ class Settings:
     @classmethod
     def read(cls, module: MgrModule) -> "Settings":
         """What the operator has configured."""
-        return cls(**{f.name: module.get_module_option(f.name) for f in fields(cls)})
+        return cls(**configured(module, MODULE_OPTIONS, [f.name for f in fields(cls)]))
 
     def checked(self) -> "Settings":
         """The same. :raises BadOption: one is no number: the mon takes that for one"""
@@ -150,6 +151,20 @@ class Settings:
             if isinstance(value, float) and not math.isfinite(value):
                 raise BadOption(_refusal(known, value))
         return self
+
+
+def configured(module: MgrModule, options: Sequence[Option], names: Collection[str]) -> dict[str, Any]:
+    """Values of these options by name. One that Ceph cannot read, as it was set with ``--force``, counts as
+    none: whatever is wrong with it, an emergency stop is heard."""
+
+    def value(option: Option) -> Any:
+        try:
+            return module.get_module_option(option["name"])
+        except ValueError as e:
+            module.log.error("the option %s counts as not set: %s", option["name"], e)
+            return option["default"]
+
+    return {option["name"]: value(option) for option in options if option["name"] in names}
 
 
 def _refusal(known: Option, value: float) -> str:

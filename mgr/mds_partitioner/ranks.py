@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 import logging
+import math
 import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
@@ -18,6 +19,7 @@ from .model import FsState, RankSample
 from .observe.ranks import observe_ranks, silent
 from .options import Settings
 from .plan.ranks import mask_of
+from .store import by_fs
 
 KEY = "capacity/"
 
@@ -54,13 +56,12 @@ class Ranks:
     def begin(self, now: float) -> None:
         """Read the capacities that were learned earlier. :raises PartitionerError: the mon does not answer"""
         saved: dict[int, float] = {}
-        for key, text in self._host.store.items(KEY).items():
-            fscid = int(key.removeprefix(KEY))
+        for fscid, _, text in by_fs(self._host.store.items(KEY), KEY):
             if self._host.fs_by_id(fscid) is None:
-                self._host.store.delete(key)
+                self._host.store.delete(f"{KEY}{fscid}")
                 continue
             try:
-                saved[fscid] = float(text)
+                saved[fscid] = _capacity(text)
             except ValueError as e:  # the next one that is learned replaces it
                 self._log.error("the capacity of file system %d cannot be read: %s", fscid, e)
         for fscid, value in saved.items():
@@ -133,6 +134,14 @@ class Ranks:
             self._saved[fscid] = known.value
         except PartitionerError as e:  # it is known all the same, and written when it is taught again
             self._log.warning("the capacity of file system %d was not saved: %s", fscid, e)
+
+
+def _capacity(text: str) -> float:
+    """req/s. :raises ValueError: it is none"""
+    value = float(text)
+    if not (math.isfinite(value) and value > 0.0):
+        raise ValueError(f"{text!r} is not a number above 0")
+    return value
 
 
 def _among(fs: FsState, samples: Sequence[RankSample]) -> tuple[int, ...] | None:

@@ -3,12 +3,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+import re
+from collections.abc import Iterator, Mapping
 from typing import Any, Protocol
 
 FORMAT = 1
 """Of every record. It grows when the versions before would misread what is written."""
 _FIELD = "format"
+_FSCID = re.compile("[0-9]{1,18}")
 
 
 class NewerFormat(ValueError):
@@ -30,6 +32,15 @@ def unmarked(record: Mapping[str, Any]) -> dict[str, Any]:
             "and goes on with it when it is installed again"
         )
     return rest
+
+
+def by_fs(items: Mapping[str, str], prefix: str) -> Iterator[tuple[int, str, str]]:
+    """Of the keys that are PREFIX, a file system's id, and perhaps more after a slash: the id, the rest, the
+    value. What has another form is none of ours, and left alone."""
+    for key, value in sorted(items.items()):
+        fscid, _, rest = key.removeprefix(prefix).partition("/")
+        if _FSCID.fullmatch(fscid):
+            yield int(fscid), rest, value
 
 
 class Store(Protocol):

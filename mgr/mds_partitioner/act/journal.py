@@ -104,7 +104,7 @@ class Journal:
                     runs.append(_run(id_, parts))
             except NewerFormat as e:
                 unreadable.append(Unreadable(id_, _name(id_, parts), str(e)))
-            except (ValueError, TypeError, KeyError, IndexError) as e:
+            except (ValueError, TypeError, KeyError, IndexError, AttributeError, RecursionError) as e:
                 why = f"{type(e).__name__}: {e}"
                 unreadable.append(Unreadable(id_, _name(id_, parts), why))
         runs, unreadable = self._unmerged(sorted(runs, key=lambda run: run.plan.created), unreadable)
@@ -338,6 +338,8 @@ def _whole(parts: Mapping[str, str]) -> bool:
     if "seal" in parts:
         with suppress(json.JSONDecodeError):
             unmarked(json.loads(parts["seal"]))
+    if "seal" in parts and "head" not in parts and "body/0000" in parts:
+        raise ValueError("its head is missing")  # that is written before the seal, and removed after it
     return {"seal", "head"} <= parts.keys()
 
 
@@ -363,6 +365,8 @@ def _run(id_: str, parts: Mapping[str, str]) -> Run:
     if any(i >= len(plan.steps) for i in records):
         raise ValueError(f"it has {len(plan.steps)} steps and a record of step {max(records)}")
     head = Head(**json.loads(parts["head"]))
+    if not isinstance(head.until, (int, float, type(None))):
+        raise ValueError(f"its pause ends at {head.until!r}: that is no time")
     begun_after = (head.started or 0.0) - plan.created
     if "analyzed" not in seal and plan.scheduled and head.state in ACTIVE and begun_after < BY_ITSELF:
         head = replace(head, started=plan.created)  # 0.9.0 wrote when it was begun: see ``by_hand``
@@ -373,5 +377,5 @@ def _name(id_: str, parts: Mapping[str, str]) -> str:
     """The name of a plan that cannot be read, or else its id."""
     try:
         return str(json.loads(parts["seal"])["name"])
-    except (ValueError, TypeError, KeyError):
+    except (ValueError, TypeError, KeyError, RecursionError):
         return id_

@@ -20,7 +20,7 @@ from enum import Enum
 from functools import cache
 from typing import Any, Generic, TypeVar, cast, get_args, get_type_hints
 
-from ..store import NewerFormat, Store, marked, unmarked
+from ..store import NewerFormat, Store, by_fs, marked, unmarked
 from .judgement import Judgement
 
 PART = 48 * 1024  # characters; ASCII, so bytes
@@ -129,11 +129,10 @@ class Archive(Generic[T]):
 
         :raises PartitionerError: the mon does not answer
         """
-        by_fs: dict[int, dict[str, str]] = {}
-        for key, value in sorted(self._store.items(self._root).items()):
-            fscid, _, rest = key.removeprefix(self._root).partition("/")
-            by_fs.setdefault(int(fscid), {})[rest] = value
-        return {fscid: self._read(values) for fscid, values in by_fs.items() if "seal" in values}
+        found: dict[int, dict[str, str]] = {}
+        for fscid, rest, value in by_fs(self._store.items(self._root), self._root):
+            found.setdefault(fscid, {})[rest] = value
+        return {fscid: self._read(values) for fscid, values in found.items() if "seal" in values}
 
     def forget(self, fscid: int) -> None:
         """Remove what was kept of a file system, the seal first, whether it is there already or its write is
@@ -169,7 +168,7 @@ class Archive(Generic[T]):
             return decode(self._kind, json.loads(zlib.decompress(base64.b85decode(body))))
         except NewerFormat as e:
             return e
-        except (ValueError, TypeError, KeyError, zlib.error) as e:
+        except (ValueError, TypeError, KeyError, AttributeError, RecursionError, zlib.error) as e:
             return ValueError(f"{type(e).__name__}: {e}")
 
 

@@ -59,7 +59,7 @@ def load(store: Store) -> tuple[dict[int, Switch], dict[str, str]]:
             found[int(key.removeprefix(RECORDS))] = _switch(json.loads(value))
         except NewerFormat as e:
             unreadable[key] = str(e)
-        except (ValueError, TypeError, KeyError, AttributeError) as e:
+        except (ValueError, TypeError, KeyError, AttributeError, RecursionError) as e:
             unreadable[key] = f"{type(e).__name__}: {e}"
     return found, unreadable
 

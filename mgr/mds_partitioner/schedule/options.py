@@ -5,7 +5,7 @@ from dataclasses import dataclass, fields
 
 from mgr_module import MgrModule
 
-from ..options import DAY, Settings, option
+from ..options import DAY, Settings, configured, option
 from .core.state import Limits
 
 DEFAULTS = Limits()
@@ -71,7 +71,7 @@ class SchedulerSettings:
     @classmethod
     def read(cls, module: MgrModule) -> "SchedulerSettings":
         """What the operator has configured."""
-        return cls(**{f.name: module.get_module_option(f.name) for f in fields(cls)})
+        return cls(**configured(module, SCHEDULER_OPTIONS, [f.name for f in fields(cls)]))
 
     def limits(self, settings: Settings) -> Limits:
         """What the core may order."""

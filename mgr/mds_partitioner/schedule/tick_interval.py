@@ -10,6 +10,7 @@ from ..ceph.host import Host
 from ..ceph.shared_option import SharedOption, users
 from ..clock import Now
 from ..errors import Unavailable
+from ..store import by_fs
 
 TICK, QUICK = "mds_tick_interval", "1.000000"  # s, as the mon writes it: pins are followed on a tick
 USER = "tick/"  # and the file system: as what it has a claim
@@ -81,8 +82,8 @@ class TickInterval:
         """Of file systems that were removed while no manager looked, or whose record cannot be read. Is
         nothing left? Errors as ``shorten``.
         """
-        ours = (user.removeprefix(USER) for user in users(self._host.store, TICK) if user.startswith(USER))
-        unwatched = [fscid for fscid in map(int, ours) if fscid not in watched]
+        ours = {user: "" for user in users(self._host.store, TICK) if user.startswith(USER)}
+        unwatched = [fscid for fscid, _, _ in by_fs(ours, USER) if fscid not in watched]
         for fscid in unwatched:
             self.restore(fscid)
         return not any(map(self.short, unwatched))

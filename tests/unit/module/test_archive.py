@@ -186,3 +186,13 @@ def test_a_running_analysis_goes_on_from_its_checkpoint() -> None:
     (row,) = summary.directories
     assert (summary.epochs, summary.missing, row.wss, row.requests, row.shared) == (4, 3, 30.0, 3.0, True)
     assert summary.loads == {0: 4.0}
+
+
+def test_a_key_of_nobodys_and_a_value_without_end_spoil_nothing_else() -> None:
+    mon = Mon()
+    kept: Archive[Found] = Archive(mon, "found/", Found)
+    assert kept.save(1, found()) and kept.save(2, found())
+    mon.data |= {"found/x/seal": "{}", "found/mine": "1", "found/2/seal": "[" * 60_000}
+    read = kept.load()
+    assert read.keys() == {1, 2}
+    assert isinstance(read[1], Found) and isinstance(read[2], ValueError)

@@ -222,3 +222,10 @@ def test_ticks_that_were_set_without_an_answer_are_as_they_were_afterwards(
     monkeypatch.setattr(cluster, "set_mds_option", set_option)
     interval.restore(1)
     assert cluster.options[TICK] == "5.000000"
+
+
+def test_a_claim_of_nobodys_keeps_no_scheduler_from_looking() -> None:
+    host: Any = (cluster := Cluster())
+    cluster.store.data[f"option/{TICK}/tick/mine"] = "{}"
+    assert TickInterval(host).restore_unwatched(())
+    assert f"option/{TICK}/tick/mine" in cluster.store.data

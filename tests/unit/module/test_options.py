@@ -16,6 +16,7 @@ from mds_partitioner.errors import BadOption
 from mds_partitioner.module import ALL_OPTIONS
 from mds_partitioner.options import MOST, Settings
 from mds_partitioner.ranks import Ranks
+from mds_partitioner.schedule.options import SchedulerSettings
 
 NUMBERS = [f.name for f in fields(Settings) if isinstance(getattr(SETTINGS, f.name), float)]
 WAITED_FOR = {"epoch", "engine_deadline", "scheduler_interval"}
@@ -31,6 +32,24 @@ def test_what_is_no_finite_number_is_refused_by_its_name(name: str, value: float
     assert f"the option {name} is {value}: give a number {allowed} (" in str(caught.value)
     assert f"'ceph config set mgr mgr/mds_partitioner/{name} NUMBER'" in str(caught.value)
     assert SETTINGS.checked() is SETTINGS
+
+
+def test_what_ceph_cannot_read_counts_as_not_set() -> None:
+    """It was set with --force: commands, a stop among them, are heard all the same."""
+
+    class Forced:
+        log = logging.getLogger("test")
+
+        def get_module_option(self, name: str) -> Any:
+            if name in ("epoch", "scheduler_moves"):
+                raise ValueError("could not convert string to float: 'x'")
+            return 7
+
+    module: Any = Forced()
+    defaults = {option["name"]: option["default"] for option in ALL_OPTIONS}
+    settings, ours = Settings.read(module), SchedulerSettings.read(module)
+    assert (settings.epoch, settings.max_moves) == (defaults["epoch"], 7)
+    assert (ours.scheduler_moves, ours.scheduler_pins) == (defaults["scheduler_moves"], 7)
 
 
 def test_the_engine_is_not_asked_about_it() -> None:

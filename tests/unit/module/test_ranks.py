@@ -171,8 +171,15 @@ def test_the_capacity_of_a_file_system_that_is_gone_is_not_kept(host: Host) -> N
     assert host.store.items("capacity/") == {}
 
 
-def test_a_capacity_that_cannot_be_read_is_learned_anew(host: Host) -> None:
-    host.store.put(f"capacity/{host.state.fscid}", "nonsense")
+def test_what_others_put_among_the_capacities_is_left_alone(host: Host) -> None:
+    host.store.put("capacity/mine", "450.0")
+    ranks_of(host)
+    assert host.store.items("capacity/") == {"capacity/mine": "450.0"}
+
+
+@pytest.mark.parametrize("value", ["nonsense", "0", "-5", "nan", "inf"])
+def test_a_capacity_that_cannot_be_read_is_learned_anew(host: Host, value: str) -> None:
+    host.store.put(f"capacity/{host.state.fscid}", value)
     ranks = ranks_of(host)
     assert ranks.learned(host.state.fscid) is None
     for at in (0.0, EPOCH):

@@ -70,3 +70,28 @@ def test_its_name_is_taken_until_then(module: Module) -> None:
         module.partitioner.plans.save(made)
     module.partition_rm("bad")
     module.partitioner.plans.save(made)
+
+
+@pytest.mark.parametrize(
+    ("keys", "value", "why"),
+    [
+        ("head/", None, "its head is missing"),
+        ("head/", '{"state": "paused", "until": "soon"}', "its pause ends at 'soon': that is no time"),
+        ("seal", "[" * 60_000, "RecursionError"),
+    ],
+)
+def test_a_plan_that_was_spoilt_is_told_and_keeps_what_it_knows_of_old_pins(
+    keys: str, value: str | None, why: str
+) -> None:
+    cluster = Cluster()
+    for name, ino in (("bad", 100), ("good", 101)):
+        Manager(cluster).partitioner.plans.save(plan(cluster, {ino: 1}, name=name))
+    (bad,) = (run for run in Manager(cluster).partitioner.plans.of(cluster.state) if run.plan.name == "bad")
+    for key in [key for key in cluster.store.data if key.startswith(f"plan/{bad.id}/{keys}")]:
+        del cluster.store.data[key]
+        cluster.store.data |= {} if value is None else {key: value}
+    left = {key for key in cluster.store.data if bad.id in key}
+    after = Manager(cluster).partitioner.plans
+    assert [run.plan.name for run in after.known()] == ["good"]
+    (told,) = after.unreadable
+    assert why in told.why and {key for key in cluster.store.data if bad.id in key} == left
