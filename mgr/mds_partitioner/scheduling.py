@@ -79,7 +79,7 @@ class Scheduling:
         orders = watch.orders
         with self._taken_back(fs, watch, new=known is None):
             if watch.kept.mode == UNDOING:
-                raise Busy(f"{_undone(fs)}: wait for it")
+                raise Busy(f"{_undone(fs)}: wait for it, or end it by '{_stop(fs)}'")
             if mode == ACT:
                 self._refuse_act(fs)
             if watch.kept.mode == OFF:
@@ -287,7 +287,8 @@ class Scheduling:
         if not self.acting(fs):
             return ""
         if self._ledger.find(fs).kept.mode == UNDOING:
-            return f"{_undone(fs)}: 'ceph mds_partitioner scheduler status {fs.name}' says when it is off"
+            told = f"'ceph mds_partitioner scheduler status {fs.name}' says when it is off"
+            return f"{_undone(fs)}: {told}; '{_stop(fs)}' ends that"
         return (
             f"the scheduler acts on '{fs.name}': run 'ceph mds_partitioner scheduler stop {fs.name}' "
             "first, with --rollback to undo what it did"
@@ -296,3 +297,7 @@ class Scheduling:
 
 def _undone(fs: FsState) -> str:
     return f"what the scheduler did on '{fs.name}' is being undone"
+
+
+def _stop(fs: FsState) -> str:
+    return f"ceph mds_partitioner partition stop {fs.name}"
