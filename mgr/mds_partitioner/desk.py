@@ -28,7 +28,7 @@ PATIENCE = 3.0  # s that the manager's thread waits for a command
 IN_A_ROW = 0.5  # s that it waits when it has left one already: several that hang add up to little more
 KEPT = 600.0  # s that the end of a command is kept for whoever asks again
 MADE = 60.0  # s, likewise, of what is wanted anew before long
-HELD = 10.0  # s, likewise, of what may be over: a pause has an end
+HELD = 10.0  # s, likewise, of what may be over: a pause has an end, and so has why something failed
 Work = Callable[[], HandleCommandResult]
 
 
@@ -63,6 +63,11 @@ class Left:
     future: Future[HandleCommandResult]
     line: Line
     ended: float | None = None
+
+    def kept(self) -> float:
+        """s that its end is kept."""
+        failed = self.future.cancelled() or self.future.exception() or self.future.result().retval < 0
+        return min(HELD, self.line.kept) if failed else self.line.kept
 
     def outdated(self, order: Line) -> bool:
         """Is it to be done once more when it is given again, as another order was handed in since?
@@ -150,5 +155,5 @@ class Desk:
         self._left = {
             given: left
             for given, left in self._left.items()
-            if left.ended is None or now - left.ended <= left.line.kept
+            if left.ended is None or now - left.ended <= left.kept()
         }

@@ -139,6 +139,38 @@ def test_a_result_that_nobody_fetches_is_forgotten(
     assert run(desk, "balance on", slow, line) == said(said_then)
 
 
+@pytest.mark.parametrize(("seconds", "told"), [(5.0, "no mon"), (15.0, "made 2")])
+def test_why_something_failed_is_told_for_some_seconds_only(
+    desk: Desk,
+    hasty: Callable[[Slow], None],
+    monkeypatch: pytest.MonkeyPatch,
+    seconds: float,
+    told: str,
+) -> None:
+    """What kept it from it may be over: it is done once more then."""
+
+    class Fails(Slow):
+        def __call__(self) -> HandleCommandResult:
+            done = super().__call__()
+            return HandleCommandResult(-errno.ETIMEDOUT, "", "no mon") if self.times == 1 else done
+
+    slow = Fails()
+    hasty(slow)
+    run(desk, "balance on", slow, CHANGE)
+    monkeypatch.undo()
+    ended = threading.Event()
+    for left in desk._left.values():
+        left.future.add_done_callback(lambda _: ended.set())
+    slow.go.set()
+    assert ended.wait(60)
+    later = time.monotonic() + seconds
+    monkeypatch.setattr(desk_module.time, "monotonic", lambda: later)
+    run(desk, "imbalance", lambda: said("0.5"), keep=False)
+    monkeypatch.undo()
+    found = run(desk, "balance on", slow, CHANGE)
+    assert found.stdout + found.stderr == told
+
+
 @pytest.mark.parametrize(
     ("first", "order", "done"),
     [
