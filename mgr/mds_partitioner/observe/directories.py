@@ -53,34 +53,37 @@ class Everything:
     def __init__(self) -> None:
         self._found: dict[str, list[Directory]] = {}  # as they were found last, by what they are in
         self._at: dict[str, float] = {}  # when that was listed, steady clock, s
+        self._first = True
         self.too_many = 0
 
     def __call__(self, fs: FileSystem, now: float) -> list[Directory]:
         """As they are now. ``now``: steady clock, s"""
         found: dict[str, list[Directory]] = {}
+        at: dict[str, float] = {}
 
         def of_group(fs: FileSystem, path: str, label: str) -> list[Directory]:
             old = self._found.get(path, [])
             if len(old) > MOST_PARTS and self._rests(path, now):
-                found[path] = found_again(fs, old)
+                found[path], at[path] = found_again(fs, old), self._at[path]
             else:
-                found[path], self._at[path] = _kept(listed(fs, path, label), old), now
+                found[path], at[path] = _kept(listed(fs, path, label), old), now
             return found[path]
 
         below = subvolumes(fs, of_group)
-        found["/"] = self._beside(fs, self._found.get("/", []), now)
-        self._found = found
+        found["/"], at["/"] = self._beside(fs, self._found.get("/", []), now)
+        self._found, self._at, self._first = found, at, False
         return [*below, *found["/"]]
 
-    def _beside(self, fs: FileSystem, old: list[Directory], now: float) -> list[Directory]:
+    def _beside(self, fs: FileSystem, old: list[Directory], now: float) -> tuple[list[Directory], float]:
+        """And when that was listed. The first time nobody waits for a long list: subvolumes are known."""
+        at = self._at.get("/", float("-inf"))
         often = listable(fs, "/")
         entries = 0 if often else fs.entries("/")
         self.too_many = entries if entries > MOST_ENTRIES else 0
-        if self.too_many or (self._rests("/", now) and not often):
-            return found_again(fs, old)
+        if self.too_many or (not often and (self._first or self._rests("/", now))):
+            return found_again(fs, old), at
         paths = [(f"/{name}", ino) for name, ino in fs.subdirectories("/")]
-        self._at["/"] = now
-        return [Directory(path, path, ino) for path, ino in paths if path != VOLUMES]
+        return [Directory(path, path, ino) for path, ino in paths if path != VOLUMES], now
 
     def _rests(self, path: str, now: float) -> bool:
         return now - self._at.get(path, float("-inf")) < SELDOM

@@ -20,7 +20,7 @@ from ..observe.children import Brood, Child, Lasts, Placed, placed
 from ..observe.directories import Everything, Rotation, facts
 from ..plan.circumstances import DISTRIBUTES, FACTOR, Circumstances, over, places
 from ..plan.families import family, held
-from .asking import Asking, Lesson, Questions
+from .asking import SOON, WITHIN, Asking, Lesson, Questions
 from .deleted import Deleted
 from .ephemerals import Ephemerals
 from .fragments import Fragments, flat, fragments
@@ -189,7 +189,8 @@ class Catalogue:
         awake = [d for d in busy if d.ino not in away]
         self._list_all(fs)
         self._look_above(fs, below, awake if hooked else [])
-        self._ephemerals.look(fs, awake if self.known.ripe else quiet, now)
+        ripe = self.known.ripe
+        self._ephemerals.look(fs, awake if ripe else quiet, now, WITHIN if ripe else SOON)
         self._read_fragments(fs, quiet, wanted, c, now)
         read = [DirectoryFacts(_directory(kid), kid.rentries, kid.pin) for kid in self._insides.read]
         self._rotation.see(wanted.requests, self._directories, below, read)

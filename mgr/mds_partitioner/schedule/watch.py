@@ -39,7 +39,7 @@ NOT_YET = "it has not looked yet"
 APART = 2.5  # s between two answers, at least, that tell together what has gone
 WITHIN = 2.0  # s, for what MDSs are asked in a look, if they are quick
 LONGEST = 5.0  # s: the same, if they are not
-SPARE = 2.0  # times what the answers took last
+SPARE = 2.0  # times as long, each time that one was too slow
 
 
 @dataclass(frozen=True)
@@ -81,7 +81,7 @@ class Watch:
     :ivar problem: why the last look failed; unread: why directories could not be read last
     :ivar begun: when MDSs were asked last, by what they were asked and by name, whether they answered or
         not; steady clock, s
-    :ivar patience: how long they may take to answer, by what they are asked, s
+    :ivar patience: how long those may take to answer that were too slow, s; by what they are asked, and name
     :ivar where: where ``placed`` are, by ``subtrees``; None: these have changed
     """
 
@@ -112,7 +112,7 @@ class Watch:
     mapped: float = float("-inf")
     ordered: float = float("-inf")
     begun: dict[str, dict[str, float]] = field(default_factory=dict)
-    patience: dict[str, float] = field(default_factory=dict)
+    patience: dict[tuple[str, str], float] = field(default_factory=dict)
     where: SubtreeMap | None = None
     placed: tuple[Directory, ...] = ()
     saved: float = 0.0
@@ -147,6 +147,13 @@ class Watch:
             self.waits_since = None
         elif self.waits_since is None:
             self.waits_since = now
+
+    def late(self, prefix: str, names: Collection[str]) -> None:
+        """What a full rank is too slow to tell would be asked for in vain time and again. For one that hangs
+        nobody waits so long each time."""
+        for key in ((prefix, name) for name in names):
+            before = self.patience.get(key, WITHIN)
+            self.patience[key] = WITHIN if before >= LONGEST else min(LONGEST, SPARE * before)
 
     @property
     def glances(self) -> bool:
@@ -341,11 +348,9 @@ class Looker:
         before = watch.begun.get(prefix, {})
         order = sorted(names, key=lambda name: before.get(name, -math.inf))
         now = self._now().steady
-        within = watch.patience.get(prefix, WITHIN)
+        within = max((watch.patience.get((prefix, name), WITHIN) for name in order), default=WITHIN)
         answers = self._host.tell_each(fs, order, prefix, within=within, **arguments)
-        # What a full rank is too slow to tell would be asked for nothing time and again.
-        took = SPARE * (self._now().steady - now)
-        watch.patience[prefix] = min(LONGEST, max(WITHIN, took))
+        watch.late(prefix, {name for name in order if isinstance(answers[name], GivenUp)})
         waits = {name for name, answer in answers.items() if isinstance(answer, Unavailable)}
         begun = {name: now for name in order if name not in waits or isinstance(answers[name], GivenUp)}
         there = {mds.name for mds in fs.active()}

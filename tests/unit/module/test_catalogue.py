@@ -670,10 +670,11 @@ def test_few_of_those_that_cannot_be_listed_any_more_are_looked_for_at_a_time() 
 
 
 @pytest.mark.parametrize(("subdirs", "files"), [(3_000, 3_010), (10_001, 0), (1, MOST_ENTRIES - 1)])
-def test_a_root_with_many_entries_is_listed_at_first_and_then_seldom(subdirs: int, files: int) -> None:
-    """Else the next manager would not know what is in it."""
+def test_a_root_with_many_entries_is_listed_soon_and_then_seldom(subdirs: int, files: int) -> None:
+    """Else the next manager would not know what is in it. Subvolumes are known before."""
     root: Any = Wide(Cluster([20.0]), "/", subdirs, files)
     every = Everything()
+    assert len(every(root, 95.0)) == 1
     assert len(every(root, 100.0)) == 1 + subdirs and not every.too_many
     root.names.append(NEW)
     for late, new in ((1.0, False), (SELDOM - 1.0, False), (SELDOM, True), (SELDOM + 1.0, True)):
@@ -690,11 +691,12 @@ def test_a_root_that_could_not_be_listed_is_listed_next(monkeypatch: pytest.Monk
         found: list[tuple[str, int]] = subdirectories(path)
         return found
 
+    every(root, 0.0)
     with monkeypatch.context() as failing:
         failing.setattr(root, "subdirectories", fails)
         with pytest.raises(Unavailable):
-            every(root, 0.0)
-    assert len(every(root, 5.0)) == 3_001
+            every(root, 5.0)
+    assert len(every(root, 10.0)) == 3_001
 
 
 def test_a_root_with_too_many_entries_is_told_and_what_was_known_of_it_counts() -> None:

@@ -476,7 +476,7 @@ def test_who_takes_long_to_answer_is_waited_for_longer() -> None:
         def tell_each(
             self, fs: FsState, names: list[str], prefix: str, *, within: float = 8.0, **arguments: Any
         ) -> dict[str, Any]:
-            took = 3.0 if prefix == "dump loads" and "m0" in names else 0.0
+            took = 3.0 if "m0" in names else 0.0
             self.steady += min(took, within)
             late = {"m0": GivenUp("no answer")} if took > within else {}
             return super().tell_each(fs, names, prefix, **arguments) | late

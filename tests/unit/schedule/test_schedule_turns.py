@@ -92,6 +92,18 @@ def test_what_was_told_once_is_no_news_in_each_look(told: Collection[int], mean:
     assert state.demand[100].mean == pytest.approx(mean)
 
 
+def test_what_is_told_now_and_then_counts_for_all_of_that_time() -> None:
+    """Every 30 s: the mean follows as it does where it is told in each look."""
+    means = []
+    for every in (1, 6):
+        told = [(100, 101) if look % every == 0 else () for look in range(31)]
+        views = [
+            view(look, parts((10.0 if look == 0 else 16.0, 10.0)), told=of) for look, of in enumerate(told)
+        ]
+        means.append(looked_at(views).demand[100].mean)
+    assert means[1] == pytest.approx(means[0], rel=0.1)
+
+
 @pytest.mark.parametrize(("goes_on", "rate"), [(False, 60.0), (True, 600.0)])
 def test_what_has_moved_says_nothing_of_a_load_that_stays(goes_on: bool, rate: float) -> None:
     """Whoever moved it: it has another load there; or the same, while others go on."""

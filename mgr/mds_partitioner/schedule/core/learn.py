@@ -71,6 +71,7 @@ class _Lesson:
             dt=self.dt,
             past=_settled(self.past, view, self.demand, self.stale),
             demand=self.demand,
+            told=self._told_at(),
             rest=self.rest,
             scale=self._scales(),
             stale=self.stale,
@@ -156,7 +157,8 @@ class _Lesson:
             elif rank in hidden or (new is not None and ino not in new):
                 found[ino] = known  # an old answer tells nothing once more
             else:
-                found[ino] = known.seen(shared[ino], dt, now, 1 if rank in full else HELD)
+                span = max(dt, now - self.state.told.get(ino, now))
+                found[ino] = known.seen(shared[ino], span, now, 1 if rank in full else HELD)
         return found
 
     @cached_property
@@ -209,6 +211,10 @@ class _Lesson:
         able, known = capacities(self.view.ranks), self.state.capacity
         # Of ranks that served nothing when it was first looked at, none was known.
         return {r: (known.get(r) or able[r]) if r in self.stale else able[r] for r in able}
+
+    def _told_at(self) -> dict[int, float]:
+        new, before, now = self.view.told, self.state.told, self.view.now
+        return {ino: now if new is None or ino in new else before.get(ino, now) for ino in self.demand}
 
     def _before(self) -> dict[int, Served]:
         new = {p.ino: Served(p.rank, p.requests) for p in self.told if p.rank is not None}

@@ -123,6 +123,7 @@ class State:
     :ivar dt: s between the last two times
     :ivar demand: by inode number
     :ivar rest: by rank: req/s that are no piece's
+    :ivar told: by inode number, when its rank told its popularity last, steady clock, s
     :ivar before: by inode number, what parts had when their ranks told it last
     :ivar stay: how much of what was taken out of a directory stays on the same of its parts, by its inode
         number (turns.py)
@@ -161,6 +162,7 @@ class State:
     at: float = -1.0
     dt: float = FIRST
     demand: Mapping[int, Demand] = field(default_factory=dict)
+    told: Mapping[int, float] = field(default_factory=dict)
     before: Mapping[int, Served] = field(default_factory=dict)
     stay: Mapping[int, float] = field(default_factory=dict)
     rest: Mapping[int, float] = field(default_factory=dict)
