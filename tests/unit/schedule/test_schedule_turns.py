@@ -101,7 +101,7 @@ def test_what_is_told_now_and_then_counts_for_all_of_that_time() -> None:
             view(look, parts((10.0 if look == 0 else 16.0, 10.0)), told=of) for look, of in enumerate(told)
         ]
         means.append(looked_at(views).demand[100].mean)
-    assert means[1] == pytest.approx(means[0], rel=0.1)
+    assert means[1] == pytest.approx(means[0], rel=0.02)
 
 
 @pytest.mark.parametrize(("goes_on", "rate"), [(False, 60.0), (True, 600.0)])
