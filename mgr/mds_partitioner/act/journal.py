@@ -21,6 +21,7 @@ from __future__ import annotations
 
 import hashlib
 import json
+import math
 import re
 import threading
 import uuid
@@ -104,7 +105,7 @@ class Journal:
                     runs.append(_run(id_, parts))
             except NewerFormat as e:
                 unreadable.append(Unreadable(id_, _name(id_, parts), str(e)))
-            except (ValueError, TypeError, KeyError, IndexError, AttributeError, RecursionError) as e:
+            except (ValueError, TypeError, LookupError, AttributeError, OverflowError, RecursionError) as e:
                 why = f"{type(e).__name__}: {e}"
                 unreadable.append(Unreadable(id_, _name(id_, parts), why))
         runs, unreadable = self._unmerged(sorted(runs, key=lambda run: run.plan.created), unreadable)
@@ -365,7 +366,7 @@ def _run(id_: str, parts: Mapping[str, str]) -> Run:
     if any(i >= len(plan.steps) for i in records):
         raise ValueError(f"it has {len(plan.steps)} steps and a record of step {max(records)}")
     head = Head(**json.loads(parts["head"]))
-    if not isinstance(head.until, (int, float, type(None))):
+    if head.until is not None and not (isinstance(head.until, (int, float)) and math.isfinite(head.until)):
         raise ValueError(f"its pause ends at {head.until!r}: that is no time")
     begun_after = (head.started or 0.0) - plan.created
     if "analyzed" not in seal and plan.scheduled and head.state in ACTIVE and begun_after < BY_ITSELF:

@@ -111,7 +111,7 @@ class SharedOption:
                 claim = json.loads(value)
                 if claim["value"] == self.wanted:
                     found[key.removeprefix(prefix)] = str(claim["old"])
-            except (ValueError, KeyError, TypeError):
+            except (ValueError, KeyError, TypeError, RecursionError):
                 continue  # of nobody who could be asked
         return found
 

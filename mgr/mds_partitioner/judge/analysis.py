@@ -47,7 +47,7 @@ class Asked:
             kept = unmarked(json.loads(text))
             fs, paths = str(kept["fs"]), tuple(str(path) for path in kept["directories"])
             return cls(fs, int(kept["duration"]), paths, float(kept["begun"]))
-        except (TypeError, KeyError) as e:
+        except (TypeError, KeyError, OverflowError, RecursionError) as e:
             raise ValueError(f"{type(e).__name__}: {e}") from e
 
 

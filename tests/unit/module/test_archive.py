@@ -11,7 +11,7 @@ import pytest
 from verdicts import UNKNOWN, verdict
 
 from mds_partitioner.judge import archive
-from mds_partitioner.judge.analysis import FINISHED, ended, restored
+from mds_partitioner.judge.analysis import FINISHED, Asked, ended, restored
 from mds_partitioner.judge.archive import PART, Archive, Found, decode
 from mds_partitioner.judge.history import History
 from mds_partitioner.judge.judgement import Caveats, DirectoryJudgement, Judgement, RankJudgement
@@ -196,3 +196,11 @@ def test_a_key_of_nobodys_and_a_value_without_end_spoil_nothing_else() -> None:
     read = kept.load()
     assert read.keys() == {1, 2}
     assert isinstance(read[1], Found) and isinstance(read[2], ValueError)
+
+
+@pytest.mark.parametrize(
+    "text", ["[" * 60_000, "[1]", "{}", '{"fs": "a", "duration": 1e999, "directories": []}']
+)
+def test_what_was_asked_for_and_cannot_be_read_is_told_as_that(text: str) -> None:
+    with pytest.raises(ValueError, match=r"Error|string"):
+        Asked.from_json(text)

@@ -226,6 +226,8 @@ def test_ticks_that_were_set_without_an_answer_are_as_they_were_afterwards(
 
 def test_a_claim_of_nobodys_keeps_no_scheduler_from_looking() -> None:
     host: Any = (cluster := Cluster())
-    cluster.store.data[f"option/{TICK}/tick/mine"] = "{}"
-    assert TickInterval(host).restore_unwatched(())
+    cluster.store.data |= {f"option/{TICK}/tick/mine": "{}", f"option/{TICK}/plan/x": "[" * 60_000}
+    interval = TickInterval(host)
+    assert interval.restore_unwatched(())
+    interval.restore(1)
     assert f"option/{TICK}/tick/mine" in cluster.store.data

@@ -77,6 +77,7 @@ def test_its_name_is_taken_until_then(module: Module) -> None:
     [
         ("head/", None, "its head is missing"),
         ("head/", '{"state": "paused", "until": "soon"}', "its pause ends at 'soon': that is no time"),
+        ("head/", '{"state": "paused", "until": NaN}', "its pause ends at nan: that is no time"),
         ("seal", "[" * 60_000, "RecursionError"),
     ],
 )
