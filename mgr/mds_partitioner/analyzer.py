@@ -56,7 +56,8 @@ class Analyzer:
         checkpoint, or begin anew. Called again after it has failed, it goes on with the others."""
         self._restore()
         checkpoints = self._checkpoints.load()
-        wanted = {fscid: value for fscid, _, value in by_fs(self._host.store.items(KEY), KEY)}
+        items = self._host.store.items(KEY)
+        wanted = {fscid: items[key] for fscid, _, key in by_fs(items, KEY)}
         for fscid in checkpoints.keys() - wanted.keys():
             self._checkpoints.forget(fscid)  # it came when its analysis had ended
         for fscid in wanted.keys() - self._samplings.keys():

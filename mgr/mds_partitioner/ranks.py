@@ -55,13 +55,13 @@ class Ranks:
 
     def begin(self, now: float) -> None:
         """Read the capacities that were learned earlier. :raises PartitionerError: the mon does not answer"""
-        saved: dict[int, float] = {}
-        for fscid, _, text in by_fs(self._host.store.items(KEY), KEY):
+        items, saved = self._host.store.items(KEY), dict[int, float]()
+        for fscid, _, key in by_fs(items, KEY):
             if self._host.fs_by_id(fscid) is None:
-                self._host.store.delete(f"{KEY}{fscid}")
+                self._host.store.delete(key)
                 continue
             try:
-                saved[fscid] = _capacity(text)
+                saved[fscid] = _capacity(items[key])
             except ValueError as e:  # the next one that is learned replaces it
                 self._log.error("the capacity of file system %d cannot be read: %s", fscid, e)
         for fscid, value in saved.items():

@@ -4,7 +4,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from typing import Any, Protocol
 
 FORMAT = 1
@@ -34,13 +34,13 @@ def unmarked(record: Mapping[str, Any]) -> dict[str, Any]:
     return rest
 
 
-def by_fs(items: Mapping[str, str], prefix: str) -> Iterator[tuple[int, str, str]]:
+def by_fs(keys: Iterable[str], prefix: str) -> Iterator[tuple[int, str, str]]:
     """Of the keys that are PREFIX, a file system's id, and perhaps more after a slash: the id, the rest, the
-    value. What has another form is none of ours, and left alone."""
-    for key, value in sorted(items.items()):
+    key. What has another form is none of ours, and left alone."""
+    for key in sorted(keys):
         fscid, _, rest = key.removeprefix(prefix).partition("/")
         if _FSCID.fullmatch(fscid):
-            yield int(fscid), rest, value
+            yield int(fscid), rest, key
 
 
 class Store(Protocol):

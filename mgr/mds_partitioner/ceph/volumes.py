@@ -5,7 +5,8 @@ from __future__ import annotations
 
 VOLUMES = "/volumes"  # a subvolume is /volumes/GROUP/SUBVOLUME
 NO_GROUP = "_nogroup"  # whose subvolumes are in no group
-INTERNAL = frozenset({"_index", "_deleting", "_legacy"})  # its INTERNAL_DIRS has NO_GROUP, too
+DELETING = "_deleting"  # what was removed, until it is purged
+INTERNAL = frozenset({"_index", DELETING, "_legacy"})  # its INTERNAL_DIRS has NO_GROUP, too
 TRASH = frozenset({".trash"})  # in a subvolume: what was removed of it, and has snapshots
 
 

@@ -129,9 +129,9 @@ class Archive(Generic[T]):
 
         :raises PartitionerError: the mon does not answer
         """
-        found: dict[int, dict[str, str]] = {}
-        for fscid, rest, value in by_fs(self._store.items(self._root), self._root):
-            found.setdefault(fscid, {})[rest] = value
+        items, found = self._store.items(self._root), dict[int, dict[str, str]]()
+        for fscid, rest, key in by_fs(items, self._root):
+            found.setdefault(fscid, {})[rest] = items[key]
         return {fscid: self._read(values) for fscid, values in found.items() if "seal" in values}
 
     def forget(self, fscid: int) -> None:

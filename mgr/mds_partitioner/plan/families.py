@@ -16,8 +16,7 @@ from .circumstances import Circumstances
 from .ephemeral import fragment_ranks
 
 BroodOf = Callable[[str, Lasts], Brood]
-OLD = 120.0  # s: what has this age lasts. Half of it lives for as long again (Lindy), and 50 req/s of relief
-# pay for moving 24,000 inodes in that; `Limits.horizon`, in which a move must pay back, is five times as long
+OLD = 120.0  # s: what has this age lasts: half of what is so old lives for as long again (Lindy)
 SKEW = 300.0  # s: births are told by clients' clocks, which are not much farther from the manager's
 OF_ITS_LIFE = 0.1  # a young directory has been there at least for this part of its parent's life
 MOST_AT_HOME = 0.9

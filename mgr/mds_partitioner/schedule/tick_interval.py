@@ -82,7 +82,7 @@ class TickInterval:
         """Of file systems that were removed while no manager looked, or whose record cannot be read. Is
         nothing left? Errors as ``shorten``.
         """
-        ours = {user: "" for user in users(self._host.store, TICK) if user.startswith(USER)}
+        ours = (user for user in users(self._host.store, TICK) if user.startswith(USER))
         unwatched = [fscid for fscid, _, _ in by_fs(ours, USER) if fscid not in watched]
         for fscid in unwatched:
             self.restore(fscid)

@@ -9,7 +9,7 @@ from collections.abc import Collection, Mapping
 from typing import Any
 
 from ..ceph.host import Host
-from ..ceph.volumes import VOLUMES
+from ..ceph.volumes import DELETING, VOLUMES
 from ..errors import CephError, NotFound, PartitionerError, Unavailable
 from ..model import ROOT, FsState
 from ..observe.backtrace import ATTRIBUTE, Parent, object_of, parse_backtrace
@@ -77,7 +77,7 @@ class MdsWhereabouts:
             at = parent.ino
         path = "".join(reversed(names))
         # An MDS calls what was deleted "~mds0/stray1/..." as long as it has it.
-        if not path.startswith("/") or path.startswith(f"{VOLUMES}/_deleting/"):
+        if not path.startswith("/") or path.startswith(f"{VOLUMES}/{DELETING}/"):
             return None
         return self._checked(fs, path, ino)
 

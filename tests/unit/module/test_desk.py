@@ -68,6 +68,23 @@ def run(
     return desk.run(name, name, work, line, keep=keep)
 
 
+def end(desk: Desk, slow: Slow) -> None:
+    """Of what was left, and its end is known then."""
+    ended = threading.Event()
+    for left in desk._left.values():
+        left.future.add_done_callback(lambda _: ended.set())
+    slow.go.set()
+    assert ended.wait(60)
+
+
+def forget(desk: Desk, monkeypatch: pytest.MonkeyPatch, seconds: float) -> None:
+    """What is not kept for so long."""
+    later = time.monotonic() + seconds
+    with monkeypatch.context() as clock:
+        clock.setattr(desk_module.time, "monotonic", lambda: later)
+        run(desk, "imbalance", lambda: said("0.5"), keep=False)
+
+
 def test_a_command_that_is_quick_answers_itself(desk: Desk) -> None:
     assert run(desk, "status", lambda: said("fine")) == said("fine")
     assert run(desk, "status", lambda: said("as well")) == said("as well")
@@ -95,11 +112,7 @@ def test_what_nobody_fetched_of_a_look_is_read_anew(
     hasty(slow)
     run(desk, "partition status", slow, keep=False)
     monkeypatch.undo()
-    ended = threading.Event()
-    for left in desk._left.values():
-        left.future.add_done_callback(lambda _: ended.set())
-    slow.go.set()
-    assert ended.wait(60)
+    end(desk, slow)
     assert run(desk, "partition status", slow, keep=False) == said("made 2")
 
 
@@ -127,15 +140,8 @@ def test_a_result_that_nobody_fetches_is_forgotten(
     hasty(slow)
     run(desk, "balance on", slow, line)
     monkeypatch.undo()
-    ended = threading.Event()
-    for left in desk._left.values():
-        left.future.add_done_callback(lambda _: ended.set())
-    slow.go.set()
-    assert ended.wait(60)
-    later = time.monotonic() + seconds
-    monkeypatch.setattr(desk_module.time, "monotonic", lambda: later)
-    run(desk, "imbalance", lambda: said("0.5"), keep=False)
-    monkeypatch.undo()
+    end(desk, slow)
+    forget(desk, monkeypatch, seconds)
     assert run(desk, "balance on", slow, line) == said(said_then)
 
 
@@ -158,15 +164,8 @@ def test_why_something_failed_is_told_for_some_seconds_only(
     hasty(slow)
     run(desk, "balance on", slow, CHANGE)
     monkeypatch.undo()
-    ended = threading.Event()
-    for left in desk._left.values():
-        left.future.add_done_callback(lambda _: ended.set())
-    slow.go.set()
-    assert ended.wait(60)
-    later = time.monotonic() + seconds
-    monkeypatch.setattr(desk_module.time, "monotonic", lambda: later)
-    run(desk, "imbalance", lambda: said("0.5"), keep=False)
-    monkeypatch.undo()
+    end(desk, slow)
+    forget(desk, monkeypatch, seconds)
     found = run(desk, "balance on", slow, CHANGE)
     assert found.stdout + found.stderr == told
 

@@ -118,8 +118,8 @@ class _Lesson:
     @cached_property
     def told(self) -> list[Piece]:
         """Parts on one rank that has told their popularity anew."""
-        new, parts = self.view.told, (p for p in self.view.pieces if p.within and p.rank is not None)
-        return [p for p in parts if new is None or p.ino in new]
+        parts = (p for p in self.view.pieces if p.within and p.rank is not None)
+        return [p for p in parts if self._anew(p.ino)]
 
     @cached_property
     def stay(self) -> dict[int, float]:
@@ -147,14 +147,13 @@ class _Lesson:
         full = {r.rank for r in self.view.ranks if r.full}
         before, shared, dt, now = self.state.demand, self.shared, self.dt, self.view.now
         hidden, changed = {None, *self.stale}, self.state.stale  # by moves: then it is a new load
-        new = self.view.told
         found = {}
         for piece in self.view.pieces:
             ino, rank = piece.ino, piece.rank
             known = None if ino in self._parted else before.get(ino)
             if known is None or (rank in changed and rank not in hidden):
                 found[ino] = first(shared[ino], dt)
-            elif rank in hidden or (new is not None and ino not in new):
+            elif rank in hidden or not self._anew(ino):
                 found[ino] = known  # an old answer tells nothing once more
             else:
                 span = max(dt, now - self.state.told.get(ino, now))
@@ -213,8 +212,12 @@ class _Lesson:
         return {r: (known.get(r) or able[r]) if r in self.stale else able[r] for r in able}
 
     def _told_at(self) -> dict[int, float]:
-        new, before, now = self.view.told, self.state.told, self.view.now
-        return {ino: now if new is None or ino in new else before.get(ino, now) for ino in self.demand}
+        before, now = self.state.told, self.view.now
+        return {ino: now if self._anew(ino) else before.get(ino, now) for ino in self.demand}
+
+    def _anew(self, ino: int) -> bool:
+        """Has its rank told its popularity in this look?"""
+        return self.view.told is None or ino in self.view.told
 
     def _before(self) -> dict[int, Served]:
         new = {p.ino: Served(p.rank, p.requests) for p in self.told if p.rank is not None}

@@ -33,10 +33,13 @@ def capacities(ranks: Sequence[RankView]) -> dict[int, float]:
     easy = (r.able for r in ranks if r.able is not None and not (r.crowd or r.full))
     most = max([best, *(EASILY * able for able in easy if able >= AS_MUCH * best)])
     rests = any(not r.full and r.inside <= RESTS for r in ranks)
-    known = {
-        r.rank: r.able if rests and r.full else _as_good(r, ranks, most) for r in ranks if r.able is not None
-    }
-    return {r.rank: known.get(r.rank, max(most, r.requests)) for r in ranks}
+
+    def able(rank: RankView) -> float:
+        if rank.able is None:
+            return max(most, rank.requests)
+        return rank.able if rests and rank.full else _as_good(rank, ranks, most)
+
+    return {r.rank: able(r) for r in ranks}
 
 
 def _as_good(rank: RankView, ranks: Sequence[RankView], most: float) -> float:
