@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 import logging
+import math
 from collections.abc import Callable
 from contextlib import suppress
 from dataclasses import replace
@@ -20,14 +21,23 @@ from ..model import FsState
 from ..observe.ranks import silent
 from ..options import Settings
 from ..plan.circumstances import FORWARDS
-from ..plan.ranks import balanced_ranks
 from ..ranks import Ranks
 from ..verify.guards import inactive
 from . import policies
 from . import switch as switching
 from .beats import Fallback, beat_interval, fallbacks, last_beat, remembered
 from .decisions import Watch
-from .hints import PREFIX, Hints, growth, make_hints, policy_object, push_due, told_later, why_nobody
+from .hints import (
+    PREFIX,
+    Hints,
+    growth,
+    make_hints,
+    policy_object,
+    push_due,
+    told_later,
+    why_nobody,
+    without_engine,
+)
 from .switch import ON, TURNING_OFF, TURNING_ON, PutBackOption, Switch
 from .switchboard import Switchboard, TakenOver, Turn
 from .trial import refuse_unless_usable, what_ranks_decide
@@ -114,7 +124,7 @@ class Balancer:
             refuse_unless_usable(later, beat, len(fs.ranks_in))
         fs = self._host.fs_of_mon(fs.fscid) or fs  # trying a policy takes time
         self._refuse(fs, force)
-        kept = before if fs.balancer.startswith(PREFIX) else None  # what an operator set since is his
+        kept = before if switching.replaced_still(before, fs) else None  # what an operator set since is his
         fresh = Switch(
             fs=fs.name,
             fscid=fs.fscid,
@@ -294,8 +304,8 @@ class Balancer:
         try:
             self._observe(fs, switch, watch, now)
         except PartitionerError:
-            hints = replace(switch.hints, mask=balanced_ranks(fs.bal_rank_mask))  # which needs no engine
-            if told and hints != switch.hints:
+            hints = without_engine(switch.hints, fs, now.wall)
+            if told and (hints != switch.hints or self._lost(watch, now)):
                 self._push(switch, hints, watch, now, turn)
             raise
         if told:
@@ -348,11 +358,14 @@ class Balancer:
         settings, since = self._settings(), now.steady - watch.pushed
         # That one may be an older version's text.
         due = push_due(switch.hints, wanted, settings, since) or _rendered(switch)[0] != switch.object
-        # Of an MDS that fell back the object may be gone from the pool: it reads that in its next beat. The
-        # same text has the same name, so that this makes no FSMap.
-        lost = bool(watch.fallbacks) and since >= settings.hint_interval
-        if due or lost:
+        if due or self._lost(watch, now):
             self._push(switch, wanted if due else switch.hints, watch, now, turn)
+
+    def _lost(self, watch: Watch, now: Now) -> bool:
+        """Is it time to write the object once more? Of an MDS that fell back it may be gone from the pool: it
+        reads that in its next beat. The same text has the same name, so that this makes no FSMap."""
+        since = math.inf if watch.pushed is None else now.steady - watch.pushed
+        return bool(watch.fallbacks) and since >= self._settings().hint_interval
 
     def _push(self, switch: Switch, hints: Hints, watch: Watch, now: Now, turn: Turn) -> None:
         fresh = replace(switch, hints=hints)

@@ -156,6 +156,16 @@ def _growth(rank: int, growth: Growth) -> str:
     return f"[{rank}] = {{seen = {growth.seen!r}, by = {growth.by!r}}}"
 
 
+def without_engine(hints: Hints, fs: FsState, now: float) -> Hints:
+    """These when the engine does not answer: with the mask of now, and without a forecast that is over.
+
+    :param now: Unix, s
+    """
+    hints = replace(hints, mask=balanced_ranks(fs.bal_rank_mask))
+    over = bool(hints.growth) and hints.expires <= now
+    return replace(hints, growth={}, expires=0) if over else hints
+
+
 def policy_object(policy: str, hints: Hints, source: str) -> tuple[str, str]:
     """Name and text of the RADOS object: the name follows the content, as MDSs read a policy again only when
     its name changes."""

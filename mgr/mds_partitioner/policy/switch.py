@@ -238,7 +238,8 @@ def steps_off(
 
     After any part of them, all may be made again, as seen from there.
 
-    :param late: a step of ours took effect after the settings had been put back, so the flag may be ours
+    :param late: a step of ours took effect after the settings had been put back, so the flag may be ours; or
+        it was ``cleared``
     :param needed: a plan leaves directories to the balancer: its rollback puts ``balance_automate`` back
     """
     settings: list[Step] = []
@@ -257,6 +258,16 @@ def steps_off(
     return (Save(off), *settings, *back, *objects, Forget(switch.fscid))
 
 
+def cleared(switch: Switch, fs: FsState) -> bool:
+    """Did an operator put the old balancer back by hand, while the policy was on? The flag is ours still."""
+    return switch.state == ON and fs.balancer == switch.old_balancer
+
+
+def replaced_still(switch: Switch | None, fs: FsState) -> bool:
+    """Is what it replaced still to be put back: is a policy of ours in force, or was it ``cleared``?"""
+    return balances(fs) or (switch is not None and cleared(switch, fs))
+
+
 def left_alone(switch: Switch, fs: FsState, to_auth: str, plan: str | None) -> list[str]:
     """What ``steps_off`` does not put back, in sentences: what an operator set since, or a plan needs.
 
@@ -267,7 +278,8 @@ def left_alone(switch: Switch, fs: FsState, to_auth: str, plan: str | None) -> l
     stays = plan is not None and fs.balance_automate and not switch.old_automate
     now = (fs.balancer, fs.balance_automate and not stays)
     before = (switch.old_balancer, switch.old_automate)
-    if fs.balancer not in switch.objects and now != before:
+    ours = cleared(switch, fs) and fs.balance_automate  # it is put back
+    if fs.balancer not in switch.objects and now != before and not ours:
         told.append(
             f"balancer is '{fs.balancer}' and balance_automate {str(fs.balance_automate).lower()}, "
             "as an operator set them since: they were left"

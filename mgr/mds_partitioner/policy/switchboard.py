@@ -144,7 +144,8 @@ class Switchboard:
                 self._carry_out(mine, switch.fscid, gone)
                 return []
             plan = self._needs(fs)
-            steps = switching.steps_off(off, fs, switch.fscid in self._late, plan is not None, doubt)
+            late = switch.fscid in self._late or switching.cleared(switch, fs)
+            steps = switching.steps_off(off, fs, late, plan is not None, doubt)
             at_last = [step for step in steps if isinstance(step, (RemoveObject, Forget))]
             told = switching.left_alone(switch, fs, self._to_auth(switch), plan)
             self._carry_out(mine, switch.fscid, steps[: -len(at_last)])

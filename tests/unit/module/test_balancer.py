@@ -26,7 +26,7 @@ from mds_partitioner.model import HealthCheck, RankSample
 from mds_partitioner.policy import balancer as module
 from mds_partitioner.policy import policies
 from mds_partitioner.policy import switch as switching
-from mds_partitioner.policy.balancer import AGAIN, Balancer
+from mds_partitioner.policy.balancer import AGAIN, FORECAST_FROM, Balancer
 from mds_partitioner.policy.beats import Beat, Fallback
 from mds_partitioner.policy.decisions import REMEMBERED, Watch
 from mds_partitioner.policy.hints import policy_object
@@ -57,6 +57,10 @@ class Ranks:
     def capacity(self, value: float) -> None:
         """Learned from now on."""
         self.verdict = verdict(0.9, RankCapacity(value, CapacitySource.LEARNED))
+
+    def growing(self) -> None:
+        """From now on rank 0's load grows, and is known for long enough."""
+        self.verdict, self.past = verdict(0.9), History(epochs=((),) * FORECAST_FROM)
 
 
 @dataclass
@@ -366,6 +370,17 @@ def test_a_balancer_that_an_operator_set_after_an_earlier_on_is_replaced_with_fo
     assert (cluster.state, cluster.objects) == (before, {})
 
 
+def test_after_an_operator_cleared_the_balancer_a_second_on_remembers_what_the_first_replaced(
+    cluster: Cluster, balancer: Balancer
+) -> None:
+    before = cluster.state
+    balancer.on(cluster.state, "lunule", None, False)
+    cluster.state = replace(cluster.state, balancer="")
+    balancer.on(cluster.state, "lunule", None, False)
+    assert balancer.off(cluster.state) == []
+    assert (cluster.state, cluster.objects, before.balance_automate) == (before, {}, False)
+
+
 @pytest.mark.parametrize("by_hand", [{"balance_automate": False}, {"balancer": "mine.lua"}])
 def test_what_an_operator_set_after_a_push_failed_is_not_undone_by_the_next_try(
     cluster: Cluster,
@@ -543,6 +558,34 @@ def test_another_mask_is_told_also_while_the_engine_fails(
     time.now += SETTINGS.epoch
     balancer.tick()
     assert cluster.state.balancer == before, "once"
+
+
+def test_a_forecast_that_is_over_is_withdrawn_also_while_the_engine_fails(
+    cluster: Cluster, ranks: Ranks, balancer: Balancer, time: Clock
+) -> None:
+    balancer.on(cluster.state, "lunule", None, False)
+    ranks.growing()
+    time.now += SETTINGS.hint_interval
+    balancer.tick()
+    assert "growth = {[" in cluster.objects[cluster.state.balancer]
+    ranks.verdict = None
+    for passed, told in ((SETTINGS.hint_interval, True), (2 * SETTINGS.hint_interval, False)):
+        time.now += passed
+        balancer.tick()
+        assert ("growth = {[" in cluster.objects[cluster.state.balancer]) == told
+
+
+def test_an_object_that_is_gone_from_the_pool_is_written_again_also_while_the_engine_fails(
+    cluster: Cluster, ranks: Ranks, balancer: Balancer, time: Clock, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    balancer.on(cluster.state, "lunule", None, False)
+    name = cluster.state.balancer
+    ranks.verdict = None
+    del cluster.objects[name]
+    monkeypatch.setattr(module, "fallbacks", lambda *_: [Fallback("mds.m0", "gone", time.now + 1)])
+    time.now += SETTINGS.hint_interval
+    balancer.tick()
+    assert list(cluster.objects) == [cluster.state.balancer] == [name]
 
 
 def test_a_fallback_is_told_and_cleared_also_while_the_engine_fails(

@@ -162,6 +162,16 @@ def test_a_balance_automate_that_an_operator_turned_off_meanwhile_stays_off_and_
     assert (cluster.state.balancer, cluster.state.balance_automate) == ("", False)
 
 
+def test_where_an_operator_cleared_the_balancer_the_flag_that_we_set_goes_too() -> None:
+    cluster = FakeCluster()
+    before = cluster.state
+    assert not before.balance_automate
+    switch = push(cluster, fresh(cluster), 1000.0)
+    cluster.state = replace(cluster.state, balancer="")
+    assert restore(cluster, switch) == []
+    assert (cluster.state, cluster.objects) == (before, {})
+
+
 def test_an_operator_who_restored_the_old_balancer_himself_is_told_nothing() -> None:
     cluster = FakeCluster()
     switch = push(cluster, fresh(cluster), 1000.0)
