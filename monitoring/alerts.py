@@ -33,7 +33,8 @@ UTILISATION = f"{LOAD} / on (cluster, fs) group_left () {CAPACITY}"
 # CAPACITY is one for all ranks: one that can do less is full before it has that.
 SATURATED = f"{metric('rank_saturated', _RANK, 'avg_over_time({}[5m])')} > 0.9"
 # A manager that has just taken over tells few numbers: the line goes through those of all.
-GROWN = f"predict_linear({metric('rank_load_requests_per_second', _RANK)}[30m:1m], 3600)"
+_GROWS = f"predict_linear({metric('rank_load_requests_per_second', _RANK)}[{{}}:1m], 3600)"
+GROWN, LATELY = _GROWS.format("30m"), _GROWS.format("10m")
 
 
 @dataclass(frozen=True)
@@ -87,7 +88,9 @@ ALERTS = (
     ),
     Alert(
         name="CephFilesystemRankForecastAboveCapacity",
+        # A load that made one step, and stays, grows in the last ten minutes no more.
         expr=f"({GROWN} / on (cluster, fs) group_left () {CAPACITY} > 1) and "
+        f"on ({_RANK}) ({LATELY} / on (cluster, fs) group_left () {CAPACITY} > 1) and "
         f"on ({_RANK}) ({UTILISATION} > 0.5)",
         wait="15m",
         summary=f"MDS {RANK} of {{{{ $labels.fs }}}} will exceed its capacity on {CLUSTER}",
@@ -107,9 +110,9 @@ ALERTS = (
     Alert(
         name="CephFilesystemPartitionPlanStalled",
         expr=f"({metric('plan_state', _PLAN, matching=_UNDER_WAY)} == 1 and "
-        f"on ({_PLAN}) {metric('plan_progress_ratio', _PLAN, 'changes({}[15m])')} == 0) or "
-        f"{metric('plan_waiting', _PLAN)} == 1",
-        wait="10m",
+        f"on ({_PLAN}) {metric('plan_progress_ratio', _PLAN, 'changes({}[5m])')} == 0) or "
+        f"{metric('plan_waiting', _PLAN, 'min_over_time({}[5m])')} == 1",
+        wait="5m",
         summary=f"Partition {PLAN} of {{{{ $labels.fs }}}} does not advance on {CLUSTER}",
         description=f"{FS}: {PLAN} is under way, but for 10 minutes it has waited for the file system to "
         "recover, or no step of it has ended. 'ceph mds_partitioner partition status' says why.",
@@ -134,11 +137,12 @@ ALERTS = (
     ),
     Alert(
         name="CephFilesystemPartitionerDown",
+        # A sample is as old as its epoch, and the time between two scrapes, which is a minute by default.
         expr=f'{metric("active", "cluster")} == 0 or max by (cluster) (up{{job="mds_partitioner"}}) == 0 or '
         '(max by (cluster) (ceph_mgr_module_status{name="mds_partitioner"}) > 0 unless on (cluster) '
         f"{metric('active', 'cluster')}) or "
         f"time() - {metric('epoch_end_timestamp_seconds', 'cluster')} > "
-        f"3 * {metric('epoch_interval_seconds', 'cluster')}",
+        f"3 * {metric('epoch_interval_seconds', 'cluster')} + 120",
         wait="5m",
         summary=f"The mds_partitioner module does not work on {CLUSTER}",
         description="No manager has answered for mds_partitioner with fresh numbers for 5 minutes: imbalance "

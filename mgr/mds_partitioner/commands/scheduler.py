@@ -82,10 +82,10 @@ class SchedulerCommands(Services):
         Also the requests before and since. --directory shows the moves of one directory (an absolute path).
         """
         found = self.host.fs(fs)
-        if directory is not None:
-            directory = _absolute(directory)
-            directory = called_soon(self.host, found, [directory]).get(directory, directory)
         kept = self.scheduling.get(found)
+        if directory is not None:
+            directory = report.meant(kept, _absolute(directory))
+            directory = called_soon(self.host, found, [directory]).get(directory, directory)
         return Answer(report.history_value(kept, directory), report.history_text(kept, directory, top))
 
 

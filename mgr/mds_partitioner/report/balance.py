@@ -11,7 +11,7 @@ from typing import Any
 
 from ..judge.verdict import Verdict
 from ..model import FsState
-from ..plan.ranks import format_ranks
+from ..plan.ranks import format_ranks, mask_of
 from ..policy.decisions import Decision, Watch
 from ..policy.hints import Hints, why_nobody
 from ..policy.switch import ON, SET, TURNING_OFF, TURNING_ON, Switch, balances, effective, taken_over
@@ -35,7 +35,8 @@ DECISION_WIDTH = 120  # cells of a terminal: what a policy logs may be long
 
 
 def value(fs: FsState, switch: Switch | None, watch: Watch, unreadable: str = "") -> dict[str, Any]:
-    """As plain data; loads in req/s, targets in popularity, moved in inodes.
+    """As plain data; loads in req/s, targets in popularity, moved in inodes. What a rank that is silent
+    serves is None.
 
     :param unreadable: why the record of its policy cannot be read, if there is such a one
     """
@@ -97,10 +98,10 @@ def _last_decisions(watch: Watch) -> list[Decision]:
 
 def _rank_value(fs: FsState, watch: Watch, rank: int) -> dict[str, Any]:
     exported, imported = watch.moved(rank)
-    loads = {s.rank: s.requests for s in watch.history.latest}
+    told = {s.rank: round(s.requests, 2) for s in watch.history.latest if s.rated}
     return {
         "rank": rank,
-        "requests": round(loads.get(rank, 0.0), 2),
+        "requests": told.get(rank),
         "role": _role(watch, rank),
         "exported_inodes": exported,
         "imported_inodes": imported,
@@ -136,7 +137,21 @@ def _head(fs: FsState, switch: Switch, watch: Watch) -> list[str]:
             lines.append(f"the MDSs decide by C {switch.hints.capacity:g} req/s until the next push of hints")
         elif switch.policy == LUNULE:
             lines += _unseen(fs, switch, watch, watch.verdict)
+        lines += _outside(fs, watch.verdict)
     return lines
+
+
+def _outside(fs: FsState, verdict: Verdict) -> list[str]:
+    """Ranks of whose load the factor tells, and of which no policy takes anything."""
+    mask = mask_of(fs)
+    if mask is None or not verdict.triggered or verdict.triggered_within:
+        return []
+    loads = zip(verdict.ranks, verdict.loads)
+    above = [rank for rank, load in loads if rank not in mask and load > verdict.mean]
+    return [
+        f"rank {rank} has more than the mean, and is outside bal_rank_mask: the policy takes nothing from it"
+        for rank in above
+    ]
 
 
 def _unseen(fs: FsState, switch: Switch, watch: Watch, verdict: Verdict) -> list[str]:
@@ -176,7 +191,7 @@ def _table(fs: FsState, watch: Watch) -> str:
         rows.append(
             (
                 rank,
-                count(row["requests"]),
+                "-" if row["requests"] is None else count(row["requests"]),
                 row["role"],
                 count(row["exported_inodes"]),
                 count(row["imported_inodes"]),

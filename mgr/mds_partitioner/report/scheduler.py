@@ -238,8 +238,24 @@ def _turns(kept: Kept, directory: str | None) -> list[Turn]:
 
 
 def _about(turn: Turn, directory: str) -> bool:
-    scattered = any(scatter.path == directory for scatter in turn.scatter)
-    return scattered or directory in turn.split or any(past.move.path == directory for past in turn.moves)
+    return directory in _paths(turn)
+
+
+def _paths(turn: Turn) -> Iterator[str]:
+    """Of all that a decision was about."""
+    yield from (scatter.path for scatter in turn.scatter)
+    yield from turn.split
+    yield from (past.move.path for past in turn.moves)
+
+
+def meant(kept: Kept, directory: str) -> str:
+    """The path of a directory that is named as tables show it, escaped or without its middle. What is not
+    there, or could be several, is as it was."""
+    there = {path for turn in kept.turns for path in _paths(turn)}
+    if directory in there:
+        return directory
+    shown = [path for path in there if directory in (printable(path), cut(path, PATH_WIDTH))]
+    return shown[0] if len(shown) == 1 else directory
 
 
 def history_text(kept: Kept, directory: str | None, top: int) -> str:

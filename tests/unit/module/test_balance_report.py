@@ -4,6 +4,7 @@
 import time
 from dataclasses import replace
 
+import pytest
 from fake_cluster import FakeCluster
 from verdicts import verdict
 
@@ -62,6 +63,25 @@ def test_a_row_a_rank_says_what_it_decided_and_what_moved_since() -> None:
     assert row.endswith(LINE)
     assert "policy lunule" in text
     assert "imbalance factor 0.900 (" in text and "capacity of a rank: 640 req/s (learned" in text
+
+
+def test_a_rank_that_is_silent_is_not_shown_as_idle() -> None:
+    watch = watched()
+    silent = replace(sample(1, 0.0, 0, 130), rated=False)
+    watch.history = replace(watch.history, epochs=((watch.history.latest[0], silent),))
+    row = next(line for line in balance.text(on(), switch(), watch).splitlines() if line.startswith("   1 "))
+    assert row.split()[:2] == ["1", "-"]
+    assert [rank["requests"] for rank in balance.value(on(), switch(), watch)["ranks"]] == [400.0, None]
+
+
+@pytest.mark.parametrize("within", [False, True])
+def test_a_rank_outside_the_mask_that_has_too_much_is_named(within: bool) -> None:
+    watch = watched()
+    watch.verdict = verdict(0.9, ranks=(0, 1), loads=(612.0, 31.0), triggered_within=within)
+    fs = replace(on(), bal_rank_mask="0x2")
+    told = "rank 0 has more than the mean, and is outside bal_rank_mask" in balance.text(fs, switch(), watch)
+    assert told == (not within)
+    assert "outside" not in balance.text(on(), switch(), watch)
 
 
 def test_plain_data_has_the_same() -> None:

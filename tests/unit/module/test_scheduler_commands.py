@@ -25,7 +25,8 @@ from mds_partitioner.monitor.state import FsSample, SchedulerState, Snapshot
 from mds_partitioner.observe.directories import MOST_ENTRIES
 from mds_partitioner.report.overview import overview_text, removed_values
 from mds_partitioner.report.partition import removed_state
-from mds_partitioner.report.scheduler import LAST, history_text, history_value
+from mds_partitioner.report.scheduler import LAST, PATH_WIDTH, history_text, history_value, meant
+from mds_partitioner.report.text import cut
 from mds_partitioner.schedule.core.state import Past
 from mds_partitioner.schedule.core.view import Move
 from mds_partitioner.schedule.record import ACT, Kept, Turn
@@ -282,6 +283,17 @@ def test_history_tells_of_each_move_or_of_one_directory(module: Module) -> None:
     assert "was not moved" in shown(module.scheduler_history(directory="/volumes/_nogroup/none"))
     for path in ("", "volumes/_nogroup"):
         assert f"directory '{path}': give an absolute path" in module.scheduler_history(directory=path).stderr
+
+
+def test_a_directory_may_be_named_as_the_table_shows_it() -> None:
+    long, odd = "/volumes/_nogroup/" + "x" * 40, "/volumes/_nogroup/a\nb"
+    moves = tuple(Past(Move(i, path, 0, 1, 9.0, 9.0, 1.0, "why"), 0.0) for i, path in enumerate((long, odd)))
+    kept = Kept("cephfs", ACT, 0.0, (Turn(0.0, ACT, "2 moves", moves, (9.0, 9.0), 0, 1.0, 2.0),))
+    for path in (long, odd):
+        assert meant(kept, cut(path, PATH_WIDTH)) == meant(kept, path) == path
+    assert meant(kept, "/volumes") == "/volumes"
+    alike = replace(kept.turns[0], split=(long.replace("xxx", "xxxx", 1),))
+    assert meant(replace(kept, turns=(alike,)), cut(long, PATH_WIDTH)) == cut(long, PATH_WIDTH)
 
 
 def test_what_is_only_advised_is_not_told_as_done(module: Module) -> None:
