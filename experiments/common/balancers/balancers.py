@@ -3,6 +3,7 @@
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
+from typing import Any
 
 from experiments.common.balancers import oracle, pinning
 from experiments.common.balancers.setting import FS, Setting
@@ -95,6 +96,12 @@ def scheduler_off(lab: Lab) -> None:
     if not off():
         module.text(lab, "scheduler stop", fs=FS, rollback=True)
         until(off, _UNDONE_S, "the scheduler has undone its moves", every=1.0)
+
+
+def decided(lab: Lab) -> list[dict[str, Any]] | None:
+    """What the scheduler did since it began, why, and what it brought; oldest first. None: it did not say."""
+    found = module.ask_or_none(lab, "scheduler history", fs=FS)
+    return None if found is None else list(found["rows"])
 
 
 # Clients that know of no replicas ask the lowest rank that they have a capability of the directory from.

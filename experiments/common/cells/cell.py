@@ -8,7 +8,7 @@ from datetime import UTC, datetime
 from typing import Any
 
 from experiments.common import provenance
-from experiments.common.balancers.balancers import BALANCERS
+from experiments.common.balancers.balancers import BALANCERS, decided
 from experiments.common.balancers.subtrees import Pin
 from experiments.common.cells.cpu import CpuSampling
 from experiments.common.cells.order import Order
@@ -60,6 +60,7 @@ def measure(stage: Stage, order: Order, phases: Phases | None = None) -> dict[st
         "load_average_at_start": [round(x, 2) for x in began_load],
         "export_targets_at_start": targets,
         "pins": len(pins),
+        "decisions": decided(stage.lab) if order.balancer == "scheduler" else None,
         "seconds": stage.seconds | {"switch_on": took},
         "cpus": os.cpu_count(),
         "mds_cpu_own": stage.lab.state.mds_cpu_own,

@@ -82,6 +82,7 @@ def test_a_cell_says_what_made_it_and_how_fast_the_machine_was(stage: Any) -> No
     assert times(found["samples"]) == times(found["cpu"]) == [90.0, 105.0]
     assert found["histogram"] == {"7": 4, "9": 2}
     assert found["export_targets_at_start"] == {"0": [1], "1": []}
+    assert found["decisions"] is None, "nobody decides"
 
 
 def test_what_was_before_the_clock_is_no_part_of_a_settled_cell(stage: Any) -> None:
