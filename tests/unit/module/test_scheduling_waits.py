@@ -10,11 +10,12 @@ from dataclasses import replace
 from typing import Any
 
 import pytest
-from fake_cluster import Directory
+from fake_cluster import Directory, plan
 from scheduled import NOGROUP, Cluster, Manager, fewer
 from test_scheduling import AT_LAST, churned, pins, until_moving
 
 from mds_partitioner import clock
+from mds_partitioner.act.run import Run
 from mds_partitioner.errors import Busy, InDoubt, JournalError
 from mds_partitioner.model import HealthCheck, Subtree
 from mds_partitioner.observe.subtrees import SubtreeMap
@@ -49,6 +50,20 @@ def looks(manager: Manager, seconds: int) -> int:
         manager.run(1)
         found[manager.scheduling.watch(manager.fs).state.at] += 1
     return len(found)
+
+
+def test_what_is_to_be_begun_goes_before_what_is_only_looked_at(
+    acting: Manager, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    plans, executor = acting.partitioner.plans, acting.partitioner._executor
+    of = [replace(plan(acting.cluster, {ino: 1}), scheduled=True) for ino in (100, 101)]
+    plans.admit(first := plans.propose(acting.fs, of[0]))
+    acting.partitioner.tick()
+    plans.admit(second := plans.propose(acting.fs, of[1]))
+    tick, ticked = executor.tick, list[Run]()
+    monkeypatch.setattr(executor, "tick", lambda run, *of: (ticked.append(run), tick(run, *of)))
+    acting.partitioner.tick()
+    assert ticked == [second, first]
 
 
 def test_while_it_waits_it_looks_no_more_often_and_gives_the_ticks_back(acting: Manager) -> None:
