@@ -74,9 +74,9 @@ def relieved(look: Look, decision: Decision) -> tuple[State, Decision]:
     bad = [] if found is None else _crowded(look, found)
     if found is None or not bad:
         return replace(state, crowd=Crowd()), decision
-    worst = max(bad, key=lambda rank: (found.times(rank), -rank))
-    top = state.crowd.rank if state.crowd.rank in bad else worst
-    crowd = _again(state.crowd, top, found.times(top))
+    times = {rank: found.times(rank) for rank in bad}
+    top = state.crowd.rank if state.crowd.rank in bad else max(bad, key=lambda r: (times[r], -r))
+    crowd = _again(state.crowd, top, times[top])
     state = replace(state, crowd=crowd)
     if crowd.vain >= VAIN:
         vain = {**state.vain, top: look.view.now}
@@ -91,7 +91,7 @@ def relieved(look: Look, decision: Decision) -> tuple[State, Decision]:
         f"{count(moves)}, as requests wait {1000.0 * found.latency[top]:.0f} ms on rank {top}, and "
         f"{1000.0 * found.mean:.0f} ms on the mean; {decision.why}"
     )
-    state = replace(state, crowd=replace(crowd, eased=crowd.eased + 1, times=found.times(top)))
+    state = replace(state, crowd=replace(crowd, eased=crowd.eased + 1, times=times[top]))
     return look.then(state).begun(moves).state, replace(decision, moves=moves, why=why)
 
 
