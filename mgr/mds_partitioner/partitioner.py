@@ -127,7 +127,8 @@ class Partitioner:
         except JournalError as e:
             self._failed()
             self._log.warning("the mon is told again: %s", e)
-        for run in runs:
+        # What is only looked at may be frozen, and takes a while.
+        for run in sorted(runs, key=lambda run: len(run.records) == len(run.plan.steps)):
             self._tick(run)
         self._journal.tidy(fscid)
 

@@ -6,7 +6,6 @@ from __future__ import annotations
 import logging
 import math
 from collections.abc import Callable, Mapping
-from concurrent.futures import wait
 from dataclasses import replace
 from functools import partial
 from typing import Optional
@@ -33,6 +32,7 @@ from .changes import (
 )
 from .core import SETTLED, Seen, StepCore, Transition, after_tick, next_step, paused, same
 from .journal import Journal
+from .polls import Met, Polls
 from .run import (
     ACTIVE,
     INTENT,
@@ -91,7 +91,7 @@ class Executor:
         self._guard, self._distributed, self._acts, self._log = guard, distributed, acts, log
         self._abreast = abreast
         # File systems go side by side, too: steps of one never queue behind those of another that hangs.
-        self._workers = Workers("steps of the scheduler's plans", abreast * MOST)
+        self._workers, self._polls = Workers("steps of the scheduler's plans", abreast * MOST), Polls()
 
     def shutdown(self) -> None:
         """Begin no more steps side by side; wait for none."""
@@ -188,8 +188,10 @@ class Executor:
         tried: set[int] = set()
         heading, troubles = run.heading(), run.memory.troubles
         width = self._abreast if run.plan.scheduled and heading != ROLLING_BACK else 1
+        self._take_in(run, self._polls.answered(run))
         while True:
             batch: list[int] = []
+            tried |= self._polls.away(run)
             refused = [i for i in troubles if i not in run.memory.doubtful]
             for _ in range(width):
                 begun = sum(i not in run.records and i not in troubles for i in batch)
@@ -198,26 +200,38 @@ class Executor:
                 if i is not None:
                     tried.add(i)
                     batch.append(i)
-            if not batch:
-                return
-            away = False
-            for i, error in zip(batch, self._made(run, began, batch, fs, settings, now)):
-                troubles.pop(i, None)  # the last one tried is the last one there
-                run.memory.doubtful.discard(i)
-                if isinstance(error, Doubtful):
-                    run.memory.doubtful.add(i)
-                if error is None:
-                    continue
-                self._log.warning("plan %s, step %d: %s", run.plan.name, i, error)
-                troubles[i] = str(error)
-                away = away or isinstance(error, Unavailable)
-            if away:
+            if not batch or self._take_in(run, self._made(run, began, batch, fs, settings, now, width)):
                 return  # whoever did not answer now will not answer the next step either
 
+    def _take_in(self, run: Run, met: Met) -> bool:
+        """What steps met. Did somebody not answer?"""
+        troubles, away = run.memory.troubles, False
+        for i, error in met.items():
+            troubles.pop(i, None)  # the last one tried is the last one there
+            run.memory.doubtful.discard(i)
+            if isinstance(error, Doubtful):
+                run.memory.doubtful.add(i)
+            if error is None:
+                continue
+            self._log.warning("plan %s, step %d: %s", run.plan.name, i, error)
+            troubles[i] = str(error)
+            away = away or isinstance(error, Unavailable)
+        return away
+
     def _made(
-        self, run: Run, began: Head, batch: list[int], fs: FsState | None, settings: Settings, now: Now
-    ) -> list[PartitionerError | None]:
-        """Do these steps, several at once; what each met. :raises JournalError, Overruled: any of them did"""
+        self,
+        run: Run,
+        began: Head,
+        batch: list[int],
+        fs: FsState | None,
+        settings: Settings,
+        now: Now,
+        width: int,
+    ) -> Met:
+        """Do these steps, several at once if so many may go; what each met, as far as that is known yet.
+
+        :raises JournalError, Overruled: any of them did
+        """
 
         def made(i: int) -> PartitionerError | None:
             try:
@@ -231,11 +245,11 @@ class Executor:
                 return CephError(unexpected(e))
             return None
 
-        if len(batch) == 1:
-            return [made(batch[0])]
-        futures = [self._workers.submit(partial(made, i)) for i in batch]
-        wait(futures)
-        return [future.result() for future in futures]
+        if width == 1:
+            return {i: made(i) for i in batch}
+        looked_at = run.records.keys() & set(batch)
+        begun = {i: self._workers.submit(partial(made, i)) for i in batch}
+        return self._polls.met(run, begun, looked_at)
 
     def _step(self, run: Run, began: Head, i: int, fs: FsState | None, settings: Settings, now: Now) -> None:
         step, record = run.plan.steps[i], run.records.get(i)

@@ -23,7 +23,7 @@ from .charmap import Charmaps
 from .filesystem import Attempt, FileSystem, Write
 
 T = TypeVar("T")
-THREADS = 12  # a file system: eight steps of plans, an analysis, the scheduler, a command and one that hangs
+THREADS = 20  # a file system: steps of plans (eight, and eleven not answered yet), an analysis, a command
 ASKERS = 12  # threads a file system for questions side by side: if all of them hang, plans still go on
 # What a mount answers that was evicted or rejected, or is none any more (Client.cc): it never recovers.
 LOST = (errno.ESHUTDOWN, errno.ENOTCONN, errno.ETIMEDOUT, errno.EBADF, errno.EPERM)

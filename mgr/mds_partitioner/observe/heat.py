@@ -17,6 +17,7 @@ REQUESTS = (1.0, 2.0, 0.01, 1.0, 0.0)
 # Counters of a directory: of its own subtree, and of all below it that the rank has (MDBalancer::hit_dir).
 OWN, ALL = "pop_auth_subtree", "pop_auth_subtree_nested"
 TOLD = 0.05  # of all heat: what was added is at least so much, or nobody can tell where
+PIECES, LUMP = 4, 0.5  # fragments of a directory, and of what is asked of all of them that one has
 GONE = 0.1  # of its heat: a load that would come to less, as it is now, has gone; not one that is held back
 
 
@@ -102,6 +103,17 @@ def parse_heat(
         if path in directories:
             heat[path] = heat.get(path, 0.0) + _asked(dirfrag[counter])
     return heat
+
+
+def lumps(answer: Mapping[str, Any], directories: Collection[str]) -> frozenset[str]:
+    """Of those that are in several fragments, those of which one has most of what is asked: its file, say,
+    which no fragment divides."""
+    heats: dict[str, list[float]] = {}
+    for dirfrag in answer["dirfrags"] if directories else ():
+        path = str(dirfrag["path"])
+        if path in directories:
+            heats.setdefault(path, []).append(_asked(dirfrag[OWN]))
+    return frozenset(path for path, of in heats.items() if len(of) >= PIECES and max(of) > LUMP * sum(of))
 
 
 def requests_below(

@@ -5,7 +5,7 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import NamedTuple, Union
 
 from ..model import NO_PIN, Directory, FsState, RankSample
@@ -15,6 +15,7 @@ from ..plan.circumstances import Circumstances
 from ..plan.fixed import operators
 from .catalogue import Known
 from .core.view import OURS_BELOW, UNREAD, UNREAD_MASK, Piece
+from .fragments import Fragments
 from .owned import Owned
 
 FIXED_BELOW = "a directory below it has a pin of its own"
@@ -40,6 +41,7 @@ class Seen:
     :ivar heat: by rank; of one that did not answer, what it answered last
     :ivar split: inode numbers of pieces that are seen as their parts
     :ivar moving: of those that are under way
+    :ivar lumps: by rank: paths of what is in fragments of which one has most of the load
     """
 
     fs: FsState
@@ -50,6 +52,7 @@ class Seen:
     owned: Owned
     split: frozenset[int]
     moving: frozenset[int] = frozenset()
+    lumps: Mapping[int, frozenset[str]] = field(default_factory=dict)
 
 
 def pieces(seen: Seen) -> tuple[Piece, ...]:
@@ -74,7 +77,7 @@ def pieces(seen: Seen) -> tuple[Piece, ...]:
             UNREAD if facts is None else _held(directory, pin, seen, c, split),
             known.parts.get(ino),
             fresh=ino in known.fresh,
-            scatters=() if scattered is None or rank is None else scattered.parts(rank),
+            scatters=_scatters(scattered, rank, seen),
             files=scattered is not None and scattered.files,
             pin=pin if seen.owned.pins.get(ino) == pin else NO_PIN,
             first=seen.owned.homes.get(ino, -1),
@@ -84,6 +87,13 @@ def pieces(seen: Seen) -> tuple[Piece, ...]:
         )
 
     return tuple(piece(*each) for each in found)
+
+
+def _scatters(of: Fragments | None, rank: int | None, seen: Seen) -> tuple[int, ...]:
+    """Of one file that all want, say, the requests would stay together."""
+    if of is None or rank is None or (of.files and of.path in seen.lumps.get(rank, ())):
+        return ()
+    return of.parts(rank)
 
 
 def _sized(seen: Seen) -> list[tuple[Directory, bool, Sized]]:

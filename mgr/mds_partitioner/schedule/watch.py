@@ -15,12 +15,13 @@ from ..judge.fullness import Fullness, fullness
 from ..judge.history import History
 from ..judge.verdict import Engine, Verdict, rank_arguments, read_verdict
 from ..model import Directory, FsState, RankSample, Subtree
-from ..observe.heat import Heat, depth, rank_heat
+from ..observe.heat import Heat, depth, lumps, rank_heat
 from ..observe.ranks import observe_ranks
 from ..observe.subtrees import SubtreeMap, parse_subtrees, with_news
 from ..options import Settings
 from ..plan.ranks import mask_of
 from ..workers import GivenUp
+from .asking import SOON
 from .catalogue import Catalogue, Known
 from .core.demand import CHANGED
 from .core.learn import unseen
@@ -36,6 +37,7 @@ CALM = 30.0  # s between two questions to MDSs while nothing can be done; to all
 NOISE = 50.0  # req/s of all ranks: with less nobody is at work
 UNEVEN = 1.1  # times its share: a full rank that has so much is looked at closely
 NOT_YET = "it has not looked yet"
+DEEPER = 1  # levels of directories more that MDSs tell of, for what is hot there: subvolumes have one more
 APART = 2.5  # s between two answers, at least, that tell together what has gone
 WITHIN = 2.0  # s, for what MDSs are asked in a look, if they are quick
 LONGEST = 5.0  # s: the same, if they are not
@@ -64,6 +66,7 @@ class Watch:
 
     :ivar told, subtrees: by rank; of one that did not answer, what it answered last
     :ivar heat: by rank, without what had gone at its last answer
+    :ivar lumps: of what could be distributed, by rank, that of which one fragment has most of the load
     :ivar ranks: at the last look
     :ivar known: of directories, at the last look
     :ivar glimpses: how the load was shared out, in the looks of the last hour that MDSs were asked in
@@ -73,6 +76,7 @@ class Watch:
     :ivar pressing_since: since when a rank wants relief and nothing was found to do, likewise
     :ivar advised_since: since when moves are advised, and it neither waits nor fails, likewise
     :ivar waits_since: since when it has waited for what is none of its own, likewise; None: it does not
+    :ivar put_off: since when a decision waits for what MDSs are about to tell, likewise
     :ivar due, read_due: when it is looked at, and when directories are read; measured: when that was done
         last; asked: when MDSs were asked last; mapped: when all were asked for subtrees; saved: when it was
         saved (steady clock, s)
@@ -93,6 +97,7 @@ class Watch:
     verdict: Verdict | None = None
     told: dict[int, Told] = field(default_factory=dict)
     heat: dict[int, Heat] = field(default_factory=dict)
+    lumps: dict[int, frozenset[str]] = field(default_factory=dict)
     subtrees: dict[int, list[Subtree]] = field(default_factory=dict)
     glimpses: tuple[Glimpse, ...] = ()
     advised: dict[int, tuple[int, ...]] = field(default_factory=dict)
@@ -105,6 +110,7 @@ class Watch:
     pressing_since: float | None = None
     advised_since: float | None = None
     waits_since: float | None = None
+    put_off: float | None = None
     due: float = 0.0
     read_due: float = 0.0
     measured: float = float("-inf")
@@ -124,7 +130,7 @@ class Watch:
     def forget(self) -> None:
         """It has not looked for a while: what it saw last is not so any more."""
         self.ranks, self.view, self.actual, self.where = {}, None, None, None
-        self.told, self.heat, self.subtrees, self.verdict = {}, {}, {}, None
+        self.told, self.heat, self.lumps, self.subtrees, self.verdict = {}, {}, {}, {}, None
         self.measured = self.asked = self.mapped = float("-inf")
         self.pressing_since = self.waits_since = None
         self.look_fails()
@@ -147,6 +153,11 @@ class Watch:
             self.waits_since = None
         elif self.waits_since is None:
             self.waits_since = now
+
+    def puts_off(self, now: float) -> bool:
+        """May a decision wait a moment? An operator may have placed what it would move. now: as all here"""
+        self.put_off = now if self.put_off is None else self.put_off
+        return now - self.put_off < SOON
 
     def late(self, prefix: str, names: Collection[str]) -> None:
         """What a full rank is too slow to tell would be asked for in vain time and again. For one that hangs
@@ -280,7 +291,7 @@ class Looker:
             for rank, heat in watch.heat.items()
         }
         moving = frozenset(move.ino for move in watch.state.moving)
-        seen = Seen(fs, latest, watch.heat, where, known, owned, watch.state.split, moving)
+        seen = Seen(fs, latest, watch.heat, where, known, owned, watch.state.split, moving, watch.lumps)
         answered = {rank for rank, answer in watch.told.items() if answer.at != asked.get(rank)}
         found_pieces = pieces(seen)
         told = frozenset(p.ino for p in found_pieces if p.rank in answered)
@@ -313,7 +324,9 @@ class Looker:
         began = self._now().steady
         old = {rank for rank, told in watch.told.items() if began - told.at < CALM}
         asked = {rank: name for rank, name in active.items() if rank not in old.intersection(blind)}
-        loads = self._tell(fs, watch, asked.values(), "dump loads", depth=depth(paths))
+        hot = frozenset(of.path for of in watch.known.fragments.values())
+        deep = max(depth(paths), min(depth(hot), depth(paths) + DEEPER))
+        loads = self._tell(fs, watch, asked.values(), "dump loads", depth=deep)
         now = (began + self._now().steady) / 2.0  # full ranks take their time
         moved = _concerned(watch.state.moving)
         if not moved or now - watch.mapped >= CALM:
@@ -324,6 +337,7 @@ class Looker:
             for rank, name in asked.items()
             if not isinstance(loads[name], PartitionerError)
         }
+        watch.lumps = watch.lumps | {rank: lumps(loads[asked[rank]], hot) for rank in told}
         added = {rank: answer.since(watch.told.get(rank)) for rank, answer in told.items()}
         watch.told = {rank: answer for rank, answer in (watch.told | told).items() if rank in active}
         watch.heat = {rank: heat for rank, heat in (watch.heat | added).items() if rank in active}

@@ -4,7 +4,9 @@
 from __future__ import annotations
 
 import threading
+from collections import Counter
 from collections.abc import Callable
+from concurrent.futures import wait
 from dataclasses import replace
 from typing import Any
 
@@ -13,6 +15,7 @@ from fake_cluster import SETTINGS, Crash, FakeCluster, Manager, Mount, plan
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from mds_partitioner.act import polls
 from mds_partitioner.act.core import LONGEST, NOTHING, SETTLED, Seen, StepCore, next_step
 from mds_partitioner.act.executor import ABREAST
 from mds_partitioner.act.run import (
@@ -782,6 +785,69 @@ def test_a_directory_that_hangs_takes_one_thread_and_holds_up_no_other(
     assert [run.records[i].state for i in (0, 2)] == [ended, ended]
     assert "an earlier call about it was not answered yet" in run.head.why
     until(manager, run, ROLLED_BACK if back else DONE)
+
+
+def thaw(thawed: threading.Event, manager: Manager) -> None:
+    """What is frozen answers, all of it."""
+    thawed.set()
+    wait([poll for left in manager.executor._polls._left.values() for poll in left.values()], 60)
+
+
+@pytest.mark.parametrize("frozen", [1, polls.MOST, polls.MOST + 3])
+def test_what_is_frozen_on_its_way_holds_up_nothing_else(
+    frozen: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    cluster = FakeCluster(directories=20)
+    manager = Manager(cluster)
+    inos = [range(100, 100 + frozen), range(108, 110), range(110, 112)]
+    plans = [plan(cluster, dict.fromkeys(of, 1), name=f"p{of[0]}") for of in inos]
+    first, beside, later = (manager.journal.create(replace(p, scheduled=True), []) for p in plans)
+    thawed, asked, on_fs = threading.Event(), Counter[int](), cluster.on_fs
+
+    def freezes(fs: FsState, call: Callable[[Any], Any], ino: int | None = None) -> Any:
+        if ino in inos[0] and cluster.directories[ino].pin == 1:
+            asked[ino] += 1
+            thawed.wait(60)
+        return on_fs(fs, call, ino)
+
+    monkeypatch.setattr(cluster, "on_fs", freezes)
+    monkeypatch.setattr(polls, "WITHIN", 0.1)
+    for run in (first, beside):
+        manager.journal.head(run, state=RUNNING)
+        manager.executor.tick(run, replace(SETTINGS, max_moves=9), Now(1000.0, 0.0))
+    manager.journal.head(later, state=RUNNING)
+    for _ in range(3):
+        for run in (first, beside, later):
+            manager.executor.tick(run, replace(SETTINGS, max_moves=9), Now(1000.0, 1.0))
+        cluster.pass_time()
+    assert first.head.state == RUNNING and all(cluster.directories[ino].pin == 1 for ino in inos[2])
+    assert all(asked[ino] == 1 for ino in inos[0]), "nothing is asked twice"
+    assert beside.head.state == (DONE if frozen < polls.MOST else RUNNING)
+    thaw(thawed, manager)
+    for run in (first, beside, later):
+        until(manager, run, DONE)
+    assert {record.state for record in first.records.values()} == {APPLIED}
+
+
+def test_what_an_operator_stops_while_it_is_looked_at_is_not_journaled(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    cluster = FakeCluster()
+    manager = Manager(cluster)
+    run = manager.journal.create(replace(plan(cluster, {100: 1}), scheduled=True), [])
+    manager.journal.head(run, state=RUNNING)
+    manager.tick(run)
+    cluster.pass_time()
+    thawed, on_fs = threading.Event(), cluster.on_fs
+    monkeypatch.setattr(cluster, "on_fs", lambda *of: thawed.wait(60) and on_fs(*of))
+    monkeypatch.setattr(polls, "WITHIN", 0.1)
+    manager.tick(run)
+    manager.journal.head(run, state=ROLLING_BACK)
+    manager.tick(run)
+    assert run.records[0].state == INTENT, "it is still looked at"
+    thaw(thawed, manager)
+    until(manager, run, ROLLED_BACK)
+    assert cluster.directories[100].pin == -1
 
 
 def test_a_move_that_could_not_be_set_in_time_is_not_made_later() -> None:

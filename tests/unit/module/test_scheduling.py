@@ -3,13 +3,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import replace
 from typing import Any
 
 import pytest
 import scheduled
 from fake_cluster import SETTINGS, Crash, Directory, plan
-from scheduled import NOGROUP, Cluster, Manager, fewer
+from scheduled import NOGROUP, Cluster, Manager, _heat, fewer
 
 from mds_partitioner.act.run import DONE, PAUSED, READY, ROLLED_BACK, STOPPED
 from mds_partitioner.ceph.shared_option import SharedOption
@@ -1002,6 +1003,33 @@ def test_one_hot_directory_of_files_is_spread_by_their_names(files: int) -> None
     manager.scheduling.stop(manager.fs, rollback=True)
     manager.run(AT_LAST)
     assert shape(cluster) == before
+
+
+@pytest.mark.parametrize(
+    ("heats", "spread"), [((90.0, *(2.0,) * 7), "0"), ((12.0,) * 8, "1"), ((90.0,), "1")]
+)
+def test_one_of_which_all_want_the_same_file_is_left_as_it_is(
+    heats: Sequence[float], spread: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """heats: of its fragments, into which MDSs have split it, as it is hot."""
+    cluster = flat()
+    (parent,) = cluster.files
+    at, told = cluster.directories[parent], cluster.tell
+
+    def tell(fs: Any, mds: str, prefix: str, **arguments: Any) -> Any:
+        found = told(fs, mds, prefix, **arguments)
+        if prefix == "dump loads" and mds == f"m{at.rank}" and at.path.count("/") <= arguments["depth"]:
+            others = [fragment for fragment in found["dirfrags"] if fragment["path"] != at.path]
+            names = "pop_auth_subtree", "pop_auth_subtree_nested"
+            own = [dict.fromkeys(names, _heat(heat)) | {"path": at.path} for heat in heats]
+            found["dirfrags"] = others + own
+        return found
+
+    monkeypatch.setattr(cluster, "tell", tell)
+    manager = Manager(cluster)
+    manager.scheduling.start(manager.fs, ACT)
+    manager.run(AT_LAST)
+    assert cluster.directories[parent].distributed == spread
 
 
 @pytest.mark.parametrize("load", [80.0, 20.0, 4.0])

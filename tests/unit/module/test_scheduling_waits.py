@@ -6,23 +6,28 @@ from __future__ import annotations
 import threading
 import time
 from collections import Counter
+from concurrent.futures import Future
 from dataclasses import replace
 from typing import Any
 
 import pytest
-from fake_cluster import Directory
+from fake_cluster import Directory, plan
 from scheduled import NOGROUP, Cluster, Manager, fewer
 from test_scheduling import AT_LAST, churned, pins, until_moving
 
 from mds_partitioner import clock
+from mds_partitioner.act.run import Run
 from mds_partitioner.errors import Busy, InDoubt, JournalError
 from mds_partitioner.model import HealthCheck, Subtree
 from mds_partitioner.observe.subtrees import SubtreeMap
+from mds_partitioner.schedule import asking
+from mds_partitioner.schedule.asking import SOON
 from mds_partitioner.schedule.core.state import Past, State
 from mds_partitioner.schedule.core.view import OURS_BELOW, Decision, Move, Piece, RankView, Scatter, View
 from mds_partitioner.schedule.orders import turn_of
 from mds_partitioner.schedule.pieces import FIXED_BELOW, rank_of
 from mds_partitioner.schedule.record import ACT, ADVISE, OFF, TURNS, Turn, latest, under_way
+from mds_partitioner.schedule.rounds import AGAIN
 from mds_partitioner.schedule.tick_interval import QUICK, TICK
 from mds_partitioner.schedule.watch import Looker
 
@@ -49,6 +54,54 @@ def looks(manager: Manager, seconds: int) -> int:
         manager.run(1)
         found[manager.scheduling.watch(manager.fs).state.at] += 1
     return len(found)
+
+
+def test_what_is_to_be_begun_goes_before_what_is_only_looked_at(
+    acting: Manager, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    plans, executor = acting.partitioner.plans, acting.partitioner._executor
+    of = [replace(plan(acting.cluster, {ino: 1}), scheduled=True) for ino in (100, 101)]
+    plans.admit(first := plans.propose(acting.fs, of[0]))
+    acting.partitioner.tick()
+    plans.admit(second := plans.propose(acting.fs, of[1]))
+    tick, ticked = executor.tick, list[Run]()
+    monkeypatch.setattr(executor, "tick", lambda run, *of: (ticked.append(run), tick(run, *of)))
+    acting.partitioner.tick()
+    assert ticked == [second, first]
+
+
+@pytest.mark.parametrize("answers", [2, NEVER])
+@pytest.mark.parametrize("placed", [False, True])
+def test_what_an_mds_is_about_to_tell_of_ephemeral_pins_is_waited_for_but_not_for_long(
+    answers: int, placed: bool, acting: Manager, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """An operator has placed the one that would be moved first."""
+    cluster, late = acting.cluster, list[tuple[Future[Any], Any]]()
+    cluster.lag, cluster.directories[101].distributed = NEVER, "1" if placed else "0"
+    begin = cluster.begin_on_fs
+
+    def slowly(fs: Any, question: Any) -> Future[Any]:
+        if "Ephemerals" not in str(getattr(question, "func", "")):
+            return begin(fs, question)
+        future: Future[Any] = Future()
+        future.set_running_or_notify_cancel()
+        late.append((future, question))
+        return future
+
+    monkeypatch.setattr(cluster, "begin_on_fs", slowly)
+    monkeypatch.setattr(asking, "wait", lambda futures, seconds: None)
+    for second in range(20):
+        for future, question in late if second >= answers else ():
+            future.set_result(cluster.on_fs(cluster.state, question))
+        late = [] if second >= answers else late
+        acting.run(1)
+        watch = acting.scheduling.watch(acting.fs)
+        if watch.kept.turns:
+            break
+    told = watch.kept.turns[-1]
+    moved = {past.move.ino for past in told.moves}
+    assert moved and (101 in moved) is (answers == NEVER or not placed)
+    assert 1.0 < told.at - 100.0 <= 1.0 + SOON + AGAIN
 
 
 def test_while_it_waits_it_looks_no_more_often_and_gives_the_ticks_back(acting: Manager) -> None:

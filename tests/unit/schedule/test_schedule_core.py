@@ -1177,6 +1177,39 @@ def test_what_a_move_made_worse_goes_back_once() -> None:
     assert any("back" in move.why for _, move in cluster.history)
 
 
+@pytest.mark.parametrize(
+    ("others", "before", "moves"),
+    [
+        (RankView(0, 1000.0, 10.0, True, 1000.0), 30.0, False),
+        (RankView(0, 950.0, 2.0, False, 1000.0), 30.0, False),
+        (RankView(0, 1000.0, 10.0, True, 1000.0), 15.0, True),
+        (RankView(0, 600.0, 0.6, False, 1000.0), 30.0, True),
+    ],
+    ids=["all are full", "others nearly are", "clients wait longer than before", "there is room"],
+)
+def test_what_has_just_come_to_a_rank_that_is_full_goes_on_only_where_that_helps(
+    others: RankView, before: float, moves: bool
+) -> None:
+    """before: ms that its clients waited where it came from."""
+    ranks = (others, replace(others, rank=1), RankView(2, 1000.0, 20.0, True, 1000.0))
+    own = [
+        Piece(100 * r + k, f"/{r}/{k}", r, rank.requests / 10.0, 100.0)
+        for r, rank in enumerate(ranks)
+        for k in range(10)
+    ]
+    pieces = (*own, Piece(1, "/large", 0, 400.0, 1e6, held="pinned"))
+    came = [Move(p.ino, p.path, 3, 2, 100.0, 0.0, 100.0, "") for p in own if p.rank == 2]
+    past = tuple(Past(m, -17.0, -12.0, 2, 100.0, latency=before / 1000.0) for m in came)
+    state, found = State(past=past, elastic={p.ino: 1.0 for p in own}), list[Move]()
+    for look in range(HELD + 2):
+        view = View(LOOK * look, ranks, pieces)
+        state, decision = Scheduler(state, view, Limits()).decide()
+        found += decision.moves
+        if found:
+            break
+    assert bool(found) is moves and {m.source for m in found} <= {2}
+
+
 SLOWER = RankView(2, 500.0, 30.0, True, 1000.0, 12.0)
 
 

@@ -13,7 +13,7 @@ from mds_partitioner.engine.inside import CROWD
 from mds_partitioner.schedule.core.crowds import CROWDED, STEP, VAIN, easing
 from mds_partitioner.schedule.core.decision import Scheduler
 from mds_partitioner.schedule.core.demand import HELD
-from mds_partitioner.schedule.core.state import Crowd, Limits, State
+from mds_partitioner.schedule.core.state import Crowd, Limits, Past, State
 from mds_partitioner.schedule.core.view import Decision, Move, Piece, RankView, View
 
 LOOK, SERVED = 5.0, 1000.0  # s, req/s of each rank
@@ -178,6 +178,25 @@ def test_where_nothing_may_be_taken_the_next_crowded_rank_has_its_turn() -> None
     held = tuple(p._replace(held="pinned" if p.rank == 3 else "") for p in view(0).pieces)
     _, found = decided([replace(view(look), pieces=held) for look in range(HELD)])
     assert {move.source for move in found[-1].moves} == {4}
+
+
+@pytest.mark.parametrize("inside", [INSIDE, (4.0, 20.0, 4.0, 20.0, 20.0, 4.0, 4.0)])
+@pytest.mark.parametrize("rests", [False, True])
+def test_a_rank_of_which_nothing_may_be_taken_now_leaves_its_turn_to_the_others(
+    rests: bool, inside: Sequence[float]
+) -> None:
+    """What is on rank 3 costs more than it brings, or has just come there."""
+    dear = 100.0 if rests else 1e6
+    come = [Move(300 + k, "", 0, 3, SERVED / EACH, 0.0, 1.0, "") for k in range(EACH)] if rests else []
+    state, sources = State(past=tuple(Past(m, -60.0, -50.0, 2, m.load) for m in come)), set[int]()
+    gone = list[Move]()
+    for look in range(20 * HELD):
+        whole = arrived(view(look, inside), gone)
+        pieces = tuple(p._replace(inodes=dear) if p.ino // 100 == 3 else p for p in whole.pieces)
+        state, (decision,) = decided([replace(whole, pieces=pieces)], state)
+        gone += decision.moves
+        sources |= {m.source for m in decision.moves}
+    assert sources == {rank for rank, n in enumerate(inside) if n > 10.0} - {3}
 
 
 def test_what_does_not_bring_what_it_costs_stays() -> None:

@@ -36,6 +36,7 @@ def candidates(look: Look, *, resting: bool = False, left: bool = False) -> list
     # A pin would end that; it is another piece soon; it goes with others only; it is moving.
     away = {*parted, *state.placed, *state.apart, *look.together, *going}
     linked, loads, full, asked = look.linked, look.loads, look.full, look.asked.by_ino
+    room = loads.keys() - look.busy - look.doubted
     fixed = state.split | linked
     found = []
     for piece in look.view.pieces:
@@ -53,12 +54,13 @@ def candidates(look: Look, *, resting: bool = False, left: bool = False) -> list
             again = times[ino] > 1 or lost[ino] > 1
             rest = look.limits.memory if again else look.limits.rest
             rests = look.view.now - past.arrived < rest
-            # Its rank can do less than was thought.
-            wrong = not past.lost and rank in full and times[ino] == 1
+            # Its rank can do less than was thought; where all others are full, too, none is better.
+            worse = _worse(state.latency, past)
+            wrong = not past.lost and rank in full and times[ino] == 1 and (worse or bool(room))
             if rests and not wrong and not resting:
                 continue
             avoid = past.move.source
-            back = wrong and (_worse(state.latency, past) or look.empty(avoid))
+            back = wrong and (worse or look.empty(avoid))
         # What nobody has looked into yet is not squeezed in as a whole: it is known in a moment.
         divisible = (piece.parts is None or piece.parts > 1) and ino not in fixed
         found.append(Candidate(ino, rank, asked[ino], piece.inodes, divisible, avoid, back))

@@ -71,10 +71,12 @@ def relieved(look: Look, decision: Decision) -> tuple[State, Decision]:
     if decision.something or state.awaited or look.expected.moved:
         return state, decision
     found = None if look.view.advised or state.held else waiting(look)
-    top = None if found is None else _crowded(look, found)
-    if found is None or top is None:
+    bad = [] if found is None else _crowded(look, found)
+    if found is None or not bad:
         return replace(state, crowd=Crowd()), decision
-    crowd = _again(state.crowd, top, found.times(top))
+    times = {rank: found.times(rank) for rank in bad}
+    top = state.crowd.rank if state.crowd.rank in bad else max(bad, key=lambda r: (times[r], -r))
+    crowd = _again(state.crowd, top, times[top])
     state = replace(state, crowd=crowd)
     if crowd.vain >= VAIN:
         vain = {**state.vain, top: look.view.now}
@@ -82,13 +84,14 @@ def relieved(look: Look, decision: Decision) -> tuple[State, Decision]:
     if crowd.looks < HELD:
         return state, decision
     moves = _moves(look.then(state), found, top)
-    if not moves:
-        return replace(state, crowd=replace(crowd, looks=0)), decision
+    if not moves:  # what it has rests, or does not pay: the next one has its turn
+        after = min(bad, key=lambda rank: (rank <= top, rank))
+        return replace(state, crowd=Crowd(after) if after != top else replace(crowd, looks=0)), decision
     why = (
         f"{count(moves)}, as requests wait {1000.0 * found.latency[top]:.0f} ms on rank {top}, and "
         f"{1000.0 * found.mean:.0f} ms on the mean; {decision.why}"
     )
-    state = replace(state, crowd=replace(crowd, eased=crowd.eased + 1, times=found.times(top)))
+    state = replace(state, crowd=replace(crowd, eased=crowd.eased + 1, times=times[top]))
     return look.then(state).begun(moves).state, replace(decision, moves=moves, why=why)
 
 
@@ -105,11 +108,11 @@ def _again(before: Crowd, top: int, times: float) -> Crowd:
     return replace(before, looks=before.looks + 1, vain=vain, times=math.inf)
 
 
-def _crowded(look: Look, found: Waiting) -> int | None:
-    """The rank where most wait for its capacity, or the one that is being relieved, of those that have
-    something to give, now or when it has rested; None: a rank is not full, or it is not much worse there."""
+def _crowded(look: Look, found: Waiting) -> list[int]:
+    """Ranks where many more wait than elsewhere, for what they can do, of those that have something to give,
+    now or when it has rested; [] while a rank is not full."""
     if not look.full >= found.loads.keys():
-        return None
+        return []
     rest = look.limits.rest
     crowds = [
         r
@@ -119,10 +122,7 @@ def _crowded(look: Look, found: Waiting) -> int | None:
         and look.view.now - look.state.vain.get(r, -math.inf) >= rest
     ]
     give = {c.rank for c in (candidates(look, resting=True) if crowds else ())}
-    bad = [rank for rank in crowds if rank in give]
-    if look.state.crowd.rank in bad:
-        return look.state.crowd.rank
-    return max(bad, key=lambda rank: (found.times(rank), -rank), default=None)
+    return [rank for rank in crowds if rank in give]
 
 
 def _moves(look: Look, found: Waiting, top: int) -> tuple[Move, ...]:

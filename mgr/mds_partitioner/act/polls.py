@@ -1,0 +1,50 @@
+# SPDX-License-Identifier: LGPL-2.1-or-later
+"""Steps that are only looked at, whether they have come: of what is frozen nothing is answered meanwhile."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Mapping
+from concurrent.futures import Future, wait
+
+from ..errors import PartitionerError
+from .run import Run
+
+WITHIN = 0.5  # s that an answer is waited for; it is taken in when it comes
+MOST = 4  # not answered, a file system, before more are looked at: what is begun needs threads, too
+
+Met = dict[int, "PartitionerError | None"]
+"""What steps met, by their number."""
+
+
+class Polls:
+    """Those that were not answered in time."""
+
+    def __init__(self) -> None:
+        self._left: dict[int, dict[tuple[str, int], Future[PartitionerError | None]]] = {}  # by fscid
+
+    def answered(self, run: Run) -> Met:
+        """What those of a plan met that were answered since. :raises Exception: any of them did"""
+        left = self._left.setdefault(run.plan.fscid, {})
+        ended = [key for key, poll in left.items() if key[0] == run.id and poll.done()]
+        polls = {i: left.pop((id_, i)) for id_, i in ended}
+        return {i: poll.result() for i, poll in polls.items()}
+
+    def away(self, run: Run) -> set[int]:
+        """Steps of a plan that are not looked at now: they were not answered yet, or too many others were
+        not."""
+        left = self._left[run.plan.fscid]
+        many = sum(not poll.done() for poll in left.values()) >= MOST
+        return {i for id_, i in left if id_ == run.id} | (set(run.records) if many else set())
+
+    def met(
+        self, run: Run, begun: Mapping[int, Future[PartitionerError | None]], looked_at: Collection[int]
+    ) -> Met:
+        """What these met; of those that are only looked at, if it is answered in time.
+
+        :raises Exception: any of them did
+        """
+        wait([future for i, future in begun.items() if i not in looked_at])
+        wait(begun.values(), WITHIN)
+        late = {i: future for i, future in begun.items() if i in looked_at and not future.done()}
+        self._left[run.plan.fscid].update({(run.id, i): future for i, future in late.items()})
+        return {i: future.result() for i, future in begun.items() if i not in late}
