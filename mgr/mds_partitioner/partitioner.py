@@ -208,9 +208,7 @@ class Partitioner:
             now.wall,
             ended,
         )
-        if save:
-            self.plans.save(made)
-        return made
+        return self.plans.save(made, named=name is not None) if save else made
 
     def start(self, fs: FsState, name: str, halts: int | None = None) -> Run:
         """Execute a plan, or go on with a stopped one. Starting a finished plan does nothing.
