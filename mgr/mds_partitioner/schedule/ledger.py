@@ -58,7 +58,7 @@ class Ledger:
         now = self._now()
         watches: dict[int, Watch] = {}
         for fscid, kept in self._archive.load().items():
-            fs = self._host.fs_by_id(fscid)
+            fs = self._host.fs_unless_removed(fscid)
             if fs is None:
                 self._forget_removed(fscid)
             elif isinstance(kept, ValueError):
