@@ -23,6 +23,7 @@ from .core.state import State
 from .record import (
     ACT,
     HOUR,
+    OFF,
     UNDOING,
     Kept,
     Shifting,
@@ -68,8 +69,8 @@ class Ledger:
                 watches[fscid] = self._restored(kept, now)
         with self._lock:
             for fscid, changes in self._early.items():
-                if fscid in watches and watches[fscid].kept.mode in (ACT, UNDOING):
-                    watch = watches[fscid]
+                watch = watches.get(fscid)
+                if watch is not None and (changes.get("mode") == OFF or watch.kept.mode in (ACT, UNDOING)):
                     watch.kept, watch.unsaved = replace(watch.kept, **changes), True
             self._watches = watches
 
@@ -87,11 +88,13 @@ class Ledger:
 
     def early(self, fscid: int, **changes: Any) -> bool:
         """An operator's order before it is known what the last manager kept: it holds for what acts, as soon
-        as that is. False: it is known."""
+        as that is; what is to be off is off, whatever comes after. False: it is known."""
         with self._lock:
             if self._watches is not None:
                 return False
-            self._early[fscid] = self._early.get(fscid, {}) | changes
+            before = self._early.get(fscid, {})
+            off = {"mode": OFF} if before.get("mode") == OFF else {}
+            self._early[fscid] = before | changes | off
             return True
 
     def _restored(self, kept: Kept, now: Now) -> Watch:

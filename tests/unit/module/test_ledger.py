@@ -111,6 +111,25 @@ def test_a_stop_that_comes_before_the_record_was_read_holds(stops: bool) -> None
         assert (kept.mode, kept.paused) == ((ADVISE, False) if stops else (ACT, True))
 
 
+@pytest.mark.parametrize("mode", [ACT, ADVISE])
+def test_a_scheduler_that_was_stopped_before_its_record_was_read_is_off(mode: str) -> None:
+    """Also when plans were stopped after it."""
+    cluster = Cluster()
+    first = Manager(cluster)
+    first.scheduling.start(first.fs, mode)
+    manager = Manager(cluster)
+    manager.ledger._watches = None
+    with pytest.raises(JournalError, match="was not read from the mon yet: it is off as soon as it was"):
+        manager.scheduling.stop(manager.fs, rollback=False)
+    assert manager.scheduling.halt(manager.fs)
+    manager.ledger.begin()
+    before = cluster.snapshot()
+    manager.run(30)
+    assert cluster.snapshot() == before
+    for known in (manager, Manager(cluster)):
+        assert known.scheduling.get(manager.fs).mode == OFF
+
+
 def test_a_removed_file_system_that_cannot_be_forgotten_keeps_no_other_waiting() -> None:
     cluster = Cluster()
     first = Manager(cluster)
