@@ -45,7 +45,7 @@ class Line:
 
     name: str
     threads: int  # commands under way at once; more are refused
-    alone: bool = False  # is one of them done after the other?
+    alone: bool = False  # of a file system, is one of them done after the other?
     urgent: bool = False  # does one wait its full time, whatever one else has taken long?
     kept: float = KEPT  # s that the end of one is kept
 
