@@ -152,6 +152,8 @@ class Desk:
         with self._lock:
             self._forget(began)
             left = self._left.get(given)
+            if left is not None and left.look and left.old:
+                left = None  # what it saw may be over
             if left is None and keep:
                 self._outdate(line)
             patience = self._patience(line, began, again=left is not None)

@@ -164,6 +164,18 @@ def test_what_was_seen_before_an_order_is_not_told_after_it(
     assert run(desk, "partition status", slow, keep=False) == said("made 2")
 
 
+def test_who_looks_after_an_order_does_not_wait_for_who_looked_before(
+    desk: Desk, hasty: Callable[[Slow], None], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    slow = Slow()
+    hasty(slow)
+    run(desk, "partition status", slow, keep=False)
+    monkeypatch.undo()
+    assert run(desk, "partition stop", lambda: said("stopped"), STOP) == said("stopped")
+    assert run(desk, "partition status", lambda: said("is stopped"), keep=False) == said("is stopped")
+    slow.go.set()
+
+
 @pytest.mark.parametrize(
     ("line", "seconds", "said_then"),
     [
