@@ -14,7 +14,7 @@ from typing import Any
 from .. import clock
 from ..ceph.host import Host
 from ..clock import Now
-from ..errors import Busy, JournalError, NotFound, PartitionerError, Unavailable
+from ..errors import Busy, JournalError, NotFound, PartitionerError, Unavailable, unexpected
 from ..judge.archive import Archive
 from ..judge.fullness import Fullness, Taught
 from ..model import FsState
@@ -63,16 +63,22 @@ class Ledger:
             if fs is None:
                 self._forget_removed(fscid)
             elif isinstance(kept, ValueError):
-                self._log.error("the scheduler's record of '%s' cannot be read: %s: it is off", fs.name, kept)
-                self.unreadable[fscid] = str(kept)
+                self._unreadable(fs, str(kept))
             else:
-                watches[fscid] = self._restored(kept, now)
+                try:
+                    watches[fscid] = self._restored(kept, now)
+                except Exception as e:  # whatever makes no sense in it must not stop the others
+                    self._unreadable(fs, unexpected(e))
         with self._lock:
             for fscid, changes in self._early.items():
                 watch = watches.get(fscid)
                 if watch is not None and (changes.get("mode") == OFF or watch.kept.mode in (ACT, UNDOING)):
                     watch.kept, watch.unsaved = replace(watch.kept, **changes), True
             self._watches = watches
+
+    def _unreadable(self, fs: FsState, why: str) -> None:
+        self._log.error("the scheduler's record of '%s' cannot be read: %s: it is off", fs.name, why)
+        self.unreadable[fs.fscid] = why
 
     def _forget_removed(self, fscid: int) -> None:
         """What the mon does not take now, the next manager tries again."""
