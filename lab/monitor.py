@@ -14,6 +14,7 @@ from lab.errors import LabError
 from lab.sandbox import CODE, Sandbox, environment, kill_group
 
 _CONNECT_S = 30
+_AGAIN_S = 0.3  # who asks again at once is one of many to the module: it does not wait for those
 
 
 class CommandError(LabError):
@@ -57,6 +58,7 @@ class Monitor:
             answer = self._ask(target, command, timeout)
             if answer["status"] != -errno.EINPROGRESS or time.monotonic() > ends:
                 break
+            time.sleep(_AGAIN_S)
         if answer["status"] != 0:
             raise CommandError(command, answer["status"], answer["message"])
         return str(answer["output"])

@@ -12,7 +12,7 @@ from dataclasses import replace
 
 from . import clock
 from .ceph.host import Host
-from .errors import BadInput, Busy, CephError, NotFound, PartitionerError, Unavailable, Unheard
+from .errors import BadInput, Busy, CephError, NotFound, PartitionerError, Removed, Unavailable, Unheard
 from .judge.analysis import FAILED, FINISHED, RUNNING, STOPPED, Analysis, Asked, Sampling, ended, restored
 from .judge.archive import Archive, Found
 from .judge.history import History
@@ -61,7 +61,7 @@ class Analyzer:
         for fscid in checkpoints.keys() - wanted.keys():
             self._checkpoints.forget(fscid)  # it came when its analysis had ended
         for fscid in wanted.keys() - self._samplings.keys():
-            fs = self._host.fs_by_id(fscid)
+            fs = self._host.fs_unless_removed(fscid)
             if fs is None:
                 self._drop(fscid)
                 continue
@@ -89,7 +89,7 @@ class Analyzer:
 
     def _restore(self) -> None:
         for fscid, found in self._found.load().items():
-            if self._host.fs_by_id(fscid) is None:
+            if self._host.fs_unless_removed(fscid) is None:
                 self._found.forget(fscid)
             elif isinstance(found, ValueError):
                 self._log.error("the judgement of file system %d cannot be read: %s", fscid, found)
@@ -183,9 +183,9 @@ class Analyzer:
         observer = Observer(self._host, asked.directories)
 
         def observe(settings: Settings, now: float) -> tuple[Observation, History]:
-            present = self._host.fs_by_id(fs.fscid)
+            present = self._host.fs_unless_removed(fs.fscid)
             if present is None:
-                raise NotFound(f"file system '{fs.name}' was removed")
+                raise Removed(f"file system '{fs.name}' was removed")
             history = self._ranks.history(present, now)
             _refuse_untold(history)
             saturated = self._saturated(present, now)
@@ -233,6 +233,10 @@ class Analyzer:
                 self._end(fscid, sampling, settings, FINISHED)
             else:
                 self._checkpoint(fscid, sampling)
+        except Removed as e:
+            self._log.warning("analysis of %s ends: %s", analysis.fs, e)
+            self._fail(fscid, sampling)
+            return
         except PartitionerError as e:
             self._log.warning("analysis of %s: %s", analysis.fs, e)
             problem, passes = str(e), isinstance(e, (Unavailable, CephError))

@@ -3,9 +3,10 @@
 
 A manager has one thread a module, its Finisher (DaemonServer.cc and ActivePyModules.cc of both releases):
 while it is in a command, all further ones wait behind it, an operator's ``partition stop`` among them. It
-must answer before it takes the next, so it waits for a few seconds only. A command that takes longer goes on;
-the same command again waits for the same end, and tells what came out, unless another order was given since:
-"stopped" must not be said of what was started again.
+must answer before it takes the next, so it waits for a few seconds only, and for few of those that come one
+right behind the other. A command that takes longer goes on; the same command again waits for the same end,
+and tells what came out, unless another order was given since: "stopped" must not be said of what was started
+again.
 """
 
 from __future__ import annotations
@@ -13,6 +14,7 @@ from __future__ import annotations
 import errno
 import threading
 import time
+from collections import defaultdict, deque
 from collections.abc import Callable, Hashable
 from concurrent.futures import Future
 from contextlib import nullcontext
@@ -26,9 +28,14 @@ from .workers import GivenUp, Workers
 
 PATIENCE = 3.0  # s that the manager's thread waits for a command
 IN_A_ROW = 0.5  # s that it waits when it has left one already: several that hang add up to little more
+BUDGET = 4.0  # s in WINDOW that it waits while more and more come: an order to stop may be behind them
+WINDOW = 10.0  # s
+BRIEF = 0.05  # s that it waits then: what asks nobody is told all the same
+IDLE = 0.2  # s between two commands, if none was waiting: less than the ceph tool takes to start
 KEPT = 600.0  # s that the end of a command is kept for whoever asks again
 MADE = 60.0  # s, likewise, of what is wanted anew before long
 HELD = 10.0  # s, likewise, of what may be over: a pause has an end, and so has why something failed
+LOOKED = 3.0  # s, likewise, of what was only looked at
 Work = Callable[[], HandleCommandResult]
 
 
@@ -38,8 +45,8 @@ class Line:
 
     name: str
     threads: int  # commands under way at once; more are refused
-    alone: bool = False  # is one of them done after the other?
-    urgent: bool = False  # does one wait its full time, whatever else has taken long?
+    alone: bool = False  # of a file system, is one of them done after the other?
+    urgent: bool = False  # does one wait its full time, whatever one else has taken long?
     kept: float = KEPT  # s that the end of one is kept
 
 
@@ -54,18 +61,52 @@ HOLD = Line("commands that hold something for a while", 64, urgent=True, kept=HE
 # What was stopped goes on, backwards: so these are none of those that stop.
 UNDO = Line("commands that stop something and undo it", 64, urgent=True)
 LINES = (LOOK, MAKE, CHANGE, URGENT, STOP, HOLD, UNDO)
+STOPS = {STOP, HOLD, UNDO}
+
+
+def anywhere() -> int | None:
+    """Of no file system in particular."""
+    return None
+
+
+class Crowd:
+    """How long the manager's thread has waited of late for commands that came one right behind the other."""
+
+    def __init__(self) -> None:
+        self._waits: deque[tuple[float, float]] = deque()  # when one was over, and s that it took
+
+    def waited(self, began: float, ended: float) -> None:
+        """Until a moment, for one command."""
+        self._waits.append((ended, ended - began))
+
+    def left(self, now: float) -> float:
+        """s that the next may be waited for; after a moment without commands nobody waits behind it."""
+        if self._waits and now - self._waits[-1][0] >= IDLE:
+            self._waits.clear()
+        while self._waits and now - self._waits[0][0] >= WINDOW:
+            self._waits.popleft()
+        return max(0.0, BUDGET - sum(seconds for _, seconds in self._waits))
 
 
 @dataclass
 class Left:
-    """A command that took longer. ended: by the monotonic clock, s; None: not yet"""
+    """A command that took longer.
+
+    :ivar look: does it change nothing?
+    :ivar old: was an order given since it began to look?
+    :ivar ended: by the monotonic clock, s; None: not yet
+    """
 
     future: Future[HandleCommandResult]
     line: Line
+    look: bool
+    old: bool = False
     ended: float | None = None
 
     def kept(self) -> float:
         """s that its end is kept."""
+        if self.look:
+            return 0.0 if self.old else LOOKED
         failed = self.future.cancelled() or self.future.exception() or self.future.result().retval < 0
         return min(HELD, self.line.kept) if failed else self.line.kept
 
@@ -85,29 +126,59 @@ class Desk:
 
     def __init__(self) -> None:
         self._workers = {line: Workers(line.name, line.threads) for line in LINES}
-        self._turns = {line: threading.Lock() for line in LINES if line.alone}
+        self._turns: defaultdict[Hashable, threading.Lock] = defaultdict(threading.Lock)
         self._lock = threading.Lock()  # of the tables alone
         self._left: dict[Hashable, Left] = {}
+        self._crowd = Crowd()
 
-    def run(self, what: str, given: Hashable, work: Work, line: Line, *, keep: bool) -> HandleCommandResult:
-        """Do a command, or wait on for the same one; EINPROGRESS when it takes longer than 3 s.
+    def run(
+        self,
+        what: str,
+        given: Hashable,
+        work: Work,
+        line: Line,
+        *,
+        keep: bool,
+        where: Callable[[], int | None] = anywhere,
+    ) -> HandleCommandResult:
+        """Do a command, or wait on for the same one; EINPROGRESS when it takes longer than 3 s, or many come.
 
         :param what: the command, for messages
         :param given: what tells two commands apart: their names and arguments
-        :param keep: is a result that nobody waited for kept? What is only looked at is read anew
+        :param keep: is a result that nobody waited for kept? What is only looked at is soon read anew
+        :param where: the file system that it is about: of one line, those of others wait for none of it
         """
-        workers = self._workers[line]
+        began = time.monotonic()
         with self._lock:
-            self._forget(time.monotonic())
+            self._forget(began)
             left = self._left.get(given)
+            if left is not None and left.look and left.old:
+                left = None  # what it saw may be over
             if left is None and keep:
                 self._outdate(line)
-            in_a_row = not line.urgent and any(not other.future.done() for other in self._left.values())
-        future = workers.submit(partial(self._do, line, work)) if left is None else left.future
+            patience = self._patience(line, began, again=left is not None)
+        if left is None:
+            left = Left(self._workers[line].submit(partial(self._do, line, where, work)), line, look=not keep)
         try:
-            result = workers.result(future, f"'{what}'", IN_A_ROW if in_a_row else PATIENCE)
+            return self._wait(what, given, left, patience)
+        finally:
+            with self._lock:
+                self._crowd.waited(began, time.monotonic())
+
+    def _patience(self, line: Line, now: float, *, again: bool) -> float:
+        """s that a command is waited for; ``again``: it is under way already. The lock is held."""
+        if line in STOPS:
+            return PATIENCE
+        hung = [left.line for left in self._left.values() if not left.future.done()]
+        usual = IN_A_ROW if hung and not line.urgent else PATIENCE
+        hopeless = again or hung.count(line) >= line.threads
+        return min(usual, max(self._crowd.left(now), 0.0 if hopeless else BRIEF))
+
+    def _wait(self, what: str, given: Hashable, left: Left, patience: float) -> HandleCommandResult:
+        try:
+            result = self._workers[left.line].result(left.future, f"'{what}'", patience)
         except GivenUp:
-            self._leave(given, future, line, keep)
+            self._leave(given, left)
             message = f"'{what}' takes longer and goes on: give the same command again for what comes out"
             return HandleCommandResult(-errno.EINPROGRESS, "", message)
         except Unavailable as e:
@@ -123,24 +194,24 @@ class Desk:
         for workers in self._workers.values():
             workers.shutdown()
 
-    def _do(self, line: Line, work: Work) -> HandleCommandResult:
-        with self._turns.get(line, nullcontext()):
+    def _do(self, line: Line, where: Callable[[], int | None], work: Work) -> HandleCommandResult:
+        with self._turn(line, where()) if line.alone else nullcontext():
             return work()
 
-    def _leave(self, given: Hashable, future: Future[HandleCommandResult], line: Line, keep: bool) -> None:
+    def _turn(self, line: Line, where: int | None) -> threading.Lock:
         with self._lock:
-            known = self._left.get(given)
-            if known is not None and known.future is future:
-                return
-            left = self._left[given] = Left(future, line)
-        future.add_done_callback(lambda _: self._end(given, left, keep))
+            return self._turns[line, where]
 
-    def _end(self, given: Hashable, left: Left, keep: bool) -> None:
+    def _leave(self, given: Hashable, left: Left) -> None:
         with self._lock:
-            if keep:
-                left.ended = time.monotonic()
-            elif self._left.get(given) is left:
-                del self._left[given]
+            if self._left.get(given) is left:
+                return
+            self._left[given] = left
+        left.future.add_done_callback(lambda _: self._end(left))
+
+    def _end(self, left: Left) -> None:
+        with self._lock:
+            left.ended = time.monotonic()
 
     def _fetched(self, given: Hashable) -> None:
         with self._lock:
@@ -148,6 +219,8 @@ class Desk:
 
     def _outdate(self, order: Line) -> None:
         """Of what is left, forget what an order makes old. The lock is held."""
+        for left in self._left.values():
+            left.old = True
         self._left = {given: left for given, left in self._left.items() if not left.outdated(order)}
 
     def _forget(self, now: float) -> None:
@@ -155,5 +228,5 @@ class Desk:
         self._left = {
             given: left
             for given, left in self._left.items()
-            if left.ended is None or now - left.ended <= left.kept()
+            if left.ended is None or now - left.ended < left.kept()
         }

@@ -41,6 +41,10 @@ class NotFound(PartitionerError):
     code = errno.ENOENT
 
 
+class Removed(NotFound):
+    """The file system is gone for good."""
+
+
 class Busy(PartitionerError):
     """Something of the kind is under way already."""
 

@@ -175,8 +175,8 @@ class Module(
     def _unreadable(self) -> Sequence[health.Check]:
         names = {fs.fscid: fs.name for fs in self.host.file_systems()}
         by_key = {user(fscid): name for fscid, name in names.items()}
-        # Of a file system that is gone its record's key is told.
-        policies = {by_key.get(key, key): why for key, why in self.balancer.unreadable.items()}
+        # Of a file system that is gone nothing is to be done: they go by themselves.
+        policies = {by_key[key]: why for key, why in list(self.balancer.unreadable.items()) if key in by_key}
         schedulers = {names[i]: why for i, why in list(self.ledger.unreadable.items()) if i in names}
         return health.unreadable(self.partitioner.plans.unreadable, policies, schedulers)
 

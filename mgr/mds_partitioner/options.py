@@ -1,8 +1,9 @@
 # SPDX-License-Identifier: LGPL-2.1-or-later
 """The module's options (``ceph config set mgr mgr/mds_partitioner/NAME VALUE``) and their values in force."""
 
+import logging
 import math
-from collections.abc import Collection, Sequence
+from collections.abc import Callable, Collection, Sequence
 from dataclasses import dataclass, fields
 from typing import Any
 
@@ -29,6 +30,8 @@ def option(name: str, kind: str, default: Any, desc: str, low: Any = None, high:
         runtime=True,
     )
 
+
+_unusable: dict[str, str] = {}  # what the log tells of values: they are read many times a minute
 
 MODULE_OPTIONS = [
     option("epoch", "secs", 10, "time between two observations of a file system", 1, DAY),
@@ -154,17 +157,24 @@ class Settings:
 
 
 def configured(module: MgrModule, options: Sequence[Option], names: Collection[str]) -> dict[str, Any]:
-    """Values of these options by name. One that Ceph cannot read, as it was set with ``--force``, counts as
-    none: whatever is wrong with it, an emergency stop is heard."""
+    """Values of these options by name, as ``usable``."""
+    wanted = [option for option in options if option["name"] in names]
+    return {option["name"]: usable(option, module.get_module_option, module.log) for option in wanted}
 
-    def value(option: Option) -> Any:
-        try:
-            return module.get_module_option(option["name"])
-        except ValueError as e:
-            module.log.error("the option %s counts as not set: %s", option["name"], e)
-            return option["default"]
 
-    return {option["name"]: value(option) for option in options if option["name"] in names}
+def usable(option: Option, read: Callable[[str], Any], log: logging.Logger) -> Any:
+    """The value of an option. One that Ceph cannot read, as it was set with ``--force``, counts as none:
+    whatever is wrong with it, an emergency stop is heard."""
+    name = option["name"]
+    try:
+        value = read(name)
+    except ValueError as e:
+        if _unusable.get(name) != str(e):
+            log.error("the option %s counts as not set: %s", name, e)
+        _unusable[name] = str(e)
+        return option["default"]
+    _unusable.pop(name, None)
+    return value
 
 
 def _refusal(known: Option, value: float) -> str:

@@ -40,7 +40,7 @@ from .analyzer import Analyzer
 from .ceph.host import Host
 from .clock import Now
 from .engine_client import EngineClient
-from .errors import BadInput, Busy, JournalError, NotFound, PartitionerError, unexpected
+from .errors import BadInput, Busy, JournalError, NotFound, PartitionerError, Unavailable, unexpected
 from .model import FsState
 from .observe.ranks import silent
 from .options import Settings
@@ -209,9 +209,7 @@ class Partitioner:
             now.wall,
             ended,
         )
-        if save:
-            self.plans.save(made)
-        return made
+        return self.plans.save(made, named=name is not None) if save else made
 
     def start(self, fs: FsState, name: str, halts: int | None = None) -> Run:
         """Execute a plan, or go on with a stopped one. Starting a finished plan does nothing.
@@ -266,7 +264,11 @@ class Partitioner:
         changes["why"] = "by command"
         self.plans.halts.give(fs.fscid)
         self.plans.early(fs.fscid, hold, **changes)
-        runs = self.plans.active_of(fs)
+        try:
+            runs = self.plans.active_of(fs)
+        except Unavailable as e:
+            e.args = (f"{e}; what is under way is held as soon as it is known",)
+            raise
         for run in runs:
             run.memory.halted, run.memory.hold = True, hold
         self._keep(runs, **changes)

@@ -57,7 +57,7 @@ class Ranks:
         """Read the capacities that were learned earlier. :raises PartitionerError: the mon does not answer"""
         items, saved = self._host.store.items(KEY), dict[int, float]()
         for fscid, _, key in by_fs(items, KEY):
-            if self._host.fs_by_id(fscid) is None:
+            if self._host.fs_unless_removed(fscid) is None:
                 self._host.store.delete(key)
                 continue
             try:

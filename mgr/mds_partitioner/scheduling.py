@@ -171,8 +171,11 @@ class Scheduling:
 
         :raises NotFound: it was never started
         :raises Busy: a plan that was made later must be rolled back first
-        :raises JournalError: the mon did not take it; this manager has stopped all the same
+        :raises JournalError: the mon did not take it, or what is to be stopped is not known yet; this manager
+            has stopped all the same
         """
+        if not rollback and self._ledger.early(fs.fscid, mode=OFF, paused=False, until=None):
+            raise JournalError(f"{_unread(fs)}: it is off as soon as it was")
         watch = self._ledger.find(fs)
         if rollback:
             self._refuse_under_newer(fs, watch)
@@ -223,7 +226,7 @@ class Scheduling:
     def keep(self, fs: FsState) -> None:
         """Make durable what was ordered. :raises JournalError: it holds in this manager all the same"""
         if not self._ledger.read:
-            raise JournalError(f"what the scheduler of '{fs.name}' does was not read from the mon yet")
+            raise JournalError(_unread(fs))
         self._ledger.save(fs.fscid, self._ledger.find(fs))
         self._untold.discard(fs.fscid)
 
@@ -293,6 +296,10 @@ class Scheduling:
             f"the scheduler acts on '{fs.name}': run 'ceph mds_partitioner scheduler stop {fs.name}' "
             "first, with --rollback to undo what it did"
         )
+
+
+def _unread(fs: FsState) -> str:
+    return f"what the scheduler of '{fs.name}' does was not read from the mon yet"
 
 
 def _undone(fs: FsState) -> str:

@@ -143,6 +143,10 @@ class Ceph:
         fs = self.cluster.filesystems.get(fscid)
         return fs.state() if fs else None
 
+    def fs_unless_removed(self, fscid: int) -> FsState | None:
+        """Host.fs_unless_removed: the two maps are one here."""
+        return self.fs_by_id(fscid)
+
     def health(self) -> dict[str, HealthCheck]:
         """Host.health."""
         return dict(self.cluster.health)

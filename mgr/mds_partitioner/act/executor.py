@@ -102,7 +102,7 @@ class Executor:
         began: Head = run.head
         held: Hold | None = None
         try:
-            fs = self._host.fs_by_id(run.plan.fscid)
+            fs = self._host.fs_unless_removed(run.plan.fscid)
             if fs is None:
                 run.memory.halted = False  # there is nothing left for an operator to hold
                 self._journal.head(run, only_from=began.state, **_removed(run))

@@ -176,15 +176,22 @@ class Plans:
         """For a plan of an operator that was given none."""
         return choice.free_name(self._names())
 
-    def save(self, made: Plan) -> None:
-        """:raises Busy: the name is taken"""
+    def save(self, made: Plan, *, named: bool = True) -> Plan:
+        """The plan as it is saved.
+
+        :param named: by an operator; else it gets another name where somebody else took it meanwhile
+        :raises Busy: the name is taken
+        """
         with self._lock:
             taken = self._names() | self._creating
+            if not named and made.name in taken:
+                made = replace(made, name=choice.free_name(taken))
             self._creating.add(made.name)
         try:
             run = self._journal.create(self._dated(made), taken)
             with self._lock:
                 self.known().append(run)
+            return run.plan
         finally:
             self._creating.discard(made.name)
 

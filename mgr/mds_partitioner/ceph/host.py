@@ -125,6 +125,11 @@ class Host:
         entries = json.loads(self.mon("fs dump", format="json"))["filesystems"]
         return next((fs_state(entry) for entry in entries if int(entry["id"]) == fscid), None)
 
+    def fs_unless_removed(self, fscid: int) -> FsState | None:
+        """As ``fs_by_id``, for who ends what cannot be begun again: what this manager's FSMap lacks may only
+        be newer. So the mon is asked, too. :raises PartitionerError: it does not answer"""
+        return self.fs_by_id(fscid) or self.fs_of_mon(fscid)
+
     def health(self) -> dict[str, HealthCheck]:
         """The raised health checks, by code."""
         raw = self._module.get("health")

@@ -8,12 +8,14 @@ in the form of ``typing.Optional`` only. What follows ``format`` or a bool is gi
 from __future__ import annotations
 
 import functools
+import inspect
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from mgr_module import HandleCommandResult
 
+from ..act.run import find
 from ..analyzer import Analyzer
 from ..ceph.compat import read_command, write_command
 from ..ceph.host import Host
@@ -43,6 +45,9 @@ class Services:
     wake: Callable[[], None]  # look at once whether there is work for the loop
 
 
+Of = Callable[[Services, Mapping[str, Any]], int]
+
+
 @dataclass(frozen=True)
 class Answer:
     """What a command shows: plain data for programs, text for people."""
@@ -60,26 +65,48 @@ if TYPE_CHECKING:
     Command = Callable[Concatenate[S, P], HandleCommandResult]
 
 
+def of_fs(self: Services, given: Mapping[str, Any]) -> int:
+    """The file system that a command is given. :raises PartitionerError: there is none"""
+    return self.host.fs(given.get("fs")).fscid
+
+
+def of_plan(self: Services, given: Mapping[str, Any]) -> int:
+    """That of its plan. :raises PartitionerError: there is none, or it cannot be read"""
+    return find(self.partitioner.plans.known(), given["plan"]).plan.fscid
+
+
 def reads(prefix: str, line: Line = LOOK) -> Callable[[Body[S, P]], Command[S, P]]:
     """Declare a command that changes nothing: ``ceph mds_partitioner PREFIX``."""
     register = read_command(f"mds_partitioner {prefix}")
     return lambda body: register(_command(prefix, body, line, keep=False))
 
 
-def writes(prefix: str, line: Line = CHANGE) -> Callable[[Body[S, P]], Command[S, P]]:
-    """Declare a command that may change something: ``ceph mds_partitioner PREFIX``."""
+def writes(prefix: str, line: Line = CHANGE, of: Of = of_fs) -> Callable[[Body[S, P]], Command[S, P]]:
+    """Declare a command that may change something: ``ceph mds_partitioner PREFIX``.
+
+    :param of: what it changes: others of its line that change that wait for it
+    """
     register = write_command(f"mds_partitioner {prefix}")
-    return lambda body: register(_command(prefix, body, line, keep=True))
+    return lambda body: register(_command(prefix, body, line, of, keep=True))
 
 
-def _command(prefix: str, body: Body[S, P], line: Line, *, keep: bool) -> Command[S, P]:
+def _command(prefix: str, body: Body[S, P], line: Line, of: Of = of_fs, *, keep: bool) -> Command[S, P]:
+    signature = inspect.signature(body)
+
     @functools.wraps(body)
     def command(self: S, /, *args: P.args, **kwargs: P.kwargs) -> HandleCommandResult:
         given = (prefix, repr(args), repr(sorted(kwargs.items())))
         work = functools.partial(_answer, self, body, args, kwargs)
         # What undoes something begins that: what was stopped before is not stopped any more.
         order = UNDO if kwargs.get("rollback") else line
-        return self.desk.run(prefix, given, work, order, keep=keep)
+
+        def where() -> int | None:
+            try:
+                return of(self, signature.bind(self, *args, **kwargs).arguments)
+            except PartitionerError:
+                return None  # the command says why
+
+        return self.desk.run(prefix, given, work, order, keep=keep, where=where)
 
     return command
 

@@ -18,7 +18,7 @@ from ..plan.plan import Plan
 from ..plan.ranks import parse_ranks
 from ..report.partition import plan_text, plan_value, plans_text, plans_value, run_line, run_text, run_value
 from ..report.text import TOP
-from .declare import Answer, Services, reads, writes
+from .declare import Answer, Services, of_plan, reads, writes
 
 HELD = "this manager has it all the same, and tells the mon when that answers; one that comes before goes on"
 ROUNDED = 1.0  # s, to which a manager that takes over knows when an analysis ended
@@ -209,7 +209,7 @@ class PartitionCommands(Services):
         found = self.host.fs(fs)
         return _ordered(found, self.partitioner.rollback(found, plan))
 
-    @writes("partition rm")
+    @writes("partition rm", of=of_plan)
     def partition_rm(self, plan: str, fs: Optional[str] = None, format: str = "table") -> Answer:
         """Forget a plan that is not being executed; the pins it set become yours"""
         self.partitioner.plans.remove(plan, None if fs is None else self.host.fs(fs))

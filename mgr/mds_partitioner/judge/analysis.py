@@ -10,7 +10,7 @@ from contextlib import contextmanager
 from dataclasses import asdict, dataclass
 
 from ..clock import Now
-from ..errors import PartitionerError
+from ..errors import PartitionerError, Removed
 from ..model import DirectoryFacts, Observation
 from ..options import Settings
 from ..store import marked, unmarked
@@ -138,7 +138,7 @@ class Sampling:
 
         :param now: monotonic, s
         :raises PartitionerError: this epoch could not be sampled, and it is not the last one of something to
-            judge
+            judge; there is none where the file system was removed
         """
         # Before the last epoch is due, so that an analysis takes as long as was asked for.
         over = now - self.analysis.started >= self.analysis.duration - settings.epoch / 2
@@ -152,7 +152,7 @@ class Sampling:
             if self.over:  # it was ended meanwhile: nothing that fails then is its fault
                 return False
             self.analysis.problem = str(e)
-            if over and self._window.ready:
+            if over and self._window.ready and not isinstance(e, Removed):
                 return True
             raise
         self.analysis.epochs = self._window.epochs

@@ -81,7 +81,8 @@ class Endpoint:
         server = Server(at, self._app, self._log)
         try:
             server.prepare()
-        except (OSError, ValueError) as e:  # a name that cannot be one is a UnicodeError
+        # A name that cannot be one is a UnicodeError, a port that cannot, an OverflowError.
+        except (OSError, ValueError, OverflowError) as e:
             return self._tell(Failed(at, str(e)))
         with self._lock:
             listens = not self._ended

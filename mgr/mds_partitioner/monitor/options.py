@@ -3,24 +3,27 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 
 from mgr_module import MgrModule, MgrStandbyModule
 from mgr_util import get_default_addr
 
-from ..options import option
+from ..options import configured, option, usable
 
 # Beside ceph-exporter's 9926 and the prometheus module's 9283.
 DEFAULT_PORT = 9927
 
+METRICS = option("metrics", "bool", True, "serve metrics and the status page over HTTP")
+ADDRESS = option("server_addr", "str", "", "address to listen on; empty: every address of the host")
+PORT = option(
+    *("server_port", "uint", DEFAULT_PORT, "TCP port to listen on; managers on one host need one each"),
+    low=1,
+    high=65535,
+)
 MONITOR_OPTIONS = [
-    option("metrics", "bool", True, "serve metrics and the status page over HTTP"),
-    option("server_addr", "str", "", "address to listen on; empty: every address of the host"),
-    option(
-        *("server_port", "uint", DEFAULT_PORT, "TCP port to listen on; managers on one host need one each"),
-        low=1,
-        high=65535,
-    ),
+    METRICS,
+    ADDRESS,
+    PORT,
     option(
         *("top_subvolumes", "uint", 20),
         "subvolumes of a file system that metrics and the status page name: those with most workload",
@@ -45,10 +48,10 @@ class Address:
     @classmethod
     def read(cls, module: MgrModule | MgrStandbyModule) -> Address | None:
         """What is configured for this manager: a value for it alone goes over the one for all."""
-        if not module.get_module_option("metrics"):
+        if not usable(METRICS, module.get_module_option, module.log):
             return None
-        host = module.get_localized_module_option("server_addr", "") or get_default_addr()
-        return cls(str(host), int(module.get_localized_module_option("server_port", DEFAULT_PORT)))
+        host = usable(ADDRESS, module.get_localized_module_option, module.log) or get_default_addr()
+        return cls(str(host), int(usable(PORT, module.get_localized_module_option, module.log)))
 
 
 @dataclass(frozen=True)
@@ -61,7 +64,4 @@ class MonitorSettings:
     @classmethod
     def read(cls, module: MgrModule) -> MonitorSettings:
         """What the operator has configured."""
-        return cls(
-            top_subvolumes=int(module.get_module_option("top_subvolumes")),
-            imbalance_epochs=int(module.get_module_option("imbalance_epochs")),
-        )
+        return cls(**configured(module, MONITOR_OPTIONS, [f.name for f in fields(cls)]))

@@ -79,9 +79,7 @@ class Balancer:
         """Read the journal; what another manager left half done is done by the next tick."""
         self.unreadable = self._board.begin()
         for key, why in self.unreadable.items():
-            self._log.error(
-                "the journal's record '%s' cannot be read: %s; 'balance off' removes it", key, why
-            )
+            self._log.error("the journal's record '%s' cannot be read: %s", key, why)
         sweep(
             self._host.store,
             ("balance",),
@@ -241,12 +239,10 @@ class Balancer:
     def _forget_removed(self) -> None:
         """Records that cannot be read, of file systems that are gone: there is nothing left to be undone."""
         for key in list(self.unreadable):
-            fscid = key.removeprefix(switching.RECORDS)
+            fscid = int(key.removeprefix(switching.RECORDS))
             try:
-                # The mon is asked last, and of few: this is done each second.
-                gone = fscid.isdecimal() and self._host.fs_by_id(int(fscid)) is None
-                if gone and self._host.fs_of_mon(int(fscid)) is None:
-                    self._forget(int(fscid))
+                if self._host.fs_unless_removed(fscid) is None:
+                    self._forget(fscid)
             except PartitionerError as e:
                 self._log.warning("the record '%s' of a removed file system: %s", key, e)
 

@@ -19,7 +19,7 @@ from ..model import FsState
 from ..plan.circumstances import FORWARDS, TO_AUTH
 from ..plan.plan import AUTOMATE
 from ..plan.ranks import mask_of
-from ..store import NewerFormat, Store, marked, unmarked
+from ..store import NewerFormat, Store, by_fs, marked, unmarked
 from .hints import INTERVAL, PREFIX, Growth, Hints
 
 RECORDS = "balance/"  # keys: one a file system
@@ -53,10 +53,12 @@ def load(store: Store) -> tuple[dict[int, Switch], dict[str, str]]:
 
     :raises JournalError: the store does not answer
     """
-    found, unreadable = {}, {}
-    for key, value in store.items(RECORDS).items():
+    items, found, unreadable = store.items(RECORDS), dict[int, Switch](), dict[str, str]()
+    for fscid, _, key in by_fs(items, RECORDS):
+        if key != user(fscid):
+            continue
         try:
-            found[int(key.removeprefix(RECORDS))] = _switch(json.loads(value))
+            found[fscid] = _switch(json.loads(items[key]))
         except NewerFormat as e:
             unreadable[key] = str(e)
         except (ValueError, TypeError, KeyError, AttributeError, RecursionError) as e:

@@ -14,7 +14,7 @@ from typing import Any
 from .. import clock
 from ..ceph.host import Host
 from ..clock import Now
-from ..errors import Busy, JournalError, NotFound, PartitionerError, Unavailable
+from ..errors import Busy, JournalError, NotFound, PartitionerError, Unavailable, unexpected
 from ..judge.archive import Archive
 from ..judge.fullness import Fullness, Taught
 from ..model import FsState
@@ -23,6 +23,7 @@ from .core.state import State
 from .record import (
     ACT,
     HOUR,
+    OFF,
     UNDOING,
     Kept,
     Shifting,
@@ -58,20 +59,26 @@ class Ledger:
         now = self._now()
         watches: dict[int, Watch] = {}
         for fscid, kept in self._archive.load().items():
-            fs = self._host.fs_by_id(fscid)
+            fs = self._host.fs_unless_removed(fscid)
             if fs is None:
                 self._forget_removed(fscid)
             elif isinstance(kept, ValueError):
-                self._log.error("the scheduler's record of '%s' cannot be read: %s: it is off", fs.name, kept)
-                self.unreadable[fscid] = str(kept)
+                self._unreadable(fs, str(kept))
             else:
-                watches[fscid] = self._restored(kept, now)
+                try:
+                    watches[fscid] = self._restored(kept, now)
+                except Exception as e:  # whatever makes no sense in it must not stop the others
+                    self._unreadable(fs, unexpected(e))
         with self._lock:
             for fscid, changes in self._early.items():
-                if fscid in watches and watches[fscid].kept.mode in (ACT, UNDOING):
-                    watch = watches[fscid]
+                watch = watches.get(fscid)
+                if watch is not None and (changes.get("mode") == OFF or watch.kept.mode in (ACT, UNDOING)):
                     watch.kept, watch.unsaved = replace(watch.kept, **changes), True
             self._watches = watches
+
+    def _unreadable(self, fs: FsState, why: str) -> None:
+        self._log.error("the scheduler's record of '%s' cannot be read: %s: it is off", fs.name, why)
+        self.unreadable[fs.fscid] = why
 
     def _forget_removed(self, fscid: int) -> None:
         """What the mon does not take now, the next manager tries again."""
@@ -87,11 +94,13 @@ class Ledger:
 
     def early(self, fscid: int, **changes: Any) -> bool:
         """An operator's order before it is known what the last manager kept: it holds for what acts, as soon
-        as that is. False: it is known."""
+        as that is; what is to be off is off, whatever comes after. False: it is known."""
         with self._lock:
             if self._watches is not None:
                 return False
-            self._early[fscid] = self._early.get(fscid, {}) | changes
+            before = self._early.get(fscid, {})
+            off = {"mode": OFF} if before.get("mode") == OFF else {}
+            self._early[fscid] = before | changes | off
             return True
 
     def _restored(self, kept: Kept, now: Now) -> Watch:

@@ -204,7 +204,7 @@ class Orders:
 
     def _plan(self, fs: FsState, watch: Watch, decision: Decision, now: Now) -> str:
         """The name of the plan that does it. :raises PartitionerError: nothing was begun."""
-        known, ours = watch.known, owned(self._plans.of(fs), fs.fscid)
+        known, ours = watch.known, owned(self._plans.of(fs), fs.fscid, now.wall)
         about = {*(move.ino for move in decision.moves), *(s.ino for s in decision.scatter)}
         by_ino = {d.ino: d for d in known.directories if d.ino in about}
         names = {d.path: d.name for d in by_ino.values()}

@@ -28,6 +28,7 @@ from .core.view import Decision, Move, Scatter, View
 from .fragments import Fragments
 from .owned import Owned
 
+MEANWHILE = 60.0  # s that a look lasts: what is set within is newer
 ESTIMATE = "reqs: each rank's measured rate, shared out by popularity"
 
 
@@ -120,14 +121,19 @@ def distributing(runs: Iterable[Run], fscid: int) -> frozenset[int]:
     return frozenset(found)
 
 
-def owned(runs: Iterable[Run], fscid: int, split: Collection[int] = ()) -> Owned:
-    """What we have set. ``split``: inode numbers of what is seen as its parts"""
+def owned(runs: Iterable[Run], fscid: int, now: float, split: Collection[int] = ()) -> Owned:
+    """What we have set.
+
+    :param now: Unix, s; what was set later was so by a clock that was ahead: it is as it is read
+    :param split: inode numbers of what is seen as its parts
+    """
     all_runs = tuple(runs)
     made = steps_in_force(all_runs, fscid)
+    moved = moved_at(all_runs, fscid)
     return Owned(
         pins=owned_pins(made),
         paths=pinned_paths(made) if split else {},
-        moved_at=moved_at(all_runs, fscid),
+        moved_at={ino: at for ino, at in moved.items() if at <= now + MEANWHILE},
         masks=owned_masks(made),
         distributed=owned_distributed(made),
         homes=homes(made) if split else {},

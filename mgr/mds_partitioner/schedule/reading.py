@@ -47,7 +47,8 @@ def read(
     wanted = Wanted(asked, watch.state.split | watch.state.apart, hot, moving, count)
     share = min(max(FEW, len(known.facts)), settings.rentries_per_epoch)
     limit = share if known.directories else 0
-    watch.catalogue.refresh(fs, limit, wanted, owned(runs, fs.fscid, wanted.split), now().wall)
+    at = now().wall
+    watch.catalogue.refresh(fs, limit, wanted, owned(runs, fs.fscid, at, wanted.split), at)
     listed = {directory.ino for directory in watch.catalogue.known.directories}
     parted = watch.state.split.union(watch.state.scattered).difference(listed)
     watch.catalogue.deleted.look(fs, absent(runs, fs.fscid, listed) | parted)

@@ -14,6 +14,7 @@ from ..errors import CephError, NotFound, PartitionerError, Unavailable
 from ..model import ROOT, FsState
 from ..observe.backtrace import ATTRIBUTE, Parent, object_of, parse_backtrace
 from ..observe.subtrees import subtree_map
+from .guards import inactive
 
 FIRST_OF_USERS = 1 << 40  # inodes below belong to the MDSs: what lies in their stray directories was deleted
 
@@ -99,7 +100,7 @@ class MdsWhereabouts:
     def _cached(self, fs: FsState, ino: int) -> str | None:
         """An inode's path as MDSs have it in cache.
 
-        :raises Unavailable: one that may have it is silent, or fails
+        :raises Unavailable: one that may have it is silent, fails, or is not active
         """
         names = [m.name for m in fs.active()]
         answers = self._host.tell_each(fs, names, "dump inode", number=ino).values()
@@ -107,7 +108,8 @@ class MdsWhereabouts:
             if not isinstance(answer, PartitionerError) and answer and answer.get("path"):
                 return str(answer["path"])
         failed = (answer for answer in answers if isinstance(answer, PartitionerError))
-        silent = next((error for error in failed if error.code != errno.ENOENT), None)
+        refused = (str(error) for error in failed if error.code != errno.ENOENT)
+        silent = next(refused, inactive(fs))
         if silent is not None:
             raise Unavailable(
                 f"inode {ino} is not where it was, and not every MDS says where it is: {silent}"

@@ -211,6 +211,10 @@ class FakeCluster:
         """Host.fs_of_mon."""
         return self.fs_by_id(fscid)
 
+    def fs_unless_removed(self, fscid: int) -> FsState | None:
+        """Host.fs_unless_removed."""
+        return self.fs_by_id(fscid) or self.fs_of_mon(fscid)
+
     def on_fs(self, fs: FsState, call: Callable[[Any], Any], ino: int | None = None) -> Any:
         """Host.on_fs."""
         return call(Mount(self))

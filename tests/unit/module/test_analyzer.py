@@ -25,7 +25,7 @@ from mds_partitioner.judge.archive import Archive
 from mds_partitioner.judge.history import History
 from mds_partitioner.judge.judgement import Judgement
 from mds_partitioner.judge.window import Checkpoint, WindowSummary
-from mds_partitioner.model import Observation, RankSample
+from mds_partitioner.model import FsState, Observation, RankSample
 
 
 class Ranks:
@@ -288,6 +288,48 @@ def test_an_mds_that_is_away_at_the_end_does_not_cost_the_analysis(
     history = seen(range(5, 1000), error)
     analysis = analyzed(monkeypatch, history, Away(found().judgement, range(0), NO_ANSWER))
     assert (analysis.state, analysis.epochs, analysis.problem) == (FINISHED, 4, str(error))
+
+
+class Removing(Away):
+    """At the fourth call the manager's FSMap has the file system no more; the mon neither, or it has."""
+
+    def __init__(self, cluster: FakeCluster, of_mon: Callable[[int], FsState | None]) -> None:
+        super().__init__(History().plus(SAMPLES, 1.0), range(0), NO_ANSWER)
+        self.cluster, self.of_mon = cluster, of_mon
+
+    def __call__(self, *_: Any) -> Any:
+        if self.calls == 3:
+            self.cluster.fs_by_id, self.cluster.fs_of_mon = lambda fscid: None, self.of_mon
+        return super().__call__()
+
+
+def test_the_analysis_of_a_removed_file_system_ends_and_says_so(monkeypatch: pytest.MonkeyPatch) -> None:
+    cluster = FakeCluster()
+    judge = Away(found().judgement, range(0), NO_ANSWER)
+    analysis = analyzed(monkeypatch, Removing(cluster, lambda fscid: None), judge, cluster)
+    assert (analysis.state, analysis.epochs) == (FAILED, 4)
+    assert analysis.problem == "file system 'cephfs' was removed"
+    assert cluster.store.items("") == {}
+
+
+def test_an_analysis_goes_on_where_the_fsmap_alone_lacks_the_file_system(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    cluster = FakeCluster()
+    judge = Away(found().judgement, range(0), NO_ANSWER)
+    there = cluster.state
+    history = Removing(cluster, lambda fscid: there)
+    assert analyzed(monkeypatch, history, judge, cluster).state == FINISHED
+
+
+def test_what_was_found_outlives_an_fsmap_that_is_late(
+    manager: Callable[[FakeCluster], Analyzer], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    cluster = FakeCluster()
+    shelf(cluster.store).save(cluster.state.fscid, found())
+    monkeypatch.setattr(cluster, "fs_of_mon", cluster.fs_by_id)
+    monkeypatch.setattr(cluster, "fs_by_id", lambda fscid: None)
+    assert manager(cluster).get(cluster.state).state == FINISHED
 
 
 def test_an_analysis_that_has_seen_nothing_yet_is_given_some_epochs_more(

@@ -7,6 +7,7 @@ import errno
 import threading
 import time
 from collections.abc import Callable, Iterator
+from concurrent.futures import Future
 from typing import Any
 
 import pytest
@@ -18,8 +19,26 @@ from mds_partitioner.commands.declare import Services
 from mds_partitioner.commands.overview import OverviewCommands
 from mds_partitioner.commands.partition import PartitionCommands
 from mds_partitioner.commands.scheduler import SchedulerCommands
-from mds_partitioner.desk import CHANGE, HOLD, IN_A_ROW, LOOK, MAKE, PATIENCE, STOP, UNDO, URGENT, Desk, Line
-from mds_partitioner.workers import Workers
+from mds_partitioner.desk import (
+    BRIEF,
+    BUDGET,
+    CHANGE,
+    HOLD,
+    IDLE,
+    IN_A_ROW,
+    LOOK,
+    LOOKED,
+    MAKE,
+    PATIENCE,
+    STOP,
+    UNDO,
+    URGENT,
+    WINDOW,
+    Desk,
+    Line,
+    anywhere,
+)
+from mds_partitioner.workers import GivenUp, Workers
 
 RESULT = Workers.result
 
@@ -63,9 +82,15 @@ def hasty(monkeypatch: pytest.MonkeyPatch) -> Callable[[Slow], None]:
 
 
 def run(
-    desk: Desk, name: str, work: Callable[[], HandleCommandResult], line: Line = LOOK, *, keep: bool = True
+    desk: Desk,
+    name: str,
+    work: Callable[[], HandleCommandResult],
+    line: Line = LOOK,
+    *,
+    keep: bool = True,
+    where: Callable[[], int | None] = anywhere,
 ) -> HandleCommandResult:
-    return desk.run(name, name, work, line, keep=keep)
+    return desk.run(name, name, work, line, keep=keep, where=where)
 
 
 def end(desk: Desk, slow: Slow) -> None:
@@ -105,15 +130,50 @@ def test_a_command_that_takes_long_goes_on_and_is_not_begun_twice(
     assert run(desk, "partition plan", slow) == said("made 2")
 
 
-def test_what_nobody_fetched_of_a_look_is_read_anew(
+@pytest.mark.parametrize(("seconds", "told"), [(LOOKED - 1.0, "made 1"), (LOOKED + 1.0, "made 2")])
+def test_what_nobody_fetched_of_a_look_is_soon_read_anew(
+    desk: Desk,
+    hasty: Callable[[Slow], None],
+    monkeypatch: pytest.MonkeyPatch,
+    seconds: float,
+    told: str,
+) -> None:
+    """A look that always takes longer than it is waited for would never be told."""
+    slow = Slow()
+    hasty(slow)
+    run(desk, "partition status", slow, keep=False)
+    monkeypatch.undo()
+    end(desk, slow)
+    forget(desk, monkeypatch, seconds)
+    assert run(desk, "partition status", slow, keep=False) == said(told)
+
+
+@pytest.mark.parametrize("ends_first", [True, False])
+def test_what_was_seen_before_an_order_is_not_told_after_it(
+    desk: Desk, hasty: Callable[[Slow], None], monkeypatch: pytest.MonkeyPatch, ends_first: bool
+) -> None:
+    slow = Slow()
+    hasty(slow)
+    run(desk, "partition status", slow, keep=False)
+    monkeypatch.undo()
+    if ends_first:
+        end(desk, slow)
+    assert run(desk, "partition stop", lambda: said("stopped"), STOP) == said("stopped")
+    if not ends_first:
+        end(desk, slow)
+    assert run(desk, "partition status", slow, keep=False) == said("made 2")
+
+
+def test_who_looks_after_an_order_does_not_wait_for_who_looked_before(
     desk: Desk, hasty: Callable[[Slow], None], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     slow = Slow()
     hasty(slow)
     run(desk, "partition status", slow, keep=False)
     monkeypatch.undo()
-    end(desk, slow)
-    assert run(desk, "partition status", slow, keep=False) == said("made 2")
+    assert run(desk, "partition stop", lambda: said("stopped"), STOP) == said("stopped")
+    assert run(desk, "partition status", lambda: said("is stopped"), keep=False) == said("is stopped")
+    slow.go.set()
 
 
 @pytest.mark.parametrize(
@@ -260,7 +320,7 @@ def served(monkeypatch: pytest.MonkeyPatch, module: Any, command: str, **given: 
     """The line that a command is handed in at."""
     lines: list[Line] = []
     monkeypatch.setattr(
-        Desk, "run", lambda self, what, given, work, line, *, keep: lines.append(line) or said("")
+        Desk, "run", lambda self, what, given, work, line, **_: lines.append(line) or said("")
     )
     module.desk = Desk()
     getattr(module, command)(**given)
@@ -331,10 +391,10 @@ def test_what_changes_something_is_done_one_after_the_other(
     first, second, waiting = Slow(), Slow(), Slow()
     do = Desk._do
 
-    def watched(desk: Desk, line: Line, work: Callable[[], HandleCommandResult]) -> HandleCommandResult:
+    def watched(desk: Desk, line: Line, where: Any, work: Any) -> HandleCommandResult:
         if work is second:
             waiting.begun.set()
-        return do(desk, line, work)
+        return do(desk, line, where, work)
 
     monkeypatch.setattr(Desk, "_do", watched)
     hasty(first)
@@ -348,3 +408,107 @@ def test_what_changes_something_is_done_one_after_the_other(
     assert second.begun.wait(60)
     second.go.set()
     assert run(desk, "partition start", second, CHANGE) == said("made 1")
+
+
+def test_what_changes_one_file_system_waits_for_no_other(
+    desk: Desk, hasty: Callable[[Slow], None], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    hung = Slow()
+    hasty(hung)
+    run(desk, "partition start a", hung, CHANGE, where=lambda: 1)
+    monkeypatch.undo()
+    assert run(desk, "partition start b", lambda: said("begun"), CHANGE, where=lambda: 2) == said("begun")
+    hung.go.set()
+
+
+class Finisher:
+    """The manager's thread, by a clock of its own: it takes the next command as soon as one is answered."""
+
+    def __init__(self, desk: Desk, monkeypatch: pytest.MonkeyPatch) -> None:
+        self._desk, self.now, self._takes = desk, 1000.0, 0.0
+        self._ends: dict[Future[HandleCommandResult], float] = {}
+        monkeypatch.setattr(desk_module.time, "monotonic", lambda: self.now)
+        monkeypatch.setattr(desk_module.Workers, "submit", lambda workers, work: self._submit())
+        monkeypatch.setattr(desk_module.Workers, "result", lambda workers, *args: self._result(*args))
+
+    def _submit(self) -> Future[HandleCommandResult]:
+        future: Future[HandleCommandResult] = Future()
+        future.set_running_or_notify_cancel()
+        self._ends[future] = self.now + self._takes
+        return future
+
+    def _result(self, future: Any, what: str, seconds: float) -> HandleCommandResult:
+        self.pass_by(min(seconds, max(0.0, self._ends.get(future, self.now) - self.now)))
+        if future.done():
+            return future.result()
+        raise GivenUp("no answer yet")
+
+    def pass_by(self, seconds: float) -> None:
+        self.now += seconds
+        for future in [future for future, ends in self._ends.items() if ends <= self.now]:
+            del self._ends[future]
+            future.set_result(said("answered"))
+
+    def run(self, name: str, line: Line = LOOK, takes: float = 2.0) -> int:
+        self._takes = takes
+        return run(self._desk, name, lambda: said("done"), line, keep=line is not LOOK).retval
+
+
+@pytest.fixture
+def finisher(desk: Desk, monkeypatch: pytest.MonkeyPatch) -> Finisher:
+    return Finisher(desk, monkeypatch)
+
+
+@pytest.mark.parametrize("takes", [2.0, 60.0])
+@pytest.mark.parametrize("line", [LOOK, MAKE, URGENT])
+def test_a_stop_behind_hundreds_of_commands_is_heard_within_seconds(
+    finisher: Finisher, line: Line, takes: float
+) -> None:
+    began = finisher.now
+    answers = [finisher.run(f"partition status fs{i}", line, takes) for i in range(200)]
+    assert finisher.now - began <= BUDGET + 200 * BRIEF
+    assert answers[-1] == -errno.EINPROGRESS
+    assert finisher.run("partition stop", STOP) == 0  # it is waited for, whatever was before
+    assert finisher.now - began <= BUDGET + 200 * BRIEF + 2.0
+
+
+def test_the_same_command_from_hundreds_is_not_waited_for_again(finisher: Finisher) -> None:
+    began = finisher.now
+    for _ in range(200):
+        finisher.run("partition status", takes=60.0)
+    assert finisher.now - began <= BUDGET + BRIEF
+
+
+def test_what_asks_nobody_is_answered_in_a_crowd_too(finisher: Finisher) -> None:
+    for _ in range(9):
+        finisher.run("partition status")
+    assert finisher.run("status", URGENT, takes=0.01) == 0
+    assert finisher.run("partition ls", takes=0.01) == 0
+
+
+def test_who_asks_alone_is_waited_for_each_time(finisher: Finisher) -> None:
+    """A script that looks, or gives orders one after the other: nobody waits behind it."""
+    for i in range(20):
+        finisher.pass_by(IDLE + 0.1)
+        assert finisher.run("partition status") == 0
+        finisher.pass_by(IDLE + 0.1)
+        assert finisher.run(f"analyze start fs{i}", MAKE) == 0
+
+
+def test_in_a_crowd_that_does_not_end_some_are_waited_for(finisher: Finisher) -> None:
+    answered: list[float] = []
+    began = finisher.now
+    while finisher.now < began + 4 * WINDOW:
+        finisher.pass_by(IDLE / 2)
+        if finisher.run("partition status", takes=1.0) == 0:
+            answered.append(finisher.now)
+    assert len(answered) >= 8 and answered[-1] > began + 3 * WINDOW
+
+
+def test_when_its_threads_are_all_held_a_line_is_not_waited_for_in_a_crowd(finisher: Finisher) -> None:
+    for i in range(LOOK.threads + 1):
+        finisher.run(f"imbalance fs{i}", takes=60.0)
+    began = finisher.now
+    for i in range(100):
+        finisher.run(f"hotspots fs{i}", takes=60.0)
+    assert finisher.now - began <= BUDGET

@@ -938,6 +938,19 @@ def test_the_plan_of_a_removed_file_system_ends_and_another_one_of_its_name_is_n
     assert cluster.mds_option("some_option") == "", "what holds for all file systems is put back"
 
 
+def test_a_plan_does_not_end_where_the_fsmap_alone_lacks_its_file_system(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """Its pins would be nobody's."""
+    cluster = FakeCluster()
+    manager = Manager(cluster)
+    run = started(cluster, manager, MOVES, None)
+    there = cluster.state
+    monkeypatch.setattr(cluster, "fs_by_id", lambda fscid: None)
+    monkeypatch.setattr(cluster, "fs_of_mon", lambda fscid: there)
+    until(manager, run, DONE)
+
+
 def test_a_renamed_file_system_is_followed() -> None:
     cluster = FakeCluster()
     manager = Manager(cluster)

@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import logging
 import threading
+from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -15,7 +16,7 @@ from mds_partitioner.errors import InDoubt, JournalError, NotFound, Unavailable
 from mds_partitioner.judge.archive import Archive
 from mds_partitioner.monitor import health
 from mds_partitioner.schedule.ledger import Ledger
-from mds_partitioner.schedule.record import ACT, ADVISE, OFF
+from mds_partitioner.schedule.record import ACT, ADVISE, OFF, Kept
 from mds_partitioner.schedule.tick_interval import LATE, QUICK, TICK, TickInterval
 
 OTHER = 2
@@ -109,6 +110,38 @@ def test_a_stop_that_comes_before_the_record_was_read_holds(stops: bool) -> None
     assert cluster.snapshot() == before
     for kept in (manager.scheduling.get(manager.fs), Manager(cluster).scheduling.get(manager.fs)):
         assert (kept.mode, kept.paused) == ((ADVISE, False) if stops else (ACT, True))
+
+
+@pytest.mark.parametrize("mode", [ACT, ADVISE])
+def test_a_scheduler_that_was_stopped_before_its_record_was_read_is_off(mode: str) -> None:
+    """Also when plans were stopped after it."""
+    cluster = Cluster()
+    first = Manager(cluster)
+    first.scheduling.start(first.fs, mode)
+    manager = Manager(cluster)
+    manager.ledger._watches = None
+    with pytest.raises(JournalError, match="was not read from the mon yet: it is off as soon as it was"):
+        manager.scheduling.stop(manager.fs, rollback=False)
+    assert manager.scheduling.halt(manager.fs)
+    manager.ledger.begin()
+    before = cluster.snapshot()
+    manager.run(30)
+    assert cluster.snapshot() == before
+    for known in (manager, Manager(cluster)):
+        assert known.scheduling.get(manager.fs).mode == OFF
+
+
+def test_a_record_that_is_read_and_makes_no_sense_stops_no_other_file_systems_scheduler() -> None:
+    cluster = Cluster()
+    first = Manager(cluster)
+    first.scheduling.start(first.fs, ACT)
+    spoilt: Any = "soon"
+    Archive(cluster.store, "scheduler/", Kept).save(1, replace(first.scheduling.get(first.fs), until=spoilt))
+    after = Manager(cluster)
+    assert after.ledger.read
+    assert "TypeError" in after.ledger.unread(after.fs)
+    with pytest.raises(NotFound):
+        after.scheduling.get(after.fs)
 
 
 def test_a_removed_file_system_that_cannot_be_forgotten_keeps_no_other_waiting() -> None:

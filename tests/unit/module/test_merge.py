@@ -381,3 +381,13 @@ def test_keys_that_another_manager_left_go_while_plans_are_carried_out() -> None
     assert any("/step/" in key for key in cluster.store.data)
     manager.partitioner.tick()
     assert not any("/step/" in key for key in cluster.store.data)
+
+
+def test_two_plans_that_nobody_named_and_that_are_made_at_once_get_two_names() -> None:
+    cluster = Cluster()
+    plans = Manager(cluster).partitioner.plans
+    first, second = (replace(plan(cluster, {100: 1}), name=plans.free_name()) for _ in range(2))
+    assert [plans.save(made, named=False).name for made in (first, second)] == ["plan-1", "plan-2"]
+    with pytest.raises(Busy, match="'plan-1' exists already"):
+        plans.save(first)
+    assert [run.plan.name for run in plans.known()] == ["plan-1", "plan-2"]

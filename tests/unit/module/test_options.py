@@ -14,6 +14,7 @@ from scheduled import Cluster
 
 from mds_partitioner.errors import BadOption
 from mds_partitioner.module import ALL_OPTIONS
+from mds_partitioner.monitor.options import Address, MonitorSettings
 from mds_partitioner.options import MOST, Settings
 from mds_partitioner.ranks import Ranks
 from mds_partitioner.schedule.options import SchedulerSettings
@@ -34,22 +35,46 @@ def test_what_is_no_finite_number_is_refused_by_its_name(name: str, value: float
     assert SETTINGS.checked() is SETTINGS
 
 
+class Forced:
+    """A module of whose options some were set with --force."""
+
+    log = logging.getLogger("test")
+
+    def __init__(self, *names: str) -> None:
+        self.names, self.value = names, "x"
+
+    def get_module_option(self, name: str) -> Any:
+        """MgrModule.get_module_option."""
+        if name in self.names:
+            raise ValueError(f"could not convert string to float: '{self.value}'")
+        return 7
+
+    get_localized_module_option = get_module_option
+
+
+DEFAULTS = {option["name"]: option["default"] for option in ALL_OPTIONS}
+
+
 def test_what_ceph_cannot_read_counts_as_not_set() -> None:
     """It was set with --force: commands, a stop among them, are heard all the same."""
-
-    class Forced:
-        log = logging.getLogger("test")
-
-        def get_module_option(self, name: str) -> Any:
-            if name in ("epoch", "scheduler_moves"):
-                raise ValueError("could not convert string to float: 'x'")
-            return 7
-
-    module: Any = Forced()
-    defaults = {option["name"]: option["default"] for option in ALL_OPTIONS}
+    module: Any = Forced("epoch", "scheduler_moves", "server_port", "top_subvolumes")
     settings, ours = Settings.read(module), SchedulerSettings.read(module)
-    assert (settings.epoch, settings.max_moves) == (defaults["epoch"], 7)
-    assert (ours.scheduler_moves, ours.scheduler_pins) == (defaults["scheduler_moves"], 7)
+    assert (settings.epoch, settings.max_moves) == (DEFAULTS["epoch"], 7)
+    assert (ours.scheduler_moves, ours.scheduler_pins) == (DEFAULTS["scheduler_moves"], 7)
+    assert Address.read(module) == Address("7", DEFAULTS["server_port"])
+    assert MonitorSettings.read(module) == MonitorSettings(DEFAULTS["top_subvolumes"], 7)
+
+
+def test_what_ceph_cannot_read_is_logged_once_until_it_is_another(caplog: pytest.LogCaptureFixture) -> None:
+    forced = Forced("epoch")
+    module: Any = forced
+    for forced.value in ("a", "a", "b", "b"):
+        Settings.read(module)
+    forced.names = ()
+    Settings.read(module)
+    forced.names = ("epoch",)
+    Settings.read(module)
+    assert [record.getMessage()[-3:] for record in caplog.records] == ["'a'", "'b'", "'b'"]
 
 
 def test_the_engine_is_not_asked_about_it() -> None:

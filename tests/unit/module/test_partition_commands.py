@@ -40,6 +40,17 @@ class Silent:
         return dict.fromkeys(names, Unavailable("no answer"))
 
 
+class FakeClusters:
+    """Two file systems, a and b."""
+
+    def fs(self, name: str | None) -> FsState:
+        """Host.fs."""
+        fscid = {"a": 1, "b": 2}.get(name or "")
+        if fscid is None:
+            raise NotFound("name one")
+        return replace(FakeCluster().state, name=str(name), fscid=fscid)
+
+
 class Orders:
     """A partitioner that carries every order out at once."""
 
@@ -113,7 +124,8 @@ class Module(PartitionCommands):
 
 @pytest.fixture
 def module(monkeypatch: pytest.MonkeyPatch) -> Iterator[Module]:
-    monkeypatch.setattr(desk, "PATIENCE", 600.0)  # s: however busy this machine is
+    for patience in ("PATIENCE", "BUDGET"):
+        monkeypatch.setattr(desk, patience, 600.0)  # s: however busy this machine is
     made = Module()
     yield made
     made.desk.shutdown()
@@ -186,3 +198,28 @@ def test_a_plan_that_nobody_named_is_not_older_than_the_newest_analysis(
     assert (answer.retval < 0) is refused
     assert not refused or "partition start renamed p" in answer.stderr
     assert module.partition_start(plan="p").retval == 0
+
+
+@pytest.mark.parametrize(
+    ("command", "given", "fscid"),
+    [
+        ("partition_start", {"fs": "b"}, 2),
+        ("partition_plan", {"fs": "a"}, 1),
+        ("partition_start", {}, None),
+        ("partition_start", {"fs": "c"}, None),
+        ("partition_rm", {"plan": "p"}, 1),
+        ("partition_rm", {"plan": "p", "fs": "b"}, 1),
+        ("partition_rm", {"plan": "q"}, None),
+    ],
+)
+def test_a_command_tells_of_which_file_system_it_is(
+    module: Module, monkeypatch: pytest.MonkeyPatch, command: str, given: dict[str, str], fscid: int | None
+) -> None:
+    """Those of others do not wait for it."""
+    where: list[int | None] = []
+    monkeypatch.setattr(desk.Desk, "run", lambda *_, **given: where.append(given["where"]()))
+    host: Any = FakeClusters()
+    module.host = host
+    module.orders.known = lambda: [module.orders.run]
+    getattr(module, command)(**given)
+    assert where == [fscid]

@@ -51,7 +51,8 @@ class Module(PartitionCommands, SchedulerCommands):
 
 @pytest.fixture
 def module(monkeypatch: pytest.MonkeyPatch) -> Iterator[Module]:
-    monkeypatch.setattr(desk, "PATIENCE", 600.0)  # s: however busy this machine is
+    for patience in ("PATIENCE", "BUDGET"):
+        monkeypatch.setattr(desk, patience, 600.0)  # s: however busy this machine is
     made = Module(Manager(Cluster(), fewer(scheduler_moves=2)))
     yield made
     made.desk.shutdown()

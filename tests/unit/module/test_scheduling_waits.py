@@ -17,6 +17,7 @@ from test_scheduling import AT_LAST, churned, pins, until_moving
 
 from mds_partitioner import clock
 from mds_partitioner.act.run import Run
+from mds_partitioner.engine.reasons import PINNED_BY_OPERATOR
 from mds_partitioner.errors import Busy, InDoubt, JournalError
 from mds_partitioner.model import HealthCheck, Subtree
 from mds_partitioner.observe.subtrees import SubtreeMap
@@ -309,6 +310,21 @@ def test_what_was_told_by_a_clock_that_was_ahead_was_just_now(acting: Manager) -
     assert moves and all(turn.at <= cluster.steady for turn in watch.kept.turns)
     assert all(-1.0 <= past.arrived <= cluster.steady >= past.begun for past in moves)
     assert list(watch.state.past) == moves, "both know each by when it was begun"
+
+
+def test_a_pin_of_yours_is_yours_also_where_the_clock_was_ahead_when_ours_was_set(acting: Manager) -> None:
+    cluster = acting.cluster
+    cluster.wall += 7200.0
+    acting.run(AT_LAST)
+    cluster.wall -= 7200.0
+    watch = acting.scheduling.watch(acting.fs)
+    ino = next(past.move.ino for turn in watch.kept.turns for past in turn.moves)
+    directory = cluster.directories[ino]
+    directory.pin = (directory.pin + 1) % 4
+    acting.run(120)
+    assert watch.view is not None
+    (piece,) = (p for p in watch.view.pieces if p.ino == ino)
+    assert piece.held == PINNED_BY_OPERATOR
 
 
 def test_an_order_that_the_mon_did_not_take_is_told_to_it_again(acting: Manager) -> None:

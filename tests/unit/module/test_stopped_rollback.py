@@ -353,7 +353,7 @@ def test_a_stop_before_the_journal_was_read_holds_what_the_last_manager_left_und
 ) -> None:
     manager = taken_over(cluster)
     plans = manager.partitioner.plans
-    with pytest.raises(Unavailable, match="its journal was not read yet"):
+    with pytest.raises(Unavailable, match="; what is under way is held as soon as it is known"):
         manager.partitioner.stop(manager.fs)
     with pytest.raises(Unavailable):
         manager.partitioner.pause(manager.fs, 10)  # which ends no stop

@@ -78,9 +78,18 @@ def test_what_was_written_is_read_again(interval: int) -> None:
 def test_a_broken_record_is_named_and_the_others_are_read(broken: str) -> None:
     cluster = FakeCluster()
     switch = push(cluster, fresh(cluster), 1000.0)
-    cluster.store.data["balance/2"] = cluster.store.data["balance/x"] = broken
+    cluster.store.data["balance/2"] = broken
     found, unreadable = switching.load(cluster.store)
-    assert (found, set(unreadable)) == ({1: switch}, {"balance/2", "balance/x"})
+    assert (found, set(unreadable)) == ({1: switch}, {"balance/2"})
+
+
+@pytest.mark.parametrize("key", ["x", "-1", "1/x", ""])
+def test_a_key_of_no_file_system_is_none_of_ours(key: str) -> None:
+    """There is no command that would remove it."""
+    cluster = FakeCluster()
+    switch = push(cluster, fresh(cluster), 1000.0)
+    cluster.store.data[f"balance/{key}"] = "{"
+    assert switching.load(cluster.store) == ({1: switch}, {})
 
 
 def test_only_the_newest_objects_stay() -> None:

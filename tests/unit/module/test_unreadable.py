@@ -25,7 +25,8 @@ SPOILT = "body/0000"
 @pytest.fixture
 def module(monkeypatch: pytest.MonkeyPatch) -> Iterator[Module]:
     """Of the manager that comes after a part of the plan 'bad' was spoilt; 'good' is whole."""
-    monkeypatch.setattr(desk, "PATIENCE", 600.0)  # s: however busy this machine is
+    for patience in ("PATIENCE", "BUDGET"):
+        monkeypatch.setattr(desk, patience, 600.0)  # s: however busy this machine is
     cluster = Cluster()
     for name, ino in (("bad", 100), ("good", 101)):
         Manager(cluster).partitioner.plans.save(plan(cluster, {ino: 1}, name=name))

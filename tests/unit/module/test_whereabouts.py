@@ -42,7 +42,8 @@ class Ceph:
     def tell_each(self, fs: Any, names: list[str], prefix: str, *, number: int) -> dict[str, Any]:
         assert prefix == "dump inode"
         has = {"path": self.cached[number]} if number in self.cached else CephError("it is not cached", 2)
-        answers: dict[str, Any] = dict.fromkeys(names, CephError("it is not cached", 2)) | {names[0]: has}
+        answers: dict[str, Any] = dict.fromkeys(names, CephError("it is not cached", 2))
+        answers |= dict.fromkeys(names[:1], has)
         return answers | {name: Unavailable(f"mds.{name} did not answer") for name in self.silent}
 
     def object_attribute(self, pool: int, name: str, attribute: str) -> bytes | None:
@@ -128,6 +129,15 @@ def test_silence_is_not_deletion(ceph: Ceph) -> None:
         path_of(ceph)
     ceph.cached[DIRECTORY], ceph.paths["/here"] = "/here", DIRECTORY
     assert path_of(ceph) == "/here", "another one knows"
+
+
+@pytest.mark.parametrize("away", [{"failed": (1,)}, {"mds": ()}])
+def test_a_rank_without_an_mds_may_have_it(ceph: Ceph, away: dict[str, Any]) -> None:
+    """Of a new directory there is no backtrace yet."""
+    fs = replace(FakeCluster(ranks=2).state, metadata_pool=9, **away)
+    for ask in (MdsWhereabouts(ceph).deleted, MdsWhereabouts(ceph).path_of):
+        with pytest.raises(Unavailable, match="not every MDS says where it is: rank"):
+            ask(fs, DIRECTORY)
 
 
 def test_an_mds_that_fails_has_not_said_that_it_does_not_know(ceph: Ceph, monkeypatch: Any) -> None:

@@ -225,10 +225,13 @@ def test_a_port_in_use_is_told_and_tried_again() -> None:
     endpoint.shutdown()
 
 
-@pytest.mark.parametrize("host", ["192.0.2.1", "no such host", "10.0.0..1", "a" * 64])
-def test_an_address_that_is_not_here_is_told_until_the_endpoint_is_switched_off(host: str) -> None:
+@pytest.mark.parametrize(
+    ("host", "port"),
+    [("192.0.2.1", 9927), ("no such host", 9927), ("10.0.0..1", 9927), ("a" * 64, 9927), ("::1", 99270)],
+)
+def test_an_address_that_is_not_here_is_told_until_the_endpoint_is_switched_off(host: str, port: int) -> None:
     endpoint = Endpoint(standby_app(lambda: ""), LOG)
-    endpoint.apply(Address(host, 9927))
+    endpoint.apply(Address(host, port))
     assert endpoint.failed is not None and endpoint.failed.why
     endpoint.apply(None)
     assert endpoint.failed is None
