@@ -34,7 +34,7 @@ class Polls:
         not."""
         left = self._left[run.plan.fscid]
         many = sum(not poll.done() for poll in left.values()) >= MOST
-        return {i for id_, i in left if id_ == run.id} | (set(run.records) if many else set())
+        return {i for id_, i in left if id_ == run.id} | (set(run.records) if many else set[int]())
 
     def met(
         self, run: Run, begun: Mapping[int, Future[PartitionerError | None]], looked_at: Collection[int]

@@ -191,7 +191,7 @@ class Catalogue:
         self._look_above(fs, below, awake if hooked else [])
         ripe = self.known.ripe
         self.ephemerals.look(fs, awake if ripe else quiet, now, WITHIN if ripe else SOON)
-        self.known = replace(self.known, above=self.known.above | self.ephemerals.found)
+        self.known = replace(self.known, above={**self.known.above, **self.ephemerals.found})
         self.ephemerals.settle()
         self._read_fragments(fs, quiet, wanted, c, now)
         read = [DirectoryFacts(_directory(kid), kid.rentries, kid.pin) for kid in self._insides.read]

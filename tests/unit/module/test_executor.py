@@ -805,7 +805,7 @@ def test_what_is_frozen_on_its_way_holds_up_nothing_else(
     thawed, asked, on_fs = threading.Event(), Counter[int](), cluster.on_fs
 
     def freezes(fs: FsState, call: Callable[[Any], Any], ino: int | None = None) -> Any:
-        if ino in inos[0] and cluster.directories[ino].pin == 1:
+        if ino is not None and ino in inos[0] and cluster.directories[ino].pin == 1:
             asked[ino] += 1
             thawed.wait(60)
         return on_fs(fs, call, ino)

@@ -65,8 +65,8 @@ def test_what_is_to_be_begun_goes_before_what_is_only_looked_at(
     plans.admit(first := plans.propose(acting.fs, of[0]))
     acting.partitioner.tick()
     plans.admit(second := plans.propose(acting.fs, of[1]))
-    tick, ticked = executor.tick, list[Run]()
-    monkeypatch.setattr(executor, "tick", lambda run, *of: (ticked.append(run), tick(run, *of)))
+    ticked = list[Run]()
+    monkeypatch.setattr(executor, "tick", lambda run, *_: ticked.append(run))
     acting.partitioner.tick()
     assert ticked == [second, first]
 
@@ -92,9 +92,9 @@ def test_what_an_mds_is_about_to_tell_of_ephemeral_pins_is_waited_for_but_not_fo
     monkeypatch.setattr(cluster, "begin_on_fs", slowly)
     monkeypatch.setattr(asking, "wait", lambda futures, seconds: None)
     for second in range(20):
-        for future, question in late if second >= answers else ():
+        while second >= answers and late:
+            future, question = late.pop()
             future.set_result(cluster.on_fs(cluster.state, question))
-        late = [] if second >= answers else late
         acting.run(1)
         watch = acting.scheduling.watch(acting.fs)
         if watch.kept.turns:
