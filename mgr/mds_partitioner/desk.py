@@ -32,8 +32,7 @@ BUDGET = 4.0  # s in WINDOW that it waits while more and more come: an order to 
 WINDOW = 10.0  # s
 BRIEF = 0.05  # s that it waits then: what asks nobody is told all the same
 IDLE = 0.2  # s between two commands, if none was waiting: less than the ceph tool takes to start
-KEPT = 600.0  # s that the end of a command is kept for whoever asks again
-MADE = 60.0  # s, likewise, of what is wanted anew before long
+KEPT = 60.0  # s that the end of a command is kept for whoever asks again: later it is wanted anew
 HELD = 10.0  # s, likewise, of what may be over: a pause has an end, and so has why something failed
 LOOKED = 3.0  # s, likewise, of what was only looked at
 Work = Callable[[], HandleCommandResult]
@@ -51,7 +50,7 @@ class Line:
 
 
 LOOK = Line("commands that look", 8)
-MAKE = Line("commands that analyze and plan", 4, alone=True, kept=MADE)
+MAKE = Line("commands that analyze and plan", 4, alone=True)
 CHANGE = Line("commands that begin something", 4, alone=True)  # what one checks, no other changes meanwhile
 URGENT = Line("commands that put something back or tell what is known", 4, urgent=True)
 # They hold something in memory and then tell the mon, which may take 20 s a write: as they come from one

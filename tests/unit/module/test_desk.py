@@ -179,8 +179,8 @@ def test_who_looks_after_an_order_does_not_wait_for_who_looked_before(
 @pytest.mark.parametrize(
     ("line", "seconds", "said_then"),
     [
-        (CHANGE, 590.0, "made 1"),
-        (CHANGE, 610.0, "made 2"),
+        (CHANGE, 50.0, "made 1"),
+        (CHANGE, 70.0, "made 2"),
         (MAKE, 50.0, "made 1"),
         (MAKE, 70.0, "made 2"),
         (HOLD, 5.0, "made 1"),
