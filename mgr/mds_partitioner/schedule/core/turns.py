@@ -58,7 +58,7 @@ def stays(
 
 
 def _stayed(then: Mapping[int, float], now: Mapping[int, float]) -> float | None:
-    """How much of a load is on the same siblings as before, beyond what would be by chance (as Cohen's kappa):
+    """How much of a load is on the same siblings as before, beyond what would by chance (as Cohen's kappa):
     who goes round has much in common with before, where clients are as many as directories."""
     same = in_common(then, now)
     if same is None:
@@ -68,7 +68,7 @@ def _stayed(then: Mapping[int, float], now: Mapping[int, float]) -> float | None
 
 
 def by_chance(then: Sequence[float], now: Sequence[float]) -> float:
-    """What two loads would have in common, on the mean, if who has how much of the later one was drawn anew."""
+    """What two loads would have in common, on the mean, were it drawn who has how much of the later one."""
     before, after = sum(then), sum(now)
     of_all = sorted(rate / after for rate in now)
     below = [0.0, *accumulate(of_all)]
