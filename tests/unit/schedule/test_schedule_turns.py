@@ -14,7 +14,6 @@ from hypothesis import strategies as st
 from mds_partitioner.schedule.core.decision import Scheduler
 from mds_partitioner.schedule.core.state import Limits, State
 from mds_partitioner.schedule.core.turns import (
-    LATER,
     NEW,
     SOME,
     UNKNOWN,
@@ -52,9 +51,9 @@ def before(of: Sequence[float]) -> dict[int, Served]:
 def test_how_much_stays_is_what_is_on_the_same_ones_and_would_not_be_by_chance(
     then: tuple[float, ...], now: tuple[float, ...], same: float
 ) -> None:
-    found = stays(parts(now), before(then), {}, LATER)
+    found = stays(parts(now), before(then), {})
     assert found == pytest.approx({PARENT: same})
-    later = stays(parts(now), before(then), {PARENT: 1.0}, LATER)
+    later = stays(parts(now), before(then), {PARENT: 1.0})
     assert later == pytest.approx({PARENT: 1.0 + NEW * (same - 1.0)}), "one look says little"
 
 
@@ -69,27 +68,14 @@ def test_by_chance_is_the_mean_over_all_who_could_have_had_it(then: list[float],
 
 
 def test_of_siblings_that_are_alike_nothing_is_learned() -> None:
-    assert stays(parts((50.0, 50.0, 50.0)), before((50.0, 50.0, 50.0)), {PARENT: 0.4}, LATER) == {PARENT: 0.4}
-
-
-def test_what_is_compared_is_half_a_minute_apart_but_at_first() -> None:
-    """A scan that is in a directory for several looks has much in common with the look before."""
-
-    def scan(look: int) -> list[Piece]:
-        return parts([90.0 if part == look // 4 % 6 else 1.0 for part in range(6)])
-
-    views = [view(look, scan(look)) for look in range(40)]
-    assert looked_at(views[:3]).stay[PARENT] == pytest.approx(1.0)
-    assert looked_at(views).stay[PARENT] < 0.4
-    kept = looked_at(views).before[100]
-    assert 5.0 * 39 - LATER <= kept.at < 5.0 * 39
+    assert stays(parts((50.0, 50.0, 50.0)), before((50.0, 50.0, 50.0)), {PARENT: 0.4}) == {PARENT: 0.4}
 
 
 def test_of_few_of_idle_and_of_new_ones_nothing_is_learned() -> None:
     few = (1.0,) * (SOME - 1)
-    assert stays(parts(few), before(few), {PARENT: 0.4}, LATER) == {PARENT: 0.4}
-    assert stays(parts((0.0,) * SOME), before((1.0,) * SOME), {}, LATER) == {}
-    assert stays(parts((1.0,) * SOME), {}, {}, LATER) == {}
+    assert stays(parts(few), before(few), {PARENT: 0.4}) == {PARENT: 0.4}
+    assert stays(parts((0.0,) * SOME), before((1.0,) * SOME), {}) == {}
+    assert stays(parts((1.0,) * SOME), {}, {}) == {}
 
 
 @pytest.mark.parametrize(("stay", "hot"), [({PARENT: 1.0}, 90.0), ({PARENT: 0.0}, 30.0), ({}, 60.0)])
@@ -151,6 +137,6 @@ def test_what_has_moved_says_nothing_of_a_load_that_stays(goes_on: bool, rate: f
     then = (600.0, *(90.0 if part % 2 else 10.0 for part in range(8)))
     others = (*then[2:], then[1]) if goes_on else then[1:]
     now = [p._replace(rank=1 if p.ino == 100 else 0) for p in parts((rate, *others))]
-    found = stays(now, before(then), {}, LATER)
-    assert found == stays(now[1:], before(then), {}, LATER)
+    found = stays(now, before(then), {})
+    assert found == stays(now[1:], before(then), {})
     assert found == pytest.approx({PARENT: 0.0 if goes_on else 1.0})

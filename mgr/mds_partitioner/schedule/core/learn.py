@@ -125,7 +125,7 @@ class _Lesson:
     def stay(self) -> dict[int, float]:
         """How much of what was taken out of a directory stays on the same of its parts."""
         known = [p for p in self.told if p.rank not in self.stale]
-        return stays(known, self.state.before, self.state.stay, self.view.now)
+        return stays(known, self.state.before, self.state.stay)
 
     @cached_property
     def shared(self) -> dict[int, float]:
@@ -220,11 +220,8 @@ class _Lesson:
         return self.view.told is None or ino in self.view.told
 
     def _before(self) -> dict[int, Served]:
-        before, now = self.state.before, self.view.now
-        told = {p.ino: Served(p.rank, p.requests, now) for p in self.told if p.rank is not None}
-        kept = {i: known for i, known in before.items() if i in self.demand}
-        waits = {i for i, of in told.items() if i in kept and kept[i].rank == of.rank and kept[i].recent(now)}
-        return kept | {i: of for i, of in told.items() if i not in waits}
+        new = {p.ino: Served(p.rank, p.requests) for p in self.told if p.rank is not None}
+        return {ino: known for ino, known in {**self.state.before, **new}.items() if ino in self.demand}
 
 
 def unseen(state: State, there: Collection[int], now: float, limits: Limits) -> frozenset[int]:

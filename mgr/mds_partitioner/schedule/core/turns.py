@@ -19,39 +19,30 @@ from .view import Piece
 UNKNOWN = 0.5  # of a sibling's load is its own, while no two looks could be compared
 NEW = 0.3  # of what is known is of the last look
 SOME = 3  # siblings, at least: two may well differ
-LATER = 30.0  # s between two looks that are compared, but for the first two: a scan is in one of them for ten
 ALIKE = 0.99  # in common by chance: so alike are they that nothing can be told, nor matters
 
 
 class Served(NamedTuple):
-    """What a piece had when its rank told that: req/s, which one that was, and when, steady clock, s."""
+    """What a piece had when its rank told that: req/s, and which one that was."""
 
     rank: int
     requests: float
-    at: float = 0.0
-
-    def recent(self, now: float) -> bool:
-        """Is it too early to compare it with what is told now? A load that has jumped counts once."""
-        return 0.0 <= now - self.at < LATER
 
 
 def stays(
-    pieces: Sequence[Piece], before: Mapping[int, Served], known: Mapping[int, float], now: float
+    pieces: Sequence[Piece], before: Mapping[int, Served], known: Mapping[int, float]
 ) -> dict[int, float]:
     """The part of the load of siblings that stays on the same ones, 0 to 1, by what they were taken out of.
 
     :param pieces: of whose ranks something new is known
     :param before: by inode number; what has moved since says nothing
     :param known: as it was found then
-    :param now: steady clock, s
     """
     found = dict(known)
     for parent, kids in siblings(pieces).items():
         seen = [p for p in kids if p.ino in before and before[p.ino].rank == p.rank]
-        if parent in known:
-            seen = [p for p in seen if not before[p.ino].recent(now)]
-        then, later = {p.ino: before[p.ino].requests for p in seen}, {p.ino: p.requests for p in seen}
-        same = _stayed(then, later) if len(seen) >= SOME else None
+        then, now = {p.ino: before[p.ino].requests for p in seen}, {p.ino: p.requests for p in seen}
+        same = _stayed(then, now) if len(seen) >= SOME else None
         if same is not None:
             found[parent] = known[parent] + NEW * (same - known[parent]) if parent in known else same
     return found
