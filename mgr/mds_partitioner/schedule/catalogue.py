@@ -141,7 +141,7 @@ class Catalogue:
         self._asking = Asking(host)
         self._insides = Insides(self._asking, now)
         self._newborn = Newborn(self._asking, began)
-        self.ephemerals = Ephemerals(self._asking)
+        self._ephemerals = Ephemerals(self._asking)
         self._fragments: dict[int, tuple[float, Fragments]] = {}  # by inode number; when it was read last
         self._everything = Everything()
         self._directories: list[Directory] | None = None  # as they were listed last
@@ -190,9 +190,7 @@ class Catalogue:
         self._list_all(fs)
         self._look_above(fs, below, awake if hooked else [])
         ripe = self.known.ripe
-        self.ephemerals.look(fs, awake if ripe else quiet, now, WITHIN if ripe else SOON)
-        self.known = replace(self.known, above={**self.known.above, **self.ephemerals.found})
-        self.ephemerals.settle()
+        self._ephemerals.look(fs, awake if ripe else quiet, now, WITHIN if ripe else SOON)
         self._read_fragments(fs, quiet, wanted, c, now)
         read = [DirectoryFacts(_directory(kid), kid.rentries, kid.pin) for kid in self._insides.read]
         self._rotation.see(wanted.requests, self._directories, below, read)
@@ -333,7 +331,7 @@ class Catalogue:
                 for path, fact in known.items()
             },
             counted | {ino: len(kids) for ino, kids in parts.items() if ino in there},
-            self.ephemerals.found | above,
+            self._ephemerals.found | above,
             {**(old.masks or {}), **self._masks} if hooked else old.masks,
             self._newborn.fresh(now),
             {ino: of for ino, (_, of) in self._fragments.items()},

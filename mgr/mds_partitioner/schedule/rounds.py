@@ -23,7 +23,6 @@ from ..observe.ranks import silent, unheard
 from ..options import Settings
 from ..ranks import Ranks
 from ..verify.guards import why_wait
-from .asking import SOON
 from .core.advice import as_if, outstanding
 from .core.decision import Scheduler
 from .core.state import State
@@ -40,7 +39,6 @@ from .tick_interval import TickInterval
 from .watch import CALM, Looker, Watch, relative
 
 GLANCE = 2.5  # s between two looks only at where things are, while something is under way
-AGAIN = 1.0  # s until it is looked again whether the MDSs have answered what a decision hangs on
 IDLE = 10.0  # s between two looks whether there is something to do
 UNHEARD = "rank {} has not told this manager twice yet what it serves"
 UNRIPE = "it reads which directories there are, and which of the busiest can be split"
@@ -166,9 +164,6 @@ class Rounds:
         if read(fs, watch, self._plans.of(fs), self._settings()[0], self._now):
             watch.due, watch.asked = 0.0, float("-inf")  # there was not much to see or to decide on
             self._planned()
-        now = self._now()
-        if watch.catalogue.ephemerals.missing(now.wall):
-            watch.read_due = min(watch.read_due, now.steady + SOON)
 
     def _step(self, fs: FsState, watch: Watch) -> None:
         watch.problem = ""
@@ -226,11 +221,6 @@ class Rounds:
             # Decided on shares of the load that are old: it is looked at again, and MDSs are asked.
             watch.asked, watch.due = float("-inf"), 0.0
             return
-        awaited = watch.catalogue.ephemerals.awaited(now.wall)
-        if any(move.ino in awaited for move in decision.moves) and watch.puts_off(now.steady):
-            watch.due = min(watch.due, now.steady + AGAIN)
-            return
-        watch.put_off = None
         self._follow(watch, state, decision, now, waits=bool(view.wait))
         if decision.split:
             watch.read_due = 0.0  # what is in parts now is not known yet

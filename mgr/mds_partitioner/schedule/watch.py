@@ -21,7 +21,6 @@ from ..observe.subtrees import SubtreeMap, parse_subtrees, with_news
 from ..options import Settings
 from ..plan.ranks import mask_of
 from ..workers import GivenUp
-from .asking import SOON
 from .catalogue import Catalogue, Known
 from .core.demand import CHANGED
 from .core.learn import unseen
@@ -76,7 +75,6 @@ class Watch:
     :ivar pressing_since: since when a rank wants relief and nothing was found to do, likewise
     :ivar advised_since: since when moves are advised, and it neither waits nor fails, likewise
     :ivar waits_since: since when it has waited for what is none of its own, likewise; None: it does not
-    :ivar put_off: since when a decision waits for what MDSs are about to tell, likewise
     :ivar due, read_due: when it is looked at, and when directories are read; measured: when that was done
         last; asked: when MDSs were asked last; mapped: when all were asked for subtrees; saved: when it was
         saved (steady clock, s)
@@ -110,7 +108,6 @@ class Watch:
     pressing_since: float | None = None
     advised_since: float | None = None
     waits_since: float | None = None
-    put_off: float | None = None
     due: float = 0.0
     read_due: float = 0.0
     measured: float = float("-inf")
@@ -153,11 +150,6 @@ class Watch:
             self.waits_since = None
         elif self.waits_since is None:
             self.waits_since = now
-
-    def puts_off(self, now: float) -> bool:
-        """May a decision wait a moment? An operator may have placed what it would move. now: as all here"""
-        self.put_off = now if self.put_off is None else self.put_off
-        return now - self.put_off < SOON
 
     def late(self, prefix: str, names: Collection[str]) -> None:
         """What a full rank is too slow to tell would be asked for in vain time and again. For one that hangs

@@ -6,7 +6,6 @@ from __future__ import annotations
 import threading
 import time
 from collections import Counter
-from concurrent.futures import Future
 from dataclasses import replace
 from typing import Any
 
@@ -21,14 +20,11 @@ from mds_partitioner.engine.reasons import PINNED_BY_OPERATOR
 from mds_partitioner.errors import Busy, InDoubt, JournalError
 from mds_partitioner.model import HealthCheck, Subtree
 from mds_partitioner.observe.subtrees import SubtreeMap
-from mds_partitioner.schedule import asking
-from mds_partitioner.schedule.asking import SOON
 from mds_partitioner.schedule.core.state import Past, State
 from mds_partitioner.schedule.core.view import OURS_BELOW, Decision, Move, Piece, RankView, Scatter, View
 from mds_partitioner.schedule.orders import turn_of
 from mds_partitioner.schedule.pieces import FIXED_BELOW, rank_of
 from mds_partitioner.schedule.record import ACT, ADVISE, OFF, TURNS, Turn, latest, under_way
-from mds_partitioner.schedule.rounds import AGAIN
 from mds_partitioner.schedule.tick_interval import QUICK, TICK
 from mds_partitioner.schedule.watch import Looker
 
@@ -69,40 +65,6 @@ def test_what_is_to_be_begun_goes_before_what_is_only_looked_at(
     monkeypatch.setattr(executor, "tick", lambda run, *_: ticked.append(run))
     acting.partitioner.tick()
     assert ticked == [second, first]
-
-
-@pytest.mark.parametrize("answers", [2, NEVER])
-@pytest.mark.parametrize("placed", [False, True])
-def test_what_an_mds_is_about_to_tell_of_ephemeral_pins_is_waited_for_but_not_for_long(
-    answers: int, placed: bool, acting: Manager, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """An operator has placed the one that would be moved first."""
-    cluster, late = acting.cluster, list[tuple[Future[Any], Any]]()
-    cluster.lag, cluster.directories[101].distributed = NEVER, "1" if placed else "0"
-    begin = cluster.begin_on_fs
-
-    def slowly(fs: Any, question: Any) -> Future[Any]:
-        if "Ephemerals" not in str(getattr(question, "func", "")):
-            return begin(fs, question)
-        future: Future[Any] = Future()
-        future.set_running_or_notify_cancel()
-        late.append((future, question))
-        return future
-
-    monkeypatch.setattr(cluster, "begin_on_fs", slowly)
-    monkeypatch.setattr(asking, "wait", lambda futures, seconds: None)
-    for second in range(20):
-        while second >= answers and late:
-            future, question = late.pop()
-            future.set_result(cluster.on_fs(cluster.state, question))
-        acting.run(1)
-        watch = acting.scheduling.watch(acting.fs)
-        if watch.kept.turns:
-            break
-    told = watch.kept.turns[-1]
-    moved = {past.move.ino for past in told.moves}
-    assert moved and (101 in moved) is (answers == NEVER or not placed)
-    assert 1.0 < told.at - 100.0 <= 1.0 + SOON + AGAIN
 
 
 def test_while_it_waits_it_looks_no_more_often_and_gives_the_ticks_back(acting: Manager) -> None:
