@@ -949,6 +949,8 @@ def test_a_plan_does_not_end_where_the_fsmap_alone_lacks_its_file_system(
     monkeypatch.setattr(cluster, "fs_by_id", lambda fscid: None)
     monkeypatch.setattr(cluster, "fs_of_mon", lambda fscid: there)
     until(manager, run, DONE)
+    assert {ino: cluster.directories[ino].pin for ino in MOVES} == MOVES
+    assert {record.state for record in run.records.values()} == {APPLIED}
 
 
 def test_a_renamed_file_system_is_followed() -> None:
