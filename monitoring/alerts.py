@@ -33,8 +33,7 @@ UTILISATION = f"{LOAD} / on (cluster, fs) group_left () {CAPACITY}"
 # CAPACITY is one for all ranks: one that can do less is full before it has that.
 SATURATED = f"{metric('rank_saturated', _RANK, 'avg_over_time({}[5m])')} > 0.9"
 # A manager that has just taken over tells few numbers: the line goes through those of all.
-_GROWS = f"predict_linear({metric('rank_load_requests_per_second', _RANK)}[{{}}:1m], 3600)"
-GROWN, LATELY = _GROWS.format("30m"), _GROWS.format("10m")
+GROWN = f"predict_linear({metric('rank_load_requests_per_second', _RANK)}[30m:1m], 3600)"
 
 
 @dataclass(frozen=True)
@@ -88,11 +87,9 @@ ALERTS = (
     ),
     Alert(
         name="CephFilesystemRankForecastAboveCapacity",
-        # A load that made one step, and stays, grows in the last ten minutes no more.
         expr=f"({GROWN} / on (cluster, fs) group_left () {CAPACITY} > 1) and "
-        f"on ({_RANK}) ({LATELY} / on (cluster, fs) group_left () {CAPACITY} > 1) and "
         f"on ({_RANK}) ({UTILISATION} > 0.5)",
-        wait="15m",
+        wait="25m",  # a line through one step of the load rises for less
         summary=f"MDS {RANK} of {{{{ $labels.fs }}}} will exceed its capacity on {CLUSTER}",
         description=f"{FS}: if the load of {RANK} goes on growing as in the last 30 minutes, it exceeds what "
         "a rank can serve within the hour.",
@@ -110,9 +107,9 @@ ALERTS = (
     Alert(
         name="CephFilesystemPartitionPlanStalled",
         expr=f"({metric('plan_state', _PLAN, matching=_UNDER_WAY)} == 1 and "
-        f"on ({_PLAN}) {metric('plan_progress_ratio', _PLAN, 'changes({}[5m])')} == 0) or "
-        f"{metric('plan_waiting', _PLAN, 'min_over_time({}[5m])')} == 1",
-        wait="5m",
+        f"on ({_PLAN}) {metric('plan_progress_ratio', _PLAN, 'changes({}[2m])')} == 0) or "
+        f"{metric('plan_waiting', _PLAN)} == 1",
+        wait="10m",
         summary=f"Partition {PLAN} of {{{{ $labels.fs }}}} does not advance on {CLUSTER}",
         description=f"{FS}: {PLAN} is under way, but for 10 minutes it has waited for the file system to "
         "recover, or no step of it has ended. 'ceph mds_partitioner partition status' says why.",

@@ -92,7 +92,7 @@ class Left:
     """A command that took longer.
 
     :ivar look: does it change nothing?
-    :ivar old: was an order given since it began to look?
+    :ivar old: was an order given, or did one end, since it began to look?
     :ivar ended: by the monotonic clock, s; None: not yet
     """
 
@@ -155,27 +155,33 @@ class Desk:
                 left = None  # what it saw may be over
             if left is None and keep:
                 self._outdate(line)
-            patience = self._patience(line, began, again=left is not None)
+            hung = [other.line for other in self._left.values() if not other.future.done()]
+            full = hung.count(line) >= line.threads
+            patience = self._patience(line, began, bool(hung), hopeless=full or left is not None)
         if left is None:
             left = Left(self._workers[line].submit(partial(self._do, line, where, work)), line, look=not keep)
         try:
-            return self._wait(what, given, left, patience)
+            return self._wait(what, given, left, patience, full)
         finally:
             with self._lock:
                 self._crowd.waited(began, time.monotonic())
 
-    def _patience(self, line: Line, now: float, *, again: bool) -> float:
-        """s that a command is waited for; ``again``: it is under way already. The lock is held."""
+    def _patience(self, line: Line, now: float, hung: bool, *, hopeless: bool) -> float:
+        """s that a command is waited for. The lock is held.
+
+        :param hung: one that was left is not done yet
+        :param hopeless: there is no thread for it, or it is under way already
+        """
         if line in STOPS:
             return PATIENCE
-        hung = [left.line for left in self._left.values() if not left.future.done()]
         usual = IN_A_ROW if hung and not line.urgent else PATIENCE
-        hopeless = again or hung.count(line) >= line.threads
         return min(usual, max(self._crowd.left(now), 0.0 if hopeless else BRIEF))
 
-    def _wait(self, what: str, given: Hashable, left: Left, patience: float) -> HandleCommandResult:
+    def _wait(
+        self, what: str, given: Hashable, left: Left, patience: float, full: bool
+    ) -> HandleCommandResult:
         try:
-            result = self._workers[left.line].result(left.future, f"'{what}'", patience)
+            result = self._workers[left.line].result(left.future, f"'{what}'", patience, begins=not full)
         except GivenUp:
             self._leave(given, left)
             message = f"'{what}' takes longer and goes on: give the same command again for what comes out"
@@ -183,9 +189,9 @@ class Desk:
         except Unavailable as e:
             return HandleCommandResult(-e.code, "", f"{e}; see 'ceph health detail', and try again")
         except Exception:
-            self._fetched(given)
+            self._fetched(given, left)
             raise
-        self._fetched(given)
+        self._fetched(given, left)
         return result
 
     def shutdown(self) -> None:
@@ -211,10 +217,17 @@ class Desk:
     def _end(self, left: Left) -> None:
         with self._lock:
             left.ended = time.monotonic()
+            self._age(left)
 
-    def _fetched(self, given: Hashable) -> None:
+    def _fetched(self, given: Hashable, left: Left) -> None:
         with self._lock:
             self._left.pop(given, None)
+            self._age(left)
+
+    def _age(self, ended: Left) -> None:
+        """What was seen before an order has ended may be so no more. The lock is held."""
+        for left in self._left.values():
+            left.old = left.old or not ended.look
 
     def _outdate(self, order: Line) -> None:
         """Of what is left, forget what an order makes old. The lock is held."""

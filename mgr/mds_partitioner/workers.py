@@ -47,12 +47,12 @@ class Workers:
         """Begin a call; its end is waited for by ``result``."""
         return self._pool.submit(call)
 
-    def result(self, future: "Future[T]", what: str, seconds: float) -> T:
-        """As ``run``."""
+    def result(self, future: "Future[T]", what: str, seconds: float, *, begins: bool = False) -> T:
+        """As ``run``. ``begins``: a thread is free, so it is begun, however short it is waited for"""
         try:
             return future.result(max(0.0, seconds))
         except FutureTimeout:
-            if future.cancel():
+            if not begins and future.cancel():
                 raise Unavailable(
                     f"{what} was not begun within {seconds:g} s: all {self._most} threads for {self._name} "
                     "wait for calls that were not answered"

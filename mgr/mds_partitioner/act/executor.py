@@ -32,7 +32,7 @@ from .changes import (
 )
 from .core import SETTLED, Seen, StepCore, Transition, after_tick, next_step, paused, same
 from .journal import Journal
-from .polls import Met, Polls
+from .polls import Met, Overruled, Polls
 from .run import (
     ACTIVE,
     INTENT,
@@ -57,10 +57,6 @@ AGAIN = 60.0  # s after which what has not come, and was read so that it does, i
 Guard = Callable[[FsState], Optional[Hold]]
 Acts = Callable[[int], Optional[bool]]
 """Does the scheduler act on a file system? None: that was not read yet."""
-
-
-class Overruled(Exception):
-    """An operator changed the plan's state during the tick: nothing more is begun."""
 
 
 class Doubtful(CephError):
@@ -191,7 +187,7 @@ class Executor:
         self._take_in(run, self._polls.answered(run))
         while True:
             batch: list[int] = []
-            tried |= self._polls.away(run)
+            tried |= self._polls.away(run, width > 1)
             refused = [i for i in troubles if i not in run.memory.doubtful]
             for _ in range(width):
                 begun = sum(i not in run.records and i not in troubles for i in batch)

@@ -16,6 +16,10 @@ Met = dict[int, "PartitionerError | None"]
 """What steps met, by their number."""
 
 
+class Overruled(Exception):
+    """An operator changed the plan's state during the tick: nothing more is begun."""
+
+
 class Polls:
     """Those that were not answered in time."""
 
@@ -23,17 +27,20 @@ class Polls:
         self._left: dict[int, dict[tuple[str, int], Future[PartitionerError | None]]] = {}  # by fscid
 
     def answered(self, run: Run) -> Met:
-        """What those of a plan met that were answered since. :raises Exception: any of them did"""
+        """What those of a plan met that were answered since; of those that an order overruled, nothing.
+
+        :raises JournalError: any of them did
+        """
         left = self._left.setdefault(run.plan.fscid, {})
         ended = [key for key, poll in left.items() if key[0] == run.id and poll.done()]
         polls = {i: left.pop((id_, i)) for id_, i in ended}
-        return {i: poll.result() for i, poll in polls.items()}
+        return {i: poll.result() for i, poll in polls.items() if not isinstance(poll.exception(), Overruled)}
 
-    def away(self, run: Run) -> set[int]:
+    def away(self, run: Run, abreast: bool) -> set[int]:
         """Steps of a plan that are not looked at now: they were not answered yet, or too many others were
-        not."""
+        not. Those that are made one by one take no thread."""
         left = self._left[run.plan.fscid]
-        many = sum(not poll.done() for poll in left.values()) >= MOST
+        many = abreast and sum(not poll.done() for poll in left.values()) >= MOST
         return {i for id_, i in left if id_ == run.id} | (set(run.records) if many else set[int]())
 
     def met(

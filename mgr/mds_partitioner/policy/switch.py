@@ -270,18 +270,21 @@ def replaced_still(switch: Switch | None, fs: FsState) -> bool:
     return balances(fs) or (switch is not None and cleared(switch, fs))
 
 
-def left_alone(switch: Switch, fs: FsState, to_auth: str, plan: str | None) -> list[str]:
-    """What ``steps_off`` does not put back, in sentences: what an operator set since, or a plan needs.
+def left_alone(switch: Switch, fs: FsState, to_auth: str, plan: str | None, late: bool = False) -> list[str]:
+    """What ``steps_off`` does not put back, in sentences, as an operator set it since, or a plan needs it; and
+    what it does put back though an operator has set something since.
 
     :param plan: the one that needs ``balance_automate``
+    :param late: as there
     :param to_auth: ``mds_forward_all_requests_to_auth`` as it is
     """
     told = []
     stays = plan is not None and fs.balance_automate and not switch.old_automate
     now = (fs.balancer, fs.balance_automate and not stays)
     before = (switch.old_balancer, switch.old_automate)
-    ours = cleared(switch, fs) and fs.balance_automate  # it is put back
-    if fs.balancer not in switch.objects and now != before and not ours:
+    if late and now == (switch.old_balancer, True) and not switch.old_automate:
+        told.append("balance_automate, which 'balance on' had set, is false again")
+    elif fs.balancer not in switch.objects and now != before:
         told.append(
             f"balancer is '{fs.balancer}' and balance_automate {str(fs.balance_automate).lower()}, "
             "as an operator set them since: they were left"

@@ -144,10 +144,12 @@ class Switchboard:
                 self._carry_out(mine, switch.fscid, gone)
                 return []
             plan = self._needs(fs)
-            late = switch.fscid in self._late or switching.cleared(switch, fs)
+            if switching.cleared(switch, fs):
+                self._late.add(switch.fscid)  # also when this fails, and is tried again
+            late = switch.fscid in self._late
             steps = switching.steps_off(off, fs, late, plan is not None, doubt)
             at_last = [step for step in steps if isinstance(step, (RemoveObject, Forget))]
-            told = switching.left_alone(switch, fs, self._to_auth(switch), plan)
+            told = switching.left_alone(switch, fs, self._to_auth(switch), plan, late)
             self._carry_out(mine, switch.fscid, steps[: -len(at_last)])
             self._doubt.pop(switch.fscid, None)
             try:

@@ -23,6 +23,7 @@ from .core.state import State
 from .record import (
     ACT,
     HOUR,
+    MODES,
     OFF,
     UNDOING,
     Kept,
@@ -50,6 +51,7 @@ class Ledger:
         self.unreadable: dict[int, str] = {}
         """Why a record cannot be read, by fscid; until it is started anew."""
         self._early: dict[int, dict[str, Any]] = {}  # orders that came before that was read
+        self._off: set[int] = set()  # of these, who is to be off
         self._lock = threading.Lock()  # of what is kept, in memory
         # Of what is kept, in the mon, a file system each: none waits for another one's write.
         self._saving: defaultdict[int, threading.Lock] = defaultdict(threading.Lock)
@@ -70,9 +72,10 @@ class Ledger:
                 except Exception as e:  # whatever makes no sense in it must not stop the others
                     self._unreadable(fs, unexpected(e))
         with self._lock:
-            for fscid, changes in self._early.items():
-                watch = watches.get(fscid)
-                if watch is not None and (changes.get("mode") == OFF or watch.kept.mode in (ACT, UNDOING)):
+            for fscid in self._early.keys() & watches.keys():
+                watch = watches[fscid]
+                changes = self._holds_early(fscid, watch.kept.mode)
+                if changes:
                     watch.kept, watch.unsaved = replace(watch.kept, **changes), True
             self._watches = watches
 
@@ -93,15 +96,24 @@ class Ledger:
         return self._watches is not None
 
     def early(self, fscid: int, **changes: Any) -> bool:
-        """An operator's order before it is known what the last manager kept: it holds for what acts, as soon
-        as that is; what is to be off is off, whatever comes after. False: it is known."""
+        """An operator's order before it is known what the last manager kept: it holds as soon as that is.
+        False: it is known."""
         with self._lock:
             if self._watches is not None:
                 return False
-            before = self._early.get(fscid, {})
-            off = {"mode": OFF} if before.get("mode") == OFF else {}
-            self._early[fscid] = before | changes | off
+            if changes.get("mode") == OFF:
+                self._off.add(fscid)
+                del changes["mode"]
+            self._early[fscid] = self._early.get(fscid, {}) | changes
             return True
+
+    def _holds_early(self, fscid: int, mode: str) -> dict[str, Any]:
+        """What early orders change of what was kept. What is to be off is off, whatever comes after; what is
+        being undone goes on, as it does where that is known, unless it was halted."""
+        changes = self._early[fscid]
+        if fscid in self._off and mode in MODES:
+            return changes | {"mode": OFF}
+        return changes if mode in (ACT, UNDOING) else {}
 
     def _restored(self, kept: Kept, now: Now) -> Watch:
         kept = on_clock(kept, now.steady - now.wall)

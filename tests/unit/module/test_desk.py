@@ -72,9 +72,9 @@ def hasty(monkeypatch: pytest.MonkeyPatch) -> Callable[[Slow], None]:
     """From now on the manager's thread leaves a command as soon as it has begun."""
 
     def leave(slow: Slow) -> None:
-        def impatient(workers, future, what, seconds):
+        def impatient(workers, future, what, seconds, **more):
             assert slow.begun.wait(60)
-            return RESULT(workers, future, what, 0.0)
+            return RESULT(workers, future, what, 0.0, **more)
 
         monkeypatch.setattr(desk_module.Workers, "result", impatient)
 
@@ -162,6 +162,37 @@ def test_what_was_seen_before_an_order_is_not_told_after_it(
     if not ends_first:
         end(desk, slow)
     assert run(desk, "partition status", slow, keep=False) == said("made 2")
+
+
+def test_what_was_seen_before_an_order_ended_is_not_told_after_it(
+    desk: Desk, hasty: Callable[[Slow], None], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    order, look = Slow(), Slow()
+    hasty(order)
+    run(desk, "partition start", order, CHANGE)
+    hasty(look)
+    run(desk, "partition status", look, keep=False)
+    monkeypatch.undo()
+    end(desk, look)
+    order.go.set()
+    assert run(desk, "partition start", order, CHANGE) == said("made 1")
+    assert run(desk, "partition status", look, keep=False) == said("made 2")
+
+
+def test_a_command_for_which_a_thread_is_free_is_begun_however_short_it_is_waited_for(
+    desk: Desk, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """It takes a moment until it runs where the manager has much to do."""
+    handed_in = list[Future[Any]]()
+
+    def later(workers: Workers, work: Any) -> Future[Any]:
+        handed_in.append(Future())
+        return handed_in[-1]
+
+    monkeypatch.setattr(desk_module, "PATIENCE", 0.0)
+    monkeypatch.setattr(desk_module.Workers, "submit", later)
+    assert run(desk, "balance on", lambda: said("on"), CHANGE).retval == -errno.EINPROGRESS
+    assert handed_in[0].set_running_or_notify_cancel(), "it is not cancelled"
 
 
 def test_who_looks_after_an_order_does_not_wait_for_who_looked_before(
@@ -372,9 +403,9 @@ def test_several_that_hang_hold_the_managers_thread_hardly_longer_than_one(
     waited: list[float] = []
     result = desk_module.Workers.result
 
-    def watched(workers, future, what, seconds):
+    def watched(workers, future, what, seconds, **more):
         waited.append(seconds)
-        return result(workers, future, what, 60.0)
+        return result(workers, future, what, 60.0, **more)
 
     monkeypatch.setattr(desk_module.Workers, "result", watched)
     run(desk, "imbalance", lambda: said("0.5"))
@@ -429,7 +460,7 @@ class Finisher:
         self._ends: dict[Future[HandleCommandResult], float] = {}
         monkeypatch.setattr(desk_module.time, "monotonic", lambda: self.now)
         monkeypatch.setattr(desk_module.Workers, "submit", lambda workers, work: self._submit())
-        monkeypatch.setattr(desk_module.Workers, "result", lambda workers, *args: self._result(*args))
+        monkeypatch.setattr(desk_module.Workers, "result", lambda workers, *args, **_: self._result(*args))
 
     def _submit(self) -> Future[HandleCommandResult]:
         future: Future[HandleCommandResult] = Future()

@@ -16,7 +16,7 @@ from mds_partitioner.errors import InDoubt, JournalError, NotFound, Unavailable
 from mds_partitioner.judge.archive import Archive
 from mds_partitioner.monitor import health
 from mds_partitioner.schedule.ledger import Ledger
-from mds_partitioner.schedule.record import ACT, ADVISE, OFF, Kept
+from mds_partitioner.schedule.record import ACT, ADVISE, OFF, UNDOING, Kept
 from mds_partitioner.schedule.tick_interval import LATE, QUICK, TICK, TickInterval
 
 OTHER = 2
@@ -142,6 +142,24 @@ def test_a_record_that_is_read_and_makes_no_sense_stops_no_other_file_systems_sc
     assert "TypeError" in after.ledger.unread(after.fs)
     with pytest.raises(NotFound):
         after.scheduling.get(after.fs)
+
+
+@pytest.mark.parametrize(("halted", "mode"), [(False, UNDOING), (True, ADVISE)])
+def test_what_is_being_undone_is_not_ended_by_a_stop_that_came_before_its_record_was_read(
+    halted: bool, mode: str
+) -> None:
+    cluster = Cluster()
+    first = Manager(cluster)
+    first.scheduling.start(first.fs, ACT)
+    first.run(60)
+    first.scheduling.stop(first.fs, rollback=True)
+    manager = Manager(cluster)
+    manager.ledger._watches = None
+    with pytest.raises(JournalError):
+        manager.scheduling.stop(manager.fs, rollback=False)
+    assert not halted or manager.scheduling.halt(manager.fs)
+    manager.ledger.begin()
+    assert manager.scheduling.get(manager.fs).mode == mode
 
 
 def test_a_removed_file_system_that_cannot_be_forgotten_keeps_no_other_waiting() -> None:

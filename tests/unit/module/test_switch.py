@@ -177,7 +177,26 @@ def test_where_an_operator_cleared_the_balancer_the_flag_that_we_set_goes_too() 
     assert not before.balance_automate
     switch = push(cluster, fresh(cluster), 1000.0)
     cluster.state = replace(cluster.state, balancer="")
-    assert restore(cluster, switch) == []
+    assert restore(cluster, switch) == ["balance_automate, which 'balance on' had set, is false again"]
+    assert (cluster.state, cluster.objects) == (before, {})
+
+
+def test_so_it_does_when_the_first_try_fails(monkeypatch: pytest.MonkeyPatch) -> None:
+    cluster = FakeCluster()
+    before = cluster.state
+    switch = push(cluster, fresh(cluster), 1000.0)
+    cluster.state = replace(cluster.state, balancer="")
+    it = board(cluster)
+
+    def fails(prefix: str, **args: Any) -> None:
+        raise CephError(f"{prefix}: no quorum", 11)
+
+    with monkeypatch.context() as away, pytest.raises(CephError):
+        away.setattr(cluster, "mon", fails)
+        it.take_out(switch, it.turn(1))
+    left = it.get(1)
+    assert left is not None and left.state == TURNING_OFF
+    assert it.take_out(left, it.turn(1)) == ["balance_automate, which 'balance on' had set, is false again"]
     assert (cluster.state, cluster.objects) == (before, {})
 
 
