@@ -29,7 +29,7 @@ EARLIER = (
     "scheduler/dbench-beside/dbench-tentacle-5x12",
     *(
         f"scheduler/eight/{load}-tentacle-5x8"
-        for load in ("churn", "cnn", "jumps", "md", "mix", "web", "zipf")
+        for load in ("churn", "cnn", "dbench", "jumps", "md", "mix", "nlp", "web", "zipf")
     ),
     *(f"scheduler/eight-again/{load}-tentacle-5x8" for load in ("cnn", "jumps", "zipf")),
     "scheduler/line-before/line-tentacle-8x8",
