@@ -161,9 +161,12 @@ class Catalogue:
         self._doubted |= set(inos)
         self.known = self.known.without(inos)
 
-    def refresh(self, fs: FsState, limit: int, wanted: Wanted, owned: Owned, now: float) -> None:
-        """One round. ``limit``: directories whose facts are read; ``now``: Unix, s.
+    def refresh(self, fs: FsState, limit: int, wanted: Wanted, owned: Owned, now: float) -> bool:
+        """One round. Did it end early, as parts of something came to be known that had none? Each question
+        waits at a full rank: what relieves it comes first. The rest is for the next round.
 
+        :param limit: directories whose facts are read
+        :param now: Unix, s
         :raises PartitionerError: the file system does not answer; what was known stays
         """
         hooked = self._host.has_hook(fs)
@@ -182,25 +185,26 @@ class Catalogue:
         self._rotation.doubt(p for p, f in self._rotation.facts().items() if f.directory.ino in doubted)
         self._asked = {ino: at for ino, at in self._asked.items() if ino not in doubted}
         parts, strangers = self._parts(wanted, owned, c, lasts)
-        broods = {ino: found for ino, (_, found) in self._insides.broods.items()}
-        unknown = frozenset(ino for ino in wanted.split if _unknown(broods.get(ino)))
         below = [kid for ino in wanted.split for kid in parts.get(ino, ())]
         busy = [*self._busiest(wanted.requests, 4 * len(fs.ranks_in)), *count]
         awake = [d for d in busy if d.ino not in away]
+        read = [DirectoryFacts(_directory(kid), kid.rentries, kid.pin) for kid in self._insides.read]
+        ripe, had = self.known.ripe, set(self.known.within.values())
+        if ripe and any(parts.get(ino) for ino in wanted.split - had):
+            self._look_above(fs, below, [])
+            self._rotation.see(wanted.requests, None, below, read)
+            self.known = self._known(parts, strangers, wanted, hooked, now)
+            return True
         self._list_all(fs)
         self._look_above(fs, below, awake if hooked else [])
-        ripe = self.known.ripe
         self._ephemerals.look(fs, awake if ripe else quiet, now, WITHIN if ripe else SOON)
         self._read_fragments(fs, quiet, wanted, c, now)
-        read = [DirectoryFacts(_directory(kid), kid.rentries, kid.pin) for kid in self._insides.read]
         self._rotation.see(wanted.requests, self._directories, below, read)
         self._read_facts(fs, limit, wanted.moving, now)
         self._find_new(fs, now)
         self._tries += bool(wanted.requests)
-        waiting = tuple(kid.path for ino in wanted.split if ino in broods for kid in broods[ino].unread)
-        known = self._known(parts, strangers, wanted, hooked, now)
-        too_many = self._everything.too_many
-        self.known = replace(known, unknown=unknown, waiting=waiting, too_many=too_many)
+        self.known = self._known(parts, strangers, wanted, hooked, now)
+        return False
 
     def _factor(self, wanted: Wanted) -> float | None:
         """Of MDSs that distribute; asked where something comes and goes, or is hot and has no parts."""
@@ -317,6 +321,7 @@ class Catalogue:
         self._insides.forget(there)
         self._fragments = {ino: kept for ino, kept in self._fragments.items() if ino in there}
         counted = {ino: count for ino, (_, count) in self._insides.counts.items()}
+        broods = {ino: found for ino, (_, found) in self._insides.broods.items()}
         busiest = self._busiest(wanted.requests, SURE)
         told = all(d.ino in counted for d in busiest) or self._tries >= TRIES
         return Known(
@@ -337,6 +342,9 @@ class Catalogue:
             {ino: of for ino, (_, of) in self._fragments.items()},
             ripe=old.ripe or (bool(wanted.requests) and told) or not directories,
             strangers=strangers,
+            unknown=frozenset(ino for ino in wanted.split if _unknown(broods.get(ino))),
+            waiting=tuple(k.path for ino in wanted.split if ino in broods for k in broods[ino].unread),
+            too_many=self._everything.too_many,
         )
 
     def _read_fragments(

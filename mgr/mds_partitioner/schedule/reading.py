@@ -48,7 +48,9 @@ def read(
     share = min(max(FEW, len(known.facts)), settings.rentries_per_epoch)
     limit = share if known.directories else 0
     at = now().wall
-    watch.catalogue.refresh(fs, limit, wanted, owned(runs, fs.fscid, at, wanted.split), at)
+    if watch.catalogue.refresh(fs, limit, wanted, owned(runs, fs.fscid, at, wanted.split), at):
+        watch.read_due = now().steady
+        return True
     listed = {directory.ino for directory in watch.catalogue.known.directories}
     parted = watch.state.split.union(watch.state.scattered).difference(listed)
     watch.catalogue.deleted.look(fs, absent(runs, fs.fscid, listed) | parted)
@@ -58,13 +60,15 @@ def read(
         urgent = answered and (pressed or watch.state.acting) and _awaited(view, watch.catalogue.known)
         pause = 0.0 if urgent else settings.epoch * share / settings.rentries_per_epoch
         watch.read_due = min(watch.read_due, now().steady + pause)
-    return known.seen != watch.catalogue.known.seen
+    new = unknown(view) if pressed and view is not None else frozenset()
+    counted = bool(new) and new <= watch.catalogue.known.parts.keys()
+    return counted or known.seen != watch.catalogue.known.seen
 
 
-def unknown(view: View) -> bool:
-    """Has nobody looked yet into one of those that have most to do?"""
+def unknown(view: View) -> frozenset[int]:
+    """Inode numbers of those that have most to do and that nobody has looked into yet."""
     busiest = nlargest(len(view.ranks), view.pieces, key=lambda piece: piece.requests)
-    return any(piece.parts is None and piece.requests > 0.0 for piece in busiest)
+    return frozenset(piece.ino for piece in busiest if piece.parts is None and piece.requests > 0.0)
 
 
 def _to_count(view: View) -> frozenset[int]:

@@ -222,14 +222,14 @@ class Rounds:
             watch.asked, watch.due = float("-inf"), 0.0
             return
         self._follow(watch, state, decision, now, waits=bool(view.wait))
-        if decision.split:
-            watch.read_due = 0.0  # what is in parts now is not known yet
-            self._planned()
         if decision.something:
             state = self._orders.come_to(fs, watch, state, decision, now)
         watch.advises(now.steady, waits=bool(view.wait))
         if watch.state is before:
             watch.state, watch.decision = state, decision
+        if decision.split:  # what is in parts now is not known yet: it is read by the state that says so
+            watch.read_due = 0.0
+            self._planned()
         self._ledger.change(
             watch,
             split=tuple(sorted(watch.state.split)),
