@@ -271,8 +271,8 @@ def replaced_still(switch: Switch | None, fs: FsState) -> bool:
 
 
 def left_alone(switch: Switch, fs: FsState, to_auth: str, plan: str | None, late: bool = False) -> list[str]:
-    """In sentences, what ``steps_off`` does not put back, as an operator set it since, or a plan needs it; and
-    what it puts back though an operator has set something since.
+    """In sentences, what ``steps_off`` does not put back, as an operator set it since, or a plan needs it;
+    and what it puts back though an operator has set something since.
 
     :param plan: the one that needs ``balance_automate``
     :param late: as there

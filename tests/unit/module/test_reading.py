@@ -3,12 +3,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 import pytest
-from fake_cluster import SETTINGS
-from scheduled import Cluster, LoadedMount, Manager
+from fake_cluster import SETTINGS, Directory
+from scheduled import NOGROUP, Cluster, LoadedMount, Manager
 
 from mds_partitioner.errors import Unavailable
-from mds_partitioner.schedule.record import ADVISE
+from mds_partitioner.schedule.record import ACT, ADVISE, Turn
 
 MANY = 500  # directories, all alike
 PACED = SETTINGS.epoch * MANY / SETTINGS.rentries_per_epoch  # s that all take with pauses
@@ -41,3 +43,53 @@ def test_what_is_not_answered_is_not_asked_for_without_pauses(monkeypatch: pytes
     manager.run(seconds)
     assert manager.scheduling.watch(manager.fs).pressing_since is not None
     assert 0 < len(asked) <= SETTINGS.rentries_per_epoch * (1 + seconds / SETTINGS.epoch)
+
+
+class Woken(Manager):
+    """The loop that reads begins at once when it is woken."""
+
+    _reads = False
+
+    def _wake(self) -> None:
+        super()._wake()
+        if not self._reads:
+            self._reads = True
+            self.rounds.read()
+            self._reads = False
+
+
+def until(manager: Manager, seconds: int, found: Callable[[Turn], object]) -> float:
+    """When it first decided so, by the steady clock, s."""
+    for _ in range(seconds):
+        manager.run(1)
+        if any(map(found, manager.scheduling.get(manager.fs).turns)):
+            return manager.cluster.steady
+    raise AssertionError("it never did")
+
+
+def large() -> Manager:
+    """All is in a directory with four parts, which fits nowhere, of a full rank."""
+    cluster = Cluster([0.0, 1.0, 1.0])
+    for i in range(4):
+        cluster.directories[200 + i] = Directory(f"{NOGROUP}/s0/c{i}")
+        cluster.load[200 + i] = 100.0
+    manager = Woken(cluster)
+    manager.scheduling.start(manager.fs, ACT)
+    return manager
+
+
+def test_what_is_taken_apart_is_moved_as_soon_as_its_parts_are_known() -> None:
+    manager = large()
+    split = until(manager, 60, lambda turn: turn.split)
+    assert until(manager, 60, lambda turn: any(p.move.ino >= 200 for p in turn.moves)) - split <= 2.0
+    assert not manager.failures["looks"]
+
+
+def test_what_a_full_rank_has_is_looked_at_again_as_soon_as_its_parts_are_counted() -> None:
+    """Not a whole look later."""
+    manager = large()
+    watch = manager.scheduling.watch(manager.fs)
+    while watch.pressing_since is None:
+        manager.run(1)
+    began = watch.pressing_since
+    assert until(manager, 60, lambda turn: True) - began <= 2.0
