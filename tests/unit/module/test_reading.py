@@ -78,10 +78,12 @@ def large() -> Manager:
     return manager
 
 
-def test_what_is_taken_apart_is_moved_as_soon_as_its_parts_are_known() -> None:
+def test_what_is_in_parts_now_is_seen_so_at_once() -> None:
     manager = large()
-    split = until(manager, 60, lambda turn: turn.split)
-    assert until(manager, 60, lambda turn: any(p.move.ino >= 200 for p in turn.moves)) - split <= 2.0
+    until(manager, 60, lambda turn: turn.split)
+    manager.run(1)
+    seen = manager.scheduling.watch(manager.fs).view
+    assert seen is not None and {p.ino for p in seen.pieces if p.within} == {200, 201, 202, 203}
     assert not manager.failures["looks"]
 
 

@@ -15,6 +15,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from mds_partitioner.model import NO_PIN
+from mds_partitioner.schedule.core.apart import SEEN
 from mds_partitioner.schedule.core.decision import Scheduler
 from mds_partitioner.schedule.core.demand import HELD
 from mds_partitioner.schedule.core.links import Links
@@ -614,6 +615,18 @@ def test_no_more_pins_are_set_for_that_than_there_are(kids: int, busy: int, goes
 
 def test_parts_that_nobody_has_read_would_go_along() -> None:
     assert raised(0, 4, kids=4, unknown=True) == []
+
+
+def test_what_was_taken_apart_is_moved_when_ranks_have_reported_without_it() -> None:
+    cluster = Cluster({1: 2000.0, 2: 10.0}, parts={1: 16}, takes=1)
+    look = next(look for look in range(20) if cluster.look().split)
+    assert look < 10
+    came = cluster.now
+    cluster.rates |= {1: 0.0, **dict.fromkeys(range(10, 26), 125.0)}
+    cluster.at |= dict.fromkeys(range(10, 26), cluster.at[1])
+    while not cluster.look().moves:
+        assert cluster.now - came <= SEEN
+    assert SEEN <= cluster.now - came <= SEEN + LOOK
 
 
 def test_a_piece_on_the_highest_rank_is_split_as_it_is() -> None:
