@@ -15,7 +15,6 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from mds_partitioner.model import NO_PIN
-from mds_partitioner.schedule.core.apart import SEEN
 from mds_partitioner.schedule.core.decision import Scheduler
 from mds_partitioner.schedule.core.demand import HELD
 from mds_partitioner.schedule.core.links import Links
@@ -617,16 +616,22 @@ def test_parts_that_nobody_has_read_would_go_along() -> None:
     assert raised(0, 4, kids=4, unknown=True) == []
 
 
-def test_what_was_taken_apart_is_moved_when_ranks_have_reported_without_it() -> None:
-    cluster = Cluster({1: 2000.0, 2: 10.0}, parts={1: 16}, takes=1)
-    look = next(look for look in range(20) if cluster.look().split)
-    assert look < 10
-    came = cluster.now
-    cluster.rates |= {1: 0.0, **dict.fromkeys(range(10, 26), 125.0)}
-    cluster.at |= dict.fromkeys(range(10, 26), cluster.at[1])
-    while not cluster.look().moves:
-        assert cluster.now - came <= SEEN
-    assert SEEN <= cluster.now - came <= SEEN + LOOK
+def test_a_rank_that_what_is_in_parts_now_has_left_gets_its_share_though_it_has_not_reported_since() -> None:
+    parts = [Piece(10 + i, f"/p/{i}", 3, 50.0, 300.0, 1) for i in range(16)]
+    ranks = (
+        RankView(0, 400.0, 9.0, True, 800.0),
+        RankView(1, 0.0),
+        RankView(2, 0.0),
+        RankView(3, 800.0, 9.0, True),
+    )
+    lifted = Past(Move(1, "/p", 0, 3, 800.0, 600.0, 5000.0, ""), 90.0, 95.0, looks=9, settled=0.0)
+    state = State(at=95.0, split=frozenset({1}), past=(lifted,), rest={0: 0.0, 3: 0.0}, acting=True)
+    for now in (100.0, 103.0):
+        view = View(now, ranks, (Piece(1, "/p", 3, 0.0, 1.0), *parts), True)
+        state, decision = Scheduler(state, view, Limits()).decide()
+        if decision.moves:
+            break
+    assert Counter(move.target for move in decision.moves) == {0: 4, 1: 4, 2: 4}
 
 
 def test_a_piece_on_the_highest_rank_is_split_as_it_is() -> None:

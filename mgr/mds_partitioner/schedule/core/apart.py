@@ -21,7 +21,6 @@ from .together import Whole
 from .view import OURS_BELOW, UNREAD, Move
 
 SLOW = 0.5  # of what ranks can do on the mean
-SEEN = 10.0  # s since it came, until ranks have reported twice what they serve without it and with it
 
 
 def at_once(look: Look) -> tuple[tuple[int, ...], str]:
@@ -40,12 +39,6 @@ def _come(state: State, there: Collection[int]) -> tuple[int, ...]:
     """
     begun = {past.move.ino for past in state.past if past.arrived < 0.0}
     return tuple(sorted(ino for ino in state.apart if ino in there and ino not in begun))
-
-
-def settling(look: Look) -> bool:
-    """Has something just come that is in parts now? By the reports of before its old rank has it still."""
-    came = (past for past in look.state.past if past.move.ino in look.state.split and not past.lost)
-    return any(0.0 <= look.view.now - past.arrived < SEEN for past in came if past.arrived >= 0.0)
 
 
 def _pinned(look: Look) -> tuple[int, ...]:

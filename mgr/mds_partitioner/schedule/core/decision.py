@@ -168,8 +168,6 @@ def _balance(look: Look) -> tuple[State, Decision]:
         return look.state, Decision(
             why=f"rank {slower} is full, and serves less than it should: it is soon known what it can do"
         )
-    if apart.settling(look):
-        return look.state, Decision(why="what is in parts now has just come: ranks have not reported since")
     state, decision = _act(look)
     if decision.something or state.awaited or beyond(look):
         return state, decision

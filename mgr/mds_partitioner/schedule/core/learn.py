@@ -22,6 +22,7 @@ from .view import Piece, RankView, View
 
 FORGETS = 0.1  # of how it was before something moved, in a look: loads go meanwhile, too
 RISES = 4.0  # times what its pieces are expected to ask for, at most: else that is not known yet
+REPORTED = 10.0  # s, in which each rank has reported twice
 LONGEST = 60.0  # s after its arrival for which a piece counts as it did where it was; and after it woke
 
 
@@ -39,6 +40,7 @@ def looked(state: State, view: View, limits: Limits) -> State:
     # What is new takes no load along: its ranks are seen as they are.
     moving = [p.move for p in past if p.under_way and p.move.load > 0.0 and not state.hangs(p, view.now)]
     stale = frozenset(rank for move in moving for rank in (move.source, move.target))
+    stale |= _left(state, past, view.now)
     if not view.measured:
         return replace(state, past=past, stale=state.stale | stale)
     return _taught(_Lesson(state, view, past, bool(moving), stale, limits.memory).learned(), view)
@@ -222,6 +224,12 @@ class _Lesson:
     def _before(self) -> dict[int, Served]:
         new = {p.ino: Served(p.rank, p.requests) for p in self.told if p.rank is not None}
         return {ino: known for ino, known in {**self.state.before, **new}.items() if ino in self.demand}
+
+
+def _left(state: State, past: Sequence[Past], now: float) -> frozenset[int]:
+    """Ranks that something left a moment ago that is in parts now: by their last reports they have it."""
+    parted = (p for p in past if p.move.ino in state.split and p.arrived >= 0.0 and not p.lost)
+    return frozenset(p.move.source for p in parted if 0.0 <= now - p.arrived < REPORTED)
 
 
 def unseen(state: State, there: Collection[int], now: float, limits: Limits) -> frozenset[int]:
