@@ -128,6 +128,7 @@ class Desk:
         self._turns: defaultdict[Hashable, threading.Lock] = defaultdict(threading.Lock)
         self._lock = threading.Lock()  # of the tables alone
         self._left: dict[Hashable, Left] = {}
+        self._under_way: dict[Line, int] = dict.fromkeys(LINES, 0)  # also what nobody asks for any more
         self._crowd = Crowd()
 
     def run(
@@ -155,16 +156,27 @@ class Desk:
                 left = None  # what it saw may be over
             if left is None and keep:
                 self._outdate(line)
-            hung = [other.line for other in self._left.values() if not other.future.done()]
-            full = hung.count(line) >= line.threads
-            patience = self._patience(line, began, bool(hung), hopeless=full or left is not None)
+            hung = any(not other.future.done() for other in self._left.values())
+            full = self._under_way[line] >= line.threads
+            patience = self._patience(line, began, hung, hopeless=full or left is not None)
         if left is None:
-            left = Left(self._workers[line].submit(partial(self._do, line, where, work)), line, look=not keep)
+            left = Left(self._submit(line, partial(self._do, line, where, work)), line, look=not keep)
         try:
             return self._wait(what, given, left, patience, full)
         finally:
             with self._lock:
                 self._crowd.waited(began, time.monotonic())
+
+    def _submit(self, line: Line, work: Work) -> Future[HandleCommandResult]:
+        with self._lock:
+            self._under_way[line] += 1
+        future = self._workers[line].submit(work)
+        future.add_done_callback(lambda _: self._done(line))
+        return future
+
+    def _done(self, line: Line) -> None:
+        with self._lock:
+            self._under_way[line] -= 1
 
     def _patience(self, line: Line, now: float, hung: bool, *, hopeless: bool) -> float:
         """s that a command is waited for. The lock is held.

@@ -152,6 +152,7 @@ class Switchboard:
             told = switching.left_alone(switch, fs, self._to_auth(switch), plan, late)
             self._carry_out(mine, switch.fscid, steps[: -len(at_last)])
             self._doubt.pop(switch.fscid, None)
+            self._late.discard(switch.fscid)  # once: what an operator sets from now on is his
             try:
                 self._carry_out(mine, switch.fscid, at_last)
             except (CephError, Unavailable) as e:

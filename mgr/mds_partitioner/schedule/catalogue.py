@@ -152,6 +152,7 @@ class Catalogue:
         self._answers: dict[Directory, tuple[DirectoryFacts | None, float]] = {}
         self._read_at: dict[str, float] = {}  # when those of the last round were asked for, by path
         self._masks: dict[int, str] = {}
+        self._early = False  # did the last round end early?
         self._tries = 0  # rounds in which the busiest were looked at
         self.known = Known()
         self.deleted = Deleted(host)
@@ -190,7 +191,9 @@ class Catalogue:
         awake = [d for d in busy if d.ino not in away]
         read = [DirectoryFacts(_directory(kid), kid.rentries, kid.pin) for kid in self._insides.read]
         ripe, had = self.known.ripe, set(self.known.within.values())
-        if ripe and any(parts.get(ino) for ino in wanted.split - had):
+        # Not twice in a row: a manager that took over may find parts in dozens.
+        self._early = ripe and not self._early and any(parts.get(ino) for ino in wanted.split - had)
+        if self._early:
             self._look_above(fs, below, [])
             self._rotation.see(wanted.requests, None, below, read)
             self.known = self._known(parts, strangers, wanted, hooked, now)

@@ -101,10 +101,10 @@ class Ledger:
         with self._lock:
             if self._watches is not None:
                 return False
-            if changes.get("mode") == OFF:
-                self._off.add(fscid)
-                del changes["mode"]
-            self._early[fscid] = self._early.get(fscid, {}) | changes
+            before = self._early.get(fscid, {})
+            off = changes.get("mode") == OFF
+            self._early[fscid] = before if off else before | changes
+            self._off |= {fscid} if off else set()
             return True
 
     def _holds_early(self, fscid: int, mode: str) -> dict[str, Any]:
@@ -112,7 +112,7 @@ class Ledger:
         being undone goes on, as it does where that is known, unless it was halted."""
         changes = self._early[fscid]
         if fscid in self._off and mode in MODES:
-            return changes | {"mode": OFF}
+            return {"mode": OFF, "paused": False, "until": None}
         return changes if mode in (ACT, UNDOING) else {}
 
     def _restored(self, kept: Kept, now: Now) -> Watch:

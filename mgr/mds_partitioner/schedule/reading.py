@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import enum
 from collections.abc import Callable, Collection
 from heapq import nlargest
 
@@ -22,10 +23,18 @@ A_RANK = 2  # directories of a full rank that are looked into besides, each time
 FILLS = 0.5  # of a full rank: what has so much of it is looked into
 
 
+class News(enum.Enum):
+    """What a round found that is to be looked at at once."""
+
+    NONE = enum.auto()
+    FIRST = enum.auto()  # there was not much to see, or to decide on
+    PARTS = enum.auto()  # of what may relieve a rank
+
+
 def read(
     fs: FsState, watch: Watch, runs: Collection[Run], settings: Settings, now: Callable[[], Now]
-) -> bool:
-    """Read some. Is there something to look at that was not there before?
+) -> News:
+    """Read some.
 
     First the list alone; then a few, the busiest first, so that these are known soon; then as many more as
     are known each time: every round lists all there are. Pauses keep to ``rentries_per_epoch``, but for what
@@ -50,7 +59,7 @@ def read(
     at = now().wall
     if watch.catalogue.refresh(fs, limit, wanted, owned(runs, fs.fscid, at, wanted.split), at):
         watch.read_due = now().steady
-        return True
+        return News.PARTS
     listed = {directory.ino for directory in watch.catalogue.known.directories}
     parted = watch.state.split.union(watch.state.scattered).difference(listed)
     watch.catalogue.deleted.look(fs, absent(runs, fs.fscid, listed) | parted)
@@ -60,9 +69,11 @@ def read(
         urgent = answered and (pressed or watch.state.acting) and _awaited(view, watch.catalogue.known)
         pause = 0.0 if urgent else settings.epoch * share / settings.rentries_per_epoch
         watch.read_due = min(watch.read_due, now().steady + pause)
-    new = unknown(view) if pressed and view is not None else frozenset()
-    counted = bool(new) and new <= watch.catalogue.known.parts.keys()
-    return counted or known.seen != watch.catalogue.known.seen
+    if known.seen != watch.catalogue.known.seen:
+        return News.FIRST
+    # In this round: what a look has not taken in yet is no news.
+    new = unknown(view) - known.parts.keys() if pressed and view is not None else frozenset()
+    return News.PARTS if new and new <= watch.catalogue.known.parts.keys() else News.NONE
 
 
 def unknown(view: View) -> frozenset[int]:

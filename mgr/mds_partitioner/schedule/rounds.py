@@ -33,7 +33,7 @@ from .options import SchedulerSettings
 from .orders import Orders
 from .owned import Owned
 from .plans import gathered_again, owned
-from .reading import read, unknown
+from .reading import News, read, unknown
 from .record import ACT, ADVISE, MODES, OFF, UNDOING, Capacity, begun, in_parts
 from .tick_interval import TickInterval
 from .watch import CALM, Looker, Watch, relative
@@ -161,8 +161,12 @@ class Rounds:
     def _read(self, fs: FsState, watch: Watch) -> None:
         if self._why_wait(fs, watch):
             return
-        if read(fs, watch, self._plans.of(fs), self._settings()[0], self._now):
-            watch.due, watch.asked = 0.0, float("-inf")  # there was not much to see or to decide on
+        news = read(fs, watch, self._plans.of(fs), self._settings()[0], self._now)
+        if news is News.FIRST:
+            watch.due, watch.asked = 0.0, float("-inf")
+        elif news is News.PARTS:
+            watch.hasten(self._now().steady, self._interval())
+        if news is not News.NONE:
             self._planned()
 
     def _step(self, fs: FsState, watch: Watch) -> None:
@@ -276,7 +280,8 @@ class Rounds:
         learned, window = self._ranks.learned(fs.fscid), self._interval()
         limits = ours.limits(settings)
         view = self._looker.look(fs, watch, held, learned, settings, limits, window, now)
-        view = replace(view, begun=moved, pins=pins)
+        again = 0.0 <= now.steady - watch.state.at < window / 2.0
+        view = replace(view, begun=moved, pins=pins, again=again)
         advised = {piece.ino: piece for piece in view.pieces if piece.ino in watch.advised}
         watch.advised = outstanding(watch.advised, advised)
         if watch.kept.mode == ADVISE:

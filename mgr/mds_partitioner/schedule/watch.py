@@ -75,6 +75,7 @@ class Watch:
     :ivar pressing_since: since when a rank wants relief and nothing was found to do, likewise
     :ivar advised_since: since when moves are advised, and it neither waits nor fails, likewise
     :ivar waits_since: since when it has waited for what is none of its own, likewise; None: it does not
+    :ivar hastened: when it was to be looked at before its time last, likewise
     :ivar due, read_due: when it is looked at, and when directories are read; measured: when that was done
         last; asked: when MDSs were asked last; mapped: when all were asked for subtrees; saved: when it was
         saved (steady clock, s)
@@ -108,6 +109,7 @@ class Watch:
     pressing_since: float | None = None
     advised_since: float | None = None
     waits_since: float | None = None
+    hastened: float = float("-inf")
     due: float = 0.0
     read_due: float = 0.0
     measured: float = float("-inf")
@@ -150,6 +152,11 @@ class Watch:
             self.waits_since = None
         elif self.waits_since is None:
             self.waits_since = now
+
+    def hasten(self, now: float, interval: float) -> None:
+        """Look at once, before ranks report: once in that time, as full ones are asked. now: as all here"""
+        if now - self.hastened >= interval:
+            self.due, self.asked, self.hastened = 0.0, float("-inf"), now
 
     def late(self, prefix: str, names: Collection[str]) -> None:
         """What a full rank is too slow to tell would be asked for in vain time and again. For one that hangs

@@ -154,6 +154,21 @@ def test_the_children_of_a_large_directory_are_read_a_part_in_each_round() -> No
     assert below(host.read) - before <= 3
 
 
+def test_a_round_ends_early_where_parts_come_to_be_known_but_not_twice_in_a_row() -> None:
+    """A manager that takes over finds many that are in parts; all else waits for none of them."""
+    cluster = Cluster([20.0] * 6)
+    for i in range(6):
+        cluster.directories |= {200 + 2 * i + k: Directory(f"/volumes/_nogroup/s{i}/c{k}") for k in (0, 1)}
+    host: Any = cluster
+    catalogue = Catalogue(host, BEGINNING)
+    wanted = Wanted({"/volumes/_nogroup/s0": 20.0}, split=frozenset(range(100, 106)))
+    for _ in range(2):
+        catalogue.refresh(cluster.state, 200, replace(wanted, split=frozenset()), Owned(), BEGINNING)
+    early = [catalogue.refresh(cluster.state, 200, wanted, Owned(), BEGINNING + 700.0) for _ in range(6)]
+    assert True in early and not any(map(all, zip(early, early[1:])))
+    assert {catalogue.known.within[200 + 2 * i] for i in range(6)} == set(range(100, 106))
+
+
 def test_of_very_many_children_the_busiest_are_read_first() -> None:
     host: Any = Counting(cluster := with_children(90))
     times = count(0.0, SOON)

@@ -153,13 +153,16 @@ def test_what_is_being_undone_is_not_ended_by_a_stop_that_came_before_its_record
     first.scheduling.start(first.fs, ACT)
     first.run(60)
     first.scheduling.stop(first.fs, rollback=True)
+    first.scheduling.pause(first.fs, None)
+    first.scheduling.keep(first.fs)
     manager = Manager(cluster)
     manager.ledger._watches = None
     with pytest.raises(JournalError):
         manager.scheduling.stop(manager.fs, rollback=False)
     assert not halted or manager.scheduling.halt(manager.fs)
     manager.ledger.begin()
-    assert manager.scheduling.get(manager.fs).mode == mode
+    kept = manager.scheduling.get(manager.fs)
+    assert (kept.mode, kept.paused) == (mode, not halted), "nor does it go on"
 
 
 def test_a_removed_file_system_that_cannot_be_forgotten_keeps_no_other_waiting() -> None:

@@ -95,3 +95,13 @@ def test_what_a_full_rank_has_is_looked_at_again_as_soon_as_its_parts_are_counte
         manager.run(1)
     began = watch.pressing_since
     assert until(manager, 60, lambda turn: True) - began <= 2.0
+
+
+def test_it_is_looked_at_before_its_time_once_in_an_interval() -> None:
+    manager = large()
+    watch, looks = manager.scheduling.watch(manager.fs), []
+    for now in range(100, 120):
+        watch.due = 1000.0
+        watch.hasten(float(now), 5.0)
+        looks.append(watch.due < 1000.0)
+    assert looks == [number % 5 == 0 for number in range(20)]

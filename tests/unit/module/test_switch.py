@@ -200,6 +200,25 @@ def test_so_it_does_when_the_first_try_fails(monkeypatch: pytest.MonkeyPatch) ->
     assert (cluster.state, cluster.objects) == (before, {})
 
 
+def test_what_an_operator_sets_while_objects_are_removed_stays(monkeypatch: pytest.MonkeyPatch) -> None:
+    cluster = FakeCluster()
+    switch = push(cluster, fresh(cluster), 1000.0)
+    cluster.state = replace(cluster.state, balancer="")
+    it = board(cluster)
+
+    def fails(pool: int, name: str) -> None:
+        raise CephError("the pool does not answer")
+
+    with monkeypatch.context() as away:
+        away.setattr(cluster, "remove_object", fails)
+        it.take_out(switch, it.turn(1))
+    assert not cluster.state.balance_automate
+    cluster.state = replace(cluster.state, balance_automate=True)
+    left = it.get(1)
+    assert left is not None and "were left" in it.take_out(left, it.turn(1))[0]
+    assert (cluster.state.balance_automate, cluster.objects) == (True, {})
+
+
 def test_an_operator_who_restored_the_old_balancer_himself_is_told_nothing() -> None:
     cluster = FakeCluster()
     switch = push(cluster, fresh(cluster), 1000.0)

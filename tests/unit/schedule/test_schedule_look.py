@@ -91,3 +91,14 @@ def test_what_is_ordered_is_expected_at_once(ordered: dict[str, Any], loads: dic
     view = View(5.0, (RankView(0, 300.0), RankView(1, 0.0)), pieces)
     look = Look.at(looked(State(), view, Limits()), view, Limits())
     assert look.then(replace(look.state, **ordered)).loads == pytest.approx(loads)
+
+
+def test_a_look_before_ranks_report_again_teaches_nothing_of_them_twice() -> None:
+    ranks = (RankView(0, 900.0, 9.0, True, 900.0), RankView(1, 100.0, 1.0))
+    pieces = (Piece(1, "/a", 0, 900.0, 1.0), Piece(2, "/b", 1, 100.0, 1.0))
+    moved = Past(Move(2, "/b", 0, 1, 100.0, 90.0, 1.0, ""), begun=80.0, arrived=90.0, looks=0)
+    before = looked(State(at=90.0, past=(moved,)), View(95.0, ranks, pieces), Limits())
+    again = looked(before, View(96.0, ranks, pieces, again=True), Limits())
+    later = looked(before, View(100.0, ranks, pieces), Limits())
+    assert (again.rates, again.dt, again.past[0].looks) == (before.rates, before.dt, before.past[0].looks)
+    assert (len(later.rates[0]), later.dt, later.past[0].looks) == (2, 5.0, 2)

@@ -73,7 +73,7 @@ class Scheduler:
         if state.acting and not decision.something:
             state, decision = _balance(look.then(state))
         state, decision = raised(look.then(state), decision)
-        if look.view.measured:
+        if look.view.measured and not look.view.again:
             state, decision = relieved(look.then(state), decision)
         if look.view.measured and not (decision.something or state.awaited or easing(state)):
             state, decision = spare(look.then(state), decision)

@@ -30,10 +30,11 @@ def uneven(look: Look) -> tuple[State, str]:
         return replace(state, held=0, hot=NOBODY, acting=False, even=not look.crawling), _even(look)
     full = any(r.full and relative[r.rank] > 1.0 for r in view.ranks)
     times = _times(look)
+    one = 0 if view.again else 1  # look more
     # Of what is uneven before a load begins nothing follows for what it will be.
-    held = 1 if times > BEGINS else state.held + 1
+    held = 1 if times > BEGINS else state.held + one
     urgent = far and full and lowest < URGENT * relative[top] and ENDS <= times <= BEGINS
-    hot = (top, state.hot[1] + 1 if state.hot[0] == top else 1) if far and top in look.full else NOBODY
+    hot = (top, state.hot[1] + one if state.hot[0] == top else 1) if far and top in look.full else NOBODY
     lasts = (view.harmful and held >= HELD) or (look.idle and full and times <= BEGINS) or hot[1] >= HELD
     state = replace(state, held=held, hot=hot, even=False)
     waits = waited(look.then(state), top) and lowest < URGENT * relative[top]

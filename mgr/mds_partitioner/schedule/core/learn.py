@@ -22,7 +22,7 @@ from .view import Piece, RankView, View
 
 FORGETS = 0.1  # of how it was before something moved, in a look: loads go meanwhile, too
 RISES = 4.0  # times what its pieces are expected to ask for, at most: else that is not known yet
-REPORTED = 10.0  # s, in which each rank has reported twice
+REPORTED = 1.5  # looks, in which each rank has told what it serves since
 LONGEST = 60.0  # s after its arrival for which a piece counts as it did where it was; and after it woke
 
 
@@ -77,13 +77,13 @@ class _Lesson:
             rest=self.rest,
             scale=self._scales(),
             stale=self.stale,
-            rates={r.rank: (*state.rates.get(r.rank, ()), r.requests)[-KEPT:] for r in view.ranks},
+            rates={r.rank: (*self._rates(r.rank), r.requests)[-KEPT:] for r in view.ranks},
             capacity=self._capacities(),
             latency={r.rank: _latency(r, state, self.stale) for r in view.ranks},
             grown=_grown(view, state, self.demand, self.stale),
             began=state.began if state.began >= 0.0 else view.now,
             calm=self._calm(),
-            calms=state.calms if self.restless else (*state.calms, self.requests)[-KEPT:],
+            calms=state.calms if self.restless or view.again else (*state.calms, self.requests)[-KEPT:],
             toll=self.toll,
             asleep=self.sleep[0],
             wakes=self.wakes,
@@ -99,8 +99,15 @@ class _Lesson:
 
     @cached_property
     def dt(self) -> float:
-        """s since the look before."""
+        """s between two looks at new reports."""
+        if self.view.again and self.state.at >= 0.0:
+            return self.state.dt
         return self.view.now - self.state.at if self.state.at >= 0.0 else FIRST
+
+    def _rates(self, rank: int) -> tuple[float, ...]:
+        """req/s of a rank, at the looks before."""
+        before = self.state.rates.get(rank, ())
+        return before[:-1] if self.view.again else before
 
     @cached_property
     def requests(self) -> float:
@@ -229,7 +236,7 @@ class _Lesson:
 def _left(state: State, past: Sequence[Past], now: float) -> frozenset[int]:
     """Ranks that something left a moment ago that is in parts now: by their last reports they have it."""
     parted = (p for p in past if p.move.ino in state.split and p.arrived >= 0.0 and not p.lost)
-    return frozenset(p.move.source for p in parted if 0.0 <= now - p.arrived < REPORTED)
+    return frozenset(p.move.source for p in parted if 0.0 <= now - p.arrived < REPORTED * state.dt)
 
 
 def unseen(state: State, there: Collection[int], now: float, limits: Limits) -> frozenset[int]:
@@ -373,7 +380,7 @@ def _follow(past: Past, where: Mapping[int, int | None], view: View, state: Stat
     if not past.under_way:
         return replace(past, settled=0.0) if past.move.ino not in where else past
     if past.arrived >= 0.0:
-        return replace(past, looks=past.looks + view.measured)
+        return replace(past, looks=past.looks + (view.measured and not view.again))
     if where.get(past.move.ino, -1) == past.move.target:
         return replace(past, arrived=view.now)  # also after a pause in which nobody looked
     if past.move.ino not in where or state.overdue(past, view.now, limits):

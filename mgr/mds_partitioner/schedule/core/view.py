@@ -94,6 +94,7 @@ class View:
 
     :ivar now: steady clock, s
     :ivar measured: else only where pieces are is new, and all the rest is of the view before
+    :ivar again: pieces are new, but ranks had no time to report since the look before
     :ivar told: inode numbers of pieces whose ranks told their popularity since the last look; the others have
         what they had then; None: of all
     :ivar harmful: the imbalance factor is above its threshold, or a rank of many is hot
@@ -109,6 +110,7 @@ class View:
     harmful: bool = False
     wait: str = ""
     measured: bool = True
+    again: bool = False
     told: frozenset[int] | None = None
     advised: bool = False
     begun: int = 0
