@@ -270,7 +270,7 @@ def replaced_still(switch: Switch | None, fs: FsState) -> bool:
     return balances(fs) or (switch is not None and cleared(switch, fs))
 
 
-def left_alone(switch: Switch, fs: FsState, to_auth: str, plan: str | None, late: bool = False) -> list[str]:
+def left_alone(switch: Switch, fs: FsState, to_auth: str, plan: str | None, late: bool) -> list[str]:
     """In sentences, what ``steps_off`` does not put back, as an operator set it since, or a plan needs it;
     and what it puts back though an operator has set something since.
 

@@ -91,20 +91,25 @@ def test_a_start_that_was_told_to_have_failed_does_not_hold_after_a_fail_over() 
     assert manager.scheduling.get(manager.fs).mode == Manager(cluster).scheduling.get(manager.fs).mode == OFF
 
 
+def taking_over(cluster: Cluster) -> Manager:
+    """The next manager, before it has read what the last one kept."""
+    manager = Manager(cluster)
+    manager.ledger._watches = None
+    return manager
+
+
 @pytest.mark.parametrize("stops", [True, False])
 def test_a_stop_that_comes_before_the_record_was_read_holds(stops: bool) -> None:
     cluster = Cluster()
     first = Manager(cluster)
     first.scheduling.start(first.fs, ACT)
-    manager = Manager(cluster)
-    ledger = manager.scheduling._ledger
-    ledger._watches = None
+    manager = taking_over(cluster)
     with pytest.raises(Unavailable, match="what the scheduler kept was not read yet"):
         manager.partitioner.start(manager.fs, "mine")
     assert manager.scheduling.halt(manager.fs) if stops else manager.scheduling.pause(manager.fs, None)
     with pytest.raises(JournalError, match="was not read from the mon yet"):
         manager.scheduling.keep(manager.fs)
-    ledger.begin()
+    manager.ledger.begin()
     before = cluster.snapshot()
     manager.run(30)
     assert cluster.snapshot() == before
@@ -118,8 +123,7 @@ def test_a_scheduler_that_was_stopped_before_its_record_was_read_is_off(mode: st
     cluster = Cluster()
     first = Manager(cluster)
     first.scheduling.start(first.fs, mode)
-    manager = Manager(cluster)
-    manager.ledger._watches = None
+    manager = taking_over(cluster)
     with pytest.raises(JournalError, match="was not read from the mon yet: it is off as soon as it was"):
         manager.scheduling.stop(manager.fs, rollback=False)
     assert manager.scheduling.halt(manager.fs)
@@ -155,8 +159,7 @@ def test_what_is_being_undone_is_not_ended_by_a_stop_that_came_before_its_record
     first.scheduling.stop(first.fs, rollback=True)
     first.scheduling.pause(first.fs, None)
     first.scheduling.keep(first.fs)
-    manager = Manager(cluster)
-    manager.ledger._watches = None
+    manager = taking_over(cluster)
     with pytest.raises(JournalError):
         manager.scheduling.stop(manager.fs, rollback=False)
     assert not halted or manager.scheduling.halt(manager.fs)
