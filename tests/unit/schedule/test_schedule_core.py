@@ -634,6 +634,18 @@ def test_a_rank_that_what_is_in_parts_now_has_left_gets_its_share_though_it_has_
     assert Counter(move.target for move in decision.moves) == {0: 4, 1: 4, 2: 4}
 
 
+def test_what_stood_still_while_it_came_to_be_taken_apart_is_no_load_that_begins() -> None:
+    parts = [Piece(10 + i, f"/p/{i}", 3, 1.0, 100.0, 1) for i in range(16)]
+    lifted = Past(Move(1, "/p", 0, 3, 800.0, 600.0, 9000.0, ""), 80.0, 95.0, looks=9, settled=0.0)
+    state = State(at=95.0, split=frozenset({1}), past=(lifted,), acting=False)
+    for now, first, last in ((97.5, 40.0, 20.0), (102.5, 10.0, 400.0)):
+        ranks = (RankView(0, first), RankView(1, 1.0), RankView(2, 1.0), RankView(3, last, 9.0, last > 100.0))
+        seen = [piece._replace(requests=last / 16.0) for piece in parts]
+        own = Piece(1, "/p", 3, 0.0, 1.0), Piece(2, "/q", 0, 5.0, 100.0)
+        state, decision = Scheduler(state, View(now, ranks, (*own, *seen), True), Limits()).decide()
+    assert {move.source for move in decision.moves} == {3}
+
+
 def test_a_piece_on_the_highest_rank_is_split_as_it_is() -> None:
     cluster = Cluster({1: 2000.0, 2: 50.0}, parts={1: 8})
     cluster.at[1] = 3

@@ -16,6 +16,7 @@ from .state import NOBODY, State
 FAR = 0.85  # an importer has at most this part of the exporter's utilisation
 LONG = 60.0  # s that requests wait beside an idle rank at one that is not full: the metadata pool is slow
 BEGINS = 2.0  # times what all ranks served a look ago: it is a load that begins
+RESUMED = 15.0  # s, in which each rank has told twice what it serves since
 ENDS = 0.8  # of that: it ends, or goes elsewhere
 URGENT = 0.7  # beside a rank so much emptier, one look at a full one is enough (FoundationDB)
 
@@ -29,7 +30,9 @@ def uneven(look: Look) -> tuple[State, str]:
     if not ((far or look.idle) and lowest < FAR * relative[top]):
         return replace(state, held=0, hot=NOBODY, acting=False, even=not look.crawling), _even(look)
     full = any(r.full and relative[r.rank] > 1.0 for r in view.ranks)
-    times = _times(look)
+    # What has come to be taken apart kept its clients waiting: no load begins.
+    came = top not in state.stale and state.parted(view.now, RESUMED)
+    times = 1.0 if came else _times(look)
     one = 0 if view.again else 1  # look more
     # Of what is uneven before a load begins nothing follows for what it will be.
     held = 1 if times > BEGINS else state.held + one

@@ -40,7 +40,9 @@ def looked(state: State, view: View, limits: Limits) -> State:
     # What is new takes no load along: its ranks are seen as they are.
     moving = [p.move for p in past if p.under_way and p.move.load > 0.0 and not state.hangs(p, view.now)]
     stale = frozenset(rank for move in moving for rank in (move.source, move.target))
-    stale |= _left(state, past, view.now)
+    # By their last reports they have it.
+    parted = replace(state, past=past).parted(view.now, REPORTED * state.dt)
+    stale |= {left.move.source for left in parted}
     if not view.measured:
         return replace(state, past=past, stale=state.stale | stale)
     return _taught(_Lesson(state, view, past, bool(moving), stale, limits.memory).learned(), view)
@@ -231,12 +233,6 @@ class _Lesson:
     def _before(self) -> dict[int, Served]:
         new = {p.ino: Served(p.rank, p.requests) for p in self.told if p.rank is not None}
         return {ino: known for ino, known in {**self.state.before, **new}.items() if ino in self.demand}
-
-
-def _left(state: State, past: Sequence[Past], now: float) -> frozenset[int]:
-    """Ranks that something left a moment ago that is in parts now: by their last reports they have it."""
-    parted = (p for p in past if p.move.ino in state.split and p.arrived >= 0.0 and not p.lost)
-    return frozenset(p.move.source for p in parted if 0.0 <= now - p.arrived < REPORTED * state.dt)
 
 
 def unseen(state: State, there: Collection[int], now: float, limits: Limits) -> frozenset[int]:

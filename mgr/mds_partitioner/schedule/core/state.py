@@ -238,6 +238,11 @@ class State:
         done = (s for ino, s in self.scattered.items() if ino in there and not s.lost)
         return sum(s.inodes for s in done if now - s.begun <= HANGS)
 
+    def parted(self, now: float, seconds: float) -> list[Past]:
+        """Moves of what is in parts now that arrived within so long. now: steady clock, s"""
+        came = (p for p in self.past if p.move.ino in self.split and p.arrived >= 0.0 and not p.lost)
+        return [p for p in came if 0.0 <= now - p.arrived < seconds]
+
     @cached_property
     def awaited(self) -> tuple[Move, ...]:
         """What is moving, without what hangs: nothing waits for that any more."""
