@@ -32,6 +32,7 @@ EARLIER = (
         for load in ("churn", "cnn", "dbench", "jumps", "md", "mix", "nlp", "web", "zipf")
     ),
     *(f"scheduler/eight-again/{load}-tentacle-5x8" for load in ("cnn", "jumps", "zipf")),
+    "scheduler/eight-third/cnn-tentacle-5x8",
     "scheduler/line-before/line-tentacle-8x8",
     "scheduler/mix-before/mix-tentacle-5x12",
     "scheduler/mix-middle/mix-tentacle-5x12",
