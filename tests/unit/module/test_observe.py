@@ -108,6 +108,18 @@ def test_a_directory_has_the_rank_of_its_nearest_subtree_and_those_below() -> No
     assert where.ranks(B) == (0,)
 
 
+def test_directories_may_be_nested_thousands_deep() -> None:
+    deep = A + "/x" * 3000
+    where = SubtreeMap([Subtree("/", 0, -1, False), Subtree(A, 2, 2, False)], [deep])
+    assert where.own(deep) == where.ranks(deep + "/y") == (2,)
+    assert where.own("/x" * 3000) == (0,)
+
+
+def test_where_no_subtree_is_known_nobody_has_a_directory() -> None:
+    where = SubtreeMap([], [A])
+    assert where.own(A) == where.own("/") == where.own("") == ()
+
+
 def test_a_name_that_begins_alike_is_another_directory() -> None:
     where = SubtreeMap([Subtree("/", 0, -1, False), Subtree(A + "bc", 1, 1, False)], [A])
     assert where.ranks(A) == (0,)
