@@ -192,7 +192,7 @@ class Analyzer:
             # Where all ranks are full at a time there is nothing to be had for whom they hold back; but one
             # that is alone may get others.
             there = {sample.rank for sample in history.latest}
-            full = saturated if len(there) == 1 or set(saturated) < there else ()
+            full = saturated if saturated and (len(there) == 1 or set(saturated) < there) else ()
             seen = observer.observe(present, settings, history.latest, full)
             return replace(seen, saturated=saturated), history
 
@@ -211,13 +211,13 @@ class Analyzer:
         threading.Thread(target=self._sample, args=of, name=name, daemon=True).start()
         return analysis
 
-    def _saturated(self, fs: FsState, now: float) -> tuple[int, ...]:
-        """Ranks that are so now; none while nobody can judge: that costs no epoch."""
+    def _saturated(self, fs: FsState, now: float) -> tuple[int, ...] | None:
+        """Ranks that are so now; None while nobody can judge: that costs no epoch."""
         try:
             return self._ranks.judge(fs, now).saturated
         except PartitionerError as e:
             self._log.warning("analysis of %s: %s", fs.name, e)
-            return ()
+            return None
 
     def _sample(self, fscid: int, sampling: Sampling) -> None:
         while not self._ended.is_set() and not sampling.over:

@@ -352,7 +352,7 @@ def test_how_often_a_rank_was_saturated_is_counted_where_it_can_be_judged(
     verdicts = Away(SimpleNamespace(saturated=(0,)), range(1, 4), NO_ANSWER)
     Observer.full.clear()
     analysis = analyzed(monkeypatch, seen(), judge, verdicts=verdicts)
-    assert parts == [{0: pytest.approx(1.0 - 3 / analysis.epochs)}]
+    assert parts == [{0: 1.0}]
     assert Observer.full == [()] * 3 + [(0,)] * (analysis.epochs - 3)
 
 

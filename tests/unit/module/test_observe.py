@@ -726,6 +726,7 @@ def test_a_rank_that_was_saturated_for_a_good_part_of_an_analysis_was_so_whateve
         history = history.plus((rank_sample(0, 500.0), rank_sample(1, 500.0)), float(at))
         full = (0,) * (at < 40) + (1,) * (at >= 56)
         window.add(Observation("cephfs", (), saturated=full), history)
+        window.add(Observation("cephfs", (), saturated=None), history)  # says nothing of how often it is
     assert window.summary({}).saturated == {0: pytest.approx(2 / 3), 1: pytest.approx(1 / 15)}
     found = judge(window.summary({}), SETTINGS, 1 << 30, None, lambda n, a: CALLS[n](a))
     assert found.verdict.saturated == (0,)
