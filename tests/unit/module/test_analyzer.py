@@ -106,8 +106,6 @@ def test_a_long_analysis_goes_on_from_its_checkpoint(manager: Callable[[FakeClus
     analysis = analyzer.get(cluster.state)
     assert 0.5 <= analysis.progress(time.monotonic()) < 0.6
     assert analysis.epochs == 180 and "after epoch 180 is lost" in analysis.note
-    analyzer.stop(cluster.state)
-    assert cluster.store.items("checkpoint/") == cluster.store.items("analysis/") == {}
 
 
 def test_of_a_file_system_that_is_gone_nothing_is_kept(manager: Callable[[FakeCluster], Analyzer]) -> None:
@@ -426,6 +424,32 @@ def test_a_stop_that_cannot_be_judged_is_told_and_the_analysis_goes_on(
         assert analyzer.stop(cluster.state) is analysis
         assert (analysis.state, analysis.judgement) == (STOPPED, judge.answer)
         assert cluster.store.items("analysis/") == {}
+    finally:
+        analyzer.shutdown()
+
+
+def test_a_stop_soon_after_a_fail_over_is_told_and_throws_nothing_away(
+    monkeypatch: pytest.MonkeyPatch, until: Callable[[Callable[[], bool]], None]
+) -> None:
+    """The ranks have not told the new manager what they serve."""
+    cluster, history = FakeCluster(), Untold(1000)
+    judge = Away(found().judgement, range(0), NO_ANSWER)
+    wanted = {"fs": "cephfs", "duration": LONGEST, "directories": [], "begun": time.time()}
+    cluster.store.put("analysis/1", json.dumps(wanted))
+    Archive(cluster.store, "checkpoint/", Checkpoint).save(1, Checkpoint(1800.0, 180, 0, ()))
+    analyzer = begun(monkeypatch, history, judge, cluster)
+    try:
+        analysis = analyzer.get(cluster.state)
+        until(lambda: analysis.problem != "")
+        with pytest.raises(Unavailable, match=r"taken over.*rank 0 serves.*the analysis goes on: give"):
+            analyzer.stop(cluster.state)
+        assert (analysis.state, analysis.ended) == (RUNNING, None)
+        assert cluster.store.items("analysis/") and cluster.store.items("checkpoint/")
+        history.until = 0
+        until(lambda: analysis.epochs > 180)
+        assert analyzer.stop(cluster.state) is analysis
+        assert (analysis.state, analysis.judgement) == (STOPPED, judge.answer)
+        assert cluster.store.items("checkpoint/") == cluster.store.items("analysis/") == {}
     finally:
         analyzer.shutdown()
 
