@@ -24,8 +24,9 @@ from .observe.directories import named
 from .observe.observer import Observer
 from .options import Settings
 from .plan.ranks import format_ranks
-from .ranks import Ranks
+from .ranks import Ranks, rankless
 from .store import by_fs
+from .verify.guards import inactive
 
 KEY = "analysis/"
 LONGEST = 7 * 24 * 3600  # s
@@ -187,12 +188,12 @@ class Analyzer:
             if present is None:
                 raise Removed(f"file system '{fs.name}' was removed")
             history = self._ranks.history(present, now)
-            _refuse_untold(history)
+            _refuse_untold(present, history)
             saturated = self._saturated(present, now)
             # Where all ranks are full at a time there is nothing to be had for whom they hold back; but one
             # that is alone may get others.
             there = {sample.rank for sample in history.latest}
-            full = saturated if len(there) == 1 or set(saturated) < there else ()
+            full = saturated if saturated and (len(there) == 1 or set(saturated) < there) else ()
             seen = observer.observe(present, settings, history.latest, full)
             return replace(seen, saturated=saturated), history
 
@@ -211,13 +212,13 @@ class Analyzer:
         threading.Thread(target=self._sample, args=of, name=name, daemon=True).start()
         return analysis
 
-    def _saturated(self, fs: FsState, now: float) -> tuple[int, ...]:
-        """Ranks that are so now; none while nobody can judge: that costs no epoch."""
+    def _saturated(self, fs: FsState, now: float) -> tuple[int, ...] | None:
+        """Ranks that are so now; None while nobody can judge: that costs no epoch."""
         try:
             return self._ranks.judge(fs, now).saturated
         except PartitionerError as e:
             self._log.warning("analysis of %s: %s", fs.name, e)
-            return ()
+            return None
 
     def _sample(self, fscid: int, sampling: Sampling) -> None:
         while not self._ended.is_set() and not sampling.over:
@@ -325,8 +326,13 @@ class Analyzer:
         self._checkpoints.forget(fscid)
 
 
-def _refuse_untold(history: History) -> None:
-    """:raises Unheard: it is not known what some rank serves: it would count as idle"""
+def _refuse_untold(fs: FsState, history: History) -> None:
+    """:raises Unavailable: it is not known what some rank serves: it would count as idle, or as not there"""
+    away = inactive(fs)
+    if away is not None:
+        raise Unheard(f"no epoch is sampled while a rank is not active: {away}")
+    if not history.latest:
+        raise rankless(fs)
     untold = [sample.rank for sample in history.latest if not sample.rated]
     if untold:
         raise Unheard(

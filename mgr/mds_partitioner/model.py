@@ -3,6 +3,7 @@
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from typing import Optional
 
 Address = tuple[str, int]  # "ip:port" and nonce of a client
 ROOT = 1  # inode number: CEPH_INO_ROOT
@@ -176,4 +177,4 @@ class Observation:
     # req/s by path, of what is right below the busiest, by their paths; of these only, and not in each epoch
     inside: Mapping[str, Mapping[str, float]] = field(default_factory=dict)
     managers: float = 0.0  # req/s of the managers' own mounts, which are no directory's
-    saturated: tuple[int, ...] = ()  # ranks
+    saturated: Optional[tuple[int, ...]] = None  # ranks; None: nobody could judge them

@@ -93,7 +93,7 @@ class Ranks:
         settings = self._settings()
         history = self.history(fs, now)
         if not history.latest:
-            raise Unavailable(f"'{fs.name}' has no active rank: see 'ceph fs status {fs.name}'")
+            raise rankless(fs)
         asked = rank_arguments(history.series(), settings, None, _among(fs, history.latest))
         judged = self._judged.get(fs.fscid)
         if judged is not None and judged.history is history and judged.asked == asked:
@@ -134,6 +134,11 @@ class Ranks:
             self._saved[fscid] = known.value
         except PartitionerError as e:  # it is known all the same, and written when it is taught again
             self._log.warning("the capacity of file system %d was not saved: %s", fscid, e)
+
+
+def rankless(fs: FsState) -> Unavailable:
+    """Why nobody can be judged where no rank is active."""
+    return Unavailable(f"'{fs.name}' has no active rank: see 'ceph fs status {fs.name}'")
 
 
 def _capacity(text: str) -> float:

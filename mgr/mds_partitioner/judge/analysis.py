@@ -10,7 +10,7 @@ from contextlib import contextmanager
 from dataclasses import asdict, dataclass
 
 from ..clock import Now
-from ..errors import PartitionerError, Removed
+from ..errors import PartitionerError, Removed, Unavailable
 from ..model import DirectoryFacts, Observation
 from ..options import Settings
 from ..store import marked, unmarked
@@ -24,6 +24,7 @@ Facts = Callable[[], Mapping[str, DirectoryFacts]]
 Judge = Callable[[WindowSummary, Settings], Judgement]
 
 CHECKPOINT_EVERY = 600.0  # s
+UNSAMPLED = "this manager has taken over, and sampled no epoch yet"
 RUNNING, FINISHED, STOPPED, FAILED = "running", "finished", "stopped", "failed"
 
 
@@ -167,8 +168,14 @@ class Sampling:
         return self._window.checkpoint(now - self.analysis.started)
 
     def judge(self, settings: Settings, at: Now) -> None:
-        """Judge what was sampled. :raises PartitionerError: the engine failed, and nothing has changed."""
+        """Judge what was sampled.
+
+        :raises PartitionerError: the engine failed, or of the ranks nothing is known since this manager goes
+            on with it; nothing has changed
+        """
         with self._adding:
+            if self._window.epochs and not self._window.ready:
+                raise Unavailable(": ".join(filter(None, (UNSAMPLED, self.analysis.problem))))
             summary = self._window.summary(self._facts()) if self._window.ready else None
         if summary is not None:
             self.analysis.judgement = self._judge(summary, settings)

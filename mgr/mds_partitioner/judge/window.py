@@ -74,7 +74,8 @@ class WindowSummary:
     passing_load: float = 0.0  # part of all directories' requests that are theirs, 0 to 1
     # req/s of all directories in these epochs, mean; also of those that are gone, and of the managers' mounts
     known: float = 0.0
-    saturated: Mapping[int, float] = field(default_factory=dict)  # by rank: part of these epochs, if any
+    # By rank, if it ever was: part of those of these epochs in which the ranks could be judged.
+    saturated: Mapping[int, float] = field(default_factory=dict)
 
 
 @dataclass
@@ -133,7 +134,8 @@ class Window:
     _history: History = field(default_factory=History)
     _loads: dict[int, float] = field(default_factory=dict)  # req/s, summed over _rank_epochs
     _rank_epochs: int = 0
-    _saturated: Counter[int] = field(default_factory=Counter)  # by rank: of _rank_epochs
+    _judged: int = 0  # of _rank_epochs: in which it could be told who is saturated
+    _saturated: Counter[int] = field(default_factory=Counter)  # by rank: of _judged
     _known: float = 0.0  # req/s of all directories and of the managers' mounts, summed over _rank_epochs
     _sums: dict[str, DirectorySum] = field(default_factory=dict)
     _went: dict[str, Gone] = field(default_factory=dict)  # by parent
@@ -169,12 +171,14 @@ class Window:
         """Add one epoch. When the history of the ranks began anew, so do their means."""
         if history.began != self._history.began:
             self._loads, self._rank_epochs, self._known = {}, 0, 0.0
-            self._saturated = Counter()
+            self._judged, self._saturated = 0, Counter()
         self._history = history
         self._first = history.taken if self._first is None else self._first
         self._loads = {s.rank: self._loads.get(s.rank, 0.0) + s.requests for s in history.latest}
         self._rank_epochs += 1
-        self._saturated.update(observation.saturated)
+        if observation.saturated is not None:
+            self._judged += 1
+            self._saturated.update(observation.saturated)
         self._known += observation.managers + sum(seen.requests for seen in observation.directories)
         renamed: dict[str, DirectorySum] = {}
         present = {seen.directory: seen.directory.path for seen in observation.directories}
@@ -250,7 +254,7 @@ class Window:
             passing_load=lost / asked if asked else 0.0,
             rank_epochs=self._rank_epochs,
             known=self._known / max(1, self._rank_epochs),
-            saturated={rank: number / self._rank_epochs for rank, number in self._saturated.items()},
+            saturated={rank: number / self._judged for rank, number in self._saturated.items()},
         )
 
 

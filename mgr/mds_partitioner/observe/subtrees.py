@@ -98,13 +98,15 @@ class SubtreeMap:
 
     def own(self, directory: str) -> tuple[int, ...]:
         """Ranks of the directory itself, ascending: one, unless its fragments are on several."""
-        if directory not in self._own:
-            at = self._at.get(directory or "/")
-            if at is None and directory not in ("", "/"):
-                self._own[directory] = self.own(directory.rpartition("/")[0])
-            else:
-                self._own[directory] = tuple(sorted(at or ()))
-        return self._own[directory]
+        path, below = directory or "/", list[str]()
+        while path not in self._own and path not in self._at and path != "/":
+            below.append(path)
+            path = path.rpartition("/")[0] or "/"
+        if path not in self._own:
+            self._own[path] = tuple(sorted(self._at.get(path, ())))
+        own = self._own[path]
+        self._own.update(dict.fromkeys(below, own))
+        return own
 
     def held_below(self, directory: str) -> Collection[Subtree]:
         """What below it is held by a pin of its own. All else comes along when the directory is pinned

@@ -10,6 +10,7 @@ from functools import partial
 
 from ..ceph.filesystem import FileSystem
 from ..ceph.host import Host
+from ..ceph.mounts import LOST
 from ..errors import CephError, NotFound
 from ..judge.judgement import DirectoryJudgement, Judgement
 from ..judge.window import Observed
@@ -27,7 +28,7 @@ def present(host: Host, fs: FsState, judgement: Judgement, ours: Mapping[int, in
     cannot be read any more stays as it was seen.
 
     :param ours: the pin that this module last set, by inode number
-    :raises PartitionerError: the file system does not answer
+    :raises PartitionerError: the file system does not answer, or the mount is lost
     """
     by_workload = sorted(judgement.directories, key=lambda row: -row.workload)
     most = {row.seen.directory.ino for row in by_workload[:LOOKED_FOR]}
@@ -52,7 +53,10 @@ def present(host: Host, fs: FsState, judgement: Judgement, ours: Mapping[int, in
 
 def _read(host: Host, fs: FsState, directories: Sequence[Directory]) -> tuple[dict[int, int], set[int]]:
     """Pins by inode number, and inode numbers of what was deleted or renamed; each call has a deadline of its
-    own."""
+    own.
+
+    :raises PartitionerError: the file system does not answer, or the mount is lost
+    """
     pins: dict[int, int] = {}
     gone: set[int] = set()
     for at in range(0, len(directories), A_CALL):
@@ -72,8 +76,9 @@ def _look(directories: Sequence[Directory], mount: FileSystem) -> tuple[dict[int
                 gone.add(directory.ino)
         except NotFound:
             gone.add(directory.ino)
-        except CephError:
-            continue  # it stays as it was seen
+        except CephError as e:  # it stays as it was seen
+            if e.code in LOST:
+                raise
     return pins, gone
 
 

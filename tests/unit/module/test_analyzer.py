@@ -25,7 +25,7 @@ from mds_partitioner.judge.archive import Archive
 from mds_partitioner.judge.history import History
 from mds_partitioner.judge.judgement import Judgement
 from mds_partitioner.judge.window import Checkpoint, WindowSummary
-from mds_partitioner.model import FsState, Observation, RankSample
+from mds_partitioner.model import FsState, MdsInfo, Observation, RankSample
 
 
 class Ranks:
@@ -106,8 +106,6 @@ def test_a_long_analysis_goes_on_from_its_checkpoint(manager: Callable[[FakeClus
     analysis = analyzer.get(cluster.state)
     assert 0.5 <= analysis.progress(time.monotonic()) < 0.6
     assert analysis.epochs == 180 and "after epoch 180 is lost" in analysis.note
-    analyzer.stop(cluster.state)
-    assert cluster.store.items("checkpoint/") == cluster.store.items("analysis/") == {}
 
 
 def test_of_a_file_system_that_is_gone_nothing_is_kept(manager: Callable[[FakeCluster], Analyzer]) -> None:
@@ -352,7 +350,7 @@ def test_how_often_a_rank_was_saturated_is_counted_where_it_can_be_judged(
     verdicts = Away(SimpleNamespace(saturated=(0,)), range(1, 4), NO_ANSWER)
     Observer.full.clear()
     analysis = analyzed(monkeypatch, seen(), judge, verdicts=verdicts)
-    assert parts == [{0: pytest.approx(1.0 - 3 / analysis.epochs)}]
+    assert parts == [{0: 1.0}]
     assert Observer.full == [()] * 3 + [(0,)] * (analysis.epochs - 3)
 
 
@@ -377,6 +375,84 @@ def test_an_epoch_in_which_a_rank_tells_nothing_does_not_count(monkeypatch: pyte
     assert (partly.state, partly.epochs, partly.problem) == (FINISHED, whole - 4, "")
     never = analyzed(monkeypatch, Untold(1000), judge)
     assert never.state == FAILED and never.problem.startswith("what rank 0 serves is not known")
+
+
+class Active(Away):
+    """Samples the ranks that are active; after so many calls the file system is another one."""
+
+    def __init__(self, cluster: FakeCluster, then: dict[int, FsState]) -> None:
+        super().__init__(History(), range(0), NO_ANSWER)
+        self.cluster, self.then = cluster, then
+
+    def __call__(self, *of: Any) -> History:
+        """Ranks.history."""
+        fs, now = of
+        super().__call__()
+        samples = tuple(replace(SAMPLES[0], rank=mds.rank, name=mds.name) for mds in fs.active())
+        self.answer = self.answer.plus(samples, now)
+        self.cluster.state = self.then.get(self.calls, self.cluster.state)
+        return self.answer
+
+
+TWO_RANKS = FakeCluster(ranks=2).state
+
+
+def with_states(*states: str) -> FsState:
+    """Of its ranks' MDSs; "": there is none."""
+    held = (MdsInfo(rank, f"m{rank}", state) for rank, state in enumerate(states) if state)
+    failed = tuple(rank for rank, state in enumerate(states) if not state)
+    return replace(TWO_RANKS, mds=tuple(held), failed=failed)
+
+
+AWAY = [
+    (with_states("up:active", "up:replay"), "rank 1 (mds.m1) is up:replay: wait until every rank is active"),
+    (with_states("up:rejoin", "up:active"), "rank 0 (mds.m0) is up:rejoin: wait until every rank is active"),
+    (with_states("up:active", "up:stopping"), "rank 1 (mds.m1) is up:stopping"),
+    (with_states("", ""), "rank 0,1 has failed"),
+    (replace(with_states("up:active"), damaged=(1,)), "rank 1 is damaged: repair it"),
+    (replace(TWO_RANKS, ranks_in=(), mds=()), "'cephfs' has no active rank: see 'ceph fs status cephfs'"),
+]
+
+
+@pytest.mark.parametrize(("then", "why"), AWAY)
+def test_an_epoch_in_which_a_rank_is_not_active_does_not_count(
+    monkeypatch: pytest.MonkeyPatch, then: FsState, why: str
+) -> None:
+    """The history of those that are left begins anew, and the rank's load would be none."""
+    cluster, windows = FakeCluster(ranks=2), list[WindowSummary]()
+
+    def judge(window: WindowSummary, *_: Any) -> Judgement:
+        windows.append(window)
+        return found().judgement
+
+    analysis = analyzed(monkeypatch, Active(cluster, {4: then}), judge, cluster)
+    assert (analysis.state, analysis.epochs, why in analysis.problem) == (FINISHED, 4, True)
+    assert [(window.loads, window.rank_epochs) for window in windows] == [({0: 4.0, 1: 4.0}, 4)]
+
+
+def test_an_analysis_goes_on_when_the_rank_is_active_again(monkeypatch: pytest.MonkeyPatch) -> None:
+    cluster, windows = FakeCluster(ranks=2), list[WindowSummary]()
+
+    def judge(window: WindowSummary, *_: Any) -> Judgement:
+        windows.append(window)
+        return found().judgement
+
+    history = Active(cluster, {4: with_states("up:active", "up:resolve"), 6: cluster.state})
+    analysis = analyzed(monkeypatch, history, judge, cluster)
+    assert (analysis.state, analysis.problem) == (FINISHED, "")
+    assert [(sorted(w.loads), w.epochs, w.rank_epochs) for w in windows] == [
+        ([0, 1], history.calls - 2, history.calls - 6)
+    ]
+
+
+def test_an_analysis_during_which_a_rank_never_is_active_fails_and_says_why(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    cluster, judge = FakeCluster(), Away(found().judgement, range(0), NO_ANSWER)
+    cluster.state = with_states("up:active", "")
+    analysis = analyzed(monkeypatch, Active(cluster, {}), judge, cluster)
+    assert (analysis.state, analysis.epochs, judge.calls) == (FAILED, 0, 0)
+    assert analysis.problem.endswith("rank 1 has failed: start its MDS or a standby")
 
 
 @pytest.mark.parametrize(
@@ -426,6 +502,32 @@ def test_a_stop_that_cannot_be_judged_is_told_and_the_analysis_goes_on(
         assert analyzer.stop(cluster.state) is analysis
         assert (analysis.state, analysis.judgement) == (STOPPED, judge.answer)
         assert cluster.store.items("analysis/") == {}
+    finally:
+        analyzer.shutdown()
+
+
+def test_a_stop_soon_after_a_fail_over_is_told_and_throws_nothing_away(
+    monkeypatch: pytest.MonkeyPatch, until: Callable[[Callable[[], bool]], None]
+) -> None:
+    """The ranks have not told the new manager what they serve."""
+    cluster, history = FakeCluster(), Untold(1000)
+    judge = Away(found().judgement, range(0), NO_ANSWER)
+    wanted = {"fs": "cephfs", "duration": LONGEST, "directories": [], "begun": time.time()}
+    cluster.store.put("analysis/1", json.dumps(wanted))
+    Archive(cluster.store, "checkpoint/", Checkpoint).save(1, Checkpoint(1800.0, 180, 0, ()))
+    analyzer = begun(monkeypatch, history, judge, cluster)
+    try:
+        analysis = analyzer.get(cluster.state)
+        until(lambda: analysis.problem != "")
+        with pytest.raises(Unavailable, match=r"taken over.*rank 0 serves.*the analysis goes on: give"):
+            analyzer.stop(cluster.state)
+        assert (analysis.state, analysis.ended) == (RUNNING, None)
+        assert cluster.store.items("analysis/") and cluster.store.items("checkpoint/")
+        history.until = 0
+        until(lambda: analysis.epochs > 180)
+        assert analyzer.stop(cluster.state) is analysis
+        assert (analysis.state, analysis.judgement) == (STOPPED, judge.answer)
+        assert cluster.store.items("checkpoint/") == cluster.store.items("analysis/") == {}
     finally:
         analyzer.shutdown()
 

@@ -108,6 +108,18 @@ def test_a_directory_has_the_rank_of_its_nearest_subtree_and_those_below() -> No
     assert where.ranks(B) == (0,)
 
 
+def test_directories_may_be_nested_thousands_deep() -> None:
+    deep = A + "/x" * 3000
+    where = SubtreeMap([Subtree("/", 0, -1, False), Subtree(A, 2, 2, False)], [deep])
+    assert where.own(deep) == where.ranks(deep + "/y") == (2,)
+    assert where.own("/x" * 3000) == (0,)
+
+
+def test_where_no_subtree_is_known_nobody_has_a_directory() -> None:
+    where = SubtreeMap([], [A])
+    assert where.own(A) == where.own("/") == where.own("") == ()
+
+
 def test_a_name_that_begins_alike_is_another_directory() -> None:
     where = SubtreeMap([Subtree("/", 0, -1, False), Subtree(A + "bc", 1, 1, False)], [A])
     assert where.ranks(A) == (0,)
@@ -714,6 +726,7 @@ def test_a_rank_that_was_saturated_for_a_good_part_of_an_analysis_was_so_whateve
         history = history.plus((rank_sample(0, 500.0), rank_sample(1, 500.0)), float(at))
         full = (0,) * (at < 40) + (1,) * (at >= 56)
         window.add(Observation("cephfs", (), saturated=full), history)
+        window.add(Observation("cephfs", (), saturated=None), history)  # says nothing of how often it is
     assert window.summary({}).saturated == {0: pytest.approx(2 / 3), 1: pytest.approx(1 / 15)}
     found = judge(window.summary({}), SETTINGS, 1 << 30, None, lambda n, a: CALLS[n](a))
     assert found.verdict.saturated == (0,)

@@ -3,7 +3,9 @@
 
 from __future__ import annotations
 
+import errno
 from dataclasses import replace
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
@@ -17,7 +19,7 @@ from verdicts import UNKNOWN, verdict
 
 from mds_partitioner import clock
 from mds_partitioner.engine_client import EngineClient
-from mds_partitioner.errors import BadInput, NotPermitted, Unavailable
+from mds_partitioner.errors import BadInput, CephError, NotPermitted, Unavailable
 from mds_partitioner.judge.judgement import DirectoryJudgement, Judgement
 from mds_partitioner.judge.window import Observed
 from mds_partitioner.model import Directory as At
@@ -230,6 +232,24 @@ def test_where_an_mds_is_silent_an_analysis_is_believed() -> None:
     host.silent.add("m3")
     now = present(host, host.state, seen, {100: 2})
     assert (now.directories[0].seen.pin, now.directories[0].seen.ranks) == (2, (0,))
+
+
+@pytest.mark.parametrize(("code", "lost"), [(errno.ESHUTDOWN, True), (errno.EACCES, False)])
+def test_a_mount_that_is_lost_while_a_plan_is_made_is_told_so_that_it_is_made_anew(
+    monkeypatch: pytest.MonkeyPatch, code: int, lost: bool
+) -> None:
+    def refuses(path: str) -> int:
+        raise CephError(f"cannot stat {path!r}", code)
+
+    host: Any = Cluster([1.0] * 4)
+    seen = Analyzed(host).judgement(host.state)
+    monkeypatch.setattr(host, "on_fs", lambda fs, call: call(SimpleNamespace(ino=refuses)))
+    if lost:
+        with pytest.raises(CephError):
+            present(host, host.state, seen, {})
+    else:
+        now = present(host, host.state, seen, {})
+        assert [row.seen.pin for row in now.directories] == [row.seen.pin for row in seen.directories]
 
 
 @pytest.mark.parametrize("how", ["deleted", "renamed", "replaced"])
