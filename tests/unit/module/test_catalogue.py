@@ -422,7 +422,7 @@ def test_nothing_is_known_of_what_is_below_something_that_was_not_read() -> None
     cluster = Cluster([20.0] * 2)
     host: Any = Counting(cluster)
     catalogue = Catalogue(host, BEGINNING)
-    host.hangs = "_read_above"
+    host.hangs = "Above._read"
     catalogue.refresh(cluster.state, 9, Wanted(), Owned(), BEGINNING)
     assert len(catalogue.known.directories) == 2 and not catalogue.known.facts
     host.answer()
