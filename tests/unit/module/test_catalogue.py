@@ -669,7 +669,7 @@ def test_thousands_of_directories_are_known_but_not_those_among_as_many_files(
     subdirs: int, files: int, known: bool
 ) -> None:
     homes: Any = Wide(Cluster([20.0]), PARENT, subdirs, files)
-    assert count_children(homes, PARENT, lambda *_: True) == known * subdirs
+    assert count_children(homes, PARENT, lambda *_: True, 1) == known * subdirs
 
 
 def test_few_of_those_that_cannot_be_listed_any_more_are_looked_for_at_a_time() -> None:
