@@ -10,6 +10,7 @@ from typing import TypeVar
 from ..ceph.filesystem import FileSystem
 from ..errors import NotFound
 from ..model import Directory
+from .turnover import DEEPEST
 
 AGAIN = 50  # directories that are looked for again in a round
 At = TypeVar("At", "Child", Directory)
@@ -78,6 +79,7 @@ def brood(
     may: Callable[[FileSystem, str], bool] | None = None,
     known: Mapping[int, Child] = {},
     limit: int | None = None,
+    levels: int = DEEPEST,
 ) -> Brood:
     """From ``path`` down to the first directory that has several children, or whose only one does not last.
 
@@ -86,10 +88,11 @@ def brood(
     :param may: one be listed? None: each
     :param known: those that need not be looked at again, by inode number
     :param limit: how many of the others are looked at, where there are several
+    :param levels: directories of which each is the only one in the other, at most; the last may have one, too
     """
     chain, born = [placed(fs, path)], fs.born(path)
     found = _children(fs, path, may, known, limit)
-    while found.only is not None and lasts(found.only.born, born, chain[-1].ino):
+    while len(chain) < levels and found.only is not None and lasts(found.only.born, born, chain[-1].ino):
         path, born = found.only.path, found.only.born
         chain.append(placed(fs, path))
         found = _children(fs, path, may, known, limit)

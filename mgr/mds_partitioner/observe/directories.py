@@ -26,8 +26,12 @@ MOST_ENTRIES = 100_000  # of the root: with more it is not listed even then, as 
 
 
 def listed(fs: FileSystem, group: str, label: str) -> list[Directory]:
-    """The subvolumes of a group, by its path. ``label``: before their names"""
-    return [Directory(f"{group}/{name}", label + name, ino) for name, ino in fs.subdirectories(group)]
+    """The subvolumes of a group, by its path; none if it has just gone. ``label``: before their names"""
+    try:
+        found = fs.subdirectories(group)
+    except NotFound:
+        return []
+    return [Directory(f"{group}/{name}", label + name, ino) for name, ino in found]
 
 
 def subvolumes(

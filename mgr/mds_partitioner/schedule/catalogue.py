@@ -14,12 +14,13 @@ from ..ceph.filesystem import FileSystem
 from ..ceph.host import Host
 from ..clock import Now
 from ..engine.names import FANOUT
-from ..errors import NotFound, Unavailable
+from ..errors import Unavailable
 from ..model import NO_PIN, Directory, DirectoryFacts, FsState
-from ..observe.children import Brood, Child, Lasts, Placed, placed
+from ..observe.children import Brood, Child, Lasts, Placed
 from ..observe.directories import Everything, Rotation, facts
 from ..plan.circumstances import DISTRIBUTES, FACTOR, Circumstances, over, places
 from ..plan.families import family, held
+from .above import Above
 from .asking import SOON, WITHIN, Asking, Lesson, Questions
 from .deleted import Deleted
 from .ephemerals import Ephemerals
@@ -142,11 +143,11 @@ class Catalogue:
         self._insides = Insides(self._asking, now)
         self._newborn = Newborn(self._asking, began)
         self._ephemerals = Ephemerals(self._asking)
+        self._above = Above()
         self._fragments: dict[int, tuple[float, Fragments]] = {}  # by inode number; when it was read last
         self._everything = Everything()
         self._directories: list[Directory] | None = None  # as they were listed last
         self._listed, self._took = float("-inf"), 0.0  # when that was, steady clock, s; how long it took, s
-        self._above: dict[str, Placed | None] = {}  # directories above these; None: it is gone
         self._doubted: frozenset[int] = frozenset()
         self._asked: dict[int, float] = {}  # when facts were asked for, Unix, s, by inode number
         self._answers: dict[Directory, tuple[DirectoryFacts | None, float]] = {}
@@ -183,6 +184,7 @@ class Catalogue:
         of = Inside(quiet, count, split, wanted.requests, wanted.moving)
         lasts = self._insides.look(fs, of, owned, now, first=not self.known.ripe)
         doubted, self._doubted = self._doubted, frozenset()
+        self._above.doubt(doubted)
         self._rotation.doubt(p for p, f in self._rotation.facts().items() if f.directory.ino in doubted)
         self._asked = {ino: at for ino, at in self._asked.items() if ino not in doubted}
         parts, strangers = self._parts(wanted, owned, c, lasts)
@@ -194,12 +196,12 @@ class Catalogue:
         # Not twice in a row: a manager that took over may find parts in dozens.
         self._early = ripe and not self._early and any(parts.get(ino) for ino in wanted.split - had)
         if self._early:
-            self._look_above(fs, below, [])
+            self._look_above(fs, below, [], wanted, owned, now)
             self._rotation.see(wanted.requests, None, below, read)
             self.known = self._known(parts, strangers, wanted, hooked, now)
             return True
         self._list_all(fs)
-        self._look_above(fs, below, awake if hooked else [])
+        self._look_above(fs, below, awake if hooked else [], wanted, owned, now)
         self._ephemerals.look(fs, awake if ripe else quiet, now, WITHIN if ripe else SOON)
         self._read_fragments(fs, quiet, wanted, c, now)
         self._rotation.see(wanted.requests, self._directories, below, read)
@@ -251,16 +253,20 @@ class Catalogue:
             late = Unavailable(f"the directories of '{fs.name}' were not listed in time")
             raise failed.get(("all", ""), late)
 
-    def _look_above(self, fs: FsState, below: Sequence[Directory], hooked: Sequence[Directory]) -> None:
+    def _look_above(
+        self,
+        fs: FsState,
+        below: Sequence[Directory],
+        hooked: Sequence[Directory],
+        wanted: Wanted,
+        owned: Owned,
+        now: float,
+    ) -> None:
         """What places all that there is from above, and masks of some where MDSs have the hook."""
         paths = over([*(self._directories or ()), *below])
-        self._above = {path: at for path, at in self._above.items() if path in paths}
         questions: Questions = {("mask", d.ino): partial(self._mask, of=d) for d in hooked}
-        for path in sorted(paths):
-            questions["above", path] = partial(self._read_above, path=path)
-        for (what, of), why in self._asking.ask(fs, questions).items():
-            if what == "above" and isinstance(why, NotFound):
-                self._above[str(of)] = None  # renamed or removed, and so is what is in it
+        questions |= self._above.due(paths, wanted.requests, owned, now)
+        self._above.tried(self._asking.ask(fs, questions).keys(), now)
 
     def _list(self, mount: FileSystem, began: float) -> Lesson:
         directories = self._everything(mount, began)
@@ -270,10 +276,6 @@ class Catalogue:
             self._directories, self._listed, self._took = directories, ended, ended - began
 
         return learn
-
-    def _read_above(self, mount: FileSystem, path: str) -> Lesson:
-        at = placed(mount, path)
-        return lambda: self._above.update({path: at})
 
     def _mask(self, mount: FileSystem, of: Directory) -> Lesson:
         mask = mount.mask(of.path)
@@ -313,13 +315,13 @@ class Catalogue:
         old, directories = self.known, self._rotation.directories()
         read = self._rotation.facts()
         one_in = {path.rpartition("/")[0]: fact.directory for path, fact in read.items()}
-        clear = {parent for parent, one in one_in.items() if over([one]) <= self._above.keys()}
+        clear = {parent for parent, one in one_in.items() if over([one]) <= self._above.found.keys()}
         known = {
             path: fact
             for path, fact in read.items()
             if fact.directory.ino not in self._doubted and path.rpartition("/")[0] in clear
         }
-        above = {path: at for path, at in self._above.items() if at is not None and places(at)}
+        above = {path: at for path, at in self._above.found.items() if at is not None and places(at)}
         there = {d.ino for d in directories}
         self._insides.forget(there)
         self._fragments = {ino: kept for ino, kept in self._fragments.items() if ino in there}

@@ -10,9 +10,10 @@ from dataclasses import dataclass
 from ..ceph.filesystem import FileSystem
 from ..model import NO_PIN, Churning
 from ..observe.children import Brood, Placed, brood, placed
-from ..observe.turnover import DEEPEST, MAINLY, MOST_LISTED, MOST_PARTS, listable
+from ..observe.turnover import MAINLY, MOST_LISTED, MOST_PARTS, listable
 from ..plan.circumstances import Circumstances
 from ..plan.families import family, hashed, held, shared_out
+from .insides import LOWEST
 
 FILES = 8  # a fragment, for the hash to share out their load
 SEVERAL = 2.0  # at a time, on the mean
@@ -71,14 +72,15 @@ def flat(
 ) -> Fragments | None:
     """Of a directory, or of the only one below it, whose load is its files', or that of more directories than
     get ranks of their own. None: too few for all ranks, too much beside them, an operator has placed it or
-    what it is in, or it is replaced by another one time and again, and its setting would go with it.
+    what it is in, or it is replaced by another one time and again, and its setting would go with it,
+    or it is lower than LOWEST.
 
     :param parts: directories that may be beside the files, as they are moved by themselves
     :raises NotFound: it is gone
     """
     chain: list[Placed] = []
     passing = {of.ino for of in churning}
-    for _ in range(DEEPEST):
+    while path.count("/") <= LOWEST:  # each level takes seven questions, in each round
         chain.append(placed(mount, path))
         entries, subdirs, ranks = mount.entries(path), mount.subdirs(path), hashed(chain[-1].ino, c)
         if ranks is None:

@@ -19,7 +19,7 @@ from ..clock import Now
 from ..errors import NotFound
 from ..model import NO_PIN, Directory, FsState
 from ..observe.children import Brood, Child, Lasts, brood, looked_at, remembered, still
-from ..observe.turnover import A_LOOK, DEEPEST, Turnover, below, listable
+from ..observe.turnover import A_LOOK, Turnover, below, listable
 from ..plan.families import lasting
 from .asking import SOON, WITHIN, Asking, Lesson, Questions
 from .owned import Owned
@@ -30,6 +30,9 @@ AT_ONCE = 50  # children of each that are read side by side: some MDS is asked t
 YOUNG = 30.0  # s: what is younger may come and go, though nothing was seen to yet
 FRESH = 60.0  # s, for which what was read of children is good
 SOME, MOST = 8, 0.5  # children that stand for all; so many of them must last
+# Levels from the root to the lowest directories that are told apart. For one of these all MDSs tell of all
+# that is used down to its level, in each look, and serve nobody meanwhile. A subvolume's data is at the 5th.
+LOWEST = 10
 T = TypeVar("T")
 
 
@@ -85,7 +88,7 @@ class Insides:
         lasts = lasting(before, now - YOUNG, now)
 
         def count(mount: FileSystem, of: Directory) -> Lesson:
-            number = children(mount, of.path, lasts)
+            number = children(mount, of.path, lasts, levels(of.path, owned))
             return lambda: self.counts.update({of.ino: (now, number)})
 
         within = SOON if first else WITHIN
@@ -157,7 +160,7 @@ class Insides:
         before = self.broods.get(of.ino)
         read = () if before is None else owned.since(*before).children
         known = {k.ino: k for k in read if k.pin in (NO_PIN, owned.pins.get(k.ino))}
-        found = brood(mount, of.path, lasts, listable, known, limit=0)
+        found = brood(mount, of.path, lasts, listable, known, limit=0, levels=levels(of.path, owned))
         if found.unlisted:  # another manager may have listed it, and given its children pins
             found = still(mount, before[1]) if before and read else remembered(mount, found, owned.paths)
         old = {k.ino for k in read}
@@ -237,16 +240,25 @@ def _kept(known: Mapping[int, T], there: Collection[int]) -> dict[int, T]:
     return {ino: kept for ino, kept in known.items() if ino in there}
 
 
-def children(mount: FileSystem, path: str, lasts: Lasts) -> int:
+def levels(path: str, owned: Owned) -> int:
+    """Of directories from one down, each the only one in the other: what is in the last is at LOWEST at most,
+    or as low as what we pinned below."""
+    return max(LOWEST, owned.lowest(path)) - path.count("/")
+
+
+def children(mount: FileSystem, path: str, lasts: Lasts, most: int) -> int:
     """About how many lasting directories there are below one, where it first has several: a few stand for
-    all. 0 where most do not last, or they are in one that does not. :raises NotFound: it is gone"""
-    for _ in range(DEEPEST):
+    all. 0 where most do not last, or they are in one that does not, or in none of so many that each is the
+    only one in the other. :raises NotFound: it is gone"""
+    for _ in range(most):
         names, born, ino = _names(mount, path), mount.born(path), mount.ino(path)
         stays = partial(_stays, mount, path, lasts, born, ino)
-        if len(names) != 1 or not stays(names[0]):
+        if len(names) > 1:
+            return several(names, stays)
+        if not names or not stays(names[0]):
             break
         path = f"{path}/{names[0][0]}"
-    return several(names, stays) if len(names) > 1 else 0
+    return 0
 
 
 def _names(mount: FileSystem, path: str) -> list[tuple[str, int]]:

@@ -6,6 +6,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 
+from ..model import NO_PIN
 from ..observe.children import Brood, Child
 
 
@@ -14,7 +15,7 @@ class Owned:
     """By inode number.
 
     :ivar moved_at: when a pin of it was last set, or the MDSs had followed, Unix, s
-    :ivar homes: the rank that it had before the first; where something is split
+    :ivar homes: the rank that it had before the first; where something is looked into for its parts
     :ivar paths: the pins by path, as that was when they were set; likewise
     """
 
@@ -24,6 +25,12 @@ class Owned:
     distributed: Mapping[int, str] = field(default_factory=dict)
     homes: Mapping[int, int] = field(default_factory=dict)
     paths: Mapping[str, int] = field(default_factory=dict)
+
+    def lowest(self, path: str) -> int:
+        """Levels from the root down to the lowest pin of ours below a directory; 0: there is none."""
+        inside = f"{path}/"
+        pinned = (at for at, pin in self.paths.items() if pin != NO_PIN and at.startswith(inside))
+        return max((at.count("/") for at in pinned), default=0)
 
     def since(self, listed: float, found: Brood) -> Brood:
         """A brood with the pins that we have set since it was listed, Unix, s."""

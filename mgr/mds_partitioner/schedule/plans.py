@@ -125,7 +125,7 @@ def owned(runs: Iterable[Run], fscid: int, now: float, split: Collection[int] = 
     """What we have set.
 
     :param now: Unix, s; what was set later was so by a clock that was ahead: it is as it is read
-    :param split: inode numbers of what is seen as its parts
+    :param split: inode numbers of what is looked into for its parts
     """
     all_runs = tuple(runs)
     made = steps_in_force(all_runs, fscid)

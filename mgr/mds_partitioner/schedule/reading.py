@@ -57,7 +57,8 @@ def read(
     share = min(max(FEW, len(known.facts)), settings.rentries_per_epoch)
     limit = share if known.directories else 0
     at = now().wall
-    if watch.catalogue.refresh(fs, limit, wanted, owned(runs, fs.fscid, at, wanted.split), at):
+    ours = owned(runs, fs.fscid, at, wanted.split | count)
+    if watch.catalogue.refresh(fs, limit, wanted, ours, at):
         watch.read_due = now().steady
         return News.PARTS
     listed = {directory.ino for directory in watch.catalogue.known.directories}

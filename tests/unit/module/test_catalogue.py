@@ -422,7 +422,7 @@ def test_nothing_is_known_of_what_is_below_something_that_was_not_read() -> None
     cluster = Cluster([20.0] * 2)
     host: Any = Counting(cluster)
     catalogue = Catalogue(host, BEGINNING)
-    host.hangs = "_read_above"
+    host.hangs = "Above._read"
     catalogue.refresh(cluster.state, 9, Wanted(), Owned(), BEGINNING)
     assert len(catalogue.known.directories) == 2 and not catalogue.known.facts
     host.answer()
@@ -669,7 +669,7 @@ def test_thousands_of_directories_are_known_but_not_those_among_as_many_files(
     subdirs: int, files: int, known: bool
 ) -> None:
     homes: Any = Wide(Cluster([20.0]), PARENT, subdirs, files)
-    assert count_children(homes, PARENT, lambda *_: True) == known * subdirs
+    assert count_children(homes, PARENT, lambda *_: True, 1) == known * subdirs
 
 
 def test_few_of_those_that_cannot_be_listed_any_more_are_looked_for_at_a_time() -> None:

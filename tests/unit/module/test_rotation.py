@@ -8,12 +8,21 @@ from typing import Any, cast
 
 import pytest
 from cephfs import LibCephFS
+from scheduled import Cluster, LoadedMount
 
 from mds_partitioner.ceph.filesystem import Attempt, FileSystem
 from mds_partitioner.clock import Now
 from mds_partitioner.errors import BadInput, CephError, NotFound
 from mds_partitioner.model import Directory, DirectoryFacts
-from mds_partitioner.observe.directories import LONGEST, Rotation, facts, named, normal, subvolumes
+from mds_partitioner.observe.directories import (
+    LONGEST,
+    Everything,
+    Rotation,
+    facts,
+    named,
+    normal,
+    subvolumes,
+)
 
 PARENT = "/volumes/_nogroup"
 
@@ -282,3 +291,13 @@ def test_facts_are_not_gone_of_a_mount_that_is_lost(code: int, lost: bool) -> No
             facts(mount, directory)
     else:
         assert facts(mount, directory) is None
+
+
+@pytest.mark.parametrize("find", [subvolumes, lambda mount: Everything()(mount, 0.0)])
+def test_a_group_that_goes_while_all_are_listed_takes_no_other_along(find: Any) -> None:
+    class Going(LoadedMount):
+        def subdirectories(self, path: str) -> list[tuple[str, int]]:
+            return [*super().subdirectories(path), *([("removed", 9)] if path == "/volumes" else ())]
+
+    found = find(Going(Cluster([1.0, 1.0])))
+    assert [d.path for d in found] == [f"{PARENT}/s0", f"{PARENT}/s1"]
