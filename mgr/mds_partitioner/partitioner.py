@@ -14,7 +14,7 @@ from .abreast import Each, in_turn
 from .act import choice
 from .act.core import interrupted
 from .act.events import Progress, report
-from .act.executor import ABREAST, Acts, Executor
+from .act.executor import ABREAST, Executor, Unwanted
 from .act.halts import check_duration
 from .act.journal import Journal, check_name
 from .act.registry import Plans
@@ -73,14 +73,14 @@ class Partitioner:
         *,
         on_progress: Progress,
         scheduled: Callable[[FsState], str],
-        acts: Acts,
+        unwanted: Unwanted,
         failed: Callable[[], None],
         abreast: int = ABREAST,
     ) -> None:
         """``plans``: those of the journal.
 
         :param scheduled: why, beside a scheduler, nobody else acts; "": none does
-        :param acts: may what the scheduler decided be begun?
+        :param unwanted: why what the scheduler decided is not to be begun
         :param failed: told of each failure
         :param abreast: steps of a plan of the scheduler at once
         """
@@ -90,7 +90,10 @@ class Partitioner:
         self._on_progress, self._scheduled, self._failed = on_progress, scheduled, failed
         where = MdsWhereabouts(host)
         self._executor = Executor(
-            *(host, journal, where, self._hold, self._distributed), acts=acts, log=log, abreast=abreast
+            *(host, journal, where, self._hold, self._distributed),
+            unwanted=unwanted,
+            log=log,
+            abreast=abreast,
         )
 
     def shutdown(self) -> None:

@@ -1154,12 +1154,12 @@ def test_an_order_that_comes_while_a_tick_begins_is_not_forgotten() -> None:
     run = started(cluster, manager, MOVES)
     untold = {"state": "stopped"}
 
-    def stops(fscid: int) -> bool:
+    def stops(fscid: int) -> str:
         run.memory.halted, run.memory.untold = True, untold
-        return True
+        return ""
 
     run.plan = replace(run.plan, scheduled=True, created=0.0)
     run.head = replace(run.head, started=0.0)
-    manager.executor._acts = stops
+    manager.executor._unwanted = stops
     manager.tick(run)
     assert run.memory.halted and run.memory.untold is untold and not run.records
