@@ -32,7 +32,7 @@ from .changes import (
 )
 from .core import LONGEST, SETTLED, Seen, StepCore, Transition, after_tick, next_step, paused, same
 from .journal import Journal
-from .polls import Met, Overruled, Polls
+from .polls import Met, Overruled, Polls, seen_lately
 from .run import (
     ACTIVE,
     INTENT,
@@ -186,10 +186,10 @@ class Executor:
     def _steps(
         self, run: Run, began: Head, fs: FsState | None, settings: Settings, now: Now, *, begins: bool
     ) -> None:
-        tried: set[int] = set()
         heading, troubles = run.heading(), run.memory.troubles
         width = self._abreast if run.plan.scheduled and heading != ROLLING_BACK else 1
         self._take_in(run, self._polls.answered(run))
+        tried = seen_lately(run, settings.arrival_timeout, now.steady)
         while True:
             batch: list[int] = []
             tried |= self._polls.away(run, width > 1)
