@@ -76,12 +76,14 @@ class Module(
         journal = Journal(self.host.store, self.host.incarnation())
         plans = Plans(self.host, journal, clock.read, self.log)
         self.ledger = Ledger(self.host, self.log)
-        self.scheduling = Scheduling(self.host, self.ledger, plans, balances)
+        self.scheduling = Scheduling(
+            *(self.host, self.ledger, plans, balances), lambda: SchedulerSettings.read(self)
+        )
         self.partitioner = Partitioner(
             *(self.host, self.engine, self.analyzer, journal, plans, self.settings, self.log),
             on_progress=self._progress,
             scheduled=self.scheduling.in_the_way,
-            acts=self.scheduling.begins,
+            unwanted=self.scheduling.unwanted,
             failed=self._errors.of(MOVE),
         )
         self.balancer = Balancer(

@@ -4,7 +4,7 @@
 from __future__ import annotations
 
 import logging
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Collection, Sequence
 from dataclasses import replace
 from functools import partial
 from typing import Any
@@ -14,7 +14,7 @@ from .abreast import Each, in_turn
 from .act import choice
 from .act.core import interrupted
 from .act.events import Progress, report
-from .act.executor import ABREAST, Acts, Executor
+from .act.executor import ABREAST, Executor, Unwanted
 from .act.halts import check_duration
 from .act.journal import Journal, check_name
 from .act.registry import Plans
@@ -73,14 +73,14 @@ class Partitioner:
         *,
         on_progress: Progress,
         scheduled: Callable[[FsState], str],
-        acts: Acts,
+        unwanted: Unwanted,
         failed: Callable[[], None],
         abreast: int = ABREAST,
     ) -> None:
         """``plans``: those of the journal.
 
         :param scheduled: why, beside a scheduler, nobody else acts; "": none does
-        :param acts: may what the scheduler decided be begun?
+        :param unwanted: why what the scheduler decided is not to be begun
         :param failed: told of each failure
         :param abreast: steps of a plan of the scheduler at once
         """
@@ -90,7 +90,10 @@ class Partitioner:
         self._on_progress, self._scheduled, self._failed = on_progress, scheduled, failed
         where = MdsWhereabouts(host)
         self._executor = Executor(
-            *(host, journal, where, self._hold, self._distributed), acts=acts, log=log, abreast=abreast
+            *(host, journal, where, self._hold, self._distributed),
+            unwanted=unwanted,
+            log=log,
+            abreast=abreast,
         )
 
     def shutdown(self) -> None:
@@ -112,23 +115,28 @@ class Partitioner:
         """Take every active plan one step further, and end those whose file system was removed; tell the mon
         what it did not answer."""
         there = {fs.fscid for fs in self._host.file_systems()}
-        due: dict[int, list[Run]] = {}
-        for run in self.plans.read():
-            gone = run.plan.fscid not in there and run.head.state != ROLLED_BACK
-            if run.head.state in ACTIVE or gone:
-                due.setdefault(run.plan.fscid, []).append(run)
-        for fscid in self._journal.behind():
-            due.setdefault(fscid, [])
-        each({fscid: partial(self._tick_all, fscid, runs) for fscid, runs in due.items()})
+        due = dict.fromkeys([*(run.plan.fscid for run in self._due(there)), *self._journal.behind()])
+        each({fscid: partial(self._tick_all, fscid, there) for fscid in due})
 
-    def _tick_all(self, fscid: int, runs: Sequence[Run]) -> None:
+    def _due(self, there: Collection[int]) -> list[Run]:
+        """Plans of which something is to be done. ``there``: IDs of the file systems that there are."""
+        return [
+            run
+            for run in self.plans.read()
+            if run.head.state in ACTIVE or (run.plan.fscid not in there and run.head.state != ROLLED_BACK)
+        ]
+
+    def _tick_all(self, fscid: int, there: Collection[int]) -> None:
         try:
             self._journal.catch_up(fscid)
         except JournalError as e:
             self._failed()
             self._log.warning("the mon is told again: %s", e)
-        # What is only looked at may be frozen, and takes a while.
-        for run in sorted(runs, key=lambda run: len(run.records) == len(run.plan.steps)):
+        ticked = set[str]()
+        while left := [r for r in self._due(there) if r.plan.fscid == fscid and r.id not in ticked]:
+            # What is only looked at may be frozen, and takes a while: also what came meanwhile goes first.
+            run = min(left, key=lambda run: len(run.records) == len(run.plan.steps))
+            ticked.add(run.id)
             self._tick(run)
         self._journal.tidy(fscid)
 

@@ -7,12 +7,13 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import replace
+from datetime import datetime
 from typing import Any
 
 from . import clock
 from .act.choice import live, made_after, operators
 from .act.registry import Plans
-from .act.run import ACTIVE, ROLLED_BACK, ROLLING_BACK, STOPPED
+from .act.run import ACTIVE, HOURS_OVER, ROLLED_BACK, ROLLING_BACK, SCHEDULER_STOPPED, STOPPED
 from .ceph.host import Host
 from .clock import Now
 from .errors import BadInput, Busy, JournalError, NotFound, NotPermitted, PartitionerError, Unavailable
@@ -21,7 +22,9 @@ from .observe.sessions import clients_at
 from .schedule.catalogue import Catalogue
 from .schedule.core.state import State
 from .schedule.hotspots import Hotspots, recent
+from .schedule.hours import closed
 from .schedule.ledger import Ledger
+from .schedule.options import SchedulerSettings
 from .schedule.plans import distributing, scheduled_since
 from .schedule.record import (
     ACT,
@@ -53,11 +56,12 @@ class Scheduling:
         ledger: Ledger,
         plans: Plans,
         policy: Callable[[FsState], bool],
+        settings: Callable[[], SchedulerSettings],
         now: Callable[[], Now] = clock.from_epoch,
     ) -> None:
         """``policy``: does a Mantle policy of ours balance a file system?"""
         self._host, self._ledger, self._plans = host, ledger, plans
-        self._policy, self._now = policy, now
+        self._policy, self._settings, self._now = policy, settings, now
         self._untold: set[int] = set()  # file systems whose mon has not got the last halt yet
 
     def start(self, fs: FsState, mode: str) -> Kept:
@@ -278,12 +282,15 @@ class Scheduling:
         watch = self._ledger.get(fs.fscid)
         return watch is not None and watch.kept.mode in (ACT, UNDOING)
 
-    def begins(self, fscid: int) -> bool | None:
-        """May what it decided be begun? None: what the last manager kept was not read yet."""
+    def unwanted(self, fscid: int) -> str | None:
+        """Why nothing more of what it decided is to be begun; "": it is. None: what the last manager kept was
+        not read yet."""
         if not self._ledger.read:
             return None
         watch = self._ledger.get(fscid)
-        return watch is not None and watch.kept.mode == ACT
+        if watch is None or watch.kept.mode != ACT:
+            return SCHEDULER_STOPPED
+        return HOURS_OVER if closed(datetime.fromtimestamp(self._now().wall), self._settings()) else ""
 
     def in_the_way(self, fs: FsState) -> str:
         """Why nobody else may begin or undo a plan; "" when it does not act. Errors as ``acting``."""

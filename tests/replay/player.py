@@ -147,7 +147,7 @@ class Player:
                 self.cluster.now,
                 on_progress=lambda event, message, part, failed: None,
                 scheduled=lambda fs: "",
-                acts=lambda fscid: True,
+                unwanted=lambda fscid: "",
                 failed=lambda: None,
                 abreast=1,  # threads do not take turns in the same way in every replay
             )

@@ -30,23 +30,26 @@ from .changes import (
     Whereabouts,
     bind,
 )
-from .core import SETTLED, Seen, StepCore, Transition, after_tick, next_step, paused, same
+from .core import LONGEST, SETTLED, Seen, StepCore, Transition, after_tick, next_step, paused, same
 from .journal import Journal
-from .polls import Met, Overruled, Polls
+from .polls import Met, Overruled, Polls, seen_lately
 from .run import (
     ACTIVE,
     INTENT,
     KEPT,
     ROLLED_BACK,
     ROLLING_BACK,
+    SCHEDULER_STOPPED,
     SKIPPED,
+    TOO_OLD,
     UNDOING,
     UNDONE,
     Head,
     Record,
     Run,
-    by_hand,
     held_by_operator,
+    left_to_scheduler,
+    outdated,
     user_of,
     way_home,
 )
@@ -55,8 +58,8 @@ ABREAST = 8  # steps of a plan of the scheduler at once: a saturated MDS takes u
 SELDOM = 5.0  # s between two questions to all MDSs
 AGAIN = 60.0  # s after which what has not come, and was read so that it does, is read once more
 Guard = Callable[[FsState], Optional[Hold]]
-Acts = Callable[[int], Optional[bool]]
-"""Does the scheduler act on a file system? None: that was not read yet."""
+Unwanted = Callable[[int], Optional[str]]
+"""Why what the scheduler of a file system decided is not begun; "": it is. None: that was not read yet."""
 
 
 class Doubtful(CephError):
@@ -73,7 +76,7 @@ class Executor:
         where: Whereabouts,
         guard: Guard,
         distributed: Callable[[int], Mapping[int, str]],
-        acts: Acts,
+        unwanted: Unwanted,
         log: logging.Logger,
         abreast: int = ABREAST,
     ) -> None:
@@ -84,7 +87,7 @@ class Executor:
         :param abreast: steps of a plan of the scheduler at once
         """
         self._host, self._journal, self._where = host, journal, where
-        self._guard, self._distributed, self._acts, self._log = guard, distributed, acts, log
+        self._guard, self._distributed, self._unwanted, self._log = guard, distributed, unwanted, log
         self._abreast = abreast
         # File systems go side by side, too: steps of one never queue behind those of another that hangs.
         self._workers, self._polls = Workers("steps of the scheduler's plans", abreast * MOST), Polls()
@@ -106,7 +109,7 @@ class Executor:
             elif began.state not in ACTIVE or held_by_operator(run, now):
                 return
             else:
-                self._leave_unwanted(run, began, now)
+                self._leave_unwanted(run, began, settings, now)
                 held = self._held_up(run, fs, now)
             if held is None or held.back:
                 self._go_on(run, began, fs, settings, held, now)
@@ -144,20 +147,22 @@ class Executor:
         if run.head is began and not run.memory.halted:
             self._journal.replace_head(run, began, head)
 
-    def _leave_unwanted(self, run: Run, began: Head, now: Now) -> None:
-        """What the scheduler decided before it was stopped is not begun any more, and the plan can end."""
-        if self._wanted(run) is not False:
-            return
-        skipped = Transition(Record(SKIPPED, "", now.wall, "the scheduler was stopped"))
-        for i in range(len(run.plan.steps)):
-            if i not in run.records:
+    def _leave_unwanted(self, run: Run, began: Head, settings: Settings, now: Now) -> None:
+        """What the scheduler decided before it was stopped, or too long ago, is not begun any more, and the
+        plan can end. An option that it needs is no matter of hours or loads."""
+        why, troubles = self._refused(run), run.memory.troubles
+        if not why and left_to_scheduler(run) and outdated(run, now.steady, settings.arrival_timeout):
+            why = TOO_OLD
+        for i, step in enumerate(run.plan.steps if why else ()):
+            if i not in run.records and (step.ino or why == SCHEDULER_STOPPED):
+                told = f"{why}: {troubles[i]}" if why == TOO_OLD and i in troubles else str(why)
+                skipped = Transition(Record(SKIPPED, "", now.wall, told[:LONGEST]))
                 self._do(run, began, i, None, skipped, "", now)
-                run.memory.troubles.pop(i, None)
+                troubles.pop(i, None)
 
-    def _wanted(self, run: Run) -> bool | None:
-        """May more of it be begun? None: that is not known yet."""
-        own = run.plan.scheduled and run.heading() != ROLLING_BACK and not by_hand(run)
-        return self._acts(run.plan.fscid) if own else True
+    def _refused(self, run: Run) -> str | None:
+        """Why no more of it may be begun; "": it may. None: that is not known yet."""
+        return self._unwanted(run.plan.fscid) if left_to_scheduler(run) else ""
 
     def _held_up(self, run: Run, fs: FsState, now: Now) -> Hold | None:
         """What keeps it from beginning anything; None: nothing does. A rollback begins while it may go on.
@@ -181,17 +186,17 @@ class Executor:
     def _steps(
         self, run: Run, began: Head, fs: FsState | None, settings: Settings, now: Now, *, begins: bool
     ) -> None:
-        tried: set[int] = set()
         heading, troubles = run.heading(), run.memory.troubles
         width = self._abreast if run.plan.scheduled and heading != ROLLING_BACK else 1
         self._take_in(run, self._polls.answered(run))
+        tried = seen_lately(run, settings.arrival_timeout, now.steady)
         while True:
             batch: list[int] = []
             tried |= self._polls.away(run, width > 1)
             refused = [i for i in troubles if i not in run.memory.doubtful]
             for _ in range(width):
                 begun = sum(i not in run.records and i not in troubles for i in batch)
-                room = settings.max_moves - begun if begins and self._wanted(run) else None
+                room = settings.max_moves - begun if begins and self._refused(run) == "" else None
                 i = next_step(run.plan, heading, run.records, tried, refused, room)
                 if i is not None:
                     tried.add(i)

@@ -7,13 +7,30 @@ from collections.abc import Collection, Mapping
 from concurrent.futures import Future, wait
 
 from ..errors import PartitionerError
-from .run import Run
+from .core import SETTLED
+from .run import INTENT, ROLLING_BACK, Run
 
 WITHIN = 0.5  # s that an answer is waited for; it is taken in when it comes
+RARELY = 10.0  # s between two looks at what has not come soon: MDSs export nothing that is empty
 MOST = 4  # not answered, a file system, before more are looked at: what is begun needs threads, too
 
 Met = dict[int, "PartitionerError | None"]
 """What steps met, by their number."""
+
+
+def seen_lately(run: Run, patience: float, now: float) -> set[int]:
+    """Steps of a plan of the scheduler that need not be looked at now: they are under way for a while, and
+    were looked at a moment ago. There may be thousands.
+
+    :param patience: how long they are waited for, s; now: steady clock, s
+    """
+    if not run.plan.scheduled or run.heading() == ROLLING_BACK:
+        return set()
+    memory, records = run.memory, tuple(run.records.items())  # polls that were left may add to all of these
+    going = {i for i, record in records if record.state == INTENT and i not in memory.troubles}
+    asked = {i: at for i, at in tuple(memory.asked.items()) if i in going and now - at < RARELY}
+    since = {i: memory.since.get(i, at) for i, at in asked.items()}
+    return {i for i, at in asked.items() if at - since[i] > SETTLED and now - since[i] <= patience}
 
 
 class Overruled(Exception):

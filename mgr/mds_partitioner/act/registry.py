@@ -75,6 +75,7 @@ class Plans:
                 self._journal.claim(run)
             if run.head.until is not None:
                 run.memory.hold = now.steady + run.head.until - now.wall
+            run.memory.decided = now.steady - max(0.0, now.wall - run.plan.created)
         for bad in self.unreadable:
             self._log.error("the journal of plan '%s' cannot be read: %s", bad.name, bad.why)
         self._claim(runs)
@@ -206,10 +207,12 @@ class Plans:
         :raises Busy: a plan that an operator started is under way
         """
         choice.refuse_active(choice.operators(self.of(fs)), fs.name)
-        name = self._reserve_name()
+        decided, name = self._now().steady, self._reserve_name()
         try:
             dated = self._dated(replace(made, name=name))
-            return self._journal.create(dated, self._names(), Head(RUNNING, started=dated.created))
+            run = self._journal.create(dated, self._names(), Head(RUNNING, started=dated.created))
+            run.memory.decided = decided
+            return run
         except PartitionerError:
             self._creating.discard(name)
             raise

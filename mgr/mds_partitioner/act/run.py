@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import math
 import threading
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field, replace
@@ -22,6 +23,12 @@ ACTIVE = (RUNNING, PAUSED, ROLLING_BACK)
 # States of a step. INTENT and UNDOING are written before the change, the others after it.
 INTENT, APPLIED, SKIPPED, UNDOING, UNDONE, KEPT = "intent", "done", "skipped", "undoing", "undone", "kept"
 IN_FORCE = (INTENT, APPLIED, UNDOING)
+
+LATE = 60.0  # s after a decision of the scheduler's, in which it is begun, or else it is not: loads go on
+SCHEDULER_STOPPED, HOURS_OVER = "the scheduler was stopped", "the hours in which it acts were over"
+TOO_OLD = "it could not be begun in time"
+LET_BE = (SCHEDULER_STOPPED, HOURS_OVER, TOO_OLD)
+"""Why steps of the scheduler's are skipped that were not even tried."""
 
 
 @dataclass(frozen=True)
@@ -55,6 +62,7 @@ Made = tuple[Step, Record]
 class Memory:
     """What only this manager knows of a plan; the next one begins anew.
 
+    :ivar decided: when a plan of the scheduler's was decided, steady clock, s
     :ivar halted: an operator said stop or pause; nothing is begun any more, whether that is journaled or not
     :ivar hold: end of an operator's pause, steady clock, s
     :ivar untold: what an order to stop or hold makes of the head, and the mon has not taken yet
@@ -72,6 +80,7 @@ class Memory:
     :ivar writing: held while the head is written, so that a later one is not overtaken; no other plan waits
     """
 
+    decided: float = math.inf
     halted: bool = False
     hold: float | None = None
     untold: dict[str, Any] = field(default_factory=dict)
@@ -135,6 +144,23 @@ def scheduler_user(fscid: int) -> str:
 def by_hand(run: Run) -> bool:
     """Was a plan of the scheduler started by an operator? By the scheduler it is when it is made."""
     return run.head.started != run.plan.created
+
+
+def left_to_scheduler(run: Run) -> bool:
+    """Is something to begin of it that the scheduler alone has decided?"""
+    some = len(run.records) < len(run.plan.steps) and run.heading() != ROLLING_BACK
+    return some and run.plan.scheduled and not by_hand(run)
+
+
+def outdated(run: Run, now: float, patience: float) -> bool:
+    """Has the scheduler decided it too long ago for more of it to be begun? A later phase waits for the moves
+    of those before.
+
+    :param now: steady clock, s; patience: how long moves are waited for, s
+    """
+    phases = {step.phase for i, step in enumerate(run.plan.steps) if i not in run.records}
+    waits = phases and min(phases) > min(step.phase for step in run.plan.steps)
+    return now - run.memory.decided > LATE + (patience if waits else 0.0)
 
 
 def held_by_operator(run: Run, now: Now) -> bool:

@@ -16,6 +16,8 @@ from ..act.run import (
     DONE,
     IN_FORCE,
     KEPT,
+    LATE,
+    LET_BE,
     PAUSED,
     ROLLED_BACK,
     ROLLING_BACK,
@@ -43,7 +45,6 @@ from .tick_interval import TickInterval
 from .watch import Watch
 
 SMALL = 1000.0  # inodes: with more of what nobody asks for its move is waited for all the same
-LATE = 60.0  # s after a decision, in which the mon takes its plan, or else it is not begun: loads go on
 AFTER_UNDOING = 0.5  # s between two looks whether a rollback has ended
 
 
@@ -146,13 +147,15 @@ class Orders:
             self._ledger.save(fs.fscid, watch, orders, mode=OFF, turns=turns)
 
     def give_up(self, fs: FsState, watch: Watch, now: Now) -> frozenset[str]:
-        """Moves that the executor left alone, as an operator or a user was quicker, are not waited for.
+        """Moves that the executor left alone, as an operator or a user was quicker, are not waited for. What
+        it has not even tried may be decided anew at once.
 
         Returns the IDs of plans that had ended: of these nothing is left to be told.
         """
         over = frozenset(run.id for run in self._plans.of(fs) if run.head.state == DONE)
         self._forget_dropped(fs, watch)
         turns, keys, lost = [], set[tuple[int, float]](), set[int]()
+        let_be, not_set = set[tuple[int, float]](), set[int]()
         runs = {run.plan.name: run for run in scheduled_since(self._plans.of(fs), watch.kept.since)}
         for turn in watch.kept.turns:
             left = dict(_left(runs[turn.plan])) if turn.plan in runs and not turn.undone else {}
@@ -161,20 +164,24 @@ class Orders:
             if not new:
                 turns.append(turn)
                 continue
-            own = {(p.move.ino, p.begun) for p in turn.moves if p.move.ino in left}
-            not_done = {scatter.ino for scatter in turn.scatter if scatter.ino in left}
+            told = dict(new)
+            own = {(p.move.ino, p.begun) for p in turn.moves if p.move.ino in told}
+            not_done = {scatter.ino for scatter in turn.scatter if scatter.ino in told}
             # In the turn as well: the core may have forgotten it, and it is told once.
             moves = failed(turn.moves, own, now.steady)
             of = (*turn.lost, *sorted(not_done.difference(turn.lost)))
             turns.append(replace(turn, moves=moves, left=(*turn.left, *new), lost=of))
+            untried = {ino for ino, why in told.items() if why in LET_BE}
+            let_be |= {key for key in own if key[0] in untried}
+            not_set |= not_done & untried
             keys, lost = keys | own, lost | not_done
         if keys or lost:
             self._ledger.change(watch, turns=tuple(turns))
-            past = failed(watch.state.past, keys, now.steady)
-            scattered = watch.state.scattered.items()
-            known = {ino: replace(s, lost=s.lost or ino in lost) for ino, s in scattered}
-            watch.state = replace(watch.state, past=past, scattered=known)
-            watch.catalogue.doubt({ino for ino, _ in keys})
+            known = _undecided(watch.state, let_be, not_set)
+            past = failed(known.past, keys, now.steady)
+            scattered = {i: replace(s, lost=s.lost or i in lost) for i, s in known.scattered.items()}
+            watch.state = replace(known, past=past, scattered=scattered)
+            watch.catalogue.doubt({ino for ino, _ in keys - let_be})
         return over
 
     def _forget_dropped(self, fs: FsState, watch: Watch) -> None:
@@ -186,9 +193,7 @@ class Orders:
         self._ledger.change(watch, turns=rolled_back(watch.kept.turns, dropped))
         keys = {(past.move.ino, past.begun) for turn in gone for past in turn.moves}
         scatters = {scatter.ino for turn in gone for scatter in turn.scatter}
-        past = tuple(p for p in watch.state.past if (p.move.ino, p.begun) not in keys)
-        left = {ino: s for ino, s in watch.state.scattered.items() if ino not in scatters}
-        watch.state = replace(watch.state, past=past, scattered=left)
+        watch.state = _undecided(watch.state, keys, scatters)
 
     def tidy(self, fs: FsState, watch: Watch, over: Collection[str], gone: Collection[int]) -> None:
         """Make one of plans that have ended, if there are enough; end what was not ended of the last time.
@@ -264,6 +269,19 @@ def _not_begun(before: State, state: State, now: Now) -> State:
         split=before.split,
         untold=before.untold,
         crowd=before.crowd,
+    )
+
+
+def _undecided(state: State, moves: Collection[tuple[int, float]], scatters: Collection[int]) -> State:
+    """As if these had never been ordered.
+
+    :param moves: inode numbers, and when they were begun; scatters: inode numbers
+    """
+    return replace(
+        state,
+        past=tuple(p for p in state.past if (p.move.ino, p.begun) not in moves),
+        scattered={ino: s for ino, s in state.scattered.items() if ino not in scatters},
+        apart=state.apart.difference(ino for ino, _ in moves),
     )
 
 

@@ -5,6 +5,7 @@ from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Optional, Union
 
+from ..act.run import LET_BE
 from .core.state import FRESH, HANGS, Past, Scattered
 from .core.together import MEMORY, Whole
 from .core.view import Move, Scatter
@@ -61,6 +62,11 @@ class Turn:
         paths = dict(self.about)
         left = ((paths[ino], why) for ino, why in self.left if directory in (None, paths[ino]))
         return tuple(f"{path!r} was left where it is: {why}" for path, why in left)
+
+    @property
+    def untried(self) -> frozenset[int]:
+        """Inode numbers of what was let be: it need not rest."""
+        return frozenset(ino for ino, why in self.left if why in LET_BE)
 
     @property
     def gain(self) -> float:
@@ -266,13 +272,15 @@ def made(turns: Sequence[Turn], since: float) -> tuple[Past, ...]:
     """Moves that were made since a time, or have not arrived, and hold: not advised or rolled back; oldest
     first."""
     of = (t for t in turns if t.mode == ACT and not t.undone)
-    return tuple(p for t in of for p in t.moves if p.begun >= since or p.arrived < 0.0)
+    moves = ((p, t.untried) for t in of for p in t.moves if p.begun >= since or p.arrived < 0.0)
+    return tuple(p for p, untried in moves if p.move.ino not in untried)
 
 
 def scattered(turns: Sequence[Turn]) -> dict[int, Scattered]:
     """What is placed as it is made, by inode number."""
     made = (t for t in turns if t.mode == ACT and not t.undone)
-    return {s.ino: Scattered(s.ranks, t.at, s.ino in t.lost, s.inodes) for t in made for s in t.scatter}
+    ordered = ((s, t) for t in made for s in t.scatter if s.ino not in t.untried)
+    return {s.ino: Scattered(s.ranks, t.at, s.ino in t.lost, s.inodes) for s, t in ordered}
 
 
 def counted(day: Sequence[Hour], now: float, moves: int) -> tuple[Hour, ...]:

@@ -10,7 +10,7 @@ from typing import Any
 
 from fake_cluster import LOG, SETTINGS, Directory, FakeCluster, Mount, Store
 
-from mds_partitioner.act.executor import Acts
+from mds_partitioner.act.executor import Unwanted
 from mds_partitioner.act.journal import Journal
 from mds_partitioner.act.registry import Plans
 from mds_partitioner.clock import Now
@@ -308,13 +308,13 @@ class Manager:
         journal = Journal(host.store, host.incarnation())
         plans = Plans(host, journal, cluster.now, LOG)
         self.ledger = ledger = Ledger(host, LOG, cluster.now)
-        self.scheduling = Scheduling(host, ledger, plans, balances, cluster.now)
-        self.acts: Acts = self.scheduling.begins
+        self.scheduling = Scheduling(*(host, ledger, plans, balances), lambda: self.options.ours, cluster.now)
+        self.unwanted: Unwanted = self.scheduling.unwanted
         self.partitioner = Partitioner(
             *(host, nobody, nobody, journal, plans, lambda: SETTINGS, LOG, cluster.now),
             on_progress=lambda *_: None,
             scheduled=self.scheduling.in_the_way,
-            acts=self._acts,
+            unwanted=self._unwanted,
             failed=lambda: self._failed("moves"),
         )
         self.rounds = Rounds(
@@ -328,8 +328,8 @@ class Manager:
         plans.load()
         ledger.begin()
 
-    def _acts(self, fscid: int) -> bool | None:
-        return self.acts(fscid)
+    def _unwanted(self, fscid: int) -> str | None:
+        return self.unwanted(fscid)
 
     def _failed(self, what: str) -> None:
         self.failures[what] += 1

@@ -196,6 +196,50 @@ def test_what_is_empty_keeps_its_pin_though_nothing_moves() -> None:
     assert (run.records[0].state, cluster.directories[100].pin) == (APPLIED, 1)
 
 
+def test_what_has_not_come_soon_is_looked_at_seldom(monkeypatch: pytest.MonkeyPatch) -> None:
+    """New directories are pinned while they are empty: thousands may wait for their first files."""
+    cluster = FakeCluster(lag=10_000)
+    cluster.empty.add(100)
+    manager, there, looks = Manager(cluster), cluster.there, list[int]()
+
+    def looked(fs: FsState, path: str, rank: int) -> bool:
+        looks.append(cluster.ticks)
+        return there(fs, path, rank)
+
+    monkeypatch.setattr(cluster, "there", looked)
+    run = manager.journal.create(replace(plan(cluster, {100: 1}), scheduled=True), [])
+    manager.journal.head(run, state=RUNNING)
+    for _ in range(SETTINGS.arrival_timeout + 2):
+        manager.tick(run)
+    soon, timeout = int(SETTLED) + 1, SETTINGS.arrival_timeout + 1
+    assert looks == [*range(1, soon), *range(soon, timeout + 1, int(polls.RARELY))]
+    assert run.head.state == DONE, "no later than if it was looked at all the time"
+
+
+@pytest.mark.parametrize("lag", [1, 5, int(SETTLED) - 1])
+def test_what_comes_soon_is_seen_at_once(lag: int) -> None:
+    cluster = FakeCluster(lag=lag)
+    manager = Manager(cluster)
+    run = manager.journal.create(replace(plan(cluster, {100: 1}), scheduled=True), [])
+    manager.journal.head(run, state=RUNNING)
+    for _ in range(lag + 2):
+        assert run.head.state == RUNNING
+        manager.tick(run)
+    assert run.head.state == DONE
+
+
+def test_what_is_looked_at_seldom_is_undone_at_once() -> None:
+    cluster = FakeCluster(lag=10_000)
+    manager = Manager(cluster)
+    run = manager.journal.create(replace(plan(cluster, {100: 1}), scheduled=True), [])
+    manager.journal.head(run, state=RUNNING)
+    for _ in range(int(SETTLED) + 5):
+        manager.tick(run)
+    manager.journal.head(run, state=ROLLING_BACK)
+    manager.tick(run)
+    assert run.records[0].state == UNDOING and cluster.directories[100].pin == 0
+
+
 def test_what_is_empty_is_not_waited_for() -> None:
     """Four of these at a time would take a plan of an operator five minutes."""
     cluster = FakeCluster(lag=10_000)
@@ -1154,12 +1198,12 @@ def test_an_order_that_comes_while_a_tick_begins_is_not_forgotten() -> None:
     run = started(cluster, manager, MOVES)
     untold = {"state": "stopped"}
 
-    def stops(fscid: int) -> bool:
+    def stops(fscid: int) -> str:
         run.memory.halted, run.memory.untold = True, untold
-        return True
+        return ""
 
     run.plan = replace(run.plan, scheduled=True, created=0.0)
     run.head = replace(run.head, started=0.0)
-    manager.executor._acts = stops
+    manager.executor._unwanted = stops
     manager.tick(run)
     assert run.memory.halted and run.memory.untold is untold and not run.records

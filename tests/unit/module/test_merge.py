@@ -27,7 +27,7 @@ ENOUGH = 60  # events, more than a merge of eight plans takes
 
 def made(cluster: Cluster, manager: Manager, moves: dict[int, int], option: str | None = None) -> Run:
     """A plan of the scheduler that is executed to its end, be it off or not."""
-    manager.acts = lambda fscid: True
+    manager.unwanted = lambda fscid: ""
     ready = replace(plan(cluster, moves, option=option), scheduled=True, created=cluster.wall)
     run = manager.partitioner.plans.propose(manager.fs, ready)
     manager.partitioner.plans.admit(run)

@@ -378,11 +378,11 @@ def test_what_the_scheduler_decided_is_not_begun_before_it_is_known_whether_it_a
     manager = Manager(cluster)
     manager.scheduling.start(manager.fs, ACT)
     run = waiting(manager, 100)
-    cluster.checks, acts = {}, manager.acts
-    manager.acts = lambda fscid: None
+    cluster.checks, unwanted = {}, manager.unwanted
+    manager.unwanted = lambda fscid: None
     manager.run(10)
     assert (run.head.state, run.records) == (RUNNING, {})
-    manager.acts = acts
+    manager.unwanted = unwanted
     manager.run(10)
     assert run.head.state == DONE and cluster.directories[100].pin == 1
 

@@ -67,6 +67,28 @@ def test_what_is_to_be_begun_goes_before_what_is_only_looked_at(
     assert ticked == [second, first]
 
 
+def test_what_is_admitted_during_a_tick_goes_before_what_is_only_looked_at(
+    acting: Manager, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    plans, executor, made = acting.partitioner.plans, acting.partitioner._executor, list[Run]()
+    of = [replace(plan(acting.cluster, {ino: 1}), scheduled=True) for ino in (100, 101, 102)]
+    for each in of[:2]:
+        made.append(plans.propose(acting.fs, each))
+        plans.admit(made[-1])
+    acting.partitioner.tick()
+    ticked = list[Run]()
+
+    def looks(run: Run, *_: object) -> None:
+        ticked.append(run)
+        if len(made) < len(of):
+            made.append(plans.propose(acting.fs, of[-1]))
+            plans.admit(made[-1])
+
+    monkeypatch.setattr(executor, "tick", looks)
+    acting.partitioner.tick()
+    assert ticked == [made[0], made[2], made[1]]
+
+
 def test_while_it_waits_it_looks_no_more_often_and_gives_the_ticks_back(acting: Manager) -> None:
     cluster = acting.cluster
     cluster.lag = NEVER

@@ -126,7 +126,7 @@ def test_what_nobody_expected_of_one_plan_stops_no_other(
     cluster: Cluster, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     manager = Manager(cluster)
-    manager.acts = lambda fscid: True
+    manager.unwanted = lambda fscid: ""
     for name, ino in (("strange", 100), ("fine", 101)):
         run = manager.partitioner.plans.propose(manager.fs, replace(plan(cluster, {ino: 1}), scheduled=True))
         run.plan = replace(run.plan, name=name)

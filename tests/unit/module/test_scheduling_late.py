@@ -1,0 +1,278 @@
+# SPDX-License-Identifier: LGPL-2.1-or-later
+"""What the scheduler decided and could not begin: it expires, and is decided anew on the load of then."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import replace
+from datetime import datetime, timedelta
+from typing import Any
+
+import pytest
+from fake_cluster import SETTINGS, plan
+from scheduled import Cluster, Manager, fewer
+from test_scheduling import AT_LAST, churned, loads, pins
+
+from mds_partitioner.act.run import DONE, HOURS_OVER, LATE, PAUSED, RUNNING, SKIPPED, TOO_OLD, Run
+from mds_partitioner.errors import Unavailable
+from mds_partitioner.model import FsState, HealthCheck
+from mds_partitioner.plan.circumstances import TO_AUTH
+from mds_partitioner.plan.plan import DISTRIBUTED_STEP
+from mds_partitioner.schedule.record import ACT, made, scattered
+
+SLOW = {"MDS_SLOW_REQUEST": HealthCheck("slow")}
+LONG = int(LATE) + 10  # s
+
+
+@pytest.fixture
+def cluster() -> Cluster:
+    return Cluster()
+
+
+def decided(manager: Manager, what: Callable[[Run], bool] = lambda run: bool(run.plan.rows)) -> Run:
+    """A plan of the scheduler's that was admitted, of which nothing was begun."""
+    for _ in range(AT_LAST):
+        manager.rounds.read()
+        manager.rounds.tick()
+        for run in manager.partitioner.plans.of(manager.fs):
+            if what(run) and not run.records:
+                return run
+        manager.partitioner.tick()
+        manager.cluster.pass_time()
+        manager.cluster.wall += 1.0
+        manager.cluster.steady += 1.0
+    raise AssertionError("nothing was decided")
+
+
+def acting(cluster: Cluster, **options: Any) -> Manager:
+    manager = Manager(cluster, fewer(**options))
+    manager.scheduling.start(manager.fs, ACT)
+    return manager
+
+
+def told(run: Run) -> set[tuple[str, str]]:
+    return {(record.state, record.why) for record in run.records.values()}
+
+
+def unwell(cluster: Cluster) -> None:
+    cluster.checks = SLOW
+
+
+def killed(cluster: Cluster) -> None:
+    gone = tuple(mds for mds in cluster.state.mds if mds.rank != 1)
+    cluster.state = replace(cluster.state, failed=(1,), mds=gone)
+
+
+def recovered(cluster: Cluster, well: FsState) -> None:
+    cluster.checks, cluster.state = {}, well
+
+
+@pytest.mark.parametrize("harm", [unwell, killed])
+def test_what_waited_for_too_long_is_not_begun(cluster: Cluster, harm: Callable[[Cluster], None]) -> None:
+    manager, well = acting(cluster), cluster.state
+    run = decided(manager)
+    assert len(run.plan.steps) > 1
+    harm(cluster)
+    manager.run(int(LATE) - 5)
+    assert (run.head.state, run.records) == (PAUSED, {})
+    cluster.load = dict.fromkeys(cluster.load, 0.0)
+    manager.run(15)
+    assert told(run) == {(SKIPPED, TOO_OLD)} and len(run.records) == len(run.plan.steps)
+    recovered(cluster, well)
+    manager.run(AT_LAST)
+    assert run.head.state == DONE and pins(cluster) == []
+    kept = manager.scheduling.get(manager.fs)
+    assert any(TOO_OLD in trouble for turn in kept.turns for trouble in turn.trouble())
+
+
+def test_what_waited_for_a_moment_is_begun(cluster: Cluster) -> None:
+    manager, well = acting(cluster), cluster.state
+    run = decided(manager)
+    unwell(cluster)
+    manager.run(int(LATE) - 10)
+    recovered(cluster, well)
+    manager.run(3)
+    assert SKIPPED not in {state for state, _ in told(run)} and pins(cluster)
+
+
+@pytest.mark.parametrize("fails_over", [False, True])
+def test_what_was_let_be_is_decided_anew_at_once(cluster: Cluster, fails_over: bool) -> None:
+    """It does not rest: nobody has moved it."""
+    manager, well = acting(cluster), cluster.state
+    run = decided(manager)
+    unwell(cluster)
+    manager.run(LONG)
+    assert told(run) == {(SKIPPED, TOO_OLD)}
+    if fails_over:
+        manager.scheduling.keep(manager.fs)
+        manager = Manager(cluster)
+    recovered(cluster, well)
+    manager.run(AT_LAST)
+    assert loads(cluster) == [200.0] * 4
+
+
+def test_what_could_not_be_begun_though_it_was_tried_rests(
+    cluster: Cluster, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Else it would be decided every minute for as long as that lasts."""
+    manager = acting(cluster)
+    run, on_fs = decided(manager), cluster.on_fs
+
+    def away(fs: FsState, call: Callable[[Any], Any], ino: int | None = None) -> Any:
+        if ino == run.plan.steps[0].ino:
+            raise Unavailable("the MDS did not answer")
+        return on_fs(fs, call, ino)
+
+    monkeypatch.setattr(cluster, "on_fs", away)
+    manager.run(LONG)
+    assert (run.records[0].state, run.records[0].why) == (SKIPPED, f"{TOO_OLD}: the MDS did not answer")
+    monkeypatch.undo()
+    manager.run(60)
+    assert cluster.directories[run.plan.steps[0].ino].pin == -1
+    again = [r for r in manager.partitioner.plans.of(manager.fs) if r is not run]
+    assert run.plan.steps[0].ino not in {step.ino for r in again for step in r.plan.steps}
+
+
+def test_nothing_is_begun_when_the_hours_are_over(cluster: Cluster) -> None:
+    manager, now = acting(cluster), datetime.fromtimestamp(cluster.wall)
+    run, hours = decided(manager), manager.options.ours
+    begin, end = (f"{now + timedelta(hours=later):%H%M}" for later in (1, 2))
+    manager.options.ours = replace(hours, begin_time=begin, end_time=end)
+    manager.run(10)
+    assert run.head.state == DONE and told(run) == {(SKIPPED, HOURS_OVER)} and pins(cluster) == []
+    manager.options.ours = hours
+    manager.run(AT_LAST)
+    assert loads(cluster) == [200.0] * 4
+
+
+@pytest.mark.parametrize("jump", [-86_400.0, 86_400.0])
+def test_a_step_of_the_hosts_clock_makes_no_decision_old(cluster: Cluster, jump: float) -> None:
+    manager, well = acting(cluster), cluster.state
+    run = decided(manager)
+    unwell(cluster)
+    cluster.wall += jump
+    manager.run(int(LATE) - 10)
+    assert run.records == {}
+    manager.run(20)
+    assert told(run) == {(SKIPPED, TOO_OLD)}
+    recovered(cluster, well)
+
+
+@pytest.mark.parametrize(
+    ("away", "jump", "expires"),
+    [(5.0, 0.0, False), (LONG, 0.0, True), (5.0, -86_400.0, False), (LONG, -86_400.0, False)],
+)
+def test_the_next_manager_goes_on_with_what_was_begun_lately(
+    cluster: Cluster, away: float, jump: float, expires: bool
+) -> None:
+    manager = acting(cluster)
+    run = decided(manager)
+    manager.partitioner._executor._unwanted = lambda fscid: "" if not run.records else None
+    manager.partitioner._executor._abreast = 1
+    manager.partitioner.tick()
+    assert 0 < len(run.records) < len(run.plan.steps)
+    cluster.wall, cluster.steady = cluster.wall + away + jump, cluster.steady + away
+    after = Manager(cluster)
+    (again,) = (r for r in after.partitioner.plans.of(after.fs) if r.id == run.id)
+    after.partitioner.tick()
+    assert ((SKIPPED, TOO_OLD) in told(again)) == expires
+    assert len(again.records) == len(again.plan.steps)
+
+
+def test_an_option_that_acting_needs_is_set_however_late(cluster: Cluster) -> None:
+    manager = acting(cluster)
+    run = decided(manager, lambda run: not run.plan.rows)
+    assert cluster.mds_option(TO_AUTH) == ""
+    unwell(cluster)
+    manager.run(LONG)
+    assert run.records == {}
+    cluster.checks = {}
+    manager.run(3)
+    assert run.head.state == DONE and cluster.mds_option(TO_AUTH) == "true"
+
+
+def test_what_an_operator_has_ordered_never_expires(cluster: Cluster) -> None:
+    manager = acting(cluster)
+    run = decided(manager)
+    manager.scheduling.halt(manager.fs)
+    manager.partitioner.stop(manager.fs)
+    cluster.wall += 1.0
+    manager.partitioner.start(manager.fs, run.plan.name)
+    unwell(cluster)
+    manager.run(LONG)
+    assert (run.head.state, run.records) == (PAUSED, {})
+    cluster.checks = {}
+    manager.run(10)
+    assert run.head.state == DONE and len(pins(cluster)) == len(run.plan.steps)
+    manager.partitioner.rollback(manager.fs, run.plan.name)
+    killed(cluster)
+    manager.run(LONG)
+    recovered(cluster, replace(cluster.state, failed=(), mds=Cluster().state.mds))
+    manager.run(60)
+    assert {cluster.directories[step.ino].pin for step in run.plan.steps} == {-1}
+
+
+def test_after_a_pause_what_was_decided_before_is_decided_anew(cluster: Cluster) -> None:
+    manager = acting(cluster)
+    run = decided(manager)
+    manager.scheduling.pause(manager.fs, None)
+    manager.partitioner.pause(manager.fs, None)
+    manager.run(LONG)
+    assert run.records == {}
+    manager.scheduling.resume(manager.fs)
+    manager.partitioner.resume(manager.fs)
+    manager.run(2)
+    assert told(run) == {(SKIPPED, TOO_OLD)}
+    manager.run(AT_LAST)
+    assert loads(cluster) == [200.0] * 4
+
+
+def test_a_later_phase_waits_for_the_moves_before_it() -> None:
+    cluster = Cluster([0.0] * 8)
+    cluster.lag, manager = LONG, acting(cluster)
+    moves = plan(cluster, {100: 1})
+    last = replace(moves.steps[0], phase=1, kind=DISTRIBUTED_STEP, ino=101, value="1", expected="0")
+    last = replace(last, target=cluster.directories[101].path)
+    both = replace(moves, steps=(*moves.steps, last), scheduled=True, created=cluster.wall)
+    manager.partitioner.plans.admit(run := manager.partitioner.plans.propose(manager.fs, both))
+    manager.run(LONG + 5)
+    assert cluster.directories[101].distributed == "1"
+    manager.run(LONG + 5)
+    assert run.head.state == DONE
+
+
+def test_a_later_phase_is_not_begun_when_moves_before_it_should_be_over() -> None:
+    cluster = Cluster([0.0] * 8)
+    cluster.lag, manager = 10_000, acting(cluster)
+    moves = plan(cluster, {100: 1})
+    last = replace(moves.steps[0], phase=1, ino=101, target=cluster.directories[101].path)
+    both = replace(moves, steps=(*moves.steps, last), scheduled=True, created=cluster.wall)
+    manager.partitioner.plans.admit(run := manager.partitioner.plans.propose(manager.fs, both))
+    manager.run(5)
+    killed(cluster)
+    manager.run(int(LATE) + SETTINGS.arrival_timeout)
+    assert (run.records[1].state, run.records[1].why) == (SKIPPED, TOO_OLD)
+
+
+def test_what_was_to_be_distributed_may_be_so_after_all() -> None:
+    """It is tried once: but this was not even that."""
+    cluster = churned()
+    (parent,) = cluster.churning
+    manager = acting(cluster)
+    run = decided(manager, lambda run: any(s.kind == DISTRIBUTED_STEP for s in run.plan.steps))
+    unwell(cluster)
+    manager.run(LONG)
+    assert (SKIPPED, TOO_OLD) in told(run)
+    turns = manager.scheduling.get(manager.fs).turns
+    assert 103 not in scattered(turns) and parent not in {p.move.ino for p in made(turns, 0.0)}
+    cluster.checks = {}
+    manager.run(AT_LAST)
+    assert cluster.directories[parent].distributed == "1"
+
+
+def test_what_was_begun_in_time_goes_on(cluster: Cluster) -> None:
+    cluster.lag = LONG
+    manager = acting(cluster)
+    run = decided(manager)
+    manager.run(LONG - 5)
+    assert run.head.state == RUNNING and SKIPPED not in {state for state, _ in told(run)}
