@@ -134,8 +134,7 @@ class Executor:
         """``over``: of an operator's pause nothing is left."""
         self._log.warning("plan %s waits: %s", run.plan.name, why)
         try:
-            going = replace(began, by_operator=False, until=None) if over else began
-            self._change(run, began, paused(going, why))
+            self._change(run, began, paused(began, why, over=over))
         except JournalError as e:
             # The pause cannot be written, but neither can a step: nothing changes until the mon answers.
             self._log.error("plan %s: %s", run.plan.name, e)
