@@ -90,7 +90,7 @@ class Partitioner:
         self._on_progress, self._scheduled, self._failed = on_progress, scheduled, failed
         where = MdsWhereabouts(host)
         self._executor = Executor(
-            *(host, journal, where, self._hold, self._distributed), acts=acts, log=log, abreast=abreast
+            *(host, journal, where, self._hold, self._distributed, acts, log, plans.halts), abreast=abreast
         )
 
     def shutdown(self) -> None:
@@ -262,15 +262,19 @@ class Partitioner:
         :raises Unavailable: it is not known yet which there are; it holds all the same
         """
         changes["why"] = "by command"
-        self.plans.halts.give(fs.fscid)
+        runs: list[Run] = []
+
+        def halt() -> None:
+            runs.extend(self.plans.active_of(fs))
+            for run in runs:
+                run.memory.halted, run.memory.hold = True, hold
+
         self.plans.early(fs.fscid, hold, **changes)
         try:
-            runs = self.plans.active_of(fs)
+            self.plans.halts.give(fs.fscid, halt)
         except Unavailable as e:
             e.args = (f"{e}; what is under way is held as soon as it is known",)
             raise
-        for run in runs:
-            run.memory.halted, run.memory.hold = True, hold
         self._keep(runs, **changes)
         return runs[-1]
 

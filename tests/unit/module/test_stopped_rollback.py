@@ -12,6 +12,7 @@ import pytest
 from fake_cluster import plan
 from scheduled import Cluster, Manager
 
+from mds_partitioner.act import executor
 from mds_partitioner.act.choice import startable
 from mds_partitioner.act.run import (
     APPLIED,
@@ -30,6 +31,7 @@ from mds_partitioner.act.run import (
     Head,
     Record,
     Run,
+    held_by_operator,
     moved_at,
 )
 from mds_partitioner.clock import Now
@@ -336,6 +338,33 @@ def test_an_order_that_comes_while_the_end_of_a_rollback_is_written_begins_nothi
     manager.run(100)
     assert run.head.state == ROLLED_BACK
     assert {d.pin for d in cluster.directories.values()} == {-1}
+
+
+def test_an_order_that_comes_while_a_pause_is_found_to_be_over_is_not_ended_with_it(
+    cluster: Cluster, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    manager = Manager(cluster)
+    partitioner = manager.partitioner
+    partitioner.plans.save(plan(cluster, MOVES, name="mine"))
+    run = partitioner.start(manager.fs, "mine")
+    partitioner.pause(manager.fs, 5)
+    cluster.steady += 9.0
+    cluster.wall += 9.0
+    asked: list[bool] = []
+
+    def held(run: Run, now: Now) -> bool:
+        asked.append(held_by_operator(run, now))
+        if len(asked) == 2:  # the tick began as the pause is over
+            cluster.store.refuse(1, 1)  # nor has the mon got it
+            stop(manager)
+        return asked[-1]
+
+    monkeypatch.setattr(executor, "held_by_operator", held)
+    before = cluster.snapshot()
+    manager.run(30)
+    assert asked[:2] == [False, False]
+    assert (run.head.state, run.memory.halted, run.records) == (STOPPED, True, {})
+    assert cluster.snapshot() == before
 
 
 def taken_over(cluster: Cluster) -> Manager:
