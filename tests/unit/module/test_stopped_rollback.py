@@ -21,6 +21,7 @@ from mds_partitioner.act.run import (
     INTENT,
     KEPT,
     PAUSED,
+    READY,
     ROLLED_BACK,
     ROLLING_BACK,
     RUNNING,
@@ -365,6 +366,47 @@ def test_an_order_that_comes_while_a_pause_is_found_to_be_over_is_not_ended_with
     assert asked[:2] == [False, False]
     assert (run.head.state, run.memory.halted, run.records) == (STOPPED, True, {})
     assert cluster.snapshot() == before
+
+
+@pytest.mark.parametrize("back", [False, True])
+def test_what_a_replaced_manager_writes_late_is_not_obeyed_by_the_manager_after_next(
+    cluster: Cluster, monkeypatch: pytest.MonkeyPatch, back: bool
+) -> None:
+    first = Manager(cluster)
+    first.partitioner.plans.save(plan(cluster, MOVES, name="mine"))
+    if back:
+        first.partitioner.start(first.fs, "mine")
+        first.run(60)
+    late: dict[str, str] = {}
+    with monkeypatch.context() as away:  # its mon is out of quorum
+        away.setattr(cluster.store, "put", late.__setitem__)
+        _ = first.partitioner.rollback(first.fs, "mine") if back else first.partitioner.start(first.fs, "mine")
+    second = Manager(cluster)
+    known = second.partitioner.plans.named(second.fs, "mine").head
+    assert late and known.state == (DONE if back else READY)
+    second.run(1)
+    cluster.store.data |= late
+    before, third = cluster.snapshot(), Manager(cluster)
+    third.run(60)
+    assert (third.partitioner.plans.named(third.fs, "mine").head, cluster.snapshot()) == (known, before)
+
+
+def test_managers_that_come_and_go_leave_one_head_a_plan(cluster: Cluster) -> None:
+    first = Manager(cluster)
+    for i in range(3):
+        first.partitioner.plans.save(plan(cluster, {100 + i: 1}, name=f"p{i}"))
+    first.partitioner.start(first.fs, "p0")
+    first.run(20)
+    for _ in range(5):
+        Manager(cluster).run(3)
+    last = Manager(cluster)
+    last.run(3)
+    heads = [key.rpartition("/")[2] for key in cluster.store.data if "/head/" in key]
+    assert heads == [f"{cluster.managers:010d}"] * 3
+    written = len(cluster.events)
+    last.partitioner.plans.load()  # the same manager once more
+    last.run(3)
+    assert cluster.events[written:] == []
 
 
 def taken_over(cluster: Cluster) -> Manager:
