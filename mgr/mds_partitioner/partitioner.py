@@ -186,6 +186,8 @@ class Partitioner:
         ended = self._analyzer.get(fs).ended or now.wall
         choice.refuse_active(self.plans.of(fs), fs.name)
         runs = self.plans.known()
+        # Later than all that is done so far, whatever the host's clock was set to since.
+        at = max(now.wall, choice.last_change(self.plans.of(fs)))
         before = steps_in_force(runs, fs.fscid)
         switch, made_before = policy_in_force(self._host.store, fs), owned_settings(before)
         ours = Ours(
@@ -209,13 +211,15 @@ class Partitioner:
             now.wall,
             ended,
         )
+        made = replace(made, created=at)
         return self.plans.save(made, named=name is not None) if save else made
 
     def start(self, fs: FsState, name: str, halts: int | None = None) -> Run:
         """Execute a plan, or go on with a stopped one. Starting a finished plan does nothing.
 
         :param halts: orders to stop that had been given when this one was; None: when it comes here
-        :raises Busy: another plan of the file system is under way; it was stopped meanwhile
+        :raises Busy: another plan of the file system is under way, or was executed or undone since this one
+            was made; it was stopped meanwhile
         :raises BadInput: it needs a rank that does not exist any more, or was rolled back, be it in part
         """
         halts = self.plans.halts.given(fs.fscid) if halts is None else halts
@@ -235,6 +239,7 @@ class Partitioner:
         if run.heading() == ROLLING_BACK:
             raise BadInput(f"plan '{name}' was stopped while it was rolled back: roll it back to the end")
         choice.refuse_outdated(run, self.plans.known())
+        choice.refuse_overtaken(run, self.plans.known())
         gone = sorted(run.plan.ranks_used() - set(fs.ranks_in))
         if gone:
             raise BadInput(

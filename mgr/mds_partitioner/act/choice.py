@@ -6,7 +6,7 @@ from __future__ import annotations
 from collections.abc import Collection, Iterable, Sequence
 
 from ..errors import BadInput, Busy
-from .run import ACTIVE, READY, STOPPED, Run, in_force, progress
+from .run import ACTIVE, IN_FORCE, READY, STOPPED, UNDONE, Run, in_force, progress
 
 SCHEDULER = "scheduler-"  # its plans are scheduler-1, scheduler-2, ...
 
@@ -89,6 +89,35 @@ def refuse_outdated(run: Run, runs: Sequence[Run]) -> None:
             instead = f"forget it ('partition rm {name}')" if scheduled else anew
             newer = f"'{other.plan.name}', which is in force"
             raise Busy(f"plan '{name}' was made before {newer}: {instead}, or roll that one back first")
+
+
+def refuse_overtaken(run: Run, runs: Iterable[Run]) -> None:
+    """What it moves would not be as it was planned, and be skipped as if an operator had changed it; and what
+    it predicts is of a file system whose other directories are where they were. So it is whole or not at all.
+
+    :raises Busy: another one was executed since it was made, or one that had been was undone; one that was
+        begun and undone since left all as it was. The scheduler's are counted before each other
+    """
+    for other in reversed(list(runs)):
+        both = run.plan.scheduled and other.plan.scheduled
+        of_fs = other is not run and other.plan.fscid == run.plan.fscid
+        if of_fs and not both and _changed_since(run.plan.created, other):
+            raise Busy(
+                f"plan '{run.plan.name}' was made before '{other.plan.name}' was executed or undone: make a "
+                "new one ('partition plan')"
+            )
+
+
+def _changed_since(made: float, run: Run) -> bool:
+    """made: Unix, s"""
+    begun_since = max(run.plan.created, run.head.started or 0.0) > made
+    states = IN_FORCE if begun_since else (*IN_FORCE, UNDONE)
+    return any(record.state in states and record.time > made for record in tuple(run.records.values()))
+
+
+def last_change(runs: Iterable[Run]) -> float:
+    """When something was last done about a step of these, by the clock of then, Unix, s; 0: never"""
+    return max((record.time for run in runs for record in tuple(run.records.values())), default=0.0)
 
 
 def made_after(one: Run, other: Run) -> bool:

@@ -16,8 +16,9 @@ from scheduled import Cluster, Manager
 from verdicts import UNKNOWN, verdict
 
 from mds_partitioner import clock
+from mds_partitioner.act.run import RUNNING
 from mds_partitioner.engine_client import EngineClient
-from mds_partitioner.errors import BadInput, NotPermitted, Unavailable
+from mds_partitioner.errors import BadInput, Busy, NotPermitted, Unavailable
 from mds_partitioner.judge.judgement import DirectoryJudgement, Judgement
 from mds_partitioner.judge.window import Observed
 from mds_partitioner.model import Directory as At
@@ -219,6 +220,35 @@ def test_a_plan_is_of_what_is_there_not_of_what_an_analysis_saw(engine: EngineCl
     for step in pins:
         at = cluster.directories[step.ino]
         assert (step.expected, step.home) == (str(at.pin), at.rank)
+
+
+@pytest.mark.parametrize("meanwhile", [False, True])
+def test_a_plan_is_made_after_what_was_done_before_also_when_the_clock_was_put_back(
+    engine: EngineClient, monkeypatch: pytest.MonkeyPatch, meanwhile: bool
+) -> None:
+    """What is done while it is made is not among that."""
+    cluster = Cluster([1.0] * 4)
+    manager = Manager(cluster)
+    partitioner: Any = manager.partitioner
+    partitioner._engine, partitioner._analyzer = engine, Analyzed(cluster)
+    partitioner.plans.save(ours(cluster, {100: 2, 101: 3}))
+    cluster.wall += 3600.0
+
+    def done() -> None:
+        partitioner.start(manager.fs, "p")
+        manager.run(10)
+        cluster.wall -= 3600.0
+
+    if meanwhile:
+        monkeypatch.setattr(partitioner.plans, "free_name", lambda: done() or "plan-1")
+    else:
+        done()
+    plan = partitioner.plan(manager.fs, name=None, heavy="fanout", ranks=[0, 1], force=True)
+    if meanwhile:
+        with pytest.raises(Busy, match="'plan-1' was made before 'p' was executed or undone"):
+            partitioner.start(manager.fs, plan.name)
+    else:
+        assert partitioner.start(manager.fs, plan.name).head.state == RUNNING
 
 
 def test_where_an_mds_is_silent_an_analysis_is_believed() -> None:

@@ -101,7 +101,7 @@ def test_an_older_plan_is_not_undone_while_a_newer_one_is_under_way(cluster: Clu
     partitioner.plans.save(plan(cluster, {100: 2}, name="older"))
     older = partitioner.start(manager.fs, "older")
     manager.run(10)
-    partitioner.plans.save(plan(cluster, {100: 3}, name="newer"))
+    partitioner.plans.save(replace(plan(cluster, {100: 3}, name="newer"), created=cluster.wall))
     newer = partitioner.start(manager.fs, "newer")
     partitioner.pause(manager.fs, None)
     assert (older.head.state, newer.head.state, newer.records) == (DONE, PAUSED, {})
@@ -500,9 +500,7 @@ def test_a_stopped_plan_of_the_scheduler_does_not_go_on_under_a_later_one(cluste
     manager = Manager(cluster)
     run = stopped_plan(cluster, manager)
     manager.run(60)
-    manager.partitioner.plans.save(
-        replace(plan(cluster, {100: 1}, name="later"), created=run.plan.created + 9)
-    )
+    manager.partitioner.plans.save(replace(plan(cluster, {100: 1}, name="later"), created=cluster.wall))
     later = manager.partitioner.start(manager.fs, "later")
     manager.run(60)
     assert later.head.state == DONE
