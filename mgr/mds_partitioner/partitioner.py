@@ -32,7 +32,7 @@ from .act.run import (
     owned_distributed,
     owned_masks,
     owned_pins,
-    owned_settings,
+    owned_values,
     progress,
     steps_in_force,
 )
@@ -45,7 +45,7 @@ from .model import FsState
 from .observe.ranks import silent
 from .options import Settings
 from .plan.circumstances import Ours, Wish, brood_of, check_ranks, gather
-from .plan.plan import AUTOMATE, Plan
+from .plan.plan import AUTOMATE, DISTRIBUTED_STEP, FS_STEP, Plan
 from .plan.planner import make_plan
 from .plan.present import present
 from .plan.ranks import format_ranks
@@ -161,7 +161,9 @@ class Partitioner:
         return replace(settings, max_moves=max(len(run.plan.steps), 1))
 
     def _distributed(self, fscid: int) -> dict[int, str]:
-        return owned_distributed(steps_in_force(self.plans.known(), fscid))
+        made = steps_in_force(self.plans.known(), fscid)
+        begun = ((kind, ino) for (kind, ino, _), values in owned_values(made).items() if "1" in values)
+        return owned_distributed(made) | {ino: "1" for kind, ino in begun if kind == DISTRIBUTED_STEP}
 
     def plan(
         self,
@@ -189,11 +191,12 @@ class Partitioner:
         # Later than all that is done so far, whatever the host's clock was set to since.
         at = max(now.wall, choice.last_change(self.plans.of(fs)))
         before = steps_in_force(runs, fs.fscid)
-        switch, made_before = policy_in_force(self._host.store, fs), owned_settings(before)
+        switch, values = policy_in_force(self._host.store, fs), owned_values(before)
+        made_before = {name for kind, _, name in values if kind == FS_STEP}
         ours = Ours(
             pins=owned_pins(before),
             masks=owned_masks(before),
-            settings=made_before,
+            values=values,
             moved_at=moved_at(runs, fs.fscid),
             distributed=owned_distributed(before),
             policy=switch.policy if switch else None,

@@ -16,7 +16,7 @@ from scheduled import Cluster, Manager
 from verdicts import UNKNOWN, verdict
 
 from mds_partitioner import clock
-from mds_partitioner.act.run import RUNNING
+from mds_partitioner.act.run import INTENT, RUNNING
 from mds_partitioner.engine_client import EngineClient
 from mds_partitioner.errors import BadInput, Busy, NotPermitted, Unavailable
 from mds_partitioner.judge.judgement import DirectoryJudgement, Judgement
@@ -220,6 +220,61 @@ def test_a_plan_is_of_what_is_there_not_of_what_an_analysis_saw(engine: EngineCl
     for step in pins:
         at = cluster.directories[step.ino]
         assert (step.expected, step.home) == (str(at.pin), at.rank)
+
+
+def begun_and_not_set(
+    engine: EngineClient, monkeypatch: pytest.MonkeyPatch, mask: str | None = None
+) -> tuple[Cluster, Manager]:
+    """A plan that is done, and one that was stopped as Ceph took nothing of it."""
+    cluster = Cluster([1.0] * 4)
+    manager = Manager(cluster)
+    partitioner: Any = manager.partitioner
+    moves = {100: 1, 101: 2, 102: 3}
+    for name, by, of in (("a", 0, "0x7"), ("b", 1, "0xf")):
+        made = ours(cluster, {i: (r + by) % 4 for i, r in moves.items()}, mask and of, name=name)
+        partitioner.plans.save(replace(made, created=cluster.wall))
+        run = partitioner.start(manager.fs, name)
+        manager.run(20)
+        mon = cluster.mon
+
+        def refuses(prefix: str, **arguments: str) -> str:
+            if prefix == "fs set":
+                raise Unavailable("the mon did not answer 'fs set' within 20 s")
+            return mon(prefix, **arguments)
+
+        if mask is None:
+            cluster.refused = {d.path for d in cluster.directories.values()}
+        else:
+            monkeypatch.setattr(cluster, "mon", refuses)
+    assert INTENT in {record.state for record in run.records.values()}
+    partitioner.stop(manager.fs)
+    partitioner._engine, partitioner._analyzer = engine, Analyzed(cluster)
+    cluster.wall += SETTINGS.rest_period
+    return cluster, manager
+
+
+def test_a_pin_of_ours_is_not_an_operators_where_a_later_one_was_begun_and_not_set(
+    engine: EngineClient, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    cluster, manager = begun_and_not_set(engine, monkeypatch)
+    assert [cluster.directories[ino].pin for ino in (100, 101, 102)] == [1, 2, 3]
+    plan = manager.partitioner.plan(manager.fs, name=None, heavy="fanout", ranks=[0], force=False)
+    assert "pinned-by-operator" not in {row.reason for row in plan.rows}
+    cluster.directories[101].pin = 0
+    plan = manager.partitioner.plan(manager.fs, name=None, heavy="fanout", ranks=[1], force=False)
+    assert [row.ino for row in plan.rows if row.reason == "pinned-by-operator"] == [101]
+
+
+def test_a_mask_of_ours_is_not_an_operators_where_a_later_one_was_begun_and_not_set(
+    engine: EngineClient, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    cluster, manager = begun_and_not_set(engine, monkeypatch, "mask")
+    assert cluster.state.bal_rank_mask == "0x7"
+    plan = manager.partitioner.plan(manager.fs, name=None, heavy="mask", ranks=[0, 1, 3], force=False)
+    assert [s.expected for s in plan.steps if s.target == "bal_rank_mask"] == ["0x7"]
+    cluster.state = replace(cluster.state, bal_rank_mask="0x5")
+    with pytest.raises(NotPermitted, match="an operator has set bal_rank_mask 0x5"):
+        manager.partitioner.plan(manager.fs, name=None, heavy="mask", ranks=[0, 1, 3], force=False)
 
 
 @pytest.mark.parametrize("meanwhile", [False, True])

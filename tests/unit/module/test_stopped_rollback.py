@@ -380,7 +380,8 @@ def test_what_a_replaced_manager_writes_late_is_not_obeyed_by_the_manager_after_
     late: dict[str, str] = {}
     with monkeypatch.context() as away:  # its mon is out of quorum
         away.setattr(cluster.store, "put", late.__setitem__)
-        _ = first.partitioner.rollback(first.fs, "mine") if back else first.partitioner.start(first.fs, "mine")
+        order = first.partitioner.rollback if back else first.partitioner.start
+        order(first.fs, "mine")
     second = Manager(cluster)
     known = second.partitioner.plans.named(second.fs, "mine").head
     assert late and known.state == (DONE if back else READY)
