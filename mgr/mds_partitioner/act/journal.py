@@ -11,8 +11,8 @@ plan/ID/step/NNNNNN/M one record a step, written before the change and when the 
 An ID is used once, so nothing that an interrupted creation or removal left behind is ever read as a part
 of another plan. M is the manager's incarnation, and only the highest is read: what a manager writes that has
 been replaced, and does not know it yet, changes nothing. So one that takes over writes every head anew from
-which a plan may go on. (Changes of directories by the replaced one are refused: the mon blocklists the clients
-of a manager that it replaces.)
+which a plan may go on. (What a replaced one changes of directories is refused: the mon blocklists its
+clients.)
 
 A plan that was merged from others counts as soon as it is complete; they are removed then. Before that is
 done nothing else is written of any plan of the file system, so both say the same as long as both are there.

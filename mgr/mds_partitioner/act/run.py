@@ -185,14 +185,15 @@ def _made(run: Run) -> Sequence[Made]:
 
 def owned_values(made: Iterable[Made]) -> dict[About, tuple[str, ...]]:
     """The values of this module's that may be there: the one that was set last, and where that step has not
-    ended, as far as is known, also the one that an earlier step had set.
+    ended, as far as is known, also the one that an earlier step had set, and the pin of a way home.
 
     :param made: of one file system, oldest first
     """
     ours: dict[About, tuple[str, ...]] = {}
     for step, record in made:
+        home = (str(_pin(step, record)),) if step.kind == PIN_STEP else ()
         before = () if record.state == APPLIED else ours.get(step.about, ())
-        ours[step.about] = (step.value, *(value for value in before if value == record.old))
+        ours[step.about] = (step.value, *home, *(value for value in before if value == record.old))
     return ours
 
 

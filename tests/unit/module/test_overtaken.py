@@ -68,6 +68,28 @@ def test_after_what_it_was_planned_upon_was_undone(manager: Manager, ino: int) -
     done(manager, planned(manager, "c", {ino: 3}))
 
 
+@pytest.mark.parametrize("back", [True, False])
+def test_after_what_it_was_planned_upon_was_forgotten(manager: Manager, back: bool) -> None:
+    """What a plan pinned that is forgotten is an operator's, or was undone before."""
+    done(manager, planned(manager, "a", {100: 1, 101: 2}))
+    planned(manager, "b", {100: 3})
+    planned(manager, "c", {105: 3})  # replaces nothing of it
+    if back:
+        undone(manager, "a")
+    manager.partitioner.plans.remove("a")
+    told = "plan 'b' was made before what it replaces was undone or forgotten: make a new one"
+    with pytest.raises(Busy, match=told):
+        manager.partitioner.start(manager.fs, "b")
+    done(manager, "c")
+
+
+def test_with_force_it_may_replace_what_an_operator_has_set(manager: Manager) -> None:
+    manager.cluster.directories[100].pin = 2
+    made = replace(plan(manager.cluster, {100: 3}, name="b"), force=True, created=manager.cluster.wall)
+    manager.partitioner.plans.save(made)
+    done(manager, "b")
+
+
 def test_what_was_tried_and_undone_since_is_as_if_it_had_not_been(manager: Manager) -> None:
     for name in ("a", "b", "c"):
         planned(manager, name, {100: 1, 101: 2})

@@ -29,7 +29,7 @@ def made(state: str, value: int, old: int) -> Made:
         ([made(APPLIED, 1, -1), made(APPLIED, 2, 1)], {"2"}),
         ([made(INTENT, 1, -1)], {"1"}),
         ([made(APPLIED, 1, -1), made(INTENT, 2, 1)], {"2", "1"}),
-        ([made(APPLIED, 1, -1), made(UNDOING, 2, 1)], {"2", "1"}),
+        ([made(APPLIED, 1, -1), made(UNDOING, 2, 1)], {"2", "1", "0"}),  # 0: the way home
         ([made(APPLIED, 1, -1), made(INTENT, 2, 1), made(INTENT, 3, 1)], {"3", "1"}),
         ([made(APPLIED, 1, -1), made(INTENT, 2, 1), made(APPLIED, 3, 1)], {"3"}),
         ([made(APPLIED, 1, -1), made(INTENT, 2, 3)], {"2"}),  # 3 was an operator's

@@ -16,7 +16,7 @@ from scheduled import Cluster, Manager
 from verdicts import UNKNOWN, verdict
 
 from mds_partitioner import clock
-from mds_partitioner.act.run import INTENT, RUNNING
+from mds_partitioner.act.run import INTENT, RUNNING, Run
 from mds_partitioner.engine_client import EngineClient
 from mds_partitioner.errors import BadInput, Busy, NotPermitted, Unavailable
 from mds_partitioner.judge.judgement import DirectoryJudgement, Judgement
@@ -223,29 +223,33 @@ def test_a_plan_is_of_what_is_there_not_of_what_an_analysis_saw(engine: EngineCl
 
 
 def begun_and_not_set(
-    engine: EngineClient, monkeypatch: pytest.MonkeyPatch, mask: str | None = None
+    engine: EngineClient, monkeypatch: pytest.MonkeyPatch, *, masks: bool
 ) -> tuple[Cluster, Manager]:
-    """A plan that is done, and one that was stopped as Ceph took nothing of it."""
+    """A plan that is done, and one that was stopped as Ceph took its pins, or its mask, not."""
     cluster = Cluster([1.0] * 4)
     manager = Manager(cluster)
     partitioner: Any = manager.partitioner
-    moves = {100: 1, 101: 2, 102: 3}
-    for name, by, of in (("a", 0, "0x7"), ("b", 1, "0xf")):
-        made = ours(cluster, {i: (r + by) % 4 for i, r in moves.items()}, mask and of, name=name)
+
+    def begun(name: str, moves: dict[int, int], mask: str) -> Run:
+        made = ours(cluster, moves, mask if masks else None, name=name)
         partitioner.plans.save(replace(made, created=cluster.wall))
-        run = partitioner.start(manager.fs, name)
+        run: Run = partitioner.start(manager.fs, name)
         manager.run(20)
-        mon = cluster.mon
+        return run
 
-        def refuses(prefix: str, **arguments: str) -> str:
-            if prefix == "fs set":
-                raise Unavailable("the mon did not answer 'fs set' within 20 s")
-            return mon(prefix, **arguments)
+    mon = cluster.mon
 
-        if mask is None:
-            cluster.refused = {d.path for d in cluster.directories.values()}
-        else:
-            monkeypatch.setattr(cluster, "mon", refuses)
+    def refuses(prefix: str, **arguments: str) -> str:
+        if prefix == "fs set":
+            raise Unavailable("the mon did not answer 'fs set' within 20 s")
+        return mon(prefix, **arguments)
+
+    begun("a", {100: 1, 101: 2, 102: 3}, "0x7")
+    if masks:
+        monkeypatch.setattr(cluster, "mon", refuses)
+    else:
+        cluster.refused = {d.path for d in cluster.directories.values()}
+    run = begun("b", {100: 2, 101: 3, 102: 0}, "0xf")
     assert INTENT in {record.state for record in run.records.values()}
     partitioner.stop(manager.fs)
     partitioner._engine, partitioner._analyzer = engine, Analyzed(cluster)
@@ -256,7 +260,7 @@ def begun_and_not_set(
 def test_a_pin_of_ours_is_not_an_operators_where_a_later_one_was_begun_and_not_set(
     engine: EngineClient, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    cluster, manager = begun_and_not_set(engine, monkeypatch)
+    cluster, manager = begun_and_not_set(engine, monkeypatch, masks=False)
     assert [cluster.directories[ino].pin for ino in (100, 101, 102)] == [1, 2, 3]
     plan = manager.partitioner.plan(manager.fs, name=None, heavy="fanout", ranks=[0], force=False)
     assert "pinned-by-operator" not in {row.reason for row in plan.rows}
@@ -268,7 +272,7 @@ def test_a_pin_of_ours_is_not_an_operators_where_a_later_one_was_begun_and_not_s
 def test_a_mask_of_ours_is_not_an_operators_where_a_later_one_was_begun_and_not_set(
     engine: EngineClient, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    cluster, manager = begun_and_not_set(engine, monkeypatch, "mask")
+    cluster, manager = begun_and_not_set(engine, monkeypatch, masks=True)
     assert cluster.state.bal_rank_mask == "0x7"
     plan = manager.partitioner.plan(manager.fs, name=None, heavy="mask", ranks=[0, 1, 3], force=False)
     assert [s.expected for s in plan.steps if s.target == "bal_rank_mask"] == ["0x7"]
