@@ -1522,7 +1522,8 @@ def test_a_plan_is_not_begun_while_the_rollback_of_the_schedulers_that_came_mean
 ) -> None:
     acting.run(AT_LAST)
     acting.scheduling.stop(acting.fs, rollback=False)
-    mine = plan(cluster, {100: (cluster.directories[100].rank + 1) % 4}, name="mine")
+    free = next(ino for ino in cluster.load if cluster.directories[ino].pin == -1)  # by the scheduler, too
+    mine = plan(cluster, {free: (cluster.directories[free].rank + 1) % 4}, name="mine")
     acting.partitioner.plans.save(replace(mine, created=cluster.wall))
 
     def stopped(event: str) -> None:
