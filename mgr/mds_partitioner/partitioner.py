@@ -32,7 +32,7 @@ from .act.run import (
     owned_distributed,
     owned_masks,
     owned_pins,
-    owned_settings,
+    owned_values,
     progress,
     steps_in_force,
 )
@@ -45,7 +45,7 @@ from .model import FsState
 from .observe.ranks import silent
 from .options import Settings
 from .plan.circumstances import Ours, Wish, brood_of, check_ranks, gather
-from .plan.plan import AUTOMATE, Plan
+from .plan.plan import AUTOMATE, DISTRIBUTED_STEP, FS_STEP, Plan
 from .plan.planner import make_plan
 from .plan.present import present
 from .plan.ranks import format_ranks
@@ -93,6 +93,7 @@ class Partitioner:
             *(host, journal, where, self._hold, self._distributed),
             unwanted=unwanted,
             log=log,
+            halts=plans.halts,
             abreast=abreast,
         )
 
@@ -169,7 +170,9 @@ class Partitioner:
         return replace(settings, max_moves=max(len(run.plan.steps), 1))
 
     def _distributed(self, fscid: int) -> dict[int, str]:
-        return owned_distributed(steps_in_force(self.plans.known(), fscid))
+        made = steps_in_force(self.plans.known(), fscid)
+        begun = ((kind, ino) for (kind, ino, _), values in owned_values(made).items() if "1" in values)
+        return owned_distributed(made) | {ino: "1" for kind, ino in begun if kind == DISTRIBUTED_STEP}
 
     def plan(
         self,
@@ -194,12 +197,15 @@ class Partitioner:
         ended = self._analyzer.get(fs).ended or now.wall
         choice.refuse_active(self.plans.of(fs), fs.name)
         runs = self.plans.known()
+        # Later than all that is done so far, whatever the host's clock was set to since.
+        at = max(now.wall, choice.last_change(self.plans.of(fs)))
         before = steps_in_force(runs, fs.fscid)
-        switch, made_before = policy_in_force(self._host.store, fs), owned_settings(before)
+        switch, values = policy_in_force(self._host.store, fs), owned_values(before)
+        made_before = {name for kind, _, name in values if kind == FS_STEP}
         ours = Ours(
             pins=owned_pins(before),
             masks=owned_masks(before),
-            settings=made_before,
+            values=values,
             moved_at=moved_at(runs, fs.fscid),
             distributed=owned_distributed(before),
             policy=switch.policy if switch else None,
@@ -217,13 +223,15 @@ class Partitioner:
             now.wall,
             ended,
         )
+        made = replace(made, created=at)
         return self.plans.save(made, named=name is not None) if save else made
 
     def start(self, fs: FsState, name: str, halts: int | None = None) -> Run:
         """Execute a plan, or go on with a stopped one. Starting a finished plan does nothing.
 
         :param halts: orders to stop that had been given when this one was; None: when it comes here
-        :raises Busy: another plan of the file system is under way; it was stopped meanwhile
+        :raises Busy: another plan of the file system is under way, or was executed or undone since this one
+            was made; it was stopped meanwhile
         :raises BadInput: it needs a rank that does not exist any more, or was rolled back, be it in part
         """
         halts = self.plans.halts.given(fs.fscid) if halts is None else halts
@@ -243,6 +251,7 @@ class Partitioner:
         if run.heading() == ROLLING_BACK:
             raise BadInput(f"plan '{name}' was stopped while it was rolled back: roll it back to the end")
         choice.refuse_outdated(run, self.plans.known())
+        choice.refuse_overtaken(run, self.plans.known())
         gone = sorted(run.plan.ranks_used() - set(fs.ranks_in))
         if gone:
             raise BadInput(
@@ -270,15 +279,19 @@ class Partitioner:
         :raises Unavailable: it is not known yet which there are; it holds all the same
         """
         changes["why"] = "by command"
-        self.plans.halts.give(fs.fscid)
+        runs: list[Run] = []
+
+        def halt() -> None:
+            runs.extend(self.plans.active_of(fs))
+            for run in runs:
+                run.memory.halted, run.memory.hold = True, hold
+
         self.plans.early(fs.fscid, hold, **changes)
         try:
-            runs = self.plans.active_of(fs)
+            self.plans.halts.give(fs.fscid, halt)
         except Unavailable as e:
             e.args = (f"{e}; what is under way is held as soon as it is known",)
             raise
-        for run in runs:
-            run.memory.halted, run.memory.hold = True, hold
         self._keep(runs, **changes)
         return runs[-1]
 

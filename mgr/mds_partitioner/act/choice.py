@@ -3,11 +3,26 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 
+from ..ceph.filesystem import NO_MASK
 from ..errors import BadInput, Busy
-from .run import ACTIVE, READY, STOPPED, Run, in_force, progress
+from ..model import NO_PIN
+from ..plan.plan import DISTRIBUTED_STEP, MASK_STEP, PIN_STEP, About
+from .run import (
+    ACTIVE,
+    IN_FORCE,
+    READY,
+    STOPPED,
+    UNDONE,
+    Run,
+    in_force,
+    owned_values,
+    progress,
+    steps_in_force,
+)
 
+NOTHING = {PIN_STEP: str(NO_PIN), MASK_STEP: NO_MASK, DISTRIBUTED_STEP: "0"}  # of what places a directory
 SCHEDULER = "scheduler-"  # its plans are scheduler-1, scheduler-2, ...
 
 
@@ -89,6 +104,45 @@ def refuse_outdated(run: Run, runs: Sequence[Run]) -> None:
             instead = f"forget it ('partition rm {name}')" if scheduled else anew
             newer = f"'{other.plan.name}', which is in force"
             raise Busy(f"plan '{name}' was made before {newer}: {instead}, or roll that one back first")
+
+
+def refuse_overtaken(run: Run, runs: Sequence[Run]) -> None:
+    """What it moves would not be as it was planned, and be skipped as if an operator had changed it; and what
+    it predicts is of a file system whose other directories are where they were. So it is whole or not at all.
+
+    :raises Busy: another one was executed since it was made, or one that had been was undone; one that was
+        begun and undone since left all as it was. The scheduler's are counted before each other
+    """
+    anew = "make a new one ('partition plan')"
+    for other in reversed(runs):
+        both = run.plan.scheduled and other.plan.scheduled
+        of_fs = other is not run and other.plan.fscid == run.plan.fscid
+        if of_fs and not both and _changed_since(run.plan.created, other):
+            raise Busy(
+                f"plan '{run.plan.name}' was made before '{other.plan.name}' was executed or undone: {anew}"
+            )
+    if _replaces_others(run, owned_values(steps_in_force(runs, run.plan.fscid))):
+        raise Busy(f"plan '{run.plan.name}' was made before what it replaces was undone or forgotten: {anew}")
+
+
+def _changed_since(made: float, run: Run) -> bool:
+    """made: Unix, s"""
+    begun_since = max(run.plan.created, run.head.started or 0.0) > made
+    states = IN_FORCE if begun_since else (*IN_FORCE, UNDONE)
+    return any(record.state in states and record.time > made for record in tuple(run.records.values()))
+
+
+def _replaces_others(run: Run, ours: Mapping[About, Collection[str]]) -> bool:
+    """Would it replace what is not ``ours`` any more? Without --force a plan is made to replace nothing else.
+    Whose plan was removed nobody knows."""
+    to_be_begun = (step for i, step in enumerate(run.plan.steps) if i not in run.records)
+    replaced = (step for step in to_be_begun if step.expected != NOTHING.get(step.kind, step.expected))
+    return not run.plan.force and any(step.expected not in ours.get(step.about, ()) for step in replaced)
+
+
+def last_change(runs: Iterable[Run]) -> float:
+    """When something was last done about a step of these, by the clock of then, Unix, s; 0: never"""
+    return max((record.time for run in runs for record in tuple(run.records.values())), default=0.0)
 
 
 def made_after(one: Run, other: Run) -> bool:

@@ -19,6 +19,7 @@ from ..model import NO_PIN
 from ..plan.plan import FS_STEP, MASK_STEP, PIN_STEP, RANK_MASK, Plan, Step
 from ..plan.ranks import balanced_ranks, format_ranks, parse_ranks
 from .run import (
+    ACTIVE,
     APPLIED,
     DONE,
     IN_FORCE,
@@ -304,9 +305,10 @@ def interrupted(head: Head) -> str:
     return head.resume_to if head.state == PAUSED else head.state
 
 
-def paused(head: Head, why: str) -> Head:
-    """The head of a plan that has to wait for the cluster; an operator's pause stays his."""
-    if head.state == PAUSED and head.by_operator:
+def paused(head: Head, why: str, *, over: bool = False) -> Head:
+    """The head of a plan that has to wait for the cluster; an operator's pause stays his, unless it is
+    ``over``. What is not under way waits for nothing: it would go on by itself afterwards."""
+    if head.state not in ACTIVE or (head.state == PAUSED and head.by_operator and not over):
         return head
     return replace(
         head, state=PAUSED, why=why[:LONGEST], by_operator=False, until=None, resume_to=interrupted(head)

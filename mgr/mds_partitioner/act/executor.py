@@ -31,6 +31,7 @@ from .changes import (
     bind,
 )
 from .core import LONGEST, SETTLED, Seen, StepCore, Transition, after_tick, next_step, paused, same
+from .halts import Halts
 from .journal import Journal
 from .polls import Met, Overruled, Polls, seen_lately
 from .run import (
@@ -78,9 +79,10 @@ class Executor:
         distributed: Callable[[int], Mapping[int, str]],
         unwanted: Unwanted,
         log: logging.Logger,
+        halts: Halts,
         abreast: int = ABREAST,
     ) -> None:
-        """``guard`` says why nothing may be begun now, or None.
+        """``guard`` says why nothing may be begun now, or None. ``halts``: orders to stop or hold.
 
         :param distributed: ``ceph.dir.pin.distributed`` that this module set on a file system, by inode
             number
@@ -88,7 +90,7 @@ class Executor:
         """
         self._host, self._journal, self._where = host, journal, where
         self._guard, self._distributed, self._unwanted, self._log = guard, distributed, unwanted, log
-        self._abreast = abreast
+        self._halts, self._abreast = halts, abreast
         # File systems go side by side, too: steps of one never queue behind those of another that hangs.
         self._workers, self._polls = Workers("steps of the scheduler's plans", abreast * MOST), Polls()
 
@@ -137,8 +139,7 @@ class Executor:
         """``over``: of an operator's pause nothing is left."""
         self._log.warning("plan %s waits: %s", run.plan.name, why)
         try:
-            going = replace(began, by_operator=False, until=None) if over else began
-            self._change(run, began, paused(going, why))
+            self._change(run, began, paused(began, why, over=over))
         except JournalError as e:
             # The pause cannot be written, but neither can a step: nothing changes until the mon answers.
             self._log.error("plan %s: %s", run.plan.name, e)
@@ -169,11 +170,15 @@ class Executor:
 
         :raises Overruled: an order to stop or hold has come in this tick
         """
-        memory = run.memory
-        if memory.halted and held_by_operator(run, now):
-            raise Overruled
-        if memory.halted:
+        memory, orders = run.memory, self._halts.given(run.plan.fscid)
+
+        def release() -> None:
             memory.halted, memory.untold = False, {}
+
+        if memory.halted:  # read once: an order may come at any moment, and is not ended by the one before
+            over = not held_by_operator(run, now)
+            if not (over and self._halts.unless(run.plan.fscid, orders, release)):
+                raise Overruled
         held = self._guard(fs)
         if held is None or (held.back and run.heading() == ROLLING_BACK):
             return None

@@ -28,10 +28,14 @@ class Halts:
         self._lock = threading.Lock()
         self._given: Counter[int] = Counter()
 
-    def give(self, fscid: int) -> None:
-        """Nothing that is about to begin begins."""
+    def give(self, fscid: int, halt: Callable[[], None] = lambda: None) -> None:
+        """Nothing that is about to begin begins, and what is under way is held, in one moment.
+
+        :param halt: holds it, which takes no time
+        """
         with self._lock:
             self._given[fscid] += 1
+            halt()
 
     def given(self, fscid: int) -> int:
         """How many were, until now."""

@@ -10,8 +10,9 @@ plan/ID/step/NNNNNN/M one record a step, written before the change and when the 
 
 An ID is used once, so nothing that an interrupted creation or removal left behind is ever read as a part
 of another plan. M is the manager's incarnation, and only the highest is read: what a manager writes that has
-been replaced, and does not know it yet, changes nothing. (Its changes of directories are refused: the mon
-blocklists the clients of a manager that it replaces.)
+been replaced, and does not know it yet, changes nothing. So one that takes over writes every head anew from
+which a plan may go on. (What a replaced one changes of directories is refused: the mon blocklists its
+clients.)
 
 A plan that was merged from others counts as soon as it is complete; they are removed then. Before that is
 done nothing else is written of any plan of the file system, so both say the same as long as both are there.
@@ -62,11 +63,13 @@ class _First:
     """Writes about plans of a file system that come before all others about these, and their order.
 
     :ivar old: IDs of what is no plan any more, whose keys are to be removed: nobody waits for that
+    :ivar passed: keys of heads that other managers wrote before; likewise
     """
 
     turn: threading.Lock = field(default_factory=threading.Lock)
     writes: deque[Callable[[], None]] = field(default_factory=deque)
     old: deque[str] = field(default_factory=deque)
+    passed: deque[str] = field(default_factory=deque)
 
 
 def check_name(name: str) -> str:
@@ -88,6 +91,7 @@ class Journal:
         """``incarnation`` grows with each manager that becomes active; ``new_id``: of a plan, never twice."""
         self._store, self._me, self._new_id = store, f"{incarnation:010d}", new_id
         self._first: dict[int, _First] = {}  # by file system: none waits for another one's writes
+        self._heads: dict[str, list[str]] = {}  # by id: keys of heads as they were found, until it is written
 
     def load(self) -> tuple[list[Run], list[Unreadable]]:
         """Every plan, oldest first, and those that cannot be read.
@@ -97,6 +101,7 @@ class Journal:
         runs: list[Run] = []
         unreadable: list[Unreadable] = []
         self._first.clear()  # of a load that failed: it is all found again
+        self._heads.clear()
         for id_, parts in self._plans().items():
             try:
                 if ID.fullmatch(id_) and not _whole(parts):
@@ -202,6 +207,12 @@ class Journal:
         with run.memory.writing:
             self._write_head(run, run.head)
 
+    def claim_soon(self, run: Run) -> None:
+        """The same, before anything else is written of its file system's plans, unless this manager has done
+        so: there may be many plans, and a slow mon takes seconds for each."""
+        if self._head_key(run) not in self._heads.get(run.id, ()):
+            self._first_of(run.plan.fscid).writes.append(lambda: self._store_head(run, run.head))
+
     def replace_head(self, run: Run, began: Head, head: Head) -> None:
         """Change the head, unless somebody else has since ``began``; in the mon as soon as that takes it, and
         before anything else is written."""
@@ -223,7 +234,13 @@ class Journal:
         self._store_head(run, head)
 
     def _store_head(self, run: Run, head: Head) -> None:
-        self._store.put(f"{ROOT}{run.id}/head/{self._me}", json.dumps(vars(head)))
+        mine = self._head_key(run)
+        self._store.put(mine, json.dumps(vars(head)))
+        passed = (key for key in self._heads.pop(run.id, ()) if key < mine)
+        self._first_of(run.plan.fscid).passed.extend(passed)
+
+    def _head_key(self, run: Run) -> str:
+        return f"{ROOT}{run.id}/head/{self._me}"
 
     def record(self, run: Run, step: int, record: Record) -> None:
         """Write a step's record, durably."""
@@ -252,10 +269,15 @@ class Journal:
             id_ = first.old.popleft()
             if self.sweep(id_, AT_ONCE):
                 first.old.appendleft(id_)
+            return
+        with suppress(JournalError):  # they go at the next start
+            for _ in range(min(AT_ONCE, len(first.passed))):
+                self._store.delete(first.passed.popleft())
 
     def behind(self) -> list[int]:
         """File systems of which something must be done before anything else is written, or may be removed."""
-        return [fscid for fscid, first in list(self._first.items()) if first.writes or first.old]
+        known = list(self._first.items())
+        return [fscid for fscid, first in known if first.writes or first.old or first.passed]
 
     def catch_up(self, fscid: int) -> None:
         """Do that now. :raises JournalError: not all of it is done"""
@@ -304,6 +326,8 @@ class Journal:
         found: dict[str, dict[str, str]] = {}
         for key, value in sorted(self._store.items(ROOT).items()):
             id_, _, rest = key.removeprefix(ROOT).partition("/")
+            if rest.startswith("head/"):
+                self._heads.setdefault(id_, []).append(key)
             # Sorted, so that the highest incarnation comes last.
             rest = rest.rpartition("/")[0] if rest.startswith(("head/", "step/")) else rest
             found.setdefault(id_, {})[rest] = value

@@ -7,7 +7,7 @@ from collections.abc import Collection, Iterable, Sequence
 from dataclasses import replace
 from itertools import groupby, takewhile
 
-from ..plan.plan import PIN_STEP, Plan, Row, Step
+from ..plan.plan import PIN_STEP, About, Plan, Row, Step
 from .run import DONE, IN_FORCE, Record, Run, origins
 
 SMALL = 16  # steps: a plan of so many is merged with whatever is newer
@@ -61,7 +61,7 @@ def merged(runs: Sequence[Run], name: str, deleted: Collection[int] = ()) -> tup
     :param runs: that have ended
     :param deleted: inode numbers of directories that are gone for good
     """
-    last: dict[tuple[str, int, str], tuple[Step, Record, Row | None]] = {}
+    last: dict[About, tuple[Step, Record, Row | None]] = {}
     made: list[Step] = []
     for run in runs:
         for i, record in sorted(run.records.items()):
@@ -70,10 +70,9 @@ def merged(runs: Sequence[Run], name: str, deleted: Collection[int] = ()) -> tup
                 continue
             if step.kind == PIN_STEP:
                 made.append(step)
-            target = (step.kind, step.ino, "" if step.ino else step.target)
-            before = last.get(target)
+            before = last.get(step.about)
             row = run.plan.rows[step.row] if step.row >= 0 else None
-            last[target] = (*_since(before, step, record), row)
+            last[step.about] = (*_since(before, step, record), row)
     kept = [entry for entry in last.values() if entry[0].value != entry[1].old]
     first, origin = {step.ino: step.home for step in reversed(made)}, origins(made)
 

@@ -80,6 +80,9 @@ class Plans:
             self._log.error("the journal of plan '%s' cannot be read: %s", bad.name, bad.why)
         self._claim(runs)
         self._sweep(lambda: runs)
+        for run in runs:
+            if run.head.state in (READY, DONE):  # nobody waits for these: whatever is begun comes after them
+                self._journal.claim_soon(run)
         with self._lock:
             for run in runs:
                 if run.plan.fscid in self._early and run.head.state in ACTIVE:

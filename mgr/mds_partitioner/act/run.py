@@ -13,7 +13,7 @@ from ..clock import Now
 from ..errors import NotFound
 from ..model import NO_PIN
 from ..observe.subtrees import ancestors
-from ..plan.plan import AUTOMATE, DISTRIBUTED_STEP, FS_STEP, MASK_STEP, PIN_STEP, Plan, Step
+from ..plan.plan import AUTOMATE, DISTRIBUTED_STEP, FS_STEP, MASK_STEP, PIN_STEP, About, Plan, Step
 
 # States of a plan.
 READY, RUNNING, PAUSED, STOPPED, DONE = "ready", "running", "paused", "stopped", "done"
@@ -209,6 +209,20 @@ def _made(run: Run) -> Sequence[Made]:
     return made
 
 
+def owned_values(made: Iterable[Made]) -> dict[About, tuple[str, ...]]:
+    """The values of this module's that may be there: the one that was set last, and where that step has not
+    ended, as far as is known, also the one that an earlier step had set, and the pin of a way home.
+
+    :param made: of one file system, oldest first
+    """
+    ours: dict[About, tuple[str, ...]] = {}
+    for step, record in made:
+        home = (str(_pin(step, record)),) if step.kind == PIN_STEP else ()
+        before = () if record.state == APPLIED else ours.get(step.about, ())
+        ours[step.about] = (step.value, *home, *(value for value in before if value == record.old))
+    return ours
+
+
 def owned_pins(made: Iterable[Made]) -> dict[int, int]:
     """The pin that this module last set, by inode number."""
     return {step.ino: _pin(step, record) for step, record in made if step.kind == PIN_STEP}
@@ -247,11 +261,6 @@ def owned_masks(made: Iterable[Made]) -> dict[int, str]:
 def owned_distributed(made: Iterable[Made]) -> dict[int, str]:
     """The ``ceph.dir.pin.distributed`` that this module last set, by inode number."""
     return {step.ino: step.value for step, _ in made if step.kind == DISTRIBUTED_STEP}
-
-
-def owned_settings(made: Iterable[Made]) -> dict[str, str]:
-    """The settings of the file system that this module last made, by name."""
-    return {step.target: step.value for step, _ in made if step.kind == FS_STEP}
 
 
 def balancing(runs: Iterable[Run], fscid: int) -> str | None:

@@ -68,7 +68,8 @@ class PartitionCommands(Services):
     ) -> Answer:
         """Execute a plan: the named one, else the newest if it was not executed, else a new one.
 
-        Without a name it is refused when the load was analyzed again since that plan was made.
+        It is refused when another plan was executed or undone since it was made; without a name also when
+        the load was analyzed again.
 
         --dry-run only prints it, with its commands. --heavy, --to-auth and --force are for a new one, as in
         'partition plan', and refused where the plan is another one. A plan that was stopped goes on.

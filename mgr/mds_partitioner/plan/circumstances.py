@@ -4,7 +4,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import partial
 
@@ -17,7 +17,7 @@ from ..model import NO_PIN, Directory, FsState, Subtree
 from ..observe.children import Brood, Lasts, Placed, brood, placed
 from ..observe.subtrees import ancestors, subtree_map
 from ..observe.turnover import listable
-from .plan import RANK_MASK
+from .plan import DISTRIBUTED_STEP, FS_STEP, MASK_STEP, PIN_STEP, RANK_MASK, About
 from .present import A_CALL
 from .ranks import format_ranks
 
@@ -56,7 +56,7 @@ class Ours:
     :ivar pins: by inode number
     :ivar masks: ``ceph.dir.bal.mask``, by inode number
     :ivar distributed: ``ceph.dir.pin.distributed``, by inode number
-    :ivar settings: of the file system, by name
+    :ivar values: all that may be there: also what was there before a step that has not ended
     :ivar moved_at: when a directory was last moved (seconds since the Unix epoch), by inode number
     :ivar policy: the one that ``balance on`` put in force, if any
     :ivar for_policy: ``balance_automate`` is on for that one alone
@@ -67,7 +67,7 @@ class Ours:
     pins: Mapping[int, int]
     masks: Mapping[int, str]
     distributed: Mapping[int, str]
-    settings: Mapping[str, str]
+    values: Mapping[About, Collection[str]]
     moved_at: Mapping[int, float]
     policy: str | None
     for_policy: bool
@@ -85,6 +85,7 @@ class Circumstances:
     :ivar owned_masks: masks that this module set, by inode number
     :ivar to_auth: as in ``Ours``; None: leave it alone
     :ivar owned_distributed: ``ceph.dir.pin.distributed`` that this module set, by inode number
+    :ivar values: of this module's, also those that may still be there as a step has not ended
     :ivar distributed_factor: ``mds_export_ephemeral_distributed_factor``; None: MDSs do not distribute
     :ivar above: directories above the judged ones that are placed by settings of their own, by path
     :ivar below: what below a judged one is held by a pin of its own, by that one's path
@@ -103,6 +104,7 @@ class Circumstances:
     owned_masks: Mapping[int, str] = field(default_factory=dict)
     to_auth: str | None = None
     owned_distributed: Mapping[int, str] = field(default_factory=dict)
+    values: Mapping[About, Collection[str]] = field(default_factory=dict)
     distributed_factor: float | None = None
     above: Mapping[str, Placed] = field(default_factory=dict)
     below: Mapping[str, Sequence[Subtree]] = field(default_factory=dict)
@@ -112,6 +114,20 @@ class Circumstances:
     def mask_of(self, ino: int) -> str:
         """A directory's own mask; "-1" for none."""
         return (self.masks or {}).get(ino, NO_MASK)
+
+    def owns_pin(self, ino: int, pin: int) -> bool:
+        """Is a directory's pin one that this module set?"""
+        return self.owned.get(ino) == pin or str(pin) in self.values.get((PIN_STEP, ino, ""), ())
+
+    def owns_mask(self, ino: int) -> bool:
+        """Is a directory's own mask one that this module set?"""
+        mask = self.mask_of(ino)
+        return self.owned_masks.get(ino) == mask or mask in self.values.get((MASK_STEP, ino, ""), ())
+
+    def owns_distributed(self, ino: int) -> bool:
+        """Was it this module that distributed a directory?"""
+        values = self.values.get((DISTRIBUTED_STEP, ino, ""), ())
+        return self.owned_distributed.get(ino) == "1" or "1" in values
 
 
 def check_ranks(fs: FsState, wanted: Sequence[int] | None) -> tuple[int, ...]:
@@ -138,11 +154,12 @@ def gather(host: Host, fs: FsState, judgement: Judgement, wish: Wish, ours: Ours
         force=wish.force,
         owned=ours.pins,
         moved_at=ours.moved_at,
-        owns_settings=ours.settings.get(RANK_MASK) == fs.bal_rank_mask,
+        owns_settings=fs.bal_rank_mask in ours.values.get((FS_STEP, 0, RANK_MASK), ()),
         masks=_masks(host, fs, judgement) if hooked else None,
         owned_masks=ours.masks,
         to_auth=ours.to_auth,
         owned_distributed=ours.distributed,
+        values=ours.values,
         distributed_factor=float(host.config(FACTOR)) if host.config(DISTRIBUTES) else None,
         above=host.on_fs(fs, lambda mount: above(mount, directories)),
         below=below(host, fs, directories),

@@ -105,14 +105,13 @@ def lasting(churning: Collection[int], since: float, now: float) -> Lasts:
 
 
 def _operators(ino: int, pin: int, c: Circumstances) -> bool:
-    return pin != NO_PIN and c.owned.get(ino) != pin and not c.force
+    return pin != NO_PIN and not c.owns_pin(ino, pin) and not c.force
 
 
 def held(brood: Brood, c: Circumstances) -> str | None:
     """The reason why an operator's settings right below a directory keep it from being split, if any."""
     for at in brood.chain:
-        ours = c.owned_distributed.get(at.ino) == "1"
-        if (at.random or (at.distributed and not ours)) and not c.force:
+        if (at.random or (at.distributed and not c.owns_distributed(at.ino))) and not c.force:
             return EPHEMERAL_PIN
     if any(_operators(at.ino, at.pin, c) for at in brood.chain[1:]):
         return PINNED_BY_OPERATOR
@@ -142,7 +141,7 @@ def family(
     staying = {child.ino for child in stay}
     passing = [child for child in free if child.ino not in staying]
     number = max(len(passing) + brood.vanished, round(at_once.get(parent.ino, 0.0)))
-    ours = parent.distributed and c.owned_distributed.get(parent.ino) == "1"
+    ours = parent.distributed and c.owns_distributed(parent.ino)
     going = _size(passing) + number - len(passing)
     own = _own(inside, requests)
     part = 1.0 - (1.0 - going / (going + _size(stay))) * (1.0 - own) if stay else 1.0

@@ -55,13 +55,13 @@ def operators(seen: Settled, c: Circumstances) -> Fixed | None:
     pin, ino = seen.pin, seen.directory.ino
     own = c.above.get(seen.directory.path)
     distributed = seen.ephemeral or (own is not None and own.distributed)
-    if (distributed and c.owned_distributed.get(ino) != "1") or (own is not None and own.random):
+    if (distributed and not c.owns_distributed(ino)) or (own is not None and own.random):
         return Fixed(EPHEMERAL_PIN)
-    if pin != NO_PIN and c.owned.get(ino) != pin and not c.force:
+    if pin != NO_PIN and not c.owns_pin(ino, pin) and not c.force:
         return Fixed(PINNED_BY_OPERATOR)
     if pin == NO_PIN and c.above and not c.force and (from_above := inherited(seen.directory.path, c)):
         return from_above
-    if c.masks and c.mask_of(ino) not in (NO_MASK, c.owned_masks.get(ino)) and not c.force:
+    if c.mask_of(ino) != NO_MASK and not c.owns_mask(ino) and not c.force:
         return Fixed(MASKED_BY_OPERATOR)
     return None
 
@@ -83,8 +83,8 @@ def _held_below(row: DirectoryJudgement, c: Circumstances) -> Fixed | None:
 def releasable(at: Subtree, c: Circumstances) -> bool:
     """May a plan take the pin off?"""
     if at.ephemeral:
-        return c.owned_distributed.get(at.ino) == "1"
-    return c.force or c.owned.get(at.ino) == at.pin
+        return c.owns_distributed(at.ino)
+    return c.force or c.owns_pin(at.ino, at.pin)
 
 
 def inherited(directory: str, c: Circumstances) -> Fixed | None:
@@ -94,14 +94,14 @@ def inherited(directory: str, c: Circumstances) -> Fixed | None:
         if at is None or path == directory:
             continue
         if at.pin != NO_PIN:
-            ours = c.owned.get(at.ino) == at.pin
+            ours = c.owns_pin(at.ino, at.pin)
             return None if ours else Fixed(PINNED_BY_OPERATOR, f"{path!r} is pinned to rank {at.pin}")
         return None if _ours(at, c) else Fixed(EPHEMERAL_PIN, f"{path!r} distributes what is in it")
     return None
 
 
 def _ours(at: Placed, c: Circumstances) -> bool:
-    return at.distributed and c.owned_distributed.get(at.ino) == "1"
+    return at.distributed and c.owns_distributed(at.ino)
 
 
 def rests_until(

@@ -11,6 +11,8 @@ from .shell import word
 PIN_STEP, MASK_STEP, FS_STEP, CONFIG_STEP = "pin", "mask", "fs", "config"
 DISTRIBUTED_STEP = "distributed"
 AUTOMATE, RANK_MASK = "balance_automate", "bal_rank_mask"  # targets of FS_STEP
+About = tuple[str, int, str]
+"""What a step changes: its kind, and a directory's inode number, or the name of a setting or an option."""
 ATTRIBUTES = {PIN_STEP: PIN, MASK_STEP: BAL_MASK, DISTRIBUTED_STEP: DISTRIBUTED}
 
 
@@ -50,6 +52,11 @@ class Step:
     value: str
     expected: str
     home: int = -1
+
+    @property
+    def about(self) -> About:
+        """What it changes, however its directory is called."""
+        return self.kind, self.ino, "" if self.ino else self.target
 
     def command(self, fs: str) -> str:
         """The command an operator would type."""

@@ -104,6 +104,7 @@ class Known:
             masks=self.masks,
             owned_masks=owned.masks,
             owned_distributed=owned.distributed,
+            values=owned.values,
             distributed_factor=factor,
             above=self.above,
             # Of an operator's plans: whether a directory may be moved does not hang on these.

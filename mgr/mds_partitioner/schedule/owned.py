@@ -3,11 +3,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from dataclasses import dataclass, field, replace
 
 from ..model import NO_PIN
 from ..observe.children import Brood, Child
+from ..plan.plan import About
 
 
 @dataclass(frozen=True)
@@ -17,6 +18,7 @@ class Owned:
     :ivar moved_at: when a pin of it was last set, or the MDSs had followed, Unix, s
     :ivar homes: the rank that it had before the first; where something is looked into for its parts
     :ivar paths: the pins by path, as that was when they were set; likewise
+    :ivar values: of all kinds, also what may still be there as a step has not ended
     """
 
     pins: Mapping[int, int] = field(default_factory=dict)
@@ -25,6 +27,7 @@ class Owned:
     distributed: Mapping[int, str] = field(default_factory=dict)
     homes: Mapping[int, int] = field(default_factory=dict)
     paths: Mapping[str, int] = field(default_factory=dict)
+    values: Mapping[About, Collection[str]] = field(default_factory=dict)
 
     def lowest(self, path: str) -> int:
         """Levels from the root down to the lowest pin of ours below a directory; 0: there is none."""

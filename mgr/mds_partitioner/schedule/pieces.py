@@ -166,7 +166,7 @@ def _held(directory: Directory, pin: int, seen: Seen, c: Circumstances, split: b
         return f"{found.reason}: {found.why}" if found.why else found.reason
     below = () if split else seen.where.fixed_below(directory.path)
     if below:
-        ours = all(pin != NO_PIN and seen.owned.pins.get(ino) == pin for ino, pin in below)
+        ours = all(pin != NO_PIN and c.owns_pin(ino, pin) for ino, pin in below)
         return OURS_BELOW if ours else FIXED_BELOW
     # With our hook an operator may have masked it; only what is busy is asked about.
     unread = seen.known.masks is not None and directory.ino not in seen.known.masks

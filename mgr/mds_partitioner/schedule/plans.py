@@ -17,6 +17,7 @@ from ..act.run import (
     owned_distributed,
     owned_masks,
     owned_pins,
+    owned_values,
     pinned_paths,
     steps_in_force,
 )
@@ -137,6 +138,7 @@ def owned(runs: Iterable[Run], fscid: int, now: float, split: Collection[int] = 
         masks=owned_masks(made),
         distributed=owned_distributed(made),
         homes=homes(made) if split else {},
+        values=owned_values(made),
     )
 
 

@@ -13,6 +13,7 @@ from dataclasses import dataclass, field, replace
 from typing import Any
 
 from mds_partitioner.act.executor import Executor
+from mds_partitioner.act.halts import Halts
 from mds_partitioner.act.journal import Journal
 from mds_partitioner.act.run import Run, owned_distributed, steps_in_force
 from mds_partitioner.clock import Now
@@ -364,6 +365,7 @@ class Manager:
         self.cluster.managers += 1
         self.journal = Journal(cluster.store, cluster.managers)
         self.runs, self.unreadable = self.journal.load()
+        self.halts = Halts()
         host: Any = cluster
         self.executor = Executor(
             host,
@@ -373,6 +375,7 @@ class Manager:
             lambda fscid: owned_distributed(steps_in_force(self.runs, fscid)),
             lambda fscid: "",
             LOG,
+            self.halts,
         )
 
     def tick(self, run: Run) -> None:

@@ -24,10 +24,12 @@ from mds_partitioner.act.run import (
     INTENT,
     KEPT,
     PAUSED,
+    READY,
     ROLLED_BACK,
     ROLLING_BACK,
     RUNNING,
     SKIPPED,
+    STOPPED,
     UNDOING,
     UNDONE,
     Record,
@@ -40,7 +42,7 @@ from mds_partitioner.act.run import (
 from mds_partitioner.ceph.filesystem import PIN, Write
 from mds_partitioner.ceph.shared_option import SharedOption
 from mds_partitioner.clock import Now
-from mds_partitioner.errors import CephError, InDoubt
+from mds_partitioner.errors import CephError, InDoubt, Unavailable
 from mds_partitioner.model import FsState, HealthCheck
 from mds_partitioner.plan.circumstances import TO_AUTH
 from mds_partitioner.plan.plan import DISTRIBUTED_STEP, PIN_STEP, Step
@@ -995,6 +997,31 @@ def test_a_plan_does_not_end_where_the_fsmap_alone_lacks_its_file_system(
     until(manager, run, DONE)
     assert {ino: cluster.directories[ino].pin for ino in MOVES} == MOVES
     assert {record.state for record in run.records.values()} == {APPLIED}
+
+
+@pytest.mark.parametrize(
+    ("state", "heading"), [(READY, RUNNING), (STOPPED, RUNNING), (STOPPED, ROLLING_BACK), (DONE, RUNNING)]
+)
+def test_what_is_not_under_way_waits_for_no_file_system_and_does_not_go_on_when_it_is_there_again(
+    monkeypatch: pytest.MonkeyPatch, state: str, heading: str
+) -> None:
+    cluster = FakeCluster()
+    manager = Manager(cluster)
+    run = manager.journal.create(plan(cluster, MOVES), [])
+    manager.journal.head(run, state=state, resume_to=heading, by_operator=True, until=9.0)
+    head, before = run.head, (cluster.snapshot(), dict(cluster.store.data))
+
+    def silent(fscid: int) -> None:
+        raise Unavailable("the mon did not answer 'fs dump' within 20 s")
+
+    with monkeypatch.context() as away:
+        away.setattr(cluster, "fs_by_id", lambda fscid: None)
+        away.setattr(cluster, "fs_of_mon", silent)
+        manager.tick(run)
+        manager.executor.wait(run, "what nobody expected")
+    for _ in range(3):
+        manager.tick(run)
+    assert (run.head, cluster.snapshot(), cluster.store.data) == (head, *before)
 
 
 def test_a_renamed_file_system_is_followed() -> None:

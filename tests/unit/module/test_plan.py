@@ -18,8 +18,9 @@ from scheduled import Cluster, Manager
 from verdicts import UNKNOWN, verdict
 
 from mds_partitioner import clock
+from mds_partitioner.act.run import INTENT, RUNNING, Run
 from mds_partitioner.engine_client import EngineClient
-from mds_partitioner.errors import BadInput, CephError, NotPermitted, Unavailable
+from mds_partitioner.errors import BadInput, Busy, CephError, NotPermitted, Unavailable
 from mds_partitioner.judge.judgement import DirectoryJudgement, Judgement
 from mds_partitioner.judge.window import Observed
 from mds_partitioner.model import Directory as At
@@ -221,6 +222,94 @@ def test_a_plan_is_of_what_is_there_not_of_what_an_analysis_saw(engine: EngineCl
     for step in pins:
         at = cluster.directories[step.ino]
         assert (step.expected, step.home) == (str(at.pin), at.rank)
+
+
+def begun_and_not_set(
+    engine: EngineClient, monkeypatch: pytest.MonkeyPatch, *, masks: bool
+) -> tuple[Cluster, Manager]:
+    """A plan that is done, and one that was stopped as Ceph took its pins, or its mask, not."""
+    cluster = Cluster([1.0] * 4)
+    manager = Manager(cluster)
+    partitioner: Any = manager.partitioner
+
+    def begun(name: str, moves: dict[int, int], mask: str) -> Run:
+        made = ours(cluster, moves, mask if masks else None, name=name)
+        partitioner.plans.save(replace(made, created=cluster.wall))
+        run: Run = partitioner.start(manager.fs, name)
+        manager.run(20)
+        return run
+
+    mon = cluster.mon
+
+    def refuses(prefix: str, **arguments: str) -> str:
+        if prefix == "fs set":
+            raise Unavailable("the mon did not answer 'fs set' within 20 s")
+        return mon(prefix, **arguments)
+
+    begun("a", {100: 1, 101: 2, 102: 3}, "0x7")
+    if masks:
+        monkeypatch.setattr(cluster, "mon", refuses)
+    else:
+        cluster.refused = {d.path for d in cluster.directories.values()}
+    run = begun("b", {100: 2, 101: 3, 102: 0}, "0xf")
+    assert INTENT in {record.state for record in run.records.values()}
+    partitioner.stop(manager.fs)
+    partitioner._engine, partitioner._analyzer = engine, Analyzed(cluster)
+    cluster.wall += SETTINGS.rest_period
+    return cluster, manager
+
+
+def test_a_pin_of_ours_is_not_an_operators_where_a_later_one_was_begun_and_not_set(
+    engine: EngineClient, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    cluster, manager = begun_and_not_set(engine, monkeypatch, masks=False)
+    assert [cluster.directories[ino].pin for ino in (100, 101, 102)] == [1, 2, 3]
+    plan = manager.partitioner.plan(manager.fs, name=None, heavy="fanout", ranks=[0], force=False)
+    assert "pinned-by-operator" not in {row.reason for row in plan.rows}
+    cluster.directories[101].pin = 0
+    plan = manager.partitioner.plan(manager.fs, name=None, heavy="fanout", ranks=[1], force=False)
+    assert [row.ino for row in plan.rows if row.reason == "pinned-by-operator"] == [101]
+
+
+def test_a_mask_of_ours_is_not_an_operators_where_a_later_one_was_begun_and_not_set(
+    engine: EngineClient, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    cluster, manager = begun_and_not_set(engine, monkeypatch, masks=True)
+    assert cluster.state.bal_rank_mask == "0x7"
+    plan = manager.partitioner.plan(manager.fs, name=None, heavy="mask", ranks=[0, 1, 3], force=False)
+    assert [s.expected for s in plan.steps if s.target == "bal_rank_mask"] == ["0x7"]
+    cluster.state = replace(cluster.state, bal_rank_mask="0x5")
+    with pytest.raises(NotPermitted, match="an operator has set bal_rank_mask 0x5"):
+        manager.partitioner.plan(manager.fs, name=None, heavy="mask", ranks=[0, 1, 3], force=False)
+
+
+@pytest.mark.parametrize("meanwhile", [False, True])
+def test_a_plan_is_made_after_what_was_done_before_also_when_the_clock_was_put_back(
+    engine: EngineClient, monkeypatch: pytest.MonkeyPatch, meanwhile: bool
+) -> None:
+    """What is done while it is made is not among that."""
+    cluster = Cluster([1.0] * 4)
+    manager = Manager(cluster)
+    partitioner: Any = manager.partitioner
+    partitioner._engine, partitioner._analyzer = engine, Analyzed(cluster)
+    partitioner.plans.save(ours(cluster, {100: 2, 101: 3}))
+    cluster.wall += 3600.0
+
+    def done() -> None:
+        partitioner.start(manager.fs, "p")
+        manager.run(10)
+        cluster.wall -= 3600.0
+
+    if meanwhile:
+        monkeypatch.setattr(partitioner.plans, "free_name", lambda: done() or "plan-1")
+    else:
+        done()
+    plan = partitioner.plan(manager.fs, name=None, heavy="fanout", ranks=[0, 1], force=True)
+    if meanwhile:
+        with pytest.raises(Busy, match="'plan-1' was made before 'p' was executed or undone"):
+            partitioner.start(manager.fs, plan.name)
+    else:
+        assert partitioner.start(manager.fs, plan.name).head.state == RUNNING
 
 
 def test_where_an_mds_is_silent_an_analysis_is_believed() -> None:

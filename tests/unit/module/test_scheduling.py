@@ -1505,7 +1505,7 @@ def test_a_later_plan_that_has_set_nothing_yet_is_rolled_back_first_too(
     acting.run(AT_LAST)
     acting.scheduling.stop(acting.fs, rollback=False)
     to = (cluster.directories[100].rank + 1) % 4
-    acting.partitioner.plans.save(plan(cluster, {100: to}, name="mine"))
+    acting.partitioner.plans.save(replace(plan(cluster, {100: to}, name="mine"), created=cluster.wall))
     acting.partitioner.start(acting.fs, "mine")
     cluster.checks = {"FS_DEGRADED": HealthCheck("degraded")}
     acting.run(5)
@@ -1522,7 +1522,9 @@ def test_a_plan_is_not_begun_while_the_rollback_of_the_schedulers_that_came_mean
 ) -> None:
     acting.run(AT_LAST)
     acting.scheduling.stop(acting.fs, rollback=False)
-    acting.partitioner.plans.save(plan(cluster, {100: (cluster.directories[100].rank + 1) % 4}, name="mine"))
+    free = next(ino for ino in cluster.load if cluster.directories[ino].pin == -1)  # by the scheduler, too
+    mine = plan(cluster, {free: (cluster.directories[free].rank + 1) % 4}, name="mine")
+    acting.partitioner.plans.save(replace(mine, created=cluster.wall))
 
     def stopped(event: str) -> None:
         if event == "put head":

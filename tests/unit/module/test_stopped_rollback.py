@@ -12,6 +12,7 @@ import pytest
 from fake_cluster import plan
 from scheduled import Cluster, Manager
 
+from mds_partitioner.act import executor
 from mds_partitioner.act.choice import startable
 from mds_partitioner.act.run import (
     APPLIED,
@@ -20,6 +21,7 @@ from mds_partitioner.act.run import (
     INTENT,
     KEPT,
     PAUSED,
+    READY,
     ROLLED_BACK,
     ROLLING_BACK,
     RUNNING,
@@ -30,6 +32,7 @@ from mds_partitioner.act.run import (
     Head,
     Record,
     Run,
+    held_by_operator,
     moved_at,
 )
 from mds_partitioner.clock import Now
@@ -98,7 +101,7 @@ def test_an_older_plan_is_not_undone_while_a_newer_one_is_under_way(cluster: Clu
     partitioner.plans.save(plan(cluster, {100: 2}, name="older"))
     older = partitioner.start(manager.fs, "older")
     manager.run(10)
-    partitioner.plans.save(plan(cluster, {100: 3}, name="newer"))
+    partitioner.plans.save(replace(plan(cluster, {100: 3}, name="newer"), created=cluster.wall))
     newer = partitioner.start(manager.fs, "newer")
     partitioner.pause(manager.fs, None)
     assert (older.head.state, newer.head.state, newer.records) == (DONE, PAUSED, {})
@@ -338,6 +341,75 @@ def test_an_order_that_comes_while_the_end_of_a_rollback_is_written_begins_nothi
     assert {d.pin for d in cluster.directories.values()} == {-1}
 
 
+def test_an_order_that_comes_while_a_pause_is_found_to_be_over_is_not_ended_with_it(
+    cluster: Cluster, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    manager = Manager(cluster)
+    partitioner = manager.partitioner
+    partitioner.plans.save(plan(cluster, MOVES, name="mine"))
+    run = partitioner.start(manager.fs, "mine")
+    partitioner.pause(manager.fs, 5)
+    cluster.steady += 9.0
+    cluster.wall += 9.0
+    asked: list[bool] = []
+
+    def held(run: Run, now: Now) -> bool:
+        asked.append(held_by_operator(run, now))
+        if len(asked) == 2:  # the tick began as the pause is over
+            cluster.store.refuse(1, 1)  # nor has the mon got it
+            stop(manager)
+        return asked[-1]
+
+    monkeypatch.setattr(executor, "held_by_operator", held)
+    before = cluster.snapshot()
+    manager.run(30)
+    assert asked[:2] == [False, False]
+    assert (run.head.state, run.memory.halted, run.records) == (STOPPED, True, {})
+    assert cluster.snapshot() == before
+
+
+@pytest.mark.parametrize("back", [False, True])
+def test_what_a_replaced_manager_writes_late_is_not_obeyed_by_the_manager_after_next(
+    cluster: Cluster, monkeypatch: pytest.MonkeyPatch, back: bool
+) -> None:
+    first = Manager(cluster)
+    first.partitioner.plans.save(plan(cluster, MOVES, name="mine"))
+    if back:
+        first.partitioner.start(first.fs, "mine")
+        first.run(60)
+    late: dict[str, str] = {}
+    with monkeypatch.context() as away:  # its mon is out of quorum
+        away.setattr(cluster.store, "put", late.__setitem__)
+        order = first.partitioner.rollback if back else first.partitioner.start
+        order(first.fs, "mine")
+    second = Manager(cluster)
+    known = second.partitioner.plans.named(second.fs, "mine").head
+    assert late and known.state == (DONE if back else READY)
+    second.run(1)
+    cluster.store.data |= late
+    before, third = cluster.snapshot(), Manager(cluster)
+    third.run(60)
+    assert (third.partitioner.plans.named(third.fs, "mine").head, cluster.snapshot()) == (known, before)
+
+
+def test_managers_that_come_and_go_leave_one_head_a_plan(cluster: Cluster) -> None:
+    first = Manager(cluster)
+    for i in range(3):
+        first.partitioner.plans.save(plan(cluster, {100 + i: 1}, name=f"p{i}"))
+    first.partitioner.start(first.fs, "p0")
+    first.run(20)
+    for _ in range(5):
+        Manager(cluster).run(3)
+    last = Manager(cluster)
+    last.run(3)
+    heads = [key.rpartition("/")[2] for key in cluster.store.data if "/head/" in key]
+    assert heads == [f"{cluster.managers:010d}"] * 3
+    written = len(cluster.events)
+    last.partitioner.plans.load()  # the same manager once more
+    last.run(3)
+    assert cluster.events[written:] == []
+
+
 def taken_over(cluster: Cluster) -> Manager:
     """A manager that has not read its journal yet; the one before has started a plan."""
     first = Manager(cluster)
@@ -429,9 +501,7 @@ def test_a_stopped_plan_of_the_scheduler_does_not_go_on_under_a_later_one(cluste
     manager = Manager(cluster)
     run = stopped_plan(cluster, manager)
     manager.run(60)
-    manager.partitioner.plans.save(
-        replace(plan(cluster, {100: 1}, name="later"), created=run.plan.created + 9)
-    )
+    manager.partitioner.plans.save(replace(plan(cluster, {100: 1}, name="later"), created=cluster.wall))
     later = manager.partitioner.start(manager.fs, "later")
     manager.run(60)
     assert later.head.state == DONE

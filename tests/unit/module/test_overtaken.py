@@ -1,0 +1,144 @@
+# SPDX-License-Identifier: LGPL-2.1-or-later
+"""A plan that another one, or a rollback, has overtaken is not half made: it is refused, and says why."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import pytest
+from fake_cluster import plan
+from scheduled import Cluster, Manager
+
+from mds_partitioner.act.run import DONE, RUNNING, SKIPPED, STOPPED, Run
+from mds_partitioner.errors import Busy
+
+
+@pytest.fixture
+def manager() -> Manager:
+    return Manager(Cluster())
+
+
+def planned(manager: Manager, name: str, moves: dict[int, int]) -> str:
+    """A plan for the file system as it is now."""
+    cluster = manager.cluster
+    made = replace(plan(cluster, moves, name=name), created=cluster.wall)
+    manager.partitioner.plans.save(made)
+    cluster.wall += 1.0
+    return name
+
+
+def done(manager: Manager, name: str) -> Run:
+    run = manager.partitioner.start(manager.fs, name)
+    manager.run(30)
+    assert run.head.state == DONE
+    assert SKIPPED not in {record.state for record in run.records.values()}
+    return run
+
+
+def undone(manager: Manager, name: str) -> None:
+    manager.partitioner.rollback(manager.fs, name)
+    manager.run(60)
+
+
+def refused(manager: Manager, name: str, after: str) -> None:
+    before = manager.cluster.snapshot()
+    told = f"plan '{name}' was made before '{after}' was executed or undone: make a new one"
+    with pytest.raises(Busy, match=told):
+        manager.partitioner.start(manager.fs, name)
+    manager.run(10)
+    assert manager.cluster.snapshot() == before
+
+
+@pytest.mark.parametrize("ino", [100, 105])
+def test_after_an_older_one_was_executed(manager: Manager, ino: int) -> None:
+    """Also if no directory is in both: what it predicts is of where all of them were."""
+    planned(manager, "a", {100: 1, 101: 2})
+    planned(manager, "b", {ino: 3})
+    done(manager, "a")
+    refused(manager, "b", "a")
+    done(manager, planned(manager, "c", {ino: 3}))
+
+
+@pytest.mark.parametrize("ino", [100, 105])
+def test_after_what_it_was_planned_upon_was_undone(manager: Manager, ino: int) -> None:
+    done(manager, planned(manager, "a", {100: 1, 101: 2}))
+    planned(manager, "b", {ino: 3})
+    undone(manager, "a")
+    refused(manager, "b", "a")
+    done(manager, planned(manager, "c", {ino: 3}))
+
+
+@pytest.mark.parametrize("back", [True, False])
+def test_after_what_it_was_planned_upon_was_forgotten(manager: Manager, back: bool) -> None:
+    """What a plan pinned that is forgotten is an operator's, or was undone before."""
+    done(manager, planned(manager, "a", {100: 1, 101: 2}))
+    planned(manager, "b", {100: 3})
+    planned(manager, "c", {105: 3})  # replaces nothing of it
+    if back:
+        undone(manager, "a")
+    manager.partitioner.plans.remove("a")
+    told = "plan 'b' was made before what it replaces was undone or forgotten: make a new one"
+    with pytest.raises(Busy, match=told):
+        manager.partitioner.start(manager.fs, "b")
+    done(manager, "c")
+
+
+def test_with_force_it_may_replace_what_an_operator_has_set(manager: Manager) -> None:
+    manager.cluster.directories[100].pin = 2
+    made = replace(plan(manager.cluster, {100: 3}, name="b"), force=True, created=manager.cluster.wall)
+    manager.partitioner.plans.save(made)
+    done(manager, "b")
+
+
+def test_what_was_tried_and_undone_since_is_as_if_it_had_not_been(manager: Manager) -> None:
+    for name in ("a", "b", "c"):
+        planned(manager, name, {100: 1, 101: 2})
+    for name in ("a", "c"):  # an older one, and a newer one
+        done(manager, name)
+        undone(manager, name)
+    done(manager, "b")
+
+
+def test_what_was_only_skipped_changed_nothing(manager: Manager) -> None:
+    planned(manager, "a", {100: 1})
+    planned(manager, "b", {101: 2})
+    manager.cluster.directories[100].pin = 3
+    run = manager.partitioner.start(manager.fs, "a")
+    manager.run(10)
+    assert (run.head.state, run.records[0].state) == (DONE, SKIPPED)
+    done(manager, "b")
+
+
+def test_one_that_was_stopped_goes_on(manager: Manager) -> None:
+    done(manager, planned(manager, "a", {100: 1}))
+    planned(manager, "b", {100: 2, 101: 2, 102: 3, 103: 3, 104: 1, 105: 1})
+    run = manager.partitioner.start(manager.fs, "b")
+    manager.run(2)
+    manager.partitioner.stop(manager.fs)
+    assert run.head.state == STOPPED and 0 < len(run.records) < 6
+    planned(manager, "c", {106: 1})  # and was never started
+    done(manager, "b")
+
+
+def test_one_that_was_stopped_before_anything_was_begun_does_not_go_on_after_another(
+    manager: Manager,
+) -> None:
+    planned(manager, "a", {100: 1})
+    planned(manager, "b", {100: 2})
+    run = manager.partitioner.start(manager.fs, "b")
+    manager.partitioner.stop(manager.fs)
+    assert (run.head.state, run.heading(), run.records) == (STOPPED, RUNNING, {})
+    done(manager, "a")
+    refused(manager, "b", "a")
+
+
+def test_the_schedulers_moves_overtake_it_too(manager: Manager) -> None:
+    cluster = manager.cluster
+    manager.acts = lambda fscid: True
+    ready = replace(plan(cluster, {100: 1}), scheduled=True, created=cluster.wall)
+    plans = manager.partitioner.plans
+    under_way = plans.propose(manager.fs, ready)
+    planned(manager, "b", {100: 3})
+    plans.admit(under_way)
+    manager.run(20)
+    refused(manager, "b", "scheduler-1")
