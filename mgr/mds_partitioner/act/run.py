@@ -223,6 +223,18 @@ def owned_distributed(made: Iterable[Made]) -> dict[int, str]:
     return {step.ino: step.value for step, _ in made if step.kind == DISTRIBUTED_STEP}
 
 
+def distributed_last(runs: Iterable[Run]) -> dict[int, int]:
+    """What the scheduler distributed last in a directory, or that itself: its inode number, by that of the
+    directory. Not what was rolled back."""
+    ours = (run for run in runs if run.plan.scheduled and run.head.state != ROLLED_BACK)
+    return {
+        run.plan.rows[step.row].ino: step.ino
+        for run in ours
+        for step in run.plan.steps
+        if step.kind == DISTRIBUTED_STEP
+    }
+
+
 def owned_settings(made: Iterable[Made]) -> dict[str, str]:
     """The settings of the file system that this module last made, by name."""
     return {step.target: step.value for step, _ in made if step.kind == FS_STEP}
