@@ -7,8 +7,8 @@ from collections.abc import Collection, Iterable, Sequence
 from dataclasses import replace
 from itertools import groupby, takewhile
 
-from ..plan.plan import PIN_STEP, About, Plan, Row, Step
-from .run import DONE, IN_FORCE, Record, Run, origins
+from ..plan.plan import DISTRIBUTED_STEP, PIN_STEP, About, Plan, Row, Step
+from .run import DONE, IN_FORCE, Record, Run, distributed_last, origins
 
 SMALL = 16  # steps: a plan of so many is merged with whatever is newer
 TOGETHER = 8  # plans of about one size make one: a step is written anew once in so many, then in 64, ...
@@ -59,14 +59,18 @@ def merged(runs: Sequence[Run], name: str, deleted: Collection[int] = ()) -> tup
     replaced. What has nothing to undo is left out.
 
     :param runs: that have ended
-    :param deleted: inode numbers of directories that are gone for good
+    :param deleted: inode numbers of directories that are gone for good: left out, too, but for what was
+        distributed last in one that is there
     """
+    # As long as this is known, it is known that MDSs place nothing there any more, by the next manager, too.
+    told = {ino for piece, ino in distributed_last(runs).items() if piece not in deleted}
     last: dict[About, tuple[Step, Record, Row | None]] = {}
     made: list[Step] = []
     for run in runs:
         for i, record in sorted(run.records.items()):
             step = run.plan.steps[i]
-            if record.state not in IN_FORCE or step.ino in deleted:
+            gone = step.ino in deleted and not (step.kind == DISTRIBUTED_STEP and step.ino in told)
+            if record.state not in IN_FORCE or gone:
                 continue
             if step.kind == PIN_STEP:
                 made.append(step)

@@ -263,6 +263,18 @@ def owned_distributed(made: Iterable[Made]) -> dict[int, str]:
     return {step.ino: step.value for step, _ in made if step.kind == DISTRIBUTED_STEP}
 
 
+def distributed_last(runs: Iterable[Run]) -> dict[int, int]:
+    """What the scheduler distributed last in a directory, or that itself: its inode number, by that of the
+    directory. Not what was rolled back."""
+    ours = (run for run in runs if run.plan.scheduled and run.head.state != ROLLED_BACK)
+    return {
+        run.plan.rows[step.row].ino: step.ino
+        for run in ours
+        for step in run.plan.steps
+        if step.kind == DISTRIBUTED_STEP
+    }
+
+
 def balancing(runs: Iterable[Run], fscid: int) -> str | None:
     """The plan that has switched ``balance_automate`` on, and is not being rolled back."""
     forced = ((run, run.plan.steps[i]) for run, i, _ in in_force(runs, fscid))

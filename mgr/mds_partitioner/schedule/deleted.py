@@ -10,6 +10,7 @@ from ..act.run import Run, in_force
 from ..ceph.host import Host
 from ..errors import PartitionerError
 from ..model import FsState
+from ..plan.plan import DISTRIBUTED_STEP
 from ..verify.whereabouts import MdsWhereabouts
 
 A_ROUND = 10  # directories that are looked up in a round
@@ -50,7 +51,9 @@ class Deleted:
 
 
 def absent(runs: Iterable[Run], fscid: int, listed: Collection[int]) -> set[int]:
-    """Inode numbers of what the scheduler has placed and that was not listed."""
-    ours = in_force([run for run in runs if run.plan.scheduled], fscid)
-    placed = {run.plan.steps[i].ino for run, i, _ in ours}
+    """Inode numbers of what the scheduler has placed and that was not listed, and of what it distributed
+    something in."""
+    steps = [(run.plan, run.plan.steps[i]) for run, i, _ in in_force(runs, fscid) if run.plan.scheduled]
+    placed = {step.ino for _, step in steps}
+    placed |= {plan.rows[step.row].ino for plan, step in steps if step.kind == DISTRIBUTED_STEP}
     return {ino for ino in placed if ino and ino not in listed}

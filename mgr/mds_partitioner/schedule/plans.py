@@ -12,6 +12,7 @@ from ..act.run import (
     IN_FORCE,
     ROLLED_BACK,
     Run,
+    distributed_last,
     homes,
     moved_at,
     owned_distributed,
@@ -95,14 +96,7 @@ def scheduled_since(runs: Iterable[Run], since: float) -> list[Run]:
 def gathered_again(runs: Iterable[Run], fscid: int, gone: Collection[int]) -> frozenset[int]:
     """Inode numbers of pieces in which what was distributed last is deleted: MDSs place nothing there any
     more. ``gone``: of deleted directories"""
-    ours = (run for run in runs if run.plan.scheduled and run.plan.fscid == fscid)
-    last = {
-        run.plan.rows[step.row].ino: step.ino
-        for run in ours
-        if run.head.state != ROLLED_BACK
-        for step in run.plan.steps
-        if step.kind == DISTRIBUTED_STEP
-    }
+    last = distributed_last(run for run in runs if run.plan.fscid == fscid)
     return frozenset(piece for piece, ino in last.items() if ino in gone)
 
 

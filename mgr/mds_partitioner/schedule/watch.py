@@ -324,7 +324,8 @@ class Looker:
         old = {rank for rank, told in watch.told.items() if began - told.at < CALM}
         asked = {rank: name for rank, name in active.items() if rank not in old.intersection(blind)}
         hot = frozenset(of.path for of in watch.known.fragments.values())
-        deep = max(depth(paths), min(depth(hot), depth(paths) + DEEPER))
+        usually = depth(paths)
+        deep = max(usually, min(depth(hot), usually + DEEPER))
         loads = self._tell(fs, watch, asked.values(), "dump loads", depth=deep)
         now = (began + self._now().steady) / 2.0  # full ranks take their time
         moved = _concerned(watch.state.moving)

@@ -13,6 +13,7 @@ from fake_cluster import Crash, Directory, plan
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from scheduled import NOGROUP, Cluster, Manager
+from test_scheduling import churned, evenly
 
 from mds_partitioner.act import registry
 from mds_partitioner.act.journal import AT_ONCE
@@ -20,6 +21,7 @@ from mds_partitioner.act.merge import TOGETHER, ended, mergeable, merged
 from mds_partitioner.act.run import ACTIVE, DONE, ROLLED_BACK, Run, homes, owned_pins, steps_in_force
 from mds_partitioner.errors import Busy, JournalError
 from mds_partitioner.plan.circumstances import TO_AUTH
+from mds_partitioner.plan.plan import DISTRIBUTED_STEP
 from mds_partitioner.schedule.record import ACT, OFF
 
 ENOUGH = 60  # events, more than a merge of eight plans takes
@@ -132,6 +134,65 @@ def test_what_was_deleted_is_left_out_and_what_is_elsewhere_is_not() -> None:
         (101, 0),
         (102, 1),
     ]
+
+
+def remove(cluster: Cluster, ino: int) -> float:
+    """A user removes a directory with all that is in it. Returns its load, req/s."""
+    path = cluster.directories[ino].path
+    gone = [i for i, at in cluster.directories.items() if f"{at.path}/".startswith(f"{path}/")]
+    loads = [cluster.load.pop(i, 0.0) for i in gone if cluster.directories.pop(i)]
+    cluster.churning = {i: number for i, number in cluster.churning.items() if i not in gone}
+    return sum(loads)
+
+
+def merged_by_looks(manager: Manager) -> Run:
+    """After so many more decisions that all plans become one."""
+    for i in range(TOGETHER):
+        ino = 100 + i % 3
+        made(manager.cluster, manager, {ino: (manager.cluster.directories[ino].rank + 1) % 4})
+    watch, plans = manager.scheduling.watch(manager.fs), manager.partitioner.plans
+    over = {run.id for run in plans.of(manager.fs)}
+    manager.rounds._orders.tidy(manager.fs, watch, over, watch.catalogue.deleted.inos)
+    (one,) = plans.of(manager.fs)
+    return one
+
+
+def test_that_what_was_distributed_is_deleted_is_known_after_a_merge_and_a_fail_over() -> None:
+    """Or what it was in could neither be moved nor distributed again."""
+    cluster = churned()
+    (first,) = cluster.churning
+    manager = Manager(cluster)
+    manager.scheduling.start(manager.fs, ACT)
+    manager.run(100)
+    assert manager.scheduling.watch(manager.fs).state.placed == {103}
+    load = remove(cluster, first)
+    manager.run(100)
+    assert not manager.scheduling.watch(manager.fs).state.placed
+    merged_by_looks(manager)
+    after = Manager(cluster)
+    watch = after.scheduling.watch(after.fs)
+    assert watch.state.placed == {103}
+    after.run(60)
+    assert not watch.state.scattered
+    (turn,) = (turn for turn in watch.kept.turns if turn.scatter)
+    assert not (turn.undone or turn.lost), "it was done, and nobody took it back"
+    second = next(i for i in range(first + 1, 5000) if evenly(i))
+    cluster.directories[second] = Directory(f"{NOGROUP}/s3/next")
+    cluster.load[second], cluster.churning[second] = load, 40
+    after.run(100)
+    assert cluster.directories[second].distributed == "1"
+    assert distributed(merged_by_looks(after)) == {second}
+    remove(cluster, second)
+    after.run(60)
+    assert distributed(merged_by_looks(after)) == {second}, "what it was in is there"
+    remove(cluster, 103)
+    after.run(60)
+    assert distributed(merged_by_looks(after)) == set()
+
+
+def distributed(run: Run) -> set[int]:
+    """What a plan has distributed, by inode number."""
+    return {step.ino for step in run.plan.steps if step.kind == DISTRIBUTED_STEP}
 
 
 def test_a_large_plan_is_not_written_again_for_a_few_small_ones() -> None:

@@ -1,10 +1,23 @@
 # SPDX-License-Identifier: LGPL-2.1-or-later
 """Which pieces go where."""
 
+from typing import Any
+
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from mds_partitioner.schedule.core.choose import Budget, Candidate, Choice, choose
+from mds_partitioner.schedule.core import choose as module
+from mds_partitioner.schedule.core.choose import (
+    FREEZE,
+    HALF,
+    Budget,
+    Candidate,
+    Choice,
+    _relief,
+    _targets,
+    choose,
+)
 from mds_partitioner.schedule.core.load import shares
 
 FREE = Budget(moves=100, inodes=1e9, idle=True)
@@ -125,3 +138,74 @@ def test_back_where_it_came_from_is_the_last_resort() -> None:
     assert target({0: 900.0, 1: 0.0, 2: 100.0}, back=True) == [2], "another rank will do"
     assert target({0: 900.0, 1: 0.0, 2: 880.0}, back=True) == [1]
     assert target({0: 900.0, 1: 0.0, 2: 880.0}, back=False) == []
+
+
+def plainly(
+    pieces: list[Candidate], source: int, loads: dict[int, float], share: dict[int, float]
+) -> list[tuple[float, float, int, int]]:
+    """What each piece brings for an inode, and in all, its key, and where it goes; the best one first."""
+    excess = loads[source] - share[source]
+    roomy = sorted(loads.keys() - {source}, key=lambda r: (loads[r] - share[r], r))
+    found = []
+    for piece in (piece for piece in pieces if piece.rank == source):
+        for target in _targets(piece, roomy):
+            fits = loads[target] + piece.load <= 1.1 * share[target]
+            gain = _relief(piece, source, target, loads, share)
+            if (fits or not piece.divisible) and gain >= min(HALF * piece.load, excess):
+                found.append((-gain / (piece.inodes + FREEZE), -gain, piece.key, target))
+                break
+    return sorted(found)
+
+
+few = st.sampled_from((0.0, 500.0, 1500.0))  # inodes: with twice the load some are as cheap
+
+
+@given(
+    st.lists(
+        st.tuples(
+            st.sampled_from((0, 0, 0, 1)),
+            st.sampled_from((20.0, 40.0, 80.0)),
+            few,
+            st.booleans(),
+            st.integers(-1, 3),
+            st.booleans(),
+        ),
+        max_size=20,
+    ),
+    st.permutations(range(20)),
+    st.lists(st.sampled_from((1.0, 1.3)), min_size=4, max_size=4),
+)
+def test_what_is_chosen_is_the_best_of_all(
+    found: list[tuple[int, float, float, bool, int, bool]], keys: list[int], capacity: list[float]
+) -> None:
+    """Also where many are alike, or bring as much for each inode: then the lowest key goes."""
+    pieces = [Candidate(key, *piece) for key, piece in zip(keys, found)]
+    of_rank, loads = dict(enumerate(capacity)), dict.fromkeys(range(4), 0.0)
+    for piece in pieces:
+        loads[piece.rank] += piece.load
+    share = shares(loads, of_rank)
+    chosen, stuck = choose(pieces, loads, of_rank, CALM, 0.1, FREE)
+    for choice in chosen:
+        *_, key, target = plainly(pieces, choice.source, loads, share)[0]
+        assert (choice.key, choice.target) == (key, target)
+        gone = next(piece for piece in pieces if piece.key == key)
+        pieces.remove(gone)
+        loads[choice.source] -= gone.load
+        loads[choice.target] += gone.load
+    assert set(stuck) == {rank for rank in loads if loads[rank] > 1.1 * share[rank]}
+
+
+def test_of_those_that_are_alike_one_is_tried_each_time(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A scan's siblings are expected to have what they all have on the mean."""
+    tried = []
+
+    def relief(piece: Candidate, *of: Any) -> float:
+        tried.append(piece.key)
+        return _relief(piece, *of)
+
+    monkeypatch.setattr(module, "_relief", relief)
+    pieces = [Candidate(key, 0, 1.0, 1000.0, divisible=key % 2 > 0) for key in range(1000, 0, -1)]
+    loads = {0: 1000.0, 1: 0.0, 2: 0.0, 3: 0.0}
+    chosen, _ = choose(pieces, loads, ALIKE, CALM, 0.1, Budget(64, 1e9, True))
+    assert [choice.key for choice in chosen] == list(range(1, 65))
+    assert len(tried) <= 3 * len(chosen)

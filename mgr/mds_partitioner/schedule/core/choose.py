@@ -7,8 +7,9 @@ all load, no further; an importer is filled up to its own. So two neighbours nev
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from itertools import groupby
 from typing import NamedTuple
 
 from .load import shares
@@ -39,6 +40,11 @@ class Candidate(NamedTuple):
     divisible: bool = False
     avoid: int = -1
     back: bool = False
+
+
+Alike = list[Candidate]
+"""Of a rank those that differ by their keys alone, as siblings do that are used in turn: what
+holds of one holds of all. The lowest key is the last, and goes first."""
 
 
 @dataclass(frozen=True)
@@ -89,8 +95,8 @@ def choose(
     on: dict[int, list[Candidate]] = {r: [] for r in load}
     for candidate in candidates:
         on.get(candidate.rank, []).append(candidate)
-    own = {r: _worth(on[r], load[r] - share[r], share[r]) for r in load}
-    crumbs = {r: _crumbs(on[r], own[r], share[r]) if r in small else [] for r in load}
+    own: dict[int, Iterable[Alike]] = {}
+    crumbs: dict[int, list[Candidate]] = {}
     may = load.keys() if sources is None else sources
     chosen: list[Choice] = []
     stuck: list[int] = []
@@ -101,35 +107,39 @@ def choose(
         if not above:
             break
         source = max(above, key=lambda r: (pressure[r], load[r] / share[r], -r))
+        if source not in own:  # by what it had before anything went
+            worth = _worth(on[source], loads[source] - share[source], share[source])
+            own[source] = _Offers(worth)
+            crumbs[source] = _crumbs(on[source], worth, share[source]) if source in small else []
         found = _best(own[source], source, load, share, band, closed)
         if found is None:
             if not crumbs[source]:
                 spent.add(source)
-            own[source], crumbs[source] = crumbs[source], []
+            own[source], crumbs[source] = _Offers(crumbs[source]), []
             stuck = stuck if source in (*stuck, *waits) else [*stuck, source]
             continue
-        piece, target = found
+        alike, target = found
+        piece = alike[-1]
         if piece.inodes > left and (chosen or not budget.idle):
             if not budget.late:
                 break
-            own[source] = [p for p in own[source] if p.inodes <= left]
+            own[source] = [some for some in own[source] if some and some[-1].inodes <= left]
             waits.add(source)  # what is too large now relieves it later
             continue
         gain = _relief(piece, source, target, load, share)
         chosen.append(Choice(piece.key, source, target, gain))
-        own[source].remove(piece)
+        alike.pop()
         load[source] -= piece.load
         load[target] += piece.load
         left -= piece.inodes
     return chosen, stuck
 
 
-def _worth(pieces: Sequence[Candidate], excess: float, share: float) -> list[Candidate]:
-    """Crumbs are left alone, unless a good part of what is too much is crumbs. What may bring most for each
-    inode comes first."""
+def _worth(pieces: Sequence[Candidate], excess: float, share: float) -> Sequence[Candidate]:
+    """Crumbs are left alone, unless a good part of what is too much is crumbs."""
     large = [p for p in pieces if p.load >= LEAST * share]
     crumbs = sum(p.load for p in pieces) - sum(p.load for p in large)
-    return sorted(pieces if crumbs >= MANY * excess else large, key=_most, reverse=True)
+    return pieces if crumbs >= MANY * excess else large
 
 
 def _crumbs(pieces: Sequence[Candidate], worth: Sequence[Candidate], share: float) -> list[Candidate]:
@@ -138,7 +148,32 @@ def _crumbs(pieces: Sequence[Candidate], worth: Sequence[Candidate], share: floa
     known = {piece.key for piece in worth}
     left = [p for p in pieces if p.key not in known and p.load >= NOTHING * share]
     together = sum(p.load for p in left)
-    return sorted(left, key=_most, reverse=True) if together > SOME * share else []
+    return left if together > SOME * share else []
+
+
+class _Offers:
+    """Of one rank, what may bring most for each inode first. There are thousands, and few are looked at: only
+    these are grouped."""
+
+    def __init__(self, pieces: Sequence[Candidate]) -> None:
+        self._known: list[Alike] = []
+        self._more = _grouped(pieces)
+
+    def __iter__(self) -> Iterator[Alike]:
+        yield from self._known
+        for alike in self._more:
+            self._known.append(alike)
+            yield alike
+
+
+def _grouped(pieces: Sequence[Candidate]) -> Iterator[Alike]:
+    for _, as_much in groupby(sorted(pieces, key=_most, reverse=True), _most):
+        kinds: dict[tuple[object, ...], Alike] = {}
+        for piece in as_much:
+            kinds.setdefault(piece[2:], []).append(piece)  # all but its key, and the rank
+        for alike in kinds.values():
+            alike.sort(reverse=True)
+            yield alike
 
 
 def _most(piece: Candidate) -> float:
@@ -147,21 +182,22 @@ def _most(piece: Candidate) -> float:
 
 
 def _best(
-    pieces: Sequence[Candidate],
+    groups: Iterable[Alike],
     source: int,
     load: Mapping[int, float],
     share: Mapping[int, float],
     band: float,
     closed: Collection[int],
-) -> tuple[Candidate, int] | None:
-    """The piece that relieves the rank most for each inode, and the rank that has most room for it.
+) -> tuple[Alike, int] | None:
+    """The group of the piece that relieves the rank most for each inode, and the rank that has most room.
 
-    :param pieces: what may bring most for each inode first
+    :param groups: what may bring most for each inode first; those that have gone are empty
     """
     may = (r for r in load if r != source and r not in closed and share[r] > 0.0)
     roomy = sorted(may, key=lambda r: (load[r] - share[r], r))
     best, found = (0.0, 0.0, 0), None
-    for piece in pieces:
+    for alike in filter(None, groups):
+        piece = alike[-1]
         if _most(piece) * ROUNDING < best[0]:
             break
         for target in _targets(piece, roomy):
@@ -171,7 +207,7 @@ def _best(
             if gain > 0.0 and gain >= min(HALF * piece.load, load[source] - share[source]):
                 this = (gain / (piece.inodes + FREEZE), gain, -piece.key)
                 if found is None or this > best:
-                    best, found = this, (piece, target)
+                    best, found = this, (alike, target)
                 break
     return found
 

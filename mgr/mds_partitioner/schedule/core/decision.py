@@ -139,6 +139,8 @@ def _gathered(look: Look, decision: Decision) -> tuple[State, Decision]:
         wholes = found_better(state.wholes, look.view.pieces, look.linked, look.view.now)
         state = replace(state, wholes=wholes) if wholes != state.wholes else state
     look = look.then(state)
+    if not look.together:
+        return state, decision
     coming = {past.move.ino for past in budgets.coming}
     # What is under way to there, or did not come; a pin that was just set is not read yet.
     resting = {

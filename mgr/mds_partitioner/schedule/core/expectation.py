@@ -67,8 +67,10 @@ class Asked:
     @cached_property
     def by_ino(self) -> dict[int, float]:
         """``of`` each, by inode number."""
-        served, most = self._served, self._most
-        elastic, usually = self.state.elastic, self._usual
+        served, elastic = self._served, self.state.elastic
+        if not elastic:
+            return served
+        most, usually = self._most, self._usual
         found = dict(served)
         for piece, rank in self._hindered:
             own, within = served[piece.ino], piece.within
@@ -79,8 +81,6 @@ class Asked:
 
     @cached_property
     def _usual(self) -> dict[int, float]:
-        if not self.state.elastic:
-            return {}
         return usual(self.state.elastic, {p.ino: p.within for p in self.view.pieces})
 
     @cached_property
