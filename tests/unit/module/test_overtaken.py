@@ -134,7 +134,7 @@ def test_one_that_was_stopped_before_anything_was_begun_does_not_go_on_after_ano
 
 def test_the_schedulers_moves_overtake_it_too(manager: Manager) -> None:
     cluster = manager.cluster
-    manager.acts = lambda fscid: True
+    manager.unwanted = lambda fscid: ""
     ready = replace(plan(cluster, {100: 1}), scheduled=True, created=cluster.wall)
     plans = manager.partitioner.plans
     under_way = plans.propose(manager.fs, ready)
