@@ -401,10 +401,10 @@ def test_a_doubt_in_the_middle_of_a_round_is_not_lost() -> None:
         return begin(fs, question)
 
     host.begin_on_fs = meanwhile
-    catalogue.refresh(cluster.state, 0, Wanted(), Owned(), BEGINNING + 5.0)
+    catalogue.refresh(cluster.state, 0, Wanted(), Owned(), BEGINNING + 65.0)  # what is above is due
     assert [f.directory.ino for f in catalogue.known.facts.values()] == [101]
     host.begin_on_fs = begin
-    catalogue.refresh(cluster.state, 1, Wanted(), Owned(), BEGINNING + 10.0)
+    catalogue.refresh(cluster.state, 1, Wanted(), Owned(), BEGINNING + 70.0)
     assert len(catalogue.known.facts) == 2
 
 
