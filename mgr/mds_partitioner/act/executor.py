@@ -111,8 +111,9 @@ class Executor:
             elif began.state not in ACTIVE or held_by_operator(run, now):
                 return
             else:
+                self._release(run, now)
                 self._leave_unwanted(run, began, settings, now)
-                held = self._held_up(run, fs, now)
+                held = self._held_up(run, fs)
             if held is None or held.back:
                 self._go_on(run, began, fs, settings, held, now)
         except Overruled:
@@ -165,8 +166,8 @@ class Executor:
         """Why no more of it may be begun; "": it may. None: that is not known yet."""
         return self._unwanted(run.plan.fscid) if left_to_scheduler(run) else ""
 
-    def _held_up(self, run: Run, fs: FsState, now: Now) -> Hold | None:
-        """What keeps it from beginning anything; None: nothing does. A rollback begins while it may go on.
+    def _release(self, run: Run, now: Now) -> None:
+        """End an operator's pause whose time is over: before anything is begun, or left alone.
 
         :raises Overruled: an order to stop or hold has come in this tick
         """
@@ -179,11 +180,14 @@ class Executor:
             over = not held_by_operator(run, now)
             if not (over and self._halts.unless(run.plan.fscid, orders, release)):
                 raise Overruled
+
+    def _held_up(self, run: Run, fs: FsState) -> Hold | None:
+        """What keeps it from beginning anything; None: nothing does. A rollback begins while it may go on."""
         held = self._guard(fs)
         if held is None or (held.back and run.heading() == ROLLING_BACK):
             return None
         if not (held.back and run.plan.scheduled):
-            memory.since.clear()  # nothing may arrive meanwhile, nor is put back: the time begins anew
+            run.memory.since.clear()  # nothing may arrive meanwhile, nor is put back: the time begins anew
         if not held.back:
             self._wait(run, run.head, held.why, over=True)
         return held

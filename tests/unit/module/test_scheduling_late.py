@@ -13,7 +13,17 @@ from fake_cluster import SETTINGS, plan
 from scheduled import Cluster, Manager, fewer
 from test_scheduling import AT_LAST, churned, loads, pins
 
-from mds_partitioner.act.run import DONE, HOURS_OVER, LATE, PAUSED, RUNNING, SKIPPED, TOO_OLD, Run
+from mds_partitioner.act.run import (
+    DONE,
+    HOURS_OVER,
+    LATE,
+    PAUSED,
+    RUNNING,
+    SCHEDULER_STOPPED,
+    SKIPPED,
+    TOO_OLD,
+    Run,
+)
 from mds_partitioner.errors import Unavailable
 from mds_partitioner.model import FsState, HealthCheck
 from mds_partitioner.plan.circumstances import TO_AUTH
@@ -225,6 +235,30 @@ def test_after_a_pause_what_was_decided_before_is_decided_anew(cluster: Cluster)
     assert told(run) == {(SKIPPED, TOO_OLD)}
     manager.run(AT_LAST)
     assert loads(cluster) == [200.0] * 4
+
+
+def test_a_timed_pause_ends_however_old_the_decision_is(cluster: Cluster) -> None:
+    manager = acting(cluster)
+    run = decided(manager)
+    manager.scheduling.pause(manager.fs, LONG)
+    manager.partitioner.pause(manager.fs, LONG)
+    manager.run(LONG - 1)
+    assert (run.head.state, run.records) == (PAUSED, {})
+    manager.run(5)
+    assert (run.head.state, run.memory.halted, told(run)) == (DONE, False, {(SKIPPED, TOO_OLD)})
+    manager.run(AT_LAST)
+    assert loads(cluster) == [200.0] * 4
+
+
+@pytest.mark.parametrize("why", [HOURS_OVER, SCHEDULER_STOPPED])
+def test_a_timed_pause_ends_where_nothing_is_wanted_any_more(cluster: Cluster, why: str) -> None:
+    manager = acting(cluster)
+    run = decided(manager)
+    manager.scheduling.pause(manager.fs, 20)
+    manager.partitioner.pause(manager.fs, 20)
+    manager.unwanted = lambda fscid: why
+    manager.run(25)
+    assert (run.head.state, run.memory.halted, told(run)) == (DONE, False, {(SKIPPED, why)})
 
 
 def test_a_later_phase_waits_for_the_moves_before_it() -> None:
