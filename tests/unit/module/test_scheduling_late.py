@@ -15,8 +15,8 @@ from test_scheduling import AT_LAST, churned, loads, pins
 
 from mds_partitioner.act.run import (
     DONE,
+    EXPIRES,
     HOURS_OVER,
-    LATE,
     PAUSED,
     RUNNING,
     SCHEDULER_STOPPED,
@@ -24,6 +24,7 @@ from mds_partitioner.act.run import (
     TOO_OLD,
     Run,
 )
+from mds_partitioner.ceph.host import FS_TIMEOUT
 from mds_partitioner.errors import Unavailable
 from mds_partitioner.model import FsState, HealthCheck
 from mds_partitioner.plan.circumstances import TO_AUTH
@@ -31,7 +32,7 @@ from mds_partitioner.plan.plan import DISTRIBUTED_STEP
 from mds_partitioner.schedule.record import ACT, made, scattered
 
 SLOW = {"MDS_SLOW_REQUEST": HealthCheck("slow")}
-LONG = int(LATE) + 10  # s
+LONG = int(EXPIRES) + 10  # s
 
 
 @pytest.fixture
@@ -83,7 +84,7 @@ def test_what_waited_for_too_long_is_not_begun(cluster: Cluster, harm: Callable[
     run = decided(manager)
     assert len(run.plan.steps) > 1
     harm(cluster)
-    manager.run(int(LATE) - 5)
+    manager.run(int(EXPIRES) - 5)
     assert (run.head.state, run.records) == (PAUSED, {})
     cluster.load = dict.fromkeys(cluster.load, 0.0)
     manager.run(15)
@@ -99,7 +100,7 @@ def test_what_waited_for_a_moment_is_begun(cluster: Cluster) -> None:
     manager, well = acting(cluster), cluster.state
     run = decided(manager)
     unwell(cluster)
-    manager.run(int(LATE) - 10)
+    manager.run(int(EXPIRES) - 10)
     recovered(cluster, well)
     manager.run(3)
     assert SKIPPED not in {state for state, _ in told(run)} and pins(cluster)
@@ -124,7 +125,7 @@ def test_what_was_let_be_is_decided_anew_at_once(cluster: Cluster, fails_over: b
 def test_what_could_not_be_begun_though_it_was_tried_rests(
     cluster: Cluster, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Else it would be decided every minute for as long as that lasts."""
+    """Else it would be decided every two minutes for as long as that lasts."""
     manager = acting(cluster)
     run, on_fs = decided(manager), cluster.on_fs
 
@@ -141,6 +142,33 @@ def test_what_could_not_be_begun_though_it_was_tried_rests(
     assert cluster.directories[run.plan.steps[0].ino].pin == -1
     again = [r for r in manager.partitioner.plans.of(manager.fs) if r is not run]
     assert run.plan.steps[0].ino not in {step.ino for r in again for step in r.plan.steps}
+
+
+@pytest.mark.parametrize(
+    ("all_hang", "lasts"), [(False, FS_TIMEOUT), (True, FS_TIMEOUT), (True, FS_TIMEOUT + 10)]
+)
+def test_what_hangs_once_lets_nothing_of_its_plan_expire(
+    cluster: Cluster, monkeypatch: pytest.MonkeyPatch, all_hang: bool, lasts: float
+) -> None:
+    manager = acting(cluster)
+    manager.partitioner._executor._abreast = 2
+    run, on_fs, begun = decided(manager), cluster.on_fs, cluster.steady
+    assert len(run.plan.steps) > 4
+
+    def hangs(fs: FsState, call: Callable[[Any], Any], ino: int | None = None) -> Any:
+        if begun + lasts > tick_at and (all_hang or ino == run.plan.steps[0].ino):
+            cluster.steady = max(cluster.steady, min(tick_at + FS_TIMEOUT, begun + lasts))
+            if tick_at + FS_TIMEOUT <= begun + lasts:
+                raise Unavailable("the MDSs did not answer in 60 s")
+        return on_fs(fs, call, ino)
+
+    monkeypatch.setattr(cluster, "on_fs", hangs)
+    for _ in range(30):
+        tick_at = cluster.steady
+        manager.partitioner.tick()
+        cluster.pass_time()
+        cluster.steady += 1.0
+    assert run.head.state == DONE and SKIPPED not in {state for state, _ in told(run)}
 
 
 def test_nothing_is_begun_when_the_hours_are_over(cluster: Cluster) -> None:
@@ -161,7 +189,7 @@ def test_a_step_of_the_hosts_clock_makes_no_decision_old(cluster: Cluster, jump:
     run = decided(manager)
     unwell(cluster)
     cluster.wall += jump
-    manager.run(int(LATE) - 10)
+    manager.run(int(EXPIRES) - 10)
     assert run.records == {}
     manager.run(20)
     assert told(run) == {(SKIPPED, TOO_OLD)}
@@ -284,7 +312,7 @@ def test_a_later_phase_is_not_begun_when_moves_before_it_should_be_over() -> Non
     manager.partitioner.plans.admit(run := manager.partitioner.plans.propose(manager.fs, both))
     manager.run(5)
     killed(cluster)
-    manager.run(int(LATE) + SETTINGS.arrival_timeout)
+    manager.run(int(EXPIRES) + SETTINGS.arrival_timeout)
     assert (run.records[1].state, run.records[1].why) == (SKIPPED, TOO_OLD)
 
 
