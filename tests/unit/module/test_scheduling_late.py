@@ -29,7 +29,7 @@ from mds_partitioner.errors import Unavailable
 from mds_partitioner.model import FsState, HealthCheck
 from mds_partitioner.plan.circumstances import TO_AUTH
 from mds_partitioner.plan.plan import DISTRIBUTED_STEP
-from mds_partitioner.schedule.record import ACT, made, scattered
+from mds_partitioner.schedule.record import ACT, HOUR, begun, made, scattered
 
 SLOW = {"MDS_SLOW_REQUEST": HealthCheck("slow")}
 LONG = int(EXPIRES) + 10  # s
@@ -122,6 +122,25 @@ def test_what_was_let_be_is_decided_anew_at_once(cluster: Cluster, fails_over: b
     assert loads(cluster) == [200.0] * 4
 
 
+def test_what_was_let_be_counts_for_no_day(cluster: Cluster) -> None:
+    """Of what was begun all does, whatever came of it. Totals only grow: Prometheus has them as counters."""
+    manager, well = acting(cluster), cluster.state
+    run = decided(manager)
+    moves = len(run.plan.steps)
+    assert begun(manager.scheduling.get(manager.fs).day, cluster.wall) == moves
+    unwell(cluster)
+    cluster.wall += HOUR  # told in a later one than that in which it was decided
+    manager.run(LONG)
+    kept = manager.scheduling.get(manager.fs)
+    assert told(run) == {(SKIPPED, TOO_OLD)}
+    assert (begun(kept.day, cluster.wall), kept.done.moves) == (0, moves)
+    recovered(cluster, well)
+    manager.run(AT_LAST)
+    kept = manager.scheduling.get(manager.fs)
+    assert begun(kept.day, cluster.wall) == len(pins(cluster)) > 0
+    assert all(hour.moves >= 0 for hour in kept.day)
+
+
 def test_what_could_not_be_begun_though_it_was_tried_rests(
     cluster: Cluster, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -152,13 +171,13 @@ def test_what_hangs_once_lets_nothing_of_its_plan_expire(
 ) -> None:
     manager = acting(cluster)
     manager.partitioner._executor._abreast = 2
-    run, on_fs, begun = decided(manager), cluster.on_fs, cluster.steady
+    run, on_fs, at = decided(manager), cluster.on_fs, cluster.steady
     assert len(run.plan.steps) > 4
 
     def hangs(fs: FsState, call: Callable[[Any], Any], ino: int | None = None) -> Any:
-        if begun + lasts > tick_at and (all_hang or ino == run.plan.steps[0].ino):
-            cluster.steady = max(cluster.steady, min(tick_at + FS_TIMEOUT, begun + lasts))
-            if tick_at + FS_TIMEOUT <= begun + lasts:
+        if at + lasts > tick_at and (all_hang or ino == run.plan.steps[0].ino):
+            cluster.steady = max(cluster.steady, min(tick_at + FS_TIMEOUT, at + lasts))
+            if tick_at + FS_TIMEOUT <= at + lasts:
                 raise Unavailable("the MDSs did not answer in 60 s")
         return on_fs(fs, call, ino)
 
