@@ -167,6 +167,28 @@ def outdated(run: Run, now: float, patience: float) -> bool:
     return now - run.memory.decided > EXPIRES + (patience if waits else 0.0)
 
 
+def kept_back(run: Run, why: str) -> list[int]:
+    """Steps that are not begun any more for a reason; "": there is none.
+
+    An option that the scheduler needs is no matter of hours or loads. When its hours are over, the rest of
+    what was begun of a row is done: its pin was taken off, say, and nothing else holds it.
+    """
+    if not why:
+        return []
+    steps, records = run.plan.steps, dict(run.records)
+    kept = [i for i, step in enumerate(steps) if i not in records and (step.ino or why == SCHEDULER_STOPPED)]
+    begun = {steps[i].row for i, record in records.items() if record.state in IN_FORCE}
+    return [i for i in kept if why != HOURS_OVER or steps[i].row not in begun]
+
+
+def removed(run: Run) -> dict[str, object]:
+    """What becomes of a plan whose file system is gone: only settings of the whole cluster can be undone."""
+    if run.head.state in (ROLLING_BACK, ROLLED_BACK):
+        return {}
+    why = f"file system '{run.plan.fs}' was removed"
+    return {"state": ROLLING_BACK, "why": why, "by_operator": False, "until": None}
+
+
 def held_by_operator(run: Run, now: Now) -> bool:
     """Does an operator's stop or pause hold?"""
     head, memory = run.head, run.memory

@@ -22,6 +22,7 @@ from mds_partitioner.act.run import (
     SCHEDULER_STOPPED,
     SKIPPED,
     TOO_OLD,
+    Record,
     Run,
 )
 from mds_partitioner.ceph.host import FS_TIMEOUT
@@ -191,15 +192,82 @@ def test_what_hangs_once_lets_nothing_of_its_plan_expire(
 
 
 def test_nothing_is_begun_when_the_hours_are_over(cluster: Cluster) -> None:
-    manager, now = acting(cluster), datetime.fromtimestamp(cluster.wall)
+    manager = acting(cluster)
     run, hours = decided(manager), manager.options.ours
-    begin, end = (f"{now + timedelta(hours=later):%H%M}" for later in (1, 2))
-    manager.options.ours = replace(hours, begin_time=begin, end_time=end)
+    over(manager)
     manager.run(10)
     assert run.head.state == DONE and told(run) == {(SKIPPED, HOURS_OVER)} and pins(cluster) == []
     manager.options.ours = hours
     manager.run(AT_LAST)
     assert loads(cluster) == [200.0] * 4
+
+
+def over(manager: Manager) -> None:
+    """Its hours have ended; they begin in an hour."""
+    now = datetime.fromtimestamp(manager.cluster.wall)
+    start, end = (f"{now + timedelta(hours=later):%H%M}" for later in (1, 2))
+    manager.options.ours = replace(manager.options.ours, begin_time=start, end_time=end)
+
+
+def in_two_phases(cluster: Cluster, manager: Manager) -> Run:
+    """What is pinned to rank 1 is to be distributed; another directory, likewise, but not pinned."""
+    cluster.directories[100].pin = cluster.directories[100].rank = 1
+    moves = plan(cluster, {100: 1, 101: 1})
+    unpinned = replace(moves.steps[0], value="-1", expected="1", home=1)
+    last = [
+        replace(step, phase=1, kind=DISTRIBUTED_STEP, value="1", expected="0")
+        for step in plan(cluster, {100: 1, 101: 1}).steps
+    ]
+    both = replace(moves, steps=(unpinned, *last), scheduled=True, created=cluster.wall)
+    manager.partitioner.plans.admit(run := manager.partitioner.plans.propose(manager.fs, both))
+    return run
+
+
+def test_what_was_half_done_when_the_hours_ended_is_done() -> None:
+    """Its pin is gone: nothing else would hold it."""
+    cluster = Cluster([0.0] * 8)
+    cluster.lag, manager = 20, acting(cluster)
+    run = in_two_phases(cluster, manager)
+    manager.partitioner.tick()
+    assert cluster.directories[100].pin == -1 and len(run.records) == 1
+    over(manager)
+    manager.run(90)
+    assert [cluster.directories[ino].distributed for ino in (100, 101)] == ["1", "0"]
+    assert run.head.state == DONE and run.records[2].why == HOURS_OVER
+
+
+def test_what_was_half_done_when_the_hours_ended_expires_as_well() -> None:
+    cluster = Cluster([0.0] * 8)
+    cluster.lag, manager = 20, acting(cluster)
+    run = in_two_phases(cluster, manager)
+    manager.partitioner.tick()
+    over(manager)
+    unwell(cluster)
+    manager.run(int(EXPIRES))
+    assert list(run.records) == [0, 2]
+    manager.run(int(SETTINGS.arrival_timeout) + 5)
+    assert (run.records[1].state, run.records[1].why) == (SKIPPED, TOO_OLD)
+
+
+def test_where_nothing_of_it_was_changed_hours_that_end_leave_all_of_it() -> None:
+    """The first step of the row was left alone, as an operator was quicker."""
+    cluster = Cluster([0.0] * 8)
+    cluster.lag, manager = 20, acting(cluster)
+    run = in_two_phases(cluster, manager)
+    cluster.directories[100].pin = 2
+    manager.partitioner._executor._abreast = 1
+    over(manager)
+    run.records[0] = Record(SKIPPED, "", cluster.wall, "an operator changed it")
+    manager.run(30)
+    assert run.head.state == DONE and {run.records[i].why for i in (1, 2)} == {HOURS_OVER}
+
+
+def test_an_option_that_acting_needs_is_set_though_the_hours_are_over(cluster: Cluster) -> None:
+    manager = acting(cluster)
+    run = decided(manager, lambda run: not run.plan.rows)
+    over(manager)
+    manager.run(3)
+    assert run.head.state == DONE and cluster.mds_option(TO_AUTH) == "true"
 
 
 @pytest.mark.parametrize("jump", [-86_400.0, 86_400.0])
