@@ -36,11 +36,10 @@ from .journal import Journal
 from .polls import Met, Overruled, Polls, seen_lately
 from .run import (
     ACTIVE,
+    HOURS_OVER,
     INTENT,
     KEPT,
-    ROLLED_BACK,
     ROLLING_BACK,
-    SCHEDULER_STOPPED,
     SKIPPED,
     TOO_OLD,
     UNDOING,
@@ -49,8 +48,10 @@ from .run import (
     Record,
     Run,
     held_by_operator,
+    kept_back,
     left_to_scheduler,
     outdated,
+    removed,
     user_of,
     way_home,
 )
@@ -106,13 +107,14 @@ class Executor:
             fs = self._host.fs_unless_removed(run.plan.fscid)
             if fs is None:
                 run.memory.halted = False  # there is nothing left for an operator to hold
-                self._journal.head(run, only_from=began.state, **_removed(run))
+                self._journal.head(run, only_from=began.state, **removed(run))
                 began = run.head
             elif began.state not in ACTIVE or held_by_operator(run, now):
                 return
             else:
+                self._release(run, now)
                 self._leave_unwanted(run, began, settings, now)
-                held = self._held_up(run, fs, now)
+                held = self._held_up(run, fs)
             if held is None or held.back:
                 self._go_on(run, began, fs, settings, held, now)
         except Overruled:
@@ -150,23 +152,25 @@ class Executor:
 
     def _leave_unwanted(self, run: Run, began: Head, settings: Settings, now: Now) -> None:
         """What the scheduler decided before it was stopped, or too long ago, is not begun any more, and the
-        plan can end. An option that it needs is no matter of hours or loads."""
-        why, troubles = self._refused(run), run.memory.troubles
-        if not why and left_to_scheduler(run) and outdated(run, now.steady, settings.arrival_timeout):
-            why = TOO_OLD
-        for i, step in enumerate(run.plan.steps if why else ()):
-            if i not in run.records and (step.ino or why == SCHEDULER_STOPPED):
-                told = f"{why}: {troubles[i]}" if why == TOO_OLD and i in troubles else str(why)
-                skipped = Transition(Record(SKIPPED, "", now.wall, told[:LONGEST]))
-                self._do(run, began, i, None, skipped, "", now)
-                troubles.pop(i, None)
+        plan can end."""
+        self._leave(run, began, self._refused(run) or "", now)
+        if left_to_scheduler(run) and outdated(run, now.steady, settings.arrival_timeout):
+            self._leave(run, began, TOO_OLD, now)
+
+    def _leave(self, run: Run, began: Head, why: str, now: Now) -> None:
+        troubles = run.memory.troubles
+        for i in kept_back(run, why):
+            told = f"{why}: {troubles[i]}" if why == TOO_OLD and i in troubles else why
+            skipped = Transition(Record(SKIPPED, "", now.wall, told[:LONGEST]))
+            self._do(run, began, i, None, skipped, "", now)
+            troubles.pop(i, None)
 
     def _refused(self, run: Run) -> str | None:
         """Why no more of it may be begun; "": it may. None: that is not known yet."""
         return self._unwanted(run.plan.fscid) if left_to_scheduler(run) else ""
 
-    def _held_up(self, run: Run, fs: FsState, now: Now) -> Hold | None:
-        """What keeps it from beginning anything; None: nothing does. A rollback begins while it may go on.
+    def _release(self, run: Run, now: Now) -> None:
+        """End an operator's pause whose time is over: before anything is begun, or left alone.
 
         :raises Overruled: an order to stop or hold has come in this tick
         """
@@ -179,11 +183,14 @@ class Executor:
             over = not held_by_operator(run, now)
             if not (over and self._halts.unless(run.plan.fscid, orders, release)):
                 raise Overruled
+
+    def _held_up(self, run: Run, fs: FsState) -> Hold | None:
+        """What keeps it from beginning anything; None: nothing does. A rollback begins while it may go on."""
         held = self._guard(fs)
         if held is None or (held.back and run.heading() == ROLLING_BACK):
             return None
         if not (held.back and run.plan.scheduled):
-            memory.since.clear()  # nothing may arrive meanwhile, nor is put back: the time begins anew
+            run.memory.since.clear()  # nothing may arrive meanwhile, nor is put back: the time begins anew
         if not held.back:
             self._wait(run, run.head, held.why, over=True)
         return held
@@ -201,8 +208,10 @@ class Executor:
             refused = [i for i in troubles if i not in run.memory.doubtful]
             for _ in range(width):
                 begun = sum(i not in run.records and i not in troubles for i in batch)
-                room = settings.max_moves - begun if begins and self._refused(run) == "" else None
-                i = next_step(run.plan, heading, run.records, tried, refused, room)
+                why = self._refused(run)  # the hours may end during a tick
+                room = settings.max_moves - begun if begins and why in ("", HOURS_OVER) else None
+                barred = tried.union(kept_back(run, why or ""))
+                i = next_step(run.plan, heading, run.records, barred, refused, room)
                 if i is not None:
                     tried.add(i)
                     batch.append(i)
@@ -410,11 +419,3 @@ def _unmasked(run: Run, change: AutomateChange) -> str:
 
 def _overruled(run: Run, began: Head) -> bool:
     return run.head is not began or run.memory.halted
-
-
-def _removed(run: Run) -> dict[str, object]:
-    """What becomes of a plan whose file system is gone: only settings of the whole cluster can be undone."""
-    if run.head.state in (ROLLING_BACK, ROLLED_BACK):
-        return {}
-    why = f"file system '{run.plan.fs}' was removed"
-    return {"state": ROLLING_BACK, "why": why, "by_operator": False, "until": None}

@@ -9,6 +9,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
 
+from ..ceph.host import FS_TIMEOUT
 from ..clock import Now
 from ..errors import NotFound
 from ..model import NO_PIN
@@ -24,7 +25,10 @@ ACTIVE = (RUNNING, PAUSED, ROLLING_BACK)
 INTENT, APPLIED, SKIPPED, UNDOING, UNDONE, KEPT = "intent", "done", "skipped", "undoing", "undone", "kept"
 IN_FORCE = (INTENT, APPLIED, UNDOING)
 
-LATE = 60.0  # s after a decision of the scheduler's, in which it is begun, or else it is not: loads go on
+LATE = (
+    60.0  # s after a decision of the scheduler's, in which its plan is kept, or else it is not: loads go on
+)
+EXPIRES = LATE + FS_TIMEOUT  # s in which it is begun: one directory that hangs holds up its plan for so long
 SCHEDULER_STOPPED, HOURS_OVER = "the scheduler was stopped", "the hours in which it acts were over"
 TOO_OLD = "it could not be begun in time"
 LET_BE = (SCHEDULER_STOPPED, HOURS_OVER, TOO_OLD)
@@ -160,7 +164,29 @@ def outdated(run: Run, now: float, patience: float) -> bool:
     """
     phases = {step.phase for i, step in enumerate(run.plan.steps) if i not in run.records}
     waits = phases and min(phases) > min(step.phase for step in run.plan.steps)
-    return now - run.memory.decided > LATE + (patience if waits else 0.0)
+    return now - run.memory.decided > EXPIRES + (patience if waits else 0.0)
+
+
+def kept_back(run: Run, why: str) -> list[int]:
+    """Steps that are not begun any more for a reason; "": there is none.
+
+    An option that the scheduler needs is no matter of hours or loads. When its hours are over, the rest of
+    what was begun of a row is done: its pin was taken off, say, and nothing else holds it.
+    """
+    if not why:
+        return []
+    steps, records = run.plan.steps, dict(run.records)
+    kept = [i for i, step in enumerate(steps) if i not in records and (step.ino or why == SCHEDULER_STOPPED)]
+    begun = {steps[i].row for i, record in records.items() if record.state in IN_FORCE}
+    return [i for i in kept if why != HOURS_OVER or steps[i].row not in begun]
+
+
+def removed(run: Run) -> dict[str, object]:
+    """What becomes of a plan whose file system is gone: only settings of the whole cluster can be undone."""
+    if run.head.state in (ROLLING_BACK, ROLLED_BACK):
+        return {}
+    why = f"file system '{run.plan.fs}' was removed"
+    return {"state": ROLLING_BACK, "why": why, "by_operator": False, "until": None}
 
 
 def held_by_operator(run: Run, now: Now) -> bool:

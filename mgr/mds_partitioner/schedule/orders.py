@@ -40,7 +40,7 @@ from .core.state import State
 from .core.view import Decision, Move, Scatter
 from .ledger import Ledger
 from .plans import owned, plan_of, preparation, scheduled_since
-from .record import ACT, OFF, UNDOING, Turn, counted, failed, latest, rolled_back
+from .record import ACT, OFF, UNDOING, Turn, counted, failed, latest, rolled_back, uncounted
 from .tick_interval import TickInterval
 from .watch import Watch
 
@@ -155,7 +155,7 @@ class Orders:
         over = frozenset(run.id for run in self._plans.of(fs) if run.head.state == DONE)
         self._forget_dropped(fs, watch)
         turns, keys, lost = [], set[tuple[int, float]](), set[int]()
-        let_be, not_set = set[tuple[int, float]](), set[int]()
+        let_be, not_set, day = set[tuple[int, float]](), set[int](), watch.kept.day
         runs = {run.plan.name: run for run in scheduled_since(self._plans.of(fs), watch.kept.since)}
         for turn in watch.kept.turns:
             left = dict(_left(runs[turn.plan])) if turn.plan in runs and not turn.undone else {}
@@ -172,11 +172,13 @@ class Orders:
             of = (*turn.lost, *sorted(not_done.difference(turn.lost)))
             turns.append(replace(turn, moves=moves, left=(*turn.left, *new), lost=of))
             untried = {ino for ino, why in told.items() if why in LET_BE}
-            let_be |= {key for key in own if key[0] in untried}
+            never_begun = {key for key in own if key[0] in untried}
+            let_be |= never_begun
+            day = uncounted(day, runs[turn.plan].plan.created, len(never_begun))
             not_set |= not_done & untried
             keys, lost = keys | own, lost | not_done
         if keys or lost:
-            self._ledger.change(watch, turns=tuple(turns))
+            self._ledger.change(watch, turns=tuple(turns), day=day)
             known = _undecided(watch.state, let_be, not_set)
             past = failed(known.past, keys, now.steady)
             scattered = {i: replace(s, lost=s.lost or i in lost) for i, s in known.scattered.items()}

@@ -290,6 +290,13 @@ def counted(day: Sequence[Hour], now: float, moves: int) -> tuple[Hour, ...]:
     return (*(hour for hour in day if start - DAY <= hour.start != start), Hour(start, of_now))
 
 
+def uncounted(day: Sequence[Hour], then: float, moves: int) -> tuple[Hour, ...]:
+    """Without moves that were counted then (Unix, s), and were never begun."""
+    start = then - then % HOUR
+    left = (replace(hour, moves=hour.moves - moves) if hour.start == start else hour for hour in day)
+    return tuple(hour for hour in left if hour.moves > 0)
+
+
 def begun(day: Sequence[Hour], now: float) -> int:
     """Moves of the last day, and of what was left then of an hour."""
     return sum(hour.moves for hour in day if now - DAY - HOUR < hour.start <= now)

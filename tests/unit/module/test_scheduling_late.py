@@ -13,15 +13,27 @@ from fake_cluster import SETTINGS, plan
 from scheduled import Cluster, Manager, fewer
 from test_scheduling import AT_LAST, churned, loads, pins
 
-from mds_partitioner.act.run import DONE, HOURS_OVER, LATE, PAUSED, RUNNING, SKIPPED, TOO_OLD, Run
+from mds_partitioner.act.run import (
+    DONE,
+    EXPIRES,
+    HOURS_OVER,
+    PAUSED,
+    RUNNING,
+    SCHEDULER_STOPPED,
+    SKIPPED,
+    TOO_OLD,
+    Record,
+    Run,
+)
+from mds_partitioner.ceph.host import FS_TIMEOUT
 from mds_partitioner.errors import Unavailable
 from mds_partitioner.model import FsState, HealthCheck
 from mds_partitioner.plan.circumstances import TO_AUTH
 from mds_partitioner.plan.plan import DISTRIBUTED_STEP
-from mds_partitioner.schedule.record import ACT, made, scattered
+from mds_partitioner.schedule.record import ACT, HOUR, begun, made, scattered
 
 SLOW = {"MDS_SLOW_REQUEST": HealthCheck("slow")}
-LONG = int(LATE) + 10  # s
+LONG = int(EXPIRES) + 10  # s
 
 
 @pytest.fixture
@@ -73,7 +85,7 @@ def test_what_waited_for_too_long_is_not_begun(cluster: Cluster, harm: Callable[
     run = decided(manager)
     assert len(run.plan.steps) > 1
     harm(cluster)
-    manager.run(int(LATE) - 5)
+    manager.run(int(EXPIRES) - 5)
     assert (run.head.state, run.records) == (PAUSED, {})
     cluster.load = dict.fromkeys(cluster.load, 0.0)
     manager.run(15)
@@ -89,7 +101,7 @@ def test_what_waited_for_a_moment_is_begun(cluster: Cluster) -> None:
     manager, well = acting(cluster), cluster.state
     run = decided(manager)
     unwell(cluster)
-    manager.run(int(LATE) - 10)
+    manager.run(int(EXPIRES) - 10)
     recovered(cluster, well)
     manager.run(3)
     assert SKIPPED not in {state for state, _ in told(run)} and pins(cluster)
@@ -111,10 +123,29 @@ def test_what_was_let_be_is_decided_anew_at_once(cluster: Cluster, fails_over: b
     assert loads(cluster) == [200.0] * 4
 
 
+def test_what_was_let_be_counts_for_no_day(cluster: Cluster) -> None:
+    """Of what was begun all does, whatever came of it. Totals only grow: Prometheus has them as counters."""
+    manager, well = acting(cluster), cluster.state
+    run = decided(manager)
+    moves = len(run.plan.steps)
+    assert begun(manager.scheduling.get(manager.fs).day, cluster.wall) == moves
+    unwell(cluster)
+    cluster.wall += HOUR  # told in a later one than that in which it was decided
+    manager.run(LONG)
+    kept = manager.scheduling.get(manager.fs)
+    assert told(run) == {(SKIPPED, TOO_OLD)}
+    assert (begun(kept.day, cluster.wall), kept.done.moves) == (0, moves)
+    recovered(cluster, well)
+    manager.run(AT_LAST)
+    kept = manager.scheduling.get(manager.fs)
+    assert begun(kept.day, cluster.wall) == len(pins(cluster)) > 0
+    assert all(hour.moves >= 0 for hour in kept.day)
+
+
 def test_what_could_not_be_begun_though_it_was_tried_rests(
     cluster: Cluster, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Else it would be decided every minute for as long as that lasts."""
+    """Else it would be decided every two minutes for as long as that lasts."""
     manager = acting(cluster)
     run, on_fs = decided(manager), cluster.on_fs
 
@@ -133,16 +164,110 @@ def test_what_could_not_be_begun_though_it_was_tried_rests(
     assert run.plan.steps[0].ino not in {step.ino for r in again for step in r.plan.steps}
 
 
+@pytest.mark.parametrize(
+    ("all_hang", "lasts"), [(False, FS_TIMEOUT), (True, FS_TIMEOUT), (True, FS_TIMEOUT + 10)]
+)
+def test_what_hangs_once_lets_nothing_of_its_plan_expire(
+    cluster: Cluster, monkeypatch: pytest.MonkeyPatch, all_hang: bool, lasts: float
+) -> None:
+    manager = acting(cluster)
+    manager.partitioner._executor._abreast = 2
+    run, on_fs, at = decided(manager), cluster.on_fs, cluster.steady
+    assert len(run.plan.steps) > 4
+
+    def hangs(fs: FsState, call: Callable[[Any], Any], ino: int | None = None) -> Any:
+        if at + lasts > tick_at and (all_hang or ino == run.plan.steps[0].ino):
+            cluster.steady = max(cluster.steady, min(tick_at + FS_TIMEOUT, at + lasts))
+            if tick_at + FS_TIMEOUT <= at + lasts:
+                raise Unavailable("the MDSs did not answer in 60 s")
+        return on_fs(fs, call, ino)
+
+    monkeypatch.setattr(cluster, "on_fs", hangs)
+    for _ in range(30):
+        tick_at = cluster.steady
+        manager.partitioner.tick()
+        cluster.pass_time()
+        cluster.steady += 1.0
+    assert run.head.state == DONE and SKIPPED not in {state for state, _ in told(run)}
+
+
 def test_nothing_is_begun_when_the_hours_are_over(cluster: Cluster) -> None:
-    manager, now = acting(cluster), datetime.fromtimestamp(cluster.wall)
+    manager = acting(cluster)
     run, hours = decided(manager), manager.options.ours
-    begin, end = (f"{now + timedelta(hours=later):%H%M}" for later in (1, 2))
-    manager.options.ours = replace(hours, begin_time=begin, end_time=end)
+    over(manager)
     manager.run(10)
     assert run.head.state == DONE and told(run) == {(SKIPPED, HOURS_OVER)} and pins(cluster) == []
     manager.options.ours = hours
     manager.run(AT_LAST)
     assert loads(cluster) == [200.0] * 4
+
+
+def over(manager: Manager) -> None:
+    """Its hours have ended; they begin in an hour."""
+    now = datetime.fromtimestamp(manager.cluster.wall)
+    start, end = (f"{now + timedelta(hours=later):%H%M}" for later in (1, 2))
+    manager.options.ours = replace(manager.options.ours, begin_time=start, end_time=end)
+
+
+def in_two_phases(cluster: Cluster, manager: Manager) -> Run:
+    """What is pinned to rank 1 is to be distributed; another directory, likewise, but not pinned."""
+    cluster.directories[100].pin = cluster.directories[100].rank = 1
+    moves = plan(cluster, {100: 1, 101: 1})
+    unpinned = replace(moves.steps[0], value="-1", expected="1", home=1)
+    last = [
+        replace(step, phase=1, kind=DISTRIBUTED_STEP, value="1", expected="0")
+        for step in plan(cluster, {100: 1, 101: 1}).steps
+    ]
+    both = replace(moves, steps=(unpinned, *last), scheduled=True, created=cluster.wall)
+    manager.partitioner.plans.admit(run := manager.partitioner.plans.propose(manager.fs, both))
+    return run
+
+
+def test_what_was_half_done_when_the_hours_ended_is_done() -> None:
+    """Its pin is gone: nothing else would hold it."""
+    cluster = Cluster([0.0] * 8)
+    cluster.lag, manager = 20, acting(cluster)
+    run = in_two_phases(cluster, manager)
+    manager.partitioner.tick()
+    assert cluster.directories[100].pin == -1 and len(run.records) == 1
+    over(manager)
+    manager.run(90)
+    assert [cluster.directories[ino].distributed for ino in (100, 101)] == ["1", "0"]
+    assert run.head.state == DONE and run.records[2].why == HOURS_OVER
+
+
+def test_what_was_half_done_when_the_hours_ended_expires_as_well() -> None:
+    cluster = Cluster([0.0] * 8)
+    cluster.lag, manager = 20, acting(cluster)
+    run = in_two_phases(cluster, manager)
+    manager.partitioner.tick()
+    over(manager)
+    unwell(cluster)
+    manager.run(int(EXPIRES))
+    assert list(run.records) == [0, 2]
+    manager.run(int(SETTINGS.arrival_timeout) + 5)
+    assert (run.records[1].state, run.records[1].why) == (SKIPPED, TOO_OLD)
+
+
+def test_where_nothing_of_it_was_changed_hours_that_end_leave_all_of_it() -> None:
+    """The first step of the row was left alone, as an operator was quicker."""
+    cluster = Cluster([0.0] * 8)
+    cluster.lag, manager = 20, acting(cluster)
+    run = in_two_phases(cluster, manager)
+    cluster.directories[100].pin = 2
+    manager.partitioner._executor._abreast = 1
+    over(manager)
+    run.records[0] = Record(SKIPPED, "", cluster.wall, "an operator changed it")
+    manager.run(30)
+    assert run.head.state == DONE and {run.records[i].why for i in (1, 2)} == {HOURS_OVER}
+
+
+def test_an_option_that_acting_needs_is_set_though_the_hours_are_over(cluster: Cluster) -> None:
+    manager = acting(cluster)
+    run = decided(manager, lambda run: not run.plan.rows)
+    over(manager)
+    manager.run(3)
+    assert run.head.state == DONE and cluster.mds_option(TO_AUTH) == "true"
 
 
 @pytest.mark.parametrize("jump", [-86_400.0, 86_400.0])
@@ -151,7 +276,7 @@ def test_a_step_of_the_hosts_clock_makes_no_decision_old(cluster: Cluster, jump:
     run = decided(manager)
     unwell(cluster)
     cluster.wall += jump
-    manager.run(int(LATE) - 10)
+    manager.run(int(EXPIRES) - 10)
     assert run.records == {}
     manager.run(20)
     assert told(run) == {(SKIPPED, TOO_OLD)}
@@ -227,6 +352,30 @@ def test_after_a_pause_what_was_decided_before_is_decided_anew(cluster: Cluster)
     assert loads(cluster) == [200.0] * 4
 
 
+def test_a_timed_pause_ends_however_old_the_decision_is(cluster: Cluster) -> None:
+    manager = acting(cluster)
+    run = decided(manager)
+    manager.scheduling.pause(manager.fs, LONG)
+    manager.partitioner.pause(manager.fs, LONG)
+    manager.run(LONG - 1)
+    assert (run.head.state, run.records) == (PAUSED, {})
+    manager.run(5)
+    assert (run.head.state, run.memory.halted, told(run)) == (DONE, False, {(SKIPPED, TOO_OLD)})
+    manager.run(AT_LAST)
+    assert loads(cluster) == [200.0] * 4
+
+
+@pytest.mark.parametrize("why", [HOURS_OVER, SCHEDULER_STOPPED])
+def test_a_timed_pause_ends_where_nothing_is_wanted_any_more(cluster: Cluster, why: str) -> None:
+    manager = acting(cluster)
+    run = decided(manager)
+    manager.scheduling.pause(manager.fs, 20)
+    manager.partitioner.pause(manager.fs, 20)
+    manager.unwanted = lambda fscid: why
+    manager.run(25)
+    assert (run.head.state, run.memory.halted, told(run)) == (DONE, False, {(SKIPPED, why)})
+
+
 def test_a_later_phase_waits_for_the_moves_before_it() -> None:
     cluster = Cluster([0.0] * 8)
     cluster.lag, manager = LONG, acting(cluster)
@@ -250,7 +399,7 @@ def test_a_later_phase_is_not_begun_when_moves_before_it_should_be_over() -> Non
     manager.partitioner.plans.admit(run := manager.partitioner.plans.propose(manager.fs, both))
     manager.run(5)
     killed(cluster)
-    manager.run(int(LATE) + SETTINGS.arrival_timeout)
+    manager.run(int(EXPIRES) + SETTINGS.arrival_timeout)
     assert (run.records[1].state, run.records[1].why) == (SKIPPED, TOO_OLD)
 
 
