@@ -43,7 +43,7 @@ READY_HEAD = Head()
 BY_ITSELF = 60.0  # s after it was made, at most, in which the scheduler begins a plan
 ROOT = "plan/"
 NOBODYS = -1  # in place of a file system's id, for what is no plan (any more)
-AT_ONCE = 20  # keys that are removed in a tick, between two steps of plans
+AT_ONCE = 20  # keys that are removed, or heads that are claimed, in a tick, between two steps of plans
 PART = 48 * 1024  # characters; ASCII, so bytes
 ID = re.compile(r"[0-9a-f]{32}")
 NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9_.-]{0,63}")
@@ -62,12 +62,14 @@ class Unreadable:
 class _First:
     """Writes about plans of a file system that come before all others about these, and their order.
 
-    :ivar old: IDs of what is no plan any more, whose keys are to be removed: nobody waits for that
+    :ivar claims: plans whose heads are to be written anew, by their IDs: nobody waits for that
+    :ivar old: IDs of what is no plan any more, whose keys are to be removed; likewise
     :ivar passed: keys of heads that other managers wrote before; likewise
     """
 
     turn: threading.Lock = field(default_factory=threading.Lock)
     writes: deque[Callable[[], None]] = field(default_factory=deque)
+    claims: dict[str, Run] = field(default_factory=dict)
     old: deque[str] = field(default_factory=deque)
     passed: deque[str] = field(default_factory=deque)
 
@@ -208,10 +210,10 @@ class Journal:
             self._write_head(run, run.head)
 
     def claim_soon(self, run: Run) -> None:
-        """The same, before anything else is written of its file system's plans, unless this manager has done
-        so: there may be many plans, and a slow mon takes seconds for each."""
+        """The same, by and by, unless this manager writes the head before, or has: there may be many plans,
+        and a slow mon takes seconds for each."""
         if self._head_key(run) not in self._heads.get(run.id, ()):
-            self._first_of(run.plan.fscid).writes.append(lambda: self._store_head(run, run.head))
+            self._first_of(run.plan.fscid).claims[run.id] = run
 
     def replace_head(self, run: Run, began: Head, head: Head) -> None:
         """Change the head, unless somebody else has since ``began``; in the mon as soon as that takes it, and
@@ -236,8 +238,9 @@ class Journal:
     def _store_head(self, run: Run, head: Head) -> None:
         mine = self._head_key(run)
         self._store.put(mine, json.dumps(vars(head)))
-        passed = (key for key in self._heads.pop(run.id, ()) if key < mine)
-        self._first_of(run.plan.fscid).passed.extend(passed)
+        first = self._first_of(run.plan.fscid)
+        first.claims.pop(run.id, None)
+        first.passed.extend(key for key in self._heads.pop(run.id, ()) if key < mine)
 
     def _head_key(self, run: Run) -> str:
         return f"{ROOT}{run.id}/head/{self._me}"
@@ -263,21 +266,35 @@ class Journal:
             self._come_first(first)
 
     def tidy(self, fscid: int) -> None:
-        """Remove some of the keys that a file system's plans left."""
+        """Claim some of a file system's plans, then remove some of the keys that others left."""
         first = self._first_of(fscid)
-        if first.old:
+        claims = list(first.claims.values())[:AT_ONCE]
+        most = AT_ONCE - len(claims)
+        with suppress(JournalError):  # they are claimed in the next tick
+            for run in claims:
+                self._claim_left(first, run)
+        if first.old and most:
             id_ = first.old.popleft()
-            if self.sweep(id_, AT_ONCE):
+            if self.sweep(id_, most):
                 first.old.appendleft(id_)
             return
         with suppress(JournalError):  # they go at the next start
-            for _ in range(min(AT_ONCE, len(first.passed))):
+            for _ in range(min(most, len(first.passed))):
                 self._store.delete(first.passed.popleft())
 
+    def _claim_left(self, first: _First, run: Run) -> None:
+        """Unless its head is just written, which claims it; so none is overtaken. Nor is what has gone."""
+        if run.memory.writing.acquire(blocking=False):
+            try:
+                if run.id in first.claims:
+                    self._store_head(run, run.head)
+            finally:
+                run.memory.writing.release()
+
     def behind(self) -> list[int]:
-        """File systems of which something must be done before anything else is written, or may be removed."""
+        """File systems of which something must be done before anything else is written, or by and by."""
         known = list(self._first.items())
-        return [fscid for fscid, first in known if first.writes or first.old or first.passed]
+        return [fscid for fscid, first in known if any((first.writes, first.claims, first.old, first.passed))]
 
     def catch_up(self, fscid: int) -> None:
         """Do that now. :raises JournalError: not all of it is done"""
@@ -296,16 +313,20 @@ class Journal:
 
     def _retire(self, first: _First, id_: str) -> None:
         self.unseal(id_)
+        first.claims.pop(id_, None)
         first.old.append(id_)
 
     def forget(self, run: Run) -> None:
         """``unseal``. :raises JournalError: it is as it was, also in the mon before anything is written"""
-        try:
-            self.unseal(run.id)
-        except JournalError:
-            seal = partial(self._store.put, f"{ROOT}{run.id}/seal", _seal(run.plan, run.plan.to_json()))
-            self._first_of(run.plan.fscid).writes.append(seal)
-            raise
+        first = self._first_of(run.plan.fscid)
+        with run.memory.writing:
+            try:
+                self.unseal(run.id)
+            except JournalError:
+                seal = partial(self._store.put, f"{ROOT}{run.id}/seal", _seal(run.plan, run.plan.to_json()))
+                first.writes.append(seal)
+                raise
+            first.claims.pop(run.id, None)
 
     def unseal(self, id_: str) -> None:
         """Forget a plan: without its seal, the other keys belong to none."""

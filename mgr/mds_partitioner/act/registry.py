@@ -81,7 +81,7 @@ class Plans:
         self._claim(runs)
         self._sweep(lambda: runs)
         for run in runs:
-            if run.head.state in (READY, DONE):  # nobody waits for these: whatever is begun comes after them
+            if run.head.state in (READY, DONE):  # nobody waits for these: what is done with one claims it
                 self._journal.claim_soon(run)
         with self._lock:
             for run in runs:

@@ -24,6 +24,7 @@ Facts = Callable[[], Mapping[str, DirectoryFacts]]
 Judge = Callable[[WindowSummary, Settings], Judgement]
 
 CHECKPOINT_EVERY = 600.0  # s
+SOON = 60.0  # s in which ranks tell a manager that has taken over what they serve, unless one is away
 UNSAMPLED = "this manager has taken over, and sampled no epoch yet"
 RUNNING, FINISHED, STOPPED, FAILED = "running", "finished", "stopped", "failed"
 
@@ -115,7 +116,8 @@ class Sampling:
         self._claims = threading.Condition()  # of who ends it; never held while Ceph or the engine is asked
         self._claimed = False
         self._adding = threading.Lock()  # nothing is added while the window is summed up
-        self._saved = analysis.started if kept is None else analysis.started + kept.elapsed
+        self._begun = analysis.started if kept is None else analysis.started + kept.elapsed  # by this manager
+        self._saved = self._begun
 
     @contextmanager
     def claim(self, patience: float = 0.0) -> Iterator[bool]:
@@ -168,14 +170,16 @@ class Sampling:
         return self._window.checkpoint(now - self.analysis.started)
 
     def judge(self, settings: Settings, at: Now) -> None:
-        """Judge what was sampled.
+        """Judge what was sampled. There is no judgement while of the ranks this manager knows nothing yet.
 
-        :raises PartitionerError: the engine failed, or of the ranks nothing is known since this manager goes
-            on with it; nothing has changed
+        :raises PartitionerError: the engine failed, or it has gone on for a moment only; nothing has changed
         """
         with self._adding:
             if self._window.epochs and not self._window.ready:
-                raise Unavailable(": ".join(filter(None, (UNSAMPLED, self.analysis.problem))))
+                unsampled = ": ".join(filter(None, (UNSAMPLED, self.analysis.problem)))
+                if at.steady - self._begun < max(SOON, 2 * settings.epoch):
+                    raise Unavailable(unsampled)
+                self.analysis.problem = unsampled
             summary = self._window.summary(self._facts()) if self._window.ready else None
         if summary is not None:
             self.analysis.judgement = self._judge(summary, settings)

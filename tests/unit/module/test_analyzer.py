@@ -18,9 +18,19 @@ from test_archive import found, shelf
 
 from mds_partitioner import clock
 from mds_partitioner.analyzer import BEGUN_ANEW, LATE, LONGEST, Analyzer
+from mds_partitioner.clock import Now
 from mds_partitioner.errors import Busy, CephError, NotFound, PartitionerError, Unavailable
 from mds_partitioner.judge import analysis as analyses
-from mds_partitioner.judge.analysis import FAILED, FINISHED, RUNNING, STOPPED, Analysis, Sampling
+from mds_partitioner.judge.analysis import (
+    FAILED,
+    FINISHED,
+    RUNNING,
+    SOON,
+    STOPPED,
+    UNSAMPLED,
+    Analysis,
+    Sampling,
+)
 from mds_partitioner.judge.archive import Archive
 from mds_partitioner.judge.history import History
 from mds_partitioner.judge.judgement import Judgement
@@ -224,8 +234,10 @@ def begun(
     """An epoch passes whenever the ranks are asked."""
     monkeypatch.setattr("mds_partitioner.analyzer.Observer", Observer)
     monkeypatch.setattr("mds_partitioner.analyzer.judge", judge)
-    clock = SimpleNamespace(monotonic=lambda: float(history.calls * SETTINGS.epoch), time=time.time)
-    monkeypatch.setattr("mds_partitioner.analyzer.time", clock)
+    fake = SimpleNamespace(monotonic=lambda: float(history.calls * SETTINGS.epoch), time=time.time)
+    monkeypatch.setattr("mds_partitioner.analyzer.time", fake)
+    read = SimpleNamespace(read=lambda: Now(time.time(), fake.monotonic()), told=clock.told)
+    monkeypatch.setattr("mds_partitioner.analyzer.clock", read)
     ranks = SimpleNamespace(history=history, learned=lambda fscid: None, judge=verdicts)
     monkeypatch.setattr(cluster, "config", lambda name: "4294967296", raising=False)
     parts: Any = (cluster, None, ranks, lambda: SETTINGS, logging.getLogger("test"))
@@ -506,16 +518,22 @@ def test_a_stop_that_cannot_be_judged_is_told_and_the_analysis_goes_on(
         analyzer.shutdown()
 
 
+def gone_on(monkeypatch: pytest.MonkeyPatch, history: Away, judge: Away, cluster: FakeCluster) -> Analyzer:
+    """A manager that goes on with 180 epochs of the one before."""
+    wanted = {"fs": "cephfs", "duration": LONGEST, "directories": [], "begun": time.time()}
+    cluster.store.put("analysis/1", json.dumps(wanted))
+    Archive(cluster.store, "checkpoint/", Checkpoint).save(1, Checkpoint(1800.0, 180, 0, ()))
+    return begun(monkeypatch, history, judge, cluster)
+
+
 def test_a_stop_soon_after_a_fail_over_is_told_and_throws_nothing_away(
     monkeypatch: pytest.MonkeyPatch, until: Callable[[Callable[[], bool]], None]
 ) -> None:
     """The ranks have not told the new manager what they serve."""
-    cluster, history = FakeCluster(), Untold(1000)
+    cluster, history = FakeCluster(), Untold(10_000)
     judge = Away(found().judgement, range(0), NO_ANSWER)
-    wanted = {"fs": "cephfs", "duration": LONGEST, "directories": [], "begun": time.time()}
-    cluster.store.put("analysis/1", json.dumps(wanted))
-    Archive(cluster.store, "checkpoint/", Checkpoint).save(1, Checkpoint(1800.0, 180, 0, ()))
-    analyzer = begun(monkeypatch, history, judge, cluster)
+    monkeypatch.setattr(analyses, "SOON", float(LONGEST))
+    analyzer = gone_on(monkeypatch, history, judge, cluster)
     try:
         analysis = analyzer.get(cluster.state)
         until(lambda: analysis.problem != "")
@@ -530,6 +548,36 @@ def test_a_stop_soon_after_a_fail_over_is_told_and_throws_nothing_away(
         assert cluster.store.items("checkpoint/") == cluster.store.items("analysis/") == {}
     finally:
         analyzer.shutdown()
+
+
+def test_while_a_rank_is_away_for_long_after_a_fail_over_an_analysis_can_be_stopped_and_another_begun(
+    monkeypatch: pytest.MonkeyPatch, until: Callable[[Callable[[], bool]], None]
+) -> None:
+    cluster, history = FakeCluster(), Untold(10_000)
+    judge = Away(found().judgement, range(0), NO_ANSWER)
+    analyzer = gone_on(monkeypatch, history, judge, cluster)
+    try:
+        until(lambda: history.calls * SETTINGS.epoch > SOON)
+        analysis = analyzer.stop(cluster.state)
+        assert (analysis.state, analysis.judgement, judge.calls) == (FAILED, None, 0)
+        assert analysis.problem.startswith(f"{UNSAMPLED}: what rank 0 serves is not known")
+        assert cluster.store.items("checkpoint/") == cluster.store.items("analysis/") == {}
+        assert analyzer.start(cluster.state, LONGEST, []).state == RUNNING
+    finally:
+        analyzer.shutdown()
+
+
+@pytest.mark.parametrize(("epoch", "soon"), [(10, 60.0), (30, 60.0), (300, 600.0)])
+def test_a_stop_is_refused_for_a_minute_after_a_fail_over_or_for_two_epochs(epoch: int, soon: float) -> None:
+    judge: Any = Away(found().judgement, range(0), NO_ANSWER)
+    analysis = Analysis("cephfs", LONGEST, started=-1000.0, epochs=180)
+    sampling = Sampling(analysis, judge, dict, judge, Checkpoint(1800.0, 180, 0, ()))
+    settings = replace(SETTINGS, epoch=epoch)
+    with pytest.raises(Unavailable, match=UNSAMPLED):
+        sampling.judge(settings, Now(1e9, 800.0 + soon - 1.0))
+    assert (analysis.ended, analysis.problem) == (None, "")
+    sampling.judge(settings, Now(1e9, 800.0 + soon))
+    assert (analysis.ended, analysis.judgement, analysis.problem) == (1e9, None, UNSAMPLED)
 
 
 def test_what_is_sampled_while_an_analysis_is_stopped_leaves_no_checkpoint(

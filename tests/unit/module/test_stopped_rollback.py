@@ -14,6 +14,7 @@ from scheduled import Cluster, Manager
 
 from mds_partitioner.act import executor
 from mds_partitioner.act.choice import startable
+from mds_partitioner.act.journal import AT_ONCE
 from mds_partitioner.act.run import (
     APPLIED,
     DONE,
@@ -408,6 +409,90 @@ def test_managers_that_come_and_go_leave_one_head_a_plan(cluster: Cluster) -> No
     last.partitioner.plans.load()  # the same manager once more
     last.run(3)
     assert cluster.events[written:] == []
+
+
+@pytest.fixture
+def many(cluster: Cluster) -> list[str]:
+    """Names of plans that are ready, more than are claimed in three ticks; the first is under way."""
+    first, names = Manager(cluster), [f"p{i}" for i in range(3 * AT_ONCE + 2)]
+    for name in names:
+        first.partitioner.plans.save(plan(cluster, MOVES, name=name))
+    first.partitioner.start(first.fs, names[0])
+    return names
+
+
+def test_an_order_after_a_fail_over_waits_for_no_claim_of_other_plans(
+    cluster: Cluster, many: list[str]
+) -> None:
+    """There may be many, and a mon may take a second for each."""
+    manager = Manager(cluster)
+    plans, written = manager.partitioner.plans, len(cluster.events)
+    manager.partitioner.stop(manager.fs)
+    assert cluster.events[written:] == ["put head"]
+    assert plans.named(manager.fs, many[0]).head.state == STOPPED
+    manager.partitioner._journal.create(replace(plan(cluster, MOVES, name="other"), fscid=2), [])
+    plans.remove(many[-1])
+    assert cluster.events[written:].count("put head") == 2  # of the stopped one and the new one
+    manager.run(1)
+    assert cluster.events[written:].count("put head") == 2 + AT_ONCE
+    gone = plans.named(manager.fs, many[-2])
+    manager.partitioner._journal.drop(gone.id, 1)
+    manager.run(10)
+    assert cluster.events[written:].count("put head") == len(many) - 1  # neither of the two that are gone
+    assert not manager.partitioner._journal.behind()
+    heads = {key.rpartition("/")[2] for key in cluster.store.data if "/head/" in key}
+    assert heads == {f"{cluster.managers:010d}"}
+
+
+def test_a_claim_waits_for_no_head_that_is_being_written(cluster: Cluster, many: list[str]) -> None:
+    """Which claims it."""
+    manager = Manager(cluster)
+    manager.partitioner.stop(manager.fs)
+    tick = threading.Thread(target=manager.partitioner._journal.tidy, args=(1,), daemon=True)
+    waits: list[bool] = []
+
+    def meanwhile() -> None:
+        tick.start()
+        tick.join(30.0)
+        waits.append(tick.is_alive())
+
+    at_the_head(cluster, meanwhile)
+    manager.partitioner.start(manager.fs, many[1])
+    assert waits == [False]
+    manager.partitioner._journal.tidy(1)
+    assert written_head(cluster, many[1]).state == RUNNING
+
+
+def test_a_claim_does_not_overtake_a_newer_head(cluster: Cluster, many: list[str]) -> None:
+    manager = Manager(cluster)
+    manager.partitioner.stop(manager.fs)
+    start = threading.Thread(target=manager.partitioner.start, args=(manager.fs, many[1]), daemon=True)
+
+    def meanwhile() -> None:
+        start.start()
+        start.join(0.3)  # it would be there before the claim
+
+    at_the_head(cluster, meanwhile)
+    manager.partitioner._journal.tidy(1)
+    start.join(60.0)
+    assert written_head(cluster, many[1]).state == RUNNING
+
+
+def written_head(cluster: Cluster, name: str) -> Head:
+    """As the next manager reads it."""
+    manager = Manager(cluster)
+    return manager.partitioner.plans.named(manager.fs, name).head
+
+
+def test_a_claim_that_the_mon_does_not_take_is_written_later(cluster: Cluster, many: list[str]) -> None:
+    manager = Manager(cluster)
+    written = len(cluster.events)
+    cluster.store.refuse(1, 1)
+    manager.partitioner._journal.tidy(1)
+    assert cluster.events[written:] == [] and 1 in manager.partitioner._journal.behind()
+    manager.run(20)
+    heads = {key.rpartition("/")[2] for key in cluster.store.data if "/head/" in key}
+    assert heads == {f"{cluster.managers:010d}"}
 
 
 def taken_over(cluster: Cluster) -> Manager:
