@@ -25,9 +25,7 @@ ACTIVE = (RUNNING, PAUSED, ROLLING_BACK)
 INTENT, APPLIED, SKIPPED, UNDOING, UNDONE, KEPT = "intent", "done", "skipped", "undoing", "undone", "kept"
 IN_FORCE = (INTENT, APPLIED, UNDOING)
 
-LATE = (
-    60.0  # s after a decision of the scheduler's, in which its plan is kept, or else it is not: loads go on
-)
+LATE = 60.0  # s after a decision of the scheduler's, in which its plan is kept: loads go on
 EXPIRES = LATE + FS_TIMEOUT  # s in which it is begun: one directory that hangs holds up its plan for so long
 SCHEDULER_STOPPED, HOURS_OVER = "the scheduler was stopped", "the hours in which it acts were over"
 TOO_OLD = "it could not be begun in time"
