@@ -11,7 +11,7 @@ from .demand import HELD
 from .load import pressures, utilisations
 from .look import Look
 from .noise import BAND
-from .state import NOBODY, State
+from .state import NOBODY, State, parted
 
 FAR = 0.85  # an importer has at most this part of the exporter's utilisation
 LONG = 60.0  # s that requests wait beside an idle rank at one that is not full: the metadata pool is slow
@@ -31,7 +31,7 @@ def uneven(look: Look) -> tuple[State, str]:
         return replace(state, held=0, hot=NOBODY, acting=False, even=not look.crawling), _even(look)
     full = any(r.full and relative[r.rank] > 1.0 for r in view.ranks)
     # What has come to be taken apart kept its clients waiting: no load begins.
-    came = top not in state.stale and state.parted(view.now, RESUMED)
+    came = top not in state.stale and parted(state.past, state.split, view.now, RESUMED)
     times = 1.0 if came else _times(look)
     one = 0 if view.again else 1  # look more
     # Of what is uneven before a load begins nothing follows for what it will be.

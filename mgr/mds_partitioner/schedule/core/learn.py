@@ -14,7 +14,7 @@ from .load import capacities
 from .noise import BAND
 from .reunite import highest, quiet
 from .sleepers import ASLEEP, WAKES, Wake, jumped
-from .state import FIRST, FRESH, KEPT, Limits, Past, State
+from .state import FIRST, FRESH, KEPT, Limits, Past, State, parted
 from .together import seen
 from .toll import Toll, usual
 from .turns import Served, shared_out, stays
@@ -41,8 +41,7 @@ def looked(state: State, view: View, limits: Limits) -> State:
     moving = [p.move for p in past if p.under_way and p.move.load > 0.0 and not state.hangs(p, view.now)]
     stale = frozenset(rank for move in moving for rank in (move.source, move.target))
     # By their last reports they have it.
-    parted = replace(state, past=past).parted(view.now, REPORTED * state.dt)
-    stale |= {left.move.source for left in parted}
+    stale |= {left.move.source for left in parted(past, state.split, view.now, REPORTED * state.dt)}
     if not view.measured:
         return replace(state, past=past, stale=state.stale | stale)
     return _taught(_Lesson(state, view, past, bool(moving), stale, limits.memory).learned(), view)

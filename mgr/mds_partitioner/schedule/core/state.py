@@ -4,7 +4,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Collection, Mapping
+from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import TypeVar
@@ -238,11 +238,6 @@ class State:
         done = (s for ino, s in self.scattered.items() if ino in there and not s.lost)
         return sum(s.inodes for s in done if now - s.begun <= HANGS)
 
-    def parted(self, now: float, seconds: float) -> list[Past]:
-        """Moves of what is in parts now that arrived within so long. now: steady clock, s"""
-        came = (p for p in self.past if p.move.ino in self.split and p.arrived >= 0.0 and not p.lost)
-        return [p for p in came if 0.0 <= now - p.arrived < seconds]
-
     @cached_property
     def awaited(self) -> tuple[Move, ...]:
         """What is moving, without what hangs: nothing waits for that any more."""
@@ -257,3 +252,13 @@ class State:
         """What was ordered and was not seen to have arrived; but for what is new: MDSs export nothing that is
         empty, so that takes as long as it stays so."""
         return tuple(past.move for past in self.past if past.arrived < 0.0 and past.move.load > 0.0)
+
+
+def parted(past: Iterable[Past], split: Collection[int], now: float, seconds: float) -> list[Past]:
+    """Moves of what is in parts now that arrived within so many seconds.
+
+    :param split: inode numbers of what is in parts
+    :param now: steady clock, s
+    """
+    came = (p for p in past if p.move.ino in split and p.arrived >= 0.0 and not p.lost)
+    return [p for p in came if 0.0 <= now - p.arrived < seconds]
