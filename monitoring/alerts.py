@@ -26,6 +26,10 @@ def metric(name: str, by: str, over: str = "{}", matching: str = "") -> str:
 
 
 _UNDER_WAY, _ROLLED_BACK = '{state=~"running|rolling-back"}', '{state="rolled-back"}'
+# What is told once an epoch stays as it is until the next, however it was meanwhile. Where one is about as
+# long as these alerts wait, less a scrape and a look at the rules, one alone is no evidence of all that time.
+LONG = 180  # s
+OF_ONE_LONG_EPOCH = f"== 1 and on (cluster) {metric('epoch_interval_seconds', 'cluster')} > {LONG}"
 FACTOR, THRESHOLD = metric("imbalance_factor_ratio", _FS), metric("imbalance_threshold_ratio", _FS)
 CAPACITY = metric("rank_capacity_requests_per_second", _FS)
 LOAD = metric("rank_load_requests_per_second", _RANK, "avg_over_time({}[5m])")
@@ -69,13 +73,14 @@ ALERTS = (
     Alert(
         name="CephFilesystemMetadataImbalance",
         expr=f"({FACTOR} > on ({_FS}) {THRESHOLD} or {metric('rank_hot', _FS)} == 1) and on ({_FS}) "
-        f"{metric('imbalanced_epochs', _FS)} > 0",
+        f"{metric('imbalanced_epochs', _FS)} > 0 unless on ({_FS}) "
+        f"({metric('imbalanced_epochs', _FS)} {OF_ONE_LONG_EPOCH})",
         wait="5m",
         summary=f"MDS ranks of {{{{ $labels.fs }}}} are unevenly loaded on {CLUSTER}",
         description=f"{FS} has had an imbalance factor above its threshold, or a hot rank of many, for 5 "
-        "minutes, and no scheduler has found each rank with its share: some ranks are near what they can "
-        "serve while others are not. 'ceph mds_partitioner imbalance {{ $labels.fs }}' shows the ranks; "
-        "'partition plan' proposes what to move.",
+        "minutes, in two epochs where these are long, and no scheduler has found each rank with its share: "
+        "some ranks are near what they can serve while others are not. 'ceph mds_partitioner imbalance "
+        "{{ $labels.fs }}' shows the ranks; 'partition plan' proposes what to move.",
     ),
     Alert(
         name="CephFilesystemRankNearCapacity",
@@ -147,11 +152,13 @@ ALERTS = (
     ),
     Alert(
         name="CephFilesystemPartitionerEngineDown",
-        expr=f"{metric('engine_up', 'cluster')} == 0",
+        expr=f"{metric('engine_up', 'cluster')} == 0 unless on (cluster) "
+        f"({metric('engine_failed_epochs', 'cluster')} {OF_ONE_LONG_EPOCH})",
         wait="5m",
         summary=f"The engine of mds_partitioner does not work on {CLUSTER}",
-        description="The numeric process of mds_partitioner has not answered for 5 minutes: nothing is "
-        "judged, and no plan can be made. 'ceph health detail' has its last words.",
+        description="The numeric process of mds_partitioner has not answered for 5 minutes, nor in two "
+        "epochs where these are long: nothing is judged, and no plan can be made. 'ceph health detail' has "
+        "its last words.",
     ),
 )
 

@@ -3,8 +3,10 @@
 
 import time
 from dataclasses import dataclass
+from typing import Optional
 
 LAST = 253_402_214_400.0  # Unix, s: the last day of which each time zone has a date of four digits
+FAR = 300 * 86_400.0  # s: a date that is further away would, without its year, be taken for a nearer one
 
 
 @dataclass(frozen=True)
@@ -15,14 +17,19 @@ class Now:
     steady: float  # monotonic, s: for waits
 
 
-def told(at: float) -> str:
-    """A moment (Unix, s) for people, by the host's time zone; no calendar has the latest that can be kept."""
-    return time.strftime("%m-%d %H:%M:%S", time.localtime(min(at, LAST)))
+def told(at: float, now: Optional[float] = None) -> str:
+    """A moment (Unix, s) for people, by the host's time zone; no calendar has the latest that can be kept.
+
+    :param now: from where it may be far; None: from this moment
+    """
+    away = abs(at - (time.time() if now is None else now))
+    year = "%Y-" if away > FAR else ""
+    return time.strftime(f"{year}%m-%d %H:%M:%S", time.localtime(min(at, LAST)))
 
 
 def time_of_day(at: float) -> str:
     """The same of a moment of today."""
-    return told(at).split()[1]
+    return told(at, at).split()[1]
 
 
 def zone(at: float) -> str:

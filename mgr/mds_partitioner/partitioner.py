@@ -238,13 +238,40 @@ class Partitioner:
         self.plans.halts.refuse(fs.fscid, fs.name, halts)
         self._refuse_beside_scheduler(fs)
         run = self.plans.named(fs, name)
+        self._refuse(fs, run)
         if run.head.state == DONE:
             return run
         if run.head.state == RUNNING:
-            if not run.memory.halted:
-                raise Busy(f"plan '{name}' is being executed already ({progress(run):.0%})")
             self._go(run, halts, state=RUNNING, started=self._now().wall)
             return run
+        # Asked again when the mon has it: a rollback of the scheduler's may have been ordered meanwhile.
+        self._go(
+            run, halts, lambda: self._refuse_beside_scheduler(fs), state=RUNNING, started=self._now().wall
+        )
+        return run
+
+    def refusal(self, fs: FsState, run: Run | None) -> str:
+        """Why ``start`` would refuse a plan as things are now; "": it would not.
+
+        :param run: None: one that is made for it
+        """
+        try:
+            self._refuse_beside_scheduler(fs)
+            if run is not None:
+                self._refuse(fs, run)
+        except (BadInput, Busy) as e:
+            return str(e)
+        return ""
+
+    def _refuse(self, fs: FsState, run: Run) -> None:
+        """:raises Busy, BadInput: as ``start``"""
+        name = run.plan.name
+        if run.head.state == DONE:
+            return
+        if run.head.state == RUNNING:
+            if not run.memory.halted:
+                raise Busy(f"plan '{name}' is being executed already ({progress(run):.0%})")
+            return
         choice.refuse_active(self.plans.of(fs), fs.name)
         if run.heading() == ROLLED_BACK:
             raise BadInput(f"plan '{name}' was rolled back: make a new one ('partition plan')")
@@ -258,11 +285,6 @@ class Partitioner:
                 f"plan '{name}' needs rank {format_ranks(gone)}, which '{fs.name}' does not have "
                 f"(it has {format_ranks(fs.ranks_in)}): make a new plan"
             )
-        # Asked again when the mon has it: a rollback of the scheduler's may have been ordered meanwhile.
-        self._go(
-            run, halts, lambda: self._refuse_beside_scheduler(fs), state=RUNNING, started=self._now().wall
-        )
-        return run
 
     def pause(self, fs: FsState, seconds: int | None) -> Run:
         """Begin no further step; moves under way end. :raises BadInput: as ``check_duration``."""

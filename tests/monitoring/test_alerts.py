@@ -77,7 +77,14 @@ FALLBACK, DOWN = "CephFilesystemBalancerPolicyFallback", "CephFilesystemPartitio
 ENGINE = "CephFilesystemPartitionerEngineDown"
 RUNNING = series("plan_state", "1x40", **PLAN, state="running")
 EPOCH_10_S = series("epoch_interval_seconds", "10x40")
+EPOCH_15_MIN = series("epoch_interval_seconds", "900x90")
 ENABLED = series("ceph_mgr_module_status", "1x40", name="mds_partitioner")
+ENGINE_DEAD = series("engine_up", "0x40")
+
+
+def failed(epochs: str) -> dict[str, str]:
+    return series("engine_failed_epochs", epochs)
+
 
 CASES = (
     Case("imbalance that lasts", IMBALANCE, uneven("0.5x40"), 6, FS),
@@ -88,6 +95,15 @@ CASES = (
     Case("imbalance that ended", IMBALANCE, uneven("0.5x10 0.01x20"), 15, None),
     Case("benign imbalance, below the threshold", IMBALANCE, uneven("0.07x40"), 30, None),
     Case("uneven, its urgency unknown", IMBALANCE, OPEN, 30, None),
+    Case(
+        "one uneven epoch that is long",
+        IMBALANCE,
+        (*uneven("0.5x14 0.01x20", "1x14 0x20"), EPOCH_15_MIN),
+        14,
+        None,
+    ),
+    Case("the second long epoch", IMBALANCE, (*uneven("0.5x40", "1x14 2x20"), EPOCH_15_MIN), 21, FS),
+    Case("one hot epoch that is long", IMBALANCE, (*uneven("0x40", "1x40"), HOT, EPOCH_15_MIN), 14, None),
     Case("a short spike", IMBALANCE, uneven("0.01x5 0.9x3 0.01x20"), 9, None),
     Case(
         "imbalance across a fail-over",
@@ -179,6 +195,20 @@ CASES = (
         35,
         None,
     ),
+    Case(
+        "a plan with progress, while epochs are long",
+        STALLED,
+        (RUNNING, EPOCH_15_MIN, series("plan_progress_ratio", "0x8 0.1x8 0.2x8 0.3x8", **PLAN)),
+        34,
+        None,
+    ),
+    Case(
+        "a plan without progress, while epochs are long",
+        STALLED,
+        (RUNNING, EPOCH_15_MIN, series("plan_progress_ratio", "0.1x8 0.2x30", **PLAN)),
+        25,
+        PLAN,
+    ),
     Case("a plan that waits for the cluster", STALLED, (series("plan_waiting", "1x40", **PLAN),), 11, PLAN),
     Case(
         "a plan that is done",
@@ -250,7 +280,10 @@ CASES = (
         30,
         None,
     ),
-    Case("the engine is dead", ENGINE, (series("engine_up", "0x40"),), 6, {}),
+    Case("the engine is dead", ENGINE, (ENGINE_DEAD,), 6, {}),
+    Case("the engine failed in a long epoch", ENGINE, (ENGINE_DEAD, failed("1x40"), EPOCH_15_MIN), 14, None),
+    Case("and in the next", ENGINE, (ENGINE_DEAD, failed("1x14 2x20"), EPOCH_15_MIN), 21, {}),
+    Case("the engine fails in each short epoch", ENGINE, (ENGINE_DEAD, failed("1+6x40"), EPOCH_10_S), 6, {}),
     Case("the engine was restarted", ENGINE, (series("engine_up", "1x5 0x2 1x30"),), 10, None),
 )
 

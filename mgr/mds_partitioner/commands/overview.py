@@ -56,4 +56,5 @@ class OverviewCommands(Services):
         now = time.monotonic()
         verdict, samples = self.ranks.judge(found, now), self.ranks.history(found, now).latest
         text, quiet = report.text(verdict, samples), silence(found, self.ranks.silent(found))
-        return Answer(report.value(verdict, samples), f"{text}\n{quiet}: not judged" if quiet else text)
+        problem = f"{quiet}: not judged" if quiet else ""
+        return Answer(report.value(verdict, samples, problem), f"{text}\n{problem}" if problem else text)

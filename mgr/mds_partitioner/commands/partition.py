@@ -17,7 +17,7 @@ from ..plan.circumstances import FORWARDS, TO_AUTH, check_mode
 from ..plan.plan import Plan
 from ..plan.ranks import parse_ranks
 from ..report.partition import plan_text, plan_value, plans_text, plans_value, run_line, run_text, run_value
-from ..report.text import TOP
+from ..report.text import TOP, printable
 from .declare import Answer, Services, of_plan, reads, writes
 
 HELD = "this manager has it all the same, and tells the mon when that answers; one that comes before goes on"
@@ -71,8 +71,9 @@ class PartitionCommands(Services):
         It is refused when another plan was executed or undone since it was made; without a name also when
         the load was analyzed again.
 
-        --dry-run only prints it, with its commands. --heavy, --to-auth and --force are for a new one, as in
-        'partition plan', and refused where the plan is another one. A plan that was stopped goes on.
+        --dry-run only prints it, with its commands, and why it would be refused, if so. --heavy, --to-auth
+        and --force are for a new one, as in 'partition plan', and refused where the plan is another one. A
+        plan that was stopped goes on.
         """
         check_mode(heavy or MASK)
         found = self.host.fs(fs)
@@ -94,7 +95,8 @@ class PartitionCommands(Services):
                 found, name=None, heavy=mode, ranks=None, to_auth=to_auth, force=force, save=not dry_run
             )
         if dry_run:
-            return _planned(replace(chosen, fs=found.name), top)
+            shown = _planned(replace(chosen, fs=found.name), top)
+            return _refused(shown, self.partitioner.refusal(found, run))
         return _ordered(found, self.partitioner.start(found, chosen.name, halts))
 
     def _refuse_older(self, fs: FsState, run: Run) -> None:
@@ -219,6 +221,12 @@ class PartitionCommands(Services):
 
 def _planned(plan: Plan, top: int) -> Answer:
     return Answer(plan_value(plan), plan_text(plan, top))
+
+
+def _refused(shown: Answer, why: str) -> Answer:
+    """What is shown of a plan, and ``why`` it would not be started; "": it would."""
+    said = f"{shown.text}\n\n'partition start' would refuse it: {printable(why)}" if why else shown.text
+    return replace(shown, value=shown.value | {"refused": why}, text=said)
 
 
 def _refuse_other(

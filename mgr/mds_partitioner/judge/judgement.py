@@ -1,12 +1,12 @@
 # SPDX-License-Identifier: LGPL-2.1-or-later
 """The engine's judgement of an analysis: directories, ranks, and how many MDSs to run."""
 
-from collections.abc import Collection, Mapping
+from collections.abc import Collection
 from dataclasses import dataclass
 from statistics import fmean
 from typing import Optional
 
-from ..model import Churning, RankSample
+from ..model import Churning
 from ..options import Settings
 from .verdict import Engine, Verdict, column, rank_arguments, read_verdict
 from .window import Observed, WindowSummary
@@ -28,17 +28,22 @@ class DirectoryJudgement:
 
 @dataclass(frozen=True)
 class RankJudgement:
-    """One rank over the window; loads in req/s, latency in s."""
+    """One rank over the window; loads in req/s, latency in s. The forecast is from the last epochs."""
 
     rank: int
     load: float
     forecast: float
-    latency: float
+    latency: float  # mean of all its requests; 0: it had none
     inodes: int
     caps: int
     sessions: int
     subtrees: int
     saturated: bool
+
+    @property
+    def waited(self) -> Optional[float]:
+        """The latency; None without requests."""
+        return self.latency if self.load > 0.0 else None
 
 
 @dataclass(frozen=True)
@@ -166,7 +171,7 @@ def judge(
     return Judgement(
         fs=window.fs,
         verdict=verdict,
-        ranks=_rank_judgements(window.series, verdict),
+        ranks=_rank_judgements(window, verdict),
         directories=tuple(
             DirectoryJudgement(row, float(w), str(c))
             for row, w, c in zip(rows, column(answer, "workload", rows), column(answer, "class", rows))
@@ -195,20 +200,18 @@ def judge(
     )
 
 
-def _rank_judgements(
-    series: Mapping[int, tuple[RankSample, ...]], verdict: Verdict
-) -> tuple[RankJudgement, ...]:
+def _rank_judgements(window: WindowSummary, verdict: Verdict) -> tuple[RankJudgement, ...]:
     return tuple(
         RankJudgement(
             rank=rank,
             load=load,
             forecast=forecast,
-            latency=sum(s.latency for s in row) / len(row),
+            latency=window.latency.get(rank, 0.0),
             inodes=row[-1].inodes,
             caps=row[-1].caps,
             sessions=row[-1].sessions,
             subtrees=row[-1].subtrees,
             saturated=rank in verdict.saturated,
         )
-        for (rank, row), load, forecast in zip(series.items(), verdict.loads, verdict.forecast)
+        for (rank, row), load, forecast in zip(window.series.items(), verdict.loads, verdict.forecast)
     )

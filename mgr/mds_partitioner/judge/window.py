@@ -76,6 +76,7 @@ class WindowSummary:
     known: float = 0.0
     # By rank, if it ever was: part of those of these epochs in which the ranks could be judged.
     saturated: Mapping[int, float] = field(default_factory=dict)
+    latency: Mapping[int, float] = field(default_factory=dict)  # s by rank, mean of these epochs' requests
 
 
 @dataclass
@@ -133,6 +134,7 @@ class Window:
     _first: Optional[float] = None  # when the first sample after that was taken, monotonic, s
     _history: History = field(default_factory=History)
     _loads: dict[int, float] = field(default_factory=dict)  # req/s, summed over _rank_epochs
+    _waited: dict[int, float] = field(default_factory=dict)  # requests x latency, summed over _rank_epochs
     _rank_epochs: int = 0
     _judged: int = 0  # of _rank_epochs: in which it could be told who is saturated
     _saturated: Counter[int] = field(default_factory=Counter)  # by rank: of _judged
@@ -170,11 +172,13 @@ class Window:
     def add(self, observation: Observation, history: History) -> None:
         """Add one epoch. When the history of the ranks began anew, so do their means."""
         if history.began != self._history.began:
-            self._loads, self._rank_epochs, self._known = {}, 0, 0.0
+            self._loads, self._waited, self._rank_epochs, self._known = {}, {}, 0, 0.0
             self._judged, self._saturated = 0, Counter()
         self._history = history
         self._first = history.taken if self._first is None else self._first
         self._loads = {s.rank: self._loads.get(s.rank, 0.0) + s.requests for s in history.latest}
+        waited = {s.rank: s.requests * s.latency for s in history.latest}
+        self._waited = {rank: self._waited.get(rank, 0.0) + more for rank, more in waited.items()}
         self._rank_epochs += 1
         if observation.saturated is not None:
             self._judged += 1
@@ -255,6 +259,7 @@ class Window:
             rank_epochs=self._rank_epochs,
             known=self._known / max(1, self._rank_epochs),
             saturated={rank: number / self._judged for rank, number in self._saturated.items()},
+            latency={rank: self._waited[rank] / load for rank, load in self._loads.items() if load > 0.0},
         )
 
 

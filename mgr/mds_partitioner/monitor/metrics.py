@@ -292,13 +292,15 @@ def _of_schedulers(snapshot: Snapshot) -> Iterator[Metric]:
 def _of_the_module(snapshot: Snapshot) -> Iterator[Metric]:
     yield active_metric(True)
     engine = _gauge("engine_up", "1 if the numeric engine answered in the last epoch", ())
+    failed = _gauge("engine_failed_epochs", "Epochs in a row, up to now, in which the engine failed", ())
     end = _gauge("epoch_end_timestamp_seconds", "When the last epoch ended", ())
     interval = _gauge("epoch_interval_seconds", "Time between two epochs, as the option epoch says", ())
     if snapshot.time:
         engine.add_metric([], float(not snapshot.engine_problem))
+        failed.add_metric([], snapshot.engine_failures)
         end.add_metric([], snapshot.time)
         interval.add_metric([], snapshot.epoch)
-    yield from (engine, end, interval)
+    yield from (engine, failed, end, interval)
     for name, help_, timing in (
         ("epoch_duration_seconds", "Time that observing and judging took, an epoch", snapshot.epochs),
         ("engine_duration_seconds", "Time that the engine took for a judgement", snapshot.judgements),

@@ -1,5 +1,8 @@
 # SPDX-License-Identifier: LGPL-2.1-or-later
-"""Takes a snapshot once an epoch. Scrapes and pages read the newest one and never wait for the cluster."""
+"""Takes a snapshot once an epoch. Scrapes and pages read the newest one and never wait for the cluster.
+
+An epoch may last a day. How far plans are is known at any time, and told within TICK.
+"""
 
 from __future__ import annotations
 
@@ -34,6 +37,9 @@ from .sampler import (
 from .stages import JUDGE, OBSERVE, Errors
 from .state import AnalysisState, FsSample, PlanState, Snapshot, Timing
 
+TICK = 10.0  # s between two looks at plans, where epochs are longer
+LEAST = 0.1  # s
+
 
 def _nothing() -> None:
     """There is nothing to begin with."""
@@ -63,7 +69,8 @@ class Monitor:
         self._memories: dict[int, Past] = {}
         self._judgements = Timing()
         self._engine_problem = ""
-        self._loop = Loop("monitor", _nothing, self._run, errors.of(OBSERVE), log, self._epoch)
+        self._loop = Loop("monitor", _nothing, self._run, errors.of(OBSERVE), log, self._pause)
+        self._began = float("-inf")  # the newest epoch, monotonic, s
         self.snapshot = Snapshot()
 
     def begin(self) -> None:
@@ -80,10 +87,18 @@ class Monitor:
         self._loop.end()
 
     def _run(self) -> float:
-        started = time.monotonic()
-        self.epoch(started)
-        self._after_epoch()
-        return max(0.1, self._epoch() - (time.monotonic() - started))
+        now = time.monotonic()
+        if now - self._began > self._epoch() - LEAST:
+            self._began = now
+            self.epoch(now)
+            self._after_epoch()
+        else:
+            self._look_at_plans()
+        return self._pause()
+
+    def _pause(self) -> float:
+        """s, until something is due."""
+        return max(LEAST, min(TICK, self._began + self._epoch() - time.monotonic()))
 
     def _epoch(self) -> float:
         return float(self._settings()[0].epoch)
@@ -104,10 +119,19 @@ class Monitor:
             epoch=float(settings.epoch),
             filesystems=samples,
             engine_problem=self._engine_problem,
+            engine_failures=self.snapshot.engine_failures + 1 if self._engine_problem else 0,
             epochs=self.snapshot.epochs.plus(time.monotonic() - started),
             judgements=self._judgements,
             errors=self._errors.counts(),
         )
+
+    def _look_at_plans(self) -> None:
+        """The newest snapshot with plans as they are now; the same one where none has changed."""
+        there = {fs.name: fs for fs in self._host.file_systems()}
+        seen = self.snapshot.filesystems
+        now = tuple(replace(s, plan=self._plan(there[s.fs])) if s.fs in there else s for s in seen)
+        if now != seen:
+            self.snapshot = replace(self.snapshot, filesystems=now)
 
     def _sample(self, fs: FsState, ours: MonitorSettings, now: float) -> FsSample:
         memory, scheduler = self._memories[fs.fscid], self._scheduler(fs)

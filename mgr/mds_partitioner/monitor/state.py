@@ -117,7 +117,7 @@ class FsSample:
     ranks: tuple[RankState, ...]
     verdict: Verdict | None  # None: not judged
     uneven_epochs: int = 0  # how many epochs in a row, up to now, were uneven
-    plan: PlanState | None = None
+    plan: PlanState | None = None  # as it is by now, also when the epoch is long over
     analysis: AnalysisState | None = None
     history: tuple[Point, ...] = ()
     problem: str = ""
@@ -159,3 +159,4 @@ class Snapshot:
     epochs: Timing = Timing()
     judgements: Timing = Timing()
     errors: Mapping[str, int] = field(default_factory=dict)  # by stage
+    engine_failures: int = 0  # epochs in a row, up to this one, in which the engine gave no judgement

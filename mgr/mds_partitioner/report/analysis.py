@@ -38,7 +38,7 @@ def judgement_value(judgement: Judgement) -> dict[str, Any]:
     value: dict[str, Any] = {
         **verdict_value(judgement.verdict),
         "fs": judgement.fs,
-        "ranks": [asdict(rank) for rank in judgement.ranks],
+        "ranks": [{**asdict(rank), "latency": rank.waited} for rank in judgement.ranks],
         "recommended": judgement.recommended,
         "recommended_reason": judgement.recommended_reason,
         "cache_limit": judgement.cache_limit,
@@ -136,7 +136,7 @@ def rank_table(ranks: tuple[RankJudgement, ...]) -> str:
             r.rank,
             count(r.load),
             count(r.forecast),
-            f"{r.latency * 1000:.1f} ms",
+            "-" if r.waited is None else f"{r.waited * 1000:.1f} ms",
             count(r.inodes),
             count(r.caps),
             r.sessions,

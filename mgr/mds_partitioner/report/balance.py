@@ -9,6 +9,7 @@ from dataclasses import asdict
 from statistics import fmean
 from typing import Any
 
+from .. import clock
 from ..judge.verdict import Verdict
 from ..model import FsState
 from ..plan.ranks import format_ranks, mask_of
@@ -127,7 +128,7 @@ def _head(fs: FsState, switch: Switch, watch: Watch) -> list[str]:
         lines.append("requests go to the authority until 'balance off' (mds_forward_all_requests_to_auth)")
     if watch.verdict is not None:
         known = watch.verdict.capacity
-        ago = f"{time.time() - watch.judged_at:.0f} s ago"
+        ago = f"{clock.lasting(time.time() - watch.judged_at)} ago"
         lines.append(f"measured {ago}: {factor_told(watch.verdict)}; capacity of a rank: {known}")
         if known.value is not None and switch.hints.capacity is None:
             lines.append(
@@ -195,7 +196,7 @@ def _table(fs: FsState, watch: Watch) -> str:
                 row["role"],
                 count(row["exported_inodes"]),
                 count(row["imported_inodes"]),
-                "-" if last is None else f"{time.time() - last.time:.0f} s ago",
+                "-" if last is None else f"{clock.lasting(time.time() - last.time)} ago",
                 "-" if last is None else cut(last.line, DECISION_WIDTH),
             )
         )

@@ -26,10 +26,19 @@ def verdict_value(verdict: Verdict) -> dict[str, Any]:
     }
 
 
-def value(verdict: Verdict, samples: Sequence[RankSample]) -> dict[str, Any]:
-    """The verdict, and what each of its ranks was seen to do; of one that does not tell, null."""
-    forecast = dict(zip(verdict.ranks, verdict.forecast))
+def value(verdict: Verdict, samples: Sequence[RankSample], problem: str = "") -> dict[str, Any]:
+    """The verdict, and what each of its ranks was seen to do; of one that does not tell, null.
+
+    :param problem: which ranks are not judged, and why
+    """
+    forecast, unknown = dict(zip(verdict.ranks, verdict.forecast)), {s.rank for s in samples if not s.rated}
+
+    def known(column: Sequence[float]) -> list[Optional[float]]:
+        return [None if rank in unknown else load for rank, load in zip(verdict.ranks, column)]
+
     return verdict_value(verdict) | {
+        "loads": known(verdict.loads),
+        "forecast": known(verdict.forecast),
         "ranks": [
             {
                 "rank": s.rank,
@@ -39,7 +48,8 @@ def value(verdict: Verdict, samples: Sequence[RankSample]) -> dict[str, Any]:
             }
             for s in samples
             if s.rank in forecast
-        ]
+        ],
+        "problem": problem,
     }
 
 

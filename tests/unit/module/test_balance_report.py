@@ -74,6 +74,17 @@ def test_a_rank_that_is_silent_is_not_shown_as_idle() -> None:
     assert [rank["requests"] for rank in balance.value(on(), switch(), watch)["ranks"]] == [400.0, None]
 
 
+@pytest.mark.parametrize(("age", "told"), [(-3590, "0 s ago"), (30.2, "30 s ago"), (7300, "2 h ago")])
+def test_how_long_ago_it_was_is_never_below_0(age: float, told: str) -> None:
+    """The clock may have been put back."""
+    watch = watched()
+    watch.judged_at = time.time() - age
+    watch.decisions = {0: (replace(watch.decisions[0][0], time=time.time() - age),)}
+    lines = balance.text(on(), switch(), watch).splitlines()
+    assert f"measured {told}: " in "".join(lines)
+    assert f"  {told}  lunule: IF 0.900" in next(line for line in lines if line.startswith("   0 "))
+
+
 @pytest.mark.parametrize("within", [False, True])
 def test_a_rank_outside_the_mask_that_has_too_much_is_named(within: bool) -> None:
     watch = watched()

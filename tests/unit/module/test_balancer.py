@@ -1032,3 +1032,33 @@ def test_forecasts_are_tried_with_as_many_ranks_as_there_are(cluster: Cluster, b
     own = "for rank, g in pairs(hints.growth or {}) do local load = mds[rank]['auth.meta_load'] + g.by end"
     balancer.on(cluster.state, "custom", f"{own} {STILL}", False)
     assert balancer.get(cluster.state) is not None
+
+
+@pytest.mark.parametrize("order", ["on", "off"])
+def test_what_was_done_is_told_as_done_though_the_mon_does_not_answer_any_more(
+    cluster: Cluster, balancer: Balancer, monkeypatch: pytest.MonkeyPatch, order: str
+) -> None:
+    def silent(fscid: int) -> None:
+        raise Unavailable("no mon")
+
+    def carried_out(*args: Any) -> Any:
+        found = carry_out(*args)
+        monkeypatch.setattr(cluster, "fs_of_mon", silent)
+        return found
+
+    before = cluster.state
+    monkeypatch.setattr(cluster, "fs", lambda name: before, raising=False)
+    commands, carry_out = Module(cluster, balancer), getattr(balancer, order)
+    monkeypatch.setattr(balancer, order, carried_out)
+    answer = getattr(commands, f"balance_{order}")()
+    assert answer.retval == 0, answer
+    assert answer.stdout.endswith("\nthat is done; what is in force now is not known: no mon")
+    monkeypatch.setattr(cluster, "fs_of_mon", lambda fscid: cluster.state)
+    value = json.loads(getattr(commands, f"balance_{order}")(format="json").stdout)
+    assert (value["balancer"], value["balance_automate"], value["problem"][:12]) == (
+        None,
+        None,
+        "that is done",
+    )
+    assert value["in_force"] is (None if order == "on" else False)
+    commands.desk.shutdown()

@@ -39,6 +39,7 @@ from mds_partitioner.observe.ranks import kinds, links, observe_ranks, quickest,
 from mds_partitioner.observe.sessions import clients_at, parse_sessions
 from mds_partitioner.observe.subtrees import SubtreeMap, ancestors, parse_subtrees
 from mds_partitioner.observe.working_sets import parse_working_sets
+from mds_partitioner.report.analysis import judgement_value, rank_table
 from mds_partitioner.report.text import printable, table
 from mds_partitioner.schedule.watch import Told
 from mds_partitioner.verify.guards import Hold, hold, silence, why_wait
@@ -572,6 +573,27 @@ def test_what_full_ranks_hold_back_is_told_in_the_mean_of_all_epochs() -> None:
     assert (row.requests, row.held_back, row.elastic) == (pytest.approx(100.0), pytest.approx(75.0), True)
     assert not replace(row, held_back=5.0).elastic
     assert not replace(row, requests=0.0, held_back=0.0).elastic
+
+
+def idle(rank: int) -> RankSample:
+    return replace(rank_sample(rank, 0.0), latency=0.0)
+
+
+def test_latency_is_of_the_requests_of_the_whole_analysis() -> None:
+    """As the load beside it: not of the last two minutes, nor is an idle epoch one without a wait."""
+    window, history = Window("cephfs"), History()
+    for at in range(60):
+        busy = replace(rank_sample(0, 400.0), latency=0.02) if at < 48 else idle(0)
+        asked, latency = (100.0, 0.04) if at % 2 else (300.0, 0.002)
+        slow = replace(rank_sample(1, asked), latency=latency)
+        history = history.plus((busy, slow, idle(2)), float(at))
+        window.add(Observation("cephfs", ()), history)
+    found = judge(window.summary({}), SETTINGS, 1 << 30, None, lambda n, a: CALLS[n](a))
+    assert [rank.load for rank in found.ranks] == pytest.approx([320.0, 200.0, 0.0])
+    assert [rank.waited for rank in found.ranks] == [pytest.approx(0.02), pytest.approx(0.0115), None]
+    assert judgement_value(found)["ranks"][2]["latency"] is None
+    rows = [line.split()[3:5] for line in rank_table(found.ranks).splitlines()[1:]]
+    assert rows == [["20.0", "ms"], ["11.5", "ms"], ["-", "10"]]
 
 
 def judged(rates: Sequence[float], replaced_at: int | None = None) -> Caveats:

@@ -10,7 +10,7 @@ from fake_cluster import plan
 from scheduled import Cluster, Manager
 
 from mds_partitioner.act.run import DONE, RUNNING, SKIPPED, STOPPED, Run
-from mds_partitioner.errors import Busy
+from mds_partitioner.errors import BadInput, Busy
 
 
 @pytest.fixture
@@ -43,10 +43,30 @@ def undone(manager: Manager, name: str) -> None:
 def refused(manager: Manager, name: str, after: str) -> None:
     before = manager.cluster.snapshot()
     told = f"plan '{name}' was made before '{after}' was executed or undone: make a new one"
+    assert told in manager.partitioner.refusal(manager.fs, manager.partitioner.plans.named(manager.fs, name))
     with pytest.raises(Busy, match=told):
         manager.partitioner.start(manager.fs, name)
     manager.run(10)
     assert manager.cluster.snapshot() == before
+
+
+def test_what_a_start_would_say_is_known_before_it_is_tried(manager: Manager) -> None:
+    def told(name: str) -> str:
+        return manager.partitioner.refusal(manager.fs, manager.partitioner.plans.named(manager.fs, name))
+
+    planned(manager, "a", {100: 3})
+    assert told("a") == manager.partitioner.refusal(manager.fs, None) == ""
+    away = replace(manager.fs, ranks_in=(0, 1, 2))
+    run = manager.partitioner.plans.named(manager.fs, "a")
+    assert "needs rank 3" in manager.partitioner.refusal(away, run)
+    manager.partitioner.start(manager.fs, "a")
+    assert "is being executed already" in told("a")
+    manager.run(30)
+    assert told("a") == "", "there is nothing to begin"
+    undone(manager, "a")
+    assert "was rolled back" in told("a")
+    with pytest.raises(BadInput, match="was rolled back"):
+        manager.partitioner.start(manager.fs, "a")
 
 
 @pytest.mark.parametrize("ino", [100, 105])

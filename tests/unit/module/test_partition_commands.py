@@ -60,6 +60,7 @@ class Orders:
         self.halts = Halts()
         self.there = True
         self.option = ""
+        self.refused = ""
         self.begun: list[int] = []  # orders to stop that had been given, by those to start
 
     @property
@@ -80,6 +81,10 @@ class Orders:
         """Partitioner.start."""
         self.begun.append(halts)
         return self.run
+
+    def refusal(self, fs: FsState, run: Run | None) -> str:
+        """Partitioner.refusal."""
+        return self.refused if run is not None else ""
 
     def to_auth(self, fs: FsState) -> str:
         """Plans.to_auth."""
@@ -165,6 +170,18 @@ def test_commands_name_the_file_system_as_it_is_called_now(module: Module) -> No
     ]
     shown = module.partition_start(plan="p", dry_run=True).stdout
     assert "ceph fs set renamed bal_rank_mask 0x3" in shown and "cephfs" not in shown
+
+
+def test_a_dry_run_tells_that_the_plan_would_be_refused(module: Module) -> None:
+    module.orders.refused = "plan 'p' was rolled back"
+    shown = module.partition_start(plan="p", dry_run=True)
+    assert (shown.retval, module.orders.begun) == (0, [])
+    assert shown.stdout.endswith("\n\n'partition start' would refuse it: plan 'p' was rolled back")
+    assert "bal_rank_mask 0x3" in shown.stdout
+    value = json.loads(module.partition_start(plan="p", dry_run=True, format="json").stdout)
+    assert (value["name"], value["refused"]) == ("p", "plan 'p' was rolled back")
+    module.orders.refused = ""
+    assert "refuse" not in module.partition_start(plan="p", dry_run=True).stdout
 
 
 @pytest.mark.parametrize(

@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import json
 import logging
 import time
 from dataclasses import replace
@@ -104,6 +105,8 @@ def test_a_silent_rank_is_not_judged_as_idle_and_imbalance_says_so(
     commands.desk, commands.host, commands.ranks, commands.wake = Desk(), host, ranks, lambda: None
     told = commands.show_imbalance().stdout
     assert told.endswith("\nrank 1 (mds.m1) has said nothing for over 20 s: not judged")
+    plain = json.loads(commands.show_imbalance(format="json").stdout)
+    assert told.endswith(f"\n{plain['problem']}") and plain["loads"][1] is None
     verdict = ranks.judge(host.state, time.monotonic())
     assert (verdict.most, verdict.exporters, verdict.importers) == (0.0, (), ())
     commands.desk.shutdown()

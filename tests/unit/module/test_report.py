@@ -76,6 +76,17 @@ def test_ranks_that_came_or_went_since_the_verdict_shift_nothing() -> None:
     assert rows[0].split() == ["1", "100", "105", "2.0", "ms", "10", "50", "-"] and not rows[1]
 
 
+def test_what_a_silent_rank_does_is_null_in_each_place() -> None:
+    busy, idle = (RankSample(r, f"m{r}", 612.0 * (r == 0), 0.002, 10, 5, 1, 0, 0, 1) for r in (0, 1))
+    judged = verdict(ranks=(0, 1), loads=(612.0, 0.0), forecast=(620.0, 0.0), matrix=((0.0, 0.0),) * 2)
+    value = imbalance.value(judged, [busy, replace(idle, rated=False)], "rank 1 is silent: not judged")
+    assert (value["loads"], value["forecast"]) == ([612.0, None], [620.0, None])
+    assert [rank["requests"] for rank in value["ranks"]] == [612.0, None]
+    assert value["problem"] == "rank 1 is silent: not judged"
+    well = imbalance.value(judged, [busy, idle])
+    assert (well["loads"], well["forecast"], well["problem"]) == ([612.0, 0.0], [620.0, 0.0], "")
+
+
 def test_imbalance_of_many_ranks_names_the_largest_moves_and_fits_a_terminal() -> None:
     many_ranks = range(36)
     samples = [RankSample(r, f"m{r}", 9e4, 0.002, 10**8, 5, 1, 0, 0, 1) for r in many_ranks]

@@ -9,19 +9,20 @@ from types import SimpleNamespace
 from typing import Any
 
 import pytest
-from monitor_snapshots import scheduler
+from monitor_snapshots import plan, scheduler
 from verdicts import verdict
 
 from mds_partitioner.engine.judge import judge as engine_judge
 from mds_partitioner.errors import BadOption, NotFound, PartitionerError, Unavailable
 from mds_partitioner.judge.analysis import FAILED, FINISHED, Analysis
 from mds_partitioner.model import FsState, MdsInfo
+from mds_partitioner.monitor import service
 from mds_partitioner.monitor.health import imbalanced
 from mds_partitioner.monitor.metrics import families
 from mds_partitioner.monitor.options import MonitorSettings
 from mds_partitioner.monitor.page import page
 from mds_partitioner.monitor.sampler import HISTORY, Past, judged
-from mds_partitioner.monitor.service import Monitor
+from mds_partitioner.monitor.service import TICK, Monitor
 from mds_partitioner.monitor.stages import JUDGE, OBSERVE, SCHEDULE, Errors
 from mds_partitioner.monitor.state import EXPORTER, IMPORTER, FsSample, SchedulerState, Snapshot
 from mds_partitioner.ranks import Ranks
@@ -119,6 +120,18 @@ def engine() -> Engine:
     return Engine()
 
 
+class Now:
+    """Stands for the module time."""
+
+    now = 0.0
+
+    def monotonic(self) -> float:
+        return self.now
+
+    def time(self) -> float:
+        return self.now
+
+
 class Others:
     """What other parts tell the monitor; tests change it."""
 
@@ -177,6 +190,34 @@ def test_a_longer_epoch_is_not_waited_for_when_it_was_made_shorter(
     monkeypatch.setattr(Options, "epoch", 10)
     monitor.hasten()
     assert monitor._loop._wake.is_set()
+
+
+def test_how_far_a_plan_is_can_be_seen_long_before_a_long_epoch_is_over(
+    monitor: Monitor, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    at, parts = Now(), {0.0: 0.1, 10.0: 0.1, 20.0: 0.2}
+    monkeypatch.setattr(Options, "epoch", 86_400)
+    monkeypatch.setattr(service, "time", at)
+    monkeypatch.setattr(Monitor, "_plan", lambda _, fs: plan(progress=parts[at.now]))
+    seen = []
+    for at.now in parts:
+        assert monitor._run() == TICK
+        seen.append(monitor.snapshot)
+    assert [s.filesystems[0].plan for s in seen] == [plan(progress=p) for p in parts.values()]
+    assert seen[0] is seen[1], "a page that shows the same is not made again"
+    assert {(s.time, s.epochs.count, s.filesystems[0].uneven_epochs) for s in seen} == {(0.0, 1, 1)}
+
+
+def test_an_epoch_begins_as_long_after_the_one_before_as_the_option_says(
+    monitor: Monitor, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    at, looks = Now(), []
+    monkeypatch.setattr(service, "time", at)
+    for epoch, waited in ((10, 0.0), (10, 10.0), (25, 10.0), (25, 10.0), (25, 5.0)):
+        monkeypatch.setattr(Options, "epoch", epoch)
+        at.now += waited
+        looks.append((monitor._run(), monitor.snapshot.epochs.count))
+    assert looks == [(10.0, 1), (10.0, 2), (10.0, 2), (5.0, 2), (10.0, 3)]
 
 
 def test_epochs_above_the_threshold_are_counted_in_a_row(monitor: Monitor, cluster: Cluster) -> None:
@@ -256,10 +297,13 @@ def test_without_the_engine_loads_are_shown_and_nothing_is_judged(monitor: Monit
     sample = sampled(monitor)
     assert sample.verdict is None and [rank.load for rank in sample.ranks] == [900, 10, 10]
     assert monitor.snapshot.engine_problem == "no answer within 60 s"
-    assert monitor.snapshot.errors[JUDGE] == 1
+    assert monitor.snapshot.errors[JUDGE] == monitor.snapshot.engine_failures == 1
+    sampled(monitor)
+    (failed,) = (m for m in families(monitor.snapshot) if m.name.endswith("engine_failed_epochs"))
+    assert [s.value for s in failed.samples] == [2]
     engine.problem = None
     assert sampled(monitor).verdict is not None
-    assert monitor.snapshot.engine_problem == ""
+    assert (monitor.snapshot.engine_problem, monitor.snapshot.engine_failures) == ("", 0)
 
 
 def test_a_manager_that_cannot_be_asked_is_a_problem_of_that_epoch(
