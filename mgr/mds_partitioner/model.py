@@ -147,7 +147,7 @@ class SubtreeSample:
     ephemeral: bool
     shared: bool  # part of it was shared out by heat from sessions mounted above it
     counted: bool = False  # wss is what MDSs with our hook counted
-    parts: tuple[int, ...] = ()  # the rank of each equal part of its requests; (): not known
+    served: tuple[float, ...] = ()  # of the requests, req/s, by each of ``ranks``; (): not known
     held_back: float = 0.0  # of the requests, req/s: of clients that would ask for more
 
 

@@ -31,7 +31,7 @@ def analyze(args: Args) -> dict[str, Json]:
     to 1, that each was saturated. The series are of its last epochs: from these alone follows what a rank
     grows by.
 
-    The fair share is over the ranks that ``JudgeRequest.usable`` names.
+    The fair share is over the ranks that ``JudgeRequest.usable`` names: all, unless who asks gives a mask.
     """
     check_names(args, (*NAMES, *MORE))
     request = read_request(args)

@@ -143,7 +143,7 @@ def _lately(window: WindowSummary) -> float:
 def judge(
     window: WindowSummary, settings: Settings, cache_limit: int, learned: Optional[float], engine: Engine
 ) -> Judgement:
-    """Ask the engine about a window.
+    """Ask the engine about a window: of all ranks, as a plan may use them all, whatever the mask is.
 
     :param cache_limit: ``mds_cache_memory_limit``, bytes
     :param learned: capacity learned earlier, req/s a rank

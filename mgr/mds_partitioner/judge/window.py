@@ -2,8 +2,9 @@
 """What the epochs of an analysis amount to. Sums are kept, not samples: a week of them stays small."""
 
 from collections import Counter
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
+from itertools import zip_longest
 from typing import Optional
 
 from ..model import Churning, Directory, DirectoryFacts, Observation, RankSample, SubtreeSample
@@ -11,6 +12,7 @@ from .history import History
 from .insides import Insides, InsidesSum
 
 PARTLY = 0.1  # of its requests are of clients that are held back: with less it is hardly asked for more
+PARTS = 20  # equal ones, of a directory's requests
 MOST_LOOKED_INTO = 64  # directories of which it is remembered what is inside
 
 
@@ -28,7 +30,7 @@ class Observed:
     ephemeral: bool
     shared: bool  # partly estimated from heat
     counted: bool = False  # wss is not an estimate
-    parts: tuple[int, ...] = ()  # the rank of each equal part of its requests, at last; (): not known
+    parts: tuple[int, ...] = ()  # rank of each equal part of its requests since it is there; (): not known
     passing: bool = False  # it is new, and as many as there are new beside it went while somebody looked
     inside: Optional[Insides] = None  # of the busiest: what it could be divided into
     held_back: float = 0.0  # of the requests, req/s, mean: of clients that would ask for more
@@ -91,6 +93,7 @@ class DirectorySum:
     shared: bool = False
     counted: bool = False
     inside: InsidesSum = field(default_factory=InsidesSum)
+    served: tuple[float, ...] = ()  # req/s by each rank, summed over the epochs since it is on these
 
     def add_wss(self, seen: SubtreeSample) -> None:
         """Keep the highest; one that was counted replaces all estimates."""
@@ -98,6 +101,11 @@ class DirectorySum:
             self.wss = max(self.wss, seen.wss)
         elif seen.counted:
             self.wss, self.counted = seen.wss, True
+
+    def add_served(self, seen: SubtreeSample) -> None:
+        """An epoch in which it did little says little of where its load is. On other ranks it begins anew."""
+        before = self.served if seen.ranks == self.last.ranks else ()
+        self.served = tuple(map(sum, zip_longest(before, seen.served, fillvalue=0.0)))
 
 
 @dataclass(frozen=True)
@@ -199,6 +207,7 @@ class Window:
             total = self._sums.get(seen.directory.path)
             if total is None:
                 total = self._sums[seen.directory.path] = DirectorySum(seen)
+            total.add_served(seen)
             total.last = seen
             total.add_wss(seen)
             total.requests += seen.requests
@@ -263,6 +272,18 @@ class Window:
         )
 
 
+def equal_parts(served: Sequence[float], ranks: Sequence[int]) -> tuple[int, ...]:
+    """The rank of each of some PARTS equal parts of a directory's requests, ascending; () where it has none.
+
+    :param served: of these, by each of ``ranks``
+    """
+    total = sum(served)
+    if total <= 0.0:
+        return ()
+    parts = ((rank, round(PARTS * of / total)) for rank, of in sorted(zip(ranks, served)))
+    return tuple(rank for rank, number in parts for _ in range(number))
+
+
 def _observed(total: DirectorySum, facts: DirectoryFacts, passing: bool) -> Observed:
     return Observed(
         directory=total.last.directory,
@@ -275,7 +296,7 @@ def _observed(total: DirectorySum, facts: DirectoryFacts, passing: bool) -> Obse
         ephemeral=total.last.ephemeral,
         shared=total.shared,
         counted=total.counted,
-        parts=total.last.parts,
+        parts=equal_parts(total.served, total.last.ranks),
         passing=passing,
         inside=total.inside.summary(),
         held_back=total.held_back / total.epochs,

@@ -10,15 +10,13 @@ ask for is no workload, and is taken out.
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass, field
 
 from ..model import Session
 from .heat import Heat
 from .held_back import held_back
 from .subtrees import ancestors
-
-PARTS = 20
 
 
 @dataclass(frozen=True)
@@ -157,15 +155,3 @@ def _requests(session: Session, rates: Mapping[int, float], totals: Mapping[int,
     """req/s of the rank's that are this session's."""
     total = totals[session.rank]
     return rates.get(session.rank, 0.0) * session.load / total if total > 0 else 0.0
-
-
-def equal_parts(by_rank: Mapping[int, float], ranks: Sequence[int]) -> tuple[int, ...]:
-    """The rank of each of some PARTS equal parts of a directory's requests, ascending; () where it has none.
-
-    :param by_rank: req/s; ranks: those that it, or something below it, is on
-    """
-    served = {rank: by_rank.get(rank, 0.0) for rank in ranks}
-    total = sum(served.values())
-    if total <= 0.0:
-        return ()
-    return tuple(rank for rank in sorted(served) for _ in range(round(PARTS * served[rank] / total)))

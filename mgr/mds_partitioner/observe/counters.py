@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: LGPL-2.1-or-later
-"""Rates and levels from the points of a perf counter that the manager keeps (one in 5 s)."""
+"""Rates and levels from the points of a perf counter that the manager keeps: the last 20, one in 5 s."""
 
 from __future__ import annotations
 

@@ -23,7 +23,7 @@ from ..model import (
     SubtreeSample,
 )
 from ..options import Settings
-from .attribution import Share, above, attribute, equal_parts, needs_heat, of_managers, owner
+from .attribution import Share, above, attribute, needs_heat, of_managers, owner
 from .directories import Rotation
 from .heat import ALL, Heat, depth, rank_heat, requests_below
 from .roots import called, may_differ
@@ -194,6 +194,6 @@ def _directory_sample(
         ephemeral=where.ephemeral(directory.path),
         shared=share.shared,
         counted=counted is not None,
-        parts=equal_parts(share.by_rank, ranks),
+        served=tuple(share.by_rank.get(rank, 0.0) for rank in ranks),
         held_back=share.held_back,
     )

@@ -115,8 +115,9 @@ def _others(cluster: FakeCluster) -> None:
                 (Hour(0.0, 1),), True, 5000.0, (InParts(7, 500.0, 890.0, 900.0, 300.0),))  # fmt: skip
     Archive(cluster.store, "scheduler/", Kept).save(1, mind)
     Archive(cluster.store, "judgement/", Found).save(1, found())
-    seen = SubtreeSample(Place("/volumes/_nogroup/s0", "s0", 100), 10.0, 5.0, 2, (0,), False, True)
-    sums = (DirectorySum(seen, 10.0, 30.0, 6, True, True),)
+    seen = SubtreeSample(Place("/volumes/_nogroup/s0", "s0", 100), 10.0, 5.0, 2, (0,), False, True,
+                         served=(5.0,))  # fmt: skip
+    sums = (DirectorySum(seen, 10.0, 30.0, 6, True, True, served=(30.0,)),)
     Archive(cluster.store, "checkpoint/", Checkpoint).save(1, Checkpoint(60.0, 6, 1, sums))
     cluster.store.put(f"{ANALYSIS}1", ASKED.to_json())
     cluster.store.put(f"{CAPACITY}1", str(1000.0))

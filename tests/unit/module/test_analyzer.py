@@ -19,6 +19,7 @@ from test_archive import found, shelf
 from mds_partitioner import clock
 from mds_partitioner.analyzer import BEGUN_ANEW, LATE, LONGEST, Analyzer
 from mds_partitioner.clock import Now
+from mds_partitioner.engine.calls import CALLS
 from mds_partitioner.errors import Busy, CephError, NotFound, PartitionerError, Unavailable
 from mds_partitioner.judge import analysis as analyses
 from mds_partitioner.judge.analysis import (
@@ -33,9 +34,10 @@ from mds_partitioner.judge.analysis import (
 )
 from mds_partitioner.judge.archive import Archive
 from mds_partitioner.judge.history import History
-from mds_partitioner.judge.judgement import Judgement
+from mds_partitioner.judge.judgement import Judgement, judge
 from mds_partitioner.judge.window import Checkpoint, WindowSummary
 from mds_partitioner.model import FsState, MdsInfo, Observation, RankSample
+from mds_partitioner.plan.circumstances import check_ranks
 
 
 class Ranks:
@@ -283,6 +285,23 @@ def test_what_an_analysis_has_found_is_known_to_the_next_manager(
         row.seen.directory for row in judgement.directories
     ]
     assert cluster.store.items("analysis/") == cluster.store.items("checkpoint/") == {}
+
+
+@pytest.mark.parametrize("mask", ["-1", "0x3"])
+def test_an_analysis_is_of_all_ranks_whatever_the_mask_as_a_plan_may_use_them(
+    monkeypatch: pytest.MonkeyPatch, mask: str
+) -> None:
+    def asked(window: WindowSummary, *arguments: Any) -> Judgement:
+        return judge(window, *arguments[:-1], lambda name, values: CALLS[name](values))
+
+    cluster = FakeCluster(ranks=4)
+    cluster.state = replace(cluster.state, bal_rank_mask=mask)
+    ranks = (replace(SAMPLES[0], rank=rank, name=f"m{rank}") for rank in range(4))
+    samples = tuple(replace(rank, requests=100.0 * (rank.rank < 2)) for rank in ranks)
+    history = Away(History().plus(samples, 1.0), range(0), NO_ANSWER)
+    found = analyzed(monkeypatch, history, asked, cluster).judgement
+    assert found is not None and found.verdict.most == pytest.approx(0.577, abs=0.001)
+    assert found.verdict.importers == check_ranks(cluster.state, None)[2:]
 
 
 def test_an_engine_that_fails_at_the_end_does_not_cost_the_analysis(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -19,7 +19,7 @@ from mds_partitioner.engine.calls import CALLS
 from mds_partitioner.errors import CephError, NotFound, PartitionerError, Unavailable
 from mds_partitioner.judge.history import History
 from mds_partitioner.judge.judgement import Caveats, judge
-from mds_partitioner.judge.window import Window
+from mds_partitioner.judge.window import Observed, Window, equal_parts
 from mds_partitioner.model import (
     Directory,
     DirectoryFacts,
@@ -31,7 +31,7 @@ from mds_partitioner.model import (
     Subtree,
     SubtreeSample,
 )
-from mds_partitioner.observe.attribution import Share, attribute, equal_parts, needs_heat, owner
+from mds_partitioner.observe.attribution import Share, attribute, needs_heat, owner
 from mds_partitioner.observe.counters import level, mean_time, rate, unbroken
 from mds_partitioner.observe.heat import ALL, Heat, kept, parse_heat, rank_heat, requests
 from mds_partitioner.observe.observer import Observer
@@ -483,9 +483,21 @@ def test_what_each_rank_serves_of_a_directory_is_known() -> None:
     found = [Session(0, 1, A, 10, 9.0), Session(1, 1, A, 10, 1.0), Session(0, 2, B, 10, 9.0)]
     shares = attribute(found, {0: 900.0, 1: 20.0}, {}, {A, B})
     assert shares[A].by_rank == {0: 450.0, 1: 20.0}
-    assert equal_parts(shares[A].by_rank, (0, 1)) == (0,) * 19 + (1,)
-    assert equal_parts(shares[A].by_rank, (0,)) == (0,) * 20
-    assert equal_parts(shares[A].by_rank, (2, 3)) == ()
+
+
+@pytest.mark.parametrize(
+    ("served", "ranks", "parts"),
+    [
+        ((450.0, 20.0), (0, 1), (0,) * 19 + (1,)),
+        ((450.0,), (3,), (3,) * 20),
+        ((0.0, 0.0), (2, 3), ()),
+        ((), (2, 3), ()),
+    ],
+)
+def test_its_parts_are_equal(
+    served: tuple[float, ...], ranks: tuple[int, ...], parts: tuple[int, ...]
+) -> None:
+    assert equal_parts(served, ranks) == parts
 
 
 @pytest.mark.parametrize("root", ["/", "/volumes"])
@@ -731,6 +743,33 @@ def test_a_working_set_is_the_sum_over_fragments_and_ranks() -> None:
 @pytest.mark.parametrize("other", [None, mindex_dump(0, ("", 5))])
 def test_working_sets_count_only_when_every_mds_counts(other: dict[str, object] | None) -> None:
     assert parse_working_sets([mindex_dump(3, (A, 4)), other], {A}) is None
+
+
+def served_by(*epochs: tuple[dict[int, float], tuple[int, ...]]) -> Observed:
+    """A directory: of each epoch the req/s that each rank served of it, and the ranks that it was on. Half
+    of the time another manager looks."""
+    window, history = Window("cephfs"), History()
+    for at, (by_rank, ranks) in enumerate(epochs):
+        rates = tuple(by_rank.get(rank, 0.0) for rank in ranks)
+        seen = SubtreeSample(Directory(A, "a", 7), 10, sum(rates), 1, ranks, False, False, served=rates)
+        history = history.plus((rank_sample(0, 300.0),), float(at))
+        window.add(Observation("cephfs", (seen,)), history)
+        if at == len(epochs) // 2:
+            window = Window.resumed("cephfs", window.checkpoint(30.0))
+    (row,) = window.summary({A: DirectoryFacts(Directory(A, "a", 7), 99, -1)}).directories
+    return row
+
+
+@pytest.mark.parametrize("last", [{0: 150.0}, {}, {1: 0.1}])
+def test_a_load_is_where_it_was_served_in_all_epochs_and_not_in_the_last(last: dict[int, float]) -> None:
+    found = served_by(*[({0: 150.0}, (0, 1))] * 29, (last, (0, 1)))
+    assert found.load_ranks == (0,)
+    assert found.by_rank == {0: found.requests}
+
+
+def test_what_moved_is_where_it_was_served_since() -> None:
+    moved = served_by(*[({0: 150.0}, (0, 1))] * 20, *[({1: 50.0, 2: 150.0}, (1, 2))] * 10)
+    assert moved.load_ranks == (1,) * 5 + (2,) * 15
 
 
 def test_a_change_of_ranks_begins_their_means_anew() -> None:
