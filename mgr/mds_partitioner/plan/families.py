@@ -171,10 +171,15 @@ def current(found: Family | None, seen: tuple[int, ...]) -> tuple[int, ...]:
 
 
 def _own(inside: Insides | None, requests: float) -> float:
-    """The part of the requests that is of no child, where it is more than what is not known of them."""
-    if inside is None or requests <= 0.0:
+    """The part of the requests that is of no child, where it is more than what is not known of them.
+
+    A directory is looked into only while it is among the busiest, so its mean over the whole analysis, which
+    is ``requests``, is of another time.
+    """
+    whole = requests if inside is None or inside.whole is None else inside.whole
+    if inside is None or whole <= 0.0:
         return 0.0
-    own = 1.0 - (sum(part.requests for part in inside.parts) + inside.rest) / requests
+    own = 1.0 - (sum(part.requests for part in inside.parts) + inside.rest) / whole
     return own if own >= MUCH_OWN else 0.0
 
 
