@@ -7,6 +7,7 @@ import math
 from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
+from itertools import islice
 
 from ..engine.reasons import EPHEMERAL_PIN, PINNED_BY_OPERATOR
 from ..judge.insides import Insides
@@ -24,6 +25,7 @@ PARTS = 8  # of a fragment, to tell how much of it is at home
 MUCH_OWN = (
     0.5  # of the requests, for files right in a directory: heat, by which children are told, weighs writes
 )
+NEARLY = 0.999  # of a directory, at most, is what comes and goes where something lasts, be that idle
 MOSTLY = 0.5  # part of a directory that comes and goes, from which on its parent may be distributed
 
 
@@ -69,10 +71,7 @@ class Family:
         may have gone, or be an operator's."""
         if self.inside is None:
             return (0.0,) * len(self.lasting)
-        seen = {part.path: part.requests for part in self.inside.parts}
-        others = sum(child.path not in seen for child in self.lasting)
-        rest = self.inside.rest / max(1, others, self.inside.number)
-        asked = [seen.get(child.path, rest) for child in self.lasting]
+        asked = _asked(self.inside, self.lasting)
         total = sum(asked)
         return tuple(self.inside.stay * rate / total if total > 0.0 else 0.0 for rate in asked)
 
@@ -128,6 +127,9 @@ def family(
 ) -> Family:
     """Judge a heavy directory's children; those that an operator pinned are left out.
 
+    What comes and goes is as much of it as it is asked for, or as it holds, whichever is more: small ones may
+    have nearly all requests.
+
     To be distributed there must be at least one that comes and goes for each rank; once it is, it may stay.
     Clients in step make and remove them all at a time, so one listing does not tell how many there are.
 
@@ -143,8 +145,12 @@ def family(
     number = max(len(passing) + brood.vanished, round(at_once.get(parent.ino, 0.0)))
     ours = parent.distributed and c.owns_distributed(parent.ino)
     going = _size(passing) + number - len(passing)
-    own = _own(inside, requests)
-    part = 1.0 - (1.0 - going / (going + _size(stay))) * (1.0 - own) if stay else 1.0
+    own, asked = _own(inside, requests), _parts(inside, parent, stay, passing)
+    by_requests = 1.0 - asked[0] if asked is not None and going else 0.0
+    part = 1.0
+    if stay:
+        away = max(going / (going + _size(stay)), by_requests)
+        part = min(NEARLY, 1.0 - (1.0 - away) * (1.0 - own))
     return Family(
         parent=parent,
         lasting=tuple(stay),
@@ -181,6 +187,26 @@ def _own(inside: Insides | None, requests: float) -> float:
         return 0.0
     own = 1.0 - (sum(part.requests for part in inside.parts) + inside.rest) / whole
     return own if own >= MUCH_OWN else 0.0
+
+
+def _asked(inside: Insides, children: Sequence[Child]) -> list[float]:
+    """req/s of each of these. What was not seen by name has its part of what others were asked for."""
+    seen = {part.path: part.requests for part in inside.parts}
+    others = sum(child.path not in seen for child in children)
+    rest = inside.rest / max(1, others, inside.number)
+    return [seen.get(child.path, rest) for child in children]
+
+
+def _parts(inside: Insides | None, parent: Placed, *groups: Sequence[Child]) -> tuple[float, ...] | None:
+    """What was asked of each of these groups of its children, in parts of what was of any, also of those that
+    have gone; None: nothing is known of these."""
+    if inside is None:
+        return None
+    below = [part.requests for part in inside.parts if part.path.rpartition("/")[0] == parent.path]
+    if not sum(below) > 0.0:
+        return None
+    asked, total = iter(_asked(inside, [child for of in groups for child in of])), sum(below) + inside.rest
+    return tuple(sum(islice(asked, len(of))) / total for of in groups)
 
 
 def _size(children: Collection[Child]) -> float:
