@@ -30,8 +30,18 @@ MOSTLY = 0.5  # part of a directory that comes and goes, from which on its paren
 
 
 @dataclass(frozen=True)
+class Held:
+    """What an operator has pinned to a rank right below a heavy directory: the parts, 0 to 1, of all requests
+    and of all that is in it."""
+
+    rank: int
+    requests: float
+    inodes: float
+
+
+@dataclass(frozen=True)
 class Family:
-    """A heavy directory as a plan uses it.
+    """A heavy directory as a plan uses it: without what is ``held``, of which no other part here is one.
 
     :ivar lasting: children that will be there, and may be pinned
     :ivar inside: what an analysis has seen of the children; None: nothing
@@ -42,8 +52,9 @@ class Family:
     :ivar scattered: it is, by us
     :ivar ranks: where the parent is itself
     :ivar released: children that we pinned and that cannot be relied on any more
-    :ivar own: the part of the requests that is for what is right in the parent, or above it, 0 to 1
+    :ivar own: the part of all requests that is for what is right in the parent, or above it, 0 to 1
     :ivar unlisted: the parent has too many entries for its children to be listed
+    :ivar held: what stays on its ranks, whatever is planned
     """
 
     parent: Placed
@@ -57,6 +68,13 @@ class Family:
     released: tuple[Child, ...]
     own: float = 0.0
     unlisted: bool = False
+    held: tuple[Held, ...] = ()
+
+    @cached_property
+    def left(self) -> tuple[float, float]:
+        """What is not held: the parts of all requests and of all that is in it, 0 to 1."""
+        requests, inodes = sum(at.requests for at in self.held), sum(at.inodes for at in self.held)
+        return max(0.0, 1.0 - requests), max(0.0, 1.0 - inodes)
 
     @cached_property
     def sizes(self) -> tuple[float, ...]:
@@ -125,7 +143,8 @@ def family(
     inside: Insides | None = None,
     requests: float = 0.0,
 ) -> Family:
-    """Judge a heavy directory's children; those that an operator pinned are left out.
+    """Judge a heavy directory's children; those that an operator pinned are held, unless their rank does not
+    exist: MDSs leave these where their parent is.
 
     What comes and goes is as much of it as it is asked for, or as it holds, whichever is more: small ones may
     have nearly all requests.
@@ -138,19 +157,19 @@ def family(
     :param requests: of all that is in it, req/s
     """
     parent = brood.parent
-    free = [child for child in brood.children if not _operators(child.ino, child.pin, c)]
+    theirs = [at for at in brood.children if _operators(at.ino, at.pin, c)]
+    held = [at for at in theirs if at.pin in c.fs.ranks_in]
+    taken = {at.ino for at in theirs}
+    free = [at for at in brood.children if at.ino not in taken]
     stay = [child for child in free if lasts(child.born, brood.born, parent.ino)]
     staying = {child.ino for child in stay}
     passing = [child for child in free if child.ino not in staying]
+    at_home = [*passing, *(at for at in theirs if at.pin not in c.fs.ranks_in)]
     number = max(len(passing) + brood.vanished, round(at_once.get(parent.ino, 0.0)))
     ours = parent.distributed and c.owns_distributed(parent.ino)
-    going = _size(passing) + number - len(passing)
-    own, asked = _own(inside, requests), _parts(inside, parent, stay, passing)
-    by_requests = 1.0 - asked[0] if asked is not None and going else 0.0
-    part = 1.0
-    if stay:
-        away = max(going / (going + _size(stay)), by_requests)
-        part = min(NEARLY, 1.0 - (1.0 - away) * (1.0 - own))
+    own = _own(inside, requests)
+    asked = _parts(inside, parent, stay, at_home, *([at] for at in held))
+    part, apart = _division(stay, held, _size(at_home) + number - len(passing), own, asked)
     return Family(
         parent=parent,
         lasting=tuple(stay),
@@ -165,15 +184,56 @@ def family(
         own=own,
         released=tuple(child for child in passing if child.pin != NO_PIN),
         unlisted=brood.unlisted,
+        held=apart,
     )
+
+
+def _division(
+    stay: Sequence[Child],
+    held: Sequence[Child],
+    going: float,
+    own: float,
+    asked: tuple[float, ...] | None,
+) -> tuple[float, tuple[Held, ...]]:
+    """The part of what is not held that is where the directory is, and what is held.
+
+    :param going: files and directories in those that are where it is
+    :param own: the part of its requests that is of no child
+    :param asked: in parts of what its children are asked for, those that stay, those that are where it is,
+        and each that is held; None: not known
+    """
+    total, below = going + _size(stay) + _size(held), 1.0 - own
+    sizes = [_size((child,)) / total for child in held]
+    rates = sizes if asked is None else asked[2:]
+
+    def on(rank: int, parts: Sequence[float]) -> float:
+        return below * sum(part for child, part in zip(held, parts) if child.pin == rank)
+
+    apart = tuple(Held(rank, on(rank, rates), on(rank, sizes)) for rank in sorted({at.pin for at in held}))
+    if not stay:
+        return 1.0, apart
+    free = max(0.0, 1.0 - sum(rates))
+    by_requests = 1.0 - asked[0] / free if asked is not None and going and free else 0.0
+    away = max(going / (going + _size(stay)), by_requests)
+    of_children = below * free / (own + below * free) if own else 1.0
+    return min(NEARLY, 1.0 - (1.0 - away) * of_children), apart
 
 
 def current(found: Family | None, seen: tuple[int, ...]) -> tuple[int, ...]:
     """The ranks that a directory's load is on. What comes and goes is where its parent is, whatever else of
     the directory was seen on other ranks."""
     if found is None or found.staying < MOSTLY or found.scattered or not found.ranks:
-        return seen
+        return but_held(found, seen)
     return found.ranks
+
+
+def but_held(found: Family | None, seen: tuple[int, ...]) -> tuple[int, ...]:
+    """Of the ranks that a directory's load is on, those that have more of it than what is held there."""
+    if found is None or found.scattered or not found.held:
+        return seen
+    there = {rank for child in found.lasting for rank in child.ranks}.union(found.ranks)
+    held = {at.rank for at in found.held} - there
+    return tuple(rank for rank in seen if rank not in held) or found.ranks or seen
 
 
 def _own(inside: Insides | None, requests: float) -> float:

@@ -152,6 +152,8 @@ def _split(
 ) -> None:
     """A heavy directory whose children are known: pinned one by one, or distributed, or on one rank."""
     parent, scatter = family.parent, index in answer["scattered"]
+    requests, inodes = family.left
+    row = replace(row, reqs=requests * row.reqs, wss=inodes * row.wss)
     if family.scattered != scatter:
         if scatter and parent.pin != NO_PIN and parent.ino != row.ino:
             moves.append(Move(Step(PINS, PIN_STEP, index, parent.path, parent.ino, "-1", str(parent.pin))))
