@@ -32,7 +32,7 @@ from .families import BroodOf, Family, but_held, current, family, held, lasting
 from .fixed import Fixed, fixed, rests_until
 from .plan import AUTOMATE, PIN_STEP, Plan, Prediction, Row, Step
 from .ranks import balanced_ranks, parse_ranks
-from .steps import steps
+from .steps import confines, steps
 
 TINY = 1e-300
 CACHE_RESERVATION = 0.95  # mds_cache_reservation keeps 5 % of the cache free
@@ -125,7 +125,9 @@ def make_plan(
             *of_elastic(rows),
             *of_age(now - ended),
             *many_pins(*_pins(made, families), settings.max_moves),
-            *of_unpinned(rows, table, made, balanced=c.fs.balance_automate and c.heavy_mode == FANOUT),
+            *of_unpinned(
+                rows, table, made, balanced=c.fs.balance_automate and not confines(table, answer, c)
+            ),
         ),
         analyzed=ended,
     )
