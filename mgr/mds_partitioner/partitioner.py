@@ -232,7 +232,8 @@ class Partitioner:
         :param halts: orders to stop that had been given when this one was; None: when it comes here
         :raises Busy: another plan of the file system is under way, or was executed or undone since this one
             was made; it was stopped meanwhile
-        :raises BadInput: it needs a rank that does not exist any more, or was rolled back, be it in part
+        :raises BadInput: it needs a rank that does not exist any more, or distributes over another number of
+            them, or was rolled back, be it in part
         """
         halts = self.plans.halts.given(fs.fscid) if halts is None else halts
         self.plans.halts.refuse(fs.fscid, fs.name, halts)
@@ -285,6 +286,7 @@ class Partitioner:
                 f"plan '{name}' needs rank {format_ranks(gone)}, which '{fs.name}' does not have "
                 f"(it has {format_ranks(fs.ranks_in)}): make a new plan"
             )
+        choice.refuse_resized(run, fs)
 
     def pause(self, fs: FsState, seconds: int | None) -> Run:
         """Begin no further step; moves under way end. :raises BadInput: as ``check_duration``."""

@@ -1,12 +1,10 @@
 # SPDX-License-Identifier: LGPL-2.1-or-later
 """What the directories right below a busy one are asked for, over an analysis."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from heapq import nlargest
-from typing import TypeVar
+from typing import Optional, TypeVar
 
 _Key = TypeVar("_Key")
 MOST = 200  # directories of one that are kept by name: what is left is shared out over the others
@@ -15,7 +13,7 @@ SURE = 2  # comparisons
 OTHERS = ""  # those of a look that are not remembered
 
 
-def in_common(before: Mapping[_Key, float], now: Mapping[_Key, float]) -> float | None:
+def in_common(before: Mapping[_Key, float], now: Mapping[_Key, float]) -> Optional[float]:
     """The part of a load, 0 to 1, that is on the same ones as before; None where there was none, or is none.
 
     :param before: req/s by whatever it is on; now: likewise
@@ -41,12 +39,14 @@ class Insides:
     :ivar stay: how much of the load stays on the same ones from one look to the next, 0 to 1; where they are
         used in turn, which one is busy now says little
     :ivar rest: req/s of those that are not among the parts; number: of these
+    :ivar whole: req/s of all that is in the busy one, mean over the same looks; None: an older version saw it
     """
 
     stay: float
     parts: tuple[Part, ...] = ()
     rest: float = 0.0
     number: int = 0
+    whole: Optional[float] = None
 
 
 @dataclass
@@ -55,7 +55,8 @@ class InsidesSum:
 
     requests: req/s by path, summed over the looks; other, cut: the same of those that are not among these,
     and how many they are, or less; last: in the last look; same: summed over the looks that could be compared
-    with the one before.
+    with the one before; whole: req/s of all that is in the busy one, summed over the looks in which that was
+    told.
     """
 
     looks: int = 0
@@ -65,9 +66,14 @@ class InsidesSum:
     compared: int = 0
     other: float = 0.0
     cut: int = 0
+    whole: float = 0.0
+    told: int = 0
 
-    def add(self, seen: Mapping[str, float]) -> None:
-        """One more look. A directory that was not seen was asked for nothing."""
+    def add(self, seen: Mapping[str, float], whole: Optional[float] = None) -> None:
+        """One more look. A directory that was not seen was asked for nothing. ``whole``: req/s of all that is
+        in the busy one"""
+        if whole is not None:
+            self.whole, self.told = self.whole + whole, self.told + 1
         now = {path: seen.get(path, 0.0) for path in self.last if path != OTHERS}
         same = in_common(self.last, now | {OTHERS: sum(seen.values()) - sum(now.values())})
         if same is not None:
@@ -82,7 +88,7 @@ class InsidesSum:
         self.looks, self.last = self.looks + 1, _busiest(seen)
         self.last[OTHERS] = sum(rate for path, rate in seen.items() if path not in self.last)
 
-    def summary(self) -> Insides | None:
+    def summary(self) -> Optional[Insides]:
         """None while too few looks could be compared: a moment's requests would be taken for what is usual,
         and each plan would have other ones."""
         if self.compared < SURE:
@@ -91,7 +97,9 @@ class InsidesSum:
         kept = set(sorted(mean, key=lambda path: (-mean[path], path))[:MOST])
         parts = (Part(path, mean[path]) for path in sorted(kept, key=lambda path: (-mean[path], path)))
         rest = sum(rate for path, rate in mean.items() if path not in kept) + self.other / self.looks
-        return Insides(self.same / self.compared, tuple(parts), rest, len(mean) - len(kept) + self.cut)
+        number = len(mean) - len(kept) + self.cut
+        whole = self.whole / self.looks if self.told == self.looks else None
+        return Insides(self.same / self.compared, tuple(parts), rest, number, whole)
 
 
 def _busiest(requests: Mapping[str, float]) -> dict[str, float]:

@@ -216,7 +216,7 @@ class Window:
             total.shared = total.shared or seen.shared
             below = observation.inside.get(seen.directory.path)
             if below is not None:
-                total.inside.add(below)
+                total.inside.add(below, seen.requests)
         self._forget_insides()
         self._missing += len(observation.missing)
         self._gone, self._churning = observation.gone, observation.churning

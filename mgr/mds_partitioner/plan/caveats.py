@@ -56,7 +56,13 @@ def caveats(
         )
     found += [f"{path!r} is gone: it is no part of this plan" for path in seen.gone]
     for i, family in families.items():
-        found += _of_family(rows[i].seen.directory.name, family, i in scattered)
+        name = rows[i].seen.directory.name
+        if family.held:
+            found.append(
+                f"{name!r}: {1.0 - family.left[0]:.0%} of it is in directories that an operator pinned: that "
+                "stays where it is"
+            )
+        found += _of_family(name, family, i in scattered)
     return tuple(found)
 
 

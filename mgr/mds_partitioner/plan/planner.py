@@ -5,7 +5,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Callable, Collection, Mapping, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from typing import Any
 
 from ..ceph.filesystem import NO_MASK
@@ -13,6 +13,7 @@ from ..engine.names import FANOUT, HEAVY, LIGHT
 from ..engine.reasons import ALREADY_THERE
 from ..judge.judgement import DirectoryJudgement, Judgement
 from ..judge.verdict import Engine, column
+from ..judge.window import Observed
 from ..model import FsState
 from ..options import Settings
 from .caveats import (
@@ -27,14 +28,31 @@ from .caveats import (
     refuse_blind,
 )
 from .circumstances import Circumstances
-from .families import BroodOf, Family, current, family, held, lasting
+from .families import BroodOf, Family, but_held, current, family, held, lasting
 from .fixed import Fixed, fixed, rests_until
 from .plan import AUTOMATE, PIN_STEP, Plan, Prediction, Row, Step
 from .ranks import balanced_ranks, parse_ranks
-from .steps import steps
+from .steps import confines, steps
 
 TINY = 1e-300
 CACHE_RESERVATION = 0.95  # mds_cache_reservation keeps 5 % of the cache free
+
+
+@dataclass(frozen=True)
+class Load:
+    """Of a directory, of a part of one, or of none."""
+
+    requests: float
+    wss: float = 0.0
+    rentries: float = 0.0
+    held_back: float = 0.0
+
+
+def _load(seen: Observed, requests: float = 1.0, inodes: float = 1.0) -> Load:
+    """So much, 0 to 1, of a directory."""
+    return Load(
+        requests * seen.requests, inodes * seen.wss, inodes * seen.rentries, requests * seen.held_back
+    )
 
 
 def make_plan(
@@ -75,10 +93,14 @@ def make_plan(
             else:
                 families[i] = family(brood, c, lasts, at_once, row.seen.inside, row.seen.requests)
     beside = _beside(judgement, c.fs.ranks_in)
-    answer = engine("plan", _arguments(judgement, c, settings, stay, families, beside))
-    both = [*rows, *beside]
-    found = zip(rows, column(answer, "new", both), column(answer, "reason", both), stay)
-    table = tuple(_row(row, c, new, reason, why) for row, new, reason, why in found)
+    stands = [(rank, Load(requests)) for rank, requests in beside.items()]
+    for i, found in families.items():
+        stands += [(at.rank, _load(rows[i].seen, at.requests, at.inodes)) for at in found.held]
+    answer = engine("plan", _arguments(judgement, c, settings, stay, families, stands))
+    both = [*rows, *stands]
+    new, reasons = column(answer, "new", both), column(answer, "reason", both)
+    there = [but_held(families.get(i), on(row, c)) for i, row in enumerate(rows)]
+    table = tuple(_row(*of) for of in zip(rows, there, new, reasons, stay))
     prediction = _prediction(answer, c.fs)
     made = steps(rows, table, answer, c, families, engine)
     balanced = c.fs.balance_automate or any(step.target == AUTOMATE for step in made)
@@ -103,7 +125,9 @@ def make_plan(
             *of_elastic(rows),
             *of_age(now - ended),
             *many_pins(*_pins(made, families), settings.max_moves),
-            *of_unpinned(rows, table, made, balanced=c.fs.balance_automate and c.heavy_mode == FANOUT),
+            *of_unpinned(
+                rows, table, made, balanced=c.fs.balance_automate and not confines(table, answer, c)
+            ),
         ),
         analyzed=ended,
     )
@@ -155,25 +179,28 @@ def _arguments(
     settings: Settings,
     stay: Sequence[Fixed | None],
     families: Mapping[int, Family],
-    beside: Mapping[int, float],
+    stands: Sequence[tuple[int, Load]],
 ) -> dict[str, Any]:
-    """What is of no directory stays where it is: a row for each rank that has some, after the others."""
-    rows, nothing = judgement.directories, [0.0] * len(beside)
+    """``stands``: what is on a rank whatever is planned, of no directory or held in a heavy one. It has rows
+    of its own, after the others."""
+    rows = judgement.directories
+    left = (families[i].left if i in families else (1.0, 1.0) for i in range(len(rows)))
+    loads = [*(_load(row.seen, *parts) for row, parts in zip(rows, left)), *(load for _, load in stands)]
     return {
         "ranks": list(c.ranks),
         "all_ranks": list(c.fs.ranks_in),
         "cache_inodes": judgement.cache_limit * CACHE_RESERVATION / settings.bytes_per_inode,
         "subvolumes": {
-            "wss": [*(r.seen.wss for r in rows), *nothing],
-            "reqs": [*(r.seen.requests for r in rows), *beside.values()],
-            "rentries": [*(r.seen.rentries for r in rows), *nothing],
-            "held_back": [*(r.seen.held_back for r in rows), *nothing],
-            "class": [*(r.klass for r in rows), *(LIGHT for _ in beside)],
+            "wss": [load.wss for load in loads],
+            "reqs": [load.requests for load in loads],
+            "rentries": [load.rentries for load in loads],
+            "held_back": [load.held_back for load in loads],
+            "class": [*(r.klass for r in rows), *(LIGHT for _ in stands)],
             "current": [
                 *(list(current(families.get(i), on(r, c))) for i, r in enumerate(rows)),
-                *([rank] for rank in beside),
+                *([rank] for rank, _ in stands),
             ],
-            "fixed": [*(None if at is None else at.reason for at in stay), *(ALREADY_THERE for _ in beside)],
+            "fixed": [*(None if at is None else at.reason for at in stay), *(ALREADY_THERE for _ in stands)],
         },
         "heavy_mode": c.heavy_mode,
         "children": {
@@ -234,7 +261,7 @@ def _current_mask(rows: Sequence[DirectoryJudgement], c: Circumstances) -> list[
 
 
 def _row(
-    row: DirectoryJudgement, c: Circumstances, new: Sequence[int], reason: str, stay: Fixed | None
+    row: DirectoryJudgement, there: Sequence[int], new: Sequence[int], reason: str, stay: Fixed | None
 ) -> Row:
     seen = row.seen
     return Row(
@@ -246,7 +273,7 @@ def _row(
         rentries=seen.rentries,
         workload=row.workload,
         klass=row.klass,
-        current=tuple(sorted(set(on(row, c)))),
+        current=tuple(sorted(set(there))),
         new=tuple(sorted(new)),
         reason=reason,
         why="" if stay is None else stay.why,

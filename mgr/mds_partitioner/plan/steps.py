@@ -67,8 +67,7 @@ def steps(
     """
     if not answer["worthwhile"]:
         return ()
-    heavy_ranks = tuple(answer["heavy_ranks"])
-    dynamic = c.heavy_mode == MASK and len(heavy_ranks) > 1 and (c.owns_settings or _any_heavy(rows))
+    heavy_ranks, dynamic = tuple(answer["heavy_ranks"]), confines(rows, answer, c)
     moves: list[Move] = []
     for i, (seen, row) in enumerate(zip(judged, rows)):
         pinned = seen.seen.pin != NO_PIN
@@ -87,6 +86,13 @@ def steps(
         *(_mask_steps(heavy_ranks, c) if dynamic else ()),
         *_to_auth(c),
     )
+
+
+def confines(rows: Sequence[Row], answer: Mapping[str, Any], c: Circumstances) -> bool:
+    """Is the balancer left what is heavy, within a mask, and nothing else? All that is not heavy is pinned
+    then."""
+    several = c.heavy_mode == MASK and len(answer["heavy_ranks"]) > 1
+    return several and (c.owns_settings or _any_heavy(rows))
 
 
 def _any_heavy(rows: Sequence[Row]) -> bool:
@@ -152,6 +158,8 @@ def _split(
 ) -> None:
     """A heavy directory whose children are known: pinned one by one, or distributed, or on one rank."""
     parent, scatter = family.parent, index in answer["scattered"]
+    requests, inodes = family.left
+    row = replace(row, reqs=requests * row.reqs, wss=inodes * row.wss)
     if family.scattered != scatter:
         if scatter and parent.pin != NO_PIN and parent.ino != row.ino:
             moves.append(Move(Step(PINS, PIN_STEP, index, parent.path, parent.ino, "-1", str(parent.pin))))

@@ -7,7 +7,8 @@ import json
 from dataclasses import asdict
 
 import pytest
-from plans import NOW
+from plans import NOW, circumstances
+from plans import family as brood
 
 from mds_partitioner.judge.archive import decode
 from mds_partitioner.judge.history import History
@@ -15,7 +16,7 @@ from mds_partitioner.judge.insides import MOST, SEVERAL, Insides, InsidesSum, Pa
 from mds_partitioner.judge.window import MOST_LOOKED_INTO, Window
 from mds_partitioner.model import Directory, DirectoryFacts, Observation, RankSample, SubtreeSample
 from mds_partitioner.observe.children import Child, Placed
-from mds_partitioner.plan.families import Family
+from mds_partitioner.plan.families import Family, family
 
 
 def summed(*looks: dict[str, float]) -> InsidesSum:
@@ -134,6 +135,34 @@ def test_a_window_remembers_the_insides_of_the_busiest_only() -> None:
     facts = {of.path: DirectoryFacts(of, 1, -1) for of in names}
     known = [row.directory.path for row in window.summary(facts).directories if row.inside is not None]
     assert len(known) == MOST_LOOKED_INTO and "/s0" not in known
+
+
+def test_files_right_in_a_directory_are_told_whenever_its_load_is_on() -> None:
+    """On in 20 of 60 epochs, and looked into in these alone."""
+    found, window = brood("/s"), Window("cephfs")
+    at = Directory("/s", "s", 100)
+    on_children = {child.path: 50.0 for child in found.children}
+    for epoch in range(60):
+        on = 20 <= epoch < 40
+        seen = SubtreeSample(at, 1.0, 1000.0 if on else 0.0, 1, (0,), False, False)
+        inside = {"/s": on_children} if on and epoch % 2 else {}
+        window.add(
+            Observation("cephfs", (seen,), inside=inside),
+            History().plus((RankSample(0, "m0", 1.0, 0.0, 0, 0, 0, 0.0, 0.0, 1),), 0.0),
+        )
+    (row,) = window.summary({"/s": DirectoryFacts(at, 1, -1)}).directories
+    judged = family(found, circumstances("fanout"), lambda *_: True, {}, row.inside, row.requests)
+    assert judged.own == pytest.approx(0.8)
+
+
+def test_what_an_older_version_saw_of_an_inside_says_nothing_of_files_beside_it() -> None:
+    """It did not sum up what all of the directory was asked for."""
+    before = asdict(summed(*[{"/d0": 30.0}] * 3))
+    kept = {name: value for name, value in before.items() if name not in ("whole", "told")}
+    after = decode(InsidesSum, json.loads(json.dumps(kept)))
+    after.add({"/d0": 30.0}, 100.0)
+    told = after.summary()
+    assert told is not None and told.whole is None
 
 
 def test_no_rounding_makes_a_weight_negative() -> None:

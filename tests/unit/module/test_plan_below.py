@@ -15,6 +15,7 @@ from mds_partitioner.engine_client import EngineClient
 from mds_partitioner.judge.insides import Insides, Part
 from mds_partitioner.model import Directory as At
 from mds_partitioner.model import Subtree
+from mds_partitioner.plan import families
 from mds_partitioner.plan.circumstances import Circumstances, below
 from mds_partitioner.plan.plan import DISTRIBUTED_STEP, PIN_STEP, Plan
 
@@ -95,6 +96,50 @@ def test_what_was_split_and_gets_one_rank_takes_its_children_along(engine: Engin
     assert steps_of(plan, hot.ino) == [(PIN_STEP, "-1", "1", 1)]
     steps = [step.ino for step in plan.steps]
     assert steps.index(SUBVOL1) < steps.index(hot.ino)
+
+
+@pytest.mark.parametrize("known", [True, False])
+def test_a_child_that_an_operator_pinned_counts_on_its_rank(engine: EngineClient, known: bool) -> None:
+    """It has three fifths of the heavy one: by what was seen of it, or by what is in it."""
+    found = judgement({**ALL_ON_0, "Subvol1": (0, 2)})
+    heavy = replace(found.directories[0], seen=replace(found.directories[0].seen, parts=(0, 0, 2, 2, 2)))
+    brood = family(HEAVY, children=5)
+    theirs, *rest = brood.children
+    theirs = replace(theirs, pin=2, ranks=(2,), rentries=100 if known else 600)
+    if known:
+        load = heavy.seen.requests
+        asked = (Part(theirs.path, 0.6 * load), *(Part(child.path, 0.1 * load) for child in rest))
+        heavy = replace(heavy, seen=replace(heavy.seen, inside=Insides(1.0, asked)))
+    others = [replace(row, seen=replace(row.seen, requests=0.0)) for row in found.directories[1:]]
+    found = replace(found, directories=(heavy, *others))
+    brood = replace(brood, children=(theirs, *rest), ranks=(0,))
+    plan = made(found, circumstances("fanout"), engine, lambda _: brood)
+    total = heavy.seen.requests
+    assert plan.prediction.load_before == pytest.approx({"0": 0.4 * total, "1": 0.0, "2": 0.6 * total})
+    assert plan.prediction.load_after["2"] == pytest.approx(0.6 * total)
+    assert not [s for s in plan.steps if s.value == "2" and s.target.startswith(HEAVY)]
+    assert plan.rows[0].current == (0,) and plan.rows[0].reqs == total
+    assert [text for text in plan.caveats if "60% of it is in directories that an operator pinned" in text]
+
+
+def test_where_an_operator_pinned_all_children_nothing_of_it_moves(engine: EngineClient) -> None:
+    brood = family(HEAVY)
+    children = tuple(replace(child, pin=i % 3, ranks=(i % 3,)) for i, child in enumerate(brood.children))
+    found = judgement({**ALL_ON_0, "Subvol1": (0, 1, 2)})
+    plan = made(
+        found, circumstances("fanout"), engine, lambda _: replace(brood, children=children, ranks=(0,))
+    )
+    assert not [s for s in plan.steps if s.target.startswith(HEAVY)]
+    assert plan.prediction.load_before["2"] == pytest.approx(found.directories[0].seen.requests / 4)
+
+
+def test_a_pin_to_a_rank_that_does_not_exist_holds_no_child(engine: EngineClient) -> None:
+    """MDSs do not look at it: the directory is where its parent is."""
+    brood = family(HEAVY)
+    theirs, *rest = brood.children
+    brood = replace(brood, children=(replace(theirs, pin=7), *rest), ranks=(0,))
+    judged = families.family(brood, circumstances("fanout"), lambda *_: True, {})
+    assert (judged.held, judged.staying) == ((), 0.25)
 
 
 def test_what_is_held_below_is_asked_of_the_mdss() -> None:

@@ -13,13 +13,13 @@ from plans import ALL_ON_0, AS_IN_LINE, circumstances, family, judgement, made
 from mds_partitioner.engine_client import EngineClient
 from mds_partitioner.errors import NotPermitted
 from mds_partitioner.judge.insides import Insides, Part
-from mds_partitioner.judge.judgement import DirectoryJudgement, RankJudgement
+from mds_partitioner.judge.judgement import DirectoryJudgement, Judgement, RankJudgement
 from mds_partitioner.judge.window import Observed
 from mds_partitioner.model import Directory, Subtree
 from mds_partitioner.observe.subtrees import SubtreeMap
 from mds_partitioner.plan import families
 from mds_partitioner.plan.caveats import many_pins
-from mds_partitioner.plan.plan import Plan
+from mds_partitioner.plan.plan import RANK_MASK, Plan
 from mds_partitioner.plan.planner import on
 from mds_partitioner.plan.present import _now, present
 
@@ -108,14 +108,38 @@ def test_many_pins_are_told() -> None:
     )
 
 
+def like_one_another(pinned: bool) -> Judgement:
+    """None is heavy; rank 2 has none."""
+    ranks = dict(zip(AS_IN_LINE, [(0,), (0,), (1,), (1,)]))
+    found = judgement(ranks, {name: of[0] for name, of in ranks.items()} if pinned else None)
+    rows = [
+        replace(row, seen=replace(row.seen, wss=9.0, rentries=9, requests=rate))
+        for row, rate in zip(found.directories, (50.0, 40.0, 40.0, 30.0))
+    ]
+    return replace(found, directories=tuple(rows))
+
+
 @pytest.mark.parametrize("balanced", [True, False])
-def test_what_an_operators_balancer_may_move_is_told(engine: EngineClient, balanced: bool) -> None:
-    c = circumstances("fanout")
+@pytest.mark.parametrize("mode", ["fanout", "mask"])
+def test_what_an_operators_balancer_may_move_is_told(engine: EngineClient, mode: str, balanced: bool) -> None:
+    c = circumstances(mode)
     c = replace(c, fs=replace(c.fs, balance_automate=balanced))
-    told = [text for text in made(judgement(AS_IN_LINE), c, engine).caveats if "balance_automate" in text]
-    assert bool(told) is balanced
-    pinned = judgement(AS_IN_LINE, {name: ranks[0] for name, ranks in AS_IN_LINE.items()})
-    assert not [text for text in made(pinned, c, engine).caveats if "balance_automate" in text]
+
+    def told(found: Judgement) -> list[str]:
+        return [text for text in made(found, c, engine).caveats if "balance_automate" in text]
+
+    assert bool(told(like_one_another(pinned=False))) is balanced
+    assert not told(like_one_another(pinned=True))
+    if mode == "fanout":
+        assert bool(told(judgement(AS_IN_LINE))) is balanced
+
+
+def test_what_is_confined_by_a_mask_is_the_balancers(engine: EngineClient) -> None:
+    c = replace(circumstances("mask"), owns_settings=True)
+    c = replace(c, fs=replace(c.fs, balance_automate=True))
+    plan = made(judgement(AS_IN_LINE), c, engine)
+    assert RANK_MASK in [step.target for step in plan.steps]
+    assert not [text for text in plan.caveats if "balance_automate" in text]
 
 
 @pytest.mark.parametrize(("unread_load", "refused"), [(0.001, False), (0.6, True)])

@@ -281,6 +281,54 @@ def test_what_stays_with_the_parent_is_predicted_there(engine: EngineClient) -> 
     assert any("3 directories are new" in text for text in plan.caveats)
 
 
+def few_busy_ones_come_and_go() -> tuple[Judgement, Brood]:
+    """Old directories that are idle, and young, small ones, each for a while, with 95 % of the requests."""
+    found = only_subvol1()
+    heavy, *others = found.directories
+    brood = churned(28)
+    old = [replace(child, born=NOW - 1e6, rentries=1000) for child in brood.children[:20]]
+    brood = replace(brood, children=(*old, *brood.children[20:]), ranks=(0,))
+    idle = (Part(child.path, 0.05 / 20 * heavy.seen.requests) for child in old)
+    went = (Part(f"{brood.parent.path}/t{i}", 0.95 / 40 * heavy.seen.requests) for i in range(40))
+    heavy = replace(heavy, seen=replace(heavy.seen, inside=Insides(0.5, (*went, *idle))))
+    return replace(found, directories=(heavy, *others)), brood
+
+
+def test_what_comes_and_goes_counts_by_what_it_is_asked_for(engine: EngineClient) -> None:
+    found, brood = few_busy_ones_come_and_go()
+    seen = found.directories[0].seen
+    c = distributing(circumstances("fanout"))
+    lasts = lasting(set(), NOW - 600, NOW)
+    judged = plan_family(brood, c, lasts, {}, seen.inside, seen.requests)
+    assert judged.staying == pytest.approx(0.95) and judged.fragments is not None
+    plan = made(found, c, engine, lambda _: brood)
+    assert [step.kind for step in plan.steps if step.row == 0] == [DISTRIBUTED_STEP]
+    plan = made(found, circumstances("fanout"), engine, lambda _: brood)
+    assert not [step for step in plan.steps if "/uuid/" in step.target]
+
+
+def test_what_lasts_and_is_asked_for_nothing_is_planned_for(engine: EngineClient) -> None:
+    found, brood = few_busy_ones_come_and_go()
+    heavy, *others = found.directories
+    young = Insides(0.5, (Part(brood.children[-1].path, heavy.seen.requests),))
+    heavy = replace(heavy, seen=replace(heavy.seen, inside=young))
+    plan = made(
+        replace(found, directories=(heavy, *others)), circumstances("fanout"), engine, lambda _: brood
+    )
+    assert not [step for step in plan.steps if "/uuid/" in step.target]
+
+
+def test_what_was_asked_for_elsewhere_is_of_nothing_that_comes_and_goes() -> None:
+    """The directory was renamed since: its children are other paths."""
+    found, brood = few_busy_ones_come_and_go()
+    seen = found.directories[0].seen
+    assert seen.inside is not None
+    parts = tuple(replace(part, path=f"/old{part.path}") for part in seen.inside.parts)
+    inside = replace(seen.inside, parts=parts)
+    lasts = lasting(set(), NOW - 600, NOW)
+    assert plan_family(brood, circumstances("fanout"), lasts, {}, inside, seen.requests).staying < 0.1
+
+
 def test_pins_of_ours_on_what_comes_and_goes_are_taken_off(engine: EngineClient) -> None:
     brood = churned(4)
     pinned = tuple(replace(child, pin=2, ranks=(2,)) for child in brood.children)
