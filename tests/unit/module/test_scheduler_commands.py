@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Iterator
 from dataclasses import asdict, replace
 from typing import Any
@@ -14,6 +15,7 @@ from scheduled import Cluster, Manager, fewer
 
 from mds_partitioner import desk
 from mds_partitioner.act.choice import latest
+from mds_partitioner.act.run import DONE, RUNNING, Run
 from mds_partitioner.commands.partition import PartitionCommands
 from mds_partitioner.commands.scheduler import SchedulerCommands
 from mds_partitioner.errors import Unavailable
@@ -431,6 +433,72 @@ def test_a_stop_for_emergencies_ends_both(module: Module) -> None:
     module.partition_stop()
     refused = module.scheduler_start(mode="act").stderr
     assert "partition start" not in refused and "partition rollback cephfs scheduler-" in refused
+
+
+def hung(module: Module, monkeypatch: pytest.MonkeyPatch) -> str:
+    """The scheduler acts until one directory does not come, and all else is even. Which plan moves it."""
+    manager, cluster = module.manager, module.manager.cluster
+    plans, pass_time = manager.partitioner.plans, cluster.pass_time
+    module.scheduler_start(mode="act")
+
+    def first() -> list[Run]:
+        return [run for run in plans.of(manager.fs) if run.plan.scheduled and run.plan.rows]
+
+    while not first():
+        manager.run(1)
+    (run,) = first()
+
+    def passes() -> None:
+        pass_time()
+        cluster.directories[run.plan.rows[0].ino].rank = 0
+
+    monkeypatch.setattr(cluster, "pass_time", passes)
+    manager.run(60)
+    assert run.head.state == RUNNING
+    return run.plan.name
+
+
+def test_what_hangs_and_was_stopped_is_undone_with_all_that_came_after(
+    module: Module, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A rollback of it alone would be refused beside what is newer."""
+    manager, before = module.manager, module.manager.cluster.snapshot()
+    name = hung(module, monkeypatch)
+    assert manager.partitioner.plans.of(manager.fs)[-1].plan.name != name
+    module.partition_stop()
+    refused = module.scheduler_start(mode="act").stderr
+    assert f"go on with it ('partition start cephfs {name}') or undo it" in refused
+    assert re.findall(r"\('(.*?)'\)", refused)[1] == "scheduler stop cephfs --rollback"
+    assert module.scheduler_stop(rollback=True).retval == 0
+    monkeypatch.undo()
+    manager.run(60)
+    assert manager.cluster.snapshot() == before
+    assert module.scheduler_start(mode="act").retval == 0
+
+
+@pytest.mark.parametrize("since", ["its start", "an operator's plan"])
+def test_what_hangs_and_cannot_be_undone_with_all_since_the_start_names_the_newest(
+    module: Module, monkeypatch: pytest.MonkeyPatch, since: str
+) -> None:
+    manager, cluster = module.manager, module.manager.cluster
+    if since == "an operator's plan":
+        module.scheduler_start(mode="act")
+        manager.run(1)
+        manager.partitioner.tick()
+        module.partition_stop()
+        assert [run.head.state for run in manager.partitioner.plans.of(manager.fs)] == [DONE], "the option"
+        manager.partitioner.plans.save(replace(plan(cluster, {107: 1}), created=cluster.wall))
+        assert module.partition_start(plan="p").retval == 0
+        manager.run(20)
+    hung(module, monkeypatch)
+    module.partition_stop()
+    if since == "its start":
+        module.scheduler_stop()
+        module.scheduler_start()
+    refused = module.scheduler_start(mode="act").stderr
+    newest = manager.partitioner.plans.of(manager.fs)[-1].plan.name
+    assert f"roll '{newest}', which was made later, back first" in refused
+    assert module.partition_rollback(plan=newest).retval == 0
 
 
 ORDERS = [("partition_stop", "stopped", "advise"), ("partition_pause", "paused", "act")]
