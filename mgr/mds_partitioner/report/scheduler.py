@@ -99,19 +99,25 @@ def _rank_value(rank: RankView, watch: Watch) -> dict[str, Any]:
 
 
 def _move_value(past: Past, requests: float) -> dict[str, Any]:
-    move = past.move
+    move, since, arrived = past.move, _since(past), past.arrived >= 0.0 and not past.lost
     return {
         "path": move.path,
         "source": move.source,
         "target": move.target,
         "inodes": round(move.inodes),
         "requests": round(requests, 2),
-        "requests_since": round(past.settled, 2) if past.settled >= 0.0 else None,
+        "requests_since": None if since is None else round(since, 2),
         "predicted_gain": round(move.gain, 2),
         "begun": past.begun,
-        "arrived": past.arrived if past.arrived >= 0.0 else None,
+        "arrived": past.arrived if arrived else None,
+        "lost": past.lost,
         "why": move.why,
     }
+
+
+def _since(past: Past) -> float | None:
+    """req/s on the new rank; None: not known yet, or it did not get there."""
+    return past.settled if past.settled >= 0.0 and not past.lost else None
 
 
 def _turn_value(turn: Turn) -> dict[str, Any]:
@@ -308,7 +314,7 @@ def _scattered(turn: Turn, directory: str | None) -> list[str]:
 def _rows(turn: Turn, directory: str | None, mode: str) -> Iterator[Sequence[Any]]:
     real = "-" if turn.real is None else count(turn.real)
     for past, requests in zip(turn.moves, turn.requests):
-        move = past.move
+        move, since = past.move, _since(past)
         if directory is not None and move.path != directory:
             continue
         yield (
@@ -317,7 +323,7 @@ def _rows(turn: Turn, directory: str | None, mode: str) -> Iterator[Sequence[Any
             move.source,
             move.target,
             count(requests),
-            "-" if past.settled < 0.0 else count(past.settled),
+            "-" if since is None else count(since),
             count(move.gain),
             real,
             _state(turn, past, mode),

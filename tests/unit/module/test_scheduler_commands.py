@@ -253,6 +253,20 @@ def test_what_a_move_was_left_alone_for_is_kept_and_not_read_out_of_a_sentence()
     assert "pinned" in pinned and "gone or not moved" in alone
 
 
+def test_what_never_arrived_is_not_told_as_there() -> None:
+    move = Move(1, "/a", 0, 1, 10.0, 10.0, 5.0, "it relieves rank 0")
+    came = Past(move, 0.0, 9.0, looks=2, settled=7.0)
+    for past, arrived, requests, then in (
+        (came, 9.0, 7.0, "7"),
+        (replace(came, settled=0.0, lost=True), None, None, "-"),
+        (replace(came, settled=0.0), 9.0, 0.0, "0"),
+    ):
+        kept = Kept("cephfs", ACT, 0.0, (Turn(0.0, ACT, "1 move", (past,), (10.0,), 0, 1.0, 2.0),))
+        (value,) = history_value(kept, None)[0]["moves"]
+        assert (value["arrived"], value["requests_since"], value["lost"]) == (arrived, requests, past.lost)
+        assert history_text(kept, None, 0).splitlines()[1].split()[6] == then
+
+
 def test_a_status_tells_mode_ranks_and_decisions(module: Module) -> None:
     module.manager.cluster.lag = 3
     assert "'cephfs' advises" in shown(module.scheduler_start())
