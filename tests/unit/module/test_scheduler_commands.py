@@ -12,6 +12,7 @@ from typing import Any
 import pytest
 from fake_cluster import plan
 from scheduled import Cluster, Manager, fewer
+from wcwidth import wcswidth
 
 from mds_partitioner import desk
 from mds_partitioner.act.choice import latest
@@ -265,6 +266,22 @@ def test_what_never_arrived_is_not_told_as_there() -> None:
         (value,) = history_value(kept, None)[0]["moves"]
         assert (value["arrived"], value["requests_since"], value["lost"]) == (arrived, requests, past.lost)
         assert history_text(kept, None, 0).splitlines()[1].split()[6] == then
+
+
+def test_a_history_fits_a_terminal_and_its_long_paths_can_be_named() -> None:
+    paths = ("/volumes/_nogroup/" + "x" * 32, "/volumes/_nogroup/" + "\u65e5" * 32)
+    lost = tuple(
+        Past(Move(i, path, 10, 11, 9e4, 9e4, -9e4, ""), 0.0, 9.0, settled=9e4, lost=i == 0)
+        for i, path in enumerate(paths)
+    )
+    turn = Turn(0.0, ACT, "2 moves", lost, (99_999.0,) * 2, 0, 1.0, 99_999.0, after=2e5)
+    short = replace(turn, moves=lost[:1], requests=(9.0,), after=None, before=2.0)
+    for kept in (Kept("cephfs", ACT, 0.0, (turn,)), Kept("cephfs", ACT, 0.0, (short,))):
+        lines = history_text(kept, None, 0).splitlines()
+        assert max(map(wcswidth, lines)) <= COLUMNS and "gone or not moved" in lines[1]
+        for line, path in zip(lines[1:], paths):
+            assert meant(kept, line.split()[2]) == path
+    assert len(lines[1]) > COLUMNS - 3, "no shorter than it must be"
 
 
 def test_a_status_tells_mode_ranks_and_decisions(module: Module) -> None:
