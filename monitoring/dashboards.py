@@ -412,7 +412,7 @@ SCHEDULER = (
         Query(
             f"max by (cluster, fs) (increase(ceph_mds_partitioner_scheduler_moves_total{{{WHERE}}}"
             "[$__rate_interval]))",
-            "begun",
+            "arrived",
         ),
         Query(of("scheduler_moves_under_way"), "under way"),
         Query(of("scheduler_moves_advised"), "advised"),

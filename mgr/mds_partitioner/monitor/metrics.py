@@ -158,8 +158,12 @@ SCHEDULER: tuple[tuple[str, str, Callable[[SchedulerState], float]], ...] = (
     ),
 )
 SCHEDULER_TOTALS: tuple[tuple[str, str, Callable[[SchedulerState], float]], ...] = (
-    ("scheduler_decisions", "Decisions of the scheduler that were carried out", lambda s: s.decisions),
-    ("scheduler_moves", "Directories that the scheduler gave to another rank", lambda s: s.moves),
+    ("scheduler_decisions", "Decisions of the scheduler that became plans", lambda s: s.decisions),
+    (
+        "scheduler_moves",
+        "Directories that the scheduler moved, when they are on the other rank",
+        lambda s: s.moves,
+    ),
     ("scheduler_inodes", "Inodes that these moves were expected to take along", lambda s: s.inodes),
 )
 

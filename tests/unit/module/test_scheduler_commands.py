@@ -637,7 +637,7 @@ def test_plans_of_a_removed_file_system_are_shown_until_they_are_removed(module:
 
 def test_what_it_did_is_counted(module: Module) -> None:
     module.scheduler_start(mode="act")
-    module.manager.run(60)
+    module.manager.run(130)
     state = state_of(module)
     assert (state.moves, state.inodes, state.under_way, state.advised) == (6, 6000.0, 0, 0)
     assert state.predicted > 0.0 and state.real > 0.0
