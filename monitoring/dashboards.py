@@ -352,13 +352,13 @@ PLAN = "cluster, fs, plan"
 EXECUTION = (
     lines(
         "Progress",
-        "Part of the newest plan's steps that have ended",
+        "Part of the plan's steps that have ended",
         "percentunit",
         Query(of("plan_progress_ratio", PLAN), "{{plan}}"),
     ),
     lines(
         "State",
-        "1 for the state that the newest plan is in",
+        "1 for the state that the plan is in",
         "none",
         Query(of("plan_state", "state") + " == 1", "{{state}}"),
         Query(of("plan_waiting", PLAN), "waits for the file system"),
@@ -379,7 +379,7 @@ COST = (
     ),
     lines(
         "Inodes moved and expected to move",
-        "Exported by all ranks within as long a time as is shown, and the newest plan's estimate",
+        "Exported by all ranks within as long a time as is shown, and the plan's estimate",
         "short",
         Query(
             # Of all managers together: each has told but a part of the time.
@@ -412,7 +412,7 @@ SCHEDULER = (
         Query(
             f"max by (cluster, fs) (increase(ceph_mds_partitioner_scheduler_moves_total{{{WHERE}}}"
             "[$__rate_interval]))",
-            "begun",
+            "arrived",
         ),
         Query(of("scheduler_moves_under_way"), "under way"),
         Query(of("scheduler_moves_advised"), "advised"),

@@ -13,7 +13,7 @@ from typing import Any
 from . import clock
 from .act.choice import live, made_after, operators
 from .act.registry import Plans
-from .act.run import ACTIVE, HOURS_OVER, ROLLED_BACK, ROLLING_BACK, SCHEDULER_STOPPED, STOPPED
+from .act.run import ACTIVE, HOURS_OVER, ROLLED_BACK, ROLLING_BACK, SCHEDULER_STOPPED, STOPPED, Run
 from .ceph.host import Host
 from .clock import Now
 from .errors import BadInput, Busy, JournalError, NotFound, NotPermitted, PartitionerError, Unavailable
@@ -158,17 +158,25 @@ class Scheduling:
         """
         for run in reversed(self._plans.of(fs)):  # the newest is rolled back first
             if run.head.state == STOPPED and run.plan.scheduled:
-                name, back = run.plan.name, run.heading() == ROLLING_BACK
-                undo = f"undo it ('partition rollback {fs.name} {name}') first"
-                on = "" if back else f"go on with it ('partition start {fs.name} {name}') or "
-                later = next(
-                    (r for r in reversed(live(operators(self._plans.of(fs)))) if made_after(r, run)), None
-                )
-                if later is not None:
-                    undo = f"roll '{later.plan.name}', which was made later, back first, or forget this one"
-                    on, undo = "", f"{undo} ('partition rm {name}': what it pinned is yours then)"
-                return f"plan '{name}' of the scheduler was stopped: {on}{undo}"
+                return f"plan '{run.plan.name}' of the scheduler was stopped: {self._choices(fs, run)}"
         return ""
+
+    def _choices(self, fs: FsState, run: Run) -> str:
+        """What can be done about a plan of its own that was stopped."""
+        name, back = run.plan.name, run.heading() == ROLLING_BACK
+        on = "" if back else f"go on with it ('partition start {fs.name} {name}') or "
+        later = [other for other in live(self._plans.of(fs)) if made_after(other, run)]
+        if not later:
+            return f"{on}undo it ('partition rollback {fs.name} {name}') first"
+        watch = self._ledger.get(fs.fscid)
+        since_start = watch is not None and run.plan.created >= watch.kept.since
+        if watch is not None and since_start and self._newer(fs, watch) is None:
+            return f"{on}undo it and all since the start ('scheduler stop {fs.name} --rollback') first"
+        on = "" if operators(later) else on
+        return (
+            f"{on}roll '{later[-1].plan.name}', which was made later, back first, or forget this one "
+            f"('partition rm {name}': what it pinned is yours then)"
+        )
 
     def stop(self, fs: FsState, rollback: bool) -> Kept:
         """Begin nothing more. What is under way arrives; with ``rollback`` all since the start is undone.
@@ -190,12 +198,17 @@ class Scheduling:
         return self.get(fs)
 
     def _refuse_under_newer(self, fs: FsState, watch: Watch) -> None:
+        newer = self._newer(fs, watch)
+        if newer is not None:
+            name, oldest = (run.plan.name for run in newer)
+            raise Busy(f"plan '{name}' was made after '{oldest}': roll that one back first")
+
+    def _newer(self, fs: FsState, watch: Watch) -> tuple[Run, Run] | None:
+        """An operator's plan to be rolled back before all that was done since the start, and the oldest
+        of that."""
         ours = scheduled_since(self._plans.of(fs), watch.kept.since)
-        others = operators(live(self._plans.of(fs)))
-        for run in others if ours else ():
-            if run.plan.created > ours[0].plan.created:
-                name = run.plan.name
-                raise Busy(f"plan '{name}' was made after '{ours[0].plan.name}': roll that one back first")
+        others = operators(live(self._plans.of(fs))) if ours else []
+        return next(((run, ours[0]) for run in others if made_after(run, ours[0])), None)
 
     def halt(self, fs: FsState) -> bool:
         """An emergency stop: from now on it only advises. Did it act, or may it? In memory; ``keep`` makes it

@@ -13,11 +13,13 @@ from .run import (
     ACTIVE,
     IN_FORCE,
     READY,
+    ROLLING_BACK,
     STOPPED,
     UNDONE,
     Run,
     in_force,
     owned_values,
+    paused_by_guard,
     progress,
     steps_in_force,
 )
@@ -35,6 +37,17 @@ def latest(runs: Sequence[Run]) -> Run | None:
     """Of the plans that the scheduler did not make: the one under way, else the last made or run."""
     own = operators(runs)
     return next((run for run in own if run.head.state in ACTIVE), max(own, key=_touched, default=None))
+
+
+def watched(runs: Sequence[Run]) -> Run | None:
+    """Of which monitoring tells: an operator's, as ``latest``; while none is under way, the one of the
+    scheduler's that is undone, or waits for the file system. Its others come and go within a minute."""
+    own = latest(runs)
+    if own is not None and own.head.state in ACTIVE:
+        return own
+    active = [run for run in runs if run.head.state in ACTIVE]
+    undone = next((run for run in active if run.heading() == ROLLING_BACK), None)
+    return undone or next((run for run in active if paused_by_guard(run.head)), own)
 
 
 def newest(runs: Sequence[Run]) -> Run | None:

@@ -131,7 +131,7 @@ SUBVOLUMES: tuple[tuple[str, str, Callable[[SubvolumeState], float]], ...] = (
     ),
 )
 PLANS: tuple[tuple[str, str, Callable[[PlanState], float | None]], ...] = (
-    ("plan_progress_ratio", "Part of the newest plan's steps that have ended", lambda p: p.progress),
+    ("plan_progress_ratio", "Part of the plan's steps that have ended", lambda p: p.progress),
     ("plan_waiting", "1 if the plan waits for the file system to recover", lambda p: float(p.waiting)),
     ("plan_inodes", "Inodes that the plan is expected to move", lambda p: p.inodes),
     ("plan_start_timestamp_seconds", "When the plan was last started", lambda p: p.started),
@@ -158,8 +158,12 @@ SCHEDULER: tuple[tuple[str, str, Callable[[SchedulerState], float]], ...] = (
     ),
 )
 SCHEDULER_TOTALS: tuple[tuple[str, str, Callable[[SchedulerState], float]], ...] = (
-    ("scheduler_decisions", "Decisions of the scheduler that were carried out", lambda s: s.decisions),
-    ("scheduler_moves", "Directories that the scheduler gave to another rank", lambda s: s.moves),
+    ("scheduler_decisions", "Decisions of the scheduler that became plans", lambda s: s.decisions),
+    (
+        "scheduler_moves",
+        "Directories that the scheduler moved, when they are on the other rank",
+        lambda s: s.moves,
+    ),
     ("scheduler_inodes", "Inodes that these moves were expected to take along", lambda s: s.inodes),
 )
 
@@ -261,7 +265,12 @@ def _of_plans(snapshot: Snapshot) -> Iterator[Metric]:
             if number is not None:
                 family.add_metric([fs, label(plan.name)], number)
         yield family
-    state = _gauge("plan_state", "1 for the state that the newest plan is in", (*PLAN, "state"))
+    state = _gauge(
+        "plan_state",
+        "1 for the state of an operator's plan: the one under way, else the last made or run; or of one that "
+        "the scheduler undoes, or that waits for the file system, while no operator's is under way",
+        (*PLAN, "state"),
+    )
     for fs, plan in plans:
         for name in PLAN_STATES:
             state.add_metric([fs, label(plan.name), name], float(plan.state == name))

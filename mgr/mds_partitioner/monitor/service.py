@@ -12,7 +12,7 @@ from collections.abc import Callable
 from contextlib import suppress
 from dataclasses import replace
 
-from ..act.choice import latest
+from ..act.choice import watched
 from ..act.registry import Plans
 from ..analyzer import Analyzer
 from ..ceph.host import Host
@@ -179,7 +179,7 @@ class Monitor:
 
     def _plan(self, fs: FsState) -> PlanState | None:
         try:
-            run = latest(self._plans.of(fs))
+            run = watched(self._plans.of(fs))
         except PartitionerError:  # the journal was not read yet
             return None
         return None if run is None else plan_state(run)

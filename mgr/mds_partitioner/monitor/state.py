@@ -54,7 +54,7 @@ class AnalysisState:
 
 @dataclass(frozen=True)
 class PlanState:
-    """The plan that is executed, else the last made or run. Times in seconds since the Unix epoch."""
+    """The plan that is executed, else the last made or run; see ``watched``. Times: Unix, s."""
 
     name: str
     state: str

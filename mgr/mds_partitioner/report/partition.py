@@ -20,15 +20,28 @@ COLUMNS = (
     *("Migration Progress", "Migration Status"),
 )
 NO_SUBVOLUMES = "no subvolumes: analyze directories with 'ceph mds_partitioner analyze start --directories'"
+UNKNOWN = ("rentries", "workload")  # of what the scheduler moves: it looks at requests alone
 LEFT = ("Name", "Current Ranks", "New Ranks", "Migration Status", "Reason", "Class")
 
 
 def plan_value(plan: Plan) -> dict[str, Any]:
     """The plan as plain data, with the commands it stands for."""
     value = asdict(plan)
+    value["rows"] = [row | _unknown(plan) for row in value["rows"]]
     value["commands"] = [step.command(plan.fs) for step in plan.steps]
     value["heavy_mask"] = ranks_mask(plan.heavy_ranks) if plan.heavy_ranks else None
     return value
+
+
+def _unknown(plan: Plan) -> dict[str, None]:
+    """What its rows have no value for."""
+    return dict.fromkeys(UNKNOWN if plan.scheduled else ())
+
+
+def _counts(plan: Plan, rows: Sequence[Row]) -> list[str]:
+    """The cells of some rows together."""
+    cells = {name: count(sum(getattr(r, name) for r in rows)) for name in ("wss", "reqs", *UNKNOWN)}
+    return list((cells | dict.fromkeys(_unknown(plan), "-")).values())
 
 
 def plan_text(plan: Plan, top: int) -> str:
@@ -37,10 +50,7 @@ def plan_text(plan: Plan, top: int) -> str:
     rows = [
         (
             cut(r.name),
-            count(r.wss),
-            count(r.reqs),
-            count(r.rentries),
-            count(r.workload),
+            *_counts(plan, [r]),
             r.klass,
             ranks_cell(r.current),
             ranks_cell(r.new),
@@ -76,10 +86,10 @@ def remarks(plan: Plan, top: int) -> list[str]:
 
 def prediction_text(plan: Plan) -> str:
     """Before and after."""
-    p = plan.prediction
+    p, measure = plan.prediction, "requests" if plan.scheduled else "workload"
     lines = [
         f"predicted imbalance factor: {p.imbalance_before:.3f} -> {p.imbalance_after:.3f}",
-        f"fullest rank by workload: {p.fullest_rank_before} with {p.fullest_before:.0f} -> "
+        f"fullest rank by {measure}: {p.fullest_rank_before} with {p.fullest_before:.0f} -> "
         f"{p.fullest_rank_after} with {p.fullest_after:.0f} (no plan can get below {p.lower_bound:.0f})",
         f"inodes to move: {count(p.inodes_to_move)}",
     ]
@@ -113,6 +123,7 @@ def run_value(run: Run, where: SubtreeMap | None) -> dict[str, Any]:
                 "reqs": round(row.reqs, 2),
                 "rentries": row.rentries,
                 "workload": round(row.workload, 2),
+                **_unknown(run.plan),
                 "current_ranks": None if where is None else list(_ranks(row, where)),
                 "new_ranks": list(row.new),
                 "progress": states[i].progress,
@@ -178,19 +189,15 @@ def run_text(run: Run, where: SubtreeMap, top: int) -> str:
         rows.append(
             (
                 cut(row.name),
-                count(row.wss),
-                count(row.reqs),
-                count(row.rentries),
-                count(row.workload),
+                *_counts(run.plan, [row]),
                 ranks_cell(_ranks(row, where)),
                 ranks_cell(row.new),
                 f"{states[i].progress:.0%}",
                 states[i].status,
             )
         )
-    total = [sum(getattr(r, name) for r in run.plan.rows) for name in ("wss", "reqs", "rentries", "workload")]
     left = [states[i].status for i in order[len(rows) :]]
-    rows.append(("Total", *map(count, total), "", "", f"{progress(run):.0%}", ""))
+    rows.append(("Total", *_counts(run.plan, run.plan.rows), "", "", f"{progress(run):.0%}", ""))
     shown = table(COLUMNS, rows, LEFT) + and_more(left) if order else NO_SUBVOLUMES
     problems = _problems(run, where)
     return "\n\n".join(

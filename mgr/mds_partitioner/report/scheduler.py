@@ -16,10 +16,12 @@ from ..schedule.core.view import RankView
 from ..schedule.record import ACT, ADVISE, OFF, UNDOING, Kept, Turn, under_way
 from ..schedule.shown import UNDOES, doing, held, looks, trouble
 from ..schedule.watch import Watch, relative
-from .text import count, cut, first, printable, table
+from .text import GAP, MIDDLE, count, cut, first, printable, table
 
 LAST = 5  # moves, decisions and reasons that a status shows unless told otherwise
-PATH_WIDTH = 36  # cells
+WIDTH, PATH_WIDTH = 100, 36  # cells, at most
+HISTORY = ("When", "Directory", "From", "To", "reqs/s", "then", "Gain", "real", "State")
+PATH = HISTORY.index("Directory")
 TOLD = {
     OFF: "off",
     ADVISE: "advises: it changes nothing",
@@ -99,19 +101,25 @@ def _rank_value(rank: RankView, watch: Watch) -> dict[str, Any]:
 
 
 def _move_value(past: Past, requests: float) -> dict[str, Any]:
-    move = past.move
+    move, since, arrived = past.move, _since(past), past.arrived >= 0.0 and not past.lost
     return {
         "path": move.path,
         "source": move.source,
         "target": move.target,
         "inodes": round(move.inodes),
         "requests": round(requests, 2),
-        "requests_since": round(past.settled, 2) if past.settled >= 0.0 else None,
+        "requests_since": None if since is None else round(since, 2),
         "predicted_gain": round(move.gain, 2),
         "begun": past.begun,
-        "arrived": past.arrived if past.arrived >= 0.0 else None,
+        "arrived": past.arrived if arrived else None,
+        "lost": past.lost,
         "why": move.why,
     }
+
+
+def _since(past: Past) -> float | None:
+    """req/s on the new rank; None: not known yet, or it did not get there."""
+    return past.settled if past.settled >= 0.0 and not past.lost else None
 
 
 def _turn_value(turn: Turn) -> dict[str, Any]:
@@ -254,8 +262,14 @@ def meant(kept: Kept, directory: str) -> str:
     there = {path for turn in kept.turns for path in _paths(turn)}
     if directory in there:
         return directory
-    shown = [path for path in there if directory in (printable(path), cut(path, PATH_WIDTH))]
+    shown = [path for path in there if _shown_as(printable(path), directory)]
     return shown[0] if len(shown) == 1 else directory
+
+
+def _shown_as(path: str, told: str) -> bool:
+    """Is that it, or what is left of it without its middle, however long?"""
+    middles = [i for i, char in enumerate(told) if char == MIDDLE and len(told) <= len(path)]
+    return told == path or any(path.startswith(told[:i]) and path.endswith(told[i + 1 :]) for i in middles)
 
 
 def history_text(kept: Kept, directory: str | None, top: int) -> str:
@@ -266,13 +280,18 @@ def history_text(kept: Kept, directory: str | None, top: int) -> str:
     if not rows and not notes:
         return "no decision yet" if directory is None else f"{printable(directory)} was not moved"
     shown = rows if top == 0 else rows[:top]
-    drawn = table(
-        ("When", "Directory", "From", "To", "reqs/s", "then", "Gain", "real", "State"),
-        shown,
-        left=("When", "Directory", "State"),
-    )
+    drawn = _drawn(shown)
     more = f"\n... and {len(rows) - len(shown):,} more (--top 0 shows all)" if len(rows) > len(shown) else ""
     return "\n\n".join([drawn + more, *(["\n".join(first(notes, top))] if notes else [])])
+
+
+def _drawn(rows: Sequence[Sequence[Any]]) -> str:
+    """Of a path there is as much as the other columns leave room for."""
+    columns = [max(len(str(cell)) for cell in column) for column in zip(HISTORY, *rows)]
+    left = WIDTH - sum(GAP + cells for i, cells in enumerate(columns) if i != PATH)
+    width = max(len(HISTORY[PATH]), min(PATH_WIDTH, left))
+    fitted = [[cut(cell, width) if i == PATH else cell for i, cell in enumerate(row)] for row in rows]
+    return table(HISTORY, fitted, left=("When", "Directory", "State"))
 
 
 def _notes(turn: Turn, directory: str | None) -> list[str]:
@@ -308,16 +327,16 @@ def _scattered(turn: Turn, directory: str | None) -> list[str]:
 def _rows(turn: Turn, directory: str | None, mode: str) -> Iterator[Sequence[Any]]:
     real = "-" if turn.real is None else count(turn.real)
     for past, requests in zip(turn.moves, turn.requests):
-        move = past.move
+        move, since = past.move, _since(past)
         if directory is not None and move.path != directory:
             continue
         yield (
             clock.told(turn.at),
-            cut(move.path, PATH_WIDTH),
+            move.path,
             move.source,
             move.target,
             count(requests),
-            "-" if past.settled < 0.0 else count(past.settled),
+            "-" if since is None else count(since),
             count(move.gain),
             real,
             _state(turn, past, mode),

@@ -21,6 +21,8 @@ DEFAULT_FORMAT = TABLE
 FORMATS = {TABLE: TABLE, "plain": TABLE, JSON: JSON, "json-pretty": JSON, YAML: YAML}
 
 NAME_WIDTH, RANKS_WIDTH = 32, 16  # cells of a terminal
+GAP = 2  # cells between two columns
+MIDDLE = "…"  # of what is cut
 TOP = 20  # rows that a table shows unless told otherwise
 LARGEST = 3  # amounts that are named where there may be one for each rank
 
@@ -36,7 +38,7 @@ def cut(text: str, width: int = NAME_WIDTH) -> str:
     clean = printable(text)
     if _cells(clean) <= width:
         return clean
-    return f"{_begin(clean, width // 2)}…{_begin(clean[::-1], (width - 1) // 2)[::-1]}"
+    return f"{_begin(clean, width // 2)}{MIDDLE}{_begin(clean[::-1], (width - 1) // 2)[::-1]}"
 
 
 def _cells(text: str) -> int:
@@ -90,7 +92,7 @@ def and_more(kinds: Sequence[str]) -> str:
 def table(columns: Sequence[str], rows: Sequence[Sequence[Any]], left: Sequence[str] = ("Name",)) -> str:
     """A table like ``ceph fs status``: numbers to the right, the columns in ``left`` to the left."""
     drawn = PrettyTable(list(columns), border=False)
-    drawn.left_padding_width, drawn.right_padding_width = 0, 2
+    drawn.left_padding_width, drawn.right_padding_width = 0, GAP
     for column in columns:
         drawn.align[column] = "l" if column in left else "r"
     for row in rows:

@@ -126,7 +126,8 @@ class Ledger:
         )
         known = Fullness(capacity={c.mds: Taught(c.value, c.inside) for c in kept.capacities})
         catalogue = Catalogue(self._host, now.wall, self._now)
-        return Watch(replace(kept, turns=turns), catalogue, state, fullness=known, ordered=now.steady)
+        kept = replace(kept, turns=turns)
+        return Watch(kept, catalogue, state, fullness=known, ordered=now.steady, counted=kept.done)
 
     def all(self) -> list[tuple[int, Watch]]:
         """By fscid; none before the last manager's was read."""
@@ -208,6 +209,7 @@ class Ledger:
                 watch.unsaved = watch.unsaved or bool(changes)
                 raise
             with self._lock:
+                watch.counted = kept.done
                 overruled = watch.orders != orders
                 watch.unsaved = overruled
                 watch.kept = watch.kept if overruled else replace(watch.kept, **changes)

@@ -81,7 +81,7 @@ class Orders:
                 return _not_begun(watch.state, state, now)
         else:
             watch.advised = watch.advised | _advice(decision)
-        done = watch.kept.done.plus(turn) if turn.plan else watch.kept.done
+        done = watch.kept.done.decided() if turn.plan else watch.kept.done
         day = counted(watch.kept.day, now.wall, len(turn.moves)) if turn.plan else watch.kept.day
         self._ledger.change(
             watch, turns=latest((*watch.kept.turns, turn), state.scattered.keys()), done=done, day=day

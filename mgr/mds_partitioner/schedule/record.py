@@ -135,16 +135,25 @@ class InParts:
 
 @dataclass(frozen=True)
 class Totals:
-    """What was done in all, whenever it was started; inodes: that were to be moved."""
+    """What was done in all, whenever it was started: decisions that became plans, moves that arrived, and
+    inodes that were to come along."""
 
     decisions: int = 0
     moves: int = 0
     inodes: float = 0.0
 
-    def plus(self, turn: Turn) -> "Totals":
+    def decided(self) -> "Totals":
         """One more."""
-        inodes = sum(past.move.inodes for past in turn.moves)
-        return Totals(self.decisions + 1, self.moves + len(turn.moves), self.inodes + inodes)
+        return replace(self, decisions=self.decisions + 1)
+
+    def followed(self, before: Sequence[Turn], after: Sequence[Turn]) -> "Totals":
+        """With what has come to another rank between two looks at the same turns."""
+        news = ((old, new) for old, new in zip(before, after) if new is not old and new.plan)
+        pasts = (pair for old, new in news for pair in zip(old.moves, new.moves))
+        came = [new.move for old, new in pasts if old.arrived < 0.0 <= new.arrived and not new.lost]
+        moved = [move for move in came if move.source != move.target]
+        inodes = sum(move.inodes for move in moved)
+        return replace(self, moves=self.moves + len(moved), inodes=self.inodes + inodes)
 
 
 @dataclass(frozen=True)

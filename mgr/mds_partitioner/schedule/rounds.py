@@ -293,9 +293,9 @@ class Rounds:
         """How far moves got, and whether anything is found to do."""
         by_key = {(p.move.ino, p.begun): p for p in state.past}
         loads = {} if waits or watch.view is None else relative(watch.view)
-        self._ledger.change(
-            watch, turns=tuple(turn.followed(by_key, loads, now.steady) for turn in watch.kept.turns)
-        )
+        before = watch.kept.turns
+        turns = tuple(turn.followed(by_key, loads, now.steady) for turn in before)
+        self._ledger.change(watch, turns=turns, done=watch.kept.done.followed(before, turns))
         # What nobody uses, or is new, relieves no rank: that it is moved does not mean that something helps.
         busy = decision.split or decision.scatter or state.awaited
         if busy:

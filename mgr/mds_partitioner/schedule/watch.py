@@ -30,7 +30,7 @@ from .core.view import Decision, Move, RankView, View
 from .hotspots import Glimpse, remembered
 from .owned import Owned
 from .pieces import Seen, pieces, rank_of
-from .record import ACT, Kept
+from .record import ACT, Kept, Totals
 
 CALM = 30.0  # s between two questions to MDSs while nothing can be done; to all of them where subtrees are
 NOISE = 50.0  # req/s of all ranks: with less nobody is at work
@@ -81,6 +81,7 @@ class Watch:
         saved (steady clock, s)
     :ivar ordered: when something was ordered last, or may have been by another manager, steady clock, s
     :ivar orders: of operators, so far; unsaved: the mon has not got the last one yet
+    :ivar counted: what was done in all, as the mon has it: a manager that takes over tells no less
     :ivar problem: why the last look failed; unread: why directories could not be read last
     :ivar begun: when MDSs were asked last, by what they were asked and by name, whether they answered or
         not; steady clock, s
@@ -123,6 +124,7 @@ class Watch:
     saved: float = 0.0
     orders: int = 0
     unsaved: bool = False
+    counted: Totals = field(default_factory=Totals)
     problem: str = ""
     unread: str = ""
 

@@ -184,6 +184,23 @@ def test_a_dry_run_tells_that_the_plan_would_be_refused(module: Module) -> None:
     assert "refuse" not in module.partition_start(plan="p", dry_run=True).stdout
 
 
+def test_a_plan_of_the_schedulers_shows_nothing_that_it_does_not_know(module: Module) -> None:
+    """It knows requests, and inodes that are to move; no workload, and not all that is below."""
+    made = plan(FakeCluster(), {100: 1, 101: 2})
+    rows = tuple(replace(row, workload=0.0, rentries=10) for row in made.rows)
+    module.orders.run.plan = replace(made, rows=rows, scheduled=True)
+    shown = module.partition_status().stdout.splitlines()
+    for line in (line for line in shown if line.startswith(("s0", "s1", "Total"))):
+        assert line.split()[2:5] == ["2" if line.startswith("Total") else "1", "-", "-"]
+    (row, _) = json.loads(module.partition_status(format="json").stdout)["subvolumes"]
+    assert (row["rentries"], row["workload"], row["reqs"]) == (None, None, 1.0)
+    dry = module.partition_start(plan="p", dry_run=True).stdout
+    assert "fullest rank by requests: " in dry and "by workload" not in dry
+    assert next(line for line in dry.splitlines() if line.startswith("s0")).split()[2:5] == ["1", "-", "-"]
+    asked = json.loads(module.partition_start(plan="p", dry_run=True, format="json").stdout)
+    assert {(row["rentries"], row["workload"]) for row in asked["rows"]} == {(None, None)}
+
+
 @pytest.mark.parametrize(
     ("asked", "told"),
     [

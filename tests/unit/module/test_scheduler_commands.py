@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Iterator
 from dataclasses import asdict, replace
 from typing import Any
@@ -11,9 +12,11 @@ from typing import Any
 import pytest
 from fake_cluster import plan
 from scheduled import Cluster, Manager, fewer
+from wcwidth import wcswidth
 
 from mds_partitioner import desk
 from mds_partitioner.act.choice import latest
+from mds_partitioner.act.run import DONE, RUNNING, Run
 from mds_partitioner.commands.partition import PartitionCommands
 from mds_partitioner.commands.scheduler import SchedulerCommands
 from mds_partitioner.errors import Unavailable
@@ -251,6 +254,36 @@ def test_what_a_move_was_left_alone_for_is_kept_and_not_read_out_of_a_sentence()
     assert "pinned" in pinned and "gone or not moved" in alone
 
 
+def test_what_never_arrived_is_not_told_as_there() -> None:
+    move = Move(1, "/a", 0, 1, 10.0, 10.0, 5.0, "it relieves rank 0")
+    came = Past(move, 0.0, 9.0, looks=2, settled=7.0)
+    for past, arrived, requests, then in (
+        (came, 9.0, 7.0, "7"),
+        (replace(came, settled=0.0, lost=True), None, None, "-"),
+        (replace(came, settled=0.0), 9.0, 0.0, "0"),
+    ):
+        kept = Kept("cephfs", ACT, 0.0, (Turn(0.0, ACT, "1 move", (past,), (10.0,), 0, 1.0, 2.0),))
+        (value,) = history_value(kept, None)[0]["moves"]
+        assert (value["arrived"], value["requests_since"], value["lost"]) == (arrived, requests, past.lost)
+        assert history_text(kept, None, 0).splitlines()[1].split()[6] == then
+
+
+def test_a_history_fits_a_terminal_and_its_long_paths_can_be_named() -> None:
+    paths = ("/volumes/_nogroup/" + "x" * 32, "/volumes/_nogroup/" + "\u65e5" * 32)
+    lost = tuple(
+        Past(Move(i, path, 10, 11, 9e4, 9e4, -9e4, ""), 0.0, 9.0, settled=9e4, lost=i == 0)
+        for i, path in enumerate(paths)
+    )
+    turn = Turn(0.0, ACT, "2 moves", lost, (99_999.0,) * 2, 0, 1.0, 99_999.0, after=2e5)
+    short = replace(turn, moves=lost[:1], requests=(9.0,), after=None, before=2.0)
+    for kept in (Kept("cephfs", ACT, 0.0, (turn,)), Kept("cephfs", ACT, 0.0, (short,))):
+        lines = history_text(kept, None, 0).splitlines()
+        assert max(map(wcswidth, lines)) <= COLUMNS and "gone or not moved" in lines[1]
+        for line, path in zip(lines[1:], paths):
+            assert meant(kept, line.split()[2]) == path
+    assert len(lines[1]) > COLUMNS - 3, "no shorter than it must be"
+
+
 def test_a_status_tells_mode_ranks_and_decisions(module: Module) -> None:
     module.manager.cluster.lag = 3
     assert "'cephfs' advises" in shown(module.scheduler_start())
@@ -433,6 +466,72 @@ def test_a_stop_for_emergencies_ends_both(module: Module) -> None:
     assert "partition start" not in refused and "partition rollback cephfs scheduler-" in refused
 
 
+def hung(module: Module, monkeypatch: pytest.MonkeyPatch) -> str:
+    """The scheduler acts until one directory does not come, and all else is even. Which plan moves it."""
+    manager, cluster = module.manager, module.manager.cluster
+    plans, pass_time = manager.partitioner.plans, cluster.pass_time
+    module.scheduler_start(mode="act")
+
+    def first() -> list[Run]:
+        return [run for run in plans.of(manager.fs) if run.plan.scheduled and run.plan.rows]
+
+    while not first():
+        manager.run(1)
+    (run,) = first()
+
+    def passes() -> None:
+        pass_time()
+        cluster.directories[run.plan.rows[0].ino].rank = 0
+
+    monkeypatch.setattr(cluster, "pass_time", passes)
+    manager.run(60)
+    assert run.head.state == RUNNING
+    return run.plan.name
+
+
+def test_what_hangs_and_was_stopped_is_undone_with_all_that_came_after(
+    module: Module, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A rollback of it alone would be refused beside what is newer."""
+    manager, before = module.manager, module.manager.cluster.snapshot()
+    name = hung(module, monkeypatch)
+    assert manager.partitioner.plans.of(manager.fs)[-1].plan.name != name
+    module.partition_stop()
+    refused = module.scheduler_start(mode="act").stderr
+    assert f"go on with it ('partition start cephfs {name}') or undo it" in refused
+    assert re.findall(r"\('(.*?)'\)", refused)[1] == "scheduler stop cephfs --rollback"
+    assert module.scheduler_stop(rollback=True).retval == 0
+    monkeypatch.undo()
+    manager.run(60)
+    assert manager.cluster.snapshot() == before
+    assert module.scheduler_start(mode="act").retval == 0
+
+
+@pytest.mark.parametrize("since", ["its start", "an operator's plan"])
+def test_what_hangs_and_cannot_be_undone_with_all_since_the_start_names_the_newest(
+    module: Module, monkeypatch: pytest.MonkeyPatch, since: str
+) -> None:
+    manager, cluster = module.manager, module.manager.cluster
+    if since == "an operator's plan":
+        module.scheduler_start(mode="act")
+        manager.run(1)
+        manager.partitioner.tick()
+        module.partition_stop()
+        assert [run.head.state for run in manager.partitioner.plans.of(manager.fs)] == [DONE], "the option"
+        manager.partitioner.plans.save(replace(plan(cluster, {107: 1}), created=cluster.wall))
+        assert module.partition_start(plan="p").retval == 0
+        manager.run(20)
+    hung(module, monkeypatch)
+    module.partition_stop()
+    if since == "its start":
+        module.scheduler_stop()
+        module.scheduler_start()
+    refused = module.scheduler_start(mode="act").stderr
+    newest = manager.partitioner.plans.of(manager.fs)[-1].plan.name
+    assert f"roll '{newest}', which was made later, back first" in refused
+    assert module.partition_rollback(plan=newest).retval == 0
+
+
 ORDERS = [("partition_stop", "stopped", "advise"), ("partition_pause", "paused", "act")]
 
 
@@ -538,7 +637,7 @@ def test_plans_of_a_removed_file_system_are_shown_until_they_are_removed(module:
 
 def test_what_it_did_is_counted(module: Module) -> None:
     module.scheduler_start(mode="act")
-    module.manager.run(60)
+    module.manager.run(130)
     state = state_of(module)
     assert (state.moves, state.inodes, state.under_way, state.advised) == (6, 6000.0, 0, 0)
     assert state.predicted > 0.0 and state.real > 0.0

@@ -16,6 +16,7 @@ from mds_partitioner.act.run import DONE, PAUSED, READY, ROLLED_BACK, STOPPED
 from mds_partitioner.ceph.shared_option import SharedOption
 from mds_partitioner.errors import BadInput, Busy, JournalError, NotFound, NotPermitted, Unavailable
 from mds_partitioner.model import FsState, HealthCheck, Subtree
+from mds_partitioner.monitor.sampler import scheduler_state
 from mds_partitioner.plan.circumstances import TO_AUTH
 from mds_partitioner.plan.ephemeral import fragment_ranks
 from mds_partitioner.plan.plan import Plan, Step
@@ -84,6 +85,27 @@ def test_pins_need_no_rank_that_the_balancer_may_use(cluster: Cluster, acting: M
     cluster.state = replace(cluster.state, bal_rank_mask=mask)
     acting.run(AT_LAST)
     assert loads(cluster) == [200.0] * 4
+
+
+def test_what_never_arrives_is_not_counted_as_moved(cluster: Cluster, acting: Manager) -> None:
+    cluster.lag = 10**6
+    acting.run(400)
+    done = acting.scheduling.get(acting.fs).done
+    assert pins(cluster) and done.decisions > 0 and (done.moves, done.inodes) == (0, 0.0)
+
+
+def test_what_arrived_is_counted_once_and_what_is_told_never_falls(cluster: Cluster, acting: Manager) -> None:
+    """Prometheus takes a counter that falls for one that began anew."""
+    cluster.lag, manager, told = 20, acting, [0]
+    for second in range(250):
+        if second in (10, 45, 150):  # before it has arrived, before the mon was told that it has, and after
+            manager = Manager(cluster)
+        manager.run(1)
+        fs, watch = manager.fs, manager.scheduling.watch(manager.fs)
+        now = cluster.now()
+        told.append(scheduler_state(manager.scheduling.get(fs), watch, now, "").moves)
+    assert told == sorted(told) and told[-1] == 6
+    assert loads(cluster) == [200.0] * 4 and len(pins(cluster)) == 6
 
 
 def test_a_rollback_undoes_all_since_the_start(cluster: Cluster, acting: Manager) -> None:

@@ -12,6 +12,7 @@ import pytest
 from monitor_snapshots import plan, scheduler
 from verdicts import verdict
 
+from mds_partitioner.act.run import DONE, PAUSED, ROLLED_BACK, ROLLING_BACK, RUNNING, STOPPED, Head, Run
 from mds_partitioner.engine.judge import judge as engine_judge
 from mds_partitioner.errors import BadOption, NotFound, PartitionerError, Unavailable
 from mds_partitioner.judge.analysis import FAILED, FINISHED, Analysis
@@ -26,6 +27,7 @@ from mds_partitioner.monitor.service import TICK, Monitor
 from mds_partitioner.monitor.stages import JUDGE, OBSERVE, SCHEDULE, Errors
 from mds_partitioner.monitor.state import EXPORTER, IMPORTER, FsSample, SchedulerState, Snapshot
 from mds_partitioner.ranks import Ranks
+from mds_partitioner.schedule.plans import preparation
 
 FS = FsState(
     name="cephfs",
@@ -68,6 +70,7 @@ class Cluster:
         self.time = 10.0
         self.young = False  # they have reported once
         self.analysis: Analysis | None = None
+        self.plans: list[Run] = []
         self.rates = {"m0": 900.0, "m1": 10.0, "m2": 10.0, "other": 900.0}
 
     def file_systems(self) -> list[FsState]:
@@ -93,8 +96,8 @@ class Cluster:
             raise NotFound("not analyzed")
         return self.analysis
 
-    def of(self, fs: FsState) -> list[Any]:
-        return []
+    def of(self, fs: FsState) -> list[Run]:
+        return self.plans
 
 
 class Engine:
@@ -430,6 +433,42 @@ def test_the_last_analysis_is_shown_while_another_runs(monitor: Monitor, cluster
     assert sampled(monitor).analysis is None, "there is nothing to plan from"
     (check,) = imbalanced(Snapshot(filesystems=(seen,)), 1)
     assert "it is being analyzed" in check.detail[0] and "analyze start" not in check.detail[0]
+
+
+def run_of(name: str, head: Head, *, scheduled: bool = False) -> Run:
+    made = replace(preparation(FS, "", 100.0), name=name, scheduled=scheduled)
+    return Run(name, made, replace(head, started=100.0))
+
+
+WAITS = Head(PAUSED, why="MDS_SLOW_METADATA_IO", resume_to=ROLLING_BACK)
+
+
+@pytest.mark.parametrize(
+    ("own", "of_scheduler", "told", "waits"),
+    [
+        (None, Head(ROLLING_BACK), "scheduler-5", False),
+        (Head(DONE), Head(ROLLING_BACK), "scheduler-5", False),
+        (Head(DONE), WAITS, "scheduler-5", True),
+        (Head(ROLLED_BACK), replace(WAITS, resume_to=RUNNING), "scheduler-5", True),
+        (Head(DONE), replace(WAITS, by_operator=True), "scheduler-5", False),
+        (Head(RUNNING), Head(ROLLING_BACK), "plan-1", False),
+        (replace(WAITS, by_operator=True), WAITS, "plan-1", False),
+        (Head(DONE), Head(RUNNING), "plan-1", False),
+        (Head(DONE), replace(WAITS, state=STOPPED), "plan-1", False),
+        (Head(DONE), Head(DONE), "plan-1", False),
+    ],
+)
+def test_a_plan_that_the_scheduler_undoes_or_that_waits_is_told_while_no_operators_is_under_way(
+    monitor: Monitor, cluster: Cluster, own: Head | None, of_scheduler: Head, told: str, waits: bool
+) -> None:
+    """Its others come and go within the minute."""
+    operators = [] if own is None else [run_of("plan-1", own)]
+    others = [run_of("scheduler-4", Head(DONE), scheduled=True)]
+    cluster.plans = [*others, *operators, run_of("scheduler-5", of_scheduler, scheduled=True)]
+    plan = sampled(monitor).plan
+    assert plan is not None and (plan.name, plan.waiting) == (told, waits)
+    series = {s.labels["plan"] for m in families(monitor.snapshot) for s in m.samples if "plan" in s.labels}
+    assert series == {told}
 
 
 def test_while_the_capacity_is_unknown_nothing_is_counted_as_uneven(
