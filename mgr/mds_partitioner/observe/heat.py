@@ -36,11 +36,13 @@ class Heat:
     asked: frozenset[str] = frozenset()
     half_life: float = 0.0
 
-    def since(self, before: "Heat", seconds: float) -> "Heat":
+    def since(self, before: "Heat", seconds: float, roots: AbstractSet[str] = frozenset()) -> "Heat":
         """Without the heat that loads have left behind that went in so many seconds.
 
         As it is, when so little was added that it tells nothing. What was not looked for before is taken to
         have been as hot.
+
+        :param roots: paths at which the rank's subtrees begin
         """
         left = kept(seconds, self.half_life)
         if self.total - left * before.total < TOLD * self.total:
@@ -48,26 +50,43 @@ class Heat:
         added = {path: hot - left * self._was(path, before) for path, hot in self.of.items()}
         now = {path: max(0.0, more) / (1.0 - left) for path, more in added.items()}
         gone = {path for path, hot in self.of.items() if now[path] < GONE * hot}
-        lost = sum(self.of[path] - now[path] for path in _highest(gone))
+        lost = {path: self.of[path] - now[path] for path in _highest(gone, roots)}
         of = {path: now[path] if path in gone else hot for path, hot in self.of.items()}
-        return replace(self, total=max(0.0, self.total - lost), of=of)
+        return self._without(of, lost, roots)
 
-    def less(self, paths: Collection[str]) -> "Heat":
-        """Without what has moved away since."""
+    def less(self, paths: Collection[str], roots: AbstractSet[str] = frozenset()) -> "Heat":
+        """Without what has moved away since. roots: where the rank's subtrees began before"""
         if not paths:
             return self
         gone = set(paths)
-        lost = sum(self.of[path] for path in _highest(gone))
+        lost = {path: self.of[path] for path in _highest(gone, roots)}
         of = {path: hot for path, hot in self.of.items() if path not in gone}
-        return replace(self, total=max(0.0, self.total - lost), of=of)
+        return self._without(of, lost, roots)
+
+    def _without(self, of: dict[str, float], lost: Mapping[str, float], roots: AbstractSet[str]) -> "Heat":
+        """With ``of``, from which is taken what these paths lost, as it counted for those above them, too."""
+        for path, hot in lost.items():
+            for up in _over(path, roots):
+                if up in of:
+                    of[up] = max(0.0, of[up] - hot)
+        return replace(self, total=max(0.0, self.total - sum(lost.values())), of=of)
 
     def _was(self, path: str, before: "Heat") -> float:
         return before.of.get(path, 0.0) if path in before.asked else self.of[path]
 
 
-def _highest(paths: AbstractSet[str]) -> Iterator[str]:
-    """Those that are not below another one of them."""
-    return (path for path in paths if paths.isdisjoint(set(ancestors(path)) - {path}))
+def _highest(paths: AbstractSet[str], roots: AbstractSet[str]) -> Iterator[str]:
+    """Those that are not below another one of them, in the same subtree."""
+    return (path for path in paths if paths.isdisjoint(_over(path, roots)))
+
+
+def _over(path: str, roots: AbstractSet[str]) -> Iterator[str]:
+    """Those above a path for which it counts as well: up to where its subtree begins."""
+    for up in ancestors(path):
+        if up != path:
+            yield up
+        if up in roots:
+            return
 
 
 def kept(seconds: float, half_life: float) -> float:

@@ -55,7 +55,12 @@ class Told:
         """Without what has gone since; all there is, where that was just now, or subtrees came or went."""
         if before is None or before.subtrees != self.subtrees or self.at - before.at < APART:
             return self.heat
-        return self.heat.since(before.heat, self.at - before.at)
+        return self.heat.since(before.heat, self.at - before.at, self.roots)
+
+    @property
+    def roots(self) -> frozenset[str]:
+        """Where the rank's subtrees began."""
+        return frozenset(subtree.path for subtree in self.subtrees)
 
 
 @dataclass
@@ -285,17 +290,18 @@ class Looker:
         if where is None or watch.placed != known.directories:
             where = SubtreeMap((s for found in watch.subtrees.values() for s in found), paths)
             watch.where, watch.placed = where, known.directories
+        told = watch.told
         watch.heat = {
-            rank: heat if watch.told[rank].at >= now.steady else heat.less(_left(heat, rank, where))
-            for rank, heat in watch.heat.items()
+            rank: h if told[rank].at >= now.steady else h.less(_left(h, rank, where), told[rank].roots)
+            for rank, h in watch.heat.items()
         }
         moving = frozenset(move.ino for move in watch.state.moving)
         seen = Seen(fs, latest, watch.heat, where, known, owned, watch.state.split, moving, watch.lumps)
-        answered = {rank for rank, answer in watch.told.items() if answer.at != asked.get(rank)}
+        answered = {rank for rank, answer in told.items() if answer.at != asked.get(rank)}
         found_pieces = pieces(seen)
-        told = frozenset(p.ino for p in found_pieces if p.rank in answered)
+        new = frozenset(p.ino for p in found_pieces if p.rank in answered)
         harmful = watch.verdict.harms({rank.rank for rank in ranks})
-        view = View(now.steady, ranks, found_pieces, harmful, told=told)
+        view = View(now.steady, ranks, found_pieces, harmful, told=new)
         watch.actual = view
         if watch.asked == now.steady:
             watch.glimpses = remembered(watch.glimpses, view)

@@ -874,6 +874,49 @@ def test_the_heat_of_what_has_moved_away_counts_once_and_goes() -> None:
     assert told.less([]) is told
 
 
+def in_parts(seconds: float, before: Heat | None = None, **loads: float) -> Heat:
+    """/p with its parts /p/j and /p/k in its subtree, beside /q: loads in req/s, after so many seconds."""
+    own = {"/p/j": 0.0, "/p/k": 0.0, "/q": 0.0} | {path.replace("_", "/"): v for path, v in loads.items()}
+    all_of_it = own | {"/p": own["/p/j"] + own["/p/k"]}
+    was = {} if before is None else before.of
+    at = heat(seconds, **{path: (was.get(path, 0.0), load) for path, load in all_of_it.items()})
+    return replace(at, total=at.of["/p"] + at.of["/q"])
+
+
+def test_the_heat_that_a_part_left_behind_is_not_what_it_was_taken_out_of() -> None:
+    before = in_parts(60.0, _p_j=100.0, _p_k=400.0, _q=500.0)
+    now = in_parts(5.0, before, _p_j=100.0, _q=500.0)
+    found = shares(now.since(before, 5.0, frozenset({"/"})))
+    assert found == pytest.approx({"/p": 1 / 6, "/p/j": 1 / 6, "/p/k": 0.0, "/q": 5 / 6}, abs=1e-3)
+    served = requests({0: now.since(before, 5.0)}, {0: 600.0})
+    assert served["/p"] - served["/p/j"] == pytest.approx(0.0, abs=1.0), "of its own it has nothing"
+
+
+def test_a_part_in_a_subtree_of_its_own_takes_nothing_of_what_it_was_taken_out_of() -> None:
+    """Its heat never counted there (MDBalancer::hit_dir)."""
+    root, part = Subtree("/", 0, -1, False), Subtree("/p/k", 0, 0, False)
+    was, left = heat(60.0, k=(0.0, 400.0)).of["k"], kept(5.0, 5.0)
+    loads = {"/p": (100.0, 100.0), "/q": (500.0, 500.0)}
+    each = 5.0 / math.log(2.0)
+    before = heat(60.0, **{"/p/k": (0.0, 400.0)}, **{path: (0.0, load) for path, (_, load) in loads.items()})
+    steady = {path: (load * each, load) for path, (_, load) in loads.items()}
+    now = heat(5.0, **{"/p/k": (was, 0.0)}, **steady)
+    assert now.of["/p/k"] == pytest.approx(left * was)
+    found = Told(105.0, now, (root, part)).since(Told(100.0, before, (root, part)))
+    assert shares(found) == pytest.approx({"/p": 1 / 6, "/p/k": 0.0, "/q": 5 / 6}, abs=1e-3)
+    both = heat(5.0, **{"/p/k": (was, 0.0), "/p": (100.0 * each, 0.0), "/q": (500.0 * each, 500.0)})
+    found = Told(105.0, both, (root, part)).since(Told(100.0, before, (root, part)))
+    assert shares(found) == pytest.approx({"/p": 0.0, "/p/k": 0.0, "/q": 1.0}, abs=1e-3)
+
+
+def test_the_heat_of_a_part_that_has_moved_away_does_not_stay_where_it_was_taken_out() -> None:
+    told = in_parts(60.0, _p_j=100.0, _p_k=400.0, _q=500.0)
+    left = told.less(["/p/k"], frozenset({"/"}))
+    assert shares(left) == pytest.approx({"/p": 1 / 6, "/p/j": 1 / 6, "/q": 5 / 6}, abs=1e-3)
+    beside = told.less(["/p/k"], frozenset({"/", "/p/k"}))
+    assert beside.of["/p"] == told.of["/p"], "it was in a subtree of its own"
+
+
 def test_a_ranks_heat_has_its_half_life_and_what_was_looked_for() -> None:
     counters = {"Decay Counters": [{"value": 4.0, "halflife": 7.0}, *({"value": 0.0, "halflife": 7.0},) * 4]}
     frag = {"pop_auth_subtree": counters, "pop_auth_subtree_nested": counters}
