@@ -338,12 +338,14 @@ class Looker:
         if not moved or now - watch.mapped >= CALM:
             moved, watch.mapped = frozenset(active), now
         self._ask_subtrees(fs, watch, moved)
-        told = {
-            rank: Told(now, rank_heat(loads[name], wanted), tuple(watch.subtrees.get(rank, ())))
+        listings = {sample.rank: sample.listings for sample in watch.history.latest}
+        heat = {
+            rank: rank_heat(loads[name], wanted).listing(listings.get(rank, 0.0))
             for rank, name in asked.items()
             if not isinstance(loads[name], PartitionerError)
         }
-        watch.lumps = watch.lumps | {rank: lumps(loads[asked[rank]], hot) for rank in told}
+        told = {rank: Told(now, of, tuple(watch.subtrees.get(rank, ()))) for rank, of in heat.items()}
+        watch.lumps = watch.lumps | {rank: lumps(loads[asked[rank]], hot, heat[rank].each) for rank in told}
         added = {rank: answer.since(watch.told.get(rank)) for rank, answer in told.items()}
         watch.told = {rank: answer for rank, answer in (watch.told | told).items() if rank in active}
         watch.heat = {rank: heat for rank, heat in (watch.heat | added).items() if rank in active}

@@ -5,7 +5,7 @@ from __future__ import annotations
 
 import errno
 import math
-from collections.abc import Callable, ItemsView, Sequence
+from collections.abc import Callable, ItemsView, Mapping, Sequence
 from dataclasses import replace
 from types import SimpleNamespace
 from typing import Any
@@ -33,7 +33,16 @@ from mds_partitioner.model import (
 )
 from mds_partitioner.observe.attribution import Share, attribute, equal_parts, needs_heat, owner
 from mds_partitioner.observe.counters import level, mean_time, rate, unbroken
-from mds_partitioner.observe.heat import ALL, Heat, kept, parse_heat, rank_heat, requests
+from mds_partitioner.observe.heat import (
+    ALL,
+    OWN,
+    Heat,
+    kept,
+    parse_heat,
+    rank_heat,
+    requests,
+    requests_below,
+)
 from mds_partitioner.observe.observer import Observer
 from mds_partitioner.observe.ranks import kinds, links, observe_ranks, quickest, served, silent
 from mds_partitioner.observe.sessions import clients_at, parse_sessions
@@ -462,6 +471,68 @@ def test_listing_a_large_directory_does_not_pass_for_a_thousand_requests() -> No
     answer = {"dirfrags": [dirfrag("/", 290.0, 1000.0), dirfrag(A, 0.0, 1000.0), dirfrag("/b", 290.0, 0.0)]}
     served = requests({0: rank_heat(answer, frozenset({A, "/b"}))}, {0: 300.0})
     assert served == {A: pytest.approx(10.0), "/b": pytest.approx(290.0)}
+
+
+def listed(seconds: float = 60.0, before: Mapping[str, Any] | None = None, **of: float) -> dict[str, Any]:
+    """``dump loads`` of a rank, after so many seconds: /a is listed, so many entries/s, and /b and what is in
+    /a are asked for, so many requests/s."""
+    each, left = 5.0 / math.log(2.0), kept(seconds, 5.0)
+    was = {} if before is None else {frag["path"]: frag[ALL]["Decay Counters"] for frag in before["dirfrags"]}
+
+    def dirfrag(path: str, stats: float, entries: float) -> dict[str, Any]:
+        now = (rate * each * (1.0 - left) for rate in (stats, 0.0, entries, 0.0, 0.0))
+        old = [left * counter["value"] for counter in was[path]] if was else [0.0] * 5
+        counters = [{"value": a + b, "halflife": 5.0} for a, b in zip(now, old)]
+        return {"path": path, OWN: {"Decay Counters": counters}, ALL: {"Decay Counters": counters}}
+
+    a, b, entries = (of.get(name, 0.0) for name in ("a", "b", "entries"))
+    return {"dirfrags": [dirfrag("", a + b, entries), dirfrag("/a", a, entries), dirfrag("/b", b, 0.0)]}
+
+
+@pytest.mark.parametrize(
+    ("listings", "entries", "a", "b"),
+    [
+        (100.0, 500.0, 102.4, 97.6),
+        (100.0, 10.0, 18.3, 181.7),
+        (1.0, 1000.0, 19.8, 180.2),
+        (0.0, 500.0, 9.5, 190.5),
+        (100.0, 0.0, 0.0, 200.0),
+    ],
+    ids=["of a few", "of next to none", "of a thousand", "not counted", "of none: nobody knows where"],
+)
+def test_each_listing_is_a_request_however_few_entries_it_has(
+    listings: float, entries: float, a: float, b: float
+) -> None:
+    """Else what walks through small directories did would be given to whoever does stats."""
+    heat = rank_heat(listed(entries=entries, b=100.0), frozenset({"/a", "/b"})).listing(listings)
+    assert requests({0: heat}, {0: 200.0}) == pytest.approx({"/a": a, "/b": b}, abs=0.1)
+
+
+def test_what_is_listed_in_parts_of_a_directory_counts_likewise() -> None:
+    below = requests_below({0: listed(entries=500.0, b=100.0)}, {0: 200.0}, {0: 100.0}, {""})[""]
+    assert (below["/a"], below["/b"]) == pytest.approx((102.4, 97.6), abs=0.1)
+
+
+def test_another_weight_of_entries_makes_no_load_pass_for_one_that_has_gone() -> None:
+    """Larger listings come elsewhere on the rank: less of a request is each of its entries."""
+    before = listed(a=50.0, entries=500.0, b=100.0)
+    now = listed(5.0, before, a=50.0, entries=500.0, b=100.0)
+    paths = frozenset({"/a", "/b"})
+    small, large = rank_heat(before, paths).listing(100.0), rank_heat(now, paths).listing(3.0)
+    assert large.since(small, 5.0) == large
+    gone = rank_heat(listed(5.0, before, b=100.0), paths).listing(100.0).since(small, 5.0)
+    assert shares(gone) == pytest.approx({"/a": 0.0, "/b": 1.0}, abs=1e-3)
+
+
+def test_listings_that_a_rank_answers_are_counted_while_it_reports() -> None:
+    class Listings(FakeCluster):
+        def counter(self, mds: str, path: str) -> list[tuple[float, ...]]:
+            count = {"mds_server.req_readdir_latency": 300.0}.get(path, 0.0)
+            return [(0.0, 0.0, 0.0), (5.0, 1e6 * count, count)]
+
+    host: Any = Listings()
+    assert {sample.listings for sample in observe_ranks(host, host.state, 5.0, 6.0)} == {60.0}
+    assert {sample.listings for sample in observe_ranks(host, host.state, 5.0, 600.0)} == {0.0}, "long ago"
 
 
 def test_a_session_belongs_to_the_nearest_directory_at_or_above_its_mount() -> None:
