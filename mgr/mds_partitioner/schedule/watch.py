@@ -221,6 +221,12 @@ def _presses(state: State, ranks: Sequence[RankView]) -> bool:
     return state.acting or any(r.full and used[r.rank] > UNEVEN for r in ranks)
 
 
+def _awaited(watch: Watch) -> frozenset[int]:
+    """Ranks that something goes to, or would, were advice followed."""
+    advised = (rank for ranks in watch.advised.values() for rank in ranks)
+    return frozenset(move.target for move in watch.state.moving).union(advised)
+
+
 def _concerned(moving: Sequence[Move]) -> frozenset[int]:
     """Ranks that something moves from or to."""
     return frozenset(rank for move in moving for rank in (move.source, move.target))
@@ -268,7 +274,7 @@ class Looker:
         series, mask = watch.history.series(), mask_of(fs)
         arguments = rank_arguments(series, settings, learned, mask)
         watch.verdict = read_verdict(self._engine("judge", arguments), arguments)
-        watch.fullness = found = fullness(series, watch.fullness, self._engine)
+        watch.fullness = found = fullness(series, watch.fullness, self._engine, _awaited(watch))
         watch.known = known = watch.catalogue.known
         latest = watch.history.latest
         fresh = {s.rank: rank_view(s, found, settings.rank_capacity) for s in latest}
