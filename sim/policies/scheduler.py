@@ -90,7 +90,8 @@ class Schedule(Policy):
         latest = self._manager.history.latest
         told = self._answers.popularity(cluster)
         self._heat, self._told = self._hot(cluster, told), told
-        self._found = found = fullness(self._manager.history.series(), self._found, engine)
+        awaited = {move.target for move in self._state.moving}
+        self._found = found = fullness(self._manager.history.series(), self._found, engine, awaited)
         allowed = None if self.context.mask is None else set(self.context.mask)
         ranks = tuple(
             rank_view(s, found, self.context.settings.rank_capacity)

@@ -4,7 +4,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from statistics import fmean
 
@@ -17,6 +17,9 @@ MORE = 1.5  # times the requests inside: a rank that has so many serves more for
 FEW = 0.25  # of the requests inside full ranks: with less it is not full in the same way
 WHILE = 6  # reports
 BACK = 12  # looks
+IDLE = 0.1  # of what a rank is taken to be able to serve: with less it shows nothing of that
+# Looks until one that is as slow as it taught is tried again: at first, twice as many each time, and at most.
+PATIENCE, LONGEST = 120, 1440
 
 
 @dataclass(frozen=True)
@@ -32,21 +35,46 @@ class Taught:
 
 
 @dataclass(frozen=True)
+class Doubt:
+    """What an MDS taught was doubted.
+
+    :ivar looks: until that may be done again; from 0 on it may
+    :ivar wait: looks, from one time to the next
+    """
+
+    looks: int = 0
+    wait: int = 0
+
+    def again(self) -> Doubt:
+        """At another time."""
+        wait = min(LONGEST, 2 * self.wait) if self.wait else PATIENCE
+        return Doubt(wait, wait)
+
+
+@dataclass(frozen=True)
 class Fullness:
     """What was found in a look.
 
     :ivar full: ranks that serve as much as they can
     :ivar capacity: by the MDS's name, where known
     :ivar before: the same at the last looks, req/s, oldest first
+    :ivar doubted: by the MDS's name; forgotten when it was not done again for as long as it could be
     """
 
     full: frozenset[int] = frozenset()
     capacity: Mapping[str, Taught] = field(default_factory=dict)
     before: tuple[Mapping[str, float], ...] = ()
+    doubted: Mapping[str, Doubt] = field(default_factory=dict)
 
 
-def fullness(series: Mapping[int, Sequence[RankSample]], last: Fullness, engine: Engine) -> Fullness:
-    """Ask the engine about the last epochs, one row a rank. ``last``: what was found in the look before"""
+def fullness(
+    series: Mapping[int, Sequence[RankSample]], last: Fullness, engine: Engine, awaited: Collection[int] = ()
+) -> Fullness:
+    """Ask the engine about the last epochs, one row a rank.
+
+    :param last: what was found in the look before
+    :param awaited: ranks that something goes to, or would by advice
+    """
     known = last.capacity
     names = [row[-1].name for row in series.values()]
     answer = engine(
@@ -68,12 +96,18 @@ def fullness(series: Mapping[int, Sequence[RankSample]], last: Fullness, engine:
     found = {name: each for name, each in taught.items() if each is not None}
     eased = {row[-1].name: row[-1].requests for row in _resting(series, full, found)}
     found |= {n: replace(found[n], inside=0.0) if n in found else Taught(did) for n, did in eased.items()}
+    doubted = {n: replace(d, looks=d.looks - 1) for n, d in last.doubted.items() if d.looks + d.wait > 1}
+    spared = {name for name, doubt in doubted.items() if doubt.looks > 0}
+    doubts = _idle(series, full, found, awaited) - spared
+    found = {name: each for name, each in found.items() if name not in doubts}
+    doubted |= {name: doubted.get(name, Doubt()).again() for name in doubts}
     was = last.before[0] if last.before else {}
     rows = {row[-1].name: (row[-1], rank in full) for rank, row in series.items()}
     others = _alike(rows, found, was)
     seen = () if others else last.before
     found |= others
-    return Fullness(full, found, (*seen, {name: t.value for name, t in found.items()})[-BACK:])
+    before = (*seen, {name: t.value for name, t in found.items()})[-BACK:]
+    return Fullness(full, found, before, doubted)
 
 
 def _alike(
@@ -122,6 +156,27 @@ def _resting(
         if len(row) == WHILE
         if all(_inside(s) <= most and s.requests >= CHANGED * value.get(s.name, best) for s in row)
     ]
+
+
+def _idle(
+    series: Mapping[int, Sequence[RankSample]],
+    full: Collection[int],
+    found: Mapping[str, Taught],
+    awaited: Collection[int],
+) -> set[str]:
+    """MDSs that have had next to nothing for long, beside ranks that were full all the time and can do much
+    more, as far as is known: they were slow, or asked for what costs more, when they were full last, and
+    nothing that is worth moving fits there, so that they would never show that it is not so any more."""
+    rows = {rank: row[-WHILE:] for rank, row in series.items() if len(row) >= WHILE}
+    busy = [row for rank, row in rows.items() if rank in full and all(_inside(s) >= INSIDE for s in row)]
+    best = max((found[row[-1].name].value for row in busy if row[-1].name in found), default=0.0)
+    most = min(INSIDE, FEW * fmean(_inside(row[-1]) for row in busy)) if busy else 0.0
+    low = {name: IDLE * taught.value for name, taught in found.items() if taught.value < CHANGED * best}
+    return {
+        row[-1].name
+        for rank, row in rows.items()
+        if rank not in awaited and all(_inside(s) <= most and s.requests < low.get(s.name, 0.0) for s in row)
+    }
 
 
 def _inside(sample: RankSample) -> float:

@@ -1,7 +1,8 @@
 # SPDX-License-Identifier: LGPL-2.1-or-later
 """Popularity of directories on a rank (``dump loads``): whose the rank's requests are."""
 
-from collections.abc import Collection, Iterator, Mapping, Sequence
+import math
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from collections.abc import Set as AbstractSet
 from dataclasses import dataclass, field, replace
 from operator import mul
@@ -12,8 +13,11 @@ from .subtrees import ancestors
 # Of IRD, IWR, READDIR, FETCH, STORE.
 META_LOAD = (1.0, 2.0, 1.0, 2.0, 4.0)  # dirfrag_load_vec_t::meta_load (src/mds/mdstypes.h)
 # READDIR counts entries: a listing of a thousand is a request or two and takes an MDS as long as some ten
-# others (docs/design.md). Directories are stored for no client, or long after it asked.
+# others (docs/design.md); that it is a request itself is counted besides (Heat.listing). Directories are
+# stored for no client, or long after it asked.
 REQUESTS = (1.0, 2.0, 0.01, 1.0, 0.0)
+READDIR = 2
+MOST_EACH = 1.0  # listings an entry: of those that have none nobody can tell where they are
 # Counters of a directory: of its own subtree, and of all below it that the rank has (MDBalancer::hit_dir).
 OWN, ALL = "pop_auth_subtree", "pop_auth_subtree_nested"
 TOLD = 0.05  # of all heat: what was added is at least so much, or nobody can tell where
@@ -29,45 +33,85 @@ class Heat:
     :ivar of: by path; a subtree of its own below a directory does not count for it
     :ivar asked: the paths that were looked for
     :ivar half_life: s (mds_decay_halflife)
+    :ivar entries: that were listed, by path, of the same subtree; listed: of all, likewise
+    :ivar each: that these count for being listed, besides what each of them is
     """
 
     total: float = 0.0
     of: Mapping[str, float] = field(default_factory=dict)
     asked: frozenset[str] = frozenset()
     half_life: float = 0.0
+    entries: Mapping[str, float] = field(default_factory=dict)
+    listed: float = 0.0
+    each: float = 0.0
 
-    def since(self, before: "Heat", seconds: float) -> "Heat":
+    def listing(self, listings: float) -> "Heat":
+        """Each of so many listings/s is a request: as MDSs count their entries alone, where they are is told
+        by these, all listings of a rank being alike. 0: they were not counted."""
+        # What goes on at a rate r makes a decaying counter of r x half-life / ln 2.
+        rate = self.listed * math.log(2.0) / self.half_life if self.half_life > 0.0 else 0.0
+        return self.with_each(min(MOST_EACH, listings / rate) if rate > 0.0 else 0.0)
+
+    def with_each(self, each: float) -> "Heat":
+        """With entries that count so much for being listed."""
+        more = each - self.each
+        if not more:
+            return self
+        of = {path: hot + more * self.entries.get(path, 0.0) for path, hot in self.of.items()}
+        return replace(self, total=self.total + more * self.listed, of=of, each=each)
+
+    def since(self, before: "Heat", seconds: float, roots: AbstractSet[str] = frozenset()) -> "Heat":
         """Without the heat that loads have left behind that went in so many seconds.
 
         As it is, when so little was added that it tells nothing. What was not looked for before is taken to
         have been as hot.
+
+        :param roots: paths at which the rank's subtrees begin
         """
+        before = before.with_each(self.each)
         left = kept(seconds, self.half_life)
         if self.total - left * before.total < TOLD * self.total:
             return self
         added = {path: hot - left * self._was(path, before) for path, hot in self.of.items()}
         now = {path: max(0.0, more) / (1.0 - left) for path, more in added.items()}
         gone = {path for path, hot in self.of.items() if now[path] < GONE * hot}
-        lost = sum(self.of[path] - now[path] for path in _highest(gone))
+        lost = {path: self.of[path] - now[path] for path in _highest(gone, roots)}
         of = {path: now[path] if path in gone else hot for path, hot in self.of.items()}
-        return replace(self, total=max(0.0, self.total - lost), of=of)
+        return self._without(of, lost, roots)
 
-    def less(self, paths: Collection[str]) -> "Heat":
-        """Without what has moved away since."""
+    def less(self, paths: Collection[str], roots: AbstractSet[str] = frozenset()) -> "Heat":
+        """Without what has moved away since. roots: where the rank's subtrees began before"""
         if not paths:
             return self
         gone = set(paths)
-        lost = sum(self.of[path] for path in _highest(gone))
+        lost = {path: self.of[path] for path in _highest(gone, roots)}
         of = {path: hot for path, hot in self.of.items() if path not in gone}
-        return replace(self, total=max(0.0, self.total - lost), of=of)
+        return self._without(of, lost, roots)
+
+    def _without(self, of: dict[str, float], lost: Mapping[str, float], roots: AbstractSet[str]) -> "Heat":
+        """With ``of``, from which is taken what these paths lost, as it counted for those above them, too."""
+        for path, hot in lost.items():
+            for up in _over(path, roots):
+                if up in of:
+                    of[up] = max(0.0, of[up] - hot)
+        return replace(self, total=max(0.0, self.total - sum(lost.values())), of=of)
 
     def _was(self, path: str, before: "Heat") -> float:
         return before.of.get(path, 0.0) if path in before.asked else self.of[path]
 
 
-def _highest(paths: AbstractSet[str]) -> Iterator[str]:
-    """Those that are not below another one of them."""
-    return (path for path in paths if paths.isdisjoint(set(ancestors(path)) - {path}))
+def _highest(paths: AbstractSet[str], roots: AbstractSet[str]) -> Iterator[str]:
+    """Those that are not below another one of them, in the same subtree."""
+    return (path for path in paths if paths.isdisjoint(_over(path, roots)))
+
+
+def _over(path: str, roots: AbstractSet[str]) -> Iterator[str]:
+    """Those above a path for which it counts as well: up to where its subtree begins."""
+    for up in ancestors(path):
+        if up != path:
+            yield up
+        if up in roots:
+            return
 
 
 def kept(seconds: float, half_life: float) -> float:
@@ -89,44 +133,55 @@ def _asked(counters: Mapping[str, Any]) -> float:
     return _weighed(counters, REQUESTS)
 
 
+def _listed(counters: Mapping[str, Any]) -> float:
+    return float(counters["Decay Counters"][READDIR]["value"])
+
+
 def _weighed(counters: Mapping[str, Any], weights: Sequence[float]) -> float:
     return float(sum(map(mul, weights, [c["value"] for c in counters["Decay Counters"]])))
 
 
 def parse_heat(
-    answer: Mapping[str, Any], directories: Collection[str], counter: str = OWN
+    answer: Mapping[str, Any],
+    directories: Collection[str],
+    counter: str = OWN,
+    of: Callable[[Mapping[str, Any]], float] = _asked,
 ) -> dict[str, float]:
     """Heat, on this rank, of those of ``directories`` it has in cache; fragments of one are summed."""
     heat: dict[str, float] = {}
     for dirfrag in answer["dirfrags"]:
         path = str(dirfrag["path"])
         if path in directories:
-            heat[path] = heat.get(path, 0.0) + _asked(dirfrag[counter])
+            heat[path] = heat.get(path, 0.0) + of(dirfrag[counter])
     return heat
 
 
-def lumps(answer: Mapping[str, Any], directories: Collection[str]) -> frozenset[str]:
+def lumps(answer: Mapping[str, Any], directories: Collection[str], each: float = 0.0) -> frozenset[str]:
     """Of those that are in several fragments, those of which one has most of what is asked: its file, say,
-    which no fragment divides."""
+    which no fragment divides. each: as in Heat"""
     heats: dict[str, list[float]] = {}
     for dirfrag in answer["dirfrags"] if directories else ():
         path = str(dirfrag["path"])
         if path in directories:
-            heats.setdefault(path, []).append(_asked(dirfrag[OWN]))
+            heats.setdefault(path, []).append(_asked(dirfrag[OWN]) + each * _listed(dirfrag[OWN]))
     return frozenset(path for path, of in heats.items() if len(of) >= PIECES and max(of) > LUMP * sum(of))
 
 
 def requests_below(
-    answers: Mapping[int, Mapping[str, Any]], rates: Mapping[int, float], parents: Collection[str]
+    answers: Mapping[int, Mapping[str, Any]],
+    rates: Mapping[int, float],
+    listings: Mapping[int, float],
+    parents: Collection[str],
 ) -> dict[str, dict[str, float]]:
     """req/s by path of what is right below each of ``parents``: each rank's, shared out by its heat.
 
-    :param answers: of ``dump loads``, by rank; rates: req/s by rank
+    :param answers: of ``dump loads``, by rank; rates: req/s by rank; listings: of these, likewise
     """
     heat = {}
     for rank, answer in answers.items():
         paths = (str(dirfrag["path"]) for dirfrag in answer["dirfrags"])
-        heat[rank] = rank_heat(answer, frozenset(p for p in paths if p.rpartition("/")[0] in parents), ALL)
+        below = frozenset(path for path in paths if path.rpartition("/")[0] in parents)
+        heat[rank] = rank_heat(answer, below, ALL).listing(listings.get(rank, 0.0))
     found: dict[str, dict[str, float]] = {parent: {} for parent in parents}
     for path, served in requests(heat, rates).items():
         found[path.rpartition("/")[0]][path] = served
@@ -157,4 +212,7 @@ def rank_heat(answer: Mapping[str, Any], directories: frozenset[str], counter: s
     """
     roots = [d[ALL] for d in answer["dirfrags"] if str(d["path"]) in ("", "/")]
     half_life = max((float(root["Decay Counters"][0]["halflife"]) for root in roots), default=0.0)
-    return Heat(sum(map(_asked, roots)), parse_heat(answer, directories, counter), directories, half_life)
+    listed = sum(map(_listed, roots))
+    entries = parse_heat(answer, directories, counter, _listed) if listed else {}
+    of = parse_heat(answer, directories, counter)
+    return Heat(sum(map(_asked, roots)), of, directories, half_life, entries, listed)

@@ -70,8 +70,9 @@ class Observer:
         sessions = self._rooted(fs, [s for of_rank in self._sessions.values() for s in of_rank], paths)
         # Of roots above the directories alone: an MDS tells of all that it has down to the lowest asked for.
         roots = above(paths).intersection(s.root for s in sessions if not s.ours)
-        heat = self._heat(fs, paths | roots) if needs_heat(sessions, paths) else {}
         rates = {r.rank: r.requests for r in ranks}
+        listings = {r.rank: r.listings for r in ranks}
+        heat = self._heat(fs, paths | roots, listings) if needs_heat(sessions, paths) else {}
         inodes = {r.rank: min(1.0, r.inodes / r.caps) for r in ranks if r.caps and r.inodes}
         waits = {r.rank: r.latency for r in ranks if r.rank in full}
         shares = attribute(sessions, rates, heat, paths, inodes, waits)
@@ -90,7 +91,7 @@ class Observer:
             gone=self._rotation.gone,
             churning=self._turnover.churning(),
             unmapped=where.silent,
-            inside=self._inside(fs, self._lowest, rates, where),
+            inside=self._inside(fs, self._lowest, ranks, where),
             managers=of_managers(sessions, rates),
         )
 
@@ -102,7 +103,7 @@ class Observer:
         return {}
 
     def _inside(
-        self, fs: FsState, lowest: Mapping[str, str], rates: Mapping[int, float], where: SubtreeMap
+        self, fs: FsState, lowest: Mapping[str, str], samples: Sequence[RankSample], where: SubtreeMap
     ) -> dict[str, dict[str, float]]:
         """req/s of what these could be divided into, in each INSIDE-th epoch: an MDS that is asked for its
         heat serves nobody else meanwhile."""
@@ -114,7 +115,8 @@ class Observer:
         names = {m.rank: m.name for m in fs.active() if m.rank in ranks}
         told = self._host.tell_each(fs, list(names.values()), "dump loads", depth=depth(lowest.values()) + 1)
         answers = {r: a for r, n in names.items() if not isinstance(a := told[n], PartitionerError)}
-        below = requests_below(answers, rates, set(lowest.values()))
+        rates, listings = {s.rank: s.requests for s in samples}, {s.rank: s.listings for s in samples}
+        below = requests_below(answers, rates, listings, set(lowest.values()))
         return {path: below[parent] for path, parent in lowest.items()} if answers.keys() == ranks else {}
 
     def facts(self) -> dict[str, DirectoryFacts]:
@@ -151,9 +153,9 @@ class Observer:
             self._roots |= self._host.on_fs(fs, lambda mount: called(mount, new))
         return [replace(s, root=self._roots[s.root]) if s.root in self._roots else s for s in sessions]
 
-    def _heat(self, fs: FsState, paths: AbstractSet[str]) -> dict[int, Heat]:
-        answers = self._answers(fs, "dump loads", depth=depth(paths))
-        return {rank: rank_heat(answer, frozenset(paths), ALL) for rank, answer in answers.items()}
+    def _heat(self, fs: FsState, paths: AbstractSet[str], listings: Mapping[int, float]) -> dict[int, Heat]:
+        answers, asked = self._answers(fs, "dump loads", depth=depth(paths)), frozenset(paths)
+        return {r: rank_heat(a, asked, ALL).listing(listings.get(r, 0.0)) for r, a in answers.items()}
 
     def _working_sets(self, fs: FsState, paths: Collection[str]) -> dict[str, float] | None:
         """As the MDSs counted them; None unless all of them do."""

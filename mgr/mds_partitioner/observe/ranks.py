@@ -80,6 +80,7 @@ def _sample(host: Host, mds: MdsInfo, window: float, longest: float) -> RankSamp
         imported_total=level(points("mds.imported_inodes")),
         quickest=latency if of is None else quickest(of, latency),
         links=links(points, window, requests),
+        listings=counted(points("mds_server.req_readdir_latency"), window),
         forwards=forwards,
         peers=rate(points("mds_server.handle_peer_request"), window),
         reported=received[-1][0] if received else 0.0,
@@ -107,7 +108,8 @@ def observe_ranks(host: Host, fs: FsState, window: float, now: float) -> tuple[R
 def _stopped(sample: RankSample) -> RankSample:
     """What is known of a rank that has stopped reporting: what it holds, and nothing that it does."""
     still = replace(sample, requests=0.0, latency=0.0, quickest=0.0, fetches=0.0, rated=False)
-    return replace(still, exported=0.0, imported=0.0, links=0.0, forwards=0.0, peers=0.0, reported=0.0)
+    still = replace(still, exported=0.0, imported=0.0, links=0.0, listings=0.0)
+    return replace(still, forwards=0.0, peers=0.0, reported=0.0)
 
 
 def silent(host: Host, fs: FsState, now: float) -> dict[int, float]:

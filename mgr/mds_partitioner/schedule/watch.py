@@ -55,7 +55,12 @@ class Told:
         """Without what has gone since; all there is, where that was just now, or subtrees came or went."""
         if before is None or before.subtrees != self.subtrees or self.at - before.at < APART:
             return self.heat
-        return self.heat.since(before.heat, self.at - before.at)
+        return self.heat.since(before.heat, self.at - before.at, self.roots)
+
+    @property
+    def roots(self) -> frozenset[str]:
+        """Where the rank's subtrees began."""
+        return frozenset(subtree.path for subtree in self.subtrees)
 
 
 @dataclass
@@ -218,6 +223,12 @@ def _presses(state: State, ranks: Sequence[RankView]) -> bool:
     return state.acting or any(r.full and used[r.rank] > UNEVEN for r in ranks)
 
 
+def _awaited(watch: Watch) -> frozenset[int]:
+    """Ranks that something goes to, or would, were advice followed."""
+    advised = (rank for ranks in watch.advised.values() for rank in ranks)
+    return frozenset(move.target for move in watch.state.moving).union(advised)
+
+
 def _concerned(moving: Sequence[Move]) -> frozenset[int]:
     """Ranks that something moves from or to."""
     return frozenset(rank for move in moving for rank in (move.source, move.target))
@@ -265,7 +276,7 @@ class Looker:
         series, mask = watch.history.series(), mask_of(fs)
         arguments = rank_arguments(series, settings, learned, mask)
         watch.verdict = read_verdict(self._engine("judge", arguments), arguments)
-        watch.fullness = found = fullness(series, watch.fullness, self._engine)
+        watch.fullness = found = fullness(series, watch.fullness, self._engine, _awaited(watch))
         watch.known = known = watch.catalogue.known
         latest = watch.history.latest
         fresh = {s.rank: rank_view(s, found, settings.rank_capacity) for s in latest}
@@ -287,17 +298,18 @@ class Looker:
         if where is None or watch.placed != known.directories:
             where = SubtreeMap((s for found in watch.subtrees.values() for s in found), paths)
             watch.where, watch.placed = where, known.directories
+        told = watch.told
         watch.heat = {
-            rank: heat if watch.told[rank].at >= now.steady else heat.less(_left(heat, rank, where))
-            for rank, heat in watch.heat.items()
+            rank: h if told[rank].at >= now.steady else h.less(_left(h, rank, where), told[rank].roots)
+            for rank, h in watch.heat.items()
         }
         moving = frozenset(move.ino for move in watch.state.moving)
         seen = Seen(fs, latest, watch.heat, where, known, owned, watch.state.split, moving, watch.lumps)
-        answered = {rank for rank, answer in watch.told.items() if answer.at != asked.get(rank)}
+        answered = {rank for rank, answer in told.items() if answer.at != asked.get(rank)}
         found_pieces = pieces(seen)
-        told = frozenset(p.ino for p in found_pieces if p.rank in answered)
+        new = frozenset(p.ino for p in found_pieces if p.rank in answered)
         harmful = watch.verdict.harms({rank.rank for rank in ranks})
-        view = View(now.steady, ranks, found_pieces, harmful, told=told)
+        view = View(now.steady, ranks, found_pieces, harmful, told=new)
         watch.actual = view
         if watch.asked == now.steady:
             watch.glimpses = remembered(watch.glimpses, view)
@@ -334,12 +346,14 @@ class Looker:
         if not moved or now - watch.mapped >= CALM:
             moved, watch.mapped = frozenset(active), now
         self._ask_subtrees(fs, watch, moved)
-        told = {
-            rank: Told(now, rank_heat(loads[name], wanted), tuple(watch.subtrees.get(rank, ())))
+        listings = {sample.rank: sample.listings for sample in watch.history.latest}
+        heat = {
+            rank: rank_heat(loads[name], wanted).listing(listings.get(rank, 0.0))
             for rank, name in asked.items()
             if not isinstance(loads[name], PartitionerError)
         }
-        watch.lumps = watch.lumps | {rank: lumps(loads[asked[rank]], hot) for rank in told}
+        told = {rank: Told(now, of, tuple(watch.subtrees.get(rank, ()))) for rank, of in heat.items()}
+        watch.lumps = watch.lumps | {rank: lumps(loads[asked[rank]], hot, heat[rank].each) for rank in told}
         added = {rank: answer.since(watch.told.get(rank)) for rank, answer in told.items()}
         watch.told = {rank: answer for rank, answer in (watch.told | told).items() if rank in active}
         watch.heat = {rank: heat for rank, heat in (watch.heat | added).items() if rank in active}

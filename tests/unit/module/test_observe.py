@@ -5,7 +5,7 @@ from __future__ import annotations
 
 import errno
 import math
-from collections.abc import Callable, ItemsView, Sequence
+from collections.abc import Callable, ItemsView, Mapping, Sequence
 from dataclasses import replace
 from types import SimpleNamespace
 from typing import Any
@@ -33,7 +33,16 @@ from mds_partitioner.model import (
 )
 from mds_partitioner.observe.attribution import Share, attribute, needs_heat, owner
 from mds_partitioner.observe.counters import level, mean_time, rate, unbroken
-from mds_partitioner.observe.heat import ALL, Heat, kept, parse_heat, rank_heat, requests
+from mds_partitioner.observe.heat import (
+    ALL,
+    OWN,
+    Heat,
+    kept,
+    parse_heat,
+    rank_heat,
+    requests,
+    requests_below,
+)
 from mds_partitioner.observe.observer import Observer
 from mds_partitioner.observe.ranks import kinds, links, observe_ranks, quickest, served, silent
 from mds_partitioner.observe.sessions import clients_at, parse_sessions
@@ -463,6 +472,68 @@ def test_listing_a_large_directory_does_not_pass_for_a_thousand_requests() -> No
     answer = {"dirfrags": [dirfrag("/", 290.0, 1000.0), dirfrag(A, 0.0, 1000.0), dirfrag("/b", 290.0, 0.0)]}
     served = requests({0: rank_heat(answer, frozenset({A, "/b"}))}, {0: 300.0})
     assert served == {A: pytest.approx(10.0), "/b": pytest.approx(290.0)}
+
+
+def listed(seconds: float = 60.0, before: Mapping[str, Any] | None = None, **of: float) -> dict[str, Any]:
+    """``dump loads`` of a rank, after so many seconds: /a is listed, so many entries/s, and /b and what is in
+    /a are asked for, so many requests/s."""
+    each, left = 5.0 / math.log(2.0), kept(seconds, 5.0)
+    was = {} if before is None else {frag["path"]: frag[ALL]["Decay Counters"] for frag in before["dirfrags"]}
+
+    def dirfrag(path: str, stats: float, entries: float) -> dict[str, Any]:
+        now = (rate * each * (1.0 - left) for rate in (stats, 0.0, entries, 0.0, 0.0))
+        old = [left * counter["value"] for counter in was[path]] if was else [0.0] * 5
+        counters = [{"value": a + b, "halflife": 5.0} for a, b in zip(now, old)]
+        return {"path": path, OWN: {"Decay Counters": counters}, ALL: {"Decay Counters": counters}}
+
+    a, b, entries = (of.get(name, 0.0) for name in ("a", "b", "entries"))
+    return {"dirfrags": [dirfrag("", a + b, entries), dirfrag("/a", a, entries), dirfrag("/b", b, 0.0)]}
+
+
+@pytest.mark.parametrize(
+    ("listings", "entries", "a", "b"),
+    [
+        (100.0, 500.0, 102.4, 97.6),
+        (100.0, 10.0, 18.3, 181.7),
+        (1.0, 1000.0, 19.8, 180.2),
+        (0.0, 500.0, 9.5, 190.5),
+        (100.0, 0.0, 0.0, 200.0),
+    ],
+    ids=["of a few", "of next to none", "of a thousand", "not counted", "of none: nobody knows where"],
+)
+def test_each_listing_is_a_request_however_few_entries_it_has(
+    listings: float, entries: float, a: float, b: float
+) -> None:
+    """Else what walks through small directories did would be given to whoever does stats."""
+    heat = rank_heat(listed(entries=entries, b=100.0), frozenset({"/a", "/b"})).listing(listings)
+    assert requests({0: heat}, {0: 200.0}) == pytest.approx({"/a": a, "/b": b}, abs=0.1)
+
+
+def test_what_is_listed_in_parts_of_a_directory_counts_likewise() -> None:
+    below = requests_below({0: listed(entries=500.0, b=100.0)}, {0: 200.0}, {0: 100.0}, {""})[""]
+    assert (below["/a"], below["/b"]) == pytest.approx((102.4, 97.6), abs=0.1)
+
+
+def test_another_weight_of_entries_makes_no_load_pass_for_one_that_has_gone() -> None:
+    """Larger listings come elsewhere on the rank: less of a request is each of its entries."""
+    before = listed(a=50.0, entries=500.0, b=100.0)
+    now = listed(5.0, before, a=50.0, entries=500.0, b=100.0)
+    paths = frozenset({"/a", "/b"})
+    small, large = rank_heat(before, paths).listing(100.0), rank_heat(now, paths).listing(3.0)
+    assert large.since(small, 5.0) == large
+    gone = rank_heat(listed(5.0, before, b=100.0), paths).listing(100.0).since(small, 5.0)
+    assert shares(gone) == pytest.approx({"/a": 0.0, "/b": 1.0}, abs=1e-3)
+
+
+def test_listings_that_a_rank_answers_are_counted_while_it_reports() -> None:
+    class Listings(FakeCluster):
+        def counter(self, mds: str, path: str) -> list[tuple[float, ...]]:
+            count = {"mds_server.req_readdir_latency": 300.0}.get(path, 0.0)
+            return [(0.0, 0.0, 0.0), (5.0, 1e6 * count, count)]
+
+    host: Any = Listings()
+    assert {sample.listings for sample in observe_ranks(host, host.state, 5.0, 6.0)} == {60.0}
+    assert {sample.listings for sample in observe_ranks(host, host.state, 5.0, 600.0)} == {0.0}, "long ago"
 
 
 def test_a_session_belongs_to_the_nearest_directory_at_or_above_its_mount() -> None:
@@ -933,6 +1004,49 @@ def test_the_heat_of_what_has_moved_away_counts_once_and_goes() -> None:
     left = told.less(["/a/b", "/a"])
     assert left.of == {"/c": at.of["/c"]} and left.total == pytest.approx(at.of["/c"])
     assert told.less([]) is told
+
+
+def in_parts(seconds: float, before: Heat | None = None, **loads: float) -> Heat:
+    """/p with its parts /p/j and /p/k in its subtree, beside /q: loads in req/s, after so many seconds."""
+    own = {"/p/j": 0.0, "/p/k": 0.0, "/q": 0.0} | {path.replace("_", "/"): v for path, v in loads.items()}
+    all_of_it = own | {"/p": own["/p/j"] + own["/p/k"]}
+    was = {} if before is None else before.of
+    at = heat(seconds, **{path: (was.get(path, 0.0), load) for path, load in all_of_it.items()})
+    return replace(at, total=at.of["/p"] + at.of["/q"])
+
+
+def test_the_heat_that_a_part_left_behind_is_not_what_it_was_taken_out_of() -> None:
+    before = in_parts(60.0, _p_j=100.0, _p_k=400.0, _q=500.0)
+    now = in_parts(5.0, before, _p_j=100.0, _q=500.0)
+    found = shares(now.since(before, 5.0, frozenset({"/"})))
+    assert found == pytest.approx({"/p": 1 / 6, "/p/j": 1 / 6, "/p/k": 0.0, "/q": 5 / 6}, abs=1e-3)
+    served = requests({0: now.since(before, 5.0)}, {0: 600.0})
+    assert served["/p"] - served["/p/j"] == pytest.approx(0.0, abs=1.0), "of its own it has nothing"
+
+
+def test_a_part_in_a_subtree_of_its_own_takes_nothing_of_what_it_was_taken_out_of() -> None:
+    """Its heat never counted there (MDBalancer::hit_dir)."""
+    root, part = Subtree("/", 0, -1, False), Subtree("/p/k", 0, 0, False)
+    was, left = heat(60.0, k=(0.0, 400.0)).of["k"], kept(5.0, 5.0)
+    loads = {"/p": (100.0, 100.0), "/q": (500.0, 500.0)}
+    each = 5.0 / math.log(2.0)
+    before = heat(60.0, **{"/p/k": (0.0, 400.0)}, **{path: (0.0, load) for path, (_, load) in loads.items()})
+    steady = {path: (load * each, load) for path, (_, load) in loads.items()}
+    now = heat(5.0, **{"/p/k": (was, 0.0)}, **steady)
+    assert now.of["/p/k"] == pytest.approx(left * was)
+    found = Told(105.0, now, (root, part)).since(Told(100.0, before, (root, part)))
+    assert shares(found) == pytest.approx({"/p": 1 / 6, "/p/k": 0.0, "/q": 5 / 6}, abs=1e-3)
+    both = heat(5.0, **{"/p/k": (was, 0.0), "/p": (100.0 * each, 0.0), "/q": (500.0 * each, 500.0)})
+    found = Told(105.0, both, (root, part)).since(Told(100.0, before, (root, part)))
+    assert shares(found) == pytest.approx({"/p": 0.0, "/p/k": 0.0, "/q": 1.0}, abs=1e-3)
+
+
+def test_the_heat_of_a_part_that_has_moved_away_does_not_stay_where_it_was_taken_out() -> None:
+    told = in_parts(60.0, _p_j=100.0, _p_k=400.0, _q=500.0)
+    left = told.less(["/p/k"], frozenset({"/"}))
+    assert shares(left) == pytest.approx({"/p": 1 / 6, "/p/j": 1 / 6, "/q": 5 / 6}, abs=1e-3)
+    beside = told.less(["/p/k"], frozenset({"/", "/p/k"}))
+    assert beside.of["/p"] == told.of["/p"], "it was in a subtree of its own"
 
 
 def test_a_ranks_heat_has_its_half_life_and_what_was_looked_for() -> None:

@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import replace
 from typing import Any
 
@@ -109,6 +110,66 @@ def test_what_rests_though_it_does_as_much_as_full_ones_did_that_easily(
     rests, full = sample(served, 0.3), replace(sample(200.0, 25.0), rank=1, name="m1")
     found = fullness({0: [rests] * 6, 1: [full] * 6}, Fullness(), engine).capacity
     assert found.get("m0") == taught
+
+
+def beside(
+    row: RankSample, reports: int = 6, busy: int = 6, best: float = 1000.0
+) -> dict[int, list[RankSample]]:
+    """m1 with such reports, beside m0, which was full in the last ones."""
+    full = RankSample(0, "m0", best, 0.0, 0, 0, 0, 0.0, 0.0, 1, quickest=16.0 / best)
+    before = [replace(full, requests=100.0, quickest=0.001)] * (reports - busy)
+    return {0: [*before, *[full] * busy], 1: [replace(row, rank=1, name="m1")] * reports}
+
+
+def one_is_full(name: str, arguments: dict[str, Any]) -> dict[str, Any]:
+    return {"full": [0], "capacities": arguments["earlier"]}
+
+
+NOTHING = RankSample(1, "m1", 0.0, 0.0, 0, 0, 0, 0.0, 0.0, 1)
+SLOW = Taught(100.0, 12.0)
+
+
+@pytest.mark.parametrize(
+    ("rows", "awaited", "known"),
+    [
+        (beside(NOTHING), (), None),
+        (beside(sample(9.0, 0.1)), (), None),
+        (beside(sample(30.0, 0.1)), (), SLOW),
+        (beside(sample(5.0, 2.0)), (), SLOW),
+        (beside(NOTHING, reports=5, busy=5), (), SLOW),
+        (beside(NOTHING, busy=5), (), SLOW),
+        (beside(NOTHING, best=110.0), (), SLOW),
+        (beside(NOTHING), (1,), SLOW),
+        (beside(NOTHING), (0,), None),
+    ],
+    ids=[
+        *("idle", "nearly idle", "has something to do", "its few wait", "not for long"),
+        *("the other is full just now", "it is as good", "something is on its way", "to the other"),
+    ],
+)
+def test_what_a_rank_taught_that_is_idle_beside_full_ones_is_tried_anew(
+    rows: dict[int, list[RankSample]], awaited: tuple[int, ...], known: Taught | None
+) -> None:
+    """Its host was slow, and all that is large would be too much for it for ever."""
+    best = Taught(rows[0][-1].requests, 16.0)
+    found = fullness(rows, Fullness(capacity={"m0": best, "m1": SLOW}), one_is_full, awaited)
+    assert found.capacity == {"m0": best} | ({} if known is None else {"m1": known})
+
+
+def tries(busy: Callable[[int], bool], looks: int) -> list[int]:
+    """The looks in which a rank is tried that is slow indeed, if others are full in some."""
+    known = {"m0": Taught(1000.0, 16.0), "m1": SLOW}
+    found, tried = Fullness(), []
+    for look in range(looks):
+        rows = beside(NOTHING, busy=6 if busy(look) else 0)
+        found = fullness(rows, replace(found, capacity=known), one_is_full)
+        tried += [] if "m1" in found.capacity else [look]
+    return tried
+
+
+def test_what_is_slow_indeed_is_tried_once_in_ten_minutes_and_less_often_by_and_by() -> None:
+    assert tries(lambda look: True, 6000) == [0, 120, 360, 840, 1800, 3240, 4680]
+    assert tries(lambda look: look < 100 or look > 400, 700) == [0, 401, 521], "what was long ago"
 
 
 @pytest.mark.parametrize(
