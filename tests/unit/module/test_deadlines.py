@@ -90,8 +90,11 @@ class Mount:
         self._call("sync_fs")
 
 
+RESULT = Workers.result
+
+
 class Ioctx:
-    """An I/O context: writes hang at the gate of their object."""
+    """An I/O context: reads and writes hang at the gate of their object."""
 
     def __init__(self, cluster: Manager) -> None:
         self._cluster = cluster
@@ -100,6 +103,11 @@ class Ioctx:
         if name in self._cluster.gates:
             self._cluster.gates[name].pass_through()
         self._cluster.objects[name] = content
+
+    def get_xattr(self, name: str, attribute: str) -> bytes:
+        if name in self._cluster.gates:
+            self._cluster.gates[name].pass_through()
+        return self._cluster.objects[name]
 
     def remove_object(self, name: str) -> None:
         if name not in self._cluster.objects:
@@ -165,12 +173,11 @@ def impatient(monkeypatch: pytest.MonkeyPatch) -> Callable[[Gate], None]:
     """From now on callers give a call up when it has come to a gate."""
 
     def give_up_at(gate: Gate) -> None:
-        def run(workers: Workers, what: str, seconds: float, call: Callable[[], Any]) -> Any:
-            future = workers.submit(call)
+        def result(workers: Workers, future: Any, what: str, seconds: float, **more: Any) -> Any:
             assert gate.reached.wait(60)
-            return workers.result(future, what, 0.0)
+            return RESULT(workers, future, what, 0.0, **more)
 
-        monkeypatch.setattr(Workers, "run", run)
+        monkeypatch.setattr(Workers, "result", result)
 
     return give_up_at
 
@@ -376,6 +383,49 @@ def test_when_too_many_rados_writes_hang_the_next_is_not_begun(
     monkeypatch.undo()
     host.write_object(3, "next", "made")
     assert manager.objects["next"] == b"made"
+
+
+@pytest.mark.parametrize("writes", [True, False])
+def test_a_pool_whose_objects_hang_holds_up_no_other(
+    host: Host,
+    manager: Manager,
+    impatient: Callable[[Gate], None],
+    monkeypatch: pytest.MonkeyPatch,
+    writes: bool,
+) -> None:
+    use = host.write_object if writes else host.object_attribute
+    manager.objects["o"] = b"here"
+    for i in range(objects.READERS):
+        gate = manager.gates[f"o{i}"] = Gate()
+        impatient(gate)
+        with pytest.raises(Unavailable, match="no answer"):
+            use(3, f"o{i}", "")
+    monkeypatch.undo()
+    if writes:
+        host.write_object(4, "o", "there")
+    assert host.object_attribute(4, "o", "parent") == (b"there" if writes else b"here")
+
+
+def test_an_object_whose_read_hangs_takes_one_thread(
+    host: Host, manager: Manager, impatient: Callable[[Gate], None], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    manager.objects |= {"o": b"1", "p": b"2"}
+    gate = manager.gates["o"] = Gate()
+    impatient(gate)
+    with pytest.raises(Unavailable, match="object 'o' in pool 3: no answer"):
+        host.object_attribute(3, "o", "parent")
+    monkeypatch.undo()
+    for _ in range(objects.READERS):
+        with pytest.raises(Unavailable, match="an earlier read was not answered yet"):
+            host.object_attribute(3, "o", "parent")
+    assert host.object_attribute(3, "p", "parent") == b"2"
+    gate.open.set()
+    while True:
+        try:
+            assert host.object_attribute(3, "o", "parent") == b"1"
+            break
+        except Unavailable:
+            continue  # the thread is on its way back
 
 
 class Clock:
