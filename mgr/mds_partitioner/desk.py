@@ -24,7 +24,7 @@ from functools import partial
 from mgr_module import HandleCommandResult
 
 from .errors import Unavailable
-from .workers import GivenUp, Workers
+from .workers import Apart, GivenUp, Workers
 
 PATIENCE = 3.0  # s that the manager's thread waits for a command
 IN_A_ROW = 0.5  # s that it waits when it has left one already: several that hang add up to little more
@@ -40,10 +40,10 @@ Work = Callable[[], HandleCommandResult]
 
 @dataclass(frozen=True)
 class Line:
-    """Commands that wait for no other line's."""
+    """Commands that wait for no other line's; and of one line, for none of another file system."""
 
     name: str
-    threads: int  # commands under way at once; more are refused
+    threads: int  # commands of a file system under way at once; more are refused
     alone: bool = False  # of a file system, is one of them done after the other?
     urgent: bool = False  # does one wait its full time, whatever one else has taken long?
     kept: float = KEPT  # s that the end of one is kept
@@ -96,6 +96,7 @@ class Left:
     :ivar ended: by the monotonic clock, s; None: not yet
     """
 
+    workers: Workers
     future: Future[HandleCommandResult]
     line: Line
     look: bool
@@ -124,11 +125,10 @@ class Desk:
     """Where commands are handed in, and their results fetched."""
 
     def __init__(self) -> None:
-        self._workers = {line: Workers(line.name, line.threads) for line in LINES}
+        self._workers = {line: Apart(line.name, line.threads) for line in LINES}
         self._turns: defaultdict[Hashable, threading.Lock] = defaultdict(threading.Lock)
         self._lock = threading.Lock()  # of the tables alone
         self._left: dict[Hashable, Left] = {}
-        self._under_way: dict[Line, int] = dict.fromkeys(LINES, 0)  # also what nobody asks for any more
         self._crowd = Crowd()
 
     def run(
@@ -148,7 +148,8 @@ class Desk:
         :param keep: is a result that nobody waited for kept? What is only looked at is soon read anew
         :param where: the file system that it is about: of one line, those of others wait for none of it
         """
-        began = time.monotonic()
+        began, at = time.monotonic(), where()
+        full = self._workers[line].full(at)
         with self._lock:
             self._forget(began)
             left = self._left.get(given)
@@ -157,26 +158,15 @@ class Desk:
             if left is None and keep:
                 self._outdate(line)
             hung = any(not other.future.done() for other in self._left.values())
-            full = self._under_way[line] >= line.threads
             patience = self._patience(line, began, hung, hopeless=full or left is not None)
         if left is None:
-            left = Left(self._submit(line, partial(self._do, line, where, work)), line, look=not keep)
+            workers, future = self._workers[line].submit(at, partial(self._do, line, at, work))
+            left = Left(workers, future, line, look=not keep)
         try:
             return self._wait(what, given, left, patience, full)
         finally:
             with self._lock:
                 self._crowd.waited(began, time.monotonic())
-
-    def _submit(self, line: Line, work: Work) -> Future[HandleCommandResult]:
-        with self._lock:
-            self._under_way[line] += 1
-        future = self._workers[line].submit(work)
-        future.add_done_callback(lambda _: self._done(line))
-        return future
-
-    def _done(self, line: Line) -> None:
-        with self._lock:
-            self._under_way[line] -= 1
 
     def _patience(self, line: Line, now: float, hung: bool, *, hopeless: bool) -> float:
         """s that a command is waited for. The lock is held.
@@ -193,7 +183,7 @@ class Desk:
         self, what: str, given: Hashable, left: Left, patience: float, full: bool
     ) -> HandleCommandResult:
         try:
-            result = self._workers[left.line].result(left.future, f"'{what}'", patience, begins=not full)
+            result = left.workers.result(left.future, f"'{what}'", patience, begins=not full)
         except GivenUp:
             self._leave(given, left)
             message = f"'{what}' takes longer and goes on: give the same command again for what comes out"
@@ -211,8 +201,8 @@ class Desk:
         for workers in self._workers.values():
             workers.shutdown()
 
-    def _do(self, line: Line, where: Callable[[], int | None], work: Work) -> HandleCommandResult:
-        with self._turn(line, where()) if line.alone else nullcontext():
+    def _do(self, line: Line, where: int | None, work: Work) -> HandleCommandResult:
+        with self._turn(line, where) if line.alone else nullcontext():
             return work()
 
     def _turn(self, line: Line, where: int | None) -> threading.Lock:

@@ -7,7 +7,9 @@ lost to the pool until the call returns; each kind of call has a pool of its own
 takes no thread from another.
 """
 
-from collections.abc import Callable
+import threading
+from collections import Counter
+from collections.abc import Callable, Hashable
 from concurrent.futures import Future, ThreadPoolExecutor
 from concurrent.futures import TimeoutError as FutureTimeout
 from typing import TypeVar
@@ -64,3 +66,49 @@ class Workers:
     def shutdown(self) -> None:
         """Begin no more calls; wait for none."""
         self._pool.shutdown(wait=False, cancel_futures=True)
+
+
+class Apart:
+    """Calls of a kind, at most ``most`` at once of each party: one that hangs takes no thread from another.
+
+    Whose calls have all ended needs no threads, and leaves them to the next who comes.
+    """
+
+    def __init__(self, name: str, most: int) -> None:
+        """As ``Workers``."""
+        self._name, self._most = name, most
+        self._lock = threading.Lock()  # of the tables alone
+        self._under_way: Counter[Hashable] = Counter()  # calls, those included that were given up
+        self._serving: dict[Hashable, Workers] = {}
+        self._spare: list[Workers] = []
+
+    def full(self, party: Hashable) -> bool:
+        """Would a call wait for a thread?"""
+        with self._lock:
+            return self._under_way[party] >= self._most
+
+    def submit(self, party: Hashable, call: Callable[[], T]) -> "tuple[Workers, Future[T]]":
+        """Begin a call; its end is waited for by the ``result`` of who does it."""
+        with self._lock:
+            if party not in self._serving:
+                spare = self._spare.pop() if self._spare else None
+                self._serving[party] = spare or Workers(self._name, self._most)
+            workers = self._serving[party]
+            self._under_way[party] += 1
+        future = workers.submit(call)
+        future.add_done_callback(lambda _: self._ended(party))
+        return workers, future
+
+    def _ended(self, party: Hashable) -> None:
+        with self._lock:
+            self._under_way[party] -= 1
+            if not self._under_way[party]:
+                del self._under_way[party]
+                self._spare.append(self._serving.pop(party))
+
+    def shutdown(self) -> None:
+        """As of ``Workers``."""
+        with self._lock:
+            serving = [*self._serving.values(), *self._spare]
+        for workers in serving:
+            workers.shutdown()

@@ -5,26 +5,32 @@ from __future__ import annotations
 
 import errno
 import threading
+from collections.abc import Iterator
+from concurrent.futures import Future
+from contextlib import contextmanager
+from typing import Any
 
 import rados
 
 from ..errors import CephError, InDoubt, Unavailable
-from ..workers import GivenUp, Workers
+from ..workers import Apart, GivenUp
 from .compat import Connections
 
 RADOS_TIMEOUT = 20.0  # s
-WRITERS = READERS = 4  # threads for librados, those included that hang
+WRITERS = READERS = 4  # threads a pool for librados, those included that hang
 
 
 class Objects:
-    """Writes and reads, each with a deadline; at most one write an object at a time."""
+    """Writes and reads, each with a deadline; at most one write an object at a time, and no further read of
+    one while one hangs. Each file system has a metadata pool of its own: none waits for another's."""
 
     def __init__(self, connections: Connections) -> None:
         self._connections = connections
-        self._writers = Workers("RADOS writes", WRITERS)
-        self._readers = Workers("RADOS reads", READERS)
-        self._lock = threading.Lock()  # of the set alone
-        self._under_way: set[tuple[int, str]] = set()  # pool and name, given up or not
+        self._writers = Apart("RADOS writes", WRITERS)
+        self._readers = Apart("RADOS reads", READERS)
+        self._lock = threading.Lock()  # of the tables alone
+        self._under_way: set[tuple[int, str]] = set()  # pool and name of what is written, given up or not
+        self._hanging: dict[Future[bytes | None], tuple[int, str]] = {}  # reads that were given up
 
     def put(self, pool: int, name: str, text: str) -> None:
         """Write an object whole.
@@ -46,14 +52,29 @@ class Objects:
         """An extended attribute of an object; None when there is no such object or attribute.
 
         :raises CephError: the OSDs refused
-        :raises Unavailable: no answer within 20 s
+        :raises Unavailable: no answer within 20 s, or an earlier read of the object has none yet: one more
+            would take one more thread
         """
         what = f"object '{name}' in pool {pool}"
-        return self._readers.run(what, RADOS_TIMEOUT, lambda: self._attribute(pool, name, attribute))
+        with self._lock:
+            if (pool, name) in self._hanging.values():
+                raise Unavailable(f"{what}: an earlier read was not answered yet (see 'ceph health detail')")
+        workers, read = self._readers.submit(pool, lambda: self._attribute(pool, name, attribute))
+        try:
+            return workers.result(read, what, RADOS_TIMEOUT)
+        except GivenUp:
+            with self._lock:
+                self._hanging[read] = (pool, name)
+            read.add_done_callback(self._answered)
+            raise
+
+    def _answered(self, read: Future[bytes | None]) -> None:
+        with self._lock:
+            del self._hanging[read]
 
     def _attribute(self, pool: int, name: str, attribute: str) -> bytes | None:
         try:
-            with self._connections.rados().open_ioctx2(pool) as objects:
+            with self._opened(pool) as objects:
                 return bytes(objects.get_xattr(name, attribute))
         except (rados.ObjectNotFound, rados.NoData):
             return None
@@ -72,7 +93,8 @@ class Objects:
                 raise InDoubt(f"{what}: an earlier write was not answered yet (see 'ceph health detail')")
             self._under_way.add((pool, name))
         try:
-            self._writers.run(what, RADOS_TIMEOUT, lambda: self._write(pool, name, content))
+            workers, write = self._writers.submit(pool, lambda: self._write(pool, name, content))
+            workers.result(write, what, RADOS_TIMEOUT)
         except GivenUp as e:
             raise InDoubt(f"{e}: it may still be made (see 'ceph health detail')") from e
         except Unavailable:
@@ -81,7 +103,7 @@ class Objects:
 
     def _write(self, pool: int, name: str, content: bytes | None) -> None:
         try:
-            with self._connections.rados().open_ioctx2(pool) as objects:
+            with self._opened(pool) as objects:
                 if content is None:
                     objects.remove_object(name)
                 else:
@@ -93,6 +115,18 @@ class Objects:
             raise CephError(f"object '{name}' in pool {pool}: {e}") from e
         finally:
             self._ended(pool, name)
+
+    @contextmanager
+    def _opened(self, pool: int) -> Iterator[Any]:
+        """A pool's objects. After a client that was blocklisted the next call gets another."""
+        client = self._connections.rados()
+        try:
+            with client.open_ioctx2(pool) as objects:
+                yield objects
+        except rados.Error as e:
+            if e.errno == errno.ESHUTDOWN:
+                self._connections.renew_rados(client)
+            raise
 
     def _ended(self, pool: int, name: str) -> None:
         with self._lock:

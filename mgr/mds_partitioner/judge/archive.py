@@ -2,10 +2,13 @@
 """What analyses found, and have seen so far, in the mon's key/value store: it outlives the manager.
 
 ROOT/FSCID/seal     its format, which body is the newest, of how many parts, and its digest; written last
+ROOT/FSCID/seal/M   the same; where there is one, the highest M is read, and no other
 ROOT/FSCID/ID/NNNN  the body, compressed, in parts (the mon takes 64 KiB a key)
 
 A body's ID is used once, so a save that a dying manager left half done is never read; the next one removes
-it.
+it. M is the manager's incarnation, which its bodies' IDs begin with, too: nothing that a replaced manager
+writes late is read, nor does it remove what its successors wrote. So one that takes over writes anew what it
+read. Versions up to 0.9.1 know ``seal`` alone, and remove all others; so they and this one may take turns.
 """
 
 from __future__ import annotations
@@ -24,6 +27,7 @@ from ..store import NewerFormat, Store, by_fs, marked, unmarked
 from .judgement import Judgement
 
 PART = 48 * 1024  # characters; ASCII, so bytes
+SEAL = "seal"
 MOST_PARTS = 64  # 3 MiB: some 60,000 directories
 DIGITS = 6  # of a number that are kept
 PLAIN = frozenset((str, int, bool, type(None)))  # kept as they are
@@ -95,12 +99,22 @@ def _dumps(value: Any) -> str:
 class Archive(Generic[T]):
     """One value of a kind, a file system."""
 
-    def __init__(self, store: Store, root: str, kind: type[T], often: type[Any] | tuple[()] = ()) -> None:
+    def __init__(
+        self,
+        store: Store,
+        root: str,
+        kind: type[T],
+        often: type[Any] | tuple[()] = (),
+        incarnation: int | None = None,
+    ) -> None:
         """``root``: of the keys, with its slash; ``kind``: a dataclass.
 
         :param often: of what its tuples hold, if most of that is the same from one save to the next
+        :param incarnation: it grows with each manager that becomes active; None: whoever saves last is read
         """
         self._store, self._root, self._kind, self._often = store, root, kind, often
+        self._me = "" if incarnation is None else f"{incarnation:010d}"
+        self._seals = (SEAL,) if incarnation is None else (f"{SEAL}/{self._me}", SEAL)
         # By file system and id(): what was kept last of ``often``, and its text.
         self._written: dict[int, dict[int, tuple[Any, str]]] = {}
 
@@ -114,15 +128,23 @@ class Archive(Generic[T]):
         parts = [body[i : i + PART] for i in range(0, len(body), PART)]
         if len(parts) > MOST_PARTS:
             return False
-        id_, where = uuid.uuid4().hex, f"{self._root}{fscid}/"
+        id_, where = f"{self._me}-{uuid.uuid4().hex}".lstrip("-"), f"{self._root}{fscid}/"
         for i, part in enumerate(parts):
             self._store.put(f"{where}{id_}/{i:04d}", part)
         seal = marked({"id": id_, "parts": len(parts), "digest": _digest(body)})
-        self._store.put(f"{where}seal", json.dumps(seal))
+        for name in self._seals:
+            self._store.put(f"{where}{name}", json.dumps(seal))
         for key in self._store.items(where):
-            if not key.endswith("/seal") and f"/{id_}/" not in key:
+            if self._passed(key.removeprefix(where), id_):
                 self._store.delete(key)
         return True
+
+    def _passed(self, name: str, id_: str) -> bool:
+        """Is a key of what was saved before? None of a later manager's is. ``id_``: of what is new"""
+        first, _, rest = name.partition("/")
+        saved_by = rest if first == SEAL else first.rpartition("-")[0]
+        old = not self._me or saved_by <= self._me
+        return old and first != id_ and name not in self._seals
 
     def load(self) -> dict[int, T | ValueError]:
         """What was kept, by file system; an error where it cannot be read.
@@ -132,15 +154,16 @@ class Archive(Generic[T]):
         items, found = self._store.items(self._root), dict[int, dict[str, str]]()
         for fscid, rest, key in by_fs(items, self._root):
             found.setdefault(fscid, {})[rest] = items[key]
-        return {fscid: self._read(values) for fscid, values in found.items() if "seal" in values}
+        return {fscid: self._read(values) for fscid, values in found.items() if any(map(_is_seal, values))}
 
     def forget(self, fscid: int) -> None:
-        """Remove what was kept of a file system, the seal first, whether it is there already or its write is
-        not answered yet: the mon keeps the order. :raises PartitionerError: not all of it."""
+        """Remove what was kept of a file system, the seals first, whether they are there already or their
+        writes are not answered yet: the mon keeps the order. :raises PartitionerError: not all of it."""
         self._written.pop(fscid, None)
         where = f"{self._root}{fscid}/"
-        self._store.delete(f"{where}seal")
-        for key in self._store.items(where):
+        for name in self._seals:
+            self._store.delete(f"{where}{name}")
+        for key in sorted(self._store.items(where), key=lambda key: not _is_seal(key.removeprefix(where))):
             self._store.delete(key)
 
     def _text(self, fscid: int, value: Any) -> str:
@@ -161,7 +184,7 @@ class Archive(Generic[T]):
 
     def _read(self, values: dict[str, str]) -> T | ValueError:
         try:
-            seal = unmarked(json.loads(values["seal"]))
+            seal = unmarked(json.loads(values[max(filter(_is_seal, values))]))
             body = "".join(values[f"{seal['id']}/{i:04d}"] for i in range(seal["parts"]))
             if _digest(body) != seal["digest"]:
                 return ValueError("its digest does not fit")
@@ -170,6 +193,11 @@ class Archive(Generic[T]):
             return e
         except (ValueError, TypeError, KeyError, AttributeError, RecursionError, zlib.error) as e:
             return ValueError(f"{type(e).__name__}: {e}")
+
+
+def _is_seal(name: str) -> bool:
+    """Is a key, without its file system, a seal's?"""
+    return name.partition("/")[0] == SEAL
 
 
 def _digest(body: str) -> str:

@@ -45,7 +45,7 @@ class Ledger:
 
     def __init__(self, host: Host, log: logging.Logger, now: Callable[[], Now] = clock.from_epoch) -> None:
         self._host, self._log, self._now = host, log, now
-        self._archive = Archive(host.store, "scheduler/", Kept, often=Turn)
+        self._archive = Archive(host.store, "scheduler/", Kept, often=Turn, incarnation=host.incarnation())
         self._shifts: defaultdict[int, Shifting] = defaultdict(Shifting)  # to the wall clock, by fscid
         self._watches: dict[int, Watch] | None = None
         self.unreadable: dict[int, str] = {}
@@ -127,7 +127,9 @@ class Ledger:
         known = Fullness(capacity={c.mds: Taught(c.value, c.inside) for c in kept.capacities})
         catalogue = Catalogue(self._host, now.wall, self._now)
         kept = replace(kept, turns=turns)
-        return Watch(kept, catalogue, state, fullness=known, ordered=now.steady, counted=kept.done)
+        watch = Watch(kept, catalogue, state, fullness=known, ordered=now.steady, counted=kept.done)
+        watch.unsaved = True  # in this manager's name: what the last one writes late does not hold then
+        return watch
 
     def all(self) -> list[tuple[int, Watch]]:
         """By fscid; none before the last manager's was read."""

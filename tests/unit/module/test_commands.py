@@ -15,7 +15,7 @@ from mds_partitioner import desk
 from mds_partitioner.ceph.compat import Commands
 from mds_partitioner.commands.analyze import parse_directories
 from mds_partitioner.commands.declare import Answer, Services, reads
-from mds_partitioner.errors import BadInput, Busy
+from mds_partitioner.errors import BadInput, Busy, NotFound
 from mds_partitioner.module import Module
 from mds_partitioner.report.text import TOP
 
@@ -28,8 +28,18 @@ WRITING = {
 }
 
 
+class Nowhere:
+    """A host without file systems."""
+
+    def fs(self, name: str) -> None:
+        """Host.fs."""
+        raise NotFound(name)
+
+
 class Tried(Services):
     """A module with one command."""
+
+    host: Any = Nowhere()
 
     def __init__(self) -> None:
         self.desk = desk.Desk()

@@ -90,8 +90,11 @@ class Mount:
         self._call("sync_fs")
 
 
+RESULT = Workers.result
+
+
 class Ioctx:
-    """An I/O context: writes hang at the gate of their object."""
+    """An I/O context: reads and writes hang at the gate of their object."""
 
     def __init__(self, cluster: Manager) -> None:
         self._cluster = cluster
@@ -101,10 +104,35 @@ class Ioctx:
             self._cluster.gates[name].pass_through()
         self._cluster.objects[name] = content
 
+    def get_xattr(self, name: str, attribute: str) -> bytes:
+        if name in self._cluster.gates:
+            self._cluster.gates[name].pass_through()
+        return self._cluster.objects[name]
+
     def remove_object(self, name: str) -> None:
         if name not in self._cluster.objects:
             raise rados.ObjectNotFound(name)
         del self._cluster.objects[name]
+
+
+class Client:
+    """Of librados. One that is blocklisted never is another's again."""
+
+    def __init__(self, cluster: Manager) -> None:
+        self._cluster, self.blocklisted = cluster, False
+
+    @contextmanager
+    def open_ioctx2(self, pool: int) -> Iterator[Ioctx]:
+        if self.blocklisted:
+            raise rados.Error("[errno 108] RADOS connection was shutdown", errno.ESHUTDOWN)
+        yield Ioctx(self._cluster)
+
+    def mon_command(self, command: str, inbuf: bytes) -> tuple[int, bytes, str]:
+        """In bytes, and whoever calls waits."""
+        wanted, gates = json.loads(command), self._cluster.gates
+        if wanted["prefix"] in gates:
+            gates[wanted["prefix"]].pass_through()
+        return (0, self._cluster.log_last, "") if wanted["prefix"] == "log last" else (-22, b"", "unknown")
 
 
 class Manager:
@@ -121,18 +149,13 @@ class Manager:
         self.gates: dict[str, Gate] = {}
         self.objects: dict[str, bytes] = {}
         self.log_last = b"[]"
-        self.rados = self
+        self._rados: Client | None = None
 
-    @contextmanager
-    def open_ioctx2(self, pool: int) -> Iterator[Ioctx]:
-        yield Ioctx(self)
-
-    def mon_command(self, command: str, inbuf: bytes) -> tuple[int, bytes, str]:
-        """As librados: in bytes, and whoever calls waits."""
-        wanted = json.loads(command)
-        if wanted["prefix"] in self.gates:
-            self.gates[wanted["prefix"]].pass_through()
-        return (0, self.log_last, "") if wanted["prefix"] == "log last" else (-22, b"", "unknown")
+    @property
+    def rados(self) -> Client:
+        """As mgr_module's: opened when there is none."""
+        self._rados = self._rados or Client(self)
+        return self._rados
 
     def send_command(self, result: Any, kind: str, who: str, command: str, tag: str) -> None:
         wanted = json.loads(command)
@@ -165,12 +188,11 @@ def impatient(monkeypatch: pytest.MonkeyPatch) -> Callable[[Gate], None]:
     """From now on callers give a call up when it has come to a gate."""
 
     def give_up_at(gate: Gate) -> None:
-        def run(workers: Workers, what: str, seconds: float, call: Callable[[], Any]) -> Any:
-            future = workers.submit(call)
+        def result(workers: Workers, future: Any, what: str, seconds: float, **more: Any) -> Any:
             assert gate.reached.wait(60)
-            return workers.result(future, what, 0.0)
+            return RESULT(workers, future, what, 0.0, **more)
 
-        monkeypatch.setattr(Workers, "run", run)
+        monkeypatch.setattr(Workers, "result", result)
 
     return give_up_at
 
@@ -376,6 +398,62 @@ def test_when_too_many_rados_writes_hang_the_next_is_not_begun(
     monkeypatch.undo()
     host.write_object(3, "next", "made")
     assert manager.objects["next"] == b"made"
+
+
+@pytest.mark.parametrize("writes", [True, False])
+def test_a_pool_whose_objects_hang_holds_up_no_other(
+    host: Host,
+    manager: Manager,
+    impatient: Callable[[Gate], None],
+    monkeypatch: pytest.MonkeyPatch,
+    writes: bool,
+) -> None:
+    use = host.write_object if writes else host.object_attribute
+    manager.objects["o"] = b"here"
+    for i in range(objects.READERS):
+        gate = manager.gates[f"o{i}"] = Gate()
+        impatient(gate)
+        with pytest.raises(Unavailable, match="no answer"):
+            use(3, f"o{i}", "")
+    monkeypatch.undo()
+    if writes:
+        host.write_object(4, "o", "there")
+    assert host.object_attribute(4, "o", "parent") == (b"there" if writes else b"here")
+
+
+@pytest.mark.parametrize("writes", [True, False])
+def test_a_client_that_is_blocklisted_is_replaced(host: Host, manager: Manager, writes: bool) -> None:
+    use = host.write_object if writes else host.object_attribute
+    manager.objects["o"] = b"here"
+    lost = manager.rados
+    for _ in range(2):
+        manager.rados.blocklisted = True
+        with pytest.raises(CephError, match="connection was shutdown"):
+            use(3, "o", "parent")
+        assert host.object_attribute(3, "o", "parent") == b"here"
+    assert manager.rados is not lost
+
+
+def test_an_object_whose_read_hangs_takes_one_thread(
+    host: Host, manager: Manager, impatient: Callable[[Gate], None], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    manager.objects |= {"o": b"1", "p": b"2"}
+    gate = manager.gates["o"] = Gate()
+    impatient(gate)
+    with pytest.raises(Unavailable, match="object 'o' in pool 3: no answer"):
+        host.object_attribute(3, "o", "parent")
+    monkeypatch.undo()
+    for _ in range(objects.READERS):
+        with pytest.raises(Unavailable, match="an earlier read was not answered yet"):
+            host.object_attribute(3, "o", "parent")
+    assert host.object_attribute(3, "p", "parent") == b"2"
+    gate.open.set()
+    while True:
+        try:
+            assert host.object_attribute(3, "o", "parent") == b"1"
+            break
+        except Unavailable:
+            continue  # the thread is on its way back
 
 
 class Clock:

@@ -452,6 +452,24 @@ def test_what_changes_one_file_system_waits_for_no_other(
     hung.go.set()
 
 
+@pytest.mark.parametrize("line", [LOOK, MAKE, CHANGE, URGENT])
+def test_commands_of_a_file_system_that_hang_refuse_none_of_another(
+    desk: Desk, hasty: Callable[[Slow], None], monkeypatch: pytest.MonkeyPatch, line: Line
+) -> None:
+    """Also those that wait for the turn of their file system."""
+    hung = [Slow() for _ in range(line.threads)]
+    for i, slow in enumerate(hung):
+        hasty(slow if i == 0 or not line.alone else hung[0])
+        run(desk, f"start {i}", slow, line, where=lambda: 1)
+    monkeypatch.undo()
+    refused = run(desk, "rollback", lambda: said("begun"), line, where=lambda: 1)
+    assert refused.retval == -errno.EAGAIN
+    assert run(desk, "rollback b", lambda: said("begun"), line, where=lambda: 2) == said("begun")
+    assert run(desk, "rollback c", lambda: said("begun"), line, where=lambda: 3) == said("begun")
+    for slow in hung:
+        slow.go.set()
+
+
 class Finisher:
     """The manager's thread, by a clock of its own: it takes the next command as soon as one is answered."""
 

@@ -135,6 +135,76 @@ def test_a_scheduler_that_was_stopped_before_its_record_was_read_is_off(mode: st
         assert known.scheduling.get(manager.fs).mode == OFF
 
 
+def spoil(cluster: Cluster) -> None:
+    """The scheduler's record."""
+    seals = [key for key in cluster.store.data if key.startswith("scheduler/") and "/seal" in key]
+    cluster.store.data |= dict.fromkeys(seals, "{")
+
+
+def test_what_a_replaced_manager_saves_late_does_not_hold() -> None:
+    """It was suspended, say, and knows nothing of the stop."""
+    cluster = Cluster()
+    first = Manager(cluster)
+    first.scheduling.start(first.fs, ACT)
+    second = Manager(cluster)
+    second.scheduling.stop(second.fs, rollback=False)
+    first.ledger.save(1, first.ledger.find(first.fs))
+    third = Manager(cluster)
+    assert third.scheduling.get(third.fs).mode == OFF
+    third.run(1)
+    keys = [key.split("/")[2] for key in cluster.store.items("scheduler/1/")]
+    assert len(keys) == 3 and keys.count("seal") == 2, "its part and the two seals"
+
+
+@pytest.mark.parametrize("mode", [OFF, ACT])
+def test_what_was_still_to_be_saved_when_a_manager_was_replaced_does_not_hold(
+    mode: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Of what it had saved before the rest is removed by then."""
+    cluster = Cluster()
+    first = Manager(cluster)
+    first.scheduling.start(first.fs, ADVISE)
+    late: dict[str, str] = {}
+    put = cluster.store.put
+
+    def on_the_wire(key: str, value: str) -> None:
+        if not key.startswith("scheduler/1/seal"):
+            put(key, value)
+        else:
+            late[key] = value
+            raise JournalError("the mon did not answer within 20 s")
+
+    monkeypatch.setattr(cluster.store, "put", on_the_wire)
+    with pytest.raises(JournalError):
+        first.scheduling.start(first.fs, ACT)
+    monkeypatch.undo()
+    second = Manager(cluster)
+    second.run(1)
+    if mode == OFF:
+        second.scheduling.stop(second.fs, rollback=False)
+    cluster.store.data |= late
+    third = Manager(cluster)
+    assert third.ledger.unreadable == {}
+    assert third.scheduling.get(third.fs).mode == (OFF if mode == OFF else ADVISE)
+
+
+def test_a_manager_of_a_version_that_knows_one_seal_goes_on_and_so_does_the_next() -> None:
+    cluster = Cluster()
+    first = Manager(cluster)
+    first.scheduling.start(first.fs, ACT)
+    kept = first.scheduling.get(first.fs)
+    there = dict(cluster.store.data)
+    for key in [key for key in cluster.store.data if "/seal/" in key]:
+        del cluster.store.data[key]
+    older = Archive(cluster.store, "scheduler/", Kept)
+    assert older.load() == {1: kept}
+    cluster.store.data = there
+    older.save(1, replace(kept, mode=OFF))
+    assert not [key for key in cluster.store.data if "/seal/" in key]
+    after = Manager(cluster)
+    assert after.scheduling.get(after.fs).mode == OFF
+
+
 def test_a_record_that_is_read_and_makes_no_sense_stops_no_other_file_systems_scheduler() -> None:
     cluster = Cluster()
     first = Manager(cluster)
@@ -237,7 +307,7 @@ def test_ticks_are_as_they_were_though_the_record_of_who_set_them_cannot_be_read
     host: Any = cluster
     fscid = cluster.state.fscid
     SharedOption(host, TICK, f"tick/{fscid}", QUICK).take()
-    cluster.store.data[f"scheduler/{fscid}/seal"] = "{"
+    spoil(cluster)
     manager = Manager(cluster)
     with pytest.raises(NotFound):
         manager.scheduling.get(manager.fs)
@@ -249,7 +319,7 @@ def test_a_record_that_cannot_be_read_is_told_in_health_until_the_scheduler_is_s
     cluster = Cluster()
     first = Manager(cluster)
     first.scheduling.start(first.fs, ADVISE)
-    cluster.store.data[f"scheduler/{first.fs.fscid}/seal"] = "{"
+    spoil(cluster)
     manager = Manager(cluster)
     ledger = manager.scheduling._ledger
     (check,) = health.unreadable([], {}, {"cephfs": ledger.unreadable[manager.fs.fscid]})
