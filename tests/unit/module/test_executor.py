@@ -16,7 +16,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from mds_partitioner.act import polls
-from mds_partitioner.act.core import LONGEST, NOTHING, SETTLED, Seen, StepCore, next_step
+from mds_partitioner.act.core import LONGEST, NOTHING, SETTLED, Seen, StepCore, after_tick, next_step
 from mds_partitioner.act.executor import ABREAST
 from mds_partitioner.act.run import (
     APPLIED,
@@ -32,6 +32,7 @@ from mds_partitioner.act.run import (
     STOPPED,
     UNDOING,
     UNDONE,
+    Head,
     Record,
     Run,
     owned_distributed,
@@ -1217,6 +1218,18 @@ def test_a_reason_is_no_longer_than_a_record_may_be() -> None:
     step, record = pin_step(INTENT)
     gone = StepCore(step, record, Seen(None, "/d" * 40_000), 1000.0, 300.0).forward((0, 1), force=False)
     assert gone.record is not None and len(gone.record.why) == LONGEST
+
+
+@pytest.mark.parametrize("why", ["was deleted or replaced", "was not set: Operation not permitted"])
+def test_why_is_told_however_long_the_path_is_that_it_begins_with(why: str) -> None:
+    """A byte that is not UTF-8 is written with six characters."""
+    path = "/" + "\udcff" * 186
+    step = replace(pin_step(None)[0], target=path)
+    skipped = StepCore(step, None, Seen(None, f"{path!r} {why}"), 1000.0, 300.0).forward((0, 1), force=False)
+    assert skipped.record is not None and skipped.record.why.endswith(why)
+    made = replace(plan(FakeCluster(), {100: 1}), steps=(step,))
+    head = after_tick(Head(RUNNING), made, {}, {0: why}, 1000.0)
+    assert head.state == PAUSED and head.why.endswith(f"{why}: it is tried again")
 
 
 def test_an_order_that_comes_while_a_tick_begins_is_not_forgotten() -> None:
