@@ -109,8 +109,7 @@ class Archive(Generic[T]):
 
         :raises PartitionerError: the mon did not take it
         """
-        text = self._text(fscid, value)
-        body = base64.b85encode(zlib.compress(text.encode())).decode()
+        body = self._body(fscid, value)
         parts = [body[i : i + PART] for i in range(0, len(body), PART)]
         if len(parts) > MOST_PARTS:
             return False
@@ -123,6 +122,10 @@ class Archive(Generic[T]):
             if not key.endswith("/seal") and f"/{id_}/" not in key:
                 self._store.delete(key)
         return True
+
+    def share(self, fscid: int, value: T) -> float:
+        """How much of the room that there is it takes: over 1, and it is too large to be kept."""
+        return len(self._body(fscid, value)) / (MOST_PARTS * PART)
 
     def load(self) -> dict[int, T | ValueError]:
         """What was kept, by file system; an error where it cannot be read.
@@ -142,6 +145,9 @@ class Archive(Generic[T]):
         self._store.delete(f"{where}seal")
         for key in self._store.items(where):
             self._store.delete(key)
+
+    def _body(self, fscid: int, value: T) -> str:
+        return base64.b85encode(zlib.compress(self._text(fscid, value).encode())).decode()
 
     def _text(self, fscid: int, value: Any) -> str:
         """Nothing of ``often`` is written out anew that is the same object as at the last save."""
