@@ -457,6 +457,23 @@ def test_a_renamed_directory_is_followed() -> None:
     assert cluster.directories[101].rank == 2
 
 
+@pytest.mark.parametrize("back", [False, True])
+def test_what_is_found_over_a_link_is_where_mdss_have_it(back: bool) -> None:
+    """Its parent was renamed, and is a link by now: MDSs follow none."""
+    cluster = FakeCluster()
+    manager = Manager(cluster)
+    cluster.directories[101].path = "/home/u"
+    run = started(cluster, manager, MOVES)
+    if back:
+        until(manager, run, DONE)
+    cluster.directories[101].path, cluster.links["/home"] = "/srv/home/u", "/srv/home"
+    if back:
+        manager.journal.head(run, state=ROLLING_BACK)
+    until(manager, run, ROLLED_BACK if back else DONE)
+    assert (run.records[1].state, run.records[1].why) == (UNDONE if back else APPLIED, "")
+    assert cluster.directories[101].rank == (0 if back else 2)
+
+
 def test_a_pin_that_an_operator_set_since_is_left_alone() -> None:
     cluster = FakeCluster()
     manager = Manager(cluster)

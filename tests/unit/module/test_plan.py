@@ -341,6 +341,17 @@ def test_a_mount_that_is_lost_while_a_plan_is_made_is_told_so_that_it_is_made_an
         assert [row.seen.pin for row in now.directories] == [row.seen.pin for row in seen.directories]
 
 
+def test_what_is_found_over_a_link_was_renamed() -> None:
+    """MDSs have nothing of that path."""
+    host: Any = Cluster([1.0] * 4)
+    seen = Analyzed(host).judgement(host.state)
+    for at in (d for ino, d in host.directories.items() if ino >= 100):
+        at.path = at.path.replace("/volumes", "/srv")
+    host.links["/volumes"] = "/srv"
+    now = present(host, host.state, seen, {})
+    assert not now.directories and len(now.caveats.gone) == len(seen.directories) > 0
+
+
 @pytest.mark.parametrize("how", ["deleted", "renamed", "replaced"])
 @pytest.mark.parametrize("heavy", ["mask", "fanout"])
 def test_what_was_deleted_since_the_analysis_is_no_part_of_a_plan(
