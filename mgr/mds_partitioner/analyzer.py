@@ -18,6 +18,7 @@ from .judge.archive import Archive, Found
 from .judge.history import History
 from .judge.judgement import Judgement, judge
 from .judge.verdict import Engine
+from .judge.wanted import Wanted
 from .judge.window import Checkpoint, WindowSummary
 from .model import FsState, Observation
 from .observe.directories import named
@@ -25,10 +26,8 @@ from .observe.observer import Observer
 from .options import Settings
 from .plan.ranks import format_ranks
 from .ranks import Ranks, rankless
-from .store import by_fs
 from .verify.guards import inactive
 
-KEY = "analysis/"
 LONGEST = 7 * 24 * 3600  # s
 PATIENCE = 60.0  # s that an order to stop waits for who is ending it already
 LATE = 3  # epochs after its time in which it is tried to end it: an engine or an MDS may be away for a moment
@@ -45,6 +44,7 @@ class Analyzer:
         self._host, self._engine, self._ranks, self._settings, self._log = host, engine, ranks, settings, log
         self._found = Archive(host.store, "judgement/", Found)
         self._checkpoints = Archive(host.store, "checkpoint/", Checkpoint)
+        self._wanted = Wanted(host.store)
         self._analyses: dict[int, Analysis] = {}
         self._samplings: dict[int, Sampling] = {}  # of those that run
         self._saving: set[int] = set()  # file systems of which a checkpoint is on its way, or its undoing
@@ -57,8 +57,7 @@ class Analyzer:
         checkpoint, or begin anew. Called again after it has failed, it goes on with the others."""
         self._restore()
         checkpoints = self._checkpoints.load()
-        items = self._host.store.items(KEY)
-        wanted = {fscid: items[key] for fscid, _, key in by_fs(items, KEY)}
+        wanted = self._wanted.load()
         for fscid in checkpoints.keys() - wanted.keys():
             self._checkpoints.forget(fscid)  # it came when its analysis had ended
         for fscid in wanted.keys() - self._samplings.keys():
@@ -66,10 +65,10 @@ class Analyzer:
             if fs is None:
                 self._drop(fscid)
                 continue
-            try:
-                asked = Asked.from_json(wanted[fscid])
-            except ValueError as e:
-                self._log.error("analyze '%s' again: what was asked for cannot be read: %s", fs.name, e)
+            asked = wanted[fscid]
+            if isinstance(asked, ValueError):
+                why = "analyze '%s' again: what was asked for cannot be read: %s"
+                self._log.error(why, fs.name, asked)
                 continue
             self._go_on(fs, asked, checkpoints.get(fscid))
         self._begun = True
@@ -104,7 +103,8 @@ class Analyzer:
     def start(self, fs: FsState, duration: int | None, directories: Sequence[str]) -> Analysis:
         """Begin an analysis of ``duration`` seconds.
 
-        :raises BadInput: a duration under one epoch or over a week; a file, or the root, in ``directories``
+        :raises BadInput: a duration under one epoch or over a week; a file, or the root, in ``directories``,
+            or more than can be kept
         :raises Busy: one is running, or has just been stopped while it was saved
         :raises NotFound: a named directory does not exist
         :raises Unavailable: what the last manager was sampling was not read yet
@@ -126,12 +126,12 @@ class Analyzer:
                     "'analyze start' again in a moment"
                 )
         # The last one's end must not pass for this one's, if the clock was put back; kept are whole seconds.
-        ended_before = 0.0 if last is None or last.ended is None else last.ended + 1.0
+        ended_before = 0.0 if last is None or last.ended is None else last.ended + 2.0
         if directories:
             self._host.on_fs(fs, lambda mount: named(mount, directories))
         asked = Asked(fs.name, seconds, tuple(directories), max(time.time(), ended_before))
         self._checkpoints.forget(fs.fscid)  # one that the mon did not let go is of another analysis
-        self._host.store.put(f"{KEY}{fs.fscid}", asked.to_json())
+        self._wanted.save(fs.fscid, asked)
         return self._start(fs, asked)
 
     def stop(self, fs: FsState) -> Analysis:
@@ -322,7 +322,7 @@ class Analyzer:
 
     def _drop(self, fscid: int) -> None:
         """Nothing is left to be gone on with."""
-        self._host.store.delete(f"{KEY}{fscid}")
+        self._wanted.forget(fscid)
         self._checkpoints.forget(fscid)
 
 

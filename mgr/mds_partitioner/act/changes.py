@@ -269,8 +269,13 @@ def bind(step: Step, user: str, host: Host, where: Whereabouts, fs: FsState | No
 
 
 def _locate(step: Step, host: Host, where: Whereabouts, fs: FsState) -> str:
+    """The path by which MDSs know it."""
+
+    def there(mount: FileSystem) -> bool:
+        return mount.ino(step.target) == step.ino and not mount.over_link(step.target)
+
     try:
-        if host.on_fs(fs, lambda mount: mount.ino(step.target), step.ino) == step.ino:
+        if host.on_fs(fs, there, step.ino):
             return step.target
     except NotFound:
         pass

@@ -76,6 +76,8 @@ NOTHING = Transition()
 OFF = "false"  # of a setting that a policy of ours had found so
 ON_ITS_WAY = "it was on its way when it was to be undone"
 LONGEST = 1000  # characters of a reason: a path may have thousands, and a record must fit into a key
+ENDING = 300  # of these that are the last ones: what happened is told after the path that it happened to
+CUT = "..."
 SETTLED = 10.0  # s after which an export that had begun is over
 
 
@@ -96,6 +98,11 @@ def _needs(step: Step) -> set[int]:
     if (step.kind, step.target) == (FS_STEP, RANK_MASK):
         return set(balanced_ranks(step.value) or ())
     return set()
+
+
+def shortened(why: str) -> str:
+    """A reason that fits into a record: what is too much is left out of the middle."""
+    return why if len(why) <= LONGEST else why[: LONGEST - ENDING - len(CUT)] + CUT + why[-ENDING:]
 
 
 class StepCore:
@@ -210,7 +217,7 @@ class StepCore:
 
     def _to(self, state: str, why: str = "") -> Transition:
         old = self._record.old if self._record is not None else ""
-        return Transition(Record(state, old, self._now, why[:LONGEST]))
+        return Transition(Record(state, old, self._now, shortened(why)))
 
 
 @dataclass(frozen=True)
@@ -311,7 +318,7 @@ def paused(head: Head, why: str, *, over: bool = False) -> Head:
     if head.state not in ACTIVE or (head.state == PAUSED and head.by_operator and not over):
         return head
     return replace(
-        head, state=PAUSED, why=why[:LONGEST], by_operator=False, until=None, resume_to=interrupted(head)
+        head, state=PAUSED, why=shortened(why), by_operator=False, until=None, resume_to=interrupted(head)
     )
 
 

@@ -30,7 +30,7 @@ from .changes import (
     Whereabouts,
     bind,
 )
-from .core import LONGEST, SETTLED, Seen, StepCore, Transition, after_tick, next_step, paused, same
+from .core import SETTLED, Seen, StepCore, Transition, after_tick, next_step, paused, same, shortened
 from .halts import Halts
 from .journal import Journal
 from .polls import Met, Overruled, Polls, seen_lately
@@ -161,7 +161,7 @@ class Executor:
         troubles = run.memory.troubles
         for i in kept_back(run, why):
             told = f"{why}: {troubles[i]}" if why == TOO_OLD and i in troubles else why
-            skipped = Transition(Record(SKIPPED, "", now.wall, told[:LONGEST]))
+            skipped = Transition(Record(SKIPPED, "", now.wall, shortened(told)))
             self._do(run, began, i, None, skipped, "", now)
             troubles.pop(i, None)
 

@@ -15,8 +15,10 @@ import errno
 import json
 import threading
 import time
+from collections import deque
 from collections.abc import Callable, Mapping
 from concurrent.futures import Future
+from dataclasses import dataclass
 from typing import Any, TypeVar
 
 import cephfs
@@ -156,19 +158,34 @@ class MdsAnswer:
                 self.there.set()
 
 
+@dataclass(frozen=True)
+class Question:
+    """A command to send as bytes. ``ends``: until when its answer is waited for, monotonic, s."""
+
+    answer: MdsAnswer
+    prefix: str
+    text: str
+    ends: float
+
+    def awaited(self, now: float) -> bool:
+        """Is its answer still waited for, and not there? ``now``: as ``ends``"""
+        return now < self.ends and not self.answer.there.is_set()
+
+
 class MdsCommands:
     """``ceph tell mds.NAME COMMAND``, of which the command and the answer may hold names that are not UTF-8.
 
     mgr_module's ``send_command`` (Tentacle) and ceph_send_command in BaseMgrModule.cc (Reef) decode an answer
     strictly and lose one that is not UTF-8: the caller would wait for ever. libcephfs hands over bytes.
     Reef's libcephfs has the call that waits only, which leaves a thread behind when an MDS hangs. So it is
-    used there for what an MDS has not answered for 2 s otherwise, and by one thread an MDS.
+    used there for what an MDS has not answered for 2 s otherwise, and by one thread an MDS, which asks one
+    question after the other.
     """
 
     def __init__(self, module: MgrModule, connections: Connections) -> None:
         self._module, self._connections = module, connections
         self._lock = threading.Lock()
-        self._asking: set[str] = set()  # MDSs that a thread waits for
+        self._turns: dict[str, deque[Question]] = {}  # by MDS that a thread asks, what it asks next
         self._bytes: set[tuple[str, str]] = set()  # (MDS, prefix) whose last answer was not UTF-8
 
     def tell(self, mds: str, command: dict[str, Any], timeout: float) -> str:
@@ -186,7 +203,7 @@ class MdsCommands:
             if has_cephfs(self._module):
                 self._send_to_tentacle(answer, mds, text)
             else:
-                self._send_to_reef(answer, mds, str(command["prefix"]), text)
+                self._send_to_reef(mds, Question(answer, str(command["prefix"]), text, ends))
         except (cephfs.Error, RuntimeError) as e:  # Tentacle raises the first, Reef the second
             raise Unavailable(f"mds.{mds} cannot be asked: {e}") from e
         if not answer.there.wait(max(0.0, ends - time.monotonic())):
@@ -199,30 +216,44 @@ class MdsCommands:
     def _send_to_tentacle(self, answer: MdsAnswer, mds: str, text: str) -> None:
         self._connections.cephfs().mds_command2(answer, mds, _encoded(text))
 
-    def _send_to_reef(self, answer: MdsAnswer, mds: str, prefix: str, text: str) -> None:
-        if (mds, prefix) not in self._bytes and _is_utf8(_encoded(text)):
-            self._module.send_command(answer, "mds", mds, text, "")
-            if answer.there.wait(TEXT_TIMEOUT):
+    def _send_to_reef(self, mds: str, question: Question) -> None:
+        if (mds, question.prefix) not in self._bytes and _is_utf8(_encoded(question.text)):
+            self._module.send_command(question.answer, "mds", mds, question.text, "")
+            if question.answer.there.wait(TEXT_TIMEOUT):
                 return
+        now = time.monotonic()
         with self._lock:
-            if mds in self._asking:
-                return
-            self._asking.add(mds)
-        threading.Thread(target=self._ask, args=(answer, mds, prefix, text), daemon=True).start()
+            if mds not in self._turns:
+                threading.Thread(target=self._ask_in_turn, args=(mds,), daemon=True).start()
+            # Behind an MDS that hangs there are never more than those that somebody waits for.
+            left = (other for other in self._turns.get(mds, ()) if other.awaited(now))
+            self._turns[mds] = deque([*left, question])
 
-    def _ask(self, answer: MdsAnswer, mds: str, prefix: str, text: str) -> None:
+    def _ask_in_turn(self, mds: str) -> None:
+        while (question := self._next(mds)) is not None:
+            self._ask(mds, question)
+
+    def _next(self, mds: str) -> Question | None:
+        """What is to be asked; None: nothing, and who wants to know something begins anew."""
+        now = time.monotonic()
+        with self._lock:
+            while self._turns[mds]:
+                question = self._turns[mds].popleft()
+                if question.awaited(now):
+                    return question
+            del self._turns[mds]
+            return None
+
+    def _ask(self, mds: str, question: Question) -> None:
         try:
-            code, out, message = self._connections.cephfs().mds_command(mds, _encoded(text), b"")
+            code, out, message = self._connections.cephfs().mds_command(mds, _encoded(question.text), b"")
             if _is_utf8(out):
-                self._bytes.discard((mds, prefix))
+                self._bytes.discard((mds, question.prefix))
             else:
-                self._bytes.add((mds, prefix))
-            answer.complete(code, out, message)
-        except (cephfs.Error, UnicodeDecodeError) as e:
-            answer.complete(-errno.EIO, "", str(e))
-        finally:
-            with self._lock:
-                self._asking.discard(mds)
+                self._bytes.add((mds, question.prefix))
+            question.answer.complete(code, out, message)
+        except Exception as e:  # whatever it is, others wait for their turn
+            question.answer.complete(-errno.EIO, "", str(e))
 
 
 def _encoded(text: str) -> bytes:

@@ -97,12 +97,14 @@ class FileSystem:
     """A mounted file system. Paths are absolute; bytes that are not UTF-8 travel as surrogates.
 
     Names are those that MDSs have, where a charmap makes others of what clients type: these find them, too.
+    One is for one call, and remembers what it was told of links.
     """
 
     def __init__(self, handle: Any, attempt: Attempt, charmaps: Charmaps | None = None) -> None:
         """``charmaps``: remembered from one to the next."""
         self._handle, self._attempt = handle, attempt
         self._charmaps = charmaps or Charmaps()
+        self._links: dict[str, bool] = {}  # paths in which something was looked for: are they over a link?
 
     @contextmanager
     def _readable_errors(self, what: str, path: str) -> Iterator[None]:
@@ -144,6 +146,19 @@ class FileSystem:
         with self._readable_errors("stat", path):
             mode = self._statx(path, cephfs.CEPH_STATX_MODE, cephfs.AT_SYMLINK_NOFOLLOW)["mode"]
             return stat.S_ISLNK(mode)
+
+    def over_link(self, path: str) -> bool:
+        """Is a symbolic link on the way to it? It is found all the same, but MDSs, which follow none, do not
+        know it by this path. Each directory is asked about once.
+
+        :raises NotFound: one on the way is not there
+        """
+        above = path.rpartition("/")[0]
+        if not above:
+            return False
+        if above not in self._links:
+            self._links[above] = self.over_link(above) or self.is_link(above)
+        return self._links[above]
 
     def born(self, path: str) -> float:
         """When it was made, seconds since the Unix epoch, by the clock of the client that made it.

@@ -123,8 +123,7 @@ class Archive(Generic[T]):
 
         :raises PartitionerError: the mon did not take it
         """
-        text = self._text(fscid, value)
-        body = base64.b85encode(zlib.compress(text.encode())).decode()
+        body = self._body(fscid, value)
         parts = [body[i : i + PART] for i in range(0, len(body), PART)]
         if len(parts) > MOST_PARTS:
             return False
@@ -139,12 +138,9 @@ class Archive(Generic[T]):
                 self._store.delete(key)
         return True
 
-    def _passed(self, name: str, id_: str) -> bool:
-        """Is a key of what was saved before? None of a later manager's is. ``id_``: of what is new"""
-        first, _, rest = name.partition("/")
-        saved_by = rest if first == SEAL else first.rpartition("-")[0]
-        old = not self._me or saved_by <= self._me
-        return old and first != id_ and name not in self._seals
+    def share(self, fscid: int, value: T) -> float:
+        """How much of the room that there is it takes: over 1, and it is too large to be kept."""
+        return len(self._body(fscid, value)) / (MOST_PARTS * PART)
 
     def load(self) -> dict[int, T | ValueError]:
         """What was kept, by file system; an error where it cannot be read.
@@ -165,6 +161,16 @@ class Archive(Generic[T]):
             self._store.delete(f"{where}{name}")
         for key in sorted(self._store.items(where), key=lambda key: not _is_seal(key.removeprefix(where))):
             self._store.delete(key)
+
+    def _passed(self, name: str, id_: str) -> bool:
+        """Is a key of what was saved before? None of a later manager's is. ``id_``: of what is new"""
+        first, _, rest = name.partition("/")
+        saved_by = rest if first == SEAL else first.rpartition("-")[0]
+        old = not self._me or saved_by <= self._me
+        return old and first != id_ and name not in self._seals
+
+    def _body(self, fscid: int, value: T) -> str:
+        return base64.b85encode(zlib.compress(self._text(fscid, value).encode())).decode()
 
     def _text(self, fscid: int, value: Any) -> str:
         """Nothing of ``often`` is written out anew that is the same object as at the last save."""

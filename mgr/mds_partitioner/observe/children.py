@@ -50,6 +50,7 @@ class Brood:
     :ivar vanished: children that were listed, and gone before they were looked at
     :ivar unread: children that were not looked at yet
     :ivar unlisted: the last of the chain has too many entries for its children to be listed
+    :ivar silent: ranks that did not say what is on them
     """
 
     chain: tuple[Placed, ...]
@@ -59,6 +60,7 @@ class Brood:
     vanished: int = 0
     unread: tuple[Directory, ...] = ()
     unlisted: bool = False
+    silent: tuple[int, ...] = ()
 
     @property
     def parent(self) -> Placed:

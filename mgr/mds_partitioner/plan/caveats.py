@@ -145,6 +145,17 @@ def of_elastic(rows: Sequence[DirectoryJudgement]) -> tuple[str, ...]:
     )
 
 
+def of_silent(ranks: Collection[int]) -> tuple[str, ...]:
+    """One sentence on ranks that did not answer while the plan was made; none where all did."""
+    if not ranks:
+        return ()
+    return (
+        f"rank {format_ranks(ranks)} did not answer while this was planned: what is pinned there does not "
+        "come along with what it is in, and what is there of heavy directories may seem to be elsewhere; "
+        "plan again when it answers",
+    )
+
+
 def unlike(ranks: Sequence[int], fs: str) -> str:
     """One sentence on ranks that are full of less than the mean, and what relieves them."""
     which = f"ranks {format_ranks(ranks)} are" if len(ranks) > 1 else f"rank {ranks[0]} is"

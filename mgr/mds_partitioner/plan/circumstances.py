@@ -15,7 +15,7 @@ from ..errors import BadInput, NotFound
 from ..judge.judgement import Judgement
 from ..model import NO_PIN, Directory, FsState, Subtree
 from ..observe.children import Brood, Lasts, Placed, brood, placed
-from ..observe.subtrees import ancestors, subtree_map
+from ..observe.subtrees import SubtreeMap, ancestors, subtree_map
 from ..observe.turnover import listable
 from .plan import DISTRIBUTED_STEP, FS_STEP, MASK_STEP, PIN_STEP, RANK_MASK, About
 from .present import A_CALL
@@ -91,6 +91,7 @@ class Circumstances:
     :ivar below: what below a judged one is held by a pin of its own, by that one's path
     :ivar policy: of ours, that balances the file system
     :ivar for_policy: as in ``Ours``
+    :ivar silent: ranks that did not say what they hold below
     """
 
     fs: FsState
@@ -110,6 +111,7 @@ class Circumstances:
     below: Mapping[str, Sequence[Subtree]] = field(default_factory=dict)
     policy: str | None = None
     for_policy: bool = False
+    silent: tuple[int, ...] = ()
 
     def mask_of(self, ino: int) -> str:
         """A directory's own mask; "-1" for none."""
@@ -147,6 +149,7 @@ def gather(host: Host, fs: FsState, judgement: Judgement, wish: Wish, ours: Ours
     """Read what a plan depends on; ``judgement``: with the classes over the ranks that it may use."""
     directories = [row.seen.directory for row in judgement.directories]
     hooked = wish.heavy_mode == MASK and host.has_hook(fs)
+    where = subtree_map(host, fs, [d.path for d in directories])
     return Circumstances(
         fs=fs,
         ranks=wish.ranks,
@@ -162,9 +165,10 @@ def gather(host: Host, fs: FsState, judgement: Judgement, wish: Wish, ours: Ours
         values=ours.values,
         distributed_factor=float(host.config(FACTOR)) if host.config(DISTRIBUTES) else None,
         above=host.on_fs(fs, lambda mount: above(mount, directories)),
-        below=below(host, fs, directories),
+        below=below(where, directories),
         policy=ours.policy,
         for_policy=ours.for_policy,
+        silent=where.silent,
     )
 
 
@@ -173,7 +177,7 @@ def brood_of(host: Host, fs: FsState, path: str, lasts: Lasts) -> Brood:
     found = _read_brood(host, fs, path, lasts)
     where = subtree_map(host, fs, [child.path for child in found.children])
     children = tuple(replace(child, ranks=where.ranks(child.path)) for child in found.children)
-    return replace(found, children=children, ranks=where.ranks(found.parent.path))
+    return replace(found, children=children, ranks=where.ranks(found.parent.path), silent=where.silent)
 
 
 def _read_brood(host: Host, fs: FsState, path: str, lasts: Lasts) -> Brood:
@@ -200,9 +204,8 @@ def above(mount: FileSystem, directories: Sequence[Directory]) -> dict[str, Plac
     return found
 
 
-def below(host: Host, fs: FsState, directories: Sequence[Directory]) -> dict[str, tuple[Subtree, ...]]:
+def below(where: SubtreeMap, directories: Sequence[Directory]) -> dict[str, tuple[Subtree, ...]]:
     """What below these is held by a pin of its own, by their paths; fragments of a directory count as one."""
-    where = subtree_map(host, fs, [d.path for d in directories])
     held = {d.path: {at.ino: at for at in where.held_below(d.path)} for d in directories}
     return {path: tuple(found[ino] for ino in sorted(found)) for path, found in held.items() if found}
 

@@ -24,6 +24,7 @@ from .caveats import (
     of_age,
     of_elastic,
     of_saturated,
+    of_silent,
     of_unpinned,
     refuse_blind,
 )
@@ -82,11 +83,13 @@ def make_plan(
     rows, rest = judgement.directories, settings.rest_period
     stay = [fixed(row, c, rests_until(row, judgement.verdict, c, since, rest, now), now) for row in rows]
     families: dict[int, Family] = {}
+    silent = set(c.silent)
     at_once = {churning.ino: churning.at_once for churning in judgement.churning}
     for i, row in enumerate(rows):
         if c.heavy_mode == FANOUT and row.klass == HEAVY and stay[i] is None:
             lasts = lasting(at_once, since, now)
             brood = brood_of(row.seen.directory.path, lasts)
+            silent.update(brood.silent)
             reason = held(brood, c)
             if reason is not None:
                 stay[i] = Fixed(reason, "set by an operator on a directory below it")
@@ -123,6 +126,7 @@ def make_plan(
             *(less_even(prediction, settings.imbalance_threshold) if made else ()),
             *of_saturated(judgement.verdict, c.fs.name, moves=bool(made)),
             *of_elastic(rows),
+            *of_silent(silent),
             *of_age(now - ended),
             *many_pins(*_pins(made, families), settings.max_moves),
             *of_unpinned(

@@ -70,7 +70,7 @@ def _look(directories: Sequence[Directory], mount: FileSystem) -> tuple[dict[int
     gone: set[int] = set()
     for directory in directories:
         try:
-            if mount.ino(directory.path) == directory.ino:
+            if mount.ino(directory.path) == directory.ino and not mount.over_link(directory.path):
                 pins[directory.ino] = mount.pin(directory.path)
             else:
                 gone.add(directory.ino)

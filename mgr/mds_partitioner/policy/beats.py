@@ -17,7 +17,7 @@ from ..model import FsState
 from ..observe.heat import meta_load
 
 # MDBalancer::handle_heartbeat, src/mds/MDBalancer.cc
-FELL_BACK = "using old balancer; mantle failed for"
+FELL_BACK = "using old balancer; mantle failed for"  # begins the message: file names, in others, may hold it
 LOG_LINES = 1000  # of the cluster log, warnings and above: slow requests may be most of them
 INTERVAL = "mds_bal_interval"
 
@@ -97,7 +97,8 @@ def parse_fallbacks(lines: list[Mapping[str, Any]], objects: frozenset[str], sin
     for line in lines:
         message = str(line["message"])
         balancer, _, reason = message.partition("balancer=")[2].partition(" : ")
-        if FELL_BACK in message and balancer in objects and (at := _unix(str(line["stamp"]))) >= since:
+        ours = message.startswith(FELL_BACK) and balancer in objects
+        if ours and (at := _unix(str(line["stamp"]))) >= since:
             found[str(line["name"])] = Fallback(str(line["name"]), reason, at)
     return [of for _, of in sorted(found.items())]
 

@@ -100,11 +100,15 @@ class Mount:
         self._cluster = cluster
 
     def ino(self, path: str) -> int:
-        """Inode number by path."""
-        for ino, directory in self._cluster.directories.items():
-            if directory.path == path:
-                return ino
-        raise NotFound(f"cannot stat {path!r}")
+        """Inode number by path, of which links on the way are followed."""
+        for link, target in self._cluster.links.items():
+            if path.startswith(f"{link}/"):
+                path = target + path.removeprefix(link)
+        return self._cluster.ino_at(path)
+
+    def over_link(self, path: str) -> bool:
+        """Is there a symbolic link on the way?"""
+        return any(path.startswith(f"{link}/") for link in self._cluster.links)
 
     def name_in(self, path: str, name: str) -> str:
         """Case does not count."""
@@ -182,6 +186,7 @@ class FakeCluster:
         self.busy = False  # what was begun may go on all the same
         self.empty: set[int] = set()  # directories with nothing in them
         self.trimmed: set[int] = set()  # directories that are in no MDS's cache
+        self.links: dict[str, str] = {}  # symbolic links, and what they lead to, whole
         self.checks: dict[str, HealthCheck] = {}
         self.refused: set[str] = set()  # paths whose attributes the MDSs do not let us set
         self.events: list[str] = []
@@ -290,18 +295,25 @@ class FakeCluster:
         self.event(f"remove {name}")
         self.objects.pop(name, None)
 
+    def ino_at(self, path: str) -> int:
+        """Inode number by path as MDSs have it: they follow no link."""
+        for ino, directory in self.directories.items():
+            if directory.path == path:
+                return ino
+        raise NotFound(f"cannot stat {path!r}")
+
     def there(self, fs: FsState, path: str, rank: int) -> bool:
         """Whereabouts.there: of what is in its cache."""
-        ino = Mount(self).ino(path)
+        ino = self.ino_at(path)
         return self.directories[ino].rank == rank and ino not in self.trimmed
 
     def within(self, fs: FsState, path: str, ranks: Collection[int]) -> bool:
         """Whereabouts.within."""
-        return self.directories[Mount(self).ino(path)].rank in ranks
+        return self.directories[self.ino_at(path)].rank in ranks
 
     def scattered(self, fs: FsState, path: str) -> bool:
         """Whereabouts.scattered."""
-        return self.directories[Mount(self).ino(path)].scattered
+        return self.directories[self.ino_at(path)].scattered
 
     def path_of(self, fs: FsState, ino: int) -> str | None:
         """Whereabouts.path_of."""

@@ -23,9 +23,9 @@ from test_switch import HINTS
 
 from mds_partitioner.act.merge import merged
 from mds_partitioner.act.run import DONE, PAUSED, ROLLING_BACK, RUNNING, STOPPED, Head, Run
-from mds_partitioner.analyzer import KEY as ANALYSIS
 from mds_partitioner.judge.analysis import Asked
 from mds_partitioner.judge.archive import Archive, Found
+from mds_partitioner.judge.wanted import KEY as ANALYSIS
 from mds_partitioner.judge.window import Checkpoint, DirectorySum
 from mds_partitioner.model import Directory as Place
 from mds_partitioner.model import SubtreeSample

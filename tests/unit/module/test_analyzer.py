@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import json
 import logging
+import random
 import threading
 import time
 from collections.abc import Callable
@@ -20,8 +21,9 @@ from mds_partitioner import clock
 from mds_partitioner.analyzer import BEGUN_ANEW, LATE, LONGEST, Analyzer
 from mds_partitioner.clock import Now
 from mds_partitioner.engine.calls import CALLS
-from mds_partitioner.errors import Busy, CephError, NotFound, PartitionerError, Unavailable
+from mds_partitioner.errors import BadInput, Busy, CephError, NotFound, PartitionerError, Unavailable
 from mds_partitioner.judge import analysis as analyses
+from mds_partitioner.judge import archive
 from mds_partitioner.judge.analysis import (
     FAILED,
     FINISHED,
@@ -30,11 +32,13 @@ from mds_partitioner.judge.analysis import (
     STOPPED,
     UNSAMPLED,
     Analysis,
+    Asked,
     Sampling,
 )
 from mds_partitioner.judge.archive import Archive
 from mds_partitioner.judge.history import History
 from mds_partitioner.judge.judgement import Judgement, judge
+from mds_partitioner.judge.wanted import Wanted
 from mds_partitioner.judge.window import Checkpoint, WindowSummary
 from mds_partitioner.model import FsState, MdsInfo, Observation, RankSample
 from mds_partitioner.plan.circumstances import check_ranks
@@ -135,6 +139,54 @@ def test_before_it_has_begun_nobody_is_told_that_nothing_was_analyzed() -> None:
     parts: Any = (FakeCluster(), None, Ranks(), lambda: SETTINGS, logging.getLogger("test"))
     with pytest.raises(Unavailable, match="starting"):
         Analyzer(*parts).get(FakeCluster().state)
+
+
+@pytest.fixture
+def homes(monkeypatch: pytest.MonkeyPatch) -> list[str]:
+    """Directories that an operator names, too many for a key."""
+    monkeypatch.setattr("mds_partitioner.analyzer.named", lambda *_: [])
+    return [f"/home/user{i:05d}" for i in range(4000)]
+
+
+def test_an_analysis_of_very_many_directories_outlives_its_manager(
+    manager: Callable[[FakeCluster], Analyzer], homes: list[str]
+) -> None:
+    cluster = FakeCluster()
+    assert manager(cluster).start(cluster.state, 600, homes).state == RUNNING
+    after = manager(cluster).get(cluster.state)
+    assert (after.state, after.duration) == (RUNNING, 600)
+    kept = Wanted(cluster.store).load()[1]
+    assert isinstance(kept, Asked) and (kept.fs, kept.directories) == ("cephfs", tuple(homes))
+
+
+@pytest.mark.parametrize(("last", "now"), [(1, 4000), (4000, 1)])
+def test_of_what_the_last_analysis_was_to_sample_nothing_is_left(
+    homes: list[str], last: int, now: int
+) -> None:
+    """Though its end was not written."""
+    cluster = FakeCluster()
+    wanted = Wanted(cluster.store)
+    for many in (last, now):
+        wanted.save(1, Asked("cephfs", 600, tuple(homes[:many]), 1795000000.0))
+        assert Wanted(cluster.store).load() == {1: Asked("cephfs", 600, tuple(homes[:many]), 1795000000.0)}
+    wanted.forget(1)
+    assert cluster.store.items("") == {}
+
+
+def test_how_many_directories_can_be_kept_is_told(
+    manager: Callable[[FakeCluster], Analyzer], homes: list[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(archive, "MOST_PARTS", 2)
+    names = random.Random(1)
+    homes = [f"{path}/{names.getrandbits(256):x}" for path in homes]
+    cluster = FakeCluster()
+    analyzer = manager(cluster)
+    with pytest.raises(BadInput, match=r"4000 directories are too many to be kept: give some \d+") as told:
+        analyzer.start(cluster.state, 600, homes)
+    assert cluster.store.items("") == {}
+    fit = int(str(told.value).rpartition(" ")[2])
+    assert 1000 < fit < 3000
+    assert analyzer.start(cluster.state, 600, homes[:fit]).state == RUNNING
 
 
 def test_what_cannot_be_read_hides_nothing_else(manager: Callable[[FakeCluster], Analyzer]) -> None:

@@ -32,6 +32,12 @@ def line(balancer: str, stamp: str = STAMP, name: str = "mds.a", reason: str = "
     return {"name": name, "stamp": stamp, "message": f"{FELL_BACK} balancer={balancer} : {reason}"}
 
 
+SLOW = (
+    "slow request 31.2 seconds old, received at 2026-11-21T10:00:00.0+0000: client_request(client.4:7 "
+    f"create #0x1/{line('mds_partitioner.lunule.1')['message']} 2026-11-21T10:00:00.0+0000) dispatched"
+)
+
+
 def test_a_beat_has_every_rank_in_order() -> None:
     beat = parse_beat({"mds_load": {"mds.1": load(20.0), "mds.0": load(10.0)}}, 2)
     assert beat is not None
@@ -56,8 +62,9 @@ def test_an_mds_that_fell_back_from_our_policy_is_named_with_its_newest_reason()
         (line("mine.lua"), AT - 1),
         (line("mds_partitioner.lunule.1"), AT + 1),
         ({"name": "mds.a", "stamp": STAMP, "message": "something else"}, AT - 1),
+        ({"name": "mds.a", "stamp": STAMP, "message": SLOW}, AT - 1),
     ],
-    ids=["another balancer", "long ago", "another message"],
+    ids=["another balancer", "long ago", "another message", "a file that is named so"],
 )
 def test_what_is_not_about_us_or_over_is_not_told(entry: dict[str, str], since: float) -> None:
     assert parse_fallbacks([entry], OURS, since) == []

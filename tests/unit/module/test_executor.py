@@ -16,7 +16,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from mds_partitioner.act import polls
-from mds_partitioner.act.core import LONGEST, NOTHING, SETTLED, Seen, StepCore, next_step
+from mds_partitioner.act.core import LONGEST, NOTHING, SETTLED, Seen, StepCore, after_tick, next_step
 from mds_partitioner.act.executor import ABREAST
 from mds_partitioner.act.run import (
     APPLIED,
@@ -32,6 +32,7 @@ from mds_partitioner.act.run import (
     STOPPED,
     UNDOING,
     UNDONE,
+    Head,
     Record,
     Run,
     owned_distributed,
@@ -454,6 +455,23 @@ def test_a_renamed_directory_is_followed() -> None:
     cluster.directories[101].path = "/volumes/_nogroup/other name"
     until(manager, run, DONE)
     assert cluster.directories[101].rank == 2
+
+
+@pytest.mark.parametrize("back", [False, True])
+def test_what_is_found_over_a_link_is_where_mdss_have_it(back: bool) -> None:
+    """Its parent was renamed, and is a link by now: MDSs follow none."""
+    cluster = FakeCluster()
+    manager = Manager(cluster)
+    cluster.directories[101].path = "/home/u"
+    run = started(cluster, manager, MOVES)
+    if back:
+        until(manager, run, DONE)
+    cluster.directories[101].path, cluster.links["/home"] = "/srv/home/u", "/srv/home"
+    if back:
+        manager.journal.head(run, state=ROLLING_BACK)
+    until(manager, run, ROLLED_BACK if back else DONE)
+    assert (run.records[1].state, run.records[1].why) == (UNDONE if back else APPLIED, "")
+    assert cluster.directories[101].rank == (0 if back else 2)
 
 
 def test_a_pin_that_an_operator_set_since_is_left_alone() -> None:
@@ -1217,6 +1235,18 @@ def test_a_reason_is_no_longer_than_a_record_may_be() -> None:
     step, record = pin_step(INTENT)
     gone = StepCore(step, record, Seen(None, "/d" * 40_000), 1000.0, 300.0).forward((0, 1), force=False)
     assert gone.record is not None and len(gone.record.why) == LONGEST
+
+
+@pytest.mark.parametrize("why", ["was deleted or replaced", "was not set: Operation not permitted"])
+def test_why_is_told_however_long_the_path_is_that_it_begins_with(why: str) -> None:
+    """A byte that is not UTF-8 is written with six characters."""
+    path = "/" + "\udcff" * 186
+    step = replace(pin_step(None)[0], target=path)
+    skipped = StepCore(step, None, Seen(None, f"{path!r} {why}"), 1000.0, 300.0).forward((0, 1), force=False)
+    assert skipped.record is not None and skipped.record.why.endswith(why)
+    made = replace(plan(FakeCluster(), {100: 1}), steps=(step,))
+    head = after_tick(Head(RUNNING), made, {}, {0: why}, 1000.0)
+    assert head.state == PAUSED and head.why.endswith(f"{why}: it is tried again")
 
 
 def test_an_order_that_comes_while_a_tick_begins_is_not_forgotten() -> None:

@@ -187,6 +187,29 @@ def test_a_link_in_the_place_of_a_directory_is_not_that_directory(fs: FileSystem
     assert fs.ino("/d") == 8
 
 
+def test_a_link_on_the_way_is_seen_and_asked_for_once(fs: FileSystem, binding: LibCephFS) -> None:
+    binding.add(b"/srv", 7)
+    binding.add(b"/srv/home", 8)
+    binding.add(b"/srv/home/u", 9)
+    binding.add(b"/srv/home/v", 10, mode=stat.S_IFLNK, target=b"/srv/home/u")
+    binding.add(b"/home", 11, mode=stat.S_IFLNK, target=b"/srv/home")
+    asked = []
+    statx = binding.statx
+
+    def told(path: bytes, mask: int, flag: int) -> dict[str, int]:
+        asked.append(path)
+        found: dict[str, int] = statx(path, mask, flag)
+        return found
+
+    binding.statx = told
+    assert fs.ino("/home/u") == fs.ino("/srv/home/u") == 9
+    asked.clear()
+    assert [fs.over_link(f"/home/{name}") for name in "uv"] == [True, True]
+    assert asked == [b"/home"]
+    assert not any(fs.over_link(path) for path in ("/srv/home/u", "/srv/home/v", "/srv", "/home"))
+    assert asked == [b"/home", b"/srv", b"/srv/home"]
+
+
 def test_a_link_to_itself_is_where_a_directory_was(fs: FileSystem, binding: LibCephFS) -> None:
     binding.refusal = errno.ELOOP
     with pytest.raises(NotFound):

@@ -160,6 +160,46 @@ def test_on_reef_an_answer_that_was_not_utf8_is_asked_for_as_bytes_the_next_time
     assert reef.as_text == 3
 
 
+def test_on_reef_questions_in_bytes_to_one_mds_take_turns(
+    reef: Reef, mds: Mds, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    commands, waiting = of(reef), threading.Semaphore(0)
+
+    class Awaited(threading.Event):
+        def wait(self, timeout: float | None = None) -> bool:
+            waiting.release()
+            return super().wait(timeout)
+
+    class Answer(compat.MdsAnswer):
+        def __init__(self) -> None:
+            super().__init__()
+            self.there = Awaited()
+
+    monkeypatch.setattr(compat, "MdsAnswer", Answer)
+    mds.hang = threading.Event()
+    with ThreadPoolExecutor(3) as pool:
+        futures = [
+            pool.submit(commands.tell, "a", {"prefix": "dump dir", "path": f"{TEXT}{i}"}, 10)
+            for i in range(3)
+        ]
+        for _ in futures:
+            assert waiting.acquire(timeout=60)
+        mds.hang.set()
+        assert [future.result(60) for future in futures] == [SESSION.decode(errors="surrogateescape")] * 3
+    assert len(mds.asked) == 3
+
+
+def test_on_reef_what_nobody_waits_for_any_more_is_not_asked(reef: Reef, mds: Mds) -> None:
+    commands = of(reef)
+    mds.hang = threading.Event()
+    for path in "abc":
+        with pytest.raises(Unavailable):
+            commands.tell("a", {"prefix": "dump dir", "path": TEXT + path}, 0.01)
+    mds.hang.set()
+    commands.tell("a", {"prefix": "dump dir", "path": TEXT}, 60)
+    assert mds.asked[-1].endswith(b'\xe9"}') and len(mds.asked) <= 2
+
+
 class Opening:
     """A module whose librados hangs until it is let, and fails as often as it is told to."""
 

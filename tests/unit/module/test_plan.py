@@ -323,6 +323,21 @@ def test_where_an_mds_is_silent_an_analysis_is_believed() -> None:
     assert (now.directories[0].seen.pin, now.directories[0].seen.ranks) == (2, (0,))
 
 
+@pytest.mark.parametrize("heavy", ["mask", "fanout"])
+@pytest.mark.parametrize("silent", [set(), {"m2", "m3"}])
+def test_that_a_rank_did_not_say_what_it_holds_is_told(
+    engine: EngineClient, heavy: str, silent: set[str]
+) -> None:
+    cluster = Cluster([900.0, 10.0, 10.0, 10.0])
+    manager = Manager(cluster)
+    partitioner: Any = manager.partitioner
+    partitioner._engine, partitioner._analyzer = engine, Analyzed(cluster)
+    cluster.silent |= silent
+    plan = partitioner.plan(manager.fs, name=None, heavy=heavy, ranks=None, force=False)
+    told = [text for text in plan.caveats if text.startswith("rank 2,3 did not answer")]
+    assert plan.steps and len(told) == bool(silent)
+
+
 @pytest.mark.parametrize(("code", "lost"), [(errno.ESHUTDOWN, True), (errno.EACCES, False)])
 def test_a_mount_that_is_lost_while_a_plan_is_made_is_told_so_that_it_is_made_anew(
     monkeypatch: pytest.MonkeyPatch, code: int, lost: bool
@@ -339,6 +354,17 @@ def test_a_mount_that_is_lost_while_a_plan_is_made_is_told_so_that_it_is_made_an
     else:
         now = present(host, host.state, seen, {})
         assert [row.seen.pin for row in now.directories] == [row.seen.pin for row in seen.directories]
+
+
+def test_what_is_found_over_a_link_was_renamed() -> None:
+    """MDSs have nothing of that path."""
+    host: Any = Cluster([1.0] * 4)
+    seen = Analyzed(host).judgement(host.state)
+    for at in (d for ino, d in host.directories.items() if ino >= 100):
+        at.path = at.path.replace("/volumes", "/srv")
+    host.links["/volumes"] = "/srv"
+    now = present(host, host.state, seen, {})
+    assert not now.directories and len(now.caveats.gone) == len(seen.directories) > 0
 
 
 @pytest.mark.parametrize("how", ["deleted", "renamed", "replaced"])

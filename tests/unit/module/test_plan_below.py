@@ -15,6 +15,7 @@ from mds_partitioner.engine_client import EngineClient
 from mds_partitioner.judge.insides import Insides, Part
 from mds_partitioner.model import Directory as At
 from mds_partitioner.model import Subtree
+from mds_partitioner.observe.subtrees import subtree_map
 from mds_partitioner.plan import families
 from mds_partitioner.plan.circumstances import Circumstances, below
 from mds_partitioner.plan.plan import DISTRIBUTED_STEP, PIN_STEP, Plan
@@ -147,6 +148,11 @@ def test_what_is_held_below_is_asked_of_the_mdss() -> None:
     inner = Directory("/volumes/_nogroup/s1/data/a", pin=2, rank=2)
     host.directories |= {INNER: inner, INNER + 1: Directory("/volumes/_nogroup/s1/data", rank=0)}
     paths = [At(host.directories[ino].path, "", ino) for ino in (100, 101)]
-    assert below(host, host.state, paths) == {
-        "/volumes/_nogroup/s1": (Subtree(inner.path, 2, 2, False, INNER),)
-    }
+    where = subtree_map(host, host.state, [at.path for at in paths])
+    assert below(where, paths) == {"/volumes/_nogroup/s1": (Subtree(inner.path, 2, 2, False, INNER),)}
+
+
+def test_that_a_rank_did_not_say_where_children_are_is_told(engine: EngineClient) -> None:
+    brood = replace(family(HEAVY), silent=(1,))
+    plan = made(judgement(AS_IN_LINE), circumstances("fanout"), engine, lambda _: brood)
+    assert [text for text in plan.caveats if text.startswith("rank 1 did not answer")]

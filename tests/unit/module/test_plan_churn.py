@@ -168,7 +168,7 @@ class Crowded(Fleeting):
 
 
 def test_very_many_children_are_read_in_several_calls(monkeypatch: pytest.MonkeyPatch) -> None:
-    where = SimpleNamespace(ranks=lambda path: (0,))
+    where = SimpleNamespace(ranks=lambda path: (0,), silent=())
     monkeypatch.setattr("mds_partitioner.plan.circumstances.subtree_map", lambda *_: where)
     fs = FakeCluster().state
     found = brood_of(cast(Host, Crowded()), fs, "/work", lambda *_: True)
@@ -177,7 +177,7 @@ def test_very_many_children_are_read_in_several_calls(monkeypatch: pytest.Monkey
 
 
 def test_of_too_many_children_none_is_listed(engine: EngineClient, monkeypatch: pytest.MonkeyPatch) -> None:
-    where = SimpleNamespace(ranks=lambda path: (0,))
+    where = SimpleNamespace(ranks=lambda path: (0,), silent=())
     monkeypatch.setattr("mds_partitioner.plan.circumstances.subtree_map", lambda *_: where)
     crowded = Crowded()
     crowded.children = MOST_PARTS + 2
