@@ -17,7 +17,6 @@ from .act.events import Progress, report
 from .act.executor import ABREAST, Executor, Unwanted
 from .act.halts import check_duration
 from .act.journal import Journal, check_name
-from .act.late import LateSettings
 from .act.registry import Plans
 from .act.run import (
     ACTIVE,
@@ -90,7 +89,6 @@ class Partitioner:
         self._settings, self._log, self._now = settings, log, now
         self._on_progress, self._scheduled, self._failed = on_progress, scheduled, failed
         where = MdsWhereabouts(host)
-        self._late = LateSettings(host, where, plans, log, now)
         self._executor = Executor(
             *(host, journal, where, self._hold, self._distributed),
             unwanted=unwanted,
@@ -118,9 +116,7 @@ class Partitioner:
         """Take every active plan one step further, and end those whose file system was removed; tell the mon
         what it did not answer."""
         there = {fs.fscid for fs in self._host.file_systems()}
-        due = dict.fromkeys(
-            [*(run.plan.fscid for run in self._due(there)), *self._journal.behind(), *self._late.due()]
-        )
+        due = dict.fromkeys([*(run.plan.fscid for run in self._due(there)), *self._journal.behind()])
         each({fscid: partial(self._tick_all, fscid, there) for fscid in due})
 
     def _due(self, there: Collection[int]) -> list[Run]:
@@ -143,7 +139,6 @@ class Partitioner:
             run = min(left, key=lambda run: len(run.records) == len(run.plan.steps))
             ticked.add(run.id)
             self._tick(run)
-        self._late.look(fscid)
         self._journal.tidy(fscid)
 
     def _tick(self, run: Run) -> None:

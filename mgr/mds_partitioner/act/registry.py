@@ -16,7 +16,7 @@ from ..clock import Now
 from ..errors import Busy, NotFound, PartitionerError, Unavailable
 from ..model import FsState
 from ..plan.circumstances import FORWARDS, TO_AUTH
-from ..plan.plan import CONFIG_STEP, FS_STEP, Plan
+from ..plan.plan import CONFIG_STEP, Plan
 from . import choice
 from .halts import Halts
 from .journal import Journal, Unreadable
@@ -57,8 +57,6 @@ class Plans:
         self.dropped: dict[int, set[str]] = {}
         """Names of plans that were only proposed when the last manager ended, by fscid."""
         self.unreadable: list[Unreadable] = []
-        self.begun: list[tuple[Run, int]] | None = None
-        """Steps of settings that the last manager had begun, and perhaps sent; None: not known yet."""
         self.halts = Halts()
         self._early: dict[
             int, tuple[float | None, dict[str, Any]]
@@ -71,7 +69,6 @@ class Plans:
             self._journal.drop(run.id, run.plan.fscid)
             self.dropped.setdefault(run.plan.fscid, set()).add(run.plan.name)
         runs = [run for run in read if not _only_proposed(run)]
-        begun = [(r, i) for r in runs for i, record in r.records.items() if _set_by_mon(r, i, record)]
         now = self._now()
         for run in runs:
             if run.head.state not in (READY, DONE, ROLLED_BACK):
@@ -92,7 +89,6 @@ class Plans:
                     run.memory.halted = True
                     run.memory.hold, run.memory.untold = self._early[run.plan.fscid]
             self._runs = runs
-        self.begun = begun
 
     def early(self, fscid: int, hold: float | None, **changes: Any) -> None:
         """An operator's order before the journal was read: it holds for what is under way, as soon as that is
@@ -318,11 +314,6 @@ class Plans:
             name = choice.next_name(self._names() | self._creating)
             self._creating.add(name)
         return name
-
-
-def _set_by_mon(run: Run, i: int, record: Record) -> bool:
-    """Is a step just being set, and no directory's?"""
-    return record.state == INTENT and run.plan.steps[i].kind in (CONFIG_STEP, FS_STEP)
 
 
 def _only_proposed(run: Run) -> bool:

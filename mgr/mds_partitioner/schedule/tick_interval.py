@@ -6,7 +6,6 @@ from __future__ import annotations
 from collections.abc import Callable, Collection
 
 from .. import clock
-from ..act.late import LATE
 from ..ceph.host import Host
 from ..ceph.shared_option import SharedOption, users
 from ..clock import Now
@@ -15,6 +14,7 @@ from ..store import by_fs
 
 TICK, QUICK = "mds_tick_interval", "1.000000"  # s, as the mon writes it: pins are followed on a tick
 USER = "tick/"  # and the file system: as what it has a claim
+LATE = 900.0  # s, in which what a manager that was cut off and replaced had sent to the mon comes, if ever
 
 
 class TickInterval:
