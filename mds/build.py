@@ -29,6 +29,7 @@ _GIB_PER_JOB = 3
 """Memory that MDCache.cc takes to compile."""
 
 _COMPILE = """set -e
+export CCACHE_SLOPPINESS=pch_defines,time_macros  # what a precompiled header needs
 cmake -G Ninja -S /tmp/hook/build -B build -DCEPH_SRC="$PWD/tree" -DCMAKE_BUILD_TYPE=None \\
   -DCMAKE_C_COMPILER_LAUNCHER=ccache -DCMAKE_CXX_COMPILER_LAUNCHER=ccache \\
   -DCMAKE_CXX_FLAGS="$1" -DCMAKE_C_FLAGS="$1" -DUNITY="$2" >&2
