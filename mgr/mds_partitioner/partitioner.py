@@ -45,7 +45,7 @@ from .model import FsState
 from .observe.ranks import silent
 from .options import Settings
 from .plan.circumstances import Ours, Wish, brood_of, check_ranks, gather
-from .plan.plan import AUTOMATE, DISTRIBUTED_STEP, FS_STEP, Plan
+from .plan.plan import AUTOMATE, DISTRIBUTED_STEP, FS_STEP, Plan, Step
 from .plan.planner import make_plan
 from .plan.present import present
 from .plan.ranks import format_ranks
@@ -90,7 +90,7 @@ class Partitioner:
         self._on_progress, self._scheduled, self._failed = on_progress, scheduled, failed
         where = MdsWhereabouts(host)
         self._executor = Executor(
-            *(host, journal, where, self._hold, self._distributed),
+            *(host, journal, where, self._hold, self._distributed, self._overtaken),
             unwanted=unwanted,
             log=log,
             halts=plans.halts,
@@ -173,6 +173,9 @@ class Partitioner:
         made = steps_in_force(self.plans.known(), fscid)
         begun = ((kind, ino) for (kind, ino, _), values in owned_values(made).items() if "1" in values)
         return owned_distributed(made) | {ino: "1" for kind, ino in begun if kind == DISTRIBUTED_STEP}
+
+    def _overtaken(self, run: Run, step: Step) -> bool:
+        return choice.overtaken(run, step, self.plans.known())
 
     def plan(
         self,

@@ -8,7 +8,8 @@ from collections.abc import Collection, Iterable, Mapping, Sequence
 from ..ceph.filesystem import NO_MASK
 from ..errors import BadInput, Busy
 from ..model import NO_PIN
-from ..plan.plan import DISTRIBUTED_STEP, MASK_STEP, PIN_STEP, About
+from ..plan.plan import DISTRIBUTED_STEP, MASK_STEP, PIN_STEP, About, Step
+from .core import same
 from .run import (
     ACTIVE,
     IN_FORCE,
@@ -148,6 +149,16 @@ def last_change(runs: Iterable[Run]) -> float:
 def made_after(one: Run, other: Run) -> bool:
     """Was it made later?"""
     return one is not other and one.plan.created > other.plan.created
+
+
+def overtaken(run: Run, step: Step, runs: Iterable[Run]) -> bool:
+    """Has a later plan of ours found what a step of this one has set, to put another value in its place?"""
+    return any(
+        other.plan.steps[i].about == step.about and same(step, record.old, step.value)
+        for other in runs
+        if other.plan.fscid == run.plan.fscid and made_after(other, run)
+        for i, record in tuple(other.records.items())
+    )
 
 
 def _touched(run: Run) -> float:

@@ -78,6 +78,7 @@ class Executor:
         where: Whereabouts,
         guard: Guard,
         distributed: Callable[[int], Mapping[int, str]],
+        overtaken: Callable[[Run, Step], bool],
         unwanted: Unwanted,
         log: logging.Logger,
         halts: Halts,
@@ -87,11 +88,12 @@ class Executor:
 
         :param distributed: ``ceph.dir.pin.distributed`` that this module set on a file system, by inode
             number
+        :param overtaken: has a later plan replaced what a step has set?
         :param abreast: steps of a plan of the scheduler at once
         """
         self._host, self._journal, self._where = host, journal, where
-        self._guard, self._distributed, self._unwanted, self._log = guard, distributed, unwanted, log
-        self._halts, self._abreast = halts, abreast
+        self._guard, self._distributed, self._overtaken = guard, distributed, overtaken
+        self._unwanted, self._log, self._halts, self._abreast = unwanted, log, halts, abreast
         # File systems go side by side, too: steps of one never queue behind those of another that hangs.
         self._workers, self._polls = Workers("steps of the scheduler's plans", abreast * MOST), Polls()
 
@@ -302,13 +304,14 @@ class Executor:
         return f"put back, as the MDSs had not moved it within {settings.arrival_timeout:g} s{told}"
 
     def _see(self, run: Run, i: int, change: Change, home: str | None, now: Now) -> Seen:
-        record, memory = run.records.get(i), run.memory
+        step, record, memory = run.plan.steps[i], run.records.get(i), run.memory
         doubt = change.in_doubt()
         if doubt:
             return Seen("", in_doubt=doubt)
         value = change.read()
-        awaited = {INTENT: run.plan.steps[i].value, UNDOING: home}.get(record.state) if record else None
+        awaited = {INTENT: step.value, UNDOING: home}.get(record.state) if record else None
         waited = now.steady - memory.since.setdefault(i, now.steady)
+        astray = record is not None and record.state == INTENT and not same(step, value, step.value)
         there = value == awaited and self._asks(run, i, change, now) and change.arrived(value)
         asked = memory.asked.get(i) == now.steady
         if asked and not there and value == awaited and waited > SETTLED:
@@ -322,6 +325,7 @@ class Executor:
             barred=self._barred(run, i, change, value),
             shared=isinstance(change, AutomateChange) and change.shared(),
             waited=waited,
+            overtaken=astray and self._overtaken(run, step),
         )
 
     def _asks(self, run: Run, i: int, change: Change, now: Now) -> bool:
