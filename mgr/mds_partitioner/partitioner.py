@@ -45,7 +45,7 @@ from .model import FsState
 from .observe.ranks import silent
 from .options import Settings
 from .plan.circumstances import Ours, Wish, brood_of, check_ranks, gather
-from .plan.plan import AUTOMATE, DISTRIBUTED_STEP, FS_STEP, Plan, Step
+from .plan.plan import AUTOMATE, DISTRIBUTED_STEP, FS_STEP, Plan
 from .plan.planner import make_plan
 from .plan.present import present
 from .plan.ranks import format_ranks
@@ -90,7 +90,7 @@ class Partitioner:
         self._on_progress, self._scheduled, self._failed = on_progress, scheduled, failed
         where = MdsWhereabouts(host)
         self._executor = Executor(
-            *(host, journal, where, self._hold, self._distributed, self._overtaken),
+            *(host, journal, where, self._hold, self._distributed, plans.known),
             unwanted=unwanted,
             log=log,
             halts=plans.halts,
@@ -174,9 +174,6 @@ class Partitioner:
         begun = ((kind, ino) for (kind, ino, _), values in owned_values(made).items() if "1" in values)
         return owned_distributed(made) | {ino: "1" for kind, ino in begun if kind == DISTRIBUTED_STEP}
 
-    def _overtaken(self, run: Run, step: Step) -> bool:
-        return choice.overtaken(run, step, self.plans.known())
-
     def plan(
         self,
         fs: FsState,
@@ -200,8 +197,7 @@ class Partitioner:
         ended = self._analyzer.get(fs).ended or now.wall
         choice.refuse_active(self.plans.of(fs), fs.name)
         runs = self.plans.known()
-        # Later than all that is done so far, whatever the host's clock was set to since.
-        at = max(now.wall, choice.last_change(self.plans.of(fs)))
+        at = choice.later_than_all(self.plans.of(fs), now.wall)
         before = steps_in_force(runs, fs.fscid)
         switch, values = policy_in_force(self._host.store, fs), owned_values(before)
         made_before = {name for kind, _, name in values if kind == FS_STEP}
@@ -246,7 +242,7 @@ class Partitioner:
         if run.head.state == RUNNING:
             if not run.memory.halted:
                 raise Busy(f"plan '{name}' is being executed already ({progress(run):.0%})")
-            self._go(run, halts, state=RUNNING, started=self._now().wall)
+            self._go(run, halts, state=RUNNING, started=self._later(fs))
             return run
         choice.refuse_active(self.plans.of(fs), fs.name)
         if run.heading() == ROLLED_BACK:
@@ -263,9 +259,14 @@ class Partitioner:
             )
         # Asked again when the mon has it: a rollback of the scheduler's may have been ordered meanwhile.
         self._go(
-            run, halts, lambda: self._refuse_beside_scheduler(fs), state=RUNNING, started=self._now().wall
+            run, halts, lambda: self._refuse_beside_scheduler(fs), state=RUNNING, started=self._later(fs)
         )
         return run
+
+    def _later(self, fs: FsState) -> float:
+        """When a plan is begun or ended, Unix, s."""
+        runs = [run for run in self.plans.read() if run.plan.fscid == fs.fscid]
+        return choice.later(runs, self._now().wall)
 
     def pause(self, fs: FsState, seconds: int | None) -> Run:
         """Begin no further step; moves under way end. :raises BadInput: as ``check_duration``."""
@@ -327,7 +328,7 @@ class Partitioner:
         :raises JournalError: the mon did not take it; this manager has stopped all the same, and tells
             it again
         """
-        return self._interrupt(fs, None, state=STOPPED, finished=self._now().wall)
+        return self._interrupt(fs, None, state=STOPPED, finished=self._later(fs))
 
     def rollback(self, fs: FsState, name: str | None) -> Run:
         """Put back every value that a plan replaced.

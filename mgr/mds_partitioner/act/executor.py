@@ -5,7 +5,7 @@ from __future__ import annotations
 
 import logging
 import math
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from functools import partial
 from typing import Optional
@@ -30,6 +30,7 @@ from .changes import (
     Whereabouts,
     bind,
 )
+from .choice import later, replaced_since
 from .core import LONGEST, SETTLED, Seen, StepCore, Transition, after_tick, next_step, paused, same
 from .halts import Halts
 from .journal import Journal
@@ -78,7 +79,7 @@ class Executor:
         where: Whereabouts,
         guard: Guard,
         distributed: Callable[[int], Mapping[int, str]],
-        overtaken: Callable[[Run, Step], bool],
+        runs: Callable[[], Sequence[Run]],
         unwanted: Unwanted,
         log: logging.Logger,
         halts: Halts,
@@ -88,11 +89,11 @@ class Executor:
 
         :param distributed: ``ceph.dir.pin.distributed`` that this module set on a file system, by inode
             number
-        :param overtaken: has a later plan replaced what a step has set?
+        :param runs: all plans
         :param abreast: steps of a plan of the scheduler at once
         """
         self._host, self._journal, self._where = host, journal, where
-        self._guard, self._distributed, self._overtaken = guard, distributed, overtaken
+        self._guard, self._distributed, self._runs = guard, distributed, runs
         self._unwanted, self._log, self._halts, self._abreast = unwanted, log, halts, abreast
         # File systems go side by side, too: steps of one never queue behind those of another that hangs.
         self._workers, self._polls = Workers("steps of the scheduler's plans", abreast * MOST), Polls()
@@ -129,7 +130,7 @@ class Executor:
     ) -> None:
         """``held``: why nothing more may be begun."""
         self._steps(run, began, fs, settings, now, begins=held is None)
-        head = after_tick(began, run.plan, run.records, run.memory.troubles, now.wall)
+        head = after_tick(began, run.plan, run.records, run.memory.troubles, self._later(run, now))
         if held is not None and head.state in ACTIVE:
             self._wait(run, began, held.why, over=True)
         else:
@@ -281,7 +282,8 @@ class Executor:
             seen = self._see(run, i, change, home, now)
         except Gone as e:
             seen = Seen(None, str(e))
-        core = StepCore(step, record, seen, now.wall, settings.arrival_timeout)
+        at = self._later(run, now) if back else now.wall
+        core = StepCore(step, record, seen, at, settings.arrival_timeout)
         late = None
         if run.plan.scheduled and core.late and not (isinstance(change, DirectoryChange) and change.empty()):
             late = self._late(fs, step, settings)
@@ -289,6 +291,11 @@ class Executor:
         self._do(run, began, i, change, what, seen.value or "", now)
         if seen.in_doubt:
             raise Doubtful(seen.in_doubt)
+
+    def _later(self, run: Run, now: Now) -> float:
+        """When it is undone, or ends: after all plans that were made before. What it sets has the clock's
+        time: that it was begun tells the order, and one asks when something was moved."""
+        return later([other for other in self._runs() if other.plan.fscid == run.plan.fscid], now.wall)
 
     def _refuse_hung(self, fscid: int, ino: int) -> None:
         """:raises CephError: a call about this directory hangs, and each further one would take a thread"""
@@ -325,7 +332,7 @@ class Executor:
             barred=self._barred(run, i, change, value),
             shared=isinstance(change, AutomateChange) and change.shared(),
             waited=waited,
-            overtaken=astray and self._overtaken(run, step),
+            overtaken=astray and replaced_since(run, step, self._runs()),
         )
 
     def _asks(self, run: Run, i: int, change: Change, now: Now) -> bool:

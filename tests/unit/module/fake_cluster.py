@@ -12,7 +12,6 @@ from concurrent.futures import Future
 from dataclasses import dataclass, field, replace
 from typing import Any
 
-from mds_partitioner.act.choice import overtaken
 from mds_partitioner.act.executor import Executor
 from mds_partitioner.act.halts import Halts
 from mds_partitioner.act.journal import Journal
@@ -374,7 +373,7 @@ class Manager:
             cluster,
             lambda fs: None if cluster.why is None else Hold(cluster.why, cluster.busy),
             lambda fscid: owned_distributed(steps_in_force(self.runs, fscid)),
-            lambda run, step: overtaken(run, step, self.runs),
+            lambda: self.runs,
             lambda fscid: "",
             LOG,
             self.halts,
