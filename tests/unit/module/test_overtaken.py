@@ -179,3 +179,19 @@ def test_the_schedulers_moves_overtake_it_too(manager: Manager) -> None:
     plans.admit(under_way)
     manager.run(20)
     refused(manager, "b", "scheduler-1")
+
+
+def test_the_last_one_is_the_last_whatever_the_clock_was_set_to(manager: Manager) -> None:
+    """What is shown is what a rollback takes."""
+    plans, cluster = manager.partitioner.plans, manager.cluster
+    cluster.wall += 3600.0
+    done(manager, planned(manager, "a", {100: 1}))
+    cluster.wall -= 3600.0
+    planned(manager, "b", {101: 2})
+    assert plans.newest(manager.fs, None).plan.name == "b"
+    done(manager, "b")
+    assert plans.newest(manager.fs, None).plan.name == "b"
+    assert manager.partitioner.rollback(manager.fs, None).plan.name == "b"
+    manager.run(60)
+    undone(manager, "a")
+    assert plans.newest(manager.fs, None).plan.name == "a", "of two that were run, the one that was so last"
