@@ -126,7 +126,9 @@ class Ledger:
         )
         known = Fullness(capacity={c.mds: Taught(c.value, c.inside) for c in kept.capacities})
         catalogue = Catalogue(self._host, now.wall, self._now)
-        return Watch(replace(kept, turns=turns), catalogue, state, fullness=known, ordered=now.steady)
+        day = tuple(replace(hour, start=min(hour.start, now.steady)) for hour in kept.day)
+        kept = replace(kept, turns=turns, day=day)
+        return Watch(kept, catalogue, state, fullness=known, ordered=now.steady)
 
     def all(self) -> list[tuple[int, Watch]]:
         """By fscid; none before the last manager's was read."""

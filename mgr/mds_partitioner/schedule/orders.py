@@ -82,7 +82,7 @@ class Orders:
         else:
             watch.advised = watch.advised | _advice(decision)
         done = watch.kept.done.plus(turn) if turn.plan else watch.kept.done
-        day = counted(watch.kept.day, now.wall, len(turn.moves)) if turn.plan else watch.kept.day
+        day = counted(watch.kept.day, now.steady, len(turn.moves)) if turn.plan else watch.kept.day
         self._ledger.change(
             watch, turns=latest((*watch.kept.turns, turn), state.scattered.keys()), done=done, day=day
         )
@@ -174,7 +174,7 @@ class Orders:
             untried = {ino for ino, why in told.items() if why in LET_BE}
             never_begun = {key for key in own if key[0] in untried}
             let_be |= never_begun
-            day = uncounted(day, runs[turn.plan].plan.created, len(never_begun))
+            day = uncounted(day, turn.at, len(never_begun))
             not_set |= not_done & untried
             keys, lost = keys | own, lost | not_done
         if keys or lost:

@@ -149,7 +149,7 @@ class Totals:
 
 @dataclass(frozen=True)
 class Hour:
-    """Moves that were begun in the hour from ``start`` (Unix, s) on."""
+    """Moves that were begun in the hour from ``start`` on, which is when the first was."""
 
     start: float
     moves: int
@@ -188,12 +188,13 @@ def is_off(fs: str) -> str:
 
 
 def on_clock(kept: Kept, by: float, shift: Optional[Shift] = None) -> Kept:
-    """The same on another clock, ``by`` s ahead; ``since``, ``day`` and ``wholes`` stay on the wall's.
+    """The same on another clock, ``by`` s ahead; ``since`` and ``wholes`` stay on the wall's.
 
     :param shift: what does so with turns; None: ``shifted``
     """
     until = None if kept.until is None else kept.until + by
-    return replace(kept, turns=(shift or shifted)(kept.turns, by), until=until)
+    day = tuple(replace(hour, start=hour.start + by) for hour in kept.day)
+    return replace(kept, turns=(shift or shifted)(kept.turns, by), day=day, until=until)
 
 
 def not_after(turns: Sequence[Turn], now: float) -> tuple[Turn, ...]:
@@ -284,22 +285,27 @@ def scattered(turns: Sequence[Turn]) -> dict[int, Scattered]:
 
 
 def counted(day: Sequence[Hour], now: float, moves: int) -> tuple[Hour, ...]:
-    """With moves that are begun now (Unix, s); what is older than a day is forgotten."""
-    start = now - now % HOUR
-    of_now = moves + sum(hour.moves for hour in day if hour.start == start)
-    return (*(hour for hour in day if start - DAY <= hour.start != start), Hour(start, of_now))
+    """With moves that are begun now; what is older than a day is forgotten. ``now``: on its clock"""
+    *before, last = (*_last_day(day, now), Hour(now, 0))
+    if before and now - before[-1].start < HOUR:
+        *before, last = before
+    return (*before, replace(last, moves=last.moves + moves))
 
 
 def uncounted(day: Sequence[Hour], then: float, moves: int) -> tuple[Hour, ...]:
-    """Without moves that were counted then (Unix, s), and were never begun."""
-    start = then - then % HOUR
+    """Without moves that were counted then, on its clock, and were never begun."""
+    start = max((hour.start for hour in day if hour.start <= then + 2 * DRIFT), default=None)
     left = (replace(hour, moves=hour.moves - moves) if hour.start == start else hour for hour in day)
     return tuple(hour for hour in left if hour.moves > 0)
 
 
 def begun(day: Sequence[Hour], now: float) -> int:
-    """Moves of the last day, and of what was left then of an hour."""
-    return sum(hour.moves for hour in day if now - DAY - HOUR < hour.start <= now)
+    """Moves of the last day, and of what was left then of an hour. ``now``: on its clock"""
+    return sum(hour.moves for hour in _last_day(day, now))
+
+
+def _last_day(day: Sequence[Hour], now: float) -> list[Hour]:
+    return [hour for hour in day if now - DAY - HOUR < hour.start]
 
 
 def put_back(turns: Sequence[Turn], distributed: Collection[int]) -> tuple[Turn, ...]:
