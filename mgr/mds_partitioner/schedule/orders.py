@@ -40,7 +40,7 @@ from .core.state import State
 from .core.view import Decision, Move, Scatter
 from .ledger import Ledger
 from .plans import owned, plan_of, preparation, scheduled_since
-from .record import ACT, OFF, UNDOING, Turn, counted, failed, latest, rolled_back, uncounted
+from .record import ACT, HOUR, OFF, UNDOING, Turn, counted, failed, latest, rolled_back, uncounted
 from .tick_interval import TickInterval
 from .watch import Watch
 
@@ -83,9 +83,8 @@ class Orders:
             watch.advised = watch.advised | _advice(decision)
         done = watch.kept.done.plus(turn) if turn.plan else watch.kept.done
         day = counted(watch.kept.day, now.steady, len(turn.moves)) if turn.plan else watch.kept.day
-        self._ledger.change(
-            watch, turns=latest((*watch.kept.turns, turn), state.scattered.keys()), done=done, day=day
-        )
+        turns = latest((*watch.kept.turns, turn), state.scattered.keys(), now.steady - HOUR)
+        self._ledger.change(watch, turns=turns, done=done, day=day)
         try:
             self._ledger.save(fs.fscid, watch)
         except PartitionerError as e:  # the plan's journal has it, and it is under way

@@ -12,7 +12,7 @@ from .core.view import Move, Scatter
 
 OFF, ADVISE, ACT, UNDOING = "off", "advise", "act", "rolling-back"  # modes
 MODES = (ADVISE, ACT)
-TURNS = 200  # that are kept, and all that placed what is made
+TURNS = 200  # that are kept, and all that moved something within an hour, or placed what is made
 LONG = 600.0  # s, after which the load may be another one than that which was distributed
 HOUR, DAY = 3600.0, 86_400.0  # s
 DRIFT = 0.5  # s: times are kept in whole ones
@@ -260,13 +260,19 @@ def wholes(kept: Sequence[InParts], by: float) -> dict[int, Whole]:
     return {of.ino: whole(of) for of in kept}
 
 
-def latest(turns: Sequence[Turn], there: Collection[int]) -> tuple[Turn, ...]:
-    """Those that are kept: the last ones, and before them what is placed as it is made, which is set once.
+def latest(turns: Sequence[Turn], there: Collection[int], since: float) -> tuple[Turn, ...]:
+    """Those that are kept: the last ones; before them what is placed as it is made, which is set once, and
+    moves that budgets and rests go by.
 
     :param there: inode numbers of what is so placed, and was not deleted
+    :param since: when the oldest of those moves were begun
     """
-    older = (t for t in turns[:-TURNS] if not t.undone and any(s.ino in there for s in t.scatter))
-    return (*older, *turns[-TURNS:])
+
+    def lasts(turn: Turn) -> bool:
+        moved = turn.mode == ACT and any(past.begun >= since for past in turn.moves)
+        return not turn.undone and (moved or any(s.ino in there for s in turn.scatter))
+
+    return (*filter(lasts, turns[:-TURNS]), *turns[-TURNS:])
 
 
 def made(turns: Sequence[Turn], since: float) -> tuple[Past, ...]:
