@@ -90,7 +90,7 @@ class Partitioner:
         self._on_progress, self._scheduled, self._failed = on_progress, scheduled, failed
         where = MdsWhereabouts(host)
         self._executor = Executor(
-            *(host, journal, where, self._hold, self._distributed),
+            *(host, journal, where, self._hold, self._distributed, plans.known),
             unwanted=unwanted,
             log=log,
             halts=plans.halts,
@@ -197,8 +197,7 @@ class Partitioner:
         ended = self._analyzer.get(fs).ended or now.wall
         choice.refuse_active(self.plans.of(fs), fs.name)
         runs = self.plans.known()
-        # Later than all that is done so far, whatever the host's clock was set to since.
-        at = max(now.wall, choice.last_change(self.plans.of(fs)))
+        at = choice.later_than_all(self.plans.of(fs), now.wall)
         before = steps_in_force(runs, fs.fscid)
         switch, values = policy_in_force(self._host.store, fs), owned_values(before)
         made_before = {name for kind, _, name in values if kind == FS_STEP}
@@ -243,11 +242,11 @@ class Partitioner:
         if run.head.state == DONE:
             return run
         if run.head.state == RUNNING:
-            self._go(run, halts, state=RUNNING, started=self._now().wall)
+            self._go(run, halts, state=RUNNING, started=self._later(fs))
             return run
         # Asked again when the mon has it: a rollback of the scheduler's may have been ordered meanwhile.
         self._go(
-            run, halts, lambda: self._refuse_beside_scheduler(fs), state=RUNNING, started=self._now().wall
+            run, halts, lambda: self._refuse_beside_scheduler(fs), state=RUNNING, started=self._later(fs)
         )
         return run
 
@@ -287,6 +286,11 @@ class Partitioner:
                 f"(it has {format_ranks(fs.ranks_in)}): make a new plan"
             )
         choice.refuse_resized(run, fs)
+
+    def _later(self, fs: FsState) -> float:
+        """When a plan is begun or ended, Unix, s."""
+        runs = [run for run in self.plans.read() if run.plan.fscid == fs.fscid]
+        return choice.later(runs, self._now().wall)
 
     def pause(self, fs: FsState, seconds: int | None) -> Run:
         """Begin no further step; moves under way end. :raises BadInput: as ``check_duration``."""
@@ -348,7 +352,7 @@ class Partitioner:
         :raises JournalError: the mon did not take it; this manager has stopped all the same, and tells
             it again
         """
-        return self._interrupt(fs, None, state=STOPPED, finished=self._now().wall)
+        return self._interrupt(fs, None, state=STOPPED, finished=self._later(fs))
 
     def rollback(self, fs: FsState, name: str | None) -> Run:
         """Put back every value that a plan replaced.

@@ -8,7 +8,8 @@ from collections.abc import Collection, Iterable, Mapping, Sequence
 from ..ceph.filesystem import NO_MASK
 from ..errors import BadInput, Busy
 from ..model import NO_PIN, FsState
-from ..plan.plan import DISTRIBUTED_STEP, MASK_STEP, PIN_STEP, About
+from ..plan.plan import DISTRIBUTED_STEP, MASK_STEP, PIN_STEP, About, Step
+from .core import same
 from .run import (
     ACTIVE,
     IN_FORCE,
@@ -25,6 +26,7 @@ from .run import (
 )
 
 NOTHING = {PIN_STEP: str(NO_PIN), MASK_STEP: NO_MASK, DISTRIBUTED_STEP: "0"}  # of what places a directory
+LATER = 0.001  # s between two plans, at least
 SCHEDULER = "scheduler-"  # its plans are scheduler-1, scheduler-2, ...
 
 
@@ -154,10 +156,14 @@ def refuse_resized(run: Run, fs: FsState) -> None:
 
 
 def _changed_since(made: float, run: Run) -> bool:
-    """made: Unix, s"""
-    begun_since = max(run.plan.created, run.head.started or 0.0) > made
-    states = IN_FORCE if begun_since else (*IN_FORCE, UNDONE)
-    return any(record.state in states and record.time > made for record in tuple(run.records.values()))
+    """Whatever the clock was set to: only the time of what was set may be before that of older plans.
+
+    :param made: Unix, s
+    """
+    records = tuple(run.records.values())
+    if max(run.plan.created, run.head.started or 0.0) > made:
+        return any(record.state in IN_FORCE for record in records)
+    return any(record.state in (*IN_FORCE, UNDONE) and record.time > made for record in records)
 
 
 def _replaces_others(run: Run, ours: Mapping[About, Collection[str]]) -> bool:
@@ -168,14 +174,31 @@ def _replaces_others(run: Run, ours: Mapping[About, Collection[str]]) -> bool:
     return not run.plan.force and any(step.expected not in ours.get(step.about, ()) for step in replaced)
 
 
-def last_change(runs: Iterable[Run]) -> float:
-    """When something was last done about a step of these, by the clock of then, Unix, s; 0: never"""
-    return max((record.time for run in runs for record in tuple(run.records.values())), default=0.0)
+def later(runs: Iterable[Run], wall: float) -> float:
+    """Now, but that it is later than any of these was made, begun or ended, whatever the host's clock was set
+    to since. Unix, s"""
+    return max(wall, max(map(_touched, runs), default=0.0) + LATER)
+
+
+def later_than_all(runs: Collection[Run], wall: float) -> float:
+    """Likewise, and later than anything that was done about their steps."""
+    done = max((record.time for run in runs for record in tuple(run.records.values())), default=0.0)
+    return max(later(runs, wall), done)
 
 
 def made_after(one: Run, other: Run) -> bool:
     """Was it made later?"""
     return one is not other and one.plan.created > other.plan.created
+
+
+def replaced_since(run: Run, step: Step, runs: Iterable[Run]) -> bool:
+    """Has a later plan of ours found what a step of this one has set, to put another value in its place?"""
+    return any(
+        other.plan.steps[i].about == step.about and same(step, record.old, step.value)
+        for other in runs
+        if other.plan.fscid == run.plan.fscid and made_after(other, run)
+        for i, record in tuple(other.records.items())
+    )
 
 
 def _touched(run: Run) -> float:

@@ -51,6 +51,7 @@ class Seen:
     :ivar barred: in words, why it must not be set, force or not
     :ivar waited: s since this manager first saw the record in its state, on the steady clock
     :ivar shared: a policy of ours has switched it on, and puts back what there was without both
+    :ivar overtaken: it had the planned value, and a later plan of ours has replaced that
     """
 
     value: str | None
@@ -62,6 +63,7 @@ class Seen:
     waited: float = 0.0
     shared: bool = False
     barred: str = ""
+    overtaken: bool = False
 
 
 @dataclass(frozen=True)
@@ -113,8 +115,9 @@ class StepCore:
 
     1. a value is set only after a record that holds the value it replaces is durable;
     2. a value that is neither the planned one, nor the one that was replaced, nor the way back between them,
-       is an operator's and is never replaced;
-    3. "done" is recorded only of the planned value, "undone" only of the old value, as it was read back;
+       nor a later plan's, is an operator's and is never replaced;
+    3. "done" is recorded only of the planned value, "undone" only of the old value, as it was read back, or
+       as a later plan has found it;
     4. no decision is taken while a change may still be made that was given up.
     """
 
@@ -147,6 +150,8 @@ class StepCore:
         if seen.value is None:
             return self._to(SKIPPED, seen.gone)
         if not same(step, seen.value, step.value):
+            if seen.overtaken:  # before that was recorded; the later one goes back to it
+                return self._to(APPLIED, "set, and replaced by a later plan")
             if seen.barred:
                 return self._to(SKIPPED, seen.barred)
             if same(step, seen.value, record.old) and not seen.made:

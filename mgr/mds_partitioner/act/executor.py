@@ -5,7 +5,7 @@ from __future__ import annotations
 
 import logging
 import math
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from functools import partial
 from typing import Optional
@@ -30,6 +30,7 @@ from .changes import (
     Whereabouts,
     bind,
 )
+from .choice import later, replaced_since
 from .core import SETTLED, Seen, StepCore, Transition, after_tick, next_step, paused, same, shortened
 from .halts import Halts
 from .journal import Journal
@@ -78,6 +79,7 @@ class Executor:
         where: Whereabouts,
         guard: Guard,
         distributed: Callable[[int], Mapping[int, str]],
+        runs: Callable[[], Sequence[Run]],
         unwanted: Unwanted,
         log: logging.Logger,
         halts: Halts,
@@ -87,11 +89,12 @@ class Executor:
 
         :param distributed: ``ceph.dir.pin.distributed`` that this module set on a file system, by inode
             number
+        :param runs: all plans
         :param abreast: steps of a plan of the scheduler at once
         """
         self._host, self._journal, self._where = host, journal, where
-        self._guard, self._distributed, self._unwanted, self._log = guard, distributed, unwanted, log
-        self._halts, self._abreast = halts, abreast
+        self._guard, self._distributed, self._runs = guard, distributed, runs
+        self._unwanted, self._log, self._halts, self._abreast = unwanted, log, halts, abreast
         # File systems go side by side, too: steps of one never queue behind those of another that hangs.
         self._workers, self._polls = Workers("steps of the scheduler's plans", abreast * MOST), Polls()
 
@@ -127,7 +130,7 @@ class Executor:
     ) -> None:
         """``held``: why nothing more may be begun."""
         self._steps(run, began, fs, settings, now, begins=held is None)
-        head = after_tick(began, run.plan, run.records, run.memory.troubles, now.wall)
+        head = after_tick(began, run.plan, run.records, run.memory.troubles, self._later(run, now))
         if held is not None and head.state in ACTIVE:
             self._wait(run, began, held.why, over=True)
         else:
@@ -279,7 +282,8 @@ class Executor:
             seen = self._see(run, i, change, home, now)
         except Gone as e:
             seen = Seen(None, str(e))
-        core = StepCore(step, record, seen, now.wall, settings.arrival_timeout)
+        at = self._later(run, now) if back else now.wall
+        core = StepCore(step, record, seen, at, settings.arrival_timeout)
         late = None
         if run.plan.scheduled and core.late and not (isinstance(change, DirectoryChange) and change.empty()):
             late = self._late(fs, step, settings)
@@ -287,6 +291,11 @@ class Executor:
         self._do(run, began, i, change, what, seen.value or "", now)
         if seen.in_doubt:
             raise Doubtful(seen.in_doubt)
+
+    def _later(self, run: Run, now: Now) -> float:
+        """When it is undone, or ends: after all plans that were made before. What it sets has the clock's
+        time: that it was begun tells the order, and one asks when something was moved."""
+        return later([other for other in self._runs() if other.plan.fscid == run.plan.fscid], now.wall)
 
     def _refuse_hung(self, fscid: int, ino: int) -> None:
         """:raises CephError: a call about this directory hangs, and each further one would take a thread"""
@@ -302,13 +311,14 @@ class Executor:
         return f"put back, as the MDSs had not moved it within {settings.arrival_timeout:g} s{told}"
 
     def _see(self, run: Run, i: int, change: Change, home: str | None, now: Now) -> Seen:
-        record, memory = run.records.get(i), run.memory
+        step, record, memory = run.plan.steps[i], run.records.get(i), run.memory
         doubt = change.in_doubt()
         if doubt:
             return Seen("", in_doubt=doubt)
         value = change.read()
-        awaited = {INTENT: run.plan.steps[i].value, UNDOING: home}.get(record.state) if record else None
+        awaited = {INTENT: step.value, UNDOING: home}.get(record.state) if record else None
         waited = now.steady - memory.since.setdefault(i, now.steady)
+        astray = record is not None and record.state == INTENT and not same(step, value, step.value)
         there = value == awaited and self._asks(run, i, change, now) and change.arrived(value)
         asked = memory.asked.get(i) == now.steady
         if asked and not there and value == awaited and waited > SETTLED:
@@ -322,6 +332,7 @@ class Executor:
             barred=self._barred(run, i, change, value),
             shared=isinstance(change, AutomateChange) and change.shared(),
             waited=waited,
+            overtaken=astray and replaced_since(run, step, self._runs()),
         )
 
     def _asks(self, run: Run, i: int, change: Change, now: Now) -> bool:

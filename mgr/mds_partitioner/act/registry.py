@@ -41,8 +41,6 @@ from .run import (
     user_of,
 )
 
-LATER = 0.001  # s between two plans, at least
-
 
 class Plans:
     """As the journal has them. Names are unique, and of one file system none is as old as another: what is
@@ -202,7 +200,7 @@ class Plans:
     def _dated(self, made: Plan) -> Plan:
         """Later than all others of its file system, whatever the host's clock was set to since."""
         others = (run.plan.created for run in self.known() if run.plan.fscid == made.fscid)
-        return replace(made, created=max(made.created, max(others, default=0.0) + LATER))
+        return replace(made, created=max(made.created, max(others, default=0.0) + choice.LATER))
 
     def propose(self, fs: FsState, made: Plan) -> Run:
         """Save a plan of the scheduler under a name that is chosen here. Nobody executes it before ``admit``.

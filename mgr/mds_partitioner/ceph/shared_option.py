@@ -21,6 +21,7 @@ from ..store import Store
 from .host import Host
 
 _PREFIX = "option/"
+LOOKS = 3  # in which an operator may set it anew while claims are written
 
 
 @dataclass(frozen=True)
@@ -47,6 +48,17 @@ class SharedOption:
         :param may: asked right before it is set, as what comes before takes the mon's time
         :raises Unavailable: it may not; a claim stays, as its user is about to set the option all the same
         """
+        for _ in range(LOOKS):
+            claimed = self._claim_all()
+            if self.host.mds_option(self.name) in (claimed, self.wanted):
+                break
+        else:
+            raise Unavailable(f"{self.name} was not set: somebody else sets it again and again")
+        self._set(self.wanted, may)
+
+    def _claim_all(self) -> str:
+        """Claim it, and have all claims say what an operator has set since. Returns the value that was read
+        before: a slow mon takes a while for each claim."""
         present, claims = self._look()
         if self.user not in claims:
             old = self._without(present, claims)
@@ -57,7 +69,7 @@ class SharedOption:
         elif present not in (claims[self.user], self.wanted):  # likewise
             for user in claims:
                 self._claim(user, present)
-        self._set(self.wanted, may)
+        return present
 
     def give_back(self, old: str, may: Callable[[], bool] = lambda: True) -> None:
         """Put back what was there when no other user is left. ``old``: if there is no claim that says it

@@ -108,7 +108,7 @@ class PartitionCommands(Services):
         except NotFound:
             return
         ended = newest.ended if newest.judgement is not None else None
-        if ended is not None and ended > run.plan.analyzed + ROUNDED:
+        if ended is not None and abs(ended - run.plan.analyzed) > ROUNDED:  # only the newest is kept
             name, ask = run.plan.name, "ceph mds_partitioner partition"
             raise BadInput(
                 f"plan '{name}' was not executed, and is older than the newest analysis: make another one "

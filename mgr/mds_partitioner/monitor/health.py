@@ -198,12 +198,13 @@ def _next_step(sample: FsSample, verdict: Verdict) -> str:
 
 
 def _to_be_analyzed(sample: FsSample) -> bool:
-    """Is there no analysis of the load as it is now? That of before a plan that ran is of another one."""
+    """Is there no analysis of the load as it is now? That of before a plan that ran is of another one. When
+    one ran by a clock that was ahead nobody knows."""
     if sample.analysis is None:
         return True
     ended, plan = sample.analysis.ended, sample.plan
     ran = 0.0 if plan is None else max(plan.started or 0.0, plan.finished or 0.0)
-    return ran > ended or sample.time - ended > FRESH
+    return ended < ran <= sample.time or sample.time - ended > FRESH
 
 
 def _why(verdict: Verdict) -> str:

@@ -126,7 +126,8 @@ class Ledger:
         )
         known = Fullness(capacity={c.mds: Taught(c.value, c.inside) for c in kept.capacities})
         catalogue = Catalogue(self._host, now.wall, self._now)
-        kept = replace(kept, turns=turns)
+        day = tuple(replace(hour, start=min(hour.start, now.steady)) for hour in kept.day)
+        kept = replace(kept, turns=turns, day=day)
         watch = Watch(kept, catalogue, state, fullness=known, ordered=now.steady, counted=kept.done)
         watch.unsaved = True  # in this manager's name: what the last one writes late does not hold then
         return watch

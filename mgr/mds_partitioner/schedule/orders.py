@@ -40,7 +40,7 @@ from .core.state import State
 from .core.view import Decision, Move, Scatter
 from .ledger import Ledger
 from .plans import owned, plan_of, preparation, scheduled_since
-from .record import ACT, OFF, UNDOING, Turn, counted, failed, latest, rolled_back, uncounted
+from .record import ACT, HOUR, OFF, UNDOING, Turn, counted, failed, latest, rolled_back, uncounted
 from .tick_interval import TickInterval
 from .watch import Watch
 
@@ -82,10 +82,9 @@ class Orders:
         else:
             watch.advised = watch.advised | _advice(decision)
         done = watch.kept.done.decided() if turn.plan else watch.kept.done
-        day = counted(watch.kept.day, now.wall, len(turn.moves)) if turn.plan else watch.kept.day
-        self._ledger.change(
-            watch, turns=latest((*watch.kept.turns, turn), state.scattered.keys()), done=done, day=day
-        )
+        day = counted(watch.kept.day, now.steady, len(turn.moves)) if turn.plan else watch.kept.day
+        turns = latest((*watch.kept.turns, turn), state.scattered.keys(), now.steady - HOUR)
+        self._ledger.change(watch, turns=turns, done=done, day=day)
         try:
             self._ledger.save(fs.fscid, watch)
         except PartitionerError as e:  # the plan's journal has it, and it is under way
@@ -174,7 +173,7 @@ class Orders:
             untried = {ino for ino, why in told.items() if why in LET_BE}
             never_begun = {key for key in own if key[0] in untried}
             let_be |= never_begun
-            day = uncounted(day, runs[turn.plan].plan.created, len(never_begun))
+            day = uncounted(day, turn.at, len(never_begun))
             not_set |= not_done & untried
             keys, lost = keys | own, lost | not_done
         if keys or lost:

@@ -12,7 +12,7 @@ from .core.view import Move, Scatter
 
 OFF, ADVISE, ACT, UNDOING = "off", "advise", "act", "rolling-back"  # modes
 MODES = (ADVISE, ACT)
-TURNS = 200  # that are kept, and all that placed what is made
+TURNS = 200  # that are kept, and all that moved something within an hour, or placed what is made
 LONG = 600.0  # s, after which the load may be another one than that which was distributed
 HOUR, DAY = 3600.0, 86_400.0  # s
 DRIFT = 0.5  # s: times are kept in whole ones
@@ -158,7 +158,7 @@ class Totals:
 
 @dataclass(frozen=True)
 class Hour:
-    """Moves that were begun in the hour from ``start`` (Unix, s) on."""
+    """Moves that were begun in the hour from ``start`` on, which is when the first was."""
 
     start: float
     moves: int
@@ -197,12 +197,13 @@ def is_off(fs: str) -> str:
 
 
 def on_clock(kept: Kept, by: float, shift: Optional[Shift] = None) -> Kept:
-    """The same on another clock, ``by`` s ahead; ``since``, ``day`` and ``wholes`` stay on the wall's.
+    """The same on another clock, ``by`` s ahead; ``since`` and ``wholes`` stay on the wall's.
 
     :param shift: what does so with turns; None: ``shifted``
     """
     until = None if kept.until is None else kept.until + by
-    return replace(kept, turns=(shift or shifted)(kept.turns, by), until=until)
+    day = tuple(replace(hour, start=hour.start + by) for hour in kept.day)
+    return replace(kept, turns=(shift or shifted)(kept.turns, by), day=day, until=until)
 
 
 def not_after(turns: Sequence[Turn], now: float) -> tuple[Turn, ...]:
@@ -268,13 +269,19 @@ def wholes(kept: Sequence[InParts], by: float) -> dict[int, Whole]:
     return {of.ino: whole(of) for of in kept}
 
 
-def latest(turns: Sequence[Turn], there: Collection[int]) -> tuple[Turn, ...]:
-    """Those that are kept: the last ones, and before them what is placed as it is made, which is set once.
+def latest(turns: Sequence[Turn], there: Collection[int], since: float) -> tuple[Turn, ...]:
+    """Those that are kept: the last ones; before them what is placed as it is made, which is set once, and
+    moves that budgets and rests go by.
 
     :param there: inode numbers of what is so placed, and was not deleted
+    :param since: when the oldest of those moves were begun
     """
-    older = (t for t in turns[:-TURNS] if not t.undone and any(s.ino in there for s in t.scatter))
-    return (*older, *turns[-TURNS:])
+
+    def lasts(turn: Turn) -> bool:
+        moved = turn.mode == ACT and any(past.begun >= since for past in turn.moves)
+        return not turn.undone and (moved or any(s.ino in there for s in turn.scatter))
+
+    return (*filter(lasts, turns[:-TURNS]), *turns[-TURNS:])
 
 
 def made(turns: Sequence[Turn], since: float) -> tuple[Past, ...]:
@@ -293,22 +300,27 @@ def scattered(turns: Sequence[Turn]) -> dict[int, Scattered]:
 
 
 def counted(day: Sequence[Hour], now: float, moves: int) -> tuple[Hour, ...]:
-    """With moves that are begun now (Unix, s); what is older than a day is forgotten."""
-    start = now - now % HOUR
-    of_now = moves + sum(hour.moves for hour in day if hour.start == start)
-    return (*(hour for hour in day if start - DAY <= hour.start != start), Hour(start, of_now))
+    """With moves that are begun now; what is older than a day is forgotten. ``now``: on its clock"""
+    *before, last = (*_last_day(day, now), Hour(now, 0))
+    if before and now - before[-1].start < HOUR:
+        *before, last = before
+    return (*before, replace(last, moves=last.moves + moves))
 
 
 def uncounted(day: Sequence[Hour], then: float, moves: int) -> tuple[Hour, ...]:
-    """Without moves that were counted then (Unix, s), and were never begun."""
-    start = then - then % HOUR
+    """Without moves that were counted then, on its clock, and were never begun."""
+    start = max((hour.start for hour in day if hour.start <= then + 2 * DRIFT), default=None)
     left = (replace(hour, moves=hour.moves - moves) if hour.start == start else hour for hour in day)
     return tuple(hour for hour in left if hour.moves > 0)
 
 
 def begun(day: Sequence[Hour], now: float) -> int:
-    """Moves of the last day, and of what was left then of an hour."""
-    return sum(hour.moves for hour in day if now - DAY - HOUR < hour.start <= now)
+    """Moves of the last day, and of what was left then of an hour. ``now``: on its clock"""
+    return sum(hour.moves for hour in _last_day(day, now))
+
+
+def _last_day(day: Sequence[Hour], now: float) -> list[Hour]:
+    return [hour for hour in day if now - DAY - HOUR < hour.start]
 
 
 def put_back(turns: Sequence[Turn], distributed: Collection[int]) -> tuple[Turn, ...]:

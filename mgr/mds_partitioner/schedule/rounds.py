@@ -273,7 +273,7 @@ class Rounds:
         if watch.kept.mode == ACT:
             self._orders.prepare(fs, watch, now)
         held = owned(self._plans.of(fs), fs.fscid, now.wall, watch.state.split)
-        moved, pins = begun(watch.kept.day, now.wall), _pinned(watch, held)
+        moved, pins = begun(watch.kept.day, now.steady), _pinned(watch, held)
         if watch.view and watch.glances and now.steady < watch.measured + self._interval():
             watch.view = replace(self._looker.glance(fs, watch, watch.view, now), begun=moved, pins=pins)
             return watch.view

@@ -385,6 +385,7 @@ class Manager:
             cluster,
             lambda fs: None if cluster.why is None else Hold(cluster.why, cluster.busy),
             lambda fscid: owned_distributed(steps_in_force(self.runs, fscid)),
+            lambda: self.runs,
             lambda fscid: "",
             LOG,
             self.halts,

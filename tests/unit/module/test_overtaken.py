@@ -9,7 +9,8 @@ import pytest
 from fake_cluster import plan
 from scheduled import Cluster, Manager
 
-from mds_partitioner.act.run import DONE, RUNNING, SKIPPED, STOPPED, Run
+from mds_partitioner.act.choice import later_than_all
+from mds_partitioner.act.run import DONE, RUNNING, SKIPPED, STOPPED, Run, moved_at
 from mds_partitioner.errors import BadInput, Busy
 from mds_partitioner.plan.plan import DISTRIBUTED_STEP, Step
 
@@ -22,8 +23,8 @@ def manager() -> Manager:
 def planned(manager: Manager, name: str, moves: dict[int, int]) -> str:
     """A plan for the file system as it is now."""
     cluster = manager.cluster
-    made = replace(plan(cluster, moves, name=name), created=cluster.wall)
-    manager.partitioner.plans.save(made)
+    at = later_than_all(manager.partitioner.plans.of(manager.fs), cluster.wall)
+    manager.partitioner.plans.save(replace(plan(cluster, moves, name=name), created=at))
     cluster.wall += 1.0
     return name
 
@@ -102,6 +103,42 @@ def test_after_what_it_was_planned_upon_was_forgotten(manager: Manager, back: bo
     with pytest.raises(Busy, match=told):
         manager.partitioner.start(manager.fs, "b")
     done(manager, "c")
+
+
+@pytest.mark.parametrize("ino", [100, 105])
+@pytest.mark.parametrize("undo", [False, True])
+def test_also_where_the_clock_was_put_back(manager: Manager, ino: int, undo: bool) -> None:
+    planned(manager, "a", {100: 1, 101: 2})
+    if undo:
+        done(manager, "a")
+    planned(manager, "b", {ino: 3})
+    manager.cluster.wall -= 3600.0
+    if undo:
+        undone(manager, "a")
+    else:
+        done(manager, "a")
+    refused(manager, "b", "a")
+    done(manager, planned(manager, "c", {ino: 3}))
+
+
+def test_what_was_tried_and_undone_is_as_if_it_had_not_been_where_the_clock_was_put_back(
+    manager: Manager,
+) -> None:
+    planned(manager, "a", {100: 1})
+    planned(manager, "b", {101: 2})
+    manager.cluster.wall -= 3600.0
+    done(manager, "a")
+    undone(manager, "a")
+    done(manager, "b")
+
+
+def test_a_rest_is_told_by_the_clock_as_it_is(manager: Manager) -> None:
+    """Plans may be ahead of a clock that was put back, and of what they moved one asks when that was."""
+    planned(manager, "a", {100: 1})
+    manager.cluster.wall -= 3600.0
+    done(manager, "a")
+    moved = moved_at(manager.partitioner.plans.known(), manager.fs.fscid)
+    assert manager.cluster.wall - 30.0 <= moved[100] <= manager.cluster.wall
 
 
 def test_with_force_it_may_replace_what_an_operator_has_set(manager: Manager) -> None:
@@ -187,3 +224,19 @@ def test_what_is_distributed_no_more_is_so_over_whatever_ranks(manager: Manager)
     made = replace(plan(cluster, {100: 1}, name="d"), steps=(step,), created=cluster.wall, force=True)
     manager.partitioner.plans.save(made)
     assert manager.partitioner.start(manager.fs, "d").head.state == RUNNING
+
+
+def test_the_last_one_is_the_last_whatever_the_clock_was_set_to(manager: Manager) -> None:
+    """What is shown is what a rollback takes."""
+    plans, cluster = manager.partitioner.plans, manager.cluster
+    cluster.wall += 3600.0
+    done(manager, planned(manager, "a", {100: 1}))
+    cluster.wall -= 3600.0
+    planned(manager, "b", {101: 2})
+    assert plans.newest(manager.fs, None).plan.name == "b"
+    done(manager, "b")
+    assert plans.newest(manager.fs, None).plan.name == "b"
+    assert manager.partitioner.rollback(manager.fs, None).plan.name == "b"
+    manager.run(60)
+    undone(manager, "a")
+    assert plans.newest(manager.fs, None).plan.name == "a", "of two that were run, the one that was so last"

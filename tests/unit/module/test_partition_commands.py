@@ -220,7 +220,13 @@ def test_a_plan_is_not_started_as_what_it_is_not(module: Module, asked: dict[str
 
 @pytest.mark.parametrize(
     ("ended", "judged", "refused"),
-    [(1000.4, True, False), (2000.0, True, True), (None, False, False), (2000.0, False, False)],
+    [
+        (1000.4, True, False),
+        (2000.0, True, True),
+        (500.0, True, True),  # the clock was put back since
+        (None, False, False),
+        (2000.0, False, False),
+    ],
 )
 def test_a_plan_that_nobody_named_is_not_older_than_the_newest_analysis(
     module: Module, ended: float | None, judged: bool, refused: bool

@@ -1292,9 +1292,43 @@ def test_moves_of_a_day_are_counted_across_managers(cluster: Cluster) -> None:
     after.run(AT_LAST)
     assert len(pins(cluster)) == 4
     assert "no more may be (scheduler_moves_a_day)" in after.scheduling.watch(after.fs).decision.why
-    cluster.wall += 90_000.0
+    cluster.wall, cluster.steady = cluster.wall + 90_000.0, cluster.steady + 90_000.0
     after.run(AT_LAST)
     assert len(pins(cluster)) == 6
+
+
+@pytest.mark.parametrize("fails_over", [False, True])
+@pytest.mark.parametrize("jump", [3600.0, 26 * 3600.0, -3600.0, -26 * 3600.0])
+def test_moves_of_a_day_are_counted_by_no_clock_that_can_be_set(
+    cluster: Cluster, jump: float, fails_over: bool
+) -> None:
+    few = fewer(scheduler_moves_a_day=4, scheduler_moves=2)
+    manager = Manager(cluster, few)
+    manager.scheduling.start(manager.fs, ACT)
+    manager.run(10)
+    cluster.wall += jump
+    manager.run(AT_LAST)
+    if fails_over:
+        manager = Manager(cluster, few)
+        manager.run(AT_LAST)
+    cluster.wall -= jump
+    manager.run(AT_LAST)
+    assert len(pins(cluster)) == 4
+    assert sum(hour.moves for hour in manager.scheduling.get(manager.fs).day) == 4
+
+
+def test_moves_count_for_a_day_where_the_last_managers_clock_was_ahead(cluster: Cluster) -> None:
+    few = fewer(scheduler_moves_a_day=4, scheduler_moves=2)
+    manager = Manager(cluster, few)
+    manager.scheduling.start(manager.fs, ACT)
+    manager.run(10)
+    cluster.wall -= 26 * 3600.0
+    manager = Manager(cluster, few)
+    manager.run(AT_LAST)
+    assert len(pins(cluster)) == 4
+    cluster.wall, cluster.steady = cluster.wall + 90_000.0, cluster.steady + 90_000.0
+    manager.run(AT_LAST)
+    assert len(pins(cluster)) == 6, "and for no longer"
 
 
 def test_so_many_directories_are_pinned_and_those_may_still_be_moved(cluster: Cluster) -> None:

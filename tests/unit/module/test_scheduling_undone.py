@@ -504,3 +504,24 @@ def test_a_rollback_of_all_is_named_as_such_when_it_is_to_act_again() -> None:
     manager.run(3)
     with pytest.raises(Busy, match="is being undone"):
         manager.scheduling.start(manager.fs, ACT)
+
+
+@pytest.mark.parametrize(("option", "his"), [(TO_AUTH, "false"), (TICK, "7.000000")])
+def test_an_option_that_an_operator_sets_as_it_is_about_to_be_set_comes_back(option: str, his: str) -> None:
+    cluster = Cluster()
+    cluster.options[TICK] = "5.000000"
+    set_ = []
+
+    def changed(event: str) -> None:
+        if event.startswith(f"put option/{option}") and not set_:
+            set_.append(event)
+            cluster.options[option] = his
+
+    cluster.watch = changed
+    manager = Manager(cluster)
+    manager.scheduling.start(manager.fs, ACT)
+    manager.run(60)
+    manager.scheduling.stop(manager.fs, rollback=True)
+    manager.run(200)
+    assert (manager.scheduling.get(manager.fs).mode, cluster.options[option]) == (OFF, his)
+    assert set_

@@ -6,6 +6,7 @@ from __future__ import annotations
 import threading
 import time
 from collections import Counter
+from collections.abc import Collection, Sequence
 from dataclasses import replace
 from typing import Any
 
@@ -24,7 +25,7 @@ from mds_partitioner.schedule.core.state import Past, State
 from mds_partitioner.schedule.core.view import OURS_BELOW, Decision, Move, Piece, RankView, Scatter, View
 from mds_partitioner.schedule.orders import turn_of
 from mds_partitioner.schedule.pieces import FIXED_BELOW, rank_of
-from mds_partitioner.schedule.record import ACT, ADVISE, OFF, TURNS, Turn, latest, under_way
+from mds_partitioner.schedule.record import ACT, ADVISE, HOUR, OFF, TURNS, Turn, latest, under_way
 from mds_partitioner.schedule.tick_interval import QUICK, TICK
 from mds_partitioner.schedule.watch import Looker
 
@@ -372,6 +373,10 @@ def test_ticks_that_the_mon_sets_late_are_given_back(
     assert cluster.options[TICK] == ""
 
 
+def kept(cluster: Cluster, turns: Sequence[Turn], there: Collection[int]) -> tuple[Turn, ...]:
+    return latest(turns, there, cluster.steady - HOUR)
+
+
 def test_what_was_distributed_is_remembered_whatever_is_decided_since() -> None:
     cluster = churned()
     (parent,) = cluster.churning
@@ -380,7 +385,7 @@ def test_what_was_distributed_is_remembered_whatever_is_decided_since() -> None:
     manager.run(AT_LAST)
     watch = manager.scheduling.watch(manager.fs)
     more = replace(watch.kept.turns[-1], moves=(), scatter=())
-    watch.kept = replace(watch.kept, turns=latest((*watch.kept.turns, *[more] * (TURNS + 5)), {103}))
+    watch.kept = replace(watch.kept, turns=kept(cluster, [*watch.kept.turns, *[more] * (TURNS + 5)], {103}))
     cluster.directories[parent].distributed = "0"
     manager.scheduling.stop(manager.fs, rollback=False)
     manager.scheduling.start(manager.fs, ACT)
@@ -393,8 +398,30 @@ def test_so_many_decisions_are_kept() -> None:
     turns = [
         Turn(float(i), ACT, "", (), (), 0, 1.0, 1.0, scatter=scatter if i == 3 else ()) for i in range(300)
     ]
-    assert [turn.at for turn in latest(turns, {1})] == [3.0, *map(float, range(100, 300))]
-    assert [turn.at for turn in latest(turns, {2})] == [*map(float, range(100, 300))], "it was deleted"
+    assert [turn.at for turn in latest(turns, {1}, 0.0)] == [3.0, *map(float, range(100, 300))]
+    assert [turn.at for turn in latest(turns, {2}, 0.0)] == [*map(float, range(100, 300))], "it was deleted"
+
+
+@pytest.mark.parametrize("fails_over", [False, True])
+def test_what_was_moved_within_an_hour_is_remembered_whatever_is_decided_since(
+    acting: Manager, fails_over: bool
+) -> None:
+    """An hour's inodes are limited, and what was moved rests."""
+    manager, cluster = acting, acting.cluster
+    manager.run(AT_LAST)
+    watch = manager.scheduling.watch(manager.fs)
+    moved = {past.move.ino for past in watch.state.past}
+    more = replace(watch.kept.turns[-1], mode=ADVISE, at=cluster.steady, moves=(), scatter=())
+    watch.kept = replace(watch.kept, turns=kept(cluster, [*watch.kept.turns, *[more] * (TURNS + 5)], ()))
+    if fails_over:
+        manager.ledger.save(manager.fs.fscid, watch)
+        manager = Manager(cluster)
+    else:
+        manager.scheduling.start(manager.fs, ADVISE)
+    watch = manager.scheduling.watch(manager.fs)
+    assert {past.move.ino for past in watch.state.past} == moved != set()
+    cluster.steady += HOUR
+    assert len(kept(cluster, watch.kept.turns, ())) == TURNS, "and for no longer"
 
 
 def test_a_rank_without_a_request_may_be_relieved(acting: Manager) -> None:

@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: LGPL-2.1-or-later
 """An option of the cluster that several users want: whoever is last puts back what was there."""
 
+import itertools
 from contextlib import suppress
 from dataclasses import replace
 from typing import Any
@@ -13,7 +14,7 @@ from test_switch import HINTS, fresh, next_manager, push, restore
 
 from mds_partitioner.act.run import DONE, ROLLED_BACK, ROLLING_BACK, RUNNING
 from mds_partitioner.ceph.shared_option import SharedOption, sweep
-from mds_partitioner.errors import CephError
+from mds_partitioner.errors import CephError, Unavailable
 from mds_partitioner.plan.circumstances import TO_AUTH
 from mds_partitioner.policy import switch as switching
 from mds_partitioner.policy.hints import policy_object
@@ -302,3 +303,31 @@ def test_a_step_that_found_it_so_takes_no_claim_of_another_plan_away() -> None:
     while run.head.state != DONE:
         manager.tick(run)
     assert option(cluster, "scheduler/1").replaced() == ""
+
+
+@pytest.mark.parametrize("alone", [True, False])
+@pytest.mark.parametrize("times", [1, 2])
+def test_what_an_operator_sets_while_the_claim_is_written_comes_back(alone: bool, times: int) -> None:
+    """A slow mon takes up to 20 s for a claim."""
+    cluster, his = FakeCluster(), iter(["false", "0"][:times])
+    if not alone:
+        option(cluster, "balance/2").take()
+
+    def changed(event: str) -> None:
+        if event.startswith("put option/"):
+            cluster.options[TO_AUTH] = next(his, cluster.options.get(TO_AUTH, ""))
+
+    cluster.watch = changed
+    option(cluster, "plan/a").take()
+    assert (cluster.options[TO_AUTH], list(his)) == ("true", [])
+    for user in ("balance/2", "plan/a"):
+        option(cluster, user).give_back("")
+    assert cluster.options[TO_AUTH] == ("false" if times == 1 else "0")
+
+
+def test_one_that_is_changed_again_and_again_is_not_set() -> None:
+    cluster, made = FakeCluster(), itertools.count()
+    cluster.watch = lambda event: cluster.options.update({TO_AUTH: str(next(made))})
+    with pytest.raises(Unavailable, match="was not set: somebody else sets it"):
+        option(cluster, "plan/a").take()
+    assert cluster.options[TO_AUTH] == "2"

@@ -65,6 +65,8 @@ def test_an_analysis_of_another_load_is_made_again_first() -> None:
     assert analyze in advice(snapshot(replace(idle, plan=replace(ran, finished=NOW - 299.0))))
     assert analyze not in advice(snapshot(replace(idle, plan=replace(ran, finished=NOW - 301.0))))
     assert analyze not in advice(snapshot(replace(idle, plan=replace(ran, state="ready", started=None))))
+    ahead = replace(ran, finished=NOW + 3600.0)  # by a clock that was put back since
+    assert analyze not in advice(snapshot(replace(idle, plan=ahead)))
 
 
 def test_beside_a_silent_rank_that_is_looked_into_first() -> None:
