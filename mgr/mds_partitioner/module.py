@@ -113,7 +113,9 @@ class Module(
             self._paused,
             self._unreadable,
             lambda: health.fallen_back(self.balancer.fallen_back()),
-            lambda: health.imbalanced(self.monitor.snapshot, MonitorSettings.read(self).imbalance_epochs),
+            lambda: health.imbalanced(
+                self.monitor.snapshot, MonitorSettings.read(self).imbalance_epochs, time.time()
+            ),
             lambda: health.scheduler_stuck(self.monitor.snapshot, self._lasts()),
             lambda: health.scheduler_advises(self.monitor.snapshot, self._lasts()),
             lambda: health.scheduler_misjudges(self.monitor.snapshot),

@@ -149,14 +149,14 @@ def fallen_back(daemons: Mapping[str, Sequence[Fallback]]) -> list[Check]:
     return [Check(FALLBACK, summary, detail)] if detail else []
 
 
-def imbalanced(snapshot: Snapshot, epochs: int) -> list[Check]:
-    """File systems that were too uneven for ``epochs`` epochs in a row."""
+def imbalanced(snapshot: Snapshot, epochs: int, now: float) -> list[Check]:
+    """File systems that were too uneven for ``epochs`` epochs in a row. ``now``: Unix, s"""
     uneven = [s for s in snapshot.filesystems if s.uneven_epochs >= epochs]
     summary = f"{len(uneven)} file system(s) have unevenly loaded MDS ranks"
-    return [Check(IMBALANCE, summary, tuple(map(_advice, uneven)))] if uneven else []
+    return [Check(IMBALANCE, summary, tuple(_advice(s, now) for s in uneven))] if uneven else []
 
 
-def _advice(sample: FsSample) -> str:
+def _advice(sample: FsSample, now: float) -> str:
     verdict = sample.verdict
     if verdict is None or verdict.factor is None:
         return (
@@ -173,11 +173,11 @@ def _advice(sample: FsSample) -> str:
     return (
         f"'{sample.fs}': uneven for {sample.uneven_epochs} epochs: imbalance factor {verdict.factor:.3f}, "
         f"{_why(verdict)}; rank {fullest.rank} serves {part:.0%} of {sample.load:.0f} req/s: "
-        f"{_next_step(sample, verdict)}"
+        f"{_next_step(sample, verdict, now)}"
     )
 
 
-def _next_step(sample: FsSample, verdict: Verdict) -> str:
+def _next_step(sample: FsSample, verdict: Verdict, now: float) -> str:
     plan = sample.plan
     if sample.problem:
         return f"{sample.problem}: see 'ceph fs status {sample.fs}'"
@@ -192,19 +192,19 @@ def _next_step(sample: FsSample, verdict: Verdict) -> str:
         )
     if verdict.saturated and set(verdict.saturated) == set(verdict.full_of_little):
         return unlike(verdict.saturated, sample.fs)
-    if _to_be_analyzed(sample):
+    if _to_be_analyzed(sample, now):
         return f"run 'ceph mds_partitioner analyze start {sample.fs}', then 'partition plan'"
     return f"run 'ceph mds_partitioner partition plan {sample.fs}', read it, then 'partition start'"
 
 
-def _to_be_analyzed(sample: FsSample) -> bool:
+def _to_be_analyzed(sample: FsSample, now: float) -> bool:
     """Is there no analysis of the load as it is now? That of before a plan that ran is of another one. When
     one ran by a clock that was ahead nobody knows."""
     if sample.analysis is None:
         return True
     ended, plan = sample.analysis.ended, sample.plan
     ran = 0.0 if plan is None else max(plan.started or 0.0, plan.finished or 0.0)
-    return ended < ran <= sample.time or sample.time - ended > FRESH
+    return ended < ran <= now or now - ended > FRESH
 
 
 def _why(verdict: Verdict) -> str:

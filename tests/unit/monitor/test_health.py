@@ -28,16 +28,16 @@ LASTS = 300.0  # s
 
 
 def advice(sample: Snapshot) -> str:
-    (check,) = imbalanced(sample, 12)
+    (check,) = imbalanced(sample, 12, NOW)
     (line,) = check.detail
     return line
 
 
 def test_imbalance_is_raised_only_when_it_lasts() -> None:
-    assert [check.code for check in imbalanced(snapshot(), 12)] == [IMBALANCE]
-    assert imbalanced(snapshot(), 13) == []
-    assert imbalanced(snapshot(replace(uneven(), uneven_epochs=0)), 1) == []
-    assert imbalanced(unsettled(), 1) == []
+    assert [check.code for check in imbalanced(snapshot(), 12, NOW)] == [IMBALANCE]
+    assert imbalanced(snapshot(), 13, NOW) == []
+    assert imbalanced(snapshot(replace(uneven(), uneven_epochs=0)), 1, NOW) == []
+    assert imbalanced(unsettled(), 1, NOW) == []
 
 
 def test_imbalance_says_what_to_do_next() -> None:
@@ -67,6 +67,9 @@ def test_an_analysis_of_another_load_is_made_again_first() -> None:
     assert analyze not in advice(snapshot(replace(idle, plan=replace(ran, state="ready", started=None))))
     ahead = replace(ran, finished=NOW + 3600.0)  # by a clock that was put back since
     assert analyze not in advice(snapshot(replace(idle, plan=ahead)))
+    since = replace(ran, finished=NOW + 10.0)  # after the last epoch
+    (check,) = imbalanced(snapshot(replace(idle, plan=since)), 12, NOW + 20.0)
+    assert analyze in check.detail[0]
 
 
 def test_beside_a_silent_rank_that_is_looked_into_first() -> None:

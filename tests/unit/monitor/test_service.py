@@ -240,13 +240,13 @@ def test_ranks_that_are_not_alike_are_even_when_the_scheduler_finds_them_so(
         sample = sampled(monitor)
         assert sample.verdict is not None and sample.verdict.triggered
         assert (sample.uneven_epochs, sample.uneven_at) == (0, None)
-    assert imbalanced(monitor.snapshot, 1) == []
+    assert imbalanced(monitor.snapshot, 1, 0.0) == []
     (epochs,) = (m for m in families(monitor.snapshot) if m.name.endswith("imbalanced_epochs"))
     assert [s.value for s in epochs.samples] == [0]
     assert "even, by what each rank can serve" in page(monitor.snapshot, 10.0)
     others.scheduler = scheduler()
     assert [sampled(monitor).uneven_epochs for _ in range(2)] == [1, 2]
-    assert imbalanced(monitor.snapshot, 2)
+    assert imbalanced(monitor.snapshot, 2, 0.0)
 
 
 def test_failures_are_counted_by_stage(monitor: Monitor, errors: Errors) -> None:
@@ -274,13 +274,13 @@ def test_an_epoch_that_cannot_be_judged_ends_no_row_of_uneven_ones(
     for _ in range(3):
         sampled(monitor)
     engine.problem = Unavailable("the engine failed")
-    (unjudged,) = imbalanced(replace(monitor.snapshot, filesystems=(sampled(monitor),)), 3)
+    (unjudged,) = imbalanced(replace(monitor.snapshot, filesystems=(sampled(monitor),)), 3, 0.0)
     assert "uneven for 3 epochs when it was judged last" in unjudged.detail[0]
     assert "the engine failed: see 'ceph fs status cephfs'" in unjudged.detail[0]
     engine.problem, cluster.problem = None, Unavailable("no counter")
     assert sampled(monitor).uneven_epochs == 3
     cluster.problem, cluster.state = None, replace(FS, mds=(), ranks_in=())
-    (away,) = imbalanced(replace(monitor.snapshot, filesystems=(sampled(monitor),)), 3)
+    (away,) = imbalanced(replace(monitor.snapshot, filesystems=(sampled(monitor),)), 3, 0.0)
     assert "no rank is active" in away.detail[0]
     cluster.state = FS
     assert sampled(monitor).uneven_epochs == 4
@@ -391,7 +391,7 @@ def test_one_of_whose_ranks_some_are_away_is_not_even_for_that(monitor: Monitor,
     after = sampled(monitor)
     assert after.verdict is not None and not after.verdict.uneven
     assert after.uneven_epochs == 3
-    (check,) = imbalanced(Snapshot(filesystems=(after,)), 3)
+    (check,) = imbalanced(Snapshot(filesystems=(after,)), 3, 0.0)
     assert "when all its ranks were judged last, and now some are away" in check.detail[0]
     for _ in range(20):
         after = sampled(monitor)
@@ -431,7 +431,7 @@ def test_the_last_analysis_is_shown_while_another_runs(monitor: Monitor, cluster
     assert seen.analysis is not None and seen.analysis.ended == 100.0 and seen.analyzing is not None
     cluster.analysis.state = FAILED
     assert sampled(monitor).analysis is None, "there is nothing to plan from"
-    (check,) = imbalanced(Snapshot(filesystems=(seen,)), 1)
+    (check,) = imbalanced(Snapshot(filesystems=(seen,)), 1, 0.0)
     assert "it is being analyzed" in check.detail[0] and "analyze start" not in check.detail[0]
 
 
