@@ -95,7 +95,11 @@ class Apart:
                 self._serving[party] = spare or Workers(self._name, self._most)
             workers = self._serving[party]
             self._under_way[party] += 1
-        future = workers.submit(call)
+        try:
+            future = workers.submit(call)
+        except BaseException:  # no thread can be started: it is not under way
+            self._ended(party)
+            raise
         future.add_done_callback(lambda _: self._ended(party))
         return workers, future
 

@@ -153,12 +153,13 @@ class FileSystem:
 
         :raises NotFound: one on the way is not there
         """
-        above = path.rpartition("/")[0]
-        if not above:
-            return False
-        if above not in self._links:
-            self._links[above] = self.over_link(above) or self.is_link(above)
-        return self._links[above]
+        link, above = False, ""
+        for name in path.strip("/").split("/")[:-1]:
+            above = f"{above}/{name}"
+            if above not in self._links:
+                self._links[above] = link or self.is_link(above)
+            link = self._links[above]
+        return link
 
     def born(self, path: str) -> float:
         """When it was made, seconds since the Unix epoch, by the clock of the client that made it.

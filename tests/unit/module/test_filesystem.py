@@ -210,6 +210,13 @@ def test_a_link_on_the_way_is_seen_and_asked_for_once(fs: FileSystem, binding: L
     assert asked == [b"/home", b"/srv", b"/srv/home"]
 
 
+def test_a_path_of_thousands_of_directories_is_walked(fs: FileSystem, binding: LibCephFS) -> None:
+    deep = "/d" * 2000
+    for depth in range(1, 2001):
+        binding.add(b"/d" * depth, 100 + depth)
+    assert not fs.over_link(deep)
+
+
 def test_a_link_to_itself_is_where_a_directory_was(fs: FileSystem, binding: LibCephFS) -> None:
     binding.refusal = errno.ELOOP
     with pytest.raises(NotFound):
