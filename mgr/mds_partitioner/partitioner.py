@@ -231,8 +231,7 @@ class Partitioner:
         :param halts: orders to stop that had been given when this one was; None: when it comes here
         :raises Busy: another plan of the file system is under way, or was executed or undone since this one
             was made; it was stopped meanwhile
-        :raises BadInput: it needs a rank that does not exist any more, or distributes over another number of
-            them, or was rolled back, be it in part
+        :raises BadInput: it needs a rank that does not exist any more, or was rolled back, be it in part
         """
         halts = self.plans.halts.given(fs.fscid) if halts is None else halts
         self.plans.halts.refuse(fs.fscid, fs.name, halts)
@@ -285,7 +284,6 @@ class Partitioner:
                 f"plan '{name}' needs rank {format_ranks(gone)}, which '{fs.name}' does not have "
                 f"(it has {format_ranks(fs.ranks_in)}): make a new plan"
             )
-        choice.refuse_resized(run, fs)
 
     def _later(self, fs: FsState) -> float:
         """When a plan is begun or ended, Unix, s."""

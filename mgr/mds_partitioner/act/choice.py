@@ -7,7 +7,7 @@ from collections.abc import Collection, Iterable, Mapping, Sequence
 
 from ..ceph.filesystem import NO_MASK
 from ..errors import BadInput, Busy
-from ..model import NO_PIN, FsState
+from ..model import NO_PIN
 from ..plan.plan import DISTRIBUTED_STEP, MASK_STEP, PIN_STEP, About, Step
 from .core import same
 from .run import (
@@ -138,21 +138,6 @@ def refuse_overtaken(run: Run, runs: Sequence[Run]) -> None:
             )
     if _replaces_others(run, owned_values(steps_in_force(runs, run.plan.fscid))):
         raise Busy(f"plan '{run.plan.name}' was made before what it replaces was undone or forgotten: {anew}")
-
-
-def refuse_resized(run: Run, fs: FsState) -> None:
-    """MDSs hash what is distributed over all ranks that there are, and the plan had its map of these.
-
-    :raises BadInput: something is to be distributed yet, and there are more of them since, or fewer
-    """
-    planned = len(run.plan.prediction.load_before)
-    to_be_begun = (step for i, step in enumerate(run.plan.steps) if i not in run.records)
-    distributes = any((step.kind, step.value) == (DISTRIBUTED_STEP, "1") for step in to_be_begun)
-    if distributes and planned != fs.max_mds:
-        raise BadInput(
-            f"plan '{run.plan.name}' distributes directories over {planned} ranks, and '{fs.name}' has "
-            f"max_mds {fs.max_mds}: make a new one ('partition plan')"
-        )
 
 
 def _changed_since(made: float, run: Run) -> bool:

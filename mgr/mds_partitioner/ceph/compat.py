@@ -37,7 +37,6 @@ else:
 F = TypeVar("F", bound=Callable[..., Any])
 TEXT_TIMEOUT = 2.0  # s: what Reef's manager has not handed over by then is asked for as bytes
 HOOK_COMMAND = "dump mindex"  # SubtreeStats::dump, in mds/patches
-RADOS = "_rados"  # of MgrModule: its client; where there is none, ``rados`` opens one and tells the MgrMap
 Point = tuple[float, ...]  # (seconds since the epoch, value) or, for averages, (seconds, sum, count)
 
 
@@ -91,12 +90,6 @@ class Once:
                 future.set_exception(e)
         return future.result()
 
-    def forget(self, lost: Any) -> None:
-        """It is of no use any more: the next caller opens another. ``lost``: which one that is"""
-        with self._lock:
-            if self._future is not None and self._future.done() and self._future.result() is lost:
-                self._future = None
-
 
 class Connections:
     """The module's handles of librados and libcephfs, which it does not open safely from several threads.
@@ -107,19 +100,10 @@ class Connections:
     def __init__(self, module: MgrModule) -> None:
         self._module = module
         self._rados, self._cephfs = Once(lambda: module.rados), Once(self._open_cephfs)
-        self._lock = threading.Lock()  # of the module's client alone
 
     def rados(self) -> Any:
         """Of librados. :raises rados.Error: it cannot be opened"""
         return self._rados.get()
-
-    def renew_rados(self, lost: Any) -> None:
-        """The module's client was blocklisted, and stays so: the next caller gets another. The one that is
-        lost stays open: calls on it may hang, and closing it takes from under them what they use."""
-        with self._lock:
-            if getattr(self._module, RADOS, None) is lost:
-                setattr(self._module, RADOS, None)
-        self._rados.forget(lost)
 
     def cephfs(self) -> Any:
         """Of libcephfs, with no file system mounted: Tentacle's mgr_module has one, Reef's has none.

@@ -5,10 +5,7 @@ from __future__ import annotations
 
 import errno
 import threading
-from collections.abc import Iterator
 from concurrent.futures import Future
-from contextlib import contextmanager
-from typing import Any
 
 import rados
 
@@ -74,7 +71,7 @@ class Objects:
 
     def _attribute(self, pool: int, name: str, attribute: str) -> bytes | None:
         try:
-            with self._opened(pool) as objects:
+            with self._connections.rados().open_ioctx2(pool) as objects:
                 return bytes(objects.get_xattr(name, attribute))
         except (rados.ObjectNotFound, rados.NoData):
             return None
@@ -103,7 +100,7 @@ class Objects:
 
     def _write(self, pool: int, name: str, content: bytes | None) -> None:
         try:
-            with self._opened(pool) as objects:
+            with self._connections.rados().open_ioctx2(pool) as objects:
                 if content is None:
                     objects.remove_object(name)
                 else:
@@ -115,18 +112,6 @@ class Objects:
             raise CephError(f"object '{name}' in pool {pool}: {e}") from e
         finally:
             self._ended(pool, name)
-
-    @contextmanager
-    def _opened(self, pool: int) -> Iterator[Any]:
-        """A pool's objects. After a client that was blocklisted the next call gets another."""
-        client = self._connections.rados()
-        try:
-            with client.open_ioctx2(pool) as objects:
-                yield objects
-        except rados.Error as e:
-            if e.errno == errno.ESHUTDOWN:
-                self._connections.renew_rados(client)
-            raise
 
     def _ended(self, pool: int, name: str) -> None:
         with self._lock:

@@ -115,26 +115,6 @@ class Ioctx:
         del self._cluster.objects[name]
 
 
-class Client:
-    """Of librados. One that is blocklisted never is another's again."""
-
-    def __init__(self, cluster: Manager) -> None:
-        self._cluster, self.blocklisted = cluster, False
-
-    @contextmanager
-    def open_ioctx2(self, pool: int) -> Iterator[Ioctx]:
-        if self.blocklisted:
-            raise rados.Error("[errno 108] RADOS connection was shutdown", errno.ESHUTDOWN)
-        yield Ioctx(self._cluster)
-
-    def mon_command(self, command: str, inbuf: bytes) -> tuple[int, bytes, str]:
-        """In bytes, and whoever calls waits."""
-        wanted, gates = json.loads(command), self._cluster.gates
-        if wanted["prefix"] in gates:
-            gates[wanted["prefix"]].pass_through()
-        return (0, self._cluster.log_last, "") if wanted["prefix"] == "log last" else (-22, b"", "unknown")
-
-
 class Manager:
     """Stands for MgrModule: a mon that answers or does not, RADOS, mounts by name."""
 
@@ -149,13 +129,18 @@ class Manager:
         self.gates: dict[str, Gate] = {}
         self.objects: dict[str, bytes] = {}
         self.log_last = b"[]"
-        self._rados: Client | None = None
+        self.rados = self
 
-    @property
-    def rados(self) -> Client:
-        """As mgr_module's: opened when there is none."""
-        self._rados = self._rados or Client(self)
-        return self._rados
+    @contextmanager
+    def open_ioctx2(self, pool: int) -> Iterator[Ioctx]:
+        yield Ioctx(self)
+
+    def mon_command(self, command: str, inbuf: bytes) -> tuple[int, bytes, str]:
+        """As librados: in bytes, and whoever calls waits."""
+        wanted = json.loads(command)
+        if wanted["prefix"] in self.gates:
+            self.gates[wanted["prefix"]].pass_through()
+        return (0, self.log_last, "") if wanted["prefix"] == "log last" else (-22, b"", "unknown")
 
     def send_command(self, result: Any, kind: str, who: str, command: str, tag: str) -> None:
         wanted = json.loads(command)
@@ -419,19 +404,6 @@ def test_a_pool_whose_objects_hang_holds_up_no_other(
     if writes:
         host.write_object(4, "o", "there")
     assert host.object_attribute(4, "o", "parent") == (b"there" if writes else b"here")
-
-
-@pytest.mark.parametrize("writes", [True, False])
-def test_a_client_that_is_blocklisted_is_replaced(host: Host, manager: Manager, writes: bool) -> None:
-    use = host.write_object if writes else host.object_attribute
-    manager.objects["o"] = b"here"
-    lost = manager.rados
-    for _ in range(2):
-        manager.rados.blocklisted = True
-        with pytest.raises(CephError, match="connection was shutdown"):
-            use(3, "o", "parent")
-        assert host.object_attribute(3, "o", "parent") == b"here"
-    assert manager.rados is not lost
 
 
 def test_an_object_whose_read_hangs_takes_one_thread(

@@ -12,7 +12,6 @@ from scheduled import Cluster, Manager
 from mds_partitioner.act.choice import later_than_all
 from mds_partitioner.act.run import DONE, RUNNING, SKIPPED, STOPPED, Run, moved_at
 from mds_partitioner.errors import BadInput, Busy
-from mds_partitioner.plan.plan import DISTRIBUTED_STEP, Step
 
 
 @pytest.fixture
@@ -200,30 +199,6 @@ def test_the_schedulers_moves_overtake_it_too(manager: Manager) -> None:
     plans.admit(under_way)
     manager.run(20)
     refused(manager, "b", "scheduler-1")
-
-
-@pytest.mark.parametrize("ranks", [2, 4])
-def test_what_was_hashed_over_other_ranks_is_planned_anew(manager: Manager, ranks: int) -> None:
-    """MDSs distribute over all ranks that there are: max_mds is 4."""
-    cluster = manager.cluster
-    step = Step(0, DISTRIBUTED_STEP, 0, cluster.directories[100].path, 100, "1", "0")
-    made = replace(plan(cluster, {100: 1}, name="d"), steps=(step,), created=cluster.wall)
-    loads = {str(rank): 0.0 for rank in range(ranks)}
-    made = replace(made, prediction=replace(made.prediction, load_before=loads))
-    manager.partitioner.plans.save(made)
-    if ranks == manager.fs.max_mds:
-        assert manager.partitioner.start(manager.fs, "d").head.state == RUNNING
-        return
-    with pytest.raises(BadInput, match=r"plan 'd' .* 2 ranks, and 'cephfs' has max_mds 4: make a new"):
-        manager.partitioner.start(manager.fs, "d")
-
-
-def test_what_is_distributed_no_more_is_so_over_whatever_ranks(manager: Manager) -> None:
-    cluster = manager.cluster
-    step = Step(0, DISTRIBUTED_STEP, 0, cluster.directories[100].path, 100, "0", "1")
-    made = replace(plan(cluster, {100: 1}, name="d"), steps=(step,), created=cluster.wall, force=True)
-    manager.partitioner.plans.save(made)
-    assert manager.partitioner.start(manager.fs, "d").head.state == RUNNING
 
 
 def test_the_last_one_is_the_last_whatever_the_clock_was_set_to(manager: Manager) -> None:
