@@ -197,7 +197,7 @@ class Partitioner:
         ended = self._analyzer.get(fs).ended or now.wall
         choice.refuse_active(self.plans.of(fs), fs.name)
         runs = self.plans.known()
-        at = choice.later_than_all(self.plans.of(fs), now.wall)
+        at = choice.later_than_all(runs, fs.fscid, now.wall)
         before = steps_in_force(runs, fs.fscid)
         switch, values = policy_in_force(self._host.store, fs), owned_values(before)
         made_before = {name for kind, _, name in values if kind == FS_STEP}
@@ -287,8 +287,7 @@ class Partitioner:
 
     def _later(self, fs: FsState) -> float:
         """When a plan is begun or ended, Unix, s."""
-        runs = [run for run in self.plans.read() if run.plan.fscid == fs.fscid]
-        return choice.later(runs, self._now().wall)
+        return choice.later(self.plans.read(), fs.fscid, self._now().wall)
 
     def pause(self, fs: FsState, seconds: int | None) -> Run:
         """Begin no further step; moves under way end. :raises BadInput: as ``check_duration``."""

@@ -159,16 +159,17 @@ def _replaces_others(run: Run, ours: Mapping[About, Collection[str]]) -> bool:
     return not run.plan.force and any(step.expected not in ours.get(step.about, ()) for step in replaced)
 
 
-def later(runs: Iterable[Run], wall: float) -> float:
-    """Now, but that it is later than any of these was made, begun or ended, whatever the host's clock was set
-    to since. Unix, s"""
-    return max(wall, max(map(_touched, runs), default=0.0) + LATER)
+def later(runs: Iterable[Run], fscid: int, wall: float) -> float:
+    """Now, but that it is later than any of a file system's was made, begun or ended, whatever the host's
+    clock was set to since. Unix, s"""
+    return max(wall, max((_touched(run) for run in runs if run.plan.fscid == fscid), default=0.0) + LATER)
 
 
-def later_than_all(runs: Collection[Run], wall: float) -> float:
+def later_than_all(runs: Collection[Run], fscid: int, wall: float) -> float:
     """Likewise, and later than anything that was done about their steps."""
-    done = max((record.time for run in runs for record in tuple(run.records.values())), default=0.0)
-    return max(later(runs, wall), done)
+    own = [run for run in runs if run.plan.fscid == fscid]
+    done = max((record.time for run in own for record in tuple(run.records.values())), default=0.0)
+    return max(later(own, fscid, wall), done)
 
 
 def made_after(one: Run, other: Run) -> bool:

@@ -295,7 +295,7 @@ class Executor:
     def _later(self, run: Run, now: Now) -> float:
         """When it is undone, or ends: after all plans that were made before. What it sets has the clock's
         time: that it was begun tells the order, and one asks when something was moved."""
-        return later([other for other in self._runs() if other.plan.fscid == run.plan.fscid], now.wall)
+        return later(self._runs(), run.plan.fscid, now.wall)
 
     def _refuse_hung(self, fscid: int, ino: int) -> None:
         """:raises CephError: a call about this directory hangs, and each further one would take a thread"""

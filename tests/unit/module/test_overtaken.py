@@ -22,7 +22,7 @@ def manager() -> Manager:
 def planned(manager: Manager, name: str, moves: dict[int, int]) -> str:
     """A plan for the file system as it is now."""
     cluster = manager.cluster
-    at = later_than_all(manager.partitioner.plans.of(manager.fs), cluster.wall)
+    at = later_than_all(manager.partitioner.plans.known(), manager.fs.fscid, cluster.wall)
     manager.partitioner.plans.save(replace(plan(cluster, moves, name=name), created=at))
     cluster.wall += 1.0
     return name
