@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: LGPL-2.1-or-later
 """The `plan` call: new ranks for every subvolume, why, and what they gain."""
 
-from dataclasses import replace
-
 import numpy as np
 
 from . import reasons
@@ -120,7 +118,7 @@ def plan(args: Args) -> dict[str, Json]:
     proposal, spread = found.proposal, found.spread
     moved = changed(proposal.before, proposal.after)
     before, after = (
-        [split_loads(request, placed, parts, values) for values in (request.points, request.reqs)]
+        [split_loads(request, placed, parts, values) for values in (instance.w, request.reqs)]
         for placed, parts in ((proposal.before, found.before), (proposal.after, found.after))
     )
     work, load = zip(before, after if proposal.worthwhile else before)
@@ -134,7 +132,7 @@ def plan(args: Args) -> dict[str, Json]:
         },
         "parent_rank": {str(i): request.ranks[r] for i, r in spread.parent.items()},
         "scattered": sorted(found.scattered),
-        "lower_bound": lower_bound(replace(instance, w=request.points)),
+        "lower_bound": lower_bound(instance),
         "fullest_before": fullest(request, work[0]),
         "fullest_after": fullest(request, work[1]),
         "load_before": by_rank(request, load[0]),

@@ -31,7 +31,6 @@ from .inputs import (
 )
 from .names import HEAVY, LIGHT, MODERATE, MODES
 from .placement.instance import GONE, SEVERAL, Instance, Placement
-from .placement.overfull import without_excess
 from .placement.spread import Children
 from .workload import workload
 
@@ -46,11 +45,10 @@ FAMILY = ("weights", "hottest", "current", "staying", "parent", "fragments", "sc
 @dataclass(frozen=True)
 class PlanRequest:
     """ranks: usable ones ascending, then the other existing ones: the rank of each of the planner's rank
-    numbers; instance: without_excess; points: all of them, (subvolumes,)."""
+    numbers."""
 
     ranks: tuple[int, ...]
     instance: Instance
-    points: Floats
     reqs: Floats
     current: list[list[int]]
     fixed: list[str | None]
@@ -202,15 +200,4 @@ def read_plan(args: Args) -> PlanRequest:
         closed=read_closed(args, usable),
     )
     threshold = number(args, "threshold")
-    return PlanRequest(
-        ranks=ranks,
-        instance=without_excess(instance),
-        points=work.points,
-        reqs=reqs,
-        current=current,
-        fixed=fixed,
-        children=children,
-        capacity=capacity,
-        smoothness=smoothness,
-        threshold=threshold,
-    )
+    return PlanRequest(ranks, instance, reqs, current, fixed, children, capacity, smoothness, threshold)

@@ -1,7 +1,6 @@
 # SPDX-License-Identifier: LGPL-2.1-or-later
 """What a plan does not know: said in the plan, and in the way of one that it would decide."""
 
-import math
 from collections.abc import Collection, Mapping, Sequence
 
 from .. import clock
@@ -184,31 +183,18 @@ def less_even(prediction: Prediction, threshold: float) -> tuple[str, ...]:
     )
 
 
-def of_the_fullest(prediction: Prediction) -> tuple[str, ...]:
-    """One sentence on a plan that leaves the fullest rank as it is; none on another one."""
-    before, after = prediction.fullest_before, prediction.fullest_after
-    if prediction.fullest_rank_before != prediction.fullest_rank_after or not math.isclose(before, after):
-        return ()
-    return (
-        f"rank {prediction.fullest_rank_after} stays the fullest, with as much as before: what this plan "
-        "moves is on others",
-    )
-
-
 def refuse_blind(seen: Caveats, prediction: Prediction, beside: Mapping[int, float], fs: str) -> None:
     """Refuse a plan that what was not read could undo.
 
     :param beside: by rank, req/s in the prediction that are of none of the directories
     :raises NotPermitted: the directories that were not read, or those of ranks that did not tell theirs, have
-        more requests than the fullest rank is relieved of, of those that are not left as they are
+        more requests than the fullest rank is relieved of
     """
     before, after = (
-        {rank: load - beside.get(int(rank), 0.0) for rank, load in loads.items()}
+        [load - beside.get(int(rank), 0.0) for rank, load in loads.items()]
         for loads in (prediction.load_before, prediction.load_after)
     )
-    other = [rank for rank, load in before.items() if not math.isclose(load, after[rank])]
-    fullest = [max((loads[rank] for rank in other), default=0.0) for loads in (before, after)]
-    gain = max(fullest[0] - fullest[1], 0.0) / max(sum(before.values()), 1e-300)
+    gain = max(max(before) - max(after), 0.0) / max(sum(before), 1e-300)
     if seen.unread and seen.unread_load / max(1.0 - seen.unread_load, 1e-300) > gain:
         raise NotPermitted(
             f"{_unread(seen)}, more than this plan would take off the fullest rank ({gain:.0%} of those that "

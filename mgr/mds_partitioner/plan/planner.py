@@ -25,7 +25,6 @@ from .caveats import (
     of_elastic,
     of_saturated,
     of_silent,
-    of_the_fullest,
     of_unpinned,
     refuse_blind,
 )
@@ -125,7 +124,6 @@ def make_plan(
         caveats=(
             *caveats(judgement.caveats, rows, families, answer["scattered"], balanced=balanced),
             *(less_even(prediction, settings.imbalance_threshold) if made else ()),
-            *(of_the_fullest(prediction) if made else ()),
             *of_saturated(judgement.verdict, c.fs.name, moves=bool(made)),
             *of_elastic(rows),
             *of_silent(silent),

@@ -476,21 +476,6 @@ def test_where_a_rank_with_much_of_the_load_never_told_its_subtrees_there_is_no_
     assert [text for text in told if text.startswith("rank 2, with 80%")]
 
 
-def test_beside_a_rank_that_an_operators_pin_fills_the_others_are_evened_and_that_is_told(
-    engine: EngineClient,
-) -> None:
-    seen = served_by((1,) * 20)
-    first = replace(seen.directories[0].seen, wss=20_000.0, requests=2_000.0, ranks=(0,), pin=0, parts=())
-    rows = (replace(seen.directories[0], seen=first), *seen.directories[1:])
-    # Less than rank 1 is relieved of.
-    unread = replace(seen.caveats, unread=1, unread_load=0.1)
-    plan = made(replace(seen, directories=rows, caveats=unread), circumstances("fanout"), engine)
-    assert plan.prediction.load_before == {"0": 2_000.0, "1": 825.0, "2": 0.0}
-    assert sorted(plan.prediction.load_after.values()) == [375.0, 450.0, 2_000.0]
-    assert [text for text in plan.caveats if text.startswith("rank 0 stays the fullest")]
-    assert not [text for text in made(served_by((0,)), circumstances(), engine).caveats if "fullest" in text]
-
-
 def test_that_a_rank_was_saturated_is_told(engine: EngineClient) -> None:
     said = "rank 0 was saturated: what is there may ask for more than was seen; analyze again when this plan"
     assert f"{said} is done" in made(judgement(ALL_ON_0), circumstances("fanout"), engine).caveats

@@ -29,13 +29,9 @@ def lower_bound(instance: Instance) -> float:
     given = np.zeros_like(instance.fixed)
     given[list(instance.given)] = True
     movable = np.logical_or(~instance.fixed, given)
+    largest = float(instance.w[movable & ~instance.heavy & ~given].max(initial=0.0))
     mean = water_level(fixed_part(instance, instance.w * ~given), float(instance.w[movable].sum()))
-    return max(mean, largest_item(instance, instance.w))
-
-
-def largest_item(instance: Instance, values: Floats) -> float:
-    """The largest value of a subvolume that can be moved, and not split."""
-    return float(values[~instance.fixed & ~instance.heavy].max(initial=0.0))
+    return max(mean, largest)
 
 
 def room_a_rank(instance: Instance) -> float:
