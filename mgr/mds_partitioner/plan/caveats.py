@@ -2,6 +2,7 @@
 """What a plan does not know: said in the plan, and in the way of one that it would decide."""
 
 from collections.abc import Collection, Mapping, Sequence
+from statistics import fmean
 
 from .. import clock
 from ..engine.inside import AT_ONCE
@@ -13,11 +14,15 @@ from ..model import NO_PIN
 from .families import Family
 from .plan import PIN_STEP, Prediction, Row, Step
 from .ranks import format_ranks
+from .shell import word
 
 FRESH = 3600.0  # s
 MANY = 500  # pins
 NAMED = 3  # directories
 WORTH_TELLING = 0.01  # of all requests
+ALMOST_ALL = 0.9  # of a rank's requests: no plan makes another one the fullest
+UNEVEN = 1.15  # times the mean: requests come and go so much
+MUCH = 0.25  # of the fullest rank's requests: ranks with less have room, whoever has it
 
 
 def caveats(
@@ -180,6 +185,30 @@ def less_even(prediction: Prediction, threshold: float) -> tuple[str, ...]:
     return (
         f"by requests the ranks are less even afterwards (imbalance factor {before:.3f} to {after:.3f}): "
         "working sets and entries count as well, and ranks that it may not use get nothing",
+    )
+
+
+def of_the_held(
+    prediction: Prediction, held: Mapping[int, float], ranks: Sequence[int], fs: str
+) -> tuple[str, ...]:
+    """One sentence where the fullest rank cannot be relieved, and each other one may so have as much; none
+    where these are even, or have little.
+
+    :param held: by rank, req/s that stay there whatever is planned
+    :param ranks: that the plan may use
+    """
+    after = {rank: prediction.load_after[str(rank)] for rank in ranks}
+    fullest = max(ranks, key=lambda rank: after[rank])
+    others = sorted(set(ranks) - {fullest})
+    if len(others) < 2 or held.get(fullest, 0.0) < ALMOST_ALL * after[fullest]:
+        return ()
+    highest, mean = max(after[rank] for rank in others), fmean(after[rank] for rank in others)
+    if highest <= UNEVEN * mean or highest < MUCH * after[fullest]:
+        return ()
+    return (
+        f"{after[fullest]:.0f} req/s stay on rank {fullest} whatever is planned, so the others need not be "
+        f"even, and are not (up to {highest:.0f} req/s, {mean:.0f} on the mean): 'ceph mds_partitioner "
+        f"partition plan {word(fs)} --ranks {format_ranks(others)}' evens these",
     )
 
 

@@ -25,6 +25,7 @@ from .caveats import (
     of_elastic,
     of_saturated,
     of_silent,
+    of_the_held,
     of_unpinned,
     refuse_blind,
 )
@@ -124,6 +125,7 @@ def make_plan(
         caveats=(
             *caveats(judgement.caveats, rows, families, answer["scattered"], balanced=balanced),
             *(less_even(prediction, settings.imbalance_threshold) if made else ()),
+            *of_the_held(prediction, _held(rows, stay, stands), c.ranks, c.fs.name),
             *of_saturated(judgement.verdict, c.fs.name, moves=bool(made)),
             *of_elastic(rows),
             *of_silent(silent),
@@ -251,6 +253,19 @@ def _beside(judgement: Judgement, there: Collection[int]) -> dict[int, float]:
     known = min(1.0, (seen.elsewhere * served + unread) / max(sum(left.values()), TINY))
     least = WORTH_TELLING * served
     return {rank: known * load for rank, load in left.items() if known * load > least and rank in there}
+
+
+def _held(
+    rows: Sequence[DirectoryJudgement], stay: Sequence[Fixed | None], stands: Sequence[tuple[int, Load]]
+) -> dict[int, float]:
+    """By rank, req/s of what stays there."""
+    found = Counter[int]()
+    for row, at in zip(rows, stay):
+        if at is not None:
+            found.update(row.seen.by_rank)
+    for rank, load in stands:
+        found[rank] += load.requests
+    return found
 
 
 def _current_mask(rows: Sequence[DirectoryJudgement], c: Circumstances) -> list[int] | None:

@@ -476,6 +476,23 @@ def test_where_a_rank_with_much_of_the_load_never_told_its_subtrees_there_is_no_
     assert [text for text in told if text.startswith("rank 2, with 80%")]
 
 
+def test_where_an_operators_pin_fills_a_rank_the_plan_that_evens_the_others_is_named(
+    engine: EngineClient,
+) -> None:
+    seen = served_by((1,) * 20)
+    first = replace(seen.directories[0].seen, wss=2e4, requests=2_000.0, ranks=(0,), pin=0, parts=())
+    pinned = replace(seen, directories=(replace(seen.directories[0], seen=first), *seen.directories[1:]))
+    plan = made(pinned, circumstances("fanout"), engine)
+    assert plan.prediction.load_after == {"0": 2_000.0, "1": 825.0, "2": 0.0} and not plan.steps
+    (told,) = (text for text in plan.caveats if "whatever is planned" in text)
+    assert told.startswith("2000 req/s stay on rank 0") and "(up to 825 req/s, 412 on the mean)" in told
+    assert "'ceph mds_partitioner partition plan cephfs --ranks 1,2' evens these" in told
+    named = made(pinned, replace(circumstances("fanout"), ranks=(1, 2)), engine)
+    assert sorted(named.prediction.load_after.values()) == [375.0, 450.0, 2_000.0]
+    for even in (named, made(served_by((0,) * 20), circumstances("fanout"), engine)):
+        assert not [text for text in even.caveats if "whatever is planned" in text]
+
+
 def test_that_a_rank_was_saturated_is_told(engine: EngineClient) -> None:
     said = "rank 0 was saturated: what is there may ask for more than was seen; analyze again when this plan"
     assert f"{said} is done" in made(judgement(ALL_ON_0), circumstances("fanout"), engine).caveats
