@@ -68,6 +68,7 @@ class RankSample:
     quickest: float = 0.0  # mean latency of the quickest of its common kinds of requests, s; 0: not measured
     fetches: float = 0.0  # directory fetches/s from the metadata pool
     links: float = 0.0  # part of the requests that make hard links
+    lookups: float = 0.0  # part of the requests that look up a name
     listings: float = 0.0  # requests/s for a directory's entries
     forwards: float = 0.0  # requests/s that it passed on to other ranks
     peers: float = 0.0  # messages/s from other ranks about requests that take both, answers included

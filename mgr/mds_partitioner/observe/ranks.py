@@ -44,10 +44,10 @@ def quickest(of: Kinds, latency: float) -> float:
     return min((mean for mean, count in of.values() if count >= common and mean > 0.0), default=latency)
 
 
-def links(points: Points, window: float, requests: float) -> float:
-    """Part of the requests that make hard links. requests: of all kinds, req/s"""
-    made = counted(points("mds_server.req_link_latency"), window)
-    return min(1.0, made / requests) if requests else 0.0
+def part(points: Points, kind: str, window: float, requests: float) -> float:
+    """Of the requests, 0 to 1: those of a kind. requests: of all kinds, req/s"""
+    of_these = counted(points(f"mds_server.req_{kind}_latency"), window)
+    return min(1.0, of_these / requests) if requests else 0.0
 
 
 def _quiet_after(host: Host) -> float:
@@ -79,7 +79,8 @@ def _sample(host: Host, mds: MdsInfo, window: float, longest: float) -> RankSamp
         exported_total=level(points("mds.exported_inodes")),
         imported_total=level(points("mds.imported_inodes")),
         quickest=latency if of is None else quickest(of, latency),
-        links=links(points, window, requests),
+        links=part(points, "link", window, requests),
+        lookups=part(points, "lookup", window, requests),
         listings=counted(points("mds_server.req_readdir_latency"), window),
         forwards=forwards,
         peers=rate(points("mds_server.handle_peer_request"), window),
@@ -108,7 +109,7 @@ def observe_ranks(host: Host, fs: FsState, window: float, now: float) -> tuple[R
 def _stopped(sample: RankSample) -> RankSample:
     """What is known of a rank that has stopped reporting: what it holds, and nothing that it does."""
     still = replace(sample, requests=0.0, latency=0.0, quickest=0.0, fetches=0.0, rated=False)
-    still = replace(still, exported=0.0, imported=0.0, links=0.0, listings=0.0)
+    still = replace(still, exported=0.0, imported=0.0, links=0.0, lookups=0.0, listings=0.0)
     return replace(still, forwards=0.0, peers=0.0, reported=0.0)
 
 

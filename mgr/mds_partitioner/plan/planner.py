@@ -3,9 +3,10 @@
 
 from __future__ import annotations
 
-from collections import Counter
+from collections import Counter, defaultdict
 from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, replace
+from itertools import chain
 from typing import Any
 
 from ..ceph.filesystem import NO_MASK
@@ -259,12 +260,10 @@ def _held(
     rows: Sequence[DirectoryJudgement], stay: Sequence[Fixed | None], stands: Sequence[tuple[int, Load]]
 ) -> dict[int, float]:
     """By rank, req/s of what stays there."""
-    found = Counter[int]()
-    for row, at in zip(rows, stay):
-        if at is not None:
-            found.update(row.seen.by_rank)
-    for rank, load in stands:
-        found[rank] += load.requests
+    of_rows = (row.seen.by_rank.items() for row, at in zip(rows, stay) if at is not None)
+    found = defaultdict[int, float](float)
+    for rank, requests in chain(*of_rows, ((rank, load.requests) for rank, load in stands)):
+        found[rank] += requests
     return found
 
 

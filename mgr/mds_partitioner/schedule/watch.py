@@ -198,6 +198,7 @@ def rank_view(sample: RankSample, found: Fullness, option: float) -> RankView:
         peers=sample.peers,
         forwards=sample.forwards,
         links=sample.links,
+        lookups=sample.lookups,
     )
 
 

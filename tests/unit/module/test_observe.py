@@ -44,7 +44,7 @@ from mds_partitioner.observe.heat import (
     requests_below,
 )
 from mds_partitioner.observe.observer import Observer
-from mds_partitioner.observe.ranks import kinds, links, observe_ranks, quickest, served, silent
+from mds_partitioner.observe.ranks import kinds, observe_ranks, part, quickest, served, silent
 from mds_partitioner.observe.sessions import clients_at, parse_sessions
 from mds_partitioner.observe.subtrees import SubtreeMap, ancestors, parse_subtrees
 from mds_partitioner.observe.working_sets import parse_working_sets
@@ -946,9 +946,10 @@ def test_the_latency_that_counts_is_that_of_the_quickest_common_kind() -> None:
     assert quickest(kinds(latencies(), 10), 0.2) == 0.2
 
 
-def test_how_many_requests_make_links_is_counted() -> None:
-    assert links(latencies(lookup=(8.0, 60), link=(9.0, 20)), 10, 8.0) == 0.25
-    assert links(latencies(lookup=(8.0, 60)), 10, 6.0) == links(latencies(), 10, 0.0) == 0.0
+def test_how_many_requests_are_of_a_kind_is_counted() -> None:
+    both = latencies(lookup=(8.0, 60), link=(9.0, 20))
+    assert (part(both, "link", 10, 8.0), part(both, "lookup", 10, 8.0)) == (0.25, 0.75)
+    assert part(latencies(lookup=(8.0, 60)), "link", 10, 6.0) == part(latencies(), "link", 10, 0.0) == 0.0
 
 
 def heat(seconds: float, half_life: float = 5.0, **loads: tuple[float, float]) -> Heat:
@@ -1094,7 +1095,8 @@ def test_links_are_counted_on_a_rank_with_next_to_nothing_inside() -> None:
     class Links(FakeCluster):
         def counter(self, mds: str, path: str) -> list[tuple[float, ...]]:
             counts = {"mds_server.handle_client_request": 1500.0, "mds.reply_latency": 1500.0}
-            count = (counts | {"mds_server.req_link_latency": 300.0}).get(path, 0.0)
+            kinds = {"mds_server.req_link_latency": 300.0, "mds_server.req_lookup_latency": 900.0}
+            count = (counts | kinds).get(path, 0.0)
             if not path.endswith("latency"):
                 return [(0.0, 0.0), (5.0, count)]
             return [(0.0, 0.0, 0.0), (5.0, 1e6 * count, count)]
@@ -1102,6 +1104,7 @@ def test_links_are_counted_on_a_rank_with_next_to_nothing_inside() -> None:
     host: Any = Links()
     (first, *_) = observe_ranks(host, host.state, 5.0, 6.0)
     assert first.inside < 1.0 and first.links == pytest.approx(0.2)
+    assert first.lookups == pytest.approx(0.6)
 
 
 def test_in_an_analysis_the_pinned_parts_of_a_directory_count_for_it() -> None:

@@ -857,6 +857,17 @@ def test_small_directories_that_do_not_pay_are_in_nobodys_way() -> None:
     assert {move.source for move in moves} == {1}
 
 
+@pytest.mark.parametrize(("lookups", "spread"), [(1.0, []), (0.8, []), (0.5, [1]), (0.0, [1])])
+def test_files_that_are_mostly_looked_up_stay_in_one_piece(lookups: float, spread: list[int]) -> None:
+    """Clients that ask one rank for all names gain nothing when it has to pass them on."""
+    idle = tuple(RankView(r, 0.0, capacity=CAPACITY) for r in (1, 2, 3))
+    hot = RankView(0, 1000.0, 20.0, True, CAPACITY, lookups=lookups)
+    files = Piece(1, "/hot", 0, 988.0, 5000.0, scatters=(0, 1, 2, 3), files=True)
+    assert first_of(View(0.0, (hot, *idle), (files,), True))[1] == spread
+    passing = files._replace(files=False)
+    assert first_of(View(0.0, (hot, *idle), (passing,), True))[1] == [1]
+
+
 @pytest.mark.parametrize("number", [1, 2])
 def test_what_has_much_in_the_cache_for_what_is_asked_of_it_is_in_nobodys_way_either(number: int) -> None:
     idle = tuple(RankView(r, 0.0, capacity=CAPACITY) for r in (1, 2, 3))

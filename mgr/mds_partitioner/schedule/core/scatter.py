@@ -1,5 +1,11 @@
 # SPDX-License-Identifier: LGPL-2.1-or-later
-"""Which pieces to have placed part by part, by the MDSs, as what is in them is made."""
+"""Which pieces to have placed part by part, by the MDSs, as what is in them is made.
+
+Of a directory that is on several ranks libcephfs and ceph-fuse look up every name at the lowest of those that
+they have capabilities of it from (Client.cc, choose_target_mds), when MDSs tell them of no replicas, as with
+mds_forward_all_requests_to_auth. That rank passes them on, which costs it as much as to answer: a crowd that
+reads one directory's files gets through less. What changes something goes to the right rank at once.
+"""
 
 from __future__ import annotations
 
@@ -16,8 +22,10 @@ from .look import Look
 from .moves import chosen, paying
 from .view import Piece, Scatter
 
+READ = 0.75  # of a rank's requests look up a name: files are mostly read there. Each create looks up one, too
+
 Own = tuple[Piece, float]
-"""A piece that is on one rank, and its load, req/s."""
+"""A piece that is on one rank, and its load that would go to others, req/s."""
 
 
 def scattered(look: Look, stuck: Sequence[int]) -> tuple[Scatter, ...]:
@@ -27,8 +35,10 @@ def scattered(look: Look, stuck: Sequence[int]) -> tuple[Scatter, ...]:
     :param stuck: ranks that are full, or nearly so, and that no move relieves
     """
     pieces = (p for p in look.view.pieces if p.rank in stuck and p.ino not in look.expected.bound)
+    leaves = {r.rank: 1.0 - r.lookups if r.lookups <= READ else 0.0 for r in look.view.ranks}
     may = [
-        (piece, look.expected.load(piece))
+        # In which directory names are looked up is not told: as much of each.
+        (piece, look.expected.load(piece) * (leaves.get(piece.rank, 0.0) if piece.files else 1.0))
         for piece in pieces
         if _may(look, piece) and not (piece.files and _waits(look, piece.rank))
     ]

@@ -27,6 +27,7 @@ class RankView:
     :ivar forwards: req/s that it passed on to other ranks
     :ivar peers: messages/s from other ranks about requests that take both
     :ivar links: part of the requests that make hard links
+    :ivar lookups: part of the requests that look up a name
     """
 
     rank: int
@@ -38,6 +39,7 @@ class RankView:
     peers: float = 0.0
     forwards: float = 0.0
     links: float = 0.0
+    lookups: float = 0.0
 
     @property
     def able(self) -> float | None:
