@@ -11,9 +11,10 @@ from typing import Any
 from .. import clock
 from ..model import NO_PIN, FsState
 from ..observe.directories import MOST_ENTRIES
+from ..plan.ranks import format_ranks, mask_of
 from ..schedule.core.state import Past
 from ..schedule.core.view import RankView
-from ..schedule.record import ACT, ADVISE, OFF, UNDOING, Kept, Turn, under_way
+from ..schedule.record import ACT, ADVISE, MODES, OFF, UNDOING, Kept, Turn, under_way
 from ..schedule.shown import UNDOES, doing, held, looks, trouble
 from ..schedule.watch import Watch, relative
 from .text import GAP, MIDDLE, count, cut, first, printable, table
@@ -34,7 +35,7 @@ def off_value(fs: FsState) -> dict[str, Any]:
     """As plain data, where it was never started: as that of ``status_value``."""
     unknown = ("since", "until", "state", "next_look", "imbalance_factor", "threshold")
     nothing: dict[str, Any] = {"ranks": [], "under_way": [], "decisions": [], "held": {}, "advised": 0}
-    nothing["unlisted_entries"] = 0
+    nothing |= {"unlisted_entries": 0, "bal_rank_mask": fs.bal_rank_mask, "unused_ranks": []}
     return {"fs": fs.name, "mode": OFF, "paused": False, "problem": "", **dict.fromkeys(unknown), **nothing}
 
 
@@ -85,7 +86,15 @@ def status_value(seen: Status) -> dict[str, Any]:
         "held": {} if kept.mode == OFF else dict(held(watch)),
         "unlisted_entries": 0 if kept.mode == OFF else watch.known.too_many,
         "advised": len(watch.advised) if kept.mode == ADVISE else 0,
+        "bal_rank_mask": seen.fs.bal_rank_mask,
+        "unused_ranks": _unused(seen),
     }
+
+
+def _unused(seen: Status) -> list[int]:
+    """Ranks that ``bal_rank_mask`` leaves out while it looks. One that names none confines nobody."""
+    mask = mask_of(seen.fs) if seen.kept.mode in MODES else None
+    return [rank for rank in seen.fs.ranks_in if rank not in mask] if mask else []
 
 
 def _rank_value(rank: RankView, watch: Watch) -> dict[str, Any]:
@@ -159,7 +168,16 @@ def _head(seen: Status) -> str:
         factor = watch.verdict.factor
         told = "unknown: no rank was seen full yet" if factor is None else f"{factor:.3f}"
         lines.append(f"imbalance factor now {told} (threshold {watch.verdict.threshold:g})")
-    return "\n".join([*lines, *_trouble(seen)])
+    return "\n".join([*lines, *_confined(seen), *_trouble(seen)])
+
+
+def _confined(seen: Status) -> list[str]:
+    unused = _unused(seen)
+    if not unused:
+        return []
+    used, mask = format_ranks(set(seen.fs.ranks_in).difference(unused)), printable(seen.fs.bal_rank_mask)
+    told = f"bal_rank_mask {mask} keeps it to rank {used}; not used: rank {format_ranks(unused)}"
+    return textwrap.wrap(told, 100)
 
 
 def _trouble(seen: Status) -> list[str]:

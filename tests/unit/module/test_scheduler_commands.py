@@ -97,6 +97,44 @@ def test_a_first_start_that_is_refused_leaves_nothing(module: Module) -> None:
     assert module.scheduler_history().retval < 0
 
 
+def test_a_balancer_that_a_plan_has_switched_on_is_ended_with_that_plan(module: Module) -> None:
+    manager = module.manager
+    manager.partitioner.plans.save(plan(manager.cluster, {105: 1}, "0x3"))
+    module.partition_start(plan="p")
+    manager.run(20)
+    cure = "plan 'p' switched it on: run 'ceph mds_partitioner partition rollback cephfs p' first"
+    refused = module.scheduler_start(mode="act").stderr
+    assert cure in refused and "ceph fs set" not in refused
+    module.scheduler_start()
+    manager.run(5)
+    assert cure in shown(module.scheduler_status()).replace("\n", " ")
+    assert module.partition_rollback(plan="p").retval == 0
+    assert "plan 'p' of 'cephfs' is rolling-back: wait" in module.scheduler_start(mode="act").stderr
+    manager.run(20)
+    assert module.scheduler_start(mode="act").retval == 0
+
+
+def test_ranks_that_a_mask_leaves_out_are_named(module: Module) -> None:
+    manager, cluster = module.manager, module.manager.cluster
+
+    def told(mask: str) -> tuple[str, list[int]]:
+        cluster.state = replace(cluster.state, bal_rank_mask=mask)
+        manager.run(10)
+        value = json.loads(module.scheduler_status(format="json").stdout)
+        assert value["bal_rank_mask"] == mask
+        return shown(module.scheduler_status()), value["unused_ranks"]
+
+    module.scheduler_start(mode="act")
+    text, unused = told("0x3")
+    assert "bal_rank_mask 0x3 keeps it to rank 0,1; not used: rank 2,3" in text and unused == [2, 3]
+    for whole in ("-1", "0xf", "0x0"):
+        text, unused = told(whole)
+        assert "bal_rank_mask" not in text and unused == []
+    module.scheduler_stop()
+    text, unused = told("0x3")
+    assert "bal_rank_mask" not in text and unused == []
+
+
 def test_a_stop_ends_a_pause(module: Module) -> None:
     module.scheduler_start(mode="act")
     assert "is paused" in shown(module.partition_pause())
