@@ -3,7 +3,6 @@
 
 from __future__ import annotations
 
-import textwrap
 from collections.abc import Iterator, Sequence
 from dataclasses import asdict, dataclass
 from typing import Any
@@ -17,7 +16,7 @@ from ..schedule.core.view import RankView
 from ..schedule.record import ACT, ADVISE, MODES, OFF, UNDOING, Kept, Turn, under_way
 from ..schedule.shown import UNDOES, doing, held, looks, trouble
 from ..schedule.watch import Watch, relative
-from .text import GAP, MIDDLE, count, cut, first, printable, table
+from .text import GAP, MIDDLE, count, cut, first, printable, table, wrapped
 
 LAST = 5  # moves, decisions and reasons that a status shows unless told otherwise
 WIDTH, PATH_WIDTH = 100, 36  # cells, at most
@@ -163,7 +162,7 @@ def _head(seen: Status) -> str:
     due = "" if next_look is None else f"; it looks again in {max(0.0, next_look):.0f} s"
     would = "if what is advised were done: " if watch.advised else ""
     # Not cut: it may have a command to type.
-    lines += textwrap.wrap(f"{would}{printable(watch.decision.why)}{due}", 100)
+    lines += wrapped(f"{would}{watch.decision.why}{due}", WIDTH)
     if watch.verdict is not None and looks(watch):
         factor = watch.verdict.factor
         told = "unknown: no rank was seen full yet" if factor is None else f"{factor:.3f}"
@@ -175,15 +174,15 @@ def _confined(seen: Status) -> list[str]:
     unused = _unused(seen)
     if not unused:
         return []
-    used, mask = format_ranks(set(seen.fs.ranks_in).difference(unused)), printable(seen.fs.bal_rank_mask)
+    used, mask = format_ranks(set(seen.fs.ranks_in).difference(unused)), seen.fs.bal_rank_mask
     told = f"bal_rank_mask {mask} keeps it to rank {used}; not used: rank {format_ranks(unused)}"
-    return textwrap.wrap(told, 100)
+    return wrapped(told, WIDTH)
 
 
 def _trouble(seen: Status) -> list[str]:
     problem = trouble(seen.watch)
     # Not cut, likewise.
-    return textwrap.wrap(f"problem: {printable(problem)}", 100) if problem else []
+    return wrapped(f"problem: {problem}", WIDTH) if problem else []
 
 
 def _ranks(watch: Watch) -> str:
@@ -248,7 +247,7 @@ def _unlisted(entries: int) -> list[str]:
         f"not listed: '/' has {entries:,} entries, and at most {MOST_ENTRIES:,} are listed: directories "
         "right in it that are not known yet are left alone; remove some, or move them into a directory"
     )
-    return textwrap.wrap(why, 100)
+    return wrapped(why, WIDTH)
 
 
 def history_value(kept: Kept, directory: str | None) -> list[dict[str, Any]]:

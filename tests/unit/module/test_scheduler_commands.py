@@ -135,6 +135,15 @@ def test_ranks_that_a_mask_leaves_out_are_named(module: Module) -> None:
     assert "bal_rank_mask" not in text and unused == []
 
 
+def test_a_command_to_type_is_on_one_line(module: Module) -> None:
+    cluster = module.manager.cluster
+    cluster.state = replace(cluster.state, balance_automate=True)
+    module.scheduler_start()
+    module.manager.run(5)
+    commands = re.findall(r"'ceph .*?'", module.scheduling.watch(module.manager.fs).decision.why)
+    assert commands and all(command in shown(module.scheduler_status()) for command in commands)
+
+
 def test_a_stop_ends_a_pause(module: Module) -> None:
     module.scheduler_start(mode="act")
     assert "is paused" in shown(module.partition_pause())
