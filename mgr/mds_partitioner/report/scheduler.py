@@ -8,8 +8,10 @@ from dataclasses import asdict, dataclass
 from typing import Any
 
 from .. import clock
+from ..ceph.volumes import name_of
+from ..errors import BadInput
 from ..model import NO_PIN, FsState
-from ..observe.directories import MOST_ENTRIES
+from ..observe.directories import MOST_ENTRIES, normal
 from ..plan.ranks import format_ranks, mask_of
 from ..schedule.core.state import Past
 from ..schedule.core.view import RankView
@@ -18,6 +20,7 @@ from ..schedule.shown import UNDOES, doing, held, looks, trouble
 from ..schedule.watch import Watch, relative
 from .text import GAP, MIDDLE, count, cut, first, printable, table, wrapped
 
+ALIKE = 3  # directories that are named where several could be meant
 LAST = 5  # moves, decisions and reasons that a status shows unless told otherwise
 WIDTH, PATH_WIDTH = 100, 36  # cells, at most
 HISTORY = ("When", "Directory", "From", "To", "reqs/s", "then", "Gain", "real", "State")
@@ -218,7 +221,7 @@ def _moving(kept: Kept, top: int) -> str:
 
 def _arrow(past: Past, requests: float) -> str:
     move = past.move
-    return f"{cut(move.path, PATH_WIDTH)} {move.source} -> {move.target}, {count(requests)} req/s"
+    return f"{cut(name_of(move.path), PATH_WIDTH)} {move.source} -> {move.target}, {count(requests)} req/s"
 
 
 def _last(kept: Kept, top: int) -> str:
@@ -274,16 +277,35 @@ def _paths(turn: Turn) -> Iterator[str]:
 
 
 def meant(kept: Kept, directory: str) -> str:
-    """The path of a directory that is named as tables show it, escaped or without its middle. What is not
-    there, or could be several, is as it was."""
+    """The path of a directory that is named by it, or as tables show it: by its name, escaped or without its
+    middle. A path that is not there is as it was.
+
+    :raises BadInput: it could be several, or it is neither there nor a path
+    """
+    absolute = directory.startswith("/")
+    told = normal(directory) if absolute else directory
     there = {path for turn in kept.turns for path in _paths(turn)}
-    if directory in there:
-        return directory
-    shown = [path for path in there if _shown_as(printable(path), directory)]
-    return shown[0] if len(shown) == 1 else directory
+    if told in there:
+        return told
+    shown = sorted(path for path in there if _shown_as(path, told))
+    if len(shown) > 1:
+        some, more = ", ".join(f"'{printable(path)}'" for path in shown[:ALIKE]), len(shown) - ALIKE
+        raise BadInput(
+            f"directory '{printable(directory)}' could be {some}{f' and {more} more' if more > 0 else ''}: "
+            "name one of them; 'scheduler history --format json' has all paths"
+        )
+    if not (shown or absolute):
+        raise BadInput(
+            f"directory '{printable(directory)}': give an absolute path, or what 'scheduler history' shows"
+        )
+    return shown[0] if shown else told
 
 
 def _shown_as(path: str, told: str) -> bool:
+    return any(_is_or_was_cut(printable(called), told) for called in (path, name_of(path)))
+
+
+def _is_or_was_cut(path: str, told: str) -> bool:
     """Is that it, or what is left of it without its middle, however long?"""
     middles = [i for i, char in enumerate(told) if char == MIDDLE and len(told) <= len(path)]
     return told == path or any(path.startswith(told[:i]) and path.endswith(told[i + 1 :]) for i in middles)
@@ -303,7 +325,7 @@ def history_text(kept: Kept, directory: str | None, top: int) -> str:
 
 
 def _drawn(rows: Sequence[Sequence[Any]]) -> str:
-    """Of a path there is as much as the other columns leave room for."""
+    """Of a directory's name there is as much as the other columns leave room for."""
     columns = [max(len(str(cell)) for cell in column) for column in zip(HISTORY, *rows)]
     left = WIDTH - sum(GAP + cells for i, cells in enumerate(columns) if i != PATH)
     width = max(len(HISTORY[PATH]), min(PATH_WIDTH, left))
@@ -349,7 +371,7 @@ def _rows(turn: Turn, directory: str | None, mode: str) -> Iterator[Sequence[Any
             continue
         yield (
             clock.told(turn.at),
-            move.path,
+            name_of(move.path),
             move.source,
             move.target,
             count(requests),
