@@ -70,7 +70,7 @@ class Scheduling:
         :raises BadInput: no such mode
         :raises Busy: in mode act, a plan is under way or was stopped; what was done is being undone; another
             order came meanwhile
-        :raises NotPermitted: in mode act, an operator's balancer is on
+        :raises NotPermitted: in mode act, the built-in balancer is on
         :raises JournalError: the mon did not take it; nothing was changed
         """
         if mode not in MODES:
@@ -139,14 +139,14 @@ class Scheduling:
         )
 
     def _refuse_act(self, fs: FsState) -> None:
-        why = automate(self._policy, self._host.fs_of_mon(fs.fscid) or fs)
-        if why:
-            raise NotPermitted(why)
         for run in self._plans.of(fs):
             name, state = run.plan.name, run.head.state
             undone = run.heading() == ROLLING_BACK  # what it sets meanwhile would be taken for an operator's
             if state in ACTIVE and (undone or not run.plan.scheduled):
                 raise Busy(f"plan '{name}' of '{fs.name}' is {state}: wait for it or stop it")
+        why = automate(self._policy, self._plans.of(fs), self._host.fs_of_mon(fs.fscid) or fs)
+        if why:
+            raise NotPermitted(why)
         why = self.stopped(fs)
         if why:
             raise Busy(why)

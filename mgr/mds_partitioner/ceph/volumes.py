@@ -10,6 +10,15 @@ INTERNAL = frozenset({"_index", DELETING, "_legacy"})  # its INTERNAL_DIRS has N
 TRASH = frozenset({".trash"})  # in a subvolume: what was removed of it, and has snapshots
 
 
+def name_of(path: str) -> str:
+    """What a directory is called where there is little room: a subvolume, or what is in one, without where
+    all of them are, and without the group if it has none; any other by its path."""
+    group, _, rest = path.removeprefix(f"{VOLUMES}/").partition("/")
+    if not path.startswith(f"{VOLUMES}/") or not rest:
+        return path
+    return rest if group == NO_GROUP else f"{group}/{rest}"
+
+
 def kept_in(path: str) -> frozenset[str]:
     """Names right in a directory that are the volumes module's own. None of them is to be pinned."""
     if path == VOLUMES:

@@ -4,9 +4,8 @@
 from typing import Optional
 
 from ..desk import STOP
-from ..errors import BadInput, JournalError, NotFound
+from ..errors import JournalError, NotFound
 from ..model import FsState
-from ..observe.directories import normal
 from ..observe.roots import called_soon
 from ..report import scheduler as report
 from ..report.hotspots import hotspots_text, hotspots_value
@@ -84,16 +83,9 @@ class SchedulerCommands(Services):
         found = self.host.fs(fs)
         kept = self.scheduling.get(found)
         if directory is not None:
-            directory = report.meant(kept, _absolute(directory))
+            directory = report.meant(kept, directory)
             directory = called_soon(self.host, found, [directory]).get(directory, directory)
         return Answer(report.history_value(kept, directory), report.history_text(kept, directory, top))
-
-
-def _absolute(path: str) -> str:
-    """As it is shown. :raises BadInput: it is not absolute"""
-    if not path.startswith("/"):
-        raise BadInput(f"directory '{path}': give an absolute path, as 'scheduler history' shows it")
-    return normal(path)
 
 
 def _ordered(fs: FsState, kept: Kept) -> Answer:

@@ -245,7 +245,8 @@ def scheduler_misjudges(snapshot: Snapshot) -> list[Check]:
     detail = tuple(
         f"'{fs}': {of.settled} decisions were to take {of.predicted:.0f} req/s from the fullest ranks, and "
         f"took {of.real:.0f}: 'ceph mds_partitioner scheduler history {fs}' shows them, "
-        f"'ceph mds_partitioner scheduler stop {fs}' ends it, with --rollback all is as before"
+        f"'ceph mds_partitioner scheduler stop {fs}' ends it, with --rollback all since it was last started "
+        "is undone"
         for fs, of in found
         if of.settled >= JUDGED and of.real <= 0.0 < of.predicted
     )

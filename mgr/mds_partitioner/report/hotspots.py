@@ -4,10 +4,11 @@
 from typing import Any
 
 from .. import clock
+from ..ceph.volumes import name_of
 from ..schedule.hotspots import Hotspots
 from .text import count, cut, table
 
-WIDTH = 36  # cells of a path
+WIDTH = 36  # cells of a name
 
 
 def hotspots_value(seen: Hotspots) -> list[dict[str, Any]]:
@@ -36,7 +37,7 @@ def hotspots_text(seen: Hotspots) -> str:
         rows.append(
             (
                 spot.kind,
-                cut(value["path"], WIDTH),
+                cut(name_of(value["path"]), WIDTH),
                 "several" if rank is None else rank,
                 clients or "-",
                 f"{spot.part:.0%}",

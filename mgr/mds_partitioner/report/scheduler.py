@@ -3,21 +3,24 @@
 
 from __future__ import annotations
 
-import textwrap
 from collections.abc import Iterator, Sequence
 from dataclasses import asdict, dataclass
 from typing import Any
 
 from .. import clock
+from ..ceph.volumes import name_of
+from ..errors import BadInput
 from ..model import NO_PIN, FsState
-from ..observe.directories import MOST_ENTRIES
+from ..observe.directories import MOST_ENTRIES, normal
+from ..plan.ranks import format_ranks, mask_of
 from ..schedule.core.state import Past
 from ..schedule.core.view import RankView
-from ..schedule.record import ACT, ADVISE, OFF, UNDOING, Kept, Turn, under_way
+from ..schedule.record import ACT, ADVISE, MODES, OFF, UNDOING, Kept, Turn, under_way
 from ..schedule.shown import UNDOES, doing, held, looks, trouble
 from ..schedule.watch import Watch, relative
-from .text import GAP, MIDDLE, count, cut, first, printable, table
+from .text import GAP, MIDDLE, count, cut, first, printable, table, wrapped
 
+ALIKE = 3  # directories that are named where several could be meant
 LAST = 5  # moves, decisions and reasons that a status shows unless told otherwise
 WIDTH, PATH_WIDTH = 100, 36  # cells, at most
 HISTORY = ("When", "Directory", "From", "To", "reqs/s", "then", "Gain", "real", "State")
@@ -34,7 +37,7 @@ def off_value(fs: FsState) -> dict[str, Any]:
     """As plain data, where it was never started: as that of ``status_value``."""
     unknown = ("since", "until", "state", "next_look", "imbalance_factor", "threshold")
     nothing: dict[str, Any] = {"ranks": [], "under_way": [], "decisions": [], "held": {}, "advised": 0}
-    nothing["unlisted_entries"] = 0
+    nothing |= {"unlisted_entries": 0, "bal_rank_mask": fs.bal_rank_mask, "unused_ranks": []}
     return {"fs": fs.name, "mode": OFF, "paused": False, "problem": "", **dict.fromkeys(unknown), **nothing}
 
 
@@ -85,7 +88,15 @@ def status_value(seen: Status) -> dict[str, Any]:
         "held": {} if kept.mode == OFF else dict(held(watch)),
         "unlisted_entries": 0 if kept.mode == OFF else watch.known.too_many,
         "advised": len(watch.advised) if kept.mode == ADVISE else 0,
+        "bal_rank_mask": seen.fs.bal_rank_mask,
+        "unused_ranks": _unused(seen),
     }
+
+
+def _unused(seen: Status) -> list[int]:
+    """Ranks that ``bal_rank_mask`` leaves out while it looks. One that names none confines nobody."""
+    mask = mask_of(seen.fs) if seen.kept.mode in MODES else None
+    return [rank for rank in seen.fs.ranks_in if rank not in mask] if mask else []
 
 
 def _rank_value(rank: RankView, watch: Watch) -> dict[str, Any]:
@@ -154,18 +165,27 @@ def _head(seen: Status) -> str:
     due = "" if next_look is None else f"; it looks again in {max(0.0, next_look):.0f} s"
     would = "if what is advised were done: " if watch.advised else ""
     # Not cut: it may have a command to type.
-    lines += textwrap.wrap(f"{would}{printable(watch.decision.why)}{due}", 100)
+    lines += wrapped(f"{would}{watch.decision.why}{due}", WIDTH)
     if watch.verdict is not None and looks(watch):
         factor = watch.verdict.factor
         told = "unknown: no rank was seen full yet" if factor is None else f"{factor:.3f}"
         lines.append(f"imbalance factor now {told} (threshold {watch.verdict.threshold:g})")
-    return "\n".join([*lines, *_trouble(seen)])
+    return "\n".join([*lines, *_confined(seen), *_trouble(seen)])
+
+
+def _confined(seen: Status) -> list[str]:
+    unused = _unused(seen)
+    if not unused:
+        return []
+    used, mask = format_ranks(set(seen.fs.ranks_in).difference(unused)), seen.fs.bal_rank_mask
+    told = f"bal_rank_mask {mask} keeps it to rank {used}; not used: rank {format_ranks(unused)}"
+    return wrapped(told, WIDTH)
 
 
 def _trouble(seen: Status) -> list[str]:
     problem = trouble(seen.watch)
     # Not cut, likewise.
-    return textwrap.wrap(f"problem: {printable(problem)}", 100) if problem else []
+    return wrapped(f"problem: {problem}", WIDTH) if problem else []
 
 
 def _ranks(watch: Watch) -> str:
@@ -201,7 +221,7 @@ def _moving(kept: Kept, top: int) -> str:
 
 def _arrow(past: Past, requests: float) -> str:
     move = past.move
-    return f"{cut(move.path, PATH_WIDTH)} {move.source} -> {move.target}, {count(requests)} req/s"
+    return f"{cut(name_of(move.path), PATH_WIDTH)} {move.source} -> {move.target}, {count(requests)} req/s"
 
 
 def _last(kept: Kept, top: int) -> str:
@@ -230,7 +250,7 @@ def _unlisted(entries: int) -> list[str]:
         f"not listed: '/' has {entries:,} entries, and at most {MOST_ENTRIES:,} are listed: directories "
         "right in it that are not known yet are left alone; remove some, or move them into a directory"
     )
-    return textwrap.wrap(why, 100)
+    return wrapped(why, WIDTH)
 
 
 def history_value(kept: Kept, directory: str | None) -> list[dict[str, Any]]:
@@ -257,16 +277,35 @@ def _paths(turn: Turn) -> Iterator[str]:
 
 
 def meant(kept: Kept, directory: str) -> str:
-    """The path of a directory that is named as tables show it, escaped or without its middle. What is not
-    there, or could be several, is as it was."""
+    """The path of a directory that is named by it, or as tables show it: by its name, escaped or without its
+    middle. A path that is not there is as it was.
+
+    :raises BadInput: it could be several, or it is neither there nor a path
+    """
+    absolute = directory.startswith("/")
+    told = normal(directory) if absolute else directory
     there = {path for turn in kept.turns for path in _paths(turn)}
-    if directory in there:
-        return directory
-    shown = [path for path in there if _shown_as(printable(path), directory)]
-    return shown[0] if len(shown) == 1 else directory
+    if told in there:
+        return told
+    shown = sorted(path for path in there if _shown_as(path, told))
+    if len(shown) > 1:
+        some, more = ", ".join(f"'{printable(path)}'" for path in shown[:ALIKE]), len(shown) - ALIKE
+        raise BadInput(
+            f"directory '{printable(directory)}' could be {some}{f' and {more} more' if more > 0 else ''}: "
+            "name one of them; 'scheduler history --format json' has all paths"
+        )
+    if not (shown or absolute):
+        raise BadInput(
+            f"directory '{printable(directory)}': give an absolute path, or what 'scheduler history' shows"
+        )
+    return shown[0] if shown else told
 
 
 def _shown_as(path: str, told: str) -> bool:
+    return any(_is_or_was_cut(printable(called), told) for called in (path, name_of(path)))
+
+
+def _is_or_was_cut(path: str, told: str) -> bool:
     """Is that it, or what is left of it without its middle, however long?"""
     middles = [i for i, char in enumerate(told) if char == MIDDLE and len(told) <= len(path)]
     return told == path or any(path.startswith(told[:i]) and path.endswith(told[i + 1 :]) for i in middles)
@@ -286,7 +325,7 @@ def history_text(kept: Kept, directory: str | None, top: int) -> str:
 
 
 def _drawn(rows: Sequence[Sequence[Any]]) -> str:
-    """Of a path there is as much as the other columns leave room for."""
+    """Of a directory's name there is as much as the other columns leave room for."""
     columns = [max(len(str(cell)) for cell in column) for column in zip(HISTORY, *rows)]
     left = WIDTH - sum(GAP + cells for i, cells in enumerate(columns) if i != PATH)
     width = max(len(HISTORY[PATH]), min(PATH_WIDTH, left))
@@ -332,7 +371,7 @@ def _rows(turn: Turn, directory: str | None, mode: str) -> Iterator[Sequence[Any
             continue
         yield (
             clock.told(turn.at),
-            move.path,
+            name_of(move.path),
             move.source,
             move.target,
             count(requests),

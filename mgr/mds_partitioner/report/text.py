@@ -2,6 +2,8 @@
 """Values as text: tables for people, JSON and YAML for programs."""
 
 import json
+import re
+import textwrap
 from collections import Counter
 from collections.abc import Sequence
 from itertools import accumulate, groupby, takewhile
@@ -25,6 +27,8 @@ GAP = 2  # cells between two columns
 MIDDLE = "…"  # of what is cut
 TOP = 20  # rows that a table shows unless told otherwise
 LARGEST = 3  # amounts that are named where there may be one for each rank
+NO_BREAK = "\xa0"  # a blank that no line is broken at; of what is printable none has it
+QUOTED = re.compile(r"(?<!\w)'[^']{1,90}'")  # and fits on a line; no genitive begins it
 
 
 def printable(text: str) -> str:
@@ -39,6 +43,13 @@ def cut(text: str, width: int = NAME_WIDTH) -> str:
     if _cells(clean) <= width:
         return clean
     return f"{_begin(clean, width // 2)}{MIDDLE}{_begin(clean[::-1], (width - 1) // 2)[::-1]}"
+
+
+def wrapped(text: str, width: int) -> list[str]:
+    """``text`` in lines of at most so many columns. What is quoted stays whole: it may be typed."""
+    kept = QUOTED.sub(lambda quoted: quoted[0].replace(" ", NO_BREAK), printable(text))
+    lines = textwrap.wrap(kept, width, break_on_hyphens=False)
+    return [line.replace(NO_BREAK, " ") for line in lines]
 
 
 def _cells(text: str) -> int:

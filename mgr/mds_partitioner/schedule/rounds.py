@@ -4,7 +4,7 @@
 from __future__ import annotations
 
 import logging
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from contextlib import suppress
 from dataclasses import replace
 from datetime import datetime
@@ -13,7 +13,7 @@ from functools import partial
 from .. import clock
 from ..abreast import Each, in_turn
 from ..act.registry import Plans
-from ..act.run import ACTIVE, Run
+from ..act.run import ACTIVE, Run, balancing
 from ..ceph.host import Host
 from ..clock import Now
 from ..errors import Busy, PartitionerError, unexpected
@@ -263,7 +263,7 @@ class Rounds:
         return (
             closed(datetime.fromtimestamp(wall), self._settings()[1])
             or plan
-            or automate(self._policy, fs)
+            or automate(self._policy, self._plans.of(fs), fs)
             or why_wait(fs, self._host.health(), silent(self._host, fs, wall))
             or next((UNHEARD.format(rank) for rank in unheard(self._host, fs)), "")
         )
@@ -306,13 +306,21 @@ class Rounds:
             watch.idle_since = now.steady
 
 
-def automate(policy: Callable[[FsState], bool], fs: FsState) -> str:
-    """Why the scheduler may not act beside an operator's balancer; "" when none is on."""
+def automate(policy: Callable[[FsState], bool], runs: Iterable[Run], fs: FsState) -> str:
+    """Why the scheduler may not act beside the built-in balancer; "" when that is off.
+
+    :param runs: a plan's balancer goes with the plan, or its mask would stay and confine the scheduler
+    """
     if not fs.balance_automate or policy(fs):
         return ""
+    plan, switched_on = balancing(runs, fs.fscid), ""
+    cure = f"ceph fs set {fs.name} balance_automate false"
+    if plan is not None:
+        switched_on = f"plan '{plan}' switched it on: "
+        cure = f"ceph mds_partitioner partition rollback {fs.name} {plan}"
     return (
-        f"'{fs.name}' has balance_automate on: its balancer would move what the scheduler moves; run "
-        f"'ceph fs set {fs.name} balance_automate false' first"
+        f"'{fs.name}' has balance_automate on: its balancer would move what the scheduler moves; "
+        f"{switched_on}run '{cure}' first"
     )
 
 

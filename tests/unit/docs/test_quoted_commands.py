@@ -70,6 +70,13 @@ def test_what_a_page_quotes_is_declared(page: Path) -> None:
     assert [(words, told) for words in quoted(page.read_text()) if (told := wrong(words))] == []
 
 
+def test_the_guide_waits_for_the_plan_that_is_rolled_back() -> None:
+    """Without its name another one may be shown, for good."""
+    disabling = (HOME / "docs" / "operators-guide.md").read_text().partition("\n## Disabling\n")[2]
+    shown = [words for words in quoted(disabling) if words.startswith("partition status")]
+    assert shown == ["partition status cephfs PLAN"]
+
+
 def test_commands_are_found_in_blocks_and_in_sentences() -> None:
     text = (
         "    ceph mds_partitioner status   # all\n\nGive `partition\nstop` or `balance on|off`, not `make x`."

@@ -32,12 +32,21 @@ from mds_partitioner.report.analysis import analysis_text, directory_table, judg
 from mds_partitioner.report.overview import Overview, overview_text, overview_value
 from mds_partitioner.report.partition import plan_text, plans_text, progress, run_line, run_text, run_value
 from mds_partitioner.report.rows import RowState, row_states
-from mds_partitioner.report.text import NAME_WIDTH, cut, ranks_cell
+from mds_partitioner.report.text import NAME_WIDTH, cut, ranks_cell, wrapped
 
 HERE = SubtreeMap([Subtree("/", 0, -1, False)], [])
 MANY = 2000
 WIDEST = 150  # cells, with LINE's headings and the longest names and numbers
 LONG = "x" * 255
+
+
+@pytest.mark.parametrize("before", range(0, 100, 3))
+def test_what_is_quoted_is_not_broken_and_nothing_is_too_wide(before: int) -> None:
+    command = "'ceph mds_partitioner partition rollback the-cephfs plan-one'"
+    text = f"{'x ' * before}the ranks' pins, an operator's: run {command} first, or '{'y ' * 80}'; {LONG}"
+    lines = wrapped(text, 100)
+    assert any(command in line for line in lines) and max(map(len, lines)) <= 100
+    assert "".join(lines).replace(" ", "") == text.replace(" ", "")
 
 
 @pytest.mark.parametrize(("state", "said"), [(KEPT, "Kept"), (UNDONE, "Rolled back"), (SKIPPED, "Skipped")])

@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import errno
 import json
 import re
 from collections.abc import Iterator
@@ -17,9 +18,10 @@ from wcwidth import wcswidth
 from mds_partitioner import desk
 from mds_partitioner.act.choice import latest
 from mds_partitioner.act.run import DONE, RUNNING, Run
+from mds_partitioner.ceph.volumes import name_of
 from mds_partitioner.commands.partition import PartitionCommands
 from mds_partitioner.commands.scheduler import SchedulerCommands
-from mds_partitioner.errors import Unavailable
+from mds_partitioner.errors import BadInput, Unavailable
 from mds_partitioner.judge.archive import decode
 from mds_partitioner.model import ROOT, HealthCheck
 from mds_partitioner.monitor.health import scheduler_advises
@@ -95,6 +97,53 @@ def test_a_first_start_that_is_refused_leaves_nothing(module: Module) -> None:
     assert "has balance_automate on" in module.scheduler_start(mode="act").stderr
     assert json.loads(module.scheduler_status(format="json").stdout)["since"] is None
     assert module.scheduler_history().retval < 0
+
+
+def test_a_balancer_that_a_plan_has_switched_on_is_ended_with_that_plan(module: Module) -> None:
+    manager = module.manager
+    manager.partitioner.plans.save(plan(manager.cluster, {105: 1}, "0x3"))
+    module.partition_start(plan="p")
+    manager.run(20)
+    cure = "plan 'p' switched it on: run 'ceph mds_partitioner partition rollback cephfs p' first"
+    refused = module.scheduler_start(mode="act").stderr
+    assert cure in refused and "ceph fs set" not in refused
+    module.scheduler_start()
+    manager.run(5)
+    assert cure in shown(module.scheduler_status()).replace("\n", " ")
+    assert module.partition_rollback(plan="p").retval == 0
+    assert "plan 'p' of 'cephfs' is rolling-back: wait" in module.scheduler_start(mode="act").stderr
+    manager.run(20)
+    assert module.scheduler_start(mode="act").retval == 0
+
+
+def test_ranks_that_a_mask_leaves_out_are_named(module: Module) -> None:
+    manager, cluster = module.manager, module.manager.cluster
+
+    def told(mask: str) -> tuple[str, list[int]]:
+        cluster.state = replace(cluster.state, bal_rank_mask=mask)
+        manager.run(10)
+        value = json.loads(module.scheduler_status(format="json").stdout)
+        assert value["bal_rank_mask"] == mask
+        return shown(module.scheduler_status()), value["unused_ranks"]
+
+    module.scheduler_start(mode="act")
+    text, unused = told("0x3")
+    assert "bal_rank_mask 0x3 keeps it to rank 0,1; not used: rank 2,3" in text and unused == [2, 3]
+    for whole in ("-1", "0xf", "0x0"):
+        text, unused = told(whole)
+        assert "bal_rank_mask" not in text and unused == []
+    module.scheduler_stop()
+    text, unused = told("0x3")
+    assert "bal_rank_mask" not in text and unused == []
+
+
+def test_a_command_to_type_is_on_one_line(module: Module) -> None:
+    cluster = module.manager.cluster
+    cluster.state = replace(cluster.state, balance_automate=True)
+    module.scheduler_start()
+    module.manager.run(5)
+    commands = re.findall(r"'ceph .*?'", module.scheduling.watch(module.manager.fs).decision.why)
+    assert commands and all(command in shown(module.scheduler_status()) for command in commands)
 
 
 def test_a_stop_ends_a_pause(module: Module) -> None:
@@ -269,7 +318,7 @@ def test_what_never_arrived_is_not_told_as_there() -> None:
 
 
 def test_a_history_fits_a_terminal_and_its_long_paths_can_be_named() -> None:
-    paths = ("/volumes/_nogroup/" + "x" * 32, "/volumes/_nogroup/" + "\u65e5" * 32)
+    paths = ("/volumes/_nogroup/" + "x" * 50, "/volumes/_nogroup/" + "\u65e5" * 32)
     lost = tuple(
         Past(Move(i, path, 10, 11, 9e4, 9e4, -9e4, ""), 0.0, 9.0, settled=9e4, lost=i == 0)
         for i, path in enumerate(paths)
@@ -311,12 +360,13 @@ def test_history_tells_of_each_move_or_of_one_directory(module: Module) -> None:
     moved = json.loads(module.scheduler_history(format="json").stdout)[0]["moves"][0]
     assert "req/s, relieves rank 0 by" in moved["why"]
     one = shown(module.scheduler_history(directory=moved["path"]))
-    assert one.count("there") == 1 and moved["path"] in one
+    assert one.count("there") == 1 and f" {moved['path'].rpartition('/')[2]} " in one
     assert shown(module.scheduler_history(directory=f"/{moved['path']}//")) == one
     assert shown(module.scheduler_history(directory=moved["path"].upper())) == one, "case does not count"
     assert "was not moved" in shown(module.scheduler_history(directory="/volumes/_nogroup/none"))
     for path in ("", "volumes/_nogroup"):
         assert f"directory '{path}': give an absolute path" in module.scheduler_history(directory=path).stderr
+    assert "'a\\nb': give" in module.scheduler_history(directory="a\nb").stderr
 
 
 def test_a_directory_may_be_named_as_the_table_shows_it() -> None:
@@ -324,10 +374,49 @@ def test_a_directory_may_be_named_as_the_table_shows_it() -> None:
     moves = tuple(Past(Move(i, path, 0, 1, 9.0, 9.0, 1.0, "why"), 0.0) for i, path in enumerate((long, odd)))
     kept = Kept("cephfs", ACT, 0.0, (Turn(0.0, ACT, "2 moves", moves, (9.0, 9.0), 0, 1.0, 2.0),))
     for path in (long, odd):
-        assert meant(kept, cut(path, PATH_WIDTH)) == meant(kept, path) == path
+        for told in (path, path.removeprefix("/volumes/_nogroup/")):
+            assert meant(kept, cut(told, PATH_WIDTH)) == meant(kept, path) == path
     assert meant(kept, "/volumes") == "/volumes"
     alike = replace(kept.turns[0], split=(long.replace("xxx", "xxxx", 1),))
-    assert meant(replace(kept, turns=(alike,)), cut(long, PATH_WIDTH)) == cut(long, PATH_WIDTH)
+    with pytest.raises(BadInput, match=f"could be '{long}', '{alike.split[0]}': name one of them"):
+        meant(replace(kept, turns=(alike,)), cut(long, PATH_WIDTH))
+
+
+@pytest.mark.parametrize(
+    ("path", "name"),
+    [
+        ("/volumes/_nogroup/s", "s"),
+        ("/volumes/_nogroup/s/uuid/d", "s/uuid/d"),
+        ("/volumes/csi/s", "csi/s"),
+        *((path, path) for path in ("/home", "/volumes", "/volumes/csi", "/volumes2/a/b", "/home/volumes/a")),
+    ],
+)
+def test_a_subvolume_is_called_by_its_name_and_others_by_their_path(path: str, name: str) -> None:
+    assert name_of(path) == name
+
+
+def test_subvolumes_are_told_apart_by_their_names(module: Module) -> None:
+    cluster, manager, tenant = module.manager.cluster, module.manager, r"tenant-000\d-production-volume"
+    for i in range(8):
+        cluster.directories[100 + i].path = f"/volumes/_nogroup/tenant-000{i}-production-volume"
+    cluster.lag = 20
+    module.scheduler_start(mode="act")
+    manager.run(5)
+    assert len(set(re.findall(rf"^  {tenant} 0 -> ", shown(module.scheduler_status()), re.MULTILINE))) == 2
+    cluster.lag = 1
+    manager.run(60)
+    names = re.findall(tenant, shown(module.scheduler_history()))
+    assert len(names) == len(set(names)) == 6
+    one = shown(module.scheduler_history(directory=names[0]))
+    assert one.count("there") == 1
+    assert shown(module.scheduler_history(directory=f"/volumes/_nogroup/{names[0]}")) == one
+    for alike in ("/volumes/_nogroup/\u2026production-volume", "tenant-\u2026volume"):
+        refused = module.scheduler_history(directory=alike)
+        assert refused.retval == -errno.EINVAL and "--format json" in refused.stderr
+        assert f"'/volumes/_nogroup/{min(names)}'" in refused.stderr and "and 3 more" in refused.stderr
+    cluster.load[103] = 900.0
+    manager.run(60)
+    assert " tenant-0003-production-volume " in shown(module.hotspots())
 
 
 def test_what_is_only_advised_is_not_told_as_done(module: Module) -> None:

@@ -153,6 +153,7 @@ def test_moves_that_do_not_help_are_told_when_there_were_enough_of_them() -> Non
     (check,) = scheduler_misjudges(scheduled(settled=9))
     assert "9 decisions were to take 300 req/s from the fullest ranks, and took -20" in check.detail[0]
     assert "scheduler stop cephfs" in check.detail[0]
+    assert "with --rollback all since it was last started is undone" in check.detail[0]
 
 
 def test_an_uneven_file_system_that_is_scheduled_needs_no_analysis() -> None:
