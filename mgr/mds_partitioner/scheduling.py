@@ -184,7 +184,7 @@ class Scheduling:
         :raises NotFound: it was never started
         :raises Busy: a plan that was made later must be rolled back first
         :raises JournalError: the mon did not take it, or what is to be stopped is not known yet; this manager
-            has stopped all the same
+            has stopped all the same. Or it cannot be read: then nothing is on
         """
         if not rollback and self._ledger.early(fs.fscid, mode=OFF, paused=False, until=None):
             raise JournalError(f"{_unread(fs)}: it is off as soon as it was")
@@ -244,7 +244,9 @@ class Scheduling:
         """Make durable what was ordered. :raises JournalError: it holds in this manager all the same"""
         if not self._ledger.read:
             raise JournalError(_unread(fs))
-        self._ledger.save(fs.fscid, self._ledger.find(fs))
+        watch = self._ledger.get(fs.fscid)
+        if watch is not None:  # else nothing was found that was to be stopped
+            self._ledger.save(fs.fscid, watch)
         self._untold.discard(fs.fscid)
 
     def resume(self, fs: FsState) -> bool:
@@ -259,18 +261,19 @@ class Scheduling:
         return True
 
     def get(self, fs: FsState) -> Kept:
-        """What is kept, times by the wall clock. :raises NotFound: it was never started."""
+        """What is kept, times by the wall clock. Errors as ``Ledger.find``."""
         kept, now = self._ledger.find(fs).kept, self._now()
         return on_clock(kept, now.wall - now.steady)
 
     def watch(self, fs: FsState) -> Watch:
-        """What was seen since this manager began to look. :raises NotFound: it was never started."""
+        """What was seen since this manager began to look. Errors as ``Ledger.find``."""
         return self._ledger.find(fs)
 
     def hotspots(self, fs: FsState) -> Hotspots:
         """Directories that are hot, or were regularly.
 
         :raises NotFound: it is off
+        :raises JournalError: what was kept of it cannot be read
         :raises Unavailable: it does not look now
         """
         watch, now = self._ledger.find(fs), self._now()
