@@ -216,6 +216,7 @@ class PartitionCommands(Services):
     @writes("partition rm", of=of_plan)
     def partition_rm(self, plan: str, fs: Optional[str] = None, format: str = "table") -> Answer:
         """Forget a plan that is not being executed; the pins it set become yours"""
+        self.scheduling.note_undone()
         self.partitioner.plans.remove(plan, None if fs is None else self.host.fs(fs))
         return Answer({"removed": plan}, f"plan '{plan}' is forgotten")
 
