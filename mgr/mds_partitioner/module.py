@@ -28,7 +28,7 @@ from .commands.scheduler import SchedulerCommands
 from .desk import Desk
 from .engine.names import DEBIANS
 from .engine_client import EngineClient
-from .errors import NotFound, Unavailable
+from .errors import JournalError, NotFound, Unavailable
 from .loop import Loop
 from .model import FsState
 from .monitor import endpoint, health
@@ -253,11 +253,11 @@ class Module(
         return frozenset(who.daemon for who in self.balancer.fallen_back().get(fs.name, []))
 
     def _scheduler(self, fs: FsState) -> SchedulerState | None:
-        """Its state; None while it was never started, or is not known yet."""
+        """Its state; None while it was never started, or is not known (yet)."""
         try:
             kept, watch = self.scheduling.get(fs), self.scheduling.watch(fs)
             return scheduler_state(kept, watch, clock.from_epoch(), self.scheduling.stopped(fs))
-        except (NotFound, Unavailable):
+        except (JournalError, NotFound, Unavailable):
             return None
 
     def _publish(self) -> None:

@@ -362,7 +362,8 @@ class Partitioner:
         self._refuse_beside_scheduler(fs)
         live = choice.live(self.plans.of(fs))
         if name is None and not live:
-            raise NotFound(f"no plan of '{fs.name}' is in force: there is nothing to roll back")
+            none = f"no plan of '{fs.name}' is in force: there is nothing to roll back"
+            raise NotFound(f"{none}{self.plans.unread()}")
         run = live[-1] if name is None else self.plans.named(fs, name)
         if run.head.state in (ROLLED_BACK, ROLLING_BACK) and not run.memory.halted:
             return run

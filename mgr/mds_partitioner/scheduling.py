@@ -13,7 +13,7 @@ from typing import Any
 from . import clock
 from .act.choice import live, made_after, operators
 from .act.registry import Plans
-from .act.run import ACTIVE, HOURS_OVER, ROLLED_BACK, ROLLING_BACK, SCHEDULER_STOPPED, STOPPED, Run
+from .act.run import ACTIVE, HOURS_OVER, ROLLING_BACK, SCHEDULER_STOPPED, STOPPED, Run
 from .ceph.host import Host
 from .clock import Now
 from .errors import BadInput, Busy, JournalError, NotFound, NotPermitted, PartitionerError, Unavailable
@@ -25,7 +25,7 @@ from .schedule.hotspots import Hotspots, recent
 from .schedule.hours import closed
 from .schedule.ledger import Ledger
 from .schedule.options import SchedulerSettings
-from .schedule.plans import distributing, scheduled_since
+from .schedule.plans import distributing, scheduled_since, undone
 from .schedule.record import (
     ACT,
     ADVISE,
@@ -39,7 +39,6 @@ from .schedule.record import (
     made,
     on_clock,
     put_back,
-    rolled_back,
     scattered,
 )
 from .schedule.rounds import automate
@@ -118,8 +117,19 @@ class Scheduling:
         """With those marked whose plans an operator has rolled back, and what they were to distribute as lost
         that is not: it was put back, or not begun. Plans may have been merged, or removed, since."""
         runs = self._plans.of(fs)
-        turns = rolled_back(turns, {run.plan.name for run in runs if run.head.state == ROLLED_BACK})
-        return put_back(turns, distributing(runs, fs.fscid))
+        return put_back(undone(turns, runs), distributing(runs, fs.fscid))
+
+    def note_undone(self) -> None:
+        """What operators have rolled back is kept, before its plans are forgotten; the next look saves it."""
+        for fscid, watch in self._ledger.all():
+            with self._ledger.unchanged():
+                turns = undone(watch.kept.turns, self._read(fscid))
+                if turns != watch.kept.turns:
+                    watch.kept, watch.unsaved = replace(watch.kept, turns=turns), True
+
+    def _read(self, fscid: int) -> list[Run]:
+        """The plans of a file system; none before the journal was read: what stops something never waits."""
+        return [run for run in self._plans.read() if run.plan.fscid == fscid]
 
     def _since(self, fs: FsState, now: Now) -> float:
         """Whole seconds, as they are kept: what is planned in the first second belongs to it, and what was
@@ -184,7 +194,7 @@ class Scheduling:
         :raises NotFound: it was never started
         :raises Busy: a plan that was made later must be rolled back first
         :raises JournalError: the mon did not take it, or what is to be stopped is not known yet; this manager
-            has stopped all the same
+            has stopped all the same. Or it cannot be read: then nothing is on
         """
         if not rollback and self._ledger.early(fs.fscid, mode=OFF, paused=False, until=None):
             raise JournalError(f"{_unread(fs)}: it is off as soon as it was")
@@ -244,7 +254,9 @@ class Scheduling:
         """Make durable what was ordered. :raises JournalError: it holds in this manager all the same"""
         if not self._ledger.read:
             raise JournalError(_unread(fs))
-        self._ledger.save(fs.fscid, self._ledger.find(fs))
+        watch = self._ledger.get(fs.fscid)
+        if watch is not None:  # else nothing was found that was to be stopped
+            self._ledger.save(fs.fscid, watch)
         self._untold.discard(fs.fscid)
 
     def resume(self, fs: FsState) -> bool:
@@ -259,18 +271,20 @@ class Scheduling:
         return True
 
     def get(self, fs: FsState) -> Kept:
-        """What is kept, times by the wall clock. :raises NotFound: it was never started."""
+        """What is kept, times by the wall clock, with what was rolled back. Errors as ``Ledger.find``."""
         kept, now = self._ledger.find(fs).kept, self._now()
+        kept = replace(kept, turns=undone(kept.turns, self._read(fs.fscid)))
         return on_clock(kept, now.wall - now.steady)
 
     def watch(self, fs: FsState) -> Watch:
-        """What was seen since this manager began to look. :raises NotFound: it was never started."""
+        """What was seen since this manager began to look. Errors as ``Ledger.find``."""
         return self._ledger.find(fs)
 
     def hotspots(self, fs: FsState) -> Hotspots:
         """Directories that are hot, or were regularly.
 
         :raises NotFound: it is off
+        :raises JournalError: what was kept of it cannot be read
         :raises Unavailable: it does not look now
         """
         watch, now = self._ledger.find(fs), self._now()

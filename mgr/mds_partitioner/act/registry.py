@@ -155,17 +155,28 @@ class Plans:
             raise NotFound(f"no plan of '{fs.name}' is being executed")
         return found
 
-    def named(self, fs: FsState, name: str) -> Run:
-        """:raises NotFound: the file system has none of that name"""
-        return find(self.of(fs), name)
+    def named(self, fs: FsState | None, name: str) -> Run:
+        """``fs``: None: of whatever file system.
+
+        :raises NotFound: it has none of that name
+        :raises JournalError: that plan cannot be read
+        """
+        unreadable = {bad.name: bad.why for bad in self.unreadable}
+        return find(self.known() if fs is None else self.of(fs), name, unreadable)
+
+    def unread(self) -> str:
+        """What is said where no plan is found: those that cannot be read, of whatever file system."""
+        names = ", ".join(f"'{bad.name}'" for bad in self.unreadable)
+        return names and f"; cannot be read: {names}, see 'ceph health detail'"
 
     def newest(self, fs: FsState, name: str | None) -> Run:
-        """The named plan, else the one that is meant (choice.py). :raises NotFound: none"""
+        """The named plan, else the one that is meant (choice.py). Errors as ``named``; NotFound: none"""
         if name is not None:
             return self.named(fs, name)
         run = choice.newest(self.of(fs))
         if run is None:
-            raise NotFound(f"'{fs.name}' has no plan: run 'ceph mds_partitioner partition plan {fs.name}'")
+            make = f"run 'ceph mds_partitioner partition plan {fs.name}'"
+            raise NotFound(f"'{fs.name}' has no plan: {make}{self.unread()}")
         return run
 
     def to_auth(self, fs: FsState) -> str:
@@ -291,7 +302,7 @@ class Plans:
             self._sweep(self.known)
             self._journal.sweep(bad.id)
             return
-        run = find(self.known() if fs is None else self.of(fs), name)
+        run = self.named(fs, name)
         with self.reserved(run):
             if run.head.state in ACTIVE:
                 raise Busy(f"plan '{name}' is {run.head.state}: stop it first")

@@ -5,13 +5,13 @@ from __future__ import annotations
 
 import math
 import threading
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
 
 from ..ceph.host import FS_TIMEOUT
 from ..clock import Now
-from ..errors import NotFound
+from ..errors import JournalError, NotFound
 from ..model import NO_PIN
 from ..observe.subtrees import ancestors
 from ..plan.plan import AUTOMATE, DISTRIBUTED_STEP, FS_STEP, MASK_STEP, PIN_STEP, About, Plan, Step
@@ -118,13 +118,20 @@ class Run:
         return replace(self.head, **self.memory.untold)
 
 
-def find(runs: Iterable[Run], name: str) -> Run:
-    """The named plan. :raises NotFound: with the names there are."""
+def find(runs: Iterable[Run], name: str, unreadable: Mapping[str, str]) -> Run:
+    """The named plan.
+
+    :param unreadable: why plans cannot be read, by name
+    :raises JournalError: it is one of these
+    :raises NotFound: with the names there are
+    """
     known = list(runs)
     for run in known:
         if run.plan.name == name:
             return run
-    names = ", ".join(run.plan.name for run in known) or "none"
+    if name in unreadable:
+        raise JournalError(f"plan '{name}' cannot be read: {unreadable[name]}: what it set stays as it is")
+    names = ", ".join([*(run.plan.name for run in known), *unreadable]) or "none"
     raise NotFound(f"plan '{name}' does not exist (there are: {names})")
 
 

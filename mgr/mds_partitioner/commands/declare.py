@@ -15,7 +15,6 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 from mgr_module import HandleCommandResult
 
-from ..act.run import find
 from ..analyzer import Analyzer
 from ..ceph.compat import read_command, write_command
 from ..ceph.host import Host
@@ -72,7 +71,7 @@ def of_fs(self: Services, given: Mapping[str, Any]) -> int:
 
 def of_plan(self: Services, given: Mapping[str, Any]) -> int:
     """That of its plan. :raises PartitionerError: there is none, or it cannot be read"""
-    return find(self.partitioner.plans.known(), given["plan"]).plan.fscid
+    return self.partitioner.plans.named(None, given["plan"]).plan.fscid
 
 
 def reads(prefix: str, line: Line = LOOK) -> Callable[[Body[S, P]], Command[S, P]]:

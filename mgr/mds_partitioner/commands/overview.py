@@ -5,10 +5,11 @@ import time
 from typing import Optional
 
 from ..desk import URGENT
-from ..errors import NotFound, Unavailable
+from ..errors import JournalError, NotFound, Unavailable
 from ..model import FsState
 from ..report import imbalance as report
-from ..report.overview import Overview, overview_text, overview_value, removed_values
+from ..report.balance import UNREADABLE
+from ..report.overview import Overview, overview_text, overview_value, removed_values, unreadable_values
 from ..schedule.record import OFF
 from ..verify.guards import silence
 from .declare import Answer, Services, reads
@@ -22,6 +23,7 @@ class OverviewCommands(Services):
         """Show every file system: its analysis, plans in force, newest plan, policy and scheduler"""
         seen = [overview_value(self._overview(fs)) for fs in self.host.file_systems()]
         seen += removed_values(self.partitioner.plans.of_removed())
+        seen += unreadable_values([bad.name for bad in self.partitioner.plans.unreadable])
         return Answer(seen, overview_text(seen))
 
     def _overview(self, fs: FsState) -> Overview:
@@ -46,6 +48,8 @@ class OverviewCommands(Services):
             return self.scheduling.get(fs).mode
         except NotFound:
             return OFF
+        except JournalError:
+            return UNREADABLE
         except Unavailable:
             return "starting"
 

@@ -137,7 +137,8 @@ class PartitionCommands(Services):
         removed = self.partitioner.plans.of_removed()
         none_left = fs is None and not self.host.file_systems()
         runs = [] if none_left else self.partitioner.plans.of(self.host.fs(fs))
-        return Answer(plans_value(runs, removed), plans_text(runs, removed))
+        unreadable = [bad.name for bad in self.partitioner.plans.unreadable]
+        return Answer(plans_value(runs, removed, unreadable), plans_text(runs, removed, unreadable))
 
     @writes("partition pause", HOLD)
     def partition_pause(
@@ -215,6 +216,7 @@ class PartitionCommands(Services):
     @writes("partition rm", of=of_plan)
     def partition_rm(self, plan: str, fs: Optional[str] = None, format: str = "table") -> Answer:
         """Forget a plan that is not being executed; the pins it set become yours"""
+        self.scheduling.note_undone()
         self.partitioner.plans.remove(plan, None if fs is None else self.host.fs(fs))
         return Answer({"removed": plan}, f"plan '{plan}' is forgotten")
 

@@ -34,9 +34,7 @@ class SchedulerCommands(Services):
         found = self.host.fs(fs)
         try:
             return _ordered(found, self.scheduling.stop(found, rollback))
-        except NotFound as e:
-            if self.ledger.unread(found):
-                raise JournalError(self.ledger.unread(found)) from e
+        except NotFound:
             return Answer(report.off_value(found), is_off(found.name))  # it was never started
 
     @reads("scheduler status")
@@ -51,7 +49,7 @@ class SchedulerCommands(Services):
         found = self.host.fs(fs)
         try:
             kept, watch = self.scheduling.get(found), self.scheduling.watch(found)
-        except NotFound:
+        except (JournalError, NotFound):
             why = self.ledger.unread(found)
             return Answer(report.off_value(found) | {"problem": why}, why or is_off(found.name))
         seen = report.Status(found, kept, watch, self.scheduling.next_look(found))

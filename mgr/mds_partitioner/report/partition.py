@@ -12,6 +12,7 @@ from ..act.run import KEPT, PAUSED, READY, SKIPPED, Run, progress
 from ..observe.subtrees import SubtreeMap
 from ..plan.plan import Plan, Row
 from ..plan.ranks import format_ranks, ranks_mask
+from .balance import UNREADABLE
 from .rows import row_states
 from .text import and_more, count, cut, first, printable, ranks_cell, table, topmost
 
@@ -223,9 +224,12 @@ def _problems(run: Run, where: SubtreeMap) -> list[str]:
     return told
 
 
-def plans_value(runs: Sequence[Run], removed: Sequence[Run] = ()) -> list[dict[str, Any]]:
-    """Plans as plain data, oldest first; then those of file systems that were removed."""
-    return [
+def plans_value(
+    runs: Sequence[Run], removed: Sequence[Run] = (), unreadable: Sequence[str] = ()
+) -> list[dict[str, Any]]:
+    """Plans as plain data, oldest first; then those of file systems that were removed, and those that cannot
+    be read, of which the name alone is known."""
+    known = [
         {
             "name": run.plan.name,
             "state": run.ordered().state,
@@ -237,6 +241,8 @@ def plans_value(runs: Sequence[Run], removed: Sequence[Run] = ()) -> list[dict[s
         }
         for run in (*runs, *removed)
     ]
+    unknown = dict.fromkeys(("steps", "skipped", "kept", "progress", "heavy", "file_system_removed"))
+    return [*known, *({"name": name, "state": UNREADABLE, **unknown} for name in unreadable)]
 
 
 def removed_state(run: Run) -> str:
@@ -244,10 +250,11 @@ def removed_state(run: Run) -> str:
     return f"{run_state(run)}; file system removed"
 
 
-def plans_text(runs: Sequence[Run], removed: Sequence[Run] = ()) -> str:
+def plans_text(runs: Sequence[Run], removed: Sequence[Run] = (), unreadable: Sequence[str] = ()) -> str:
     """A row a plan."""
-    rows = [
+    rows: list[tuple[Any, ...]] = [
         (run.plan.name, state, len(run.plan.steps), f"{progress(run):.0%}", run.plan.heavy_mode)
         for run, state in (*((r, run_state(r)) for r in runs), *((r, removed_state(r)) for r in removed))
     ]
+    rows += [(name, UNREADABLE, "-", "-", "-") for name in unreadable]
     return table(("Name", "State", "Steps", "Progress", "Heavy"), rows, ("Name", "State"))

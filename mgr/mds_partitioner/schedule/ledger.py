@@ -143,8 +143,13 @@ class Ledger:
         return self._watches.get(fscid)
 
     def find(self, fs: FsState) -> Watch:
-        """:raises NotFound: it was never started"""
+        """:raises NotFound: it was never started
+
+        :raises JournalError: what was kept of it cannot be read
+        """
         found = self.get(fs.fscid)
+        if found is None and self.unread(fs):
+            raise JournalError(self.unread(fs))
         if found is None:
             raise NotFound(is_off(fs.name))
         return found

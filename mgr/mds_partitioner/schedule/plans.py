@@ -7,6 +7,7 @@ import math
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from statistics import fmean, stdev
 
+from ..act.choice import number
 from ..act.run import (
     ACTIVE,
     IN_FORCE,
@@ -29,6 +30,7 @@ from ..plan.plan import CONFIG_STEP, DISTRIBUTED_STEP, PIN_STEP, Plan, Predictio
 from .core.view import Decision, Move, Scatter, View
 from .fragments import Fragments
 from .owned import Owned
+from .record import Turn, rolled_back
 
 MEANWHILE = 60.0  # s that a look lasts: what is set within is newer
 ESTIMATE = "reqs: each rank's measured rate, shared out by popularity"
@@ -114,6 +116,29 @@ def distributing(runs: Iterable[Run], fscid: int) -> frozenset[int]:
             if step.kind == DISTRIBUTED_STEP and is_or_may:
                 found.add(run.plan.rows[step.row].ino)
     return frozenset(found)
+
+
+def undone(turns: Sequence[Turn], runs: Iterable[Run]) -> tuple[Turn, ...]:
+    """With those marked whose plans were rolled back, alone or in what they were merged into.
+
+    :param runs: of their file system
+    """
+    ours = {run.plan.name: run for run in runs if run.plan.scheduled}
+    if all(run.head.state != ROLLED_BACK for run in ours.values()):
+        return tuple(turns)
+    merged = [(run, {row.ino for row in run.plan.rows}) for run in ours.values() if run.plan.replaces]
+
+    def standing(turn: Turn) -> list[Run]:
+        if turn.plan in ours:
+            return [ours[turn.plan]]
+        later = ((run, inos) for run, inos in merged if number(run.plan.name) > number(turn.plan))
+        return [run for run, inos in later if any(ino in inos for ino, _ in turn.about)]
+
+    def back(turn: Turn) -> bool:
+        found = standing(turn)
+        return bool(found) and all(run.head.state == ROLLED_BACK for run in found)
+
+    return rolled_back(turns, {turn.plan for turn in turns if turn.plan and not turn.undone and back(turn)})
 
 
 def owned(runs: Iterable[Run], fscid: int, now: float, split: Collection[int] = ()) -> Owned:

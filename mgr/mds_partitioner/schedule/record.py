@@ -75,14 +75,14 @@ class Turn:
 
     @property
     def real(self) -> Optional[float]:
-        """req/s by which it was, at the load of that time; None: not yet known."""
-        return None if self.after is None else (self.before - self.after) * self.share
+        """req/s by which it was, at the load of that time; None: not yet known, or it was undone."""
+        return None if self.after is None or self.undone else (self.before - self.after) * self.share
 
     @property
     def _done(self) -> tuple[Union[Scatter, Move], ...]:
         """What it moved, or had placed, without what was left where it is, or put back."""
         placed = (each for each in self.scatter if each.ino not in self.lost)
-        return (*placed, *(past.move for past in self.moves if not past.lost))
+        return () if self.undone else (*placed, *(past.move for past in self.moves if not past.lost))
 
     def followed(
         self, now: Mapping[tuple[int, float], Past], relative: Mapping[int, float], at: float

@@ -12,7 +12,7 @@ import pytest
 from scheduled import Cluster, Manager
 
 from mds_partitioner.ceph.shared_option import SharedOption
-from mds_partitioner.errors import InDoubt, JournalError, NotFound, Unavailable
+from mds_partitioner.errors import InDoubt, JournalError, Unavailable
 from mds_partitioner.judge.archive import Archive
 from mds_partitioner.monitor import health
 from mds_partitioner.schedule.ledger import Ledger
@@ -214,7 +214,7 @@ def test_a_record_that_is_read_and_makes_no_sense_stops_no_other_file_systems_sc
     after = Manager(cluster)
     assert after.ledger.read
     assert "TypeError" in after.ledger.unread(after.fs)
-    with pytest.raises(NotFound):
+    with pytest.raises(JournalError, match="cannot be read: TypeError"):
         after.scheduling.get(after.fs)
 
 
@@ -236,6 +236,23 @@ def test_what_is_being_undone_is_not_ended_by_a_stop_that_came_before_its_record
     manager.ledger.begin()
     kept = manager.scheduling.get(manager.fs)
     assert (kept.mode, kept.paused) == (mode, not halted), "nor does it go on"
+
+
+@pytest.mark.parametrize("spoilt", [False, True])
+def test_a_halt_that_came_before_it_was_known_that_nothing_is_to_be_halted_is_no_failure(
+    spoilt: bool,
+) -> None:
+    cluster = Cluster()
+    if spoilt:
+        first = Manager(cluster)
+        first.scheduling.start(first.fs, ACT)
+        spoil(cluster)
+    manager = taking_over(cluster)
+    assert manager.scheduling.halt(manager.fs)
+    manager.ledger.begin()
+    manager.scheduling.keep(manager.fs)
+    assert not manager.scheduling.acting(manager.fs)
+    assert bool(manager.ledger.unread(manager.fs)) == spoilt, "it is not written over"
 
 
 def test_a_removed_file_system_that_cannot_be_forgotten_keeps_no_other_waiting() -> None:
@@ -304,12 +321,13 @@ def test_ticks_that_a_replaced_manager_had_set_come_late_and_are_as_they_were_af
 def test_ticks_are_as_they_were_though_the_record_of_who_set_them_cannot_be_read() -> None:
     cluster = Cluster()
     cluster.options[TICK] = "5.000000"
+    first = Manager(cluster)
+    first.scheduling.start(first.fs, ADVISE)
     host: Any = cluster
-    fscid = cluster.state.fscid
-    SharedOption(host, TICK, f"tick/{fscid}", QUICK).take()
+    SharedOption(host, TICK, f"tick/{first.fs.fscid}", QUICK).take()
     spoil(cluster)
     manager = Manager(cluster)
-    with pytest.raises(NotFound):
+    with pytest.raises(JournalError, match="cannot be read: JSONDecodeError"):
         manager.scheduling.get(manager.fs)
     manager.run(1)
     assert cluster.options[TICK] == "5.000000"

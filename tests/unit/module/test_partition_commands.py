@@ -14,7 +14,7 @@ from fake_cluster import FakeCluster, plan
 
 from mds_partitioner import desk
 from mds_partitioner.act.halts import Halts
-from mds_partitioner.act.run import APPLIED, Head, Record, Run
+from mds_partitioner.act.run import APPLIED, Head, Record, Run, find
 from mds_partitioner.commands.partition import PartitionCommands
 from mds_partitioner.errors import NotFound, Unavailable
 from mds_partitioner.judge.analysis import Analysis
@@ -260,6 +260,6 @@ def test_a_command_tells_of_which_file_system_it_is(
     monkeypatch.setattr(desk.Desk, "run", lambda *_, **given: where.append(given["where"]()))
     host: Any = FakeClusters()
     module.host = host
-    module.orders.known = lambda: [module.orders.run]
+    module.orders.named = lambda fs, name: find([module.orders.run], name, {})
     getattr(module, command)(**given)
     assert where == [fscid]

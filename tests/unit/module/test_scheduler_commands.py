@@ -731,3 +731,31 @@ def test_what_it_did_is_counted(module: Module) -> None:
     state = state_of(module)
     assert (state.moves, state.inodes, state.under_way, state.advised) == (6, 6000.0, 0, 0)
     assert state.predicted > 0.0 and state.real > 0.0
+
+
+def test_what_an_operator_rolled_back_has_brought_nothing_also_when_its_plans_are_forgotten(
+    module: Module,
+) -> None:
+    module.scheduler_start(mode="act")
+    module.manager.run(130)
+    assert "brought" in shown(module.scheduler_status())
+    module.scheduler_stop()
+    while module.partition_rollback().retval == 0:
+        module.manager.run(30)
+    plans = [run.plan.name for run in module.partitioner.plans.of(module.manager.fs)]
+
+    def told(of: Module) -> None:
+        history = shown(of.scheduler_history())
+        assert history.count("rolled back") == 6 and "there" not in history
+        assert "brought" not in shown(of.scheduler_status())
+        assert state_of(of).settled == 0
+        moved = [turn for turn in json.loads(of.scheduler_history(format="json").stdout) if turn["moves"]]
+        assert {(turn["predicted_gain"], turn["real_gain"]) for turn in moved} == {(0.0, None)}
+
+    told(module)
+    assert plans and {module.partition_rm(name).retval for name in plans} == {0}
+    told(module)
+    module.manager.run(15)
+    after = Module(Manager(module.manager.cluster))
+    told(after)
+    after.desk.shutdown()

@@ -8,12 +8,12 @@ from dataclasses import replace
 from typing import Any
 
 import pytest
-from fake_cluster import plan
+from fake_cluster import FakeCluster, plan
 from scheduled import Cluster, Manager, fewer
 from test_scheduling import churned
 
 from mds_partitioner.act.executor import ABREAST
-from mds_partitioner.act.run import APPLIED, DONE, PAUSED, RUNNING, SKIPPED, Run
+from mds_partitioner.act.run import APPLIED, DONE, PAUSED, ROLLED_BACK, RUNNING, SKIPPED, Head, Run
 from mds_partitioner.errors import Busy, NotFound
 from mds_partitioner.model import HealthCheck
 from mds_partitioner.monitor.sampler import scheduler_state
@@ -22,6 +22,7 @@ from mds_partitioner.report.scheduler import Status, status_text
 from mds_partitioner.schedule import orders as orders_module
 from mds_partitioner.schedule.core.state import Past
 from mds_partitioner.schedule.core.view import Move, Scatter
+from mds_partitioner.schedule.plans import undone
 from mds_partitioner.schedule.record import ACT, ADVISE, OFF, Turn, gains, put_back
 from mds_partitioner.schedule.tick_interval import TICK
 
@@ -525,3 +526,28 @@ def test_an_option_that_an_operator_sets_as_it_is_about_to_be_set_comes_back(opt
     manager.run(200)
     assert (manager.scheduling.get(manager.fs).mode, cluster.options[option]) == (OFF, his)
     assert set_
+
+
+def ended(number: int, ino: int, state: str, *replaces: str) -> Run:
+    """A plan of the scheduler's."""
+    made = plan(FakeCluster(), {ino: 1}, name=f"scheduler-{number}")
+    return Run(f"id-{number}", replace(made, scheduled=True, replaces=replaces), Head(state))
+
+
+def test_what_was_merged_is_undone_with_what_stands_for_it() -> None:
+    def turn(number: int, ino: int) -> Turn:
+        move = Past(Move(ino, "/e", 0, 1, 10.0, 5.0, 10.0, "why"), 1.0)
+        return Turn(1.0, ACT, "why", (move,), (10.0,), 0, 100.0, 1.5, plan=f"scheduler-{number}")
+
+    def marked(*runs: Run) -> list[int]:
+        return [i for i, turn in enumerate(undone(turns, runs)) if turn.undone]
+
+    advice = replace(turn(0, 100), mode=ADVISE, plan="")
+    turns = (turn(1, 100), turn(2, 101), turn(5, 100), turn(6, 102), advice)
+    first, last = ended(3, 100, DONE, "id-1", "id-2"), ended(7, 100, DONE, "id-5", "id-4")
+    other = ended(6, 102, ROLLED_BACK)
+    assert marked(first, last) == []
+    assert marked(first, other, last) == [3]
+    assert marked(first, replace(last, head=Head(ROLLED_BACK))) == [2], "the first was moved twice"
+    both = [replace(run, head=Head(ROLLED_BACK)) for run in (first, last)]
+    assert marked(*both) == [0, 2], "of another directory none stands for the second"
