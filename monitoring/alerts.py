@@ -17,7 +17,8 @@ FS = "File system {{ $labels.fs }}"
 RANK = "rank {{ $labels.rank }} ({{ $labels.ceph_daemon }})"
 PLAN = "plan {{ $labels.plan }}"
 
-_FS, _RANK, _PLAN = "cluster, fs", "cluster, fs, rank, ceph_daemon", "cluster, fs, plan"
+_FS, _RANKS, _PLAN = "cluster, fs", "cluster, fs, rank", "cluster, fs, plan"
+_RANK = f"{_RANKS}, ceph_daemon"
 
 
 def metric(name: str, by: str, over: str = "{}", matching: str = "") -> str:
@@ -41,6 +42,9 @@ UNEVEN = lately("imbalanced_epochs", _FS)
 CAPACITY = lately("rank_capacity_requests_per_second", _FS)
 LOAD = metric("rank_load_requests_per_second", _RANK, "avg_over_time({}[5m])")
 UTILISATION = f"{LOAD} / on (cluster, fs) group_left () {CAPACITY}"
+# Ranks that do not tell it, silent ones, count neither as full nor as idle.
+MEAN_LOAD = f"avg by ({_FS}) ({metric('rank_load_requests_per_second', _RANKS, 'avg_over_time({}[5m])')})"
+LEAST_SATURATED = f"min by ({_FS}) ({metric('rank_saturated', _RANKS, 'avg_over_time({}[5m])')})"
 # CAPACITY is one for all ranks: one that can do less is full before it has that.
 SATURATED = f"{metric('rank_saturated', _RANK, 'avg_over_time({}[5m])')} > 0.9"
 # A manager that has just taken over tells few numbers: the line goes through those of all.
@@ -107,13 +111,12 @@ ALERTS = (
     ),
     Alert(
         name="CephFilesystemMetadataOverload",
-        expr=f"sum by ({_FS}) ({LOAD}) / ({metric('active_ranks', _FS)} * {CAPACITY}) > 0.85 or "
-        f"count by ({_FS}) ({SATURATED}) >= {metric('active_ranks', _FS)}",
+        expr=f"{MEAN_LOAD} / {CAPACITY} > 0.85 or {LEAST_SATURATED} > 0.9",
         wait="15m",
         summary=f"All MDS ranks of {{{{ $labels.fs }}}} together are overloaded on {CLUSTER}",
-        description=f"{FS}: for 15 minutes the mean load of its ranks has been above 85 % of what a rank can "
-        "serve, or all of them have been saturated. Moving metadata cannot cure that: it needs more active "
-        "MDSs, or less load.",
+        description=f"{FS}: for 15 minutes the mean load of its ranks, as far as they tell it, has been "
+        "above 85 % of what a rank can serve, or all of these have been saturated. Moving metadata cannot "
+        "cure that: it needs more active MDSs, or less load.",
     ),
     Alert(
         name="CephFilesystemPartitionPlanStalled",

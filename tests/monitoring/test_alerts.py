@@ -54,12 +54,13 @@ HOT = series("rank_hot", "1x40", **RANK0)
 OPEN = (uneven("0x40")[1], series("imbalance_most_ratio", "0.9x40", **FS))
 
 
-def loads(*values: str, capacity: str = "100x90") -> tuple[dict[str, str], ...]:
+def loads(*values: str, capacity: str = "100x90", silent: int = 0) -> tuple[dict[str, str], ...]:
+    """``silent``: ranks beside these that do not tell theirs."""
     ranks = (RANK0, RANK1)
     return (
         *(series(LOAD, v, **labels) for v, labels in zip(values, ranks, strict=False)),
         series(CAPACITY, capacity, **FS),
-        series("active_ranks", f"{len(values)}x90", **FS),
+        series("active_ranks", f"{len(values) + silent}x90", **FS),
     )
 
 
@@ -171,6 +172,15 @@ CASES = (
         None,
     ),
     Case("every rank full", OVERLOAD, loads("95x40", "90x40"), 22, FS),
+    Case("every rank full that tells it", OVERLOAD, loads("95x40", "90x40", silent=1), 22, FS),
+    Case(
+        "every rank is full that tells it, and can do less",
+        OVERLOAD,
+        (*loads("40x40", "50x40", silent=1), SATURATED0, series("rank_saturated", "1x40", **RANK1)),
+        22,
+        FS,
+    ),
+    Case("a rank falls silent beside an idle one", OVERLOAD, loads("95x10 stale", "10x40"), 30, None),
     Case("one of two ranks full", OVERLOAD, loads("95x40", "10x40"), 30, None),
     Case(
         "every rank is full, and can do less",
