@@ -50,6 +50,8 @@ SATURATED = f"{metric('rank_saturated', _RANK, 'avg_over_time({}[5m])')} > 0.9"
 # A manager that has just taken over tells few numbers: the line goes through those of all.
 GROWN = f"predict_linear({metric('rank_load_requests_per_second', _RANK)}[30m:1m], 3600)"
 
+ENABLED = 'max by (cluster) (ceph_mgr_module_status{name="mds_partitioner"})'
+
 
 @dataclass(frozen=True)
 class Alert:
@@ -149,9 +151,9 @@ ALERTS = (
     Alert(
         name="CephFilesystemPartitionerDown",
         # A sample is as old as its epoch, and the time between two scrapes, which is a minute by default.
-        expr=f'{metric("active", "cluster")} == 0 or max by (cluster) (up{{job="mds_partitioner"}}) == 0 or '
-        '(max by (cluster) (ceph_mgr_module_status{name="mds_partitioner"}) > 0 unless on (cluster) '
-        f"{metric('active', 'cluster')}) or "
+        expr=f"{metric('active', 'cluster')} == 0 or "
+        f'(max by (cluster) (up{{job="mds_partitioner"}}) == 0 unless on (cluster) {ENABLED} == 0) or '
+        f"({ENABLED} > 0 unless on (cluster) {metric('active', 'cluster')}) or "
         f"time() - {metric('epoch_end_timestamp_seconds', 'cluster')} > "
         f"3 * {metric('epoch_interval_seconds', 'cluster')} + 120",
         wait="5m",

@@ -317,6 +317,23 @@ CASES = (
     Case("a fallback of long ago", FALLBACK, (series("policy_fallback", "0x5 1 0x40", **RANK0),), 30, None),
     Case("only standbys answer", DOWN, (series("active", "0x40"),), 6, {}),
     Case("nobody answers", DOWN, (series("up", "0x40", job="mds_partitioner"),), 6, {}),
+    Case(
+        "the module was disabled",
+        DOWN,
+        (
+            series("up", "0x40", job="mds_partitioner"),
+            series("ceph_mgr_module_status", "0x40", name="mds_partitioner"),
+        ),
+        30,
+        None,
+    ),
+    Case(
+        "it is enabled and nobody answers",
+        DOWN,
+        (ENABLED, series("up", "0x40", job="mds_partitioner")),
+        6,
+        {},
+    ),
     Case("the module is enabled and nothing is scraped", DOWN, (ENABLED,), 6, {}),
     Case(
         "the epochs stand still",
