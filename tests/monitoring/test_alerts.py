@@ -336,6 +336,18 @@ CASES = (
     ),
     Case("the module is enabled and nothing is scraped", DOWN, (ENABLED,), 6, {}),
     Case(
+        "another cluster's numbers are federated",
+        DOWN,
+        (
+            ENABLED,
+            series("active", "1x40"),
+            series("ceph_mgr_module_status", "1x40", name="mds_partitioner", cluster="other"),
+            series("active", "1x40", cluster="other"),
+        ),
+        30,
+        None,
+    ),
+    Case(
         "the epochs stand still",
         DOWN,
         (series("active", "1x40"), series("epoch_end_timestamp_seconds", "0x40"), EPOCH_10_S),
